@@ -84,9 +84,10 @@ cat > fused.axle <<'END'
     b:f32[1] = sub a y
   in (b,) }
 END
+"$AXLE" devices | grep -q '# vector 16 B' && once=0 || once=5 # processors with registers of 16 bytes may lack the instruction
 settings="-u AXLE_CONTRACTION"
 expect 0 '^b = 0.0:f32' run fused.axle -i x='[1.000244140625]:f32[1]' -i y='[1.00048828125]:f32[1]'
-expect 0 '^b = [05]' run fused.axle -i x='[1.000244140625]:f32[1]' -i y='[1.00048828125]:f32[1]' --contraction fused
+expect 0 "^b = $once" run fused.axle -i x='[1.000244140625]:f32[1]' -i y='[1.00048828125]:f32[1]' --contraction fused
 expect 2 'error: --contraction: expected exact or fused, got "fast"' run fused.axle --contraction fast
 settings="AXLE_CONTRACTION=fast"
 expect 1 'AXLE_CONTRACTION is "fast"; it is exact or fused' run fused.axle -i x='[3]:f32[1]' -i y='[2]:f32[1]'

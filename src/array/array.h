@@ -59,8 +59,7 @@ uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
 
 AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all in one allocation */
 /* Makes parts of which several are the same memory: part b is block place[b] of `count`; place NULL: of one. The blocks are new, or
-   those of `in`, which then stays until these parts are released. Only the caller may write into them, and only before any thread
-   reads. */
+   those of `in`, which then stays until these parts are released. The run that makes them writes each block once. */
 AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uint32_t *place, uint32_t count,
                                      ax_parts *in, ax_parts **out);
 /* Makes parts of the user's memory. On failure nothing is released. */

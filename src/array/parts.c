@@ -186,7 +186,6 @@ ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts
   return AX_OK;
 }
 
-
 ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
   AX_TRY(start(runtime, layout, out));
   ax_parts *parts = *out;

@@ -229,6 +229,15 @@ void ax_text_add(ax_text *text, const char *format, ...) {
   freelocale(plain);
 }
 
+ax_status ax_text_locale_enter(locale_t *saved) {
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (plain == (locale_t)0) return ax_out_of_memory(0);
+  *saved = uselocale(plain);
+  return AX_OK;
+}
+
+void ax_text_locale_leave(locale_t saved) { freelocale(uselocale(saved)); }
+
 ax_status ax_text_finish(ax_text *text, char **out) {
   *out = NULL;
   ax_text_add_bytes(text, "", 0);

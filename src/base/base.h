@@ -2,6 +2,7 @@
 #ifndef AX_BASE_BASE_H
 #define AX_BASE_BASE_H
 
+#include <locale.h>
 #include <assert.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -75,6 +76,10 @@ void ax_text_add(ax_text *text, const char *format, ...) AX_PRINTF(2, 3);
 void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
+/* Switch this thread to the "C" locale for numbers, and back, whatever locale the host program has set. Pairs nest.
+   AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_text_locale_enter(locale_t *saved);
+void ax_text_locale_leave(locale_t saved);
 
 /* a / b, rounded up. a >= 0 and b >= 1; a + b - 1 must fit. */
 static inline int64_t ax_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

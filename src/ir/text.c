@@ -10,15 +10,6 @@
 
 #include "ir/number.h"
 
-ax_status ax_text_locale_enter(locale_t *saved) {
-  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (plain == (locale_t)0) return ax_out_of_memory(0);
-  *saved = uselocale(plain);
-  return AX_OK;
-}
-
-void ax_text_locale_leave(locale_t saved) { freelocale(uselocale(saved)); }
-
 /* --- Names --- */
 
 static const char *const reserved[] = {"in", "let", "lambda", "axes", "true", "false", "nan", "inf"};

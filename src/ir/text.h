@@ -2,14 +2,7 @@
 #ifndef AX_IR_TEXT_H
 #define AX_IR_TEXT_H
 
-#include <locale.h>
-
 #include "ir/program.h"
-
-/* Switch this thread to the "C" locale for numbers, and back, whatever locale the host program has set. Pairs nest.
-   AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_text_locale_enter(locale_t *saved);
-void ax_text_locale_leave(locale_t saved);
 
 /* Words that cannot name a value: in let lambda axes true false nan inf. */
 bool ax_is_reserved(const char *word, size_t length);

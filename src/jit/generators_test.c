@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "jit/jit.h"
@@ -99,6 +100,29 @@ static void parts_are_equal(void **state) {
   ax_arena_deinit(&arena);
 }
 
+/* Each generator would be told of the same free memory, so they are asked for together. */
+static void there_is_memory_for_all_or_for_one(void **state) {
+  (void)state;
+  enum { some = 96 << 20 }; /* for one, and for two with their stacks, but not for four */
+  ax_arena arena = {0};
+  ax_unit units[kernels];
+  struct rlimit before, least;
+  unsigned long long pages = 0;
+  init_units(&arena, units);
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (file == NULL || fscanf(file, "%llu", &pages) != 1) skip();
+  fclose(file);
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  least = before;
+  least.rlim_cur = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + some;
+  assert_int_equal(setrlimit(RLIMIT_AS, &least), 0);
+  const uint32_t four = ax_generators_worth(units, kernels, 4), two = ax_generators_worth(units, kernels, 2);
+  assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+  assert_int_equal(four, 1);
+  assert_int_equal(two, 2);
+  ax_arena_deinit(&arena);
+}
+
 static char *nothing(void) { return NULL; }
 
 /* What fails on another thread is told on this one, and nothing stays behind. */
@@ -124,6 +148,7 @@ static void failures_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_compile_everything_once), cmocka_unit_test(all_code_is_kept),
-                                     cmocka_unit_test(parts_are_equal), cmocka_unit_test(failures_are_told)};
+                                     cmocka_unit_test(parts_are_equal), cmocka_unit_test(there_is_memory_for_all_or_for_one),
+                                     cmocka_unit_test(failures_are_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

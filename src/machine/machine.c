@@ -80,8 +80,9 @@ const char *ax_machine_named(uint32_t index, const char **text) {
 static const struct unit {
   const char *name, *of;
   double value;
-} units[] = {{"GiB", "B", 0x1p30}, {"MiB", "B", 0x1p20}, {"KiB", "B", 0x1p10}, {"B", "B", 1},          {"GB/s", "B/s", 1e9},
-             {"B/s", "B/s", 1},    {"ns", "s", 1e-9},    {"s", "s", 1},        {"Gflop/s", "flop/s", 1e9}, {"flop/s", "flop/s", 1}};
+} units[] = {{"GiB", "B", 0x1p30},       {"MiB", "B", 0x1p20},   {"KiB", "B", 0x1p10}, {"B", "B", 1},
+             {"GB/s", "B/s", 1e9},       {"B/s", "B/s", 1},      {"ns", "s", 1e-9},    {"s", "s", 1},
+             {"Gflop/s", "flop/s", 1e9}, {"flop/s", "flop/s", 1}};
 
 static int find_fact(const char *name) {
   for (int f = 0; f < AX_FACT_COUNT; f++)
@@ -119,8 +120,7 @@ static ax_status parse_line(const char *line, uint32_t number, ax_description *o
   return AX_OK;
 }
 
-ax_status ax_machine_parse(const char *text, ax_description *out) {
-  *out = assumed(AX_SOURCE_GIVEN);
+static ax_status parse_lines(const char *text, ax_description *out) {
   for (uint32_t number = 1; *text != '\0'; number++) {
     char line[128];
     const size_t length = strcspn(text, "\n"), said = strcspn(text, "#\n");
@@ -133,17 +133,28 @@ ax_status ax_machine_parse(const char *text, ax_description *out) {
   return AX_OK;
 }
 
+ax_status ax_machine_parse(const char *text, ax_description *out) {
+  locale_t saved;
+  *out = assumed(AX_SOURCE_GIVEN);
+  AX_TRY(ax_text_locale_enter(&saved));
+  const ax_status status = parse_lines(text, out);
+  ax_text_locale_leave(saved);
+  return status;
+}
+
 void ax_machine_add_text(ax_text *text, ax_fact fact, ax_known known) {
   const ax_fact_record *record = &rows[fact].record;
   const struct unit *best = NULL;
-  char said[64];
+  ax_text said = {0};
   for (size_t i = 0; i < AX_COUNT(units); i++) {
     const bool fits = strcmp(units[i].of, "B") != 0 || floor(known.value / units[i].value) == known.value / units[i].value;
     if (best == NULL && strcmp(units[i].of, record->unit) == 0 && fits && known.value >= units[i].value) best = &units[i];
   }
-  snprintf(said, sizeof said, "%s %.4g%s%s", record->name, known.value / (best != NULL ? best->value : 1),
-           record->unit[0] == '\0' ? "" : " ", best != NULL ? best->name : record->unit);
-  ax_text_add(text, "%-22s # %s: %s\n", said, ax_fact_source_name(known.source), record->meaning);
+  ax_text_add(&said, "%s %.4g%s%s", record->name, known.value / (best != NULL ? best->value : 1),
+              record->unit[0] == '\0' ? "" : " ", best != NULL ? best->name : record->unit);
+  text->failed = text->failed || said.failed;
+  if (!said.failed) ax_text_add(text, "%-22s # %s: %s\n", said.data, ax_fact_source_name(known.source), record->meaning);
+  ax_text_deinit(&said);
 }
 
 /* --- What is given --- */

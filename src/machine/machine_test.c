@@ -117,6 +117,8 @@ static void machines_by_name(void **state) {
   assert_int_equal(setenv("AXLE_MACHINE", "/no/such/machine", 1), 0);
   assert_int_equal(ax_machine_check(), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(ax_message(), "AXLE_MACHINE '/no/such/machine': no machine is called so"));
+  assert_int_equal(setenv("AXLE_MACHINE", "/", 1), 0); /* a folder opens, and cannot be read */
+  assert_int_equal(ax_machine_check(), AX_INVALID_ARGUMENT);
   assert_int_equal(unsetenv("AXLE_MACHINE"), 0);
   assert_int_equal(ax_machine_check(), AX_OK);
   ax_machine_pretend(NULL);

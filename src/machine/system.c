@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void know(ax_description *machine, ax_fact fact, double value) {
-  machine->facts[fact] = (ax_known){value, AX_SOURCE_ASKED};
-}
+static void know(ax_description *machine, ax_fact fact, double value) { machine->facts[fact] = (ax_known){value, AX_SOURCE_ASKED}; }
 
 bool ax_system_file(const char *root, const char *path, char *out, size_t capacity) {
   char whole[PATH_MAX];
@@ -16,8 +14,9 @@ bool ax_system_file(const char *root, const char *path, char *out, size_t capaci
   FILE *file = fopen(whole, "re");
   if (file == NULL) return false;
   out[fread(out, 1, capacity - 1, file)] = '\0';
+  const bool read = !ferror(file); /* a folder opens, and cannot be read */
   fclose(file);
-  return true;
+  return read;
 }
 
 /* --- Processors --- */
@@ -103,8 +102,7 @@ void ax_system_read_processors(const char *root, ax_description *machine) {
     const uint32_t count = count_sets(root, &online, sets[i].name, sets[i].older);
     if (count > 0) know(machine, sets[i].fact, count);
   }
-  if (read_list(root, "/sys/devices/system/node/online", &nodes))
-    know(machine, AX_FACT_NODES, ax_processor_set_count(&nodes));
+  if (read_list(root, "/sys/devices/system/node/online", &nodes)) know(machine, AX_FACT_NODES, ax_processor_set_count(&nodes));
 }
 
 /* --- Caches --- */
@@ -165,14 +163,25 @@ static bool ask_cache(uint32_t index, cache *out) {
 }
 #endif
 
+enum { most_caches = 16, least_cache = 4096 };
+
 static void know_cache(ax_description *machine, const cache *c, uint32_t threads) {
   static const ax_fact sizes[] = {[1] = AX_FACT_L1, [2] = AX_FACT_L2, [3] = AX_FACT_L3},
                        sharing[] = {[2] = AX_FACT_L2_CORES, [3] = AX_FACT_L3_CORES};
-  if (c->level < 1 || c->level > 3 || c->bytes == 0) return;
+  if (c->level < 1 || c->level > 3 || c->bytes < least_cache) return; /* what is smaller is no size of a cache */
   know(machine, sizes[c->level], c->bytes);
   if (c->level == 1 && c->line >= 16 && c->line <= 4096) know(machine, AX_FACT_LINE, c->line);
   if (c->level > 1 && c->processors > 0)
     know(machine, sharing[c->level], c->processors > threads ? (double)((c->processors + threads - 1) / threads) : 1);
+}
+
+/* What the instruction says. threads: of a core; 0: nothing says, so that they are those that share a first cache. */
+static void ask_caches(ax_description *machine, uint32_t threads) {
+  cache found;
+  for (uint32_t i = 0; i < most_caches && ask_cache(i, &found); i++) {
+    if (threads == 0 && found.level == 1) threads = found.processors;
+    know_cache(machine, &found, threads > 0 ? threads : 1);
+  }
 }
 
 /* A machine that has told some of its caches has no others. */
@@ -187,15 +196,13 @@ static void know_no_more(ax_description *machine) {
 void ax_system_read_caches(const char *root, ax_description *machine) {
   ax_processor_set usable, siblings;
   cache found;
-  enum { most = 16 };
   const uint32_t first = ax_system_usable(root, &usable) ? ax_processor_set_next(&usable, 0) : 0;
   const bool says = read_list_of(root, first, "topology/core_cpus_list", &siblings) ||
                     read_list_of(root, first, "topology/thread_siblings_list", &siblings);
   const uint32_t threads = says ? ax_processor_set_count(&siblings) : 1;
   if (says) know(machine, AX_FACT_THREADS, threads);
   uint32_t count = 0;
-  while (count < most && read_cache(root, first, count, &found)) know_cache(machine, &found, threads), count++;
-  if (machine->facts[AX_FACT_L1].source != AX_SOURCE_ASKED && root[0] == '\0')
-    for (count = 0; count < most && ask_cache(count, &found); count++) know_cache(machine, &found, threads);
+  while (count < most_caches && read_cache(root, first, count, &found)) know_cache(machine, &found, threads), count++;
+  if (machine->facts[AX_FACT_L1].source != AX_SOURCE_ASKED && root[0] == '\0') ask_caches(machine, says ? threads : 0);
   know_no_more(machine);
 }

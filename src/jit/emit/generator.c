@@ -136,14 +136,14 @@ static ax_status write_object(const ax_generator *generator, LLVMModuleRef modul
   return *object != NULL ? AX_OK : ax_out_of_memory(*bytes);
 }
 
+size_t ax_generator_memory(uint32_t count) {
+  enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 };
+  return to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel;
+}
+
 ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes) {
-  enum {
-    to_start = 16 << 20,
-    a_kernel = 64 << 10,
-    most_kernels = 4096
-  }; /* The first two are bytes that LLVM may take, as a guess: it ends the process if it gets no memory, so we ask before. */
   *object = NULL;
-  AX_TRY(ax_memory_for_library(to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel));
+  AX_TRY(ax_memory_for_library(ax_generator_memory(count)));
   AX_TRY(start(generator));
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext("axle", generator->context);
   ax_status status = emit_all(generator, module, units, count);

@@ -23,6 +23,8 @@ typedef struct ax_unit { /* what becomes a function: one of the two */
 /* The names of emitted functions: this prefix, followed by the unit's number. */
 #define AX_KERNEL_PREFIX "axle_kernel_"
 
+/* Bytes that LLVM may take to compile so many units, as a guess. It ends the process if it gets no memory, so we ask before. */
+size_t ax_generator_memory(uint32_t count);
 /* Compiles the units into one object file, *object, of *bytes bytes; owned by the caller, ax_free. AX_INTERNAL: LLVM cannot be
    loaded, or refuses. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object,

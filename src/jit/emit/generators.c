@@ -31,11 +31,19 @@ static uint64_t work_of_all(const ax_unit *units, uint32_t count) {
   return work;
 }
 
+/* Whether there is memory for all of them at once. Each asks for its own, and several that ask at the same time may all be told of
+   the same free memory. */
+static bool have_memory(uint32_t generators, uint32_t count) {
+  enum { a_stack = 8 << 20 };
+  return ax_memory_for_library(generators * (ax_generator_memory(0) + a_stack) + ax_generator_memory(count)) == AX_OK;
+}
+
 uint32_t ax_generators_worth(const ax_unit *units, uint32_t count, uint32_t most) {
   const uint64_t worth = work_of_all(units, count) / least_work;
   if (most > AX_MOST_GENERATORS) most = AX_MOST_GENERATORS;
   if (most > count) most = count;
-  return worth < 1 || most < 1 ? 1 : worth < most ? (uint32_t)worth : most;
+  if (most > worth) most = (uint32_t)worth;
+  return most > 1 && have_memory(most, count) ? most : 1;
 }
 
 /* Run i ends with the first unit by which i + 1 shares of the work are done. Each has a unit at least. */

@@ -14,7 +14,7 @@ typedef struct ax_emitted {
   size_t bytes;
 } ax_emitted;
 
-/* How many of the generators a compile of these units is worth: 1 .. most. */
+/* How many of the generators a compile of these units is worth, and has memory for: 1 .. most. */
 uint32_t ax_generators_worth(const ax_unit *units, uint32_t count, uint32_t most);
 
 /* Compiles the units with so many generators, on this thread and on others that end with the call; out[i] is what generator i made.
