@@ -349,10 +349,10 @@ def stencil_cg(steps, m, n):
         def step(carry, _):
             x, r, p, rr = carry
             ap = laplacian(p)
-            alpha = rr / jnp.sum(p * ap)
+            alpha = rr / (jnp.sum(p * ap) + F32(1e-20))
             after = r - alpha * ap
             new = jnp.sum(after * after)
-            return (x + alpha * p, after, after + new / rr * p, new), None
+            return (x + alpha * p, after, after + new / (rr + F32(1e-20)) * p, new), None
 
         return lax.scan(step, (jnp.zeros_like(b), b, b, jnp.sum(b * b)), None, int(steps))[0][0]
 

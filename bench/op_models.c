@@ -161,11 +161,13 @@ static ax_value laplacian(ax_value p) {
   return rest;
 }
 static ax_value dot_of(ax_value x, ax_value y) { return ax_reduce_sum(ax_mul(x, y), AX_ALL_DIMS, false); }
+static ax_value nonzero(ax_value x) { return ax_add(x, ax_full_like(x, 1e-20)); }
 static AX_BODY(stencil_cg_step) { /* x, r, p, rr */
-  ax_value ap = laplacian(in[2]), alpha = ax_div(in[3], dot_of(in[2], ap)), r = ax_sub(in[1], ax_mul(alpha, ap)), rr = dot_of(r, r);
+  ax_value ap = laplacian(in[2]), alpha = ax_div(in[3], nonzero(dot_of(in[2], ap)));
+  ax_value r = ax_sub(in[1], ax_mul(alpha, ap)), rr = dot_of(r, r);
   out[0] = ax_add(in[0], ax_mul(alpha, in[2]));
   out[1] = r;
-  out[2] = ax_add(r, ax_mul(ax_div(rr, in[3]), in[2]));
+  out[2] = ax_add(r, ax_mul(ax_div(rr, nonzero(in[3])), in[2]));
   out[3] = rr;
 }
 static AX_BODY(stencil_cg_body) {
@@ -179,7 +181,6 @@ static void stencil_cg(op_case *c) { /* STEPS M N */
 }
 
 /* Conjugate gradients: 20 steps with a matrix that is made symmetric and positive. */
-static ax_value nonzero(ax_value x) { return ax_add(x, ax_full_like(x, 1e-20)); }
 static AX_BODY(cg_step) { /* x, r, p, rr, a */
   ax_value ap = ax_matmul(in[4], in[2]), alpha = ax_div(in[3], nonzero(ax_matmul(in[2], ap)));
   ax_value x = ax_add(in[0], ax_mul(alpha, in[2])), r = ax_sub(in[1], ax_mul(alpha, ap)), rr = ax_matmul(r, r);
