@@ -16,6 +16,9 @@ set(sanitizer_settings
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1")
 
 set(time_limit 300) # seconds
+if(AXLE_SANITIZE)
+  set(time_limit 900) # instructions that are computed in C, each by a signal, take two minutes there
+endif()
 if(AXLE_COVERAGE)
   set(time_limit 3600) # counters in the innermost loops take their time, and a test that is stopped has counted nothing
 endif()
