@@ -68,7 +68,8 @@ static ax_status print_facts(const char *before) {
 int devices_main(int argc, const char **argv) {
   int facts = 0;
   const struct poptOption table[] = {
-      {"machine", 'm', POPT_ARG_NONE, &facts, 0, "prints the machine's description alone, as AXLE_MACHINE takes it", NULL}, POPT_TABLEEND};
+      {"machine", 'm', POPT_ARG_NONE, &facts, 0, "prints the machine's description alone, as AXLE_MACHINE takes it", NULL},
+      POPT_TABLEEND};
   const option_set set = {.command = "devices",
                           .usage = "[OPTION...]",
                           .summary = "Lists the processor, memory and libraries that programs run on.",

@@ -7,11 +7,11 @@
 
    Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that
    takes a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for
-   bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run rounds to nearest and treats subnormal
-   numbers as its executable says; callbacks find the settings with which C programs start, and the caller its own again). That holds for one program (C compilers may trace calls that are arguments of one call in
-   either order: ax_function) and on one kind of processor: another may have wider registers or lack fused
-   multiply-add, and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check
-   does not prove may give anything.
+   bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run rounds to nearest and treats
+   subnormal numbers as its executable says; callbacks find the settings with which C programs start, and the caller its own again).
+   That holds for one program (C compilers may trace calls that are arguments of one call in either order: ax_function) and on one
+   kind of processor: another may have wider registers or lack fused multiply-add, and then sums and functions such as tanh can
+   differ in their last digits. Kernels (axle/kernel.h) that ax_check does not prove may give anything.
 
    Memory. An array's elements do not change as long as a live reference can read them. Arrays own their memory, or keep the memory
    that was lent by ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim

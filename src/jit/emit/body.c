@@ -105,7 +105,8 @@ static LLVMValueRef reciprocal_of(const ax_codegen *cg, LLVMValueRef x) {
   LLVMValueRef near = LLVMBuildFDiv(b, ax_cg_number(cg, AX_F32, 1, 1), x, "");
   LLVMValueRef one = LLVMBuildFMul(b, LLVMBuildCast(b, LLVMFPExt, near, f64, ""), LLVMBuildCast(b, LLVMFPExt, x, f64, ""), "");
   LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, one, ax_cg_number(cg, AX_F64, 1, 1), "");
-  LLVMValueRef bits = LLVMBuildAdd(b, LLVMBuildCast(b, LLVMBitCast, near, word, ""), LLVMBuildCast(b, LLVMZExt, below, word, ""), "");
+  LLVMValueRef bits = LLVMBuildCast(b, LLVMBitCast, near, word, "");
+  bits = LLVMBuildAdd(b, bits, LLVMBuildCast(b, LLVMZExt, below, word, ""), "");
   return LLVMBuildCast(b, LLVMBitCast, bits, LLVMTypeOf(x), "");
 }
 
@@ -172,7 +173,8 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
   if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
-  if (ax_expr_contracted(expr) >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, ax_expr_contracted(expr), instance, lanes);
+  const int product = ax_expr_contracted(expr);
+  if (product >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, product, instance, lanes);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
   return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);

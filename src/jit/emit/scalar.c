@@ -101,7 +101,8 @@ static LLVMValueRef half_extreme(const op *o, LLVMRealPredicate taken, LLVMOpcod
   LLVMValueRef x = o->args[0], y = o->args[1];
   LLVMTypeRef bits = ax_cg_int(o->cg, 16, o->lanes);
   LLVMValueRef one = LLVMBuildSelect(b, LLVMBuildFCmp(b, taken, x, y, ""), x, y, "");
-  LLVMValueRef same = LLVMBuildBinOp(b, of_zeros, LLVMBuildCast(b, LLVMBitCast, x, bits, ""), LLVMBuildCast(b, LLVMBitCast, y, bits, ""), "");
+  LLVMValueRef same = LLVMBuildCast(b, LLVMBitCast, x, bits, "");
+  same = LLVMBuildBinOp(b, of_zeros, same, LLVMBuildCast(b, LLVMBitCast, y, bits, ""), "");
   one = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOEQ, x, y, ""), LLVMBuildCast(b, LLVMBitCast, same, o->type, ""), one, "");
   return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, x, y, ""), LLVMBuildFAdd(b, x, y, ""), one, "");
 }
