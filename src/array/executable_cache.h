@@ -11,7 +11,7 @@
 /* The key by which an executable is found. All its pointers are borrowed. */
 typedef struct ax_compile_key {
   const ax_program *program;
-  const ax_compile_options *options; /* that say of subnormal numbers KEEP or FLUSH */
+  const ax_compile_options *options; /* with both options of numbers decided: none is DEFAULT */
   const bool *donate; /* by input: options->donate */
   uint64_t hash;
 } ax_compile_key;

@@ -8,27 +8,26 @@
    products that are added the first is contracted. Kernels are shared by operations, so those that change are copied. */
 #include "plan/contract.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/choice.h"
 #include "plan/passes.h"
 
 /* --- What is asked for --- */
 
+static const ax_choice choice = {"contraction", "AXLE_CONTRACTION", {"exact", "fused"}};
+
 bool ax_contraction_find(const char *word, ax_contraction *out) {
-  if (strcmp(word, "exact") == 0) *out = AX_CONTRACTION_EXACT;
-  else if (strcmp(word, "fused") == 0) *out = AX_CONTRACTION_FUSED;
-  else return false;
-  return true;
+  int value;
+  const bool found = ax_choice_find(&choice, word, &value);
+  if (found) *out = (ax_contraction)value;
+  return found;
 }
 
 ax_status ax_contraction_fused(ax_contraction asked, bool *fused) {
-  const char *said = asked == AX_CONTRACTION_DEFAULT ? getenv("AXLE_CONTRACTION") : NULL;
-  if ((unsigned)asked > AX_CONTRACTION_FUSED)
-    return ax_error(AX_INVALID_ARGUMENT, "contraction is %d; it is exact or fused", (int)asked);
-  if (said != NULL && said[0] != '\0' && !ax_contraction_find(said, &asked))
-    return ax_error(AX_INVALID_ARGUMENT, "AXLE_CONTRACTION is \"%s\"; it is exact or fused", said);
-  *fused = asked == AX_CONTRACTION_FUSED;
+  int value;
+  AX_TRY(ax_choice_decide(&choice, (int)asked, &value));
+  *fused = value == AX_CONTRACTION_FUSED;
   return AX_OK;
 }
 
