@@ -31,15 +31,18 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
 #endif
 
 /* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
-static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count) {
-  enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
-  int64_t i = 0;
 #if defined(MOST)
-  const ELEMENT least_normal = thread_flushes() ? LEAST : 0;
 #define COMBINED(a, b) ONE(combine, (a), (b), least_normal)
+#define LEAST_HERE (thread_flushes() ? LEAST : 0)
 #else
 #define COMBINED(a, b) ONE(combine, (a), (b))
+#define LEAST_HERE 0
 #endif
+static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
+                                ELEMENT least_normal) {
+  enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
+  int64_t i = 0;
+  (void)least_normal; /* of extremes */
   for (; i + at_once <= count; i += at_once)
     for (int k = 0; k < at_once; k++) to[i + k] = COMBINED(to[i + k], from[i + k]);
   for (; i + few <= count; i += few)
@@ -51,9 +54,10 @@ static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const E
 static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
   const ax_combined r = *rows;
   const fetching from = fetching_of(rows);
+  const ELEMENT least_normal = LEAST_HERE;
   for (int64_t i = 0; i < r.rows; i++) {
     fetch(&r, i, sizeof(ELEMENT), from);
-    SOME(combine, to_row(&r, i), from_row(&r, i), count);
+    SOME(combine, to_row(&r, i), from_row(&r, i), count, least_normal);
   }
 }
 
@@ -89,3 +93,4 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef QUIET
 #undef LEAST
 #undef COMBINED
+#undef LEAST_HERE
