@@ -214,19 +214,16 @@ static void add_formatted(ax_text *text, const char *format, va_list arguments) 
 
 void ax_text_add(ax_text *text, const char *format, ...) {
   const bool has_point = strcmp(nl_langinfo(RADIXCHAR), ".") == 0; /* then numbers are as in the "C" locale */
-  locale_t plain = has_point ? (locale_t)0 : newlocale(LC_ALL_MASK, "C", (locale_t)0), saved = (locale_t)0;
+  locale_t saved = (locale_t)0;
   va_list arguments;
-  if (!has_point && plain == (locale_t)0) {
+  if (!has_point && ax_text_locale_enter(&saved) != AX_OK) {
     text->failed = true;
     return;
   }
-  if (!has_point) saved = uselocale(plain);
   va_start(arguments, format);
   add_formatted(text, format, arguments);
   va_end(arguments);
-  if (has_point) return;
-  uselocale(saved);
-  freelocale(plain);
+  if (!has_point) ax_text_locale_leave(saved);
 }
 
 ax_status ax_text_locale_enter(locale_t *saved) {
