@@ -197,11 +197,11 @@ static ax_ex with_function(ax_loop_kernel *k, ax_ex x) {
   return binary(k, AX_SCALAR_ADD, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F16, x, 0), one_f16(k));
 }
 
-static int instructions(body *make, const char *which) {
+static int instructions(ax_dtype dtype, body *make, const char *which) {
   void *object;
   size_t bytes;
   uint32_t vector_bytes;
-  assert_int_equal(emit_kernel(AX_F16, make, &object, &bytes, &vector_bytes), AX_OK);
+  assert_int_equal(emit_kernel(dtype, make, &object, &bytes, &vector_bytes), AX_OK);
   const int count = lines_with(object, bytes, which);
   ax_free(object);
   return count;
@@ -220,8 +220,31 @@ static void indices_are_as_wide_as_what_they_become(void **state) {
   for (size_t i = 0; i < AX_COUNT(processors); i++) {
     now = &processors[i];
     if (now->vector_bytes == 16) continue;
-    assert_true(instructions(index_of, now->vector_bytes == 64 ? "vpaddd.*%zmm" : "vpaddd.*%ymm") > 0);
-    assert_int_equal(instructions(index_of, "vpaddq.*%[yz]mm"), 0);
+    assert_true(instructions(AX_F16, index_of, now->vector_bytes == 64 ? "vpaddd.*%zmm" : "vpaddd.*%ymm") > 0);
+    assert_int_equal(instructions(AX_F16, index_of, "vpaddq.*%[yz]mm"), 0);
+  }
+  ax_llvm = all;
+}
+
+/* x / 2 + 1 */
+static ax_ex half_and_one(ax_loop_kernel *k, ax_ex x) {
+  const ax_ex half = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, ax_kernel_const(k, AX_F32, 0x3f000000), AX_NONE);
+  return ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, half, ax_kernel_const(k, AX_F32, 0x3f800000), AX_NONE);
+}
+
+/* Constants are put into registers once, not for each vector, and not again for what is left over after whole vectors. The mask of
+   that is made of bits. */
+static void constants_stay_in_registers(void **state) {
+  (void)state;
+  const ax_llvm_functions all = pretend();
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    now = &processors[i];
+    if (now->vector_bytes == 16) continue;
+    assert_int_equal(instructions(AX_F32, half_and_one, "vbroadcastss"), 2);
+    assert_int_equal(instructions(AX_F32, half_and_one, "vmulps.*[yz]mm"), 2);
+    if (now->vector_bytes < 64) continue;
+    assert_true(instructions(AX_F32, half_and_one, "kmov.*%[er][a-z]*,%k") > 0);
+    assert_int_equal(instructions(AX_F32, half_and_one, "vpcmp"), 0);
   }
   ax_llvm = all;
 }
@@ -235,10 +258,10 @@ static void f16_is_computed_in_f16_where_the_processor_can(void **state) {
   for (size_t i = 0; i < AX_COUNT(processors); i++) {
     now = &processors[i];
     const bool has = strcmp(now->name, "sapphirerapids") == 0;
-    for (size_t k = 0; k < AX_COUNT(own); k++) assert_int_equal(instructions(arithmetic, own[k]) > 0, has);
-    assert_int_equal(instructions(compared, "vcmp.*ph.*%zmm") > 0, has);
-    assert_int_equal(instructions(with_function, "vaddph.*%ymm") > 0, has);
-    if (has) assert_int_equal(instructions(compared, "vcvtph2ps\\|vcvtps2ph\\|vcvtph2psx"), 0);
+    for (size_t k = 0; k < AX_COUNT(own); k++) assert_int_equal(instructions(AX_F16, arithmetic, own[k]) > 0, has);
+    assert_int_equal(instructions(AX_F16, compared, "vcmp.*ph.*%zmm") > 0, has);
+    assert_int_equal(instructions(AX_F16, with_function, "vaddph.*%ymm") > 0, has);
+    if (has) assert_int_equal(instructions(AX_F16, compared, "vcvtph2ps\\|vcvtps2ph\\|vcvtph2psx"), 0);
   }
   ax_llvm = all;
 }
@@ -291,6 +314,7 @@ int main(void) {
 #if defined(__x86_64__)
       cmocka_unit_test(registers_are_the_processors_widest),
       cmocka_unit_test(indices_are_as_wide_as_what_they_become),
+      cmocka_unit_test(constants_stay_in_registers),
       cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),
       cmocka_unit_test(rows_of_stencils_are_added_without_masks),
       cmocka_unit_test(both_answers_agree),

@@ -21,6 +21,7 @@ static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
 /* As a scalar (only where the node is one) or spread over the lanes. */
 LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
   LLVMValueRef value = *value_at(nest, node, instance);
+  if (nest->is_spread[node] && lanes == nest->schedule->lanes) return nest->spread_values[node];
   return lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
 }
 
@@ -202,6 +203,7 @@ static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_nest_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
     *value_at(nest, node, i) = emit_node(nest, node, i);
+    if (nest->is_spread[node]) ax_nest_spread(nest, node, *value_at(nest, node, i));
     if (nest->is_divisor[node]) emit_reciprocal(nest, node, i);
   }
 }

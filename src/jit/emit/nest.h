@@ -48,7 +48,9 @@ typedef struct ax_nest {
   LLVMValueRef *pairs;              /* by access: what the even instance loaded or has for the odd one to store (paired.c) */
   LLVMValueRef *columns;            /* [instance][node]: loads that were done with an earlier one (columns.c) */
   LLVMValueRef *values;             /* [instance][node] */
+  LLVMValueRef *spread_values;      /* [node]: in all lanes, of the nodes that is_spread names */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
+  bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
@@ -118,6 +120,10 @@ void ax_nest_accumulate(ax_nest *nest); /* adds the instances' values to the acc
 void ax_nest_finish(ax_nest *nest);
 /* Stores a complete vector of sums to its slot. */
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
+
+/* --- spread.c: what vectors use and is the same in all of their lanes --- */
+void ax_nest_find_spread(ax_nest *nest);
+void ax_nest_spread(ax_nest *nest, ax_ex node, LLVMValueRef value); /* after `value` of a node that is_spread names is made */
 
 /* --- running.c: kernels that run along their vector loop --- */
 uint32_t ax_nest_running_sums(const ax_nest *nest, uint32_t store); /* as ax_nest_partial_sums */

@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-enum { most_masked = 1 << 15 };
+enum {
+  most_masked = 1 << 15,
+  light = 8,    /* of a body: to make the mask takes as long, */
+  long_row = 16 /* and so many vectors bring back the time that a second body takes to compile */
+};
 
 ax_range ax_range_static(const ax_nest *nest, int64_t extent) {
   return (ax_range){ax_nest_i64(nest, 0), ax_nest_i64(nest, extent), extent, extent};
@@ -94,9 +98,21 @@ void ax_walk_prepare(ax_nest *nest) {
 
 static bool vector_unrolled(const ax_nest *nest) { return nest->schedule->unrolled == nest->schedule->vector; }
 
+/* The first `present` bits, where registers hold masks: three instructions, and none that needs a vector. */
+static LLVMValueRef mask_of_bits(ax_nest *nest, LLVMValueRef present) {
+  LLVMBuilderRef b = nest->cg.builder;
+  const uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef absent = LLVMBuildSub(b, ax_nest_i64(nest, 64), present, ""),
+               bits = LLVMBuildLShr(b, ax_nest_i64(nest, -1), absent, "");
+  if (lanes < 64) bits = LLVMBuildTrunc(b, bits, LLVMIntTypeInContext(nest->cg.context, lanes), "");
+  return LLVMBuildCast(b, LLVMBitCast, bits, ax_cg_int(&nest->cg, 1, lanes), "");
+}
+
+/* 0 < present <= lanes */
 static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef present) {
   LLVMBuilderRef b = nest->cg.builder;
   uint32_t lanes = nest->schedule->lanes;
+  if (nest->cg.vector_bytes == 64 && lanes >= 8) return mask_of_bits(nest, present);
   LLVMValueRef count = LLVMBuildTrunc(b, present, LLVMInt32TypeInContext(nest->cg.context), "");
   return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, count, lanes),
                        "");
@@ -109,10 +125,12 @@ static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
 }
 
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
-   halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. */
+   halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. Nor where the
+   body does so little that making the mask counts. */
 static bool masks_are_cheap(const ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   if (nest->cg.vector_bytes < 64 || schedule->work > most_masked) return false;
+  if (schedule->weight <= light && schedule->loops[schedule->vector].extent >= long_row * (int64_t)schedule->lanes) return false;
   for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
     const ax_nest_access *access = &schedule->accesses[a];
     int64_t stride = access->stride[schedule->vector];
