@@ -1,5 +1,5 @@
 /* The loops are the same C code for all processors; on x86-64 it is compiled twice, once for those with AVX2. Extremes of floats
-   are those of integers that have the order of the floats. */
+   of 16 bits are those of integers that have their order. */
 #include "ops/combine.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ static inline INLINED bool thread_flushes(void) {
 #define MOST INT16_MAX
 #define INFINITE 0x7f80
 #define QUIET 0x7fc0
-#define LEAST 0x80
+#define FLUSHING (thread_flushes() ? 0x80 : 0)
 #define RUN bf16_extremes
 #define ROWS bf16_extreme_rows
 #define COUNTED bf16_extreme_counted
@@ -135,7 +135,7 @@ static inline INLINED bool thread_flushes(void) {
 #define MOST INT16_MAX
 #define INFINITE 0x7c00
 #define QUIET 0x7e00
-#define LEAST 0
+#define FLUSHING 0
 #define RUN f16_extremes
 #define ROWS f16_extreme_rows
 #define COUNTED f16_extreme_counted
@@ -143,11 +143,12 @@ static inline INLINED bool thread_flushes(void) {
 #define ONE f16_extreme
 #include "ops/combine_template.h"
 
-#define ELEMENT int32_t
-#define MOST INT32_MAX
-#define INFINITE 0x7f800000
-#define QUIET 0x7fc00000
-#define LEAST 0x800000
+static const volatile float hidden_one = 1;
+
+#define ELEMENT float
+#define BITS uint32_t
+#define QUIET 0x7fc00000u
+#define FLUSHING hidden_one
 #define RUN f32_extremes
 #define ROWS f32_extreme_rows
 #define COUNTED f32_extreme_counted
@@ -155,11 +156,10 @@ static inline INLINED bool thread_flushes(void) {
 #define ONE f32_extreme
 #include "ops/combine_template.h"
 
-#define ELEMENT int64_t
-#define MOST INT64_MAX
-#define INFINITE 0x7ff0000000000000
-#define QUIET 0x7ff8000000000000
-#define LEAST 0x10000000000000
+#define ELEMENT double
+#define BITS uint64_t
+#define QUIET 0x7ff8000000000000u
+#define FLUSHING hidden_one
 #define RUN f64_extremes
 #define ROWS f64_extreme_rows
 #define COUNTED f64_extreme_counted
@@ -262,6 +262,49 @@ static void f16_run(ax_scalar combine, const ax_combined *r) { (void)combine, (v
 static bool has_halves(void) { return false; }
 #endif
 
+/* --- Copies, of any type --- */
+
+/* `size` bytes at once, a constant; the last of them end with the row, which is at least as long. */
+static inline INLINED void copy_by(char *to, const char *from, int64_t bytes, int64_t size) {
+  for (int64_t i = 0; i + size < bytes; i += size) memcpy(to + i, from + i, (size_t)size);
+  memcpy(to + bytes - size, from + bytes - size, (size_t)size);
+}
+
+static inline INLINED void copy_row(char *to, const char *from, int64_t bytes) {
+  enum { many = 512 };
+  if (bytes > many) memcpy(to, from, (size_t)bytes);
+  else if (bytes >= 32) copy_by(to, from, bytes, 32);
+  else if (bytes >= 16) copy_by(to, from, bytes, 16);
+  else if (bytes >= 8) copy_by(to, from, bytes, 8);
+  else if (bytes >= 4) copy_by(to, from, bytes, 4);
+  else copy_by(to, from, bytes, 1);
+}
+
+static inline INLINED void copy_rows(const ax_combined *rows, int64_t bytes) {
+  const ax_combined r = *rows;
+  const fetching from = fetching_of(rows);
+  for (int64_t i = 0; i < r.rows; i++) {
+    fetch(&r, i, bytes / r.count, from);
+    copy_row(to_row(&r, i), from_row(&r, i), bytes);
+  }
+}
+
+/* Rows are often so long; then their loop needs no other inside. */
+static inline INLINED void copy_run(const ax_combined *rows, int64_t bytes) {
+  switch (bytes) {
+    case 0: return;
+    case 1: copy_rows(rows, 1); return;
+    case 2: copy_rows(rows, 2); return;
+    case 4: copy_rows(rows, 4); return;
+    case 8: copy_rows(rows, 8); return;
+    case 16: copy_rows(rows, 16); return;
+    case 32: copy_rows(rows, 32); return;
+    case 64: copy_rows(rows, 64); return;
+    case 128: copy_rows(rows, 128); return;
+    default: copy_rows(rows, bytes); return;
+  }
+}
+
 /* --- All --- */
 
 static bool is_extreme(ax_scalar combine) { return combine == AX_SCALAR_MIN || combine == AX_SCALAR_MAX; }
@@ -285,6 +328,10 @@ static inline INLINED void run_floats(ax_scalar combine, ax_dtype dtype, const a
 }
 
 static inline INLINED void run_any(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
+  if (combine == AX_SCALAR_NONE) {
+    copy_run(r, r->count * (int64_t)ax_dtype_bytes(dtype));
+    return;
+  }
   switch (dtype) {
     case AX_S8: s8_run(combine, r); return;
     case AX_U8: u8_run(combine, r); return;
@@ -313,6 +360,7 @@ static ax_combine *widest(void) { return combine_plain; }
 
 ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
   const bool known = is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL;
+  if (combine == AX_SCALAR_NONE) return widest();
   if (!known || dtype == AX_BOOL || (dtype == AX_F16 && !is_extreme(combine) && !has_halves())) return NULL;
   return widest();
 }

@@ -1,4 +1,4 @@
-/* Rows of elements combined with others, for scatters: sums, products and extremes. */
+/* Rows of elements combined with others, for scatters: sums, products and extremes; and rows that take the place of others. */
 #ifndef AX_OPS_COMBINE_H
 #define AX_OPS_COMBINE_H
 
@@ -17,11 +17,11 @@ typedef struct ax_combined { /* rows whose elements lie next to each other; none
 } ax_combined;
 
 /* Each element of each row of `to` becomes itself and its partner combined: with the bits of ax_scalar_eval, rounded once, but for
-   those of a NaN. */
+   those of a NaN. AX_SCALAR_NONE: it becomes its partner. */
 typedef void ax_combine(ax_scalar combine, ax_dtype dtype, const ax_combined *rows);
 
-/* Returns the function that does so with this machine's widest registers; NULL: there is none for these. There is one for sums,
-   products, minima and maxima of all numbers; for sums and products of f16 if the processor converts them. */
+/* Returns the function that does so with this machine's widest registers; NULL: there is none for these. There is one for copies;
+   for sums, products, minima and maxima of all numbers; for sums and products of f16 if the processor converts them. */
 ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype);
 
 #endif

@@ -1,11 +1,15 @@
-/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, COUNTED, SOME and ONE (names of its parts) and
+/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, COUNTED, SOME and ONE (names of its
+   parts) and
 
      WIDE     of integers: the unsigned type that sums and products wrap in
-     MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN,
-              LEAST: the least normal number, below which the thread may flush; 0: it never does
-     neither  of sums and products of floats: ONE is a function
+     MOST     of extremes of narrow floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a
+              NaN, FLUSHING: the least normal number, below which the thread flushes; 0: it does not
+     BITS     of extremes of f32 and f64: the unsigned type of their bits, QUIET: those of a NaN, FLUSHING: 1, which compilers do
+              not know: a product with it flushes
+     none     of sums and products of floats: ONE is a function
 
-   and has them undefined here. A block's count is a constant, so that compilers need not be told to do several at once. */
+   and has them undefined here. FLUSHING is found once a call. A block's count is a constant, so that compilers need not be told to do
+   several at once. */
 #if defined(WIDE)
 
 static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
@@ -28,21 +32,35 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
   return larger > INFINITE ? QUIET : kept;
 }
 
+#elif defined(BITS)
+
+/* A processor's maximum gives its second operand if both are zeros. So there are two, and the larger zero is what both have in
+   common. The product flushes subnormal numbers, as not every processor's maximum does. */
+static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
+  typedef union number {
+    ELEMENT value;
+    BITS bits;
+  } number;
+  const bool least = combine == AX_SCALAR_MIN;
+  const number x = {least ? (a < b ? a : b) : (a > b ? a : b)}, y = {least ? (b < a ? b : a) : (b > a ? b : a)};
+  const BITS both = least ? x.bits | y.bits : x.bits & y.bits;
+  return (number){.bits = both | (__builtin_isunordered(a, b) ? QUIET : 0)}.value * one;
+}
+
 #endif
 
 /* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
-#if defined(MOST)
-#define COMBINED(a, b) ONE(combine, (a), (b), least_normal)
-#define LEAST_HERE (thread_flushes() ? LEAST : 0)
+#if defined(FLUSHING)
+#define COMBINED(a, b) ONE(combine, (a), (b), flushing)
 #else
 #define COMBINED(a, b) ONE(combine, (a), (b))
-#define LEAST_HERE 0
+#define FLUSHING 0
 #endif
 static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
-                                ELEMENT least_normal) {
+                                ELEMENT flushing) {
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
-  (void)least_normal; /* of extremes */
+  (void)flushing; /* of extremes */
   for (; i + at_once <= count; i += at_once)
     for (int k = 0; k < at_once; k++) to[i + k] = COMBINED(to[i + k], from[i + k]);
   for (; i + few <= count; i += few)
@@ -54,26 +72,28 @@ static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const E
 static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
   const ax_combined r = *rows;
   const fetching from = fetching_of(rows);
-  const ELEMENT least_normal = LEAST_HERE;
+  const ELEMENT flushing = FLUSHING;
   for (int64_t i = 0; i < r.rows; i++) {
     fetch(&r, i, sizeof(ELEMENT), from);
-    SOME(combine, to_row(&r, i), from_row(&r, i), count, least_normal);
+    SOME(combine, to_row(&r, i), from_row(&r, i), count, flushing);
   }
 }
 
 static inline INLINED void ROWS(ax_scalar combine, const ax_combined *rows) {
-  enum { shortest = 16 / sizeof(ELEMENT) };
+  enum { shortest = 16 / sizeof(ELEMENT), half = 32 / sizeof(ELEMENT), line = AX_LINE_BYTES / sizeof(ELEMENT) };
   if (rows->count == shortest) COUNTED(combine, rows, shortest);
+  else if (rows->count == half) COUNTED(combine, rows, half);
+  else if (rows->count == line) COUNTED(combine, rows, line);
   else COUNTED(combine, rows, rows->count);
 }
 
 static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
   switch (combine) {
-#ifndef MOST
+#if !defined(MOST) && !defined(BITS)
     case AX_SCALAR_ADD: ROWS(AX_SCALAR_ADD, r); return;
     case AX_SCALAR_MUL: ROWS(AX_SCALAR_MUL, r); return;
 #endif
-#if defined(WIDE) || defined(MOST)
+#if defined(WIDE) || defined(MOST) || defined(BITS)
     case AX_SCALAR_MIN: ROWS(AX_SCALAR_MIN, r); return;
     case AX_SCALAR_MAX: ROWS(AX_SCALAR_MAX, r); return;
 #endif
@@ -91,6 +111,6 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef MOST
 #undef INFINITE
 #undef QUIET
-#undef LEAST
+#undef BITS
+#undef FLUSHING
 #undef COMBINED
-#undef LEAST_HERE

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -40,11 +41,39 @@ static void check(ax_scalar operation, ax_dtype dtype, int64_t width, int64_t co
 
 static void rows_of_strange_numbers(void **state) {
   test_random random = {1};
-  (void)state;
+  const ax_float_mode caller = ax_float_mode_enter(*state != NULL);
   for (size_t o = 0; o < AX_COUNT(operations); o++)
     for (int dtype = AX_S8; dtype < AX_DTYPE_COUNT; dtype++) {
       if (ax_combiner(operations[o], (ax_dtype)dtype) == NULL) continue;
       for (int64_t width = 1; width < 150; width++) check(operations[o], (ax_dtype)dtype, width, 1 + width % 23, &random);
+    }
+  ax_float_mode_leave(caller);
+}
+
+/* Rows of all lengths, at random places: the last row of those at one place stays, and nothing beside it is touched. */
+static void copies(void **state) {
+  enum { rows = 5, count = 11, beside = 3 };
+  static const ax_dtype dtypes[] = {AX_S8, AX_BF16, AX_F32, AX_F64};
+  test_random random = {4};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (int64_t width = 1; width < 150; width++) {
+      ax_combine *combine = ax_combiner(AX_SCALAR_NONE, dtypes[d]);
+      const int64_t bytes = (int64_t)ax_dtype_bytes(dtypes[d]), pitch = (width + beside) * bytes;
+      ax_tensor *from = test_edge_tensor(&random, TEST_TYPE(dtypes[d], count, width)),
+                *to = test_edge_tensor(&random, TEST_TYPE(dtypes[d], rows, width + beside)),
+                *wanted = test_tensor(TEST_TYPE(dtypes[d], rows, width + beside), NULL);
+      int64_t place[count], row[count];
+      assert_non_null(combine);
+      memcpy(wanted->data, to->data, test_tensor_bytes(to));
+      for (int i = 0; i < count; i++) {
+        place[i] = test_random_below(&random, rows), row[i] = test_random_below(&random, count);
+        memcpy((char *)wanted->data + place[i] * pitch, (char *)from->data + row[i] * width * bytes, (size_t)(width * bytes));
+      }
+      const ax_combined all = {to->data, from->data, pitch, width * bytes, place, row, count, width, width % 2 == 0};
+      combine(AX_SCALAR_NONE, dtypes[d], &all);
+      assert_memory_equal(to->data, wanted->data, test_tensor_bytes(to));
+      test_release((ax_tensor *[]){from, to, wanted}, 3);
     }
 }
 
@@ -80,12 +109,15 @@ static void all_numbers_of_16_bits(void **state) {
 static void only_of_numbers(void **state) {
   (void)state;
   assert_null(ax_combiner(AX_SCALAR_MAX, AX_BOOL));
-  assert_null(ax_combiner(AX_SCALAR_NONE, AX_F32));
+  assert_null(ax_combiner(AX_SCALAR_AND, AX_F32));
 }
 
 int main(void) {
+  static int flushed;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_of_strange_numbers),
+      cmocka_unit_test_prestate(rows_of_strange_numbers, &flushed), /* where the thread flushes subnormal numbers */
+      cmocka_unit_test(copies),
       cmocka_unit_test(all_numbers_of_16_bits),
       cmocka_unit_test(only_of_numbers),
   };

@@ -378,7 +378,7 @@ static void find_loops(scatter *s, const ax_index_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, short_bytes = 128 };
+enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_bytes = 64, short_bytes = 128 };
 
 static uint32_t fewer(double wanted, int64_t most) {
   return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted;
@@ -408,7 +408,7 @@ static void cut_places(scatter *s, const ax_index_windows *w, const arrays *a, d
   if (wanted > few_parts) wanted = few_parts;
   if (s->far && wanted > 2) wanted = 2;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
-  const bool few = elems < enough_elems || (s->far && elems * s->bytes <= short_bytes);
+  const bool few = elems * s->bytes < enough_bytes || (s->far && elems * s->bytes <= short_bytes);
   if (few && ax_type_elems(a->operand) * s->bytes <= ax_caches_here()->second) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
