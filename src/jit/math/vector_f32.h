@@ -118,7 +118,7 @@ static f32s f32_log1p(f32s x) {
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
 }
 
-/* --- tanh and erf, from e^y - 1, which keeps the digits of small results and of results near 1 --- */
+/* --- tanh, from e^y - 1, which keeps the digits of small results and of results near 1 --- */
 
 /* y / (y + 2) with y = e^(2x) - 1. One constant will do for n log(2)/2: what it lacks counts for less as y grows. */
 static f32s f32_tanh(f32s x) {
@@ -135,27 +135,36 @@ static f32s f32_tanh(f32s x) {
   return (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
 }
 
-/* 1 - 2^-y where y = -log2(1 - erf(x)) is nearly a polynomial: x times one of degree 8 up to 3.93, where erf(x) rounds to 1 */
+/* --- erf: 16 polynomials of degree 5, whose centres lie 65/256 apart, up to 3.93, where erf(x) rounds to 1 --- */
+
+/* [degree][interval]; in |x| less the interval's centre. The first has no constant, so that small results keep their
+   digits. */
+static const float f32_erf_coefficients[6][16] __attribute__((aligned(64))) = {
+    {0, 0.28046301f, 0.527338505f, 0.718623817f, 0.849086046f, 0.927408159f, 0.968796372f, 0.988047481f, 0.995929182f,
+     0.998769462f, 0.999670327f, 0.999921799f, 0.999983609f, 0.99999696f, 0.999999523f, 0.99999994f},
+    {1.12837923f, 1.05792975f, 0.871890664f, 0.631641567f, 0.402237773f, 0.225163758f, 0.110794343f, 0.047922574f, 0.0182207488f,
+     0.00608969759f, 0.00178907579f, 0.000462024705f, 0.000104883009f, 2.09290029e-05f, 3.67109351e-06f, 5.66038239e-07f},
+    {-1.46308785e-05f, -0.268610954f, -0.442762166f, -0.48113364f, -0.408529043f, -0.285860896f, -0.168800324f, -0.0851659402f,
+     -0.037010517f, -0.0139294211f, -0.0045524477f, -0.00128900481f, -0.000325966277f, -6.97808064e-05f, -2.342261e-05f,
+     -8.52348876e-06f},
+    {-0.375556588f, -0.30719763f, -0.140761405f, 0.0337708034f, 0.142520264f, 0.166875988f, 0.13449356f, 0.0849504769f,
+     0.0440457202f, 0.0191700887f, 0.0070927972f, 0.00224865531f, 0.000614110846f, 0.000145021651f, 2.96952094e-05f,
+     3.00162787e-06f},
+    {-0.00707017491f, 0.127649352f, 0.182841212f, 0.147130221f, 0.0642882735f, -0.0097702546f, -0.0451387838f, -0.0475277752f,
+     -0.0324233547f, -0.0164771918f, -0.00692191487f, -0.00282152928f, -0.000442903605f, -0.000176480229f, 0.000592703233f,
+     0.000404252292f},
+    {0.13989222f, 0.0800468177f, 0.00649762014f, -0.0543184653f, -0.0681682453f, -0.0445012264f, -0.0122527769f, 0.00782588031f,
+     0.0130367801f, 0.010025355f, 0.00549555337f, 0.00236749998f, 0.000834552513f, 0.000245531643f, 6.10554343e-05f,
+     0.00030904467f},
+};
+
 static f32s f32_erf(f32s x) {
-  f32s one = f32_all(1), size = f32_min(f32_all(3.93f), f32_sized(x));
-  f32s y = f32_all(-1.33453495e-05f);
-  y = f32_fma(y, size, f32_all(0.00016964016f));
-  y = f32_fma(y, size, f32_all(-0.000912690302f));
-  y = f32_fma(y, size, f32_all(0.00240443251f));
-  y = f32_fma(y, size, f32_all(-0.000230782782f));
-  y = f32_fma(y, size, f32_all(-0.0276323948f));
-  y = f32_fma(y, size, f32_all(0.148277178f));
-  y = f32_fma(y, size, f32_all(0.918447614f));
-  y = f32_fma(y, size, f32_all(1.62790704f));
-  y = y * size;
-  f32s n = f32_round(y), r = n - y, scale = f32_scale(one, -n);
-  f32s p = f32_all(0.000153776724f); /* (2^r - 1) / r */
-  p = f32_fma(p, r, f32_all(0.00133880938f));
-  p = f32_fma(p, r, f32_all(0.00961832143f));
-  p = f32_fma(p, r, f32_all(0.055503659f));
-  p = f32_fma(p, r, f32_all(0.240226492f));
-  p = f32_fma(p, r, f32_all(0.693147182f));
-  return f32_signed(f32_fnma(scale, p * r, one - scale), x);
+  const f32s size = f32_min(f32_all(3.93f), f32_sized(x)), shift = f32_all(12582912.0f);
+  const f32s moved = f32_fma(size, f32_all(3.93846154f), shift), d = f32_fnma(moved - shift, f32_all(0.25390625f), size);
+  const u32s interval = (u32s)moved;
+  f32s p = f32_look_up(f32_erf_coefficients[5], interval);
+  for (int k = 4; k >= 0; k--) p = f32_fma(p, d, f32_look_up(f32_erf_coefficients[k], interval));
+  return f32_signed(p, x);
 }
 
 /* --- sin and cos: x = n pi + r, |r| <= pi/2, and half a pi on for cos. pi in three parts, of which the first leaves no rounding.

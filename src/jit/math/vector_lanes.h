@@ -39,6 +39,11 @@ static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
 }
 static inline int f32_any_less(f32s a, f32s b) { return f32_less(a, b) != 0; }
 
+/* table[index], of 16 entries; the low bits of index count. */
+static inline f32s f32_look_up(const float *table, u32s index) {
+  return _mm512_permutexvar_ps((__m512i)index, _mm512_load_ps(table));
+}
+
 static inline f64s f64_all(double x) { return _mm512_set1_pd(x); }
 static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm512_fmadd_pd(a, b, c); }
 static inline f64s f64_fnma(f64s a, f64s b, f64s c) { return _mm512_fnmadd_pd(a, b, c); }
@@ -55,7 +60,6 @@ static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return (_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, high, _CMP_LE_OQ)) != 0xff;
 }
 static inline int f64_any_less(f64s a, f64s b) { return f64_less(a, b) != 0; }
-/* table[index], of 16 entries; the low bits of index count. */
 static inline f64s f64_look_up(const double *table, u64s index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), (__m512i)index, _mm512_load_pd(table + 8));
 }
@@ -87,6 +91,11 @@ static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))) != 0xff;
 }
 static inline int f32_any_less(f32s a, f32s b) { return _mm256_movemask_ps(f32_less(a, b)) != 0; }
+static inline f32s f32_look_up(const float *table, u32s index) {
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_load_ps(table), (__m256i)index),
+               high = _mm256_permutevar8x32_ps(_mm256_load_ps(table + 8), (__m256i)index);
+  return _mm256_blendv_ps(low, high, (__m256)(index << 28)); /* by bit 3 */
+}
 
 static inline f64s f64_all(double x) { return _mm256_set1_pd(x); }
 static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm256_fmadd_pd(a, b, c); }
