@@ -4,6 +4,7 @@
 #include "axle/transform.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
+#include "support/random.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
@@ -102,7 +103,47 @@ static void like_pieces_are_one_kernel(void **state) {
   ax_program_release(program);
 }
 
+/* Columns side by side: operands of one column and of few, with remainders, in registers of all sizes. */
+static void side_by_side(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_concatenate(AX_LIST(*(const uint32_t *)context, in), 1);
+}
+
+static void few_columns(void **state) {
+  enum { rows = 5003, most = 5 };
+  static const ax_dtype dtypes[] = {AX_S8, AX_BF16, AX_F32, AX_F64};
+  test_random random = {3};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (uint32_t operands = 2; operands <= most; operands++)
+      for (int64_t columns = 1; columns <= 2; columns++) {
+        ax_type types[most];
+        ax_tensor *in[most], *out, *wanted;
+        for (uint32_t i = 0; i < operands; i++) {
+          types[i] = TEST_TYPE(dtypes[d], rows, i % 2 == 0 ? 1 : columns);
+          in[i] = test_edge_tensor(&random, types[i]);
+        }
+        ax_program *program = test_trace(side_by_side, &operands, types, operands, 1);
+        TEST_OK(ax_evaluate(program, in, &wanted));
+        test_run(program, in, &out);
+        assert_true(test_same_tensors(out, wanted));
+        test_release(&out, 1);
+        for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+          ax_runtime *runtime;
+          TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
+          test_use_vectors(runtime, bytes);
+          test_execute(runtime, program, in, &out);
+          assert_true(test_same_tensors(out, wanted));
+          test_release(&out, 1);
+          ax_runtime_release(runtime);
+        }
+        test_release(&wanted, 1);
+        test_release(in, operands);
+        ax_program_release(program);
+      }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel),
+                                     cmocka_unit_test(few_columns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

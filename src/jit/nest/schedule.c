@@ -343,6 +343,25 @@ static void make_narrow(ax_nest_schedule *s, const uint32_t *order, uint32_t fir
   ax_nest_schedule_find_deps(s);
 }
 
+/* Whether elements are stored a few apart, as a column of a narrow array is: rows of one element. */
+static bool stores_apart(const ax_nest_schedule *s, const uint32_t *order) {
+  enum { most_apart = 8 };
+  const uint32_t last = order[s->loop_count - 1];
+  const int64_t apart = ax_stride_length(ax_nest_schedule_store(s, 0)->stride[last]);
+  return apart > 1 && apart <= most_apart && s->loops[last].extent >= s->lanes && s->loop_count < AX_MAX_LOOPS;
+}
+
+/* A loop of one step inside all others, along which every access is even. */
+static void add_single(ax_nest_schedule *s, uint32_t *order) {
+  const uint32_t l = order[s->loop_count] = s->loop_count;
+  s->loop_count++;
+  s->loops[l] = (ax_loop){.extent = 1};
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
+    s->accesses[a].stride[l] = 1;
+    s->accesses[a].uneven[l] = 0;
+  }
+}
+
 /* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a
    few milliseconds to compile, which few rows do not bring back. */
 static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chosen) {
@@ -350,15 +369,18 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chose
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
-  if (s->reduces || s->loop_count < 2 || ax_nest_schedule_fits_squares(s)) return AX_OK;
+  if (s->reduces || ax_nest_schedule_fits_squares(s)) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
+  const bool single = narrow == 1 && stores_apart(s, order);
+  if (single) first = s->loop_count;
   if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
   int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_nest_schedule before = *s;
   ax_nest_access *accesses = ax_arena_copy(arena, s->accesses, ax_nest_schedule_access_count(s) * sizeof accesses[0]);
   if (accesses == NULL) return ax_out_of_memory(ax_nest_schedule_access_count(s) * sizeof accesses[0]);
+  if (single) add_single(s, order);
   make_narrow(s, order, first, narrow);
   cost = ax_narrow_cost(s);
   *chosen = cost >= 0 && cost < by_rows;

@@ -348,6 +348,28 @@ static void padded_short_rows_are_narrow(void **state) {
   }
 }
 
+/* A column of a narrow array is stored under masks, several elements at once. */
+static void columns_of_narrow_arrays_are_narrow(void **state) {
+  enum { rows = 5000, least = 2, most = 10 };
+  static const ax_dtype dtypes[] = {AX_F32, AX_S8};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++)
+    for (int64_t columns = least; columns <= most; columns++) {
+      ax_arena arena = {0};
+      ax_nest_schedule *schedule;
+      const int64_t extent = rows, dims[] = {rows, columns};
+      ax_position from[1], to[2] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = -1, .offset = 1, .dynamic = AX_NONE}};
+      ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &extent);
+      ax_at_identity(from, 1);
+      const ax_ex value = ax_kernel_load(k, ax_kernel_slot(k, dtypes[i], 1, &extent), from);
+      ax_kernel_store(k, ax_kernel_slot(k, dtypes[i], 2, dims), to, value, AX_SCALAR_NONE);
+      assert_false(k->failed);
+      assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &schedule), AX_OK);
+      if (columns <= 3 || dtypes[i] == AX_S8) assert_int_equal(schedule->shape == AX_NEST_NARROW, columns <= 8);
+      ax_arena_deinit(&arena);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
@@ -364,6 +386,7 @@ int main(void) {
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
       cmocka_unit_test(padded_short_rows_are_narrow),
+      cmocka_unit_test(columns_of_narrow_arrays_are_narrow),
       cmocka_unit_test(levels_count_from_the_innermost_loop),
       cmocka_unit_test(short_strides_are_picked_from_what_lies_between),
       cmocka_unit_test(registers_of_squares_fit_their_sides),
