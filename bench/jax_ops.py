@@ -145,7 +145,8 @@ def at(kind, dtype, count, rows, width):
 
 
 UNARY = {"exp": jnp.exp, "log": jnp.log, "log1p": jnp.log1p, "expm1": jnp.expm1, "sin": jnp.sin, "cos": jnp.cos, "tanh": jnp.tanh, "erf": lax.erf,
-         "logistic": lax.logistic, "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "gelu": jax.nn.gelu, "neg": jnp.negative}
+         "logistic": lax.logistic, "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "gelu": jax.nn.gelu, "neg": jnp.negative, "abs": jnp.abs, "sign": jnp.sign,
+         "relu": jax.nn.relu}
 
 
 @family
@@ -155,7 +156,7 @@ def unary(name, dtype, n):
 
 @family
 def binary(name, dtype, n):
-    return Case({"add": lax.add, "mul": lax.mul, "div": lax.div, "max": lax.max, "pow": lax.pow}[name], [(dtype, ints((n,)))] * 2)
+    return Case({"add": lax.add, "mul": lax.mul, "div": lax.div, "max": lax.max, "min": lax.min, "pow": lax.pow}[name], [(dtype, ints((n,)))] * 2)
 
 
 @family

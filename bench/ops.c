@@ -212,7 +212,8 @@ static AX_BODY(unary_body) { /* NAME DTYPE N */
   static const named all[] = {
       {"exp", ax_exp},     {"log", ax_log},   {"log1p", ax_log1p}, {"expm1", ax_expm1},       {"sin", ax_sin},
       {"cos", ax_cos},     {"tanh", ax_tanh}, {"erf", ax_erf},     {"logistic", ax_logistic}, {"sqrt", ax_sqrt},
-      {"rsqrt", ax_rsqrt}, {"gelu", ax_gelu}, {"neg", ax_neg}};
+      {"rsqrt", ax_rsqrt}, {"gelu", ax_gelu}, {"neg", ax_neg},     {"abs", ax_abs},         {"sign", ax_sign},
+      {"relu", ax_relu}};
   const op_case *c = context;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     if (strcmp(all[i].name, c->words[0]) == 0) out[0] = all[i].function(in[0]);
@@ -226,6 +227,7 @@ static AX_BODY(binary_body) { /* NAME DTYPE N */
            : strcmp(name, "mul") == 0 ? ax_mul(in[0], in[1])
            : strcmp(name, "div") == 0 ? ax_div(in[0], in[1])
            : strcmp(name, "max") == 0 ? ax_max(in[0], in[1])
+           : strcmp(name, "min") == 0 ? ax_min(in[0], in[1])
                                       : ax_pow(in[0], in[1]);
 }
 static void binary(op_case *c) {
