@@ -32,8 +32,11 @@ typedef struct ax_tile {
   const char *a, *b;
   char *c;
   int64_t steps, a_row, a_step, b_step, c_row; /* bytes, except steps */
-  int64_t numbers, lines,
-      ahead; /* for narrow: numbers in a row; rows in all; bytes to prefetch ahead, or 0 */
+  int64_t numbers, lines;                      /* for narrow: numbers in a row; rows in all */
+  /* For narrow, in bytes: how far ahead rows are prefetched, 0: not; how far behind that a line is asked for again, 0: not; the
+     length of a run of lines, behind whose beginning the next one begins a_row; what as many rows as lanes prefetch in all. */
+  int64_t ahead, again, run, fetched;
+  bool second;                                 /* for narrow: what is so far ahead comes into the second cache */
   int rows, columns;                           /* at most most_rows, and two vectors */
   ax_standing stand;
   int b_least;                                 /* for narrow: the least exponent of b, as packing noted it */

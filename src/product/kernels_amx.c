@@ -137,15 +137,18 @@ static inline __attribute__((always_inline)) void narrow_of(const ax_tile *t, co
     floats sum[12] = {{0}};
     words x[16], least = pair_none(); /* exponents do not matter to f32 */
     const char *a = one.a, *b = t->b;
+    pair_coming coming = {a + t->ahead, 0, t->fetched};
     one.lines = one.rows = left < 16 ? (int)left : 16;
     for (int l = one.rows; l < 16; l++) rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row compute the last one again */
     for (int64_t numbers = t->numbers; numbers > 0; numbers -= numbers_of_group, a += row_bytes) {
       const int64_t some = numbers < numbers_of_group ? numbers : numbers_of_group;
-      if (t->ahead > 0) pair_fetch_ends(t, a, rows);
-      if (some == numbers_of_group) pair_take_square(x, a, rows, &least);
+      const int units = (int)(some + 1) / 2;
+      if (one.rows == 16 && some == numbers_of_group) pair_take_square(x, a, t->a_row, &least);
       else pair_take_some(x, a, rows, (int)some, &least);
-      b = add_group(sum, x, (int)(some + 1) / 2, b, t->b_step, columns);
+      for (int u = 0; t->ahead > 0 && u < units; u++) pair_fetch_step(t, &coming);
+      b = add_group(sum, x, units, b, t->b_step, columns);
     }
+    while (coming.left > 0) pair_fetch_step(t, &coming);
     pair_put_columns(&one, sum);
     one.a += 16 * t->a_row;
     one.c += 16 * (t->turned ? (int64_t)sizeof(float) : t->c_row);

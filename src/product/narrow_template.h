@@ -4,12 +4,17 @@
      sum[j]                         += x[u] * b[u, j], for each column j
      c[LANES, columns]              the sums, transposed
 
-   The sums are those of the tile: one chain over the steps for each result. So both kernels make the same bits. */
+   The sums are those of the tile: one chain over the steps for each result. So both kernels make the same bits.
+
+   Squares are read across the rows, and the processor's own prefetching follows lines in the order in which they lie. So the
+   rows to come are prefetched in that order, as many bytes with each step as it multiplies: the buffers of a first cache for
+   lines under way never overflow, and arithmetic goes on meanwhile. [m,k] by [k,4] of f32 was read so at 25 to 31 GB/s for k
+   of 32 to 320 on one core of a Zen 4, where a plain sum reads 31; with lines prefetched square by square at 14 for k = 32, and at
+   9 to 11 from 64 on. */
 
 /* Takes LANES units of each of LANES rows, transposed: x[u] has the units of step u. */
-static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, const int64_t *rows,
-                                                                    FACTOR *least) {
-  UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], LANES * UNIT);
+static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, int64_t row, FACTOR *least) {
+  UNROLL for (int l = 0; l < LANES; l++, from += row) x[l] = KIND(unit_along)(from, LANES * UNIT);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
   KIND(turn)(x);
 }
@@ -102,15 +107,33 @@ static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const 
   }
 }
 
-/* Prefetches the ends of later rows. Short rows that touch each other are prefetched whole, line by line. */
-static inline void KIND(fetch_ends)(const ax_tile *t, const char *a, const int64_t *rows) {
-  const int64_t bytes = t->numbers * NUMBER_BYTES;
-  a += t->ahead;
-  if (t->a_row == bytes && t->numbers < LANES * UNIT) {
-    for (int64_t at = 0; at < LANES * bytes; at += 64) __builtin_prefetch(a + at);
+/* Bytes of LANES rows that one step multiplies. */
+#define STEP_BYTES (LANES * UNIT * NUMBER_BYTES)
+
+/* Lines of the rows to come, one after the other. */
+typedef struct KIND(coming) {
+  const char *run; /* the next line is `at` bytes into it */
+  int64_t at, left; /* left: bytes, of the lines that these rows prefetch in all */
+} KIND(coming);
+
+/* Prefetches as much as LANES rows have for one step, and again what is due soon: without that, one column takes up to 1.4 times
+   as long. Where rows are so long that those to come do not fit in the first cache, they come into the second at first. */
+static inline __attribute__((always_inline)) void KIND(fetch_step)(const ax_tile *t, KIND(coming) *c) {
+  const char *line = c->run + c->at;
+  if (STEP_BYTES < 64 && c->at % 64 != 0) {
+    /* it is prefetched already */
+  } else if (t->second) {
+    __builtin_prefetch(line, 0, 2);
+    if (t->again > 0) __builtin_prefetch(line - t->again);
   } else {
-    for (int l = 0; l < LANES; l++) __builtin_prefetch(a + rows[l]);
+    __builtin_prefetch(line);
+    __builtin_prefetch(line - t->again, 0, 2);
   }
+  c->at += STEP_BYTES;
+  c->left -= STEP_BYTES;
+  if (c->at < t->run) return;
+  c->at = 0;
+  c->run += t->a_row;
 }
 
 #if !NO_NARROW
@@ -128,20 +151,24 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
     for (int l = one.rows; l < LANES; l++)
       rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row compute the last row once more */
     UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
+    KIND(coming) coming = {a + t->ahead, 0, t->fetched};
     for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
-      if (t->ahead > 0)
-        UNROLL for (int l = 0; l < LANES; l++) __builtin_prefetch(a + rows[l] + t->ahead);
-      KIND(take_square)(x, a, rows, &least);
-      UNROLL for (int u = 0; u < LANES; u++, b += t->b_step)
+      if (one.rows == LANES) KIND(take_square)(x, a, t->a_row, &least);
+      else KIND(take_some)(x, a, rows, LANES * UNIT, &least);
+      UNROLL for (int u = 0; u < LANES; u++, b += t->b_step) {
+        if (t->ahead > 0) KIND(fetch_step)(t, &coming);
         UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], x[u], UNITS(broadcast)(b + j * UNIT_BYTES));
+      }
     }
     if (numbers > 0) {
       FACTOR some[LANES];
-      if (t->ahead > 0) KIND(fetch_ends)(t, a, rows);
       KIND(take_some)(some, a, rows, (int)numbers, &least);
-      for (int u = 0; u * UNIT < numbers; u++, b += t->b_step)
+      for (int u = 0; u * UNIT < numbers; u++, b += t->b_step) {
+        if (t->ahead > 0) KIND(fetch_step)(t, &coming);
         UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], some[u], UNITS(broadcast)(b + j * UNIT_BYTES));
+      }
     }
+    while (coming.left > 0) KIND(fetch_step)(t, &coming);
 #if CAREFUL
     if (t->b_least + KIND(exponent)(least) < careful_below) CAREFUL_KIND(narrow)(&one);
     else KIND(put_columns)(&one, sum);

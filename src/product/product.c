@@ -32,8 +32,8 @@ enum {
      its second cache holds. The processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
-  long_row = 1024,
-  row_ahead = 512, /* bytes prefetched ahead within a row, in narrow products */
+  narrow_ahead = 4 << 10,  /* the same in narrow products, */
+  narrow_soon = 1 << 10,   /* which ask a second time for what is so near */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -338,6 +338,19 @@ static inline void make_panels(making *m, ax_tile *tile, char *c, bool careful, 
   }
 }
 
+/* Chooses how rows of so many bytes are prefetched: no fewer ahead than are made at once, since these are read across. Rows that
+   touch each other are one run. */
+static void fetch_narrow(ax_tile *tile, int64_t bytes, int64_t lanes) {
+  const bool touch = tile->a_row == bytes;
+  const int64_t some = touch ? narrow_ahead : ax_ceil_div(narrow_ahead, bytes) * tile->a_row,
+                soon = touch ? narrow_soon : ax_ceil_div(narrow_soon, bytes) * tile->a_row, all = lanes * tile->a_row;
+  tile->ahead = some > all ? some : all;
+  tile->second = lanes * bytes > ax_caches_here()->first / 4;
+  tile->again = touch || !tile->second ? tile->ahead - soon : 0;
+  tile->run = touch ? lanes * bytes : bytes;
+  tile->fetched = touch ? lanes * bytes : lanes * round_up(bytes, AX_LINE_BYTES);
+}
+
 /* Makes all rows in one call of the kernel, which reads them where they lie. */
 static void make_narrow(making *m) {
   const ax_product *p = m->product;
@@ -357,7 +370,7 @@ static void make_narrow(making *m) {
                   .b_least = least_of_columns(m),
                   .add = m->add,
                   .turned = way->turned};
-  if (p->far) tile.ahead = bytes > long_row ? row_ahead : ax_ceil_div(fetched_ahead, bytes * k->lanes) * k->lanes * tile.a_row;
+  if (p->far) fetch_narrow(&tile, bytes, k->lanes);
   k->narrow(&tile);
 }
 

@@ -410,6 +410,39 @@ static bool begin_tiles(void) {
   return true;
 }
 
+static ax_tile narrow_tile;
+static void note_narrow(const ax_tile *tile) { narrow_tile = *tile; }
+
+/* Returns the narrow tile of a product of `rows` rows of k numbers, `apart` numbers apart, by four columns. */
+static ax_tile narrow_of(int64_t rows, int64_t k, int64_t apart, bool far) {
+  const ax_product p = {.dtype = AX_F32, .m = rows, .n = 4, .k = k, .a_row = apart, .a_column = 1, .b_row = 4, .b_column = 1,
+                        .c_row = 4, .far = far};
+  static char numbers[1 << 10];
+  ax_product_way way = ax_product_choose(&p, 64);
+  ax_product_kernels noting = *way.kernels;
+  assert_true(way.narrow && !way.packs_b);
+  noting.narrow = note_narrow;
+  way.kernels = &noting;
+  ax_product_run(&p, &way, numbers, numbers, numbers, NULL);
+  return narrow_tile;
+}
+
+/* Rows of narrow products are prefetched from memory line by line, as they lie: all lines of the next rows that are made at once,
+   which the square by square reading would come to in another order. */
+static void narrow_rows_come_in_order(void **state) {
+  (void)state;
+  const int64_t lanes = ax_product_kernels_of(AX_F32, 64)->lanes;
+  assert_int_equal(narrow_of(1000, 64, 64, false).ahead, 0);
+  for (int64_t k = lanes; k <= 384; k += 8) {
+    const ax_tile touching = narrow_of(1000, k, k, true), apart = narrow_of(1000, k, 1000, true);
+    assert_true(touching.ahead >= lanes * 4 * k && touching.run == lanes * 4 * k && touching.fetched == lanes * 4 * k);
+    assert_true(apart.ahead >= lanes * 4000 && apart.ahead % 4000 == 0 && apart.run == 4 * k);
+    assert_true(apart.fetched >= lanes * 4 * k && apart.fetched % 64 == 0);
+    assert_true(touching.again >= 0 && touching.again < touching.ahead && apart.again < apart.ahead);
+    assert_int_equal(touching.second, lanes * 4 * k > ax_caches_here()->first / 4);
+  }
+}
+
 static void tiles_are_used(void **state) {
   (void)state;
   const uint64_t before = test_tiles_products();
@@ -424,7 +457,7 @@ int main(void) {
                                      cmocka_unit_test(tiles),           cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
                                      cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
-                                     cmocka_unit_test(without_pairs)};
+                                     cmocka_unit_test(without_pairs),   cmocka_unit_test(narrow_rows_come_in_order)};
   const struct CMUnitTest tiled[] = {cmocka_unit_test(tiles_are_used), cmocka_unit_test(sizes),
                                      cmocka_unit_test(large),          cmocka_unit_test(passes),
                                      cmocka_unit_test(tiles),          cmocka_unit_test(packed),

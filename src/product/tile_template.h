@@ -412,3 +412,4 @@ static const ax_product_kernels KIND(kernels) = {
 #undef EVEN_PAIR
 #undef ODD_PAIR
 #undef WIDE_ROWS
+#undef STEP_BYTES
