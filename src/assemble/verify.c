@@ -6,7 +6,8 @@
      placed         operands lie inside their spaces; an allocation lies in one place; every read finds the value last written
                     there; the contents of scratch memory are gone once an activation may have parked
      numbered       counters and tables of counters are those of their events
-     pushes         pushes agree with their operations' exchanges, and their members exist
+     pushes         pushes agree with their operations' exchanges, and their members exist; each way of putting pieces has what it
+                    relies on (verify_pushes.c)
      finished       `scratch` is set wherever scratch memory is needed, now or later
 
    The contents of memory are found by walking the list once, as an activation would that takes every case of a branch and every
@@ -16,8 +17,8 @@
    Only a defect of Axle itself breaks any of this, so the status is AX_INTERNAL. */
 #include <string.h>
 
-#include "assemble/assembly.h"
 #include "assemble/occupancy.h"
+#include "assemble/verify.h"
 #include "ir/prim.h"
 
 typedef struct verifier {
@@ -500,6 +501,7 @@ static ax_status verify(verifier *v) {
     ax_status status = check_instr(v, i);
     if (status != AX_OK) return ax_error_context(status, "instruction %u ", i);
   }
+  if ((v->has & AX_INSTRS_PUSHES) != 0) AX_TRY(ax_pushes_verify(v->a, &v->arena));
   return (v->has & AX_INSTRS_PLACED) != 0 ? check_memory(v) : AX_OK;
 }
 

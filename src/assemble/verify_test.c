@@ -181,20 +181,20 @@ static const row rows[] = {
     {AX_INSTRS_PUSHES, lost_member, "member 1 is nowhere"},
 };
 
-static ax_executable *compile(ax_runtime *runtime) {
-  const test_map map = {"d=2", {"d"}, {"d"}, .body = device};
-  const ax_type type = TEST_TYPE(AX_F32, 2 * N, N);
-  ax_program *program = test_trace(test_map_body, (void *)(uintptr_t)&map, &type, 1, 1);
+static ax_executable *compile(ax_runtime *runtime, const test_map *map, int64_t rows) {
+  const ax_type type = TEST_TYPE(AX_F32, rows, N);
+  ax_program *program = test_trace_map(map, &type);
   ax_executable *executable;
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   ax_program_release(program);
   return executable;
 }
 
-static void break_rows(const row *broken, size_t count) {
+/* Breaks a program of a body on each device, from f32[rows,N]. */
+static void break_rows_of(const test_map *map, int64_t program_rows, const row *broken, size_t count) {
   ax_runtime *runtime;
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  ax_executable *executable = compile(runtime);
+  ax_executable *executable = compile(runtime, map, program_rows);
   for (size_t i = 0; i < count; i++) {
     ax_compiled own;
     ax_assembly a;
@@ -208,6 +208,10 @@ static void break_rows(const row *broken, size_t count) {
   }
   ax_executable_release(executable);
   ax_runtime_release(runtime);
+}
+
+static void break_rows(const row *broken, size_t count) {
+  break_rows_of(&(test_map){"d=2", {"d"}, {"d"}, .body = device}, 2 * N, broken, count);
 }
 
 static void test_broken(void **state) {
@@ -282,7 +286,87 @@ static void test_memory(void **state) {
   break_rows(wrong, AX_COUNT(wrong));
 }
 
+/* --- Pieces --- */
+
+enum { MEMBERS = 16 };
+
+/* Pieces of an argument, of a value that is made here, and of a sum of either; then a permutation. */
+static void pieces(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value made = ax_tanh(in[0]), sums[2];
+  for (int i = 0; i < 2; i++) {
+    sums[i] = ax_psum_scatter(i == 0 ? in[0] : made, "d", 0, true);
+    sums[i] = ax_broadcast_in_dim(ax_reduce_sum(sums[i], AX_DIMS(0), true), AX_DIMS(MEMBERS, N), AX_DIMS(0, 1));
+  }
+  out[0] = ax_add(ax_all_to_all(in[0], "d", 0, 0, true), ax_all_to_all(made, "d", 0, 0, true));
+  const int64_t pairs[2][2] = {{0, 3}, {1, 0}};
+  out[0] = ax_ppermute(ax_add(out[0], ax_add(sums[0], sums[1])), "d", 2, pairs);
+}
+
+/* A push with pieces that are copied, or combined; of an argument, or of a value that the run makes. */
+static ax_push *find_push(ax_assembly *a, ax_push_way way, bool combines, bool made) {
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_push *push = a->instrs[i].kind == AX_INSTR_PUSH ? a->instrs[i].push : NULL;
+    if (push == NULL || push->way != way || (push->exchange->combine != AX_SCALAR_NONE) != combines) continue;
+    const uint32_t allocation = a->plan->buffers[push->exchange->in].allocation;
+    if ((a->plan->buffers[allocation].kind != AX_BUFFER_INPUT) == made) return push;
+  }
+  fail_msg("no such push");
+  return NULL;
+}
+static ax_push *copied_batch(ax_assembly *a) { return find_push(a, AX_PUSH_IN_BATCHES, false, true); }
+static ax_push *whole_sum(ax_assembly *a) { return find_push(a, AX_PUSH_AS_WHOLE, true, true); }
+static ax_push *permutation(ax_assembly *a) { return find_push(a, AX_PUSH_APART, false, true); }
+
+static void batch_without_copies(ax_assembly *a) { copied_batch(a)->batch = 0; }
+static void batch_of_too_many(ax_assembly *a) { copied_batch(a)->batch = MEMBERS + 1; }
+static void batch_of_pairs(ax_assembly *a) { permutation(a)->way = AX_PUSH_IN_BATCHES; }
+static void whole_of_copies(ax_assembly *a) {
+  ax_push *push = copied_batch(a);
+  push->way = AX_PUSH_AS_WHOLE, push->combined = push->elems;
+}
+static void sum_of_batches(ax_assembly *a) {
+  ax_push *push = whole_sum(a);
+  push->way = AX_PUSH_IN_BATCHES, push->combined = push->run;
+}
+static void last_of_what_changes(ax_assembly *a) { whole_sum(a)->at_last_arrival = true; }
+static void copied_by_the_last(ax_assembly *a) { copied_batch(a)->at_last_arrival = true; }
+static void half_a_sum(ax_assembly *a) { whole_sum(a)->combined /= 2; }
+static void half_an_operand(ax_assembly *a) { copied_batch(a)->elems /= 2; }
+static void longer_runs(ax_assembly *a) { copied_batch(a)->run *= 2; }
+static void rows_that_are_apart(ax_assembly *a) { copied_batch(a)->outer_rank = 9; }
+static void other_elements(ax_assembly *a) { copied_batch(a)->item = 8; }
+static void stage_of_another(ax_assembly *a) { copied_batch(a)->stage = whole_sum(a)->stage; }
+static void stage_of_none(ax_assembly *a) { whole_sum(a)->stage = a->compiled->stage_count; }
+static void counter_of_all(ax_assembly *a) { a->compiled->events[copied_batch(a)->event].groups = 1; }
+static void sent_elsewhere(ax_assembly *a) { permutation(a)->targets[0] = 5; }
+static void received_twice(ax_assembly *a) { permutation(a)->sources[4] = 0; }
+
+static void test_pieces(void **state) {
+  (void)state;
+  static const row wrong[] = {
+      {AX_INSTRS_PUSHES, batch_without_copies, "put without copies, but operands do not stay"},
+      {AX_INSTRS_PUSHES, batch_of_too_many, "has batches of 17 of 16 members"},
+      {AX_INSTRS_PUSHES, batch_of_pairs, "no pieces that are copied to all"},
+      {AX_INSTRS_PUSHES, whole_of_copies, "its peers get no pieces of a sum"},
+      {AX_INSTRS_PUSHES, sum_of_batches, "no pieces that are copied to all"},
+      {AX_INSTRS_PUSHES, last_of_what_changes, "operands do not stay until it comes"},
+      {AX_INSTRS_PUSHES, copied_by_the_last, "combines what is copied"},
+      {AX_INSTRS_PUSHES, half_a_sum, "elements at once, not"},
+      {AX_INSTRS_PUSHES, half_an_operand, "has operands of"},
+      {AX_INSTRS_PUSHES, longer_runs, "has runs of"},
+      {AX_INSTRS_PUSHES, rows_that_are_apart, "dimensions around a run"},
+      {AX_INSTRS_PUSHES, other_elements, "has elements of 8 and 4 bytes"},
+      {AX_INSTRS_PUSHES, stage_of_another, "which is that of exchange"},
+      {AX_INSTRS_PUSHES, stage_of_none, "has stages"},
+      {AX_INSTRS_PUSHES, counter_of_all, "groups share a counter"},
+      {AX_INSTRS_PUSHES, sent_elsewhere, "member 0 does not send to 3"},
+      {AX_INSTRS_PUSHES, received_twice, "2 members send and 3 receive, of 2 pairs"},
+  };
+  break_rows_of(&(test_map){"d=16", {"d"}, {"d"}, .body = pieces}, MEMBERS * MEMBERS, wrong, AX_COUNT(wrong));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_broken), cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_broken), cmocka_unit_test(test_memory), cmocka_unit_test(test_pieces)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
