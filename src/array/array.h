@@ -62,6 +62,13 @@ AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layo
    those of `in`, which then stays until these parts are released. The run that makes them writes each block once. */
 AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uint32_t *place, uint32_t count,
                                      ax_parts *in, ax_parts **out);
+/* Makes parts that will lie in those of `in`, which then stay until these parts are released. The run that makes them says where
+   each is: before, they have no addresses. */
+AX_MUST_USE ax_status ax_parts_in(const ax_layout *layout, ax_parts *in, ax_parts **out);
+/* Says whether other parts may stay in the memory of these for long: it is not the user's, and has one owner. */
+bool ax_parts_may_hold(const ax_parts *parts);
+/* Gives each part memory of its own, with the same elements. */
+AX_MUST_USE ax_status ax_parts_own(const ax_parts *from, const ax_layout *layout, ax_parts **out);
 /* Makes parts of the user's memory. On failure nothing is released. */
 AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
 void ax_parts_return(ax_parts *parts); /* lent parts that no other array holds go back to the caller, not released */

@@ -156,10 +156,26 @@ static ax_status make_outputs(performance *p) {
   for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) {
     const ax_result *result = &e->compiled.results[k];
     ax_parts *donated = result->donated != AX_NONE ? p->inputs[result->donated] : NULL;
-    if (result->part != NULL)
+    if (result->lent != AX_NONE) AX_TRY(ax_parts_in(e->assigned.made[k], p->inputs[result->lent], &p->outputs[k]));
+    else if (result->part != NULL)
       AX_TRY(ax_parts_share(e->runtime, e->assigned.made[k], result->part, result->part_count, donated, &p->outputs[k]));
     else if (donated != NULL) p->outputs[k] = ax_parts_retain(donated);
     else AX_TRY(ax_parts_create(e->runtime, e->assigned.made[k], &p->outputs[k]));
+  }
+  return AX_OK;
+}
+
+/* Results that a run has left in the memory of an argument get their own if that is lent by the caller, who may use it again once
+   the argument is released, or if blocks of the argument lie with several owners. */
+static ax_status leave_lent(performance *p) {
+  const ax_executable *e = p->call->e;
+  for (uint32_t k = 0; k < e->compiled.plan->out_count && e->compiled.points; k++) {
+    ax_parts *own;
+    const uint32_t in = e->compiled.results[k].lent;
+    if (in == AX_NONE || ax_parts_may_hold(p->inputs[in])) continue;
+    AX_TRY(ax_parts_own(p->outputs[k], e->assigned.made[k], &own));
+    ax_parts_release(p->outputs[k]);
+    p->outputs[k] = own;
   }
   return AX_OK;
 }
@@ -220,6 +236,7 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   AX_TRY(make_outputs(p));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
   AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, began));
+  AX_TRY(leave_lent(p));
   keep_constants(p);
   return AX_OK;
 }

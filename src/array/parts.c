@@ -283,6 +283,25 @@ ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uin
   return AX_OK;
 }
 
+ax_status ax_parts_in(const ax_layout *layout, ax_parts *in, ax_parts **out) {
+  AX_TRY(start(in->runtime, layout, out));
+  (*out)->source = ax_parts_retain(owner_of(in));
+  (*out)->read_only = in->read_only;
+  return AX_OK;
+}
+
+bool ax_parts_may_hold(const ax_parts *parts) {
+  const ax_parts *owner = parts->source != NULL ? parts->source : parts;
+  return owner->lent == NULL && (parts->memory == NULL || parts->source == NULL);
+}
+
+ax_status ax_parts_own(const ax_parts *from, const ax_layout *layout, ax_parts **out) {
+  AX_TRY(ax_parts_create(from->runtime, layout, out));
+  const move m = {from, layout, layout};
+  for (uint32_t b = 0; b < (*out)->count; b++) fill(&m, b, (*out)->part[b]);
+  return AX_OK;
+}
+
 ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;

@@ -27,6 +27,15 @@ typedef struct ax_resident { /* the memory of an allocation, and its lifetime */
   ax_lifetime life;
 } ax_resident;
 
+/* Whether an allocation has memory, or devices have pointers to parts of another (pointers.c). */
+typedef struct ax_pointed {
+  uint32_t memory;       /* the allocation in whose memory it is: itself, unless it is an image of another */
+  bool has_pointers;     /* each device finds the part that it sees by a pointer ... */
+  uint32_t space;        /* ... in this space; set when memory is placed */
+  ax_axis_set away;      /* devices see the parts of others along these axes, directly or in images */
+  const ax_op *renewed;  /* an operation in a loop before which each device sees its own part again; NULL */
+} ax_pointed;
+
 typedef struct ax_assembly {
   ax_compiled *compiled; /* to be filled */
   ax_plan *plan;         /* its plan */
@@ -40,6 +49,7 @@ typedef struct ax_assembly {
   uint32_t access_count, access_capacity;
   ax_event *events;
   uint32_t event_count, event_capacity;
+  ax_pointed *pointed; /* by allocation; NULL: nothing goes by pointer */
   bool *shared; /* by allocation: an activation accesses the part of another */
   int64_t *shared_offset; /* by shared allocation: its offset in the memory shared along its axes */
   ax_aliased_allocations *aliased_allocations;
@@ -89,6 +99,18 @@ AX_MUST_USE ax_status ax_instrs_codegen(ax_assembly *assembly); /* machine code 
 AX_MUST_USE ax_status ax_instrs_finish(ax_assembly *assembly);  /* facts that the executor looks up */
 
 /* --- Parts of passes --- */
+/* pointers.c: finds the exchanges and copies that go by pointer, before the list is made. */
+AX_MUST_USE ax_status ax_find_pointed(ax_assembly *assembly);
+/* Says whether an operation does, START and DONE alike, and between which allocations. */
+bool ax_is_by_pointer(const ax_assembly *assembly, const ax_op *op, uint32_t *from, uint32_t *to);
+/* The allocation in whose memory another one is; most often itself. */
+static inline uint32_t ax_memory_of_allocation(const ax_assembly *assembly, uint32_t allocation) {
+  return assembly->pointed != NULL ? assembly->pointed[allocation].memory : allocation;
+}
+/* The axes along which devices see others' parts of it. */
+static inline ax_axis_set ax_seen_along(const ax_assembly *assembly, uint32_t allocation) {
+  return assembly->pointed != NULL ? assembly->pointed[allocation].away : 0;
+}
 void ax_resolve_counters(ax_assembly *assembly); /* events.c */
 /* Orders ppermutes by their pairs of devices; 0: the same pairs. NULL comes first. */
 int ax_compare_pairs(const ax_exchange *a, const ax_exchange *b);

@@ -86,6 +86,7 @@ enum { least_by_last = 1 << 17 }; /* bytes of a group's contributions */
 /* Says whether the operands are arguments of the run that are never overwritten. */
 static bool stays(const exchanger *x, const ax_exchange *exchange) {
   uint32_t allocation = x->a->plan->buffers[exchange->in].allocation;
+  if (x->a->pointed != NULL && x->a->pointed[allocation].has_pointers) return false; /* each device knows its own pointer alone */
   return x->a->plan->buffers[allocation].kind == AX_BUFFER_INPUT && !x->written[allocation];
 }
 

@@ -45,7 +45,8 @@ typedef struct visit_state {
 
 static void visit(void *context, uint32_t buffer, bool writes) {
   visit_state *v = context;
-  ax_access access = {.allocation = v->assembly->plan->buffers[buffer].allocation, .position = v->position, .region = v->region,
+  const uint32_t allocation = ax_memory_of_allocation(v->assembly, v->assembly->plan->buffers[buffer].allocation);
+  ax_access access = {.allocation = allocation, .position = v->position, .region = v->region,
                       .axes = v->op->axes, .writes = writes, .event = AX_NONE,
                       .done_position = v->position, .done_region = v->region};
   if (writes && v->op->kind == AX_OP_START) access.exchange = v->op->exchange;
@@ -158,7 +159,50 @@ static const struct instr_of_kind {
     [AX_OP_CHECK] = {AX_INSTR_CHECK, describe_check},
 };
 
+/* --- By pointer --- */
+
+static ax_status add_point(ax_assembly *a, const ax_op *op, const ax_exchange *exchange, uint32_t from, uint32_t to) {
+  uint32_t position;
+  ax_point *point = ax_arena_alloc(&a->plan->arena, sizeof *point);
+  if (point == NULL) return ax_out_of_memory(sizeof *point);
+  *point = (ax_point){.exchange = exchange, .from = from, .to = to, .memory = a->pointed[to].memory};
+  return emit(a, &(ax_instr){.kind = AX_INSTR_POINT, .point = point}, op, &position);
+}
+
+/* Each device begins with its own part of a source that has pointers itself. */
+static ax_status point_to_own(ax_assembly *a) {
+  for (uint32_t i = 0; a->pointed != NULL && i < a->plan->buffer_count; i++)
+    if (a->pointed[i].has_pointers && a->pointed[i].memory == i) AX_TRY(add_point(a, NULL, NULL, AX_NONE, i));
+  return AX_OK;
+}
+
+typedef struct renewal {
+  ax_assembly *a;
+  const ax_op *op;
+  ax_status status;
+} renewal;
+
+static void renew_one(void *context, uint32_t buffer, bool writes) {
+  renewal *r = context;
+  const uint32_t allocation = r->a->plan->buffers[buffer].allocation;
+  if (writes && r->status == AX_OK && r->a->pointed[allocation].renewed == r->op)
+    r->status = add_point(r->a, r->op, NULL, AX_NONE, allocation);
+}
+
+/* Before an operation that writes a source again, each device sees its own part of it. */
+static ax_status renew(ax_assembly *a, const ax_op *op) {
+  renewal r = {a, op, AX_OK};
+  if (a->pointed != NULL) ax_op_visit(op, renew_one, &r);
+  return r.status;
+}
+
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
+  uint32_t from, to;
+  if (ax_is_by_pointer(a, op, &from, &to)) {
+    if (op->kind == AX_OP_DONE) return AX_OK;
+    return add_point(a, op, op->kind == AX_OP_START ? op->exchange : NULL, from, to);
+  }
+  AX_TRY(renew(a, op));
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait instead */
   visit_state v = {.assembly = a, .op = op, .region = region};
   if (by_kind[op->kind].describe == NULL)
@@ -176,7 +220,8 @@ static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t r
 /* Every device reads the scalar that decides where it goes. */
 static ax_status control_read(ax_assembly *a, uint32_t buffer, uint32_t position, uint32_t region, uint32_t done,
                               uint32_t done_region, bool before) {
-  return add_access(a, &(ax_access){.allocation = a->plan->buffers[buffer].allocation, .position = position, .region = region,
+  const uint32_t allocation = ax_memory_of_allocation(a, a->plan->buffers[buffer].allocation);
+  return add_access(a, &(ax_access){.allocation = allocation, .position = position, .region = region,
                                     .axes = ax_all_axes(&a->plan->mesh), .event = AX_NONE, .done_position = done,
                                     .done_region = done_region, .done_before = before});
 }
@@ -245,6 +290,8 @@ ax_status ax_instrs_flatten(ax_assembly *a) {
   AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], 0, 1, &a->region_capacity));
   a->regions[0] = (ax_region){.parent = AX_NONE, .loop = AX_NONE};
   a->region_count = 1;
+  AX_TRY(ax_find_pointed(a));
+  AX_TRY(point_to_own(a));
   AX_TRY(flatten_block(a, &a->plan->block, 0));
   AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_END}, NULL, &end));
   a->regions[0].end = a->regions[0].exit = a->instr_count;

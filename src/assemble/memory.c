@@ -1,6 +1,8 @@
 /* Places each buffer in a space.
 
      constants, inputs, outputs   spaces of their own; equal constants share one place
+     pointers                     to the parts that devices see of what goes by pointer (assemble/pointers.c), which is in memory of
+                                  one of the other kinds
      shared                       allocations that another activation accesses; reused by lifetime too, which may need waits
                                   (assemble/reuse.c)
      kept                         allocations of one activation that are alive while it may be parked: one part for each coordinate,
@@ -25,6 +27,8 @@ typedef struct placer {
   int64_t *offset;       /* by allocation */
   uint32_t *parking_before; /* number of parking waits before each position */
   const uint32_t *devices; /* each device's own number */
+  const ax_point *tables[8]; /* the latest POINTs whose table `next` was made */
+  uint32_t table_count;
   uint32_t space_capacity;
   uint32_t *kept;        /* all kept spaces */
   uint32_t kept_count, kept_capacity;
@@ -207,6 +211,39 @@ static ax_status share_parts(placer *p, uint32_t k) {
   return AX_OK;
 }
 
+/* An image has no memory, and needs that of its source as long as it can be read. */
+static ax_status place_pointers(placer *p) {
+  ax_assembly *a = p->a;
+  for (uint32_t i = 0; a->pointed != NULL && i < allocation_count(p); i++) {
+    ax_pointed *one = &a->pointed[i];
+    if (!one->has_pointers) continue;
+    AX_TRY(new_space(p, AX_SPACE_POINTERS, i, ax_all_axes(&a->plan->mesh), 0, &one->space));
+    if (one->memory == i) continue;
+    p->space[i] = one->space;
+    p->lives[i] = p->lives[one->memory];
+  }
+  return AX_OK;
+}
+
+static ax_status place_result(placer *p, uint32_t k) {
+  const ax_plan *plan = p->a->plan;
+  const uint32_t allocation = plan->buffers[plan->out[k]].allocation, memory = ax_memory_of_allocation(p->a, allocation);
+  const ax_buffer *buffer = &plan->buffers[memory];
+  ax_result *result = &p->c->results[k];
+  *result = (ax_result){.donated = AX_NONE, .lent = AX_NONE, .pointers = AX_NONE};
+  if (p->a->pointed != NULL) result->pointers = p->a->pointed[allocation].space;
+  AX_TRY(ax_set_of(p->c, plan->out_axes[k], &result->blocks));
+  AX_TRY(share_parts(p, k));
+  if (buffer->kind == AX_BUFFER_INPUT) {
+    *(memory == allocation ? &result->donated : &result->lent) = buffer->index;
+    result->space = p->space[allocation];
+    return AX_OK;
+  }
+  AX_TRY(new_space(p, AX_SPACE_OUTPUT, k, buffer->axes, ax_buffer_bytes(buffer), &p->space[memory]));
+  result->space = p->space[memory];
+  return AX_OK;
+}
+
 static ax_status place_arguments(placer *p) {
   ax_plan *plan = p->a->plan;
   p->c->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof p->c->results[0]);
@@ -215,20 +252,8 @@ static ax_status place_arguments(placer *p) {
     const ax_buffer *buffer = &plan->buffers[plan->in[i]];
     AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[plan->in[i]]));
   }
-  for (uint32_t i = 0; i < plan->out_count; i++) {
-    uint32_t allocation = plan->buffers[plan->out[i]].allocation;
-    const ax_buffer *buffer = &plan->buffers[allocation];
-    ax_result *result = &p->c->results[i];
-    result->donated = AX_NONE;
-    AX_TRY(share_parts(p, i));
-    if (buffer->kind == AX_BUFFER_INPUT) {
-      result->donated = buffer->index;
-      result->space = p->space[allocation];
-      continue;
-    }
-    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[allocation]));
-    result->space = p->space[allocation];
-  }
+  AX_TRY(place_pointers(p));
+  for (uint32_t k = 0; k < plan->out_count; k++) AX_TRY(place_result(p, k));
   return AX_OK;
 }
 
@@ -300,7 +325,10 @@ static ax_status place_temporaries(placer *p) {
 
 static ax_ref ref_of(const placer *p, uint32_t buffer) {
   const ax_buffer *b = &p->a->plan->buffers[buffer];
-  ax_ref ref = {.space = p->space[b->allocation], .offset = p->offset[b->allocation] + b->offset};
+  const ax_pointed *pointed = p->a->pointed != NULL ? &p->a->pointed[b->allocation] : NULL;
+  const uint32_t memory = ax_memory_of_allocation(p->a, b->allocation);
+  ax_ref ref = {.space = pointed != NULL && pointed->has_pointers ? pointed->space : p->space[memory],
+                .offset = p->offset[memory] + b->offset};
   assert(ref.space != AX_NONE);
   const ax_part_space *space = &p->c->spaces[ref.space];
   ref.first = space->first;
@@ -360,9 +388,57 @@ static ax_status cores_refs(placer *p, ax_instr *instr, const ax_op *op) {
   return set_refs(p, instr, buffers, count);
 }
 
+/* Gives the part that a device sees after the exchange, by that which it has seen before. The tables of equal exchanges are one. */
+static ax_status make_next(placer *p, ax_point *point) {
+  const ax_mesh *mesh = &p->a->plan->mesh;
+  const ax_exchange *x = point->exchange;
+  if (x == NULL) return AX_OK;
+  for (uint32_t i = 0; i < AX_COUNT(p->tables); i++)
+    if (p->tables[i] != NULL && p->tables[i]->place == point->place && ax_compare_pairs(p->tables[i]->exchange, x) == 0) {
+      point->next = p->tables[i]->next;
+      return AX_OK;
+    }
+  const size_t members = x->pairs->count;
+  uint32_t *next = ax_arena_alloc(&p->a->plan->arena, point->parts * sizeof next[0]);
+  int64_t *source = ax_arena_alloc(&p->a->scratch, members * sizeof source[0]);
+  if (next == NULL || source == NULL) return ax_out_of_memory(point->parts * sizeof next[0]);
+  for (size_t i = 0; i < members; i++) source[x->pairs->v[i][1]] = x->pairs->v[i][0];
+  for (uint32_t d = 0; d < p->c->devices; d++) {
+    const uint32_t from = (uint32_t)ax_axes_device(&x->names, mesh, d, source[ax_axes_index(&x->names, mesh, d)]);
+    next[point->place[d]] = point->place[from];
+  }
+  point->next = next;
+  p->tables[p->table_count++ % AX_COUNT(p->tables)] = point;
+  return AX_OK;
+}
+
+static uint32_t pointers_of(const placer *p, uint32_t allocation) {
+  if (allocation == AX_NONE || !p->a->pointed[allocation].has_pointers) return AX_NONE;
+  return p->c->spaces[p->a->pointed[allocation].space].first;
+}
+
+/* All devices have pointers, also those that share a part. */
+static ax_status encode_point(placer *p, ax_instr *instr, const ax_op *op) {
+  ax_point *point = instr->point;
+  const ax_part_space *space = &p->c->spaces[p->space[point->memory]];
+  if (op != NULL) {
+    instr->eqn = op->eqn;
+    instr->program = op->program;
+  }
+  instr->skip = 0;
+  p->c->points = true;
+  point->from_pointers = pointers_of(p, point->from);
+  point->to_pointers = pointers_of(p, point->to);
+  point->first = space->first;
+  point->parts = p->c->sets[space->set].size;
+  point->place = p->c->sets[space->set].index;
+  return make_next(p, point);
+}
+
 static ax_status encode(placer *p, uint32_t position) {
   ax_instr *instr = &p->a->instrs[position];
   const ax_op *op = p->a->ops[position];
+  if (instr->kind == AX_INSTR_POINT) return encode_point(p, instr, op);
   if (op == NULL) return AX_OK;
   instr->eqn = op->eqn;
   instr->program = op->program;

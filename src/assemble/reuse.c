@@ -90,6 +90,7 @@ static ax_status list_aliased_allocations(reuser *r) {
     const ax_buffer *buffer = &plan->buffers[i];
     const ax_lifetime *life = &r->lives[i];
     if (!r->a->shared[i] || buffer->kind != AX_BUFFER_TEMP || buffer->allocation != i || r->apart[i] || r->fixed[i]) continue;
+    if (ax_seen_along(r->a, i) != 0) continue;
     r->aliased_allocations[r->count++] = (aliased_allocation){.axes = buffer->axes,
                                                               .group = r->group[i],
                                                               .touching = r->touching[i],
@@ -310,10 +311,10 @@ static ax_status place_all(reuser *r, area *areas) {
     for (uint32_t i = begin; i < end; i++)
       a->shared_offset[r->aliased_allocations[i].allocation] = base + r->aliased_allocations[i].offset;
   }
-  for (uint32_t k = 0; k < a->plan->out_count; k++)
-    a->shared_offset[a->plan->buffers[a->plan->out[k]].allocation] = 0; /* results have memory of their own */
+  for (uint32_t k = 0; k < a->plan->out_count; k++) /* results have memory of their own */
+    a->shared_offset[ax_memory_of_allocation(a, a->plan->buffers[a->plan->out[k]].allocation)] = 0;
   for (uint32_t i = 0; i < a->plan->buffer_count; i++)
-    if (a->shared[i] && a->shared_offset[i] < 0)
+    if (a->shared[i] && a->shared_offset[i] < 0 && a->plan->buffers[i].kind == AX_BUFFER_TEMP)
       a->shared_offset[i] = take(areas, &area_count, a->plan->buffers[i].axes, bytes_of(r, i));
   return AX_OK;
 }

@@ -45,6 +45,9 @@
    a counter for each part instead: a source signals the part of its target, and before it writes there again waits for those who
    read that part, so that a device waits for its own source and target alone.
 
+   By pointer. What an instruction reads through a pointer (pointers.c) is memory of another activation of its group. So an
+   allocation that is seen by others is read and written by all of a group, as the result of an exchange with all.
+
    Dropped waits. Signals of one activation come in the order of the list, so a wait for an access implies waiting for all
    that the same activations have done before it. First, of all accesses of an allocation that are alike (a class: the same region,
    activations and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n
@@ -145,10 +148,11 @@ static void describe_allocations(synchroniser *s) {
     const ax_access *access = &a->accesses[i];
     if (access->exchange != NULL || (access->axes & ~a->plan->buffers[access->allocation].axes) != 0)
       a->shared[access->allocation] = true;
+    if (ax_seen_along(a, access->allocation) != 0) a->shared[access->allocation] = true;
   }
   for (uint32_t allocation = 0; allocation < a->plan->buffer_count; allocation++) {
-    ax_axis_set along = 0;
-    bool paired = s->first_exchange[allocation] != AX_NONE;
+    ax_axis_set along = ax_seen_along(a, allocation);
+    bool paired = along == 0 && s->first_exchange[allocation] != AX_NONE;
     for (uint32_t i = s->first_exchange[allocation]; i != AX_NONE; i = s->next_exchange[i]) {
       const ax_exchange *exchange = a->accesses[i].exchange;
       if (exchange->peers != AX_PEERS_ONE) along |= exchange->axes;
@@ -267,6 +271,7 @@ static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wa
 static bool conflict(const synchroniser *s, const touch *x, const touch *y) {
   const touch *write = x->writes ? x : y, *read = x->writes ? y : x;
   if (x->writes == y->writes) return false;
+  if (ax_seen_along(s->a, x->allocation) != 0) return true;
   return write->exchange != 0 || (read->axes & ~s->a->plan->buffers[x->allocation].axes) != 0;
 }
 
@@ -321,6 +326,7 @@ static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, ui
 static bool conflict_as_aliased_allocations(const synchroniser *s, const touch *writer, const touch *other) {
   ax_axis_set stored = s->a->plan->buffers[writer->allocation].axes;
   if (!writer->writes) return false;
+  if (ax_seen_along(s->a, writer->allocation) != 0 || ax_seen_along(s->a, other->allocation) != 0) return true;
   return writer->exchange != 0 || other->exchange != 0 || ((writer->axes | other->axes) & ~stored) != 0;
 }
 

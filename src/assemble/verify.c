@@ -254,9 +254,46 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
   }
 }
 
+/* The buffer is found by each device's pointer to a part of a source (pointers.c). */
+static ax_status check_pointer(verifier *v, const ax_ref *ref, uint32_t buffer) {
+  const ax_assembly *a = v->a;
+  const ax_buffer *b = &a->plan->buffers[buffer];
+  const ax_pointed *pointed = a->pointed != NULL ? &a->pointed[b->allocation] : NULL;
+  if (pointed == NULL || !pointed->has_pointers || pointed->space != ref->space ||
+      ref->first != a->compiled->spaces[ref->space].first)
+    return ax_error(AX_INTERNAL, "b%u is not found by its pointers", buffer);
+  if (ref->step != (b->loop != AX_NONE ? b->step : 0) || (ref->step != 0 && ref->loop != b->loop))
+    return ax_error(AX_INTERNAL, "b%u is not found as its loop says", buffer);
+  const ax_resident *memory = &a->residents[pointed->memory];
+  const int64_t home = ref->offset - b->offset;
+  if (home != memory->offset) return ax_error(AX_INTERNAL, "b%u is not where b%u is", buffer, pointed->memory);
+  v->home[pointed->memory] = home + v->begin[memory->space];
+  return AX_OK;
+}
+
+/* A POINT leads each device from a part to a part, no two from one to the same. */
+static ax_status check_point(verifier *v, const ax_instr *instr) {
+  const ax_assembly *a = v->a;
+  const ax_point *point = instr->point;
+  if (point == NULL || a->pointed == NULL || a->pointed[point->to].memory != point->memory)
+    return ax_error(AX_INTERNAL, "points to another allocation");
+  if (!a->pointed[point->to].has_pointers || point->to_pointers != a->compiled->spaces[a->pointed[point->to].space].first)
+    return ax_error(AX_INTERNAL, "sets pointers that b%u has not", point->to);
+  if (instr->skip != 0) return ax_error(AX_INTERNAL, "is passed over by devices that have pointers");
+  bool *seen = point->next != NULL ? ax_arena_alloc(&v->arena, point->parts) : NULL;
+  if (point->next != NULL && seen == NULL) return ax_out_of_memory(point->parts);
+  for (uint32_t i = 0; i < point->parts && point->next != NULL; i++) {
+    if (point->next[i] >= point->parts || seen[point->next[i]])
+      return ax_error(AX_INTERNAL, "leads from part %u to part %u of %u", i, point->next[i], point->parts);
+    seen[point->next[i]] = true;
+  }
+  return AX_OK;
+}
+
 static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   const ax_compiled *c = v->a->compiled;
   const ax_buffer *b = &v->a->plan->buffers[buffer], *allocation = &v->a->plan->buffers[b->allocation];
+  if (ref->space < c->space_count && c->spaces[ref->space].kind == AX_SPACE_POINTERS) return check_pointer(v, ref, buffer);
   if (ref->space >= c->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, c->space_count);
   const ax_part_space *space = &c->spaces[ref->space];
   int64_t home = ref->offset - b->offset;
@@ -290,6 +327,7 @@ static ax_ref placed_ref(const ax_instr *instr, uint32_t k) {
 static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   const ax_op *op = v->a->ops[i];
+  if (instr->kind == AX_INSTR_POINT) return check_point(v, instr);
   uint32_t count = op != NULL ? operand_count(instr, op) : 0;
   if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
   for (uint32_t k = 0; k < count; k++)
@@ -330,7 +368,7 @@ static ax_status touch(verifier *v, uint32_t i) {
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       ax_op_use o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
-      uint32_t allocation = v->a->plan->buffers[o.buffer].allocation;
+      uint32_t allocation = ax_memory_of_allocation(v->a, v->a->plan->buffers[o.buffer].allocation);
       if (is_local(instr, k)) continue;
       if (!writing && v->a->plan->buffers[allocation].kind == AX_BUFFER_CONST) continue; /* equal ones share one place and stay */
       if (writing ? o.writes : o.reads) AX_TRY(move_in(v, allocation, writing ? any_aliased_allocation : same_aliased_allocation));
@@ -397,8 +435,8 @@ static ax_status check_memory(verifier *v) {
       AX_TRY(move_in(v, i, any_aliased_allocation));
   AX_TRY(go_through(v, 0, a->instr_count, true));
   for (uint32_t k = 0; k < a->plan->out_count; k++)
-    if (v->home[a->plan->buffers[a->plan->out[k]].allocation] >= 0)
-      AX_TRY(move_in(v, a->plan->buffers[a->plan->out[k]].allocation, same_aliased_allocation));
+    if (v->home[ax_memory_of_allocation(a, a->plan->buffers[a->plan->out[k]].allocation)] >= 0)
+      AX_TRY(move_in(v, ax_memory_of_allocation(a, a->plan->buffers[a->plan->out[k]].allocation), same_aliased_allocation));
   return AX_OK;
 }
 

@@ -32,13 +32,15 @@ static ax_status check_run(const ax_push *push) {
   for (uint32_t d = x->rank; d-- > push->outer_rank; run *= x->dims[d])
     if (x->dims[d] != 1 && (x->src_stride[d] != run || x->dst_stride[d] != run))
       return ax_error(AX_INTERNAL, "has a run over dimension %u, which is not contiguous", d);
-  return run == push->run ? AX_OK : ax_error(AX_INTERNAL, "has runs of %lld elements, not %lld", (long long)push->run, (long long)run);
+  if (run == push->run) return AX_OK;
+  return ax_error(AX_INTERNAL, "has runs of %lld elements, not %lld", (long long)push->run, (long long)run);
 }
 
 static ax_status check_sizes(const ax_assembly *a, const ax_push *push) {
   const ax_type *in = &a->plan->buffers[push->exchange->in].type, *out = &a->plan->buffers[push->exchange->out].type;
   const int64_t elems = ax_type_elems(in), combined = push->way == AX_PUSH_AS_WHOLE ? elems : push->run;
-  if (push->elems != elems) return ax_error(AX_INTERNAL, "has operands of %lld elements, not %lld", (long long)push->elems, (long long)elems);
+  if (push->elems != elems)
+    return ax_error(AX_INTERNAL, "has operands of %lld elements, not %lld", (long long)push->elems, (long long)elems);
   if (push->item != (int64_t)ax_dtype_bytes(in->dtype) || push->out_item != (int64_t)ax_dtype_bytes(out->dtype))
     return ax_error(AX_INTERNAL, "has elements of %lld and %lld bytes", (long long)push->item, (long long)push->out_item);
   if (push->combined == combined) return AX_OK;

@@ -17,7 +17,8 @@ static const char *const instr_names[] = {
     [AX_INSTR_KERNEL] = "kernel",   [AX_INSTR_ROWS] = "rows",   [AX_INSTR_GEMM] = "gemm",     [AX_INSTR_EVAL] = "eval",
     [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",     [AX_INSTR_RAGGED] = "ragged",
     [AX_INSTR_CORES] = "cores",     [AX_INSTR_PUSH] = "push",   [AX_INSTR_SEND] = "send",     [AX_INSTR_RECEIVE] = "receive",
-    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
+    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_POINT] = "point",
+       [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
     [AX_INSTR_ENTER] = "enter",     [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
     [AX_INSTR_JUMP] = "jump",       [AX_INSTR_END] = "end"};
 
@@ -55,7 +56,7 @@ static void instr_text(ax_text *text, const ax_compiled *c, const ax_instr *inst
 }
 
 void ax_instrs_text(ax_text *text, const ax_compiled *c, const ax_instr *instrs, uint32_t count) {
-  static const char *const kinds[] = {"const", "input", "output", "kept", "scratch"};
+  static const char *const kinds[] = {"const", "input", "output", "kept", "scratch", "pointers"};
   for (uint32_t s = 0; s < c->space_count; s++)
     ax_text_add(text, "s%u: %s %u, %lld bytes per %s\n", s, kinds[c->spaces[s].kind], c->spaces[s].index,
                 (long long)c->spaces[s].bytes, ax_axis_set_string(c->sets[c->spaces[s].set].axes, &c->plan->mesh));

@@ -24,7 +24,8 @@ typedef struct ax_event {
   const uint32_t *times;   /* by counter: how many activations signal it each time the region is entered */
 } ax_event;
 
-typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH } ax_space_kind;
+typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH,
+               AX_SPACE_POINTERS /* no memory: each device sees a part of another space */ } ax_space_kind;
 typedef struct ax_part_space {
   ax_space_kind kind;
   uint32_t index; /* INPUT, OUTPUT: number of the input or result */
@@ -55,6 +56,9 @@ typedef struct ax_access { /* by the instruction at `position`, to the memory of
 
 typedef struct ax_result { /* an output of the plan */
   uint32_t space, donated; /* donated: the plan's input in whose memory the result lives; AX_NONE */
+  uint32_t pointers;       /* the space of pointers to its blocks, wherever a run has left them; AX_NONE: they are in their order */
+  uint32_t blocks;         /* then: the set of axes along which its array is cut */
+  uint32_t lent;           /* the plan's input, which stays, in whose memory they then are; AX_NONE */
   uint32_t part_count;     /* parts of the space */
   const uint32_t *part;    /* by block of the array: the part that it is in, if some blocks are the same; NULL: each has its own */
 } ax_result;
@@ -89,6 +93,7 @@ typedef struct ax_compiled {
   uint32_t const_space, scratch_space;
   size_t
       rows_bytes; /* most bytes of a ROWS instruction's local allocations; each thread that runs one has such a block */
+  bool points;      /* some instruction is a POINT */
   bool threaded;    /* worth more threads than the caller's */
   bool late;        /* they are called only when there is work to share */
   bool brief;       /* so short that a wait for a thread without a processor would be most of its time */

@@ -39,6 +39,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_CORES,  /* a step of a user's kernel: runs cores that are ready */
   AX_INSTR_PUSH,   /* delivers my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* zeroes my result of a ppermute in which I have no source */
+  AX_INSTR_POINT,  /* sets a pointer of mine to the part of another device (assemble/pointers.c) */
   AX_INSTR_SEND,   /* sends a message to another device */
   AX_INSTR_RECEIVE, /* waits for a message of another device */
   AX_INSTR_WAIT,
@@ -89,6 +90,16 @@ typedef struct ax_push {
   int64_t run;                 /* contiguous elements of a part */
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
+
+/* The data of a POINT. The part that a device sees of an allocation is known by its place among the parts. */
+typedef struct ax_point {
+  const ax_exchange *exchange; /* NULL: a copy */
+  uint32_t from, to, memory;   /* allocations of the plan; from AX_NONE: each device sees its own part */
+  uint32_t from_pointers, to_pointers; /* where these have pointers, one for each device, in a run's table; AX_NONE: own parts */
+  uint32_t first, parts; /* where the memory's parts begin there, and how many there are */
+  const uint32_t *place; /* by device: its own part of the memory */
+  const uint32_t *next;  /* by part: that of the member which sends to the device that has it; NULL: the same */
+} ax_point;
 
 typedef struct ax_loops { /* the loops around an instruction that may have a finding, the outermost first */
   uint32_t count, *v;
@@ -185,6 +196,7 @@ typedef struct ax_instr {
       ax_push *push;
       int64_t bytes; /* CLEAR: bytes of my result */
     };
+    ax_point *point;
     struct { /* LOOP, NEXT, TEST, JUMP */
       int64_t trips;
       uint32_t target, loop;

@@ -65,10 +65,11 @@ static ax_status allocate(ax_execution *run) {
   run->arrived = ax_calloc(c->counter_count, sizeof run->arrived[0]);
   run->stages = ax_calloc(c->stage_count, sizeof run->stages[0]);
   run->part = ax_calloc(c->part_count, sizeof run->part[0]);
+  run->seen = c->points ? ax_calloc(c->part_count, sizeof run->seen[0]) : NULL;
   run->ready = ax_calloc(2 * (size_t)c->activation_count, sizeof run->ready[0]);
   run->worker_slots = ax_calloc(run->executor->options->workers, sizeof run->worker_slots[0]);
   if (run->activations == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->stages == NULL || run->part == NULL || run->ready == NULL || run->worker_slots == NULL)
+      run->stages == NULL || run->part == NULL || (c->points && run->seen == NULL) || run->ready == NULL || run->worker_slots == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   for (; run->worker_slot_count < run->executor->options->workers; run->worker_slot_count++) {
     pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);
@@ -132,6 +133,7 @@ void ax_execution_destroy(ax_execution *run) {
   ax_free(run->arrived);
   ax_free(run->stages);
   ax_free(run->part);
+  ax_free(run->seen);
   ax_free(run->ready);
   ax_free(run);
 }

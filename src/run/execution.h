@@ -93,6 +93,7 @@ typedef struct ax_execution {
   ax_stage *stages;          /* by ax_push.stage + group */
   struct ax_queue *queues; /* by link: messages (mail.c) */
   unsigned char **part; /* by space, first + place: its address; NULL: not set yet */
+  uint32_t *seen; /* if the code has POINTs: for pointers, likewise, the place of the part that the device sees */
 
   ax_job job; /* for the team, if the run is threaded; with one activation, helpers are asked for once work is shared */
   bool threaded;                     /* several threads may run it */

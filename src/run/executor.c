@@ -102,6 +102,14 @@ static outcome do_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activa
   return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
 }
 
+/* The device sees another part from here on. Its pointers are its own, so this orders nothing. */
+static void point(ax_execution *run, uint32_t device, const ax_point *p) {
+  const uint32_t before = p->from_pointers != AX_NONE ? run->seen[p->from_pointers + device] : p->place[device];
+  const uint32_t after = p->next != NULL ? p->next[before] : before;
+  run->seen[p->to_pointers + device] = after;
+  run->part[p->to_pointers + device] = run->part[p->first + after];
+}
+
 /* Runs an activation until it waits or ends. */
 static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
   const ax_compiled *c = run->compiled;
@@ -163,6 +171,7 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
         break;
       }
       case AX_INSTR_CLEAR: ax_push_clear(activation, instr); break;
+      case AX_INSTR_POINT: point(run, activation->device, instr->point); break;
       case AX_INSTR_SEND:
       case AX_INSTR_RECEIVE: {
         activation->pc = pc;
@@ -260,6 +269,18 @@ static ax_status failure(ax_execution *run) {
   return ax_error(run->status, "%s", run->message);
 }
 
+/* Results by pointer are where the run has left them. */
+static void find_results(const ax_execution *run, ax_parts *const *outputs) {
+  const ax_compiled *c = run->compiled;
+  for (uint32_t k = 0; k < c->plan->out_count && c->points; k++) {
+    const ax_result *result = &c->results[k];
+    if (result->pointers == AX_NONE) continue;
+    const uint32_t set = result->blocks;
+    for (uint32_t d = 0; d < c->devices; d++)
+      outputs[k]->part[c->sets[set].index[d]] = run->part[c->spaces[result->pointers].first + d];
+  }
+}
+
 ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
   const ax_executor *executor = runner->executor;
   const ax_runtime_options *options = executor->options;
@@ -276,6 +297,7 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   ax_execution_run(run, number);
   if (runner->compiled->timed) ax_timeline_keep(runner, run);
   ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
+  if (status == AX_OK) find_results(run, outputs);
   if (status == AX_OK)
     ax_execution_keep(runner, run);
   else
