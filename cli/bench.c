@@ -194,7 +194,7 @@ static void print_inputs(const bench *b) {
   printf("\n");
 }
 
-static ax_status print_table(const bench *b, const ax_speeds *speeds) {
+static ax_status print_table(const bench *b, const ax_rates *rates) {
   line *lines = ax_calloc(b->row_count, sizeof lines[0]);
   uint32_t count = 0;
   double in_all = 0, bounds = 0;
@@ -209,15 +209,15 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
                           calls * amount.read,
                           calls * amount.written,
                           calls * amount.flops,
-                          calls * ax_speeds_bound(speeds, &amount),
-                          ax_speeds_which(speeds, &amount)};
+                          calls * ax_least_seconds(rates, &amount),
+                          ax_least_seconds_by(rates, &amount)};
     in_all += row->seconds;
     bounds += lines[count++].bound;
   }
   qsort(lines, count, sizeof lines[0], by_loss);
   print_inputs(b);
-  printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n",
-         speeds->read[AX_SPEED_SIZES - 1] / 1e9, speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
+  printf("this machine: reads %.3g GB/s, writes %.3g; products of f32 %.4g GF/s\n", rates->read / 1e9, rates->write / 1e9,
+         rates->flops[AX_F32] / 1e9);
   printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
   printf("the rest: %.2f us (%.0f%% of a run) in which no thread worked on what is listed: beginning and ending the run, steps of\n"
          "loops, waits of devices and threads for each other, and taking the time\n\n",
@@ -232,18 +232,18 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
 
 static ax_status bench_program(bench *b, const char *path) {
   ax_runtime *runtime;
-  ax_speeds speeds;
   AX_TRY(source_read(path, &b->source));
   AX_TRY(whole_laid_out(&b->source, &b->shardings, &b->whole));
   b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
   if (b->arrays == NULL) return ax_out_of_memory(0);
   AX_TRY(ax_runtime_create(&b->options, &runtime));
-  ax_status status = measure_speeds(runtime, &speeds);
+  keep_speeds();
+  const ax_rates rates = ax_rates_measured(b->options.workers > 0 ? b->options.workers : ax_machine_threads());
   const ax_compile_options compiling = {.subnormals = b->subnormals, .contraction = b->contraction, .timeline = true};
-  if (status == AX_OK) status = ax_compile(runtime, b->whole, &compiling, &b->executable);
+  ax_status status = ax_compile(runtime, b->whole, &compiling, &b->executable);
   if (status == AX_OK) status = put_inputs(b);
   if (status == AX_OK) status = run_all(b);
-  if (status == AX_OK) status = print_table(b, &speeds);
+  if (status == AX_OK) status = print_table(b, &rates);
   ax_runtime_release(runtime);
   return status;
 }
@@ -319,8 +319,8 @@ int bench_main(int argc, const char **argv) {
       .notes =
           "A line for each kernel, product and exchange, those that lose most time first. us: the microseconds of a run in which\n"
           "some thread was at it, the least of all runs. calls: in one run, by all devices (an operation in a loop is called once\n"
-          "a step). bound: the least time for the bytes that it has to read and write and for its operations, from what this\n"
-          "machine reads, writes and multiplies, measured before. The rest is the time that no line has, in the shortest run.\n"
+          "a step). bound: the least time for the bytes that it has to read and write and for its operations, from the speeds of\n"
+          "memory, caches and products that axle devices shows. The rest is the time that no line has, in the shortest run.\n"
           "Memory that was just written is still in the caches, so small operations can be faster than their bound. Taking the\n"
           "time costs some 50 ns a call.\n\n"
           "Floats of inputs that are not given are random: normal has mean 0 and deviation 1, uniform lies between -1 and 1, masked\n"

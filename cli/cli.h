@@ -21,8 +21,11 @@ int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);
 
 /* --- speeds.c --- */
-/* Measures how fast the runtime's threads together read, write and multiply. It takes a few tenths of a second. */
-AX_MUST_USE ax_status measure_speeds(ax_runtime *runtime, ax_speeds *out);
+/* What the folder of compiled code is called where no option says: the command keeps it in the user's folder unless the environment
+   says otherwise (NULL), since it is often started again with the same program. */
+const char *own_code_cache(void);
+/* From now on measured speeds are kept there, and read from there. */
+void keep_speeds(void);
 
 /* --- main.c --- */
 /* Prints "axle: error: " and this thread's message. Returns EXIT_FAILED. */

@@ -10,18 +10,12 @@
 #include "jit/jit.h"
 #include "machine/features.h"
 #include "machine/machine.h"
+#include "machine/system.h"
 
-/* Prints the model of the processor, from the first such line of /proc/cpuinfo. */
 static void print_model(void) {
-  char line[512];
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-    char *colon = strchr(line, ':');
-    if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
-    printf("processor  %s", colon + 2);
-    break;
-  }
-  if (file != NULL) fclose(file);
+  char model[256];
+  ax_system_model("", model, sizeof model);
+  if (model[0] != '\0') printf("processor  %s\n", model);
 }
 
 static void print_vectors(void) {
@@ -80,6 +74,7 @@ int devices_main(int argc, const char **argv) {
   free(file);
   if (code != EXIT_OK || done) return code;
   if (ax_machine_check() != AX_OK) return report_error();
+  keep_speeds();
   if (facts) return print_facts("") == AX_OK ? EXIT_OK : report_error();
   print_model();
   printf("threads    %u\n", ax_machine_threads());

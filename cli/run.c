@@ -34,10 +34,6 @@ typedef struct run {
 
 enum { option_in = 1, option_out, option_contraction, option_policy, option_seed, option_subnormals, option_workers };
 
-/* The command keeps compiled code in the user's folder unless the environment says otherwise, since it is often started again
-   with the same program. */
-static const char *own_code_cache(void) { return getenv("AXLE_CODE_CACHE") == NULL ? "user" : NULL; }
-
 /* --- Inputs --- */
 
 static ax_status read_inputs(run *run) {

@@ -124,10 +124,10 @@ static ax_status after(const show *show, const char *pass, char **out) {
   *out = NULL;
   ax_status status = compiled_form(show, &program);
   if (status == AX_OK) status = ax_runtime_create(NULL, &runtime);
-  ax_speeds speeds;
+  ax_rates rates;
   const bool bounds = strcmp(pass, "codegen") == 0;
-  if (status == AX_OK && bounds) status = measure_speeds(runtime, &speeds);
-  if (status == AX_OK) status = ax_text_after(runtime, program, pass, bounds ? &speeds : NULL, out);
+  if (bounds) keep_speeds(), rates = ax_rates_measured(ax_machine_threads());
+  if (status == AX_OK) status = ax_text_after(runtime, program, pass, bounds ? &rates : NULL, out);
   ax_runtime_release(runtime);
   ax_program_release(program);
   return status;

@@ -17,7 +17,8 @@ typedef struct ax_cluster ax_cluster;
 /* Reads a description. source: its name in errors. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
-/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither.
+/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch"; "cpu": the cores of this machine, whose speeds are measured in some
+   20 ms the first time, or given by AXLE_MACHINE), or from the file of that name. AX_IO_ERROR: neither.
    AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
 void ax_cluster_release(ax_cluster *machine); /* may be NULL */

@@ -319,9 +319,9 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
   return ax_text_finish(&text, out);
 }
 
-ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out) {
+ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_rates *rates, char **out) {
   const ax_compile_options options = {0};
-  return ax_assemble_text(&runtime->assembler, &(ax_source){program, NULL, &options}, pass, speeds, out);
+  return ax_assemble_text(&runtime->assembler, &(ax_source){program, NULL, &options}, pass, rates, out);
 }
 
 ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {

@@ -49,7 +49,7 @@ AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile
 /* Copies names of inputs into one block (ax_free); NULL if there are none. */
 AX_MUST_USE ax_status ax_names_copy(const ax_name_list *names, uint32_t count, const char ***out);
 /* As ax_assemble_text, of a program and no options. */
-AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds,
+AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_rates *rates,
                                     char **out);
 
 /* array/lowered.c: the plan of a run, for any number of devices; the caller destroys it. */

@@ -79,6 +79,7 @@ static ax_status create_compiler(ax_runtime *runtime) {
   char folder[PATH_MAX];
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
   runtime->options.code_cache = NULL; /* was only borrowed */
+  ax_machine_keep(keeps ? folder : NULL);
   return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
                                          .idle_bytes = runtime->options.idle_code_bytes,
                                          .threads = runtime->options.workers}, &runtime->assembler.jit);

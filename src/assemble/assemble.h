@@ -46,10 +46,10 @@ AX_MUST_USE ax_status ax_assemble(const ax_assembler *assembler, const ax_source
 /* Runs the passes up to the one that places memory; gives the memory that a run takes. text: NULL, or gets a table of the
    allocations. */
 AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text);
-/* Runs the passes up to the one of this name, and gives its result as text. speeds: for the bounds that `codegen` shows; NULL:
+/* Runs the passes up to the one of this name, and gives its result as text. rates: for the bounds that `codegen` shows; NULL:
    without bounds. AX_INVALID_ARGUMENT: there is no such pass. */
-struct ax_speeds; /* assemble/nests.h */
+struct ax_rates; /* machine/rates.h */
 AX_MUST_USE ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *source, const char *pass,
-                                       const struct ax_speeds *speeds, char **out);
+                                       const struct ax_rates *rates, char **out);
 
 #endif

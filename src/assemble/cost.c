@@ -1,6 +1,7 @@
 /* A rough cost of a plan: nanoseconds, and the number of segments (from wait to wait) that they are in, loops multiplied out. It
    is good enough to tell microseconds from milliseconds. */
 #include "assemble/assembly.h"
+#include "machine/rates.h"
 #include "plan/op.h"
 
 typedef struct cost {
@@ -46,6 +47,7 @@ bool ax_worth_help(const ax_assembly *a) {
 
 /* Waking a thread takes some microseconds, and passing an activation from one to another about one. */
 bool ax_worth_threads(const ax_compiled *c) {
-  cost whole = block_cost(c->plan, &c->plan->block);
-  return whole.time > 12000 && whole.time / (whole.segments + c->devices) > 1200;
+  const cost whole = block_cost(c->plan, &c->plan->block);
+  const double time = whole.time / ax_rates_planned()->sharing;
+  return time > 12000 && time / (whole.segments + c->devices) > 1200;
 }

@@ -3,35 +3,16 @@
 
 #include "ir/prim.h"
 
-/* The rate of a dtype's operations relative to f32, on processors whose instructions for narrow numbers use whole registers. */
-static double width_of(ax_dtype dtype) {
-  switch ((int)dtype) {
-    case AX_F64: return 0.5;
-    case AX_BF16: return 2;
-    default: return 1;
-  }
-}
+static double computing(const ax_rates *rates, const ax_amount *a) { return ax_rates_computing(rates, a->flops, a->dtype); }
+static double moving(const ax_rates *rates, const ax_amount *a) { return ax_rates_moving(rates, a->read, a->written); }
 
-static double computing(const ax_speeds *speeds, const ax_amount *amount) {
-  return amount->flops / (speeds->flops * width_of(amount->dtype));
-}
-
-/* Seconds to move the bytes, at the speeds of the smallest measured size that is not less; beyond the largest size, at its
-   speeds. */
-static double moving(const ax_speeds *speeds, const ax_amount *amount) {
-  const double bytes = amount->read + amount->written;
-  uint32_t i = 0;
-  while (i + 1 < AX_SPEED_SIZES && speeds->size[i] < bytes) i++;
-  return amount->read / speeds->read[i] + amount->written / speeds->write[i];
-}
-
-double ax_speeds_bound(const ax_speeds *speeds, const ax_amount *amount) {
-  const double a = computing(speeds, amount), b = moving(speeds, amount);
+double ax_least_seconds(const ax_rates *rates, const ax_amount *amount) {
+  const double a = computing(rates, amount), b = moving(rates, amount);
   return a > b ? a : b;
 }
 
-const char *ax_speeds_which(const ax_speeds *speeds, const ax_amount *amount) {
-  return computing(speeds, amount) > moving(speeds, amount) ? "arithmetic" : "memory";
+const char *ax_least_seconds_by(const ax_rates *rates, const ax_amount *amount) {
+  return computing(rates, amount) > moving(rates, amount) ? "arithmetic" : "memory";
 }
 
 /* --- Nests as text --- */
@@ -66,7 +47,7 @@ static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
   return AX_OK;
 }
 
-ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *speeds) {
+ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_rates *rates) {
   uint32_t number = 0;
   for (uint32_t i = 0; i < a->instr_count; i++) {
     const ax_op *op = a->ops[i];
@@ -74,8 +55,8 @@ ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *sp
     if (kind != AX_INSTR_KERNEL && kind != AX_INSTR_ROWS && kind != AX_INSTR_GEMM) continue;
     const ax_amount amount = ax_op_amount(a->plan, op);
     nest_head(text, op, number++, &amount);
-    if (speeds != NULL)
-      ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount));
+    if (rates != NULL)
+      ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_least_seconds(rates, &amount), ax_least_seconds_by(rates, &amount));
     ax_text_add(text, "\n");
     if (op->kind == AX_OP_KERNEL) {
       AX_TRY(ax_jit_nest_text(op->kernel.kernel, text));

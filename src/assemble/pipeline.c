@@ -338,10 +338,10 @@ static ax_status refuse_name(const char *name) {
   return status;
 }
 
-static ax_status stage_text(build *b, const char *name, const ax_speeds *speeds, char **out) {
+static ax_status stage_text(build *b, const char *name, const ax_rates *rates, char **out) {
   ax_text text = {0};
   if (strcmp(name, "codegen") == 0) {
-    ax_status made = ax_nests_text(&text, &b->a, speeds);
+    ax_status made = ax_nests_text(&text, &b->a, rates);
     if (made == AX_OK) return ax_text_finish(&text, out);
     ax_text_deinit(&text);
     return made;
@@ -355,7 +355,7 @@ static ax_status stage_text(build *b, const char *name, const ax_speeds *speeds,
   return status;
 }
 
-ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *source, const char *pass, const ax_speeds *speeds,
+ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *source, const char *pass, const ax_rates *rates,
                            char **out) {
   ax_signature signature;
   ax_compiled compiled;
@@ -364,7 +364,7 @@ ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *sourc
   *out = NULL;
   ax_status status = run_keeping_numbers(&b, pass, &found);
   if (status == AX_OK && !found) status = refuse_name(pass);
-  if (status == AX_OK) status = stage_text(&b, pass, speeds, out);
+  if (status == AX_OK) status = stage_text(&b, pass, rates, out);
   end(&b);
   ax_compiled_deinit(&compiled, assembler->jit);
   return status;

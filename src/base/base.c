@@ -10,11 +10,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { message_bytes = 8192, alignment = 64 };
+enum { alignment = 64 };
 
-static _Thread_local char message[message_bytes];
+static _Thread_local char message[AX_ERROR_BYTES];
 
 const char *ax_message(void) { return message; }
+
+void ax_message_keep(ax_message_copy *out) { memcpy(out->text, message, sizeof message); }
+void ax_message_put_back(const ax_message_copy *kept) { memcpy(message, kept->text, sizeof message); }
 
 const char *ax_status_name(ax_status status) {
   static const char *const names[] = {"AX_OK",          "AX_INVALID_ARGUMENT", "AX_OUT_OF_MEMORY", "AX_ABSENT",
@@ -25,7 +28,7 @@ const char *ax_status_name(ax_status status) {
 ax_status ax_error(ax_status code, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  char fresh[message_bytes]; /* the arguments may point into the old message */
+  char fresh[AX_ERROR_BYTES]; /* the arguments may point into the old message */
   vsnprintf(fresh, sizeof fresh, format, arguments);
   va_end(arguments);
   memcpy(message, fresh, sizeof message);
@@ -33,7 +36,7 @@ ax_status ax_error(ax_status code, const char *format, ...) {
 }
 
 ax_status ax_error_context(ax_status code, const char *format, ...) {
-  char context[message_bytes / 2];
+  char context[AX_ERROR_BYTES / 2];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(context, sizeof context, format, arguments);

@@ -26,6 +26,14 @@ AX_MUST_USE ax_status ax_error(ax_status code, const char *format, ...) AX_PRINT
 /* Puts more text in front of this thread's message; returns `code`. */
 AX_MUST_USE ax_status ax_error_context(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
 AX_MUST_USE ax_status ax_out_of_memory(size_t bytes); /* 0: some */
+/* This thread's message, for a call that succeeds although something in it fails: the caller may still be reading the message of a
+   failure before. */
+enum { AX_ERROR_BYTES = 8192 };
+typedef struct ax_message_copy {
+  char text[AX_ERROR_BYTES];
+} ax_message_copy;
+void ax_message_keep(ax_message_copy *out);
+void ax_message_put_back(const ax_message_copy *kept);
 /* For arguments of public functions that the caller may have failed to make. NULL: AX_INVALID_ARGUMENT, "there is no <what>". */
 AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 

@@ -1,19 +1,19 @@
 /* See split.h. */
 #include "code/split.h"
 
-/* Work is counted in multiply-adds of f32. part_work: about three microseconds; byte_work: reading or writing a byte. */
-static const double part_work = 3e5, byte_work = 2;
+#include "machine/rates.h"
+
 enum { most_gemm_parts = 256, check_part_bytes = 256 << 10, most_check_parts = 64 };
 
-/* The time of a multiply-add relative to one of f32. */
-static double slowness(ax_dtype dtype) {
-  return dtype == AX_F64 ? 2 : dtype == AX_BF16 ? 0.5 : ax_dtype_bytes(dtype) == 1 ? 0.25 : 1;
-}
-
+/* A part takes about three microseconds, or longer where sharing costs more. Each number is read from a cache and packed or written,
+   so it moves twice. */
 double ax_gemm_wanted_parts(const ax_gemm *g, double count) {
-  const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms);
-  return (m * n * k * terms * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count /
-         part_work;
+  static const double part_seconds = 3e-6;
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms),
+               bytes = (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype);
+  const ax_rates *rates = ax_rates_planned();
+  return (ax_rates_computing(rates, 2 * m * n * k * terms, g->dtype) + 2 * bytes / rates->shared) * count /
+         (part_seconds * rates->sharing);
 }
 
 uint32_t ax_gemm_parts(const ax_gemm *g) {

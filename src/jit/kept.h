@@ -15,7 +15,7 @@
 #define AX_JIT_KEPT_H
 
 #include "base/digest.h"
-#include "jit/object/folder.h"
+#include "base/folder.h"
 #include "jit/object/object.h"
 
 typedef enum ax_kept_state { AX_KEPT_UNTRIED, AX_KEPT_OPEN, AX_KEPT_UNUSABLE } ax_kept_state;

@@ -2,6 +2,7 @@
 #include "machine/machine.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +12,8 @@
 
 #include "machine/caches.h"
 #include "machine/features.h"
+#include "machine/kept_speeds.h"
+#include "machine/rates.h"
 #include "machine/speeds.h"
 #include "machine/system.h"
 
@@ -38,18 +41,25 @@ static const struct fact_row {
     [AX_FACT_CORES] = {{"cores", "", "cores", 1, false}, PROCESSORS, 0, 0},
     [AX_FACT_PACKAGES] = {{"packages", "", "packages of cores", 1, false}, PROCESSORS, 0, 0},
     [AX_FACT_NODES] = {{"nodes", "", "NUMA nodes", 1, false}, PROCESSORS, 0, 0},
-    [AX_FACT_READ] = {{"read", "B/s", "what one core reads from memory", 1.2e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_USABLE_CORES] = {{"usable_cores", "", "cores that this process may run on", 1, false}, PROCESSORS, 0, 0},
+    [AX_FACT_READ] = {{"read", "B/s", "what one core reads from memory", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_WRITE] = {{"write", "B/s", "what it writes to memory", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_READ_ALL] = {{"read_all", "B/s", "what all cores together read", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_WRITE_ALL] = {{"write_all", "B/s", "what they write", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_L2_READ] = {{"l2_read", "B/s", "what one core reads from a second cache", 2e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_L3_READ] = {{"l3_read", "B/s", "what one core reads from the last cache", 1e11, true}, SPEEDS, 1, 1e18},
     [AX_FACT_EXCHANGE] = {{"exchange", "s", "a line of one core read by another", 1e-7, true}, SPEEDS, 1e-12, 1},
-    [AX_FACT_F32] = {{"f32", "flop/s", "products of f32 on one core", 5e10, true}, SPEEDS, 1, 1e18},
-    [AX_FACT_F64] = {{"f64", "flop/s", "the same of f64", 2.5e10, true}, SPEEDS, 1, 1e18},
-    [AX_FACT_BF16] = {{"bf16", "flop/s", "the same of bf16", 5e10, true}, SPEEDS, 1, 1e18},
-    [AX_FACT_S8] = {{"s8", "flop/s", "the same of s8", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_F32] = {{"f32", "flop/s", "products of f32 on one core", 2e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_F64] = {{"f64", "flop/s", "the same of f64", 1e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_F16] = {{"f16", "flop/s", "arithmetic of f16", 2e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_BF16] = {{"bf16", "flop/s", "products of bf16", 4e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_S8] = {{"s8", "flop/s", "products of s8", 8e11, true}, SPEEDS, 1, 1e18},
 };
 
 const ax_fact_record *ax_machine_record(ax_fact fact) { return fact < AX_FACT_COUNT ? &rows[fact].record : NULL; }
 
 const char *ax_fact_source_name(ax_fact_source source) {
-  static const char *const names[] = {"assumed", "asked", "measured", "given"};
+  static const char *const names[] = {"assumed", "asked", "measured", "kept", "given"};
   return names[source];
 }
 
@@ -170,53 +180,99 @@ static ax_status read_file(const char *path, ax_description *out) {
   return status;
 }
 
-/* *given: whether AXLE_MACHINE says anything. */
-static ax_status read_given(ax_description *out, bool *given) {
+/* What AXLE_MACHINE says is settled once for the process: facts read before it changes and facts read afterwards would be of no
+   machine. */
+static struct {
+  pthread_mutex_t lock;
+  bool settled, valid, says; /* valid: AXLE_MACHINE could be read. says: it is set */
+  ax_description machine;
+} given = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static ax_status read_given(ax_description *out, bool *says) {
   const char *said = secure_getenv("AXLE_MACHINE"), *text = NULL;
-  *given = said != NULL && said[0] != '\0';
-  if (!*given) return AX_OK;
+  *says = said != NULL && said[0] != '\0';
+  if (!*says) return AX_OK;
   for (uint32_t i = 0; i < AX_COUNT(named) && text == NULL; i++)
     if (strcmp(named[i].name, said) == 0) text = named[i].text;
   const ax_status status = text != NULL ? ax_machine_parse(text, out) : read_file(said, out);
   return status == AX_OK ? AX_OK : ax_error_context(status, "AXLE_MACHINE '%s': ", said);
 }
 
-ax_status ax_machine_check(void) {
+/* Reads it, if no reading has succeeded yet. A failure settles it only for facts that are needed now: they are this machine's own
+   from then on. */
+static ax_status settle(bool needed) { /* with its lock held */
   ax_description machine;
-  bool given;
-  return read_given(&machine, &given);
+  bool says;
+  if (given.settled && given.valid) return AX_OK;
+  const ax_status status = read_given(&machine, &says);
+  if (given.settled || (status != AX_OK && !needed)) return status;
+  given.settled = true;
+  given.valid = status == AX_OK;
+  given.says = given.valid && says;
+  if (given.says) given.machine = machine;
+  return status;
+}
+
+ax_status ax_machine_check(void) {
+  pthread_mutex_lock(&given.lock);
+  const ax_status status = settle(false);
+  pthread_mutex_unlock(&given.lock);
+  return status;
+}
+
+/* Whether the machine is given. A description that cannot be read is reported by ax_machine_check alone: the call that needs a fact
+   succeeds, so its caller's message stays. */
+static bool find_given(ax_description *out) {
+  ax_message_copy before;
+  pthread_mutex_lock(&given.lock);
+  if (!given.settled) {
+    ax_message_keep(&before);
+    if (settle(true) != AX_OK) ax_message_put_back(&before);
+  }
+  const bool says = given.says;
+  if (says) *out = given.machine;
+  pthread_mutex_unlock(&given.lock);
+  return says;
 }
 
 /* --- What is kept --- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static ax_description here; /* each group is written once, before it is ready */
-static _Atomic bool ready[GROUPS];
+static _Atomic bool ready[GROUPS], pretends;
 
 static void ask_instructions(ax_description *m) {
   m->facts[AX_FACT_VECTOR] = (ax_known){ax_machine_register_bytes(), AX_SOURCE_ASKED};
   m->facts[AX_FACT_TILE] = (ax_known){ax_machine_tile_bytes(), AX_SOURCE_ASKED};
 }
 
+static char kept_in[PATH_MAX]; /* the folder that speeds are kept in; "": nowhere */
+
+/* A busy machine's speeds serve this process alone. */
+static void ask_speeds(ax_description *m) {
+  const bool keeps = kept_in[0] != '\0';
+  if (keeps && ax_kept_speeds_find(kept_in, m)) return;
+  if (ax_speeds_measure(m) && keeps) ax_kept_speeds_put(kept_in, m);
+}
+
 static void ask(group g, ax_description *m) {
-  ax_description given;
-  bool is_given = false;
+  ax_description said;
   if (g == INSTRUCTIONS) ask_instructions(m);
   if (g == LIMITS) ax_system_read_limits("", m);
   if (g == PROCESSORS) ax_system_read_processors("", m);
   if (g != CACHES && g != SPEEDS) return;
-  if (read_given(&given, &is_given) == AX_OK && is_given) {
+  if (find_given(&said)) {
     for (int f = 0; f < AX_FACT_COUNT; f++)
-      if (rows[f].group == g) m->facts[f] = given.facts[f];
+      if (rows[f].group == g) m->facts[f] = said.facts[f];
   } else if (g == CACHES) {
     ax_system_read_caches("", m);
   } else {
-    ax_speeds_measure(m);
+    ask_speeds(m);
   }
 }
 
 static void fill(group g) {
-  if (g == SPEEDS) fill(CACHES), fill(LIMITS), fill(INSTRUCTIONS); /* which decide how they are measured */
+  for (int before = 0; g == SPEEDS && before < SPEEDS; before++) fill((group)before); /* they decide how speeds are measured */
   pthread_mutex_lock(&lock);
   if (!atomic_load(&ready[g])) {
     const ax_description plain = assumed(AX_SOURCE_ASSUMED);
@@ -234,6 +290,23 @@ ax_known ax_machine_know(ax_fact fact) {
   return here.facts[fact];
 }
 
+ax_known ax_machine_expect(ax_fact fact) {
+  ax_description said;
+  if (rows[fact].group != SPEEDS) return ax_machine_know(fact);
+  if (atomic_load_explicit(&pretends, memory_order_acquire)) return here.facts[fact];
+  if (find_given(&said)) return said.facts[fact];
+  const double widest = AX_REGISTER_BYTES, narrower = ax_machine_know(AX_FACT_VECTOR).value / widest;
+  double value = rows[fact].record.assumed;
+  if (fact >= AX_FACT_F32) value = rows[AX_FACT_F32].record.assumed * narrower * ax_speeds_beside_f32(fact);
+  return (ax_known){value, AX_SOURCE_ASSUMED};
+}
+
+void ax_machine_keep(const char *folder) {
+  pthread_mutex_lock(&lock);
+  if (folder != NULL && strlen(folder) < sizeof kept_in && kept_in[0] == '\0') strcpy(kept_in, folder);
+  pthread_mutex_unlock(&lock);
+}
+
 uint32_t ax_machine_threads(void) {
   const double usable = ax_machine_know(AX_FACT_USABLE).value, quota = ceil(ax_machine_know(AX_FACT_QUOTA).value);
   return (uint32_t)(quota > 0 && quota < usable ? quota : usable);
@@ -241,6 +314,10 @@ uint32_t ax_machine_threads(void) {
 
 void ax_machine_pretend(const ax_description *machine) {
   if (machine != NULL) here = *machine;
+  given.settled = false;
+  kept_in[0] = '\0';
+  atomic_store(&pretends, machine != NULL);
   ax_caches_forget();
+  ax_rates_forget();
   for (int g = 0; g < GROUPS; g++) atomic_store(&ready[g], machine != NULL);
 }

@@ -6,13 +6,14 @@
      caches         sizes, who shares them, threads a core      sysfs, or CPUID where there is none           0.1 ms
      limits         processors of this process, its quota       the affinity mask, the cgroups it is in       0.1 ms
      processors     cores, packages, NUMA nodes                 sysfs, two files a processor                  1 ms for 100
-     speeds         memory, exchange of a line, arithmetic      measured                                      10 ms
+     speeds         memory, caches, exchange of a line, flops   measured, and kept for later processes        20 ms
 
    Facts that the machine does not say are assumed. AXLE_MACHINE gives facts in a text, or by the name of a machine that is written
    down here; such a description has the caches of that machine alone, and what is not given is assumed too, so that programs have
    the same plans on all machines that are given the same text. Processors and instructions are never given: code must run here.
 
-   No fact decides a bit of a result, but for the instructions (product/product.h says how). And no measured fact decides code or
+   No fact decides a bit of a result, but for the instructions (product/product.h says how) and for layouts chosen by speeds that
+   are given (partition/choose.c). And no measured fact decides code or
    plans, because two measurements differ. */
 #ifndef AX_MACHINE_MACHINE_H
 #define AX_MACHINE_MACHINE_H
@@ -35,16 +36,29 @@ typedef enum ax_fact {
   AX_FACT_CORES,
   AX_FACT_PACKAGES,
   AX_FACT_NODES,    /* memories: processors have one that is near, and others */
+  AX_FACT_USABLE_CORES, /* cores that the processors of this process are on */
   AX_FACT_READ,     /* bytes a second that one core reads from memory */
+  AX_FACT_WRITE,    /* writes to it, past the caches */
+  AX_FACT_READ_ALL, /* the same of all cores that this process may use, together */
+  AX_FACT_WRITE_ALL,
+  AX_FACT_L2_READ,  /* bytes a second that one core reads from its second cache */
+  AX_FACT_L3_READ,  /* from the last cache */
   AX_FACT_EXCHANGE, /* seconds until a line that one core wrote is read by another */
   AX_FACT_F32,      /* flops a second of one core in products of so typed numbers */
   AX_FACT_F64,
+  AX_FACT_F16,
   AX_FACT_BF16,
   AX_FACT_S8,
   AX_FACT_COUNT
 } ax_fact;
 
-typedef enum ax_fact_source { AX_SOURCE_ASSUMED, AX_SOURCE_ASKED, AX_SOURCE_MEASURED, AX_SOURCE_GIVEN } ax_fact_source;
+typedef enum ax_fact_source {
+  AX_SOURCE_ASSUMED,
+  AX_SOURCE_ASKED,
+  AX_SOURCE_MEASURED, /* by this process */
+  AX_SOURCE_KEPT,     /* measured by an earlier one (kept_speeds.h) */
+  AX_SOURCE_GIVEN
+} ax_fact_source;
 
 typedef struct ax_known {
   double value;
@@ -55,8 +69,13 @@ typedef struct ax_description {
   ax_known facts[AX_FACT_COUNT];
 } ax_description;
 
-/* Any thread, several at once. Speeds take 10 ms the first time. */
+/* Any thread, several at once. Speeds take 20 ms the first time, unless they are kept or given. */
 ax_known ax_machine_know(ax_fact fact);
+/* The same for plans and code: a speed that is given, or else what is assumed of a processor with such registers; never measured. */
+ax_known ax_machine_expect(ax_fact fact);
+/* From now on speeds that are measured are kept in this folder for later processes, and those kept there are used if none was read
+   yet (kept_speeds.h). The path is copied; a second call changes nothing. NULL: nothing is kept. */
+void ax_machine_keep(const char *folder);
 /* The number of threads that a runtime has if the user does not say: as many as processors that the process may run on, but no more
    than its quota gives time to, rounded up. At least 1. */
 uint32_t ax_machine_threads(void);
@@ -70,7 +89,8 @@ typedef struct ax_fact_record {
 const ax_fact_record *ax_machine_record(ax_fact fact);
 const char *ax_fact_source_name(ax_fact_source source);
 
-/* Fails if AXLE_MACHINE is neither a name, nor a file of a description that can be read; then facts are this machine's own. */
+/* Fails if AXLE_MACHINE is neither a name, nor a file of a description that can be read; then facts are this machine's own. What it
+   says at the first call that can read it holds for the process. Facts never change this thread's message. */
 AX_MUST_USE ax_status ax_machine_check(void);
 /* A text has a fact a line: its name, a number, and its unit. Behind a # is a comment. AX_INVALID_ARGUMENT: the message says the line. */
 AX_MUST_USE ax_status ax_machine_parse(const char *text, ax_description *out);

@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "machine/caches.h"
 #include "machine/features.h"
@@ -115,12 +117,57 @@ static void machines_by_name(void **state) {
   assert_true(ax_machine_know(AX_FACT_L1).value == 32 << 10 && ax_machine_know(AX_FACT_L1).source == AX_SOURCE_GIVEN);
   assert_true(ax_machine_know(AX_FACT_USABLE).source != AX_SOURCE_GIVEN);
   assert_int_equal(setenv("AXLE_MACHINE", "/no/such/machine", 1), 0);
+  ax_machine_pretend(NULL);
   assert_int_equal(ax_machine_check(), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(ax_message(), "AXLE_MACHINE '/no/such/machine': no machine is called so"));
   assert_int_equal(setenv("AXLE_MACHINE", "/", 1), 0); /* a folder opens, and cannot be read */
   assert_int_equal(ax_machine_check(), AX_INVALID_ARGUMENT);
   assert_int_equal(unsetenv("AXLE_MACHINE"), 0);
   assert_int_equal(ax_machine_check(), AX_OK);
+  ax_machine_pretend(NULL);
+}
+
+static void put_machine(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  assert_int_equal(setenv("AXLE_MACHINE", path, 1), 0);
+}
+
+/* A description that changes while the process runs: facts asked for later are of the same machine as those before. */
+static void one_machine_for_the_process(void **state) {
+  (void)state;
+  char path[] = "/tmp/axle_machine_text_XXXXXX";
+  const int made = mkstemp(path);
+  assert_true(made >= 0 && close(made) == 0);
+  put_machine(path, "l1 20 KiB\nread 7 GB/s\n");
+  ax_machine_pretend(NULL);
+  assert_true(ax_machine_know(AX_FACT_L1).value == 20 << 10);
+  put_machine(path, "l1 24 KiB\nread 9 GB/s\n");
+  assert_true(ax_machine_know(AX_FACT_READ).value == 7e9);
+  put_machine(path, "l1\n");
+  assert_int_equal(ax_machine_check(), AX_OK); /* as it was read */
+  assert_int_equal(unlink(path) | unsetenv("AXLE_MACHINE"), 0);
+  ax_machine_pretend(NULL);
+}
+
+/* A description that cannot be read, found where a fact is needed: the message of a failure before stays. */
+static void facts_leave_the_message(void **state) {
+  (void)state;
+  ax_description m;
+  assert_int_equal(ax_machine_parse("l1 x", &m), AX_INVALID_ARGUMENT);
+  const char *message = ax_message();
+  assert_int_equal(setenv("AXLE_MACHINE", "/no/such/machine", 1), 0);
+  ax_machine_pretend(NULL);
+  assert_true(ax_machine_know(AX_FACT_L1).source != AX_SOURCE_GIVEN);
+  assert_non_null(strstr(message, "line 1: expected 'l1'"));
+  assert_int_equal(ax_machine_check(), AX_INVALID_ARGUMENT); /* which is asked, and says so */
+  assert_non_null(strstr(ax_message(), "no machine is called so"));
+  assert_int_equal(setenv("AXLE_MACHINE", "zen-4", 1), 0);
+  assert_int_equal(ax_machine_check(), AX_OK);
+  assert_true(ax_machine_know(AX_FACT_READ).source != AX_SOURCE_GIVEN); /* as the first cache */
+  assert_int_equal(unsetenv("AXLE_MACHINE"), 0);
   ax_machine_pretend(NULL);
 }
 
@@ -193,7 +240,8 @@ int main(void) {
   unsetenv("AXLE_MACHINE"); /* tests run with one */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(this_machine), cmocka_unit_test(threads_by_quota), cmocka_unit_test(texts), cmocka_unit_test(a_text_comes_back),
-      cmocka_unit_test(refused), cmocka_unit_test(machines_by_name), cmocka_unit_test(thresholds_where_they_were_measured),
+      cmocka_unit_test(refused), cmocka_unit_test(machines_by_name),
+      cmocka_unit_test(one_machine_for_the_process), cmocka_unit_test(facts_leave_the_message), cmocka_unit_test(thresholds_where_they_were_measured),
       cmocka_unit_test(caches_of_any_machine), cmocka_unit_test(sets_of_processors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,19 +95,31 @@ void ax_system_read_processors(const char *root, ax_description *machine) {
     const char *name, *older; /* of before Linux 5.3 */
   } sets[] = {{AX_FACT_CORES, "topology/core_cpus_list", "topology/thread_siblings_list"},
               {AX_FACT_PACKAGES, "topology/package_cpus_list", "topology/core_siblings_list"}};
-  ax_processor_set online, nodes;
+  ax_processor_set online, usable, nodes;
   if (!read_online(root, &online)) return;
   know(machine, AX_FACT_PROCESSORS, ax_processor_set_count(&online));
   for (size_t i = 0; i < AX_COUNT(sets); i++) {
     const uint32_t count = count_sets(root, &online, sets[i].name, sets[i].older);
     if (count > 0) know(machine, sets[i].fact, count);
   }
+  const uint32_t cores = ax_system_usable(root, &usable) ? count_sets(root, &usable, sets[0].name, sets[0].older) : 0;
+  if (cores > 0) know(machine, AX_FACT_USABLE_CORES, cores);
   if (read_list(root, "/sys/devices/system/node/online", &nodes)) know(machine, AX_FACT_NODES, ax_processor_set_count(&nodes));
+}
+
+void ax_system_model(const char *root, char *out, size_t capacity) {
+  enum { some_bytes = 4096 }; /* the first processor's lines */
+  static const char key[] = "model name";
+  char *text = ax_alloc(some_bytes), *line = NULL;
+  if (text != NULL && ax_system_file(root, "/proc/cpuinfo", text, some_bytes)) line = strstr(text, key);
+  if (line != NULL) line += sizeof key - 1, line += strspn(line, " \t:");
+  snprintf(out, capacity, "%.*s", line != NULL ? (int)strcspn(line, "\n") : 0, line != NULL ? line : "");
+  ax_free(text);
 }
 
 /* --- Caches --- */
 
-/* The caches of one processor stand for all. */
+/* The caches of one processor stand for all of its kind. */
 typedef struct cache {
   uint32_t level, processors; /* that share it; 0: nothing says */
   double bytes, line;
@@ -193,10 +205,9 @@ static void know_no_more(ax_description *machine) {
   }
 }
 
-void ax_system_read_caches(const char *root, ax_description *machine) {
-  ax_processor_set usable, siblings;
+static void read_caches_of(const char *root, uint32_t first, ax_description *machine) {
+  ax_processor_set siblings;
   cache found;
-  const uint32_t first = ax_system_usable(root, &usable) ? ax_processor_set_next(&usable, 0) : 0;
   const bool says = read_list_of(root, first, "topology/core_cpus_list", &siblings) ||
                     read_list_of(root, first, "topology/thread_siblings_list", &siblings);
   const uint32_t threads = says ? ax_processor_set_count(&siblings) : 1;
@@ -205,4 +216,67 @@ void ax_system_read_caches(const char *root, ax_description *machine) {
   while (count < most_caches && read_cache(root, first, count, &found)) know_cache(machine, &found, threads), count++;
   if (machine->facts[AX_FACT_L1].source != AX_SOURCE_ASKED && root[0] == '\0') ask_caches(machine, says ? threads : 0);
   know_no_more(machine);
+}
+
+/* --- Kinds of cores --- */
+
+enum { most_kinds = 4 };
+
+static void add_kind(uint32_t processor, uint32_t *kinds, uint32_t *count) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (kinds[i] == processor) return;
+  if (*count < most_kinds) kinds[(*count)++] = processor;
+}
+
+static double capacity_of(const char *root, uint32_t processor) {
+  char path[128], text[32];
+  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpu_capacity", processor);
+  return ax_system_file(root, path, text, sizeof text) ? strtod(text, NULL) : 0;
+}
+
+/* Finds a usable processor of each kind of cores, the first one first. Where x86-64 has several kinds, Linux lists each; where ARM
+   has, each processor says its capacity. */
+static uint32_t find_kinds(const char *root, const ax_processor_set *usable, uint32_t *kinds) {
+  static const char *const lists[] = {"/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus", "/sys/devices/cpu_lowpower/cpus"};
+  uint32_t count = 0, first = ax_processor_set_next(usable, 0);
+  double met[most_kinds] = {capacity_of(root, first)};
+  ax_processor_set own;
+  add_kind(first, kinds, &count);
+  for (size_t i = 0; i < AX_COUNT(lists); i++) {
+    if (!read_list(root, lists[i], &own) || ax_processor_set_has(&own, first)) continue;
+    ax_processor_set_keep(&own, usable);
+    if (ax_processor_set_count(&own) > 0) add_kind(ax_processor_set_next(&own, 0), kinds, &count);
+  }
+  for (uint32_t p = first; met[0] > 0 && (p = ax_processor_set_next(usable, p + 1)) < AX_MOST_PROCESSORS && count < most_kinds;) {
+    const double capacity = capacity_of(root, p);
+    bool is_new = capacity > 0;
+    for (uint32_t i = 0; i < count; i++) is_new = is_new && met[i] != capacity;
+    if (is_new) met[count] = capacity, add_kind(p, kinds, &count);
+  }
+  return count;
+}
+
+/* Code is the same for all cores, so blocks are made for the smallest caches. A kind without a third cache goes without it. */
+static void keep_smaller(ax_description *machine, const ax_description *other) {
+  ax_known *own = machine->facts;
+  const ax_known *its = other->facts;
+  if (its[AX_FACT_L1].source == AX_SOURCE_ASKED && its[AX_FACT_L1].value < own[AX_FACT_L1].value) own[AX_FACT_L1] = its[AX_FACT_L1];
+  if (its[AX_FACT_L2].source == AX_SOURCE_ASKED && its[AX_FACT_L2].value / its[AX_FACT_L2_CORES].value <
+                                                      own[AX_FACT_L2].value / own[AX_FACT_L2_CORES].value) {
+    own[AX_FACT_L2] = its[AX_FACT_L2];
+    own[AX_FACT_L2_CORES] = its[AX_FACT_L2_CORES];
+  }
+}
+
+void ax_system_read_caches(const char *root, ax_description *machine) {
+  ax_processor_set usable;
+  uint32_t kinds[most_kinds] = {0};
+  const ax_description before = *machine;
+  const uint32_t count = ax_system_usable(root, &usable) ? find_kinds(root, &usable, kinds) : 1;
+  read_caches_of(root, kinds[0], machine);
+  for (uint32_t i = 1; i < count && machine->facts[AX_FACT_L1].source == AX_SOURCE_ASKED; i++) {
+    ax_description other = before;
+    read_caches_of(root, kinds[i], &other);
+    keep_smaller(machine, &other);
+  }
 }

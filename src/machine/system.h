@@ -14,6 +14,9 @@ bool ax_system_file(const char *root, const char *path, char *out, size_t capaci
 /* The processors that this process may run on; false: nothing says. */
 bool ax_system_usable(const char *root, ax_processor_set *out);
 
+/* The model of the processor, as the first line of /proc/cpuinfo that names one; "": nothing says. */
+void ax_system_model(const char *root, char *out, size_t capacity);
+
 void ax_system_read_caches(const char *root, ax_description *machine);
 void ax_system_read_limits(const char *root, ax_description *machine);
 void ax_system_read_processors(const char *root, ax_description *machine);

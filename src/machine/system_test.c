@@ -106,8 +106,23 @@ static void two_packages_with_hyper_threads(void **state) {
   const ax_description m = read_all();
   expect(&m, AX_FACT_PROCESSORS, 256), expect(&m, AX_FACT_CORES, 128), expect(&m, AX_FACT_PACKAGES, 2);
   expect(&m, AX_FACT_NODES, 2), expect(&m, AX_FACT_THREADS, 2), expect(&m, AX_FACT_USABLE, 256), expect(&m, AX_FACT_QUOTA, 0);
+  expect(&m, AX_FACT_USABLE_CORES, 128);
   expect(&m, AX_FACT_L1, 48 << 10), expect(&m, AX_FACT_L2, 2 << 20), expect(&m, AX_FACT_L3, 105 << 20);
   expect(&m, AX_FACT_L2_CORES, 1), expect(&m, AX_FACT_L3_CORES, 64), expect(&m, AX_FACT_LINE, 64);
+}
+
+/* Of that machine a process has one thread of each core of the second package, and both threads of one. */
+static void some_hyper_threads(void **state) {
+  (void)state;
+  char cores[32];
+  put("/sys/devices/system/cpu/online", "0-255\n");
+  put_status("64-127,192");
+  for (uint32_t p = 0; p < 256; p++) {
+    snprintf(cores, sizeof cores, "%u,%u\n", p % 128, p % 128 + 128);
+    put_of(p, "topology/core_cpus_list", cores);
+  }
+  const ax_description m = read_all();
+  expect(&m, AX_FACT_USABLE, 65), expect(&m, AX_FACT_USABLE_CORES, 64), expect(&m, AX_FACT_CORES, 128);
 }
 
 /* 128 cores, of which eight share each of 16 third caches; one package, four nodes; files of an older kernel. */
@@ -154,6 +169,55 @@ static void more_than_1024_processors(void **state) {
   const ax_description m = read_all();
   expect(&m, AX_FACT_PROCESSORS, 2048), expect(&m, AX_FACT_USABLE, 928), expect(&m, AX_FACT_THREADS, 8);
   expect(&m, AX_FACT_L2_CORES, 1), expect(&m, AX_FACT_L3_CORES, 12), expect(&m, AX_FACT_L3, 120 << 20);
+}
+
+/* Eight cores of two threads, and sixteen smaller ones without, of which four share a second cache. */
+static void two_kinds_of_cores(void **state) {
+  (void)state;
+  put("/sys/devices/system/cpu/online", "0-31\n");
+  put("/sys/devices/cpu_core/cpus", "0-15\n");
+  put("/sys/devices/cpu_atom/cpus", "16-31\n");
+  put_of(0, "topology/core_cpus_list", "0-1\n");
+  put_of(16, "topology/core_cpus_list", "16\n");
+  put_cache(0, 0, "1", "Data", "48K", "0-1");
+  put_cache(0, 1, "2", "Unified", "2048K", "0-1");
+  put_cache(0, 2, "3", "Unified", "36864K", "0-31");
+  put_cache(16, 0, "1", "Data", "32K", "16");
+  put_cache(16, 1, "2", "Unified", "4096K", "16-19");
+  put_cache(16, 2, "3", "Unified", "36864K", "0-31");
+  put_status("0-31");
+  ax_description m = read_all();
+  expect(&m, AX_FACT_L1, 32 << 10), expect(&m, AX_FACT_L2, 4 << 20), expect(&m, AX_FACT_L2_CORES, 4);
+  expect(&m, AX_FACT_L3, 36 << 20), expect(&m, AX_FACT_THREADS, 2);
+  put_status("0-15"); /* bound to the large ones, it has their caches */
+  m = read_all();
+  expect(&m, AX_FACT_L1, 48 << 10), expect(&m, AX_FACT_L2, 2 << 20), expect(&m, AX_FACT_L2_CORES, 1);
+  put_status("16-31");
+  m = read_all();
+  expect(&m, AX_FACT_L1, 32 << 10), expect(&m, AX_FACT_L2, 4 << 20), expect(&m, AX_FACT_THREADS, 1);
+}
+
+/* The same on ARM, whose small cores come first. */
+static void two_capacities(void **state) {
+  (void)state;
+  put("/sys/devices/system/cpu/online", "0-7\n");
+  put_status("0-7");
+  for (uint32_t p = 0; p < 8; p++) {
+    const bool large = p >= 4;
+    put_of(p, "cpu_capacity", large ? "1024\n" : "402\n");
+    put_cache(p, 0, "1", "Data", large ? "64K" : "32K", "0");
+    put_cache(p, 1, "2", "Unified", large ? "1024K" : "128K", "0");
+    put_cache(p, 2, "3", "Unified", "8192K", "0-7");
+  }
+  ax_description m = read_all();
+  expect(&m, AX_FACT_L1, 32 << 10), expect(&m, AX_FACT_L2, 128 << 10), expect(&m, AX_FACT_L3, 8 << 20);
+  put_status("4-7");
+  m = read_all();
+  expect(&m, AX_FACT_L1, 64 << 10), expect(&m, AX_FACT_L2, 1 << 20);
+  put_of(5, "cpu_capacity", "500\n");
+  put_cache(5, 0, "1", "Data", "16K", "5");
+  m = read_all();
+  expect(&m, AX_FACT_L1, 16 << 10); /* whichever kind has the least */
 }
 
 /* Kernels for ARM whose firmware says nothing of caches have their folders, without sizes. */
@@ -274,7 +338,8 @@ static void quotas_with_nonsense(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(two_packages_with_hyper_threads), TEST(many_third_caches),   TEST(processors_that_are_off), TEST(more_than_1024_processors),
+      TEST(two_packages_with_hyper_threads), TEST(some_hyper_threads), TEST(many_third_caches),   TEST(processors_that_are_off), TEST(more_than_1024_processors),
+      TEST(two_kinds_of_cores), TEST(two_capacities),
       TEST(caches_without_sizes),            TEST(no_files_at_all),     TEST(files_with_nonsense),     TEST(quota_of_version_2),
       TEST(quota_of_a_container),            TEST(quota_of_version_1), TEST(quotas_with_nonsense),
   };

@@ -1,7 +1,10 @@
 /* The search for the layouts of inputs that are given as "auto". It tries every way to cut such an input that divides it, and keeps
    the way with which a run of the whole program costs a device least:
 
-     operations / 32 + bytes received + 8 KiB for each collective + bytes held of inputs and results / 16
+     operations + bytes received + collectives + bytes held of inputs and results / 16
+
+   in bytes received, for which the others count as by the machine's speeds (machine/rates.h): as many as a device computes f32 in
+   the time, and as many as a handover takes. With facts that are assumed that is 32 operations a byte, and 8 KB a collective.
 
    The counts come from the partitioned program (cost.c), so each try takes as long as partitioning. At first propagation lays out
    all of these inputs, from the layouts that are given. Then each input alone gets a layout, with the others left to propagation;
@@ -12,11 +15,16 @@
 #include <string.h>
 
 #include "axle/stages.h"
+#include "machine/rates.h"
 #include "mesh/constraint.h"
 #include "partition/partition.h"
 #include "mesh/sharding.h"
 
-enum { rounds = 3, most_alone = 8, operations_a_byte = 32, bytes_a_collective = 8192, holding = 16 };
+enum { rounds = 3, most_alone = 8, holding = 16 };
+
+/* A byte that is received moves four times: it is read and written by the device that sends it, and again by the one that takes it.
+   The two devices share memory, so each move takes twice as long. */
+enum { moves = 8, lines_a_collective = 13 };
 
 typedef struct choosing {
   const ax_program *program;
@@ -52,8 +60,11 @@ static ax_status cost_of(const choosing *c, double *out) {
     *out = held_bytes(c->program->types, NULL, c->program->in_count, &parts, parts.in_specs) +
            held_bytes(c->program->types, c->program->outs, c->program->out_count, &parts, parts.out_specs);
   }
-  *out = *out / holding + cost.flops / operations_a_byte + cost.received;
-  for (uint32_t i = 0; i < cost.collective_count; i++) *out += cost.collectives[i].runs * bytes_a_collective;
+  const ax_rates *rates = ax_rates_planned();
+  const double bytes_a_second = rates->read / moves;
+  *out = *out / holding + ax_rates_computing(rates, cost.flops, AX_F32) * bytes_a_second + cost.received;
+  for (uint32_t i = 0; i < cost.collective_count; i++)
+    *out += cost.collectives[i].runs * lines_a_collective * rates->exchange * bytes_a_second;
   ax_cost_release(&cost);
   ax_program_release(partitioned);
   ax_program_release(laid);

@@ -6,6 +6,7 @@
 
 #include "ir/program.h"
 #include "machine/caches.h"
+#include "machine/rates.h"
 #include "plan/amount.h"
 #include "plan/blocks.h"
 #include "plan/passes.h"
@@ -22,7 +23,7 @@ enum {
 
 /* --- How long it takes --- */
 
-/* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors, roughly. */
+/* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors (machine/rates.h), roughly. */
 static double op_time(const ax_expr *expr) {
   bool is_float = ax_is_float(expr->dtype), is_half = is_float && ax_dtype_bytes(expr->dtype) < 4;
   double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_half ? 0.06 : 0.004 * bytes;
@@ -51,23 +52,23 @@ static double op_time(const ax_expr *expr) {
   }
 }
 
-/* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. The
-   time of a reduction decides its blocks, and so its bits: it does not depend on the machine. */
-static double byte_time(const ax_loop_kernel *kernel, double bytes) {
-  const double near = kernel->reduce_rank > 0 ? AX_SUMS_NEAR_BYTES : (double)ax_caches_here()->second,
-               shared = kernel->reduce_rank > 0 ? AX_SUMS_SHARED_BYTES : (double)ax_caches_here()->shared;
-  return bytes <= near ? 0.005 : bytes <= shared ? 0.01 : 0.02;
+/* Nanoseconds to move the bytes of a reduction. They decide its blocks, and so its bits: they do not depend on the machine. */
+static double sum_bytes_time(double bytes) {
+  return bytes * (bytes <= AX_SUMS_NEAR_BYTES ? 0.005 : bytes <= AX_SUMS_SHARED_BYTES ? 0.01 : 0.02);
 }
 
 double ax_kernel_time(const ax_loop_kernel *kernel) {
   const ax_amount amount = ax_kernel_amount(kernel);
-  double elem = 0.01 * kernel->store_count, bytes = amount.read + amount.written;
+  const ax_rates *rates = ax_rates_planned();
+  double elem = 0.01 * kernel->store_count;
   for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
-  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(kernel, bytes);
+  const double all = elem * (double)ax_dims_elems(kernel->rank, kernel->dims);
+  if (kernel->reduce_rank > 0) return all + sum_bytes_time(amount.read + amount.written);
+  return all * rates->computing + 1e9 * ax_rates_moving(rates, amount.read, amount.written);
 }
 
 /* The number of parts that a kernel of `time` nanoseconds is worth cutting into. A part takes some microseconds, since sharing
-   work between two threads costs about as much; more if there are many parts. */
+   work between two threads costs about as much; more if there are many parts. It decides the blocks of reductions too. */
 double ax_parts_worth(double time) {
   const double least = 8000, more = 18000;
   enum { few = 8 };
@@ -75,12 +76,13 @@ double ax_parts_worth(double time) {
   return parts <= few ? parts : few + (time - few * least) / more;
 }
 
-/* As ax_parts_worth, for ranges that change nothing but who computes them. Small kernels are cut finer, and into an even number,
-   so that two threads get equal shares. The executor knows whether threads are free (run/share.c). */
-static double parts_to_share(double time) {
+/* As ax_parts_worth, for ranges that change nothing but who computes them: they follow from what sharing costs on this machine.
+   Small kernels are cut finer, and into an even number, so that two threads get equal shares. The executor knows whether threads are
+   free (run/share.c). */
+static double parts_to_share(double nanoseconds) {
   static const double two = 3500, four = 10000;
   enum { few = 8 };
-  const double parts = ax_parts_worth(time);
+  const double time = nanoseconds / ax_rates_planned()->sharing, parts = ax_parts_worth(time);
   if (time < four) return time < two ? 1 : 2;
   return parts > few ? parts : parts < 4 ? 4 : 2 * ceil(parts / 2);
 }

@@ -1,4 +1,5 @@
 /* Questions about plans and their operations that every pass asks, and plans as text. */
+#include "machine/rates.h"
 #include "plan/op.h"
 
 void ax_op_walk(ax_op *op, ax_visit_op visit, void *context) {
@@ -80,9 +81,11 @@ bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from) {
 
 /* --- Questions about one kind of operation --- */
 
+/* Products reach five sixths of the arithmetic, about. */
 double ax_gemm_time(const ax_gemm *g) {
-  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) *
-         (double)ax_dims_elems(g->batch_rank, g->batch);
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) *
+                       (double)ax_dims_elems(g->batch_rank, g->batch);
+  return 1.2e9 * ax_rates_computing(ax_rates_planned(), flops, g->dtype);
 }
 
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {

@@ -10,6 +10,7 @@
 #include "run/share.h"
 
 #include "machine/processor.h"
+#include "machine/rates.h"
 #include "run/scheduler.h"
 #include "run/timeline.h"
 
@@ -21,14 +22,16 @@ static bool better_alone(const ax_execution *run, uint32_t count) {
   return ax_workers_held_up(run->executor->workers, count < brief_parts ? 0 : long_alone);
 }
 
-/* Calling a helper into a run takes a microsecond or two, and more if it sleeps. That pays for work that takes much longer, or
+/* Calling a helper into a run takes a microsecond or two, more if it sleeps, and more where cores exchange lines slowly. That pays for work that takes much longer, or
    after enough small work, as in a loop. Runs of one device call helpers when they share work; in other runs helpers are there
    already. */
 bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
   if (!run->threaded || instr->parts <= 1) return false;
-  if (!run->job.late || run->job.asked || instr->microseconds >= worth_asking) return true;
+  if (!run->job.late || run->job.asked) return true;
+  const double sharing = ax_rates_planned()->sharing;
+  if (instr->microseconds >= worth_asking * sharing) return true;
   run->alone += instr->microseconds;
-  return run->alone >= met_before;
+  return run->alone >= met_before * sharing;
 }
 
 /* Takes the next free part from *place on. There is one, since `taken` was counted before. */

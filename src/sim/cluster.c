@@ -3,14 +3,16 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/lex.h"
 #include "ir/text.h"
+#include "machine/rates.h"
 
-/* Round figures near those of present machines, for estimates; not from a data sheet. */
+/* Machines that this one is not: round figures near those of present ones, for estimates; not from a data sheet. */
 static const struct {
   const char *name, *text;
 } builtins[] = {
@@ -31,15 +33,39 @@ static const struct {
      "device flops f64 6.7e13 flops f32 4.9e14 flops bf16 9.9e14 flops f16 9.9e14 flops s8 1.98e15 memory 4.8e12 launch 2e-6\n"
      "node devices 8 latency 1e-6 bandwidth 4.5e11 overhead 5e-7\n"
      "network latency 3e-6 bandwidth 5e10 overhead 1e-6\n"},
-    {"cpu",
-     "# Cores that share memory: what they send one another is copied.\n"
-     "machine \"cpu\"\n"
-     "device flops f32 1e11 flops f64 5e10 memory 1e10 launch 2e-7\n"
-     "switch latency 1e-6 bandwidth 5e9 overhead 2e-7\n"},
+    {"cpu", NULL}, /* of this machine's description */
 };
 
+/* --- This machine --- */
+
+static char own_text[512];
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A device is a core. What one sends another is copied: read and written once. A line that goes to and fro some times hands a message
+   over (latency), and others tell the sender and the operation to begin (overhead, launch). */
+static void make_own_text(void) {
+  enum { lines_of_a_message = 10, lines_of_a_start = 2 };
+  const ax_rates r = ax_rates_measured(1);
+  ax_text text = {0};
+  ax_text_add(&text, "# Cores of this machine (axle devices), which share its memory: what they send one another is copied.\n");
+  ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g ", r.flops[AX_F32],
+              r.flops[AX_F64], r.flops[AX_F16], r.flops[AX_BF16], r.flops[AX_S8]);
+  ax_text_add(&text, "memory %.3g launch %.3g\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", r.read, lines_of_a_start * r.exchange,
+              lines_of_a_message * r.exchange, 1 / (1 / r.read + 1 / r.write), lines_of_a_start * r.exchange);
+  if (!text.failed && text.length < sizeof own_text) memcpy(own_text, text.data, text.length + 1);
+  ax_text_deinit(&text);
+}
+
+static const char *text_of(uint32_t index) {
+  if (builtins[index].text != NULL) return builtins[index].text;
+  pthread_mutex_lock(&own_lock);
+  if (own_text[0] == '\0') make_own_text(); /* without memory it stays empty, and is made by the next call */
+  pthread_mutex_unlock(&own_lock);
+  return own_text;
+}
+
 const char *ax_cluster_builtin(uint32_t index, const char **text) {
-  if (text != NULL) *text = index < AX_COUNT(builtins) ? builtins[index].text : NULL;
+  if (text != NULL) *text = index < AX_COUNT(builtins) ? text_of(index) : NULL;
   return index < AX_COUNT(builtins) ? builtins[index].name : NULL;
 }
 
@@ -322,8 +348,11 @@ static ax_status read_file(const char *path, ax_cluster **out) {
 ax_status ax_cluster_read(const char *name, ax_cluster **out) {
   *out = NULL;
   AX_TRY(ax_require(name, "name"));
-  for (size_t i = 0; i < AX_COUNT(builtins); i++)
-    if (strcmp(builtins[i].name, name) == 0) return parse(builtins[i].text, strlen(builtins[i].text), name, out);
+  for (uint32_t i = 0; i < AX_COUNT(builtins); i++) {
+    if (strcmp(builtins[i].name, name) != 0) continue;
+    const char *text = text_of(i);
+    return text[0] != '\0' ? parse(text, strlen(text), name, out) : ax_out_of_memory(0);
+  }
   return read_file(name, out);
 }
 

@@ -6,11 +6,30 @@
 
 #include "axle/axle.h"
 #include "base/base.h"
+#include "machine/machine.h"
+#include "sim/cluster.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"
 
 #define DEVICE "machine m\ndevice flops f32 1e12 memory 1e12\n"
+
+/* The machine "cpu" is this one: its figures are those of the description, which tests are given. */
+static void cores_of_this_machine(void **state) {
+  (void)state;
+  const char *text, *name = NULL;
+  for (uint32_t i = 0; (name = ax_cluster_builtin(i, &text)) != NULL && strcmp(name, "cpu") != 0; i++) continue;
+  assert_non_null(name);
+  assert_int_equal(ax_machine_know(AX_FACT_F32).source, AX_SOURCE_GIVEN);
+  ax_cluster *made;
+  TEST_OK(ax_cluster_read("cpu", &made));
+  assert_true(fabs(ax_cluster_flops(made, AX_F64) / ax_machine_know(AX_FACT_F64).value - 1) < 1e-2);
+  assert_true(fabs(ax_cluster_flops(made, AX_S8) / ax_machine_know(AX_FACT_S8).value - 1) < 1e-2);
+  assert_true(fabs(made->memory / ax_machine_know(AX_FACT_READ).value - 1) < 1e-2);
+  assert_true(fabs(made->wire.latency / (10 * ax_machine_know(AX_FACT_EXCHANGE).value) - 1) < 1e-2);
+  assert_true(made->wire.bandwidth < made->memory);
+  ax_cluster_release(made);
+}
 
 static void test_texts(void **state) {
   (void)state;
@@ -336,7 +355,7 @@ int main(void) {
       cmocka_unit_test(test_texts),     cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_results),   cmocka_unit_test(test_work),     cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops),
-      cmocka_unit_test(test_any_text),
+      cmocka_unit_test(test_any_text),  cmocka_unit_test(cores_of_this_machine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

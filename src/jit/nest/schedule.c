@@ -273,7 +273,7 @@ static void order_loops(ax_nest_schedule *s, int last, int listed) {
    A cache line of x has a row for one a and the next rows for later a. So b is done in blocks, small enough that the lines read
    for all of a stay in the first cache. */
 static int64_t choose_blocked(const ax_nest_schedule *s) {
-  enum { least_bytes = 512 << 10, long_row = 128, least = 4 };
+  enum { long_row = 128, least = 4 };
   if (s->shape != AX_NEST_LANES || s->reduces || s->outer < 2) return 0;
   const ax_loop *a = &s->loops[s->outer - 2], *b = &s->loops[s->outer - 1];
   const int64_t *to = ax_nest_schedule_store(s, 0)->stride;
@@ -285,7 +285,7 @@ static int64_t choose_blocked(const ax_nest_schedule *s) {
     int64_t along_a = ax_stride_length(access->stride[s->outer - 2]), along_b = ax_stride_length(access->stride[s->outer - 1]);
     if (!access->live || access->moved != 0 || along_a == 0 || along_a >= along_b) continue;
     int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), row = s->loops[s->vector].extent * bytes;
-    if (row > long_row || s->work * bytes < least_bytes || a->extent * row > first / least) continue;
+    if (row > long_row || s->work * bytes < ax_caches_here()->second / 2 || a->extent * row > first / least) continue;
     int64_t fits = first / (a->extent * row);
     if (block == 0 || fits < block) block = fits;
   }

@@ -1,5 +1,5 @@
 /* All files are opened relative to the folder's descriptor, so that the folder that was checked is the one that is used. */
-#include "jit/object/folder.h"
+#include "base/folder.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
 
    ax_folder_write replaces a file and never changes one, so a process that has the old file open can read it to its end. A file
    that ax_folder_append extends may end in the middle of a record, because a process can end while it appends. */
-#ifndef AX_JIT_OBJECT_FOLDER_H
-#define AX_JIT_OBJECT_FOLDER_H
+#ifndef AX_BASE_FOLDER_H
+#define AX_BASE_FOLDER_H
 
 #include <stdint.h>
 #include <sys/types.h>

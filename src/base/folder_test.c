@@ -1,5 +1,5 @@
 /* A folder of one's own: what may be used, whole files replaced and appended to, locks, lists. */
-#include "jit/object/folder.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
