@@ -586,4 +586,6 @@ static bool make(const family *all, const char *name, subject *s) {
   return all->name != NULL;
 }
 
-bool family_make(const char *name, subject *s) { return make(families, name, s) || make(family_models, name, s); }
+bool family_make(const char *name, subject *s) {
+  return make(families, name, s) || make(family_models, name, s) || make(family_kinds, name, s);
+}

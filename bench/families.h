@@ -28,8 +28,8 @@ void *family_room(int64_t count, size_t bytes);
 void family_gradients(const ax_value *in, ax_value *out, void *context);
 /* Makes the job that computes a loss of `in_count` arrays f32[dims], and its gradients. */
 void family_differentiated(subject *s, ax_function loss, uint32_t in_count, uint32_t rank, const int64_t *dims);
-/* families_models.c; the last has no name. */
-extern const family family_models[];
+/* families_models.c, families_kinds.c; the last has no name. */
+extern const family family_models[], family_kinds[];
 /* families_layers.c. kept: by ax_closed_call; spread: the hidden dimension lies over "d". */
 void family_layers(subject *s, bool kept, bool spread);
 

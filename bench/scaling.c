@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
 #include "axle/stablehlo.h"
 #include "axle/transform.h"
@@ -18,12 +20,16 @@ static struct {
   atomic_size_t now, peak;
 } held;
 
-enum { lead = 64 }; /* the size stands before the memory; Axle asks for lines at most */
+enum { lead = 64, huge_page = 2 << 20 }; /* the size stands before the memory; Axle asks for lines at most */
 
 static void *counted_allocate(void *user, size_t bytes, size_t align) {
   char *memory;
   (void)user;
-  if (align > lead || posix_memalign((void **)&memory, lead, lead + bytes) != 0) return NULL;
+  const bool large = bytes >= 2 * huge_page; /* as Axle's own allocator does */
+  if (align > lead || posix_memalign((void **)&memory, large ? huge_page : lead, lead + bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (large) (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+#endif
   memcpy(memory + lead - sizeof bytes, &bytes, sizeof bytes);
   size_t now = atomic_fetch_add(&held.now, bytes) + bytes, peak = held.peak;
   while (now > peak && !atomic_compare_exchange_weak(&held.peak, &peak, now)) continue;
@@ -99,8 +105,15 @@ void reading(char **arguments) {
   ax_program_release(again);
 }
 
-/* --- stages FAMILY N: every stage by itself, a line each: its name, seconds, and MiB that Axle held more at its peak than before
-   --- */
+/* Of all threads of this process, whatever else the machine does. */
+static double processor_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --- stages FAMILY N: every stage by itself, a line each: its name, seconds, MiB that Axle held more at its peak than before, and
+   seconds of its threads' processors --- */
 
 typedef struct under_way {
   subject subject;
@@ -186,12 +199,16 @@ void every_stage(char **arguments) {
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     const size_t before = held.now;
     held.peak = before;
-    double start = bench_seconds();
+    const double used = processor_seconds(), start = bench_seconds();
     ax_status status = table[i].run(&w);
     double took = bench_seconds() - start, grad = i == 0 ? w.subject.whole - w.subject.inner : 0;
-    if (status == AX_OK) printf("%-10s %10.6f %10.3f\n", table[i].name, took - grad, (double)(held.peak - before) / 1048576);
+    if (status == AX_OK)
+      printf("%-10s %10.6f %10.3f %10.6f\n", table[i].name, took - grad, (double)(held.peak - before) / 1048576,
+             processor_seconds() - used - grad);
     else printf("%-10s %10s %s\n", table[i].name, "-", ax_message());
     if (grad > 0) printf("%-10s %10.6f\n", "grad", grad);
+    if (table[i].run == stage_compile)
+      printf("%-10s %10llu\n", "kernels", (unsigned long long)ax_runtime_counters(w.runtime).kernels_compiled);
     fflush(stdout);
   }
   job_release(&w.job);
