@@ -9,6 +9,7 @@
 #include "axle/collectives.h"
 #include "axle/exec.h"
 #include "axle/ops.h"
+#include "axle/transform.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 
@@ -78,12 +79,16 @@ static void heads(const ax_value *in, ax_value *out, void *context) {
   }
 }
 
-static uint64_t kernels_of_heads(int count) {
+static void gradient_of_heads(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(heads, 3, 1, context), AX_FIRST(3), in, out);
+}
+
+static uint64_t kernels_of(ax_fn function) {
   ax_runtime *runtime;
   ax_executable *executable;
   const ax_type x = TEST_TYPE(AX_F32, 32, 512), types[] = {x, x, x};
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_jit(runtime, AX_CLOSURE(heads, 3, 1, &count), types, NULL, &executable));
+  TEST_OK(ax_jit(runtime, function, types, NULL, &executable));
   const uint64_t compiled = ax_runtime_counters(runtime).kernels_compiled;
   ax_executable_release(executable);
   ax_runtime_release(runtime);
@@ -93,7 +98,16 @@ static uint64_t kernels_of_heads(int count) {
 /* Heads do the same at other places, so they share code; there may be a few more sums. */
 static void kernels_do_not_follow_places(void **state) {
   (void)state;
-  assert_true(kernels_of_heads(20) <= kernels_of_heads(5) + 4);
+  int few = 5, many = 20;
+  assert_true(kernels_of(AX_CLOSURE(heads, 3, 1, &many)) <= kernels_of(AX_CLOSURE(heads, 3, 1, &few)) + 4);
+}
+
+/* Nor do those of their gradient, which writes each part of the gradient where it lies. */
+static void kernels_of_gradients_do_not_follow_places(void **state) {
+  (void)state;
+  int few = 8, many = 32;
+  assert_true(kernels_of(AX_CLOSURE(gradient_of_heads, 3, 3, &many)) <=
+              kernels_of(AX_CLOSURE(gradient_of_heads, 3, 3, &few)) + 4);
 }
 
 /* --- Runs --- */
@@ -210,6 +224,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compiling_follows_size),
       cmocka_unit_test(kernels_do_not_follow_places),
+      cmocka_unit_test(kernels_of_gradients_do_not_follow_places),
       cmocka_unit_test(running_follows_devices),
       cmocka_unit_test(calls_follow_arguments),
   };

@@ -114,6 +114,9 @@ typedef struct ax_transpose_args {
   const ax_value *in;    /* the others' values */
   const ax_value *cotangent; /* of each result; may be the symbolic zero */
   ax_value *out;         /* of each linear operand; starts as the symbolic zero */
+  ax_value sum; /* what later equations have given the first operand, if many take small parts of it; else the symbolic zero. A
+                   rule that takes a part may add its cotangent to that part of the sum, instead of making an array of zeros */
+  bool *summed; /* set by a rule that has done so: out[0] is the sum */
 } ax_transpose_args;
 
 /* --- batch: operands with a batch dimension (or -1) -> results with theirs. --- */

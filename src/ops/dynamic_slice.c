@@ -131,7 +131,12 @@ static void update_jvp(const ax_jvp_args *args) {
 /* --- transpose --- */
 
 static void slice_transpose(const ax_transpose_args *args) {
-  if (args->linear[0])
+  if (args->linear[0] && !ax_is_zero(args->sum)) {
+    const int64_t *sizes = ((const dynamic_slice_params *)args->eqn->params)->slice_sizes.v;
+    ax_value part = ax_add_any(ax_dynamic_slice(args->sum, args->in + 1, sizes), args->cotangent[0]);
+    args->out[0] = ax_dynamic_update_slice(args->sum, part, args->in + 1);
+    *args->summed = true;
+  } else if (args->linear[0])
     args->out[0] = ax_dynamic_update_slice(ax_zero_cotangent(&args->in_types[0]), args->cotangent[0], args->in + 1);
 }
 
@@ -246,12 +251,21 @@ static void update_batch(const ax_batch_args *args) {
 
 /* --- lower --- */
 
+/* A start that is a constant, clamped: code then serves it wherever it is (assemble/moved.c). */
+static bool known_start(ax_lower *lower, uint32_t start, int64_t limit, int64_t *out) {
+  const ax_tensor number = {.dtype = ax_lower_type(lower, start)->dtype, .data = out};
+  if (!ax_lower_constant(ax_lower_get(lower, start), out)) return false;
+  *out = clamped(&number, limit);
+  return true;
+}
+
 /* In the kernel being built: positions of x that begin at the starts. An s64 is needed; a u64 above it is clamped first. */
 static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_position *at) {
   ax_at_identity(at, x->rank);
   for (uint32_t d = 0; d < x->rank; d++) {
     ax_dtype dtype = ax_lower_type(lower, starts[d])->dtype;
     ax_loop_kernel *kernel = lower->kernel;
+    if (known_start(lower, starts[d], x->dims[d] - sizes[d], &at[d].offset)) continue;
     ax_ex start = ax_lower_load_scalar(lower, starts[d]);
     at[d].limit = x->dims[d] - sizes[d];
     if (dtype == AX_U64)

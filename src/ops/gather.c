@@ -111,8 +111,10 @@ static void jvp(const ax_jvp_args *args) {
 
 static void transpose(const ax_transpose_args *args) {
   const ax_gather_params *p = args->eqn->params;
-  if (args->linear[0])
-    args->out[0] = ax_scatter_add_of(ax_zero_cotangent(&args->in_types[0]), args->in[1], args->cotangent[0], &p->at);
+  if (!args->linear[0]) return;
+  *args->summed = !ax_is_zero(args->sum);
+  ax_value sum = *args->summed ? args->sum : ax_zero_cotangent(&args->in_types[0]);
+  args->out[0] = ax_scatter_add_of(sum, args->in[1], args->cotangent[0], &p->at);
 }
 
 /* --- batch --- */

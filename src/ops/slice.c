@@ -54,10 +54,34 @@ static void simplify(const ax_simplify_args *args) {
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }
 
+static bool has_steps(const slice_params *p, const ax_type *x, const ax_type *y) {
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (y->dims[d] > 1 && step_of(p, d, x->dims) != 1) return true;
+  return false;
+}
+
+/* Adds the cotangent to its part of the sum. */
+static void add_to_sum(const ax_transpose_args *args, const ax_type *y) {
+  const slice_params *p = args->eqn->params;
+  ax_value starts[AX_MAX_RANK];
+  int64_t limit[AX_MAX_RANK];
+  for (uint32_t d = 0; d < y->rank; d++) {
+    starts[d] = ax_full_i64(AX_S64, AX_DIMS(), p->start_indices.v[d]);
+    limit[d] = p->start_indices.v[d] + y->dims[d];
+  }
+  ax_value part = ax_add_any(ax_slice(args->sum, p->start_indices.v, limit, NULL), args->cotangent[0]);
+  args->out[0] = ax_dynamic_update_slice(args->sum, part, starts);
+  *args->summed = true;
+}
+
 static void transpose(const ax_transpose_args *args) {
   const slice_params *p = args->eqn->params;
   const ax_type *x = &args->in_types[0];
   ax_type y = ax_typeof(args->cotangent[0]);
+  if (!ax_is_zero(args->sum) && !has_steps(p, x, &y)) {
+    add_to_sum(args, &y);
+    return;
+  }
   int64_t high[AX_MAX_RANK], interior[AX_MAX_RANK];
   for (uint32_t d = 0; d < y.rank; d++) {
     int64_t step = step_of(p, d, x->dims), used = y.dims[d] > 0 ? 1 + (y.dims[d] - 1) * step : 0;

@@ -3,8 +3,11 @@
      (c.., dx..) -> (dy..)   becomes   (c.., ct of dy..) -> (ct of dx..)
 
    Equations that do not depend on the linear inputs are copied forward first. A value used in several places gets the sum of the
-   cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
-   invariant while its uses vary has a pvary between, whose transpose is the psum.
+   cotangents from each. If many equations take small parts of a value, each adds its cotangent to that part of the sum so far:
+   arrays of zeros with one part in them would take the time and the memory of the whole value for each.
+
+   Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is invariant while its
+   uses vary has a pvary between, whose transpose is the psum.
 
    Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so. They are always sent back, zeros
    as well: the receiver sends, and the sender receives. Each device runs its own equations in reverse, so the k-th message of a
@@ -15,11 +18,15 @@
 #include "prim/bind.h"
 #include "xform/xform.h"
 
+/* Fewer parts, or larger ones, are padded with zeros: such sums become one kernel, as in a stencil. */
+enum { many_parts = 8, small_part = 8 };
+
 typedef struct transpose_walk {
   ax_program_walk walk;
   const bool *linear_in;
   bool *depends;       /* by value: on a linear input */
   ax_value *cotangent; /* by value; symbolic zero until something uses it */
+  uint32_t *parts;     /* by value: the equations that take small parts of it */
   /* room for one equation's */
   bool *linear;
   ax_type *types;
@@ -30,10 +37,12 @@ static bool init(transpose_walk *w, const ax_program *program) {
   if (!ax_walk_init(&w->walk, program)) return false;
   w->depends = ax_walk_alloc(&w->walk, program->value_count);
   w->cotangent = ax_walk_alloc(&w->walk, program->value_count * sizeof w->cotangent[0]);
+  w->parts = ax_walk_alloc(&w->walk, program->value_count * sizeof w->parts[0]);
   w->linear = ax_walk_alloc(&w->walk, w->walk.most);
   w->types = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->types[0]);
   w->cotangent_in = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->cotangent_in[0]);
-  if (w->depends == NULL || w->cotangent == NULL || w->linear == NULL || w->types == NULL || w->cotangent_in == NULL)
+  if (w->depends == NULL || w->cotangent == NULL || w->parts == NULL || w->linear == NULL || w->types == NULL ||
+      w->cotangent_in == NULL)
     return false;
   for (uint32_t i = 0; i < program->value_count; i++) w->cotangent[i] = ax_zero;
   return true;
@@ -70,6 +79,14 @@ static void check_messages(const ax_eqn *eqn) {
     ax_fail(ax_error(AX_ABSENT, "%s has no transpose where it holds messages (psend, precv) with tangents", eqn->prim->name));
 }
 
+/* Whether the equation's result is so much smaller than its first operand that it may be a part of it. */
+static bool takes_part(const transpose_walk *w, const ax_eqn *eqn) {
+  const ax_program *program = w->walk.program;
+  if (eqn->in_count == 0 || eqn->out_count != 1 || eqn->prim->kind != AX_LOCAL) return false;
+  const int64_t whole = ax_type_elems(&program->types[eqn->in[0]]);
+  return w->depends[eqn->in[0]] && ax_type_elems(&program->types[eqn->out]) <= whole / small_part;
+}
+
 static void forward(transpose_walk *w) {
   const ax_program *program = w->walk.program;
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
@@ -79,6 +96,7 @@ static void forward(transpose_walk *w) {
     for (uint32_t k = 0; k < eqn->out_count; k++) w->depends[eqn->out + k] = depends;
     if (!depends) ax_walk_replay(&w->walk, eqn);
     else check_messages(eqn);
+    if (depends && takes_part(w, eqn)) w->parts[eqn->in[0]]++;
   }
 }
 
@@ -94,9 +112,18 @@ static void step(transpose_walk *w, const ax_eqn *eqn) {
     w->types[i] = program->types[eqn->in[i]];
     w->cotangent_in[i] = ax_zero;
   }
-  ax_transpose_args args = {
-      eqn, w->types, w->linear, ax_walk_operands(&w->walk, eqn), w->cotangent + eqn->out, w->cotangent_in};
+  const bool one_of_many = takes_part(w, eqn) && w->parts[eqn->in[0]] >= many_parts;
+  bool summed = false;
+  ax_transpose_args args = {eqn,
+                            w->types,
+                            w->linear,
+                            ax_walk_operands(&w->walk, eqn),
+                            w->cotangent + eqn->out,
+                            w->cotangent_in,
+                            one_of_many ? w->cotangent[eqn->in[0]] : ax_zero,
+                            &summed};
   eqn->prim->transpose(&args);
+  if (summed) w->cotangent[eqn->in[0]] = ax_zero;
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
     if (!w->linear[i] || ax_is_zero(w->cotangent_in[i])) continue;
     ax_value *sum = &w->cotangent[eqn->in[i]];

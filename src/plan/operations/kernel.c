@@ -14,12 +14,18 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
 }
 
-/* Parts at places that are known when it runs. */
+/* Whether a store leaves elements of its array as they were. */
+static bool stores_part(const ax_loop_kernel *kernel, const ax_store *store) {
+  for (uint32_t d = 0; d < kernel->slots[store->slot].rank; d++)
+    if (store->at[d].dynamic != AX_NONE || store->at[d].offset != 0) return true;
+  const ax_slot *slot = &kernel->slots[store->slot];
+  return kernel->reduce_rank == 0 && ax_dims_elems(kernel->rank, kernel->dims) < ax_dims_elems(slot->rank, slot->dims);
+}
+
 static void visit_updated(const ax_op *op, ax_visit visit, void *context) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++)
-    for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
-      if (kernel->stores[i].at[d].dynamic != AX_NONE) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
+    if (stores_part(kernel, &kernel->stores[i])) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
 }
 
 static uint32_t stored(const ax_op *op) { return op->kernel.buffers[op->kernel.kernel->stores[0].slot]; }
