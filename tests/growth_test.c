@@ -110,6 +110,22 @@ static void kernels_of_gradients_do_not_follow_places(void **state) {
               kernels_of(AX_CLOSURE(gradient_of_heads, 3, 3, &few)) + 4);
 }
 
+/* Columns scaled by one factor after the other. */
+static void factors(const ax_value *in, ax_value *out, void *context) {
+  out[0] = in[0];
+  for (int i = 0; i < *(const int *)context; i++) {
+    ax_value sum = ax_reduce_sum(out[0], AX_DIMS(0), true);
+    out[0] = ax_mul(ax_sub(out[0], ax_mul(sum, ax_full_like(sum, 1.0 / (3 + i)))), in[1]);
+  }
+}
+
+/* Kernels that differ in a number alone share code. */
+static void kernels_do_not_follow_numbers(void **state) {
+  (void)state;
+  int few = 8, many = 64;
+  assert_true(kernels_of(AX_CLOSURE(factors, 3, 1, &many)) <= kernels_of(AX_CLOSURE(factors, 3, 1, &few)) + 4);
+}
+
 /* --- Runs --- */
 
 static void read_by_each(const ax_value *in, ax_value *out, void *context) {
@@ -225,6 +241,7 @@ int main(void) {
       cmocka_unit_test(compiling_follows_size),
       cmocka_unit_test(kernels_do_not_follow_places),
       cmocka_unit_test(kernels_of_gradients_do_not_follow_places),
+      cmocka_unit_test(kernels_do_not_follow_numbers),
       cmocka_unit_test(running_follows_devices),
       cmocka_unit_test(calls_follow_arguments),
   };

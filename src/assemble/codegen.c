@@ -1,7 +1,11 @@
 /* Machine code. Kernels, the members of groups of rows, fused loops, and the kernels by which exchanges combine are compiled
    together; then each instruction gets its code. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "assemble/assembly.h"
 #include "assemble/flat.h"
+#include "assemble/given.h"
 #include "assemble/moved.h"
 
 static bool combines(const ax_instr *instr) {
@@ -57,14 +61,74 @@ static const ax_loop_kernel *shared_kernel(ax_assembly *a, ax_instr *instr, cons
   return instr->kernel.later != NULL ? shared : NULL;
 }
 
-static ax_status list_kernels(ax_assembly *a, wanted *w) {
+/* --- Numbers given --- */
+
+/* Kernels of which fewer than these differ in numbers alone keep them: a number that stands in the code takes no register. */
+enum { least_alike = 4 };
+
+typedef struct candidate {
+  uint64_t shared, own; /* hashes: of the kernel that is given its numbers, and of the kernel that has them */
+  ax_instr *instr;
+  uint32_t at; /* in wanted.kernels */
+} candidate;
+
+static int by_hashes(const void *x, const void *y) {
+  const candidate *a = x, *b = y;
+  if (a->shared != b->shared) return a->shared < b->shared ? -1 : 1;
+  if (a->own != b->own) return a->own < b->own ? -1 : 1;
+  return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Notes the kernel if it has numbers that could be given. */
+static ax_status note_candidate(const wanted *w, candidate *c, uint32_t *count) {
+  ax_arena scratch = {0};
+  uint64_t bits[AX_MAX_GIVEN];
+  uint32_t numbers;
+  const ax_loop_kernel *kernel = w->kernels[c->at], *given = ax_kernel_given(&scratch, kernel, bits, &numbers);
+  if (given != NULL && given != kernel) {
+    c->shared = ax_kernel_hash(given);
+    c->own = ax_kernel_hash(kernel);
+    (*count)++;
+  }
+  ax_arena_deinit(&scratch);
+  return given != NULL ? AX_OK : ax_out_of_memory(0);
+}
+
+static ax_status give(ax_assembly *a, wanted *w, const candidate *c) {
+  uint64_t bits[AX_MAX_GIVEN];
+  uint32_t count;
+  const ax_loop_kernel *kernel = ax_kernel_given(&a->scratch, w->kernels[c->at], bits, &count);
+  ax_given_numbers *given = ax_arena_alloc(&a->plan->arena, sizeof *given + count * sizeof bits[0]);
+  if (kernel == NULL || given == NULL) return ax_out_of_memory(sizeof *given);
+  given->count = count;
+  memcpy(given->bits, bits, count * sizeof bits[0]);
+  c->instr->kernel.given = given;
+  w->kernels[c->at] = kernel;
+  return AX_OK;
+}
+
+/* Gives the kernels of each group that differ in numbers alone. If two hashes are equal by chance, kernels are given numbers that
+   need not be. */
+static ax_status give_alike(ax_assembly *a, wanted *w, const candidate *all, uint32_t count) {
+  for (uint32_t first = 0, end; first < count; first = end) {
+    uint32_t alike = 1;
+    for (end = first + 1; end < count && all[end].shared == all[first].shared; end++) alike += all[end].own != all[end - 1].own;
+    for (uint32_t i = first; alike >= least_alike && i < end; i++) AX_TRY(give(a, w, &all[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status list_kernels(ax_assembly *a, wanted *w, candidate *candidates, uint32_t *candidate_count) {
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];
     for (uint32_t k = 0; k < row_members(instr); k++)
       if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
-    if (instr->kind == AX_INSTR_KERNEL &&
-        (w->kernels[w->count++] = shared_kernel(a, instr, a->ops[i]->kernel.kernel)) == NULL)
-      return ax_out_of_memory(0);
+    if (instr->kind == AX_INSTR_KERNEL) {
+      candidate *c = &candidates[*candidate_count];
+      *c = (candidate){.instr = instr, .at = w->count};
+      if ((w->kernels[w->count++] = shared_kernel(a, instr, a->ops[i]->kernel.kernel)) == NULL) return ax_out_of_memory(0);
+      AX_TRY(note_candidate(w, c, candidate_count));
+    }
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push, first)) == NULL)
         return ax_out_of_memory(0);
@@ -74,11 +138,20 @@ static ax_status list_kernels(ax_assembly *a, wanted *w) {
   return AX_OK;
 }
 
+static ax_status list_all(ax_assembly *a, wanted *w) {
+  uint32_t count = 0;
+  candidate *candidates = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof candidates[0]);
+  if (candidates == NULL) return ax_out_of_memory(a->instr_count * sizeof candidates[0]);
+  AX_TRY(list_kernels(a, w, candidates, &count));
+  qsort(candidates, count, sizeof candidates[0], by_hashes);
+  return give_alike(a, w, candidates, count);
+}
+
 ax_status ax_instrs_codegen(ax_assembly *a) {
   wanted w = {0};
   if (!allocate_wanted(a, &w)) return ax_out_of_memory(a->instr_count * sizeof w.code[0]);
   AX_TRY(ax_find_fused_loops(a, w.fused_loops, w.loops, &w.fused_loop_count));
-  AX_TRY(list_kernels(a, &w));
+  AX_TRY(list_all(a, &w));
   if (w.count + w.fused_loop_count == 0) return AX_OK;
   AX_TRY(ax_jit_compile_all(a->jit, w.kernels, w.count, w.code, w.fused_loops, w.fused_loop_count,
                             w.fused_loop_code, &a->compiled->jit_use));

@@ -449,6 +449,7 @@ static ax_status encode(placer *p, uint32_t position) {
       const ax_loop_kernel *kernel = op->kernel.kernel;
       instr->kernel.extent = ax_kernel_extent(kernel);
       instr->kernel.later = NULL;
+      instr->kernel.given = NULL;
       instr->parts = kernel->parts;
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
     }

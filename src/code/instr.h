@@ -101,6 +101,12 @@ typedef struct ax_point {
   const uint32_t *next;  /* by part: that of the member which sends to the device that has it; NULL: the same */
 } ax_point;
 
+/* Numbers that a kernel's code is given with each call (assemble/given.h). */
+typedef struct ax_given_numbers {
+  uint32_t count;
+  uint64_t bits[];
+} ax_given_numbers;
+
 typedef struct ax_loops { /* the loops around an instruction that may have a finding, the outermost first */
   uint32_t count, *v;
 } ax_loops;
@@ -179,6 +185,7 @@ typedef struct ax_instr {
       int64_t extent; /* of the ranged dimension */
       int64_t scale;  /* steps of the code for one step along it (assemble/flat.h) */
       const int64_t *later; /* by slot: bytes by which `refs` begins later than the buffer (assemble/moved.h); NULL: none does */
+      const ax_given_numbers *given; /* NULL: it is given none */
     } kernel;
     ax_rows_instr *rows;
     const ax_gemm *gemm;

@@ -16,6 +16,7 @@ static const struct {
     {"axis", 0},
     {"load", 0},
     {"inside", 0},
+    {"given", 0},
 };
 
 int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }

@@ -18,7 +18,8 @@ typedef enum ax_scalar {
   AX_LEAF_INDEX,                   /* s64: the loop index of dimension imm */
   AX_LEAF_AXIS,                    /* s64: this device's coordinate along mesh axis imm */
   AX_LEAF_LOAD,                    /* of slot, at `at` */
-  AX_LEAF_INSIDE                   /* bool: 0 <= at < imm, a position of loop indices alone */
+  AX_LEAF_INSIDE,                  /* bool: 0 <= at < imm, a position of loop indices alone */
+  AX_LEAF_GIVEN                    /* a number that each call of the code gives: number imm of them */
 } ax_scalar;
 
 int ax_scalar_arity(ax_scalar op);

@@ -6,7 +6,8 @@
 
 typedef struct ax_compiler ax_compiler;
 
-/* Machine code of a kernel. slots[k]: the base address of kernel slot k, aligned to its element. coordinates[a]: this device's
+/* Machine code of a kernel. slots[k]: the base address of kernel slot k, aligned to its element. Behind the slots stand the
+   numbers that are given (AX_LEAF_GIVEN), 8 bytes each, of which the number's bits come first. coordinates[a]: this device's
    coordinate along mesh axis a (for AX_LEAF_AXIS). Runs the range [begin, end) of kernel->ranged, which ends at ax_kernel_extent
    at the latest; several threads may run different ranges at once. If all dimensions are reduced over, the only range is 0, 1. A
    stored slot may share memory with a loaded one only if every load of it reads the position that the same iteration stores. */

@@ -293,6 +293,11 @@ static inline number evaluate(const reference *r, const ax_expr *expr) {
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) x[i] = r->values[expr->arg[i]];
   switch ((int)expr->op) {
     case AX_LEAF_CONST: return number_of_bits(expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_GIVEN: {
+      uint64_t bits;
+      memcpy(&bits, &r->slots[r->kernel->slot_count + (uint32_t)expr->imm], sizeof bits);
+      return number_of_bits(expr->dtype, bits);
+    }
     case AX_LEAF_INDEX: return (number){.i = r->index[expr->imm]};
     case AX_LEAF_AXIS: return (number){.i = r->coordinates[expr->imm]};
     case AX_LEAF_INSIDE: {

@@ -41,7 +41,7 @@ typedef struct ax_expr {
   const ax_position *at; /* LOAD: one for each dimension of the slot; INSIDE: one */
 } ax_expr;
 
-enum { AX_MAX_SLOTS = 64 }; /* of one kernel */
+enum { AX_MAX_SLOTS = 64, AX_MAX_GIVEN = 64 }; /* of one kernel: slots; numbers that its calls give */
 /* The code generator makes loads of neighbouring elements of a row together: at most AX_LINE_LOADS of them, and in no fewer than
    AX_LINE_ROWS rows (jit/emit/columns.c). Lowering that spells a short row out as loads keeps to both (ops/argmax.c). */
 enum { AX_LINE_LOADS = 16, AX_LINE_ROWS = 1 << 13 };

@@ -2,6 +2,8 @@
 #ifndef AX_RUN_COMPUTE_H
 #define AX_RUN_COMPUTE_H
 
+#include <string.h>
+
 #include "run/execution.h"
 
 /* The address of the operand in the part `away` places after the activation's own. */
@@ -13,8 +15,10 @@ static inline void *ax_address(const ax_activation *activation, const ax_ref *re
 
 /* Performs a KERNEL instruction over part of its range. */
 static inline void ax_compute_range(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end) {
-  void *slots[AX_MAX_SLOTS];
+  void *slots[AX_MAX_SLOTS + AX_MAX_GIVEN];
+  const ax_given_numbers *given = instr->kernel.given;
   for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = ax_address(activation, &instr->refs[i]);
+  if (given != NULL) memcpy(&slots[instr->ref_count], given->bits, given->count * sizeof given->bits[0]);
   instr->kernel.code(slots, activation->coordinates, begin * instr->kernel.scale, end * instr->kernel.scale);
 }
 

@@ -86,6 +86,17 @@ static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
   return LLVMBuildLoad2(nest->cg.builder, i64, pointer, "");
 }
 
+/* A number from behind the call's slots. */
+static LLVMValueRef emit_given(ax_nest *nest, ax_ex node) {
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  const ax_dtype dtype = kernel->exprs[node].dtype;
+  LLVMValueRef at = ax_cg_i64(&nest->cg, kernel->slot_count + kernel->exprs[node].imm);
+  LLVMTypeRef place = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, place, nest->slots, &at, 1, "");
+  LLVMValueRef bits = ax_nest_load_one(nest, ax_cg_memory(&nest->cg, dtype, 1), pointer);
+  return ax_cg_to_register(&nest->cg, dtype, bits, 1);
+}
+
 /* --- One divisor for many --- */
 
 /* A quotient of two bf16, which have 8 digits, is at least 2^-17 of itself away from where rounding to bf16 changes, so that the
@@ -186,6 +197,8 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
   switch ((int)expr->op) {
     case AX_LEAF_CONST:
       return ax_cg_bits(&nest->cg, expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_GIVEN:
+      return emit_given(nest, node);
     case AX_LEAF_INDEX:
       return emit_index(nest, (uint32_t)expr->imm, instance);
     case AX_LEAF_AXIS:

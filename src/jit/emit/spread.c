@@ -27,9 +27,17 @@ static bool can_spread(const ax_nest_schedule *s, ax_ex node) {
          !ax_nest_schedule_depends(s, node, s->vector) && !ax_nest_schedule_depends(s, node, s->unrolled);
 }
 
+/* Given numbers are always spread: they are no constants that instructions could take from memory. */
+static void spread_given(ax_nest *nest) {
+  const ax_nest_schedule *s = nest->schedule;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    nest->is_spread[id] = s->live[id] && s->lanes > 1 && s->kernel->exprs[id].op == AX_LEAF_GIVEN;
+}
+
 void ax_nest_find_spread(ax_nest *nest) {
   const ax_nest_schedule *s = nest->schedule;
   uint32_t left = registers_left(s);
+  spread_given(nest);
   for (ax_ex user = 0; user < s->kernel->expr_count; user++) {
     const ax_expr *expr = &s->kernel->exprs[user];
     if (!s->live[user] || !ax_nest_schedule_depends(s, user, s->vector) || expr->op >= AX_LEAF_CONST) continue;

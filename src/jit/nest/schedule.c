@@ -16,7 +16,7 @@ static uint32_t body_weight(const ax_nest_schedule *s) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     ax_scalar op = s->kernel->exprs[id].op;
     const uint32_t function = s->paired ? 8 : 12; /* of bf16: half_math.c */
-    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST ? 0 : 1;
+    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST || op == AX_LEAF_GIVEN ? 0 : 1;
   }
   return weight;
 }
