@@ -30,7 +30,7 @@ static inline f32s f32_exp_bounded(f32s x) {
 
 /* x at most 90, whose result is infinite as that of all above it. Where the result is 0, nothing is computed that underflows: an
    instruction whose result does takes 40 to 60 ns on some processors, and all masked elements of a softmax come here. */
-static inline f32s f32_exp_below(f32s x) {
+static AX_APART f32s f32_exp_below(f32s x) {
   f32_mask alive = f32_not_less(x, f32_all(-103.98f));
   return f32_keep(alive, f32_exp_bounded(f32_keep(alive, x)));
 }
@@ -91,9 +91,8 @@ static inline f32s f32_log_normal(f32s x, float more) {
   return f32_log_sum(f, f, parts.k);
 }
 
-static f32s f32_log(f32s x) {
+static AX_APART f32s f32_log_of_any(f32s x) {
   f32s zero = f32_all(0), least = f32_all(0x1p-126f), result = f32_log_normal(x, 0);
-  if (!f32_any_not_inside(x, least, f32_all(0x1.fffffep127f))) return result;
   if (f32_any_less(f32_pick(f32_less(zero, x), x, least), least)) /* subnormal */
     result = f32_pick(f32_less(x, least), f32_log_normal(x * f32_all(0x1p32f), -32), result);
   result = f32_pick(f32_equal(x, zero), f32_all(-__builtin_inff()), result);
@@ -101,21 +100,37 @@ static f32s f32_log(f32s x) {
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
 }
 
+static f32s f32_log(f32s x) {
+  return f32_any_not_inside(x, f32_all(0x1p-126f), f32_all(0x1.fffffep127f)) ? f32_log_of_any(x) : f32_log_normal(x, 0);
+}
+
 /* 1 + f = 2^-k (1 + x) with one rounding: f = 2^-k x + (2^-k - 1). For large x the lost part of the 1 does not count. */
-static f32s f32_log1p(f32s x) {
-  f32s one = f32_all(1), u = one + x;
-  f32_parts parts = f32_split(u, 0);
+static inline f32s f32_log1p_fraction(f32s x, f32_parts parts) {
   f32s shrink = (f32s)(0x7f000000u - (parts.moved & 0x7f800000u)); /* 2^-k */
-  f32s f = f32_fma(shrink, x, shrink - one);
-  const int rare = f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f));
-  if (rare) f = f32_pick(f32_less(f32_all(0x1p60f), x), f32_log_fraction(parts), f); /* 2^-k may be subnormal */
+  return f32_fma(shrink, x, shrink - f32_all(1));
+}
+
+static inline f32s f32_log1p_sum(f32s x, f32s f, f32s k) {
   f32s g = f32_keep(f32_not_less(f32_sized(f), f32_all(0x1p-40f)), f); /* f f may underflow */
-  f32s result = f32_log_sum(f, g, parts.k);
-  result = (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
-  if (!rare) return result;
+  return (f32s)((u32s)f32_log_sum(f, g, k) | ((u32s)x & 0x80000000u)); /* of -0 too */
+}
+
+static AX_APART f32s f32_log1p_of_any(f32s x) {
+  f32s u = f32_all(1) + x;
+  f32_parts parts = f32_split(u, 0);
+  f32s large = f32_log_fraction(parts); /* where 2^-k may be subnormal */
+  f32s f = f32_pick(f32_less(f32_all(0x1p60f), x), large, f32_log1p_fraction(x, parts));
+  f32s result = f32_log1p_sum(x, f, parts.k);
   result = f32_pick(f32_equal(u, f32_all(0)), f32_all(-__builtin_inff()), result);
   result = f32_pick(f32_less(u, f32_all(0)), f32_all(__builtin_nanf("")), result);
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
+}
+
+static f32s f32_log1p(f32s x) {
+  f32s u = f32_all(1) + x;
+  f32_parts parts = f32_split(u, 0);
+  if (f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f))) return f32_log1p_of_any(x);
+  return f32_log1p_sum(x, f32_log1p_fraction(x, parts), parts.k);
 }
 
 /* --- tanh, from e^y - 1, which keeps the digits of small results and of results near 1 --- */
@@ -187,7 +202,7 @@ static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n
 
 /* Infinities have no sine. Lanes too large for the above are computed one by one, up to an angle from -pi/2 to pi/2. Which they are
    does not depend on their neighbours. */
-static f32s f32_large(f32s x, f32s result, int of_cosine) {
+static AX_APART f32s f32_large(f32s x, f32s result, int of_cosine) {
   const f32s most = f32_all(131072.0f), size = f32_sized(x);
   const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
   result = f32_pick(finite, result, x - x);

@@ -29,7 +29,7 @@ static inline f64s f64_exp_bounded(f64s x) {
   return f64_scale(f64_fma(f64_exp_slope(r), r, f64_all(1)), n);
 }
 
-static inline f64s f64_exp_below(f64s x) {
+static AX_APART f64s f64_exp_below(f64s x) {
   f64_mask alive = f64_not_less(x, f64_all(-745.14));
   return f64_keep(alive, f64_exp_bounded(f64_keep(alive, x)));
 }
@@ -106,9 +106,8 @@ static inline f64s f64_log_normal(f64s x, double more) {
   return f64_log_sum(f64_log_fraction(parts), parts.k);
 }
 
-static f64s f64_log(f64s x) {
+static AX_APART f64s f64_log_of_any(f64s x) {
   f64s zero = f64_all(0), least = f64_all(0x1p-1022), result = f64_log_normal(x, 0);
-  if (!f64_any_not_inside(x, least, f64_all(0x1.fffffffffffffp1023))) return result;
   if (f64_any_less(f64_pick(f64_less(zero, x), x, least), least)) /* subnormal */
     result = f64_pick(f64_less(x, least), f64_log_normal(x * f64_all(0x1p64), -64), result);
   result = f64_pick(f64_equal(x, zero), f64_all(-__builtin_inf()), result);
@@ -116,19 +115,35 @@ static f64s f64_log(f64s x) {
   return f64_pick(f64_less(x, f64_all(__builtin_inf())), result, x + x);
 }
 
-static f64s f64_log1p(f64s x) {
-  f64s one = f64_all(1), u = one + x;
-  f64_parts parts = f64_split(u, 0);
+static f64s f64_log(f64s x) {
+  return f64_any_not_inside(x, f64_all(0x1p-1022), f64_all(0x1.fffffffffffffp1023)) ? f64_log_of_any(x) : f64_log_normal(x, 0);
+}
+
+static inline f64s f64_log1p_fraction(f64s x, f64_parts parts) {
   f64s shrink = (f64s)(0x7fe0000000000000u - (parts.moved & 0x7ff0000000000000u)); /* 2^-k */
-  f64s f = f64_fma(shrink, x, shrink - one);
-  const int rare = f64_any_not_inside(u, f64_all(0x1p-60), f64_all(0x1p1000));
-  if (rare) f = f64_pick(f64_less(f64_all(0x1p100), x), f64_log_fraction(parts), f); /* 2^-k may be subnormal */
-  f64s result = f64_log_sum(f, parts.k);
-  result = (f64s)((u64s)result | ((u64s)x & 0x8000000000000000u)); /* of -0 too */
-  if (!rare) return result;
+  return f64_fma(shrink, x, shrink - f64_all(1));
+}
+
+static inline f64s f64_log1p_sum(f64s x, f64s f, f64s k) {
+  return (f64s)((u64s)f64_log_sum(f, k) | ((u64s)x & 0x8000000000000000u)); /* of -0 too */
+}
+
+static AX_APART f64s f64_log1p_of_any(f64s x) {
+  f64s u = f64_all(1) + x;
+  f64_parts parts = f64_split(u, 0);
+  f64s large = f64_log_fraction(parts); /* where 2^-k may be subnormal */
+  f64s f = f64_pick(f64_less(f64_all(0x1p100), x), large, f64_log1p_fraction(x, parts));
+  f64s result = f64_log1p_sum(x, f, parts.k);
   result = f64_pick(f64_equal(u, f64_all(0)), f64_all(-__builtin_inf()), result);
   result = f64_pick(f64_less(u, f64_all(0)), f64_all(__builtin_nan("")), result);
   return f64_pick(f64_less(x, f64_all(__builtin_inf())), result, x + x);
+}
+
+static f64s f64_log1p(f64s x) {
+  f64s u = f64_all(1) + x;
+  f64_parts parts = f64_split(u, 0);
+  if (f64_any_not_inside(u, f64_all(0x1p-60), f64_all(0x1p1000))) return f64_log1p_of_any(x);
+  return f64_log1p_sum(x, f64_log1p_fraction(x, parts), parts.k);
 }
 
 /* --- erf: 16 polynomials of degree 13, each over 3/8 --- */
@@ -224,7 +239,7 @@ static inline f64s f64_turned(f64s x, f64s n) { return (f64s)((u64s)x ^ (u64s)(n
 
 /* Infinities have no sine. Lanes too large for the above are computed one by one. Which they are does not depend on their
    neighbours. */
-static f64s f64_one_by_one(f64s x, f64s result, double (*function)(double)) {
+static AX_APART f64s f64_one_by_one(f64s x, f64s result, double (*function)(double)) {
   const f64s most = f64_all(1073741824.0), size = f64_sized(x);
   const f64_mask finite = f64_less(size, f64_all(__builtin_inf()));
   result = f64_pick(finite, result, x - x);

@@ -2,7 +2,10 @@
    their errors, which jit/accuracy_test.c measures. */
 #include "jit/math/vector_math.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/cmocka.h"
 
@@ -199,6 +202,37 @@ static void lanes_are_kept_by_a_mask(void **state) {
 #pragma GCC pop_options
 #endif
 
+/* Of a function's code, up to where it returns. */
+static int instructions_to_return(ax_vector_function function) {
+  enum { code_bytes = 1024, header_lines = 7 };
+  char file[] = "/tmp/axle_vector_XXXXXX", command[192], number[32] = "";
+  const int descriptor = mkstemp(file);
+  assert_true(descriptor >= 0 && write(descriptor, (const void *)(uintptr_t)function, code_bytes) == code_bytes);
+  close(descriptor);
+  snprintf(command, sizeof command, "objdump -D --no-show-raw-insn -b binary -m i386:x86-64 %s | grep -n -m1 'ret *$'", file);
+  FILE *found = popen(command, "r");
+  assert_non_null(found);
+  assert_non_null(fgets(number, sizeof number, found));
+  pclose(found);
+  unlink(file);
+  return atoi(number) - header_lines;
+}
+
+/* The usual operands meet nothing of what rare ones need: neither their code nor their constants. */
+static void rare_ways_stand_apart(void **state) {
+  (void)state;
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const ax_vector_math *const tables[] = {&ax_vector_math_32, &ax_vector_math_64};
+  for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+    if (tables[t]->f32[AX_SCALAR_LOG] == NULL) continue;
+    assert_in_range(instructions_to_return(tables[t]->f32[AX_SCALAR_LOG]), 20, 50);
+    assert_in_range(instructions_to_return(tables[t]->f64[AX_SCALAR_LOG]), 20, 50);
+    assert_in_range(instructions_to_return(tables[t]->f32[AX_SCALAR_LOG1P]), 20, 64);
+    assert_in_range(instructions_to_return(tables[t]->f64[AX_SCALAR_LOG1P]), 20, 64);
+  }
+#endif
+}
+
 /* Which every processor has. */
 static void registers_of_16_bytes_reach_the_largest_numbers(void **state) {
   (void)state;
@@ -228,6 +262,7 @@ int main(void) {
       cmocka_unit_test(one_lane_outside_is_found),
       cmocka_unit_test(signs_are_taken_off_and_put_on),
 #endif
+      cmocka_unit_test(rare_ways_stand_apart),
       cmocka_unit_test(registers_of_16_bytes_reach_the_largest_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
