@@ -10,20 +10,27 @@
 
 /* --- How much it computes --- */
 
-/* Rough size of the body: unrolling pays for small ones only. */
-static uint32_t body_weight(const ax_nest_schedule *s) {
+static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
+
+/* Rough size of the body: unrolling pays for small ones only. `call`: that of a function that is called. */
+enum { function_weight = 12 };
+
+static uint32_t node_weight(const ax_nest_schedule *s, const ax_expr *expr, uint32_t call) {
+  if (expr->op == AX_LEAF_CONST || expr->op == AX_LEAF_GIVEN) return 0;
+  if (expr->op < AX_SCALAR_EXP || expr->op > AX_SCALAR_ERF) return 1;
+  if (expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT) return function_weight;
+  if (is_narrow(expr->dtype)) return s->paired ? 8 : function_weight; /* in line: half_math.c */
+  return call;
+}
+
+static uint32_t body_weight(const ax_nest_schedule *s, uint32_t call) {
   uint32_t weight = 0;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    ax_scalar op = s->kernel->exprs[id].op;
-    const uint32_t function = s->paired ? 8 : 12; /* of bf16: half_math.c */
-    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST || op == AX_LEAF_GIVEN ? 0 : 1;
-  }
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->live[id]) weight += node_weight(s, &s->kernel->exprs[id], call);
   return weight;
 }
 
 /* --- The vector loop --- */
-
-static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
 bool ax_scalar_in_f16(ax_scalar op) {
   if (op == AX_SCALAR_RSQRT || op == AX_SCALAR_INTEGER_POW || op == AX_SCALAR_POW || op == AX_SCALAR_REM) return false;
@@ -212,10 +219,12 @@ static int64_t row_length(const ax_nest_schedule *s) {
   return row;
 }
 
-/* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. */
+/* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
+   instruction, but all sums wait in memory meanwhile: the way there and back takes as long as the function, so that several vectors
+   must share it. */
 static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast) {
   if (s->running && s->shape != AX_NEST_BLOCK) return 1;
-  uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
+  uint32_t weight = body_weight(s, 1) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = abreast;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
@@ -374,7 +383,7 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chose
   first = before_narrow(s, order, &narrow);
   const bool single = narrow == 1 && stores_apart(s, order);
   if (single) first = s->loop_count;
-  if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
+  if (first == 0 || body_weight(s, function_weight) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
   int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_nest_schedule before = *s;
@@ -416,7 +425,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   s->vector_bytes = vector_bytes;
   s->f16 = registers.f16;
   s->lanes = choose_lanes(s, vector_bytes);
-  s->weight = body_weight(s) * kernel->store_count;
+  s->weight = body_weight(s, function_weight) * kernel->store_count;
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   int transposed;

@@ -35,6 +35,37 @@ static void sums_over_rows(void **state) {
   }
 }
 
+/* How many vectors of e = exp(x[i, j] - m[i]) are computed at a time, where e is stored and its rows are added up. */
+static uint32_t vectors_of_softmax(ax_dtype dtype, uint32_t vector_bytes) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  const int64_t dims[] = {128, 512};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+  ax_position at[2];
+  ax_at_identity(at, 2);
+  const uint32_t x = ax_kernel_slot(k, dtype, 2, dims), m = ax_kernel_slot(k, dtype, 1, dims), e = ax_kernel_slot(k, dtype, 2, dims),
+                 sum = ax_kernel_slot(k, dtype, 1, dims);
+  const ax_ex less = ax_kernel_op(k, AX_SCALAR_SUB, dtype, ax_kernel_load(k, x, at), ax_kernel_load(k, m, at), AX_NONE);
+  const ax_ex value = ax_kernel_op_imm(k, AX_SCALAR_EXP, dtype, less, 0);
+  ax_kernel_store(k, e, at, value, AX_SCALAR_NONE);
+  ax_kernel_store(k, sum, at, value, AX_SCALAR_ADD);
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
+  const uint32_t vectors = schedule->unroll;
+  ax_arena_deinit(&arena);
+  return vectors;
+}
+
+/* A call is short, but sums wait in memory for it. */
+static void sums_around_calls_are_shared_by_four_vectors(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    assert_int_equal(vectors_of_softmax(AX_F32, bytes), 4);
+    assert_int_equal(vectors_of_softmax(AX_F64, bytes), 4);
+  }
+  assert_int_equal(vectors_of_softmax(AX_BF16, 64), 2); /* in line */
+}
+
 /* y = x with its dimensions in reverse order, which are these of y: what its loops have become, "rows of V, squares along W", an
    inner extent in brackets. */
 static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t ranged, uint32_t vector_bytes,
@@ -373,6 +404,7 @@ static void columns_of_narrow_arrays_are_narrow(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
+      cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
       cmocka_unit_test(neighbours_that_are_stepped_through_evenly_are_one_loop),
       cmocka_unit_test(an_operand_of_one_dimension_keeps_two_loops),
