@@ -275,8 +275,35 @@ static void neighbours(void **unused) {
       }
 }
 
+/* --- exp of f32 in line --- */
+
+/* Kernels of many vectors compute exp of f32 in line, others call it: the same bits for operands of all sizes, where results underflow,
+   overflow and are subnormal, of special values, and in the vectors that remain. */
+static void exp_in_line_has_the_bits_of_calls(void **state) {
+  enum { many = (1 << 15) * 2 + 7, few = 64 };
+  static _Alignas(64) float in[many], out[many], called[few];
+  static const float special[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, -103.98f, -103.97f, -87, 88.7228f, 90, 91, 0x1p-140f};
+  (void)state;
+  for (int w = 0; w < width_count; w++) {
+    ax_kernel_code in_line = compile(jits[w], AX_SCALAR_EXP, AX_F32, AX_ACCURACY_DEFAULT, many);
+    ax_kernel_code call = compile(jits[w], AX_SCALAR_EXP, AX_F32, AX_ACCURACY_DEFAULT, few);
+    for (uint32_t round = 0; round < 8; round++) {
+      for (uint32_t i = 0; i < many; i++) in[i] = (float)(i % 3 == 0 ? operand(AX_F32, i) : (double)(draw() >> 11) * 0x1p-53 * 196 - 105);
+      for (uint32_t i = 0; i < many; i += 23) in[i] = special[i / 23 % AX_COUNT(special)];
+      in_line((void *[]){in, out}, NULL, 0, many);
+      for (uint32_t i = 0; i + few <= many; i += few) {
+        call((void *[]){in + i, called}, NULL, 0, few);
+        for (uint32_t k = 0; k < few; k++)
+          if (memcmp(&called[k], &out[i + k], sizeof called[k]) != 0 && !(isnan(called[k]) && isnan(out[i + k])))
+            fail_msg("exp of %a, %u bytes: %a in line, %a called", (double)in[i + k], widths[w], (double)out[i + k], (double)called[k]);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exp_in_line_has_the_bits_of_calls),
       cmocka_unit_test(errors),
       cmocka_unit_test(ends),
       cmocka_unit_test(narrow_errors),

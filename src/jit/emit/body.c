@@ -212,8 +212,22 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
   }
 }
 
+/* exp of all instances, where each is one register. */
+static void emit_abreast(ax_nest *nest, ax_ex node) {
+  LLVMValueRef x[AX_CG_ABREAST];
+  for (uint32_t i = 0; i < nest->instances; i++)
+    x[i] = ax_nest_value(nest, nest->schedule->kernel->exprs[node].arg[0], i, nest->schedule->lanes);
+  ax_cg_exp(&nest->cg, x, nest->instances);
+  for (uint32_t i = 0; i < nest->instances; i++) *value_at(nest, node, i) = x[i];
+}
+
 static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_nest_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
+  if (unrolled && ax_nest_schedule_in_line(nest->schedule, &nest->schedule->kernel->exprs[node]) &&
+      lanes_of(nest, node) * 4 == nest->cg.vector_bytes) {
+    emit_abreast(nest, node);
+    return;
+  }
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
     *value_at(nest, node, i) = emit_node(nest, node, i);
     if (nest->is_spread[node]) ax_nest_spread(nest, node, *value_at(nest, node, i));

@@ -14,6 +14,7 @@
 typedef struct ax_codegen {
   uint32_t vector_bytes; /* of the target's registers: 64, 32 or 16 */
   bool f16;              /* the target computes in f16 (ax_registers.f16) */
+  bool in_line;          /* exp of f32 is code in line, not a call */
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef builder;
@@ -95,6 +96,9 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
    default NaN. */
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
 LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* x: a whole register of f32 */
+/* exp of up to AX_CG_ABREAST whole registers of f32, of 64 or 32 bytes, in place; the same bits as the function that is called. */
+enum { AX_CG_ABREAST = 16 };
+void ax_cg_exp(const ax_codegen *cg, LLVMValueRef *x, uint32_t count);
 
 /* --- math.c --- */
 /* exp, log, ... and pow. Registers are f64 for f64, and f32 for f32 and narrower dtypes; the caller rounds results to the

@@ -545,6 +545,7 @@ static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, ax_r
 
 static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_nest_schedule *schedule) {
   nest->schedule = schedule;
+  nest->cg.in_line = schedule->in_line;
   ax_nest_end_narrow(nest);
   return allocate(arena, nest) ? AX_OK : ax_out_of_memory(AX_MAX_UNROLL * schedule->kernel->expr_count * sizeof(LLVMValueRef));
 }

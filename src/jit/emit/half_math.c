@@ -1,4 +1,4 @@
-/* Functions of bf16 and f16, emitted in line. For 8 or 11 significant bits they take so few instructions that a call, which
+/* Functions of bf16 and f16, and exp of f32 in kernels of many vectors, emitted in line. For 8 or 11 significant bits they take so few instructions that a call, which
    saves and restores all registers, would cost more. They compute in f32, and the caller rounds once; results are within 0.51
    units of the narrow last place (ir/accuracy.def). Registers of 64 and of 32 bytes do the same operations in the same order, so
    they give the same bits. Registers of 16 bytes have no fused multiply-add and no such functions. Coefficients belong to the
@@ -187,6 +187,39 @@ static LLVMValueRef log_of(const half *h, LLVMValueRef x) {
   result = LLVMBuildSelect(h->b, LLVMBuildFCmp(h->b, LLVMRealOLT, x, all(h, inf), ""), result, x, "");
   result = LLVMBuildSelect(h->b, LLVMBuildFCmp(h->b, LLVMRealOLT, x, all(h, 0), ""), all(h, (double)NAN), result, "");
   return LLVMBuildSelect(h->b, LLVMBuildFCmp(h->b, LLVMRealOEQ, x, all(h, 0), ""), all(h, -inf), result, "");
+}
+
+/* --- exp of f32, operation by operation as f32_exp has it (math/vector_f32.h), but for the way of numbers that underflow, which
+   all lanes take here: it costs as much as to look for them. Several registers go through it side by side, as the operations of one wait
+   for each other --- */
+
+static LLVMValueRef rounded(const half *h, LLVMValueRef x) {
+  LLVMTypeRef type = LLVMTypeOf(x);
+  return ax_cg_intrinsic(h->cg, "llvm.roundeven", &type, 1, &x, 1);
+}
+
+/* x, but 0 where the result is, and at most 90, from where on it is infinite. */
+static LLVMValueRef exp_operand(const half *h, LLVMValueRef x, LLVMValueRef none) {
+  LLVMValueRef most = all(h, 90);
+  LLVMValueRef below = LLVMBuildSelect(h->b, LLVMBuildFCmp(h->b, LLVMRealOLT, most, x, ""), most, x, "");
+  return LLVMBuildSelect(h->b, none, all(h, 0), below, "");
+}
+
+void ax_cg_exp(const ax_codegen *cg, LLVMValueRef *x, uint32_t count) {
+  static const float c[] = {0.0083666835f, 0.0416675098f, 0.16666542f, 0.49999997f, 1, 1};
+  const half h = {.cg = cg, .b = cg->builder, .lanes = cg->vector_bytes / 4};
+  LLVMValueRef none[AX_CG_ABREAST], n[AX_CG_ABREAST], r[AX_CG_ABREAST], p[AX_CG_ABREAST];
+  for (uint32_t i = 0; i < count; i++) none[i] = LLVMBuildFCmp(h.b, LLVMRealOLT, x[i], all(&h, (double)-103.98f), "");
+  for (uint32_t i = 0; i < count; i++) r[i] = exp_operand(&h, x[i], none[i]);
+  for (uint32_t i = 0; i < count; i++) n[i] = mul(&h, r[i], all(&h, (double)1.44269504f));
+  for (uint32_t i = 0; i < count; i++) n[i] = rounded(&h, n[i]);
+  for (uint32_t i = 0; i < count; i++) r[i] = fused(&h, n[i], all(&h, (double)-0.693359375f), r[i]); /* less n log(2), */
+  for (uint32_t i = 0; i < count; i++) r[i] = fused(&h, n[i], all(&h, (double)0.000212194442f), r[i]); /* in two parts */
+  for (uint32_t i = 0; i < count; i++) p[i] = all(&h, (double)0.00138638774f);
+  for (uint32_t k = 0; k < AX_COUNT(c); k++)
+    for (uint32_t i = 0; i < count; i++) p[i] = fused(&h, p[i], r[i], all(&h, (double)c[k]));
+  for (uint32_t i = 0; i < count; i++) p[i] = scaled(&h, p[i], n[i]);
+  for (uint32_t i = 0; i < count; i++) x[i] = LLVMBuildSelect(h.b, none[i], all(&h, 0), p[i], "");
 }
 
 typedef LLVMValueRef (*function)(const half *h, LLVMValueRef x);

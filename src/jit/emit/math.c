@@ -74,6 +74,11 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
    are flushed. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
   if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
+  if (cg->in_line && op == AX_SCALAR_EXP && dtype == AX_F32 && !precise) {
+    LLVMValueRef x = args[0];
+    ax_cg_exp(cg, &x, 1);
+    return x;
+  }
   uint32_t count = (uint32_t)ax_scalar_arity(op);
   const bool ours = !precise && ax_cg_has_own(cg, op, dtype);
   LLVMValueRef operands[2] = {NULL};

@@ -52,10 +52,11 @@ static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
   return (cost){2, 4};
 }
 
-/* A call saves and restores all registers, so that vectors gain nothing from each other. */
+/* exp of f32 is in line where there are many vectors. A call saves and restores all registers, so that vectors gain nothing from each other. */
 static bool calls(const ax_nest_schedule *s, const ax_expr *expr) {
   if (expr->op == AX_SCALAR_REM) return true;
   if (expr->op == AX_SCALAR_DIV && !ax_is_float(expr->dtype)) return true;
+  if (ax_nest_schedule_in_line(s, expr)) return false;
   if (expr->op == AX_SCALAR_INTEGER_POW || !is_function(expr->op) || is_root(expr->op)) return false;
   return !is_narrow(expr->dtype) || s->vector_bytes < 32;
 }

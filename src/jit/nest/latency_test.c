@@ -103,8 +103,21 @@ static void calls_go_alone(void **state) {
   ax_loop_kernel *k = begin(&arena, AX_F32, 1 << 16, &x);
   ax_ex y = x;
   for (int i = 0; i < 20; i++) y = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, y, x, AX_NONE);
-  store(k, AX_F32, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F32, y, 0));
+  store(k, AX_F32, ax_kernel_op_imm(k, AX_SCALAR_TANH, AX_F32, y, 0));
   assert_int_equal(finish(&arena, k, 64), 1);
+}
+
+/* exp of f32 is in line for many vectors. */
+static void exp_in_line_goes_side_by_side(void **state) {
+  (void)state;
+  for (int64_t elems = 1 << 13; elems <= 1 << 16; elems *= 8) {
+    ax_arena arena = {0};
+    ax_ex x;
+    ax_loop_kernel *k = begin(&arena, AX_F32, elems, &x);
+    store(k, AX_F32, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F32, x, 0));
+    const uint32_t vectors = finish(&arena, k, 64);
+    assert_true(elems < 1 << 15 ? vectors == 1 : vectors >= 4);
+  }
 }
 
 int main(void) {
@@ -114,6 +127,7 @@ int main(void) {
       cmocka_unit_test(what_waits_for_nothing_goes_alone),
       cmocka_unit_test(registers_are_a_limit),
       cmocka_unit_test(calls_go_alone),
+      cmocka_unit_test(exp_in_line_goes_side_by_side),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

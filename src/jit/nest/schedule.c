@@ -20,7 +20,7 @@ static uint32_t node_weight(const ax_nest_schedule *s, const ax_expr *expr, uint
   if (expr->op < AX_SCALAR_EXP || expr->op > AX_SCALAR_ERF) return 1;
   if (expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT) return function_weight;
   if (is_narrow(expr->dtype)) return s->paired ? 8 : function_weight; /* in line: half_math.c */
-  return call;
+  return expr->dtype == AX_F64 ? function_weight : call;
 }
 
 static uint32_t body_weight(const ax_nest_schedule *s, uint32_t call) {
@@ -28,6 +28,18 @@ static uint32_t body_weight(const ax_nest_schedule *s, uint32_t call) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++)
     if (s->live[id]) weight += node_weight(s, &s->kernel->exprs[id], call);
   return weight;
+}
+
+bool ax_expr_is_exp(const ax_expr *expr) {
+  return expr->op == AX_SCALAR_EXP && expr->dtype == AX_F32 && !ax_scalar_precise(expr->op, expr->dtype, expr->imm);
+}
+
+/* Registers of 16 bytes call SLEEF's. */
+static bool computes_in_line(const ax_nest_schedule *s) {
+  enum { many_vectors = 2048, few = 4 };
+  uint32_t count = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) count += s->live[id] && ax_expr_is_exp(&s->kernel->exprs[id]);
+  return s->vector_bytes >= 32 && count > 0 && count <= few && s->work * 4 / s->vector_bytes >= many_vectors;
 }
 
 /* --- The vector loop --- */
@@ -220,8 +232,8 @@ static int64_t row_length(const ax_nest_schedule *s) {
 }
 
 /* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
-   instruction, but all sums wait in memory meanwhile: the way there and back takes as long as the function, so that several vectors
-   must share it. */
+   instruction, but all sums wait in memory meanwhile: the way there and back takes as long as a function of f32, so that several
+   vectors must share it. */
 static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast) {
   if (s->running && s->shape != AX_NEST_BLOCK) return 1;
   uint32_t weight = body_weight(s, 1) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
@@ -449,6 +461,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   if (transposed >= 0)
     s->lanes = ax_nest_schedule_turned_lanes(s, (uint32_t)transposed, gathers ? 0 : lanes_of(s, vector_bytes, 1));
   s->paired = ax_nest_schedule_can_pair(s);
+  s->in_line = computes_in_line(s);
   uint32_t abreast = 1;
   if (s->shape == AX_NEST_LANES && !s->reduces) AX_TRY(ax_nest_schedule_choose_abreast(s, arena, &abreast));
   s->unroll = choose_unroll(s, abreast);

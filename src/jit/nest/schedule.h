@@ -73,6 +73,7 @@ typedef struct ax_nest_schedule {
   ax_dtype bits_of;    /* the float dtype whose bits its AX_U16 elements are; AX_NO_DTYPE: they are numbers */
   bool reduces;        /* has stores that reduce */
   bool running;        /* stores what is reduced so far in each step (plan/kernel.h) */
+  bool in_line;        /* exp of f32 is code in line: of a few, and of so many vectors that the time to compile comes back */
   bool wide;           /* floats below f64 are summed in f64, since one accumulator would take more than AX_FEW_ADDITIONS */
   uint32_t weight;     /* simple operations of the body, roughly */
   uint32_t loop_count; /* at least 1 */
@@ -133,6 +134,12 @@ bool ax_nest_schedule_can_pair(
     const ax_nest_schedule *schedule); /* paired.c; reads all fields but `unroll` and those set after it */
 
 bool ax_nest_schedule_can_stream(const ax_nest_schedule *schedule); /* streamed.c; reads the order of loops */
+
+/* Whether the operation is exp of f32, of the usual accuracy; whether it is code in line. */
+bool ax_expr_is_exp(const ax_expr *expr);
+static inline bool ax_nest_schedule_in_line(const ax_nest_schedule *schedule, const ax_expr *expr) {
+  return schedule->in_line && ax_expr_is_exp(expr);
+}
 
 /* latency.c: how many vectors of LANES without reductions are computed side by side: a power of two. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *schedule, ax_arena *arena, uint32_t *out);

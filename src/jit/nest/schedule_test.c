@@ -2,6 +2,7 @@
    squares are turned. */
 #include "jit/nest/schedule.h"
 
+#include "axle/ops.h"
 #include "base/base.h"
 #include "support/cmocka.h"
 
@@ -61,9 +62,37 @@ static void sums_around_calls_are_shared_by_four_vectors(void **state) {
   (void)state;
   for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
     assert_int_equal(vectors_of_softmax(AX_F32, bytes), 4);
-    assert_int_equal(vectors_of_softmax(AX_F64, bytes), 4);
+    assert_int_equal(vectors_of_softmax(AX_F64, bytes), 1); /* its functions take longer than the way */
   }
   assert_int_equal(vectors_of_softmax(AX_BF16, 64), 2); /* in line */
+}
+
+/* y = exp(exp( .. x)), of so many. */
+static bool is_in_line(ax_dtype dtype, int64_t elems, int functions, int64_t accuracy, uint32_t vector_bytes) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  ax_position at[1];
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &elems);
+  ax_at_identity(at, 1);
+  ax_ex y = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, &elems), at);
+  for (int i = 0; i < functions; i++) y = ax_kernel_op_imm(k, AX_SCALAR_EXP, dtype, y, accuracy);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, &elems), at, y, AX_SCALAR_NONE);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
+  const bool in_line = schedule->in_line;
+  ax_arena_deinit(&arena);
+  return in_line;
+}
+
+static void exp_of_many_vectors_is_in_line(void **state) {
+  (void)state;
+  assert_true(is_in_line(AX_F32, 1 << 15, 1, AX_ACCURACY_DEFAULT, 64));
+  assert_true(is_in_line(AX_F32, 1 << 14, 1, AX_ACCURACY_DEFAULT, 32));
+  assert_false(is_in_line(AX_F32, 1 << 14, 1, AX_ACCURACY_DEFAULT, 64)); /* the time to compile does not come back */
+  assert_true(is_in_line(AX_F32, 1 << 20, 4, AX_ACCURACY_DEFAULT, 64));
+  assert_false(is_in_line(AX_F32, 1 << 20, 5, AX_ACCURACY_DEFAULT, 64)); /* nor here */
+  assert_false(is_in_line(AX_F32, 1 << 20, 1, AX_ACCURACY_HIGHEST, 64)); /* others are computed otherwise: precise ones, */
+  assert_false(is_in_line(AX_F64, 1 << 20, 1, AX_ACCURACY_DEFAULT, 64)); /* those of f64, */
+  assert_false(is_in_line(AX_F32, 1 << 20, 1, AX_ACCURACY_DEFAULT, 16)); /* and SLEEF's */
 }
 
 /* y = x with its dimensions in reverse order, which are these of y: what its loops have become, "rows of V, squares along W", an
@@ -405,6 +434,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
       cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
+      cmocka_unit_test(exp_of_many_vectors_is_in_line),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
       cmocka_unit_test(neighbours_that_are_stepped_through_evenly_are_one_loop),
       cmocka_unit_test(an_operand_of_one_dimension_keeps_two_loops),
