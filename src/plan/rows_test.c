@@ -1,6 +1,7 @@
 /* Which kernels are done together over rows, and that what others touch stays in memory. */
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "machine/caches.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -150,13 +151,30 @@ static void many_tables(void **state) {
   assert_int_equal(plan->block.count, 1);
   assert_int_equal(plan->block.ops[0].kind, AX_OP_ROWS);
   assert_int_equal(plan->block.ops[0].rows->count, tables);
-  assert_int_equal(plan->block.ops[0].rows->step, 40);
+  assert_int_equal(plan->block.ops[0].rows->step, 20);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+/* What a block of rows touches takes half of the first cache at most, wherever it lies. */
+static void blocks_leave_half_of_the_cache(void **state) {
+  const ax_type in = TEST_TYPE(AX_F32, 4096, 256);
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where blocks are short */
+  ax_program *program = test_trace(softmax, &(int64_t){-1}, &in, 1, 1);
+  ax_plan *plan;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  assert_int_equal(plan->block.ops[0].kind, AX_OP_ROWS);
+  const int64_t touched = plan->block.ops[0].rows->step * 2 * 256 * 4; /* an operand and a result */
+  assert_in_range(touched, ax_caches_here()->first / 4, ax_caches_here()->first / 2);
   ax_plan_destroy(plan);
   ax_program_release(program);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together),
+                                     cmocka_unit_test(blocks_leave_half_of_the_cache),
                                      cmocka_unit_test(products_take_part),
                                      cmocka_unit_test(columns_are_done_row_by_row),
                                      cmocka_unit_test(what_is_small_or_long_is_not),
