@@ -266,6 +266,50 @@ static void f16_is_computed_in_f16_where_the_processor_can(void **state) {
   ax_llvm = all;
 }
 
+static ax_ex squared(ax_loop_kernel *k, ax_ex x) { return ax_kernel_op(k, AX_SCALAR_MUL, AX_BF16, x, x, AX_NONE); }
+
+/* A result is rounded to bf16 with one addition, and "or" with "and" is one instruction where the processor has such. */
+static void rounding_takes_one_addition(void **state) {
+  (void)state;
+  const ax_llvm_functions all = pretend();
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    void *object;
+    size_t bytes;
+    uint32_t vector_bytes;
+    now = &processors[i];
+    if (now->vector_bytes != 64) continue;
+    assert_int_equal(emit_kernel(AX_BF16, squared, &object, &bytes, &vector_bytes), AX_OK);
+    assert_true(lines_with(object, bytes, "vpternlogd.*%zmm") > 0);
+    assert_int_equal(lines_with(object, bytes, "vpaddd.*%zmm"), lines_with(object, bytes, "vpternlogd.*%zmm"));
+    ax_free(object);
+  }
+  ax_llvm = all;
+}
+
+/* Floats are compared as integers: to turn them takes one shift. */
+static void the_largest_takes_one_shift_a_vector(void **state) {
+  const int64_t dims[] = {64, 512};
+  (void)state;
+  const ax_llvm_functions all = pretend();
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    ax_arena arena = {0};
+    ax_position at[2];
+    ax_loop_kernel *kernel = ax_kernel_create(&arena, 2, 1, dims);
+    void *object;
+    size_t bytes;
+    uint32_t vector_bytes;
+    now = &processors[i];
+    ax_at_identity(at, 2);
+    const ax_ex x = ax_kernel_load(kernel, ax_kernel_slot(kernel, AX_F32, 2, dims), at);
+    ax_kernel_store(kernel, ax_kernel_slot(kernel, AX_F32, 1, dims), at, x, AX_SCALAR_MAX);
+    assert_int_equal(emit_made(arena, kernel, &object, &bytes, &vector_bytes), AX_OK);
+    if (vector_bytes == 64) assert_true(lines_with(object, bytes, "vpsrad.*%zmm") > 0);
+    if (vector_bytes == 64) assert_int_equal(lines_with(object, bytes, "vpsrld.*%zmm"), 0);
+    ax_free(object);
+  }
+  ax_llvm = all;
+}
+
 /* The sum of x[i, j - 1] x[i, j + 1], with 0 beyond the ends of a row. */
 static void rows_of_stencils_are_added_without_masks(void **state) {
   enum { rows = 64, columns = 256 };
@@ -316,6 +360,8 @@ int main(void) {
       cmocka_unit_test(indices_are_as_wide_as_what_they_become),
       cmocka_unit_test(constants_stay_in_registers),
       cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),
+      cmocka_unit_test(rounding_takes_one_addition),
+      cmocka_unit_test(the_largest_takes_one_shift_a_vector),
       cmocka_unit_test(rows_of_stencils_are_added_without_masks),
       cmocka_unit_test(both_answers_agree),
 #endif

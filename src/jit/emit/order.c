@@ -25,12 +25,22 @@ static LLVMValueRef constant(const ax_codegen *cg, ax_dtype dtype, uint32_t lane
   return ax_cg_integer(cg, ax_cg_order(dtype), lanes, value);
 }
 
+/* a ^ (b & c) of whole registers of 64 bytes. LLVM by itself would make shifts of "and", of which a processor has fewer units. */
+static LLVMValueRef exclusive_or_of_and(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+  enum { bits_of_result = 0x78 }; /* by the bits of a, b and c as a number */
+  LLVMTypeRef type = LLVMTypeOf(a), words = ax_cg_int(cg, 32, 16);
+  LLVMValueRef args[] = {a, b, c, LLVMConstInt(ax_cg_int(cg, 32, 1), bits_of_result, false)};
+  for (int i = 0; i < 3; i++) args[i] = LLVMBuildCast(cg->builder, LLVMBitCast, args[i], words, "");
+  return LLVMBuildCast(cg->builder, LLVMBitCast, ax_cg_intrinsic(cg, "llvm.x86.avx512.pternlog.d.512", NULL, 0, args, 4), type, "");
+}
+
 /* Its own inverse. */
 static LLVMValueRef turned(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef bits, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   LLVMValueRef sign = LLVMBuildAShr(b, bits, constant(cg, dtype, lanes, forms[dtype].bits - 1), "");
-  LLVMValueRef below = LLVMBuildAnd(b, sign, constant(cg, dtype, lanes, UINT64_MAX >> (65 - forms[dtype].bits)), "");
-  return LLVMBuildBinOp(b, LLVMXor, bits, below, "");
+  LLVMValueRef below = constant(cg, dtype, lanes, UINT64_MAX >> (65 - forms[dtype].bits));
+  if (cg->vector_bytes == 64 && lanes * forms[dtype].bits == 512) return exclusive_or_of_and(cg, bits, sign, below);
+  return LLVMBuildBinOp(b, LLVMXor, bits, LLVMBuildAnd(b, sign, below, ""), "");
 }
 
 static LLVMValueRef moved(const ax_codegen *cg, ax_dtype dtype, bool down, LLVMValueRef bits, uint32_t lanes) {
