@@ -15,6 +15,7 @@
 #include "jit/kept.h"
 #include "jit/object/object.h"
 #include "jit/llvm/target.h"
+#include "jit/turn/turn.h"
 
 struct ax_compiler {
   pthread_mutex_t lock;
@@ -93,6 +94,7 @@ static ax_object_function find_half(const char *name) {
 /* The code generator may call C library functions by itself: floor, where the machine has no instruction for it; memset. */
 static ax_object_function find_function(const char *name) {
   ax_object_function found = ax_math_find(name);
+  if (found == NULL) found = (ax_object_function)ax_turn_find(name);
   if (found == NULL) found = find_half(name);
   void *symbol = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
   if (symbol != NULL) memcpy(&found, &symbol, sizeof found);

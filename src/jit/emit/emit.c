@@ -287,7 +287,15 @@ static void emit_squares(ax_nest *nest) {
   ax_nest_close_loop(nest, &a, along.hi, edge);
 }
 
+static bool calls(const ax_nest *nest) { return nest->schedule->called && nest->inside == NULL; }
+
 static void emit_turn(ax_nest *nest) {
+  if (calls(nest)) {
+    const ax_range along = ax_range_of_loop(nest, nest->schedule->loop_count - 1),
+                   across = ax_range_of_loop(nest, nest->schedule->vector);
+    ax_nest_call_turn(nest, &across, &along);
+    return;
+  }
   if (nest->schedule->reduces) ax_nest_init(nest);
   emit_squares(nest);
   if (nest->schedule->reduces) ax_nest_finish(nest);
@@ -467,7 +475,7 @@ static void turn_streamed(ax_nest *nest) {
 
 static void emit_loops(ax_nest *nest) {
   const bool streams = nest->schedule->streams && nest->inside == NULL;
-  if (streams && nest->schedule->shape == AX_NEST_TRANSPOSE) turn_streamed(nest);
+  if (streams && nest->schedule->shape == AX_NEST_TRANSPOSE && !calls(nest)) turn_streamed(nest);
   else parallel_loops(nest, 0);
   if (streams) ax_cg_intrinsic(&nest->cg, "llvm.x86.sse.sfence", NULL, 0, NULL, 0); /* before other threads hear that it is done */
 }
@@ -475,7 +483,8 @@ static void emit_loops(ax_nest *nest) {
 static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
   if (nest->schedule->shape == AX_NEST_TILE || nest->schedule->shape == AX_NEST_RUNS) allocate_tiles(nest);
-  if (nest->schedule->shape == AX_NEST_TRANSPOSE) ax_nest_allocate_squares(nest);
+  if (calls(nest)) ax_nest_allocate_turn(nest);
+  else if (nest->schedule->shape == AX_NEST_TRANSPOSE) ax_nest_allocate_squares(nest);
   if (nest->inside == NULL) {
     if (is_ranged(nest->schedule)) ax_walk_open_guard(nest, nest->begin, nest->end, &skip);
     scale_range(nest);

@@ -53,7 +53,7 @@ typedef struct ax_nest {
   bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
-  LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
+  LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access; what it passes to a function, by its store */
   LLVMValueRef tile_start; /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
   ax_range strip;                  /* TRANSPOSE, of rows that lie in several places: the innermost loop's range in this strip */
   LLVMValueRef block_lo,
@@ -214,5 +214,10 @@ void ax_nest_turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line);
 /* At the vector loop's level: reads the squares at tile_start, transposes them and leaves them in their tiles. */
 void ax_nest_fill_squares(ax_nest *nest);
 LLVMValueRef ax_nest_load_transposed(ax_nest *nest, uint32_t access, ax_dtype dtype);
+
+/* --- turned.c --- */
+void ax_nest_allocate_turn(ax_nest *nest);
+/* Calls the function of jit/turn for these ranges of the vector loop and of the innermost one, which are not open. */
+void ax_nest_call_turn(ax_nest *nest, const ax_range *rows, const ax_range *columns);
 
 #endif

@@ -1,6 +1,6 @@
 /* Stores past the caches. They write whole lines, so a line need not be fetched before it is overwritten. Along rows (LANES)
    they begin at each row's first whole line (walk.c), so a row must be long beside the two partial lines at its ends. Transposed
-   squares are stored in lines, or in the usual way where vectors do not begin with lines (emit.c). The processor may delay such
+   squares are stored in lines, or in the usual way where vectors do not begin with lines (emit.c), or by a function (turned.c). The processor may delay such
    stores: a function that has some ends with a fence. */
 #include "jit/emit/walk.h"
 #include "machine/caches.h"
@@ -11,8 +11,9 @@ enum { here = true, line = AX_LINE_BYTES };
 enum { here = false, line = AX_LINE_BYTES }; /* the fence is x86's */
 #endif
 
-/* Whether every vector that is stored is a line of the cache, where the first one is. */
-static bool stores_lines(const ax_nest_schedule *s, const ax_nest_access *to, int64_t bytes) {
+bool ax_nest_schedule_stores_lines(const ax_nest_schedule *s) {
+  const ax_nest_access *to = ax_nest_schedule_store(s, 0);
+  const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[to->slot].dtype);
   if (bytes * s->lanes % line != 0) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (l != s->vector && (bytes * to->stride[l] % line != 0 || bytes * to->uneven[l] % line != 0)) return false;
@@ -24,7 +25,7 @@ bool ax_nest_schedule_can_stream(const ax_nest_schedule *s) {
   const ax_nest_access *to = ax_nest_schedule_store(s, 0);
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[to->slot].dtype);
   if (!here || !s->kernel->streams || s->running || to->stride[s->vector] != 1) return false;
-  if (s->shape == AX_NEST_TRANSPOSE) return stores_lines(s, to, bytes);
+  if (s->shape == AX_NEST_TRANSPOSE) return s->called || ax_nest_schedule_stores_lines(s);
   return s->shape == AX_NEST_LANES && bytes * s->lanes >= least_vector && bytes * s->loops[s->vector].extent >= least_run;
 }
 

@@ -15,8 +15,7 @@
 
 enum { line = AX_LINE_BYTES, least_side = 8, long_enough = 16 };
 
-/* Whether the kernel only moves elements, from places that no value and no condition decides. */
-static bool only_moves(const ax_nest_schedule *s) {
+bool ax_nest_schedule_only_moves(const ax_nest_schedule *s) {
   if (s->reduces || s->kernel->store_count != 1) return false;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_nest_access *access = &s->accesses[id];
@@ -122,7 +121,7 @@ static bool merge_short(ax_nest_schedule *s, int *along, int vector) {
 
 ax_status ax_nest_schedule_compose(ax_nest_schedule *s, ax_arena *arena, int *along) {
   const ax_nest_schedule before = *s;
-  const int vector = only_moves(s) ? find_loop(s, ax_nest_schedule_store(s, 0), 1) : -1;
+  const int vector = ax_nest_schedule_only_moves(s) ? find_loop(s, ax_nest_schedule_store(s, 0), 1) : -1;
   *along = -1;
   if (vector < 0) return AX_OK;
   ax_nest_access *accesses = ax_arena_copy(arena, s->accesses, ax_nest_schedule_access_count(s) * sizeof accesses[0]);

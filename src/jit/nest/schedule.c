@@ -473,6 +473,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;
   s->blocked = choose_blocked(s);
+  s->called = ax_nest_schedule_can_call(s);
   s->streams = ax_nest_schedule_can_stream(s);
   ax_nest_schedule_find_deps(s);
   return AX_OK;

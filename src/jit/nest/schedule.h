@@ -85,6 +85,7 @@ typedef struct ax_nest_schedule {
   int64_t blocked;     /* LANES: so many iterations of the last parallel loop at a time, for each of the one before it; 0: all */
   uint32_t lanes;
   bool streams;        /* LANES, TRANSPOSE: whole cache lines are stored past the caches */
+  bool called;         /* TRANSPOSE: the two innermost loops are a call of jit/turn, where the kernel is a function of its own */
   bool paired;         /* instances are taken in pairs whose elements alternate (paired.c); unrolled == vector */
   uint32_t vector_bytes; /* of the machine's registers */
   bool f16;              /* ax_registers.f16 */
@@ -134,6 +135,8 @@ bool ax_nest_schedule_can_pair(
     const ax_nest_schedule *schedule); /* paired.c; reads all fields but `unroll` and those set after it */
 
 bool ax_nest_schedule_can_stream(const ax_nest_schedule *schedule); /* streamed.c; reads the order of loops */
+/* streamed.c: whether every vector of the first store is a line of the cache, where the first one is. */
+bool ax_nest_schedule_stores_lines(const ax_nest_schedule *schedule);
 
 /* Whether the operation is exp of f32, of the usual accuracy; whether it is code in line. */
 bool ax_expr_is_exp(const ax_expr *expr);
@@ -158,6 +161,8 @@ uint32_t ax_nest_schedule_turned_lanes(const ax_nest_schedule *schedule, uint32_
    more that several rows fill whole cache lines. */
 bool ax_nest_schedule_fits_squares(const ax_nest_schedule *schedule);
 
+/* Whether the kernel only moves elements, from places that no value and no condition decides (composed.c). */
+bool ax_nest_schedule_only_moves(const ax_nest_schedule *schedule);
 /* composed.c: makes short loops longer, if squares can be transposed along them; then sets the vector loop, and *along to the
    loop that squares lie along. *along = -1: nothing is changed. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_schedule_compose(ax_nest_schedule *schedule, ax_arena *arena, int *along);
@@ -170,6 +175,9 @@ int ax_nest_schedule_choose_columns(const ax_nest_schedule *schedule);
 /* For a load of a reduction that steps over rows along `loop`, and along each row by the last reduced loop: the best number of
    elements of a row to load at a time. 0: it is no such load. */
 uint32_t ax_nest_schedule_row_line(const ax_nest_schedule *schedule, const ax_nest_access *access, uint32_t loop);
+
+/* called.c: the value of `called`, once all else is decided but `streams`. */
+bool ax_nest_schedule_can_call(const ax_nest_schedule *schedule);
 
 /* NARROW (narrow.c): instructions for each element, with the loops in their present order. Below 0: the shape is not possible. */
 enum { AX_MAX_NARROW = 48 };

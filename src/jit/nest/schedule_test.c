@@ -137,6 +137,41 @@ static void short_rows_go_on_in_the_next_loop(void **state) {
   }
 }
 
+/* y = x', times 2 if `doubles`; x: [rows, columns]. Whether that is a call. */
+static bool is_called(ax_dtype dtype, int64_t rows, int64_t columns, bool streams, bool doubles) {
+  ax_arena arena = {0};
+  ax_nest_schedule *s;
+  const int64_t dims[] = {columns, rows}, from_dims[] = {rows, columns};
+  const ax_position from[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
+  ax_position to[2];
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from_dims), from);
+  if (doubles) x = ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, x, AX_NONE);
+  ax_at_identity(to, 2);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), to, x, AX_SCALAR_NONE);
+  k->streams = streams;
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &s), AX_OK);
+  const bool called = s->called;
+  ax_arena_deinit(&arena);
+  return called;
+}
+
+static void transposes_that_only_move_are_calls(void **state) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8, AX_BOOL};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) assert_true(is_called(dtypes[i], 1000, 1000, false, false));
+  assert_true(is_called(AX_F32, 31, 1000, false, false));
+  assert_false(is_called(AX_F32, 1000, 1000, false, true)); /* it computes, */
+  assert_false(is_called(AX_F32, 1024, 1000, false, false)); /* the lines of columns drive each other out, */
+  assert_false(is_called(AX_F32, 16, 16, false, false));     /* it is short */
+#if defined(__x86_64__)
+  /* Where columns begin anywhere, squares cannot store lines past the caches. */
+  assert_true(is_called(AX_F32, 4097, 4097, true, false));
+  assert_false(is_called(AX_F32, 4096, 4096, true, false));
+#endif
+}
+
 /* --- Dimensions as loops --- */
 
 /* The first steps of making a schedule, without the choices that follow. */
@@ -436,6 +471,7 @@ int main(void) {
       cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
       cmocka_unit_test(exp_of_many_vectors_is_in_line),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
+      cmocka_unit_test(transposes_that_only_move_are_calls),
       cmocka_unit_test(neighbours_that_are_stepped_through_evenly_are_one_loop),
       cmocka_unit_test(an_operand_of_one_dimension_keeps_two_loops),
       cmocka_unit_test(an_index_that_is_used_keeps_its_loop),
