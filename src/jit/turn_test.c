@@ -88,6 +88,19 @@ static void ranges(void **state) {
       }
 }
 
+static void *no_memory(void *user, size_t bytes, size_t align) { return (void)user, (void)bytes, (void)align, NULL; }
+static void nothing_to_release(void *user, void *memory) { (void)user, (void)memory; }
+
+/* Tiles are narrow then. */
+static void without_memory(void **state) {
+  const ax_allocator none = {no_memory, nothing_to_release, NULL};
+  (void)state;
+  ax_set_allocator(&none);
+  for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) each_way(dense(bytes, 1000, 300), bytes, 1000);
+  for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) each_way(dense(bytes, 17, 1000), bytes, 17);
+  ax_set_allocator(NULL);
+}
+
 /* Rows are those of two loops, and so are columns; there is room between them. */
 static void two_loops(void **state) {
   const int64_t rows = 5 * 30, columns = 3 * 40;
@@ -119,6 +132,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_extents),
       cmocka_unit_test(ranges),
+      cmocka_unit_test(without_memory),
       cmocka_unit_test(two_loops),
       cmocka_unit_test(names),
   };

@@ -1,5 +1,5 @@
-/* The loops are the same C code for all processors; on x86-64 it is compiled twice, once for those with AVX2. Extremes of floats
-   of 16 bits are those of integers that have their order. */
+/* The loops are the same C code for all processors; on x86-64 it is compiled three times, for those with AVX2 and with AVX-512 too.
+   Extremes of floats of 16 bits are those of integers that have their order. */
 #include "ops/combine.h"
 
 #include <string.h>
@@ -353,14 +353,29 @@ static void combine_plain(ax_scalar combine, ax_dtype dtype, const ax_combined *
 __attribute__((target("avx2"))) static void combine_wide(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) {
   run_any(combine, dtype, rows);
 }
-static ax_combine *widest(void) { return ax_machine_has(AX_FEATURE_AVX2) ? combine_wide : combine_plain; }
+#define WIDEST "avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512"
+__attribute__((target(WIDEST))) static void combine_widest(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) {
+  run_any(combine, dtype, rows);
+}
+
+static ax_combine *of_registers(uint32_t bytes) {
+  if (bytes == 64) return ax_machine_has(AX_FEATURE_AVX512) ? combine_widest : NULL;
+  if (bytes == 32) return ax_machine_has(AX_FEATURE_AVX2) ? combine_wide : NULL;
+  return bytes == 16 ? combine_plain : NULL;
+}
 #else
-static ax_combine *widest(void) { return combine_plain; }
+static ax_combine *of_registers(uint32_t bytes) { return bytes == 16 ? combine_plain : NULL; }
 #endif
 
-ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
+ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes) {
   const bool known = is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL;
-  if (combine == AX_SCALAR_NONE) return widest();
+  if (combine == AX_SCALAR_NONE) return of_registers(bytes);
   if (!known || dtype == AX_BOOL || (dtype == AX_F16 && !is_extreme(combine) && !has_halves())) return NULL;
-  return widest();
+  return of_registers(bytes);
+}
+
+ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
+  ax_combine *found = NULL;
+  for (uint32_t bytes = AX_REGISTER_BYTES; bytes >= 16 && found == NULL; bytes /= 2) found = ax_combiner_of(combine, dtype, bytes);
+  return found;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/features.h"
 #include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "support/cmocka.h"
@@ -19,9 +20,8 @@ static void combine_one(ax_scalar operation, ax_tensor *to, int64_t at, const ax
 }
 
 /* `count` rows are combined with rows of a table of `width` columns, at random places. */
-static void check(ax_scalar operation, ax_dtype dtype, int64_t width, int64_t count, test_random *random) {
+static void check(ax_scalar operation, ax_dtype dtype, ax_combine *combine, int64_t width, int64_t count, test_random *random) {
   enum { rows = 5, most = 64 };
-  ax_combine *combine = ax_combiner(operation, dtype);
   const int64_t pitch = width * (int64_t)ax_dtype_bytes(dtype);
   ax_tensor *from = test_edge_tensor(random, TEST_TYPE(dtype, count, width)),
             *to = test_edge_tensor(random, TEST_TYPE(dtype, rows, width)),
@@ -32,7 +32,6 @@ static void check(ax_scalar operation, ax_dtype dtype, int64_t width, int64_t co
     place[i] = test_random_below(random, rows), row[i] = count % 3 == 0 ? i : test_random_below(random, count); /* some in a run */
     for (int64_t c = 0; c < width; c++) combine_one(operation, wanted, place[i] * width + c, from, row[i] * width + c);
   }
-  assert_non_null(combine);
   combine(operation, dtype, &(ax_combined){to->data, from->data, pitch, pitch, place, row, count, width, count % 2 == 0});
   if (!test_same_tensors(to, wanted))
     fail_msg("%s of %s: %lld rows of %lld", ax_scalar_name(operation), ax_dtype_name(dtype), (long long)count, (long long)width);
@@ -44,8 +43,11 @@ static void rows_of_strange_numbers(void **state) {
   const ax_float_mode caller = ax_float_mode_enter(*state != NULL);
   for (size_t o = 0; o < AX_COUNT(operations); o++)
     for (int dtype = AX_S8; dtype < AX_DTYPE_COUNT; dtype++) {
-      if (ax_combiner(operations[o], (ax_dtype)dtype) == NULL) continue;
-      for (int64_t width = 1; width < 150; width++) check(operations[o], (ax_dtype)dtype, width, 1 + width % 23, &random);
+      for (uint32_t bytes = 16; bytes <= AX_REGISTER_BYTES; bytes *= 2) {
+        ax_combine *combine = ax_combiner_of(operations[o], (ax_dtype)dtype, bytes);
+        for (int64_t width = 1; width < 150 && combine != NULL; width++)
+          check(operations[o], (ax_dtype)dtype, combine, width, 1 + width % 23, &random);
+      }
     }
   ax_float_mode_leave(caller);
 }
@@ -106,6 +108,19 @@ static void all_numbers_of_16_bits(void **state) {
       }
 }
 
+static void widest_registers(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= AX_REGISTER_BYTES; bytes *= 2) {
+    const bool there = bytes == 16 || ax_machine_has(bytes == 32 ? AX_FEATURE_AVX2 : AX_FEATURE_AVX512);
+    ax_combine *combine = ax_combiner_of(AX_SCALAR_ADD, AX_BF16, bytes);
+    assert_true((combine != NULL) == there);
+    for (uint32_t narrower = 16; there && narrower < bytes; narrower *= 2)
+      assert_true(combine != ax_combiner_of(AX_SCALAR_ADD, AX_BF16, narrower));
+    if (there && (bytes == AX_REGISTER_BYTES || ax_combiner_of(AX_SCALAR_ADD, AX_BF16, 2 * bytes) == NULL))
+      assert_true(ax_combiner(AX_SCALAR_ADD, AX_BF16) == combine);
+  }
+}
+
 static void only_of_numbers(void **state) {
   (void)state;
   assert_null(ax_combiner(AX_SCALAR_MAX, AX_BOOL));
@@ -119,6 +134,7 @@ int main(void) {
       cmocka_unit_test_prestate(rows_of_strange_numbers, &flushed), /* where the thread flushes subnormal numbers */
       cmocka_unit_test(copies),
       cmocka_unit_test(all_numbers_of_16_bits),
+      cmocka_unit_test(widest_registers),
       cmocka_unit_test(only_of_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
