@@ -1,41 +1,17 @@
-"""jax_ops.py: JAX's side of b9: the cases of ops.c, op_models.c, op_numbers.c and op_whole.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
+"""jax_ops.py: JAX's side of b9: the cases of ops.c and op_*.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
 empty line with a time, until the next case."""
 
-import os
 import sys
 import time
 
-os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["JAX_ENABLE_X64"] = "1"
+from jax_cases import DTYPES, F32, FAMILIES, Case, cross_entropy, family, ints, scaled, step_of, unary_of  # first: it says how JAX is to run
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-F32 = jnp.float32
-DTYPES = {"f32": jnp.float32, "f64": jnp.float64, "bf16": jnp.bfloat16, "f16": jnp.float16, "s8": jnp.int8, "s32": jnp.int32, "s64": jnp.int64, "bool": jnp.bool_}
-FAMILIES = {}
-
-
-class Case:
-    """Inputs as (dtype, shape); `carried` first of these are donated and renewed by the last results. Those of s32 are indices `below` so many, where that is given."""
-
-    def __init__(self, function, inputs, carried=0, parts=1, below=0):
-        self.function, self.inputs, self.carried, self.parts, self.below = function, inputs, carried, parts, below
-
-
-def family(make):
-    FAMILIES[make.__name__] = make
-    return make
-
-
-def ints(words):
-    return tuple(int(w) for w in words)
-
-
-def unary_of(dtype, dims, function):
-    return Case(function, [(dtype, ints(dims))])
+import jax_nets  # noqa: F401 (its families join the table)
 
 
 # --- Plain operations ---
@@ -417,20 +393,6 @@ def lstm(mode, steps, batch, width):
     return cells(run_lstm, mode, steps, batch, width, 4)
 
 
-def scaled(x, by):
-    return x * x.dtype.type(by)
-
-
-def step_of(loss, weights, first=0):
-    wrt = tuple(range(first, first + weights))
-
-    def step(*args):
-        value, slopes = jax.value_and_grad(loss, wrt)(*args)
-        return (value,) + tuple(args[i] - scaled(g, 0.1) for i, g in zip(wrt, slopes))
-
-    return step
-
-
 @family
 def mlp(mode, dtype, batch, width):
     def loss(w1, w2, w3, x, y):
@@ -605,10 +567,6 @@ def tables(mode, count, rows, width, batch):
 
 
 # --- Whole models and simulations ---
-
-
-def cross_entropy(logits, labels):
-    return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * jax.nn.one_hot(labels, logits.shape[1], dtype=logits.dtype), 1))
 
 
 def root_mean_square_norm(x):

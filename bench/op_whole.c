@@ -8,22 +8,21 @@
 
 static const double rate = 0.1; /* of descent */
 
-static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
+ax_value op_scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
 /* What attention must not look at, as models write it. */
 static ax_value masked_out(ax_dtype dtype) { return op_number(dtype, dtype == AX_F16 ? -6e4 : -1e9); }
 static ax_value mean_all(ax_value x) { return ax_reduce_mean(x, AX_ALL_DIMS, false); }
 static bool is_step(const op_case *c) { return strcmp(c->words[0], "sgd") == 0; }
 
-/* Inputs from `first` on are weights: their gradients, and a step down. out: the loss, the new weights. */
-static void descend(ax_fn loss, const ax_value *in, uint32_t first, ax_value *out) {
+void op_descend(ax_fn loss, const ax_value *in, uint32_t first, ax_value *out) {
   const uint32_t weights = loss.in_count - first;
   ax_value_and_grad(loss, AX_RANGE(first, weights), in, out);
-  for (uint32_t i = 0; i < weights; i++) out[1 + i] = ax_sub(in[first + i], scaled(out[1 + i], rate));
+  for (uint32_t i = 0; i < weights; i++) out[1 + i] = ax_sub(in[first + i], op_scaled(out[1 + i], rate));
 }
-static ax_value cross_entropy(ax_value logits, ax_value labels) { /* [n, classes], s32[n] */
+ax_value op_cross_entropy(ax_value logits, ax_value labels) {
   const ax_type t = ax_typeof(logits);
   ax_value shares = ax_mul(ax_log_softmax(logits, -1), ax_one_hot(labels, t.dims[1], t.dtype));
-  return scaled(ax_reduce_sum(shares, AX_ALL_DIMS, false), -1.0 / (double)t.dims[0]);
+  return op_scaled(ax_reduce_sum(shares, AX_ALL_DIMS, false), -1.0 / (double)t.dims[0]);
 }
 
 /* --- A block of a decoder: attention to what came before, and a layer of four times the width --- */
@@ -37,7 +36,7 @@ static ax_value heads_first(ax_value x, int64_t heads) { /* [b, t, w] as [b, h, 
 }
 static ax_value attend_before(ax_value q, ax_value k, ax_value v) {
   const ax_type t = ax_typeof(q);
-  ax_value scores = scaled(ax_einsum("bhqd,bhkd->bhqk", AX_VALUES(q, k)), 1 / sqrt((double)t.dims[3]));
+  ax_value scores = op_scaled(ax_einsum("bhqd,bhkd->bhqk", AX_VALUES(q, k)), 1 / sqrt((double)t.dims[3]));
   const int64_t square[] = {t.dims[2], t.dims[2]};
   ax_value past = ax_ge(ax_iota(AX_S32, AX_LIST(2, square), 0), ax_iota(AX_S32, AX_LIST(2, square), 1));
   ax_value seen = ax_where(past, scores, masked_out(t.dtype));
@@ -47,13 +46,13 @@ static AX_BODY(gpt_loss) { /* x[b, t, w], wq, wk, wv, wo, w1[w, 4w], w2[4w, w] *
   const int64_t heads = op_int(context, 5);
   const ax_type t = ax_typeof(in[0]);
   ax_value x = in[0], h = root_mean_square_norm(x), part[3];
-  for (int i = 0; i < 3; i++) part[i] = heads_first(ax_matmul(h, scaled(in[1 + i], 0.03)), heads);
+  for (int i = 0; i < 3; i++) part[i] = heads_first(ax_matmul(h, op_scaled(in[1 + i], 0.03)), heads);
   ax_value seen = ax_transpose(attend_before(part[0], part[1], part[2]), AX_DIMS(0, 2, 1, 3));
-  x = ax_add(x, ax_matmul(ax_reshape(seen, AX_LIST(3, t.dims)), scaled(in[4], 0.03)));
-  x = ax_add(x, ax_matmul(ax_gelu(ax_matmul(root_mean_square_norm(x), scaled(in[5], 0.03))), scaled(in[6], 0.03)));
+  x = ax_add(x, ax_matmul(ax_reshape(seen, AX_LIST(3, t.dims)), op_scaled(in[4], 0.03)));
+  x = ax_add(x, ax_matmul(ax_gelu(ax_matmul(root_mean_square_norm(x), op_scaled(in[5], 0.03))), op_scaled(in[6], 0.03)));
   out[0] = mean_all(ax_square(x));
 }
-static AX_BODY(gpt_step) { descend(AX_CLOSURE(gpt_loss, 7, 1, context), in, 1, out); }
+static AX_BODY(gpt_step) { op_descend(AX_CLOSURE(gpt_loss, 7, 1, context), in, 1, out); }
 static void gpt(op_case *c) { /* fwd|sgd DTYPE BATCH LENGTH WIDTH HEADS */
   const ax_dtype dtype = op_dtype(c->words[1]);
   const int64_t batch = op_int(c, 2), length = op_int(c, 3), width = op_int(c, 4);
@@ -94,7 +93,7 @@ static ax_value normed_conv(network *n, ax_value x, int64_t from, int64_t to, in
     return x;
   }
   const ax_conv_options options = {.lhs = "NHWC", .rhs = "HWIO", .strides = {AX_DIMS(stride, stride)}, .padding = "SAME"};
-  ax_value y = ax_conv_general_dilated(x, scaled(w, 0.05), &options);
+  ax_value y = ax_conv_general_dilated(x, op_scaled(w, 0.05), &options);
   y = ax_sub(y, ax_reduce_mean(y, AX_DIMS(0, 1, 2), true));
   ax_value variance = ax_reduce_mean(ax_square(y), AX_DIMS(0, 1, 2), true);
   return ax_add(ax_mul(ax_mul(y, ax_rsqrt(ax_add(variance, op_number(AX_F32, 1e-5)))), gain), bias);
@@ -120,13 +119,13 @@ static ax_value resnet_through(network *n, const op_case *c) {
   for (int64_t s = 0; s < stages; s++)
     for (int64_t b = 0; b < blocks; b++) residual_block(n, width << s, s > 0 && b == 0 ? 2 : 1);
   ax_value w = next_weight(n, 2, (const int64_t[]){n->features, classes});
-  return drawn ? ax_matmul(ax_reduce_mean(n->x, AX_DIMS(1, 2), false), scaled(w, 0.05)) : (ax_value){0};
+  return drawn ? ax_matmul(ax_reduce_mean(n->x, AX_DIMS(1, 2), false), op_scaled(w, 0.05)) : (ax_value){0};
 }
 static AX_BODY(resnet_loss) { /* images, labels, weights */
   network n = {.in = in + 2, .x = in[0], .side = op_int(context, 2)};
-  out[0] = cross_entropy(resnet_through(&n, context), in[1]);
+  out[0] = op_cross_entropy(resnet_through(&n, context), in[1]);
 }
-static AX_BODY(resnet_step) { descend(AX_CLOSURE(resnet_loss, ((const op_case *)context)->in_count, 1, context), in, 2, out); }
+static AX_BODY(resnet_step) { op_descend(AX_CLOSURE(resnet_loss, ((const op_case *)context)->in_count, 1, context), in, 2, out); }
 static void resnet(op_case *c) { /* fwd|sgd BATCH SIDE CLASSES WIDTH */
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2), op_int(c, 2), 3);
   OP_IN(c, AX_S32, op_int(c, 1));
@@ -142,18 +141,18 @@ static void resnet(op_case *c) { /* fwd|sgd BATCH SIDE CLASSES WIDTH */
 static AX_BODY(moe_loss) { /* x[t, w], gate[w, e], w1[e, w, h], w2[e, h, w] */
   const ax_type x = ax_typeof(in[0]), w1 = ax_typeof(in[2]);
   const int64_t tokens = x.dims[0], experts = w1.dims[0], room = 2 * tokens / experts;
-  ax_value shares = ax_softmax(ax_matmul(in[0], scaled(in[1], 0.03)), -1);
+  ax_value shares = ax_softmax(ax_matmul(in[0], op_scaled(in[1], 0.03)), -1);
   ax_value mine = ax_one_hot(ax_argmax(shares, 1, AX_S32), experts, AX_F32);                                /* [t, e] */
   ax_value place = ax_reduce_sum(ax_mul(ax_sub(ax_cumsum(mine, 0, false), mine), mine), AX_DIMS(1), false); /* among its expert's */
   ax_value seat = ax_one_hot(ax_convert_element_type(place, AX_S32), room, AX_F32); /* [t, c], zeros where none is left */
   ax_value sent = ax_einsum("te,tc->tec", AX_VALUES(mine, seat));
   ax_value taken = ax_einsum("tec,tw->ecw", AX_VALUES(sent, in[0]));
-  ax_value hidden = ax_gelu(ax_einsum("ecw,ewh->ech", AX_VALUES(taken, scaled(in[2], 0.03))));
-  ax_value made = ax_einsum("ech,ehw->ecw", AX_VALUES(hidden, scaled(in[3], 0.03)));
+  ax_value hidden = ax_gelu(ax_einsum("ecw,ewh->ech", AX_VALUES(taken, op_scaled(in[2], 0.03))));
+  ax_value made = ax_einsum("ech,ehw->ecw", AX_VALUES(hidden, op_scaled(in[3], 0.03)));
   ax_value weights = ax_mul(sent, ax_reshape(shares, AX_DIMS(tokens, experts, 1)));
   out[0] = mean_all(ax_square(ax_add(in[0], ax_einsum("tec,ecw->tw", AX_VALUES(weights, made)))));
 }
-static AX_BODY(moe_step) { descend(AX_CLOSURE(moe_loss, 4, 1, context), in, 1, out); }
+static AX_BODY(moe_step) { op_descend(AX_CLOSURE(moe_loss, 4, 1, context), in, 1, out); }
 static void moe(op_case *c) { /* fwd|sgd TOKENS WIDTH EXPERTS HIDDEN */
   const int64_t tokens = op_int(c, 1), width = op_int(c, 2), experts = op_int(c, 3), hidden = op_int(c, 4);
   OP_IN(c, AX_F32, tokens, width);
@@ -174,22 +173,22 @@ enum { layer_weights = 6, decode_first = 2 }; /* behind the caches: x, the posit
 static ax_value decoded(ax_value x, ax_value position, ax_value *cache, const ax_value *w, int64_t heads) {
   const ax_type t = ax_typeof(x), kept = ax_typeof(cache[0]); /* [1, w]; [t, h, k] */
   const int64_t key = kept.dims[2];
-  ax_value h = scaled(root_mean_square_norm(x), 0.02), zero = ax_full_i64(AX_S32, AX_DIMS(), 0);
+  ax_value h = op_scaled(root_mean_square_norm(x), 0.02), zero = ax_full_i64(AX_S32, AX_DIMS(), 0);
   ax_value q = ax_reshape(ax_matmul(h, w[0]), AX_DIMS(heads, key));
   for (int i = 0; i < 2; i++)
     cache[i] = ax_dynamic_update_slice(cache[i], ax_reshape(ax_matmul(h, w[1 + i]), AX_DIMS(1, heads, key)),
                                        AX_VALUES(position, zero, zero));
-  ax_value scores = scaled(ax_einsum("hk,thk->ht", AX_VALUES(q, cache[0])), 1 / sqrt((double)key));
+  ax_value scores = op_scaled(ax_einsum("hk,thk->ht", AX_VALUES(q, cache[0])), 1 / sqrt((double)key));
   ax_value past = ax_le(ax_iota(AX_S32, AX_DIMS(heads, kept.dims[0]), 1), position);
   ax_value shares = ax_softmax(ax_where(past, scores, masked_out(t.dtype)), -1);
   x = ax_add(x, ax_matmul(ax_reshape(ax_einsum("ht,thk->hk", AX_VALUES(shares, cache[1])), AX_LIST(2, t.dims)), w[3]));
-  h = ax_gelu(ax_matmul(scaled(root_mean_square_norm(x), 0.02), w[4]));
-  return ax_add(x, ax_matmul(scaled(h, 0.001), w[5]));
+  h = ax_gelu(ax_matmul(op_scaled(root_mean_square_norm(x), 0.02), w[4]));
+  return ax_add(x, ax_matmul(op_scaled(h, 0.001), w[5]));
 }
 static AX_BODY(decode_body) { /* caches, x, position, each layer's weights; gives x, the caches */
   const int64_t layers = op_int(context, 1), heads = op_int(context, 3);
   const ax_value position = in[2 * layers + 1], *w = in + 2 * layers + decode_first;
-  ax_value x = scaled(in[2 * layers], 0.5);
+  ax_value x = op_scaled(in[2 * layers], 0.5);
   for (int64_t i = 0; i < layers; i++, w += layer_weights) {
     ax_value cache[] = {in[2 * i], in[2 * i + 1]};
     x = decoded(x, position, cache, w, heads);
@@ -225,11 +224,11 @@ static AX_BODY(recommend_loss) { /* ids[tables, n], y[n], w1, w2, tables.. */
   for (int64_t i = 0; i < tables; i++)
     rows[i] = ax_take(in[4 + i], ax_reshape(ax_slice(in[0], AX_DIMS(i, 0), AX_DIMS(i + 1, batch), NULL), AX_DIMS(batch)), 0);
   ax_value x = ax_concatenate(AX_LIST((uint32_t)tables, rows), 1);
-  ax_value z = ax_reshape(ax_matmul(ax_relu(ax_matmul(x, scaled(in[2], 0.03))), scaled(in[3], 0.03)), AX_DIMS(batch));
+  ax_value z = ax_reshape(ax_matmul(ax_relu(ax_matmul(x, op_scaled(in[2], 0.03))), op_scaled(in[3], 0.03)), AX_DIMS(batch));
   out[0] = mean_all(ax_square(ax_sub(ax_logistic(z), in[1])));
 }
 static AX_BODY(recommend_step) {
-  descend(AX_CLOSURE(recommend_loss, ((const op_case *)context)->in_count, 1, context), in, 2, out);
+  op_descend(AX_CLOSURE(recommend_loss, ((const op_case *)context)->in_count, 1, context), in, 2, out);
 }
 static void recommend(op_case *c) { /* TABLES ROWS WIDTH BATCH */
   const int64_t tables = op_int(c, 0), rows = op_int(c, 1), width = op_int(c, 2), batch = op_int(c, 3);
@@ -250,13 +249,13 @@ static AX_BODY(wave_step) { /* u, and u one step before */
   const ax_type t = ax_typeof(in[0]);
   int64_t ones[3] = {1, 1, 1}, none[3] = {0};
   ax_value edged = ax_pad(in[0], op_number(AX_F32, 0), AX_LIST(t.rank, ones), AX_LIST(t.rank, ones), AX_LIST(t.rank, none));
-  ax_value next = ax_sub(scaled(in[0], 2 - 0.2 * t.rank), in[1]);
+  ax_value next = ax_sub(op_scaled(in[0], 2 - 0.2 * t.rank), in[1]);
   for (uint32_t d = 0; d < t.rank; d++)
     for (int64_t way = 0; way <= 2; way += 2) {
       int64_t low[3] = {1, 1, 1}, high[3];
       low[d] = way;
       for (uint32_t i = 0; i < t.rank; i++) high[i] = low[i] + t.dims[i];
-      next = ax_add(next, scaled(ax_slice(edged, AX_LIST(t.rank, low), AX_LIST(t.rank, high), NULL), 0.1));
+      next = ax_add(next, op_scaled(ax_slice(edged, AX_LIST(t.rank, low), AX_LIST(t.rank, high), NULL), 0.1));
     }
   out[0] = next, out[1] = in[0];
 }
@@ -277,8 +276,8 @@ static AX_BODY(attraction_step) { /* places and speeds [n, 3] */
   ax_value apart = ax_sub(ax_reshape(in[0], AX_DIMS(1, n, 3)), ax_reshape(in[0], AX_DIMS(n, 1, 3)));
   ax_value far = ax_add(ax_reduce_sum(ax_square(apart), AX_DIMS(2), true), op_number(AX_F32, 0.01)), pull = ax_rsqrt(far);
   ax_value forces = ax_reduce_sum(ax_mul(apart, ax_mul(pull, ax_mul(pull, pull))), AX_DIMS(1), false);
-  out[1] = ax_add(in[1], scaled(forces, 1e-5));
-  out[0] = ax_add(in[0], scaled(out[1], 0.01));
+  out[1] = ax_add(in[1], op_scaled(forces, 1e-5));
+  out[0] = ax_add(in[0], op_scaled(out[1], 0.01));
 }
 static AX_BODY(nbody_body) {
   ax_value first[] = {in[0], ax_full_like(in[0], 0)}, last[2];
@@ -293,7 +292,7 @@ static void nbody(op_case *c) { /* BODIES STEPS */
 static AX_BODY(kmeans_body) { /* x[n, d], centres[k, d]: a round of Lloyd's algorithm */
   const int64_t k = ax_typeof(in[1]).dims[0];
   ax_value far =
-      ax_sub(ax_reduce_sum(ax_square(in[1]), AX_DIMS(1), false), scaled(ax_einsum("nd,kd->nk", AX_VALUES(in[0], in[1])), 2));
+      ax_sub(ax_reduce_sum(ax_square(in[1]), AX_DIMS(1), false), op_scaled(ax_einsum("nd,kd->nk", AX_VALUES(in[0], in[1])), 2));
   ax_value nearest = ax_argmin(far, 1, AX_S32), zeros = ax_full(AX_F32, AX_DIMS(k), 0);
   ax_value sums = ax_at_add(ax_full_like(in[1], 0), nearest, in[0], 0, NULL);
   ax_value counts = ax_at_add(zeros, nearest, ax_full(AX_F32, AX_DIMS(ax_typeof(in[0]).dims[0]), 1), 0, NULL);
