@@ -162,7 +162,7 @@ typedef struct ax_rows {
   ax_rows_slot *slots;   /* the first member's, then the next one's */
   int64_t block_bytes;   /* for local allocations */
 } ax_rows;
-enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* limits of a group */
+enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 16 << 20 }; /* limits of a group */
 
 typedef struct ax_block {
   struct ax_op *ops;

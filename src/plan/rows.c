@@ -10,14 +10,14 @@
    first kernel: the outermost one whose rows are small enough. The dimensions around it are gone through one index after the
    other. A kernel with as many steps in all may be put under these dimensions.
 
-   A product takes part if its right factor is small: it is packed once for many rows, and stays in the cache with them.
+   A product takes part if its right factor is small: it is packed once for many rows, and stays in a cache with them.
    Attention's scores, their softmax and the weighted sum are one group, and the scores are never in memory.
 
    The use of each allocation by a group is noted once: the bytes that it touches of row 0, and the distance to the next row.
    Members may be done together if, for every allocation that one of them writes, all of them have the same distance from row to
    row and touch no more than a row. Then row r of one kernel only has to do with row r of another. A kernel that is taken in
-   moves up to the group. So the operations in between must not touch the buffers that it writes, nor write those that it reads.
-   A group never waits for another device earlier than before.
+   moves up to the group, over the operations in between, or these move before the group (rows_between.h). A group never waits
+   for another device earlier than before.
 
    A kernel's results depend on its sizes alone, and never on the rows it is called with, so they keep their bits. The pass runs
    when results have their places (plan/coalesce.c, plan/alternate.c), since those decide which rows may be done together.
@@ -27,15 +27,13 @@
 #include "plan/kernel_rewrite.h"
 #include "plan/op.h"
 #include "plan/passes.h"
+#include "plan/rows_between.h"
 #include "plan/rows_blocks.h"
 #include "product/product.h"
 
 enum {
-  window = 48,              /* operations that a group looks ahead */
-  most_skipped = 6,         /* of those that stay where they are */
+  window = 48, /* operations that a group looks ahead */
   most_row = AX_HOSTILE ? 300 : 48 << 10, /* bytes of a row of the first kernel, if there is a choice */
-  most_factor = 160 << 10,  /* of a product's factor on the right; */
-  most_factors = 320 << 10, /* of all of a group */
   least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
 };
 
@@ -47,12 +45,9 @@ typedef struct grouper {
   uint32_t allocations;           /* that there were to begin with */
   ax_block *block;
   bool *gone;               /* by position: it is in a group */
-  uint8_t *touched;         /* by allocation: 1 read, 2 written, by what a group has skipped */
-  uint32_t *skipped_allocations, skipped_count, skipped_capacity;
+  ax_rows_between between;
   ax_rows_group now, trial;
-  bool failed;              /* no memory */
-  bool products;            /* may be members */
-  uint8_t change;
+  int64_t most_factors;     /* bytes of the factors on the right of products that are members; 0: no products */
 } grouper;
 
 /* --- One kernel under the dimensions of a group --- */
@@ -121,8 +116,8 @@ static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t ex
 static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
 
 static bool product_fits(const grouper *g, const ax_rows_group *of, const ax_gemm *p) {
-  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 &&
-         p->k <= AX_PRODUCT_LONG && factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
+  return !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 &&
+         p->k <= AX_PRODUCT_LONG && factor_bytes(p) <= g->most_factors / 2 && of->extent >= least_product_rows;
 }
 
 /* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */
@@ -165,7 +160,7 @@ static ax_status finish_member(grouper *g, const ax_rows_group *of, ax_op *op) {
 static bool add_product(grouper *g, const ax_gemm *p) {
   ax_rows_group *t = &g->trial;
   t->factors += factor_bytes(p);
-  if (t->factors > most_factors) return false;
+  if (t->factors > g->most_factors) return false;
   for (uint32_t i = 0; i < 3; i++) {
     const ax_rows_use one = ax_rows_use_of_product(g->plan, p, i);
     if (!add_use(t, &one, t->count)) return false;
@@ -216,36 +211,6 @@ static bool try_member(grouper *g, const ax_op *op) {
 }
 
 /* --- Operations that stay in between --- */
-
-static void note_skipped(void *context, uint32_t buffer, bool writes) {
-  grouper *g = context;
-  uint32_t allocation = g->plan->buffers[buffer].allocation;
-  if (g->touched[allocation] == 0) {
-    if (ax_grow(&g->skipped_allocations, sizeof g->skipped_allocations[0], g->skipped_count, 1, &g->skipped_capacity) != AX_OK) {
-      g->failed = true;
-      return;
-    }
-    g->skipped_allocations[g->skipped_count++] = allocation;
-  }
-  g->touched[allocation] |= writes ? 2 : 1;
-}
-
-static void look_for_hazard(void *context, uint32_t buffer, bool writes) {
-  grouper *g = context;
-  uint8_t by = g->touched[g->plan->buffers[buffer].allocation];
-  if (writes ? by != 0 : (by & 2) != 0) g->change = 1;
-}
-
-static bool moves_up(grouper *g, const ax_op *op) {
-  g->change = 0;
-  ax_op_visit(op, look_for_hazard, g);
-  return g->change == 0;
-}
-
-static void forget_skipped(grouper *g) {
-  for (uint32_t i = 0; i < g->skipped_count; i++) g->touched[g->skipped_allocations[i]] = 0;
-  g->skipped_count = 0;
-}
 
 /* Whether the operation reads a value from another device that the group does not wait for yet. */
 static bool waits(const grouper *g, const ax_op *op) {
@@ -308,9 +273,9 @@ static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
   const ax_op *op = &g->block->ops[at];
   bool fits;
   *taken = false;
-  if (op->kind == AX_OP_GEMM && g->skipped_count > 0) return AX_OK; /* what it makes is large, and not to be held for longer */
+  if (op->kind == AX_OP_GEMM && g->between.staying > 0) return AX_OK; /* what it makes is large, and not to be held for longer */
   if (!can_be_member(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
-      waits(g, op) || !moves_up(g, op))
+      waits(g, op) || !ax_rows_moves_up(&g->between, op))
     return AX_OK;
   ax_op member = *op;
   AX_TRY(as_member(g, &g->now, &member, &fits));
@@ -319,6 +284,7 @@ static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
   if (!try_member(g, &member)) return AX_OK;
   g->trial.places[g->now.count] = at;
   copy_group(&g->now, &g->trial);
+  ax_rows_note_member(&g->between, op);
   *taken = true;
   return AX_OK;
 }
@@ -450,45 +416,60 @@ static ax_status begin_group(grouper *g, uint32_t at, bool *begun) {
 
 /* The group that begins with the operation at `at`, in g->now. Fewer than two members: there is none. */
 static ax_status gather(grouper *g, uint32_t at) {
-  uint32_t skipped = 0;
-  bool begun;
+  ax_rows_between *between = &g->between;
+  bool begun, taken;
   AX_TRY(begin_group(g, at, &begun));
   if (!begun) g->now.count = 0;
   if (!begun) return AX_OK;
-  ax_status status = AX_OK;
-  for (uint32_t i = at + 1; i < g->block->count && i <= at + window && skipped < most_skipped && status == AX_OK; i++) {
-    bool taken;
+  ax_rows_between_clear(between);
+  ax_rows_note_member(between, &g->block->ops[at]);
+  for (uint32_t i = at + 1; i < g->block->count && i <= at + window && ax_rows_others(between) < AX_ROWS_BETWEEN; i++) {
+    const ax_op *op = &g->block->ops[i];
     if (g->gone[i]) continue;
-    if (!ax_op_only_computes(&g->block->ops[i])) break;
-    status = take_in(g, i, &taken);
-    if (status != AX_OK || taken) continue;
-    ax_op_visit(&g->block->ops[i], note_skipped, g);
-    skipped++;
+    if (!ax_op_only_computes(op)) break;
+    AX_TRY(take_in(g, i, &taken));
+    if (!taken) ax_rows_note_other(between, op, i, can_be_member(op) && !waits(g, op));
   }
-  forget_skipped(g);
-  if (status == AX_OK && g->failed) status = ax_out_of_memory(0);
-  if (status == AX_OK && !leave_out(g)) g->now.count = 0;
-  return status;
+  if (between->failed) return ax_out_of_memory(0);
+  if (!leave_out(g)) g->now.count = 0;
+  return AX_OK;
 }
 
-/* The group that begins with the operation at `at`; its members are gone, and the first of them is the group. */
-static ax_status group_from(grouper *g, uint32_t at) {
-  ax_op *first = &g->block->ops[at], made = {.kind = AX_OP_NONE};
-  if (!can_be_member(first) || !touches_much(g, first)) return AX_OK;
-  g->products = true;
+/* The group that begins with the operation at `at`, made if it is worth it; otherwise *made is of kind NONE. */
+static ax_status try_group(grouper *g, uint32_t at, int64_t most_factors, ax_op *made) {
+  made->kind = AX_OP_NONE;
+  g->most_factors = most_factors;
   AX_TRY(gather(g, at));
-  if (g->now.count >= 2) AX_TRY(make_group(g, &made));
-  if (made.kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && ax_rows_has_products(&g->now)) {
-    g->products = false;
-    AX_TRY(gather(g, at));
-    if (g->now.count >= 2) AX_TRY(make_group(g, &made));
+  return g->now.count >= 2 ? make_group(g, made) : AX_OK;
+}
+
+/* First with factors as large as a core's part of the last cache, then with such as lie in the second one with the rows. */
+static ax_status find_group(grouper *g, uint32_t at, ax_op *made) {
+  const ax_op *first = &g->block->ops[at];
+  AX_TRY(try_group(g, at, ax_rows_far_factors(), made));
+  if (made->kind == AX_OP_NONE && g->now.factors > AX_ROWS_NEAR_FACTORS) AX_TRY(try_group(g, at, AX_ROWS_NEAR_FACTORS, made));
+  if (made->kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && ax_rows_has_products(&g->now)) AX_TRY(try_group(g, at, 0, made));
+  return AX_OK;
+}
+
+/* Makes the group that begins with the operation at *at. Its members are gone, and the group is at the place of the first one,
+   behind what had to move before it: *at is the first place that is to be looked at next. */
+static ax_status group_from(grouper *g, uint32_t *at) {
+  const ax_op *first = &g->block->ops[*at];
+  ax_op made = {.kind = AX_OP_NONE};
+  if (can_be_member(first) && touches_much(g, first)) AX_TRY(find_group(g, *at, &made));
+  if (made.kind == AX_OP_NONE) {
+    (*at)++;
+    return AX_OK;
   }
-  if (made.kind == AX_OP_NONE) return AX_OK;
-  *first = made;
+  const uint32_t moved = ax_rows_move_before(&g->between, g->block, g->gone, g->now.places, g->now.count);
+  if (g->between.failed) return ax_out_of_memory(0);
   for (uint32_t k = 1; k < g->now.count; k++) {
     g->gone[g->now.places[k]] = true;
     g->block->ops[g->now.places[k]].kind = AX_OP_NONE;
   }
+  g->block->ops[g->now.places[0]] = made;
+  if (moved == 0) (*at)++;
   return AX_OK;
 }
 
@@ -499,8 +480,9 @@ static ax_status group_block(void *context, ax_block *block, bool is_body) {
   g->gone = ax_calloc(block->count + (size_t)1, sizeof g->gone[0]);
   if (g->gone == NULL) return ax_out_of_memory(block->count);
   ax_status status = AX_OK;
-  for (uint32_t i = 0; i < block->count && status == AX_OK; i++)
-    if (!g->gone[i]) status = group_from(g, i);
+  for (uint32_t i = 0; i < block->count && status == AX_OK;)
+    if (g->gone[i]) i++;
+    else status = group_from(g, &i);
   ax_free(g->gone);
   ax_block_sweep(block);
   return status;
@@ -517,8 +499,8 @@ static ax_status make_tables(grouper *g) {
   g->reads = ax_arena_alloc(&g->tables, g->allocations * sizeof g->reads[0]);
   g->writes = ax_arena_alloc(&g->tables, g->allocations * sizeof g->writes[0]);
   g->arrives = ax_arena_alloc(&g->tables, g->allocations * sizeof g->arrives[0]);
-  g->touched = ax_arena_alloc(&g->tables, g->allocations * sizeof g->touched[0]);
-  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL || g->touched == NULL)
+  AX_TRY(ax_rows_between_init(&g->between, g->plan, &g->tables, g->allocations));
+  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL)
     return ax_out_of_memory(g->allocations * sizeof g->reads[0]);
   ax_plan_count(g->plan, g->reads, g->writes);
   ax_block_walk(&g->plan->block, note_arrival, g);
@@ -531,7 +513,7 @@ ax_status ax_plan_rows(ax_plan *plan) {
   g->plan = plan;
   ax_status status = make_tables(g);
   if (status == AX_OK) status = ax_blocks_visit(&plan->block, group_block, g);
-  ax_free(g->skipped_allocations);
+  ax_rows_between_deinit(&g->between);
   ax_arena_deinit(&g->tables);
   ax_free(g);
   return status;

@@ -20,7 +20,8 @@ enum {
   least_part_rows = AX_HOSTILE ? 1 : 64, /* of a group with products */
   least_parts = AX_HOSTILE ? 1 : 16,
   most_parts = 256,
-  part_bytes = 2048        /* the least that a part writes */
+  part_bytes = 2048,       /* the least that a part writes */
+  most_again = 2           /* times that factors in the last cache may be larger than what is kept in the second */
 };
 
 bool ax_rows_has_products(const ax_rows_group *of) {
@@ -68,6 +69,16 @@ static int64_t rows_at_a_time(const ax_rows_group *of, const extent *e) {
   return step < of->extent ? step : of->extent;
 }
 
+int64_t ax_rows_far_factors(void) {
+  const int64_t rest = ax_caches_here()->kept - ax_caches_here()->second;
+  return rest > AX_ROWS_NEAR_FACTORS ? rest : AX_ROWS_NEAR_FACTORS;
+}
+
+static bool has_far_factors(const ax_rows_group *of) { return of->factors > AX_ROWS_NEAR_FACTORS; }
+
+/* Bytes of a block of rows of all that is local: a core's second cache. */
+static int64_t room(void) { return AX_HOSTILE ? 192 << 10 : ax_caches_here()->second; }
+
 static double time_of(const ax_rows_group *of) {
   double time = 0;
   for (uint32_t i = 0; i < of->count; i++) time += ax_op_member_time(&of->members[i]);
@@ -90,11 +101,12 @@ static bool overlap(const ax_rows_use *a, const ax_rows_use *b) {
 /* Places local allocations in a block of rows, as long as there is room, so that none overlaps another one in use at the same
    time. place[i] -1: it stays in memory. */
 static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t step, int64_t *place) {
+  const int64_t most = room();
   int64_t bytes = 0, size[AX_ROWS_USES];
   for (uint32_t i = 0; i < of->use_count; i++) {
     const ax_rows_use *u = &of->uses[i];
     place[i] = -1;
-    if (!local[i] || u->row > AX_ROWS_BYTES / step) continue;
+    if (!local[i] || u->row > most / step) continue;
     size[i] = (u->row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
     int64_t at = 0;
     for (uint32_t k = 0; k < i; k++) {
@@ -102,7 +114,7 @@ static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t s
       at = place[k] + size[k];
       k = UINT32_MAX; /* from the first again: at only grows */
     }
-    if (at + size[i] > AX_ROWS_BYTES) continue;
+    if (at + size[i] > most) continue;
     place[i] = at;
     if (at + size[i] > bytes) bytes = at + size[i];
   }
@@ -111,7 +123,8 @@ static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t s
 
 /* For tiles of products: as many as there is room for all that is local and the cache for the rest. 0: not even one. */
 static int64_t rows_of_tiles(const ax_rows_group *of, const bool *local, const extent *e) {
-  int64_t place[AX_ROWS_USES], step = e->row > 0 ? tiles_bytes / e->row / tile_rows * tile_rows : 0;
+  const int64_t most = has_far_factors(of) ? ax_caches_here()->second / 2 : tiles_bytes;
+  int64_t place[AX_ROWS_USES], step = e->row > 0 ? most / e->row / tile_rows * tile_rows : 0;
   const int64_t many = e->row > 0 ? short_rows_bytes / e->row / tile_rows * tile_rows : 0;
   if (step > most_tiles * tile_rows && step > many) step = many > most_tiles * tile_rows ? many : most_tiles * tile_rows;
   for (; step > 0; step -= tile_rows) {
@@ -132,6 +145,18 @@ static double parts_of(const ax_rows_group *of, const extent *e) {
   return parts > most_parts ? most_parts : parts > 1 ? parts : 1;
 }
 
+/* Each block of rows goes once through all factors. Says whether that is no more than twice what blocks keep out of memory, where
+   the rows of all of them would fit no second cache. */
+static bool keeps_enough(const ax_rows_group *of, const bool *local, int64_t step) {
+  int64_t kept = 0, largest = 0;
+  for (uint32_t i = 0; i < of->use_count; i++) {
+    const int64_t row = local[i] ? of->uses[i].row : 0;
+    kept += row * of->uses[i].touches;
+    if (row > largest) largest = row;
+  }
+  return of->factors <= most_again * kept * step && largest * of->extent >= ax_caches_here()->second;
+}
+
 /* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
 static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, double parts) {
   if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > ax_caches_here()->kept) return false;
@@ -145,7 +170,7 @@ bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_
   for (uint32_t i = 0; i < of->use_count; i++) local[i] = is_local(plan, reads, writes, of, &of->uses[i]);
   const int64_t step = ax_rows_has_products(of) ? rows_of_tiles(of, local, &e) : rows_at_a_time(of, &e);
   const double parts = parts_of(of, &e);
-  if (!is_worth_it(of, &e, step, parts)) return false;
+  if (!is_worth_it(of, &e, step, parts) || (has_far_factors(of) && !keeps_enough(of, local, step))) return false;
   out->step = step;
   out->parts = (uint32_t)parts;
   out->bytes = place_local(of, local, step, out->place);

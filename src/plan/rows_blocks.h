@@ -8,8 +8,11 @@
 enum {
   AX_ROWS_USES = 64, /* allocations that a group touches, at most */
   AX_ROWS_LEAST_SHARED =
-      AX_HOSTILE ? 512 : 128 << 10 /* bytes of an allocation that several members touch: less is in the second cache anyway */
+      AX_HOSTILE ? 512 : 128 << 10, /* bytes of an allocation that several members touch: less is in the second cache anyway */
+  AX_ROWS_NEAR_FACTORS = 320 << 10 /* bytes of all factors of products on the right that stay in the second cache with the rows */
 };
+/* Bytes of such factors that a core's part of the last cache holds: each block of rows goes through them. */
+int64_t ax_rows_far_factors(void);
 
 typedef struct ax_rows_group {
   ax_op members[AX_ROWS_MEMBERS];
