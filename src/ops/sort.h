@@ -17,6 +17,10 @@ AX_MUST_USE ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, ui
 AX_MUST_USE ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out);
 /* An element as an unsigned number that ascends with the element. NaN has the largest number; 0 and -0 have the same. */
 uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at);
+/* Says whether one of a chunk of elements from `at` on has a larger key. True also for dtypes whose keys take too long to be
+   compared so. */
+enum { AX_SORT_CHUNK = 64 };
+bool ax_sort_any_above(ax_dtype dtype, const void *data, int64_t at, uint64_t key);
 /* Takes elements of x along the dimension at these places, s32 or s64, which have x's rank. */
 ax_value ax_taken_in_order(ax_value x, ax_value places, int64_t dimension);
 /* stablehlo.compare of scalars in the order of sorting; direction: "LT", .. */

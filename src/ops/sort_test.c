@@ -1,6 +1,7 @@
 /* Sorts by their definition: of few and of many elements, of all widths of keys, stable, with NaN last. */
 #include "ops/sort.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "support/cmocka.h"
@@ -64,10 +65,64 @@ static void many_elements(void **state) {
   check(AX_F64, 20000, 1e6);
 }
 
+/* Chunks of numbers of all kinds, each beside the keys of others: equal ones, zeros of both signs, infinities and NaNs. */
+static void chunks(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32};
+  static const double strange[] = {0, -0.0, 1e-40, -1e-40, HUGE_VAL, -HUGE_VAL, NAN, -7};
+  const int64_t count = 2 * AX_SORT_CHUNK;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+    const ax_dtype dtype = dtypes[d];
+    test_random random = {7};
+    ax_tensor *x = test_random_tensor(&random, TEST_TYPE(dtype, count), -5, 5);
+    for (size_t i = 0; i < AX_COUNT(strange) && dtype != AX_S32; i++) test_set(x, 3 * (int64_t)i, strange[i]);
+    for (int64_t i = 0; i < count; i++)
+      for (int64_t at = 0; at <= AX_SORT_CHUNK; at += AX_SORT_CHUNK / 4) {
+        const uint64_t key = ax_sort_key(dtype, x->data, i);
+        bool above = false;
+        for (int64_t k = at; k < at + AX_SORT_CHUNK; k++) above = above || ax_sort_key(dtype, x->data, k) > key;
+        assert_int_equal(ax_sort_any_above(dtype, x->data, at, key), above);
+      }
+    test_release(&x, 1);
+  }
+}
+
+static AX_BODY(three_greatest) {
+  ax_top_k(in[0], 3, AX_LIST(2, out));
+  (void)context;
+}
+
+/* The greatest lie before, in and behind whole chunks; of equal ones the first counts. */
+static void greatest_of_long_rows(void **state) {
+  (void)state;
+  enum { columns = 3 * AX_SORT_CHUNK + 9, tie = 190 };
+  static const int64_t at[][3] = {{0, 70, 200}, {200, 70, 1}, {130, 131, 199}, {5, 4, 3}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32, AX_F64, AX_F16, AX_U8};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (size_t r = 0; r < AX_COUNT(at); r++) {
+      const ax_type type = TEST_TYPE(dtypes[d], columns);
+      ax_program *program = test_trace(three_greatest, NULL, &type, 1, 2);
+      double values[columns] = {[tie] = 7};
+      for (int i = 0; i < 3; i++) values[at[r][i]] = 9 - i;
+      ax_tensor *in = test_tensor(type, values), *out[2];
+      test_execute(runtime, program, &in, out);
+      for (int i = 0; i < 2; i++) assert_int_equal((int64_t)test_get(out[1], i), at[r][i]);
+      assert_int_equal((int64_t)test_get(out[1], 2), at[r][2] < tie ? at[r][2] : tie);
+      test_release(&in, 1);
+      test_release(out, 2);
+      ax_program_release(program);
+    }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_elements),
       cmocka_unit_test(many_elements),
+      cmocka_unit_test(chunks),
+      cmocka_unit_test(greatest_of_long_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Finds the greatest elements of each row with a heap of the k best so far. The worst of them is on top, so that most elements are
-   compared with that one alone. */
+   compared with that one alone, a chunk of elements at a time where that can be done without branches. */
 #include <string.h>
 
 #include "ops/sort.h"
@@ -37,13 +37,52 @@ static void rise(entry *heap, int64_t at, entry one) {
   heap[at] = one;
 }
 
+/* The key of a float of 32 bits, as ax_sort_key gives it, without branches. */
+static inline uint32_t float_key(uint32_t bits) {
+  const uint32_t sign = 0x80000000, magnitude = bits & ~sign, below = 0 - (bits >> 31);
+  const uint32_t key = sign + ((magnitude ^ below) - below);
+  return magnitude > 0x7f800000 ? UINT32_MAX : key;
+}
+
+static bool floats_above(const uint32_t *x, uint32_t key) {
+  uint32_t any = 0;
+  for (int i = 0; i < AX_SORT_CHUNK; i++) any |= float_key(x[i]) > key;
+  return any != 0;
+}
+
+/* A bf16 is the upper half of a float of 32 bits; the lower half of a key is 0, or that of NaN. */
+static bool halves_above(const uint16_t *x, uint32_t key) {
+  uint32_t any = 0;
+  for (int i = 0; i < AX_SORT_CHUNK; i++) any |= float_key((uint32_t)x[i] << 16) >> 16 > key;
+  return any != 0;
+}
+
+static bool integers_above(const uint32_t *x, uint32_t key) {
+  uint32_t any = 0;
+  for (int i = 0; i < AX_SORT_CHUNK; i++) any |= (x[i] ^ 0x80000000) > key;
+  return any != 0;
+}
+
+bool ax_sort_any_above(ax_dtype dtype, const void *data, int64_t at, uint64_t key) {
+  switch (dtype) {
+    case AX_F32: return floats_above((const uint32_t *)data + at, (uint32_t)key);
+    case AX_BF16: return halves_above((const uint16_t *)data + at, (uint32_t)key);
+    case AX_S32: return integers_above((const uint32_t *)data + at, (uint32_t)key);
+    default: return true;
+  }
+}
+
 static void pick_row(const picker *p, const char *row, char *values, int32_t *places, entry *heap) {
   const int64_t k = p->k;
   const size_t bytes = ax_dtype_bytes(p->dtype);
   for (int64_t i = 0; i < k; i++) rise(heap, i, (entry){ax_sort_key(p->dtype, row, i), (int32_t)i});
-  for (int64_t i = k; i < p->extent; i++) {
-    uint64_t key = ax_sort_key(p->dtype, row, i);
-    if (key > heap[0].key) sink(heap, k, (entry){key, (int32_t)i});
+  for (int64_t i = k, end; i < p->extent; i = end) {
+    end = p->extent - i < AX_SORT_CHUNK ? p->extent : i + AX_SORT_CHUNK;
+    if (end - i == AX_SORT_CHUNK && !ax_sort_any_above(p->dtype, row, i, heap[0].key)) continue;
+    for (; i < end; i++) {
+      const uint64_t key = ax_sort_key(p->dtype, row, i);
+      if (key > heap[0].key) sink(heap, k, (entry){key, (int32_t)i});
+    }
   }
   for (int64_t left = k; left > 0; left--) {
     entry worst = heap[0], last = heap[left - 1];
