@@ -269,11 +269,16 @@ static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
 
 static bool can_be_member(const ax_op *op) { return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) && !ax_op_is_ordered(op); }
 
+/* A product that would move over others and makes more than it takes of the group: it is large, and is not to be held for longer. */
+static bool is_held_longer(const grouper *g, const ax_op *op) {
+  return op->kind == AX_OP_GEMM && g->between.staying > 0 && op->gemm->n > op->gemm->k;
+}
+
 static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
   const ax_op *op = &g->block->ops[at];
   bool fits;
   *taken = false;
-  if (op->kind == AX_OP_GEMM && g->between.staying > 0) return AX_OK; /* what it makes is large, and not to be held for longer */
+  if (is_held_longer(g, op)) return AX_OK;
   if (!can_be_member(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
       waits(g, op) || !ax_rows_moves_up(&g->between, op))
     return AX_OK;

@@ -113,6 +113,23 @@ static void causal_attention(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_einsum("hqk,hkd->hqd", AX_VALUES(ax_softmax(scores, -1), in[1]));
 }
 
+/* Backward too: the product that gives the gradient of the queries goes with the rows, over that which gives the values'. */
+static void squared(const ax_value *in, ax_value *out, void *context) {
+  ax_value y;
+  attention(in, &y, context);
+  out[0] = ax_reduce_sum(ax_square(y), AX_ALL_DIMS, false);
+}
+static void attention_gradient(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(squared, 2, 1, context), AX_FIRST(2), AX_LIST(2, in), AX_LIST(2, out));
+}
+
+static void products_go_with_the_rows_backward(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(attention_gradient, NULL, 2, 2, TEST_TYPE(AX_F32, 8, 512, 64),
+         "10 members over 8x512, 20 of 32 slots local; other; other; kernel");
+}
+
 /* The mask is made before the scores, though the program makes it after them. */
 static void what_members_need_goes_before(void **state) {
   (void)state;
@@ -227,6 +244,7 @@ int main(void) {
                                      cmocka_unit_test(blocks_leave_half_of_the_cache),
                                      cmocka_unit_test(products_take_part),
                                      cmocka_unit_test(what_members_need_goes_before),
+                                     cmocka_unit_test(products_go_with_the_rows_backward),
                                      cmocka_unit_test(far_factors),
                                      cmocka_unit_test(columns_are_done_row_by_row),
                                      cmocka_unit_test(what_is_small_or_long_is_not),
