@@ -271,7 +271,7 @@ static inline INLINED void copy_by(char *to, const char *from, int64_t bytes, in
 }
 
 static inline INLINED void copy_row(char *to, const char *from, int64_t bytes) {
-  enum { many = 512 };
+  enum { many = 256 };
   if (bytes > many) memcpy(to, from, (size_t)bytes);
   else if (bytes >= 32) copy_by(to, from, bytes, 32);
   else if (bytes >= 16) copy_by(to, from, bytes, 16);
