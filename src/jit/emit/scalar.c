@@ -118,10 +118,15 @@ static LLVMValueRef emit_min(const op *o) {
   return extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
 }
 
+static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
+
 static LLVMValueRef emit_pow(const op *o) {
-  if (o->kind == AX_KIND_FLOAT) { /* SLEEF's reads bits in places */
-    LLVMValueRef args[] = {flushed(o, o->args[0]), flushed(o, o->args[1])};
-    return flushed(o, ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, false, args, o->lanes));
+  if (o->kind == AX_KIND_FLOAT) {
+    LLVMValueRef args[] = {o->args[0], o->args[1]};
+    const bool ours = computed(o) == AX_F32 && ax_cg_has_own(o->cg, AX_SCALAR_POW, AX_F32);
+    for (int i = 0; i < 2 && !ours; i++) args[i] = flushed(o, args[i]); /* SLEEF's reads bits in places */
+    LLVMValueRef power = ax_cg_math(o->cg, AX_SCALAR_POW, computed(o), false, args, o->lanes);
+    return ours ? power : flushed(o, power);
   }
   return ax_cg_integer_pow(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
@@ -143,9 +148,10 @@ static LLVMValueRef emit_sign(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef x = o->args[0];
   if (o->kind == AX_KIND_FLOAT) { /* NaN and both zeros are their own sign */
-    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, x, zero(o), "");
-    LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, x, zero(o), "");
-    return LLVMBuildSelect(b, above, number(o, 1), LLVMBuildSelect(b, below, number(o, -1), flushed(o, x), ""), "");
+    LLVMValueRef args[] = {number(o, 1), x}, itself = LLVMBuildFAdd(b, x, x, ""); /* of zeros and NaN; flushed */
+    LLVMTypeRef type = o->type;
+    LLVMValueRef is_some = LLVMBuildFCmp(b, LLVMRealONE, x, zero(o), "");
+    return LLVMBuildSelect(b, is_some, ax_cg_intrinsic(o->cg, "llvm.copysign", &type, 1, args, 2), itself, "");
   }
   LLVMValueRef one = ax_cg_integer(o->cg, o->dtype, o->lanes, 1);
   LLVMValueRef nonzero = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, x, zero(o), ""), one, zero(o), "");
@@ -158,8 +164,6 @@ static LLVMValueRef emit_ceil(const op *o) { return unary(o, "llvm.ceil", o->arg
 static LLVMValueRef emit_round_nearest_even(const op *o) { return unary(o, "llvm.roundeven", o->args[0]); }
 
 /* --- Functions --- */
-
-static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
 
 /* More accurate than by default: f32 in f64 and rounded, f64 by other functions. */
 static bool precise(const op *o) { return ax_scalar_precise(o->expr->op, o->dtype, o->expr->imm); }

@@ -230,3 +230,73 @@ static f32s f32_cos(f32s x) {
   f32s result = -f32_turned(f32_sine(x, n + half), n);
   return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_large(x, result, 1) : result;
 }
+
+/* --- Powers, in f64: 2^(y log2 |x|). Where x is not normal and positive, or y not finite, they are put right afterwards. --- */
+
+/* log2(1 + f) / f, 1 + f between sqrt(1/2) and sqrt(2): even and odd powers apart, so that one need not wait for the other */
+static inline f64s f64_log2_slope(f64s f) {
+  const f64s z = f * f;
+  f64s even = f64_all(0.13251225857945292);
+  even = f64_fma(even, z, f64_all(0.13027556326294373));
+  even = f64_fma(even, z, f64_all(0.16021667059794842));
+  even = f64_fma(even, z, f64_all(0.2061071230639812));
+  even = f64_fma(even, z, f64_all(0.2885387957230982));
+  even = f64_fma(even, z, f64_all(0.4808983488029502));
+  even = f64_fma(even, z, f64_all(1.4426950408865733));
+  f64s odd = f64_all(-0.06973935302989454);
+  odd = f64_fma(odd, z, f64_all(-0.13462934317671824));
+  odd = f64_fma(odd, z, f64_all(-0.14249861422653953));
+  odd = f64_fma(odd, z, f64_all(-0.1804367533694987));
+  odd = f64_fma(odd, z, f64_all(-0.24044643345620065));
+  odd = f64_fma(odd, z, f64_all(-0.3606737931392959));
+  odd = f64_fma(odd, z, f64_all(-0.7213475203275436));
+  return f64_fma(odd, f, even);
+}
+
+/* 2^t, to the digits of an f32. It is 0 or infinite for those as f32 from 200 on. t is no NaN. */
+static inline f64s f64_exp2_short(f64s t) {
+  const f64s bounded = f64_min(f64_all(200), f64_max(f64_all(-200), t)), shift = f64_all(6755399441055744.0);
+  const f64s moved = bounded + shift, r = bounded - (moved - shift);
+  f64s p = f64_all(0.00015345809396182967);
+  p = f64_fma(p, r, f64_all(0.0013399931198759066));
+  p = f64_fma(p, r, f64_all(0.009618488966838713));
+  p = f64_fma(p, r, f64_all(0.05550328777029393));
+  p = f64_fma(p, r, f64_all(0.24022646890544003));
+  p = f64_fma(p, r, f64_all(0.6931472057372289));
+  p = f64_fma(p, r, f64_all(1.0000000005541783));
+  return (f64s)((u64s)p + ((u64s)moved << 52));
+}
+
+/* |x| normal, y finite; the logarithm of |x| is `more` than it seems */
+static inline f32s f32_pow_plain(f32s size, f32s y, f32s more) {
+  const f32_parts parts = f32_split(size, 0);
+  const f32s f = f32_log_fraction(parts), k = parts.k + more;
+  const f64s f_low = f64_low(f), f_high = f64_high(f);
+  const f64s low = f64_fma(f64_log2_slope(f_low), f_low, f64_low(k)), high = f64_fma(f64_log2_slope(f_high), f_high, f64_high(k));
+  return f32_join(f64_exp2_short(low * f64_low(y)), f64_exp2_short(high * f64_high(y)));
+}
+
+static inline f32s f32_where(u32s mask, f32s yes, f32s no) { return (f32s)((mask & (u32s)yes) | (~mask & (u32s)no)); }
+
+/* Zeros, infinities, NaNs, negative and subnormal numbers among x; infinities and NaNs among y. */
+static f32s f32_pow_strange(f32s x, f32s y) {
+  const f32s zero = f32_all(0), one = f32_all(1), infinity = f32_all(__builtin_inff()), size = f32_sized(x);
+  const u32s whole = (u32s)(f32_round(y) == y), odd = whole & (u32s)(f32_round(y * f32_all(0.5f)) != y * f32_all(0.5f));
+  const u32s below = (u32s)(size < f32_all(0x1p-126f)), none = (u32s)(size == zero), endless = (u32s)(size == infinity);
+  const u32s finite = (u32s)(size < infinity) & ~none, bounded = (u32s)(f32_sized(y) < infinity);
+  f32s normal = f32_where(finite, f32_where(below, size * f32_all(0x1p32f), size), one);
+  const f32s result = f32_pow_plain(normal, f32_where(bounded, y, zero), f32_where(below & finite, f32_all(-32), zero));
+  /* of 0, of infinities, and by infinities: 0 or infinite, as the logarithm and y have the same sign or not */
+  const u32s grows = (u32s)(size > one) ^ (u32s)(y < zero), far = none | endless | (~bounded & (u32s)(size != one));
+  f32s made = f32_where(far, f32_where(grows, infinity, zero), result);
+  made = (f32s)((u32s)made | ((u32s)x & 0x80000000u & odd));
+  made = f32_where((u32s)(x < zero) & finite & ~whole, f32_all(__builtin_nanf("")), made);
+  made = f32_where((u32s)(x != x) | (u32s)(y != y), x + y, made);
+  return f32_where((u32s)(x == one) | (u32s)(y == zero), one, made);
+}
+
+static f32s f32_pow(f32s x, f32s y) {
+  const f32s most = f32_all(0x1.fffffep127f);
+  if (f32_any_not_inside(x, f32_all(0x1p-126f), most) || f32_any_not_inside(y, -most, most)) return f32_pow_strange(x, y);
+  return f32_pow_plain(x, y, f32_all(0));
+}

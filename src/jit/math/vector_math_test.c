@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/random.h"
 
 #if defined(__x86_64__)
 #pragma GCC push_options
@@ -110,6 +111,47 @@ static void powers_of_special_values(void **state) {
   assert_true(isnan(power(-8, 0.5)));
   assert_true(same(power(-0.0, -3), -INFINITY));
   assert_true(power(2, -1074) == 0x1p-1074);
+}
+
+typedef f32s of_two_f32(f32s, f32s);
+
+/* Within 0.6 units of the last place; zeros, infinities and NaN are those of C. */
+static void expect_power(float x, float y, float got) {
+  const double exact = pow(x, y);
+  const float wanted = (float)exact;
+  int exponent;
+  frexp(exact, &exponent);
+  const bool is_plain = isfinite(wanted) && wanted != 0 && isfinite(got);
+  const double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+  if (is_plain ? fabs((double)got - exact) > 0.6 * unit : !same(got, wanted))
+    fail_msg("%a to the power %a: %a, not %a", (double)x, (double)y, (double)got, (double)wanted);
+}
+
+static void powers_of_f32(void **state) {
+  static const float strange[] = {0,     -0.0f,     1,         -1,         2,          -2,   0.5f, -0.5f,        3,
+                                  -3,    INFINITY,  -INFINITY, NAN,        0x1p-126f,  1e38f, -7,  0x1p-140f,    -0x1p-140f,
+                                  1e30f, -1e30f,    127,       16777217.0f, -0x1p-149f, 0.1f, -24.5f, 0x1.fffffep127f, -149};
+  enum { count = sizeof strange / sizeof strange[0], rounds = 4000 };
+  of_two_f32 *power_f32 = (of_two_f32 *)ax_vector_math_32.f32[AX_SCALAR_POW];
+  test_random random = {5};
+  (void)state;
+  if (skipped()) return;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) {
+      const f32s x = {2, strange[i], NAN, 0, -1, 3, 0.5f, 7}, y = {3, strange[j], 1, -1, 0.5f, 2, 100, INFINITY};
+      const f32s got = power_f32(x, y);
+      expect_power(strange[i], strange[j], got[1]);
+      assert_true(got[0] == 8 && isnan(got[2]) && got[3] == INFINITY && isnan(got[4]) && got[5] == 9 && got[6] == 0x1p-100f);
+    }
+  for (int r = 0; r < rounds; r++) {
+    f32s x, y;
+    for (int i = 0; i < 8; i++) {
+      x[i] = (float)(r % 2 == 0 ? test_random_uniform(&random, 0, 8) : test_random_uniform(&random, 0.999, 1.001));
+      y[i] = (float)(r % 2 == 0 ? test_random_uniform(&random, -40, 40) : test_random_uniform(&random, -9e4, 9e4));
+    }
+    const f32s got = power_f32(x, y);
+    for (int i = 0; i < 8; i++) expect_power(x[i], y[i], got[i]);
+  }
 }
 
 static void tables_differ_only_in_their_width(void **state) {
@@ -252,6 +294,7 @@ int main(void) {
       cmocka_unit_test(steps_at_their_ends),
       cmocka_unit_test(circles_at_their_ends),
       cmocka_unit_test(powers_of_special_values),
+      cmocka_unit_test(powers_of_f32),
       cmocka_unit_test(tables_differ_only_in_their_width),
       cmocka_unit_test(fused_products_are_rounded_once),
       cmocka_unit_test(lanes_are_kept_by_a_mask),

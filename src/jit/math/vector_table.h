@@ -11,6 +11,7 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_ERF] = (ax_vector_function)f32_erf,
             [AX_SCALAR_SIN] = (ax_vector_function)f32_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f32_cos,
+            [AX_SCALAR_POW] = (ax_vector_function)f32_pow,
         },
     .f64 =
         {
