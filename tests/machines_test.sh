@@ -236,4 +236,7 @@ done
 grep -q '^AXLE_HOSTILE:BOOL=ON' "$(dirname "$AXLE")/CMakeCache.txt" 2>/dev/null && exit $failed
 plans=$(for machine in $machines; do AXLE_MACHINE=$machine "$AXLE" show program.axle --after stream | cksum; done | sort -u | wc -l)
 [ "$plans" -ge 3 ] || { echo "$plans plans on all machines"; failed=1; }
+parts() { AXLE_MACHINE=$1 "$AXLE" show program.axle --after codegen | awk '/ in [0-9]+ parts/ { sub(/.* in /, ""); all += $1 } END { print all + 0 }'; }
+slow=$(parts slow) reference=$(parts reference) fast=$(parts fast)
+[ "$slow" -gt "$reference" ] && [ "$reference" -gt "$fast" ] || { echo "parts: $slow, $reference, $fast"; failed=1; }
 exit $failed

@@ -1,6 +1,9 @@
 /* Into how many parts work may be cut: one for small work, more for more, and never more than the most. */
 #include "code/split.h"
 
+#include <math.h>
+
+#include "machine/machine.h"
 #include "support/cmocka.h"
 
 static ax_gemm product(int64_t m, int64_t n, int64_t k, ax_dtype dtype) {
@@ -26,6 +29,21 @@ static void batches(void **state) {
   assert_true(ax_gemm_wanted_parts(&wide, 1) > ax_gemm_wanted_parts(&one, 1));
 }
 
+/* More parts where arithmetic takes long, fewer where cores take long to hand work over. */
+static void by_the_machine(void **state) {
+  (void)state;
+  const ax_gemm one = product(128, 128, 128, AX_F32);
+  const double assumed = ax_gemm_wanted_parts(&one, 1);
+  ax_description machine;
+  assert_int_equal(ax_machine_parse("exchange 200 ns", &machine), AX_OK);
+  ax_machine_pretend(&machine);
+  assert_true(fabs(ax_gemm_wanted_parts(&one, 1) / assumed - 0.5) < 1e-6);
+  assert_int_equal(ax_machine_parse("f32 20 Gflop/s", &machine), AX_OK);
+  ax_machine_pretend(&machine);
+  assert_true(ax_gemm_wanted_parts(&one, 1) > 5 * assumed);
+  ax_machine_pretend(NULL);
+}
+
 static uint32_t check_parts(int64_t elems, ax_dtype dtype) {
   return ax_check_parts(&(ax_value_check){.dtype = &dtype, .elems = &elems});
 }
@@ -41,6 +59,7 @@ static void checks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(batches), cmocka_unit_test(checks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(batches), cmocka_unit_test(by_the_machine),
+                                     cmocka_unit_test(checks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Along which dimension kernels are cut, and into how many parts. */
 #include "axle/ops.h"
+#include "machine/machine.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -47,6 +48,27 @@ static void small_kernels(void **state) {
   expect(add, NULL, TEST_TYPE(AX_F32, 1 << 16), "i0 in 2");
   expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18), "i0 in 4");
   expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 200, 200), "i0 in 1");
+}
+
+static void pretend(const char *text) {
+  ax_description machine;
+  TEST_OK(ax_machine_parse(text, &machine));
+  ax_machine_pretend(&machine);
+}
+
+/* More parts where computing takes long, fewer where sharing does. How a sum is put together stays: it decides bits. */
+static void by_what_the_machine_takes(void **state) {
+  (void)state;
+  const ax_type sixteenth = TEST_TYPE(AX_F32, 1 << 16), quarter = TEST_TYPE(AX_F32, 1 << 18), long_sum = TEST_TYPE(AX_F32, 1 << 22);
+  pretend("f32 20 Gflop/s\n");
+  expect(add, NULL, sixteenth, "i0 in 4");
+  expect(add, NULL, quarter, "i0 in 10");
+  expect(sum, &(sum_case){{0}, 1}, long_sum, "i0 in 16; i0 in 1");
+  pretend("exchange 1000 ns\n");
+  expect(add, NULL, sixteenth, "i0 in 1");
+  expect(add, NULL, quarter, "i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, long_sum, "i0 in 4; i0 in 1");
+  ax_machine_pretend(NULL);
 }
 
 static void one_long_dimension(void **state) {
@@ -106,6 +128,7 @@ static void sums_in_blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks),     cmocka_unit_test(small_kernels),
+                                     cmocka_unit_test(by_what_the_machine_takes),
                                      cmocka_unit_test(one_long_dimension), cmocka_unit_test(transposes),
                                      cmocka_unit_test(short_runs),         cmocka_unit_test(sums),
                                      cmocka_unit_test(sums_in_long_runs)};

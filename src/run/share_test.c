@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "machine/machine.h"
 #include "run/scheduler.h"
 #include "run/workers.h"
 #include "support/cmocka.h"
@@ -122,6 +123,14 @@ static void worth_a_call(void **state) {
   assert_true(ax_share_worth(&s.run, &large));
   for (int i = 0; i < 3; i++) assert_false(ax_share_worth(&s.run, &small));
   assert_true(ax_share_worth(&s.run, &small));
+  ax_description slow; /* its cores exchange lines in ten times the time */
+  TEST_OK(ax_machine_parse("exchange 1000 ns", &slow));
+  ax_machine_pretend(&slow);
+  s.run.alone = 0;
+  assert_false(ax_share_worth(&s.run, &large));
+  for (int i = 0; i < 2; i++) assert_false(ax_share_worth(&s.run, &large));
+  assert_true(ax_share_worth(&s.run, &large));
+  ax_machine_pretend(NULL);
   s.run.threaded = false;
   assert_false(ax_share_worth(&s.run, &large));
   tear_down(&s);
