@@ -241,7 +241,7 @@ static void run_activations(ax_execution *run, ax_worker_slot *worker_slot, cons
 static bool work(void *context, const ax_helper *helper) {
   ax_execution *run = context;
   ax_inside inside;
-  ax_worker_slot *worker_slot = ax_scheduler_enter(run);
+  ax_worker_slot *worker_slot = helper != NULL ? ax_scheduler_join(run) : ax_scheduler_enter(run);
   if (worker_slot == NULL) return true;
   if (helper != NULL) ax_inside_enter(&inside, run->executor);
   const ax_float_mode own = ax_float_mode_enter(run->compiled->flushes); /* helpers work for runs of either kind in turn */

@@ -251,18 +251,29 @@ void ax_scheduler_end(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f
 
 /* --- Worker slots, and the end --- */
 
-ax_worker_slot *ax_scheduler_enter(ax_execution *run) {
-  if (!run->threaded) {
-    atomic_store_explicit(&run->busy, 1, memory_order_relaxed);
-    return &run->worker_slots[0];
-  }
+/* The first free slot from number `from` on, or from the first one. */
+static ax_worker_slot *take_slot(ax_execution *run, uint32_t from) {
   for (uint32_t i = 0; i < run->worker_slot_count; i++) {
+    ax_worker_slot *slot = &run->worker_slots[(from + i) % run->worker_slot_count];
     bool taken = false;
-    if (!atomic_compare_exchange_strong(&run->worker_slots[i].taken, &taken, true)) continue;
+    if (!atomic_compare_exchange_strong(&slot->taken, &taken, true)) continue;
     atomic_fetch_add(&run->busy, 1);
-    return &run->worker_slots[i];
+    return slot;
   }
   return NULL;
+}
+
+ax_worker_slot *ax_scheduler_enter(ax_execution *run) {
+  if (run->threaded) return take_slot(run, 0);
+  atomic_store_explicit(&run->busy, 1, memory_order_relaxed);
+  return &run->worker_slots[0];
+}
+
+ax_worker_slot *ax_scheduler_join(ax_execution *run) {
+  static _Thread_local uint32_t own = 1;
+  ax_worker_slot *slot = take_slot(run, own);
+  if (slot != NULL) own = (uint32_t)(slot - run->worker_slots);
+  return slot;
 }
 
 void ax_scheduler_leave(ax_execution *run, ax_worker_slot *worker_slot) {

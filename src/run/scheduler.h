@@ -6,6 +6,9 @@
 
 /* Takes a worker slot for this thread, which counts as busy from here on. NULL: there is none left. */
 ax_worker_slot *ax_scheduler_enter(ax_execution *run);
+/* The same for a helper: the slot that it had when it helped last, if that is free, and rather not the first one, which is for the
+   caller's thread. So a thread does the same parts of arrays (share.h) run after run, and they lie in the memory near it. */
+ax_worker_slot *ax_scheduler_join(ax_execution *run);
 void ax_scheduler_leave(ax_execution *run, ax_worker_slot *worker_slot);
 
 /* Takes an activation that is ready, to be run now. AX_NONE: there is none. */

@@ -208,6 +208,22 @@ static void what_a_parked_activation_waits_for(void **state) {
   assert_false(ax_execution_awaits_turn(&s.run, 0));
 }
 
+/* Run after run, a helper has the slot that it had, and leaves the first one to the caller. */
+static void helpers_keep_their_slots(void **state) {
+  (void)state;
+  ax_worker_slot *first = ax_scheduler_enter(&s.run), *second = ax_scheduler_join(&s.run);
+  assert_ptr_equal(first, &s.run.worker_slots[0]);
+  assert_ptr_equal(second, &s.run.worker_slots[1]);
+  ax_scheduler_leave(&s.run, first);
+  ax_scheduler_leave(&s.run, second);
+  assert_ptr_equal(ax_scheduler_join(&s.run), second); /* before the caller has come */
+  assert_ptr_equal(ax_scheduler_join(&s.run), first);  /* where it is taken, another one */
+  ax_scheduler_leave(&s.run, first);
+  ax_scheduler_leave(&s.run, second);
+  assert_ptr_equal(ax_scheduler_join(&s.run), first); /* which it keeps */
+  ax_scheduler_leave(&s.run, first);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_signal_wakes_who_waits_for_it, alone, over),
@@ -217,6 +233,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_release_lets_all_go_on_that_may, alone, over),
       cmocka_unit_test_setup_teardown(scratch_memory_goes_from_one_to_the_next, alone, over),
       cmocka_unit_test_setup_teardown(threads_have_slots_of_their_own, threaded, over),
+      cmocka_unit_test_setup_teardown(helpers_keep_their_slots, threaded, over),
       cmocka_unit_test_setup_teardown(who_is_woken_goes_to_the_thread_it_ran_on, threaded, over),
       cmocka_unit_test_setup_teardown(a_thread_waits_until_there_is_work, threaded, over),
       cmocka_unit_test_setup_teardown(the_first_failure_stops_a_run, alone, over),
