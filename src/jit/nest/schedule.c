@@ -233,17 +233,17 @@ static int64_t row_length(const ax_nest_schedule *s) {
 
 /* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
    instruction, but all sums wait in memory meanwhile: the way there and back takes as long as a function of f32, so that several
-   vectors must share it. */
-static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast) {
+   vectors must share it. `call`: see body_weight. */
+static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast, uint32_t call) {
   if (s->running && s->shape != AX_NEST_BLOCK) return 1;
-  uint32_t weight = body_weight(s, 1) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
+  uint32_t weight = body_weight(s, call) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = abreast;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES || s->shape == AX_NEST_RUNS;
   while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */
-  return unroll;
+  return s->paired && unroll == 1 ? 2 : unroll;
 }
 
 static void move_loop(ax_nest_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t old) {
@@ -313,14 +313,14 @@ static int64_t choose_blocked(const ax_nest_schedule *s) {
   return block < b->extent ? block : 0;
 }
 
-/* How many values are added one after the other into an accumulator. */
-static int64_t chain(const ax_nest_schedule *s) {
+/* How many values are added one after the other into an accumulator, if so many iterations are done at a time. */
+static int64_t chain(const ax_nest_schedule *s, uint32_t unroll) {
   int64_t rows = reduced_elems(s), lanes = s->lanes;
   int64_t vectors = (s->loops[s->vector].extent + lanes - 1) / lanes;
   if (s->shape == AX_NEST_BLOCK) return rows;
-  if (s->shape == AX_NEST_RUNS) return rows / s->loops[s->vector].extent * ((vectors + s->unroll - 1) / s->unroll);
+  if (s->shape == AX_NEST_RUNS) return rows / s->loops[s->vector].extent * ((vectors + unroll - 1) / unroll);
   if (s->shape == AX_NEST_LANES) rows = rows / s->loops[s->vector].extent * vectors;
-  return (rows + s->unroll - 1) / s->unroll;
+  return (rows + unroll - 1) / unroll;
 }
 
 /* --- Several rows a vector --- */
@@ -464,9 +464,9 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   s->in_line = computes_in_line(s);
   uint32_t abreast = 1;
   if (s->shape == AX_NEST_LANES && !s->reduces) AX_TRY(ax_nest_schedule_choose_abreast(s, arena, &abreast));
-  s->unroll = choose_unroll(s, abreast);
-  if (s->paired && s->unroll == 1) s->unroll = 2;
-  s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
+  s->unroll = choose_unroll(s, abreast, 1);
+  /* What functions make is added up as accurately as where fewer vectors are taken together. */
+  s->wide = s->reduces && chain(s, choose_unroll(s, abreast, function_weight)) > AX_FEW_ADDITIONS;
   if (columns >= 0) s->unroll = (uint32_t)s->loops[columns].extent;
   order_loops(s, transposed >= 0 ? transposed : columns, listed);
   s->unrolled = s->shape == AX_NEST_STRIP || s->shape == AX_NEST_COLUMNS ? s->loop_count - 1
