@@ -19,10 +19,9 @@ typedef struct touching {
   uint32_t allocation, count;
 } touching;
 
-static void count_touch(void *context, uint32_t buffer, bool writes) {
+static void count_read(void *context, uint32_t buffer, bool writes) {
   touching *t = context;
-  (void)writes;
-  t->count += t->plan->buffers[buffer].allocation == t->allocation;
+  t->count += !writes && t->plan->buffers[buffer].allocation == t->allocation;
 }
 
 /* Whether the kernel stores a large array, or a large share of one; several kernels store an array that is put together from
@@ -37,12 +36,13 @@ static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t time
   return !allocation->updated && whole >= (double)least && bytes * few_parts >= whole;
 }
 
-/* `op`: the kernel's operation, or the group that it is a member of. No other access of `op` touches the stored allocation. */
+/* `op`: the kernel's operation, or the group that it is a member of. Nothing in `op` may read the stored allocation; other members
+   may write other parts of it. */
 static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t times) {
   if (bound->kernel->reduce_rank > 0 || bound->kernel->store_count != 1 || !stores_much(plan, bound, times)) return AX_OK;
   touching t = {.plan = plan, .allocation = allocation_of(plan, bound, bound->kernel->stores[0].slot)};
-  ax_op_visit(op, count_touch, &t);
-  if (t.count != 1) return AX_OK;
+  ax_op_visit(op, count_read, &t);
+  if (t.count != 0) return AX_OK;
   ax_loop_kernel *copy = ax_arena_copy(&plan->arena, bound->kernel, sizeof *copy);
   if (copy == NULL) return ax_out_of_memory(sizeof *copy);
   copy->streams = true;
@@ -50,8 +50,10 @@ static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t
   return AX_OK;
 }
 
+static bool moves(const ax_loop_kernel *k) { return k->exprs[k->stores[0].expr].op == AX_LEAF_LOAD; }
+
 /* In a group the operands of rows are in a cache. Narrow floats take longer to compute than to store, so streaming them would
-   only wait for memory. */
+   only wait for memory, unless they are only moved. */
 static ax_status stream_group(ax_plan *plan, ax_op *op) {
   enum { least_bytes = 4 };
   const ax_rows_slot *slots = op->rows->slots;
@@ -61,8 +63,9 @@ static ax_status stream_group(ax_plan *plan, ax_op *op) {
     const uint32_t slot = is_kernel ? member->kernel.kernel->stores[0].slot : 0;
     const bool local = slots[slot].row_bytes != 0; /* a block of rows on the stack */
     slots += ax_op_slots(member);
-    if (is_kernel && !local && ax_dtype_bytes(member->kernel.kernel->slots[slot].dtype) >= least_bytes)
-      AX_TRY(stream(plan, op, &member->kernel, op->rows->outer));
+    if (!is_kernel || local) continue;
+    const ax_loop_kernel *k = member->kernel.kernel;
+    if (moves(k) || ax_dtype_bytes(k->slots[slot].dtype) >= least_bytes) AX_TRY(stream(plan, op, &member->kernel, op->rows->outer));
   }
   return AX_OK;
 }

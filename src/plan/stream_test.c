@@ -15,6 +15,11 @@ static void two_results(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_concatenate(AX_VALUES(ax_neg(in[0]), in[0]), 0);
 }
 
+static void side_by_side(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_concatenate(AX_VALUES(in[0], in[0]), 1);
+}
+
 static void turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_transpose(in[0], AX_DIMS(1, 0));
@@ -69,6 +74,8 @@ static void large_results(void **state) {
   expect(negate, 1, TEST_TYPE(AX_F32, (1 << 23) - 1), false, "k-"); /* a cache may hold it */
   expect(negate, 1, TEST_TYPE(AX_F32, 1 << 23), true, "k-");        /* what is overwritten has just been read */
   expect(two_results, 1, TEST_TYPE(AX_F32, 1 << 22), false, "k+k+"); /* parts of what is large */
+  expect(side_by_side, 1, TEST_TYPE(AX_F32, 1 << 12, 1 << 11), false, "r+"); /* other members write other parts */
+  expect(side_by_side, 1, TEST_TYPE(AX_BF16, 1 << 12, 1 << 12), false, "r+"); /* what is only moved costs no time to compute */
   expect(turned, 1, TEST_TYPE(AX_F32, 1 << 10, 5 << 9), false, "k+"); /* each line is of another row */
   expect(turned, 1, TEST_TYPE(AX_F32, 1 << 10, (5 << 9) - 1), false, "k-");
   expect(total, 1, TEST_TYPE(AX_F32, 1 << 23, 16), false, "k-");

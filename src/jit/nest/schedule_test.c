@@ -175,6 +175,37 @@ static void transposes_that_only_move_are_calls(void **state) {
 #endif
 }
 
+/* y[i, j] = x[i, j] + b[j]: whether it is stored past the caches, if that is asked for. */
+static bool rows_stream(ax_dtype dtype, int64_t columns) {
+  ax_arena arena = {0};
+  ax_nest_schedule *s;
+  const int64_t dims[] = {1000, columns};
+  ax_position at[2];
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_at_identity(at, 2);
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, dims), at),
+              b = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, &dims[1]), &at[1]);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, b, AX_NONE), AX_SCALAR_NONE);
+  k->streams = true;
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &s), AX_OK);
+  const bool streams = s->streams;
+  ax_arena_deinit(&arena);
+  return streams;
+}
+
+static void rows_of_whole_lines_stream_when_short(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  assert_true(rows_stream(AX_F32, 64));
+  assert_true(rows_stream(AX_F64, 32));
+  assert_true(rows_stream(AX_F32, 300)); /* long beside the parts of lines at its ends */
+  assert_false(rows_stream(AX_F32, 63));
+  assert_false(rows_stream(AX_F32, 250));
+  assert_false(rows_stream(AX_F32, 48));
+#endif
+}
+
 /* --- Dimensions as loops --- */
 
 /* The first steps of making a schedule, without the choices that follow. */
@@ -475,6 +506,7 @@ int main(void) {
       cmocka_unit_test(exp_of_many_vectors_is_in_line),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
       cmocka_unit_test(transposes_that_only_move_are_calls),
+      cmocka_unit_test(rows_of_whole_lines_stream_when_short),
       cmocka_unit_test(neighbours_that_are_stepped_through_evenly_are_one_loop),
       cmocka_unit_test(an_operand_of_one_dimension_keeps_two_loops),
       cmocka_unit_test(an_index_that_is_used_keeps_its_loop),
