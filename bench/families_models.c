@@ -117,6 +117,53 @@ static void widths_loss(const ax_value *in, ax_value *out, void *context) {
 }
 static void widths(subject *s) { family_differentiated(s, widths_loss, 2, 2, (const int64_t[]){64, 64}); }
 
+/* So many inputs of types of their own, and the gradients by the first `wrt`. */
+static void of_types(subject *s, ax_function loss, uint32_t count, uint32_t wrt, ax_type *types) {
+  const char **specs = family_room((int64_t)count + wrt + 1, sizeof specs[0]);
+  for (uint32_t i = 0; i < count + wrt + 1; i++) specs[i] = "";
+  s->loss = loss;
+  s->loss_context = s;
+  s->wrt_count = wrt;
+  s->job = (job_function){family_gradients, s, NULL, count, 1 + wrt, types, specs, specs};
+}
+
+/* A perceptron of n layers of other widths, each with weights of its own. (w, b, w, b, .. x) */
+static void mlp_loss(const ax_value *in, ax_value *out, void *context) {
+  const int64_t n = size_of(context);
+  ax_value h = in[2 * n];
+  for (int64_t i = 0; i < n; i++) h = ax_tanh(ax_add(ax_matmul(h, in[2 * i]), in[2 * i + 1]));
+  out[0] = sum_of(ax_square(h));
+}
+static void mlp_widths(subject *s) {
+  ax_type *types = family_room(2 * s->n + 1, sizeof types[0]);
+  for (int64_t i = 0; i < s->n; i++) {
+    const int64_t before = 64 + 3 * (i % 100), after = 64 + 3 * ((i + 1) % 100);
+    types[2 * i] = ax_array_type(AX_F32, AX_DIMS(before, after));
+    types[2 * i + 1] = ax_array_type(AX_F32, AX_DIMS(after));
+  }
+  types[2 * s->n] = ax_array_type(AX_F32, AX_DIMS(32, 64));
+  of_types(s, mlp_loss, (uint32_t)(2 * s->n + 1), (uint32_t)(2 * s->n), types);
+}
+
+/* Adam's step on n arrays of n shapes. (w.., m.., v.., g..) -> w.., m.., v.. */
+static void adam_shapes_body(const ax_value *in, ax_value *out, void *context) {
+  const int64_t n = size_of(context);
+  for (int64_t i = 0; i < n; i++) {
+    ax_value g = in[3 * n + i], m = ax_add(ax_mul(0.9, in[n + i]), ax_mul(0.1, g)),
+             v = ax_add(ax_mul(0.999, in[2 * n + i]), ax_mul(0.001, ax_mul(g, g)));
+    out[i] = ax_sub(in[i], ax_div(ax_mul(0.01, m), ax_add(ax_sqrt(v), 1e-8)));
+    out[n + i] = m;
+    out[2 * n + i] = v;
+  }
+}
+static void adam_shapes(subject *s) {
+  ax_type *types = family_room(4 * s->n, sizeof types[0]);
+  for (int64_t i = 0; i < 4 * s->n; i++) types[i] = ax_array_type(AX_F32, AX_DIMS(1 + i % s->n % 97, 3 + i % s->n % 89));
+  of_types(s, NULL, (uint32_t)(4 * s->n), 0, types);
+  s->job.body = adam_shapes_body;
+  s->job.out_count = (uint32_t)(3 * s->n);
+}
+
 const family family_models[] = {
     {"rnn", rnn},
     {"lookups", lookups},
@@ -126,5 +173,7 @@ const family family_models[] = {
     {"heads", heads},
     {"dag", dag},
     {"widths", widths},
+    {"mlp_widths", mlp_widths},
+    {"adam_shapes", adam_shapes},
     {NULL, NULL},
 };

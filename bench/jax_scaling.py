@@ -182,6 +182,33 @@ def ppermutes(n):
     return on_mesh(body, (P("d"), P("d")), P("d")), shapes(2, 64)
 
 
+def heads(n):
+    def loss(q, k, v):
+        total = 0
+        for i in range(n):
+            part = slice(8 * i, 8 * i + 8)
+            shares = jax.nn.softmax(q[:, part] @ k[:, part].T, -1)
+            total = total + jnp.sum(jnp.tanh(shares @ v[:, part]))
+        return total
+
+    return jax.jit(jax.value_and_grad(loss, (0, 1, 2))), shapes(3, 32, 8 * n)
+
+
+def mlp_widths(n):
+    def loss(weights, x):
+        for w, b in weights:
+            x = jnp.tanh(x @ w + b)
+        return jnp.sum(x * x)
+
+    width = lambda i: 64 + 3 * (i % 100)
+    weights = [(shapes(1, width(i), width(i + 1))[0], shapes(1, width(i + 1))[0]) for i in range(n)]
+    return jax.jit(jax.value_and_grad(loss)), [weights, shapes(1, 32, 64)[0]]
+
+
+def adam_shapes(n):
+    return adam(n)[0], [[shapes(1, 1 + i % 97, 3 + i % 89)[0] for i in range(n)]] * 4
+
+
 FAMILIES = {f.__name__: f for f in (chain, chain_grad, products_grad, layernorm, sgd, adam, training, psums_in_sequence,
                                     psums_side_by_side, transformer, layers_called, layers_written_out, scan_carries, nested_scans,
-                                    conds, fan, ppermutes)}
+                                    conds, fan, ppermutes, heads, mlp_widths, adam_shapes)}
