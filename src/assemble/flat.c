@@ -13,6 +13,8 @@
 enum { fewest = 512, few = 1 << 15, block = 64 }; /* a block is a whole number of any vectors */
 static const int64_t many = (int64_t)1 << 40; /* more than any array has */
 
+int64_t ax_flat_class(int64_t elems) { return elems < fewest || elems >= many ? elems : elems > few ? many : few; }
+
 static bool lies_flat(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   return kernel->slots[slot].rank == 0 || ax_kernel_covers(kernel, slot, at);
 }
@@ -43,7 +45,7 @@ const ax_loop_kernel *ax_kernel_flat(ax_arena *arena, const ax_loop_kernel *kern
   if (flat == NULL) return NULL;
   const int64_t step = elems / kernel->dims[kernel->ranged];
   const bool in_blocks = step % block == 0;
-  const int64_t dims[] = {in_blocks || elems > few ? many : few, block};
+  const int64_t dims[] = {in_blocks ? many : ax_flat_class(elems), block};
   *scale = in_blocks ? step / block : step;
   flat->rank = in_blocks ? 2 : 1;
   flat->ranged = 0;

@@ -5,6 +5,9 @@
 
 #include "plan/kernel.h"
 
+/* The number of elements that stands for the class of `elems` along one dimension: `elems` itself, if there is no other in it. */
+int64_t ax_flat_class(int64_t elems);
+
 /* Returns a kernel whose machine code serves for this one. If there is no other, it is `kernel` itself, and *scale is 1.
    Otherwise it is one in the arena that stands for all kernels that do the same over shapes of one class: its dimensions name the
    class. One step of `kernel` along its ranged dimension is then *scale of its steps. NULL: no memory. */

@@ -5,10 +5,13 @@
      x[i0, i1 + 40] of f32[32,64]    is    x[i0, i1 + 8] of f32[.,64] that begins 128 bytes later
 
    It begins later by whole cache lines, so that each vector lies in its line as before, and is stored as before. How many rows an
-   array has does not matter to the code either, unless the array is so large that its rows are fetched ahead. */
+   array has does not matter to the code either, unless the array is so large that its rows are fetched ahead. Nor does the number
+   of steps along one dimension that is not added up, but for its class (assemble/flat.h). */
 #include "assemble/moved.h"
 
 #include <string.h>
+
+#include "assemble/flat.h"
 
 #include "ir/program.h"
 #include "machine/caches.h"
@@ -45,9 +48,17 @@ static bool counts_rows(const ax_slot *slot, const slot_use *use) {
          ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / (int64_t)ax_dtype_bytes(slot->dtype);
 }
 
+/* The extent that stands for the kernel's class, if its steps go along one dimension and differ in places alone; else its own. */
+static int64_t class_of_line(const ax_loop_kernel *kernel) {
+  if (kernel->rank != 1 || kernel->reduce_rank > 0) return kernel->dims[0];
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_INSIDE) return kernel->dims[0];
+  return ax_flat_class(kernel->dims[0]);
+}
+
 /* Finds how much later each slot may begin; false: no slot would change. */
 static bool find_uses(const ax_loop_kernel *kernel, slot_use *uses) {
-  bool changes = false;
+  bool changes = kernel->rank > 0 && class_of_line(kernel) != kernel->dims[0];
   for (uint32_t s = 0; s < kernel->slot_count; s++) uses[s] = (slot_use){.least = INT64_MAX};
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *e = &kernel->exprs[i];
@@ -87,6 +98,7 @@ static bool move(ax_loop_kernel *kernel, const slot_use *uses) {
   }
   for (uint32_t s = 0; s < kernel->slot_count; s++)
     if (!counts_rows(&kernel->slots[s], &uses[s])) kernel->slots[s].dims[0] = 1;
+  if (kernel->rank > 0) kernel->dims[0] = class_of_line(kernel);
   return true;
 }
 

@@ -87,6 +87,57 @@ static void code_is_shared(void **state) {
   assert_false(as_at_the_beginning(ax_caches_here()->far_rows / (4 * wide) + 1, wide, 0, 0, 0)); /* rows that are fetched ahead */
 }
 
+/* y[i0 + to] = x[step * i0 + from] of so many steps, x and y of one dimension. */
+static ax_loop_kernel *line(ax_arena *arena, int64_t elems, int64_t step, int64_t from, int64_t to) {
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, &elems);
+  const int64_t x_elems = step * elems + from, y_elems = elems + to;
+  const uint32_t x = ax_kernel_slot(k, AX_F32, 1, &x_elems), y = ax_kernel_slot(k, AX_F32, 1, &y_elems);
+  const ax_position there[] = {{.dim = 0, .coef = step, .offset = from, .dynamic = AX_NONE}}, here[] = {along(0, to)};
+  ax_kernel_store(k, y, here, ax_kernel_load(k, x, there), AX_SCALAR_NONE);
+  assert_false(k->failed);
+  return k;
+}
+
+static bool line_as(int64_t elems, int64_t step, int64_t other_elems, int64_t other_step) {
+  ax_arena arena = {0};
+  const bool equal = ax_kernel_equal(moved_of(&arena, line(&arena, elems, step, 3, 16)),
+                                     moved_of(&arena, line(&arena, other_elems, other_step, 16 * 5 + 3, 0)));
+  ax_arena_deinit(&arena);
+  return equal;
+}
+
+/* Parts of vectors, of other lengths at other places. */
+static void lines_share_code(void **state) {
+  (void)state;
+  assert_true(line_as(600, 1, 1234, 1));
+  assert_true(line_as(600, 2, 1234, 2));
+  assert_true(line_as(40000, 1, 50001, 1)); /* many elements */
+  assert_false(line_as(600, 1, 40000, 1));
+  assert_false(line_as(600, 1, 1234, 2));
+  assert_false(line_as(100, 1, 101, 1)); /* few enough that their number makes shorter code */
+  static float x[4000], own[2000], shared[2000];
+  ax_compiler *jit;
+  for (int i = 0; i < 4000; i++) x[i] = (float)i / 7;
+  assert_int_equal(ax_jit_create(NULL, &jit), AX_OK);
+  for (int64_t elems = 512; elems < 1900; elems += 139)
+    for (int64_t step = 1; step <= 2; step++) {
+      ax_arena arena = {0};
+      int64_t later[2];
+      ax_kernel_code code[2];
+      const ax_loop_kernel *kernel = line(&arena, elems, step, 37, 21), *both[] = {kernel, ax_kernel_moved(&arena, kernel, later)};
+      assert_int_equal(ax_jit_compile(jit, both, 2, code), AX_OK);
+      memset(own, 0, sizeof own);
+      memset(shared, 0, sizeof shared);
+      for (int64_t part = 0; part < 3; part++) {
+        code[0]((void *[]){x, own}, NULL, elems * part / 3, elems * (part + 1) / 3);
+        code[1]((void *[]){(char *)x + later[0], (char *)shared + later[1]}, NULL, elems * part / 3, elems * (part + 1) / 3);
+      }
+      assert_memory_equal(own, shared, sizeof own);
+      ax_arena_deinit(&arena);
+    }
+  ax_jit_destroy(jit);
+}
+
 /* A load whose guard never holds begins beyond its slot, whose first element is read instead. */
 static void slots_begin_inside(void **state) {
   (void)state;
@@ -106,6 +157,7 @@ static void slots_begin_inside(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(code_is_shared),
+                                     cmocka_unit_test(lines_share_code),
                                      cmocka_unit_test(slots_begin_inside)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
