@@ -8,8 +8,8 @@
               not know: a product with it flushes
      none     of sums and products of floats: ONE is a function
 
-   and has them undefined here. FLUSHING is found once a call. A block's count is a constant, so that compilers need not be told to do
-   several at once. */
+   and has them undefined here. FLUSHING is found once a call. A block's count is a constant, so that compilers need not be told to
+   do several at once. */
 #if defined(WIDE)
 
 static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {

@@ -8,8 +8,12 @@
    A batching dimension is cut if there is one; then a dimension of the window that no index moves, if its runs are long; then one
    that an index moves; then any. */
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "machine/caches.h"
+#include "machine/features.h"
 #include "ops/combine.h"
 #include "ops/pointwise.h"
 #include "ops/scatter.h"
@@ -235,10 +239,10 @@ static bool has_rows(const scatter *s) {
          (!pieces || (s->window_rank == 1 && s->cut_number < 0));
 }
 
-enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512 }; /* rows; of each */
+enum { listed = 256, at_once = 8, fetched_ahead = 8, fetched_bytes = 512 }; /* rows; of each */
 
 typedef struct listing { /* rows of the part, and where they go */
-  int64_t count, row[listed], place[listed];
+  int64_t count, row[listed + at_once], place[listed + at_once];
 } listing;
 
 typedef struct accepting { /* places of the part, and the last there is */
@@ -255,12 +259,41 @@ static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t 
   *count += (uint64_t)place - (uint64_t)a.begin < a.count;
 }
 
+/* Lists rows from i on while there are eight, and returns the next. What is stored behind those accepted does not count. */
+#if defined(__x86_64__)
+__attribute__((target("avx512f,popcnt"))) static int64_t list_eights(listing *list, const int32_t *at, int64_t i, int64_t end,
+                                                                     accepting a) {
+  const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), zero = _mm512_setzero_si512(), limit = _mm512_set1_epi64(a.limit),
+                begin = _mm512_set1_epi64(a.begin), all = _mm512_set1_epi64((int64_t)a.count);
+  int64_t count = 0;
+  for (; i + at_once <= end; i += at_once) {
+    const __m512i start = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(at + i)));
+    const __m512i place = a.clips ? _mm512_min_epi64(_mm512_max_epi64(start, zero), limit) : start;
+    const __mmask8 taken = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(place, begin), all);
+    _mm512_storeu_si512(list->row + count, _mm512_maskz_compress_epi64(taken, _mm512_add_epi64(lane, _mm512_set1_epi64(i))));
+    _mm512_storeu_si512(list->place + count, _mm512_maskz_compress_epi64(taken, place));
+    count += __builtin_popcount(taken);
+  }
+  list->count = count;
+  return i;
+}
+static bool lists_eights(void) { return ax_machine_has(AX_FEATURE_AVX512); }
+#else
+static int64_t list_eights(listing *list, const int32_t *at, int64_t i, int64_t end, accepting a) {
+  (void)list, (void)at, (void)end, (void)a;
+  return i;
+}
+static bool lists_eights(void) { return false; }
+#endif
+
 /* Lists rows [i, end) that this part accepts. No branch depends on a row's index, as it could not be predicted. */
 static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
   const int32_t *at = (const int32_t *)(const void *)m->indices;
   const int64_t step = s->batch[0].indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;
   const accepting a = {places.begin, limit, last > places.begin ? (uint64_t)(last - places.begin) : 0, s->clips};
-  int64_t count = 0;
+  list->count = 0;
+  if (s->index_dtype == AX_S32 && step == 1 && lists_eights()) i = list_eights(list, at, i, end, a);
+  int64_t count = list->count;
   if (s->index_dtype == AX_S32 && a.clips)
     for (; i < end; i++) list_row(list, &count, i, at[i * step], (accepting){a.begin, a.limit, a.count, true});
   else if (s->index_dtype == AX_S32)
