@@ -113,6 +113,24 @@ static void powers_of_special_values(void **state) {
   assert_true(power(2, -1074) == 0x1p-1074);
 }
 
+/* Next to 0, and around the ends of its polynomials: within 2.35 units of the last place. */
+static void erf_of_f32(void **state) {
+  of_f32 *function = (of_f32 *)ax_vector_math_32.f32[AX_SCALAR_ERF];
+  (void)state;
+  if (skipped()) return;
+  for (int i = 0; i < 4000; i++) {
+    const float near = 0x1.af03b2p-13f + (float)i * 0x1p-36f, size = 0.001f * (float)i;
+    const f32s x = {near, -near, size, -size, 0.25390625f * ((float)(i % 16) + 0.5f), 3.93f, 1, 2}, got = function(x);
+    for (int k = 0; k < 8; k++) {
+      int exponent;
+      const double exact = erf((double)x[k]);
+      frexp(exact, &exponent);
+      if (fabs((double)got[k] - exact) > 2.35 * ldexp(1, exponent - 24))
+        fail_msg("erf of %a: %a, not %a", (double)x[k], (double)got[k], exact);
+    }
+  }
+}
+
 typedef f32s of_two_f32(f32s, f32s);
 
 /* Within 0.6 units of the last place; zeros, infinities and NaN are those of C. */
@@ -295,6 +313,7 @@ int main(void) {
       cmocka_unit_test(circles_at_their_ends),
       cmocka_unit_test(powers_of_special_values),
       cmocka_unit_test(powers_of_f32),
+      cmocka_unit_test(erf_of_f32),
       cmocka_unit_test(tables_differ_only_in_their_width),
       cmocka_unit_test(fused_products_are_rounded_once),
       cmocka_unit_test(lanes_are_kept_by_a_mask),
