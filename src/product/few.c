@@ -10,8 +10,12 @@
 
      panel[turned_steps, two vectors]   transposed
      a[rows, k]                         packed, in the second-level cache
-     held[rows, two vectors] */
+     held[rows, two vectors]
+
+   A tall a that lies transposed is such a b of the transposed product. That is made some columns at a time and turned back. */
 #include "product/few.h"
+
+#include <string.h>
 
 #include "base/base.h"
 
@@ -158,8 +162,66 @@ static void make_columns(const streaming *s, const char *b, char *c, int64_t col
   }
 }
 
+/* --- A tall a transposed --- */
+
+bool ax_few_may_stream_left(const ax_product *p, const ax_product_kernels *k) {
+  return p->a_row == 1 && p->a_column != 1 && p->n <= k->most_columns && p->m > p->n;
+}
+
+void ax_few_turn_back(ax_product_way *way, const ax_product *turned) {
+  way->turned = true;
+  way->work_bytes += (size_t)(turned->m * way->columns * way->kernels->result_bytes);
+}
+
+/* A result at these places, of 4 or 8 bytes. */
+static inline void copy_result(char *to, const char *from, int64_t bytes) {
+  if (bytes == 4) memcpy(to, from, 4);
+  else memcpy(to, from, (size_t)bytes);
+}
+
+/* Copies `columns` columns of the transposed product, whose rows are `apart` results apart, to rows of c, or from there. */
+static void copy_rows(const ax_product *p, const ax_product_kernels *k, char *made, int64_t apart, int64_t columns, char *c,
+                      bool from) {
+  const int64_t bytes = k->result_bytes;
+  for (int64_t i = 0; i < columns; i++)
+    for (int64_t j = 0; j < p->m; j++) {
+      char *there = made + (j * apart + i) * bytes, *here = c + (i * p->c_row + j) * bytes;
+      if (from) copy_result(there, here, bytes);
+      else copy_result(here, there, bytes);
+    }
+}
+
+/* --- Running --- */
+
+/* All of k is one block. */
+static void run_turned(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c, char *work) {
+  const ax_product_kernels *k = way->kernels;
+  char *made = work + way->groups * (way->slot_bytes + way->columns * way->rows * k->result_bytes);
+  ax_product part = *p;
+  part.c_row = way->columns;
+  streaming s = {.product = &part,
+                 .way = way,
+                 .packed = work,
+                 .held = work + way->groups * way->slot_bytes,
+                 .groups = way->groups,
+                 .numbers = p->k,
+                 .add = p->add};
+  pack(p, way, a, p->k, s.packed);
+  for (int64_t column = 0; column < p->n; column += way->columns) {
+    const int64_t columns = least(way->columns, p->n - column);
+    char *rows = c + column * p->c_row * k->result_bytes;
+    if (p->add) copy_rows(p, k, made, way->columns, columns, rows, true);
+    make_columns(&s, b + column * k->number_bytes, made, columns);
+    copy_rows(p, k, made, way->columns, columns, rows, false);
+  }
+}
+
 void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c, char *work) {
   const ax_product_kernels *k = way->kernels;
+  if (way->turned) {
+    run_turned(p, way, a, b, c, work);
+    return;
+  }
   streaming s = {.product = p, .way = way, .packed = work, .held = work + way->groups * way->slot_bytes, .groups = way->groups};
   for (int64_t i = 0; i < way->blocks; i++) {
     const int64_t at = i * way->block;

@@ -85,6 +85,26 @@ static void some_rows_by_a_transposed_b_turn_it(void **state) {
   assert_false(ax_few_turns(&p, &kernels));
 }
 
+static ax_product tall(int64_t m, int64_t n, int64_t k) {
+  return (ax_product){.dtype = AX_F32, .m = m, .n = n, .k = k, .a_row = 1, .a_column = m, .b_row = n, .b_column = 1, .c_row = n};
+}
+
+static bool streams_left(ax_product p) {
+  const ax_product_way way = ax_product_choose(&p, 64);
+  return way.turned && way.streams_b;
+}
+
+static void a_tall_a_that_lies_transposed_is_streamed(void **state) {
+  (void)state;
+  ax_product p = tall(1 << 20, 4, 40);
+  assert_true(streams_left(p));
+  p.a_row = 40, p.a_column = 1; /* it lies in rows */
+  assert_false(streams_left(p));
+  assert_false(streams_left(tall(1 << 20, 4, 1000))); /* several blocks of k */
+  assert_false(streams_left(tall(1 << 20, 40, 40)));  /* many columns */
+  assert_false(streams_left(tall(128, 4, 40)));       /* it is in a cache */
+}
+
 /* --- The kernels that there are --- */
 
 static void kernels_fill_their_registers(const ax_product_kernels *k, int bytes) {
@@ -128,6 +148,7 @@ int main(void) {
       cmocka_unit_test(short_rows_are_streamed_from_memory_alone),
       cmocka_unit_test(a_rest_of_columns_takes_kernels_for_it),
       cmocka_unit_test(some_rows_by_a_transposed_b_turn_it),
+      cmocka_unit_test(a_tall_a_that_lies_transposed_is_streamed),
       cmocka_unit_test(kernels_are_there_by_width_and_dtype),
       cmocka_unit_test(a_packed_b_goes_block_by_block_and_panel_by_panel),
   };

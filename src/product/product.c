@@ -150,6 +150,14 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
    unless it is large (few.h). Products of fours are not symmetric, since the left numbers count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
+  if (ax_few_may_stream_left(p, k)) {
+    const ax_product turned = turn(p);
+    ax_product_way way = choose(&turned, k, 0);
+    if (way.streams_b && way.blocks == 1) {
+      ax_few_turn_back(&way, &turned);
+      return way;
+    }
+  }
   if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
       p->n > k->most_columns) {
     const ax_product turned = turn(p);
@@ -483,7 +491,8 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
   if (way->turned) {
     const ax_product turned = turn(p);
-    run(&turned, way, b, a, NULL, c, work);
+    if (way->streams_b) ax_few_run(&turned, way, b, a, c, work);
+    else run(&turned, way, b, a, NULL, c, work);
   } else if (way->streams_b) {
     ax_few_run(p, way, a, b, c, work);
   } else if (way->turns_b) {

@@ -163,6 +163,8 @@ static void few_rows(void **state) {
       check(&random, in_place[d], 5, 8200, 400, 4 * (int)(w % 2), widths[w]);
       check(&random, in_place[d], w == 0 ? 27 : 7, 4097, 771, 1, widths[w]);
       check(&random, in_place[d], 1 + (int64_t)w, 2050, 399, (int)d, widths[w]);
+      for (int way = 1; way <= 7; way += 2) /* the transposed product has few */
+        check(&random, in_place[d], w == 0 ? 40003 : 40000, 1 + (int64_t)d, 33, way, widths[w]);
       for (int64_t m = 3; m < 64; m += m < 23 ? 5 : 14) {
         check(&random, in_place[d], m, 1029 + m % 3, 391, 4 + (int)(m % 2), widths[w]);
         check_columns(&random, in_place[d], m, 1029 + m, 391, (int)(m % 2), widths[w]);
