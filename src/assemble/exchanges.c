@@ -109,16 +109,22 @@ static int64_t stretch_bytes(const ax_push *push) {
 /* Returns how many pieces' runs one member puts if it puts its own. */
 static int64_t run_count(const ax_push *push) { return push->run > 0 ? push->elems / push->run : 0; }
 
+/* A group has a counter of its own unless exchanges over other axes write the result as well. Without one, members of different
+   groups could not be told apart, and none can put what others have. */
+static bool has_own_counters(const exchanger *x, const ax_push *push) {
+  const ax_plan *plan = x->a->plan;
+  const ax_exchange *exchange = push->exchange;
+  const ax_axis_set groups = plan->buffers[plan->buffers[exchange->out].allocation].axes & ~exchange->axes;
+  return x->a->compiled->events[push->event].groups == groups;
+}
+
 /* Decides how pieces get to their places. Pieces are put apart if they are long, or few; but if operands stay, the last member can
-   always put all, in the order in which they stand in the results. A group has a counter of its own unless exchanges over other
-   axes write the result as well; without one, members of different groups could not be told apart. */
+   always put all, in the order in which they stand in the results. */
 static ax_push_way choose_way(const exchanger *x, const ax_push *push) {
   enum { long_bytes = 512, long_piece_bytes = 4096, few = 4 };
   const ax_exchange *exchange = push->exchange;
-  const ax_plan *plan = x->a->plan;
-  const ax_axis_set groups = plan->buffers[plan->buffers[exchange->out].allocation].axes & ~exchange->axes;
   const bool to_all = exchange->peers != AX_PEERS_PAIRS && !exchange->alone && push->members > 1;
-  if (!to_all || x->a->compiled->events[push->event].groups != groups) return AX_PUSH_APART;
+  if (!to_all || !has_own_counters(x, push)) return AX_PUSH_APART;
   if (exchange->combine != AX_SCALAR_NONE) {
     bool short_pieces = push->run * push->out_item < long_piece_bytes && run_count(push) >= few;
     return exchange->peers == AX_PEERS_ALL && short_pieces && !push->at_once ? AX_PUSH_AS_WHOLE : AX_PUSH_APART;
@@ -140,16 +146,19 @@ static uint32_t batch_size(const ax_push *push) {
 static void choose(const exchanger *x, ax_push *push) {
   ax_compiled *c = x->a->compiled;
   push->way = choose_way(x, push);
-  if (push->way == AX_PUSH_APART) return;
+  if (push->way == AX_PUSH_APART && !push->at_once) return;
   push->batch = push->way == AX_PUSH_IN_BATCHES && !stays(x, push->exchange) ? batch_size(push) : 0;
   push->stage = c->stage_count;
   c->stage_count += c->events[push->event].count;
 }
 
+/* A pair of members that add up one value do it faster one after the other. */
 static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t parts) {
   enum { most_elems = 64 };
-  return push->exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && x->nested[push->exchange->id] &&
-         push->members <= AX_PUSH_AT_ONCE && push->members * parts * push->run <= most_elems;
+  const ax_exchange *exchange = push->exchange;
+  const bool few = push->members <= AX_PUSH_AT_ONCE && push->members * parts * push->run <= most_elems;
+  return exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && x->nested[exchange->id] && few &&
+         (push->members > 2 || parts > 1) && has_own_counters(x, push);
 }
 
 static bool is_small(const ax_push *push, int64_t parts) {

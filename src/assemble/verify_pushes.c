@@ -7,7 +7,7 @@
      at once         the slots of one call are enough
      as a whole      each peer gets a piece of a sum; a whole operand is combined
      in batches      pieces are copied, to all peers or into one shared result; a batch has room for its members
-     by several      (as a whole, or in batches) each group has a counter and a stage, which no other exchange uses */
+     by several      (as a whole, in batches, or at once) each group has a counter and a stage, which no other exchange uses */
 #include <string.h>
 
 #include "assemble/verify.h"
@@ -125,8 +125,9 @@ static ax_status check_one(const ax_assembly *a, const ax_push *push, const fact
   AX_TRY(check_sizes(a, push));
   AX_TRY(check_pairs(push));
   AX_TRY(check_combining(a, push, f));
-  if (push->way == AX_PUSH_APART) return AX_OK;
-  AX_TRY(push->way == AX_PUSH_AS_WHOLE ? check_whole(push) : check_batch(a, push, f));
+  if (push->way == AX_PUSH_APART && !push->at_once) return AX_OK;
+  if (push->way == AX_PUSH_AS_WHOLE) AX_TRY(check_whole(push));
+  if (push->way == AX_PUSH_IN_BATCHES) AX_TRY(check_batch(a, push, f));
   AX_TRY(check_group(a, push));
   return claim_stages(a, push, f);
 }

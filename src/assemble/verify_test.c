@@ -331,6 +331,8 @@ static void sum_of_batches(ax_assembly *a) {
 }
 static void last_of_what_changes(ax_assembly *a) { whole_sum(a)->at_last_arrival = true; }
 static void copied_by_the_last(ax_assembly *a) { copied_batch(a)->at_last_arrival = true; }
+static void copies_at_once(ax_assembly *a) { copied_batch(a)->at_once = true; }
+static void whole_at_once(ax_assembly *a) { whole_sum(a)->at_once = true; }
 static void half_a_sum(ax_assembly *a) { whole_sum(a)->combined /= 2; }
 static void half_an_operand(ax_assembly *a) { copied_batch(a)->elems /= 2; }
 static void longer_runs(ax_assembly *a) { copied_batch(a)->run *= 2; }
@@ -352,6 +354,8 @@ static void test_pieces(void **state) {
       {AX_INSTRS_PUSHES, sum_of_batches, "no pieces that are copied to all"},
       {AX_INSTRS_PUSHES, last_of_what_changes, "operands do not stay until it comes"},
       {AX_INSTRS_PUSHES, copied_by_the_last, "combines what is copied"},
+      {AX_INSTRS_PUSHES, copies_at_once, "combines what is copied"},
+      {AX_INSTRS_PUSHES, whole_at_once, "its peers get no pieces of a sum"},
       {AX_INSTRS_PUSHES, half_a_sum, "elements at once, not"},
       {AX_INSTRS_PUSHES, half_an_operand, "has operands of"},
       {AX_INSTRS_PUSHES, longer_runs, "has runs of"},

@@ -79,13 +79,13 @@ typedef struct ax_push {
   uint32_t *in_place;          /* as `place`, in the set of `in` */
   ax_push_way way;
   uint32_t batch;              /* IN_BATCHES: members of a batch, which are copied; 0: operands stay where they are for the run */
-  uint32_t stage;              /* unless APART: of its first group, in a run's table */
+  uint32_t stage;              /* unless APART, or if at_once: of its first group, in a run's table */
   int64_t elems;               /* of an operand */
   int64_t combined;            /* contiguous elements that are combined at once: `run`; AS_WHOLE: all of an operand */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over these elements */
   ax_kernel_code widen;        /* dst[i] = src[i], if out has another dtype; NULL: bytes are copied */
   ax_kernel_code all; /* at_once: over `run` elements; slots are the results of the peers, then the operands of all members */
-  bool at_once;                /* few elements, in a loop: once all members have come, one call combines everything */
+  bool at_once;                /* few elements, in a loop: members leave copies; the last to come combines all in one call */
   bool small;                  /* each member combines short runs of elements: not worth sharing */
   int64_t run;                 /* contiguous elements of a part */
   uint32_t outer_rank;         /* dimensions around the run */

@@ -93,6 +93,29 @@ static void many_short_pieces_are_put_by_blocks(void **state) {
   expect_way(&(exchange){ALL_GATHER, "d=8", "d", AX_F32, .dims = {32, 2}, .concat = 1, .made = true}, AX_PUSH_IN_BATCHES, 8);
 }
 
+static bool is_at_once(exchange x) {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  ax_program *program = trace(&x);
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  const ax_instr *instr = test_compiled(executable)->codes[0].instrs;
+  while (instr->kind != AX_INSTR_PUSH) instr++;
+  const bool at_once = instr->push->at_once;
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  return at_once;
+}
+
+static void few_elements_in_a_loop_are_put_at_once(void **state) {
+  (void)state;
+  assert_true(is_at_once((exchange){PSUM_SCATTER, "d=8", "d", AX_F32, .dims = {8}, .made = true, .steps = 3}));
+  assert_true(is_at_once((exchange){PSUM_SCATTER, "d=2", "d", AX_F32, .dims = {2}, .made = true, .steps = 3}));
+  assert_false(is_at_once((exchange){PSUM_SCATTER, "d=8", "d", AX_F32, .dims = {8}, .made = true}));
+  assert_false(is_at_once((exchange){PSUM_SCATTER, "d=8", "d", AX_F32, .dims = {16}, .made = true, .steps = 3}));
+}
+
 static void long_pieces_are_put_apart(void **state) {
   (void)state;
   expect_way(&(exchange){PSUM_SCATTER, "d=8", "d", AX_F32, .dims = {8192}}, AX_PUSH_APART, 0);
@@ -143,6 +166,14 @@ static void in_groups(void **state) {
   run_all((exchange){ALL_GATHER, "a=2,b=6", "b", AX_F32, .dims = {18, 1}, .concat = 1});
 }
 
+static void at_once(void **state) {
+  (void)state;
+  run_all((exchange){PSUM_SCATTER, "d=8", "d", AX_F32, .dims = {8}});
+  run_all((exchange){PSUM_SCATTER, "d=5", "d", AX_BF16, .dims = {5}});
+  run_all((exchange){PSUM_SCATTER, "a=3,b=4", "b", AX_F32, .dims = {4}});
+  run_all((exchange){PSUM_SCATTER, "a=4,b=3", "a", AX_S32, .dims = {4}});
+}
+
 /* More than a batch holds, and more than a tile. */
 static void in_several_batches(void **state) {
   (void)state;
@@ -154,6 +185,7 @@ static void in_several_batches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(many_short_pieces_are_put_by_blocks), cmocka_unit_test(long_pieces_are_put_apart),
+      cmocka_unit_test(few_elements_in_a_loop_are_put_at_once), cmocka_unit_test(at_once),
       cmocka_unit_test(along_one_axis), cmocka_unit_test(in_groups), cmocka_unit_test(in_several_batches),
   };
   return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);

@@ -5,7 +5,8 @@
    whose turn it is takes along all next members that are parked already. It adds these contributions a block at a time, so that a
    block of the sum stays in the cache meanwhile; idle threads share the blocks of a large sum. For large contributions that are
    arguments of the run (`at_last_arrival`) no member waits for its turn: the last to arrive adds them all. The order of additions
-   to an element is the same either way. If peers get many short pieces, operands are combined as a whole first (AS_WHOLE); short
+   to an element is the same either way. Of few elements in a loop (`at_once`), members leave copies and the last to arrive combines
+   them all. If peers get many short pieces, operands are combined as a whole first (AS_WHOLE); short
    pieces that are copied are put by batches.c. */
 #include "run/push.h"
 
@@ -203,28 +204,13 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
   return count;
 }
 
-/* Combines all contributions in one call: all members have come, and the parts are small. */
-static void put_at_once(const contributions *c) {
-  const ax_push *push = c->instr->push;
-  const ax_ref *in = &c->instr->refs[0];
-  void *slots[2 * AX_PUSH_AT_ONCE];
-  uint32_t count = 0;
-  if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->activation, &c->instr->refs[1]);
-  else
-    while (count < push->members) slots[count] = ax_push_result(c->activation, c->instr, count), count++;
-  slots[count++] = ax_address(c->activation, in);
-  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->activations[f], in);
-  push->all(slots, NULL, 0, push->run);
-}
-
 /* Combines the contributions of this member, whose turn has come, and of members parked behind it. */
 static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                           char *whole, uint32_t counter, uint64_t turn) {
   contributions c = {.run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device],
                      .first = AX_NONE, .whole = whole};
   uint32_t more = take_along(run, &c, counter, turn);
-  if (instr->push->at_once && 1 + more == instr->push->members) put_at_once(&c);
-  else put_contributions(run, worker_slot, &c, 1 + more);
+  put_contributions(run, worker_slot, &c, 1 + more);
   if (whole != NULL && c.number + 1 + more == instr->push->members) deal_out(run, worker_slot, activation, instr);
   ax_scheduler_signal(run, counter, 1 + more);
   for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->activations[k].pc++; /* past the push */
@@ -268,12 +254,52 @@ static ax_status push_in_turn(ax_execution *run, ax_worker_slot *worker_slot, co
   return AX_OK;
 }
 
-/* Pieces that are put in batches wait until all those of the loop's step before have been put. */
-static ax_status push_batch(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+/* --- Few elements, in a loop --- */
+
+static size_t operand_bytes(const ax_push *push) { return (size_t)(push->elems * push->item); }
+
+/* Memory for all operands of a group, which the run keeps. */
+static ax_status find_stage(ax_execution *run, const ax_push *push, uint32_t counter, ax_stage *stage, char **out) {
+  if (run->threaded) pthread_mutex_lock(&run->stripes[counter % AX_STRIPES]);
+  stage->bytes = push->members * operand_bytes(push);
+  ax_status status = stage->memory == NULL ? ax_pool_alloc(&run->executor->pool, stage->bytes, &stage->memory) : AX_OK;
+  *out = stage->memory;
+  if (run->threaded) pthread_mutex_unlock(&run->stripes[counter % AX_STRIPES]);
+  return status;
+}
+
+/* Combines the operands of all members, which lie one after the other, in one call. */
+static void put_at_once(const ax_activation *activation, const ax_instr *instr, char *operands) {
+  const ax_push *push = instr->push;
+  void *slots[2 * AX_PUSH_AT_ONCE];
+  uint32_t count = 0;
+  for (uint32_t j = 0; j < ax_push_peers(push); j++) slots[count++] = ax_push_result(activation, instr, j);
+  for (uint32_t i = 0; i < push->members; i++) slots[count++] = operands + i * operand_bytes(push);
+  push->all(slots, NULL, 0, push->run);
+}
+
+/* No member waits for its turn: each leaves a copy of its operand and goes on. The last one combines all. */
+static ax_status push_at_once(ax_execution *run, const ax_activation *activation, const ax_instr *instr, uint32_t counter) {
+  const ax_push *push = instr->push;
+  char *operands;
+  AX_TRY(find_stage(run, push, counter, stage_of(run, activation, instr), &operands));
+  memcpy(operands + push->number[activation->device] * operand_bytes(push), ax_address(activation, &instr->refs[0]),
+         operand_bytes(push));
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 < push->members) return AX_OK;
+  atomic_store(&run->arrived[counter], 0);
+  put_at_once(activation, instr, operands);
+  ax_scheduler_signal(run, counter, push->members);
+  return AX_OK;
+}
+
+/* What one member puts for several waits until all that of the loop's step before has been put. */
+static ax_status push_for_several(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                             uint32_t counter, uint32_t f, bool *parked) {
   uint64_t before = (uint64_t)(activation->entered[instr->region] - 1) * instr->push->members;
   *parked = !ax_scheduler_await(run, worker_slot, f, counter, before, false);
-  return *parked ? AX_OK : ax_batch_push(run, worker_slot, activation, instr, counter);
+  if (*parked) return AX_OK;
+  return instr->push->at_once ? push_at_once(run, activation, instr, counter)
+                              : ax_batch_push(run, worker_slot, activation, instr, counter);
 }
 
 ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
@@ -281,7 +307,7 @@ ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_ac
   const ax_push *push = instr->push;
   uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
   *parked = false;
-  if (push->way == AX_PUSH_IN_BATCHES) return push_batch(run, worker_slot, activation, instr, counter, f, parked);
+  if (push->way == AX_PUSH_IN_BATCHES || push->at_once) return push_for_several(run, worker_slot, activation, instr, counter, f, parked);
   if (push->at_last_arrival) return push_by_last(run, worker_slot, activation, instr, counter);
   if (push->exchange->combine != AX_SCALAR_NONE) return push_in_turn(run, worker_slot, activation, instr, counter, f, parked);
   put_parts(activation, instr, number);
