@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/array.h"
+#include "array/executable.h"
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "code/compiled.h"
@@ -406,6 +406,29 @@ static void a_donated_carry(void **state) {
   end(&f);
 }
 
+/* Parts in others' memory keep it; parts of their own do not. */
+static void parts_in_parts(void **state) {
+  (void)state;
+  fixture f = begin();
+  ax_array *x = put_counted(f.shifts);
+  ax_parts *in, *own;
+  TEST_OK(ax_parts_in(x->layout, test_parts(x), &in));
+  for (int b = 0; b < members; b++) in->part[b] = test_parts(x)->part[members - 1 - b];
+  assert_ptr_equal(in->source, test_parts(x));
+  assert_null(in->memory);
+  assert_true(ax_parts_may_hold(test_parts(x)) && ax_parts_may_hold(in));
+  ax_array_release(x);
+  TEST_OK(ax_parts_own(in, f.shifts->wanted[0], &own));
+  for (int b = 0; b < members; b++) {
+    assert_ptr_not_equal(own->part[b], in->part[b]);
+    assert_memory_equal(own->part[b], in->part[b], many * sizeof(float));
+  }
+  assert_null(own->source);
+  ax_parts_release(in);
+  ax_parts_release(own);
+  end(&f);
+}
+
 /* Memory that is an argument's counts there alone. */
 static void counted_once(void **state) {
   (void)state;
@@ -430,6 +453,7 @@ int main(void) {
       cmocka_unit_test(overwritten_by_a_later_run),
       cmocka_unit_test(lent_memory_is_not_kept),
       cmocka_unit_test(a_donated_carry),
+      cmocka_unit_test(parts_in_parts),
       cmocka_unit_test(counted_once),
   };
   return cmocka_run_group_tests_name("pointers", tests, NULL, NULL);
