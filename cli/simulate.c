@@ -101,8 +101,8 @@ static int describe(const char *name) {
 
 static const char notes[] =
     "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are tpu-like-torus,\n"
-    "tpu-like-cube, h200-switch and cpu, the cores of this machine (--describe cpu prints it, to be changed). tpu-like-torus has the sides\n"
-    "that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
+    "tpu-like-cube, h200-switch and cpu, the cores of this machine (axle simulate --describe cpu prints it, to be changed).\n"
+    "tpu-like-torus has the sides that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
     "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
     "of --mesh, of the same names and any sizes.\n\n"
     "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise. A collective\n"

@@ -1,7 +1,7 @@
 /* Speeds that processes keep for each other: read back where they are of this machine and make sense, replaced otherwise. */
 #include "machine/kept_speeds.h"
 
-#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,8 @@ static void assumed_ones_stay(void **state) {
 /* Each fact that says which machine it is, and which share of it this process has. */
 static void of_another_machine(void **state) {
   (void)state;
-  static const ax_fact facts[] = {AX_FACT_L1, AX_FACT_L3, AX_FACT_USABLE, AX_FACT_QUOTA, AX_FACT_CORES, AX_FACT_NODES, AX_FACT_VECTOR};
+  static const ax_fact facts[] = {AX_FACT_L1,    AX_FACT_L3,    AX_FACT_USABLE, AX_FACT_QUOTA,
+                                  AX_FACT_CORES, AX_FACT_NODES, AX_FACT_VECTOR};
   const ax_description m = machine();
   ax_kept_speeds_put(root, &m);
   for (size_t i = 0; i < AX_COUNT(facts); i++) {
@@ -138,7 +139,8 @@ static void no_machine_has_them(void **state) {
   static const struct {
     ax_fact fact;
     double value;
-  } cases[] = {{AX_FACT_READ, 0}, {AX_FACT_READ, 1e30}, {AX_FACT_EXCHANGE, 1}, {AX_FACT_EXCHANGE, -1e-7}, {AX_FACT_F32, 1}, {AX_FACT_S8, 0.0 / 0.0}};
+  } cases[] = {{AX_FACT_READ, 0},         {AX_FACT_READ, 1e30}, {AX_FACT_EXCHANGE, 1},
+               {AX_FACT_EXCHANGE, -1e-7}, {AX_FACT_F32, 1},     {AX_FACT_S8, NAN}};
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     ax_description m = machine();
     m.facts[cases[i].fact].value = cases[i].value;

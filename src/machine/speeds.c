@@ -14,7 +14,10 @@
 #include "machine/features.h"
 #include "machine/processor.h"
 
-static void measured(ax_description *m, ax_fact fact, double value) { m->facts[fact] = (ax_known){value, AX_SOURCE_MEASURED}; }
+/* 0: it could not be measured, and stays assumed. */
+static void measured(ax_description *m, ax_fact fact, double value) {
+  if (value > 0) m->facts[fact] = (ax_known){value, AX_SOURCE_MEASURED};
+}
 
 /* The two shortest rounds. */
 typedef struct rounds {
@@ -200,7 +203,8 @@ static bool measure_memory(ax_description *m) {
   measured(m, AX_FACT_WRITE_ALL, fmax(write, write_all));
   measured(m, AX_FACT_READ_ALL, fmax(read, read_all));
   measured(m, AX_FACT_L2_READ, speed_of_one(memory, (size_t)(near / 2) & ~(size_t)255, &quiet));
-  measured(m, AX_FACT_L3_READ, speed_of_one(memory, (size_t)fmin(fmin(4 * near, shared / 2), (double)bytes) & ~(size_t)255, &quiet));
+  const double in_last = fmin(fmin(4 * near, shared / 2), (double)bytes);
+  measured(m, AX_FACT_L3_READ, speed_of_one(memory, (size_t)in_last & ~(size_t)255, &quiet));
   ax_free(memory);
   return quiet;
 }

@@ -46,12 +46,13 @@ static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static void make_own_text(void) {
   enum { lines_of_a_message = 10, lines_of_a_start = 2 };
   const ax_rates r = ax_rates_measured(1);
+  const double start = lines_of_a_start * r.exchange;
   ax_text text = {0};
   ax_text_add(&text, "# Cores of this machine (axle devices), which share its memory: what they send one another is copied.\n");
-  ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g ", r.flops[AX_F32],
-              r.flops[AX_F64], r.flops[AX_F16], r.flops[AX_BF16], r.flops[AX_S8]);
-  ax_text_add(&text, "memory %.3g launch %.3g\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", r.read, lines_of_a_start * r.exchange,
-              lines_of_a_message * r.exchange, 1 / (1 / r.read + 1 / r.write), lines_of_a_start * r.exchange);
+  ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g ",
+              r.flops[AX_F32], r.flops[AX_F64], r.flops[AX_F16], r.flops[AX_BF16], r.flops[AX_S8]);
+  ax_text_add(&text, "memory %.3g launch %.3g\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", r.read, start,
+              lines_of_a_message * r.exchange, 1 / (1 / r.read + 1 / r.write), start);
   if (!text.failed && text.length < sizeof own_text) memcpy(own_text, text.data, text.length + 1);
   ax_text_deinit(&text);
 }
