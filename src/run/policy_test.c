@@ -175,14 +175,17 @@ static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper 
   ax_execution_destroy(run);
 }
 
-/* The last of four devices stays away from a psum: a deadlock, unless somebody else signals in its place. */
+/* The last of four devices stays away from a psum: a deadlock, unless somebody else signals in its place. Each device adds when its
+   turn has come; of fewer elements the last to come would add all. */
 static void stand_in(uint32_t workers, helper who) {
-  const ax_type type = TEST_TYPE(AX_F32, 4);
-  float values[4] = {1, 2, 3, 4}, results[4] = {0};
+  enum { devices = 4, each = 32 };
+  const ax_type type = TEST_TYPE(AX_F32, devices * each);
+  float values[devices * each], results[devices * each] = {0};
   ax_runtime *runtime;
   ax_executable *executable;
   ax_array *x, *y;
   ax_mesh mesh;
+  for (int i = 0; i < devices * each; i++) values[i] = (float)(1 + i / each);
   ax_program *program = test_trace_map(&(test_map){"d=4", {"d"}, {"d"}, .body = all_but_the_last, .unchecked = true}, &type);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_PARALLEL, .workers = workers}, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
@@ -192,7 +195,7 @@ static void stand_in(uint32_t workers, helper who) {
   TEST_OK(ax_device_put_data(runtime, &mesh, "d", &type, results, &y));
   let_run(executable, x, y, who);
   TEST_OK(ax_array_read(y, results, sizeof results));
-  for (int i = 0; i < 3 && who != NOBODY; i++) assert_true(results[i] == 3);
+  for (int i = 0; i < 3 * each && who != NOBODY; i++) assert_true(results[i] == 3);
   ax_array_release(x);
   ax_array_release(y);
   ax_executable_release(executable);
