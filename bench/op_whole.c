@@ -9,7 +9,7 @@
 static const double rate = 0.1; /* of descent */
 
 ax_value op_scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
-/* What attention must not look at, as models write it. */
+/* Masks of places that attention must not look at, as models write them. */
 static ax_value masked_out(ax_dtype dtype) { return op_number(dtype, dtype == AX_F16 ? -6e4 : -1e9); }
 static ax_value mean_all(ax_value x) { return ax_reduce_mean(x, AX_ALL_DIMS, false); }
 static bool is_step(const op_case *c) { return strcmp(c->words[0], "sgd") == 0; }

@@ -105,7 +105,7 @@ void reading(char **arguments) {
   ax_program_release(again);
 }
 
-/* Of all threads of this process, whatever else the machine does. */
+/* Processor time of all threads of this process, whatever else the machine does. */
 static double processor_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

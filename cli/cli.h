@@ -108,8 +108,8 @@ typedef struct numbers {
 } numbers;
 const char *numbers_name(numbers_kind kind);
 bool numbers_find(const char *name, numbers_kind *out);
-/* Makes input number `input` of a program. Its integers are below `limit`; INT64_MAX: below 10. The same seed gives the same numbers;
-   beyond a million elements they repeat. */
+/* Makes input number `input` of a program. Its integers are below `limit`; INT64_MAX: below 10. The same seed gives the same
+   numbers; beyond a million elements they repeat. */
 AX_MUST_USE ax_status numbers_fill(const numbers *n, uint32_t input, const ax_type *type, int64_t limit, ax_host_array *out);
 
 /* --- limits.c --- */

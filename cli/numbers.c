@@ -35,7 +35,7 @@ static double *draw(ax_random_key key, uint32_t number, int64_t count) {
 
 /* --- Floats --- */
 
-/* What models put where attention must not look. -1e9 is halved for f16 until f16 has it. */
+/* Models put such numbers where attention must not look. -1e9 is halved for f16 until f16 has it. */
 static double masked_out(ax_dtype dtype) {
   double x = -1e9;
   while (isinf(ax_number_round(dtype, (ax_number){.f = x}).f)) x /= 2;
@@ -55,7 +55,7 @@ static int least_exponent(ax_dtype dtype) {
   return exponent;
 }
 
-/* Of either sign, and as many in 1e-20 .. 1e-19 as in 0.1 .. 1. */
+/* Numbers of either sign, as many in 1e-20 .. 1e-19 as in 0.1 .. 1. */
 static void vanish(ax_dtype dtype, const double *draws, int64_t count, void *data) {
   const int least = least_exponent(dtype);
   for (int64_t i = 0; i < count; i++) {

@@ -133,10 +133,12 @@ static ax_push_way choose_way(const exchanger *x, const ax_push *push) {
   return stretch_bytes(push) < long_bytes && run_count(push) >= few ? AX_PUSH_IN_BATCHES : AX_PUSH_APART;
 }
 
-/* Returns the members of a batch: enough for their runs to make long stretches of a result, and no more than a quarter of a core's second cache holds. */
+/* Returns the members of a batch: enough for their runs to make long stretches of a result, and no more than a quarter of a core's
+   second cache holds. */
 static uint32_t batch_size(const ax_push *push) {
   enum { enough_bytes = 1024 };
-  int64_t bytes = push->elems * push->item, by_cache = ax_caches_here()->second / 4 / bytes, enough = enough_bytes / stretch_bytes(push);
+  int64_t bytes = push->elems * push->item, by_cache = ax_caches_here()->second / 4 / bytes,
+          enough = enough_bytes / stretch_bytes(push);
   int64_t size = by_cache > enough ? by_cache : enough;
   size = size < 2 ? 2 : size;
   size = size < AX_PUSH_BATCH ? size : AX_PUSH_BATCH;

@@ -212,7 +212,7 @@ static void spread_exchanges(finder *f, bool *changed) {
   }
 }
 
-/* Forgets what was found, but not what is excluded. */
+/* Forgets all findings but the exclusions. */
 static void forget(finder *f) {
   for (uint32_t i = 0; i < f->plan->buffer_count; i++) {
     source *s = &f->sources[i];
@@ -323,7 +323,7 @@ static bool is_worth(const finder *f, uint32_t image) {
   return ax_buffer_bytes(b) >= worth_bytes / ax_axis_set_size(b->axes, &plan->mesh);
 }
 
-/* Counts images and drops what does not hold; true: something was dropped. */
+/* Counts images and drops those that do not hold; true: some were dropped. */
 static bool drop(finder *f) {
   bool dropped = false;
   for (uint32_t i = 0; i < f->plan->buffer_count; i++) {

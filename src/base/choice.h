@@ -10,8 +10,8 @@ typedef struct ax_choice {
 
 /* Reads one of the two words. False: it is neither, and *value stays. */
 bool ax_choice_find(const ax_choice *choice, const char *word, int *value);
-/* *value: what is asked for; where that is 0, what the variable says; without it, 0. AX_INVALID_ARGUMENT: there is no such value, or
-   the variable has neither word. */
+/* *value: the choice asked for; where that is 0, the variable's; without it, 0. AX_INVALID_ARGUMENT: there is no such value,
+   or the variable has neither word. */
 AX_MUST_USE ax_status ax_choice_decide(const ax_choice *choice, int asked, int *value);
 
 #endif

@@ -5,8 +5,8 @@
 
 enum { most_gemm_parts = 256, check_part_bytes = 256 << 10, most_check_parts = 64 };
 
-/* A part takes about three microseconds, or longer where sharing costs more. Each number is read from a cache and packed or written,
-   so it moves twice. */
+/* A part takes about three microseconds, or longer where sharing costs more. Each number is read from a cache and packed or
+   written, so it moves twice. */
 double ax_gemm_wanted_parts(const ax_gemm *g, double count) {
   static const double part_seconds = 3e-6;
   const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms),

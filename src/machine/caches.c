@@ -12,7 +12,7 @@ static int64_t power_of_two_in(int64_t bytes) {
   return power;
 }
 
-/* Where there is no third cache, the second one is the last. */
+/* Without a third cache, the second one is the last. */
 ax_caches ax_caches_of(const ax_description *m) {
   enum { believed = 16 << 20, most_share = 4 << 20 }; /* a core's */
   const bool third = fact(m, AX_FACT_L3) > 0;

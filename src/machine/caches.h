@@ -16,7 +16,7 @@ typedef struct ax_caches {
   /* --- The levels --- */
   int64_t first;  /* a core's first cache, less what it needs for all else: the power of two in it */
   int64_t second; /* a core's share of a second cache */
-  int64_t last;   /* the last cache, which cores share. Virtual machines are told their host's, which they share with others: at most 16
+  int64_t last;   /* the last cache, which cores share. Virtual machines are told their host's, which others use too: at most 16
                      MiB a core are believed */
   int64_t shared; /* what lies in it beside all else */
 

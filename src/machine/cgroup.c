@@ -11,7 +11,7 @@
 
 #include "machine/system.h"
 
-enum { table_bytes = 1 << 18 }; /* of a process's mounts: what is beyond is not looked at */
+enum { table_bytes = 1 << 18 }; /* bytes of a process's mounts that are read */
 
 typedef struct hierarchy {
   bool second;           /* version 2 */
@@ -62,8 +62,8 @@ static bool find_mount(char *table, hierarchy *h) {
   return false;
 }
 
-/* Writes where the files of the process's group are; those of the mounted one, if the group is not inside of it. Returns the length of
-   the mount's own part. */
+/* Writes where the files of the process's group are; those of the mounted one, if the group is not inside of it. Returns the length
+   of the mount's own part. */
 static size_t place_of(const hierarchy *h, char *out, size_t capacity) {
   const size_t shown = strcmp(h->shown, "/") == 0 ? 0 : strlen(h->shown);
   const bool inside = strncmp(h->group, h->shown, shown) == 0 && (h->group[shown] == '/' || h->group[shown] == '\0') &&
@@ -81,7 +81,7 @@ static bool read_number(const char *root, const char *folder, const char *name, 
   return end != text;
 }
 
-/* Of one group, in processors; 0: none. */
+/* The quota of one group, in processors; 0: none. */
 static double quota_of(const char *root, const hierarchy *h, const char *folder) {
   char path[2 * PATH_MAX + 32], text[64];
   double quota = 0, period = 0;

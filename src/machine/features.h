@@ -23,7 +23,7 @@ typedef enum ax_feature {
   AX_FEATURE_AMX_INT8
 } ax_feature;
 
-/* What a processor and its system say of themselves: words of the CPUID instruction, by leaf and part. */
+/* A processor's and its system's account of themselves: words of the CPUID instruction, by leaf and part. */
 typedef struct ax_processor_words {
   uint32_t leaf_1_ecx, leaf_7_ebx, leaf_7_ecx, leaf_7_edx, leaf_7_1_eax;
   uint64_t saved; /* XCR0: the register state that the system saves; 0: none */

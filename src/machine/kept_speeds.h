@@ -1,5 +1,5 @@
-/* Measured speeds, kept for later processes in the folder of compiled code, which must belong to the user alone (base/folder.h). The
-   file "speeds" is a text:
+/* Measured speeds, kept for later processes in the folder of compiled code, which must belong to the user alone (base/folder.h).
+   The file "speeds" is a text:
 
      axle speeds 1
      of 5f0c..           what identifies the machine: the processor, its caches, the processors of this process, its quota

@@ -100,7 +100,7 @@ static int find_fact(const char *name) {
   return AX_FACT_COUNT;
 }
 
-/* What the word says in the fact's own unit; 0: it is no such unit. A fact without a unit has no word. */
+/* The word in the fact's own unit; 0: it is no such unit. A fact without a unit has no word. */
 static double unit_value(const ax_fact_record *record, const char *word) {
   if (word[0] == '\0') return record->unit[0] == '\0';
   for (size_t i = 0; i < AX_COUNT(units); i++)
@@ -180,7 +180,7 @@ static ax_status read_file(const char *path, ax_description *out) {
   return status;
 }
 
-/* What AXLE_MACHINE says is settled once for the process: facts read before it changes and facts read afterwards would be of no
+/* AXLE_MACHINE is read once for the process: facts read before it changes and facts read afterwards would be of no
    machine. */
 static struct {
   pthread_mutex_t lock;

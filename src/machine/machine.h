@@ -71,7 +71,7 @@ typedef struct ax_description {
 
 /* Any thread, several at once. Speeds take 20 ms the first time, unless they are kept or given. */
 ax_known ax_machine_know(ax_fact fact);
-/* The same for plans and code: a speed that is given, or else what is assumed of a processor with such registers; never measured. */
+/* The same for plans and code: a speed that is given, or the one assumed of a processor with such registers; no measured one. */
 ax_known ax_machine_expect(ax_fact fact);
 /* From now on speeds that are measured are kept in this folder for later processes, and those kept there are used if none was read
    yet (kept_speeds.h). The path is copied; a second call changes nothing. NULL: nothing is kept. */
@@ -92,7 +92,8 @@ const char *ax_fact_source_name(ax_fact_source source);
 /* Fails if AXLE_MACHINE is neither a name, nor a file of a description that can be read; then facts are this machine's own. What it
    says at the first call that can read it holds for the process. Facts never change this thread's message. */
 AX_MUST_USE ax_status ax_machine_check(void);
-/* A text has a fact a line: its name, a number, and its unit. Behind a # is a comment. AX_INVALID_ARGUMENT: the message says the line. */
+/* A text has a fact a line: its name, a number, and its unit. Behind a # is a comment. AX_INVALID_ARGUMENT: the message says the
+   line. */
 AX_MUST_USE ax_status ax_machine_parse(const char *text, ax_description *out);
 /* The text and the name of machine `index` of those that are written down; NULL: there are no more. */
 const char *ax_machine_named(uint32_t index, const char **text);

@@ -1,5 +1,6 @@
-/* What speeds come to: the seconds in which some threads together move bytes and compute. Bounds and estimates for people are made
-   of measured speeds. Plans are made of speeds that are given or assumed, since two measurements differ and a plan would too. */
+/* Times that follow from speeds: the seconds in which some threads together move bytes and compute. Bounds and estimates for people
+   are made of measured speeds. Plans are made of speeds that are given or assumed, since two measurements differ and a plan would
+   too. */
 #ifndef AX_MACHINE_RATES_H
 #define AX_MACHINE_RATES_H
 
@@ -11,17 +12,17 @@ typedef struct ax_rates {
   double near, shared;             /* bytes a second, from second caches and from last ones */
   double near_bytes, shared_bytes; /* what the threads' caches of these levels hold */
   double flops[AX_DTYPE_COUNT];    /* operations a second, by the dtype of their operands */
-  /* How many times as long this machine takes as the one on which times of plans were fitted (all facts assumed): to compute, and to
-     hand work from one core to another, which goes by lines that they exchange. */
+  /* How many times as long this machine takes as the one on which times of plans were fitted (all facts assumed): to compute, and
+     to hand work from one core to another, which goes by lines that they exchange. */
   double computing, sharing;
   double exchange; /* seconds until a line that one core wrote is read by another */
 } ax_rates;
 
-/* Of so many threads on a machine whose facts are known, at most one a core. */
+/* The rates of so many threads on a machine whose facts are known, at most one a core. */
 ax_rates ax_rates_of(const ax_description *machine, uint32_t threads);
 /* The same on this machine, as measured: takes 20 ms at the first call, unless speeds are kept (kept_speeds.h) or given. */
 ax_rates ax_rates_measured(uint32_t threads);
-/* Of one thread, for plans: nothing is measured. The pointer is valid for the process. */
+/* The rates of one thread, for plans: nothing is measured. The pointer is valid for the process. */
 const ax_rates *ax_rates_planned(void);
 void ax_rates_forget(void); /* see ax_machine_pretend */
 

@@ -141,7 +141,7 @@ static void take_steps(team *t, rounds *writing, rounds *reading) {
   }
 }
 
-/* Of so many threads together, to memory and from it. False: they could not be made, or were disturbed. */
+/* The speeds of so many threads together, to memory and from it. False: they could not be made, or were disturbed. */
 static bool measure_team(char *memory, size_t bytes, uint32_t threads, double *write, double *read) {
   team t = {.memory = memory, .bytes = bytes / threads & ~(size_t)255};
   pthread_t *others = ax_calloc(threads, sizeof others[0]);

@@ -6,7 +6,7 @@
 
 #include "axle/exec.h"
 
-/* *flush: what is asked for; where that is AX_SUBNORMALS_DEFAULT, what AXLE_SUBNORMALS says; without it, flushed.
+/* *flush: the choice asked for; where that is AX_SUBNORMALS_DEFAULT, AXLE_SUBNORMALS; without it, flushed.
    AX_INVALID_ARGUMENT: no such choice, or AXLE_SUBNORMALS is none of "keep" and "flush". */
 AX_MUST_USE ax_status ax_subnormals_flush(ax_subnormals asked, bool *flush);
 /* Reads "keep" or "flush". False: the word is neither. */

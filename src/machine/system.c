@@ -180,14 +180,14 @@ enum { most_caches = 16, least_cache = 4096 };
 static void know_cache(ax_description *machine, const cache *c, uint32_t threads) {
   static const ax_fact sizes[] = {[1] = AX_FACT_L1, [2] = AX_FACT_L2, [3] = AX_FACT_L3},
                        sharing[] = {[2] = AX_FACT_L2_CORES, [3] = AX_FACT_L3_CORES};
-  if (c->level < 1 || c->level > 3 || c->bytes < least_cache) return; /* what is smaller is no size of a cache */
+  if (c->level < 1 || c->level > 3 || c->bytes < least_cache) return; /* smaller numbers are no size of a cache */
   know(machine, sizes[c->level], c->bytes);
   if (c->level == 1 && c->line >= 16 && c->line <= 4096) know(machine, AX_FACT_LINE, c->line);
   if (c->level > 1 && c->processors > 0)
     know(machine, sharing[c->level], c->processors > threads ? (double)((c->processors + threads - 1) / threads) : 1);
 }
 
-/* What the instruction says. threads: of a core; 0: nothing says, so that they are those that share a first cache. */
+/* The instruction's answer. threads: of a core; 0: nothing says, so that they are those that share a first cache. */
 static void ask_caches(ax_description *machine, uint32_t threads) {
   cache found;
   for (uint32_t i = 0; i < most_caches && ask_cache(i, &found); i++) {

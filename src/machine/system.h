@@ -1,8 +1,8 @@
-/* Facts that the operating system keeps in files (sysfs, procfs, cgroups). Each function sets what it finds, as asked, and leaves the
-   rest; files that are not there, or make no sense, say nothing.
+/* Facts that the operating system keeps in files (sysfs, procfs, cgroups). Each function sets what it finds, as asked, and leaves
+   the rest; files that are not there, or make no sense, say nothing.
 
-   root: a folder in which the files lie as they lie under /, so that tests have other machines; "" for this machine, for which CPUID
-   and system calls are asked too. */
+   root: a folder in which the files lie as they lie under /, so that tests have other machines; "" for this machine, for which
+   CPUID and system calls are asked too. */
 #ifndef AX_MACHINE_SYSTEM_H
 #define AX_MACHINE_SYSTEM_H
 

@@ -68,7 +68,7 @@ static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const E
   for (; i < count; i++) to[i] = COMBINED(to[i], from[i]);
 }
 
-/* Of a copy of the rows' description, which what is written cannot change; `count` may be a constant. */
+/* Takes a copy of the rows' description, which no store can change; `count` may be a constant. */
 static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
   const ax_combined r = *rows;
   const fetching from = fetching_of(rows);

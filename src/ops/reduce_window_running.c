@@ -112,7 +112,7 @@ static ax_status lower_chunks(ax_lower *lower, const run *r, uint32_t x, uint32_
   return ax_lower_kernel_end(lower);
 }
 
-/* Whole chunks, and the rest, which comes last: at the end, or at the beginning of what is gone through from its end. */
+/* Whole chunks, and the rest, which comes last: at the end, or at the beginning of rows that are gone through from their end. */
 static ax_status lower_in_chunks(ax_lower *lower, const run *r, int64_t size) {
   const int64_t count = r->length / size, rest = r->length % size, first = r->reverse ? rest : 0;
   const ax_type chunks = ax_array_type(r->dtype, AX_DIMS(r->outer, count, size, r->inner)),

@@ -41,7 +41,7 @@ static double power(double x, int64_t exponent) {
   return exponent < 0 ? 1 / result : result;
 }
 
-/* Where the thread flushes subnormal numbers, its comparisons say that one equals 0. Functions of C may look at its bits instead. */
+/* If the thread flushes subnormal numbers, its comparisons say that one equals 0. Functions of C may look at bits. */
 static double flushed(double x) { return x == 0 ? copysign(0, x) : x; }
 
 static double float_op(ax_scalar op, double a, double b, int64_t imm) {

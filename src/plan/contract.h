@@ -5,7 +5,7 @@
 #include "axle/exec.h"
 #include "plan/kernel.h"
 
-/* *fused: what is asked for; where that is AX_CONTRACTION_DEFAULT, what AXLE_CONTRACTION says; without it, exact.
+/* *fused: the choice asked for; where that is AX_CONTRACTION_DEFAULT, AXLE_CONTRACTION; without it, exact.
    AX_INVALID_ARGUMENT: no such choice, or AXLE_CONTRACTION is none of "exact" and "fused". */
 AX_MUST_USE ax_status ax_contraction_fused(ax_contraction asked, bool *fused);
 /* Reads "exact" or "fused". False: the word is neither. */

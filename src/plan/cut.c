@@ -77,8 +77,8 @@ double ax_parts_worth(double time) {
 }
 
 /* As ax_parts_worth, for ranges that change nothing but who computes them: they follow from what sharing costs on this machine.
-   Small kernels are cut finer, and into an even number, so that two threads get equal shares. The executor knows whether threads are
-   free (run/share.c). */
+   Small kernels are cut finer, and into an even number, so that two threads get equal shares. The executor knows whether threads
+   are free (run/share.c). */
 static double parts_to_share(double nanoseconds) {
   static const double two = 3500, four = 10000;
   enum { few = 8 };

@@ -104,7 +104,8 @@ static int64_t panels_of(const ax_panels *p, const ax_product_way *way) { return
 uint32_t ax_panels_parts(const ax_panels *p) {
   enum { part_time = 30000, most_parts = 64 };
   const ax_product_way way = way_of(p);
-  const double all = (double)panels_of(p, &way) * (double)ax_dims_elems(p->rank, p->dims), worth = time_of(p) / (part_time * ax_rates_planned()->sharing);
+  const double all = (double)panels_of(p, &way) * (double)ax_dims_elems(p->rank, p->dims),
+               worth = time_of(p) / (part_time * ax_rates_planned()->sharing);
   const double most = all < most_parts ? all : most_parts;
   return worth < 2 || most < 2 ? 1 : (uint32_t)(worth < most ? worth : most);
 }

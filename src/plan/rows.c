@@ -269,7 +269,7 @@ static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
 
 static bool can_be_member(const ax_op *op) { return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) && !ax_op_is_ordered(op); }
 
-/* A product that would move over others and makes more than it takes of the group: it is large, and is not to be held for longer. */
+/* A product that would move over others and makes more than it takes of the group: it is large, and is not held for longer. */
 static bool is_held_longer(const grouper *g, const ax_op *op) {
   return op->kind == AX_OP_GEMM && g->between.staying > 0 && op->gemm->n > op->gemm->k;
 }

@@ -21,7 +21,7 @@ enum {
   least_parts = AX_HOSTILE ? 1 : 16,
   most_parts = 256,
   part_bytes = 2048,       /* the least that a part writes */
-  most_again = 2           /* times that factors in the last cache may be larger than what is kept in the second */
+  most_again = 2           /* times that factors in the last cache may be larger than those kept in the second */
 };
 
 bool ax_rows_has_products(const ax_rows_group *of) {
@@ -57,8 +57,9 @@ static extent extent_of(const ax_rows_group *of) {
   return e;
 }
 
-/* Bytes of a block of rows of all that is touched. Half of the cache: where arrays lie decides which of its sets they fill, and what the
-   processor fetches ahead comes there too. Blocks as large as all of it took up to 1.8 times as long, in one process and not in another. */
+/* Bytes of a block of rows of all that is touched. Half of the cache: where arrays lie decides which of its sets they fill, and
+   what the processor fetches ahead comes there too. Blocks as large as all of it took up to 1.8 times as long, in one process and
+   not in another. */
 static int64_t block_bytes(void) { return AX_HOSTILE ? 64 : ax_caches_here()->first / 2; }
 
 /* Rows in a block: as many as stay in the cache, but no fewer than are worth calling a kernel for. */

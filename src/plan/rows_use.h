@@ -11,7 +11,7 @@ typedef struct ax_rows_use {
   int64_t loop_step;
   int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
   int64_t low, high;     /* bytes of row 0 between which it is touched, */
-  int64_t touched;       /* and how many of them are at most: what is touched may lie far apart */
+  int64_t touched;       /* and how many of them are at most: rows may lie far apart */
   uint32_t touches;
   bool written, irregular; /* irregular: members touch it at different distances, or at unknown places */
 } ax_rows_use;

@@ -36,7 +36,7 @@ typedef struct ax_tile {
   /* For narrow, in bytes: how far ahead rows are prefetched, 0: not; how far behind that a line is asked for again, 0: not; the
      length of a run of lines, behind whose beginning the next one begins a_row; what as many rows as lanes prefetch in all. */
   int64_t ahead, again, run, fetched;
-  bool second;                                 /* for narrow: what is so far ahead comes into the second cache */
+  bool second;                                 /* for narrow: rows so far ahead come into the second cache */
   int rows, columns;                           /* at most most_rows, and two vectors */
   ax_standing stand;
   int b_least;                                 /* for narrow: the least exponent of b, as packing noted it */

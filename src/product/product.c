@@ -33,7 +33,7 @@ enum {
   most_fetched = 128 << 10,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   narrow_ahead = 4 << 10,  /* the same in narrow products, */
-  narrow_soon = 1 << 10,   /* which ask a second time for what is so near */
+  narrow_soon = 1 << 10,   /* which ask a second time for rows so near */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {

@@ -1,5 +1,5 @@
-/* Which kernels make the products of a dtype: the first entry for it whose instructions the processor has. The kernels' files are
-   compiled for such processors, so nothing in them is called before this file has asked for their features.
+/* The kernels that make the products of a dtype: the first entry for it whose instructions the processor has. The kernels' files
+   are compiled for such processors, so nothing in them is called before this file has asked for their features.
 
    All kernels are Axle's own; see README.md for why. Each entry that is not simply the widest says what was measured. */
 #include "product/table.h"

@@ -69,7 +69,8 @@ static ax_status allocate(ax_execution *run) {
   run->ready = ax_calloc(2 * (size_t)c->activation_count, sizeof run->ready[0]);
   run->worker_slots = ax_calloc(run->executor->options->workers, sizeof run->worker_slots[0]);
   if (run->activations == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->stages == NULL || run->part == NULL || (c->points && run->seen == NULL) || run->ready == NULL || run->worker_slots == NULL)
+      run->stages == NULL || run->part == NULL || (c->points && run->seen == NULL) || run->ready == NULL ||
+      run->worker_slots == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   for (; run->worker_slot_count < run->executor->options->workers; run->worker_slot_count++) {
     pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);

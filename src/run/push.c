@@ -292,9 +292,9 @@ static ax_status push_at_once(ax_execution *run, const ax_activation *activation
   return AX_OK;
 }
 
-/* What one member puts for several waits until all that of the loop's step before has been put. */
-static ax_status push_for_several(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
-                            uint32_t counter, uint32_t f, bool *parked) {
+/* A member that puts for several waits until everything of the loop's step before has been put. */
+static ax_status push_for_several(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                                  const ax_instr *instr, uint32_t counter, uint32_t f, bool *parked) {
   uint64_t before = (uint64_t)(activation->entered[instr->region] - 1) * instr->push->members;
   *parked = !ax_scheduler_await(run, worker_slot, f, counter, before, false);
   if (*parked) return AX_OK;
@@ -307,7 +307,8 @@ ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_ac
   const ax_push *push = instr->push;
   uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
   *parked = false;
-  if (push->way == AX_PUSH_IN_BATCHES || push->at_once) return push_for_several(run, worker_slot, activation, instr, counter, f, parked);
+  if (push->way == AX_PUSH_IN_BATCHES || push->at_once)
+    return push_for_several(run, worker_slot, activation, instr, counter, f, parked);
   if (push->at_last_arrival) return push_by_last(run, worker_slot, activation, instr, counter);
   if (push->exchange->combine != AX_SCALAR_NONE) return push_in_turn(run, worker_slot, activation, instr, counter, f, parked);
   put_parts(activation, instr, number);

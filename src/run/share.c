@@ -22,9 +22,9 @@ static bool better_alone(const ax_execution *run, uint32_t count) {
   return ax_workers_held_up(run->executor->workers, count < brief_parts ? 0 : long_alone);
 }
 
-/* Calling a helper into a run takes a microsecond or two, more if it sleeps, and more where cores exchange lines slowly. That pays for work that takes much longer, or
-   after enough small work, as in a loop. Runs of one device call helpers when they share work; in other runs helpers are there
-   already. */
+/* Calling a helper into a run takes a microsecond or two, more if it sleeps, and more where cores exchange lines slowly. That pays
+   for work that takes much longer, or after enough small work, as in a loop. Runs of one device call helpers when they share work;
+   in other runs helpers are there already. */
 bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
   if (!run->threaded || instr->parts <= 1) return false;
   if (!run->job.late || run->job.asked) return true;

@@ -90,7 +90,7 @@ INLINE void copy_items(char *const *dst, int64_t dst_step, uint32_t dst_count, c
     for (uint32_t q = src_first; q < src_count; q++) memcpy(dst[p] + q * dst_step, src[q] + p * src_step, (size_t)item);
 }
 
-/* The squares, then what is left of each source row, then what is left of each destination row. */
+/* The squares, then the rest of each source row, then the rest of each destination row. */
 INLINE void transpose_items(char *const *dst, int64_t dst_step, uint32_t dst_count, const char *const *src, int64_t src_step,
                             uint32_t src_count, int64_t item) {
   const uint32_t side = (uint32_t)(square_bytes / item);

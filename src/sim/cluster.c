@@ -41,8 +41,8 @@ static const struct {
 static char own_text[512];
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A device is a core. What one sends another is copied: read and written once. A line that goes to and fro some times hands a message
-   over (latency), and others tell the sender and the operation to begin (overhead, launch). */
+/* A device is a core. What one sends another is copied: read and written once. A line that goes to and fro some times hands a
+   message over (latency), and others tell the sender and the operation to begin (overhead, launch). */
 static void make_own_text(void) {
   enum { lines_of_a_message = 10, lines_of_a_start = 2 };
   const ax_rates r = ax_rates_measured(1);

@@ -433,7 +433,8 @@ void ax_nest_accumulate(ax_nest *nest) {
     if (reduction(nest, s) != NULL) accumulate_store(nest, s);
 }
 
-/* Of one factor no product was made. And where floats are compared as such, an extreme of one number may be that number. */
+/* A product of one factor is the factor as it came. And where floats are compared as such, an extreme of one number may be that
+   number. */
 static LLVMValueRef multiplied(const ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t lanes) {
   const ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
   if (reduction(nest, store)->reduce == AX_SCALAR_ADD || !ax_is_float(dtype)) return sum;

@@ -52,8 +52,8 @@ LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef
 /* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
 LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
                           uint32_t lanes);
-/* A register of floats of `dtype`, in which subnormal numbers become the zero of their sign if the thread flushes them. For results that
-   instructions on integers or selections made: results of arithmetic are so already. */
+/* A register of floats of `dtype`, in which subnormal numbers become the zero of their sign if the thread flushes them. For results
+   that instructions on integers or selections made: results of arithmetic are so already. */
 LLVMValueRef ax_cg_flushed(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 /* The dtype in which a reduction to `dtype` adds up. `wide`: f64 for all floats; otherwise f32 for bf16 and f16. */
 ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide);

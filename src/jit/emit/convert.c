@@ -15,8 +15,8 @@ static LLVMValueRef constant(const ax_codegen *cg, uint32_t bits, uint32_t lanes
 
 /* --- Narrow floats --- */
 
-/* Adds just below half of the last kept bit, and one more when that bit is odd: round to nearest even. The one more counts only where
-   exactly half is dropped, whose lowest bit is 0; so it is put there by "or", which with "and" is one instruction of AVX-512. */
+/* Adds just below half of the last kept bit, and one more when that bit is odd: round to nearest even. The one more counts only
+   where exactly half is dropped, whose lowest bit is 0; so it is put there by "or", which with "and" is one instruction. */
 static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, bool may_be_nan, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   LLVMTypeRef type = ax_cg_int(cg, 32, lanes);

@@ -1,8 +1,8 @@
-/* Functions of bf16 and f16, and exp of f32 in kernels of many vectors, emitted in line. For 8 or 11 significant bits they take so few instructions that a call, which
-   saves and restores all registers, would cost more. They compute in f32, and the caller rounds once; results are within 0.51
-   units of the narrow last place (ir/accuracy.def). Registers of 64 and of 32 bytes do the same operations in the same order, so
-   they give the same bits. Registers of 16 bytes have no fused multiply-add and no such functions. Coefficients belong to the
-   polynomials of least largest relative error over the range given with them. */
+/* Functions of bf16 and f16, and exp of f32 in kernels of many vectors, emitted in line. For 8 or 11 significant bits they take so
+   few instructions that a call, which saves and restores all registers, would cost more. They compute in f32, and the caller rounds
+   once; results are within 0.51 units of the narrow last place (ir/accuracy.def). Registers of 64 and of 32 bytes do the same
+   operations in the same order, so they give the same bits. Registers of 16 bytes have no fused multiply-add and no such functions.
+   Coefficients belong to the polynomials of least largest relative error over the range given with them. */
 #include <math.h>
 
 #include "jit/emit/codegen.h"
@@ -190,8 +190,8 @@ static LLVMValueRef log_of(const half *h, LLVMValueRef x) {
 }
 
 /* --- exp of f32, operation by operation as f32_exp has it (math/vector_f32.h), but for the way of numbers that underflow, which
-   all lanes take here: it costs as much as to look for them. Several registers go through it side by side, as the operations of one wait
-   for each other --- */
+   all lanes take here: it costs as much as to look for them. Several registers go through it side by side, as the operations of one
+   wait for each other --- */
 
 static LLVMValueRef rounded(const half *h, LLVMValueRef x) {
   LLVMTypeRef type = LLVMTypeOf(x);

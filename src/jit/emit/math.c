@@ -70,8 +70,8 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
   return own(op, dtype == AX_F64, register_size(cg), false) != NULL;
 }
 
-/* One call on a whole register. SLEEF's functions and the C library's look at bits in places. So they get zeros where subnormal numbers
-   are flushed. */
+/* One call on a whole register. SLEEF's functions and the C library's look at bits in places. So they get zeros where subnormal
+   numbers are flushed. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
   if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
   if (cg->in_line && op == AX_SCALAR_EXP && dtype == AX_F32 && !precise) {

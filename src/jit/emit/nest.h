@@ -53,7 +53,8 @@ typedef struct ax_nest {
   bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
-  LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access; what it passes to a function, by its store */
+  LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access;
+                                       what it passes to a function, by its store */
   LLVMValueRef tile_start; /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
   ax_range strip;                  /* TRANSPOSE, of rows that lie in several places: the innermost loop's range in this strip */
   LLVMValueRef block_lo,

@@ -38,7 +38,7 @@ static LLVMValueRef moved(ax_nest *nest, uint32_t store, LLVMValueRef value, int
   return ax_cg_shuffle(&nest->cg, value, none, from, (uint32_t)lanes);
 }
 
-/* What the pieces before each lane's come to. Up to four pieces are moved side by side. */
+/* Combines, for each lane, the pieces before its own. Up to four pieces are moved side by side. */
 static LLVMValueRef pieces_before(ax_nest *nest, uint32_t store, LLVMValueRef upto, int64_t piece) {
   const int64_t lanes = nest->schedule->lanes;
   int64_t last[64];

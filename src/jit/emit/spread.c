@@ -20,7 +20,7 @@ static uint32_t registers_left(const ax_nest_schedule *s) {
   return (s->vector_bytes == 64 ? 8 : s->vector_bytes == 32 ? 4 : 2) / s->unroll;
 }
 
-/* Whether vectors use a node that is no vector. Constants of integers stay constants: some operations do better by a known number. */
+/* Whether vectors use a node that is no vector. Constants of integers stay constants: some operations do better by one. */
 static bool can_spread(const ax_nest_schedule *s, ax_ex node) {
   const ax_expr *expr = &s->kernel->exprs[node];
   return s->live[node] && expr->dtype != AX_BOOL && (expr->op != AX_LEAF_CONST || ax_is_float(expr->dtype)) &&

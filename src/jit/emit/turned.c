@@ -1,5 +1,5 @@
-/* The two innermost loops of a transpose as a call (jit/turn): rows of what is read are steps of the vector loop, columns those of
-   the innermost one. */
+/* The two innermost loops of a transpose as a call (jit/turn): rows of the array read are steps of the vector loop, columns those
+   of the innermost one. */
 #include "jit/emit/nest.h"
 #include "jit/turn/turn.h"
 

@@ -163,7 +163,7 @@ static void repeat_whole(ax_nest *nest, LLVMValueRef lo, int64_t whole, int64_t 
   for (int64_t at = 0; unrolled && at < whole; at += step) body(nest, ax_nest_add(nest, lo, at));
 }
 
-/* The block at the end of a range, if what is left of it is shorter: its last vector may be partial. */
+/* The block at the end of a range, if the rest is shorter: its last vector may be partial. */
 static void walk_last(ax_nest *nest, LLVMValueRef at, int64_t rest, ax_leaf body) {
   const int64_t lanes = nest->schedule->lanes;
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
@@ -297,7 +297,7 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
 
 /* --- Guarded loads of sums --- */
 
-/* Which vectors of a row are settled steps: a bit for each of the block that begins at `at`. */
+/* Finds the vectors of a row that are settled steps: a bit for each of the block that begins at `at`. */
 static uint32_t settled_instances(const ax_nest *nest, int64_t at, uint32_t block) {
   const int64_t lanes = nest->schedule->lanes;
   uint32_t settled = 0;

@@ -5,8 +5,8 @@
 #include "base/base.h"
 #include "base/digest.h"
 
-/* The processor and its caches as the code generator sees them, LLVM's version, the sources of our own code generator, the size of registers (0:
-   any), and what a test says instead of the processor (NULL: nothing). False: this machine cannot tell what it is. */
+/* The processor and its caches as the code generator sees them, LLVM's version, the sources of our own code generator, the size of
+   registers (0: any), and what a test says instead of the processor (NULL: nothing). False: this machine cannot tell what it is. */
 bool ax_jit_target(uint32_t most_vector_bytes, const char *instead, ax_digest *out);
 
 #endif

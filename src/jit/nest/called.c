@@ -1,5 +1,5 @@
-/* Which transposes are calls of jit/turn: one array moved to another, element by element, in rows of a line at least. Where what is
-   written goes past the caches, and in whole lines, squares do as well: they go along each row that is read for longer. */
+/* Decides which transposes are calls of jit/turn: one array moved to another, element by element, in rows of a line at least. Where
+   what is written goes past the caches, and in whole lines, squares do as well: they go along each row that is read for longer. */
 #include "jit/nest/schedule.h"
 #include "jit/turn/turn.h"
 #include "machine/caches.h"

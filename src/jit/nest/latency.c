@@ -52,7 +52,8 @@ static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
   return (cost){2, 4};
 }
 
-/* exp of f32 is in line where there are many vectors. A call saves and restores all registers, so that vectors gain nothing from each other. */
+/* exp of f32 is in line where there are many vectors. A call saves and restores all registers, so that vectors gain nothing from
+   each other. */
 static bool calls(const ax_nest_schedule *s, const ax_expr *expr) {
   if (expr->op == AX_SCALAR_REM) return true;
   if (expr->op == AX_SCALAR_DIV && !ax_is_float(expr->dtype)) return true;
@@ -67,7 +68,7 @@ static uint32_t contracted(const ax_loop_kernel *kernel) {
   return count;
 }
 
-/* What one vector takes: its instructions, and its longest chain. `latest`: room for a number by node. */
+/* The cost of one vector: its instructions, and its longest chain. `latest`: room for a number by node. */
 static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
   cost all = {0};
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {

@@ -465,7 +465,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   uint32_t abreast = 1;
   if (s->shape == AX_NEST_LANES && !s->reduces) AX_TRY(ax_nest_schedule_choose_abreast(s, arena, &abreast));
   s->unroll = choose_unroll(s, abreast, 1);
-  /* What functions make is added up as accurately as where fewer vectors are taken together. */
+  /* Results of functions are added up as accurately as where fewer vectors are taken together. */
   s->wide = s->reduces && chain(s, choose_unroll(s, abreast, function_weight)) > AX_FEW_ADDITIONS;
   if (columns >= 0) s->unroll = (uint32_t)s->loops[columns].extent;
   order_loops(s, transposed >= 0 ? transposed : columns, listed);

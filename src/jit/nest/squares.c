@@ -39,7 +39,7 @@ static int along(const ax_nest_schedule *s, const ax_nest_access *access, uint32
   return -1;
 }
 
-/* Whether every store reduces, over the loops V and w alone, and what is read in squares is too much to be gathered fast. */
+/* Whether every store reduces, over the loops V and w alone, and the loads in squares are too many to be gathered fast. */
 static bool reduces_fitly(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, int along) {
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
   if (bytes >= 4 && s->work * bytes < AX_SUMS_NEAR_BYTES / 4) return false;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where row r, or column c, begins: r * pitch, and after each `inner` of them `uneven` more, if `inner` is not 0. */
+/* The beginning of row r, or column c: r * pitch, and after each `inner` of them `uneven` more, if `inner` is not 0. */
 typedef struct ax_turn_steps {
   int64_t pitch, inner, uneven;
 } ax_turn_steps;

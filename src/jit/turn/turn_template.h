@@ -230,7 +230,7 @@ static inline INLINED void put_rest(const ax_turn *turn, tile *t, int64_t r, cha
   }
 }
 
-/* A line of each column at a time; what is left at the end is part of the last one, again. */
+/* A line of each column at a time; at the end the last one again in part. */
 static inline INLINED void directly(const ax_turn *turn, int64_t item) {
   const int64_t side = part / item, full = line / item, columns = turn->column_end - turn->column;
   const bool by_lines = columns >= side && turn->column_steps.inner == 0 && turn->row_end - turn->row >= full;
