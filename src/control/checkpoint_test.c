@@ -311,14 +311,15 @@ static double held_for_each(wrapping by, bool on_mesh, bool in_scan) {
 
 /* Of a layer its operand, not the two or three values on the way; of a group of layers its operand. A scan keeps one a step. */
 static void less_is_held(void **state) {
+  const double rest = AX_HOSTILE ? 0.2 : 0.05; /* groups of rows, which are made wherever they may be, hold more */
   (void)state;
   for (int on_mesh = 0; on_mesh < 2; on_mesh++) {
     for (int in_scan = 0; in_scan < 2; in_scan++) {
       assert_true(held_for_each(PLAIN, on_mesh, in_scan) > 2.4);
-      assert_true(held_for_each(AGAIN, on_mesh, in_scan) < 1.05);
+      assert_true(held_for_each(AGAIN, on_mesh, in_scan) < 1 + rest);
       assert_true(held_for_each(AGAIN_BUT_DOTS, on_mesh, in_scan) > 2.9);
     }
-    assert_true(held_for_each(AGAIN_TWICE, on_mesh, false) < 1.05 / GROUP);
+    assert_true(held_for_each(AGAIN_TWICE, on_mesh, false) < (1 + rest) / GROUP);
   }
 }
 
