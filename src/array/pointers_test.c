@@ -131,6 +131,63 @@ static void in_a_while(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(results[0], next(in[0]));
 }
 
+/* --- Bodies in which devices take different ways --- */
+
+static void sine(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_sin(in[0]);
+}
+static void exp_of_square(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_exp(ax_mul(in[0], in[0]));
+}
+static void the_first(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+static void the_second(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+}
+/* Device 0 takes the first way, all others the second. */
+static ax_value either(ax_function first, ax_function second, uint32_t count, const ax_value *in) {
+  ax_value out;
+  ax_fn ways[] = {{first, count, 1, NULL}, {second, count, 1, NULL}};
+  (ax_switch)(ax_axis_index("d"), 2, ways, count, in, 1, &out);
+  return out;
+}
+static void of_what_branches_made(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(next(either(sine, exp_of_square, 1, in)), in[0]);
+}
+static void moved_or_not(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value both[] = {in[0], next(in[0])};
+  out[0] = either(the_first, the_second, 2, both);
+}
+static void sum_moved_or_not(const ax_value *in, ax_value *out, void *context) {
+  ax_value made = plus(in[0], 0.25);
+  moved_or_not(&made, out, context);
+}
+static void moved_or_not_in_a_loop(const ax_value *in, ax_value *out, void *trips) {
+  ax_scan(AX_FN(moved_or_not, 1, 1), 1, *(const int64_t *)trips, false, in, out);
+}
+static void as_often_as_the_device(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[1], ax_axis_index("d"));
+}
+static void sine_again(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_sin(in[0]);
+  out[1] = plus(in[1], 1);
+}
+static void of_what_loops_made(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value none = ax_sub(ax_axis_index("d"), ax_axis_index("d")), carries[2] = {in[0], none}, results[2];
+  ax_while(AX_FN(as_often_as_the_device, 2, 1), AX_FN(sine_again, 2, 2), carries, results);
+  out[0] = ax_mul(next(results[0]), in[0]);
+}
+
 /* --- What goes by pointer --- */
 
 typedef struct kinds {
@@ -207,6 +264,10 @@ static void the_others_are_copied(void **state) {
   expect_copies(not_all, 0, few);   /* some see zeros */
   expect_copies(changed, 4, few);   /* written as it is read */
   expect_copies(changed, 4, many);
+  /* devices take different ways */
+  expect_copies(of_what_branches_made, 0, many);
+  expect_copies(of_what_loops_made, 0, many);
+  expect_copies(moved_or_not_in_a_loop, 4, few);
 }
 
 /* --- What they give --- */
@@ -221,7 +282,8 @@ static void as_copies_do(void **state) {
   (void)state;
   static const struct { ax_function body; uint32_t results; } bodies[] = {
       {one_shift, 1}, {both_ways, 1}, {two_results, 2},        {of_a_sum, 1},
-      {read_after, 1}, {not_all, 1},  {of_a_ppermuted_sum, 2}, {in_a_while, 1}};
+      {read_after, 1}, {not_all, 1},  {of_a_ppermuted_sum, 2}, {in_a_while, 1},
+      {of_what_branches_made, 1},     {of_what_loops_made, 1}, {moved_or_not, 1}, {sum_moved_or_not, 1}};
   for (size_t i = 0; i < AX_COUNT(bodies); i++) {
     run(bodies[i].body, 0, few, bodies[i].results);
     run(bodies[i].body, 0, many, bodies[i].results);
@@ -232,7 +294,7 @@ static void in_loops(void **state) {
   (void)state;
   static const struct { ax_function body; uint32_t results; } bodies[] = {
       {ring, 1}, {ring_of_a_sum, 1}, {ring_to_the_end, 2}, {ring_both_ways, 1}, {only_moved, 1}, {changed, 1}, {ring_in_a_loop, 1},
-      {moved_in_a_loop, 1}};
+      {moved_in_a_loop, 1}, {moved_or_not_in_a_loop, 1}};
   for (size_t i = 0; i < AX_COUNT(bodies); i++)
     for (int64_t trips = 1; trips < 6; trips++) run(bodies[i].body, trips, few, bodies[i].results);
   for (size_t i = 0; i < AX_COUNT(bodies); i++) run(bodies[i].body, 3, many, bodies[i].results);
@@ -363,6 +425,23 @@ static void overwritten_by_a_later_run(void **state) {
   end(&f);
 }
 
+/* Two devices' blocks of one result never lie in one place: a later run would write there twice. */
+static void blocks_lie_apart(void **state) {
+  (void)state;
+  static const ax_function bodies[] = {moved_or_not, sum_moved_or_not, one_shift, both_ways};
+  fixture f = begin();
+  for (size_t i = 0; i < AX_COUNT(bodies); i++) {
+    ax_executable *picks = compile(f.runtime, bodies[i], false);
+    ax_array *x = put_counted(picks), *y = run_on(picks, x);
+    for (int a = 0; a < members; a++)
+      for (int b = 0; b < a; b++) assert_ptr_not_equal(test_parts(y)->part[a], test_parts(y)->part[b]);
+    ax_array_release(x);
+    ax_array_release(y);
+    ax_executable_release(picks);
+  }
+  end(&f);
+}
+
 static void released(void *context) { ++*(int *)context; }
 
 /* What the caller lends is read, and is neither written nor held. */
@@ -450,7 +529,7 @@ int main(void) {
       cmocka_unit_test(in_loops),
       cmocka_unit_test(in_groups),
       cmocka_unit_test(a_result_lies_in_its_argument),
-      cmocka_unit_test(overwritten_by_a_later_run),
+      cmocka_unit_test(overwritten_by_a_later_run), cmocka_unit_test(blocks_lie_apart),
       cmocka_unit_test(lent_memory_is_not_kept),
       cmocka_unit_test(a_donated_carry),
       cmocka_unit_test(parts_in_parts),

@@ -11,7 +11,8 @@
 
      all their writes are moves, from one source or its images, and whole
      the moves are copies, and ppermutes over one group with the same pairs, in which each member has a source
-     all members move together: none is where control differs along the axes of the exchange
+     all devices move together, and all write the source: neither is done where control differs between devices. Else one would see
+     the part of one step and another that of the step before; and who waits for all writers would wait for those that do not come
      while an image can be read, no instruction writes the source: its writes stand before the moves, seen from the innermost block
      that has both. An argument that is a source is not written at all
      at most one of them is a result. If the source is an argument that stays, any number are: a result of much memory then lies in
@@ -152,6 +153,7 @@ static void list_move(finder *f, uint32_t allocation, bool writes) {
   source *s = &f->sources[allocation];
   if (f->op->kind == AX_OP_RAGGED || f->op->kind == AX_OP_CORES) s->excluded = true; /* they find others' parts by themselves */
   if (!writes) return;
+  if (f->op->diverging != 0) s->excluded = true;
   s->writes++;
   if (!find_move(f->plan, f->op, &one)) return;
   s->moves++;

@@ -17,8 +17,8 @@ static const char *const instr_names[] = {
     [AX_INSTR_KERNEL] = "kernel",   [AX_INSTR_ROWS] = "rows",   [AX_INSTR_GEMM] = "gemm",     [AX_INSTR_EVAL] = "eval",
     [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",     [AX_INSTR_RAGGED] = "ragged",
     [AX_INSTR_CORES] = "cores",     [AX_INSTR_PUSH] = "push",   [AX_INSTR_SEND] = "send",     [AX_INSTR_RECEIVE] = "receive",
-    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_POINT] = "point",
-       [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
+    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_POINT] = "point", [AX_INSTR_WAIT] = "wait",     [AX_INSTR_SIGNAL] = "signal",
+    [AX_INSTR_LOOP] = "loop",
     [AX_INSTR_ENTER] = "enter",     [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
     [AX_INSTR_JUMP] = "jump",       [AX_INSTR_END] = "end"};
 

@@ -24,8 +24,14 @@ typedef struct ax_event {
   const uint32_t *times;   /* by counter: how many activations signal it each time the region is entered */
 } ax_event;
 
-typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH,
-               AX_SPACE_POINTERS /* no memory: each device sees a part of another space */ } ax_space_kind;
+typedef enum ax_space_kind {
+  AX_SPACE_CONST,
+  AX_SPACE_INPUT,
+  AX_SPACE_OUTPUT,
+  AX_SPACE_KEPT,
+  AX_SPACE_SCRATCH,
+  AX_SPACE_POINTERS /* no memory: each device sees a part of another space */
+} ax_space_kind;
 typedef struct ax_part_space {
   ax_space_kind kind;
   uint32_t index; /* INPUT, OUTPUT: number of the input or result */

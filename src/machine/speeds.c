@@ -84,10 +84,9 @@ static void read_all_of(void *memory, size_t bytes) {
    plainly. */
 static void write_all_of(void *memory, size_t bytes) {
 #if defined(__SSE2__)
-  typedef long long two_words __attribute__((vector_size(16)));
-  two_words *to = memory;
-  for (size_t i = 0; i < bytes / sizeof *to; i++) __builtin_ia32_movntdq(&to[i], (two_words){1, 1});
-  __builtin_ia32_sfence();
+  __m128i *to = memory;
+  for (size_t i = 0; i < bytes / sizeof *to; i++) _mm_stream_si128(&to[i], _mm_set1_epi64x(1));
+  _mm_sfence();
 #else
   memset(memory, 1, bytes);
 #endif

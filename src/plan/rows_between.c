@@ -32,26 +32,26 @@ static void note(void *context, uint32_t buffer, bool written) {
     }
     b->noted[b->count++] = allocation;
   }
-  b->touched[allocation] |= (uint8_t)((written ? writes : reads) << b->mask);
+  b->touched[allocation] |= (uint8_t)((written ? writes : reads) << b->shift);
 }
 
 static void note_all(ax_rows_between *b, const ax_op *op, uint8_t as) {
-  b->mask = as;
+  b->shift = as;
   ax_op_visit(op, note, b);
 }
 
 static void look_for_hazard(void *context, uint32_t buffer, bool written) {
   ax_rows_between *b = context;
-  const uint8_t by = (uint8_t)(b->touched[b->plan->buffers[buffer].allocation] >> b->mask & (reads | writes));
-  if (written ? by != 0 : (by & writes) != 0) b->found = 1;
+  const uint8_t by = (uint8_t)(b->touched[b->plan->buffers[buffer].allocation] >> b->shift & (reads | writes));
+  if (written ? by != 0 : (by & writes) != 0) b->found = true;
 }
 
 /* One of the two writes what the other touches. */
 static bool conflicts(ax_rows_between *b, const ax_op *op, uint8_t with) {
-  b->mask = with;
-  b->found = 0;
+  b->shift = with;
+  b->found = false;
   ax_op_visit(op, look_for_hazard, b);
-  return b->found != 0;
+  return b->found;
 }
 
 void ax_rows_note_member(ax_rows_between *b, const ax_op *op) { note_all(b, op, member); }

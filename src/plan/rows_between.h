@@ -18,7 +18,8 @@ typedef struct ax_rows_between {
   uint32_t *noted, count, capacity; /* allocations that are not 0 there */
   uint32_t before[AX_ROWS_BETWEEN], before_count; /* places of operations that may move before the group, */
   uint32_t staying; /* and how many cannot */
-  uint8_t mask, found;
+  uint8_t shift; /* of the bits in `touched` that are looked at or set */
+  bool found;
   bool failed;      /* no memory */
 } ax_rows_between;
 

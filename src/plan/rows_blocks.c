@@ -1,6 +1,6 @@
 /* A block has as many rows as stay in the cache from one member to the next. For kernels, it is as many as fit in half of the first
    cache, or more if they would not be worth a call. With products, it is several tiles of rows, as long as all local allocations
-   have room on the stack.
+   have room in a block of memory that stays in a core's second cache.
 
      m  |----|                 a local allocation is in the block only while it is needed,
      e  |----------|           and others use its place before and after
@@ -78,7 +78,10 @@ int64_t ax_rows_far_factors(void) {
 static bool has_far_factors(const ax_rows_group *of) { return of->factors > AX_ROWS_NEAR_FACTORS; }
 
 /* Bytes of a block of rows of all that is local: a core's second cache. */
-static int64_t room(void) { return AX_HOSTILE ? 192 << 10 : ax_caches_here()->second; }
+static int64_t room(void) {
+  const int64_t second = ax_caches_here()->second;
+  return AX_HOSTILE ? 192 << 10 : second < AX_ROWS_BYTES ? second : AX_ROWS_BYTES;
+}
 
 static double time_of(const ax_rows_group *of) {
   double time = 0;

@@ -61,7 +61,7 @@ static ax_status stream_group(ax_plan *plan, ax_op *op) {
     ax_op *member = &op->rows->members[m];
     const bool is_kernel = member->kind == AX_OP_KERNEL;
     const uint32_t slot = is_kernel ? member->kernel.kernel->stores[0].slot : 0;
-    const bool local = slots[slot].row_bytes != 0; /* a block of rows on the stack */
+    const bool local = slots[slot].row_bytes != 0; /* only a block of its rows is ever held */
     slots += ax_op_slots(member);
     if (!is_kernel || local) continue;
     const ax_loop_kernel *k = member->kernel.kernel;
