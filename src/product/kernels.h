@@ -11,6 +11,12 @@
                      lies transposed
      lines           copies rows as they are
 
+   Instructions for four numbers of 8 bits take the left ones as unsigned and the right ones as signed, or the other way round. Such
+   kernels are *shifted*: the left numbers' highest bits are turned over when they are packed, so that those of s8 are unsigned and
+   128 too large, and those of u8 signed and 128 too small. All sums of a column are off by the same then, 128 times the sum of the
+   column's numbers. Packing of b puts that behind each panel's last step, and a tile adds it after its steps. 32 bits wrap, so
+   this is exact for any number of steps.
+
    The order of additions depends on the steps alone: not on the place of a result in its tile, nor on which factors are packed. */
 #ifndef AX_PRODUCT_KERNELS_H
 #define AX_PRODUCT_KERNELS_H
@@ -63,6 +69,8 @@ typedef struct ax_packing {
   int64_t line, number, lines, count;
   int64_t panel;   /* across, along: bytes from one panel to the next */
   int width;       /* across: lines in a panel, at most two vectors */
+  bool shifts;     /* for the left factor of shifted kernels */
+  bool sums;       /* for the right factor of such: puts what sums lack behind panels */
   int least;       /* if kernels->careful is set: lowered to the least biased exponent of all nonzero numbers */
 } ax_packing;
 
@@ -86,6 +94,7 @@ typedef struct ax_product_kernels {
   void (*careful)(const ax_tile *tile);
   int row_step;    /* rows of a packed group are made in multiples of this many: there is room for them behind the last */
   int step_group;  /* steps of a packed b are filled up with zeros to a multiple of this many */
+  bool shifts;     /* packed factors are those of shifted kernels; panels have one more step */
   bool turns_rows; /* lines also packs lines that lie side by side, into rows: the tile has no panels of a */
   /* Called before the first tile of a product and after its last, on the thread that makes it; NULL: not needed. */
   void (*begin)(void), (*end)(void);

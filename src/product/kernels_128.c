@@ -152,11 +152,11 @@ static inline floats f16_unit_along(const char *p, int count) { return some_floa
 #define NUMBER_BYTES 2
 #include "product/tile_template.h"
 
-/* --- s8 and u8 made 32 bits when they are packed; the last 8 bits are wanted --- */
+/* --- s8 and u8 made 32 bits when they are packed --- */
 
 static inline words s8_unit_along(const char *p, int count) {
   words x = {0};
-  for (int i = 0; i < count; i++) x[i] = (uint8_t)p[i];
+  for (int i = 0; i < count; i++) x[i] = (uint32_t)(int8_t)p[i];
   return x;
 }
 
@@ -173,9 +173,29 @@ static inline words s8_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
+static inline words u8_unit_along(const char *p, int count) {
+  words x = {0};
+  for (int i = 0; i < count; i++) x[i] = (uint8_t)p[i];
+  return x;
+}
+
+#define KIND(name) u8_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
+#define LANES 4
+#define ROWS 6
+#define UNIT 1
+#define SOME 0
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
 const ax_product_kernels *ax_product_128_f32(void) { return &f32_kernels; }
 const ax_product_kernels *ax_product_128_f64(void) { return &f64_kernels; }
 const ax_product_kernels *ax_product_128_s32(void) { return &s32_kernels; }
 const ax_product_kernels *ax_product_128_s8(void) { return &s8_kernels; }
+const ax_product_kernels *ax_product_128_u8(void) { return &u8_kernels; }
 const ax_product_kernels *ax_product_128_bf16(void) { return &bf16_kernels; }
 const ax_product_kernels *ax_product_128_f16(void) { return &f16_kernels; }

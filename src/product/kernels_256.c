@@ -123,7 +123,7 @@ static inline floats f16_unit_along(const char *p, int count) { return (floats)_
 #define NUMBER_BYTES 2
 #include "product/tile_template.h"
 
-/* --- s8 and u8 made 32 bits when they are packed; the last 8 bits are wanted --- */
+/* --- s8 and u8 made 32 bits when they are packed --- */
 
 static inline words s8_unit_along(const char *p, int count) {
   int64_t lanes = 0;
@@ -144,10 +144,30 @@ static inline words s8_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
+static inline words u8_unit_along(const char *p, int count) {
+  int64_t lanes = 0;
+  memcpy(&lanes, p, (size_t)(count < 8 ? count : 8));
+  return (words)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(lanes));
+}
+
+#define KIND(name) u8_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
+#define LANES 8
+#define ROWS 6
+#define UNIT 1
+#define SOME 0
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
 const ax_product_kernels *ax_product_256_f32(void) { return &f32_kernels; }
 const ax_product_kernels *ax_product_256_f64(void) { return &f64_kernels; }
 const ax_product_kernels *ax_product_256_s32(void) { return &s32_kernels; }
 const ax_product_kernels *ax_product_256_s8(void) { return &s8_kernels; }
+const ax_product_kernels *ax_product_256_u8(void) { return &u8_kernels; }
 const ax_product_kernels *ax_product_256_bf16(void) { return &bf16_kernels; }
 const ax_product_kernels *ax_product_256_f16(void) { return &f16_kernels; }
 
@@ -157,6 +177,7 @@ const ax_product_kernels *ax_product_256_f32(void) { return NULL; }
 const ax_product_kernels *ax_product_256_f64(void) { return NULL; }
 const ax_product_kernels *ax_product_256_s32(void) { return NULL; }
 const ax_product_kernels *ax_product_256_s8(void) { return NULL; }
+const ax_product_kernels *ax_product_256_u8(void) { return NULL; }
 const ax_product_kernels *ax_product_256_bf16(void) { return NULL; }
 const ax_product_kernels *ax_product_256_f16(void) { return NULL; }
 

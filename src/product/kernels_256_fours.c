@@ -1,12 +1,14 @@
-/* Kernels for fours of s8 or u8 in registers of 32 bytes, for processors that have AVX-VNNI and no AVX-512. Only the low 8 bits of
-   results are used. */
+/* Kernels for fours of s8, and of u8, in registers of 32 bytes, for processors that have AVX-VNNI and no AVX-512. */
 #include "product/kernels_256.h"
 
 #if defined(__AVX2__) && defined(__AVXVNNI__)
 
-/* The instruction takes the left numbers as unsigned, which changes a product by a multiple of 256. */
+/* The left numbers of both are shifted (kernels.h). The instruction's first factor is unsigned, its second is signed. */
 static inline words four_multiply_add(words sum, words a, words b) {
   return (words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+}
+static inline words u8_four_multiply_add(words sum, words a, words b) {
+  return (words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)b, (__m256i)a);
 }
 
 static inline words four_unit_across(const char *p, int64_t number, int count, int lanes) {
@@ -26,10 +28,30 @@ static inline words four_unit_along(const char *p, int count) {
   return units;
 }
 
+static inline words u8_four_unit_across(const char *p, int64_t number, int count, int lanes) {
+  return four_unit_across(p, number, count, lanes);
+}
+static inline words u8_four_unit_along(const char *p, int count) { return four_unit_along(p, count); }
+
 #define KIND(name) four_##name
 #define UNITS(name) s32_##name
 #define RESULTS(name) s32_##name
 #define MULTIPLY_ADD four_multiply_add
+#define SHIFTED 1
+#define LANES 8
+#define ROWS 6
+#define UNIT 4
+#define SOME 0
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
+#define KIND(name) u8_four_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD u8_four_multiply_add
+#define SHIFTED 1
 #define LANES 8
 #define ROWS 6
 #define UNIT 4
@@ -40,9 +62,11 @@ static inline words four_unit_along(const char *p, int count) {
 #include "product/tile_template.h"
 
 const ax_product_kernels *ax_product_256_fours(void) { return &four_kernels; }
+const ax_product_kernels *ax_product_256_u8_fours(void) { return &u8_four_kernels; }
 
 #else
 
 const ax_product_kernels *ax_product_256_fours(void) { return NULL; }
+const ax_product_kernels *ax_product_256_u8_fours(void) { return NULL; }
 
 #endif

@@ -11,11 +11,12 @@ const ax_product_kernels *ax_product_512_f32(void);
 const ax_product_kernels *ax_product_512_f64(void);
 const ax_product_kernels *ax_product_512_s32(void);
 const ax_product_kernels *ax_product_512_s8(void);
+const ax_product_kernels *ax_product_512_u8(void);
 const ax_product_kernels *ax_product_512_bf16(void);  /* converted to f32 when packed */
 const ax_product_kernels *ax_product_512_f16(void);   /* likewise */
 const ax_product_kernels *ax_product_512_pairs(void); /* bf16, by the processor's products of pairs */
-const ax_product_kernels *ax_product_512_fours(
-    void); /* s8 or u8, by the processor's products of fours; only the low 8 bits are right */
+const ax_product_kernels *ax_product_512_fours(void); /* s8, and u8, by the processor's products of fours */
+const ax_product_kernels *ax_product_512_u8_fours(void);
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #define AX_HAS_512 1
@@ -82,12 +83,15 @@ static inline int pair_exponent(words least) {
   return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* below any: subnormal */
 }
 
-/* --- fours of s8 or u8 --- */
+/* --- fours of s8, and of u8 --- */
 
 #if defined(__AVX512VNNI__)
-/* The instruction takes the left numbers as unsigned, which changes a product by a multiple of 256. */
+/* The left numbers of both are shifted (kernels.h). The instruction's first factor is unsigned, its second is signed. */
 static inline words four_multiply_add(words sum, words a, words b) {
   return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+static inline words u8_four_multiply_add(words sum, words a, words b) {
+  return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)b, (__m512i)a);
 }
 #endif
 static inline words four_unit_across(const char *p, int64_t number, int count, int lanes) {
@@ -99,6 +103,10 @@ static inline words four_unit_across(const char *p, int64_t number, int count, i
 static inline words four_unit_along(const char *p, int count) {
   return (words)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)(count < 64 ? count : 64)), p);
 }
+static inline words u8_four_unit_across(const char *p, int64_t number, int count, int lanes) {
+  return four_unit_across(p, number, count, lanes);
+}
+static inline words u8_four_unit_along(const char *p, int count) { return four_unit_along(p, count); }
 
 #endif
 #endif

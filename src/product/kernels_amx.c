@@ -184,12 +184,14 @@ static const ax_product_kernels pairs = {.lanes = 16,
                                          .begin = take_tiles,
                                          .end = give_tiles};
 
-/* --- s8 and u8 --- */
+/* --- s8, and u8 --- */
 
+/* Tiles take both factors as signed, or as unsigned. Only narrow products are shifted, by their kernel. */
 #define KIND(name) four_##name
 #define UNITS(name) s32_##name
 #define RESULTS(name) s32_##name
 #define MULTIPLY_ADD four_multiply_add
+#define SHIFTED 1
 #define NO_TILE 1
 #define LANES 16
 #define ROWS 32
@@ -200,9 +202,8 @@ static const ax_product_kernels pairs = {.lanes = 16,
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
-/* As in four_multiply_add, the left numbers count as unsigned, so that both give the same sums. */
 #define KIND(name) four_##name
-#define MULTIPLY(c, a, b) _tile_dpbusd(c, a, b)
+#define MULTIPLY(c, a, b) _tile_dpbssd(c, a, b)
 #define PUT put_words
 #define UNIT 4
 #define NUMBER_BYTES 1
@@ -227,12 +228,55 @@ static const ax_product_kernels fours = {.lanes = 16,
                                          .begin = take_tiles,
                                          .end = give_tiles};
 
+#define KIND(name) u8_four_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD u8_four_multiply_add
+#define SHIFTED 1
+#define NO_TILE 1
+#define LANES 16
+#define ROWS 32
+#define UNIT 4
+#define SOME 1
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
+#define KIND(name) u8_four_##name
+#define MULTIPLY(c, a, b) _tile_dpbuud(c, a, b)
+#define PUT put_words
+#define UNIT 4
+#define NUMBER_BYTES 1
+#include "product/amx_template.h"
+
+static const ax_product_kernels u8_fours = {.lanes = 16,
+                                            .most_rows = 2 * tile_rows,
+                                            .most_columns = 12,
+                                            .unit = 4,
+                                            .number_bytes = 1,
+                                            .unit_bytes = 4,
+                                            .result_bytes = 4,
+                                            .some = true,
+                                            .tile = u8_four_in_tiles,
+                                            .narrow = u8_four_narrow,
+                                            .across = u8_four_filled_across,
+                                            .along = u8_four_filled_along,
+                                            .lines = u8_four_all_lines,
+                                            .row_step = tile_rows,
+                                            .step_group = group,
+                                            .turns_rows = true,
+                                            .begin = take_tiles,
+                                            .end = give_tiles};
+
 const ax_product_kernels *ax_product_amx_pairs(void) { return &pairs; }
 const ax_product_kernels *ax_product_amx_fours(void) { return &fours; }
+const ax_product_kernels *ax_product_amx_u8_fours(void) { return &u8_fours; }
 
 #else
 
 const ax_product_kernels *ax_product_amx_pairs(void) { return NULL; }
 const ax_product_kernels *ax_product_amx_fours(void) { return NULL; }
+const ax_product_kernels *ax_product_amx_u8_fours(void) { return NULL; }
 
 #endif

@@ -14,7 +14,7 @@
 
 /* Takes LANES units of each of LANES rows, transposed: x[u] has the units of step u. */
 static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, int64_t row, FACTOR *least) {
-  UNROLL for (int l = 0; l < LANES; l++, from += row) x[l] = KIND(unit_along)(from, LANES * UNIT);
+  UNROLL for (int l = 0; l < LANES; l++, from += row) x[l] = KIND(shifted)(KIND(unit_along)(from, LANES * UNIT), SHIFTED);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
   KIND(turn)(x);
 }
@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, c
 static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *from, const int64_t *rows, int numbers,
                                                       FACTOR *least) {
   FACTOR x[LANES];
-  UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], numbers);
+  UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(shifted)(KIND(unit_along)(from + rows[l], numbers), SHIFTED);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
 #if LANES == 16
   if (numbers <= 8 * UNIT) {
@@ -137,10 +137,23 @@ static inline __attribute__((always_inline)) void KIND(fetch_step)(const ax_tile
 }
 
 #if !NO_NARROW
+/* What the sums of the columns begin with. */
+static inline void KIND(begin_columns)(const ax_tile *t, SUM *begin, const int columns) {
+#if SHIFTED
+  const SUM lacks = KIND(lacking)(t->b, t->b_step, (t->numbers + UNIT - 1) / UNIT);
+  for (int j = 0; j < columns; j++) begin[j] = (SUM){0} + lacks[j];
+#else
+  (void)t;
+  for (int j = 0; j < columns; j++) begin[j] = (SUM){0};
+#endif
+}
+
 /* columns is a constant at every call, since this is always inlined. */
 static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile *t, const int columns) {
   ax_tile one = *t;
   int64_t rows[LANES];
+  SUM begin[COLUMNS];
+  KIND(begin_columns)(t, begin, columns);
   for (int l = 0; l < LANES; l++) rows[l] = l * t->a_row;
   for (int64_t left = t->lines; left > 0; left -= LANES) {
     SUM sum[COLUMNS];
@@ -150,7 +163,7 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
     one.lines = one.rows = left < LANES ? (int)left : LANES;
     for (int l = one.rows; l < LANES; l++)
       rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row compute the last row once more */
-    UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
+    UNROLL for (int j = 0; j < columns; j++) sum[j] = SHIFTED ? begin[j] : (SUM){0};
     KIND(coming) coming = {a + t->ahead, 0, t->fetched};
     for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
       if (one.rows == LANES) KIND(take_square)(x, a, t->a_row, &least);

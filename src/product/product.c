@@ -132,7 +132,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   }
   way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) {
-    way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? AX_LINE_BYTES : 0);
+    way.panel_bytes = width * (units + k->shifts) * k->unit_bytes + (k->careful != NULL ? AX_LINE_BYTES : 0);
     way.b_bytes = columns > 0 ? 0 : columns_bytes(&way, way.columns);
     way.block_bytes = ax_ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
   }
@@ -220,6 +220,7 @@ static void pack_columns(const making *m) {
                         .count = m->numbers,
                         .width = 2 * k->lanes,
                         .panel = m->way->panel_bytes,
+                        .sums = k->shifts,
                         .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
   for (int64_t column = 0, panel = 0; column < m->columns; column += 2 * k->lanes, panel++) note_columns(m, panel, packing.least);
@@ -253,6 +254,7 @@ static void pack_rows(const making *m, int64_t group) {
                         .count = m->numbers,
                         .panel = m->way->slot_bytes,
                         .width = (int)m->way->rows,
+                        .shifts = k->shifts,
                         .least = no_exponent};
   if (group % m->way->ahead != 0) return;
   (p->a_column == 1 || k->turns_rows ? k->lines : k->across)(&packing);

@@ -1,5 +1,5 @@
 /* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Factors of bf16 and f16 give results in f32.
-   Factors of s8 and u8 give s32, of which the low 8 bits are right. Each result is a sum of blocks of at most some hundred
+   Factors of s8 and u8 give s32. Sums of integers wrap. Each result is a sum of blocks of at most some hundred
    products: a block is one chain in the order of k, and blocks are added in their order. So the bits of a result follow from k and
    the processor alone. They depend neither on the tile in which a result is made, nor on the product's other dimensions or
    strides. */

@@ -86,7 +86,7 @@ static void check_result(const factors *f, const char *before, int64_t i, int64_
   }
   double most = (size * (f->result == AX_F64 ? 0x1p-53 : 0x1p-24) + 0x1p-149) * ((double)p->k + 2);
   bool right = ax_is_float(p->dtype) ? fabs(now.f - sum) <= most
-                                     : ((uint32_t)now.u ^ bits) % (ax_dtype_bytes(p->dtype) == 1 ? 256 : UINT64_C(1) << 32) == 0;
+                                     : (uint32_t)now.u == bits;
   if (!right)
     fail_msg("%s [%lld,%lld,%lld] at %lld,%lld: %.9g, not %.9g", ax_dtype_name(p->dtype), (long long)p->m, (long long)p->n,
              (long long)p->k, (long long)i, (long long)j, now.f, sum);
@@ -179,6 +179,29 @@ static void passes(void **state) {
   test_random random = {6};
   for (size_t d = 0; d < dtype_count; d++)
     for (int way = 0; way < 2; way++) check(&random, dtypes[d], 2701, 350, 400, way, widths[0]);
+}
+
+/* All numbers are one of the extremes of 8 bits, and sums are longer than 32 bits hold. */
+static void extremes(void **state) {
+  (void)state;
+  static const struct {
+    ax_dtype dtype;
+    int a, b;
+  } cases[] = {{AX_S8, -128, -128}, {AX_S8, -128, 127}, {AX_S8, 127, -128}, {AX_U8, 255, 255}, {AX_U8, 128, 255}};
+  static const int64_t shapes[][3] = {{15, 33, 140001}, {40, 3, 140002}, {2, 18, 70003}, {33, 40, 5}};
+  test_random random = {13};
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t i = 0; i < AX_COUNT(cases) * AX_COUNT(shapes); i++) {
+      const int64_t *s = shapes[i % AX_COUNT(shapes)];
+      const int a = cases[i / AX_COUNT(shapes)].a, b = cases[i / AX_COUNT(shapes)].b;
+      factors f = make(&random, cases[i / AX_COUNT(shapes)].dtype, s[0], s[1], s[2], (int)i, false);
+      memset(f.a, a, (size_t)(s[0] * s[2]));
+      memset(f.b, b, (size_t)(s[1] * s[2]));
+      run(&f.product, widths[w], f.a, f.b, f.c);
+      for (int64_t at = 0; at < s[0] * s[1]; at++)
+        assert_int_equal((uint32_t)ax_number_load(f.result, f.c, at).u, (uint32_t)s[2] * (uint32_t)(a * b));
+      release(&f);
+    }
 }
 
 /* Any tile of a product, and any strides, give the bits of the whole. */
@@ -456,13 +479,14 @@ static void tiles_are_used(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),           cmocka_unit_test(large),
                                      cmocka_unit_test(passes),          cmocka_unit_test(few_rows),
-                                     cmocka_unit_test(tiles),           cmocka_unit_test(packed),
+                                     cmocka_unit_test(extremes),        cmocka_unit_test(tiles),           cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
                                      cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
                                      cmocka_unit_test(without_pairs),   cmocka_unit_test(narrow_rows_come_in_order)};
   const struct CMUnitTest tiled[] = {cmocka_unit_test(tiles_are_used), cmocka_unit_test(sizes),
                                      cmocka_unit_test(large),          cmocka_unit_test(passes),
-                                     cmocka_unit_test(tiles),          cmocka_unit_test(packed),
+                                     cmocka_unit_test(extremes),       cmocka_unit_test(tiles),
+                                     cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
                                      cmocka_unit_test(small_numbers),  cmocka_unit_test(order_of_tiles)};
   ax_product_hidden = by_tiles;

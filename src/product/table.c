@@ -13,7 +13,6 @@ uint32_t ax_product_hidden, ax_product_added;
 #define NEEDS(feature) (1u << AX_FEATURE_##feature)
 
 enum {
-  bytes = IS(AX_S8) | IS(AX_U8),
   words_ = IS(AX_S32) | IS(AX_U32),
   base_256 = NEEDS(AVX2) | NEEDS(F16C),
   base_512 = NEEDS(AVX512),
@@ -25,30 +24,36 @@ static const ax_product_entry entries[] = {
     /* AMX: 1,024 multiplications and additions of bf16 a cycle, 8 times AVX-512's f32 (oneDNN 2.6, one core of a Xeon, 512^3: 1,569
        GF/s, beside 110 by pairs and 200 by f32); twice as many of s8 (2,668, beside 877 by fours). Ours was not measured. */
     {IS(AX_BF16), amx | NEEDS(AMX_BF16), 64, "amx_bf16", ax_product_amx_pairs},
-    {bytes, amx | NEEDS(AMX_INT8), 64, "amx_int8", ax_product_amx_fours},
+    {IS(AX_S8), amx | NEEDS(AMX_INT8), 64, "amx_int8", ax_product_amx_fours},
+    {IS(AX_U8), amx | NEEDS(AMX_INT8), 64, "amx_uint8", ax_product_amx_u8_fours},
     /* Pairs have twice f32's rate on AMD's processors, and half of it on Intel's (111 and 218 GF/s a core). */
     {IS(AX_BF16), base_512 | NEEDS(FAST_AVX512_BF16), 64, "pairs_512", ax_product_512_pairs},
     {IS(AX_BF16), base_512, 64, "bf16_512", ax_product_512_bf16},
     {IS(AX_F16), base_512, 64, "f16_512", ax_product_512_f16},
     {IS(AX_F32), base_512, 64, "f32_512", ax_product_512_f32},
     {IS(AX_F64), base_512, 64, "f64_512", ax_product_512_f64},
-    {bytes, base_512 | NEEDS(AVX512_VNNI), 64, "fours_512", ax_product_512_fours},
-    {bytes, base_512, 64, "s8_512", ax_product_512_s8},
+    {IS(AX_S8), base_512 | NEEDS(AVX512_VNNI), 64, "fours_512", ax_product_512_fours},
+    {IS(AX_U8), base_512 | NEEDS(AVX512_VNNI), 64, "u8_fours_512", ax_product_512_u8_fours},
+    {IS(AX_S8), base_512, 64, "s8_512", ax_product_512_s8},
+    {IS(AX_U8), base_512, 64, "u8_512", ax_product_512_u8},
     {words_, base_512, 64, "s32_512", ax_product_512_s32},
     /* Also processors whose AVX10 has registers of 32 bytes: they have AVX2. */
-    {bytes, base_256 | NEEDS(AVX_VNNI), 32, "fours_256", ax_product_256_fours},
+    {IS(AX_S8), base_256 | NEEDS(AVX_VNNI), 32, "fours_256", ax_product_256_fours},
+    {IS(AX_U8), base_256 | NEEDS(AVX_VNNI), 32, "u8_fours_256", ax_product_256_u8_fours},
     {IS(AX_BF16), base_256, 32, "bf16_256", ax_product_256_bf16},
     {IS(AX_F16), base_256, 32, "f16_256", ax_product_256_f16},
     {IS(AX_F32), base_256, 32, "f32_256", ax_product_256_f32},
     {IS(AX_F64), base_256, 32, "f64_256", ax_product_256_f64},
-    {bytes, base_256, 32, "s8_256", ax_product_256_s8},
+    {IS(AX_S8), base_256, 32, "s8_256", ax_product_256_s8},
+    {IS(AX_U8), base_256, 32, "u8_256", ax_product_256_u8},
     {words_, base_256, 32, "s32_256", ax_product_256_s32},
 #endif
     {IS(AX_BF16), 0, 16, "bf16_128", ax_product_128_bf16},
     {IS(AX_F16), 0, 16, "f16_128", ax_product_128_f16},
     {IS(AX_F32), 0, 16, "f32_128", ax_product_128_f32},
     {IS(AX_F64), 0, 16, "f64_128", ax_product_128_f64},
-    {bytes, 0, 16, "s8_128", ax_product_128_s8},
+    {IS(AX_S8), 0, 16, "s8_128", ax_product_128_s8},
+    {IS(AX_U8), 0, 16, "u8_128", ax_product_128_u8},
     {words_, 0, 16, "s32_128", ax_product_128_s32},
 };
 

@@ -22,19 +22,23 @@ extern uint32_t ax_product_hidden, ax_product_added;
 
 /* Each is NULL if its file was compiled without the instructions that it needs. Nothing in them is called before the processor was
    asked for these. */
-const ax_product_kernels *ax_product_amx_pairs(void); /* bf16, and s8 or u8, in tiles */
+const ax_product_kernels *ax_product_amx_pairs(void); /* bf16, s8 and u8, in tiles */
 const ax_product_kernels *ax_product_amx_fours(void);
+const ax_product_kernels *ax_product_amx_u8_fours(void);
 const ax_product_kernels *ax_product_256_f32(void);
 const ax_product_kernels *ax_product_256_f64(void);
 const ax_product_kernels *ax_product_256_s32(void);
 const ax_product_kernels *ax_product_256_s8(void);
+const ax_product_kernels *ax_product_256_u8(void);
 const ax_product_kernels *ax_product_256_bf16(void);
 const ax_product_kernels *ax_product_256_f16(void);
-const ax_product_kernels *ax_product_256_fours(void); /* s8 or u8, by the processor's products of fours */
+const ax_product_kernels *ax_product_256_fours(void); /* s8, and u8, by the processor's products of fours */
+const ax_product_kernels *ax_product_256_u8_fours(void);
 const ax_product_kernels *ax_product_128_f32(void);
 const ax_product_kernels *ax_product_128_f64(void);
 const ax_product_kernels *ax_product_128_s32(void);
 const ax_product_kernels *ax_product_128_s8(void);
+const ax_product_kernels *ax_product_128_u8(void);
 const ax_product_kernels *ax_product_128_bf16(void);
 const ax_product_kernels *ax_product_128_f16(void);
 

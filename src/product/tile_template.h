@@ -15,10 +15,14 @@
                            bytes apart; for units of one number it is defined here
      CAREFUL               1: tiles do not take some numbers, which CAREFUL_KIND(name) takes. Then KIND(least)(least, units) notes
                            exponents, KIND(exponent)(least) is the least of all, and KIND(none) is the value to begin with
+     SHIFTED               1: MULTIPLY_ADD takes left numbers that are 128 off, with their highest bit turned over; see kernels.h
      NO_TILE, NO_NARROW    1: tiles, or narrow tiles, are not defined, since the including file has its own. Both leave out the
                            record of the kernels
 
    KIND(unit_along) and KIND(unit_across) give 0 for missing lanes and numbers. */
+#ifndef SHIFTED
+#define SHIFTED 0
+#endif
 #if !CAREFUL
 static inline FACTOR KIND(none)(void) { return (FACTOR){0}; }
 static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
@@ -28,6 +32,14 @@ static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
 static inline int KIND(exponent)(FACTOR least) {
   (void)least;
   return no_exponent;
+}
+#endif
+#if SHIFTED
+static inline FACTOR KIND(shifted)(FACTOR units, bool shifts) { return shifts ? units ^ ((FACTOR){0} + 0x80808080u) : units; }
+#else
+static inline FACTOR KIND(shifted)(FACTOR units, bool shifts) {
+  (void)shifts;
+  return units;
 }
 #endif
 #if UNIT == 1
@@ -50,6 +62,18 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if SHIFTED
+/* What sums of LANES packed columns lack: a shifted row of zeros would give this with the other sign. */
+static inline SUM KIND(lacking)(const char *b, int64_t b_step, int64_t steps) {
+  const FACTOR zeros = KIND(shifted)((FACTOR){0}, true);
+  SUM sum[4] = {{0}}; /* chains, so that none waits for the one before */
+  for (; steps >= 4; steps -= 4, b += 4 * b_step)
+    UNROLL for (int i = 0; i < 4; i++) sum[i] = MULTIPLY_ADD(sum[i], zeros, UNITS(load)(b + i * b_step));
+  for (; steps > 0; steps--, b += b_step) sum[0] = MULTIPLY_ADD(sum[0], zeros, UNITS(load)(b));
+  return (SUM){0} - (sum[0] + sum[1] + sum[2] + sum[3]);
+}
 #endif
 
 #if !NO_TILE
@@ -84,6 +108,9 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     a += a_step;
     b += b_step;
   }
+#if SHIFTED
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += RESULTS(load)(b + j * VECTOR_BYTES);
+#endif
   if (t->pauses) {
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
         RESULTS(store)(t->held + (2 * i + j) * (int64_t)sizeof(SUM), sum[i][j]);
@@ -274,6 +301,11 @@ static inline void KIND(note)(ax_packing *p, FACTOR least) {
   if (exponent < p->least) p->least = exponent;
 }
 
+static inline __attribute__((always_inline)) void KIND(put_across)(const ax_packing *p, char *to, const char *from,
+                                                                   const int numbers, const int lanes, FACTOR *least) {
+  KIND(put)(to, KIND(shifted)(KIND(unit_across)(from, p->number, numbers, lanes), p->shifts), least);
+}
+
 /* Packs step by step, so that memory is read in rows. first, second: lanes in the two vectors of a panel. */
 static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p, const int first, const int second) {
   FACTOR least = KIND(none)();
@@ -286,21 +318,14 @@ static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p,
     for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
       __builtin_prefetch(from + fetched_steps * p->number);
       if (second > 0 && width * NUMBER_BYTES > 64) __builtin_prefetch(from + fetched_steps * p->number + 64);
-      KIND(put)(to, KIND(unit_across)(from, p->number, numbers, first), &least);
-      if (second > 0)
-        KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, second), &least);
+      KIND(put_across)(p, to, from, numbers, first, &least);
+      if (second > 0) KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers, second, &least);
     }
     to = p->to + whole * p->panel + u * last;
-    if (rest > 0) KIND(put)(to, KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES), &least);
-    if (rest > LANES)
-      KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES), &least);
+    if (rest > 0) KIND(put_across)(p, to, from, numbers, rest < LANES ? (int)rest : LANES, &least);
+    if (rest > LANES) KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers, (int)rest - LANES, &least);
   }
   KIND(note)(p, least);
-}
-
-static void KIND(across)(ax_packing *p) {
-  if (p->width == 2 * LANES) KIND(across_by)(p, LANES, LANES);
-  else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
 }
 
 /* Returns the address at which the vector of lines from `line` on is packed. *step: bytes between its steps; a panel has two
@@ -309,6 +334,26 @@ static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *
   const int64_t width = 2 * LANES, panel = line / width;
   *step = (p->lines - panel * width > LANES ? 2 : 1) * VECTOR_BYTES;
   return p->to + panel * p->panel + line / LANES % 2 * VECTOR_BYTES;
+}
+
+/* Puts what sums lack behind the steps of panels, as one step more. */
+static inline void KIND(put_lacking)(const ax_packing *p) {
+#if SHIFTED
+  const int64_t steps = (p->count + UNIT - 1) / UNIT;
+  for (int64_t line = 0; p->sums && line < p->lines; line += LANES) {
+    int64_t step;
+    char *panel = KIND(packed_at)(p, line, &step);
+    RESULTS(store)(panel + steps * step, KIND(lacking)(panel, step, steps));
+  }
+#else
+  (void)p;
+#endif
+}
+
+static void KIND(across)(ax_packing *p) {
+  if (p->width == 2 * LANES) KIND(across_by)(p, LANES, LANES);
+  else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
+  KIND(put_lacking)(p);
 }
 
 /* Packs a whole square of LANES by LANES units, transposed in registers. */
@@ -341,6 +386,7 @@ static void KIND(along)(ax_packing *p) {
     }
   }
   KIND(note)(p, least);
+  KIND(put_lacking)(p);
 }
 
 static void KIND(lines)(ax_packing *p) {
@@ -349,7 +395,7 @@ static void KIND(lines)(ax_packing *p) {
     for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
       int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
       FACTOR units = KIND(unit_along)(p->from + line * p->line + at * NUMBER_BYTES, (int)numbers);
-      KIND(put)(p->to + line * PACKED_LINE(UNIT_BYTES) + at / UNIT * UNIT_BYTES, units, &least);
+      KIND(put)(p->to + line * PACKED_LINE(UNIT_BYTES) + at / UNIT * UNIT_BYTES, KIND(shifted)(units, p->shifts), &least);
     }
   KIND(note)(p, least);
 }
@@ -384,6 +430,7 @@ static const ax_product_kernels KIND(kernels) = {
 #endif
     .row_step = 1,
     .step_group = 1,
+    .shifts = SHIFTED,
 };
 #endif
 
@@ -392,6 +439,7 @@ static const ax_product_kernels KIND(kernels) = {
 #undef RESULTS
 #undef MULTIPLY_ADD
 #undef CAREFUL
+#undef SHIFTED
 #undef NO_TILE
 #undef NO_NARROW
 #undef CAREFUL_KIND
