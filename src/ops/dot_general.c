@@ -9,7 +9,8 @@
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum
    does, for integers of 16 and 64 bits, for vectors (one result dimension of 1) unless they meet many short rows, for many tiny
-   matrices, and for a single term, which needs no sum.
+   matrices, and for a single term, which needs no sum. Of factors that were converted to s32, both from s8 or both from u8, the
+   GEMM reads the narrow numbers.
    Simplified: a transposed operand is replaced by the array before its transpose, if the order of the result's and of the
    contracted dimensions stays the same.
    Sharding: a cut of a batch or free dimension is kept; a cut of a contracted one makes a sum over its mesh axes. */

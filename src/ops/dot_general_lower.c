@@ -306,6 +306,20 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_sid
   return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
 }
 
+/* Returns the buffers of factors that were converted to s32, both from s8 or both from u8: the product of the narrow numbers is the
+   same. Conversions that nothing else reads are dropped (plan/fuse.c). Returns `in` if the factors are others. */
+static const uint32_t *narrow_factors(const ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *narrow) {
+  ax_dtype dtypes[2];
+  if (lower->program->types[eqn->out].dtype != AX_S32) return in;
+  for (uint32_t k = 0; k < 2; k++) {
+    const ax_eqn *converted = ax_lower_operand(lower, eqn, k, &ax_prim_convert_element_type);
+    if (converted == NULL) return in;
+    narrow[k] = lower->map[converted->in[0]];
+    dtypes[k] = lower->program->types[converted->in[0]].dtype;
+  }
+  return dtypes[0] == dtypes[1] && (dtypes[0] == AX_S8 || dtypes[0] == AX_U8) ? narrow : in;
+}
+
 ax_status ax_dot_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
   ax_dot_side left = ax_dot_lhs_side(eqn->params, lhs->rank), right = ax_dot_rhs_side(eqn->params, rhs->rank);
@@ -315,5 +329,6 @@ ax_status ax_dot_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   if (one_column && has_short_rows(lhs, &left)) return lower_products(lower, eqn, left, right, in, false, out[0]);
   if (one_row && has_short_rows(rhs, &right)) return lower_products(lower, eqn, right, left, in, true, out[0]);
   if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
-  return lower_products(lower, eqn, left, right, in, false, out[0]);
+  uint32_t narrow[2];
+  return lower_products(lower, eqn, left, right, narrow_factors(lower, eqn, in, narrow), false, out[0]);
 }

@@ -51,6 +51,11 @@ const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer) { return &
 
 const ax_type *ax_lower_type(const ax_lower *lower, uint32_t buffer) { return &lower->plan->buffers[buffer].type; }
 
+const ax_eqn *ax_lower_operand(const ax_lower *lower, const ax_eqn *eqn, uint32_t k, const ax_prim *prim) {
+  const ax_eqn *made_by = lower->made_by != NULL ? lower->made_by[eqn->in[k]] : NULL;
+  return made_by != NULL && made_by->prim == prim ? made_by : NULL;
+}
+
 /* --- Operations --- */
 
 ax_status ax_lower_append(ax_lower *lower, const ax_op *op) {
@@ -305,6 +310,7 @@ static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, ui
   uint32_t first = lower->block->count, *out = map + eqn->out;
   lower->eqn = eqn;
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
+  for (uint32_t k = 0; k < eqn->out_count; k++) lower->made_by[eqn->out + k] = eqn;
   bool by_eval = options->reference && eqn->prim->kind == AX_LOCAL;
   ax_status status = by_eval ? ax_lower_eval(lower, eqn, in, out) : eqn->prim->lower(lower, eqn, in, out);
   if (status != AX_OK) return refuse(lower, eqn, status);
@@ -317,18 +323,24 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
   uint32_t *map = ax_arena_alloc(&plan->drafts, program->value_count * sizeof map[0]);
   uint32_t *operands = ax_arena_alloc(&plan->drafts, ax_most_operands(program) * sizeof operands[0]);
   ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
-  if (map == NULL || operands == NULL || axes == NULL) return ax_out_of_memory(0);
+  const ax_eqn **made_by = ax_arena_alloc(&plan->drafts, program->value_count * sizeof(ax_eqn *));
+  if (map == NULL || operands == NULL || axes == NULL || made_by == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++) {
     map[i] = in[i];
+    made_by[i] = NULL;
     axes[i] = plan->buffers[in[i]].axes;
   }
   lower->program = program;
+  lower->map = map;
+  lower->made_by = made_by;
   lower->differs = ax_flow_program(lower->flow, program, axes);
   if (lower->differs == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
   for (uint32_t i = 0; i < program->out_count; i++) out[i] = map[program->outs[i]];
   lower->program = saved.program;
   lower->differs = saved.differs;
+  lower->map = saved.map;
+  lower->made_by = saved.made_by;
   lower->eqn = saved.eqn;
   return AX_OK;
 }

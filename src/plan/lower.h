@@ -21,6 +21,8 @@ struct ax_lower {
   const ax_program *program;
   const ax_eqn *eqn;
   const ax_axis_set *differs; /* by value of `program`: the axes along which it differs */
+  const uint32_t *map;           /* by value of `program`, of those lowered so far: its buffer; NULL: not known */
+  const ax_eqn **made_by;        /* by value of `program`, likewise; NULL: an input */
   struct ax_flow *flow;              /* computes `differs` */
   ax_axis_set diverging;   /* axes along which devices may be at different places: inside a branch or loop that they choose */
   ax_loop_kernel *kernel;       /* being built, and its buffers by slot */
@@ -41,6 +43,9 @@ const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer);
 const ax_type *ax_lower_type(const ax_lower *lower, uint32_t buffer);
 /* Whether a buffer is a constant of one element; *bits are its bits. */
 bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits);
+
+/* The equation that made operand k, if it is one of `prim`; otherwise NULL. lower->map has the buffers of its operands. */
+const ax_eqn *ax_lower_operand(const ax_lower *lower, const ax_eqn *eqn, uint32_t k, const ax_prim *prim);
 
 /* A kernel: begin, load and combine (ax_kernel_* on lower->kernel), store, end. */
 AX_MUST_USE ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims);

@@ -94,10 +94,17 @@ static inline words u8_four_multiply_add(words sum, words a, words b) {
   return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)b, (__m512i)a);
 }
 #endif
+/* Numbers of 16 lines, or fewer, as 32 bits each. */
+static inline words wide_bytes(const char *p, int lanes) {
+  const __m128i some = lanes == 16 ? _mm_loadu_si128((const __m128i *)(const void *)p) : _mm_maskz_loadu_epi8(first_16(lanes), p);
+  return (words)_mm512_cvtepu8_epi32(some);
+}
 static inline words four_unit_across(const char *p, int64_t number, int count, int lanes) {
   words units = {0};
-  for (int i = 0; i < count; i++)
-    units |= (words)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(first_16(lanes), p + i * number)) << (8 * i);
+  if (count == 4)
+    return wide_bytes(p, lanes) | wide_bytes(p + number, lanes) << 8 | wide_bytes(p + 2 * number, lanes) << 16 |
+           wide_bytes(p + 3 * number, lanes) << 24;
+  for (int i = 0; i < count; i++) units |= wide_bytes(p + i * number, lanes) << (8 * i);
   return units;
 }
 static inline words four_unit_along(const char *p, int count) {

@@ -140,8 +140,16 @@ static inline __attribute__((always_inline)) void KIND(fetch_step)(const ax_tile
 /* What the sums of the columns begin with. */
 static inline void KIND(begin_columns)(const ax_tile *t, SUM *begin, const int columns) {
 #if SHIFTED
-  const SUM lacks = KIND(lacking)(t->b, t->b_step, (t->numbers + UNIT - 1) / UNIT);
-  for (int j = 0; j < columns; j++) begin[j] = (SUM){0} + lacks[j];
+  SUM even = {0}, odd = {0}; /* two chains */
+  const char *b = t->b;
+  int64_t steps = (t->numbers + UNIT - 1) / UNIT;
+  for (; steps > 1; steps -= 2, b += 2 * t->b_step) {
+    even = KIND(add_excess)(even, UNITS(load)(b));
+    odd = KIND(add_excess)(odd, UNITS(load)(b + t->b_step));
+  }
+  if (steps > 0) even = KIND(add_excess)(even, UNITS(load)(b));
+  even += odd;
+  for (int j = 0; j < columns; j++) begin[j] = (SUM){0} - even[j];
 #else
   (void)t;
   for (int j = 0; j < columns; j++) begin[j] = (SUM){0};

@@ -147,7 +147,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
 }
 
 /* If a has few rows and b lies transposed, the transposed product is narrow: b's lines are its rows. So b need not be packed,
-   unless it is large (few.h). Products of fours are not symmetric, since the left numbers count as unsigned. */
+   unless it is large (few.h). */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
   if (ax_few_may_stream_left(p, k)) {
@@ -158,7 +158,7 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
       return way;
     }
   }
-  if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
+  if (!ax_few_turns(p, k) && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
       p->n > k->most_columns) {
     const ax_product turned = turn(p);
     ax_product_way way = choose(&turned, k, 0);

@@ -65,14 +65,14 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #endif
 
 #if SHIFTED
-/* What sums of LANES packed columns lack: a shifted row of zeros would give this with the other sign. */
-static inline SUM KIND(lacking)(const char *b, int64_t b_step, int64_t steps) {
-  const FACTOR zeros = KIND(shifted)((FACTOR){0}, true);
-  SUM sum[4] = {{0}}; /* chains, so that none waits for the one before */
-  for (; steps >= 4; steps -= 4, b += 4 * b_step)
-    UNROLL for (int i = 0; i < 4; i++) sum[i] = MULTIPLY_ADD(sum[i], zeros, UNITS(load)(b + i * b_step));
-  for (; steps > 0; steps--, b += b_step) sum[0] = MULTIPLY_ADD(sum[0], zeros, UNITS(load)(b));
-  return (SUM){0} - (sum[0] + sum[1] + sum[2] + sum[3]);
+/* Adds the products of units of b with shifted zeros: by these the sums of shifted rows are too large. */
+static inline SUM KIND(add_excess)(SUM excess, FACTOR units) {
+  return MULTIPLY_ADD(excess, KIND(shifted)((FACTOR){0}, true), units);
+}
+#else
+static inline SUM KIND(add_excess)(SUM excess, FACTOR units) {
+  (void)units;
+  return excess;
 }
 #endif
 
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     b += b_step;
   }
 #if SHIFTED
-  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += RESULTS(load)(b + j * VECTOR_BYTES);
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] -= RESULTS(load)(b + j * VECTOR_BYTES);
 #endif
   if (t->pauses) {
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
@@ -301,31 +301,50 @@ static inline void KIND(note)(ax_packing *p, FACTOR least) {
   if (exponent < p->least) p->least = exponent;
 }
 
-static inline __attribute__((always_inline)) void KIND(put_across)(const ax_packing *p, char *to, const char *from,
-                                                                   const int numbers, const int lanes, FACTOR *least) {
-  KIND(put)(to, KIND(shifted)(KIND(unit_across)(from, p->number, numbers, lanes), p->shifts), least);
+/* Returns the units as they are in memory. */
+static inline __attribute__((always_inline)) FACTOR KIND(put_across)(const ax_packing *p, char *to, const char *from,
+                                                                     const int numbers, const int lanes, FACTOR *least) {
+  const FACTOR units = KIND(unit_across)(from, p->number, numbers, lanes);
+  KIND(put)(to, SHIFTED ? KIND(shifted)(units, p->shifts) : units, least);
+  return units;
+}
+
+static inline __attribute__((always_inline)) void KIND(note_excess)(const ax_packing *p, char *behind, FACTOR units) {
+  if (SHIFTED && p->sums) RESULTS(store)(behind, KIND(add_excess)(RESULTS(load)(behind), units));
 }
 
 /* Packs step by step, so that memory is read in rows. first, second: lanes in the two vectors of a panel. */
-static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p, const int first, const int second) {
+static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *packing, const int first, const int second) {
+  const ax_packing all = *packing, *p = &all; /* stores do not touch it */
   FACTOR least = KIND(none)();
   const int64_t width = first + second, whole = p->lines / width, rest = p->lines - whole * width;
   const int64_t step = (second > 0 ? 2 : 1) * VECTOR_BYTES, last = (rest > LANES ? 2 : 1) * VECTOR_BYTES;
+  const int64_t steps = (p->count + UNIT - 1) / UNIT;
+  SUM excess[2] = {{0}}; /* of the last panel, which may be alone: it does not go through memory in each step */
+  for (int64_t i = 0; SHIFTED && p->sums && i < whole; i++) memset(p->to + i * p->panel + steps * step, 0, (size_t)step);
   for (int64_t at = 0, u = 0; at < p->count; at += UNIT, u++) {
     const char *from = p->from + at * p->number;
     const int numbers = p->count - at < UNIT ? (int)(p->count - at) : UNIT;
-    char *to = p->to + u * step;
-    for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
+    char *to = p->to + u * step, *behind = p->to + steps * step;
+    for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel, behind += p->panel) {
       __builtin_prefetch(from + fetched_steps * p->number);
       if (second > 0 && width * NUMBER_BYTES > 64) __builtin_prefetch(from + fetched_steps * p->number + 64);
-      KIND(put_across)(p, to, from, numbers, first, &least);
-      if (second > 0) KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers, second, &least);
+      KIND(note_excess)(p, behind, KIND(put_across)(p, to, from, numbers, first, &least));
+      if (second > 0)
+        KIND(note_excess)(p, behind + VECTOR_BYTES,
+                          KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers, second, &least));
     }
     to = p->to + whole * p->panel + u * last;
-    if (rest > 0) KIND(put_across)(p, to, from, numbers, rest < LANES ? (int)rest : LANES, &least);
-    if (rest > LANES) KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers, (int)rest - LANES, &least);
+    if (rest > 0)
+      excess[0] =
+          KIND(add_excess)(excess[0], KIND(put_across)(p, to, from, numbers, rest < LANES ? (int)rest : LANES, &least));
+    if (rest > LANES)
+      excess[1] = KIND(add_excess)(excess[1], KIND(put_across)(p, to + VECTOR_BYTES, from + LANES * NUMBER_BYTES, numbers,
+                                                               (int)rest - LANES, &least));
   }
-  KIND(note)(p, least);
+  for (int64_t i = 0; SHIFTED && p->sums && i * LANES < rest; i++)
+    RESULTS(store)(p->to + whole * p->panel + steps * last + i * VECTOR_BYTES, excess[i]);
+  KIND(note)(packing, least);
 }
 
 /* Returns the address at which the vector of lines from `line` on is packed. *step: bytes between its steps; a panel has two
@@ -336,57 +355,49 @@ static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *
   return p->to + panel * p->panel + line / LANES % 2 * VECTOR_BYTES;
 }
 
-/* Puts what sums lack behind the steps of panels, as one step more. */
-static inline void KIND(put_lacking)(const ax_packing *p) {
-#if SHIFTED
-  const int64_t steps = (p->count + UNIT - 1) / UNIT;
-  for (int64_t line = 0; p->sums && line < p->lines; line += LANES) {
-    int64_t step;
-    char *panel = KIND(packed_at)(p, line, &step);
-    RESULTS(store)(panel + steps * step, KIND(lacking)(panel, step, steps));
-  }
-#else
-  (void)p;
-#endif
-}
-
 static void KIND(across)(ax_packing *p) {
   if (p->width == 2 * LANES) KIND(across_by)(p, LANES, LANES);
   else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
-  KIND(put_lacking)(p);
 }
 
 /* Packs a whole square of LANES by LANES units, transposed in registers. */
-static inline void KIND(square)(const char *from, int64_t line, char *to, int64_t step, FACTOR *least) {
+static inline void KIND(square)(const char *from, int64_t line, char *to, int64_t step, FACTOR *least, SUM *excess) {
   FACTOR square[LANES];
   UNROLL for (int l = 0; l < LANES; l++) square[l] = KIND(unit_along)(from + l * line, UNIT * LANES);
   KIND(turn)(square);
-  UNROLL for (int u = 0; u < LANES; u++) KIND(put)(to + u * step, square[u], least);
+  UNROLL for (int u = 0; u < LANES; u++) {
+    KIND(put)(to + u * step, square[u], least);
+    excess[u % 4] = KIND(add_excess)(excess[u % 4], square[u]);
+  }
 }
 
 /* Packs a square in which lines or numbers are missing. */
 static inline void KIND(corner)(const ax_packing *p, const char *from, int64_t lines, int64_t numbers, char *to, int64_t step,
-                                FACTOR *least) {
+                                FACTOR *least, SUM *excess) {
   FACTOR square[LANES];
   for (int64_t l = 0; l < LANES; l++) square[l] = l < lines ? KIND(unit_along)(from + l * p->line, (int)numbers) : (FACTOR){0};
   KIND(turn)(square);
-  for (int64_t u = 0; u * UNIT < numbers; u++) KIND(put)(to + u * step, square[u], least);
+  for (int64_t u = 0; u * UNIT < numbers; u++) {
+    KIND(put)(to + u * step, square[u], least);
+    *excess = KIND(add_excess)(*excess, square[u]);
+  }
 }
 
 static void KIND(along)(ax_packing *p) {
   FACTOR least = KIND(none)();
   for (int64_t line = 0; line < p->lines; line += LANES) {
     int64_t step;
-    char *to = KIND(packed_at)(p, line, &step);
+    char *to = KIND(packed_at)(p, line, &step), *behind = to + (p->count + UNIT - 1) / UNIT * step;
+    SUM excess[4] = {{0}}; /* chains, so that none waits for the one before */
     for (int64_t at = 0; at < p->count; at += UNIT * LANES, to += LANES * step) {
       const char *from = p->from + line * p->line + at * NUMBER_BYTES;
       const int64_t lines = p->lines - line, numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
-      if (lines >= LANES && numbers == UNIT * LANES) KIND(square)(from, p->line, to, step, &least);
-      else KIND(corner)(p, from, lines, numbers, to, step, &least);
+      if (lines >= LANES && numbers == UNIT * LANES) KIND(square)(from, p->line, to, step, &least, excess);
+      else KIND(corner)(p, from, lines, numbers, to, step, &least, excess);
     }
+    if (SHIFTED && p->sums) RESULTS(store)(behind, excess[0] + excess[1] + excess[2] + excess[3]);
   }
   KIND(note)(p, least);
-  KIND(put_lacking)(p);
 }
 
 static void KIND(lines)(ax_packing *p) {

@@ -99,7 +99,7 @@ static double factor_elems(const ax_gemm *g, bool right) {
   return places(&w);
 }
 
-/* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
+/* A product of narrow numbers may be made in wide ones here, and one of widened numbers in narrow ones: both are of narrow ones. */
 static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
   const ax_gemm *g = op->gemm;
   (void)plan;
@@ -107,8 +107,10 @@ static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
                batch = (double)ax_dims_elems(g->batch_rank, g->batch);
   ax_amount out = {.flops = 2 * m * n * k * batch};
   out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
+  const double wide = (double)ax_dtype_bytes(out.dtype);
+  if (ax_dtype_bytes(g->dtype) < ax_dtype_bytes(out.dtype)) out.dtype = g->dtype;
   const double item = (double)ax_dtype_bytes(out.dtype);
-  out.written = m * n * batch * item;
+  out.written = m * n * batch * wide;
   out.read = (factor_elems(g, false) + factor_elems(g, true)) * item + (g->accumulate ? out.written : 0);
   return out;
 }
