@@ -34,6 +34,8 @@ typedef enum ax_status {
   AX_DEADLOCK,         /* devices wait for a collective that others never reach; the message names the devices */
   AX_NOT_FINITE,       /* an equation of a run made a NaN or an infinity, and the run was compiled to look:
                           ax_compile_options.check_numerics */
+  AX_UNAVAILABLE,      /* another process of the mesh is gone, or the library that processes talk by cannot be used; the message
+                          names it */
   AX_INTERNAL          /* a defect of Axle's own */
 } ax_status;
 

@@ -1,0 +1,74 @@
+/* Messages between the processes that one mesh is spread over.
+
+   A transport moves messages; it knows nothing of runs or devices. There are two: by MPI (mpi.h), and within one program, for tests
+   (within.h). A message is an envelope and a payload of any number of bytes. Messages from one process to another are delivered in
+   the order in which they were sent.
+
+   A short payload, of at most AX_SHORT_PAYLOAD bytes, travels with its envelope. A long one stays with its sender until the receiver
+   has said where it goes, so it is received in its place and never copied in between.
+
+     sender      send ----- envelope, short payload ------> deliver
+                 send ----- envelope ---------------------> deliver .. fetch
+                            <------------------------------
+                 sent  ---- long payload -----------------> fetched
+
+   Threads. Any thread may call any function. Nothing here blocks. Messages move only while some thread polls; one thread at a time
+   does, and a poll by another one returns at once. The functions that a poll calls (deliver, sent, fetched) may send and fetch, but
+   not poll. */
+#ifndef AX_PROCESSES_TRANSPORT_H
+#define AX_PROCESSES_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "axle/status.h"
+
+enum { AX_SHORT_PAYLOAD = 8 << 10 };
+
+typedef struct ax_envelope {
+  uint64_t run;  /* the number of the run that the message is for; 0: for no run */
+  uint64_t bytes; /* of the payload */
+  uint64_t words[3]; /* the rest is its reader's */
+  uint32_t kind, place, group, member;
+} ax_envelope;
+
+/* A message that has come. It belongs to who it was delivered to, who ends with ax_delivery_free. */
+typedef struct ax_delivery {
+  ax_envelope envelope;
+  uint32_t from;            /* process */
+  void *payload;            /* NULL: there is none, or it is long and has not been fetched */
+  uint64_t ticket;          /* the transport's */
+  struct ax_delivery *next; /* for lists of its owner */
+} ax_delivery;
+void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
+
+typedef void ax_done(void *context);
+typedef struct ax_transport ax_transport;
+
+typedef struct ax_transport_functions {
+  /* Begins to send a message to another process. `sent` NULL, or a short payload: the payload is copied before the call returns.
+     Otherwise it must stay as it is until sent(context) is called, by a poll of any thread; it is called for short payloads too,
+     before send returns or later. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: that process is gone. On failure `sent` is not called. */
+  ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_done *sent,
+                    void *context);
+  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread.
+     AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
+  ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_done *fetched, void *context);
+  /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message
+     names; AX_OUT_OF_MEMORY. */
+  ax_status (*poll)(ax_transport *transport, bool *any);
+  /* Ends all sends of a run whose long payloads were not fetched: `sent` is called for each. For runs that have failed. */
+  void (*forget)(ax_transport *transport, uint64_t run);
+  /* Waits until all messages that this process has sent are on their way, and frees the transport. Collective. */
+  void (*destroy)(ax_transport *transport);
+} ax_transport_functions;
+
+struct ax_transport {
+  const ax_transport_functions *functions;
+  uint32_t process, processes; /* this one's number, and how many there are */
+  /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
+  void (*deliver)(void *context, ax_delivery *delivery);
+  void *deliver_context;
+};
+
+#endif

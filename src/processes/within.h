@@ -1,0 +1,13 @@
+/* A transport inside one program: each "process" is a thread, or several, with a transport of its own. So everything that stands on
+   transports is tested without MPI, under sanitizers too. */
+#ifndef AX_PROCESSES_WITHIN_H
+#define AX_PROCESSES_WITHIN_H
+
+#include "processes/transport.h"
+
+/* Makes the transports of `count` processes, which send to each other. Each is destroyed by its own process. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_within_create(uint32_t count, ax_transport **out);
+/* From here on, sends to process `gone` fail, and polls of the others say that it is gone. */
+void ax_within_lose(ax_transport *transport, uint32_t gone);
+
+#endif

@@ -1,0 +1,117 @@
+/* The transport inside one program: order, short and long payloads, forgotten sends, a process that is gone. */
+#include "processes/within.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "support/cmocka.h"
+
+static ax_delivery *came[16];
+static uint32_t came_count;
+static int ended;
+
+static void keep(void *context, ax_delivery *delivery) {
+  (void)context;
+  came[came_count++] = delivery;
+}
+static void end(void *context) { ended += *(int *)context; }
+
+static void make(ax_transport *two[2]) {
+  came_count = 0;
+  ended = 0;
+  assert_int_equal(ax_within_create(2, two), AX_OK);
+  two[0]->deliver = two[1]->deliver = keep;
+}
+static void destroy(ax_transport *two[2]) {
+  for (uint32_t i = 0; i < came_count; i++) ax_delivery_free(came[i]);
+  for (int p = 0; p < 2; p++) two[p]->functions->destroy(two[p]);
+}
+static bool poll(ax_transport *t) {
+  bool any;
+  assert_int_equal(t->functions->poll(t, &any), AX_OK);
+  return any;
+}
+
+static void short_payloads_come_in_order(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  make(two);
+  for (uint32_t i = 0; i < 5; i++) {
+    ax_envelope envelope = {.run = 7, .bytes = sizeof i, .kind = i};
+    assert_int_equal(two[0]->functions->send(two[0], 1, &envelope, &i, NULL, NULL), AX_OK);
+  }
+  assert_true(poll(two[1]));
+  assert_false(poll(two[1]));
+  assert_int_equal(came_count, 5);
+  for (uint32_t i = 0; i < 5; i++) {
+    assert_int_equal(came[i]->envelope.kind, i);
+    assert_int_equal(came[i]->from, 0);
+    assert_memory_equal(came[i]->payload, &i, sizeof i);
+  }
+  destroy(two);
+}
+
+static void long_payloads_are_fetched(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char data[3 * AX_SHORT_PAYLOAD], got[sizeof data];
+  int one = 1, ten = 10;
+  make(two);
+  memset(data, 5, sizeof data);
+  ax_envelope envelope = {.run = 7, .bytes = sizeof data};
+  assert_int_equal(two[1]->functions->send(two[1], 0, &envelope, data, end, &one), AX_OK);
+  assert_int_equal(two[1]->functions->send(two[1], 0, &envelope, data, NULL, NULL), AX_OK); /* a copy of its own */
+  poll(two[0]);
+  poll(two[1]);
+  assert_int_equal(came_count, 2);
+  assert_int_equal(ended, 0);
+  assert_null(came[0]->payload);
+  memset(data, 6, sizeof data);
+  assert_int_equal(two[0]->functions->fetch(two[0], came[0], got, end, &ten), AX_OK);
+  poll(two[0]);
+  assert_int_equal(ended, 10);
+  assert_int_equal(got[sizeof got - 1], 6);
+  poll(two[1]);
+  assert_int_equal(ended, 11);
+  assert_int_equal(two[0]->functions->fetch(two[0], came[1], got, end, &ten), AX_OK);
+  assert_int_equal(got[0], 5);
+  destroy(two);
+}
+
+static void forgotten_sends_end(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char data[2 * AX_SHORT_PAYLOAD];
+  int one = 1, ten = 10;
+  make(two);
+  ax_envelope envelope = {.run = 7, .bytes = sizeof data};
+  assert_int_equal(two[0]->functions->send(two[0], 1, &envelope, data, end, &one), AX_OK);
+  envelope.run = 8;
+  assert_int_equal(two[0]->functions->send(two[0], 1, &envelope, data, end, &ten), AX_OK);
+  two[0]->functions->forget(two[0], 7);
+  assert_int_equal(ended, 1);
+  destroy(two);
+}
+
+static void a_lost_process_is_named(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  bool any;
+  make(two);
+  ax_within_lose(two[0], 1);
+  ax_envelope envelope = {.run = 7};
+  assert_int_equal(two[0]->functions->send(two[0], 1, &envelope, NULL, NULL, NULL), AX_UNAVAILABLE);
+  assert_int_equal(two[0]->functions->poll(two[0], &any), AX_UNAVAILABLE);
+  assert_non_null(strstr(ax_message(), "process 1"));
+  destroy(two);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(short_payloads_come_in_order),
+      cmocka_unit_test(long_payloads_are_fetched),
+      cmocka_unit_test(forgotten_sends_end),
+      cmocka_unit_test(a_lost_process_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
