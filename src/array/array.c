@@ -105,6 +105,8 @@ ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data
   const ax_layout *layout = array->layout;
   if (index >= layout->blocks)
     return ax_error(AX_INVALID_ARGUMENT, "part %u of an array that has %u", index, layout->blocks);
+  if (!ax_layout_has(layout, index))
+    return ax_error(AX_INVALID_ARGUMENT, "part %u of the array is in another process", index);
   AX_TRY(ax_array_open(array));
   *data = array->parts->part[index];
   *bytes = layout->block_bytes;
@@ -120,6 +122,7 @@ ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int
   if (bytes != wanted || (data == NULL && bytes > 0))
     return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %zu bytes, not %zu%s", ax_type_string(box, NULL), wanted, bytes,
                     data == NULL ? " at no address" : "");
+  AX_TRY(ax_layout_check_here(layout, box, start));
   AX_TRY(ax_array_open(array));
   ax_blocks_copy(layout->runtime, &(ax_blocks){&layout->block, &layout->spec, &layout->mesh, array->parts->part}, box, start, data);
   ax_array_close(array);
@@ -176,6 +179,7 @@ ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *d
   static const ax_spec uncut;
   unsigned char *whole = (unsigned char *)data; /* only read */
   for (uint32_t b = 0; b < layout->blocks; b++) {
+    if (!ax_layout_has(layout, b)) continue;
     ax_layout_offset(layout, b, start);
     ax_blocks_copy(runtime, &(ax_blocks){&layout->type, &uncut, &one, &whole}, &layout->block, start, parts->part[b]);
   }

@@ -28,8 +28,10 @@ typedef struct ax_layout {
   bool committed;    /* the caller said where the array lies, or it was computed from such arrays: calls must run there */
   int64_t devices;   /* in the mesh */
   uint32_t blocks;
+  bool *here;           /* by block: some device of this process has it; NULL: all blocks are here */
+  uint32_t here_count;  /* blocks that are here */
   size_t block_bytes;   /* of the elements of one part */
-  size_t stride, bytes; /* between parts allocated together, a multiple of 64; of all these */
+  size_t stride, bytes; /* between parts allocated together, a multiple of 64; of all these that are here */
   uint64_t hash;
   struct ax_layout *next; /* in the list of one hash; guarded by the runtime's lock of layouts */
   _Alignas(64) atomic_uint references; /* by arrays and executables; on a cache line of its own, apart from what every run reads */
@@ -48,6 +50,9 @@ ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
 /* Sets offset[d] to the first index of block b along each dimension of the whole. */
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
+static inline bool ax_layout_has(const ax_layout *layout, uint32_t block) { return layout->here == NULL || layout->here[block]; }
+/* AX_INVALID_ARGUMENT: part of this box of the whole array, which begins at `start`, is in blocks of other processes. */
+AX_MUST_USE ax_status ax_layout_check_here(const ax_layout *layout, const ax_type *box, const int64_t *start);
 /* Finds the place of a device by its id. AX_INVALID_ARGUMENT: the array is not on it. */
 AX_MUST_USE ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place);
 /* Says whether both have the same elements in the same parts, with the same numbers. */

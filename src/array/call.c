@@ -434,7 +434,9 @@ ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uin
 }
 
 ax_status (ax_run_start)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  return call_held(run_later, e, in_count, in, out_count, out);
+  /* processes make the runs that they do together one after the other, in the same order */
+  const bool together = e != NULL && e->compiled.map != NULL;
+  return call_held(together ? run_to_end : run_later, e, in_count, in, out_count, out);
 }
 
 /* Does not wait for an array that was donated, since it can never be read. Holds the array meanwhile: a callback of the run that

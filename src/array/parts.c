@@ -19,6 +19,24 @@ static bool measure(ax_layout *layout) {
   return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
 }
 
+/* Finds the blocks that devices of this process have. An array without a mesh is whole in each process. */
+static ax_status find_here(ax_layout *layout) {
+  const ax_processes *processes = layout->runtime->executor.processes;
+  ax_process_map *map;
+  layout->here_count = layout->blocks;
+  if (processes == NULL || processes->rule.processes == 1 || layout->devices <= 1) return AX_OK;
+  AX_TRY(ax_process_map_create(&processes->rule, (uint32_t)layout->devices, &map));
+  layout->here = ax_calloc(layout->blocks, sizeof layout->here[0]);
+  for (uint32_t d = 0; layout->here != NULL && d < map->devices; d++)
+    if (ax_device_is_here(map, d)) layout->here[ax_layout_block_at(layout, d)] = true;
+  ax_free(map);
+  if (layout->here == NULL) return ax_out_of_memory(layout->blocks);
+  layout->here_count = 0;
+  for (uint32_t b = 0; b < layout->blocks; b++) layout->here_count += layout->here[b];
+  layout->bytes = layout->here_count * layout->stride;
+  return AX_OK;
+}
+
 static ax_status make(const ax_layout *like, ax_layout **out) {
   ax_layout *layout = *out = ax_calloc(1, sizeof *layout);
   if (layout == NULL) return ax_out_of_memory(sizeof *layout);
@@ -26,6 +44,7 @@ static ax_status make(const ax_layout *like, ax_layout **out) {
   atomic_init(&layout->references, 1);
   ax_status status = ax_shard_type(&layout->type, &layout->spec, &layout->mesh, &layout->block);
   if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
+  if (status == AX_OK) status = find_here(layout);
   if (status == AX_OK) {
     ax_runtime_hold(layout->runtime);
     ax_sharding_retain(layout->sharding);
@@ -119,6 +138,7 @@ void ax_layout_release(ax_layout *layout) {
   take_out(layout);
   ax_sharding_release(layout->sharding);
   ax_runtime_drop(layout->runtime);
+  ax_free(layout->here);
   ax_free(layout);
 }
 
@@ -141,6 +161,21 @@ uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place) {
     if (layout->named >> axis & 1)
       number = number * (uint32_t)layout->mesh.axis[axis].size + (uint32_t)ax_mesh_coordinate(&layout->mesh, place, axis);
   return number;
+}
+
+ax_status ax_layout_check_here(const ax_layout *layout, const ax_type *box, const int64_t *start) {
+  const ax_type *block = &layout->block;
+  for (uint32_t b = 0; b < layout->blocks; b++) {
+    int64_t offset[AX_MAX_RANK];
+    bool overlaps = !ax_layout_has(layout, b);
+    if (overlaps) ax_layout_offset(layout, b, offset);
+    for (uint32_t d = 0; overlaps && d < box->rank; d++)
+      overlaps = offset[d] < start[d] + box->dims[d] && start[d] < offset[d] + block->dims[d];
+    if (overlaps)
+      return ax_error(AX_INVALID_ARGUMENT, "the array %s is not whole in this process: it has %u of %u blocks, and block %u is elsewhere",
+                      ax_type_string(&layout->type, NULL), layout->here_count, layout->blocks, b);
+  }
+  return AX_OK;
 }
 
 bool ax_layout_same(const ax_layout *a, const ax_layout *b) {
@@ -182,7 +217,11 @@ ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts
   ax_parts *parts = *out;
   ax_status status = allocate(parts, layout->bytes);
   if (status != AX_OK) return give_up(out, status);
-  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = (unsigned char *)parts->memory + b * layout->stride;
+  unsigned char *next = parts->memory;
+  for (uint32_t b = 0; b < parts->count; b++) {
+    parts->part[b] = ax_layout_has(layout, b) ? next : NULL;
+    if (ax_layout_has(layout, b)) next += layout->stride;
+  }
   return AX_OK;
 }
 
@@ -257,8 +296,20 @@ static void fill(const move *m, uint32_t b, void *data) {
 static size_t find_in_place(const move *m, ax_parts *parts) {
   size_t moved = 0;
   for (uint32_t b = 0; b < parts->count; b++)
-    if ((parts->part[b] = in_place(m, b)) == NULL) moved++;
+    if (ax_layout_has(m->to, b) && (parts->part[b] = in_place(m, b)) == NULL) moved++;
   return moved;
+}
+
+/* All that the new blocks of this process are made of has to be here. */
+static ax_status check_here(const move *m) {
+  for (uint32_t b = 0; m->old->here != NULL && b < m->to->blocks; b++) {
+    int64_t offset[AX_MAX_RANK];
+    if (!ax_layout_has(m->to, b)) continue;
+    ax_layout_offset(m->to, b, offset);
+    ax_status status = ax_layout_check_here(m->old, &m->to->block, offset);
+    if (status != AX_OK) return ax_error_context(AX_ABSENT, "an array cannot be laid out anew between processes yet: ");
+  }
+  return AX_OK;
 }
 
 /* The parts that own the memory. Parts in place keep the owner alive and not each other, so that no chain of them grows from run
@@ -272,15 +323,22 @@ ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uin
                          ax_parts **out) {
   AX_TRY(start(runtime, layout, out));
   ax_parts *parts = *out;
-  ax_status status = in == NULL ? allocate(parts, count * layout->stride) : AX_OK;
-  if (status != AX_OK) return give_up(out, status);
+  uint32_t *slot = ax_calloc(count, sizeof slot[0]), slots = 0; /* by place: 1 + where it is in memory; 0: not here */
+  ax_status status = slot == NULL ? ax_out_of_memory(count * sizeof slot[0]) : AX_OK;
+  for (uint32_t b = 0; b < parts->count && status == AX_OK; b++) {
+    uint32_t *mine = &slot[place != NULL ? place[b] : 0];
+    if (ax_layout_has(layout, b) && *mine == 0) *mine = ++slots;
+  }
+  if (status == AX_OK && in == NULL) status = allocate(parts, slots * layout->stride);
   if (in != NULL) parts->source = ax_parts_retain(owner_of(in));
-  for (uint32_t b = 0; b < parts->count; b++) {
+  for (uint32_t b = 0; b < parts->count && status == AX_OK; b++) {
     const uint32_t at = place != NULL ? place[b] : 0;
-    parts->part[b] = in != NULL ? in->part[at] : (unsigned char *)parts->memory + at * layout->stride;
+    parts->part[b] = in != NULL ? in->part[at] : (unsigned char *)parts->memory + (slot[at] - 1) * layout->stride;
+    if (!ax_layout_has(layout, b)) parts->part[b] = NULL;
   }
   parts->read_only = true;
-  return AX_OK;
+  ax_free(slot);
+  return status == AX_OK ? AX_OK : give_up(out, status);
 }
 
 ax_status ax_parts_in(const ax_layout *layout, ax_parts *in, ax_parts **out) {
@@ -298,7 +356,8 @@ bool ax_parts_may_hold(const ax_parts *parts) {
 ax_status ax_parts_own(const ax_parts *from, const ax_layout *layout, ax_parts **out) {
   AX_TRY(ax_parts_create(from->runtime, layout, out));
   const move m = {from, layout, layout};
-  for (uint32_t b = 0; b < (*out)->count; b++) fill(&m, b, (*out)->part[b]);
+  for (uint32_t b = 0; b < (*out)->count; b++)
+    if (ax_layout_has(layout, b)) fill(&m, b, (*out)->part[b]);
   return AX_OK;
 }
 
@@ -319,14 +378,16 @@ ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout
     return AX_OK;
   }
   const move m = {from, old, to};
+  AX_TRY(check_here(&m));
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
-  size_t moved = copied ? parts->count : find_in_place(&m, parts);
+  memset(parts->part, 0, parts->count * sizeof parts->part[0]);
+  size_t moved = copied ? to->here_count : find_in_place(&m, parts);
   if (copied || (laying != AX_LAY_READ && moved > 0)) { /* parts that outlive the run have one memory, or all their owner's */
     memset(parts->part, 0, parts->count * sizeof parts->part[0]);
-    moved = parts->count;
+    moved = to->here_count;
   }
-  if (moved < parts->count) {
+  if (moved < to->here_count) {
     parts->source = ax_parts_retain(owner_of(from));
     parts->read_only = from->read_only;
   }
@@ -334,7 +395,7 @@ ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout
   if (status != AX_OK) return give_up(out, status);
   unsigned char *next = parts->memory;
   for (uint32_t b = 0; b < parts->count; b++) {
-    if (parts->part[b] != NULL) continue;
+    if (parts->part[b] != NULL || !ax_layout_has(to, b)) continue;
     fill(&m, b, next);
     parts->part[b] = next;
     next += to->stride;

@@ -117,6 +117,21 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   return status;
 }
 
+ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
+                                 const uint32_t *process_of, ax_runtime **out) {
+  ax_processes *processes;
+  *out = NULL;
+  AX_TRY(ax_processes_create(transport, process_of, listed, &processes));
+  ax_status status = ax_runtime_create(options, out);
+  if (status != AX_OK) {
+    ax_processes_destroy(processes);
+    return status;
+  }
+  (*out)->executor.processes = processes;
+  (*out)->assembler.processes = &processes->rule;
+  return AX_OK;
+}
+
 ax_runtime *ax_runtime_hold(ax_runtime *runtime) {
   atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
   return runtime;
@@ -130,6 +145,7 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   ax_pool_deinit(&runtime->executor.pool);
   ax_callbacks_deinit(&runtime->callbacks);
   ax_executable_cache_deinit(&runtime->cache);
+  ax_processes_destroy(runtime->executor.processes);
   if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
     pthread_mutex_destroy(&runtime->executor.pool.lock);
     pthread_mutex_destroy(&runtime->cache.lock);

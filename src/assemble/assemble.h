@@ -14,6 +14,7 @@ typedef struct ax_assembler {
   const ax_hooks *hooks;
   ax_runtime *runtime;                     /* for lowering rules that compile parts of kernels */
   int64_t max_devices;
+  const ax_process_rule *processes;        /* how devices are spread over processes; NULL: all are of this one */
   const struct ax_plan_pass *plan_passes;  /* for tests: in place of ax_plan_passes; NULL */
   uint32_t plan_pass_count;
 } ax_assembler;

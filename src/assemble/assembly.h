@@ -125,6 +125,18 @@ AX_MUST_USE ax_status ax_holding_text(ax_text *text, ax_assembly *assembly);
    instruction is complete but for the code. Both arrays have room for as many as there are instructions. */
 AX_MUST_USE ax_status ax_find_fused_loops(ax_assembly *assembly, const ax_fused_loop **fused_loops, uint32_t *loops,
                                           uint32_t *count);
+/* owners.c: gives the index in compiled->owned of the owners of what is the same along some axes, which are added if they are new. If
+   `once`, there is one owner in all processes. AX_ABSENT: there are too many such sets. */
+AX_MUST_USE ax_status ax_owned_along(ax_compiled *compiled, ax_axis_set axes, bool once, uint32_t *out);
+/* owner: by device, whether it is of this process and an owner there. */
+AX_MUST_USE ax_status ax_find_owners(ax_compiled *compiled, ax_axis_set axes, bool *owner);
+/* first: by device, whether it is of this process and the owner in all processes, which has coordinate 0 on all the axes. */
+void ax_find_first(const ax_compiled *compiled, ax_axis_set axes, bool *first);
+/* Replaces the axes in `skip` of all instructions, if devices are spread over processes. */
+AX_MUST_USE ax_status ax_number_owners(ax_assembly *assembly);
+/* crossing.c: *out NULL: no group of exchanges over `names`, pushed by the devices along `on`, has members in several processes. */
+AX_MUST_USE ax_status ax_find_crossing(ax_compiled *compiled, const ax_axes *names, ax_axis_set axes, ax_axis_set on,
+                                       const ax_crossing **out);
 /* sets.c: gives the index in compiled->sets of a set of axes, which is added if it is new. */
 AX_MUST_USE ax_status ax_set_of(ax_compiled *compiled, ax_axis_set axes, uint32_t *out);
 /* Groups of devices along `names`. *numbers: by device, its number in its group. *places: by member of the group, the place of its

@@ -9,6 +9,10 @@ static ax_status describe(ax_assembly *a, const ax_instr *instr) {
   const ax_cores *cores = mine->cores;
   const uint32_t members = (uint32_t)ax_axis_set_size(cores->axes, &plan->mesh);
   uint32_t set, groups, *number, *place;
+  const ax_crossing *crossing;
+  AX_TRY(ax_find_crossing(c, &cores->names, cores->axes, a->ops[instr - a->instrs]->axes, &crossing));
+  if (crossing != NULL)
+    return ax_error(AX_ABSENT, "compile: a kernel whose cores reach devices of other processes: kernels run within one process");
   for (uint32_t k = 0; k < 1 + cores->in_count + cores->out_count; k++)
     if (instr->refs[k].space == c->scratch_space)
       return ax_error(AX_INTERNAL, "operand %u of a kernel that others reach is in scratch memory", k);

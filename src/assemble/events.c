@@ -93,16 +93,47 @@ static int by_times(const void *a, const void *b) {
 }
 
 static ax_status make_times(ax_compiled *c, const request *wanted, const uint32_t **out) {
-  const ax_mesh *mesh = &c->plan->mesh;
   uint32_t *times = ax_arena_alloc(&c->plan->arena, wanted->count * sizeof times[0]);
-  if (times == NULL) return ax_out_of_memory(wanted->count * sizeof times[0]);
-  for (uint32_t d = 0; d < c->devices; d++) {
-    bool signals = wanted->counters[d] != AX_NONE;
-    for (uint32_t axis = 0; axis < mesh->count && signals; axis++)
-      signals = (wanted->by >> axis & 1) != 0 || ax_mesh_coordinate(mesh, d, axis) == 0;
-    if (signals) times[wanted->counters[d]]++;
-  }
+  bool *signals = ax_alloc(c->devices);
+  ax_status status = times == NULL || signals == NULL ? ax_out_of_memory(wanted->count * sizeof times[0]) : AX_OK;
+  if (status == AX_OK) status = ax_find_owners(c, ax_all_axes(&c->plan->mesh) & ~wanted->by, signals);
+  for (uint32_t d = 0; d < c->devices && status == AX_OK; d++)
+    if (signals[d] && wanted->counters[d] != AX_NONE) times[wanted->counters[d]]++;
+  ax_free(signals);
   *out = times;
+  return status;
+}
+
+/* Of an exchange that crosses to other processes: members that are here signal, and those that are not when what they sent has been
+   put. */
+static ax_status make_crossing_times(ax_compiled *c, ax_event *event, const ax_exchange *x, const ax_crossing *crossing) {
+  uint32_t *times = ax_arena_alloc(&c->plan->arena, event->count * sizeof times[0]);
+  uint32_t *target = ax_alloc(crossing->members * sizeof target[0]);
+  if (times == NULL || target == NULL) {
+    ax_free(target);
+    return ax_out_of_memory(event->count * sizeof times[0]);
+  }
+  memset(target, 0xff, crossing->members * sizeof target[0]);
+  for (uint32_t i = 0; x->peers == AX_PEERS_PAIRS && i < x->pairs->count; i++) target[x->pairs->v[i][0]] = (uint32_t)x->pairs->v[i][1];
+  for (uint32_t g = 0; g < crossing->groups; g++) {
+    const ax_party *own = ax_party_of(crossing, g, c->map->process);
+    for (uint32_t m = 0; own != NULL && m < crossing->members; m++)
+      if (ax_party_has(crossing, own, m) || ax_reaches(x, crossing, target, m, own))
+        times[event->signal[crossing->first[g * crossing->members + m]]]++;
+  }
+  ax_free(target);
+  event->times = times;
+  return AX_OK;
+}
+
+static ax_status make_all_crossing_times(ax_assembly *a) {
+  for (uint32_t i = 0; i < a->access_count && a->compiled->map != NULL; i++) {
+    const ax_access *access = &a->accesses[i];
+    const ax_exchange *x = access->exchange;
+    const ax_crossing *crossing = NULL;
+    if (x != NULL) AX_TRY(ax_find_crossing(a->compiled, &x->names, x->axes, access->axes, &crossing));
+    if (crossing != NULL) AX_TRY(make_crossing_times(a->compiled, &a->compiled->events[access->event], x, crossing));
+  }
   return AX_OK;
 }
 
@@ -159,6 +190,7 @@ ax_status ax_instrs_events(ax_assembly *a) {
   if (status == AX_OK) status = ask_for_counters(a, &counters);
   if (status == AX_OK) status = make_tables(c, &counters);
   if (status == AX_OK) status = make_all_times(c, &times);
+  if (status == AX_OK) status = make_all_crossing_times(a);
   ax_free(counters.items);
   ax_free(times.items);
   return status;

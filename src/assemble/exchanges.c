@@ -168,7 +168,27 @@ static bool is_small(const ax_push *push, int64_t parts) {
   return push->exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_SMALL;
 }
 
-static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
+/* Decides how contributions get to their places within one process. */
+static void choose_how(const exchanger *x, ax_push *push) {
+  const int64_t parts = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
+  push->at_once = may_be_at_once(x, push, parts);
+  choose(x, push);
+  push->combined = push->way == AX_PUSH_AS_WHOLE ? push->elems : push->run;
+  push->at_last_arrival = may_be_by_last(x, push);
+  push->small = is_small(push, parts) && !push->at_last_arrival;
+}
+
+static ax_status find_crossing(ax_compiled *c, ax_axis_set on, ax_push *push) {
+  const ax_exchange *exchange = push->exchange;
+  AX_TRY(ax_find_crossing(c, &exchange->names, exchange->axes, on, &push->crossing));
+  if (push->crossing == NULL) return AX_OK;
+  push->crossing_first = c->crossing_groups;
+  c->crossing_groups += push->crossing->here_count;
+  return AX_OK;
+}
+
+/* on: the axes along which devices push. */
+static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_axis_set on, ax_push **out) {
   ax_compiled *c = x->a->compiled;
   const ax_plan *plan = x->a->plan;
   ax_push *push = *out = ax_arena_alloc(&c->plan->arena, sizeof *push);
@@ -182,12 +202,9 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
   push->elems = ax_type_elems(&plan->buffers[exchange->in].type);
   find_run(push);
-  int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
-  push->at_once = may_be_at_once(x, push, parts);
-  choose(x, push);
-  push->combined = push->way == AX_PUSH_AS_WHOLE ? push->elems : push->run;
-  push->at_last_arrival = may_be_by_last(x, push);
-  push->small = is_small(push, parts) && !push->at_last_arrival;
+  AX_TRY(find_crossing(c, on, push));
+  if (push->crossing == NULL) choose_how(x, push);
+  else push->combined = push->run;
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(c, push) : AX_OK;
 }
@@ -219,7 +236,7 @@ static ax_status make_pushes(exchanger *x) {
     if (instr->kind != AX_INSTR_PUSH && instr->kind != AX_INSTR_CLEAR) continue;
     const ax_exchange *exchange = a->ops[i]->exchange;
     ax_push **push = &x->push[exchange->id];
-    if (*push == NULL) AX_TRY(make_push(x, exchange, push));
+    if (*push == NULL) AX_TRY(make_push(x, exchange, a->ops[i]->axes, push));
     const ax_buffer *out = &a->plan->buffers[exchange->out];
     instr->push = *push;
     instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);

@@ -33,11 +33,26 @@ static bool is_constant(const ax_assembly *a) {
   return bytes <= most_kept;
 }
 
+/* *out NULL: all devices are of this process. */
+static ax_status list_devices(const ax_compiled *c, const uint32_t **out) {
+  *out = NULL;
+  if (c->map == NULL) return AX_OK;
+  uint32_t *devices = ax_arena_alloc(&c->plan->arena, (c->map->here + 1) * sizeof devices[0]), count = 0;
+  if (devices == NULL) return ax_out_of_memory(c->map->here * sizeof devices[0]);
+  for (uint32_t d = 0; d < c->devices; d++)
+    if (ax_device_is_here(c->map, d)) devices[count++] = d;
+  *out = devices;
+  return AX_OK;
+}
+
 ax_status ax_instrs_finish(ax_assembly *a) {
   ax_compiled *c = a->compiled;
+  const uint32_t *devices;
   c->idle_plan = c->plan->out_count == 0 && a->instr_count == 1; /* the END */
   c->is_constant = is_constant(a);
   ax_resolve_counters(a);
+  AX_TRY(ax_number_owners(a));
+  AX_TRY(list_devices(c, &devices));
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) c->in_parts = c->in_parts || a->instrs[i].parts > 1;
   c->late = c->devices == 1 || !ax_worth_threads(c);
@@ -52,9 +67,10 @@ ax_status ax_instrs_finish(ax_assembly *a) {
   if (c->accesses == NULL || c->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
   c->access_count = a->access_count;
   c->codes[0] =
-      (ax_code){.mesh = &c->plan->mesh, .activation_count = c->devices, .instr_count = a->instr_count, .instrs = a->instrs};
+      (ax_code){.mesh = &c->plan->mesh, .activation_count = c->map != NULL ? c->map->here : c->devices, .devices = devices,
+                .instr_count = a->instr_count, .instrs = a->instrs};
   c->code_count = 1;
-  c->activation_count = c->devices;
+  c->activation_count = c->codes[0].activation_count;
   c->region_count = a->region_count;
   c->loop_count = a->plan->loop_count;
   return AX_OK;

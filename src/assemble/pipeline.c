@@ -86,6 +86,8 @@ static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partit
   const int64_t devices = ax_mesh_devices(left->mesh);
   if (devices > by->max_devices) return refuse_devices(left->mesh, by->max_devices);
   c->devices = (uint32_t)devices;
+  if (by->processes != NULL && by->processes->processes > 1 && devices > 1)
+    AX_TRY(ax_process_map_create(by->processes, c->devices, &c->map));
   AX_TRY(ax_partitioned_plan(left, &options, &c->plan));
   return ax_signature_make(b->source, laid, b->pruning, &b->inner, &b->options->donate, c->plan, b->signature);
 }

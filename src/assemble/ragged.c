@@ -7,6 +7,10 @@ static ax_status make_tables(ax_assembly *a, ax_instr *instr) {
   const ax_ragged *ragged = instr->ragged->ragged;
   const uint32_t devices = (uint32_t)ragged->shape.devices;
   uint32_t set, *number, *place;
+  const ax_crossing *crossing;
+  AX_TRY(ax_find_crossing(c, &ragged->names, ragged->axes, a->ops[instr - a->instrs]->axes, &crossing));
+  if (crossing != NULL)
+    return ax_error(AX_ABSENT, "compile: ragged_all_to_all between devices of several processes: it runs within one process");
   if (devices > 1 && instr->refs[0].space == c->scratch_space)
     return ax_error(AX_INTERNAL, "others take rows out of scratch memory");
   AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[ragged->in[0]].allocation].axes, &set));

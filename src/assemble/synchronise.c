@@ -75,6 +75,7 @@ typedef struct synchroniser {
   ax_insertion *items;
   uint32_t count, capacity;
   ax_axis_set *group;                      /* by allocation */
+  bool *crosses;                           /* by allocation: an exchange with other processes writes it */
   bool *paired;                            /* by allocation: only ppermutes write it, so each part has its own counter */
   uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by allocation and by access */
   uint32_t *pairs;                         /* by exchange: ppermutes with the same pairs have the same number, from 1 */
@@ -141,6 +142,19 @@ static ax_status number_pairs(synchroniser *s) {
   return AX_OK;
 }
 
+/* Members whose parts go to other processes wait for their whole group, since they open it for what comes from there
+   (run/crossing.h). */
+static ax_status note_crossings(synchroniser *s) {
+  ax_assembly *a = s->a;
+  for (uint32_t i = 0; i < a->access_count && a->compiled->map != NULL; i++) {
+    const ax_exchange *exchange = a->accesses[i].exchange;
+    const ax_crossing *crossing = NULL;
+    if (exchange != NULL) AX_TRY(ax_find_crossing(a->compiled, &exchange->names, exchange->axes, a->accesses[i].axes, &crossing));
+    if (crossing != NULL) s->crosses[a->accesses[i].allocation] = true;
+  }
+  return AX_OK;
+}
+
 /* Finds the shared allocations, and the groups that share them. */
 static void describe_allocations(synchroniser *s) {
   const ax_assembly *a = s->a;
@@ -152,7 +166,7 @@ static void describe_allocations(synchroniser *s) {
   }
   for (uint32_t allocation = 0; allocation < a->plan->buffer_count; allocation++) {
     ax_axis_set along = ax_seen_along(a, allocation);
-    bool paired = along == 0 && s->first_exchange[allocation] != AX_NONE;
+    bool paired = along == 0 && s->first_exchange[allocation] != AX_NONE && !s->crosses[allocation];
     for (uint32_t i = s->first_exchange[allocation]; i != AX_NONE; i = s->next_exchange[i]) {
       const ax_exchange *exchange = a->accesses[i].exchange;
       if (exchange->peers != AX_PEERS_ONE) along |= exchange->axes;
@@ -539,13 +553,16 @@ static ax_status synchronise(synchroniser *s) {
   size_t allocations = a->plan->buffer_count;
   a->shared = ax_arena_alloc(&a->plan->arena, allocations + 1);
   s->group = ax_calloc(allocations, sizeof s->group[0]);
+  s->crosses = ax_calloc(allocations, sizeof s->crosses[0]);
   s->paired = ax_calloc(allocations, sizeof s->paired[0]);
   s->first_exchange = ax_calloc(allocations, sizeof s->first_exchange[0]);
   s->next_exchange = ax_calloc(a->access_count, sizeof s->next_exchange[0]);
-  if (a->shared == NULL || s->group == NULL || s->paired == NULL || s->first_exchange == NULL || s->next_exchange == NULL)
+  if (a->shared == NULL || s->group == NULL || s->crosses == NULL || s->paired == NULL || s->first_exchange == NULL ||
+      s->next_exchange == NULL)
     return ax_out_of_memory(allocations * sizeof s->group[0]);
   if (allocations > 0) memset(s->first_exchange, 0xff, allocations * sizeof s->first_exchange[0]);
   list_exchanges(s);
+  AX_TRY(note_crossings(s));
   describe_allocations(s);
   AX_TRY(number_pairs(s));
   AX_TRY(ax_reuse_shared(a, s->group, s->paired));
@@ -561,6 +578,7 @@ ax_status ax_instrs_synchronise(ax_assembly *a) {
   ax_status status = synchronise(&s);
   ax_free(s.items);
   ax_free(s.group);
+  ax_free(s.crosses);
   ax_free(s.paired);
   ax_free(s.first_exchange);
   ax_free(s.next_exchange);

@@ -8,6 +8,7 @@ void ax_compiled_deinit(ax_compiled *c, ax_compiler *jit) {
   else ax_free(c->jit_use.objects);
   ax_plan_destroy(c->plan);
   ax_free(c->constants);
+  ax_free(c->map);
   *c = (ax_compiled){0};
 }
 
@@ -34,10 +35,15 @@ static void push_text(ax_text *text, const ax_push *push) {
   if (push->way == AX_PUSH_IN_BATCHES) ax_text_add(text, " in batches of %u", push->batch > 0 ? push->batch : push->members);
 }
 
+ax_axis_set ax_instr_skipped(const ax_compiled *c, const ax_instr *instr) {
+  if (c->map == NULL || c->code_count == 0 || instr->skip == 0) return instr->skip; /* sets of axes, until the list is finished */
+  return c->owned[__builtin_ctzll(instr->skip)].axes;
+}
+
 static void instr_text(ax_text *text, const ax_compiled *c, const ax_instr *instr, uint32_t i) {
   const bool named = instr->kind == AX_INSTR_ROUTINE && instr->routine != NULL && instr->routine->name != NULL;
   ax_text_add(text, "%4u %-7s", i, named ? instr->routine->name : instr_names[instr->kind]);
-  ax_axis_set on = ax_all_axes(&c->plan->mesh) & ~instr->skip;
+  ax_axis_set on = ax_all_axes(&c->plan->mesh) & ~ax_instr_skipped(c, instr);
   ax_text_add(text, " on %s", ax_axis_set_string(on, &c->plan->mesh));
   if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
     ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,

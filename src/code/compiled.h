@@ -7,6 +7,7 @@
 
 #include "axle/stages.h"
 #include "code/instr.h"
+#include "processes/map.h"
 
 typedef struct ax_link {
   uint32_t source, target; /* devices */
@@ -69,20 +70,34 @@ typedef struct ax_result { /* an output of the plan */
   const uint32_t *part;    /* by block of the array: the part that it is in, if some blocks are the same; NULL: each has its own */
 } ax_result;
 
-/* An instruction list and the activations that run it: activation first_activation + d is device d of the code's mesh. Tables by
-   device are indexed by d. */
+/* An instruction list and the activations that run it: activation first_activation + i is device devices[i] of the code's mesh.
+   Tables by device are indexed by the device. */
 typedef struct ax_code {
   const ax_mesh *mesh;
   uint32_t first_activation, activation_count;
+  const uint32_t *devices; /* by activation: its device; NULL: device i */
   uint32_t entry, instr_count;
   const ax_instr *instrs;
 } ax_code;
+
+/* If devices are spread over processes, each process computes what is the same along some axes once more: the owner is the first of
+   its devices that are alike but for these axes. A bit in `skip` of an instruction then stands for a whole set of axes. */
+typedef struct ax_owned_by {
+  ax_axis_set axes;
+  bool once;         /* computed once for all processes, by the owner of all of them: a call that others do not repeat */
+  const bool *owner; /* by device */
+} ax_owned_by;
 
 /* Zero-initialise to start. */
 typedef struct ax_compiled {
   ax_plan *plan;      /* of each device; its arena owns the tables below */
   ax_jit_use jit_use; /* the machine code of all instructions */
   uint32_t devices;
+  ax_process_map *map; /* which of the devices are of this process; NULL: all are */
+  ax_owned_by *owned;  /* if there is a map: the bits in `skip` of instructions */
+  uint32_t owned_count;
+  ax_crossing *crossings;   /* all that have been made */
+  uint32_t crossing_groups; /* groups of this process in pushes that cross to other processes, of all such pushes */
   uint32_t code_count, activation_count; /* codes: the first is that of the devices; activations: of all codes */
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
@@ -114,6 +129,8 @@ typedef struct ax_compiled {
 /* jit: the compiler that made the code. NULL: only the memory is freed, since a thread that is not in this process may hold the
    compiler's lock. */
 void ax_compiled_deinit(ax_compiled *compiled, ax_compiler *jit);
+/* The axes along which an instruction of finished code does something once for all devices. */
+ax_axis_set ax_instr_skipped(const ax_compiled *compiled, const ax_instr *instr);
 /* Prints the spaces and the list. Fields that no pass has filled yet are left out. */
 void ax_instrs_text(ax_text *text, const ax_compiled *compiled, const ax_instr *instrs, uint32_t count);
 /* code/memory_use.c: requires placed spaces. */

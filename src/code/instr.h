@@ -65,8 +65,52 @@ typedef enum ax_push_way {
   AX_PUSH_IN_BATCHES  /* one member puts those of several (run/batches.c) */
 } ax_push_way;
 
+/* A process that has members of a group. */
+typedef struct ax_party {
+  uint32_t process, first, count; /* its members are `count` entries of `held` from `first` on */
+} ax_party;
+
+/* Groups of exchanges that have members in several processes. A process may have a member more than once, since values that are the
+   same along other axes are pushed by their owner in each process. A member that it does not have is a ghost there: the process of the
+   first device that is this member sends what the member pushes (run/crossing.h). */
+typedef struct ax_crossing {
+  struct ax_crossing *next; /* in the list of the compiled code */
+  const ax_axes *names;     /* over which members are numbered */
+  ax_axis_set axes, on;     /* those axes; along which devices push, each its own */
+  uint32_t groups, members, here_count; /* here: groups that have members in this process */
+  const uint32_t *group;    /* by device: its group */
+  uint32_t *first, *here;   /* by group * members + member: the first device that it is; the first in this process, AX_NONE if none */
+  uint32_t *begin;          /* by group: its parties begin there, in ascending order of processes; of one group more: where all end */
+  ax_party *parties;
+  uint32_t *held;           /* members of parties, in ascending order */
+  uint32_t *index;          /* by group: its number among those that are here; AX_NONE */
+  bool crosses;             /* some process has a part of a group alone */
+} ax_crossing;
+
+/* NULL: the process has no member of the group. */
+static inline const ax_party *ax_party_of(const ax_crossing *crossing, uint32_t group, uint32_t process) {
+  for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++)
+    if (crossing->parties[i].process == process) return &crossing->parties[i];
+  return NULL;
+}
+static inline bool ax_party_has(const ax_crossing *crossing, const ax_party *party, uint32_t member) {
+  for (uint32_t i = 0; party != NULL && i < party->count; i++)
+    if (crossing->held[party->first + i] == member) return true;
+  return false;
+}
+
+/* Says whether a member of a group pushes something into what a process has, besides its signal. target: by member, its target in an
+   exchange with PAIRS. */
+static inline bool ax_reaches(const ax_exchange *exchange, const ax_crossing *crossing, const uint32_t *target, uint32_t member,
+                              const ax_party *party) {
+  if (exchange->alone && member != exchange->source) return false;
+  return exchange->peers != AX_PEERS_PAIRS || (target[member] != AX_NONE && ax_party_has(crossing, party, target[member]));
+}
+
 typedef struct ax_push {
   const ax_exchange *exchange;
+  const ax_crossing *crossing; /* groups have members in other processes; NULL: none has */
+  uint32_t crossing_first;     /* then: the first of its groups of this process, in a run's table */
   uint32_t event, in_set, out_set; /* sets: along which `in` and `out` are stored, by index in the sets of the compiled code */
   uint32_t first;               /* the event's first counter, as in sync */
   const uint32_t *counter;
@@ -150,12 +194,10 @@ typedef struct ax_side {
   int64_t bytes;
 } ax_side;
 
-/* The devices that make the calls of a CALL: those with coordinate 0 on all axes of `others`. `calls` is how many there are,
-   `number` gives the place of each among them. */
+/* The devices of this process that make the calls of a CALL: how many, and the place of each among them. */
 typedef struct ax_turns {
-  ax_axis_set others;
   uint32_t calls;
-  const uint32_t *number; /* by device */
+  const uint32_t *number; /* by device; AX_NONE: it makes none */
 } ax_turns;
 
 /* A loop that is one function (fused_loops.c). */

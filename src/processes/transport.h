@@ -42,18 +42,18 @@ typedef struct ax_delivery {
 } ax_delivery;
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
 
-typedef void ax_done(void *context);
+typedef void ax_on_done(void *context);
 typedef struct ax_transport ax_transport;
 
 typedef struct ax_transport_functions {
   /* Begins to send a message to another process. `sent` NULL, or a short payload: the payload is copied before the call returns.
      Otherwise it must stay as it is until sent(context) is called, by a poll of any thread; it is called for short payloads too,
      before send returns or later. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: that process is gone. On failure `sent` is not called. */
-  ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_done *sent,
+  ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                     void *context);
   /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread.
      AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
-  ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_done *fetched, void *context);
+  ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context);
   /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message
      names; AX_OUT_OF_MEMORY. */
   ax_status (*poll)(ax_transport *transport, bool *any);

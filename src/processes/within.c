@@ -9,7 +9,7 @@
 
 typedef struct item { /* a delivery, or a call of `done` */
   ax_delivery *delivery;
-  ax_done *done;
+  ax_on_done *done;
   void *context;
   struct item *next;
 } item;
@@ -21,7 +21,7 @@ typedef struct held {
   size_t bytes;
   const void *payload;
   void *copy; /* NULL: the payload is the sender's */
-  ax_done *sent;
+  ax_on_done *sent;
   void *context;
   struct held *next;
 } held;
@@ -48,7 +48,7 @@ static hub *hub_of(const ax_transport *transport) { return ((const within *)tran
 
 /* --- Queues: the lock is held --- */
 
-static ax_status add(hub *h, uint32_t to, ax_delivery *delivery, ax_done *done, void *context) {
+static ax_status add(hub *h, uint32_t to, ax_delivery *delivery, ax_on_done *done, void *context) {
   item *new = ax_calloc(1, sizeof *new);
   if (new == NULL) return ax_out_of_memory(sizeof *new);
   *new = (item){delivery, done, context, NULL};
@@ -71,7 +71,7 @@ static ax_status is_gone(uint32_t process) { return ax_error(AX_UNAVAILABLE, "pr
 
 /* --- Sending --- */
 
-static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *payload, ax_done *sent, void *context, held **out) {
+static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context, held **out) {
   held *one = *out = ax_calloc(1, sizeof *one);
   void *copy = one != NULL && sent == NULL ? ax_alloc(envelope->bytes) : NULL;
   if (one == NULL || (sent == NULL && copy == NULL)) {
@@ -113,7 +113,7 @@ static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *on
   return status;
 }
 
-static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_done *sent,
+static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                       void *context) {
   const bool is_long = envelope->bytes > AX_SHORT_PAYLOAD;
   ax_delivery *delivery;
@@ -139,7 +139,7 @@ static void unlink_held(hub *h, const held *one) {
   *link = one->next;
 }
 
-static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_done *fetched, void *context) {
+static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
   hub *h = hub_of(transport);
   held *one = (held *)(uintptr_t)delivery->ticket;
   pthread_mutex_lock(&h->lock);

@@ -224,7 +224,8 @@ static void check_text(ax_text *text, const ax_execution *run, const ax_instr *i
   add_iterations(text, &run->activations[finding->activation], &check->loops);
   ax_text_add(text, " on ");
   ax_execution_device_text(text, run, finding->activation);
-  if (instr->skip != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(instr->skip, &run->compiled->plan->mesh));
+  const ax_axis_set skipped = ax_instr_skipped(run->compiled, instr);
+  if (skipped != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(skipped, &run->compiled->plan->mesh));
   add_others(text, run);
 }
 

@@ -25,7 +25,7 @@ static inline void ax_compute_range(const ax_activation *activation, const ax_in
 /* Performs the fused loop of a LOOP. Activations that do not own its results pass it by. */
 static inline void ax_compute_fused_loop(const ax_activation *activation, const ax_fused_loop_instr *fused_loop) {
   void *places[AX_FUSED_LOOP_PLACES];
-  if ((fused_loop->skip & activation->nonzero) != 0) return;
+  if ((fused_loop->skip & activation->passes) != 0) return;
   for (uint32_t i = 0; i < fused_loop->ref_count; i++) places[i] = ax_address(activation, &fused_loop->refs[i]);
   fused_loop->code(places, activation->coordinates, 0, 1);
 }

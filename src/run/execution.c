@@ -7,6 +7,7 @@
 #include "ir/path.h"
 #include "ir/prim.h"
 #include "run/mail.h"
+#include "run/remote.h"
 
 /* --- Making one --- */
 
@@ -16,10 +17,21 @@ static uint32_t words_per_activation(const ax_compiled *c) {
   return c->region_count + c->loop_count + axes + 1;
 }
 
-static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t device) {
+/* The bits for which it passes over instructions. */
+static ax_axis_set passed_over(const ax_compiled *c, const ax_activation *activation) {
+  const ax_mesh *mesh = activation->code->mesh;
+  ax_axis_set bits = 0;
+  for (uint32_t axis = 0; axis < mesh->count && c->map == NULL; axis++)
+    if (activation->coordinates[axis] != 0) bits |= (ax_axis_set)1 << axis;
+  for (uint32_t i = 0; i < c->owned_count; i++)
+    if (!c->owned[i].owner[activation->device]) bits |= (ax_axis_set)1 << i;
+  return bits;
+}
+
+static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t i) {
   const ax_compiled *c = run->compiled;
   const ax_mesh *mesh = code->mesh;
-  uint32_t f = code->first_activation + device;
+  const uint32_t f = code->first_activation + i, device = code->devices != NULL ? code->devices[i] : i;
   ax_activation *activation = &run->activations[f];
   activation->code = code;
   activation->device = device;
@@ -28,29 +40,53 @@ static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t 
   activation->iteration = activation->entered + c->region_count;
   int64_t *coordinates = activation->iteration + c->loop_count + 1;
   activation->coordinates = coordinates;
-  for (uint32_t axis = 0; axis < mesh->count; axis++) {
-    coordinates[axis] = ax_mesh_coordinate(mesh, device, axis);
-    if (coordinates[axis] != 0) activation->nonzero |= (ax_axis_set)1 << axis;
-  }
+  for (uint32_t axis = 0; axis < mesh->count; axis++) coordinates[axis] = ax_mesh_coordinate(mesh, device, axis);
+  activation->passes = passed_over(c, activation);
 }
 
 static void lay_out_activations(ax_execution *run) {
   const ax_compiled *c = run->compiled;
   for (uint32_t i = 0; i < c->code_count; i++)
-    for (uint32_t d = 0; d < c->codes[i].activation_count; d++) lay_out_activation(run, &c->codes[i], d);
+    for (uint32_t k = 0; k < c->codes[i].activation_count; k++) lay_out_activation(run, &c->codes[i], k);
+}
+
+/* Lists the places along a set that devices of this process have. */
+static ax_status list_places(const ax_compiled *c, const ax_set *set, uint32_t **places, uint32_t *count) {
+  bool *here = ax_calloc(set->size, 1);
+  *places = ax_alloc(set->size * sizeof **places);
+  *count = 0;
+  if (here == NULL || *places == NULL) {
+    ax_free(here);
+    return ax_out_of_memory(set->size * sizeof **places);
+  }
+  for (uint32_t d = 0; d < c->devices; d++)
+    if (ax_device_is_here(c->map, d)) here[set->index[d]] = true;
+  for (uint32_t i = 0; i < set->size; i++)
+    if (here[i]) (*places)[(*count)++] = i;
+  ax_free(here);
+  return AX_OK;
+}
+
+static ax_status allocate_kept(ax_execution *run, const ax_part_space *space, ax_stage *kept) {
+  uint32_t *places, count;
+  ax_status status = list_places(run->compiled, &run->compiled->sets[space->set], &places, &count);
+  kept->bytes = count * (size_t)space->bytes;
+  if (status == AX_OK) status = ax_pool_alloc(&run->executor->pool, kept->bytes, &kept->memory);
+  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+    run->part[space->first + places[i]] = (unsigned char *)kept->memory + i * (size_t)space->bytes;
+  ax_free(places);
+  return status;
 }
 
 /* Allocates the memory that stays from call to call: constants, and kept memory. */
 static ax_status allocate_spaces(ax_execution *run) {
   const ax_compiled *c = run->compiled;
+  run->kept = ax_calloc(c->space_count, sizeof run->kept[0]);
+  if (run->kept == NULL) return ax_out_of_memory(c->space_count * sizeof run->kept[0]);
   for (uint32_t s = 0; s < c->space_count; s++) {
     const ax_part_space *space = &c->spaces[s];
     if (space->kind == AX_SPACE_CONST) run->part[space->first] = c->constants;
-    if (space->kind != AX_SPACE_KEPT) continue;
-    void *memory;
-    AX_TRY(ax_pool_alloc(&run->executor->pool, space->total, &memory));
-    for (uint32_t i = 0; i < c->sets[space->set].size; i++)
-      run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
+    if (space->kind == AX_SPACE_KEPT) AX_TRY(allocate_kept(run, space, &run->kept[s]));
   }
   return AX_OK;
 }
@@ -78,6 +114,7 @@ static ax_status allocate(ax_execution *run) {
   }
   lay_out_activations(run);
   AX_TRY(ax_mail_init(run));
+  if (c->map != NULL) AX_TRY(ax_remote_create(run));
   return allocate_spaces(run);
 }
 
@@ -106,9 +143,9 @@ static void free_scratch(ax_execution *run, void *block) {
 
 void ax_execution_destroy(ax_execution *run) {
   const ax_compiled *c = run->compiled;
-  for (uint32_t s = 0; run->part != NULL && s < c->space_count; s++)
-    if (c->spaces[s].kind == AX_SPACE_KEPT) /* its parts are one allocation, which begins with the first part */
-      ax_pool_free(&run->executor->pool, run->part[c->spaces[s].first], c->spaces[s].total);
+  for (uint32_t s = 0; run->kept != NULL && s < c->space_count; s++)
+    ax_pool_free(&run->executor->pool, run->kept[s].memory, run->kept[s].bytes);
+  ax_free(run->kept);
   for (uint32_t i = 0; run->stages != NULL && i < c->stage_count; i++) /* after a failure: pieces that were never put */
     ax_pool_free(&run->executor->pool, run->stages[i].memory, run->stages[i].bytes);
   free_scratch(run, run->scratch);
@@ -125,6 +162,7 @@ void ax_execution_destroy(ax_execution *run) {
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
   ax_mail_deinit(run);
+  ax_remote_destroy(run);
   ax_free(run->worker_slots);
   ax_free(run->posts);
   ax_free(run->activations);
@@ -210,12 +248,13 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   }
   for (uint32_t s = 0; s < c->space_count; s++) {
     const ax_part_space *space = &c->spaces[s];
-    if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
+    if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && run->kept[s].bytes > 0) memset(run->kept[s].memory, 0xff, run->kept[s].bytes);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
     const uint32_t *part = space->kind == AX_SPACE_OUTPUT ? c->results[space->index].part : NULL;
     if (part == NULL) memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
-    for (uint32_t b = 0; part != NULL && b < parts->count; b++) run->part[space->first + part[b]] = parts->part[b];
+    for (uint32_t b = 0; part != NULL && b < parts->count; b++)
+      if (parts->part[b] != NULL) run->part[space->first + part[b]] = parts->part[b];
   }
   uint32_t workers = run->executor->options->workers;
   run->threads = c->in_parts || workers < c->activation_count ? workers : c->activation_count;
@@ -230,14 +269,32 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
 
 enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
+static void add_device(ax_text *text, const ax_mesh *mesh, uint32_t device) {
+  ax_text_add(text, "device %u", device);
+  for (uint32_t axis = 0; axis < mesh->count; axis++)
+    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)ax_mesh_coordinate(mesh, device, axis));
+  if (mesh->count > 0) ax_text_add(text, ")");
+}
+
+void ax_execution_device_name(ax_text *text, const ax_execution *run, uint32_t device) {
+  const ax_compiled *c = run->compiled;
+  add_device(text, c->codes[0].mesh, device);
+  if (!ax_device_is_here(c->map, device)) ax_text_add(text, " of process %u", c->map->of[device]);
+}
+
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f) {
   const ax_activation *activation = &run->activations[f];
-  const ax_mesh *mesh = activation->code->mesh;
   if (activation->code->first_activation > 0) ax_text_add(text, "code %u ", (unsigned)(activation->code - run->compiled->codes));
-  ax_text_add(text, "device %u", activation->device);
-  for (uint32_t axis = 0; axis < mesh->count; axis++)
-    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)run->activations[f].coordinates[axis]);
-  if (mesh->count > 0) ax_text_add(text, ")");
+  add_device(text, activation->code->mesh, activation->device);
+}
+
+/* The activation of a device of the first code. AX_NONE: it is of another process. */
+static uint32_t activation_of(const ax_execution *run, uint32_t device) {
+  const ax_code *code = &run->compiled->codes[0];
+  if (code->devices == NULL) return device;
+  for (uint32_t i = 0; i < code->activation_count; i++)
+    if (code->devices[i] == device) return i;
+  return AX_NONE;
 }
 
 /* "psum f32[2]{V:d} over d (equation 0 of branch 1 of cond, equation 3, line 7)" */
@@ -322,9 +379,9 @@ static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) 
 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
   if (run->activations[f].code != &run->compiled->codes[0]) return false;
-  uint32_t signalled_counter = a->event->signal[f];
+  uint32_t signalled_counter = a->event->signal[run->activations[f].device];
   if (signalled_counter == AX_NONE || a->event->first + signalled_counter != counter) return false;
-  return (a->signal->skip & run->activations[f].nonzero) == 0 && signalled(run, a, f) < a->times;
+  return (a->signal->skip & run->activations[f].passes) == 0 && signalled(run, a, f) < a->times;
 }
 
 /* The instruction that a report names for activation f: rather a collective than the reader of its result. */
@@ -366,8 +423,8 @@ static void add_messages(ax_text *text, const ax_execution *run, uint32_t first)
     uint32_t source = c->links[run->parking[f].counter - c->first_link].source;
     ax_text_add(text, "\n    never comes to device %u: message %llu of ", run->activations[f].device,
                 (unsigned long long)run->parking[f].target);
-    ax_execution_device_text(text, run, source);
-    add_whereabouts(text, run, source);
+    ax_execution_device_name(text, run, source);
+    if (activation_of(run, source) != AX_NONE) add_whereabouts(text, run, activation_of(run, source));
   }
 }
 
@@ -375,7 +432,7 @@ static void add_messages(ax_text *text, const ax_execution *run, uint32_t first)
 static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
   const ax_activation *waits = &run->activations[first], *other = &run->activations[f];
   const ax_turns *turns = waits->code->instrs[waits->pc].call.turns;
-  bool before = (turns->others & other->nonzero) == 0 && turns->number[other->device] < turns->number[waits->device];
+  const bool before = turns->number[other->device] < turns->number[waits->device]; /* AX_NONE is greater than all */
   return before && other->turn <= waits->turn;
 }
 

@@ -11,10 +11,11 @@ typedef struct ax_activation {
   const ax_code *code;
   uint32_t pc, device;
   activation_state state;
+  bool sent;               /* it has sent its parts of the exchange where it stands to other processes (crossing.c) */
   bool found;              /* it ended at an instruction that has a finding */
   bool counted;            /* it holds a block of large scratch memory, or is about to */
   uint32_t home;           /* worker slot of the thread that ran it last */
-  ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
+  ax_axis_set passes;      /* it passes over instructions whose `skip` has one of these: axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it keeps it */
   unsigned char *const *part; /* the run's table of parts */
   uint64_t turn;           /* ordered calls, of all devices, before its next one */
@@ -91,6 +92,8 @@ typedef struct ax_execution {
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that have come to a push that one of them does for all, or for several */
   ax_stage *stages;          /* by ax_push.stage + group */
+  struct ax_remote *remote;  /* what a run in several processes has besides (remote.h); NULL */
+  ax_stage *kept;            /* by space: its memory, if it is kept */
   struct ax_queue *queues; /* by link: messages (mail.c) */
   unsigned char **part; /* by space, first + place: its address; NULL: not set yet */
   uint32_t *seen; /* if the code has POINTs: for pointers, likewise, the place of the part that the device sees */
@@ -152,7 +155,9 @@ static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t
 static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) {
   return run->parking[f].counter == run->compiled->turns;
 }
-/* "device 3 (data=1,model=1)" */
+/* "device 3 (data=1,model=1)"; of another process: "device 3 (data=1,model=1) of process 1" */
+void ax_execution_device_name(ax_text *text, const ax_execution *run, uint32_t device);
+/* That of an activation. */
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f);
 /* Adds the equation of an instruction: its primitive, operands and place. */
 void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax_instr *instr);

@@ -11,6 +11,7 @@
 #include "run/inside.h"
 #include "run/mail.h"
 #include "run/push.h"
+#include "run/remote.h"
 #include "run/ragged.h"
 #include "run/scheduler.h"
 #include "run/share.h"
@@ -117,11 +118,11 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
   const ax_instr *instrs = activation->code->instrs;
   const ax_scheduling_policy *scheduling_policy = run->scheduling_policy;
   const bool timed = c->timed;
-  const uint64_t nonzero = activation->nonzero;
+  const uint64_t passes = activation->passes;
   uint32_t pc = activation->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
-    for (; (instr->skip & nonzero) != 0; pc++) instr++;
+    for (; (instr->skip & passes) != 0; pc++) instr++;
     uint32_t next = pc + 1;
     int64_t begin = timed ? ax_timeline_now() : 0;
     switch (instr->kind) {
@@ -233,6 +234,7 @@ static void run_activations(ax_execution *run, ax_worker_slot *worker_slot, cons
       continue;
     }
     if (ax_share_help(run, worker_slot)) continue;
+    if (run->remote != NULL && ax_remote_poll(run->remote, worker_slot)) continue;
     if (ax_scheduler_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
     ax_scheduler_wait(run);
   }
@@ -294,9 +296,11 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   run->scheduling_policy = executor->scheduling_policy != NULL   ? executor->scheduling_policy
                            : options->policy == AX_POLICY_SEEDED ? &by_seed
                                                                  : NULL;
+  if (run->remote != NULL) ax_remote_begin(run->remote);
   ax_execution_run(run, number);
   if (runner->compiled->timed) ax_timeline_keep(runner, run);
   ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
+  if (run->remote != NULL) status = ax_remote_end(run->remote, status);
   if (status == AX_OK) find_results(run, outputs);
   if (status == AX_OK)
     ax_execution_keep(runner, run);

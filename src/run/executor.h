@@ -4,6 +4,7 @@
 
 #include "axle/exec.h"
 #include "ir/callback.h"
+#include "processes/processes.h"
 #include "run/policy.h"
 #include "run/pool.h"
 #include "run/workers.h"
@@ -14,6 +15,7 @@ typedef struct ax_executor {
                                                     checkers */
   ax_hooks hooks;                                /* what a run calls of its host */
   ax_workers *workers;
+  ax_processes *processes;                       /* over which meshes are spread; NULL: all devices are of this process */
   ax_pool pool;
 } ax_executor;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run/compute.h"
+#include "run/remote.h"
 
 struct ax_letter {
   struct ax_letter *next;
@@ -17,6 +18,8 @@ struct ax_queue {
   char apart[64];          /* from the receiver's */
   struct ax_letter *taken; /* the message before the first that waits */
   uint64_t count;          /* messages taken */
+  ax_delivery *held;       /* messages from another process behind one whose payload is being fetched */
+  bool fetching;
 };
 
 static struct ax_letter *new_letter(const ax_instr *from) {
@@ -50,7 +53,12 @@ void ax_mail_empty(ax_execution *run) {
       ax_free(queue->taken);
       queue->taken = next;
     }
+    for (ax_delivery *next; queue->held != NULL; queue->held = next) {
+      next = queue->held->next;
+      ax_delivery_free(queue->held);
+    }
     queue->count = 0;
+    queue->fetching = false;
   }
 }
 
@@ -62,10 +70,19 @@ void ax_mail_deinit(ax_execution *run) {
   ax_free(run->queues);
 }
 
+/* To a device of another process. place: the link; words[0]: the instruction, which says the message's type. */
+static ax_status send_away(ax_execution *run, const ax_activation *activation, const ax_instr *instr, uint32_t link) {
+  const uint32_t target = run->compiled->links[link].target;
+  ax_envelope envelope = {.kind = AX_MESSAGE_LETTER, .place = link, .bytes = (uint64_t)instr->side->bytes};
+  envelope.words[0] = (uint64_t)(instr - activation->code->instrs);
+  return ax_remote_send(run->remote, run->compiled->map->of[target], &envelope, ax_address(activation, &instr->refs[0]));
+}
+
 ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
   const ax_side *side = instr->side;
   uint32_t link = side->link[activation->device];
   if (link == AX_NONE) return AX_OK;
+  if (!ax_device_is_here(run->compiled->map, run->compiled->links[link].target)) return send_away(run, activation, instr, link);
   struct ax_letter *letter = new_letter(instr);
   ax_status status = letter == NULL ? ax_out_of_memory(sizeof *letter)
                      : side->bytes > 0 ? ax_pool_alloc(&run->executor->pool, (size_t)side->bytes, &letter->data)
@@ -81,10 +98,72 @@ ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const
   return AX_OK;
 }
 
+/* Puts a message with its payload into its queue. */
+static ax_status receive_letter(ax_execution *run, const ax_delivery *delivery) {
+  struct ax_queue *queue = &run->queues[delivery->envelope.place];
+  struct ax_letter *letter = new_letter(&run->compiled->codes[0].instrs[delivery->envelope.words[0]]);
+  if (letter == NULL) return ax_out_of_memory(sizeof *letter);
+  const size_t bytes = (size_t)delivery->envelope.bytes;
+  ax_status status = bytes > 0 ? ax_pool_alloc(&run->executor->pool, bytes, &letter->data) : AX_OK;
+  if (status != AX_OK) {
+    ax_free(letter);
+    return status;
+  }
+  if (bytes > 0) memcpy(letter->data, delivery->payload, bytes);
+  queue->last->next = letter;
+  queue->last = letter;
+  ax_scheduler_signal(run, run->compiled->first_link + delivery->envelope.place, 1);
+  return AX_OK;
+}
+
+static void hold(struct ax_queue *queue, ax_delivery *delivery) {
+  ax_delivery **end = &queue->held;
+  while (*end != NULL) end = &(*end)->next;
+  delivery->next = NULL;
+  *end = delivery;
+}
+
+static ax_status take_one(ax_execution *run, struct ax_queue *queue, ax_delivery *delivery) {
+  if (delivery->envelope.bytes > 0 && delivery->payload == NULL) {
+    queue->fetching = true;
+    return ax_remote_fetch(run->remote, delivery);
+  }
+  ax_status status = receive_letter(run, delivery);
+  ax_delivery_free(delivery);
+  return status;
+}
+
+/* Messages of a link keep their order: those behind a long one wait until it has been fetched. */
+ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
+  const ax_compiled *c = run->compiled;
+  const ax_envelope *envelope = &delivery->envelope;
+  if (envelope->place >= c->link_count || envelope->words[0] >= c->codes[0].instr_count ||
+      c->codes[0].instrs[envelope->words[0]].kind != AX_INSTR_SEND ||
+      c->codes[0].instrs[envelope->words[0]].side->bytes != (int64_t)envelope->bytes) {
+    const uint32_t from = delivery->from;
+    ax_delivery_free(delivery);
+    return ax_error(AX_INTERNAL, "process %u sends a message that this program does not have", from);
+  }
+  struct ax_queue *queue = &run->queues[envelope->place];
+  const bool was_fetched = envelope->bytes > AX_SHORT_PAYLOAD && delivery->payload != NULL;
+  if (queue->fetching && !was_fetched) {
+    hold(queue, delivery);
+    return AX_OK;
+  }
+  queue->fetching = false;
+  AX_TRY(take_one(run, queue, delivery));
+  while (queue->held != NULL && !queue->fetching) {
+    ax_delivery *next = queue->held;
+    queue->held = next->next;
+    AX_TRY(take_one(run, queue, next));
+  }
+  return AX_OK;
+}
+
 /* "message 2 of device 0 (d=0)" */
 static void letter_text(ax_text *text, const ax_execution *run, uint32_t link) {
   ax_text_add(text, "message %llu of ", (unsigned long long)run->queues[link].count + 1);
-  ax_execution_device_text(text, run, run->compiled->links[link].source);
+  ax_execution_device_name(text, run, run->compiled->links[link].source);
 }
 
 static ax_status refuse(const ax_execution *run, const ax_instr *instr, uint32_t f, uint32_t link, const ax_instr *from) {
@@ -134,7 +213,7 @@ ax_status ax_mail_check(const ax_execution *run) {
   ax_text_add(&text, ": ");
   letter_text(&text, run, link);
   ax_text_add(&text, " to ");
-  ax_execution_device_text(&text, run, c->links[link].target);
+  ax_execution_device_name(&text, run, c->links[link].target);
   ax_text_add(&text, " is never received");
   ax_status status =
       ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is never received");

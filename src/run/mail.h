@@ -3,10 +3,13 @@
 #ifndef AX_RUN_MAIL_H
 #define AX_RUN_MAIL_H
 
+#include "processes/transport.h"
 #include "run/scheduler.h"
 
 /* Performs a SEND instruction. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const ax_instr *instr);
+/* Takes a message that a device of another process has sent to one of this process. Consumes it. */
+AX_MUST_USE ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery);
 /* Performs a RECEIVE. *parked: the message is not there yet, and the activation is parked. AX_INVALID_ARGUMENT: the message has
    another dtype or shape. */
 AX_MUST_USE ax_status ax_mail_receive(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "run/batches.h"
+#include "run/crossing.h"
 #include "run/pieces.h"
 #include "run/scheduler.h"
 #include "run/share.h"
@@ -302,11 +303,12 @@ static ax_status push_for_several(ax_execution *run, ax_worker_slot *worker_slot
                               : ax_batch_push(run, worker_slot, activation, instr, counter);
 }
 
-ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
                      uint32_t f, bool *parked) {
   const ax_push *push = instr->push;
   uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
   *parked = false;
+  if (push->crossing != NULL) return ax_crossing_push(run, worker_slot, activation, instr, f, parked);
   if (push->way == AX_PUSH_IN_BATCHES || push->at_once)
     return push_for_several(run, worker_slot, activation, instr, counter, f, parked);
   if (push->at_last_arrival) return push_by_last(run, worker_slot, activation, instr, counter);

@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/remote.h"
+
 enum { idle_spins = 4000, large_scratch = 16 << 20 };
 
 /* An activation is reset where it starts, not before the run, so that its memory is gone through once. */
@@ -26,6 +28,7 @@ static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_compiled *c = run->compiled;
   ax_activation *activation = &run->activations[f];
   activation->pc = activation->code->entry;
+  activation->sent = false;
   activation->counted = false;
   activation->entered[0] = 1;
   activation->turn = 0;
@@ -291,7 +294,10 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->worker_slot_count; i++) finished += run->worker_slots[i].finished;
-  if (finished < run->compiled->activation_count && run->status == AX_OK) ax_execution_report_deadlock(run);
+  if (finished < run->compiled->activation_count && run->status == AX_OK) {
+    if (run->remote != NULL && !ax_remote_idle(run->remote)) return; /* a message may come */
+    ax_execution_report_deadlock(run);
+  }
   end_run(run);
 }
 
@@ -310,8 +316,12 @@ static bool anything(ax_execution *run) {
 }
 
 void ax_scheduler_wait(ax_execution *run) {
-  bool changed = false;
-  for (int i = 0; i < idle_spins && !(changed = anything(run)); i++) ax_relax();
+  bool changed = run->remote != NULL;
+  if (changed) ax_remote_wait(run->remote, anything);
+  for (int i = 0; i < idle_spins && !changed; i++) {
+    changed = anything(run);
+    if (!changed) ax_relax();
+  }
   if (!changed) {
     pthread_mutex_lock(&run->lock);
     atomic_fetch_add(&run->sleepers, 1); /* before looking again: a thread that adds work reads this count afterwards */

@@ -77,7 +77,7 @@ static inline void stage_set_up(stage *s, bool threaded) {
                                         .entered = &s->entered[f],
                                         .iteration = &s->iteration[f],
                                         .coordinates = &s->coordinates[f],
-                                        .nonzero = f > 0 ? 1 : 0};
+                                        .passes = f > 0 ? 1 : 0};
   }
 }
 

@@ -12,8 +12,9 @@ ax_status ax_turn_take(ax_execution *run, ax_worker_slot *worker_slot, ax_activa
   const ax_compiled *c = run->compiled;
   const ax_turns *turns = instr->call.turns;
   *parked = false;
-  if ((turns->others & activation->nonzero) == 0) {
-    *parked = !ax_scheduler_await(run, worker_slot, f, c->turns, activation->turn + turns->number[activation->device], true);
+  const uint32_t number = turns->number[activation->device];
+  if (number != AX_NONE) {
+    *parked = !ax_scheduler_await(run, worker_slot, f, c->turns, activation->turn + number, true);
     if (*parked) return AX_OK;
     AX_TRY(ax_compute_eval(c, &run->executor->hooks, activation, instr, activation->device));
     ax_scheduler_signal(run, c->turns, 1);

@@ -1,0 +1,209 @@
+#include "processes/ending.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+static uint32_t count_of(const ax_ending *e) { return e->processes->rule.processes; }
+static uint32_t own(const ax_ending *e) { return e->processes->rule.process; }
+
+ax_status ax_ending_init(ax_ending *e, ax_processes *processes) {
+  const uint32_t count = processes->rule.processes;
+  *e = (ax_ending){.processes = processes};
+  pthread_mutex_init(&e->lock, NULL);
+  e->ended = ax_calloc(count, sizeof e->ended[0]);
+  e->all = ax_calloc(count, sizeof e->all[0]);
+  e->again = ax_calloc(count, sizeof e->again[0]);
+  return e->ended != NULL && e->all != NULL && e->again != NULL ? AX_OK : ax_out_of_memory(count * sizeof e->ended[0]);
+}
+
+static void forget_messages(ax_ending *e) {
+  for (uint32_t p = 0; e->ended != NULL && p < count_of(e); p++) {
+    ax_free(e->ended[p].message);
+    e->ended[p] = (ax_ended){0};
+  }
+}
+
+void ax_ending_deinit(ax_ending *e) {
+  if (e->processes == NULL) return;
+  forget_messages(e);
+  ax_free(e->ended);
+  ax_free(e->all);
+  ax_free(e->again);
+  pthread_mutex_destroy(&e->lock);
+}
+
+void ax_ending_reset(ax_ending *e) {
+  forget_messages(e);
+  atomic_store(&e->sent, 0);
+  atomic_store(&e->received, 0);
+  atomic_store(&e->idle, false);
+  atomic_store(&e->stuck, false);
+  atomic_store(&e->failed, false);
+  atomic_store(&e->done, 0);
+  e->told = (ax_counts_told){0};
+  memset(e->all, 0, count_of(e) * sizeof e->all[0]);
+  e->probe = 0;
+  e->answers = 0;
+}
+
+/* --- Messages --- */
+
+static ax_status send(ax_ending *e, uint32_t to, ax_message_kind kind, const ax_counts_told *counts, const char *text) {
+  ax_envelope envelope = {.run = e->number, .kind = kind, .bytes = text != NULL ? strlen(text) + 1 : 0};
+  if (counts != NULL) {
+    envelope.words[0] = counts->sent;
+    envelope.words[1] = counts->received;
+    envelope.member = counts->idle;
+  }
+  envelope.words[2] = e->probe;
+  return ax_processes_send(e->processes, to, &envelope, text, NULL, NULL);
+}
+
+static ax_counts_told counts_of(const ax_envelope *envelope) {
+  return (ax_counts_told){envelope->member != 0, envelope->words[0], envelope->words[1]};
+}
+static ax_counts_told own_counts(const ax_ending *e) {
+  return (ax_counts_told){atomic_load(&e->idle), atomic_load(&e->sent), atomic_load(&e->received)};
+}
+static bool same(const ax_counts_told *a, const ax_counts_told *b) {
+  return a->idle == b->idle && a->sent == b->sent && a->received == b->received;
+}
+
+static ax_status send_to_all(ax_ending *e, ax_message_kind kind, const ax_counts_told *counts, const char *text) {
+  for (uint32_t p = 0; p < count_of(e); p++)
+    if (p != own(e)) AX_TRY(send(e, p, kind, counts, text));
+  return AX_OK;
+}
+
+/* --- Deadlock: process 0, with the lock held --- */
+
+static bool none_on_its_way(const ax_counts_told *all, uint32_t count) {
+  uint64_t sent = 0, received = 0;
+  for (uint32_t p = 0; p < count; p++) {
+    if (!all[p].idle) return false;
+    sent += all[p].sent;
+    received += all[p].received;
+  }
+  return sent == received;
+}
+
+static ax_status judge(ax_ending *e);
+
+static ax_status take_answer(ax_ending *e, uint32_t from, const ax_counts_told *counts) {
+  e->again[from] = *counts;
+  if (--e->answers > 0) return AX_OK;
+  bool unchanged = true;
+  for (uint32_t p = 0; p < count_of(e); p++) unchanged = unchanged && e->again[p].idle && same(&e->again[p], &e->all[p]);
+  if (!unchanged) {
+    memcpy(e->all, e->again, count_of(e) * sizeof e->all[0]);
+    return judge(e);
+  }
+  atomic_store(&e->stuck, true);
+  return send_to_all(e, AX_MESSAGE_STUCK, NULL, NULL);
+}
+
+/* Begins a second round if all were idle in the first one and nothing was on its way. */
+static ax_status judge(ax_ending *e) {
+  if (e->answers > 0 || atomic_load(&e->stuck) || ax_ending_over(e) || !none_on_its_way(e->all, count_of(e))) return AX_OK;
+  e->probe++;
+  e->answers = count_of(e);
+  AX_TRY(send_to_all(e, AX_MESSAGE_PROBE, NULL, NULL));
+  const ax_counts_told mine = own_counts(e);
+  return take_answer(e, own(e), &mine);
+}
+
+static ax_status take_told(ax_ending *e, uint32_t from, const ax_counts_told *counts) {
+  e->all[from] = *counts;
+  return judge(e);
+}
+
+/* --- Every process --- */
+
+static ax_status tell(ax_ending *e) {
+  const ax_counts_told counts = own_counts(e);
+  if (!counts.idle || same(&counts, &e->told)) return AX_OK;
+  e->told = counts;
+  return own(e) == 0 ? take_told(e, 0, &counts) : send(e, 0, AX_MESSAGE_IDLE, &counts, NULL);
+}
+
+ax_status ax_ending_tell(ax_ending *e) {
+  pthread_mutex_lock(&e->lock);
+  ax_status status = tell(e);
+  pthread_mutex_unlock(&e->lock);
+  return status;
+}
+
+/* A process that is not idle when it is asked tells again later. */
+static ax_status answer(ax_ending *e, const ax_envelope *probe) {
+  const ax_counts_told counts = own_counts(e);
+  e->probe = probe->words[2];
+  e->told = counts;
+  return send(e, 0, AX_MESSAGE_ANSWER, &counts, NULL);
+}
+
+/* With the lock held. */
+static ax_status note_done(ax_ending *e, uint32_t process, ax_status how, const char *message) {
+  ax_ended *ended = &e->ended[process];
+  ended->done = true;
+  ended->status = how;
+  if (message != NULL && (ended->message = ax_alloc(strlen(message) + 1)) == NULL) return ax_out_of_memory(strlen(message) + 1);
+  if (message != NULL) strcpy(ended->message, message);
+  if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
+  atomic_fetch_add(&e->done, 1);
+  return AX_OK;
+}
+
+static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
+  const ax_envelope *envelope = &delivery->envelope;
+  const ax_counts_told counts = counts_of(envelope);
+  switch ((ax_message_kind)envelope->kind) {
+    case AX_MESSAGE_DONE: return note_done(e, delivery->from, (ax_status)envelope->place, delivery->payload);
+    case AX_MESSAGE_IDLE: return take_told(e, delivery->from, &counts);
+    case AX_MESSAGE_PROBE: return answer(e, envelope);
+    case AX_MESSAGE_ANSWER: return take_answer(e, delivery->from, &counts);
+    case AX_MESSAGE_STUCK: atomic_store(&e->stuck, true); return AX_OK;
+    case AX_MESSAGE_PART:
+    case AX_MESSAGE_LETTER: break;
+  }
+  return ax_error(AX_INTERNAL, "a message of kind %u is not about an end", envelope->kind);
+}
+
+ax_status ax_ending_handle(ax_ending *e, const ax_delivery *delivery) {
+  pthread_mutex_lock(&e->lock);
+  ax_status status = handle(e, delivery);
+  pthread_mutex_unlock(&e->lock);
+  return status;
+}
+
+ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
+  ax_envelope envelope = {.run = e->number, .kind = AX_MESSAGE_DONE, .place = how};
+  envelope.bytes = message != NULL ? strlen(message) + 1 : 0;
+  pthread_mutex_lock(&e->lock);
+  atomic_store(&e->idle, true); /* nothing goes on in it any more */
+  ax_status status = note_done(e, own(e), how, message);
+  for (uint32_t p = 0; p < count_of(e) && status == AX_OK; p++)
+    if (p != own(e)) status = ax_processes_send(e->processes, p, &envelope, message, NULL, NULL);
+  pthread_mutex_unlock(&e->lock);
+  return status;
+}
+
+/* --- How it ended --- */
+
+static ax_status deadlock(ax_ending *e) {
+  ax_text text = {0};
+  for (uint32_t p = 0; p < count_of(e); p++)
+    if (e->ended[p].status == AX_DEADLOCK && e->ended[p].message != NULL)
+      ax_text_add(&text, "%sprocess %u: %s", text.length > 0 ? "\n" : "", p, e->ended[p].message);
+  ax_status status = ax_error(AX_DEADLOCK, "%s", text.data != NULL && !text.failed ? text.data : "deadlock");
+  ax_text_deinit(&text);
+  return status;
+}
+
+ax_status ax_ending_result(ax_ending *e) {
+  uint32_t p = 0;
+  while (p < count_of(e) && e->ended[p].status == AX_OK) p++;
+  if (p == count_of(e)) return AX_OK;
+  if (e->ended[p].status == AX_DEADLOCK) return deadlock(e);
+  return ax_error(e->ended[p].status, "process %u: %s", p, e->ended[p].message != NULL ? e->ended[p].message : "failed");
+}

@@ -1,0 +1,64 @@
+/* How something that all processes do together ends: each has done its part, or one has failed, or none can go on.
+
+   Each process says when it is done, and how. It is over everywhere once all have said so, so it fails everywhere or nowhere, with the
+   same message.
+
+   A process is idle if nothing can go on in it until a message comes. If all are idle and no message is on its way, none can ever go
+   on: a deadlock. That is found without any time-out. Each process counts the messages that it has sent and received and tells
+   process 0 when it is idle. Once all have told, and as many were received as were sent, process 0 asks all of them again. If all are
+   still idle with the same counts, no message was on its way when the second round began (Mattern's four counters), and process 0
+   says so to all.
+
+     process 1    idle (sent 3, received 2) --+             +-- still idle, 3, 2 --+
+     process 0                               all, 5 = 5 -> probe                  same -> stuck
+     process 2    idle (sent 2, received 3) --+             +-- still idle, 2, 3 --+ */
+#ifndef AX_PROCESSES_ENDING_H
+#define AX_PROCESSES_ENDING_H
+
+#include "processes/processes.h"
+
+typedef struct ax_counts_told { /* what a process said last */
+  bool idle;
+  uint64_t sent, received;
+} ax_counts_told;
+
+typedef struct ax_ended { /* what a process said at its end */
+  bool done;
+  ax_status status;
+  char *message; /* owned; NULL: none */
+} ax_ended;
+
+typedef struct ax_ending {
+  ax_processes *processes;
+  uint64_t number;
+  _Atomic uint64_t sent, received; /* by this process; counted by its owner */
+  _Atomic bool idle;               /* this process is; set by its owner */
+  _Atomic bool stuck;              /* no process can go on */
+  _Atomic bool failed;             /* some other process has failed */
+  _Atomic uint32_t done;           /* processes that are done */
+  pthread_mutex_t lock;            /* guards the following fields */
+  ax_ended *ended;                 /* by process */
+  ax_counts_told told;             /* what this process told last */
+  ax_counts_told *all, *again;     /* process 0: by process; in answer to the probe that is out */
+  uint64_t probe;                  /* its number; 0: there was none */
+  uint32_t answers;                /* that are missing */
+} ax_ending;
+
+AX_MUST_USE ax_status ax_ending_init(ax_ending *ending, ax_processes *processes);
+void ax_ending_deinit(ax_ending *ending);
+/* Begins anew. `number` is set once it is known, before any message is sent or handled. */
+void ax_ending_reset(ax_ending *ending);
+/* Handles a message of the kinds DONE to STUCK, which stays the caller's. */
+AX_MUST_USE ax_status ax_ending_handle(ax_ending *ending, const ax_delivery *delivery);
+/* Tells process 0 that this one is idle, if it has not told with the same counts. */
+AX_MUST_USE ax_status ax_ending_tell(ax_ending *ending);
+/* Says that this process is done. message: if it has failed. */
+AX_MUST_USE ax_status ax_ending_say(ax_ending *ending, ax_status status, const char *message);
+static inline bool ax_ending_over(const ax_ending *ending) {
+  return atomic_load(&ending->done) == ending->processes->rule.processes;
+}
+/* Once it is over: how, the same in all processes. The failure of the process with the least number; of a deadlock, what all that
+   were in it have said. */
+AX_MUST_USE ax_status ax_ending_result(ax_ending *ending);
+
+#endif

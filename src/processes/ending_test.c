@@ -1,0 +1,201 @@
+/* How something that processes do together ends: all well, one failed, none can go on. All processes are looked at by one thread. */
+#include "processes/ending.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "processes/within.h"
+#include "support/cmocka.h"
+
+enum { COUNT = 3 };
+
+typedef struct party {
+  ax_processes *processes;
+  ax_receiver receiver;
+  ax_ending ending;
+  ax_delivery *inbox[64];
+  uint32_t count;
+} party;
+
+static party parties[COUNT];
+
+static void keep(void *context, ax_delivery *delivery) {
+  party *p = context;
+  p->inbox[p->count++] = delivery;
+}
+
+static void begin(void) {
+  ax_transport *transports[COUNT];
+  memset(parties, 0, sizeof parties);
+  assert_int_equal(ax_within_create(COUNT, transports), AX_OK);
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_int_equal(ax_processes_create(transports[p], NULL, 0, &parties[p].processes), AX_OK);
+    assert_int_equal(ax_ending_init(&parties[p].ending, parties[p].processes), AX_OK);
+    ax_ending_reset(&parties[p].ending);
+    parties[p].receiver = (ax_receiver){.deliver = keep, .context = &parties[p]};
+    ax_processes_begin(parties[p].processes, &parties[p].receiver);
+    parties[p].ending.number = parties[p].receiver.number;
+  }
+}
+
+static void end(void) {
+  for (uint32_t p = 0; p < COUNT; p++) {
+    ax_processes_end(parties[p].processes, &parties[p].receiver);
+    ax_ending_deinit(&parties[p].ending);
+    for (uint32_t i = 0; i < parties[p].count; i++) ax_delivery_free(parties[p].inbox[i]);
+    ax_processes_destroy(parties[p].processes);
+  }
+}
+
+/* Moves and handles messages until there are none. */
+static void settle(void) {
+  for (bool any = true; any;) {
+    any = false;
+    for (uint32_t p = 0; p < COUNT; p++) {
+      bool moved;
+      assert_int_equal(ax_processes_poll(parties[p].processes, &moved), AX_OK);
+      any = any || moved;
+      for (uint32_t i = 0; i < parties[p].count; i++) {
+        assert_int_equal(ax_ending_handle(&parties[p].ending, parties[p].inbox[i]), AX_OK);
+        ax_delivery_free(parties[p].inbox[i]);
+      }
+      parties[p].count = 0;
+    }
+  }
+}
+
+static void count(uint32_t p, uint64_t sent, uint64_t received) {
+  atomic_store(&parties[p].ending.sent, sent);
+  atomic_store(&parties[p].ending.received, received);
+}
+static void tell(uint32_t p) {
+  atomic_store(&parties[p].ending.idle, true);
+  assert_int_equal(ax_ending_tell(&parties[p].ending), AX_OK);
+}
+static uint32_t stuck(void) {
+  uint32_t n = 0;
+  for (uint32_t p = 0; p < COUNT; p++) n += atomic_load(&parties[p].ending.stuck);
+  return n;
+}
+
+static void all_end_well(void **state) {
+  (void)state;
+  begin();
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_false(ax_ending_over(&parties[0].ending));
+    assert_int_equal(ax_ending_say(&parties[p].ending, AX_OK, NULL), AX_OK);
+    settle();
+  }
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_true(ax_ending_over(&parties[p].ending));
+    assert_int_equal(ax_ending_result(&parties[p].ending), AX_OK);
+  }
+  end();
+}
+
+static void a_failure_is_everyones(void **state) {
+  (void)state;
+  begin();
+  assert_int_equal(ax_ending_say(&parties[2].ending, AX_OUT_OF_MEMORY, "no room"), AX_OK);
+  assert_int_equal(ax_ending_say(&parties[1].ending, AX_NOT_FINITE, "a NaN"), AX_OK);
+  settle();
+  assert_true(atomic_load(&parties[0].ending.failed));
+  assert_int_equal(ax_ending_say(&parties[0].ending, AX_OK, NULL), AX_OK);
+  settle();
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_int_equal(ax_ending_result(&parties[p].ending), AX_NOT_FINITE);
+    assert_string_equal(ax_message(), "process 1: a NaN");
+  }
+  end();
+}
+
+static void none_can_go_on(void **state) {
+  (void)state;
+  begin();
+  count(0, 3, 2), count(1, 1, 1), count(2, 1, 2);
+  tell(0), tell(1);
+  settle();
+  assert_int_equal(stuck(), 0); /* process 2 has not told */
+  tell(2);
+  settle();
+  assert_int_equal(stuck(), COUNT);
+  assert_int_equal(ax_ending_say(&parties[0].ending, AX_DEADLOCK, "waits at a"), AX_OK);
+  assert_int_equal(ax_ending_say(&parties[1].ending, AX_OK, NULL), AX_OK);
+  assert_int_equal(ax_ending_say(&parties[2].ending, AX_DEADLOCK, "waits at b"), AX_OK);
+  settle();
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_int_equal(ax_ending_result(&parties[p].ending), AX_DEADLOCK);
+    assert_string_equal(ax_message(), "process 0: waits at a\nprocess 2: waits at b");
+  }
+  end();
+}
+
+static void a_message_on_its_way_is_no_deadlock(void **state) {
+  (void)state;
+  begin();
+  count(0, 3, 2), count(1, 1, 1), count(2, 1, 1); /* one that 2 has not received */
+  tell(0), tell(1), tell(2);
+  settle();
+  assert_int_equal(stuck(), 0);
+  count(2, 1, 2);
+  tell(2);
+  settle();
+  assert_int_equal(stuck(), COUNT);
+  end();
+}
+
+/* Between the two rounds, process 1 has gone on: it was woken by a message that 2 received later than it told. */
+static void who_has_gone_on_since_is_asked_again(void **state) {
+  (void)state;
+  begin();
+  count(0, 1, 1), count(1, 1, 1), count(2, 1, 1);
+  tell(1), tell(2);
+  settle();
+  atomic_store(&parties[1].ending.idle, false);
+  tell(0); /* the second round begins, and meets a process that is not idle */
+  settle();
+  assert_int_equal(stuck(), 0);
+  count(1, 2, 1), count(2, 1, 2);
+  tell(1), tell(2);
+  settle();
+  assert_int_equal(stuck(), COUNT);
+  end();
+}
+
+static void messages_for_what_has_not_begun_wait(void **state) {
+  (void)state;
+  ax_transport *transports[2];
+  ax_processes *two[2];
+  party later = {0};
+  bool any;
+  assert_int_equal(ax_within_create(2, transports), AX_OK);
+  for (uint32_t p = 0; p < 2; p++) assert_int_equal(ax_processes_create(transports[p], NULL, 0, &two[p]), AX_OK);
+  for (uint64_t n = 1; n <= 2; n++)
+    for (uint32_t i = 0; i < 2; i++)
+      assert_int_equal(ax_processes_send(two[0], 1, &(ax_envelope){.run = n, .kind = i}, NULL, NULL, NULL), AX_OK);
+  assert_int_equal(ax_processes_poll(two[1], &any), AX_OK);
+  later.receiver = (ax_receiver){.deliver = keep, .context = &later};
+  ax_processes_begin(two[1], &later.receiver);
+  assert_int_equal(later.count, 2);
+  assert_int_equal(later.inbox[1]->envelope.kind, 1);
+  ax_processes_end(two[1], &later.receiver);
+  assert_int_equal(ax_processes_send(two[0], 1, &(ax_envelope){.run = 1}, NULL, NULL, NULL), AX_OK); /* dropped: 1 has ended */
+  assert_int_equal(ax_processes_poll(two[1], &any), AX_OK);
+  assert_int_equal(later.count, 2);
+  for (uint32_t i = 0; i < later.count; i++) ax_delivery_free(later.inbox[i]);
+  for (uint32_t p = 0; p < 2; p++) ax_processes_destroy(two[p]);
+  assert_int_equal(ax_within_create(1, transports), AX_OK);
+  assert_int_equal(ax_processes_create(transports[0], (const uint32_t[]){0, 1}, 2, two), AX_INVALID_ARGUMENT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_end_well),
+      cmocka_unit_test(a_failure_is_everyones),
+      cmocka_unit_test(none_can_go_on),
+      cmocka_unit_test(a_message_on_its_way_is_no_deadlock),
+      cmocka_unit_test(who_has_gone_on_since_is_asked_again),
+      cmocka_unit_test(messages_for_what_has_not_begun_wait),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

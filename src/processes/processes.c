@@ -1,0 +1,131 @@
+#include "processes/processes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* --- Deliveries --- */
+
+static ax_receiver *receiver_of(const ax_processes *p, uint64_t number) {
+  ax_receiver *receiver = p->receivers;
+  while (receiver != NULL && receiver->number != number) receiver = receiver->next;
+  return receiver;
+}
+
+/* The lock is held while the receiver gets the message, so that it does not end meanwhile. */
+static void deliver(void *context, ax_delivery *delivery) {
+  ax_processes *p = context;
+  pthread_mutex_lock(&p->lock);
+  ax_receiver *receiver = receiver_of(p, delivery->envelope.run);
+  delivery->next = NULL;
+  if (receiver != NULL) {
+    receiver->deliver(receiver->context, delivery);
+  } else if (delivery->envelope.run > p->begun) {
+    ax_delivery **end = &p->early;
+    while (*end != NULL) end = &(*end)->next;
+    *end = delivery;
+  } else {
+    ax_delivery_free(delivery); /* for something that has ended */
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+void ax_processes_begin(ax_processes *p, ax_receiver *receiver) {
+  pthread_mutex_lock(&p->lock);
+  receiver->number = ++p->begun;
+  receiver->next = p->receivers;
+  p->receivers = receiver;
+  for (ax_delivery **link = &p->early; *link != NULL;) {
+    ax_delivery *one = *link;
+    if (one->envelope.run != receiver->number) {
+      link = &one->next;
+      continue;
+    }
+    *link = one->next;
+    one->next = NULL;
+    receiver->deliver(receiver->context, one);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+void ax_processes_end(ax_processes *p, ax_receiver *receiver) {
+  pthread_mutex_lock(&p->lock);
+  ax_receiver **link = &p->receivers;
+  while (*link != receiver) link = &(*link)->next;
+  *link = receiver->next;
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* --- The transport --- */
+
+static ax_status note(ax_processes *p, ax_status status) {
+  if (status != AX_UNAVAILABLE) return status;
+  pthread_mutex_lock(&p->lock);
+  if (p->lost == AX_OK) snprintf(p->message, sizeof p->message, "%s", ax_message());
+  p->lost = status;
+  pthread_mutex_unlock(&p->lock);
+  return status;
+}
+
+static ax_status check(ax_processes *p) {
+  char message[sizeof p->message];
+  pthread_mutex_lock(&p->lock);
+  const ax_status lost = p->lost;
+  memcpy(message, p->message, sizeof message);
+  pthread_mutex_unlock(&p->lock);
+  return lost == AX_OK ? AX_OK : ax_error(lost, "%s", message);
+}
+
+ax_status ax_processes_send(ax_processes *p, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                            void *context) {
+  return note(p, p->transport->functions->send(p->transport, to, envelope, payload, sent, context));
+}
+
+ax_status ax_processes_poll(ax_processes *p, bool *any) {
+  AX_TRY(note(p, p->transport->functions->poll(p->transport, any)));
+  return *any ? AX_OK : check(p);
+}
+
+/* --- The object --- */
+
+static ax_status copy_list(ax_processes *p, const uint32_t *of, uint32_t count) {
+  for (uint32_t d = 0; d < count; d++)
+    if (of[d] >= p->transport->processes)
+      return ax_error(AX_INVALID_ARGUMENT, "processes: device %u is given to process %u of %u", d, of[d], p->transport->processes);
+  if (count == 0) return AX_OK;
+  p->of = ax_alloc(count * sizeof p->of[0]);
+  if (p->of == NULL) return ax_out_of_memory(count * sizeof p->of[0]);
+  memcpy(p->of, of, count * sizeof p->of[0]);
+  return AX_OK;
+}
+
+ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out) {
+  ax_processes *p = *out = ax_calloc(1, sizeof *p);
+  if (p == NULL) {
+    transport->functions->destroy(transport);
+    return ax_out_of_memory(sizeof *p);
+  }
+  p->transport = transport;
+  pthread_mutex_init(&p->lock, NULL);
+  transport->deliver = deliver;
+  transport->deliver_context = p;
+  ax_status status = copy_list(p, of, count);
+  p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
+  if (status == AX_OK) return AX_OK;
+  ax_processes_destroy(p);
+  *out = NULL;
+  return status;
+}
+
+void ax_processes_destroy(ax_processes *p) {
+  if (p == NULL) return;
+  p->transport->functions->destroy(p->transport);
+  for (ax_delivery *next, *one = p->early; one != NULL; one = next) {
+    next = one->next;
+    ax_delivery_free(one);
+  }
+  pthread_mutex_destroy(&p->lock);
+  ax_free(p->of);
+  ax_free(p);
+}

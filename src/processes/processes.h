@@ -1,0 +1,59 @@
+/* The processes that a runtime's meshes are spread over: the transport between them, and the receivers of what comes.
+
+   Everything that processes do together has a number: runs, and the calls by which they agree or move arrays. All processes do these
+   in the same order, so each counts by itself. A message names the number that it belongs to; it is kept until that has begun here.
+
+   Any thread may call any function. */
+#ifndef AX_PROCESSES_PROCESSES_H
+#define AX_PROCESSES_PROCESSES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "processes/map.h"
+#include "processes/transport.h"
+
+typedef enum ax_message_kind {
+  AX_MESSAGE_PART,   /* what a member of an exchange pushes (run/crossing.h) */
+  AX_MESSAGE_LETTER, /* of a link between two devices (run/mail.h) */
+  AX_MESSAGE_DONE,   /* how something ends, and that none can go on (ending.h) */
+  AX_MESSAGE_IDLE,
+  AX_MESSAGE_PROBE,
+  AX_MESSAGE_ANSWER,
+  AX_MESSAGE_STUCK
+} ax_message_kind;
+
+typedef struct ax_receiver {
+  uint64_t number;
+  void (*deliver)(void *context, ax_delivery *delivery); /* on a thread that polls; must not block */
+  void *context;
+  struct ax_receiver *next;
+} ax_receiver;
+
+typedef struct ax_processes {
+  ax_transport *transport;
+  ax_process_rule rule;
+  uint32_t *of;              /* a copy of the rule's list; NULL: devices are in blocks */
+  pthread_mutex_t lock;      /* guards the following fields */
+  uint64_t begun;            /* numbers given so far */
+  ax_receiver *receivers;
+  ax_delivery *early;        /* messages for numbers that have not begun here, in the order in which they came */
+  ax_status lost;            /* AX_OK, or why the transport cannot be used any more */
+  char message[256];
+} ax_processes;
+
+/* Consumes the transport, whatever the status. of: by device, its process; NULL, with count 0: devices are in blocks.
+   AX_INVALID_ARGUMENT: a process that there is not. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out);
+void ax_processes_destroy(ax_processes *processes); /* NULL is allowed */
+
+/* Gives the receiver the next number, and all messages for it from here on. */
+void ax_processes_begin(ax_processes *processes, ax_receiver *receiver);
+/* Messages for it are dropped from here on. No thread is delivering to it once this returns. */
+void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
+/* As those of the transport. A process that was lost once stays so. */
+AX_MUST_USE ax_status ax_processes_send(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload,
+                                        ax_on_done *sent, void *context);
+AX_MUST_USE ax_status ax_processes_poll(ax_processes *processes, bool *any);
+
+#endif

@@ -1,0 +1,26 @@
+/* Exchanges whose groups have members in several processes.
+
+   Each process does the exchange for the results that its own devices have. What a member pushes goes to every process that has other
+   members of the group and not this one; there the member is a ghost, and its contribution is put by whoever handles the message.
+   Contributions are combined in the order of members, ghosts among them, so sums have the same bits however devices are spread.
+
+   A ghost must not write into results that are still being read. The members of this process wait for the readers before they push
+   (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts, may
+   be put from then on. What comes earlier waits in the group's list. */
+#ifndef AX_RUN_CROSSING_H
+#define AX_RUN_CROSSING_H
+
+#include "run/remote.h"
+
+AX_MUST_USE ax_status ax_crossing_init(ax_remote *remote);
+void ax_crossing_deinit(ax_remote *remote);
+void ax_crossing_reset(ax_remote *remote);
+/* The devices here are through, but devices elsewhere never push what results miss: always AX_DEADLOCK, and says which. */
+AX_MUST_USE ax_status ax_crossing_report(ax_remote *remote);
+/* A PUSH of a member of this process. As ax_push_do. */
+AX_MUST_USE ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation,
+                                       const ax_instr *instr, uint32_t f, bool *parked);
+/* What a member elsewhere has pushed. Consumes the message. */
+AX_MUST_USE ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_delivery *delivery);
+
+#endif

@@ -1,0 +1,24 @@
+/* Programs run in several processes that are threads of this one: each has a runtime of its own, over a transport inside the program. */
+#ifndef AX_TESTS_SUPPORT_PROCESSES_H
+#define AX_TESTS_SUPPORT_PROCESSES_H
+
+#include "axle/exec.h"
+#include "support/tensor.h"
+
+enum { TEST_MOST_PROCESSES = 8 };
+
+typedef struct test_spread {
+  uint32_t processes, workers;
+  uint32_t listed;    /* 0: devices are in blocks */
+  const uint32_t *of; /* by device: its process */
+  bool donate;        /* all arguments */
+  ax_policy policy;
+  uint64_t seed;
+} test_spread;
+
+/* Compiles and runs the program in all of them, each with the whole arguments. out: new tensors, put together from the blocks of all;
+   NULL: what is run is expected to fail. Blocks that several processes have must be equal. Returns the status, which must be the same
+   in all; message, if it is not NULL, has room for 8192 bytes and gets the message, which must be the same too. */
+ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_tensor *const *in, ax_tensor **out, char *message);
+
+#endif
