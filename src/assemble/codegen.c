@@ -79,16 +79,16 @@ static int by_hashes(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Notes the kernel if it has numbers that could be given. */
-static ax_status note_candidate(const wanted *w, candidate *c, uint32_t *count) {
+/* Hashes the candidate's kernel, and keeps the candidate, as all[*count], if the kernel has numbers that could be given. */
+static ax_status keep_candidate(const wanted *w, candidate c, candidate *all, uint32_t *count) {
   ax_arena scratch = {0};
   uint64_t bits[AX_MAX_GIVEN];
   uint32_t numbers;
-  const ax_loop_kernel *kernel = w->kernels[c->at], *given = ax_kernel_given(&scratch, kernel, bits, &numbers);
+  const ax_loop_kernel *kernel = w->kernels[c.at], *given = ax_kernel_given(&scratch, kernel, bits, &numbers);
   if (given != NULL && given != kernel) {
-    c->shared = ax_kernel_hash(given);
-    c->own = ax_kernel_hash(kernel);
-    (*count)++;
+    c.shared = ax_kernel_hash(given);
+    c.own = ax_kernel_hash(kernel);
+    all[(*count)++] = c;
   }
   ax_arena_deinit(&scratch);
   return given != NULL ? AX_OK : ax_out_of_memory(0);
@@ -108,8 +108,12 @@ static ax_status give(ax_assembly *a, wanted *w, const candidate *c) {
 }
 
 /* Gives the kernels of each group that differ in numbers alone. If two hashes are equal by chance, kernels are given numbers that
-   need not be. */
-static ax_status give_alike(ax_assembly *a, wanted *w, const candidate *all, uint32_t count) {
+   need not be. To hash a kernel means to copy it, so nothing is hashed where no group can be large enough. */
+static ax_status give_alike(ax_assembly *a, wanted *w, candidate *all, uint32_t listed) {
+  uint32_t count = 0;
+  if (listed < least_alike) return AX_OK;
+  for (uint32_t i = 0; i < listed; i++) AX_TRY(keep_candidate(w, all[i], all, &count));
+  qsort(all, count, sizeof all[0], by_hashes);
   for (uint32_t first = 0, end; first < count; first = end) {
     uint32_t alike = 1;
     for (end = first + 1; end < count && all[end].shared == all[first].shared; end++) alike += all[end].own != all[end - 1].own;
@@ -124,10 +128,8 @@ static ax_status list_kernels(ax_assembly *a, wanted *w, candidate *candidates, 
     for (uint32_t k = 0; k < row_members(instr); k++)
       if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
     if (instr->kind == AX_INSTR_KERNEL) {
-      candidate *c = &candidates[*candidate_count];
-      *c = (candidate){.instr = instr, .at = w->count};
+      candidates[(*candidate_count)++] = (candidate){.instr = instr, .at = w->count};
       if ((w->kernels[w->count++] = shared_kernel(a, instr, a->ops[i]->kernel.kernel)) == NULL) return ax_out_of_memory(0);
-      AX_TRY(note_candidate(w, c, candidate_count));
     }
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push, first)) == NULL)
@@ -143,7 +145,6 @@ static ax_status list_all(ax_assembly *a, wanted *w) {
   candidate *candidates = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof candidates[0]);
   if (candidates == NULL) return ax_out_of_memory(a->instr_count * sizeof candidates[0]);
   AX_TRY(list_kernels(a, w, candidates, &count));
-  qsort(candidates, count, sizeof candidates[0], by_hashes);
   return give_alike(a, w, candidates, count);
 }
 

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "axle/ops.h"
+#include "code/compiled.h"
 #include "ir/number.h"
 #include "jit/widths_test.h"
 #include "support/cmocka.h"
+#include "support/run.h"
 
 enum { rows = 5, columns = 37 };
 
@@ -109,11 +112,41 @@ static void others_are_kept(void **state) {
   ax_arena_deinit(&arena);
 }
 
+/* Sums one after the other, of numbers that the last sum is added to and a factor of its own scales. */
+static void sums(const ax_value *in, ax_value *out, void *context) {
+  out[0] = in[1];
+  for (int i = 0; i < *(const int *)context; i++)
+    out[0] = ax_reduce_sum(ax_mul(ax_add(in[0], out[0]), ax_full_like(in[0], 1.0 / (3 + i))), AX_DIMS(0), false);
+}
+
+/* How many kernels are given numbers, of so many sums. */
+static uint32_t given_in(int count) {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 64), TEST_SCALAR(AX_F32)};
+  uint32_t given = 0;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(sums, 2, 1, &count), types, NULL, &executable));
+  const ax_code *code = &test_compiled(executable)->codes[0];
+  for (uint32_t i = 0; i < code->instr_count; i++)
+    given += code->instrs[i].kind == AX_INSTR_KERNEL && code->instrs[i].kernel.given != NULL;
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  return given;
+}
+
+static void few_kernels_keep_their_numbers(void **state) {
+  (void)state;
+  assert_int_equal(given_in(3), 0);
+  assert_int_equal(given_in(4), 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_bits),
       cmocka_unit_test(code_is_shared),
       cmocka_unit_test(others_are_kept),
+      cmocka_unit_test(few_kernels_keep_their_numbers),
   };
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }
