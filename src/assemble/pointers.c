@@ -124,11 +124,10 @@ static bool same_storage(const ax_plan *plan, uint32_t from, uint32_t to) {
          ax_buffer_bytes(x) == ax_buffer_bytes(y);
 }
 
-/* Each member sends to one and receives from one, and all do so together. */
-static bool is_permutation(const ax_plan *plan, const ax_op *start) {
-  const ax_exchange *x = start->exchange;
+/* Each member sends to one and receives from one. */
+static bool is_permutation(const ax_plan *plan, const ax_exchange *x) {
   return x->peers == AX_PEERS_PAIRS && x->pairs->count == ax_axis_set_size(x->axes, &plan->mesh) && x->names.groups.count == 0 &&
-         (start->diverging & x->axes) == 0 && (x->axes & ~plan->buffers[plan->buffers[x->out].allocation].axes) == 0;
+         (x->axes & ~plan->buffers[plan->buffers[x->out].allocation].axes) == 0;
 }
 
 /* Says which move an operation is. False: none. */
@@ -136,7 +135,7 @@ static bool find_move(const ax_plan *plan, const ax_op *op, move *out) {
   uint32_t to, from;
   *out = (move){0};
   if (op->kind == AX_OP_START || op->kind == AX_OP_DONE) {
-    if (!is_permutation(plan, op)) return false;
+    if (!is_permutation(plan, op->exchange)) return false;
     out->exchange = op->exchange;
     to = op->exchange->out;
     from = op->exchange->in;
@@ -153,7 +152,7 @@ static void list_move(finder *f, uint32_t allocation, bool writes) {
   source *s = &f->sources[allocation];
   if (f->op->kind == AX_OP_RAGGED || f->op->kind == AX_OP_CORES) s->excluded = true; /* they find others' parts by themselves */
   if (!writes) return;
-  if (f->op->diverging != 0) s->excluded = true;
+  if (f->op->diverging != 0) s->excluded = true; /* some devices do not write it */
   s->writes++;
   if (!find_move(f->plan, f->op, &one)) return;
   s->moves++;
