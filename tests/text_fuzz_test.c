@@ -202,7 +202,7 @@ static bool is_small(const ax_program *program, int64_t times) {
 static bool all_near(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
   for (uint32_t k = 0; k < count; k++)
     for (int64_t i = 0; i < test_elems(a[k]); i++)
-      if (!test_near(test_get(a[k], i), test_get(b[k], i), a[k]->dtype == AX_BF16 || a[k]->dtype == AX_F16 ? 0.1 : 1e-3))
+      if (!test_near(test_get(a[k], i), test_get(b[k], i), ax_is_narrow_float(a[k]->dtype) ? 0.1 : 1e-3))
         return false;
   return true;
 }

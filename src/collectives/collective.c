@@ -146,7 +146,7 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
 ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
   enum { many_members = 128 };
   if (op == AX_SCALAR_ADD && ax_rounds(dtype) && members > many_members) return AX_F64;
-  return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
+  return ax_is_narrow_float(dtype) ? AX_F32 : dtype;
 }
 
 ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i) {

@@ -257,16 +257,14 @@ static void jvp(const ax_jvp_args *args) {
 
 /* --- transpose --- */
 
-static bool is_short(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
-/* Rows of t, which slices became, added up where they were: in f32, and rounded once, of shorter floats. */
+/* Rows of t, which slices became, added up where they were: in f32, and rounded once, of narrow floats. */
 static ax_value taken_back(const ax_ragged_params *params, const ax_value *tables, ax_value t, const ax_type *wanted) {
   ax_ragged_params back = *params;
   ax_type type = *wanted;
   ax_value in[OPERANDS];
   memcpy(in, tables, sizeof in);
   back.back = true;
-  if (is_short(type.dtype)) type.dtype = AX_F32;
+  if (ax_is_narrow_float(type.dtype)) type.dtype = AX_F32;
   in[OPERAND] = ax_convert_element_type(t, type.dtype);
   in[OUTPUT] = ax_zeros_of(&type);
   return ax_convert_element_type(ax_ragged_bind(&back, in), wanted->dtype);

@@ -23,4 +23,7 @@ bool ax_is_float(ax_dtype dtype);
    long sums are made in a wider dtype, and bits have no meaning to users. */
 bool ax_rounds(ax_dtype dtype);
 
+/* It is bf16 or f16: a float of 16 bits, whose sums and functions are computed in f32. */
+bool ax_is_narrow_float(ax_dtype dtype);
+
 #endif

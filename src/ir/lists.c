@@ -35,7 +35,7 @@ static bool is_integer(ax_dtype dtype) { return dtype >= AX_S8 && dtype <= AX_U6
 static bool holds(ax_dtype element, ax_dtype dtype) {
   if (element == AX_NO_DTYPE || element == dtype) return true;
   if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
-  return element == AX_U16 ? dtype == AX_BF16 || dtype == AX_F16 : element == AX_S8 && dtype == AX_BOOL;
+  return element == AX_U16 ? ax_is_narrow_float(dtype) : element == AX_S8 && dtype == AX_BOOL;
 }
 
 ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes) {

@@ -30,6 +30,7 @@ const char *ax_dtype_name(ax_dtype dtype) { return ax_dtype_get(dtype)->name; }
 bool ax_is_differentiable(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 bool ax_rounds(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
+bool ax_is_narrow_float(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
 int ax_dtype_find(const char *name, size_t length) {
   for (int i = 1; i < AX_DTYPE_COUNT; i++)

@@ -42,6 +42,14 @@ static void nothing_is_forgotten(void **state) {
   for (size_t i = 0; i < AX_COUNT(types); i++) ax_program_release(programs[i]);
 }
 
+/* What is computed in f32 and rounded; nothing else takes 16 bits and has fractions. */
+static void narrow_floats(void **state) {
+  (void)state;
+  for (ax_dtype dtype = AX_NO_DTYPE; dtype < AX_DTYPE_COUNT; dtype++)
+    assert_int_equal(ax_is_narrow_float(dtype), ax_is_float(dtype) && ax_dtype_bytes(dtype) == 2);
+  assert_true(ax_is_narrow_float(AX_BF16) && ax_is_narrow_float(AX_F16) && !ax_is_narrow_float(AX_F32));
+}
+
 static void duals(void **state) {
   (void)state;
   ax_type type = {.dtype = AX_F32, .spread = {.varying = 1, .reduced = 2, .unreduced = 4}}, dual = ax_dual(&type),
@@ -173,6 +181,7 @@ static void a_set_of_operands_becomes_a_mask(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_is_forgotten),
+      cmocka_unit_test(narrow_floats),
       cmocka_unit_test(duals),
       cmocka_unit_test(refusals),
       cmocka_unit_test(unsound),

@@ -327,7 +327,7 @@ static inline number identity_number(ax_scalar reduce, ax_dtype dtype) {
   }
 }
 
-static inline ax_dtype sum_dtype(ax_dtype dtype) { return dtype == AX_F16 || dtype == AX_BF16 ? AX_F32 : dtype; }
+static inline ax_dtype sum_dtype(ax_dtype dtype) { return ax_is_narrow_float(dtype) ? AX_F32 : dtype; }
 
 static inline void reference_store_sum(reference *r, uint32_t s, number sum) {
   const ax_store *store = &r->kernel->stores[s];

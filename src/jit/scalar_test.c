@@ -57,7 +57,7 @@ static uint64_t distance(ax_dtype dtype, uint64_t a, uint64_t b) {
 static uint64_t tolerance(ax_scalar op, ax_dtype dtype) {
   bool math = (op >= AX_SCALAR_EXP && op <= AX_SCALAR_LOGISTIC) || op == AX_SCALAR_ERF || op == AX_SCALAR_POW;
   if (!math || !ax_is_float(dtype)) return 0;
-  return dtype == AX_BF16 || dtype == AX_F16 ? 1 : 4;
+  return ax_is_narrow_float(dtype) ? 1 : 4;
 }
 
 static uint64_t bits_at(ax_dtype dtype, const void *array, int64_t at) {
@@ -185,7 +185,7 @@ static void powers(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(exponents); i++)
     for (int d = AX_S8; d < AX_DTYPE_COUNT; d++) {
-      bool narrow = d == AX_BF16 || d == AX_F16; /* the reference rounds between, which says nothing */
+      const bool narrow = ax_is_narrow_float((ax_dtype)d); /* the reference rounds between, which says nothing */
       if (narrow && (exponents[i] > 2 || exponents[i] < 0)) continue;
       if (exponents[i] < 0 && !ax_is_float((ax_dtype)d)) continue;
       try_op(&(ax_expr){.op = AX_SCALAR_INTEGER_POW, .dtype = (ax_dtype)d, .imm = exponents[i]}, (ax_dtype)d);

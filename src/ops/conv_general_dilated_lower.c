@@ -320,13 +320,11 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   return finished(groups_joined(together ? by_places_together(&c) : multiply(&c), groups), p);
 }
 
-/* Made in f32. */
-static bool is_half(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
+/* Narrow floats are multiplied and added up in f32. */
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   if (ax_failed()) return ax_poison;
-  if (!is_half(dtype)) return convolve(eqn->params, in[0], in[1]);
+  if (!ax_is_narrow_float(dtype)) return convolve(eqn->params, in[0], in[1]);
   ax_value made = ax_conv_bind(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
   return ax_convert_element_type(made, dtype);
 }
@@ -339,7 +337,7 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
   const ax_type *lhs = &types[eqn->in[0]];
-  if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
+  if (!ax_is_narrow_float(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
     return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
   AX_TRY(ax_conv_lower_image(lower, eqn, in, out, &made));
   return made ? AX_OK : ax_lower_expanded(lower, eqn, expand, in, out);

@@ -206,7 +206,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_dims *axes = &((const reduce_params *)eqn->params)->axes;
   ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out];
   ax_scalar op = combination(eqn->prim);
-  bool narrow = op == AX_SCALAR_ADD && (type.dtype == AX_BF16 || type.dtype == AX_F16);
+  bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(type.dtype);
   if (!narrow) return ax_hlo_reduce_axes(hlo, op, in[0], &type, axes, out);
   uint32_t wide = hlo_convert(hlo, in[0], &type, AX_F32);
   type.dtype = AX_F32;
@@ -277,7 +277,7 @@ ax_value (ax_reduce_mean)(ax_value x, uint32_t count, const int64_t *axes, bool 
     if (!ax_dimension(name, "axis", &axis, type.rank)) return ax_poison;
   }
   if (!take_axes(&ax_prim_reduce_sum, type.rank, count, axes, &all)) return ax_poison;
-  bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
+  const bool narrow = ax_is_narrow_float(type.dtype);
   ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, AX_LIST(count, axes), keepdims);
   double summed = 1; /* how many elements go into one */
   for (uint32_t i = 0; i < all.count; i++) summed *= (double)type.dims[all.v[i]];

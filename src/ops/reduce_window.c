@@ -294,7 +294,7 @@ static void block(const ax_block_args *args) {
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_scalar op = combination(eqn->prim);
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
-  const bool narrow = op == AX_SCALAR_ADD && (dtype == AX_BF16 || dtype == AX_F16);
+  const bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(dtype);
   ax_value made = reduced(eqn->params, op, (held){.x = narrow ? ax_convert_element_type(in[0], AX_F32) : in[0]}).x;
   /* A sum begins with 0, so one whose terms are all -0 is 0. Adding 0 at the end gives the same bits. */
   if (op == AX_SCALAR_ADD && ax_rounds(dtype)) made = ax_add(made, ax_real(0.0));
@@ -338,7 +338,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_scalar op = combination(eqn->prim);
   ax_text attributes = {0};
   uint32_t id = in[0];
-  if (op == AX_SCALAR_ADD && (type.dtype == AX_BF16 || type.dtype == AX_F16)) x.dtype = wide.dtype = AX_F32;
+  if (op == AX_SCALAR_ADD && ax_is_narrow_float(type.dtype)) x.dtype = wide.dtype = AX_F32;
   if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &type, 1, NULL, &x, 1);
   id = hlo_window(hlo, eqn->params, op, id, &x, &wide, &attributes);
   if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &wide, 1, NULL, &result, 1);

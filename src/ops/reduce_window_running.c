@@ -131,7 +131,7 @@ static ax_status lower_in_chunks(ax_lower *lower, const run *r, int64_t size) {
 ax_status ax_window_lower_running(ax_lower *lower, const ax_eqn *eqn, ax_scalar op, uint32_t d, bool reverse, uint32_t in,
                                   uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
-  const bool narrow = op == AX_SCALAR_ADD && (type->dtype == AX_BF16 || type->dtype == AX_F16);
+  const bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(type->dtype);
   run r = {.op = op, .reverse = reverse, .dtype = type->dtype, .kept = narrow ? AX_F32 : type->dtype, .x = in};
   r.outer = ax_dims_elems(d, type->dims), r.length = type->dims[d], r.inner = ax_dims_elems(type->rank - d - 1, type->dims + d + 1);
   r.axes = lower->differs[eqn->out];

@@ -201,7 +201,7 @@ static ax_status add_part_buffers(blocking *s) {
     memcpy(dims + 1, from->dims, kept * sizeof dims[0]);
     ax_dtype dtype = from->slots[from->stores[i].slot].dtype;
     const bool adds = from->stores[i].reduce != AX_SCALAR_MAX && from->stores[i].reduce != AX_SCALAR_MIN;
-    if (adds && (dtype == AX_BF16 || dtype == AX_F16)) dtype = AX_F32;
+    if (adds && ax_is_narrow_float(dtype)) dtype = AX_F32;
     ax_buffer result = s->plan->buffers[s->op->kernel.buffers[from->stores[i].slot]];
     ax_buffer part = {
         .type = ax_array_type(dtype, AX_LIST(kept + 1, dims)), .axes = result.axes, .allocation = AX_NONE, .loop = AX_NONE};

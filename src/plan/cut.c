@@ -25,9 +25,9 @@ enum {
 
 /* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors (machine/rates.h), roughly. */
 static double op_time(const ax_expr *expr) {
-  bool is_float = ax_is_float(expr->dtype), is_half = is_float && ax_dtype_bytes(expr->dtype) < 4;
-  double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_half ? 0.06 : 0.004 * bytes;
-  double call = is_half ? 1.5 : is_float && bytes > 4 ? 2.7 : 1; /* of a function, beside f32's */
+  const bool is_float = ax_is_float(expr->dtype), is_narrow = ax_is_narrow_float(expr->dtype);
+  double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_narrow ? 0.06 : 0.004 * bytes;
+  double call = is_narrow ? 1.5 : is_float && bytes > 4 ? 2.7 : 1; /* of a function, beside f32's */
   if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) call *= 5;
   switch ((int)expr->op) {
     case AX_LEAF_CONST:

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "ir/dtype.h"
 #include "product/few.h"
 #include "product/table.h"
 
@@ -37,9 +38,9 @@ enum {
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
-  bool narrow = dtype == AX_S8 || dtype == AX_U8, half = dtype == AX_BF16 || dtype == AX_F16;
-  *result = half ? AX_F32 : narrow ? AX_S32 : dtype;
-  return half || narrow || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
+  const bool is_byte = dtype == AX_S8 || dtype == AX_U8, is_narrow = ax_is_narrow_float(dtype);
+  *result = is_narrow ? AX_F32 : is_byte ? AX_S32 : dtype;
+  return is_narrow || is_byte || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
 }
 
 static int64_t round_up(int64_t a, int64_t b) { return ax_ceil_div(a, b) * b; }

@@ -113,7 +113,7 @@ ax_value ax_sum_of_parts(ax_value x, ax_axis_set set) {
 
 ax_value ax_sum_of_squares(ax_value x) {
   ax_dtype dtype = ax_typeof(x).dtype;
-  if (dtype == AX_BF16 || dtype == AX_F16) x = ax_convert_element_type(x, AX_F32);
+  if (ax_is_narrow_float(dtype)) x = ax_convert_element_type(x, AX_F32);
   return ax_reduce_sum(ax_mul(x, x), AX_ALL_DIMS, false);
 }
 

@@ -20,12 +20,10 @@ static bool same_bits(const ax_tensor *a, const ax_tensor *b, int64_t at) {
   return memcmp((const char *)a->data + (size_t)at * bytes, (const char *)b->data + (size_t)at * bytes, bytes) == 0;
 }
 
-static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
 static double least_normal(ax_dtype dtype) { return dtype == AX_F64 ? 0x1p-1022 : 0x1p-126; }
 
 static bool within_ulps(const test_sample *sample, const ax_tensor *got, const ax_tensor *wanted, int64_t at) {
-  unsigned most = is_narrow(got->dtype) ? sample->narrow_ulps : sample->ulps;
+  unsigned most = ax_is_narrow_float(got->dtype) ? sample->narrow_ulps : sample->ulps;
   double g = test_get(got, at), w = test_get(wanted, at);
   if (isnan(g) || isnan(w) || signbit(g) != signbit(w)) return false;
   if (most > 0 && got->dtype != AX_F16 && (g == 0 || w == 0) && fabs(g + w) == least_normal(got->dtype))
@@ -45,7 +43,7 @@ static bool within_sum(const ax_tensor *got, const ax_tensor *wanted, const ax_t
   if (isinf(c)) return got->dtype == AX_F64 || (!isfinite(g) && !isfinite(w));
   if (c >= most) return true;
   if (fabs(g - w) <= most_terms * unit * c) return true;
-  return is_narrow(got->dtype) && llabs(ordinal(got, at) - ordinal(wanted, at)) <= 1;
+  return ax_is_narrow_float(got->dtype) && llabs(ordinal(got, at) - ordinal(wanted, at)) <= 1;
 }
 
 static bool same(const test_sample *sample, const ax_tensor *got, const ax_tensor *wanted, const ax_tensor *condition,

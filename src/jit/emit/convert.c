@@ -121,13 +121,11 @@ static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValue
 
 /* --- By kind --- */
 
-static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
 static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
   bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
   LLVMOpcode op = is_signed ? LLVMSIToFP : LLVMUIToFP;
   size_t bytes = ax_dtype_bytes(from);
-  if (!is_narrow(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
+  if (!ax_is_narrow_float(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
   const bool direct = bytes < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
   LLVMValueRef wide = direct ? cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)) : int_to_sticky(cg, from, value, lanes);
   return ax_cg_round_arithmetic(cg, to, wide, lanes);
@@ -167,7 +165,7 @@ static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype
                                    uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, to, lanes);
   if (to == AX_F64) return cast(cg, LLVMFPExt, value, type);
-  if (from == AX_F64) value = is_narrow(to) ? to_sticky(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
+  if (from == AX_F64) value = ax_is_narrow_float(to) ? to_sticky(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
   return ax_cg_round(cg, to, value, lanes);
 }
 

@@ -229,7 +229,7 @@ static const function functions[AX_SCALAR_COUNT] = {
 };
 
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
-  return (dtype == AX_BF16 || dtype == AX_F16) && cg->vector_bytes >= 32 && functions[op] != NULL;
+  return ax_is_narrow_float(dtype) && cg->vector_bytes >= 32 && functions[op] != NULL;
 }
 
 LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x) {

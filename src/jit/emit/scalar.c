@@ -338,7 +338,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
 
 ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide) {
   if (wide && ax_rounds(dtype)) return AX_F64;
-  return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
+  return ax_is_narrow_float(dtype) ? AX_F32 : dtype;
 }
 
 /* The bits of 1 and of infinity, by float dtype. */

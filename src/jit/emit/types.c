@@ -60,7 +60,7 @@ LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes)
 
 LLVMTypeRef ax_cg_memory(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
   if (dtype == AX_BOOL) return ax_cg_int(cg, 8, lanes);
-  if (dtype == AX_BF16 || dtype == AX_F16) return ax_cg_int(cg, 16, lanes);
+  if (ax_is_narrow_float(dtype)) return ax_cg_int(cg, 16, lanes);
   return ax_cg_register(cg, dtype, lanes);
 }
 

@@ -26,8 +26,6 @@ typedef struct cost {
   uint32_t instructions, latency;
 } cost;
 
-static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
 static cost plus(cost a, cost b) { return (cost){a.instructions + b.instructions, a.latency + b.latency}; }
 
 /* To round a result to bf16 by integer operations, or to f16 and back. */
@@ -59,7 +57,7 @@ static bool calls(const ax_nest_schedule *s, const ax_expr *expr) {
   if (expr->op == AX_SCALAR_DIV && !ax_is_float(expr->dtype)) return true;
   if (ax_nest_schedule_in_line(s, expr)) return false;
   if (expr->op == AX_SCALAR_INTEGER_POW || !is_function(expr->op) || is_root(expr->op)) return false;
-  return !is_narrow(expr->dtype) || s->vector_bytes < 32;
+  return !ax_is_narrow_float(expr->dtype) || s->vector_bytes < 32;
 }
 
 static uint32_t contracted(const ax_loop_kernel *kernel) {
@@ -94,8 +92,8 @@ static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
 static uint32_t registers_of(const ax_nest_schedule *s, ax_ex id) {
   if (!s->live[id] || !ax_nest_schedule_depends(s, id, s->vector)) return 0;
   const ax_expr *expr = &s->kernel->exprs[id];
-  const uint32_t bytes = s->lanes * (uint32_t)(is_narrow(expr->dtype) && !in_f16(s, expr) ? 4 : ax_dtype_bytes(expr->dtype));
-  return (bytes + s->vector_bytes - 1) / s->vector_bytes;
+  const size_t bytes = s->lanes * (ax_is_narrow_float(expr->dtype) && !in_f16(s, expr) ? 4 : ax_dtype_bytes(expr->dtype));
+  return (uint32_t)((bytes + s->vector_bytes - 1) / s->vector_bytes);
 }
 
 /* The most registers that hold values of one vector at once. `last` and `freed`: room for a number by node. */

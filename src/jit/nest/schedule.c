@@ -10,8 +10,6 @@
 
 /* --- How much it computes --- */
 
-static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
 /* Rough size of the body: unrolling pays for small ones only. `call`: that of a function that is called. */
 enum { function_weight = 12 };
 
@@ -19,7 +17,7 @@ static uint32_t node_weight(const ax_nest_schedule *s, const ax_expr *expr, uint
   if (expr->op == AX_LEAF_CONST || expr->op == AX_LEAF_GIVEN) return 0;
   if (expr->op < AX_SCALAR_EXP || expr->op > AX_SCALAR_ERF) return 1;
   if (expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT) return function_weight;
-  if (is_narrow(expr->dtype)) return s->paired ? 8 : function_weight; /* in line: half_math.c */
+  if (ax_is_narrow_float(expr->dtype)) return s->paired ? 8 : function_weight; /* in line: half_math.c */
   return expr->dtype == AX_F64 ? function_weight : call;
 }
 
@@ -57,7 +55,7 @@ static bool computes_in_f16(const ax_nest_schedule *s, const ax_expr *expr) {
 /* Bytes an element of this type takes in a register, as far as the lane count should care: narrow floats are computed in f32,
    comparisons are masks, and 64-bit integers that are only index arithmetic should not halve everything else. */
 static size_t lane_bytes(const ax_nest_schedule *s, const ax_expr *expr) {
-  if (is_narrow(expr->dtype)) return computes_in_f16(s, expr) ? 2 : 4;
+  if (ax_is_narrow_float(expr->dtype)) return computes_in_f16(s, expr) ? 2 : 4;
   if (expr->op != AX_LEAF_LOAD && (expr->dtype == AX_S64 || expr->dtype == AX_U64)) return 1;
   return ax_dtype_bytes(expr->dtype);
 }

@@ -150,7 +150,7 @@ static ax_status check_running(const ax_loop_kernel *kernel) {
   return steps ? AX_OK : ax_error(AX_INTERNAL, "a running kernel stores all its steps to one place");
 }
 
-static bool is_short_float(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16 || dtype == AX_F16; }
+static bool is_short_float(ax_dtype dtype) { return dtype == AX_F32 || ax_is_narrow_float(dtype); }
 
 static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
   return value == slot || (store->reduce != AX_SCALAR_NONE && is_short_float(value) && is_short_float(slot));
