@@ -21,6 +21,7 @@ static const struct {
 
 int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }
 const char *ax_scalar_name(ax_scalar op) { return scalars[op].name; }
+bool ax_scalar_is_function(ax_scalar op) { return op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF); }
 
 /* [default, highest][f32, f64] */
 static const double errors[AX_SCALAR_COUNT][2][2] = {

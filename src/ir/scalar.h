@@ -24,6 +24,8 @@ typedef enum ax_scalar {
 
 int ax_scalar_arity(ax_scalar op);
 const char *ax_scalar_name(ax_scalar op);
+/* Says whether an operation is a function of mathematics: exp, its like, the roots, and pow. */
+bool ax_scalar_is_function(ax_scalar op);
 
 /* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: no bound is
    given. */

@@ -55,8 +55,8 @@ static uint64_t distance(ax_dtype dtype, uint64_t a, uint64_t b) {
 
 /* In units of the last place of the dtype's result. */
 static uint64_t tolerance(ax_scalar op, ax_dtype dtype) {
-  bool math = (op >= AX_SCALAR_EXP && op <= AX_SCALAR_LOGISTIC) || op == AX_SCALAR_ERF || op == AX_SCALAR_POW;
-  if (!math || !ax_is_float(dtype)) return 0;
+  const bool approximates = ax_scalar_is_function(op) && op != AX_SCALAR_SQRT && op != AX_SCALAR_RSQRT;
+  if (!approximates || !ax_is_float(dtype)) return 0;
   return ax_is_narrow_float(dtype) ? 1 : 4;
 }
 

@@ -113,8 +113,6 @@ static void run(ax_kernel_code code, bool flush, void *const *slots, int64_t ext
 
 static void put(void *data, size_t bytes, int64_t i, uint64_t bits) { memcpy((char *)data + (size_t)i * bytes, &bits, bytes); }
 
-static bool is_function(ax_scalar op) { return (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF) || op == AX_SCALAR_POW; }
-
 static void compare(const operation *o, uint32_t width, const uint64_t *x, const uint64_t *y, uint64_t got, uint64_t wanted) {
   if (ax_is_float(o->result)) {
     const form f = form_of(o->result);
@@ -122,7 +120,7 @@ static void compare(const operation *o, uint32_t width, const uint64_t *x, const
     /* What rounds up to the least normal number may be flushed before. */
     if ((wanted & ~sign_of(f)) == (uint64_t)1 << f.digits && got == (wanted & sign_of(f))) return;
   }
-  if (width == 16 && is_function(o->op) && (got == wanted + 1 || got + 1 == wanted)) return; /* SLEEF's, next to the least number */
+  if (width == 16 && ax_scalar_is_function(o->op) && (got == wanted + 1 || got + 1 == wanted)) return; /* SLEEF's, next to the least number */
   if (got != wanted)
     fail_msg("%s of %s to %s in %u bytes: of %#llx and %#llx it is %#llx instead of %#llx", ax_scalar_name(o->op),
              ax_dtype_name(o->dtype), ax_dtype_name(o->result), width, (unsigned long long)*x, (unsigned long long)(y != NULL ? *y : 0),
@@ -162,7 +160,7 @@ static void operations(void **unused) {
     for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
       for (size_t i = 0; i < AX_COUNT(ones); i++) {
         try_operation(&(operation){ones[i], dtypes[d], dtypes[d], 0}, w);
-        if (is_function(ones[i])) try_operation(&(operation){ones[i], dtypes[d], dtypes[d], AX_ACCURACY_HIGHEST}, w);
+        if (ax_scalar_is_function(ones[i])) try_operation(&(operation){ones[i], dtypes[d], dtypes[d], AX_ACCURACY_HIGHEST}, w);
       }
       for (int64_t exponent = -2; exponent <= 3; exponent++)
         try_operation(&(operation){AX_SCALAR_INTEGER_POW, dtypes[d], dtypes[d], exponent}, w);

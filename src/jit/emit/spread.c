@@ -6,17 +6,16 @@
    loop of two operations took 1.2 to 1.5 times as long. A few values are treated so, which leaves registers for the loop. */
 #include "jit/emit/nest.h"
 
-/* Functions that are called need all registers for themselves. */
-static bool calls_functions(const ax_nest_schedule *s) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_scalar op = s->kernel->exprs[id].op;
-    if (s->live[id] && (op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF))) return true;
-  }
+/* Functions that are called need all registers for themselves. So do those in line, nearly; and roots count as functions, since
+   Adam over arrays of 256 elements took a tenth longer with its constants spread. */
+static bool has_functions(const ax_nest_schedule *s) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->live[id] && ax_scalar_is_function(s->kernel->exprs[id].op)) return true;
   return false;
 }
 
 static uint32_t registers_left(const ax_nest_schedule *s) {
-  if (s->shape == AX_NEST_NARROW || s->shape == AX_NEST_TRANSPOSE || s->lanes == 1 || calls_functions(s)) return 0;
+  if (s->shape == AX_NEST_NARROW || s->shape == AX_NEST_TRANSPOSE || s->lanes == 1 || has_functions(s)) return 0;
   return (s->vector_bytes == 64 ? 8 : s->vector_bytes == 32 ? 4 : 2) / s->unroll;
 }
 

@@ -35,8 +35,6 @@ static bool in_f16(const ax_nest_schedule *s, const ax_expr *expr) {
   return s->f16 && expr->dtype == AX_F16 && ax_scalar_in_f16(expr->op);
 }
 
-/* Functions of narrow floats are some dozen instructions in line; others are calls. */
-static bool is_function(ax_scalar op) { return op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF); }
 static bool is_root(ax_scalar op) { return op == AX_SCALAR_SQRT || op == AX_SCALAR_RSQRT; }
 
 static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
@@ -44,7 +42,7 @@ static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
   if (expr->op >= AX_LEAF_CONST && expr->op != AX_LEAF_LOAD) return (cost){0};
   if (expr->op == AX_LEAF_LOAD) return (cost){1, 5};
   if (is_root(expr->op) || expr->op == AX_SCALAR_DIV) return plus((cost){8, 16}, round);
-  if (is_function(expr->op)) return plus((cost){15, 50}, round);
+  if (ax_scalar_is_function(expr->op)) return plus((cost){15, 50}, round); /* of narrow floats, in line; others are calls */
   if (!ax_is_float(expr->dtype)) return expr->op == AX_SCALAR_MUL ? (cost){2, 10} : (cost){1, 1};
   if (expr->op <= AX_SCALAR_MUL) return plus((cost){1, 4}, round);
   return (cost){2, 4};
@@ -56,7 +54,7 @@ static bool calls(const ax_nest_schedule *s, const ax_expr *expr) {
   if (expr->op == AX_SCALAR_REM) return true;
   if (expr->op == AX_SCALAR_DIV && !ax_is_float(expr->dtype)) return true;
   if (ax_nest_schedule_in_line(s, expr)) return false;
-  if (expr->op == AX_SCALAR_INTEGER_POW || !is_function(expr->op) || is_root(expr->op)) return false;
+  if (!ax_scalar_is_function(expr->op) || is_root(expr->op)) return false;
   return !ax_is_narrow_float(expr->dtype) || s->vector_bytes < 32;
 }
 

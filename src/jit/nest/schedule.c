@@ -43,8 +43,8 @@ static bool computes_in_line(const ax_nest_schedule *s) {
 /* --- The vector loop --- */
 
 bool ax_scalar_in_f16(ax_scalar op) {
-  if (op == AX_SCALAR_RSQRT || op == AX_SCALAR_INTEGER_POW || op == AX_SCALAR_POW || op == AX_SCALAR_REM) return false;
-  return op == AX_SCALAR_SQRT || op < AX_SCALAR_EXP || op > AX_SCALAR_ERF;
+  if (op == AX_SCALAR_INTEGER_POW || op == AX_SCALAR_REM) return false;
+  return op == AX_SCALAR_SQRT || !ax_scalar_is_function(op);
 }
 
 /* Sums are added up in f32, in the same order on all machines with registers of that size. */
