@@ -4,6 +4,7 @@
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
 #   make test        the suite: all checks, once
 #   make test-all    the suite, then again under ASan and UBSan, hostile; then the executor's tests under TSan
+#   make test-mpi    what runs in several processes, by MPICH and by Open MPI
 #   make coverage    the suite with counters: what no test runs, by room and file -> build-coverage/coverage.txt, index.html
 #   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
 #   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
@@ -20,7 +21,7 @@ PREFIX ?= /usr/local
 ARGS ?=
 SECONDS ?= 3600
 
-.PHONY: all setup run test test-all coverage soak bench oracle docs test-docs install clean
+.PHONY: all setup run test test-all test-mpi coverage soak bench oracle docs test-docs install clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -36,6 +37,10 @@ test: setup
 
 test-all: setup
 	@cmake/run-tests $(BUILD) plain sanitized threads
+
+test-mpi: setup
+	@cmake/setup cmake/packages-mpi.txt
+	@cmake/run-tests $(BUILD) processes
 
 coverage: setup
 	@cmake/setup cmake/packages-coverage.txt

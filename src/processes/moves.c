@@ -1,0 +1,411 @@
+#include "processes/moves.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { tag_messages = 0, tag_payloads = 1, small_bytes = 512, most_kept = 64 };
+
+pthread_mutex_t ax_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- Failures --- */
+
+static void set_failure(ax_mpi *m, const char *reason) {
+  if (atomic_load_explicit(&m->failed, memory_order_relaxed)) return;
+  snprintf(m->reason, sizeof m->reason, "%s", reason);
+  atomic_store_explicit(&m->failed, true, memory_order_release);
+}
+
+ax_status ax_mpi_failure(const ax_mpi *m) {
+  if (!atomic_load_explicit(&m->failed, memory_order_acquire)) return AX_OK;
+  return ax_error(AX_UNAVAILABLE, "%s", m->reason);
+}
+
+ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer) {
+  if (!atomic_load_explicit(&m->failed, memory_order_acquire)) return AX_OK;
+  if (m->stopped) return ax_mpi_failure(m);
+  return m->peers[peer] == AX_PEER_GONE ? ax_error(AX_UNAVAILABLE, "process %u is gone", peer) : AX_OK;
+}
+
+static bool is_lost(const ax_mpi *m, uint32_t peer) { return m->stopped || m->peers[peer] == AX_PEER_GONE; }
+
+static void set_peer(ax_mpi *m, uint32_t peer, ax_peer_state state) {
+  if (m->peers[peer] == AX_PEER_HERE) m->here--;
+  m->peers[peer] = state;
+}
+
+static void lose(ax_mpi *m, uint32_t peer, const char *why) {
+  char text[AX_MPI_TEXT + 64];
+  snprintf(text, sizeof text, "process %u is gone: %s", peer, why);
+  set_failure(m, text);
+  set_peer(m, peer, AX_PEER_GONE);
+  m->unswept = true;
+}
+
+static void stop(ax_mpi *m, const char *why) {
+  set_failure(m, why);
+  m->stopped = m->unswept = true;
+}
+
+/* An error of MPI, in talking to a process, or to any (AX_NONE). If a process that is gone explains it, the others can be talked
+   to. */
+static void fail(ax_mpi *m, int code, uint32_t peer) {
+  char text[AX_MPI_TEXT];
+  m->shim->describe(code, text);
+  const int gone = m->shim->lost(m->communicator);
+  if (gone >= 0) lose(m, (uint32_t)gone, text);
+  if (peer == AX_NONE ? gone < 0 : m->peers[peer] != AX_PEER_GONE) stop(m, text);
+}
+
+/* --- Messages: buffers and the queue --- */
+
+static ax_mpi_message *take_pooled(ax_mpi *m, bool small) {
+  pthread_mutex_lock(&m->tables);
+  ax_mpi_message *one = m->pools[!small];
+  if (one != NULL) {
+    m->pools[!small] = one->next;
+    m->pooled[!small]--;
+  }
+  pthread_mutex_unlock(&m->tables);
+  return one;
+}
+
+ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out) {
+  const size_t bytes = what->type == AX_WIRE_ENVELOPE && payload != NULL ? what->envelope.bytes : 0;
+  const bool small = bytes <= small_bytes;
+  ax_mpi_message *one = *out = take_pooled(m, small);
+  if (one == NULL) one = *out = ax_alloc(sizeof *one + (small ? small_bytes : AX_SHORT_PAYLOAD));
+  if (one == NULL) return ax_out_of_memory(sizeof *one + bytes);
+  one->next = NULL;
+  one->to = to;
+  one->fetch = 0;
+  one->small = small;
+  one->wire = *what;
+  one->bytes = what->type == AX_WIRE_ENVELOPE ? (uint32_t)(sizeof(ax_wire) + bytes) : AX_WIRE_SHORT;
+  if (bytes > 0) memcpy(one->payload, payload, bytes);
+  return AX_OK;
+}
+
+void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one) {
+  pthread_mutex_lock(&m->tables);
+  const bool keep = m->pooled[!one->small] < most_kept;
+  if (keep) {
+    one->next = m->pools[!one->small];
+    m->pools[!one->small] = one;
+    m->pooled[!one->small]++;
+  }
+  pthread_mutex_unlock(&m->tables);
+  if (!keep) ax_free(one);
+}
+
+void ax_mpi_message_push(ax_mpi *m, ax_mpi_message *one) {
+  pthread_mutex_lock(&m->tables);
+  if (m->first == NULL) m->first = one;
+  else m->last->next = one;
+  m->last = one;
+  pthread_mutex_unlock(&m->tables);
+}
+
+static ax_mpi_message *pop(ax_mpi *m) {
+  pthread_mutex_lock(&m->tables);
+  ax_mpi_message *one = m->first;
+  if (one != NULL) m->first = one->next;
+  pthread_mutex_unlock(&m->tables);
+  return one;
+}
+
+/* --- Requests: `ax_mpi_calls` is held from here on --- */
+
+static ax_status make_room(ax_mpi *m, uint32_t more) {
+  AX_TRY(ax_grow(&m->requests, m->shim->request_bytes, m->pending, more, &m->requests_capacity));
+  return ax_grow(&m->owners, sizeof m->owners[0], m->pending, more, &m->owners_capacity);
+}
+
+static void *request_of(ax_mpi *m, uint32_t i) { return m->requests + (size_t)i * m->shim->request_bytes; }
+static void *next_request(ax_mpi *m) { return request_of(m, m->pending); }
+
+/* Closes the gaps that requests which are complete have left. */
+static void compact(ax_mpi *m) {
+  const size_t bytes = m->shim->request_bytes;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < m->pending; i++) {
+    if (m->owners[i].message == NULL && m->owners[i].transfer == NULL) continue;
+    if (kept < i) memcpy(request_of(m, kept), request_of(m, i), bytes);
+    m->owners[kept++] = m->owners[i];
+  }
+  m->pending = kept;
+}
+
+uint32_t ax_mpi_pieces(uint64_t bytes) { return (uint32_t)((bytes + AX_MPI_PIECE - 1) / AX_MPI_PIECE); }
+
+static size_t piece_bytes(const ax_transfer *one, uint32_t piece) {
+  const uint64_t rest = one->bytes - (uint64_t)piece * AX_MPI_PIECE;
+  return rest < AX_MPI_PIECE ? (size_t)rest : AX_MPI_PIECE;
+}
+
+/* Room for the requests is there. */
+static void post_payload(ax_mpi *m, ax_transfer *one, uint32_t slot_of_receiver) {
+  const uint32_t tag = tag_payloads + slot_of_receiver, count = ax_mpi_pieces(one->bytes);
+  one->pieces = count;
+  for (uint32_t p = 0; p < count; p++) {
+    bool done = false;
+    char *data = one->memory + (size_t)p * AX_MPI_PIECE;
+    int code = one->incoming ? m->shim->irecv(m->communicator, data, piece_bytes(one, p), (int)one->peer, tag, next_request(m))
+                             : m->shim->isend(m->communicator, data, piece_bytes(one, p), one->peer, tag, next_request(m), &done);
+    if (code != 0) {
+      fail(m, code, one->peer);
+      return;
+    }
+    if (done) one->pieces--;
+    else m->owners[m->pending++] = (ax_mpi_owner){.transfer = one};
+  }
+}
+
+static ax_status transmit(ax_mpi *m, ax_mpi_message *one) {
+  ax_transfer *fetch = NULL;
+  bool done = true;
+  if (one->fetch != 0) {
+    pthread_mutex_lock(&m->tables);
+    fetch = ax_transfers_find(&m->incoming, one->fetch);
+    pthread_mutex_unlock(&m->tables);
+  }
+  AX_TRY(make_room(m, 1 + (fetch != NULL ? ax_mpi_pieces(fetch->bytes) : 0)));
+  if (fetch != NULL && !is_lost(m, one->to)) post_payload(m, fetch, ax_transfer_slot(fetch->ticket));
+  if (is_lost(m, one->to)) {
+    m->unswept = true; /* the message may be the envelope of a long payload */
+  } else {
+    int code = m->shim->isend(m->communicator, &one->wire, one->bytes, one->to, tag_messages, next_request(m), &done);
+    if (code != 0) fail(m, code, one->to);
+  }
+  if (done) ax_mpi_message_free(m, one);
+  else m->owners[m->pending++] = (ax_mpi_owner){.message = one};
+  return AX_OK;
+}
+
+static ax_status flush(ax_mpi *m) {
+  for (ax_mpi_message *one; m->first != NULL && (one = pop(m)) != NULL;) {
+    ax_status status = transmit(m, one);
+    if (status == AX_OK) continue;
+    pthread_mutex_lock(&m->tables); /* tried again by the next poll */
+    if ((one->next = m->first) == NULL) m->last = one;
+    m->first = one;
+    pthread_mutex_unlock(&m->tables);
+    return status;
+  }
+  return AX_OK;
+}
+
+/* --- What has come --- */
+
+static ax_status make_delivery(const ax_wire *what, const char *payload, uint32_t from, ax_delivery **out) {
+  const uint64_t bytes = what->envelope.bytes;
+  const bool copied = bytes > 0 && bytes <= AX_SHORT_PAYLOAD;
+  ax_delivery *one = *out = ax_alloc(sizeof *one);
+  void *copy = one != NULL && copied ? ax_alloc(bytes) : NULL;
+  if (one == NULL || (copied && copy == NULL)) {
+    ax_free(one);
+    return ax_out_of_memory(sizeof *one + bytes);
+  }
+  if (copied) memcpy(copy, payload, bytes);
+  *one = (ax_delivery){.envelope = what->envelope, .from = from, .payload = copy, .ticket = what->ticket};
+  return AX_OK;
+}
+
+static ax_status on_envelope(ax_mpi *m, const ax_wire *what, uint32_t from) {
+  ax_delivery *one;
+  if (m->closing) return AX_OK;
+  AX_TRY(make_delivery(what, (const char *)(what + 1), from, &one));
+  if (m->found.first == NULL) m->found.first = one;
+  else m->found.last->next = one;
+  m->found.last = one;
+  return AX_OK;
+}
+
+/* Takes it out of its table. The poll calls `done`. */
+static void end_transfer(ax_mpi *m, ax_transfer *one) {
+  pthread_mutex_lock(&m->tables);
+  ax_transfers_remove(one->incoming ? &m->incoming : &m->outgoing, one);
+  pthread_mutex_unlock(&m->tables);
+  one->next = m->found.done;
+  m->found.done = one;
+}
+
+/* NULL: it has been forgotten. From here on it cannot be. */
+static ax_transfer *start_outgoing(ax_mpi *m, uint64_t ticket) {
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *one = ax_transfers_find(&m->outgoing, ticket);
+  if (one != NULL) one->started = true;
+  pthread_mutex_unlock(&m->tables);
+  return one;
+}
+
+static ax_status tell(ax_mpi *m, uint32_t to, const ax_wire *what) {
+  ax_mpi_message *one;
+  AX_TRY(ax_mpi_message_make(m, to, what, NULL, &one));
+  ax_mpi_message_push(m, one);
+  return AX_OK;
+}
+
+/* Sends a payload, or the word that it was forgotten. */
+static ax_status on_fetch(ax_mpi *m, const ax_wire *what, uint32_t from) {
+  AX_TRY(make_room(m, (uint32_t)what->pieces));
+  ax_transfer *one = start_outgoing(m, what->ticket);
+  if (one == NULL) return tell(m, from, &(ax_wire){.type = AX_WIRE_FORGOTTEN, .slot = what->slot});
+  post_payload(m, one, what->slot);
+  if (one->pieces == 0) end_transfer(m, one);
+  return AX_OK;
+}
+
+/* Ends the requests of a transfer of which nothing more will come, or go. */
+static void end_requests(ax_mpi *m, const ax_transfer *one) {
+  for (uint32_t i = 0; i < m->pending; i++) {
+    if (m->owners[i].transfer != one) continue;
+    if (one->incoming) m->shim->cancel(request_of(m, i));
+    else m->shim->drop(request_of(m, i));
+    m->owners[i] = (ax_mpi_owner){0};
+  }
+  compact(m);
+}
+
+/* The payload was forgotten where it lay: its receives are for nothing. */
+static void on_forgotten(ax_mpi *m, const ax_wire *what) {
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *one = m->incoming.slots[what->slot];
+  pthread_mutex_unlock(&m->tables);
+  if (one == NULL) return; /* its process was taken for gone */
+  end_requests(m, one);
+  end_transfer(m, one);
+}
+
+static ax_status on_message(ax_mpi *m, const ax_mpi_slot *s) {
+  const ax_wire *what = (const ax_wire *)s->data;
+  const uint32_t from = (uint32_t)s->arrival.from;
+  switch ((ax_wire_type)what->type) {
+    case AX_WIRE_ENVELOPE: return on_envelope(m, what, from);
+    case AX_WIRE_FETCH: return on_fetch(m, what, from);
+    case AX_WIRE_FORGOTTEN: on_forgotten(m, what); break;
+    case AX_WIRE_END: set_peer(m, from, AX_PEER_ENDED); break;
+    case AX_WIRE_LEFT: lose(m, from, "it has called MPI_Finalize, or exited, before it released its part of the mesh"); break;
+  }
+  return AX_OK;
+}
+
+static void post(ax_mpi *m, ax_mpi_slot *s) {
+  if (m->stopped) return;
+  int code = m->shim->irecv(m->communicator, s->data, sizeof s->data, AX_MPI_ANY, tag_messages, s->request);
+  s->posted = code == 0;
+  if (code != 0) fail(m, code, AX_NONE);
+}
+
+/* Whether the receive has ended: with a message, or with an error. */
+static bool has_ended(ax_mpi *m, ax_mpi_slot *s) {
+  bool done = false;
+  if (s->arrived || !s->posted || m->stopped) return s->arrived;
+  int code = m->shim->test(s->request, &done, &s->arrival);
+  s->posted = !done;
+  s->arrived = done && code == 0;
+  if (code != 0) fail(m, code, AX_NONE);
+  return done;
+}
+
+/* Reads what has come, in turn, at most one round. */
+static ax_status receive(ax_mpi *m, bool *any) {
+  for (uint32_t i = 0; i < AX_MPI_RING; i++) {
+    ax_mpi_slot *s = &m->ring[m->head];
+    if (!has_ended(m, s)) return AX_OK;
+    if (s->arrived) AX_TRY(on_message(m, s)); /* out of memory: the next poll reads it again */
+    s->arrived = false;
+    *any = true;
+    m->head = (m->head + 1) % AX_MPI_RING;
+    post(m, s);
+  }
+  return AX_OK;
+}
+
+/* --- What has ended --- */
+
+static uint32_t peer_of(const ax_mpi_owner *o) { return o->message != NULL ? o->message->to : o->transfer->peer; }
+
+static void complete(ax_mpi *m, ax_mpi_owner *o, int error) {
+  if (error != 0) fail(m, error, peer_of(o));
+  if (o->message != NULL) ax_mpi_message_free(m, o->message);
+  else if (--o->transfer->pieces == 0) end_transfer(m, o->transfer);
+  *o = (ax_mpi_owner){0};
+}
+
+static ax_status test_pending(ax_mpi *m, bool *any) {
+  uint32_t count;
+  if (m->pending == 0 || m->stopped) return AX_OK;
+  AX_TRY(ax_grow(&m->results, sizeof m->results[0], 0, 2 * m->pending, &m->results_capacity));
+  int *indices = m->results, *errors = indices + m->pending;
+  int code = m->shim->test_some(m->pending, m->requests, &count, indices, errors);
+  if (code != 0) fail(m, code, AX_NONE);
+  for (uint32_t i = 0; i < count; i++) complete(m, &m->owners[indices[i]], errors[i]);
+  if (count > 0) compact(m);
+  *any = *any || count > 0;
+  return AX_OK;
+}
+
+static bool is_of_lost(const ax_transfer *one, const void *m) { return is_lost(m, one->peer); }
+
+/* Ends the transfers with processes that are gone. */
+static void sweep(ax_mpi *m) {
+  m->unswept = false;
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *list = ax_transfers_take(&m->incoming, is_of_lost, m, NULL);
+  list = ax_transfers_take(&m->outgoing, is_of_lost, m, list);
+  pthread_mutex_unlock(&m->tables);
+  for (ax_transfer *next; list != NULL; list = next) {
+    next = list->next;
+    end_requests(m, list);
+    list->next = m->found.done;
+    m->found.done = list;
+  }
+}
+
+/* --- Moving messages --- */
+
+void ax_mpi_start_receiving(ax_mpi *m) {
+  for (uint32_t i = 0; i < AX_MPI_RING; i++) post(m, &m->ring[i]);
+}
+
+ax_status ax_mpi_move(ax_mpi *m, bool *any) {
+  AX_TRY(flush(m));
+  AX_TRY(receive(m, any));
+  AX_TRY(test_pending(m, any));
+  if (m->unswept) sweep(m);
+  return flush(m);
+}
+
+void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {
+  for (uint32_t p = 0; p < m->place.size; p++)
+    while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && tell(m, p, &(ax_wire){.type = type}) != AX_OK) sched_yield();
+}
+
+void ax_mpi_stop_receiving(ax_mpi *m) {
+  for (uint32_t i = 0; i < AX_MPI_RING; i++) {
+    if (m->ring[i].posted) m->shim->cancel(m->ring[i].request);
+    m->ring[i].posted = false;
+  }
+}
+
+void ax_mpi_leave(ax_mpi *m) {
+  bool any;
+  if (m->stopped) return;
+  ax_mpi_tell_others(m, AX_WIRE_LEFT);
+  const double end = ax_seconds() + 1; /* a process that is stuck does not take them */
+  do (void)!flush(m);
+  while (test_pending(m, &any) == AX_OK && !m->stopped && (m->first != NULL || m->pending > 0) && ax_seconds() < end);
+  ax_mpi_stop_receiving(m);
+  stop(m, "MPI_Finalize was called before this process released its part of the mesh");
+}
+
+/* Nothing is held. */
+void ax_mpi_pump(ax_mpi *m) {
+  while (m->first != NULL && pthread_mutex_trylock(&ax_mpi_calls) == 0) {
+    ax_status status = flush(m);
+    pthread_mutex_unlock(&ax_mpi_calls);
+    if (status != AX_OK) return; /* a poll will find it again, and report it */
+    atomic_thread_fence(memory_order_seq_cst);
+  }
+}

@@ -1,0 +1,118 @@
+/* What moves messages between this process and MPI, for mpi.c: buffers, the queue of what is to be sent, requests, what has come. */
+#ifndef AX_PROCESSES_MOVES_H
+#define AX_PROCESSES_MOVES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "processes/mpi/shim.h"
+#include "processes/transfers.h"
+#include "processes/transport.h"
+
+enum { AX_MPI_RING = 16 };
+
+typedef enum ax_wire_type { AX_WIRE_ENVELOPE = 1, AX_WIRE_FETCH, AX_WIRE_FORGOTTEN, AX_WIRE_END, AX_WIRE_LEFT } ax_wire_type;
+
+/* What travels first. Only an envelope has the rest, and its short payload after it. */
+typedef struct ax_wire {
+  uint32_t type, slot; /* slot: of the receiver's transfer, which the tag is made of */
+  uint64_t ticket;     /* of the sender's transfer */
+  uint64_t pieces;     /* of a payload that is fetched */
+  ax_envelope envelope;
+} ax_wire;
+enum { AX_WIRE_SHORT = offsetof(ax_wire, envelope), AX_WIRE_LONGEST = sizeof(ax_wire) + AX_SHORT_PAYLOAD };
+
+/* A message that this process sends, from the call on until MPI has taken it. */
+typedef struct ax_mpi_message {
+  struct ax_mpi_message *next;
+  uint32_t to, bytes;
+  uint64_t fetch; /* not 0: the ticket of the transfer whose receives are posted before this is sent */
+  bool small;     /* which pool it is of */
+  ax_wire wire;
+  char payload[];
+} ax_mpi_message;
+
+/* What a request that is not complete is for. Both NULL: it is complete. */
+typedef struct ax_mpi_owner {
+  ax_mpi_message *message;
+  ax_transfer *transfer;
+} ax_mpi_owner;
+
+typedef struct ax_mpi_slot {
+  _Alignas(16) char data[AX_WIRE_LONGEST];
+  _Alignas(8) char request[AX_MPI_REQUEST_BYTES];
+  bool posted, arrived; /* arrived: it has been received, and not yet been read */
+  ax_mpi_arrival arrival;
+} ax_mpi_slot;
+
+/* What a poll has found, which is handed over after `ax_mpi_calls` is released. */
+typedef struct ax_mpi_found {
+  ax_delivery *first, *last;
+  ax_transfer *done;
+} ax_mpi_found;
+
+typedef enum ax_peer_state { AX_PEER_HERE, AX_PEER_ENDED, AX_PEER_GONE } ax_peer_state;
+
+typedef struct ax_mpi {
+  ax_transport transport;
+  const ax_mpi_shim *shim;
+  ax_mpi_communicator *communicator;
+  ax_mpi_place place;
+  struct ax_mpi *next; /* open transports */
+
+  atomic_flag polling;
+  atomic_bool failed;  /* `reason` is set, and does not change any more */
+  atomic_bool stopped; /* nothing of this transport calls MPI any more */
+  char reason[AX_MPI_TEXT + 64];
+
+  /* `tables` guards these. It is held for a few instructions, and taken after `ax_mpi_calls` by those who take both. */
+  pthread_mutex_t tables;
+  ax_mpi_message *_Atomic first; /* the queue; read without the lock to see whether there is anything in it */
+  ax_mpi_message *last;
+  ax_mpi_message *pools[2]; /* free buffers: small, large */
+  uint32_t pooled[2];
+  ax_transfers outgoing, incoming;
+
+  /* `ax_mpi_calls` guards these. */
+  ax_mpi_slot *ring;
+  uint32_t head;
+  char *requests;
+  ax_mpi_owner *owners;
+  int *results; /* of test_some: indices, then errors */
+  uint32_t pending, requests_capacity, owners_capacity, results_capacity;
+  _Atomic uint8_t *peers; /* ax_peer_state; read by senders too */
+  uint32_t here;          /* how many others are */
+  bool closing;           /* what comes is not delivered any more */
+  bool unswept;           /* transfers of a process that is gone have not ended yet */
+  ax_mpi_found found;
+} ax_mpi;
+
+/* Guards MPI: one for all transports, because a library may allow only one thread at a time (MPI_THREAD_SERIALIZED). */
+extern pthread_mutex_t ax_mpi_calls;
+
+/* --- Any thread, holding nothing --- */
+
+/* AX_UNAVAILABLE: the process is gone, or MPI does not work any more. */
+AX_MUST_USE ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer);
+AX_MUST_USE ax_status ax_mpi_failure(const ax_mpi *m); /* AX_UNAVAILABLE: something has failed */
+/* A buffer with a copy of the payload, if it is not NULL. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out);
+void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one);
+void ax_mpi_message_push(ax_mpi *m, ax_mpi_message *one); /* into the queue */
+/* Sends what is in the queue, unless another thread holds `ax_mpi_calls`: then that one does. */
+void ax_mpi_pump(ax_mpi *m);
+uint32_t ax_mpi_pieces(uint64_t bytes); /* of a long payload */
+
+/* --- Holding `ax_mpi_calls` --- */
+
+/* Sends and receives what can be, without waiting. What it finds is in m->found, for the caller to hand over. AX_OUT_OF_MEMORY:
+   nothing is lost, and the next call goes on. */
+AX_MUST_USE ax_status ax_mpi_move(ax_mpi *m, bool *any);
+void ax_mpi_start_receiving(ax_mpi *m);
+void ax_mpi_stop_receiving(ax_mpi *m);
+void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type); /* into the queue */
+/* MPI_Finalize has been called, and MPI still works: the others are told. */
+void ax_mpi_leave(ax_mpi *m);
+
+#endif

@@ -1,0 +1,247 @@
+/* The functions of the transport, and its beginning and end. */
+#include "processes/mpi.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "processes/load.h"
+#include "processes/moves.h"
+
+static ax_mpi *opened; /* guarded by `ax_mpi_calls` */
+
+/* The caller holds nothing, and is the only one who polls. */
+static void hand_over(ax_mpi *m, ax_mpi_found f) {
+  for (ax_delivery *next; f.first != NULL; f.first = next) {
+    next = f.first->next;
+    f.first->next = NULL;
+    m->transport.deliver(m->transport.deliver_context, f.first);
+  }
+  for (ax_transfer *next; f.done != NULL; f.done = next) {
+    next = f.done->next;
+    ax_transfer_end(f.done);
+  }
+}
+
+static ax_status poll(ax_transport *transport, bool *any) {
+  ax_mpi *m = (ax_mpi *)transport;
+  *any = false;
+  if (atomic_flag_test_and_set_explicit(&m->polling, memory_order_acquire)) return AX_OK;
+  ax_status status = AX_OK;
+  if (pthread_mutex_trylock(&ax_mpi_calls) == 0) {
+    status = ax_mpi_move(m, any);
+    const ax_mpi_found f = m->found;
+    m->found = (ax_mpi_found){0};
+    pthread_mutex_unlock(&ax_mpi_calls);
+    hand_over(m, f);
+  }
+  atomic_flag_clear_explicit(&m->polling, memory_order_release);
+  ax_mpi_pump(m);
+  return status != AX_OK ? status : ax_mpi_failure(m);
+}
+
+/* --- Sending and fetching: nothing is held --- */
+
+static ax_status hold(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context,
+                      ax_transfer **out) {
+  void *copy = sent == NULL ? ax_alloc(envelope->bytes) : NULL;
+  if (sent == NULL && copy == NULL) return ax_out_of_memory(envelope->bytes);
+  if (copy != NULL) memcpy(copy, payload, envelope->bytes);
+  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)(copy != NULL ? copy : payload),
+                            .copy = copy, .done = sent, .context = context, .peer = to};
+  pthread_mutex_lock(&m->tables);
+  ax_status status = ax_transfers_add(&m->outgoing, &like, UINT32_MAX, out);
+  pthread_mutex_unlock(&m->tables);
+  if (status != AX_OK) ax_free(copy);
+  return status;
+}
+
+static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context) {
+  ax_mpi_message *one;
+  ax_transfer *held = NULL;
+  AX_TRY(ax_mpi_message_make(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, NULL, &one));
+  ax_status status = hold(m, to, envelope, payload, sent, context, &held);
+  if (status != AX_OK) {
+    ax_mpi_message_free(m, one);
+    return status;
+  }
+  one->wire.ticket = held->ticket;
+  ax_mpi_message_push(m, one);
+  ax_mpi_pump(m);
+  return AX_OK;
+}
+
+static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                      void *context) {
+  ax_mpi *m = (ax_mpi *)transport;
+  ax_mpi_message *one;
+  AX_TRY(ax_mpi_check(m, to));
+  if (envelope->bytes > AX_SHORT_PAYLOAD) return send_long(m, to, envelope, payload, sent, context);
+  AX_TRY(ax_mpi_message_make(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, payload, &one));
+  ax_mpi_message_push(m, one);
+  ax_mpi_pump(m);
+  if (sent != NULL) sent(context);
+  return AX_OK;
+}
+
+static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
+  ax_mpi *m = (ax_mpi *)transport;
+  const ax_transfer like = {.run = delivery->envelope.run, .bytes = delivery->envelope.bytes, .memory = into, .done = fetched,
+                            .context = context, .peer = delivery->from, .incoming = true, .started = true};
+  const ax_wire what = {.type = AX_WIRE_FETCH, .ticket = delivery->ticket, .pieces = ax_mpi_pieces(like.bytes)};
+  ax_mpi_message *one;
+  ax_transfer *coming = NULL;
+  AX_TRY(ax_mpi_check(m, delivery->from));
+  AX_TRY(ax_mpi_message_make(m, delivery->from, &what, NULL, &one));
+  pthread_mutex_lock(&m->tables);
+  ax_status status = ax_transfers_add(&m->incoming, &like, m->place.greatest_tag, &coming);
+  pthread_mutex_unlock(&m->tables);
+  if (status != AX_OK) {
+    ax_mpi_message_free(m, one);
+    return status;
+  }
+  one->fetch = coming->ticket;
+  one->wire.slot = ax_transfer_slot(coming->ticket);
+  ax_mpi_message_push(m, one);
+  ax_mpi_pump(m);
+  return AX_OK;
+}
+
+static bool is_waiting_of_run(const ax_transfer *one, const void *run) { return one->run == *(const uint64_t *)run && !one->started; }
+
+static void forget(ax_transport *transport, uint64_t run) {
+  ax_mpi *m = (ax_mpi *)transport;
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *list = ax_transfers_take(&m->outgoing, is_waiting_of_run, &run, NULL);
+  pthread_mutex_unlock(&m->tables);
+  for (ax_transfer *next; list != NULL; list = next) {
+    next = list->next;
+    ax_transfer_end(list);
+  }
+}
+
+/* --- Opening and closing --- */
+
+/* One round without deliveries, for those who wait. */
+static void step(ax_mpi *m) {
+  bool any = false;
+  pthread_mutex_lock(&ax_mpi_calls);
+  (void)!ax_mpi_move(m, &any); /* out of memory: the next round tries again */
+  const ax_mpi_found f = m->found;
+  m->found = (ax_mpi_found){0};
+  pthread_mutex_unlock(&ax_mpi_calls);
+  hand_over(m, f);
+  if (!any) sched_yield();
+}
+
+static bool is_quiet(const ax_mpi *m) { return m->stopped || (m->first == NULL && m->pending == 0 && m->incoming.used == 0); }
+
+static void leave(void) {
+  pthread_mutex_lock(&ax_mpi_calls);
+  for (ax_mpi *m = opened; m != NULL; m = m->next) ax_mpi_leave(m);
+  pthread_mutex_unlock(&ax_mpi_calls);
+}
+
+static void unlink_opened(const ax_mpi *m) {
+  ax_mpi **link = &opened;
+  while (*link != m) link = &(*link)->next;
+  *link = m->next;
+}
+
+static void free_list(ax_mpi_message *list) {
+  for (ax_mpi_message *next; list != NULL; list = next) {
+    next = list->next;
+    ax_free(list);
+  }
+}
+
+/* Messages that MPI may still read, to a process that is gone, are left as they are. */
+static void free_mpi(ax_mpi *m) {
+  free_list(m->first);
+  free_list(m->pools[0]);
+  free_list(m->pools[1]);
+  ax_transfers_deinit(&m->outgoing);
+  ax_transfers_deinit(&m->incoming);
+  pthread_mutex_destroy(&m->tables);
+  ax_free(m->ring);
+  ax_free(m->requests);
+  ax_free(m->owners);
+  ax_free(m->results);
+  ax_free((void *)m->peers);
+  ax_free(m);
+}
+
+/* The last message from each process says that it is the last, so nothing is on its way when the communicator is freed. */
+static void destroy(ax_transport *transport) {
+  ax_mpi *m = (ax_mpi *)transport;
+  m->closing = true;
+  while (!is_quiet(m)) step(m);
+  ax_mpi_tell_others(m, AX_WIRE_END);
+  while (!m->stopped && (m->here > 0 || m->first != NULL || m->pending > 0)) step(m);
+  pthread_mutex_lock(&ax_mpi_calls);
+  ax_mpi_stop_receiving(m);
+  if (m->failed) m->shim->abandon(m->communicator);
+  else m->shim->close(m->communicator);
+  unlink_opened(m);
+  pthread_mutex_unlock(&ax_mpi_calls);
+  free_mpi(m);
+}
+
+static ax_status mpi_error(const ax_mpi_shim *shim, int code) {
+  char text[AX_MPI_TEXT];
+  shim->describe(code, text);
+  return ax_error(AX_UNAVAILABLE, "MPI: %s", text);
+}
+
+/* `ax_mpi_calls` is held. */
+static ax_status open(ax_mpi *m, const void *communicator) {
+  int code = m->shim->open(communicator, &m->communicator, &m->place);
+  if (code != 0) return mpi_error(m->shim, code);
+  m->transport.process = m->place.rank;
+  m->transport.processes = m->place.size;
+  m->here = m->place.size - 1;
+  m->peers = ax_calloc(m->place.size, sizeof m->peers[0]);
+  if (m->peers == NULL) {
+    m->shim->abandon(m->communicator);
+    return ax_out_of_memory(m->place.size);
+  }
+  ax_mpi_start_receiving(m);
+  m->next = opened;
+  opened = m;
+  return AX_OK;
+}
+
+ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {
+  static const ax_transport_functions functions = {send, fetch, poll, forget, destroy};
+  *out = NULL;
+  AX_TRY(ax_mpi_start(shim, leave));
+  ax_mpi *m = ax_calloc(1, sizeof *m);
+  if (m == NULL) return ax_out_of_memory(sizeof *m);
+  m->transport.functions = &functions;
+  m->shim = shim;
+  m->ring = ax_calloc(AX_MPI_RING, sizeof m->ring[0]);
+  pthread_mutex_init(&m->tables, NULL);
+  ax_status status = m->ring != NULL ? AX_OK : ax_out_of_memory(AX_MPI_RING * sizeof m->ring[0]);
+  if (status == AX_OK) {
+    pthread_mutex_lock(&ax_mpi_calls);
+    status = open(m, communicator);
+    pthread_mutex_unlock(&ax_mpi_calls);
+  }
+  if (status != AX_OK) free_mpi(m);
+  else *out = &m->transport;
+  return status;
+}
+
+ax_status ax_mpi_create(const void *communicator, ax_transport **out) {
+  const ax_mpi_shim *shim;
+  *out = NULL;
+  AX_TRY(ax_mpi_load(&shim));
+  AX_TRY(ax_mpi_create_over(shim, communicator, out));
+  if (communicator != NULL) return AX_OK;
+  ax_status status = ax_mpi_check_world((*out)->processes);
+  if (status == AX_OK) return AX_OK;
+  destroy(*out);
+  *out = NULL;
+  return status;
+}
+
+const ax_mpi_place *ax_mpi_place_of(const ax_transport *transport) { return &((const ax_mpi *)transport)->place; }
