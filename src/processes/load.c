@@ -1,5 +1,5 @@
-/* The shim is opened by name, which the loader of programs looks up beside libaxle; it brings its library of MPI with it. Neither is
-   ever closed, because libraries of MPI cannot be. */
+/* The shim is opened by name, which the loader of programs looks up beside libaxle; it brings its library of MPI with it. Neither
+   is ever closed, because libraries of MPI cannot be. */
 #include "processes/load.h"
 
 #include <dlfcn.h>
@@ -32,8 +32,8 @@ ax_status ax_mpi_check_world(uint32_t processes) {
   const ax_mpi_launcher launcher = ax_mpi_launcher_of(from_environment);
   if (processes != 1 || launcher.processes <= 1) return AX_OK;
   return ax_error(AX_UNAVAILABLE,
-                  "%s started %u processes, but to this library of MPI each is alone, because it goes with another launcher (%s): use "
-                  "the library's own mpirun, or name another one in AXLE_MPI",
+                  "%s started %u processes, but to this library of MPI each is alone, because it goes with another launcher (%s): "
+                  "use the library's own mpirun, or name another one in AXLE_MPI",
                   launcher.name, launcher.processes, ax_mpi_library());
 }
 
@@ -89,7 +89,8 @@ static bool reject(choice *c, const char *file, const char *reason) {
 static const char *wrong_with(const choice *c, const ax_mpi_shim *shim) {
   if (shim == NULL) return "it has no axle_mpi";
   if (shim->version != AX_MPI_SHIM_VERSION) return "it is of another version of Axle";
-  if (c->there != NULL && (shim->init != c->there || strcmp(shim->family, c->family) != 0)) return "this process has another library of MPI already";
+  if (c->there == NULL) return NULL;
+  if (shim->init != c->there || strcmp(shim->family, c->family) != 0) return "this process has another library of MPI already";
   return NULL;
 }
 
@@ -200,8 +201,8 @@ static ax_status start_once(const ax_mpi_shim *shim, void (*leave)(void)) {
   if (threads < AX_MPI_SERIALIZED)
     return ax_error(AX_UNAVAILABLE,
                     started ? "this library of MPI allows no more than %s, but several threads of Axle call it in turn"
-                            : "MPI was started with %s, but several threads of Axle call it in turn: start it by MPI_Init_thread with "
-                              "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, or leave it to Axle",
+                            : "MPI was started with %s, but several threads of Axle call it in turn: start it by MPI_Init_thread "
+                              "with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, or leave it to Axle",
                     names[threads]);
   code = shim->before_finalize(leave);
   return code == 0 ? AX_OK : mpi_error(shim, "MPI cannot be started", code);

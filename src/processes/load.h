@@ -15,8 +15,8 @@
 /* Opens a shim, the first time; any thread. AX_ABSENT: Axle was built without MPI, and AXLE_MPI names no shim. AX_UNAVAILABLE:
    none can be loaded; the message has all that were tried, and why not. The same answer at each later call. */
 AX_MUST_USE ax_status ax_mpi_load(const ax_mpi_shim **out);
-/* Starts MPI, unless it is started, and sees to it that what was started here is finalized when the process exits. `leave` is called
-   before MPI_Finalize is, by whomever. AX_UNAVAILABLE: threads may not call it in turn, or it cannot be started. */
+/* Starts MPI, unless it is started, and sees to it that what was started here is finalized when the process exits. `leave` is
+   called before MPI_Finalize is, by whomever. AX_UNAVAILABLE: threads may not call it in turn, or it cannot be started. */
 AX_MUST_USE ax_status ax_mpi_start(const ax_mpi_shim *shim, void (*leave)(void));
 
 /* One line for people: the shim and the library, or why there is none. Static. */

@@ -197,24 +197,11 @@ static ax_status flush(ax_mpi *m) {
 
 /* --- What has come --- */
 
-static ax_status make_delivery(const ax_wire *what, const char *payload, uint32_t from, ax_delivery **out) {
-  const uint64_t bytes = what->envelope.bytes;
-  const bool copied = bytes > 0 && bytes <= AX_SHORT_PAYLOAD;
-  ax_delivery *one = *out = ax_alloc(sizeof *one);
-  void *copy = one != NULL && copied ? ax_alloc(bytes) : NULL;
-  if (one == NULL || (copied && copy == NULL)) {
-    ax_free(one);
-    return ax_out_of_memory(sizeof *one + bytes);
-  }
-  if (copied) memcpy(copy, payload, bytes);
-  *one = (ax_delivery){.envelope = what->envelope, .from = from, .payload = copy, .ticket = what->ticket};
-  return AX_OK;
-}
-
 static ax_status on_envelope(ax_mpi *m, const ax_wire *what, uint32_t from) {
   ax_delivery *one;
   if (m->closing) return AX_OK;
-  AX_TRY(make_delivery(what, (const char *)(what + 1), from, &one));
+  AX_TRY(ax_delivery_make(&what->envelope, from, what + 1, &one));
+  one->ticket = what->ticket;
   if (m->found.first == NULL) m->found.first = one;
   else m->found.last->next = one;
   m->found.last = one;

@@ -1,4 +1,5 @@
-/* What moves messages between this process and MPI, for mpi.c: buffers, the queue of what is to be sent, requests, what has come. */
+/* What moves messages between this process and MPI, for mpi.c: buffers, the queue of what is to be sent, requests, what has
+   come. */
 #ifndef AX_PROCESSES_MOVES_H
 #define AX_PROCESSES_MOVES_H
 

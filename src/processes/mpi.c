@@ -106,7 +106,9 @@ static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, voi
   return AX_OK;
 }
 
-static bool is_waiting_of_run(const ax_transfer *one, const void *run) { return one->run == *(const uint64_t *)run && !one->started; }
+static bool is_waiting_of_run(const ax_transfer *one, const void *run) {
+  return one->run == *(const uint64_t *)run && !one->started;
+}
 
 static void forget(ax_transport *transport, uint64_t run) {
   ax_mpi *m = (ax_mpi *)transport;

@@ -13,7 +13,7 @@ ax_status ax_transfers_add(ax_transfers *table, const ax_transfer *like, uint32_
   uint32_t slot = table->first_free;
   *out = NULL;
   while (slot < table->count && table->slots[slot] != NULL) slot++;
-  if (slot >= most) return ax_error(AX_UNAVAILABLE, "%u long payloads are on their way, and this library of MPI has no tags for more", most);
+  if (slot >= most) return ax_error(AX_UNAVAILABLE, "%u long payloads are on their way, and there are no tags for more", most);
   if (slot == table->count) AX_TRY(ax_grow(&table->slots, sizeof table->slots[0], table->count, 1, &table->capacity));
   ax_transfer *new = ax_alloc(sizeof *new);
   if (new == NULL) return ax_out_of_memory(sizeof *new);

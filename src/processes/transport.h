@@ -40,6 +40,8 @@ typedef struct ax_delivery {
   uint64_t ticket;          /* the transport's */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
+/* A copy of the payload, if it is short, goes with it. For transports. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out);
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
 
 typedef void ax_on_done(void *context);
@@ -51,9 +53,9 @@ typedef struct ax_transport_functions {
      before send returns or later. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: that process is gone. On failure `sent` is not called. */
   ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                     void *context);
-  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread. It is
-     called too, with the memory undefined, if the payload does not come: because the sender has forgotten it (a message from it that
-     says so can be sent before, and is then delivered before), or is gone. AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
+  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread. It
+     is called too, with the memory undefined, if the payload does not come: because the sender is gone, or has forgotten it (what
+     it sent before it forgot, such as the word that the run has failed, is delivered first). AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
   ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context);
   /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message
      names; AX_OUT_OF_MEMORY. */

@@ -85,22 +85,6 @@ static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *pa
   return AX_OK;
 }
 
-static ax_status make_delivery(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out) {
-  ax_delivery *delivery = *out = ax_calloc(1, sizeof *delivery);
-  if (delivery == NULL) return ax_out_of_memory(sizeof *delivery);
-  delivery->envelope = *envelope;
-  delivery->from = from;
-  if (envelope->bytes == 0 || envelope->bytes > AX_SHORT_PAYLOAD) return AX_OK;
-  delivery->payload = ax_alloc(envelope->bytes);
-  if (delivery->payload == NULL) {
-    ax_delivery_free(delivery);
-    *out = NULL;
-    return ax_out_of_memory(envelope->bytes);
-  }
-  memcpy(delivery->payload, payload, envelope->bytes);
-  return AX_OK;
-}
-
 static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *one) {
   pthread_mutex_lock(&h->lock);
   ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery, NULL, NULL);
@@ -118,7 +102,7 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
   const bool is_long = envelope->bytes > AX_SHORT_PAYLOAD;
   ax_delivery *delivery;
   held *one = NULL;
-  AX_TRY(make_delivery(envelope, transport->process, payload, &delivery));
+  AX_TRY(ax_delivery_make(envelope, transport->process, payload, &delivery));
   ax_status status = is_long ? hold(transport->process, envelope, payload, sent, context, &one) : AX_OK;
   if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one);
   if (status == AX_OK) {

@@ -1,7 +1,7 @@
 /* Under mpirun, 2 processes or more: one ends too early.
      ends exit    process 1 calls exit: the others are told which one is gone, and go on among themselves
-     ends kill    process 1 is killed: the others are told, or the launcher ends them all, as those of MPICH and Open MPI do unless they
-                  are told otherwise */
+     ends kill    process 1 is killed: the others are told, or the launcher ends them all, as those of MPICH and Open MPI do
+                  unless they are told otherwise */
 #include <signal.h>
 
 #include "world.h"
@@ -30,9 +30,10 @@ static void go_on(world *w) {
   _Atomic uint32_t sent = 0, fetched = 0;
   static char into[bytes];
   bool any;
+  const ax_envelope envelope = {.run = 3, .bytes = bytes};
   for (uint32_t p = 0; p < w->count; p++)
     if (p != w->me && p != 1)
-      CHECK(w->transport->functions->send(w->transport, p, &(ax_envelope){.run = 3, .bytes = bytes}, data, count_up, &sent) == AX_OK);
+      CHECK(w->transport->functions->send(w->transport, p, &envelope, data, count_up, &sent) == AX_OK);
   while (sent < w->count - 2 || fetched < w->count - 2) {
     CHECK(w->transport->functions->poll(w->transport, &any) == AX_UNAVAILABLE);
     ax_delivery *one = w->first;

@@ -1,7 +1,7 @@
 /* Under mpirun, with any number of processes: every case of the transport in which nothing goes wrong. Linked with no MPI. */
 #include "world.h"
 
-static void send_to(world *w, uint32_t to, const ax_envelope *envelope, const void *payload, ax_done *sent, void *context) {
+static void send_to(world *w, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context) {
   CHECK(w->transport->functions->send(w->transport, to, envelope, payload, sent, context) == AX_OK);
 }
 
@@ -33,7 +33,8 @@ static void short_payloads_come_in_order(void) {
 
 /* Long payloads, lent and copied, are received where the receiver says, in another order than they were sent. */
 static void long_payloads_are_fetched(void) {
-  static const size_t sizes[] = {AX_SHORT_PAYLOAD + 1, AX_SHORT_PAYLOAD - 1, AX_SHORT_PAYLOAD, (1 << 20) + 3, 64 << 10, 5 << 20, 9999};
+  static const size_t sizes[] = {
+      AX_SHORT_PAYLOAD + 1, AX_SHORT_PAYLOAD - 1, AX_SHORT_PAYLOAD, (1 << 20) + 3, 64 << 10, 5 << 20, 9999};
   enum { count = AX_COUNT(sizes), most = 5 << 20 };
   world w;
   open_world(&w);
@@ -57,8 +58,8 @@ static void long_payloads_are_fetched(void) {
   for (uint32_t i = 0; i < all; i++) {
     ax_delivery *one = came[i] = next_delivery(&w);
     into[i] = NULL;
-    if (one->envelope.bytes <= AX_SHORT_PAYLOAD) CHECK(is_filled(one->payload, one->envelope.bytes, one->envelope.place + one->from));
-    else CHECK(one->payload == NULL);
+    if (one->envelope.bytes > AX_SHORT_PAYLOAD) CHECK(one->payload == NULL);
+    else CHECK(is_filled(one->payload, one->envelope.bytes, one->envelope.place + one->from));
   }
   for (uint32_t i = all; i-- > 0;) {
     if (came[i]->envelope.bytes <= AX_SHORT_PAYLOAD) continue;

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Runs a program in several processes, as the launcher of one library of MPI wants it to be said: as root, and more than there are
 # processors.
-#   tests/mpi/run.sh LAUNCHER SHIM PROCESSES PROGRAM [ARGUMENTS]      succeeds if all processes do; SHIM any: whichever is found
-#   tests/mpi/run.sh LAUNCHER SHIM PROCESSES --ended PROGRAM [..]     the processes end, in whatever way, and the launcher says it is a failure
+#   tests/mpi/run.sh LAUNCHER SHIM PROCESSES [--ended] PROGRAM [ARGUMENTS]
+#
+# SHIM any: whichever is found. Succeeds if all processes do. --ended: if they end, in whatever way, and the launcher says that one
+# has failed.
 set -u
 
 launcher=$1 AXLE_MPI=${2#any} processes=$3

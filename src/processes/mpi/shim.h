@@ -52,8 +52,10 @@ typedef struct ax_mpi_shim {
   void (*abandon)(ax_mpi_communicator *communicator); /* forgets it without a word to other processes, one of which is gone */
 
   /* *done: the request is complete already, and there is none to test. */
-  int (*isend)(ax_mpi_communicator *communicator, const void *data, size_t bytes, uint32_t to, uint32_t tag, void *request, bool *done);
-  int (*irecv)(ax_mpi_communicator *communicator, void *data, size_t bytes, int from, uint32_t tag, void *request); /* or AX_MPI_ANY */
+  int (*isend)(ax_mpi_communicator *communicator, const void *data, size_t bytes, uint32_t to, uint32_t tag, void *request,
+               bool *done);
+  /* from: a rank, or AX_MPI_ANY. */
+  int (*irecv)(ax_mpi_communicator *communicator, void *data, size_t bytes, int from, uint32_t tag, void *request);
   int (*test)(void *request, bool *done, ax_mpi_arrival *arrival);
   /* *complete: how many are; their indices and errors. Requests that are complete are no requests any more, and are skipped when
      they are given again. */

@@ -1,0 +1,463 @@
+/* The transport by MPI over a library inside the test: every case, and every fault, in one process. Programs under mpirun
+   (tests/mpi) run it over real ones. */
+#include "processes/mpi.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+/* --- A library of MPI: ranks of one process. Its caller lets one thread in at a time. --- */
+
+enum { most_ranks = 3, most_requests = 1024, eager_bytes = 4096 };
+
+typedef struct post { /* a message that has not been received, or a receive without a message */
+  bool used, receive, complete, started;
+  int order;
+  const char *data;
+  char *copy; /* of an eager message */
+  void *into;
+  size_t bytes;
+  int from, to; /* from: of a receive, perhaps AX_MPI_ANY */
+  uint32_t tag;
+  ax_mpi_arrival arrival;
+} post;
+
+static struct {
+  post posts[most_requests];
+  int orders, ranks;
+  int broken, gone; /* sending to rank `broken` fails; `gone`: what the library says about it. -1: none */
+  void (*leave)(void);
+} fake;
+
+static int communicators[most_ranks]; /* their ranks */
+static int rank_of(const ax_mpi_communicator *communicator) { return *(const int *)(const void *)communicator; }
+
+static void reset(int ranks) {
+  void (*leave)(void) = fake.leave;
+  memset(&fake, 0, sizeof fake);
+  fake.leave = leave;
+  fake.ranks = ranks;
+  fake.broken = fake.gone = -1;
+}
+
+static int add_post(post what, void *request) {
+  int i = 0;
+  while (i < most_requests && fake.posts[i].used) i++;
+  assert_true(i < most_requests);
+  what.used = true;
+  what.order = fake.orders++;
+  fake.posts[i] = what;
+  memcpy(request, &i, sizeof i);
+  return i;
+}
+
+static bool fits(const post *message, const post *receive) {
+  return message->used && receive->used && !message->receive && receive->receive && !message->started && !receive->started &&
+         message->to == receive->to && message->tag == receive->tag &&
+         (receive->from == AX_MPI_ANY || receive->from == message->from);
+}
+
+/* The first, in the order in which they were posted, that fits. */
+static post *partner(const post *one) {
+  post *best = NULL;
+  for (int i = 0; i < most_requests; i++) {
+    post *other = &fake.posts[i];
+    if ((one->receive ? fits(other, one) : fits(one, other)) && (best == NULL || other->order < best->order)) best = other;
+  }
+  return best;
+}
+
+static void free_post(post *one) {
+  free(one->copy);
+  *one = (post){0};
+}
+
+static void match(post *one) {
+  post *other = partner(one);
+  if (other == NULL) return;
+  post *message = one->receive ? other : one, *receive = one->receive ? one : other;
+  assert_true(message->bytes <= receive->bytes);
+  memcpy(receive->into, message->copy != NULL ? message->copy : message->data, message->bytes);
+  receive->arrival = (ax_mpi_arrival){.from = message->from, .bytes = message->bytes};
+  message->started = receive->started = receive->complete = true;
+  if (message->copy != NULL) free_post(message); /* its request was complete before */
+  else message->complete = true;
+}
+
+static void fake_describe(int code, char text[AX_MPI_TEXT]) { snprintf(text, AX_MPI_TEXT, "the fault %d", code); }
+static int fake_start(bool *started, ax_mpi_threads *threads) {
+  *started = false;
+  *threads = AX_MPI_SERIALIZED;
+  return 0;
+}
+static bool fake_finished(void) { return false; }
+static int fake_before_finalize(void (*leave)(void)) {
+  fake.leave = leave;
+  return 0;
+}
+
+static int fake_open(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place) {
+  *out = (ax_mpi_communicator *)(uintptr_t)communicator;
+  *place = (ax_mpi_place){.rank = (uint32_t)rank_of(*out), .size = (uint32_t)fake.ranks, .greatest_tag = 40};
+  return 0;
+}
+static int fake_close(ax_mpi_communicator *communicator) {
+  (void)communicator;
+  return 0;
+}
+static void fake_abandon(ax_mpi_communicator *communicator) { (void)communicator; }
+
+static int fake_isend(ax_mpi_communicator *communicator, const void *data, size_t bytes, uint32_t to, uint32_t tag, void *request,
+                      bool *done) {
+  post what = {.data = data, .bytes = bytes, .from = rank_of(communicator), .to = (int)to, .tag = tag};
+  if ((int)to == fake.broken) return 17;
+  *done = bytes <= eager_bytes;
+  if (*done) {
+    what.copy = malloc(bytes);
+    memcpy(what.copy, data, bytes);
+  }
+  match(&fake.posts[add_post(what, request)]);
+  return 0;
+}
+
+static int fake_irecv(ax_mpi_communicator *communicator, void *data, size_t bytes, int from, uint32_t tag, void *request) {
+  const post what = {.receive = true, .into = data, .bytes = bytes, .from = from, .to = rank_of(communicator), .tag = tag};
+  match(&fake.posts[add_post(what, request)]);
+  return 0;
+}
+
+static int fake_test(void *request, bool *done, ax_mpi_arrival *arrival) {
+  int i;
+  memcpy(&i, request, sizeof i);
+  assert_true(i >= 0 && fake.posts[i].used);
+  *done = fake.posts[i].complete;
+  if (!*done) return 0;
+  *arrival = fake.posts[i].arrival;
+  free_post(&fake.posts[i]);
+  i = -1;
+  memcpy(request, &i, sizeof i);
+  return 0;
+}
+
+static int fake_test_some(uint32_t count, void *requests, uint32_t *complete, int *indices, int *errors) {
+  *complete = 0;
+  for (uint32_t r = 0; r < count; r++) {
+    bool done = false;
+    ax_mpi_arrival arrival;
+    int i;
+    memcpy(&i, (char *)requests + r * sizeof i, sizeof i);
+    if (i >= 0) fake_test((char *)requests + r * sizeof i, &done, &arrival);
+    if (!done) continue;
+    errors[*complete] = 0;
+    indices[(*complete)++] = (int)r;
+  }
+  return 0;
+}
+
+static int fake_cancel(void *request) {
+  int i;
+  memcpy(&i, request, sizeof i);
+  assert_true(i >= 0 && fake.posts[i].used && fake.posts[i].receive);
+  free_post(&fake.posts[i]);
+  i = -1;
+  memcpy(request, &i, sizeof i);
+  return 0;
+}
+static void fake_drop(void *request) {
+  int i = -1;
+  memcpy(request, &i, sizeof i);
+}
+static int fake_lost(ax_mpi_communicator *communicator) {
+  (void)communicator;
+  return fake.gone;
+}
+
+static const ax_mpi_shim shim = {.version = AX_MPI_SHIM_VERSION, .request_bytes = sizeof(int), .describe = fake_describe,
+                                 .start = fake_start, .finished = fake_finished, .before_finalize = fake_before_finalize,
+                                 .open = fake_open, .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
+                                 .irecv = fake_irecv, .test = fake_test, .test_some = fake_test_some, .cancel = fake_cancel,
+                                 .drop = fake_drop, .lost = fake_lost};
+
+/* --- Worlds --- */
+
+static ax_delivery *came[64];
+static uint32_t came_count;
+static int ended;
+
+static void keep(void *context, ax_delivery *delivery) {
+  (void)context;
+  came[came_count++] = delivery;
+}
+static void end(void *context) { ended += *(int *)context; }
+
+static ax_status open_all(int ranks, ax_transport **all) {
+  reset(ranks);
+  came_count = 0;
+  ended = 0;
+  for (int r = 0; r < ranks; r++) all[r] = NULL;
+  for (int r = 0; r < ranks; r++) {
+    communicators[r] = r;
+    AX_TRY(ax_mpi_create_over(&shim, &communicators[r], &all[r]));
+    all[r]->deliver = keep;
+  }
+  return AX_OK;
+}
+
+static void *destroy(void *transport) {
+  ((ax_transport *)transport)->functions->destroy(transport);
+  return NULL;
+}
+
+/* Collective: by a thread for each. Nothing of the library's is left. */
+static void close_all(int ranks, ax_transport **all) {
+  pthread_t threads[most_ranks];
+  while (came_count > 0) ax_delivery_free(came[--came_count]);
+  for (int r = 0; r < ranks; r++) assert_int_equal(pthread_create(&threads[r], NULL, destroy, all[r]), 0);
+  for (int r = 0; r < ranks; r++) pthread_join(threads[r], NULL);
+}
+static void close_clean(int ranks, ax_transport **all) {
+  close_all(ranks, all);
+  for (int i = 0; i < most_requests; i++) assert_false(fake.posts[i].used);
+}
+
+static bool poll(ax_transport *t) {
+  bool any;
+  assert_int_equal(t->functions->poll(t, &any), AX_OK);
+  return any;
+}
+static ax_status send(ax_transport *t, uint32_t to, ax_envelope envelope, const void *payload, ax_on_done *sent, void *context) {
+  return t->functions->send(t, to, &envelope, payload, sent, context);
+}
+
+static char data[3 * AX_SHORT_PAYLOAD], into[2][sizeof data];
+static int one = 1, ten = 10, hundred = 100;
+
+/* More than the ring has buffers, of sizes that the library sends at once and later. */
+static void short_payloads_come_in_order(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  assert_int_equal(open_all(2, two), AX_OK);
+  for (uint32_t i = 0; i < 40; i++)
+    assert_int_equal(send(two[0], 1, (ax_envelope){.bytes = i * 200, .place = i}, memset(data, (int)i, i * 200), NULL, NULL),
+                     AX_OK);
+  while (poll(two[1]) || poll(two[0])) continue;
+  assert_int_equal(came_count, 40);
+  for (uint32_t i = 0; i < 40; i++) {
+    assert_int_equal(came[i]->envelope.place, i);
+    if (i == 0) assert_null(came[i]->payload);
+    else assert_int_equal(((char *)came[i]->payload)[i * 200 - 1], i);
+  }
+  close_clean(2, two);
+}
+
+static void long_payloads_are_fetched(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  assert_int_equal(open_all(2, two), AX_OK);
+  memset(data, 5, sizeof data);
+  assert_int_equal(send(two[1], 0, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  assert_int_equal(send(two[1], 0, (ax_envelope){.run = 7, .bytes = sizeof data}, data, NULL, NULL), AX_OK); /* a copy of its own */
+  poll(two[0]);
+  poll(two[1]);
+  assert_int_equal(came_count, 2);
+  assert_null(came[0]->payload);
+  assert_int_equal(ended, 0);
+  memset(data, 6, sizeof data);
+  for (int i = 0; i < 2; i++) assert_int_equal(two[0]->functions->fetch(two[0], came[i], into[i], end, &ten), AX_OK);
+  while (poll(two[1]) || poll(two[0])) continue;
+  assert_int_equal(ended, 21);
+  assert_int_equal(into[0][sizeof data - 1], 6);
+  assert_int_equal(into[1][sizeof data - 1], 5);
+  close_clean(2, two);
+}
+
+static void forgotten_payloads_end_at_both_ends(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  assert_int_equal(open_all(2, two), AX_OK);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 8, .bytes = sizeof data}, data, end, &ten), AX_OK);
+  two[0]->functions->forget(two[0], 7);
+  assert_int_equal(ended, 1);
+  poll(two[1]);
+  for (int i = 0; i < 2; i++) assert_int_equal(two[1]->functions->fetch(two[1], came[i], into[i], end, &hundred), AX_OK);
+  while (poll(two[0]) || poll(two[1])) continue;
+  assert_int_equal(ended, 211);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 9, .bytes = sizeof data}, data, NULL, NULL), AX_OK); /* never fetched */
+  close_clean(2, two);
+}
+
+/* The library names the process: what was lent to it comes back, and the others go on. */
+static void a_lost_process_is_named(void **state) {
+  (void)state;
+  ax_transport *three[3];
+  bool any;
+  assert_int_equal(open_all(3, three), AX_OK);
+  assert_int_equal(send(three[0], 2, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  assert_int_equal(send(three[2], 0, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &hundred), AX_OK);
+  poll(three[0]);
+  assert_int_equal(three[0]->functions->fetch(three[0], came[0], into[0], end, &ten), AX_OK);
+  fake.broken = fake.gone = 2;
+  assert_int_equal(send(three[0], 2, (ax_envelope){.run = 7}, NULL, NULL, NULL), AX_OK); /* it is not known yet */
+  assert_int_equal(three[0]->functions->poll(three[0], &any), AX_UNAVAILABLE);
+  assert_string_equal(ax_message(), "process 2 is gone: the fault 17");
+  assert_int_equal(ended, 11);
+  assert_int_equal(send(three[0], 2, (ax_envelope){.run = 7}, NULL, NULL, NULL), AX_UNAVAILABLE);
+  assert_string_equal(ax_message(), "process 2 is gone");
+  assert_int_equal(send(three[0], 1, (ax_envelope){.run = 8, .bytes = 4}, data, NULL, NULL), AX_OK);
+  poll(three[1]);
+  assert_int_equal(came_count, 2);
+  assert_int_equal(three[0]->functions->fetch(three[0], came[0], into[0], end, &ten), AX_UNAVAILABLE);
+  fake.leave(); /* process 2 does not come to the end */
+  close_all(3, three);
+}
+
+/* A fault that no lost process explains: nothing of the transport is used any more. */
+static void another_fault_ends_all(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  bool any;
+  assert_int_equal(open_all(2, two), AX_OK);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  fake.broken = 1;
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7}, NULL, NULL, NULL), AX_OK);
+  assert_int_equal(two[0]->functions->poll(two[0], &any), AX_UNAVAILABLE);
+  assert_string_equal(ax_message(), "the fault 17");
+  assert_int_equal(ended, 1);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7}, NULL, NULL, NULL), AX_UNAVAILABLE);
+  fake.leave();
+  close_all(2, two);
+}
+
+/* A process that leaves tells the others, and does not use MPI any more. */
+static void who_finalizes_is_gone(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  bool any;
+  assert_int_equal(open_all(2, two), AX_OK);
+  fake.leave(); /* of both */
+  for (int p = 0; p < 2; p++) {
+    assert_int_equal(two[p]->functions->poll(two[p], &any), AX_UNAVAILABLE);
+    assert_non_null(strstr(ax_message(), "MPI_Finalize"));
+  }
+  close_all(2, two);
+}
+
+/* --- Threads --- */
+
+enum { senders = 3, each = 200 };
+
+static void *send_many(void *context) {
+  ax_transport *t = context;
+  static _Atomic uint32_t names;
+  const uint32_t name = names++ % senders;
+  for (uint32_t i = 0; i < each; i++)
+    assert_int_equal(send(t, 1, (ax_envelope){.group = name, .place = i}, NULL, NULL, NULL), AX_OK);
+  return NULL;
+}
+
+static uint32_t next[senders], taken;
+static void take(void *context, ax_delivery *delivery) {
+  (void)context;
+  assert_int_equal(delivery->envelope.place, next[delivery->envelope.group]++);
+  taken++;
+  ax_delivery_free(delivery);
+}
+
+/* What one thread sends stays in order, whoever else holds MPI. */
+static void threads_keep_their_order(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  pthread_t threads[senders];
+  assert_int_equal(open_all(2, two), AX_OK);
+  two[1]->deliver = take;
+  memset(next, 0, sizeof next);
+  taken = 0;
+  for (int t = 0; t < senders; t++) assert_int_equal(pthread_create(&threads[t], NULL, send_many, two[0]), 0);
+  while (taken < senders * each) {
+    poll(two[0]);
+    if (!poll(two[1])) sched_yield();
+  }
+  for (int t = 0; t < senders; t++) pthread_join(threads[t], NULL);
+  close_clean(2, two);
+}
+
+/* --- Memory --- */
+
+static _Atomic int until_failure, live;
+
+static void *allocate(void *user, size_t bytes, size_t align) {
+  (void)user;
+  void *memory = NULL;
+  if (until_failure-- == 0 || posix_memalign(&memory, align, bytes) != 0) return NULL;
+  live++;
+  return memory;
+}
+static void release(void *user, void *memory) {
+  (void)user;
+  live--;
+  free(memory);
+}
+
+/* Calls again what has failed for want of memory, as a caller may: nothing is lost. */
+#define PERSIST(call)                                       \
+  do {                                                      \
+    ax_status status = (call);                              \
+    if (status == AX_OUT_OF_MEMORY) status = (call);        \
+    assert_int_equal(status, AX_OK);                        \
+  } while (0)
+
+static void exchange(void) {
+  ax_transport *two[2];
+  bool any;
+  reset(2);
+  came_count = 0;
+  ended = 0;
+  for (int r = 0; r < 2; r++) {
+    PERSIST(ax_mpi_create_over(&shim, &communicators[r], &two[r]));
+    two[r]->deliver = keep;
+  }
+  PERSIST(send(two[0], 1, (ax_envelope){.run = 1, .bytes = 100}, data, NULL, NULL));
+  PERSIST(send(two[0], 1, (ax_envelope){.run = 1, .bytes = sizeof data}, data, NULL, NULL));
+  for (int i = 0; i < 3; i++)
+    for (int r = 0; r < 2; r++) PERSIST(two[r]->functions->poll(two[r], &any));
+  assert_int_equal(came_count, 2);
+  PERSIST(two[1]->functions->fetch(two[1], came[1], into[0], end, &one));
+  for (int i = 0; i < 3; i++)
+    for (int r = 0; r < 2; r++) PERSIST(two[r]->functions->poll(two[r], &any));
+  assert_int_equal(ended, 1);
+  close_clean(2, two);
+}
+
+static void each_allocation_may_fail(void **state) {
+  (void)state;
+  const ax_allocator hostile = {allocate, release, NULL};
+  int nth = 0;
+  do {
+    until_failure = nth++;
+    live = 0;
+    ax_set_allocator(&hostile);
+    exchange();
+    ax_set_allocator(NULL);
+    assert_int_equal(live, 0);
+  } while (until_failure < 0); /* until none has failed */
+  assert_true(nth > 8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(short_payloads_come_in_order),
+      cmocka_unit_test(long_payloads_are_fetched),
+      cmocka_unit_test(forgotten_payloads_end_at_both_ends),
+      cmocka_unit_test(a_lost_process_is_named),
+      cmocka_unit_test(another_fault_ends_all),
+      cmocka_unit_test(who_finalizes_is_gone),
+      cmocka_unit_test(threads_keep_their_order),
+      cmocka_unit_test(each_allocation_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
