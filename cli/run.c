@@ -32,7 +32,7 @@ typedef struct run {
   char *code_cache;  /* NULL: own_code_cache */
 } run;
 
-enum { option_in = 1, option_out, option_contraction, option_policy, option_seed, option_subnormals, option_workers };
+enum { option_in = 1, option_out, option_contraction, option_policy, option_processes, option_seed, option_subnormals, option_workers };
 
 /* --- Inputs --- */
 
@@ -317,6 +317,14 @@ static ax_status take_policy(run *run, const char *argument) {
   return ax_error(AX_INVALID_ARGUMENT, "--policy: expected parallel, fixed or seeded, got \"%s\"", argument);
 }
 
+static ax_status take_processes(run *run, const char *argument) {
+  const bool mpi = strcmp(argument, "mpi") == 0;
+  if (!mpi && strcmp(argument, "one") != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "--processes: expected mpi or one, got \"%s\"", argument);
+  run->options.processes = mpi ? AX_MPI : AX_ONE_PROCESS;
+  return AX_OK;
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   run *run = context;
   int64_t number = 0;
@@ -325,6 +333,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_out: return take_pair(&run->out, "--out", argument);
     case option_contraction: return take_contraction(argument, &run->contraction);
     case option_policy: return take_policy(run, argument);
+    case option_processes: return take_processes(run, argument);
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&run->shardings, value, argument);
@@ -376,6 +385,8 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0,
        "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
+      {"processes", '\0', POPT_ARG_STRING, NULL, option_processes,
+       "mpi: spread the devices over the processes that mpirun has started; one (the default, unless AXLE_PROCESSES says mpi)", "BY"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
       {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},

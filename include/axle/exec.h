@@ -52,6 +52,16 @@ typedef enum ax_policy {
   AX_POLICY_SEEDED    /* the calling thread alone, devices in a random order that `seed` decides; for stress tests */
 } ax_policy;
 
+/* The processes that a runtime's meshes are spread over. AX_MPI: those of MPI's MPI_COMM_WORLD, or of `communicator`; the library of
+   MPI is found when it is needed, and started if it is not. Each process then makes the same calls in the same order, as with
+   jax.distributed: a mesh has the devices of all, and each process runs its own. Results are the same bits as in one process.
+   docs/processes.md. */
+typedef enum ax_processes_by {
+  AX_PROCESSES_DEFAULT, /* what the environment's AXLE_PROCESSES says, one or mpi; without it one */
+  AX_ONE_PROCESS,
+  AX_MPI
+} ax_processes_by;
+
 typedef struct ax_runtime_options {
   uint32_t workers;    /* threads, the caller's included; 0: one for each processor that this process may run on and has the time of (a
                           cgroup's quota, rounded up). As many as the system gives: fewer do the work too */
@@ -80,14 +90,21 @@ typedef struct ax_runtime_options {
   uint64_t idle_code_bytes;  /* most bytes of machine code that is kept in memory after its executables are released, for programs
                                 with the same fused operations; 0: 64 MiB. Beyond them the code that was released first is freed
                                 first. ax_runtime_trim gives all of it back */
+  ax_processes_by processes; /* with AX_MPI and workers 0, processes that share a machine share its processors, unless they are bound */
+  const void *communicator;  /* AX_MPI: the address of an MPI_Comm, which is duplicated; NULL: MPI_COMM_WORLD. Borrowed for the call */
+  const uint32_t *process_of; /* which process has device 0, 1, ..: `process_of_count` entries, at least as many as a mesh has devices.
+                                 Copied. NULL: blocks of successive devices, as equal as can be (8 devices, 3 processes: 3, 3, 2) */
+  uint32_t process_of_count;
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
-/* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics
-   that is none. */
+/* options may be NULL: all 0. `*out` is owned by the caller. Of several processes each must call it, in the same order (so with MPI it
+   is collective over the communicator), and release it.
+   AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
+   process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
 /* The release of the last reference that create and retain gave waits for all runs in flight; arrays and executables may outlive

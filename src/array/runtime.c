@@ -7,7 +7,9 @@
 #include "array/code_cache.h"
 #include "array/executable.h"
 #include "array/pending.h"
+#include "base/choice.h"
 #include "machine/machine.h"
+#include "processes/mpi.h"
 #include "run/inside.h"
 
 /* --- Memory --- */
@@ -85,14 +87,17 @@ static ax_status create_compiler(ax_runtime *runtime) {
                                          .threads = runtime->options.workers}, &runtime->assembler.jit);
 }
 
-ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
+/* In this process alone; `threads` is how many are worth it here. */
+static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_runtime **out) {
   *out = NULL;
   AX_TRY(check_options(options));
   AX_TRY(ax_machine_check());
   ax_runtime *runtime = *out = ax_calloc(1, sizeof *runtime);
   if (runtime == NULL) return ax_out_of_memory(sizeof *runtime);
   if (options != NULL) runtime->options = *options;
-  if (runtime->options.workers == 0) runtime->options.workers = ax_machine_threads();
+  runtime->options.communicator = NULL; /* were only borrowed */
+  runtime->options.process_of = NULL;
+  if (runtime->options.workers == 0) runtime->options.workers = threads;
   if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
   atomic_init(&runtime->references, 1);
@@ -117,12 +122,19 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   return status;
 }
 
+/* Processes that share a machine share its processors, unless each is bound to its own. */
+static uint32_t threads_beside(uint32_t beside) {
+  const uint32_t all = ax_machine_threads();
+  const bool bound = sysconf(_SC_NPROCESSORS_ONLN) > (long)all;
+  return bound || beside <= 1 ? all : all > beside ? all / beside : 1;
+}
+
 ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
                                  const uint32_t *process_of, ax_runtime **out) {
   ax_processes *processes;
   *out = NULL;
   AX_TRY(ax_processes_create(transport, process_of, listed, &processes));
-  ax_status status = ax_runtime_create(options, out);
+  ax_status status = create(options, threads_beside(transport->beside), out);
   if (status != AX_OK) {
     ax_processes_destroy(processes);
     return status;
@@ -130,6 +142,20 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
   (*out)->executor.processes = processes;
   (*out)->assembler.processes = &processes->rule;
   return AX_OK;
+}
+
+ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
+  static const ax_choice choice = {"processes", "AXLE_PROCESSES", {"one", "mpi"}};
+  static const ax_runtime_options none;
+  ax_transport *transport;
+  int by;
+  *out = NULL;
+  if (options == NULL) options = &none;
+  ax_status status = ax_choice_decide(&choice, (int)options->processes, &by);
+  if (status != AX_OK) return ax_error_context(status, "runtime: ");
+  if (by != AX_MPI) return create(options, ax_machine_threads(), out);
+  AX_TRY(ax_mpi_create(options->communicator, &transport));
+  return ax_runtime_create_over(options, transport, options->process_of_count, options->process_of, out);
 }
 
 ax_runtime *ax_runtime_hold(ax_runtime *runtime) {

@@ -200,6 +200,7 @@ static ax_status open(ax_mpi *m, const void *communicator) {
   if (code != 0) return mpi_error(m->shim, code);
   m->transport.process = m->place.rank;
   m->transport.processes = m->place.size;
+  m->transport.beside = m->place.node_size;
   m->here = m->place.size - 1;
   m->peers = ax_calloc(m->place.size, sizeof m->peers[0]);
   if (m->peers == NULL) {

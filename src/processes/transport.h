@@ -69,6 +69,7 @@ typedef struct ax_transport_functions {
 struct ax_transport {
   const ax_transport_functions *functions;
   uint32_t process, processes; /* this one's number, and how many there are */
+  uint32_t beside;             /* how many of them are on this one's machine, itself included; 0: not known */
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;
