@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "axle/exec.h"
+#include "array/runtime.h"
 #include "bridge/npy.h"
 #include "cli.h"
 #include "ir/number.h"
@@ -20,6 +21,7 @@ typedef struct run {
   word_list in, out; /* NAME=VALUE */
   shardings shardings;
   int reference, convert, check_nan, check_inf;
+  uint32_t process; /* of several; results are for process 0 to give */
   ax_runtime_options options;
   ax_subnormals subnormals;
   ax_contraction contraction;
@@ -218,6 +220,7 @@ static ax_status run_compiled(run *run) {
   run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
+    run->process = ax_runtime_process(runtime);
     const ax_compile_options options = {
         .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
         .subnormals = run->subnormals,
@@ -282,7 +285,7 @@ static ax_status run_program(run *run, const char *path) {
   AX_TRY(read_inputs(run));
   AX_TRY(make_whole(run));
   AX_TRY(run->reference ? run_reference(run) : run_compiled(run));
-  return give_results(run);
+  return run->process == 0 ? give_results(run) : AX_OK;
 }
 
 static void deinit(run *run) {

@@ -149,6 +149,11 @@ foreach(name ${mpi_names})
   endforeach()
   axle_mpi_test(${name} ${name} exit 3 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} kill 3 --ended $<TARGET_FILE:mpi_ends> kill)
+  foreach(processes 2 3)
+    axle_mpi_test(${name} ${name} as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command>)
+  endforeach()
+  axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
+                --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
   # The library that the program is linked with is found without being named.
   axle_mpi_test(${name} any half 3 $<TARGET_FILE:mpi_caller_${name}> half)
   axle_mpi_test(${name} any finalize 2 $<TARGET_FILE:mpi_caller_${name}> finalize)
