@@ -53,10 +53,12 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group) {
 ax_status ax_crossing_init(ax_remote *r) {
   const ax_compiled *c = r->run->compiled;
   r->groups = ax_calloc(c->crossing_groups, sizeof r->groups[0]);
-  if (r->groups == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
+  r->pushes = ax_calloc(c->plan->exchange_count, sizeof r->pushes[0]);
+  if (r->groups == NULL || r->pushes == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
   for (uint32_t i = 0; i < c->codes[0].instr_count; i++) {
     const ax_instr *instr = &c->codes[0].instrs[i];
     if (instr->kind != AX_INSTR_PUSH || instr->push->crossing == NULL) continue;
+    r->pushes[instr->push->exchange->id] = instr->push;
     for (uint32_t g = 0; g < instr->push->crossing->groups; g++)
       if (instr->push->crossing->index[g] != AX_NONE) describe(r, instr, g);
   }
@@ -85,6 +87,7 @@ void ax_crossing_reset(ax_remote *r) {
 void ax_crossing_deinit(ax_remote *r) {
   if (r->groups != NULL) ax_crossing_reset(r);
   ax_free(r->groups);
+  ax_free(r->pushes);
 }
 
 static ax_crossing_group *group_of(ax_remote *r, const ax_activation *activation, const ax_instr *instr) {
@@ -291,11 +294,14 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
   return status;
 }
 
-/* The group that a message is for. NULL: it names none, so that process runs something else. */
+/* The group that a message is for. NULL: it names none, or is not as long as it must be, so that process runs something else. */
 static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope) {
-  for (uint32_t i = 0; i < r->run->compiled->crossing_groups; i++)
-    if (r->groups[i].instr->push->exchange->id == envelope->place && r->groups[i].group == envelope->group) return &r->groups[i];
-  return NULL;
+  int64_t stride[AX_MAX_RANK];
+  const ax_push *push = envelope->place < r->run->compiled->plan->exchange_count ? r->pushes[envelope->place] : NULL;
+  if (push == NULL || envelope->group >= push->crossing->groups || push->crossing->index[envelope->group] == AX_NONE) return NULL;
+  const uint32_t pieces = pieces_for(push, own_party(r, push->crossing, envelope->group));
+  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * dense_strides(push, stride) * push->item)) return NULL;
+  return &r->groups[push->crossing_first + push->crossing->index[envelope->group]];
 }
 
 ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_delivery *delivery) {

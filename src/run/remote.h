@@ -23,6 +23,7 @@ typedef struct ax_remote {
   bool closed;                 /* what still comes for the run is dropped */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
   pthread_mutex_t groups_lock; /* guards the groups */
+  const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
 } ax_remote;
 
