@@ -236,6 +236,7 @@ static ax_status bench_program(bench *b, const char *path) {
   AX_TRY(whole_laid_out(&b->source, &b->shardings, &b->whole));
   b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
   if (b->arrays == NULL) return ax_out_of_memory(0);
+  b->options.processes = AX_ONE_PROCESS; /* how often a program is run follows from its time, which each process would measure by itself */
   AX_TRY(ax_runtime_create(&b->options, &runtime));
   keep_speeds();
   const ax_rates rates = ax_rates_measured(b->options.workers > 0 ? b->options.workers : ax_machine_threads());
