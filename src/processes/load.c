@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,8 +178,11 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 static const ax_mpi_shim *to_finalize;
 
+static atomic_bool unfinished;
+void ax_mpi_leave_unfinished(void) { unfinished = true; }
+
 static void finalize(void) {
-  if (!to_finalize->finished()) to_finalize->finalize();
+  if (!unfinished && !to_finalize->finished()) to_finalize->finalize();
 }
 
 static ax_status mpi_error(const ax_mpi_shim *shim, const char *what, int code) {

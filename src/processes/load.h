@@ -19,6 +19,9 @@ AX_MUST_USE ax_status ax_mpi_load(const ax_mpi_shim **out);
    called before MPI_Finalize is, by whomever. AX_UNAVAILABLE: threads may not call it in turn, or it cannot be started. */
 AX_MUST_USE ax_status ax_mpi_start(const ax_mpi_shim *shim, void (*leave)(void));
 
+/* MPI will not be finalized when the process exits: a process is gone that the library would wait for. */
+void ax_mpi_leave_unfinished(void);
+
 /* One line for people: the shim and the library, or why there is none. Static. */
 const char *ax_mpi_library(void);
 

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { tag_messages = 0, tag_payloads = 1, small_bytes = 512, most_kept = 64 };
+#include "processes/load.h"
+
+enum { tag_messages = 0, tag_payloads = 1, small_bytes = 512, most_kept = 64, idle_rounds = 64 };
+static const double look_seconds = 0.1;
 
 pthread_mutex_t ax_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 
@@ -350,6 +353,19 @@ static void sweep(ax_mpi *m) {
   }
 }
 
+/* A process of this node that has ended without a last message is gone. What it sent before may still be on its way when it is first
+   seen to have ended, so it is taken for gone a while later. */
+static void look(ax_mpi *m) {
+  const double now = ax_seconds();
+  if (m->watch == NULL || now < m->looked + look_seconds) return;
+  m->looked = now;
+  if (m->suspect != AX_NONE && m->peers[m->suspect] == AX_PEER_HERE) {
+    ax_mpi_leave_unfinished(); /* the library does not know */
+    lose(m, m->suspect, "it has ended, and without a last message");
+  }
+  m->suspect = ax_node_watch_ended(m->watch);
+}
+
 /* --- Moving messages --- */
 
 void ax_mpi_start_receiving(ax_mpi *m) {
@@ -360,6 +376,7 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   AX_TRY(flush(m));
   AX_TRY(receive(m, any));
   AX_TRY(test_pending(m, any));
+  if (!*any && ++m->idle % idle_rounds == 0) look(m);
   if (m->unswept) sweep(m);
   return flush(m);
 }

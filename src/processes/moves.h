@@ -10,6 +10,7 @@
 #include "processes/mpi/shim.h"
 #include "processes/transfers.h"
 #include "processes/transport.h"
+#include "processes/watch.h"
 
 enum { AX_MPI_RING = 16 };
 
@@ -87,6 +88,10 @@ typedef struct ax_mpi {
   bool closing;           /* what comes is not delivered any more */
   bool unswept;           /* transfers of a process that is gone have not ended yet */
   ax_mpi_found found;
+  ax_node_watch *watch;  /* of the processes of this node */
+  uint32_t idle;    /* rounds in which nothing came */
+  uint32_t suspect; /* a process that has ended, perhaps after its last message; AX_NONE: none */
+  double looked;    /* when */
 } ax_mpi;
 
 /* Guards MPI: one for all transports, because a library may allow only one thread at a time (MPI_THREAD_SERIALIZED). */

@@ -169,6 +169,7 @@ static void free_mpi(ax_mpi *m) {
   ax_free(m->owners);
   ax_free(m->results);
   ax_free((void *)m->peers);
+  ax_node_watch_destroy(m->watch);
   ax_free(m);
 }
 
@@ -194,6 +195,18 @@ static ax_status mpi_error(const ax_mpi_shim *shim, int code) {
   return ax_error(AX_UNAVAILABLE, "MPI: %s", text);
 }
 
+/* `ax_mpi_calls` is held. Collective on the node. */
+static ax_status watch(ax_mpi *m) {
+  const uint32_t count = m->place.node_size;
+  const ax_node_watch_name me = ax_node_watch_name_of_me(m->place.rank);
+  ax_node_watch_name *names = ax_alloc(count * sizeof *names);
+  if (names == NULL) return ax_out_of_memory(count * sizeof *names);
+  int code = m->shim->gather_on_node(m->communicator, &me, sizeof me, names);
+  ax_status status = code != 0 ? mpi_error(m->shim, code) : ax_node_watch_create(names, count, m->place.rank, &m->watch);
+  ax_free(names);
+  return status;
+}
+
 /* `ax_mpi_calls` is held. */
 static ax_status open(ax_mpi *m, const void *communicator) {
   int code = m->shim->open(communicator, &m->communicator, &m->place);
@@ -203,9 +216,11 @@ static ax_status open(ax_mpi *m, const void *communicator) {
   m->transport.beside = m->place.node_size;
   m->here = m->place.size - 1;
   m->peers = ax_calloc(m->place.size, sizeof m->peers[0]);
-  if (m->peers == NULL) {
+  m->suspect = AX_NONE;
+  ax_status status = m->peers == NULL ? ax_out_of_memory(m->place.size) : watch(m);
+  if (status != AX_OK) {
     m->shim->abandon(m->communicator);
-    return ax_out_of_memory(m->place.size);
+    return status;
   }
   ax_mpi_start_receiving(m);
   m->next = opened;

@@ -4,9 +4,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "processes/watch.h"
 
 #include "support/cmocka.h"
 
@@ -101,9 +106,22 @@ static int fake_before_finalize(void (*leave)(void)) {
   return 0;
 }
 
+static pid_t child; /* 0: none */
+
 static int fake_open(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place) {
   *out = (ax_mpi_communicator *)(uintptr_t)communicator;
-  *place = (ax_mpi_place){.rank = (uint32_t)rank_of(*out), .size = (uint32_t)fake.ranks, .greatest_tag = 40};
+  *place = (ax_mpi_place){.rank = (uint32_t)rank_of(*out), .size = (uint32_t)fake.ranks, .node_size = 1, .greatest_tag = 40};
+  if (child != 0 && place->rank == 0) place->node_size = 2;
+  return 0;
+}
+/* Each is alone on its node; where there is a child, it is rank 1 of rank 0's. */
+static int fake_gather_on_node(ax_mpi_communicator *communicator, const void *mine, size_t bytes, void *all) {
+  memcpy(all, mine, bytes);
+  if (child == 0 || rank_of(communicator) != 0) return 0;
+  ax_node_watch_name *name = (ax_node_watch_name *)all + 1;
+  memcpy(name, mine, bytes);
+  name->pid = child;
+  name->process = 1;
   return 0;
 }
 static int fake_close(ax_mpi_communicator *communicator) {
@@ -179,7 +197,7 @@ static int fake_lost(ax_mpi_communicator *communicator) {
 
 static const ax_mpi_shim shim = {.version = AX_MPI_SHIM_VERSION, .request_bytes = sizeof(int), .describe = fake_describe,
                                  .start = fake_start, .finished = fake_finished, .before_finalize = fake_before_finalize,
-                                 .open = fake_open, .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
+                                 .open = fake_open, .gather_on_node = fake_gather_on_node, .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
                                  .irecv = fake_irecv, .test = fake_test, .test_some = fake_test_some, .cancel = fake_cancel,
                                  .drop = fake_drop, .lost = fake_lost};
 
@@ -334,6 +352,29 @@ static void another_fault_ends_all(void **state) {
   close_all(2, two);
 }
 
+/* The library says nothing of a process that is killed; the system does. */
+static void a_killed_process_is_named(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  bool any;
+  if ((child = fork()) == 0) {
+    for (;;) pause();
+  }
+  assert_int_equal(open_all(2, two), AX_OK);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  assert_false(poll(two[0]));
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  child = 0;
+  ax_status status = AX_OK;
+  while (status == AX_OK) status = two[0]->functions->poll(two[0], &any);
+  assert_int_equal(status, AX_UNAVAILABLE);
+  assert_string_equal(ax_message(), "process 1 is gone: it has ended, and without a last message");
+  assert_int_equal(ended, 1);
+  fake.leave();
+  close_all(2, two);
+}
+
 /* A process that leaves tells the others, and does not use MPI any more. */
 static void who_finalizes_is_gone(void **state) {
   (void)state;
@@ -456,6 +497,7 @@ int main(void) {
       cmocka_unit_test(forgotten_payloads_end_at_both_ends),
       cmocka_unit_test(a_lost_process_is_named),
       cmocka_unit_test(another_fault_ends_all),
+      cmocka_unit_test(a_killed_process_is_named),
       cmocka_unit_test(who_finalizes_is_gone),
       cmocka_unit_test(threads_keep_their_order),
       cmocka_unit_test(each_allocation_may_fail),

@@ -18,7 +18,7 @@
 #endif
 
 struct ax_mpi_communicator {
-  MPI_Comm world;
+  MPI_Comm world, node;
 };
 
 _Static_assert(sizeof(MPI_Request) <= AX_MPI_REQUEST_BYTES, "a request of this library is wider than shim.h allows");
@@ -97,19 +97,20 @@ static void end_all(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
 /* --- Communicators --- */
 
-static int place_on_node(MPI_Comm world, ax_mpi_place *place) {
-  MPI_Comm node;
+static int place_on_node(ax_mpi_communicator *c, ax_mpi_place *place) {
   int rank, size;
-  int code = MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int code = MPI_Comm_split_type(c->world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c->node);
+  if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(c->node, MPI_ERRORS_RETURN);
   if (code != MPI_SUCCESS) return code;
-  MPI_Comm_rank(node, &rank);
-  MPI_Comm_size(node, &size);
+  MPI_Comm_rank(c->node, &rank);
+  MPI_Comm_size(c->node, &size);
   place->node_rank = (uint32_t)rank;
   place->node_size = (uint32_t)size;
-  return MPI_Comm_free(&node);
+  return 0;
 }
 
-static int place_of(MPI_Comm world, ax_mpi_place *place) {
+static int place_of(ax_mpi_communicator *c, ax_mpi_place *place) {
+  const MPI_Comm world = c->world;
   int rank, size, there = 0, *greatest = NULL;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
@@ -117,20 +118,21 @@ static int place_of(MPI_Comm world, ax_mpi_place *place) {
   if (code != MPI_SUCCESS) return code;
   *place = (ax_mpi_place){.rank = (uint32_t)rank, .size = (uint32_t)size};
   place->greatest_tag = there ? (uint32_t)*greatest : 32767; /* what MPI promises at least */
-  return place_on_node(world, place);
+  return place_on_node(c, place);
 }
 
 static int open_communicator(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place) {
   ax_mpi_communicator *c = malloc(sizeof *c);
   *out = NULL;
   if (c == NULL) return MPI_ERR_NO_MEM;
+  c->node = MPI_COMM_NULL;
   int code = MPI_Comm_dup(communicator != NULL ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD, &c->world);
   if (code != MPI_SUCCESS) {
     free(c);
     return code;
   }
   code = MPI_Comm_set_errhandler(c->world, MPI_ERRORS_RETURN);
-  if (code == MPI_SUCCESS) code = place_of(c->world, place);
+  if (code == MPI_SUCCESS) code = place_of(c, place);
   if (code == MPI_SUCCESS) {
     *out = c;
     return 0;
@@ -140,10 +142,14 @@ static int open_communicator(const void *communicator, ax_mpi_communicator **out
   return code;
 }
 
+static int gather_on_node(ax_mpi_communicator *c, const void *mine, size_t bytes, void *all) {
+  return MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->node);
+}
+
 static int close_communicator(ax_mpi_communicator *c) {
-  int code = MPI_Comm_free(&c->world);
+  int of_node = MPI_Comm_free(&c->node), of_world = MPI_Comm_free(&c->world);
   free(c);
-  return code;
+  return of_world != MPI_SUCCESS ? of_world : of_node;
 }
 
 static void abandon(ax_mpi_communicator *c) { free(c); }
@@ -240,6 +246,7 @@ __attribute__((visibility("default"))) const ax_mpi_shim axle_mpi = {
     .finalize = finalize,
     .before_finalize = before_finalize,
     .open = open_communicator,
+    .gather_on_node = gather_on_node,
     .close = close_communicator,
     .abandon = abandon,
     .isend = isend,

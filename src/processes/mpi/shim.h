@@ -48,6 +48,8 @@ typedef struct ax_mpi_shim {
 
   /* Duplicates the communicator that an MPI_Comm lies at, or MPI_COMM_WORLD (NULL). Its errors are returned. Collective. */
   int (*open)(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place);
+  /* Collects what the processes of this node give, in the order of their ranks on it. Collective on the node. */
+  int (*gather_on_node)(ax_mpi_communicator *communicator, const void *mine, size_t bytes, void *all);
   int (*close)(ax_mpi_communicator *communicator); /* collective */
   void (*abandon)(ax_mpi_communicator *communicator); /* forgets it without a word to other processes, one of which is gone */
 
