@@ -124,10 +124,10 @@ endforeach()
 
 # --- Programs under mpirun, with each library of MPI that is here: tests/mpi/*.c as mpi/NAME/program_PROCESSES ---
 if(mpi_names)
-  foreach(program messages ends)
+  foreach(program messages ends latency)
     add_executable(mpi_${program} tests/mpi/${program}.c)
   endforeach()
-  set(mpi_programs mpi_messages mpi_ends)
+  set(mpi_programs mpi_messages mpi_ends mpi_latency)
   foreach(name ${mpi_names})
     add_executable(mpi_caller_${name} tests/mpi/caller.c) # linked with MPI, as its users' programs are
     target_link_libraries(mpi_caller_${name} PRIVATE ${mpi_${name}_target})

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- The launcher --- */
 
@@ -178,11 +179,12 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 static const ax_mpi_shim *to_finalize;
 
+static pid_t starter; /* a child that it forks is no process of MPI, but runs the same functions at its exit */
 static atomic_bool unfinished;
 void ax_mpi_leave_unfinished(void) { unfinished = true; }
 
 static void finalize(void) {
-  if (!unfinished && !to_finalize->finished()) to_finalize->finalize();
+  if (getpid() == starter && !unfinished && !to_finalize->finished()) to_finalize->finalize();
 }
 
 static ax_status mpi_error(const ax_mpi_shim *shim, const char *what, int code) {
@@ -200,6 +202,7 @@ static ax_status start_once(const ax_mpi_shim *shim, void (*leave)(void)) {
   if (code != 0) return mpi_error(shim, "MPI cannot be started", code);
   if (started) {
     to_finalize = shim;
+    starter = getpid();
     atexit(finalize);
   }
   if (threads < AX_MPI_SERIALIZED)

@@ -1,6 +1,9 @@
 /* Under mpirun, with any number of processes: every case of the transport in which nothing goes wrong. Linked with no MPI.
      messages        all cases but one
      messages big    2 processes or more: a payload that no int counts, 2.5 GiB; no part of the suite */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "world.h"
 
 static void send_to(world *w, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context) {
@@ -220,6 +223,21 @@ static void a_big_payload_comes_in_pieces(void) {
   free(data);
 }
 
+/* A child that a process forks is none of MPI's: its exit says nothing to the others. */
+static void a_child_may_exit(void) {
+  world w;
+  open_world(&w);
+  const pid_t child = fork();
+  if (child == 0) exit(0);
+  CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+  const uint32_t to = (w.me + 1) % w.count;
+  if (w.count > 1) {
+    send_to(&w, to, &(ax_envelope){.run = 1}, NULL, NULL, NULL);
+    ax_delivery_free(next_delivery(&w));
+  }
+  close_world(&w);
+}
+
 int main(int count, char **arguments) {
   if (count == 2 && strcmp(arguments[1], "big") == 0) {
     a_big_payload_comes_in_pieces();
@@ -230,6 +248,7 @@ int main(int count, char **arguments) {
   forgotten_payloads_end();
   many_threads_send_and_poll();
   transports_do_not_mix();
+  a_child_may_exit();
   printf("passed with %s\n", ax_mpi_library());
   return 0;
 }
