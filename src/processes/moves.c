@@ -73,20 +73,48 @@ static ax_mpi_message *take_pooled(ax_mpi *m, bool small) {
   return one;
 }
 
-ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out) {
-  const size_t bytes = what->type == AX_WIRE_ENVELOPE && payload != NULL ? what->envelope.bytes : 0;
+/* Libraries send this much at once, and more after a handshake of their own, which takes longer than two or three messages do. */
+static const size_t eager_bytes = AX_WIRE_LONGEST;
+
+static size_t head_bytes(uint32_t type) { return type == AX_WIRE_ENVELOPE ? sizeof(ax_wire) : AX_WIRE_SHORT; }
+
+/* A message with the next bytes of a payload, as many as fit. */
+static ax_status make_part(ax_mpi *m, uint32_t to, const ax_wire *what, const char **payload, size_t *left, ax_mpi_message **out) {
+  const size_t head = head_bytes(what->type), room = eager_bytes - head, bytes = *left < room ? *left : room;
   const bool small = bytes <= small_bytes;
   ax_mpi_message *one = *out = take_pooled(m, small);
-  if (one == NULL) one = *out = ax_alloc(sizeof *one + (small ? small_bytes : AX_SHORT_PAYLOAD));
+  if (one == NULL) one = *out = ax_alloc(sizeof *one + (small ? small_bytes : eager_bytes));
   if (one == NULL) return ax_out_of_memory(sizeof *one + bytes);
   one->next = NULL;
   one->to = to;
   one->fetch = 0;
   one->small = small;
-  one->wire = *what;
-  one->bytes = what->type == AX_WIRE_ENVELOPE ? (uint32_t)(sizeof(ax_wire) + bytes) : AX_WIRE_SHORT;
-  if (bytes > 0) memcpy(one->payload, payload, bytes);
+  one->bytes = (uint32_t)(head + bytes);
+  memcpy(&one->wire, what, head);
+  if (bytes > 0) memcpy((char *)&one->wire + head, *payload, bytes);
+  *payload += bytes;
+  *left -= bytes;
   return AX_OK;
+}
+
+ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out) {
+  static const ax_wire rest = {.type = AX_WIRE_REST};
+  const char *next = payload != NULL ? payload : "";
+  size_t left = payload != NULL ? what->envelope.bytes : 0;
+  ax_mpi_message **link = out;
+  ax_status status = make_part(m, to, what, &next, &left, link);
+  while (status == AX_OK && left > 0) {
+    link = &(*link)->next;
+    status = make_part(m, to, &rest, &next, &left, link);
+  }
+  if (status == AX_OK) return AX_OK;
+  *link = NULL;
+  for (ax_mpi_message *one = *out, *after; one != NULL; one = after) {
+    after = one->next;
+    ax_mpi_message_free(m, one);
+  }
+  *out = NULL;
+  return status;
 }
 
 void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one) {
@@ -105,6 +133,7 @@ void ax_mpi_message_push(ax_mpi *m, ax_mpi_message *one) {
   pthread_mutex_lock(&m->tables);
   if (m->first == NULL) m->first = one;
   else m->last->next = one;
+  while (one->next != NULL) one = one->next;
   m->last = one;
   pthread_mutex_unlock(&m->tables);
 }
@@ -200,14 +229,29 @@ static ax_status flush(ax_mpi *m) {
 
 /* --- What has come --- */
 
-static ax_status on_envelope(ax_mpi *m, const ax_wire *what, uint32_t from) {
-  ax_delivery *one;
-  if (m->closing) return AX_OK;
-  AX_TRY(ax_delivery_make(&what->envelope, from, what + 1, &one));
-  one->ticket = what->ticket;
+/* Adds the next bytes of the payload that comes from a process, and hands it on when it is whole. */
+static void fill(ax_mpi *m, uint32_t from, const char *data, size_t bytes) {
+  ax_mpi_partial *p = &m->partial[from];
+  ax_delivery *one = p->delivery;
+  if (one == NULL) return; /* nothing is delivered any more */
+  if (bytes > 0) memcpy((char *)one->payload + p->filled, data, bytes);
+  p->filled += bytes;
+  if (one->payload != NULL && p->filled < one->envelope.bytes) return;
+  p->delivery = NULL;
   if (m->found.first == NULL) m->found.first = one;
   else m->found.last->next = one;
   m->found.last = one;
+}
+
+static ax_status on_envelope(ax_mpi *m, const ax_mpi_slot *s) {
+  const ax_wire *what = (const ax_wire *)s->data;
+  const uint32_t from = (uint32_t)s->arrival.from;
+  ax_mpi_partial *p = &m->partial[from];
+  if (m->closing) return AX_OK;
+  AX_TRY(ax_delivery_make(&what->envelope, from, NULL, &p->delivery));
+  p->delivery->ticket = what->ticket;
+  p->filled = 0;
+  fill(m, from, (const char *)(what + 1), s->arrival.bytes - sizeof *what);
   return AX_OK;
 }
 
@@ -271,7 +315,8 @@ static ax_status on_message(ax_mpi *m, const ax_mpi_slot *s) {
   const ax_wire *what = (const ax_wire *)s->data;
   const uint32_t from = (uint32_t)s->arrival.from;
   switch ((ax_wire_type)what->type) {
-    case AX_WIRE_ENVELOPE: return on_envelope(m, what, from);
+    case AX_WIRE_ENVELOPE: return on_envelope(m, s);
+    case AX_WIRE_REST: fill(m, from, s->data + AX_WIRE_SHORT, s->arrival.bytes - AX_WIRE_SHORT); break;
     case AX_WIRE_FETCH: return on_fetch(m, what, from);
     case AX_WIRE_FORGOTTEN: on_forgotten(m, what); break;
     case AX_WIRE_END: set_peer(m, from, AX_PEER_ENDED); break;
@@ -353,8 +398,8 @@ static void sweep(ax_mpi *m) {
   }
 }
 
-/* A process of this node that has ended without a last message is gone. What it sent before may still be on its way when it is first
-   seen to have ended, so it is taken for gone a while later. */
+/* A process of this node that has ended without a last message is gone. What it sent before may still be on its way when it is
+   first seen to have ended, so it is taken for gone a while later. */
 static void look(ax_mpi *m) {
   const double now = ax_seconds();
   if (m->watch == NULL || now < m->looked + look_seconds) return;

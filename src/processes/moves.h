@@ -14,16 +14,23 @@
 
 enum { AX_MPI_RING = 16 };
 
-typedef enum ax_wire_type { AX_WIRE_ENVELOPE = 1, AX_WIRE_FETCH, AX_WIRE_FORGOTTEN, AX_WIRE_END, AX_WIRE_LEFT } ax_wire_type;
+typedef enum ax_wire_type { AX_WIRE_ENVELOPE = 1, AX_WIRE_REST, AX_WIRE_FETCH, AX_WIRE_FORGOTTEN, AX_WIRE_END, AX_WIRE_LEFT } ax_wire_type;
 
-/* What travels first. Only an envelope has the rest, and its short payload after it. */
+/* What travels first. Only an envelope has all of it, and the beginning of its short payload after it. What does not fit into one
+   message follows in messages of type AX_WIRE_REST, before anything else to that process. */
 typedef struct ax_wire {
   uint32_t type, slot; /* slot: of the receiver's transfer, which the tag is made of */
   uint64_t ticket;     /* of the sender's transfer */
   uint64_t pieces;     /* of a payload that is fetched */
   ax_envelope envelope;
 } ax_wire;
-enum { AX_WIRE_SHORT = offsetof(ax_wire, envelope), AX_WIRE_LONGEST = sizeof(ax_wire) + AX_SHORT_PAYLOAD };
+enum { AX_WIRE_SHORT = offsetof(ax_wire, envelope), AX_WIRE_LONGEST = 4000 };
+
+/* A delivery whose payload has come in part. */
+typedef struct ax_mpi_partial {
+  ax_delivery *delivery; /* NULL: there is none */
+  size_t filled;
+} ax_mpi_partial;
 
 /* A message that this process sends, from the call on until MPI has taken it. */
 typedef struct ax_mpi_message {
@@ -31,8 +38,7 @@ typedef struct ax_mpi_message {
   uint32_t to, bytes;
   uint64_t fetch; /* not 0: the ticket of the transfer whose receives are posted before this is sent */
   bool small;     /* which pool it is of */
-  ax_wire wire;
-  char payload[];
+  ax_wire wire; /* with what follows it */
 } ax_mpi_message;
 
 /* What a request that is not complete is for. Both NULL: it is complete. */
@@ -84,6 +90,7 @@ typedef struct ax_mpi {
   int *results; /* of test_some: indices, then errors */
   uint32_t pending, requests_capacity, owners_capacity, results_capacity;
   _Atomic uint8_t *peers; /* ax_peer_state; read by senders too */
+  ax_mpi_partial *partial; /* of each process */
   uint32_t here;          /* how many others are */
   bool closing;           /* what comes is not delivered any more */
   bool unswept;           /* transfers of a process that is gone have not ended yet */
@@ -102,10 +109,10 @@ extern pthread_mutex_t ax_mpi_calls;
 /* AX_UNAVAILABLE: the process is gone, or MPI does not work any more. */
 AX_MUST_USE ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer);
 AX_MUST_USE ax_status ax_mpi_failure(const ax_mpi *m); /* AX_UNAVAILABLE: something has failed */
-/* A buffer with a copy of the payload, if it is not NULL. AX_OUT_OF_MEMORY. */
+/* A message with a copy of the payload, if it is not NULL, and the messages that have the rest of it. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out);
-void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one);
-void ax_mpi_message_push(ax_mpi *m, ax_mpi_message *one); /* into the queue */
+void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one); /* without its rest */
+void ax_mpi_message_push(ax_mpi *m, ax_mpi_message *one); /* into the queue, with its rest */
 /* Sends what is in the queue, unless another thread holds `ax_mpi_calls`: then that one does. */
 void ax_mpi_pump(ax_mpi *m);
 uint32_t ax_mpi_pieces(uint64_t bytes); /* of a long payload */

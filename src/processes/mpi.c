@@ -55,7 +55,8 @@ static ax_status hold(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const
   return status;
 }
 
-static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context) {
+static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                           void *context) {
   ax_mpi_message *one;
   ax_transfer *held = NULL;
   AX_TRY(ax_mpi_message_make(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, NULL, &one));
@@ -169,6 +170,8 @@ static void free_mpi(ax_mpi *m) {
   ax_free(m->owners);
   ax_free(m->results);
   ax_free((void *)m->peers);
+  for (uint32_t p = 0; m->partial != NULL && p < m->place.size; p++) ax_delivery_free(m->partial[p].delivery);
+  ax_free(m->partial);
   ax_node_watch_destroy(m->watch);
   ax_free(m);
 }
@@ -217,7 +220,8 @@ static ax_status open(ax_mpi *m, const void *communicator) {
   m->here = m->place.size - 1;
   m->peers = ax_calloc(m->place.size, sizeof m->peers[0]);
   m->suspect = AX_NONE;
-  ax_status status = m->peers == NULL ? ax_out_of_memory(m->place.size) : watch(m);
+  m->partial = ax_calloc(m->place.size, sizeof m->partial[0]);
+  ax_status status = m->peers == NULL || m->partial == NULL ? ax_out_of_memory(m->place.size) : watch(m);
   if (status != AX_OK) {
     m->shim->abandon(m->communicator);
     return status;

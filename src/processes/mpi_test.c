@@ -197,7 +197,8 @@ static int fake_lost(ax_mpi_communicator *communicator) {
 
 static const ax_mpi_shim shim = {.version = AX_MPI_SHIM_VERSION, .request_bytes = sizeof(int), .describe = fake_describe,
                                  .start = fake_start, .finished = fake_finished, .before_finalize = fake_before_finalize,
-                                 .open = fake_open, .gather_on_node = fake_gather_on_node, .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
+                                 .open = fake_open, .gather_on_node = fake_gather_on_node,
+                                 .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
                                  .irecv = fake_irecv, .test = fake_test, .test_some = fake_test_some, .cancel = fake_cancel,
                                  .drop = fake_drop, .lost = fake_lost};
 
@@ -463,7 +464,7 @@ static void exchange(void) {
     PERSIST(ax_mpi_create_over(&shim, &communicators[r], &two[r]));
     two[r]->deliver = keep;
   }
-  PERSIST(send(two[0], 1, (ax_envelope){.run = 1, .bytes = 100}, data, NULL, NULL));
+  PERSIST(send(two[0], 1, (ax_envelope){.run = 1, .bytes = AX_SHORT_PAYLOAD}, data, NULL, NULL)); /* in parts */
   PERSIST(send(two[0], 1, (ax_envelope){.run = 1, .bytes = sizeof data}, data, NULL, NULL));
   for (int i = 0; i < 3; i++)
     for (int r = 0; r < 2; r++) PERSIST(two[r]->functions->poll(two[r], &any));

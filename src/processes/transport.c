@@ -14,7 +14,7 @@ ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const voi
   ax_delivery *delivery = *out = ax_alloc(head_bytes + bytes);
   if (delivery == NULL) return ax_out_of_memory(head_bytes + bytes);
   *delivery = (ax_delivery){.envelope = *envelope, .from = from, .payload = bytes > 0 ? inline_payload(delivery) : NULL};
-  if (bytes > 0) memcpy(delivery->payload, payload, bytes);
+  if (bytes > 0 && payload != NULL) memcpy(delivery->payload, payload, bytes);
   return AX_OK;
 }
 

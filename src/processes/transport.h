@@ -40,7 +40,7 @@ typedef struct ax_delivery {
   uint64_t ticket;          /* the transport's */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
-/* A copy of the payload, if it is short, goes with it. For transports. AX_OUT_OF_MEMORY. */
+/* A copy of the payload, if it is short, goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out);
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
 

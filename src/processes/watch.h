@@ -1,5 +1,6 @@
-/* Whether the other processes of this node still run. Libraries of MPI do not say it of one that was killed, where the launcher does
-   not end all of them; the system does (pidfd_open). Processes on other nodes, or whose numbers mean nothing here, are not watched. */
+/* Whether the other processes of this node still run. Libraries of MPI do not say it of one that was killed, where the launcher
+   does not end all of them; the system does (pidfd_open). Processes on other nodes, or whose numbers mean nothing here, are not
+   watched. */
 #ifndef AX_PROCESSES_WATCH_H
 #define AX_PROCESSES_WATCH_H
 

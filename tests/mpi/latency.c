@@ -82,7 +82,7 @@ static double idle_poll(pair *p) {
 }
 
 int main(void) {
-  static const size_t sizes[] = {4, 1024, 4096, 8192, 16384, 65536, 1 << 20, 16 << 20, 64 << 20};
+  static const size_t sizes[] = {4, 1024, 4096, 8192, 8193, 16384, 65536, 1 << 20, 16 << 20, 64 << 20};
   static pair p;
   ax_mpi_place place;
   open_world(&p.w);
