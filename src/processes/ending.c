@@ -45,6 +45,7 @@ void ax_ending_reset(ax_ending *e) {
   memset(e->all, 0, count_of(e) * sizeof e->all[0]);
   e->probe = 0;
   e->answers = 0;
+  e->told_again = false;
 }
 
 /* --- Messages --- */
@@ -93,7 +94,7 @@ static ax_status judge(ax_ending *e);
 static ax_status take_answer(ax_ending *e, uint32_t from, const ax_counts_told *counts) {
   e->again[from] = *counts;
   if (--e->answers > 0) return AX_OK;
-  bool unchanged = true;
+  bool unchanged = !e->told_again;
   for (uint32_t p = 0; p < count_of(e); p++) unchanged = unchanged && e->again[p].idle && same(&e->again[p], &e->all[p]);
   if (!unchanged) {
     memcpy(e->all, e->again, count_of(e) * sizeof e->all[0]);
@@ -108,12 +109,20 @@ static ax_status judge(ax_ending *e) {
   if (e->answers > 0 || atomic_load(&e->stuck) || ax_ending_over(e) || !none_on_its_way(e->all, count_of(e))) return AX_OK;
   e->probe++;
   e->answers = count_of(e);
+  e->told_again = false;
   AX_TRY(send_to_all(e, AX_MESSAGE_PROBE, NULL, NULL));
   const ax_counts_told mine = own_counts(e);
   return take_answer(e, own(e), &mine);
 }
 
+/* A process that tells during a second round has changed since the first one. What it tells is newer than its answer, if that has come:
+   it is kept for the next round, since the process will not tell the same again. */
 static ax_status take_told(ax_ending *e, uint32_t from, const ax_counts_told *counts) {
+  if (e->answers > 0) {
+    e->again[from] = *counts;
+    e->told_again = true;
+    return AX_OK;
+  }
   e->all[from] = *counts;
   return judge(e);
 }

@@ -42,6 +42,7 @@ typedef struct ax_ending {
   ax_counts_told *all, *again;     /* process 0: by process; in answer to the probe that is out */
   uint64_t probe;                  /* its number; 0: there was none */
   uint32_t answers;                /* that are missing */
+  bool told_again;                 /* a process has told something new since the probe went out */
 } ax_ending;
 
 AX_MUST_USE ax_status ax_ending_init(ax_ending *ending, ax_processes *processes);

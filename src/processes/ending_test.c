@@ -47,20 +47,23 @@ static void end(void) {
   }
 }
 
+/* Handles what has come to one of them. */
+static bool handle_at(uint32_t p) {
+  bool moved;
+  assert_int_equal(ax_processes_poll(parties[p].processes, &moved), AX_OK);
+  for (uint32_t i = 0; i < parties[p].count; i++) {
+    assert_int_equal(ax_ending_handle(&parties[p].ending, parties[p].inbox[i]), AX_OK);
+    ax_delivery_free(parties[p].inbox[i]);
+  }
+  parties[p].count = 0;
+  return moved;
+}
+
 /* Moves and handles messages until there are none. */
 static void settle(void) {
   for (bool any = true; any;) {
     any = false;
-    for (uint32_t p = 0; p < COUNT; p++) {
-      bool moved;
-      assert_int_equal(ax_processes_poll(parties[p].processes, &moved), AX_OK);
-      any = any || moved;
-      for (uint32_t i = 0; i < parties[p].count; i++) {
-        assert_int_equal(ax_ending_handle(&parties[p].ending, parties[p].inbox[i]), AX_OK);
-        ax_delivery_free(parties[p].inbox[i]);
-      }
-      parties[p].count = 0;
-    }
+    for (uint32_t p = 0; p < COUNT; p++) any = handle_at(p) || any;
   }
 }
 
@@ -162,6 +165,23 @@ static void who_has_gone_on_since_is_asked_again(void **state) {
   end();
 }
 
+/* Process 1 is asked while it handles a message, and is idle again before all others have answered. It says so once, so that must not
+   be lost. */
+static void who_is_idle_again_during_a_round_says_it_once(void **state) {
+  (void)state;
+  begin();
+  tell(0), tell(1), tell(2);
+  assert_true(handle_at(0)); /* the second round begins */
+  atomic_store(&parties[1].ending.idle, false);
+  assert_true(handle_at(1));
+  tell(1);
+  assert_true(handle_at(2));
+  assert_true(handle_at(0));
+  settle();
+  assert_int_equal(stuck(), COUNT);
+  end();
+}
+
 static void messages_for_what_has_not_begun_wait(void **state) {
   (void)state;
   ax_transport *transports[2];
@@ -195,6 +215,7 @@ int main(void) {
       cmocka_unit_test(none_can_go_on),
       cmocka_unit_test(a_message_on_its_way_is_no_deadlock),
       cmocka_unit_test(who_has_gone_on_since_is_asked_again),
+      cmocka_unit_test(who_is_idle_again_during_a_round_says_it_once),
       cmocka_unit_test(messages_for_what_has_not_begun_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* One program run in every manner there is: the policies, 1 to 8 workers, whose memory arguments lie in, who else runs at the same
-   time.
+   time; and over processes (spread.c).
 
    All ways of a program share one runtime, and so its machine code: the policy is set between runs, when nothing is in flight. What
    is kept of runtimes goes after some programs, since they keep the machine code of all. */
@@ -12,6 +12,7 @@
 #include "array/executable.h"
 #include "mesh/sharding.h"
 #include "support/cmocka.h"
+#include "support/processes.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -74,6 +75,7 @@ void test_tell_ways(void) {
   print_message("; of these donated %llu, lent %llu, started %llu, by threads %llu, on results to come %llu\n",
                 (unsigned long long)tally.donated, (unsigned long long)tally.lent, (unsigned long long)tally.started,
                 (unsigned long long)tally.by_threads, (unsigned long long)tally.chained);
+  test_tell_spreads();
 }
 
 /* --- Arguments and results --- */
@@ -532,6 +534,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   check_donating(first[0], first[1], count, tolerance, file, line);
   for (int donate = 0; donate < 2; donate++) check_chain(&t, donate == 1);
   if (test_random_below(&random, one_in) == 0) check_looking(&t, first[0], seed, tolerance);
+  test_spread_over(t.executables, in, (ax_tensor **const *)first, seed, test_random_bits(&random), file, line);
   check_evaluation(&t, first[0], reference, tolerance);
   if (test_random_below(&random, one_in) == 0) check_other_passes(&t, runtime, &random, reference, tolerance);
   test_release(reference, count);

@@ -1,11 +1,13 @@
 #include "support/processes.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/executable.h"
+#include "array/runtime.h"
 #include "mesh/sharding.h"
 #include "processes/within.h"
 #include "support/cmocka.h"
@@ -16,18 +18,28 @@ typedef struct whole { /* a result, put together */
   bool *known; /* by element */
 } whole;
 
+struct test_team {
+  uint32_t processes, workers, listed;
+  uint32_t *of;
+  ax_transport *transports[TEST_MOST_PROCESSES]; /* NULL: the runtime has it */
+  ax_runtime *runtimes[TEST_MOST_PROCESSES];
+};
+
 typedef struct together {
+  test_team *team;
   ax_program *program;
-  const test_spread *spread;
+  const test_spread *how;
   ax_tensor *const *in;
   whole *out;
-  pthread_mutex_t lock; /* guards `out` */
-  bool differ;          /* a block of two processes */
+  pthread_mutex_t lock;       /* guards `out` */
+  bool differ;                /* a block of two processes */
+  pthread_barrier_t compiled; /* all have compiled, or failed */
+  _Atomic uint32_t failed;    /* processes that could not compile: then none runs */
 } together;
 
 typedef struct process {
   together *all;
-  ax_transport *transport;
+  uint32_t number;
   pthread_t thread;
   ax_status status;
   char message[8192];
@@ -69,37 +81,55 @@ static void note_result(together *all, uint32_t k, const ax_array *array) {
 
 /* --- One process --- */
 
-static ax_status compile_and_run(together *all, ax_runtime *runtime, ax_executable **executable, ax_array **arrays) {
-  const uint32_t in_count = ax_program_in_count(all->program), out_count = ax_program_out_count(all->program);
+static ax_status start(test_team *team, uint32_t number, const test_spread *how) {
+  const ax_runtime_options options = {.workers = team->workers};
+  ax_transport *transport = team->transports[number];
+  team->transports[number] = NULL;
+  if (transport != NULL) AX_TRY(ax_runtime_create_over(&options, transport, team->listed, team->of, &team->runtimes[number]));
+  team->runtimes[number]->options.policy = how->policy;
+  team->runtimes[number]->options.seed = how->seed;
+  return AX_OK;
+}
+
+static ax_status compile(const together *all, uint32_t number, ax_executable **executable) {
+  const uint32_t in_count = ax_program_in_count(all->program);
   bool *donated = calloc(in_count + 1, sizeof donated[0]);
   assert_non_null(donated);
-  for (uint32_t i = 0; i < in_count; i++) donated[i] = all->spread->donate;
-  ax_status status =
-      ax_compile(runtime, all->program, &(ax_compile_options){.donate = test_args(donated, in_count)}, executable);
+  for (uint32_t i = 0; i < in_count; i++) donated[i] = all->how->donate;
+  ax_status status = start(all->team, number, all->how);
+  if (status == AX_OK)
+    status = ax_compile(all->team->runtimes[number], all->program, &(ax_compile_options){.donate = test_args(donated, in_count)},
+                        executable);
   free(donated);
-  if (status == AX_OK && all->spread->workers > 1) test_use_threads(*executable);
-  for (uint32_t i = 0; status == AX_OK && i < in_count; i++)
-    status = ax_device_put_data(runtime, NULL, "", ax_program_in_type(all->program, i), all->in[i]->data, &arrays[i]);
-  if (status == AX_OK) status = ax_run(*executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
-  for (uint32_t k = 0; status == AX_OK && all->out != NULL && k < out_count; k++) note_result(all, k, arrays[in_count + k]);
   return status;
+}
+
+static ax_status run(together *all, ax_executable *executable, ax_array **arrays) {
+  const uint32_t in_count = ax_program_in_count(all->program), out_count = ax_program_out_count(all->program);
+  if (all->team->workers > 1) test_use_threads(executable);
+  executable->compiled.threaded = executable->compiled.threaded && all->how->policy == AX_POLICY_PARALLEL;
+  for (uint32_t i = 0; i < in_count; i++)
+    AX_TRY(ax_device_put_data(executable->runtime, NULL, "", ax_program_in_type(all->program, i), all->in[i]->data, &arrays[i]));
+  AX_TRY(ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count)));
+  for (uint32_t k = 0; all->out != NULL && k < out_count; k++) note_result(all, k, arrays[in_count + k]);
+  return AX_OK;
 }
 
 static void *be_process(void *context) {
   process *p = context;
-  const test_spread *spread = p->all->spread;
-  const size_t count = (size_t)ax_program_in_count(p->all->program) + ax_program_out_count(p->all->program);
+  together *all = p->all;
+  const size_t count = (size_t)ax_program_in_count(all->program) + ax_program_out_count(all->program);
   ax_array **arrays = calloc(count + 1, sizeof arrays[0]);
-  ax_runtime *runtime = NULL;
   ax_executable *executable = NULL;
-  const ax_runtime_options options = {.workers = spread->workers, .policy = spread->policy, .seed = spread->seed};
-  p->status = ax_runtime_create_over(&options, p->transport, spread->listed, spread->of, &runtime);
-  if (p->status == AX_OK) p->status = compile_and_run(p->all, runtime, &executable, arrays);
+  assert_non_null(arrays);
+  p->status = compile(all, p->number, &executable);
+  if (p->status != AX_OK) atomic_fetch_add(&all->failed, 1);
+  pthread_barrier_wait(&all->compiled);
+  if (atomic_load(&all->failed) == 0) p->status = run(all, executable, arrays);
   if (p->status != AX_OK) snprintf(p->message, sizeof p->message, "%s", ax_message());
   for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
   free(arrays);
   ax_executable_release(executable);
-  ax_runtime_release(runtime);
   return NULL;
 }
 
@@ -124,22 +154,22 @@ static void end_results(together *all, ax_tensor **out, bool complete) {
   free(all->out);
 }
 
-ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_tensor *const *in, ax_tensor **out, char *message) {
+ax_status test_in_team(test_team *team, ax_program *program, const test_spread *how, ax_tensor *const *in, ax_tensor **out,
+                       char *message) {
   static process processes[TEST_MOST_PROCESSES];
-  ax_transport *transports[TEST_MOST_PROCESSES];
-  together all = {.program = program, .spread = spread, .in = in, .lock = PTHREAD_MUTEX_INITIALIZER};
-  assert_true(spread->processes <= TEST_MOST_PROCESSES);
+  together all = {.team = team, .program = program, .how = how, .in = in, .lock = PTHREAD_MUTEX_INITIALIZER};
   if (out != NULL) {
     all.out = calloc(ax_program_out_count(program) + 1, sizeof all.out[0]);
     begin_results(&all);
   }
-  assert_int_equal(ax_within_create(spread->processes, transports), AX_OK);
-  for (uint32_t p = 0; p < spread->processes; p++) {
-    processes[p] = (process){.all = &all, .transport = transports[p]};
+  assert_int_equal(pthread_barrier_init(&all.compiled, NULL, team->processes), 0);
+  for (uint32_t p = 0; p < team->processes; p++) {
+    processes[p] = (process){.all = &all, .number = p};
     assert_int_equal(pthread_create(&processes[p].thread, NULL, be_process, &processes[p]), 0);
   }
-  for (uint32_t p = 0; p < spread->processes; p++) pthread_join(processes[p].thread, NULL);
-  for (uint32_t p = 1; p < spread->processes; p++) {
+  for (uint32_t p = 0; p < team->processes; p++) pthread_join(processes[p].thread, NULL);
+  pthread_barrier_destroy(&all.compiled);
+  for (uint32_t p = 1; p < team->processes; p++) {
     assert_string_equal(processes[p].message, processes[0].message);
     assert_int_equal(processes[p].status, processes[0].status);
   }
@@ -148,4 +178,33 @@ ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_t
   else if (processes[0].status != AX_OK) print_error("%s\n", processes[0].message);
   assert_false(all.differ);
   return processes[0].status;
+}
+
+test_team *test_team_create(const test_spread *spread) {
+  test_team *team = calloc(1, sizeof *team);
+  assert_non_null(team);
+  assert_true(spread->processes <= TEST_MOST_PROCESSES);
+  *team = (test_team){.processes = spread->processes, .workers = spread->workers, .listed = spread->listed};
+  team->of = calloc(spread->listed + 1, sizeof team->of[0]);
+  assert_non_null(team->of);
+  if (spread->listed > 0) memcpy(team->of, spread->of, spread->listed * sizeof team->of[0]);
+  assert_int_equal(ax_within_create(spread->processes, team->transports), AX_OK);
+  return team;
+}
+
+void test_team_release(test_team *team) {
+  if (team == NULL) return;
+  for (uint32_t p = 0; p < team->processes; p++) {
+    ax_runtime_release(team->runtimes[p]);
+    if (team->transports[p] != NULL) team->transports[p]->functions->destroy(team->transports[p]);
+  }
+  free(team->of);
+  free(team);
+}
+
+ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_tensor *const *in, ax_tensor **out, char *message) {
+  test_team *team = test_team_create(spread);
+  ax_status status = test_in_team(team, program, spread, in, out, message);
+  test_team_release(team);
+  return status;
 }

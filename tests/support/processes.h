@@ -21,4 +21,18 @@ typedef struct test_spread {
    in all; message, if it is not NULL, has room for 8192 bytes and gets the message, which must be the same too. */
 ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_tensor *const *in, ax_tensor **out, char *message);
 
+/* The same with runtimes that are kept from program to program; `donate`, `policy` and `seed` may differ between the runs of a team. */
+typedef struct test_team test_team;
+test_team *test_team_create(const test_spread *spread);
+ax_status test_in_team(test_team *team, ax_program *program, const test_spread *how, ax_tensor *const *in, ax_tensor **out,
+                       char *message);
+void test_team_release(test_team *team); /* NULL is allowed */
+
+/* Of test_every_way (run.h): runs a share of the programs in several processes. executables, wanted: without and with donation of all
+   arguments; wanted: results in one process. Which programs, and how, follows from drawn_from. */
+void test_spread_over(ax_executable *const *executables, ax_tensor *const *in, ax_tensor **const *wanted, uint64_t seed,
+                      uint64_t drawn_from, const char *file, int line);
+/* Prints how many runs there were in how many processes. */
+void test_tell_spreads(void);
+
 #endif

@@ -38,8 +38,8 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
 /* Likewise, on a runtime of the tests' own; the status of what fails first. */
 ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Runs under every policy, with 1 to 8 workers, with arguments put down or lent in parts, donated or kept; alone, several runs
-   started at once, several threads that run it at once, and runs started one on the other's results where these fit: all must agree
-   bit by bit (any NaN is any NaN), and with reference evaluation within `tolerance`; 0: bit by bit too. How many workers, and the
+   started at once, several threads that run it at once, runs started one on the other's results where these fit, and a share of the
+   programs in several processes (processes.h): all must agree bit by bit (any NaN is any NaN), and with reference evaluation within `tolerance`; 0: bit by bit too. How many workers, and the
    orders of the seeded policy, follow from `seed`; TEST_EVERY_WAY takes the next number of workers each time. */
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), 0, __FILE__, __LINE__)
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, uint64_t seed, const char *file, int line);
