@@ -9,6 +9,7 @@
 
 #include "array/pending.h"
 #include "run/inside.h"
+#include "run/remote.h"
 
 /* --- Arguments --- */
 
@@ -200,11 +201,14 @@ static void take_donations(const ax_run_call *call) {
   }
 }
 
+/* Processes run together or not at all, so none may keep what another one has no memory to keep. */
+static bool may_keep_constants(const ax_executable *e) { return e->compiled.is_constant && e->compiled.map == NULL; }
+
 /* Results that depend on no input are those of the first run. They share its parts, so a run to which one is donated writes into
    a copy. */
 static bool take_constants(performance *p) {
   const ax_executable *e = p->call->e;
-  ax_parts **kept = e->compiled.is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
+  ax_parts **kept = may_keep_constants(e) ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
   for (uint32_t k = 0; kept != NULL && k < e->compiled.plan->out_count; k++) p->outputs[k] = ax_parts_retain(kept[k]);
   return kept != NULL;
 }
@@ -212,7 +216,7 @@ static bool take_constants(performance *p) {
 /* If there is no memory to keep them, the next run computes them again. */
 static void keep_constants(performance *p) {
   ax_executable *e = p->call->e;
-  ax_parts **none = NULL, **kept = e->compiled.is_constant ? ax_alloc(e->compiled.plan->out_count * sizeof kept[0]) : NULL;
+  ax_parts **none = NULL, **kept = may_keep_constants(e) ? ax_alloc(e->compiled.plan->out_count * sizeof kept[0]) : NULL;
   if (kept == NULL) return;
   for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
   if (atomic_compare_exchange_strong(&e->constant_parts, &none, kept)) return;
@@ -414,15 +418,26 @@ static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out
   return status;
 }
 
+/* In several processes, others wait for this one's run. If that has not begun, since `before`, and never will, they fail too. */
+static uint64_t runs_begun(const ax_executable *e) {
+  return e != NULL && e->compiled.map != NULL ? ax_processes_begun(e->runtime->executor.processes) : 0;
+}
+static ax_status refuse(const ax_executable *e, uint64_t before, ax_status status) {
+  if (status == AX_OK || e == NULL || e->compiled.map == NULL || e->compiled.idle_plan || runs_begun(e) != before) return status;
+  return ax_remote_refuse(e->runtime->executor.processes, status);
+}
+
 /* Holds the executable until the call returns, since a callback of the run, or another thread, may release the caller's
    reference. */
 static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, ax_array **), ax_executable *e, uint32_t in_count,
                            ax_array *const *in, uint32_t out_count, ax_array **out) {
-  AX_TRY(check_call(e, in, in_count, out, out_count));
+  const uint64_t before = runs_begun(e);
+  ax_status status = check_call(e, in, in_count, out, out_count);
+  if (status != AX_OK) return refuse(e, before, status);
   ax_inside inside;
   const uint32_t place = ax_callers_enter(&e->callers);
   ax_inside_enter(&inside, &e->runtime->executor);
-  ax_status status = run(e, in, out);
+  status = refuse(e, before, run(e, in, out));
   if (status != AX_OK) ax_call_drop_arrays(out, e->signature.out_count);
   ax_executable_leave(e, place);
   ax_inside_leave(&inside);

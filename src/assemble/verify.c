@@ -128,12 +128,18 @@ static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region) {
   return ax_error(AX_INTERNAL, "the list has no end");
 }
 
+/* The bits that `skip` may have: axes of the mesh, or, once owners are numbered, one for each set of owners. */
+static ax_axis_set skippable(const ax_compiled *c) {
+  if (c->map == NULL || c->code_count == 0) return ax_all_axes(&c->plan->mesh);
+  return c->owned_count < 64 ? ((ax_axis_set)1 << c->owned_count) - 1 : ~(ax_axis_set)0;
+}
+
 static ax_status check_structure(verifier *v) {
   uint32_t i = 0, last = v->a->instr_count - 1;
   AX_TRY(walk_region(v, &i, 0));
   if (i != last || at(v, i)->kind != AX_INSTR_END) return ax_error(AX_INTERNAL, "ends at %u of %u", i, last);
   for (i = 0; i <= last; i++)
-    if ((at(v, i)->skip & ~ax_all_axes(&v->a->plan->mesh)) != 0)
+    if ((at(v, i)->skip & ~skippable(v->a->compiled)) != 0)
       return ax_error(AX_INTERNAL, "instruction %u: skipped along axes that the mesh has not", i);
   for (i = 0; i < v->a->access_count; i++)
     if (v->a->accesses[i].position > last || v->a->ops[v->a->accesses[i].position] == NULL)

@@ -1,5 +1,6 @@
 #include "processes/ending.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -50,6 +51,28 @@ void ax_ending_reset(ax_ending *e) {
 
 /* --- Messages --- */
 
+/* An end that is not told or noted for want of memory would leave others waiting, so it is tried again for a while. */
+enum { most_tries = 1000 };
+
+static char *copy_surely(const char *text) {
+  char *copy = text != NULL ? ax_alloc(strlen(text) + 1) : NULL;
+  for (int i = 1; i < most_tries && text != NULL && copy == NULL; i++) {
+    sched_yield();
+    copy = ax_alloc(strlen(text) + 1);
+  }
+  if (copy != NULL) strcpy(copy, text);
+  return copy;
+}
+
+static ax_status send_surely(ax_ending *e, uint32_t to, const ax_envelope *envelope, const char *text) {
+  ax_status status = AX_OUT_OF_MEMORY;
+  for (int i = 0; i < most_tries && status == AX_OUT_OF_MEMORY; i++) {
+    if (i > 0) sched_yield();
+    status = ax_processes_send(e->processes, to, envelope, text, NULL, NULL);
+  }
+  return status;
+}
+
 static ax_status send(ax_ending *e, uint32_t to, ax_message_kind kind, const ax_counts_told *counts, const char *text) {
   ax_envelope envelope = {.run = e->number, .kind = kind, .bytes = text != NULL ? strlen(text) + 1 : 0};
   if (counts != NULL) {
@@ -58,7 +81,7 @@ static ax_status send(ax_ending *e, uint32_t to, ax_message_kind kind, const ax_
     envelope.member = counts->idle;
   }
   envelope.words[2] = e->probe;
-  return ax_processes_send(e->processes, to, &envelope, text, NULL, NULL);
+  return send_surely(e, to, &envelope, text);
 }
 
 static ax_counts_told counts_of(const ax_envelope *envelope) {
@@ -152,22 +175,19 @@ static ax_status answer(ax_ending *e, const ax_envelope *probe) {
 }
 
 /* With the lock held. */
-static ax_status note_done(ax_ending *e, uint32_t process, ax_status how, const char *message) {
-  ax_ended *ended = &e->ended[process];
-  ended->done = true;
-  ended->status = how;
-  if (message != NULL && (ended->message = ax_alloc(strlen(message) + 1)) == NULL) return ax_out_of_memory(strlen(message) + 1);
-  if (message != NULL) strcpy(ended->message, message);
+static void note_done(ax_ending *e, uint32_t process, ax_status how, const char *message) {
+  e->ended[process] = (ax_ended){.done = true, .status = how, .message = copy_surely(message)};
   if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
   atomic_fetch_add(&e->done, 1);
-  return AX_OK;
 }
 
 static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
   const ax_envelope *envelope = &delivery->envelope;
   const ax_counts_told counts = counts_of(envelope);
   switch ((ax_message_kind)envelope->kind) {
-    case AX_MESSAGE_DONE: return note_done(e, delivery->from, (ax_status)envelope->place, delivery->payload);
+    case AX_MESSAGE_DONE:
+      note_done(e, delivery->from, (ax_status)envelope->place, delivery->payload);
+      return AX_OK;
     case AX_MESSAGE_IDLE: return take_told(e, delivery->from, &counts);
     case AX_MESSAGE_PROBE: return answer(e, envelope);
     case AX_MESSAGE_ANSWER: return take_answer(e, delivery->from, &counts);
@@ -189,10 +209,11 @@ ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
   ax_envelope envelope = {.run = e->number, .kind = AX_MESSAGE_DONE, .place = how};
   envelope.bytes = message != NULL ? strlen(message) + 1 : 0;
   pthread_mutex_lock(&e->lock);
+  ax_status status = AX_OK;
   atomic_store(&e->idle, true); /* nothing goes on in it any more */
-  ax_status status = note_done(e, own(e), how, message);
   for (uint32_t p = 0; p < count_of(e) && status == AX_OK; p++)
-    if (p != own(e)) status = ax_processes_send(e->processes, p, &envelope, message, NULL, NULL);
+    if (p != own(e)) status = send_surely(e, p, &envelope, message);
+  note_done(e, own(e), how, message);
   pthread_mutex_unlock(&e->lock);
   return status;
 }

@@ -49,6 +49,13 @@ void ax_processes_begin(ax_processes *p, ax_receiver *receiver) {
   pthread_mutex_unlock(&p->lock);
 }
 
+uint64_t ax_processes_begun(ax_processes *p) {
+  pthread_mutex_lock(&p->lock);
+  const uint64_t begun = p->begun;
+  pthread_mutex_unlock(&p->lock);
+  return begun;
+}
+
 void ax_processes_end(ax_processes *p, ax_receiver *receiver) {
   pthread_mutex_lock(&p->lock);
   ax_receiver **link = &p->receivers;

@@ -49,6 +49,8 @@ void ax_processes_destroy(ax_processes *processes); /* NULL is allowed */
 
 /* Gives the receiver the next number, and all messages for it from here on. */
 void ax_processes_begin(ax_processes *processes, ax_receiver *receiver);
+/* How many numbers this process has given. */
+uint64_t ax_processes_begun(ax_processes *processes);
 /* Messages for it are dropped from here on. No thread is delivering to it once this returns. */
 void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */

@@ -299,7 +299,7 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   if (run->remote != NULL) ax_remote_begin(run->remote);
   ax_execution_run(run, number);
   if (runner->compiled->timed) ax_timeline_keep(runner, run);
-  ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
+  ax_status status = run->status != AX_OK ? failure(run) : run->remote == NULL ? ax_mail_check(run) : AX_OK;
   if (run->remote != NULL) status = ax_remote_end(run->remote, status);
   if (status == AX_OK) find_results(run, outputs);
   if (status == AX_OK)

@@ -133,10 +133,40 @@ static ax_status take_one(ax_execution *run, struct ax_queue *queue, ax_delivery
   return status;
 }
 
+/* --- That no more come from a process: it says so once its devices are through, behind all that they have sent --- */
+
+static bool leads(const ax_execution *run, uint32_t from, uint32_t to) {
+  const ax_compiled *c = run->compiled;
+  for (uint32_t i = 0; i < c->link_count; i++)
+    if (c->map->of[c->links[i].source] == from && c->map->of[c->links[i].target] == to) return true;
+  return false;
+}
+
+uint32_t ax_mail_senders(const ax_execution *run) {
+  const ax_process_map *map = run->compiled->map;
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < map->processes; p++) count += p != map->process && leads(run, p, map->process);
+  return count;
+}
+
+ax_status ax_mail_close(ax_execution *run) {
+  const ax_process_map *map = run->compiled->map;
+  for (uint32_t p = 0; p < map->processes; p++) {
+    ax_envelope envelope = {.kind = AX_MESSAGE_LETTER, .place = AX_NONE};
+    if (p != map->process && leads(run, map->process, p)) AX_TRY(ax_remote_send(run->remote, p, &envelope, NULL));
+  }
+  return AX_OK;
+}
+
 /* Messages of a link keep their order: those behind a long one wait until it has been fetched. */
 ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
   const ax_compiled *c = run->compiled;
   const ax_envelope *envelope = &delivery->envelope;
+  if (envelope->place == AX_NONE) {
+    atomic_fetch_sub(&run->remote->senders, 1);
+    ax_delivery_free(delivery);
+    return AX_OK;
+  }
   if (envelope->place >= c->link_count || envelope->words[0] >= c->codes[0].instr_count ||
       c->codes[0].instrs[envelope->words[0]].kind != AX_INSTR_SEND ||
       c->codes[0].instrs[envelope->words[0]].side->bytes != (int64_t)envelope->bytes) {

@@ -145,7 +145,7 @@ static bool handle_all(ax_remote *r, ax_worker_slot *worker_slot) {
     next = one->next;
     any = true;
     ax_status status = handle(r, worker_slot, one);
-    if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
+    if (status != AX_OK && r->run != NULL) ax_scheduler_stop(r->run, status, ax_message());
   }
   atomic_flag_clear(&r->handling);
   return any;
@@ -163,10 +163,13 @@ bool ax_remote_poll(ax_remote *r, ax_worker_slot *worker_slot) {
 
 /* --- Waiting --- */
 
+/* A payload that has been fetched is in the inbox before it is no longer being fetched. A thread that wakes counts as busy before it
+   handles a message and says that the process is not idle, so it is seen here, or says so later. */
 bool ax_remote_idle(ax_remote *r) {
   pthread_mutex_lock(&r->ending.processes->lock);
-  atomic_store(&r->ending.idle, r->fetching == NULL);
+  atomic_store(&r->ending.idle, r->fetching == NULL && atomic_load(&r->waiting) == 0);
   pthread_mutex_unlock(&r->ending.processes->lock);
+  if (r->run != NULL && !atomic_load(&r->run->over) && atomic_load(&r->run->busy) > 0) atomic_store(&r->ending.idle, false);
   return atomic_load(&r->ending.stuck);
 }
 
@@ -198,6 +201,7 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
 
 void ax_remote_begin(ax_remote *r) {
   ax_crossing_reset(r);
+  atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_ending_reset(&r->ending);
   ax_processes_begin(r->ending.processes, &r->receiver);
@@ -207,8 +211,9 @@ void ax_remote_begin(ax_remote *r) {
 /* Handles messages, on the thread that makes the call, until `reached`. */
 static ax_status handle_until(ax_remote *r, bool (*reached)(ax_remote *r)) {
   for (uint32_t round = 0; !reached(r); round += round < UINT32_MAX) {
-    bool moved;
-    AX_TRY(ax_processes_poll(r->ending.processes, &moved));
+    bool moved = false;
+    ax_status status = ax_processes_poll(r->ending.processes, &moved);
+    if (status != AX_OK && !(r->closed && status == AX_OUT_OF_MEMORY)) return status; /* an end that was said is waited for */
     if (handle_all(r, NULL)) round = 0;
     (void)ax_remote_idle(r);
     if (round == tell_after) AX_TRY(ax_ending_tell(&r->ending));
@@ -218,26 +223,32 @@ static ax_status handle_until(ax_remote *r, bool (*reached)(ax_remote *r)) {
 }
 
 static bool all_have_ended(ax_remote *r) { return ax_ending_over(&r->ending); }
+static bool nothing_is_fetched(ax_remote *r) {
+  pthread_mutex_lock(&r->ending.processes->lock);
+  const bool nothing = r->fetching == NULL && atomic_load(&r->waiting) == 0;
+  pthread_mutex_unlock(&r->ending.processes->lock);
+  return nothing;
+}
 static bool all_has_come(ax_remote *r) {
-  return r->run->status != AX_OK || atomic_load(&r->open) == 0 || atomic_load(&r->ending.stuck) || atomic_load(&r->ending.failed);
+  if (r->run->status != AX_OK || atomic_load(&r->ending.stuck) || atomic_load(&r->ending.failed)) return true;
+  return atomic_load(&r->open) == 0 && atomic_load(&r->senders) == 0 && nothing_is_fetched(r);
 }
 
-/* Results may still miss what devices of other processes push, though all devices here are through. */
+/* Results may still miss what devices of other processes push, though all devices here are through; or messages may come that none of
+   them has received. */
 static ax_status complete(ax_remote *r) {
+  AX_TRY(ax_mail_close(r->run));
   AX_TRY(handle_until(r, all_has_come));
   if (r->run->status != AX_OK) return ax_error(r->run->status, "%s", r->run->message);
   if (atomic_load(&r->ending.failed)) return AX_UNAVAILABLE;
-  return atomic_load(&r->open) == 0 ? AX_OK : ax_crossing_report(r);
+  if (atomic_load(&r->open) > 0) return ax_crossing_report(r);
+  return atomic_load(&r->ending.stuck) ? AX_OK : ax_mail_check(r->run);
 }
 
-ax_status ax_remote_end(ax_remote *r, ax_status status) {
-  if (status == AX_OK) status = complete(r);
+/* Says how it has ended here, waits until all have said so, and ends. */
+static ax_status agree(ax_remote *r, ax_status status, const char *message) {
   r->closed = true;
-  const bool stopped = atomic_load(&r->ending.failed) && status == AX_UNAVAILABLE;
-  const bool failed = status != AX_OK && !stopped;
-  char message[sizeof r->run->message];
-  if (failed) snprintf(message, sizeof message, "%s", ax_message());
-  ax_status said = ax_ending_say(&r->ending, failed ? status : AX_OK, failed ? message : NULL);
+  ax_status said = ax_ending_say(&r->ending, status, status != AX_OK ? message : NULL);
   if (said == AX_OK) said = handle_until(r, all_have_ended);
   if (said == AX_OK) said = ax_ending_result(&r->ending);
   abandon_fetches(r);
@@ -247,15 +258,55 @@ ax_status ax_remote_end(ax_remote *r, ax_status status) {
   return said;
 }
 
-ax_status ax_remote_create(ax_execution *run) {
-  ax_remote *r = run->remote = ax_calloc(1, sizeof *r);
-  if (r == NULL) return ax_out_of_memory(sizeof *r);
-  r->run = run;
+ax_status ax_remote_end(ax_remote *r, ax_status status) {
+  char message[sizeof r->run->message];
+  if (status == AX_OK) status = complete(r);
+  const bool stopped = atomic_load(&r->ending.failed) && status == AX_UNAVAILABLE;
+  snprintf(message, sizeof message, "%s", status != AX_OK && !stopped ? ax_message() : "");
+  return agree(r, stopped ? AX_OK : status, message);
+}
+
+static ax_status init(ax_remote *r, ax_processes *processes) {
   r->receiver = (ax_receiver){.deliver = deliver, .context = r};
   pthread_mutex_init(&r->lock, NULL);
   pthread_mutex_init(&r->groups_lock, NULL);
   atomic_flag_clear(&r->handling);
-  AX_TRY(ax_ending_init(&r->ending, run->executor->processes));
+  return ax_ending_init(&r->ending, processes);
+}
+
+static void deinit(ax_remote *r) {
+  ax_ending_deinit(&r->ending);
+  pthread_mutex_destroy(&r->lock);
+  pthread_mutex_destroy(&r->groups_lock);
+}
+
+/* Others wait for this, so it is tried more than once if there is no memory. */
+ax_status ax_remote_refuse(ax_processes *processes, ax_status status) {
+  enum { most_tries = 1000 };
+  ax_remote r = {0};
+  char message[sizeof r.run->message];
+  snprintf(message, sizeof message, "%s", ax_message());
+  ax_status made = init(&r, processes);
+  for (int i = 0; i < most_tries && made != AX_OK; i++) {
+    deinit(&r);
+    sched_yield();
+    made = init(&r, processes);
+  }
+  if (made == AX_OK) {
+    ax_ending_reset(&r.ending);
+    ax_processes_begin(processes, &r.receiver);
+    r.ending.number = r.receiver.number;
+    made = agree(&r, status, message);
+  }
+  deinit(&r);
+  return made;
+}
+
+ax_status ax_remote_create(ax_execution *run) {
+  ax_remote *r = run->remote = ax_calloc(1, sizeof *r);
+  if (r == NULL) return ax_out_of_memory(sizeof *r);
+  r->run = run;
+  AX_TRY(init(r, run->executor->processes));
   return ax_crossing_init(r);
 }
 
@@ -263,8 +314,6 @@ void ax_remote_destroy(ax_execution *run) {
   ax_remote *r = run->remote;
   if (r == NULL) return;
   ax_crossing_deinit(r);
-  ax_ending_deinit(&r->ending);
-  pthread_mutex_destroy(&r->lock);
-  pthread_mutex_destroy(&r->groups_lock);
+  deinit(r);
   ax_free(r);
 }

@@ -22,6 +22,7 @@ typedef struct ax_remote {
   atomic_flag handling;        /* a thread handles messages */
   bool closed;                 /* what still comes for the run is dropped */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
+  _Atomic uint32_t senders;    /* processes whose devices may still send messages over links to devices here */
   pthread_mutex_t groups_lock; /* guards the groups */
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
@@ -34,6 +35,8 @@ void ax_remote_destroy(ax_execution *run);
    everywhere, with a message. */
 void ax_remote_begin(ax_remote *remote);
 AX_MUST_USE ax_status ax_remote_end(ax_remote *remote, ax_status status);
+/* Takes the place of a run that cannot begin in this process: the others' runs fail with its status and message. */
+AX_MUST_USE ax_status ax_remote_refuse(ax_processes *processes, ax_status status);
 
 /* Moves messages, and handles those that have come for this run. Returns true if there were any. */
 bool ax_remote_poll(ax_remote *remote, ax_worker_slot *worker_slot);

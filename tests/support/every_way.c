@@ -534,7 +534,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   check_donating(first[0], first[1], count, tolerance, file, line);
   for (int donate = 0; donate < 2; donate++) check_chain(&t, donate == 1);
   if (test_random_below(&random, one_in) == 0) check_looking(&t, first[0], seed, tolerance);
-  test_spread_over(t.executables, in, (ax_tensor **const *)first, seed, test_random_bits(&random), file, line);
+  test_spread_over(t.executables, in, (ax_tensor **const *)first, seed, seed != 0 ? seed : turn, file, line);
   check_evaluation(&t, first[0], reference, tolerance);
   if (test_random_below(&random, one_in) == 0) check_other_passes(&t, runtime, &random, reference, tolerance);
   test_release(reference, count);

@@ -98,19 +98,23 @@ static ax_status compile(const together *all, uint32_t number, ax_executable **e
   for (uint32_t i = 0; i < in_count; i++) donated[i] = all->how->donate;
   ax_status status = start(all->team, number, all->how);
   if (status == AX_OK)
-    status = ax_compile(all->team->runtimes[number], all->program, &(ax_compile_options){.donate = test_args(donated, in_count)},
+    status = ax_compile(all->team->runtimes[number], all->program,
+                        &(ax_compile_options){.donate = test_args(donated, in_count), .check_numerics = all->how->check_numerics},
                         executable);
   free(donated);
   return status;
 }
 
-static ax_status run(together *all, ax_executable *executable, ax_array **arrays) {
+static ax_status run(together *all, uint32_t number, ax_executable *executable, ax_array **arrays) {
   const uint32_t in_count = ax_program_in_count(all->program), out_count = ax_program_out_count(all->program);
   if (all->team->workers > 1) test_use_threads(executable);
   executable->compiled.threaded = executable->compiled.threaded && all->how->policy == AX_POLICY_PARALLEL;
   for (uint32_t i = 0; i < in_count; i++)
     AX_TRY(ax_device_put_data(executable->runtime, NULL, "", ax_program_in_type(all->program, i), all->in[i]->data, &arrays[i]));
-  AX_TRY(ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count)));
+  if (all->how->around != NULL) all->how->around(number, true);
+  ax_status status = ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
+  if (all->how->around != NULL) all->how->around(number, false);
+  AX_TRY(status);
   for (uint32_t k = 0; all->out != NULL && k < out_count; k++) note_result(all, k, arrays[in_count + k]);
   return AX_OK;
 }
@@ -125,7 +129,7 @@ static void *be_process(void *context) {
   p->status = compile(all, p->number, &executable);
   if (p->status != AX_OK) atomic_fetch_add(&all->failed, 1);
   pthread_barrier_wait(&all->compiled);
-  if (atomic_load(&all->failed) == 0) p->status = run(all, executable, arrays);
+  if (atomic_load(&all->failed) == 0) p->status = run(all, p->number, executable, arrays);
   if (p->status != AX_OK) snprintf(p->message, sizeof p->message, "%s", ax_message());
   for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
   free(arrays);

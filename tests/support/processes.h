@@ -14,6 +14,8 @@ typedef struct test_spread {
   bool donate;        /* all arguments */
   ax_policy policy;
   uint64_t seed;
+  uint32_t check_numerics;                      /* as in ax_compile_options */
+  void (*around)(uint32_t process, bool begins); /* called by each process before its run, and after it; may be NULL */
 } test_spread;
 
 /* Compiles and runs the program in all of them, each with the whole arguments. out: new tensors, put together from the blocks of all;
@@ -29,9 +31,9 @@ ax_status test_in_team(test_team *team, ax_program *program, const test_spread *
 void test_team_release(test_team *team); /* NULL is allowed */
 
 /* Of test_every_way (run.h): runs a share of the programs in several processes. executables, wanted: without and with donation of all
-   arguments; wanted: results in one process. Which programs, and how, follows from drawn_from. */
+   arguments; wanted: results in one process. Which programs, and how, follows from `turn`. */
 void test_spread_over(ax_executable *const *executables, ax_tensor *const *in, ax_tensor **const *wanted, uint64_t seed,
-                      uint64_t drawn_from, const char *file, int line);
+                      uint64_t turn, const char *file, int line);
 /* Prints how many runs there were in how many processes. */
 void test_tell_spreads(void);
 

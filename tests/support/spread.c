@@ -13,7 +13,8 @@ enum { programs_a_team = 24, one_in = 3, most_devices = 512 };
 
 static test_team *team;
 static test_spread spread;
-static uint32_t of[most_devices], used;
+static uint32_t of[most_devices];
+static uint64_t team_number;
 static char drawn[64]; /* how devices are spread */
 
 static struct {
@@ -38,15 +39,17 @@ static void draw_devices(test_random *random) {
   else snprintf(drawn, sizeof drawn, "at random, %u%u%u%u%u%u%u%u..", of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7]);
 }
 
-static void draw_team(test_random *random) {
+static void draw_team(uint64_t number) {
   static const uint32_t counts[] = {2, 2, 3, 4, 8};
   static bool registered;
+  test_random random = {number};
   if (!registered) atexit(release_team);
   registered = true;
   release_team();
-  spread = (test_spread){.processes = counts[test_random_below(random, AX_COUNT(counts))],
-                         .workers = 1 + (uint32_t)test_random_below(random, 2)};
-  draw_devices(random);
+  team_number = number;
+  spread = (test_spread){.processes = counts[test_random_below(&random, AX_COUNT(counts))],
+                         .workers = 1 + (uint32_t)test_random_below(&random, 2)};
+  draw_devices(&random);
   team = test_team_create(&spread);
 }
 
@@ -65,14 +68,14 @@ static void blame(uint64_t seed, const char *what, const char *file, int line) {
 }
 
 void test_spread_over(ax_executable *const *executables, ax_tensor *const *in, ax_tensor **const *wanted, uint64_t seed,
-                      uint64_t drawn_from, const char *file, int line) {
+                      uint64_t turn, const char *file, int line) {
   ax_program *program = executables[0]->program;
   const uint32_t count = ax_program_out_count(program);
-  test_random random = {drawn_from};
+  test_random random = {turn};
   char message[8192];
   if (executables[0]->compiled.devices < 2 || executables[0]->compiled.devices > most_devices) return;
   if (test_random_below(&random, one_in) != 0) return;
-  if (used++ % programs_a_team == 0) draw_team(&random);
+  if (team == NULL || team_number != turn / programs_a_team) draw_team(turn / programs_a_team);
   draw_manner(&random);
   ax_tensor **got = calloc(count + 1, sizeof got[0]);
   assert_non_null(got);
