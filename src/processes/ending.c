@@ -127,8 +127,16 @@ static ax_status take_answer(ax_ending *e, uint32_t from, const ax_counts_told *
   return send_to_all(e, AX_MESSAGE_STUCK, NULL, NULL);
 }
 
+/* A process that has failed says so before it tells that it is idle. Then others wait in vain, but that is no deadlock. */
+static bool any_failed(const ax_ending *e) {
+  for (uint32_t p = 0; p < count_of(e); p++)
+    if (e->ended[p].status != AX_OK) return true;
+  return false;
+}
+
 /* Begins a second round if all were idle in the first one and nothing was on its way. */
 static ax_status judge(ax_ending *e) {
+  if (any_failed(e)) return AX_OK;
   if (e->answers > 0 || atomic_load(&e->stuck) || ax_ending_over(e) || !none_on_its_way(e->all, count_of(e))) return AX_OK;
   e->probe++;
   e->answers = count_of(e);
@@ -177,6 +185,7 @@ static ax_status answer(ax_ending *e, const ax_envelope *probe) {
 /* With the lock held. */
 static void note_done(ax_ending *e, uint32_t process, ax_status how, const char *message) {
   e->ended[process] = (ax_ended){.done = true, .status = how, .message = copy_surely(message)};
+  if (how == AX_DEADLOCK) atomic_store(&e->stuck, true); /* it has heard so earlier */
   if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
   atomic_fetch_add(&e->done, 1);
 }

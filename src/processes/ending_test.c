@@ -165,6 +165,19 @@ static void who_has_gone_on_since_is_asked_again(void **state) {
   end();
 }
 
+/* The others wait for process 2, which has failed: that is what is reported. */
+static void who_waits_for_one_that_failed_is_in_no_deadlock(void **state) {
+  (void)state;
+  begin();
+  assert_int_equal(ax_ending_say(&parties[2].ending, AX_OUT_OF_MEMORY, "no room"), AX_OK);
+  tell(2), tell(1);
+  assert_true(handle_at(0));
+  tell(0);
+  settle();
+  assert_int_equal(stuck(), 0);
+  end();
+}
+
 /* Process 1 is asked while it handles a message, and is idle again before all others have answered. It says so once, so that must not
    be lost. */
 static void who_is_idle_again_during_a_round_says_it_once(void **state) {
@@ -215,6 +228,7 @@ int main(void) {
       cmocka_unit_test(none_can_go_on),
       cmocka_unit_test(a_message_on_its_way_is_no_deadlock),
       cmocka_unit_test(who_has_gone_on_since_is_asked_again),
+      cmocka_unit_test(who_waits_for_one_that_failed_is_in_no_deadlock),
       cmocka_unit_test(who_is_idle_again_during_a_round_says_it_once),
       cmocka_unit_test(messages_for_what_has_not_begun_wait),
   };

@@ -17,6 +17,7 @@ typedef struct opened {
   uint64_t round;
   uint32_t missing;    /* ghosts whose contributions have not been put */
   ax_activation view;  /* the member that opened it, as it was: it may have gone on since */
+  bool *put;           /* by member: it is a ghost, and its contribution has been put */
   int64_t iteration[];
 } opened;
 
@@ -218,11 +219,13 @@ static ax_status open_round(ax_remote *r, ax_crossing_group *g, const ax_activat
   if (round <= g->latest) return AX_OK;
   g->latest = round;
   if (g->ghosts == 0) return AX_OK;
-  opened *one = ax_alloc(sizeof *one + loops * sizeof one->iteration[0]);
+  const uint32_t members = g->instr->push->members;
+  opened *one = ax_calloc(1, sizeof *one + loops * sizeof one->iteration[0] + members);
   if (one == NULL) return ax_out_of_memory(loops * sizeof one->iteration[0]);
   *one = (opened){.next = g->rounds, .round = round, .missing = g->ghosts, .view = *activation};
   memcpy(one->iteration, activation->iteration, loops * sizeof one->iteration[0]);
   one->view.iteration = one->iteration;
+  one->put = (bool *)(one->iteration + loops);
   g->rounds = one;
   atomic_fetch_add(&r->open, 1);
   return AX_OK;
@@ -280,6 +283,7 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;) {
     pthread_mutex_unlock(&r->groups_lock);
     const bool fetches = is_long(one);
+    const uint32_t member = one->envelope.member;
     if (fetches) {
       status = ax_remote_fetch(r, one);
     } else {
@@ -288,6 +292,7 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
       ax_scheduler_signal(r->run, g->counter, 1);
     }
     pthread_mutex_lock(&r->groups_lock);
+    if (!fetches) round->put[member] = true;
     if (!fetches) close_round(r, g, round);
   }
   pthread_mutex_unlock(&r->groups_lock);
@@ -322,14 +327,52 @@ ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_de
   return put_waiting(r, g);
 }
 
+/* --- Reports --- */
+
+static bool has_come(const ax_crossing_group *g, uint64_t round, uint32_t member) {
+  const opened *open = find_round(g, round);
+  for (const ax_delivery *one = g->waiting; one != NULL; one = one->next)
+    if (one->envelope.words[0] == round && one->envelope.member == member) return true;
+  return open != NULL ? open->put[member] : round <= g->latest;
+}
+
+/* As the device for which its process sends. */
+static uint32_t list_missing(ax_text *text, const ax_remote *r, const ax_crossing_group *g, uint64_t round,
+                             void (*list)(ax_text *, const ax_execution *, uint32_t, uint32_t), uint32_t count) {
+  const ax_push *push = g->instr->push;
+  const ax_crossing *crossing = push->crossing;
+  const ax_party *own = own_party(r, crossing, g->group);
+  for (uint32_t m = 0; m < crossing->members; m++)
+    if (!ax_party_has(crossing, own, m) && reaches(push, m, own) && !has_come(g, round, m))
+      list(text, r->run, crossing->first[g->group * crossing->members + m], count++);
+  return count;
+}
+
+uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t counter, uint64_t round,
+                             void (*list)(ax_text *, const ax_execution *, uint32_t, uint32_t), uint32_t count) {
+  for (uint32_t i = 0; run->remote != NULL && i < run->compiled->crossing_groups; i++)
+    if (run->remote->groups[i].counter == counter) count = list_missing(text, run->remote, &run->remote->groups[i], round, list, count);
+  return count;
+}
+
+static void list_device(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count) {
+  enum { most_listed = 16 };
+  if (count < most_listed) ax_text_add(text, count == 0 ? " " : ", ");
+  if (count < most_listed) ax_execution_device_name(text, run, device);
+  if (count == most_listed) ax_text_add(text, " and more");
+}
+
 ax_status ax_crossing_report(ax_remote *r) {
   ax_text text = {0};
   ax_text_add(&text, "deadlock: devices are through, but others never come to:");
   for (uint32_t i = 0; i < r->run->compiled->crossing_groups; i++) {
     const ax_crossing_group *g = &r->groups[i];
-    if (g->rounds == NULL) continue;
-    ax_text_add(&text, "\n  ");
-    ax_execution_equation_text(&text, r->run, g->instr);
+    for (const opened *one = g->rounds; one != NULL; one = one->next) {
+      ax_text_add(&text, "\n  ");
+      ax_execution_equation_text(&text, r->run, g->instr);
+      ax_text_add(&text, "\n    never come:");
+      (void)list_missing(&text, r, g, one->round, list_device, 0);
+    }
   }
   ax_status status = ax_error(AX_DEADLOCK, "%s", text.data != NULL && !text.failed ? text.data : "deadlock");
   ax_text_deinit(&text);

@@ -15,6 +15,10 @@
 AX_MUST_USE ax_status ax_crossing_init(ax_remote *remote);
 void ax_crossing_deinit(ax_remote *remote);
 void ax_crossing_reset(ax_remote *remote);
+/* For reports: calls `list` for each device of another process that has not pushed what a counter awaits in a round. count: how many
+   are listed already; returns how many there are then. */
+uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t counter, uint64_t round,
+                             void (*list)(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count), uint32_t count);
 /* The devices here are through, but devices elsewhere never push what results miss: always AX_DEADLOCK, and says which. */
 AX_MUST_USE ax_status ax_crossing_report(ax_remote *remote);
 /* A PUSH of a member of this process. As ax_push_do. */

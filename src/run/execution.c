@@ -6,6 +6,7 @@
 
 #include "ir/path.h"
 #include "ir/prim.h"
+#include "run/crossing.h"
 #include "run/mail.h"
 #include "run/remote.h"
 
@@ -405,6 +406,13 @@ static void list(ax_text *text, const ax_execution *run, uint32_t f, uint32_t co
   ax_execution_device_text(text, run, f);
 }
 
+/* Of another process. */
+static void list_away(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count) {
+  if (count >= most_listed) return;
+  ax_text_add(text, count == 0 ? " " : ", ");
+  ax_execution_device_name(text, run, device);
+}
+
 static void list_end(ax_text *text, uint32_t count) {
   if (count > most_listed) ax_text_add(text, " and %u more", count - most_listed);
 }
@@ -460,6 +468,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
     list(text, run, f, missing++);
     if (missing <= most_listed) add_whereabouts(text, run, f);
   }
+  if (!turn) missing = ax_crossing_missing(text, run, run->parking[first].counter, (uint64_t)a.times, list_away, missing);
   list_end(text, missing);
   return waiting;
 }

@@ -151,12 +151,15 @@ static bool handle_all(ax_remote *r, ax_worker_slot *worker_slot) {
   return any;
 }
 
+/* Another process has failed. In a deadlock each process says what waits there, though others have said so already. */
+static bool has_failed(ax_remote *r) { return atomic_load(&r->ending.failed) && !atomic_load(&r->ending.stuck); }
+
 bool ax_remote_poll(ax_remote *r, ax_worker_slot *worker_slot) {
   bool moved;
   ax_status status = ax_processes_poll(r->ending.processes, &moved);
   if (status != AX_OK && !atomic_load(&r->run->over)) ax_scheduler_stop(r->run, status, ax_message());
   bool any = handle_all(r, worker_slot);
-  if (atomic_load(&r->ending.failed) && !atomic_load(&r->run->over))
+  if (has_failed(r) && !atomic_load(&r->run->over))
     ax_scheduler_stop(r->run, AX_UNAVAILABLE, "another process has failed");
   return any;
 }
@@ -240,7 +243,7 @@ static ax_status complete(ax_remote *r) {
   AX_TRY(ax_mail_close(r->run));
   AX_TRY(handle_until(r, all_has_come));
   if (r->run->status != AX_OK) return ax_error(r->run->status, "%s", r->run->message);
-  if (atomic_load(&r->ending.failed)) return AX_UNAVAILABLE;
+  if (has_failed(r)) return AX_UNAVAILABLE;
   if (atomic_load(&r->open) > 0) return ax_crossing_report(r);
   return atomic_load(&r->ending.stuck) ? AX_OK : ax_mail_check(r->run);
 }
