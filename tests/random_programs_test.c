@@ -17,6 +17,7 @@ typedef struct maker {
   int64_t wide; /* values are [ROWS, NARROW * wide] */
   int depth;    /* of nesting still allowed */
   bool collectives;
+  bool apart;   /* devices go different ways along a, so collectives are over b */
   bool smooth;  /* nothing jumps, nor do derivatives */
 } maker;
 
@@ -30,7 +31,7 @@ static ax_value greatest(const maker *m, ax_value x, const int64_t *axes, uint32
 
 static const char *some_axes(maker *m) {
   static const char *const two[] = {"a", "b", "a,b", "b,a"};
-  return m->mesh->count == 1 ? "a" : two[below(m, 4)];
+  return m->mesh->count == 1 ? "a" : m->apart ? "b" : two[below(m, 4)];
 }
 
 /* What comes to x again, or to something simpler. */
@@ -153,7 +154,7 @@ static ax_value communicated(maker *m, ax_value x) {
     case 0: return ax_mul(ax_psum(x, axes), ax_full_like(x, 0.5));
     case 1: return ax_pmean(x, axes);
     case 2: return m->smooth ? ax_psum(ax_tanh(x), axes) : ax_pmax(x, axes);
-    case 3: return ax_ppermute(x, "a", (uint32_t)(1 + below(m, 2)), swap);
+    case 3: return ax_ppermute(x, m->apart ? "b" : "a", (uint32_t)(1 + below(m, 2)), swap);
     case 4: return greatest(m, ax_all_gather(x, axes, 0, false), &axis, 1);
     default: {
       ax_value many = ax_reshape(x, AX_DIMS(ROWS * columns(m)));
@@ -199,7 +200,8 @@ static ax_value looped(maker *m, ax_value x, ax_value y) {
 static ax_value branched(maker *m, ax_value x, ax_value y) {
   bool varying = below(m, 2) != 0;
   maker first = deeper(m), second;
-  first.collectives = first.collectives && !varying;
+  first.collectives = first.collectives && (!varying || m->mesh->count > 1);
+  first.apart = first.apart || varying;
   second = first;
   test_random_bits(&second.random);
   test_random_bits(&m->random);
