@@ -20,7 +20,8 @@ typedef struct test_spread {
 
 /* Compiles and runs the program in all of them, each with the whole arguments. out: new tensors, put together from the blocks of all;
    NULL: what is run is expected to fail. Blocks that several processes have must be equal. Returns the status, which must be the same
-   in all; message, if it is not NULL, has room for 8192 bytes and gets the message, which must be the same too. */
+   in all; message, if it is not NULL, has room for 8192 bytes and gets the message, which must be the same too. AX_ABSENT: also for an
+   unchecked program which says that a value is the same on all devices, when it is not. */
 ax_status test_in_processes(ax_program *program, const test_spread *spread, ax_tensor *const *in, ax_tensor **out, char *message);
 
 /* The same with runtimes that are kept from program to program; `donate`, `policy` and `seed` may differ between the runs of a team. */
