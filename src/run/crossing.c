@@ -54,7 +54,8 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group) {
 ax_status ax_crossing_init(ax_remote *r) {
   const ax_compiled *c = r->run->compiled;
   r->groups = ax_calloc(c->crossing_groups, sizeof r->groups[0]);
-  r->pushes = ax_calloc(c->plan->exchange_count, sizeof r->pushes[0]);
+  r->push_count = c->crossing_groups > 0 ? c->plan->exchange_count : 0;
+  r->pushes = ax_calloc(r->push_count, sizeof r->pushes[0]);
   if (r->groups == NULL || r->pushes == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
   for (uint32_t i = 0; i < c->codes[0].instr_count; i++) {
     const ax_instr *instr = &c->codes[0].instrs[i];
@@ -302,7 +303,7 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
 /* The group that a message is for. NULL: it names none, or is not as long as it must be, so that process runs something else. */
 static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope) {
   int64_t stride[AX_MAX_RANK];
-  const ax_push *push = envelope->place < r->run->compiled->plan->exchange_count ? r->pushes[envelope->place] : NULL;
+  const ax_push *push = envelope->place < r->push_count ? r->pushes[envelope->place] : NULL;
   if (push == NULL || envelope->group >= push->crossing->groups || push->crossing->index[envelope->group] == AX_NONE) return NULL;
   const uint32_t pieces = pieces_for(push, own_party(r, push->crossing, envelope->group));
   if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * dense_strides(push, stride) * push->item)) return NULL;

@@ -24,6 +24,7 @@ typedef struct ax_remote {
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
   _Atomic uint32_t senders;    /* processes whose devices may still send messages over links to devices here */
   pthread_mutex_t groups_lock; /* guards the groups */
+  uint32_t push_count;
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
 } ax_remote;
