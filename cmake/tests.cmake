@@ -154,9 +154,6 @@ foreach(name ${mpi_names})
   endforeach()
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
-  if(name STREQUAL openmpi5) # other launchers end all processes, or themselves
-    axle_mpi_test(${name} ${name} told 3 --told $<TARGET_FILE:mpi_ends> kill)
-  endif()
   # The library that the program is linked with is found without being named.
   axle_mpi_test(${name} any half 3 $<TARGET_FILE:mpi_caller_${name}> half)
   axle_mpi_test(${name} any finalize 2 $<TARGET_FILE:mpi_caller_${name}> finalize)

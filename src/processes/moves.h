@@ -14,7 +14,14 @@
 
 enum { AX_MPI_RING = 16 };
 
-typedef enum ax_wire_type { AX_WIRE_ENVELOPE = 1, AX_WIRE_REST, AX_WIRE_FETCH, AX_WIRE_FORGOTTEN, AX_WIRE_END, AX_WIRE_LEFT } ax_wire_type;
+typedef enum ax_wire_type {
+  AX_WIRE_ENVELOPE = 1,
+  AX_WIRE_REST,
+  AX_WIRE_FETCH,
+  AX_WIRE_FORGOTTEN,
+  AX_WIRE_END,
+  AX_WIRE_LEFT
+} ax_wire_type;
 
 /* What travels first. Only an envelope has all of it, and the beginning of its short payload after it. What does not fit into one
    message follows in messages of type AX_WIRE_REST, before anything else to that process. */

@@ -4,6 +4,7 @@
    A send that finds it taken leaves its message in a queue, which the holder of the lock empties.
 
      tag 0      envelopes with their short payloads, and what transports tell each other:
+                  rest       the next 4 KiB of the short payload whose envelope came before
                   fetch      post the payload of a ticket to my tag t
                   forgotten  there is no such payload any more
                   end        the last message from me: I am in destroy

@@ -4,7 +4,8 @@
 #   tests/mpi/run.sh LAUNCHER SHIM PROCESSES [--ended | --told] PROGRAM [ARGUMENTS]
 #
 # SHIM any: whichever is found. Succeeds if all processes do. --ended: if they end, in whatever way, and the launcher says that one
-# has failed. --told: if Open MPI's launcher leaves the others alone when one is killed, and they say that they were told.
+# has failed. --told: if Open MPI's launcher leaves the others alone when one is killed, and they say that they were told
+# (no part of the suite: the launcher itself does not always end then).
 set -u
 
 launcher=$1 AXLE_MPI=${2#any} processes=$3
