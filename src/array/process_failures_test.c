@@ -55,6 +55,8 @@ static const test_spread spreads[] = {
     {.processes = 4, .workers = 1},
     {.processes = 2, .workers = 1, .listed = 4, .of = alternating},
     {.processes = 3, .workers = 2, .policy = AX_POLICY_SEEDED, .seed = 5},
+    {.processes = 3, .workers = 1, .delays = true, .seed = 1},
+    {.processes = 4, .workers = 2, .delays = true, .seed = 2},
 };
 
 typedef struct trouble {

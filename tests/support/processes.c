@@ -203,6 +203,8 @@ test_team *test_team_create(const test_spread *spread) {
   assert_non_null(team->of);
   if (spread->listed > 0) memcpy(team->of, spread->of, spread->listed * sizeof team->of[0]);
   assert_int_equal(ax_within_create(spread->processes, team->transports), AX_OK);
+  for (uint32_t p = 0; spread->delays && p < team->processes; p++)
+    team->transports[p] = test_delay(team->transports[p], spread->seed + p);
   return team;
 }
 

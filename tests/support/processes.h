@@ -3,6 +3,7 @@
 #define AX_TESTS_SUPPORT_PROCESSES_H
 
 #include "axle/exec.h"
+#include "processes/transport.h"
 #include "support/tensor.h"
 
 enum { TEST_MOST_PROCESSES = 8 };
@@ -12,6 +13,7 @@ typedef struct test_spread {
   uint32_t listed;    /* 0: devices are in blocks */
   const uint32_t *of; /* by device: its process */
   bool donate;        /* all arguments */
+  bool delays;        /* messages wait for a random time (delays.c) */
   ax_policy policy;
   uint64_t seed;
   uint32_t check_numerics;                      /* as in ax_compile_options */
@@ -30,6 +32,9 @@ test_team *test_team_create(const test_spread *spread);
 ax_status test_in_team(test_team *team, ax_program *program, const test_spread *how, ax_tensor *const *in, ax_tensor **out,
                        char *message);
 void test_team_release(test_team *team); /* NULL is allowed */
+
+/* A transport over another one, which it takes, where messages and payloads wait for random times. */
+ax_transport *test_delay(ax_transport *inner, uint64_t seed);
 
 /* Of test_every_way (run.h): runs a share of the programs in several processes. executables, wanted: without and with donation of all
    arguments; wanted: results in one process. Which programs, and how, follows from `turn`. */

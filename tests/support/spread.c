@@ -48,7 +48,9 @@ static void draw_team(uint64_t number) {
   release_team();
   team_number = number;
   spread = (test_spread){.processes = counts[test_random_below(&random, AX_COUNT(counts))],
-                         .workers = 1 + (uint32_t)test_random_below(&random, 2)};
+                         .workers = 1 + (uint32_t)test_random_below(&random, 2),
+                         .delays = test_random_below(&random, 2) == 0,
+                         .seed = number};
   draw_devices(&random);
   team = test_team_create(&spread);
 }
@@ -62,8 +64,8 @@ static void draw_manner(test_random *random) {
 
 static void blame(uint64_t seed, const char *what, const char *file, int line) {
   static const char *const policies[] = {"parallel", "fixed", "seeded"};
-  print_error("seed %llu: %s in %u processes, devices %s, %u workers, %s%s\n", (unsigned long long)seed, what, spread.processes, drawn,
-              spread.workers, policies[spread.policy], spread.donate ? ", donated" : "");
+  print_error("seed %llu: %s in %u processes, devices %s, %u workers, %s%s%s\n", (unsigned long long)seed, what, spread.processes, drawn,
+              spread.workers, policies[spread.policy], spread.donate ? ", donated" : "", spread.delays ? ", with delays" : "");
   _fail(file, line);
 }
 
