@@ -80,7 +80,6 @@ static const test_spread spreads[] = {
     {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
     {.processes = 3, .workers = 2, .listed = 8, .of = scattered},
     {.processes = 2, .workers = 1, .listed = 8, .of = most_in_one, .policy = AX_POLICY_SEEDED, .seed = 3},
-    {.processes = 4, .workers = 2, .delays = true, .seed = 4},
     {.processes = 3, .workers = 1, .listed = 8, .of = scattered, .delays = true, .seed = 5},
 };
 
