@@ -83,13 +83,14 @@ static void fetched(void *context) {
 
 ax_status ax_remote_fetch(ax_remote *r, ax_delivery *delivery) {
   ax_transport *transport = r->ending.processes->transport;
+  const size_t bytes = delivery->envelope.bytes;
   ax_fetching *mine = ax_calloc(1, sizeof *mine);
-  void *payload = ax_alloc(delivery->envelope.bytes);
+  void *payload = ax_alloc(bytes);
   if (mine == NULL || payload == NULL) {
     ax_free(mine);
     ax_free(payload);
     ax_delivery_free(delivery);
-    return ax_out_of_memory(delivery->envelope.bytes);
+    return ax_out_of_memory(bytes);
   }
   *mine = (ax_fetching){r->ending.processes, r, delivery, payload, NULL};
   pthread_mutex_lock(&mine->processes->lock);
