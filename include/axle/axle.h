@@ -17,6 +17,7 @@
 #include "axle/optimizer.h"
 #include "axle/owned.h"
 #include "axle/pmap.h"
+#include "axle/processes.h"
 #include "axle/program.h"
 #include "axle/sharding.h"
 #include "axle/simulate.h"

@@ -110,7 +110,7 @@ ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data
   AX_TRY(ax_array_open(array));
   *data = array->parts->part[index];
   *bytes = layout->block_bytes;
-  const int64_t place = ax_shard_device(&layout->spec, &layout->mesh, index);
+  const int64_t place = ax_layout_own_place(layout, index);
   if (device != NULL) *device = layout->sharding != NULL ? ax_sharding_device(layout->sharding, place) : place;
   ax_array_close(array);
   return AX_OK;
@@ -205,6 +205,7 @@ static ax_status check_parts(const char *who, const ax_layout *layout, const ax_
     return ax_error(AX_INVALID_ARGUMENT, "%s: %s has %u parts of %s, not %u", who, ax_type_string(&layout->type, NULL),
                     layout->blocks, ax_type_string(&layout->block, NULL), count);
   for (uint32_t b = 0; b < count; b++) {
+    if (!ax_layout_has(layout, b)) continue;
     if (parts[b].bytes < layout->block_bytes)
       return ax_error(AX_INVALID_ARGUMENT, "%s: part %u has %zu bytes, but %s takes %zu", who, b, parts[b].bytes,
                       ax_type_string(&layout->block, NULL), layout->block_bytes);

@@ -16,6 +16,7 @@
 
 #include "axle/sharding.h"
 #include "ir/program.h"
+#include "processes/map.h"
 #include "run/parts.h"
 
 typedef struct ax_layout {
@@ -28,7 +29,9 @@ typedef struct ax_layout {
   bool committed;    /* the caller said where the array lies, or it was computed from such arrays: calls must run there */
   int64_t devices;   /* in the mesh */
   uint32_t blocks;
+  ax_process_map *map;  /* which process has which place; NULL: the array is whole in each process, and so are the next three */
   bool *here;           /* by block: some device of this process has it; NULL: all blocks are here */
+  uint32_t *holder, *first_holder; /* the processes that have each block, in order of places; by block, and one more: its first */
   uint32_t here_count;  /* blocks that are here */
   size_t block_bytes;   /* of the elements of one part */
   size_t stride, bytes; /* between parts allocated together, a multiple of 64; of all these that are here */
@@ -51,6 +54,9 @@ void ax_layout_release(ax_layout *layout);
 /* Sets offset[d] to the first index of block b along each dimension of the whole. */
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
 static inline bool ax_layout_has(const ax_layout *layout, uint32_t block) { return layout->here == NULL || layout->here[block]; }
+bool ax_layout_held_by(const ax_layout *layout, uint32_t process, uint32_t block);
+/* The first place of this process that has a block, which is here. */
+int64_t ax_layout_own_place(const ax_layout *layout, uint32_t block);
 /* AX_INVALID_ARGUMENT: part of this box of the whole array, which begins at `start`, is in blocks of other processes. */
 AX_MUST_USE ax_status ax_layout_check_here(const ax_layout *layout, const ax_type *box, const int64_t *start);
 /* Finds the place of a device by its id. AX_INVALID_ARGUMENT: the array is not on it. */
@@ -84,7 +90,8 @@ typedef enum ax_laying {
   AX_LAY_SHARED,  /* another array shares them: all stay in place or none */
   AX_LAY_COPIED   /* no part stays in place */
 } ax_laying;
-/* Gives the same elements in the layout `to`: `from` itself, retained, if it has that layout. */
+/* Gives the same elements in the layout `to`: `from` itself, retained, if it has that layout. If blocks have to come from other
+   processes (array/moving.h), all must call it. */
 AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out);
 /* Gives one block alone, without moving it. */
 AX_MUST_USE ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out);

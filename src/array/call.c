@@ -7,9 +7,9 @@
 
 #include <string.h>
 
+#include "array/joint.h"
 #include "array/pending.h"
 #include "run/inside.h"
-#include "run/remote.h"
 
 /* --- Arguments --- */
 
@@ -228,8 +228,26 @@ static void count_without(ax_executable *e) {
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->calls_without, 1, memory_order_relaxed);
 }
 
+/* What processes compare: the program, and how the arguments lie. */
+static void describe_run(const void *context, ax_text *text) {
+  const ax_run_call *call = context;
+  const ax_executable *e = call->e;
+  ax_text_add(text, "runs a program of %u equations with digest %016llx", e->program->eqn_count, (unsigned long long)e->check);
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    ax_text_add(text, "\nargument %u: ", ax_call_input(call, i));
+    ax_layout_text(text, call->in[i]->layout);
+  }
+}
+
+static uint64_t check_of(const ax_run_call *call) {
+  uint64_t check = ax_hash_word(3, call->e->check);
+  for (uint32_t i = 0; i < call->in_count; i++) check = ax_hash_word(check, call->in[i]->layout->hash);
+  return check | 1;
+}
+
 static ax_status run(performance *p, uint64_t number, bool *began) {
   ax_executable *e = p->call->e;
+  const bool together = e->compiled.map != NULL;
   AX_TRY(lay_out_inputs(p));
   AX_TRY(pass_on(p));
   if (e->compiled.idle_plan || take_constants(p)) {
@@ -239,7 +257,8 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   }
   AX_TRY(make_outputs(p));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
-  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, began));
+  const ax_doing doing = {together ? check_of(p->call) : 0, describe_run, p->call};
+  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, &doing, began));
   AX_TRY(leave_lent(p));
   keep_constants(p);
   return AX_OK;
@@ -418,40 +437,55 @@ static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out
   return status;
 }
 
-/* In several processes, others wait for this one's run. If that has not begun, since `before`, and never will, they fail too. */
-static uint64_t runs_begun(const ax_executable *e) {
-  return e != NULL && e->compiled.map != NULL ? ax_processes_begun(e->runtime->executor.processes) : 0;
-}
-static ax_status refuse(const ax_executable *e, uint64_t before, ax_status status) {
-  if (status == AX_OK || e == NULL || e->compiled.map == NULL || e->compiled.idle_plan || runs_begun(e) != before) return status;
-  return ax_remote_refuse(e->runtime->executor.processes, status);
-}
+typedef ax_status way(ax_executable *, ax_array *const *, ax_array **);
 
 /* Holds the executable until the call returns, since a callback of the run, or another thread, may release the caller's
    reference. */
-static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, ax_array **), ax_executable *e, uint32_t in_count,
-                           ax_array *const *in, uint32_t out_count, ax_array **out) {
-  const uint64_t before = runs_begun(e);
-  ax_status status = check_call(e, in, in_count, out, out_count);
-  if (status != AX_OK) return refuse(e, before, status);
+static ax_status call_held(way *run, ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_inside inside;
   const uint32_t place = ax_callers_enter(&e->callers);
   ax_inside_enter(&inside, &e->runtime->executor);
-  status = refuse(e, before, run(e, in, out));
+  ax_status status = run(e, in, out);
   if (status != AX_OK) ax_call_drop_arrays(out, e->signature.out_count);
   ax_executable_leave(e, place);
   ax_inside_leave(&inside);
   return status;
 }
 
+/* Whether all processes make the call: the program's mesh is spread over them, or they lay out its arguments. */
+static bool is_together(const ax_executable *e, ax_array *const *in, uint32_t in_count) {
+  if (e == NULL || e->runtime->executor.processes == NULL) return false;
+  if (e->compiled.map != NULL) return true;
+  for (uint32_t i = 0; in != NULL && i < ax_list_entries(in_count, e->signature.in_count); i++)
+    if (in[i] != NULL && in[i]->layout->map != NULL && ax_signature_uses(&e->signature, i)) return true;
+  return false;
+}
+
+static void describe_call(const void *context, ax_text *text) {
+  const ax_executable *e = context;
+  ax_text_add(text, "calls a program of %u equations with digest %016llx", e->program->eqn_count, (unsigned long long)e->check);
+}
+
+/* The runs that processes do together are made one after the other, in the same order. */
+static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  ax_joint joint;
+  const ax_executable *held = ax_executable_retain(e);
+  ax_joint_begin(&joint, e->runtime, true, &(ax_doing){ax_hash_word(4, e->check) | 1, describe_call, held});
+  ax_status status = ax_joint_end_run(&joint, call_held(run_to_end, e, in_count, in, out_count, out));
+  if (status != AX_OK) ax_call_drop_arrays(out, ax_list_entries(out_count, e->signature.out_count));
+  ax_executable_release(e);
+  return status;
+}
+
 ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  if (is_together(e, in, in_count)) return call_together(e, in_count, in, out_count, out);
   return call_held(run_to_end, e, in_count, in, out_count, out);
 }
 
 ax_status (ax_run_start)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  /* processes make the runs that they do together one after the other, in the same order */
-  const bool together = e != NULL && e->compiled.map != NULL;
-  return call_held(together ? run_to_end : run_later, e, in_count, in, out_count, out);
+  if (is_together(e, in, in_count)) return call_together(e, in_count, in, out_count, out);
+  return call_held(run_later, e, in_count, in, out_count, out);
 }
 
 /* Does not wait for an array that was donated, since it can never be read. Holds the array meanwhile: a callback of the run that

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "axle/transform.h"
+#include "array/compared.h"
 #include "array/executable.h"
 #include "machine/float_mode.h"
 #include "machine/subnormals.h"
@@ -120,6 +121,7 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
   ax_float_mode caller = ax_float_mode_enter(false); /* constants are rounded to nearest */
   if (status == AX_OK) status = make(e, laid, lower_seconds, key->options);
   ax_float_mode_leave(caller);
+  if (status == AX_OK) status = ax_executable_digest(e);
   if (status == AX_OK) status = ax_executable_cache_add(&runtime->cache, e, key);
   if (status != AX_OK) {
     ax_executable_destroy(e);
@@ -160,7 +162,8 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
   all.subnormals = flush ? AX_SUBNORMALS_FLUSH : AX_SUBNORMALS_KEEP;
   all.contraction = fused ? AX_CONTRACTION_FUSED : AX_CONTRACTION_EXACT;
   all.check_numerics |= runtime->options.check_numerics;
-  return find_or_compile(runtime, program, laid, lower_seconds, &all, out);
+  status = find_or_compile(runtime, program, laid, lower_seconds, &all, out);
+  return ax_executable_compare(runtime, program, status, out);
 }
 
 /* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
@@ -220,8 +223,9 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
   ax_program *laid;
-  AX_TRY(ax_program_laid_over(program, options, "compile", &laid));
-  ax_status status = ax_executable_of(runtime, laid, NULL, 0, options, out);
+  ax_status status = ax_program_laid_over(program, options, "compile", &laid);
+  if (status != AX_OK) return ax_executable_compare(runtime, program, status, out);
+  status = ax_executable_of(runtime, laid, NULL, 0, options, out);
   ax_program_release(laid);
   return status;
 }

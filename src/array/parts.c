@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "array/copying.h"
+#include "array/moving.h"
 #include "array/runtime.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
@@ -19,22 +20,60 @@ static bool measure(ax_layout *layout) {
   return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
 }
 
-/* Finds the blocks that devices of this process have. An array without a mesh is whole in each process. */
+/* The processes that have each block, without repetition, in order of places. last: by block, room for a count. */
+static void note_holders(ax_layout *layout, uint32_t *count) {
+  for (uint32_t b = 0, next = 0; b <= layout->blocks; b++) {
+    layout->first_holder[b] = next;
+    if (b < layout->blocks) next += count[b];
+    if (b < layout->blocks) count[b] = 0;
+  }
+  for (uint32_t d = 0; d < layout->map->devices; d++) {
+    const uint32_t b = ax_layout_block_at(layout, d);
+    layout->holder[layout->first_holder[b] + count[b]++] = layout->map->of[d];
+    layout->here[b] = layout->here[b] || ax_device_is_here(layout->map, d);
+  }
+}
+
+/* Finds the blocks that devices of each process have. An array without a mesh is whole in each process. */
 static ax_status find_here(ax_layout *layout) {
   const ax_processes *processes = layout->runtime->executor.processes;
-  ax_process_map *map;
   layout->here_count = layout->blocks;
   if (processes == NULL || processes->rule.processes == 1 || layout->devices <= 1) return AX_OK;
-  AX_TRY(ax_process_map_create(&processes->rule, (uint32_t)layout->devices, &map));
+  AX_TRY(ax_process_map_create(&processes->rule, (uint32_t)layout->devices, &layout->map));
+  const size_t entries = (size_t)layout->devices + 2 * (size_t)layout->blocks + 1;
+  layout->holder = ax_calloc(entries, sizeof layout->holder[0]);
   layout->here = ax_calloc(layout->blocks, sizeof layout->here[0]);
-  for (uint32_t d = 0; layout->here != NULL && d < map->devices; d++)
-    if (ax_device_is_here(map, d)) layout->here[ax_layout_block_at(layout, d)] = true;
-  ax_free(map);
-  if (layout->here == NULL) return ax_out_of_memory(layout->blocks);
+  if (layout->holder == NULL || layout->here == NULL) return ax_out_of_memory(entries * sizeof layout->holder[0]);
+  layout->first_holder = layout->holder + layout->devices;
+  uint32_t *count = layout->first_holder + layout->blocks + 1;
+  for (uint32_t d = 0; d < layout->map->devices; d++) count[ax_layout_block_at(layout, d)]++;
+  note_holders(layout, count);
   layout->here_count = 0;
   for (uint32_t b = 0; b < layout->blocks; b++) layout->here_count += layout->here[b];
   layout->bytes = layout->here_count * layout->stride;
   return AX_OK;
+}
+
+static void free_layout(ax_layout *layout) {
+  ax_free(layout->map);
+  ax_free(layout->here);
+  ax_free(layout->holder);
+  ax_free(layout);
+}
+
+bool ax_layout_held_by(const ax_layout *layout, uint32_t process, uint32_t block) {
+  if (layout->map == NULL) return true;
+  uint32_t at = layout->first_holder[block];
+  while (at < layout->first_holder[block + 1] && layout->holder[at] != process) at++;
+  return at < layout->first_holder[block + 1];
+}
+
+int64_t ax_layout_own_place(const ax_layout *layout, uint32_t block) {
+  int64_t place = ax_shard_device(&layout->spec, &layout->mesh, block);
+  while (layout->map != NULL && place + 1 < layout->devices &&
+         !(ax_device_is_here(layout->map, (uint32_t)place) && ax_layout_block_at(layout, place) == block))
+    place++;
+  return place;
 }
 
 static ax_status make(const ax_layout *like, ax_layout **out) {
@@ -50,19 +89,20 @@ static ax_status make(const ax_layout *like, ax_layout **out) {
     ax_sharding_retain(layout->sharding);
     return AX_OK;
   }
-  ax_free(layout);
+  free_layout(layout);
   *out = NULL;
   return status;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15u; }
 
-/* Names and ids are compared for equality, but are not hashed. */
+/* Names and ids are compared for equality, but are not hashed. Processes compare hashes of arguments (array/call.c). */
 static uint64_t hash_of(const ax_layout *layout) {
   uint64_t hash = mix((uint64_t)layout->type.dtype, layout->committed);
   for (uint32_t d = 0; d < layout->type.rank; d++) hash = mix(hash, (uint64_t)layout->type.dims[d]);
   for (uint32_t d = 0; d < layout->spec.rank; d++)
     for (uint32_t i = 0; i < layout->spec.count[d]; i++) hash = mix(hash, 64 * d + layout->spec.axis[d][i]);
+  for (uint32_t a = 0; a < layout->mesh.count; a++) hash = mix(hash, (uint64_t)layout->mesh.axis[a].size);
   return mix(hash, (uint64_t)layout->devices) >> 32;
 }
 
@@ -138,8 +178,7 @@ void ax_layout_release(ax_layout *layout) {
   take_out(layout);
   ax_sharding_release(layout->sharding);
   ax_runtime_drop(layout->runtime);
-  ax_free(layout->here);
-  ax_free(layout);
+  free_layout(layout);
 }
 
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
@@ -233,7 +272,7 @@ ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_p
   memcpy(lent, given, layout->blocks * sizeof lent[0]);
   parts->lent = lent;
   for (uint32_t b = 0; b < parts->count; b++) {
-    parts->part[b] = lent[b].data;
+    parts->part[b] = ax_layout_has(layout, b) ? lent[b].data : NULL;
     parts->read_only = parts->read_only || lent[b].read_only;
   }
   return AX_OK;
@@ -281,7 +320,8 @@ static unsigned char *in_place(const move *m, uint32_t b) {
     part[d] = offset[d] / whole->dims[d];
     at = at * whole->dims[d] + inside;
   }
-  return m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)] + (size_t)at * ax_dtype_bytes(whole->dtype);
+  const uint32_t block = (uint32_t)ax_shard_number(&m->old->spec, &m->old->mesh, part);
+  return ax_layout_has(m->old, block) ? m->from->part[block] + (size_t)at * ax_dtype_bytes(whole->dtype) : NULL;
 }
 
 /* Fills new block b from the old blocks that it overlaps. */
@@ -298,18 +338,6 @@ static size_t find_in_place(const move *m, ax_parts *parts) {
   for (uint32_t b = 0; b < parts->count; b++)
     if (ax_layout_has(m->to, b) && (parts->part[b] = in_place(m, b)) == NULL) moved++;
   return moved;
-}
-
-/* All that the new blocks of this process are made of has to be here. */
-static ax_status check_here(const move *m) {
-  for (uint32_t b = 0; m->old->here != NULL && b < m->to->blocks; b++) {
-    int64_t offset[AX_MAX_RANK];
-    if (!ax_layout_has(m->to, b)) continue;
-    ax_layout_offset(m->to, b, offset);
-    ax_status status = ax_layout_check_here(m->old, &m->to->block, offset);
-    if (status != AX_OK) return ax_error_context(AX_ABSENT, "an array cannot be laid out anew between processes yet: ");
-  }
-  return AX_OK;
 }
 
 /* The parts that own the memory. Parts in place keep the owner alive and not each other, so that no chain of them grows from run
@@ -362,6 +390,7 @@ ax_status ax_parts_own(const ax_parts *from, const ax_layout *layout, ax_parts *
 }
 
 ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
+  if (from->part[block] == NULL && to->block_bytes > 0) return ax_error(AX_INVALID_ARGUMENT, "block %u is in another process", block);
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
   parts->part[0] = from->part[block];
@@ -370,19 +399,13 @@ ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block,
   return AX_OK;
 }
 
-ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out) {
-  *out = NULL;
-  const bool copied = laying == AX_LAY_COPIED || (laying == AX_LAY_WRITTEN && (from->read_only || shared(from)));
-  if (ax_layout_same(old, to) && !copied) {
-    *out = ax_parts_retain(from);
-    return AX_OK;
-  }
-  const move m = {from, old, to};
-  AX_TRY(check_here(&m));
+/* Makes the new parts: those that lie in place, and memory for the others. */
+static ax_status make_room(const move *m, ax_parts *from, bool copied, ax_laying laying, ax_parts **out) {
+  const ax_layout *to = m->to;
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
   memset(parts->part, 0, parts->count * sizeof parts->part[0]);
-  size_t moved = copied ? to->here_count : find_in_place(&m, parts);
+  size_t moved = copied ? to->here_count : find_in_place(m, parts);
   if (copied || (laying != AX_LAY_READ && moved > 0)) { /* parts that outlive the run have one memory, or all their owner's */
     memset(parts->part, 0, parts->count * sizeof parts->part[0]);
     moved = to->here_count;
@@ -392,13 +415,32 @@ ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout
     parts->read_only = from->read_only;
   }
   ax_status status = moved > 0 ? allocate(parts, moved * to->stride) : AX_OK;
-  if (status != AX_OK) return give_up(out, status);
+  return status == AX_OK ? AX_OK : give_up(out, status);
+}
+
+/* Gives addresses to the parts that do not lie in place, and copies into each what is here. moving: what is not comes by messages. */
+static void fill_all(const move *m, ax_parts *parts, bool moving) {
   unsigned char *next = parts->memory;
   for (uint32_t b = 0; b < parts->count; b++) {
-    if (parts->part[b] != NULL || !ax_layout_has(to, b)) continue;
-    fill(&m, b, next);
+    if (parts->part[b] != NULL || !ax_layout_has(m->to, b)) continue;
     parts->part[b] = next;
-    next += to->stride;
+    if (moving) ax_moving_fill(m->old, m->from, m->to, b, next);
+    else fill(m, b, next);
+    next += m->to->stride;
   }
-  return AX_OK;
+}
+
+ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out) {
+  *out = NULL;
+  const bool copied = laying == AX_LAY_COPIED || (laying == AX_LAY_WRITTEN && (from->read_only || shared(from)));
+  const bool moving = ax_moving_needed(old, to);
+  if (ax_layout_same(old, to) && !moving && !copied) {
+    *out = ax_parts_retain(from);
+    return AX_OK;
+  }
+  const move m = {from, old, to};
+  ax_status status = make_room(&m, from, copied, laying, out);
+  if (status == AX_OK) fill_all(&m, *out, moving);
+  if (moving) status = ax_moving_do(status, old, from, to, *out);
+  return status == AX_OK || *out == NULL ? status : give_up(out, status);
 }

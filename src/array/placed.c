@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "array/joint.h"
 #include "array/runtime.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
@@ -98,18 +99,42 @@ ax_status (ax_device_put_many)(ax_runtime *runtime, uint32_t count, const ax_sha
   return AX_OK;
 }
 
+typedef struct reshape { /* what processes compare, if nothing moves */
+  const char *who;
+  const ax_array *array;
+} reshape;
+
+static void describe(const void *context, ax_text *text) {
+  const reshape *r = context;
+  ax_text_add(text, "%s of ", r->who);
+  ax_layout_text(text, r->array->layout);
+}
+
+/* The array is made first, so that nothing fails once its parts are there. */
+static ax_status move_parts(const ax_array *array, ax_layout *layout, ax_laying laying, ax_array **out) {
+  AX_TRY(ax_array_create(layout, NULL, out));
+  AX_TRY(ax_array_open(array));
+  ax_status status = ax_parts_lay_out(array->parts, array->layout, layout, laying, &(*out)->parts);
+  ax_array_close(array);
+  return status;
+}
+
 static ax_status move(const char *who, const ax_array *array, const ax_sharding *sharding, ax_laying laying, ax_array **out) {
-  ax_layout *layout;
-  ax_parts *parts = NULL;
+  ax_layout *layout = NULL;
+  ax_joint joint;
   *out = NULL;
   AX_TRY(ax_require(array, "array"));
-  AX_TRY(lay(who, array->layout->runtime, sharding, &array->layout->type, &layout));
-  ax_status status = ax_array_open(array);
-  if (status == AX_OK) {
-    status = ax_parts_lay_out(array->parts, array->layout, layout, laying, &parts);
-    ax_array_close(array);
-  }
-  return wrap(status, layout, parts, out);
+  const reshape r = {who, array};
+  const ax_layout *old = array->layout;
+  ax_joint_begin(&joint, old->runtime, old->map != NULL, &(ax_doing){ax_hash_word(2, old->hash) | 1, describe, &r});
+  ax_status status = lay(who, old->runtime, sharding, &old->type, &layout);
+  if (status == AX_OK) status = move_parts(array, layout, laying, out);
+  status = ax_joint_end(&joint, status);
+  ax_layout_release(layout);
+  if (status == AX_OK) return AX_OK;
+  ax_array_release(*out);
+  *out = NULL;
+  return status;
 }
 
 ax_status ax_array_reshard(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
@@ -139,17 +164,16 @@ static ax_status check_count(const char *who, const ax_sharding *sharding, uint3
   return ax_error(AX_INVALID_ARGUMENT, "%s: %u for %lld devices", who, *count, (long long)sharding->places);
 }
 
-/* The place of the first device that has block b. */
-static int64_t first_place(const ax_layout *layout, uint32_t b) { return ax_shard_device(&layout->spec, &layout->mesh, b); }
+/* The place of the first device that has block b, of this process if it has any. */
+static int64_t first_place(const ax_layout *layout, uint32_t b) {
+  return ax_layout_has(layout, b) ? ax_layout_own_place(layout, b) : ax_shard_device(&layout->spec, &layout->mesh, b);
+}
 
-/* Gives back the parts of devices that are not the first with their block. Blocks are numbered as their first devices come. */
+/* Gives back the parts of devices that are not the first with their block. */
 static void give_back_copies(const ax_layout *layout, const ax_part *parts) {
   const int64_t places = ax_mesh_devices(&layout->mesh);
-  uint32_t b = 0;
-  for (int64_t p = 0; p < places; p++) {
-    if (b < layout->blocks && p == first_place(layout, b)) b++;
-    else if (parts[p].release != NULL) parts[p].release(parts[p].context);
-  }
+  for (int64_t p = 0; p < places; p++)
+    if (p != first_place(layout, ax_layout_block_at(layout, p)) && parts[p].release != NULL) parts[p].release(parts[p].context);
 }
 
 /* Picks the parts by block from a list by place. *out: ax_free. */
@@ -216,6 +240,8 @@ static ax_status borrow(const ax_array *array, ax_part *part) {
 
 static ax_status borrow_all(const ax_layout *layout, ax_array *const *arrays, uint32_t count, ax_part *parts, uint32_t *borrowed) {
   for (*borrowed = 0; *borrowed < count; ++*borrowed) {
+    parts[*borrowed] = (ax_part){0};
+    if (layout->map != NULL && !ax_device_is_here(layout->map, *borrowed)) continue;
     ax_status status = check_array(layout, arrays[*borrowed], *borrowed);
     if (status == AX_OK) status = borrow(arrays[*borrowed], &parts[*borrowed]);
     if (status != AX_OK) return ax_error_context(status, "array_from_device_arrays: array %u: ", *borrowed);
@@ -236,7 +262,8 @@ ax_status (ax_array_from_device_arrays)(ax_runtime *runtime, const ax_sharding *
   if (status == AX_OK && parts == NULL) status = ax_out_of_memory(count * sizeof parts[0]);
   if (status == AX_OK) status = borrow_all(layout, arrays, count, parts, &borrowed);
   if (status == AX_OK) status = lend_blocks(who, runtime, layout, parts, out);
-  for (uint32_t p = 0; status != AX_OK && p < borrowed; p++) parts[p].release(parts[p].context);
+  for (uint32_t p = 0; status != AX_OK && p < borrowed; p++)
+    if (parts[p].release != NULL) parts[p].release(parts[p].context);
   ax_free(parts);
   ax_layout_release(layout);
   return status;

@@ -51,7 +51,7 @@ void ax_ending_reset(ax_ending *e) {
 
 /* --- Messages --- */
 
-/* An end that is not told or noted for want of memory would leave others waiting, so it is tried again for a while. */
+/* An end that is not noted for want of memory would leave others waiting, so it is tried again for a while. */
 enum { most_tries = 1000 };
 
 static char *copy_surely(const char *text) {
@@ -64,24 +64,15 @@ static char *copy_surely(const char *text) {
   return copy;
 }
 
-static ax_status send_surely(ax_ending *e, uint32_t to, const ax_envelope *envelope, const char *text) {
-  ax_status status = AX_OUT_OF_MEMORY;
-  for (int i = 0; i < most_tries && status == AX_OUT_OF_MEMORY; i++) {
-    if (i > 0) sched_yield();
-    status = ax_processes_send(e->processes, to, envelope, text, NULL, NULL);
-  }
-  return status;
-}
-
 static ax_status send(ax_ending *e, uint32_t to, ax_message_kind kind, const ax_counts_told *counts, const char *text) {
-  ax_envelope envelope = {.run = e->number, .kind = kind, .bytes = text != NULL ? strlen(text) + 1 : 0};
+  ax_envelope envelope = {.run = e->number, .check = e->check, .kind = kind, .bytes = text != NULL ? strlen(text) + 1 : 0};
   if (counts != NULL) {
     envelope.words[0] = counts->sent;
     envelope.words[1] = counts->received;
     envelope.member = counts->idle;
   }
   envelope.words[2] = e->probe;
-  return send_surely(e, to, &envelope, text);
+  return ax_processes_insist(e->processes, to, &envelope, text);
 }
 
 static ax_counts_told counts_of(const ax_envelope *envelope) {
@@ -183,8 +174,8 @@ static ax_status answer(ax_ending *e, const ax_envelope *probe) {
 }
 
 /* With the lock held. */
-static void note_done(ax_ending *e, uint32_t process, ax_status how, const char *message) {
-  e->ended[process] = (ax_ended){.done = true, .status = how, .message = copy_surely(message)};
+static void note_done(ax_ending *e, uint32_t process, ax_status how, uint64_t check, const char *message) {
+  e->ended[process] = (ax_ended){.done = true, .status = how, .check = check, .message = copy_surely(message)};
   if (how == AX_DEADLOCK) atomic_store(&e->stuck, true); /* it has heard so earlier */
   if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
   atomic_fetch_add(&e->done, 1);
@@ -195,14 +186,16 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
   const ax_counts_told counts = counts_of(envelope);
   switch ((ax_message_kind)envelope->kind) {
     case AX_MESSAGE_DONE:
-      note_done(e, delivery->from, (ax_status)envelope->place, delivery->payload);
+      note_done(e, delivery->from, (ax_status)envelope->place, envelope->check, delivery->payload);
       return AX_OK;
     case AX_MESSAGE_IDLE: return take_told(e, delivery->from, &counts);
     case AX_MESSAGE_PROBE: return answer(e, envelope);
     case AX_MESSAGE_ANSWER: return take_answer(e, delivery->from, &counts);
     case AX_MESSAGE_STUCK: atomic_store(&e->stuck, true); return AX_OK;
     case AX_MESSAGE_PART:
-    case AX_MESSAGE_LETTER: break;
+    case AX_MESSAGE_LETTER:
+    case AX_MESSAGE_TEXT:
+    case AX_MESSAGE_DIFFERENCE: break;
   }
   return ax_error(AX_INTERNAL, "a message of kind %u is not about an end", envelope->kind);
 }
@@ -215,14 +208,14 @@ ax_status ax_ending_handle(ax_ending *e, const ax_delivery *delivery) {
 }
 
 ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
-  ax_envelope envelope = {.run = e->number, .kind = AX_MESSAGE_DONE, .place = how};
+  ax_envelope envelope = {.run = e->number, .check = e->check, .kind = AX_MESSAGE_DONE, .place = how};
   envelope.bytes = message != NULL ? strlen(message) + 1 : 0;
   pthread_mutex_lock(&e->lock);
   ax_status status = AX_OK;
   atomic_store(&e->idle, true); /* nothing goes on in it any more */
   for (uint32_t p = 0; p < count_of(e) && status == AX_OK; p++)
-    if (p != own(e)) status = send_surely(e, p, &envelope, message);
-  note_done(e, own(e), how, message);
+    if (p != own(e)) status = ax_processes_insist(e->processes, p, &envelope, message);
+  note_done(e, own(e), how, e->check, message);
   pthread_mutex_unlock(&e->lock);
   return status;
 }

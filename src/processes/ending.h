@@ -25,12 +25,14 @@ typedef struct ax_counts_told { /* what a process said last */
 typedef struct ax_ended { /* what a process said at its end */
   bool done;
   ax_status status;
+  uint64_t check;
   char *message; /* owned; NULL: none */
 } ax_ended;
 
 typedef struct ax_ending {
   ax_processes *processes;
   uint64_t number;
+  uint64_t check; /* a digest of what this process does; 0: nothing to be compared */
   _Atomic uint64_t sent, received; /* by this process; counted by its owner */
   _Atomic bool idle;               /* this process is; set by its owner */
   _Atomic bool stuck;              /* no process can go on */
@@ -47,7 +49,7 @@ typedef struct ax_ending {
 
 AX_MUST_USE ax_status ax_ending_init(ax_ending *ending, ax_processes *processes);
 void ax_ending_deinit(ax_ending *ending);
-/* Begins anew. `number` is set once it is known, before any message is sent or handled. */
+/* Begins anew. `number` and `check` are set once they are known, before any message is sent or handled. */
 void ax_ending_reset(ax_ending *ending);
 /* Handles a message of the kinds DONE to STUCK, which stays the caller's. */
 AX_MUST_USE ax_status ax_ending_handle(ax_ending *ending, const ax_delivery *delivery);

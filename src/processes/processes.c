@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
+#include "processes/together.h"
 
 /* --- Deliveries --- */
 
@@ -89,6 +91,16 @@ ax_status ax_processes_send(ax_processes *p, uint32_t to, const ax_envelope *env
   return note(p, p->transport->functions->send(p->transport, to, envelope, payload, sent, context));
 }
 
+ax_status ax_processes_insist(ax_processes *p, uint32_t to, const ax_envelope *envelope, const void *payload) {
+  enum { tries = 1000 };
+  ax_status status = ax_processes_send(p, to, envelope, payload, NULL, NULL);
+  for (uint32_t t = 1; t < tries && status == AX_OUT_OF_MEMORY; t++) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    status = ax_processes_send(p, to, envelope, payload, NULL, NULL);
+  }
+  return status;
+}
+
 ax_status ax_processes_poll(ax_processes *p, bool *any) {
   AX_TRY(note(p, p->transport->functions->poll(p->transport, any)));
   return *any ? AX_OK : check(p);
@@ -115,10 +127,12 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
   }
   p->transport = transport;
   pthread_mutex_init(&p->lock, NULL);
+  pthread_mutex_init(&p->in_turn, NULL);
   transport->deliver = deliver;
   transport->deliver_context = p;
   ax_status status = copy_list(p, of, count);
   p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
+  if (status == AX_OK) status = ax_together_create(p, &p->spare);
   if (status == AX_OK) return AX_OK;
   ax_processes_destroy(p);
   *out = NULL;
@@ -132,7 +146,9 @@ void ax_processes_destroy(ax_processes *p) {
     next = one->next;
     ax_delivery_free(one);
   }
+  ax_together_destroy(p->spare);
   pthread_mutex_destroy(&p->lock);
+  pthread_mutex_destroy(&p->in_turn);
   ax_free(p->of);
   ax_free(p);
 }

@@ -20,7 +20,9 @@ typedef enum ax_message_kind {
   AX_MESSAGE_IDLE,
   AX_MESSAGE_PROBE,
   AX_MESSAGE_ANSWER,
-  AX_MESSAGE_STUCK
+  AX_MESSAGE_STUCK,
+  AX_MESSAGE_TEXT, /* what differs between processes (together.h) */
+  AX_MESSAGE_DIFFERENCE
 } ax_message_kind;
 
 typedef struct ax_receiver {
@@ -40,6 +42,9 @@ typedef struct ax_processes {
   ax_delivery *early;        /* messages for numbers that have not begun here, in the order in which they came */
   ax_status lost;            /* AX_OK, or why the transport cannot be used any more */
   char message[256];
+  struct ax_together *spare; /* for what is done together besides runs, one at a time: so that no memory is needed to begin */
+  pthread_mutex_t in_turn;   /* guards it */
+  atomic_uint_least64_t runs, failures; /* that all have done together so far: runs; runs and others that have failed */
 } ax_processes;
 
 /* Consumes the transport, whatever the status. of: by device, its process; NULL, with count 0: devices are in blocks.
@@ -56,6 +61,8 @@ void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */
 AX_MUST_USE ax_status ax_processes_send(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload,
                                         ax_on_done *sent, void *context);
+/* Sends what the receiver waits for: tries again for a second while there is no memory. The payload is copied. */
+AX_MUST_USE ax_status ax_processes_insist(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload);
 AX_MUST_USE ax_status ax_processes_poll(ax_processes *processes, bool *any);
 
 #endif

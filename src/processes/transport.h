@@ -28,6 +28,7 @@ enum { AX_SHORT_PAYLOAD = 8 << 10 };
 typedef struct ax_envelope {
   uint64_t run;  /* the number of the run that the message is for; 0: for no run */
   uint64_t bytes; /* of the payload */
+  uint64_t check; /* a digest of what its sender does (together.h) */
   uint64_t words[3]; /* the rest is its reader's */
   uint32_t kind, place, group, member;
 } ax_envelope;

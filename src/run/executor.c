@@ -283,7 +283,8 @@ static void find_results(const ax_execution *run, ax_parts *const *outputs) {
   }
 }
 
-ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
+ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, const ax_doing *doing,
+                     bool *began) {
   const ax_executor *executor = runner->executor;
   const ax_runtime_options *options = executor->options;
   ax_execution *run = ax_execution_take_idle(runner);
@@ -296,7 +297,7 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   run->scheduling_policy = executor->scheduling_policy != NULL   ? executor->scheduling_policy
                            : options->policy == AX_POLICY_SEEDED ? &by_seed
                                                                  : NULL;
-  if (run->remote != NULL) ax_remote_begin(run->remote);
+  if (run->remote != NULL) ax_remote_begin(run->remote, doing);
   ax_execution_run(run, number);
   if (runner->compiled->timed) ax_timeline_keep(runner, run);
   ax_status status = run->status != AX_OK ? failure(run) : run->remote == NULL ? ax_mail_check(run) : AX_OK;

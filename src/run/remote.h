@@ -1,24 +1,18 @@
 /* A run in several processes: what one process has of it besides the activations of its own devices.
 
-   Messages for the run come on any thread that polls, and wait in the inbox until a thread of the run handles them. Threads look there
-   when they find no activation to run. So one that waits for another process moves messages, for all runs, and no thread is kept for
+   Threads of the run look into the inbox (processes/together.h) when they find no activation to run. So one that waits for another process moves messages, for all runs, and no thread is kept for
    it. crossing.h has the exchanges that cross, mail.h the messages between devices. */
 #ifndef AX_RUN_REMOTE_H
 #define AX_RUN_REMOTE_H
 
-#include "processes/ending.h"
+#include "processes/together.h"
 #include "run/execution.h"
 
 struct ax_crossing_group;
 
 typedef struct ax_remote {
   ax_execution *run;
-  ax_receiver receiver;
-  ax_ending ending;
-  pthread_mutex_t lock;        /* guards the following fields */
-  ax_delivery *first, *last;   /* the inbox */
-  struct ax_fetching *fetching; /* long payloads on their way here; guarded by the lock of the processes */
-  _Atomic uint32_t waiting;    /* messages in the inbox */
+  ax_together together;
   atomic_flag handling;        /* a thread handles messages */
   bool closed;                 /* what still comes for the run is dropped */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
@@ -34,10 +28,8 @@ AX_MUST_USE ax_status ax_remote_create(ax_execution *run);
 void ax_remote_destroy(ax_execution *run);
 /* Begins a run, and ends it: waits until all processes have ended theirs. *status: how it ended here, and how it has ended
    everywhere, with a message. */
-void ax_remote_begin(ax_remote *remote);
+void ax_remote_begin(ax_remote *remote, const ax_doing *doing);
 AX_MUST_USE ax_status ax_remote_end(ax_remote *remote, ax_status status);
-/* Takes the place of a run that cannot begin in this process: the others' runs fail with its status and message. */
-AX_MUST_USE ax_status ax_remote_refuse(ax_processes *processes, ax_status status);
 
 /* Moves messages, and handles those that have come for this run. Returns true if there were any. */
 bool ax_remote_poll(ax_remote *remote, ax_worker_slot *worker_slot);

@@ -27,6 +27,7 @@ static side sides[COUNT];
 static ax_mesh mesh;
 static ax_code code = {.mesh = &mesh};
 static ax_link links[] = {{0, 1}};
+static ax_plan plan;
 
 static int set_up(void **state) {
   (void)state;
@@ -39,14 +40,14 @@ static int set_up(void **state) {
     TEST_OK(ax_processes_create(transports[p], NULL, 0, &s->processes));
     TEST_OK(ax_process_map_create(&s->processes->rule, 2, &s->map));
     s->executor.processes = s->processes;
-    s->compiled = (ax_compiled){.devices = 2, .map = s->map, .codes = &code, .code_count = 1, .links = links, .link_count = 1};
+    s->compiled = (ax_compiled){.plan = &plan, .devices = 2, .map = s->map, .codes = &code, .code_count = 1, .links = links, .link_count = 1};
     s->run.compiled = &s->compiled;
     s->run.executor = &s->executor;
     pthread_mutex_init(&s->run.lock, NULL);
     pthread_cond_init(&s->run.change, NULL);
     TEST_OK(ax_mail_init(&s->run));
     TEST_OK(ax_remote_create(&s->run));
-    ax_remote_begin(s->run.remote);
+    ax_remote_begin(s->run.remote, &(ax_doing){0});
     assert_int_equal(ax_processes_begun(s->processes), 1);
   }
   return 0;
@@ -76,7 +77,7 @@ static void *end_one(void *context) {
 }
 static void *refuse_one(void *context) {
   side *s = context;
-  s->status = ax_remote_refuse(s->processes, ax_error(s->status, "%s", s->message));
+  s->status = ax_agree(s->processes, &(ax_doing){0}, ax_error(s->status, "%s", s->message));
   strncpy(s->message, ax_message(), sizeof s->message - 1);
   return NULL;
 }
@@ -111,7 +112,7 @@ static void senders_say_that_no_more_comes(void **state) {
   TEST_OK(ax_mail_close(&sides[0].run));
   assert_true(ax_remote_poll(receiver, NULL));
   assert_int_equal(atomic_load(&receiver->senders), 0);
-  assert_int_equal(atomic_load(&receiver->ending.received), 1);
+  assert_int_equal(atomic_load(&receiver->together.ending.received), 1);
   atomic_store(&receiver->senders, 1); /* both say it again when they end */
   both(end_one, end_one);
   assert_true(sides[0].status == AX_OK && sides[1].status == AX_OK);
@@ -130,25 +131,25 @@ static void a_long_payload_is_fetched(void **state) {
   ax_envelope envelope = {.kind = AX_MESSAGE_LETTER, .bytes = sizeof sent};
   memset(sent, 7, sizeof sent);
   assert_false(ax_remote_idle(to));
-  assert_true(atomic_load(&to->ending.idle));
+  assert_true(atomic_load(&to->together.ending.idle));
   TEST_OK(ax_remote_send(from, 1, &envelope, sent));
   ax_remote_wait(to, never);
-  assert_int_equal(atomic_load(&to->waiting), 1);
+  assert_int_equal(atomic_load(&to->together.waiting), 1);
   assert_false(ax_remote_idle(to));
-  assert_false(atomic_load(&to->ending.idle)); /* it has not handled the message */
-  ax_delivery *delivery = to->first;
-  to->first = to->last = NULL;
-  atomic_store(&to->waiting, 0);
+  assert_false(atomic_load(&to->together.ending.idle)); /* it has not handled the message */
+  ax_delivery *delivery = to->together.first;
+  to->together.first = to->together.last = NULL;
+  atomic_store(&to->together.waiting, 0);
   assert_null(delivery->payload);
   TEST_OK(ax_remote_fetch(to, delivery));
   assert_false(ax_remote_idle(to));
-  assert_false(atomic_load(&to->ending.idle)); /* the payload has not come */
+  assert_false(atomic_load(&to->together.ending.idle)); /* the payload has not come */
   ax_remote_wait(to, never);
-  assert_non_null(to->first);
-  assert_memory_equal(to->first->payload, sent, sizeof sent);
-  ax_delivery_free(to->first);
-  to->first = to->last = NULL;
-  atomic_store(&to->waiting, 0);
+  assert_non_null(to->together.first);
+  assert_memory_equal(to->together.first->payload, sent, sizeof sent);
+  ax_delivery_free(to->together.first);
+  to->together.first = to->together.last = NULL;
+  atomic_store(&to->together.waiting, 0);
   both(end_one, end_one);
 }
 
@@ -166,7 +167,7 @@ static void a_failure_is_everyones(void **state) {
 /* The next run of process 0 cannot begin; that of process 1 fails with its message. */
 static void *begin_and_end(void *context) {
   side *s = context;
-  ax_remote_begin(s->run.remote);
+  ax_remote_begin(s->run.remote, &(ax_doing){0});
   return end_one(context);
 }
 static void a_run_that_cannot_begin_fails_everywhere(void **state) {

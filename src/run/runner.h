@@ -27,10 +27,12 @@ typedef struct ax_runner {
 void ax_runner_init(ax_runner *runner, const ax_compiled *compiled, ax_executor *executor);
 void ax_runner_deinit(ax_runner *runner);
 
-/* Runs the program (run/executor.c). inputs, outputs: by those of the plan. number: as in ax_job. *began: a device may have
-   written memory, whatever the status. */
+struct ax_doing; /* processes/together.h */
+
+/* Runs the program (run/executor.c). inputs, outputs: by those of the plan. number: as in ax_job. doing: for a program in several
+   processes; else it is not looked at. *began: a device may have written memory, whatever the status. */
 AX_MUST_USE ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number,
-                                 bool *began);
+                                 const struct ax_doing *doing, bool *began);
 
 /* The timeline of the run that ended last as text. AX_INVALID_ARGUMENT: none is kept, there was no run, or no such form. The
    caller frees *out. */

@@ -1,0 +1,284 @@
+#include "array/moving.h"
+
+#include <string.h>
+
+#include "array/joint.h"
+#include "array/runtime.h"
+#include "mesh/sharding.h"
+
+/* --- Pieces --- */
+
+/* A box of the whole array. */
+typedef struct box {
+  ax_type type;
+  int64_t offset[AX_MAX_RANK];
+} box;
+
+static box box_of(const ax_layout *layout, uint32_t block) {
+  box b = {.type = layout->block};
+  ax_layout_offset(layout, block, b.offset);
+  return b;
+}
+
+/* What two boxes have in common, which is not nothing. */
+static box common(const box *a, const box *b) {
+  box piece = *a;
+  for (uint32_t d = 0; d < a->type.rank; d++) {
+    const int64_t a_end = a->offset[d] + a->type.dims[d], b_end = b->offset[d] + b->type.dims[d];
+    piece.offset[d] = a->offset[d] > b->offset[d] ? a->offset[d] : b->offset[d];
+    piece.type.dims[d] = (a_end < b_end ? a_end : b_end) - piece.offset[d];
+  }
+  return piece;
+}
+
+static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
+
+/* The blocks of a layout that a box overlaps, one after the other. */
+typedef struct overlaps {
+  const ax_layout *layout;
+  int64_t first[AX_MAX_RANK], last[AX_MAX_RANK], part[AX_MAX_RANK];
+  bool more;
+} overlaps;
+
+static overlaps overlaps_of(const ax_layout *layout, const box *b) {
+  overlaps o = {.layout = layout, .more = true};
+  for (uint32_t d = 0; d < b->type.rank; d++) {
+    o.first[d] = o.part[d] = b->offset[d] / layout->block.dims[d];
+    o.last[d] = (b->offset[d] + b->type.dims[d] - 1) / layout->block.dims[d];
+  }
+  return o;
+}
+
+static bool next_overlap(overlaps *o, uint32_t *block) {
+  if (!o->more) return false;
+  *block = (uint32_t)ax_shard_number(&o->layout->spec, &o->layout->mesh, o->part);
+  o->more = false;
+  for (uint32_t d = o->layout->block.rank; d-- > 0 && !o->more;) {
+    o->more = o->part[d] < o->last[d];
+    o->part[d] = o->more ? o->part[d] + 1 : o->first[d];
+  }
+  return true;
+}
+
+/* --- Who sends what to whom --- */
+
+typedef struct transfer {
+  uint32_t from, to, old, new; /* two processes, two blocks */
+} transfer;
+
+typedef struct plan {
+  const ax_layout *old, *new; /* new NULL: the whole, for process `root`, or all */
+  uint32_t root, processes;
+} plan;
+
+typedef struct each { /* all transfers, one after the other */
+  const plan *plan;
+  uint32_t new, receiver; /* receiver: its index among those that have the new block */
+  overlaps old;
+  bool begun;
+} each;
+
+static box new_box(const plan *p, uint32_t new) {
+  if (p->new != NULL) return box_of(p->new, new);
+  return (box){.type = p->old->type};
+}
+static uint32_t new_count(const plan *p) { return p->new != NULL ? p->new->blocks : 1; }
+static bool by_holders(const plan *p) { return p->new != NULL && p->new->map != NULL; }
+
+static uint32_t receiver_count(const plan *p, uint32_t new) {
+  if (by_holders(p)) return p->new->first_holder[new + 1] - p->new->first_holder[new];
+  return p->root != AX_NONE ? 1 : p->processes;
+}
+
+/* A process that has the block on several places counts once: as the first of them. AX_NONE: it is another. */
+static uint32_t receiver_of(const plan *p, uint32_t new, uint32_t index) {
+  if (!by_holders(p)) return p->root != AX_NONE ? p->root : index;
+  const uint32_t *holder = &p->new->holder[p->new->first_holder[new]];
+  for (uint32_t i = 0; i < index; i++)
+    if (holder[i] == holder[index]) return AX_NONE;
+  return holder[index];
+}
+
+static bool next_receiver(each *e) {
+  if (e->begun && ++e->receiver == receiver_count(e->plan, e->new)) {
+    e->receiver = 0;
+    if (++e->new == new_count(e->plan)) return false;
+  }
+  e->begun = true;
+  const box b = new_box(e->plan, e->new);
+  e->old = overlaps_of(e->plan->old, &b);
+  return true;
+}
+
+static bool next_transfer(each *e, transfer *out) {
+  const ax_layout *old = e->plan->old;
+  for (;;) {
+    uint32_t block;
+    const uint32_t to = e->begun ? receiver_of(e->plan, e->new, e->receiver) : AX_NONE;
+    while (to != AX_NONE && next_overlap(&e->old, &block)) {
+      if (ax_layout_held_by(old, to, block)) continue;
+      *out = (transfer){old->holder[old->first_holder[block]], to, block, e->new};
+      return true;
+    }
+    if (!next_receiver(e)) return false;
+  }
+}
+
+static bool moves_anything(const plan *p) {
+  each e = {.plan = p};
+  transfer t;
+  return p->old->map != NULL && p->old->block_bytes > 0 && next_transfer(&e, &t);
+}
+
+static plan plan_of(const ax_layout *old, const ax_layout *new, uint32_t root) {
+  return (plan){old, new, root, old->map != NULL ? old->map->processes : 1};
+}
+
+bool ax_moving_needed(const ax_layout *old, const ax_layout *to) {
+  const plan p = plan_of(old, to, AX_NONE);
+  return old != to && moves_anything(&p);
+}
+
+/* --- Moving --- */
+
+typedef struct moving {
+  const plan *plan;
+  ax_together *together;
+  const ax_parts *from;
+  unsigned char *const *into; /* by new block */
+  uint32_t missing;           /* pieces that have not come */
+  ax_status status;           /* and its message, once something has failed */
+} moving;
+
+static ax_status send_piece(moving *m, const transfer *t) {
+  const box new = new_box(m->plan, t->new), old = box_of(m->plan->old, t->old), piece = common(&new, &old);
+  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = bytes_of(&piece.type), .words = {t->new, t->old}};
+  void *payload = ax_alloc(envelope.bytes);
+  if (payload == NULL) return ax_out_of_memory(envelope.bytes);
+  ax_shard_copy(&old.type, old.offset, m->from->part[t->old], &piece.type, piece.offset, payload);
+  ax_status status = ax_together_send(m->together, t->to, &envelope, payload, ax_free, payload);
+  if (status != AX_OK) ax_free(payload);
+  return status;
+}
+
+static ax_status send_all(moving *m, uint32_t own) {
+  each e = {.plan = m->plan};
+  for (transfer t; next_transfer(&e, &t);)
+    if (t.from == own) AX_TRY(send_piece(m, &t));
+  return AX_OK;
+}
+
+static uint32_t count_missing(const plan *p, uint32_t own) {
+  each e = {.plan = p};
+  uint32_t count = 0;
+  for (transfer t; next_transfer(&e, &t);) count += t.to == own;
+  return count;
+}
+
+/* Puts a piece into its new block. */
+static ax_status place_piece(moving *m, const ax_delivery *delivery) {
+  const uint64_t *words = delivery->envelope.words;
+  const box new = new_box(m->plan, (uint32_t)words[0]), old = box_of(m->plan->old, (uint32_t)words[1]);
+  const box piece = common(&new, &old);
+  ax_shard_copy(&piece.type, piece.offset, delivery->payload, &new.type, new.offset, m->into[words[0]]);
+  m->missing--;
+  return AX_OK;
+}
+
+static ax_status take_piece(moving *m, ax_delivery *delivery) {
+  ax_status status = ax_together_count(m->together, delivery);
+  if (status == AX_OK && m->status == AX_OK) {
+    if (delivery->payload == NULL) return ax_together_fetch(m->together, delivery);
+    status = place_piece(m, delivery);
+  }
+  ax_delivery_free(delivery);
+  return status;
+}
+
+static ax_status take(moving *m, ax_delivery *delivery) {
+  const uint32_t kind = delivery->envelope.kind;
+  if (kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER) return take_piece(m, delivery);
+  return ax_together_handle(m->together, delivery);
+}
+
+static bool handle(void *context) {
+  moving *m = context;
+  bool any = false;
+  for (ax_delivery *next, *one = ax_together_take(m->together); one != NULL; one = next) {
+    next = one->next;
+    any = true;
+    ax_status status = take(m, one);
+    if (m->status == AX_OK) m->status = status; /* its message stays, since nothing is done after it that fails */
+  }
+  return any;
+}
+
+static bool has_come(void *context) {
+  const moving *m = context;
+  const ax_ending *ending = &m->together->ending;
+  return m->missing == 0 || m->status != AX_OK || atomic_load(&ending->failed) || atomic_load(&ending->stuck);
+}
+
+static ax_status exchange(moving *m, uint32_t own) {
+  m->missing = count_missing(m->plan, own);
+  AX_TRY(send_all(m, own));
+  AX_TRY(ax_together_until(m->together, &(ax_waiting){has_come, handle, m}));
+  if (m->status != AX_OK || m->missing == 0) return m->status;
+  if (atomic_load(&m->together->ending.failed)) return AX_UNAVAILABLE;
+  return ax_error(AX_DEADLOCK, "%u pieces of an array have not come", m->missing);
+}
+
+static void describe(const void *context, ax_text *text) {
+  const plan *p = context;
+  ax_text_add(text, p->new != NULL ? "lays out " : "gathers ");
+  ax_layout_text(text, p->old);
+  if (p->new == NULL && p->root != AX_NONE) ax_text_add(text, " to process %u", p->root);
+  if (p->new == NULL) return;
+  ax_text_add(text, " as ");
+  ax_layout_text(text, p->new);
+}
+
+static ax_status move_all(ax_status status, const plan *p, const ax_parts *from, unsigned char *const *into) {
+  ax_processes *processes = p->old->runtime->executor.processes;
+  const uint64_t to = p->new != NULL ? p->new->hash : p->root;
+  const ax_doing doing = {status == AX_OK ? ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1 : 0, describe, p};
+  ax_together *together = ax_together_borrow(processes);
+  moving m = {p, together, from, into, 0, AX_OK};
+  ax_together_begin(together, &doing);
+  if (status == AX_OK) m.status = status = exchange(&m, processes->rule.process);
+  else m.status = status;
+  status = ax_together_end(together, status, handle, &m);
+  ax_together_give_back(processes);
+  return status;
+}
+
+void ax_moving_fill(const ax_layout *old, const ax_parts *from, const ax_layout *to, uint32_t b, void *data) {
+  const box new = box_of(to, b);
+  overlaps o = overlaps_of(old, &new);
+  for (uint32_t block; next_overlap(&o, &block);) {
+    if (!ax_layout_has(old, block)) continue;
+    const box piece = box_of(old, block);
+    ax_shard_copy(&piece.type, piece.offset, from->part[block], &new.type, new.offset, data);
+  }
+}
+
+ax_status ax_moving_do(ax_status status, const ax_layout *old, const ax_parts *from, const ax_layout *to, ax_parts *parts) {
+  const plan p = plan_of(old, to, AX_NONE);
+  return move_all(status, &p, from, parts != NULL ? parts->part : NULL);
+}
+
+/* What is here of the whole. */
+static void fill_whole(const plan *p, const ax_parts *from, void *data) {
+  const box whole = new_box(p, 0);
+  for (uint32_t block = 0; block < p->old->blocks; block++) {
+    const box piece = box_of(p->old, block);
+    if (ax_layout_has(p->old, block)) ax_shard_copy(&piece.type, piece.offset, from->part[block], &whole.type, whole.offset, data);
+  }
+}
+
+ax_status ax_moving_gather(ax_status status, const ax_layout *old, const ax_parts *from, uint32_t root, void *data) {
+  const plan p = plan_of(old, NULL, root);
+  unsigned char *whole = data;
+  if (status == AX_OK && data != NULL && old->block_bytes > 0) fill_whole(&p, from, data);
+  return moves_anything(&p) ? move_all(status, &p, from, &whole) : status;
+}

@@ -1,0 +1,429 @@
+/* Arrays of which each process has a part: made, moved between layouts, gathered; and calls that processes do not make alike. The
+   processes are threads of this one. */
+#include "axle/processes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/moving.h"
+#include "array/runtime.h"
+#include "axle/bodies.h"
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "axle/sharding.h"
+#include "processes/within.h"
+#include "support/cmocka.h"
+#include "support/processes.h"
+#include "support/run.h"
+
+/* --- Processes --- */
+
+typedef ax_status job(ax_runtime *runtime, const void *context);
+
+typedef struct party {
+  job *job;
+  const void *context;
+  const test_spread *spread;
+  ax_transport *transport;
+  pthread_t thread;
+  ax_status status;
+  char message[8192];
+} party;
+
+static void *be_party(void *context) {
+  party *p = context;
+  ax_runtime *runtime;
+  const ax_runtime_options options = {.workers = p->spread->workers};
+  p->status = ax_runtime_create_over(&options, p->transport, p->spread->listed, p->spread->of, &runtime);
+  if (p->status == AX_OK) p->status = p->job(runtime, p->context);
+  snprintf(p->message, sizeof p->message, "%s", p->status != AX_OK ? ax_message() : "");
+  ax_runtime_release(runtime);
+  return NULL;
+}
+
+/* Does a job in all processes. It must end the same in all. */
+static ax_status in_all(const test_spread *spread, job *job, const void *context, char *message) {
+  static party parties[TEST_MOST_PROCESSES];
+  ax_transport *transports[TEST_MOST_PROCESSES];
+  assert_int_equal(ax_within_create(spread->processes, transports), AX_OK);
+  for (uint32_t p = 0; p < spread->processes; p++) {
+    parties[p] = (party){.job = job, .context = context, .spread = spread, .transport = transports[p]};
+    assert_int_equal(pthread_create(&parties[p].thread, NULL, be_party, &parties[p]), 0);
+  }
+  for (uint32_t p = 0; p < spread->processes; p++) pthread_join(parties[p].thread, NULL);
+  for (uint32_t p = 1; p < spread->processes; p++) {
+    if (parties[p].status != parties[0].status || strcmp(parties[p].message, parties[0].message) != 0)
+      fail_msg("process 0: %s\nprocess %u: %s", parties[0].message, p, parties[p].message);
+  }
+  if (message != NULL) strcpy(message, parties[0].message);
+  else if (parties[0].status != AX_OK) print_error("%s\n", parties[0].message);
+  return parties[0].status;
+}
+
+static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, none_in_two[] = {1, 1, 0, 1, 1, 3, 1, 1};
+static const test_spread spreads[] = {
+    {.processes = 1, .workers = 1},
+    {.processes = 2, .workers = 1},
+    {.processes = 3, .workers = 2},
+    {.processes = 8, .workers = 1},
+    {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
+    {.processes = 3, .workers = 1, .listed = 8, .of = scattered},
+    {.processes = 4, .workers = 1, .listed = 8, .of = none_in_two}, /* process 2 has device 2, which is process 0's: none */
+};
+
+/* --- Contents: each element is its index --- */
+
+#define HERE(condition) \
+  do {                  \
+    if (!(condition)) return ax_error(AX_INTERNAL, "%s:%d: %s", __FILE__, __LINE__, #condition); \
+  } while (0)
+
+static float value_at(const ax_type *whole, const ax_type *block, const int64_t *start, int64_t i) {
+  int64_t at = 0, scale = 1;
+  for (uint32_t d = whole->rank; d-- > 0;) {
+    at += (start[d] + i % block->dims[d]) * scale;
+    i /= block->dims[d];
+    scale *= whole->dims[d];
+  }
+  return (float)at;
+}
+
+static bool is_right(const ax_type *whole, const ax_type *block, const int64_t *start, const float *data) {
+  for (int64_t i = 0; i < ax_type_elems(block); i++)
+    if (data[i] != value_at(whole, block, start, i)) return false;
+  return true;
+}
+
+static ax_status check_shards(const ax_array *array) {
+  for (uint32_t i = 0; i < ax_array_addressable_count(array); i++) {
+    ax_shard shard;
+    AX_TRY(ax_array_addressable_shard(array, i, &shard));
+    HERE(shard.data != NULL || shard.bytes == 0);
+    HERE(is_right(ax_array_typeof(array), &shard.type, shard.start, shard.data));
+  }
+  return AX_OK;
+}
+
+static ax_status write(void *context, const ax_type *block, const int64_t *start, void *data) {
+  for (int64_t i = 0; i < ax_type_elems(block); i++) ((float *)data)[i] = value_at(context, block, start, i);
+  return AX_OK;
+}
+
+/* --- All pairs of layouts --- */
+
+static const char mesh_text[] = "x=4,y=2";
+static const char *const specs[] = {"", "x", "y", "_,x", "_,y", "x,y", "y,x", "x+y", "y+x", "_,y+x"};
+
+static ax_status check_whole(const ax_array *array, int64_t process) {
+  static const int64_t start[AX_MAX_RANK];
+  ax_host_array host;
+  ax_runtime *runtime = array->layout->runtime;
+  AX_TRY(ax_array_gather(array, process, &host));
+  const bool wanted = process == AX_EVERY_PROCESS || process == ax_process_index(runtime);
+  const bool right = wanted ? host.data != NULL && is_right(ax_array_typeof(array), ax_array_typeof(array), start, host.data)
+                            : host.data == NULL;
+  ax_host_array_release(&host);
+  HERE(right);
+  return AX_OK;
+}
+
+static ax_status check_move(const ax_array *from, const ax_sharding *to, bool copied) {
+  ax_array *moved;
+  AX_TRY(copied ? ax_array_copy_to(from, to, &moved) : ax_array_reshard(from, to, &moved));
+  ax_status status = check_shards(moved);
+  if (status == AX_OK) status = check_whole(moved, AX_EVERY_PROCESS);
+  if (status == AX_OK) status = check_whole(moved, 1 % (int64_t)ax_process_count(from->layout->runtime));
+  ax_array_release(moved);
+  return status;
+}
+
+static ax_status move_to_all(ax_runtime *runtime, const ax_mesh *mesh, const ax_type *type, const char *spec) {
+  ax_array *from;
+  AX_TRY(ax_array_from_callback(runtime, mesh, spec, type, write, (void *)type, &from));
+  ax_status status = check_shards(from);
+  for (size_t t = 0; status == AX_OK && t <= AX_COUNT(specs); t++) {
+    ax_sharding *to;
+    status = t < AX_COUNT(specs) ? ax_sharding_named(mesh, specs[t], NULL, &to) : ax_sharding_single(0, &to);
+    if (status == AX_OK) status = check_move(from, to, t % 2 == 1);
+    ax_sharding_release(to);
+  }
+  ax_array_release(from);
+  return status;
+}
+
+static ax_status all_pairs(ax_runtime *runtime, const void *context) {
+  ax_mesh mesh;
+  AX_TRY(ax_mesh_parse(mesh_text, &mesh));
+  for (size_t f = 0; f < AX_COUNT(specs); f++) AX_TRY(move_to_all(runtime, &mesh, context, specs[f]));
+  return AX_OK;
+}
+
+static void arrays_move_between_all_layouts(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 16, 8, 3), TEST_TYPE(AX_F32, 64, 520)};
+  for (size_t t = 0; t < AX_COUNT(types); t++)
+    for (size_t s = 0; s < AX_COUNT(spreads); s++)
+      if (in_all(&spreads[s], all_pairs, &types[t], NULL) != AX_OK) fail_msg("type %zu, spread %zu", t, s);
+}
+
+/* --- What each process has --- */
+
+static ax_status local_parts(ax_runtime *runtime, const void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, 16, 8);
+  ax_mesh mesh;
+  ax_type local;
+  ax_array *array;
+  int64_t here, sum = 0;
+  uint32_t process;
+  (void)context;
+  AX_TRY(ax_mesh_parse("x=8", &mesh));
+  AX_TRY(ax_runtime_local_device_count(runtime, &mesh, &here));
+  for (int64_t d = 0; d < 8; d++) {
+    AX_TRY(ax_runtime_process_of(runtime, &mesh, d, &process));
+    sum += process == ax_process_index(runtime);
+  }
+  HERE(sum == here);
+  HERE(ax_runtime_process_of(runtime, &mesh, 8, &process) == AX_INVALID_ARGUMENT);
+  AX_TRY(ax_array_local_type(runtime, &mesh, "x", &type, &local));
+  HERE(local.dims[0] == 2 * here && local.dims[1] == 8);
+  float *data = calloc((size_t)ax_type_elems(&local) + 1, sizeof data[0]);
+  for (int64_t d = 0, row = 0; d < 8; d++) { /* rows 2 d and 2 d + 1 are device d's */
+    AX_TRY(ax_runtime_process_of(runtime, &mesh, d, &process));
+    if (process != ax_process_index(runtime)) continue;
+    for (int64_t i = 0; i < 16; i++) data[row * 16 + i] = (float)(16 * d + i);
+    row++;
+  }
+  ax_status status = (ax_array_from_local)(runtime, &mesh, "x", &type, AX_F32, data, (size_t)ax_type_elems(&local) * 4, &array);
+  if (status == AX_OK && here > 0) {
+    ax_array *none;
+    HERE((ax_array_from_local)(runtime, &mesh, "x", &type, AX_F32, data, (size_t)ax_type_elems(&local) * 4 - 4, &none) ==
+         AX_INVALID_ARGUMENT);
+  }
+  free(data);
+  AX_TRY(status);
+  HERE(ax_array_addressable_count(array) == here);
+  HERE(ax_array_is_addressable(array) == (here == 8));
+  status = check_shards(array);
+  if (status == AX_OK) status = check_whole(array, AX_EVERY_PROCESS);
+  ax_array_release(array);
+  return status;
+}
+
+static void arrays_are_made_of_local_data(void **state) {
+  (void)state;
+  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], local_parts, NULL, NULL), AX_OK);
+}
+
+static ax_status no_box(ax_runtime *runtime, const void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 8);
+  ax_mesh mesh;
+  ax_type local;
+  (void)context;
+  AX_TRY(ax_mesh_parse("x=2,y=2", &mesh));
+  return ax_array_local_type(runtime, &mesh, "x,y", &type, &local);
+}
+
+static void blocks_that_are_no_box_are_refused(void **state) {
+  static const uint32_t crossed[] = {0, 1, 1, 0};
+  char message[8192];
+  (void)state;
+  assert_int_equal(in_all(&(test_spread){.processes = 2, .workers = 1, .listed = 4, .of = crossed}, no_box, NULL, message),
+                   AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "the 2 blocks f32[4,4] of this process do not make a box of f32[8,8]"));
+}
+
+/* Shards of an array that devices share: the replicas are counted over all processes. */
+static ax_status replicas(ax_runtime *runtime, const void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, 8);
+  ax_mesh mesh;
+  ax_array *array;
+  (void)context;
+  AX_TRY(ax_mesh_parse("x=2,y=4", &mesh));
+  AX_TRY(ax_array_from_callback(runtime, &mesh, "x", &type, write, (void *)&type, &array));
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < ax_array_addressable_count(array) && status == AX_OK; i++) {
+    ax_shard shard;
+    status = ax_array_addressable_shard(array, i, &shard);
+    if (status == AX_OK && (shard.replica != shard.device % 4 || shard.start[0] != shard.device / 4 * 4))
+      status = ax_error(AX_INTERNAL, "device %lld has replica %lld", (long long)shard.device, (long long)shard.replica);
+  }
+  ax_shard none;
+  HERE(ax_array_addressable_shard(array, ax_array_addressable_count(array), &none) == AX_INVALID_ARGUMENT);
+  ax_array_release(array);
+  return status;
+}
+
+static void shards_know_their_replica(void **state) {
+  (void)state;
+  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], replicas, NULL, NULL), AX_OK);
+}
+
+/* --- Calls that differ --- */
+
+static ax_status put_same(ax_runtime *runtime, const void *context) {
+  const float odd = *(const float *)context, data[4] = {1, 2, 3, ax_process_index(runtime) == 1 ? odd : 4};
+  ax_mesh mesh;
+  ax_array *array;
+  AX_TRY(ax_mesh_parse("x=4", &mesh));
+  AX_TRY(ax_device_put_same(runtime, &mesh, "x", &AX_HOST(data), &array));
+  ax_array_release(array);
+  return AX_OK;
+}
+
+static void data_that_should_be_the_same_is_compared(void **state) {
+  char message[8192];
+  (void)state;
+  assert_int_equal(in_all(&spreads[1], put_same, &(float){4}, NULL), AX_OK);
+  assert_int_equal(in_all(&spreads[2], put_same, &(float){5}, message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "processes 0 and 1 do not do the same, line 1:\n  process 0: puts f32[4] with digest "));
+  assert_non_null(strstr(message, "\n  process 1: puts f32[4] with digest "));
+}
+
+static void sum(const ax_value *in, ax_value *out, void *c) { (void)c; out[0] = ax_psum(in[0], "x"); }
+static void twice(const ax_value *in, ax_value *out, void *c) { (void)c; out[0] = ax_psum(ax_add(in[0], in[0]), "x"); }
+
+static ax_program *program_of(ax_function body) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
+  return test_trace_map(&(test_map){"x=4", {"x"}, {""}, .body = body}, &type);
+}
+
+typedef struct programs {
+  ax_program *program[2]; /* process 0's, and that of the others */
+  bool found;             /* all have compiled the first one before */
+} programs;
+
+static ax_status compile_own(ax_runtime *runtime, const void *context) {
+  const programs *p = context;
+  ax_executable *first = NULL, *own = NULL;
+  ax_status status = p->found ? ax_compile(runtime, p->program[0], NULL, &first) : AX_OK;
+  if (status == AX_OK) status = ax_compile(runtime, p->program[ax_process_index(runtime) > 0], NULL, &own);
+  ax_executable_release(own);
+  ax_executable_release(first);
+  return status;
+}
+
+static void programs_are_compared_when_they_are_compiled(void **state) {
+  char message[8192];
+  programs p = {{program_of(sum), program_of(twice)}, false};
+  (void)state;
+  for (int found = 0; found < 2; found++) {
+    p.found = found == 1;
+    assert_int_equal(in_all(&spreads[2], compile_own, &p, message), AX_INVALID_ARGUMENT);
+    assert_non_null(strstr(message, "processes 0 and 1 do not do the same, line "));
+    assert_non_null(strstr(message, " add "));
+  }
+  ax_program *const same[] = {p.program[0], p.program[0]};
+  programs equal = {{same[0], same[1]}, true};
+  assert_int_equal(in_all(&spreads[2], compile_own, &equal, NULL), AX_OK);
+  ax_program_release(p.program[0]);
+  ax_program_release(p.program[1]);
+}
+
+/* Each process compiles both, and calls one. */
+static ax_status run_own(ax_runtime *runtime, const void *context) {
+  const programs *p = context;
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
+  ax_executable *both[2] = {0};
+  ax_array *in = NULL, *out = NULL;
+  ax_mesh mesh;
+  ax_status status = ax_mesh_parse("x=4", &mesh);
+  for (int i = 0; i < 2 && status == AX_OK; i++) status = ax_compile(runtime, p->program[i], NULL, &both[i]);
+  if (status == AX_OK) status = ax_array_from_callback(runtime, &mesh, "x", &type, write, (void *)&type, &in);
+  if (status == AX_OK && (!p->found || ax_process_index(runtime) == 0))
+    status = (ax_run)(both[ax_process_index(runtime) > 0], 1, &in, 1, &out);
+  else if (status == AX_OK)
+    status = check_whole(in, AX_EVERY_PROCESS);
+  ax_array_release(in);
+  ax_array_release(out);
+  for (int i = 0; i < 2; i++) ax_executable_release(both[i]);
+  return status;
+}
+
+static void calls_are_compared(void **state) {
+  char message[8192];
+  programs p = {{program_of(sum), program_of(twice)}, false};
+  (void)state;
+  assert_int_equal(in_all(&spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "process 0: runs a program of "));
+  assert_non_null(strstr(message, "process 1: runs a program of "));
+  p.found = true; /* process 0 runs, the others gather */
+  assert_int_equal(in_all(&spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "process 1: gathers f32[8,4] over (x=4,), P(x)"));
+  ax_program_release(p.program[0]);
+  ax_program_release(p.program[1]);
+}
+
+/* A process whose argument is wrong says so to the others, who would wait for it. */
+static ax_status run_wrong(ax_runtime *runtime, const void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4), wrong = TEST_TYPE(AX_F32, 4, 4);
+  const ax_type *own = ax_process_index(runtime) == 1 ? &wrong : &type;
+  ax_executable *executable;
+  ax_array *in = NULL, *out = NULL;
+  ax_mesh mesh;
+  AX_TRY(ax_mesh_parse("x=4", &mesh));
+  AX_TRY(ax_compile(runtime, (ax_program *)context, NULL, &executable));
+  ax_status status = ax_array_from_callback(runtime, &mesh, "_,x", own, write, (void *)own, &in);
+  if (status == AX_OK) status = (ax_run)(executable, 1, &in, 1, &out);
+  ax_array_release(in);
+  ax_array_release(out);
+  ax_executable_release(executable);
+  return status;
+}
+
+static void a_wrong_argument_of_one_process_fails_in_all(void **state) {
+  char message[8192];
+  ax_program *program = program_of(sum);
+  (void)state;
+  assert_int_equal(in_all(&spreads[2], run_wrong, program, message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "process 1: run: 1 of 1 arguments do not match:"));
+  ax_program_release(program);
+}
+
+/* --- Arguments that lie otherwise than the program wants them --- */
+
+static ax_status run_laid(ax_runtime *runtime, const void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
+  ax_executable *executable;
+  ax_mesh mesh;
+  AX_TRY(ax_mesh_parse("x=4", &mesh));
+  AX_TRY(ax_compile(runtime, (ax_program *)context, &(ax_compile_options){.donate = AX_ARGS(0)}, &executable));
+  ax_status status = AX_OK;
+  for (int way = 0; way < 3 && status == AX_OK; way++) {
+    ax_array *in = NULL, *out = NULL;
+    ax_host_array host = {0};
+    status = ax_array_from_callback(runtime, &mesh, way == 0 ? "_,x" : way == 1 ? "" : "x", &type, write, (void *)&type, &in);
+    if (status == AX_OK) status = (ax_run_start)(executable, 1, &in, 1, &out);
+    if (status == AX_OK) status = ax_array_gather(out, AX_EVERY_PROCESS, &host);
+    for (int64_t i = 0; i < 8 && status == AX_OK; i++) /* rows i of four blocks of two rows */
+      if (((float *)host.data)[i] != (float)(4 * i + 48)) status = ax_error(AX_INTERNAL, "element %lld", (long long)i);
+    ax_host_array_release(&host);
+    ax_array_release(in);
+    ax_array_release(out);
+  }
+  ax_executable_release(executable);
+  return status;
+}
+
+static void arguments_are_laid_out_between_processes(void **state) {
+  ax_program *program = program_of(sum);
+  (void)state;
+  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], run_laid, program, NULL), AX_OK);
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(arrays_move_between_all_layouts),
+      cmocka_unit_test(arrays_are_made_of_local_data),
+      cmocka_unit_test(blocks_that_are_no_box_are_refused),
+      cmocka_unit_test(shards_know_their_replica),
+      cmocka_unit_test(data_that_should_be_the_same_is_compared),
+      cmocka_unit_test(programs_are_compared_when_they_are_compiled),
+      cmocka_unit_test(calls_are_compared),
+      cmocka_unit_test(a_wrong_argument_of_one_process_fails_in_all),
+      cmocka_unit_test(arguments_are_laid_out_between_processes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+#include "processes/together.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* A long payload on its way here. It may come after all is over. */
+typedef struct ax_fetching {
+  ax_processes *processes; /* its lock guards `together` */
+  ax_together *together;   /* NULL: that has ended */
+  ax_delivery *delivery;
+  void *payload;
+  struct ax_fetching *next;
+} ax_fetching;
+
+/* --- The inbox --- */
+
+static void deliver(void *context, ax_delivery *delivery) {
+  ax_together *t = context;
+  pthread_mutex_lock(&t->lock);
+  delivery->next = NULL;
+  if (t->first == NULL) t->first = delivery;
+  else t->last->next = delivery;
+  t->last = delivery;
+  atomic_fetch_add(&t->waiting, 1);
+  pthread_mutex_unlock(&t->lock);
+}
+
+ax_delivery *ax_together_take(ax_together *t) {
+  pthread_mutex_lock(&t->lock);
+  ax_delivery *first = t->first;
+  t->first = t->last = NULL;
+  atomic_store(&t->waiting, 0);
+  pthread_mutex_unlock(&t->lock);
+  return first;
+}
+
+static void drop_all(ax_delivery *one) {
+  for (ax_delivery *next; one != NULL; one = next) {
+    next = one->next;
+    ax_delivery_free(one);
+  }
+}
+
+/* --- Sending and fetching --- */
+
+ax_status ax_together_send(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                           void *context) {
+  envelope->run = t->receiver.number;
+  envelope->check = t->doing.check;
+  if (envelope->kind == AX_MESSAGE_PART || envelope->kind == AX_MESSAGE_LETTER) atomic_fetch_add(&t->ending.sent, 1);
+  return ax_processes_send(t->ending.processes, to, envelope, payload, sent, context);
+}
+
+static void unlink_fetching(ax_together *t, const ax_fetching *mine) {
+  ax_fetching **link = &t->fetching;
+  while (*link != mine) link = &(*link)->next;
+  *link = mine->next;
+}
+
+/* The message comes to the inbox again, with its payload, unless all is over. */
+static void fetched(void *context) {
+  ax_fetching *mine = context;
+  mine->delivery->payload = mine->payload;
+  pthread_mutex_lock(&mine->processes->lock);
+  ax_together *t = mine->together;
+  if (t != NULL) {
+    unlink_fetching(t, mine);
+    deliver(t, mine->delivery);
+  } else {
+    ax_delivery_free(mine->delivery);
+  }
+  pthread_mutex_unlock(&mine->processes->lock);
+  ax_free(mine);
+}
+
+ax_status ax_together_fetch(ax_together *t, ax_delivery *delivery) {
+  ax_transport *transport = t->ending.processes->transport;
+  ax_fetching *mine = ax_calloc(1, sizeof *mine);
+  void *payload = ax_alloc(delivery->envelope.bytes);
+  if (mine == NULL || payload == NULL) {
+    ax_free(mine);
+    ax_free(payload);
+    const size_t bytes = delivery->envelope.bytes;
+    ax_delivery_free(delivery);
+    return ax_out_of_memory(bytes);
+  }
+  *mine = (ax_fetching){t->ending.processes, t, delivery, payload, NULL};
+  pthread_mutex_lock(&mine->processes->lock);
+  mine->next = t->fetching;
+  t->fetching = mine;
+  pthread_mutex_unlock(&mine->processes->lock);
+  ax_status status = transport->functions->fetch(transport, delivery, payload, fetched, mine);
+  if (status == AX_OK) return AX_OK;
+  pthread_mutex_lock(&mine->processes->lock);
+  unlink_fetching(t, mine);
+  pthread_mutex_unlock(&mine->processes->lock);
+  ax_delivery_free(delivery);
+  ax_free(payload);
+  ax_free(mine);
+  return status;
+}
+
+static void abandon_fetches(ax_together *t) {
+  pthread_mutex_lock(&t->ending.processes->lock);
+  for (ax_fetching *mine = t->fetching; mine != NULL; mine = mine->next) mine->together = NULL;
+  t->fetching = NULL;
+  pthread_mutex_unlock(&t->ending.processes->lock);
+}
+
+/* --- Handling --- */
+
+ax_status ax_together_count(ax_together *t, const ax_delivery *delivery) {
+  atomic_store(&t->ending.idle, false);
+  if (!ax_together_is_again(delivery)) atomic_fetch_add(&t->ending.received, 1);
+  if (delivery->envelope.check == t->doing.check) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "process %u does something else", delivery->from);
+}
+
+ax_status ax_together_handle(ax_together *t, ax_delivery *delivery) {
+  ax_delivery **keep = delivery->envelope.kind == AX_MESSAGE_TEXT         ? &t->text
+                       : delivery->envelope.kind == AX_MESSAGE_DIFFERENCE ? &t->difference
+                                                                          : NULL;
+  if (keep == NULL) {
+    ax_status status = ax_ending_handle(&t->ending, delivery);
+    ax_delivery_free(delivery);
+    return status;
+  }
+  if (delivery->envelope.bytes > AX_SHORT_PAYLOAD && delivery->payload == NULL) return ax_together_fetch(t, delivery);
+  ax_delivery_free(*keep);
+  *keep = delivery;
+  return AX_OK;
+}
+
+/* --- Waiting --- */
+
+/* A payload that has been fetched is in the inbox before it is no longer being fetched. */
+bool ax_together_idle(ax_together *t) {
+  pthread_mutex_lock(&t->ending.processes->lock);
+  atomic_store(&t->ending.idle, t->fetching == NULL && atomic_load(&t->waiting) == 0);
+  pthread_mutex_unlock(&t->ending.processes->lock);
+  return atomic_load(&t->ending.stuck);
+}
+
+void ax_together_pause(uint32_t round) {
+  enum { spins = 256, yields = 4096 };
+  if (round < spins) ax_relax();
+  else if (round < yields) sched_yield();
+  else nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
+  for (uint32_t round = 0; !w->reached(w->context); round += round < UINT32_MAX) {
+    bool moved = false;
+    ax_status status = ax_processes_poll(t->ending.processes, &moved);
+    if (w->handle(w->context)) round = 0;
+    (void)ax_together_idle(t);
+    if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
+    if (status != AX_OK && status != AX_OUT_OF_MEMORY) return status; /* there may be memory in the next round */
+    if (!moved) ax_together_pause(round);
+  }
+  return AX_OK;
+}
+
+/* --- Differences --- */
+
+typedef struct sides { /* the first process that does something, and the first that does something else; the same in all */
+  uint32_t one, other;
+} sides;
+
+static bool find_difference(const ax_together *t, sides *out) {
+  const ax_ended *ended = t->ending.ended;
+  out->one = out->other = AX_NONE;
+  for (uint32_t p = 0; p < t->ending.processes->rule.processes; p++) {
+    if (ended[p].check == 0) continue;
+    if (out->one == AX_NONE) out->one = p;
+    else if (out->other == AX_NONE && ended[p].check != ended[out->one].check) out->other = p;
+  }
+  return out->other != AX_NONE;
+}
+
+/* The others wait for it. */
+static ax_status insist(ax_together *t, uint32_t to, ax_envelope *envelope, const char *text) {
+  envelope->run = t->receiver.number;
+  return ax_processes_insist(t->ending.processes, to, envelope, text);
+}
+
+static ax_status send_text(ax_together *t, uint32_t to) {
+  ax_text text = {0};
+  t->doing.describe(t->doing.context, &text);
+  const char *what = text.data != NULL && !text.failed ? text.data : "";
+  ax_envelope envelope = {.kind = AX_MESSAGE_TEXT, .bytes = strlen(what) + 1};
+  ax_status status = insist(t, to, &envelope, what);
+  ax_text_deinit(&text);
+  return status;
+}
+
+static int line_length(const char *line) {
+  enum { most = 1000 };
+  const size_t length = strcspn(line, "\n");
+  return (int)(length < most ? length : most);
+}
+
+/* Skips the lines that are equal. */
+static uint32_t first_difference(const char **a, const char **b) {
+  uint32_t line = 1;
+  for (; **a != '\0' && **b != '\0'; line++) {
+    const size_t length = strcspn(*a, "\n");
+    if (strncmp(*a, *b, length + 1) != 0) break;
+    *a += length + ((*a)[length] == '\n');
+    *b += length + ((*b)[length] == '\n');
+  }
+  return line;
+}
+
+static ax_status send_difference(ax_together *t, const sides *s, const char *message) {
+  ax_envelope envelope = {.kind = AX_MESSAGE_DIFFERENCE, .bytes = strlen(message) + 1};
+  for (uint32_t p = 0; p < t->ending.processes->rule.processes; p++)
+    if (p != s->other) AX_TRY(insist(t, p, &envelope, message));
+  return AX_OK;
+}
+
+/* On the process whose description is the other one. */
+static ax_status tell_difference(ax_together *t, const sides *s) {
+  ax_text text = {0};
+  char message[4096];
+  t->doing.describe(t->doing.context, &text);
+  const char *a = t->text->payload, *b = text.data != NULL && !text.failed ? text.data : "";
+  const uint32_t line = first_difference(&a, &b);
+  snprintf(message, sizeof message, "processes %u and %u do not do the same, line %u:\n  process %u: %.*s\n  process %u: %.*s", s->one,
+           s->other, line, s->one, line_length(a), a, s->other, line_length(b), b);
+  ax_text_deinit(&text);
+  AX_TRY(send_difference(t, s, message));
+  return ax_error(AX_INVALID_ARGUMENT, "%s", message);
+}
+
+static bool has_text(void *context) { return ((ax_together *)context)->text != NULL; }
+static bool has_difference(void *context) { return ((ax_together *)context)->difference != NULL; }
+static bool handle_rest(void *context) {
+  ax_together *t = context;
+  bool any = false;
+  for (ax_delivery *next, *one = ax_together_take(t); one != NULL; one = next) {
+    next = one->next;
+    any = true;
+    if (one->envelope.kind == AX_MESSAGE_PART || one->envelope.kind == AX_MESSAGE_LETTER) ax_delivery_free(one);
+    else (void)!ax_together_handle(t, one);
+  }
+  return any;
+}
+
+static ax_status report_difference(ax_together *t, const sides *s) {
+  const uint32_t own = t->ending.processes->rule.process;
+  if (own == s->one) AX_TRY(send_text(t, s->other));
+  if (own == s->other) {
+    AX_TRY(ax_together_until(t, &(ax_waiting){has_text, handle_rest, t}));
+    return tell_difference(t, s);
+  }
+  AX_TRY(ax_together_until(t, &(ax_waiting){has_difference, handle_rest, t}));
+  return ax_error(AX_INVALID_ARGUMENT, "%s", (const char *)t->difference->payload);
+}
+
+/* --- Begin and end --- */
+
+void ax_together_begin(ax_together *t, const ax_doing *doing) {
+  ax_ending_reset(&t->ending);
+  t->doing = *doing;
+  t->ending.check = doing->check;
+  ax_processes_begin(t->ending.processes, &t->receiver);
+  t->ending.number = t->receiver.number;
+}
+
+typedef struct ended_here {
+  ax_together *together;
+  bool (*handle)(void *context);
+  void *context;
+} ended_here;
+
+static bool all_have_ended(void *context) { return ax_ending_over(&((ended_here *)context)->together->ending); }
+static bool handle_more(void *context) {
+  const ended_here *e = context;
+  return e->handle(e->context);
+}
+
+/* How it has ended everywhere, once this process has said how it has ended here. */
+static ax_status result(ax_together *t, ended_here *e) {
+  sides s;
+  AX_TRY(ax_together_until(t, &(ax_waiting){all_have_ended, handle_more, e}));
+  return find_difference(t, &s) ? report_difference(t, &s) : ax_ending_result(&t->ending);
+}
+
+ax_status ax_together_end(ax_together *t, ax_status status, bool (*handle)(void *context), void *context) {
+  ax_processes *processes = t->ending.processes;
+  const bool stopped = atomic_load(&t->ending.failed) && status == AX_UNAVAILABLE; /* another process says why */
+  const bool failed = status != AX_OK && !stopped;
+  char message[4096];
+  snprintf(message, sizeof message, "%s", ax_message()); /* a copy, since sending may fail too */
+  ax_status said = ax_ending_say(&t->ending, failed ? status : AX_OK, failed ? message : NULL);
+  if (said == AX_OK) said = result(t, &(ended_here){t, handle, context});
+  abandon_fetches(t);
+  ax_processes_end(processes, &t->receiver);
+  drop_all(ax_together_take(t));
+  ax_delivery_free(t->text);
+  ax_delivery_free(t->difference);
+  t->text = t->difference = NULL;
+  if (said == AX_OK) return AX_OK;
+  processes->transport->functions->forget(processes->transport, t->receiver.number);
+  atomic_fetch_add(&processes->failures, 1);
+  return said;
+}
+
+ax_together *ax_together_borrow(ax_processes *processes) {
+  pthread_mutex_lock(&processes->in_turn);
+  return processes->spare;
+}
+
+void ax_together_give_back(ax_processes *processes) { pthread_mutex_unlock(&processes->in_turn); }
+
+ax_status ax_agree(ax_processes *processes, const ax_doing *doing, ax_status status) {
+  ax_together *t = ax_together_borrow(processes);
+  ax_together_begin(t, doing);
+  status = ax_together_end(t, status, handle_rest, t);
+  ax_together_give_back(processes);
+  return status;
+}
+
+/* --- The object --- */
+
+ax_status ax_together_init(ax_together *t, ax_processes *processes) {
+  t->receiver = (ax_receiver){.deliver = deliver, .context = t};
+  pthread_mutex_init(&t->lock, NULL);
+  return ax_ending_init(&t->ending, processes);
+}
+
+void ax_together_deinit(ax_together *t) {
+  ax_ending_deinit(&t->ending);
+  pthread_mutex_destroy(&t->lock);
+}
+
+ax_status ax_together_create(ax_processes *processes, ax_together **out) {
+  ax_together *t = *out = ax_calloc(1, sizeof *t);
+  return t != NULL ? ax_together_init(t, processes) : ax_out_of_memory(sizeof *t);
+}
+
+void ax_together_destroy(ax_together *t) {
+  if (t == NULL) return;
+  ax_together_deinit(t);
+  ax_free(t);
+}

@@ -1,0 +1,174 @@
+/* What processes do together: messages short and long, how it ends, and what differs. Each process is a thread. */
+#include "processes/together.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "processes/within.h"
+#include "support/cmocka.h"
+
+enum { COUNT = 3, LONG = 20000 };
+
+typedef struct party {
+  uint32_t number;
+  ax_transport *transport;
+  ax_status (*job)(ax_processes *processes);
+  pthread_t thread;
+  ax_status status;
+  char message[512];
+} party;
+
+static party parties[COUNT];
+
+static void *be_party(void *context) {
+  party *p = context;
+  ax_processes *processes;
+  p->status = ax_processes_create(p->transport, NULL, 0, &processes);
+  if (p->status == AX_OK) p->status = p->job(processes);
+  strncpy(p->message, p->status != AX_OK ? ax_message() : "", sizeof p->message - 1);
+  ax_processes_destroy(processes);
+  return NULL;
+}
+
+static void in_all(ax_status (*job)(ax_processes *processes)) {
+  ax_transport *transports[COUNT];
+  assert_int_equal(ax_within_create(COUNT, transports), AX_OK);
+  for (uint32_t p = 0; p < COUNT; p++) {
+    parties[p] = (party){.number = p, .transport = transports[p], .job = job};
+    assert_int_equal(pthread_create(&parties[p].thread, NULL, be_party, &parties[p]), 0);
+  }
+  for (uint32_t p = 0; p < COUNT; p++) pthread_join(parties[p].thread, NULL);
+}
+
+static void same_everywhere(ax_status status, const char *message) {
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_string_equal(parties[p].message, message);
+    assert_int_equal(parties[p].status, status);
+  }
+}
+
+/* --- Messages --- */
+
+typedef struct ring { /* each sends a short message and a long one to the next process */
+  ax_together *together;
+  uint32_t own, missing;
+  bool wrong;
+} ring;
+
+static ax_status take(ring *r, ax_delivery *delivery) {
+  const ax_envelope *envelope = &delivery->envelope;
+  if (envelope->kind != AX_MESSAGE_PART) return ax_together_handle(r->together, delivery);
+  ax_status status = ax_together_count(r->together, delivery);
+  if (status == AX_OK && delivery->payload == NULL) return ax_together_fetch(r->together, delivery);
+  const unsigned char *payload = delivery->payload;
+  r->wrong = r->wrong || delivery->from != (r->own + COUNT - 1) % COUNT || payload[0] != delivery->from ||
+             payload[envelope->bytes - 1] != delivery->from || ax_together_is_again(delivery) != (envelope->bytes == LONG);
+  r->missing--;
+  ax_delivery_free(delivery);
+  return status;
+}
+
+static bool handle(void *context) {
+  ring *r = context;
+  bool any = false;
+  for (ax_delivery *next, *one = ax_together_take(r->together); one != NULL; one = next) {
+    next = one->next;
+    any = true;
+    r->wrong = take(r, one) != AX_OK || r->wrong;
+  }
+  return any;
+}
+
+static bool all_has_come(void *context) { return ((const ring *)context)->missing == 0; }
+
+static void describe_nothing(const void *context, ax_text *text) {
+  (void)context;
+  ax_text_add(text, "nothing");
+}
+
+static ax_status send_both(ring *r) {
+  const uint32_t next = (r->own + 1) % COUNT;
+  unsigned char payload[LONG];
+  memset(payload, (int)r->own, sizeof payload);
+  AX_TRY(ax_together_send(r->together, next, &(ax_envelope){.kind = AX_MESSAGE_PART, .bytes = 8}, payload, NULL, NULL));
+  return ax_together_send(r->together, next, &(ax_envelope){.kind = AX_MESSAGE_PART, .bytes = LONG}, payload, NULL, NULL);
+}
+
+static ax_status pass_on(ax_processes *processes, ax_together *together) {
+  ring r = {together, processes->rule.process, 2, false};
+  ax_together_begin(together, &(ax_doing){7, describe_nothing, NULL});
+  ax_status status = send_both(&r);
+  if (status == AX_OK) status = ax_together_until(together, &(ax_waiting){all_has_come, handle, &r});
+  if (status == AX_OK && r.wrong) status = ax_error(AX_INTERNAL, "wrong");
+  ax_together_pause(0);
+  if (status == AX_OK && ax_together_idle(together)) status = ax_error(AX_INTERNAL, "stuck");
+  return ax_together_end(together, status, handle, &r);
+}
+
+static ax_status send_round(ax_processes *processes) {
+  ax_together *own;
+  AX_TRY(ax_together_create(processes, &own));
+  ax_status status = pass_on(processes, own);
+  if (status == AX_OK) status = pass_on(processes, own);
+  ax_together_destroy(own);
+  if (status != AX_OK) return status;
+  status = pass_on(processes, ax_together_borrow(processes));
+  ax_together_give_back(processes);
+  return status;
+}
+
+static void messages_go_round(void **state) {
+  (void)state;
+  in_all(send_round);
+  same_everywhere(AX_OK, "");
+}
+
+/* --- Ends --- */
+
+static void describe(const void *context, ax_text *text) {
+  ax_text_add(text, "first line\n");
+  for (uint32_t i = 0; i < 2000; i++) ax_text_add(text, "line %u\n", i); /* long */
+  ax_text_add(text, "process %u\n", ((const ax_processes *)context)->rule.process);
+}
+
+static ax_status agree_on_all(ax_processes *processes) {
+  return ax_agree(processes, &(ax_doing){9, describe, processes}, AX_OK);
+}
+static ax_status fail_in_one(ax_processes *processes) {
+  const bool fails = processes->rule.process == 1;
+  return ax_agree(processes, &(ax_doing){fails ? 0 : 9, describe, processes}, fails ? ax_error(AX_IO_ERROR, "no file") : AX_OK);
+}
+static ax_status differ(ax_processes *processes) {
+  const uint32_t own = processes->rule.process;
+  return ax_agree(processes, &(ax_doing){own == 2 ? 8 : 9, describe, processes}, AX_OK);
+}
+
+static ax_status fail_twice(ax_processes *processes) {
+  if (differ(processes) == AX_OK || fail_in_one(processes) == AX_OK) return ax_error(AX_INTERNAL, "no failure");
+  return agree_on_all(processes);
+}
+
+static void all_end_the_same(void **state) {
+  (void)state;
+  in_all(agree_on_all);
+  same_everywhere(AX_OK, "");
+  in_all(fail_in_one);
+  same_everywhere(AX_IO_ERROR, "process 1: no file");
+  in_all(fail_twice);
+  same_everywhere(AX_OK, "");
+}
+
+static void the_first_line_that_differs_is_told(void **state) {
+  (void)state;
+  in_all(differ);
+  same_everywhere(AX_INVALID_ARGUMENT, "processes 0 and 2 do not do the same, line 2002:\n  process 0: process 0\n  process 2: process 2");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(messages_go_round),
+      cmocka_unit_test(all_end_the_same),
+      cmocka_unit_test(the_first_line_that_differs_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
