@@ -156,10 +156,10 @@ bool ax_array_is_laid_as(const ax_array *array, const ax_sharding *sharding);
 
 /* --- Devices --- */
 
-/* A plain value. All devices are in this process and share the runtime's memory. */
+/* A plain value. Which process has a device depends on the mesh: ax_runtime_process_of (axle/processes.h). */
 typedef struct ax_device {
   int64_t id;
-  uint32_t process;            /* 0 */
+  uint32_t process;            /* this one: ax_process_index */
   const char *platform;        /* "cpu"; static */
   const char *memory_kind;     /* "device"; static */
   size_t memory_now, memory_peak; /* of the runtime: ax_runtime_memory */

@@ -23,7 +23,10 @@ static void describe(const void *context, ax_text *text) {
   const ax_executable *e = context;
   char *program;
   options_text(text, e);
-  if (ax_program_print(e->program, &program) != AX_OK) return;
+  if (ax_program_print(e->program, &program) != AX_OK) {
+    text->failed = true;
+    return;
+  }
   ax_text_add_bytes(text, program, strlen(program));
   ax_free(program);
 }

@@ -1,5 +1,6 @@
 /* Arrays and shardings: put, moved, assembled from the devices' arrays, and taken apart again. Parts in place are shared. Parts
    know whether they are shared, so donated memory that others have is copied first (ax_parts_lay_out). */
+#include "axle/processes.h"
 #include "axle/sharding.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, ax_device *ou
   if (id < 0 || id >= runtime->options.max_devices)
     return ax_error(AX_INVALID_ARGUMENT, "device %lld of %lld", (long long)id, (long long)runtime->options.max_devices);
   out->id = id;
+  out->process = ax_process_index(runtime);
   ax_runtime_memory(runtime, &out->memory_now, &out->memory_peak);
   return AX_OK;
 }

@@ -413,6 +413,114 @@ static void arguments_are_laid_out_between_processes(void **state) {
   ax_program_release(program);
 }
 
+/* --- Out of memory in one process --- */
+
+static _Thread_local bool hostile;
+static long until_failure, asked;
+static _Atomic long live;
+
+static void *allocate(void *user, size_t bytes, size_t align) {
+  void *memory = NULL;
+  (void)user;
+  if (hostile) asked++;
+  if ((hostile && until_failure-- == 0) || posix_memalign(&memory, align, bytes) != 0) return NULL;
+  live++;
+  return memory;
+}
+static void release(void *user, void *memory) {
+  (void)user;
+  live -= memory != NULL;
+  free(memory);
+}
+
+static ax_status reshard_hostile(ax_runtime *runtime, const void *context) {
+  ax_mesh mesh;
+  ax_array *from = NULL, *to = NULL;
+  ax_sharding *columns = NULL;
+  AX_TRY(ax_mesh_parse("x=4", &mesh));
+  ax_status status = ax_sharding_named(&mesh, "_,x", NULL, &columns);
+  if (status == AX_OK) status = ax_array_from_callback(runtime, &mesh, "x", context, write, (void *)context, &from);
+  hostile = ax_process_index(runtime) == 1;
+  if (status == AX_OK) status = ax_array_reshard(from, columns, &to);
+  hostile = false;
+  if (status == AX_OK) status = check_shards(to);
+  ax_array_release(from);
+  ax_array_release(to);
+  ax_sharding_release(columns);
+  return status;
+}
+
+static ax_status gather_hostile(ax_runtime *runtime, const void *context) {
+  ax_mesh mesh;
+  ax_array *from;
+  AX_TRY(ax_mesh_parse("x=4", &mesh));
+  AX_TRY(ax_array_from_callback(runtime, &mesh, "x", context, write, (void *)context, &from));
+  hostile = ax_process_index(runtime) == 1;
+  ax_status status = check_whole(from, AX_EVERY_PROCESS);
+  hostile = false;
+  ax_array_release(from);
+  return status;
+}
+
+static ax_status compile_hostile(ax_runtime *runtime, const void *context) {
+  ax_executable *executable;
+  hostile = ax_process_index(runtime) == 1;
+  ax_status status = ax_compile(runtime, (ax_program *)context, &(ax_compile_options){.reference = true}, &executable);
+  hostile = false;
+  if (status == AX_OK) ax_executable_release(executable);
+  return status;
+}
+
+static void each_allocation(job *job, const void *context, long step) {
+  const ax_allocator counted = {allocate, release, NULL};
+  char message[8192];
+  ax_status status = AX_OUT_OF_MEMORY;
+  ax_set_allocator(&counted);
+  for (long nth = 0, done = 0; done < 3; nth += step) { /* what must not fail is tried again */
+    until_failure = nth;
+    asked = live = 0;
+    status = in_all(&spreads[1], job, context, message);
+    if (status != AX_OK && (status != AX_OUT_OF_MEMORY || strstr(message, "process 1: ") == NULL)) fail_msg("allocation %ld: %s", nth, message);
+    if (live != 0) fail_msg("allocation %ld: %ld are left", nth, (long)live);
+    done = asked <= nth ? done + 1 : 0;
+  }
+  ax_set_allocator(NULL);
+  assert_int_equal(status, AX_OK);
+}
+
+static void out_of_memory_in_one_process_is_everyones(void **state) {
+  const ax_type small = TEST_TYPE(AX_F32, 8, 8), large = TEST_TYPE(AX_F32, 64, 520);
+  ax_program *program = program_of(sum);
+  (void)state;
+  each_allocation(reshard_hostile, &small, 1);
+  each_allocation(reshard_hostile, &large, 1);
+  each_allocation(gather_hostile, &small, 1);
+  each_allocation(gather_hostile, &large, 1);
+  each_allocation(compile_hostile, program, 7);
+  ax_program_release(program);
+}
+
+/* --- A process that is gone --- */
+
+static ax_status reshard_without_one(ax_runtime *runtime, const void *context) {
+  ax_transport *transport = runtime->executor.processes->transport;
+  if (transport->process == 1) {
+    ax_within_lose(transport, 1);
+    return ax_error(AX_UNAVAILABLE, "process 1 is gone");
+  }
+  return reshard_hostile(runtime, context);
+}
+
+static void a_process_that_is_gone_is_named(void **state) {
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 64, 520)};
+  char message[8192];
+  (void)state;
+  for (size_t t = 0; t < AX_COUNT(types); t++) {
+    assert_int_equal(in_all(&spreads[2], reshard_without_one, &types[t], message), AX_UNAVAILABLE);
+    assert_string_equal(message, "process 1 is gone");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arrays_move_between_all_layouts),
@@ -424,6 +532,8 @@ int main(void) {
       cmocka_unit_test(calls_are_compared),
       cmocka_unit_test(a_wrong_argument_of_one_process_fails_in_all),
       cmocka_unit_test(arguments_are_laid_out_between_processes),
+      cmocka_unit_test(out_of_memory_in_one_process_is_everyones),
+      cmocka_unit_test(a_process_that_is_gone_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

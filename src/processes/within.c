@@ -48,14 +48,23 @@ static hub *hub_of(const ax_transport *transport) { return ((const within *)tran
 
 /* --- Queues: the lock is held --- */
 
-static ax_status add(hub *h, uint32_t to, ax_delivery *delivery, ax_on_done *done, void *context) {
+static item *make_item(ax_delivery *delivery, ax_on_done *done, void *context) {
   item *new = ax_calloc(1, sizeof *new);
-  if (new == NULL) return ax_out_of_memory(sizeof *new);
-  *new = (item){delivery, done, context, NULL};
+  if (new != NULL) *new = (item){delivery, done, context, NULL};
+  return new;
+}
+
+static void append(hub *h, uint32_t to, item *new) {
   queue *q = &h->queues[to];
   if (q->first == NULL) q->first = new;
   else q->last->next = new;
   q->last = new;
+}
+
+static ax_status add(hub *h, uint32_t to, ax_delivery *delivery) {
+  item *new = make_item(delivery, NULL, NULL);
+  if (new == NULL) return ax_out_of_memory(sizeof *new);
+  append(h, to, new);
   return AX_OK;
 }
 
@@ -87,7 +96,7 @@ static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *pa
 
 static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *one) {
   pthread_mutex_lock(&h->lock);
-  ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery, NULL, NULL);
+  ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery);
   if (status == AX_OK && one != NULL) {
     delivery->ticket = (uint64_t)(uintptr_t)one;
     one->next = h->held;
@@ -123,22 +132,33 @@ static void unlink_held(hub *h, const held *one) {
   *link = one->next;
 }
 
+/* The lock is held. Both sides are told, or nothing has happened. */
+static ax_status hand_over(hub *h, uint32_t to, held *one, void *into, ax_on_done *fetched, void *context) {
+  if (h->gone == one->from) return is_gone(h->gone);
+  item *came = make_item(NULL, fetched, context), *left = make_item(NULL, one->sent, one->context);
+  if (came == NULL || left == NULL) {
+    ax_free(came);
+    ax_free(left);
+    return ax_out_of_memory(sizeof *came);
+  }
+  memcpy(into, one->payload, one->bytes);
+  unlink_held(h, one);
+  append(h, to, came);
+  if (one->sent != NULL) append(h, one->from, left);
+  else ax_free(left);
+  return AX_OK;
+}
+
 static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
   hub *h = hub_of(transport);
   held *one = (held *)(uintptr_t)delivery->ticket;
   pthread_mutex_lock(&h->lock);
-  ax_status status = h->gone == one->from ? is_gone(h->gone) : add(h, transport->process, NULL, fetched, context);
-  if (status == AX_OK) {
-    memcpy(into, one->payload, one->bytes);
-    unlink_held(h, one);
-    if (one->sent != NULL) status = add(h, one->from, NULL, one->sent, one->context);
-  }
+  ax_status status = hand_over(h, transport->process, one, into, fetched, context);
   pthread_mutex_unlock(&h->lock);
-  if (status == AX_OK) {
-    ax_free(one->copy);
-    ax_free(one);
-  }
-  return status;
+  if (status != AX_OK) return status;
+  ax_free(one->copy);
+  ax_free(one);
+  return AX_OK;
 }
 
 static void forget(ax_transport *transport, uint64_t run) {
@@ -202,8 +222,11 @@ static void free_hub(hub *h) {
   ax_free(h);
 }
 
+/* What has come is handed over: payloads that were fetched have owners. */
 static void destroy(ax_transport *transport) {
   hub *h = hub_of(transport);
+  bool any;
+  if (transport->deliver != NULL) (void)!poll(transport, &any);
   pthread_mutex_lock(&h->lock);
   const bool last = --h->users == 0;
   pthread_mutex_unlock(&h->lock);

@@ -27,7 +27,6 @@ static side sides[COUNT];
 static ax_mesh mesh;
 static ax_code code = {.mesh = &mesh};
 static ax_link links[] = {{0, 1}};
-static ax_plan plan;
 
 static int set_up(void **state) {
   (void)state;
@@ -40,7 +39,7 @@ static int set_up(void **state) {
     TEST_OK(ax_processes_create(transports[p], NULL, 0, &s->processes));
     TEST_OK(ax_process_map_create(&s->processes->rule, 2, &s->map));
     s->executor.processes = s->processes;
-    s->compiled = (ax_compiled){.plan = &plan, .devices = 2, .map = s->map, .codes = &code, .code_count = 1, .links = links, .link_count = 1};
+    s->compiled = (ax_compiled){.devices = 2, .map = s->map, .codes = &code, .code_count = 1, .links = links, .link_count = 1};
     s->run.compiled = &s->compiled;
     s->run.executor = &s->executor;
     pthread_mutex_init(&s->run.lock, NULL);
