@@ -185,6 +185,7 @@ static void a_run_that_cannot_begin_fails_everywhere(void **state) {
 static void no_group_of_the_program_crosses(void **state) {
   (void)state;
   ax_text text = {0};
+  ax_crossing_deinit(sides[0].run.remote);
   TEST_OK(ax_crossing_init(sides[0].run.remote));
   assert_int_equal(ax_crossing_missing(&text, &sides[0].run, 0, 1, NULL, 3), 3);
   assert_int_equal(ax_crossing_report(sides[0].run.remote), AX_DEADLOCK);
