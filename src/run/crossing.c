@@ -54,7 +54,7 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group) {
 ax_status ax_crossing_init(ax_remote *r) {
   const ax_compiled *c = r->run->compiled;
   r->groups = ax_calloc(c->crossing_groups, sizeof r->groups[0]);
-  r->push_count = c->crossing_groups > 0 ? c->plan->exchange_count : 0;
+  r->push_count = c->plan != NULL ? c->plan->exchange_count : 0;
   r->pushes = ax_calloc(r->push_count, sizeof r->pushes[0]);
   if (r->groups == NULL || r->pushes == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
   for (uint32_t i = 0; i < c->codes[0].instr_count; i++) {
