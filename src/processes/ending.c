@@ -213,8 +213,10 @@ ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
   pthread_mutex_lock(&e->lock);
   ax_status status = AX_OK;
   atomic_store(&e->idle, true); /* nothing goes on in it any more */
-  for (uint32_t p = 0; p < count_of(e) && status == AX_OK; p++)
-    if (p != own(e)) status = ax_processes_insist(e->processes, p, &envelope, message);
+  for (uint32_t p = 0; p < count_of(e); p++) { /* also if one of them is gone */
+    ax_status sent = p != own(e) ? ax_processes_insist(e->processes, p, &envelope, message) : AX_OK;
+    if (sent != AX_OK && status == AX_OK) status = sent;
+  }
   note_done(e, own(e), how, e->check, message);
   pthread_mutex_unlock(&e->lock);
   return status;

@@ -14,8 +14,9 @@ typedef struct item { /* a delivery, or a call of `done` */
   struct item *next;
 } item;
 
-/* A long payload that has not been fetched. Its ticket is its address. */
+/* A long payload that has not been fetched, nor forgotten. */
 typedef struct held {
+  uint64_t ticket;
   uint64_t run;
   uint32_t from;
   size_t bytes;
@@ -35,6 +36,7 @@ typedef struct hub {
   uint32_t count, users; /* users: transports that have not been destroyed */
   uint32_t gone;         /* AX_NONE: none is */
   held *held;
+  uint64_t tickets; /* given so far */
   queue queues[];
 } hub;
 
@@ -98,7 +100,7 @@ static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *on
   pthread_mutex_lock(&h->lock);
   ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery);
   if (status == AX_OK && one != NULL) {
-    delivery->ticket = (uint64_t)(uintptr_t)one;
+    delivery->ticket = one->ticket = ++h->tickets;
     one->next = h->held;
     h->held = one;
   }
@@ -132,18 +134,25 @@ static void unlink_held(hub *h, const held *one) {
   *link = one->next;
 }
 
-/* The lock is held. Both sides are told, or nothing has happened. */
+static held *find_held(const hub *h, uint64_t ticket) {
+  held *one = h->held;
+  while (one != NULL && one->ticket != ticket) one = one->next;
+  return one;
+}
+
+/* The lock is held. Both sides are told, or nothing has happened. one NULL: the sender has forgotten it. */
 static ax_status hand_over(hub *h, uint32_t to, held *one, void *into, ax_on_done *fetched, void *context) {
-  if (h->gone == one->from) return is_gone(h->gone);
-  item *came = make_item(NULL, fetched, context), *left = make_item(NULL, one->sent, one->context);
-  if (came == NULL || left == NULL) {
+  if (one != NULL && h->gone == one->from) return is_gone(h->gone);
+  item *came = make_item(NULL, fetched, context), *left = one != NULL ? make_item(NULL, one->sent, one->context) : NULL;
+  if (came == NULL || (one != NULL && left == NULL)) {
     ax_free(came);
     ax_free(left);
     return ax_out_of_memory(sizeof *came);
   }
+  append(h, to, came);
+  if (one == NULL) return AX_OK;
   memcpy(into, one->payload, one->bytes);
   unlink_held(h, one);
-  append(h, to, came);
   if (one->sent != NULL) append(h, one->from, left);
   else ax_free(left);
   return AX_OK;
@@ -151,11 +160,11 @@ static ax_status hand_over(hub *h, uint32_t to, held *one, void *into, ax_on_don
 
 static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
   hub *h = hub_of(transport);
-  held *one = (held *)(uintptr_t)delivery->ticket;
   pthread_mutex_lock(&h->lock);
+  held *one = find_held(h, delivery->ticket);
   ax_status status = hand_over(h, transport->process, one, into, fetched, context);
   pthread_mutex_unlock(&h->lock);
-  if (status != AX_OK) return status;
+  if (status != AX_OK || one == NULL) return status;
   ax_free(one->copy);
   ax_free(one);
   return AX_OK;
