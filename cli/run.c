@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "axle/exec.h"
-#include "array/runtime.h"
+#include "axle/processes.h"
 #include "bridge/npy.h"
 #include "cli.h"
 #include "ir/number.h"
@@ -188,10 +188,7 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   const ax_program *program = run->whole;
   for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs.arrays[i].data, &in[i]));
   AX_TRY(ax_run(executable, AX_LIST(program->in_count, in), AX_LIST(program->out_count, out)));
-  for (uint32_t i = 0; i < program->out_count; i++) {
-    AX_TRY(host_make(&program->types[program->outs[i]], &run->results[i]));
-    AX_TRY(ax_array_read(out[i], run->results[i].data, host_bytes(&run->results[i])));
-  }
+  for (uint32_t i = 0; i < program->out_count; i++) AX_TRY(ax_array_gather(out[i], 0, &run->results[i]));
   return AX_OK;
 }
 
@@ -220,7 +217,7 @@ static ax_status run_compiled(run *run) {
   run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
-    run->process = ax_runtime_process(runtime);
+    run->process = ax_process_index(runtime);
     const ax_compile_options options = {
         .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
         .subnormals = run->subnormals,

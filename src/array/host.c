@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "array/call.h"
+#include "axle/processes.h"
 #include "array/executable.h"
 #include "ir/number.h"
 
@@ -94,8 +95,9 @@ static ax_status put_all(const ax_executable *e, const ax_host_array *in, ax_arr
   return AX_OK;
 }
 
+/* All processes make the run, so all can gather its results. */
 static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array *out) {
-  for (uint32_t k = 0; k < count; k++) AX_TRY(ax_array_to_host(arrays[k], &out[k]));
+  for (uint32_t k = 0; k < count; k++) AX_TRY(ax_array_gather(arrays[k], AX_EVERY_PROCESS, &out[k]));
   return AX_OK;
 }
 

@@ -37,10 +37,6 @@ struct ax_runtime {
    device, for `listed` of them; 0: devices are in blocks of device order. */
 AX_MUST_USE ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
                                              const uint32_t *process_of, ax_runtime **out);
-/* The number of this process among those over which its meshes are spread; 0 if it is alone. */
-static inline uint32_t ax_runtime_process(const ax_runtime *runtime) {
-  return runtime->executor.processes != NULL ? runtime->executor.processes->rule.process : 0;
-}
 /* References other than users': those of layouts (which arrays hold), executables and pending runs. ax_runtime_let_go returns
    true for the last of all references; its holder then destroys the runtime. */
 ax_runtime *ax_runtime_hold(ax_runtime *runtime);
