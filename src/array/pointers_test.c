@@ -188,6 +188,19 @@ static void of_what_loops_made(const ax_value *in, ax_value *out, void *context)
   out[0] = ax_mul(next(results[0]), in[0]);
 }
 
+/* A carry that begins as what devices make in different ways, and is what a ppermute brings from then on. */
+static void take_from_the_other(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = next(in[1]);
+  out[1] = in[1];
+  out[2] = ax_add(in[2], ax_sin(in[0]));
+}
+static void begun_apart(const ax_value *in, ax_value *out, void *trips) {
+  ax_value made = ax_cos(in[0]), carries[3] = {either(sine, exp_of_square, 1, &made), ax_tanh(in[0]), in[0]}, results[3];
+  ax_scan(AX_FN(take_from_the_other, 3, 3), 3, *(const int64_t *)trips, false, carries, results);
+  out[0] = ax_add(results[2], results[0]);
+}
+
 /* --- What goes by pointer --- */
 
 typedef struct kinds {
@@ -294,7 +307,7 @@ static void in_loops(void **state) {
   (void)state;
   static const struct { ax_function body; uint32_t results; } bodies[] = {
       {ring, 1}, {ring_of_a_sum, 1}, {ring_to_the_end, 2}, {ring_both_ways, 1}, {only_moved, 1}, {changed, 1}, {ring_in_a_loop, 1},
-      {moved_in_a_loop, 1}, {moved_or_not_in_a_loop, 1}};
+      {moved_in_a_loop, 1}, {moved_or_not_in_a_loop, 1}, {begun_apart, 1}};
   for (size_t i = 0; i < AX_COUNT(bodies); i++)
     for (int64_t trips = 1; trips < 6; trips++) run(bodies[i].body, trips, few, bodies[i].results);
   for (size_t i = 0; i < AX_COUNT(bodies); i++) run(bodies[i].body, 3, many, bodies[i].results);

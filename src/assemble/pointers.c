@@ -324,9 +324,19 @@ static bool is_worth(const finder *f, uint32_t image) {
   return ax_buffer_bytes(b) >= worth_bytes / ax_axis_set_size(b->axes, &plan->mesh);
 }
 
+/* Drops images that also get values that are in no source, by a move from there; true: some were dropped. */
+static bool drop_mixed(finder *f) {
+  bool dropped = false;
+  for (uint32_t i = 0; i < f->move_count; i++) {
+    source *to = &f->sources[f->moves[i].to];
+    if (to->of != AX_NONE && source_of(f, f->moves[i].from) != to->of) to->own = dropped = true;
+  }
+  return dropped;
+}
+
 /* Counts images and drops those that do not hold; true: some were dropped. */
 static bool drop(finder *f) {
-  bool dropped = false;
+  bool dropped = drop_mixed(f);
   for (uint32_t i = 0; i < f->plan->buffer_count; i++) {
     source *s = &f->sources[i];
     if (s->of == AX_NONE) continue;
