@@ -115,7 +115,9 @@ static void compare(ax_runtime *runtime, const kind *k, int64_t bytes) {
     took = (MPI_Wtime() - begin) / (double)steps;
     if (took < theirs) theirs = took;
   }
-  if (rank == 0) printf("%-10s %10lld bytes  %10.2f us  MPI %10.2f us  %.2f\n", k->name, (long long)n * 4, ours * 1e6, theirs * 1e6, theirs / ours);
+  if (rank == 0)
+    printf("%-10s %10lld bytes  %10.2f us  MPI %10.2f us  %.2f\n", k->name, (long long)n * 4, ours * 1e6, theirs * 1e6,
+           theirs / ours);
   fflush(stdout);
   ax_array_release(array);
   ax_executable_release(executable);

@@ -10,7 +10,8 @@
 
 static void options_text(ax_text *text, const ax_executable *e) {
   const ax_plan_options *o = &e->compiled.plan->options;
-  ax_text_add(text, "compiles with reference %d, check_numerics %u, unchecked_ragged %d, contraction %s, subnormals %s, keep_unused %d",
+  ax_text_add(text,
+              "compiles with reference %d, check_numerics %u, unchecked_ragged %d, contraction %s, subnormals %s, keep_unused %d",
               o->reference, o->check, o->unchecked_ragged, o->contract ? "fused" : "exact", e->compiled.flushes ? "flush" : "keep",
               e->keep_unused);
   ax_text_add(text, "\ndonates");

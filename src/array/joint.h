@@ -1,7 +1,7 @@
 /* Calls that all processes make together, since they concern arrays or programs of which each has a part. A call may do nothing, or
-   several things that have numbers of their own (processes/together.h): moves of arrays and a run. It ends the same in all processes,
-   also where one fails, out of memory or for a wrong argument, before it comes to what the others are doing: then it takes part
-   in that only to say so. */
+   several things that have numbers of their own (processes/together.h): moves of arrays and a run. It ends the same in all
+   processes, also where one fails, out of memory or for a wrong argument, before it comes to what the others are doing: then it
+   takes part in that only to say so. */
 #ifndef AX_ARRAY_JOINT_H
 #define AX_ARRAY_JOINT_H
 

@@ -84,7 +84,8 @@ ax_status ax_array_addressable_shard(const ax_array *array, uint32_t index, ax_s
   AX_TRY(ax_require(array, "array"));
   const ax_layout *layout = array->layout;
   if (index >= ax_array_addressable_count(array))
-    return ax_error(AX_INVALID_ARGUMENT, "shard %u of an array that has %u in this process", index, ax_array_addressable_count(array));
+    return ax_error(AX_INVALID_ARGUMENT, "shard %u of an array that has %u in this process", index,
+                    ax_array_addressable_count(array));
   AX_TRY(ax_array_open(array));
   const int64_t place = own_place(layout, index);
   *out = (ax_shard){.device = layout->sharding != NULL ? ax_sharding_device(layout->sharding, place) : place,
@@ -253,7 +254,8 @@ static uint64_t check_host(const ax_host_array *host) {
   return check | 1;
 }
 
-ax_status ax_device_put_same(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out) {
+ax_status ax_device_put_same(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host,
+                             ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(host, "host array"));

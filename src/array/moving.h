@@ -1,7 +1,7 @@
 /* Blocks that move between processes: a change of layout where a process lacks some of what its new blocks are made of.
 
-   For each new block of a process, and each old block that it overlaps and the process lacks, the first process that has the old block
-   sends the elements that both have, dense and row-major:
+   For each new block of a process, and each old block that it overlaps and the process lacks, the first process that has the old
+   block sends the elements that both have, dense and row-major:
 
      old   P(x)  x=2      0 0 0 0   process 0        new   P(_, x)    0 0 1 1       process 0 sends 1 the piece at (0, 2),
                           1 1 1 1   process 1                         0 0 1 1       process 1 sends 0 the piece at (1, 0)
@@ -17,7 +17,8 @@ bool ax_moving_needed(const ax_layout *old, const ax_layout *to);
 /* Copies into new block b what old blocks of this process have of it. */
 void ax_moving_fill(const ax_layout *old, const ax_parts *from, const ax_layout *to, uint32_t b, void *data);
 /* Sends and receives the rest. status: whether this process has got so far; if it is none, it fails everywhere. */
-AX_MUST_USE ax_status ax_moving_do(ax_status status, const ax_layout *old, const ax_parts *from, const ax_layout *to, ax_parts *parts);
+AX_MUST_USE ax_status ax_moving_do(ax_status status, const ax_layout *old, const ax_parts *from, const ax_layout *to,
+                                   ax_parts *parts);
 /* The whole array, dense and row-major, to `data` in process `root`, or in all (AX_NONE); elsewhere it is not looked at. */
 AX_MUST_USE ax_status ax_moving_gather(ax_status status, const ax_layout *old, const ax_parts *from, uint32_t root, void *data);
 

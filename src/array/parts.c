@@ -211,7 +211,8 @@ ax_status ax_layout_check_here(const ax_layout *layout, const ax_type *box, cons
     for (uint32_t d = 0; overlaps && d < box->rank; d++)
       overlaps = offset[d] < start[d] + box->dims[d] && start[d] < offset[d] + block->dims[d];
     if (overlaps)
-      return ax_error(AX_INVALID_ARGUMENT, "the array %s is not whole in this process: it has %u of %u blocks, and block %u is elsewhere",
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "the array %s is not whole in this process: it has %u of %u blocks, and block %u is elsewhere",
                       ax_type_string(&layout->type, NULL), layout->here_count, layout->blocks, b);
   }
   return AX_OK;
@@ -390,7 +391,8 @@ ax_status ax_parts_own(const ax_parts *from, const ax_layout *layout, ax_parts *
 }
 
 ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
-  if (from->part[block] == NULL && to->block_bytes > 0) return ax_error(AX_INVALID_ARGUMENT, "block %u is in another process", block);
+  if (from->part[block] == NULL && to->block_bytes > 0)
+    return ax_error(AX_INVALID_ARGUMENT, "block %u is in another process", block);
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
   parts->part[0] = from->part[block];
@@ -418,7 +420,8 @@ static ax_status make_room(const move *m, ax_parts *from, bool copied, ax_laying
   return status == AX_OK ? AX_OK : give_up(out, status);
 }
 
-/* Gives addresses to the parts that do not lie in place, and copies into each what is here. moving: what is not comes by messages. */
+/* Gives addresses to the parts that do not lie in place, and copies into each what is here. moving: what is not comes by messages.
+   */
 static void fill_all(const move *m, ax_parts *parts, bool moving) {
   unsigned char *next = parts->memory;
   for (uint32_t b = 0; b < parts->count; b++) {

@@ -33,8 +33,8 @@ struct ax_runtime {
   uint64_t runs;         /* runs started so far, without those done at once */
 };
 
-/* Makes a runtime whose meshes are spread over the transport's processes. Consumes the transport, whatever the status. process_of: by
-   device, for `listed` of them; 0: devices are in blocks of device order. */
+/* Makes a runtime whose meshes are spread over the transport's processes. Consumes the transport, whatever the status. process_of:
+   by device, for `listed` of them; 0: devices are in blocks of device order. */
 AX_MUST_USE ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
                                              const uint32_t *process_of, ax_runtime **out);
 /* References other than users': those of layouts (which arrays hold), executables and pending runs. ax_runtime_let_go returns

@@ -125,8 +125,8 @@ AX_MUST_USE ax_status ax_holding_text(ax_text *text, ax_assembly *assembly);
    instruction is complete but for the code. Both arrays have room for as many as there are instructions. */
 AX_MUST_USE ax_status ax_find_fused_loops(ax_assembly *assembly, const ax_fused_loop **fused_loops, uint32_t *loops,
                                           uint32_t *count);
-/* owners.c: gives the index in compiled->owned of the owners of what is the same along some axes, which are added if they are new. If
-   `once`, there is one owner in all processes. AX_ABSENT: there are too many such sets. */
+/* owners.c: gives the index in compiled->owned of the owners of what is the same along some axes, which are added if they are new.
+   If `once`, there is one owner in all processes. AX_ABSENT: there are too many such sets. */
 AX_MUST_USE ax_status ax_owned_along(ax_compiled *compiled, ax_axis_set axes, bool once, uint32_t *out);
 /* owner: by device, whether it is of this process and an owner there. */
 AX_MUST_USE ax_status ax_find_owners(ax_compiled *compiled, ax_axis_set axes, bool *owner);

@@ -114,7 +114,8 @@ static ax_status make_crossing_times(ax_compiled *c, ax_event *event, const ax_e
     return ax_out_of_memory(event->count * sizeof times[0]);
   }
   memset(target, 0xff, crossing->members * sizeof target[0]);
-  for (uint32_t i = 0; x->peers == AX_PEERS_PAIRS && i < x->pairs->count; i++) target[x->pairs->v[i][0]] = (uint32_t)x->pairs->v[i][1];
+  for (uint32_t i = 0; x->peers == AX_PEERS_PAIRS && i < x->pairs->count; i++)
+    target[x->pairs->v[i][0]] = (uint32_t)x->pairs->v[i][1];
   for (uint32_t g = 0; g < crossing->groups; g++) {
     const ax_party *own = ax_party_of(crossing, g, c->map->process);
     for (uint32_t m = 0; own != NULL && m < crossing->members; m++)

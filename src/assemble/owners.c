@@ -1,6 +1,6 @@
-/* Owners: which devices compute what is the same along some axes. In one process these are the devices with coordinate 0 on the axes,
-   and `skip` of an instruction is the axes. If devices are spread over processes, each process has owners of its own, the first of its
-   devices that are alike but for the axes; then each bit of `skip` stands for one set of axes. */
+/* Owners: which devices compute what is the same along some axes. In one process these are the devices with coordinate 0 on the
+   axes, and `skip` of an instruction is the axes. If devices are spread over processes, each process has owners of its own, the
+   first of its devices that are alike but for the axes; then each bit of `skip` stands for one set of axes. */
 #include <string.h>
 
 #include "assemble/assembly.h"
@@ -65,7 +65,9 @@ ax_status ax_find_owners(ax_compiled *c, ax_axis_set axes, bool *owner) {
 }
 
 /* A call without results need not be made in each process. */
-static bool is_made_once(const ax_instr *instr) { return instr->kind == AX_INSTR_EVAL && instr->eqn != NULL && instr->eqn->out_count == 0; }
+static bool is_made_once(const ax_instr *instr) {
+  return instr->kind == AX_INSTR_EVAL && instr->eqn != NULL && instr->eqn->out_count == 0;
+}
 
 static ax_status number(ax_compiled *c, ax_axis_set *skip, bool once) {
   uint32_t owned;

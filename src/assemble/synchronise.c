@@ -404,8 +404,9 @@ static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exc
   return pairs_of(s, a) == pairs_of(s, b);
 }
 
-/* Says whether a wait like `item` waits for all activations that `wait` waits for, on all activations that perform `wait`. What comes
-   from other processes comes when it has been put, not when its sender did what follows: only a wait for the very access says that. */
+/* Says whether a wait like `item` waits for all activations that `wait` waits for, on all activations that perform `wait`. What
+   comes from other processes comes when it has been put, not when its sender did what follows: only a wait for the very access says
+   that. */
 static bool includes(const synchroniser *s, const ax_insertion *item, const ax_insertion *wait) {
   const ax_access *known = &s->a->accesses[item->access], *access = &s->a->accesses[wait->access];
   if (access != known && access->exchange != NULL && s->crosses[access->allocation]) return false;

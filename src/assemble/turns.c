@@ -1,5 +1,5 @@
-/* The counter of ordered calls, and which devices make each call: the first of those that are alike but for the axes along which the
-   call is one. If devices are spread over processes, each process orders the calls of its own devices. */
+/* The counter of ordered calls, and which devices make each call: the first of those that are alike but for the axes along which
+   the call is one. If devices are spread over processes, each process orders the calls of its own devices. */
 #include "assemble/assembly.h"
 
 static ax_status describe(ax_assembly *a, uint32_t i) {

@@ -20,9 +20,8 @@ void ax_message_keep(ax_message_copy *out) { memcpy(out->text, message, sizeof m
 void ax_message_put_back(const ax_message_copy *kept) { memcpy(message, kept->text, sizeof message); }
 
 const char *ax_status_name(ax_status status) {
-  static const char *const names[] = {"AX_OK",          "AX_INVALID_ARGUMENT", "AX_OUT_OF_MEMORY", "AX_ABSENT",
-                                      "AX_PARSE_ERROR", "AX_IO_ERROR",         "AX_DEADLOCK",      "AX_NOT_FINITE", "AX_UNAVAILABLE",
-                                      "AX_INTERNAL"};
+  static const char *const names[] = {"AX_OK",       "AX_INVALID_ARGUMENT", "AX_OUT_OF_MEMORY", "AX_ABSENT",      "AX_PARSE_ERROR",
+                                      "AX_IO_ERROR", "AX_DEADLOCK",         "AX_NOT_FINITE",    "AX_UNAVAILABLE", "AX_INTERNAL"};
   return (size_t)status < AX_COUNT(names) ? names[status] : "AX_UNKNOWN";
 }
 

@@ -71,16 +71,16 @@ typedef struct ax_party {
 } ax_party;
 
 /* Groups of exchanges that have members in several processes. A process may have a member more than once, since values that are the
-   same along other axes are pushed by their owner in each process. A member that it does not have is a ghost there: the process of the
-   first device that is this member sends what the member pushes (run/crossing.h). */
+   same along other axes are pushed by their owner in each process. A member that it does not have is a ghost there: the process of
+   the first device that is this member sends what the member pushes (run/crossing.h). */
 typedef struct ax_crossing {
   struct ax_crossing *next; /* in the list of the compiled code */
   const ax_axes *names;     /* over which members are numbered */
   ax_axis_set axes, on;     /* those axes; along which devices push, each its own */
   uint32_t groups, members, here_count; /* here: groups that have members in this process */
   const uint32_t *group;    /* by device: its group */
-  uint32_t *first, *here;   /* by group * members + member: the first device that it is; the first in this process, AX_NONE if none */
-  uint32_t *begin;          /* by group: its parties begin there, in ascending order of processes; of one group more: where all end */
+  uint32_t *first, *here; /* by group * members + member: the first device that it is; the first in this process, AX_NONE if none */
+  uint32_t *begin;        /* by group: its parties begin there, in ascending order of processes; of one group more: where all end */
   ax_party *parties;
   uint32_t *held;           /* members of parties, in ascending order */
   uint32_t *index;          /* by group: its number among those that are here; AX_NONE */
@@ -99,8 +99,8 @@ static inline bool ax_party_has(const ax_crossing *crossing, const ax_party *par
   return false;
 }
 
-/* Says whether a member of a group pushes something into what a process has, besides its signal. target: by member, its target in an
-   exchange with PAIRS. */
+/* Says whether a member of a group pushes something into what a process has, besides its signal. target: by member, its target in
+   an exchange with PAIRS. */
 static inline bool ax_reaches(const ax_exchange *exchange, const ax_crossing *crossing, const uint32_t *target, uint32_t member,
                               const ax_party *party) {
   if (exchange->alone && member != exchange->source) return false;

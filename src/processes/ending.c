@@ -137,8 +137,8 @@ static ax_status judge(ax_ending *e) {
   return take_answer(e, own(e), &mine);
 }
 
-/* A process that tells during a second round has changed since the first one. What it tells is newer than its answer, if that has come:
-   it is kept for the next round, since the process will not tell the same again. */
+/* A process that tells during a second round has changed since the first one. What it tells is newer than its answer, if that has
+   come: it is kept for the next round, since the process will not tell the same again. */
 static ax_status take_told(ax_ending *e, uint32_t from, const ax_counts_told *counts) {
   if (e->answers > 0) {
     e->again[from] = *counts;

@@ -1,13 +1,13 @@
 /* How something that all processes do together ends: each has done its part, or one has failed, or none can go on.
 
-   Each process says when it is done, and how. It is over everywhere once all have said so, so it fails everywhere or nowhere, with the
-   same message.
+   Each process says when it is done, and how. It is over everywhere once all have said so, so it fails everywhere or nowhere, with
+   the same message.
 
-   A process is idle if nothing can go on in it until a message comes. If all are idle and no message is on its way, none can ever go
-   on: a deadlock. That is found without any time-out. Each process counts the messages that it has sent and received and tells
-   process 0 when it is idle. Once all have told, and as many were received as were sent, process 0 asks all of them again. If all are
-   still idle with the same counts, no message was on its way when the second round began (Mattern's four counters), and process 0
-   says so to all.
+   A process is idle if nothing can go on in it until a message comes. If all are idle and no message is on its way, none can ever
+   go on: a deadlock. That is found without any time-out. Each process counts the messages that it has sent and received and tells
+   process 0 when it is idle. Once all have told, and as many were received as were sent, process 0 asks all of them again. If all
+   are still idle with the same counts, no message was on its way when the second round began (Mattern's four counters), and process
+   0 says so to all.
 
      process 1    idle (sent 3, received 2) --+             +-- still idle, 3, 2 --+
      process 0                               all, 5 = 5 -> probe                  same -> stuck

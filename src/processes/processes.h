@@ -1,7 +1,8 @@
 /* The processes that a runtime's meshes are spread over: the transport between them, and the receivers of what comes.
 
-   Everything that processes do together has a number: runs, and the calls by which they agree or move arrays. All processes do these
-   in the same order, so each counts by itself. A message names the number that it belongs to; it is kept until that has begun here.
+   Everything that processes do together has a number: runs, and the calls by which they agree or move arrays. All processes do
+   these in the same order, so each counts by itself. A message names the number that it belongs to; it is kept until that has begun
+   here.
 
    Any thread may call any function. */
 #ifndef AX_PROCESSES_PROCESSES_H

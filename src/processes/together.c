@@ -228,8 +228,8 @@ static ax_status tell_difference(ax_together *t, const sides *s) {
   t->doing.describe(t->doing.context, &text);
   const char *a = t->text->payload, *b = text.data != NULL && !text.failed ? text.data : "";
   const uint32_t line = first_difference(&a, &b);
-  snprintf(message, sizeof message, "processes %u and %u do not do the same, line %u:\n  process %u: %.*s\n  process %u: %.*s", s->one,
-           s->other, line, s->one, line_length(a), a, s->other, line_length(b), b);
+  snprintf(message, sizeof message, "processes %u and %u do not do the same, line %u:\n  process %u: %.*s\n  process %u: %.*s",
+           s->one, s->other, line, s->one, line_length(a), a, s->other, line_length(b), b);
   ax_text_deinit(&text);
   AX_TRY(send_difference(t, s, message));
   return ax_error(AX_INVALID_ARGUMENT, "%s", message);

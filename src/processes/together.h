@@ -1,13 +1,13 @@
-/* Something that all processes do together: a run, a move of arrays, or only to agree. Each has the same number of it (processes.h).
-   Messages for it come on any thread that polls, and wait in an inbox until a thread that does it handles them.
+/* Something that all processes do together: a run, a move of arrays, or only to agree. Each has the same number of it
+   (processes.h). Messages for it come on any thread that polls, and wait in an inbox until a thread that does it handles them.
 
      begin                      the number is known; messages come
      send, fetch, take, until   what is done
      end                        each says how it has ended, and waits until all have; it ends the same in all (ending.h)
 
-   Processes may do different things at the same number, because their programs differ. Each message and each end carries a digest of
-   what its sender does. If they differ, the first process and the first that does something else find the first line in which their
-   descriptions differ, and it fails everywhere with both lines. */
+   Processes may do different things at the same number, because their programs differ. Each message and each end carries a digest
+   of what its sender does. If they differ, the first process and the first that does something else find the first line in which
+   their descriptions differ, and it fails everywhere with both lines. */
 #ifndef AX_PROCESSES_TOGETHER_H
 #define AX_PROCESSES_TOGETHER_H
 
@@ -41,8 +41,8 @@ void ax_together_destroy(ax_together *together); /* NULL is allowed */
 /* Begins the next thing that this process does. It cannot fail, and must come before what can: all others begin it too. */
 void ax_together_begin(ax_together *together, const ax_doing *doing);
 /* Sends a message of it, as ax_processes_send. */
-AX_MUST_USE ax_status ax_together_send(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload, ax_on_done *sent,
-                                       void *context);
+AX_MUST_USE ax_status ax_together_send(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload,
+                                       ax_on_done *sent, void *context);
 /* Fetches the long payload of a message, which belongs to it from here on. It comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_together_fetch(ax_together *together, ax_delivery *delivery);
 static inline bool ax_together_is_again(const ax_delivery *delivery) {
@@ -71,8 +71,8 @@ AX_MUST_USE ax_status ax_together_until(ax_together *together, const ax_waiting 
 /* Ends it. status: how it has ended here, with a message. Gives how it has ended everywhere. `handle` as above. */
 AX_MUST_USE ax_status ax_together_end(ax_together *together, ax_status status, bool (*handle)(void *context), void *context);
 
-/* Does nothing but to end the same in all processes: as the first of them that fails. Also if some other process is at something that
-   it does not do, since it has failed before: then that fails. */
+/* Does nothing but to end the same in all processes: as the first of them that fails. Also if some other process is at something
+   that it does not do, since it has failed before: then that fails. */
 AX_MUST_USE ax_status ax_agree(ax_processes *processes, const ax_doing *doing, ax_status status);
 /* For other things that are no runs: gives the processes' spare, which no other thread has until it is given back. */
 ax_together *ax_together_borrow(ax_processes *processes);

@@ -82,7 +82,8 @@ static ax_status is_gone(uint32_t process) { return ax_error(AX_UNAVAILABLE, "pr
 
 /* --- Sending --- */
 
-static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context, held **out) {
+static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context,
+                      held **out) {
   held *one = *out = ax_calloc(1, sizeof *one);
   void *copy = one != NULL && sent == NULL ? ax_alloc(envelope->bytes) : NULL;
   if (one == NULL || (sent == NULL && copy == NULL)) {
@@ -91,8 +92,13 @@ static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *pa
     return ax_out_of_memory(envelope->bytes);
   }
   if (copy != NULL) memcpy(copy, payload, envelope->bytes);
-  *one = (held){.run = envelope->run, .from = from, .bytes = envelope->bytes, .payload = copy != NULL ? copy : payload, .copy = copy,
-                .sent = sent, .context = context};
+  *one = (held){.run = envelope->run,
+                .from = from,
+                .bytes = envelope->bytes,
+                .payload = copy != NULL ? copy : payload,
+                .copy = copy,
+                .sent = sent,
+                .context = context};
   return AX_OK;
 }
 

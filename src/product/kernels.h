@@ -13,9 +13,9 @@
 
    Instructions for four numbers of 8 bits take the left ones as unsigned and the right ones as signed, or the other way round. Such
    kernels are *shifted*: the left numbers' highest bits are turned over when they are packed, so that those of s8 are unsigned and
-   128 too large, and those of u8 signed and 128 too small. All sums of a column have the same excess then: 128 or -128 times the sum
-   of the column's numbers. Packing of b puts that behind each panel's last step, and a tile takes it off after its steps. 32 bits
-   wrap, so this is exact for any number of steps.
+   128 too large, and those of u8 signed and 128 too small. All sums of a column have the same excess then: 128 or -128 times the
+   sum of the column's numbers. Packing of b puts that behind each panel's last step, and a tile takes it off after its steps. 32
+   bits wrap, so this is exact for any number of steps.
 
    The order of additions depends on the steps alone: not on the place of a result in its tile, nor on which factors are packed. */
 #ifndef AX_PRODUCT_KERNELS_H

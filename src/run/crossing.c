@@ -1,6 +1,7 @@
 /* See crossing.h.
 
-     payload of a message         what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for the
+     payload of a message         what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for
+   the
                                   members that the process has, one after the other, each dense; one piece if all get the same
      envelope                     place: the exchange's id; group, member; words[0]: the round, which is how often the member has
                                   entered the region around the push */
@@ -149,7 +150,8 @@ static void put(const ax_remote *r, const contribution *c, const ax_activation *
   const bool combine = x->combine != AX_SCALAR_NONE && c->number > 0;
   if (x->alone && c->number != x->source) return;
   if (x->peers == AX_PEERS_ONE) {
-    put_part(push, c->src, c->stride, (char *)ax_address(view, &instr->refs[1]) + step, x->dst_stride, push->out_item, combine, false);
+    put_part(push, c->src, c->stride, (char *)ax_address(view, &instr->refs[1]) + step, x->dst_stride, push->out_item, combine,
+             false);
     return;
   }
   for (uint32_t i = 0; i < own->count; i++) {
@@ -185,8 +187,8 @@ static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax
   if (payload == NULL) return ax_out_of_memory(envelope.bytes);
   for (uint32_t i = 0; i < pieces; i++) {
     const int64_t peer = x->peers == AX_PEERS_ALL ? push->crossing->held[party->first + i] : 0;
-    put_part(push, src + peer * x->src_step * push->item, x->src_stride, payload + i * elems * push->item, stride, push->item, false,
-             true);
+    put_part(push, src + peer * x->src_step * push->item, x->src_stride, payload + i * elems * push->item, stride, push->item,
+             false, true);
   }
   ax_status status = ax_remote_send(r, party->process, &envelope, payload);
   ax_free(payload);
@@ -306,7 +308,8 @@ static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope)
   const ax_push *push = envelope->place < r->push_count ? r->pushes[envelope->place] : NULL;
   if (push == NULL || envelope->group >= push->crossing->groups || push->crossing->index[envelope->group] == AX_NONE) return NULL;
   const uint32_t pieces = pieces_for(push, own_party(r, push->crossing, envelope->group));
-  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * dense_strides(push, stride) * push->item)) return NULL;
+  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * dense_strides(push, stride) * push->item))
+    return NULL;
   return &r->groups[push->crossing_first + push->crossing->index[envelope->group]];
 }
 
@@ -352,7 +355,8 @@ static uint32_t list_missing(ax_text *text, const ax_remote *r, const ax_crossin
 uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t counter, uint64_t round,
                              void (*list)(ax_text *, const ax_execution *, uint32_t, uint32_t), uint32_t count) {
   for (uint32_t i = 0; run->remote != NULL && i < run->compiled->crossing_groups; i++)
-    if (run->remote->groups[i].counter == counter) count = list_missing(text, run->remote, &run->remote->groups[i], round, list, count);
+    if (run->remote->groups[i].counter == counter)
+      count = list_missing(text, run->remote, &run->remote->groups[i], round, list, count);
   return count;
 }
 

@@ -1,12 +1,13 @@
 /* Exchanges whose groups have members in several processes.
 
-   Each process does the exchange for the results that its own devices have. What a member pushes goes to every process that has other
-   members of the group and not this one; there the member is a ghost, and its contribution is put by whoever handles the message.
-   Contributions are combined in the order of members, ghosts among them, so sums have the same bits however devices are spread.
+   Each process does the exchange for the results that its own devices have. What a member pushes goes to every process that has
+   other members of the group and not this one; there the member is a ghost, and its contribution is put by whoever handles the
+   message. Contributions are combined in the order of members, ghosts among them, so sums have the same bits however devices are
+   spread.
 
    A ghost must not write into results that are still being read. The members of this process wait for the readers before they push
-   (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts, may
-   be put from then on. What comes earlier waits in the group's list. */
+   (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts,
+   may be put from then on. What comes earlier waits in the group's list. */
 #ifndef AX_RUN_CROSSING_H
 #define AX_RUN_CROSSING_H
 
@@ -15,8 +16,8 @@
 AX_MUST_USE ax_status ax_crossing_init(ax_remote *remote);
 void ax_crossing_deinit(ax_remote *remote);
 void ax_crossing_reset(ax_remote *remote);
-/* For reports: calls `list` for each device of another process that has not pushed what a counter awaits in a round. count: how many
-   are listed already; returns how many there are then. */
+/* For reports: calls `list` for each device of another process that has not pushed what a counter awaits in a round. count: how
+   many are listed already; returns how many there are then. */
 uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t counter, uint64_t round,
                              void (*list)(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count), uint32_t count);
 /* The devices here are through, but devices elsewhere never push what results miss: always AX_DEADLOCK, and says which. */

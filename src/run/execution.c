@@ -273,7 +273,8 @@ enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 static void add_device(ax_text *text, const ax_mesh *mesh, uint32_t device) {
   ax_text_add(text, "device %u", device);
   for (uint32_t axis = 0; axis < mesh->count; axis++)
-    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)ax_mesh_coordinate(mesh, device, axis));
+    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name,
+                (long long)ax_mesh_coordinate(mesh, device, axis));
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 

@@ -17,8 +17,8 @@ AX_MUST_USE ax_status ax_mail_receive(ax_execution *run, ax_worker_slot *worker_
 /* Checks a run that went well. AX_INVALID_ARGUMENT: a message was never received. */
 AX_MUST_USE ax_status ax_mail_check(const ax_execution *run);
 
-/* In several processes: how many others have links to devices of this one. Each of these says, behind all its messages, that no more
-   come; then messages that no device has received are found (ax_remote.senders counts them down). */
+/* In several processes: how many others have links to devices of this one. Each of these says, behind all its messages, that no
+   more come; then messages that no device has received are found (ax_remote.senders counts them down). */
 uint32_t ax_mail_senders(const ax_execution *run);
 /* Says so to the others, once the devices of this process are through. */
 AX_MUST_USE ax_status ax_mail_close(ax_execution *run);

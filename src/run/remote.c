@@ -18,7 +18,8 @@ static ax_status take(ax_remote *r, ax_worker_slot *worker_slot, ax_delivery *de
     ax_delivery_free(delivery);
     return r->closed ? AX_OK : status;
   }
-  return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, worker_slot, delivery) : ax_mail_take(r->run, delivery);
+  return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, worker_slot, delivery)
+                                                    : ax_mail_take(r->run, delivery);
 }
 
 static ax_status handle(ax_remote *r, ax_worker_slot *worker_slot, ax_delivery *delivery) {
@@ -100,8 +101,8 @@ static bool all_has_come(void *context) {
   return atomic_load(&r->open) == 0 && atomic_load(&r->senders) == 0 && nothing_is_fetched(r);
 }
 
-/* Results may still miss what devices of other processes push, though all devices here are through; or messages may come that none of
-   them has received. */
+/* Results may still miss what devices of other processes push, though all devices here are through; or messages may come that none
+   of them has received. */
 static ax_status complete(ax_remote *r) {
   AX_TRY(ax_mail_close(r->run));
   AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_alone, r}));

@@ -1,7 +1,8 @@
 /* A run in several processes: what one process has of it besides the activations of its own devices.
 
-   Threads of the run look into the inbox (processes/together.h) when they find no activation to run. So one that waits for another process moves messages, for all runs, and no thread is kept for
-   it. crossing.h has the exchanges that cross, mail.h the messages between devices. */
+   Threads of the run look into the inbox (processes/together.h) when they find no activation to run. So one that waits for another
+   process moves messages, for all runs, and no thread is kept for it. crossing.h has the exchanges that cross, mail.h the messages
+   between devices. */
 #ifndef AX_RUN_REMOTE_H
 #define AX_RUN_REMOTE_H
 
