@@ -20,16 +20,9 @@ static void deliver(void *context, ax_delivery *delivery) {
   ax_processes *p = context;
   pthread_mutex_lock(&p->lock);
   ax_receiver *receiver = receiver_of(p, delivery->envelope.run);
-  delivery->next = NULL;
-  if (receiver != NULL) {
-    receiver->deliver(receiver->context, delivery);
-  } else if (delivery->envelope.run > p->begun) {
-    ax_delivery **end = &p->early;
-    while (*end != NULL) end = &(*end)->next;
-    *end = delivery;
-  } else {
-    ax_delivery_free(delivery); /* for something that has ended */
-  }
+  if (receiver != NULL) receiver->deliver(receiver->context, delivery);
+  else if (delivery->envelope.run > p->begun) ax_deliveries_add(&p->early, delivery);
+  else ax_delivery_free(delivery); /* for something that has ended */
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -142,10 +135,7 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
 void ax_processes_destroy(ax_processes *p) {
   if (p == NULL) return;
   p->transport->functions->destroy(p->transport);
-  for (ax_delivery *next, *one = p->early; one != NULL; one = next) {
-    next = one->next;
-    ax_delivery_free(one);
-  }
+  ax_deliveries_free(&p->early);
   ax_together_destroy(p->spare);
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->in_turn);

@@ -36,13 +36,6 @@ ax_delivery *ax_together_take(ax_together *t) {
   return first;
 }
 
-static void drop_all(ax_delivery *one) {
-  for (ax_delivery *next; one != NULL; one = next) {
-    next = one->next;
-    ax_delivery_free(one);
-  }
-}
-
 /* --- Sending and fetching --- */
 
 ax_status ax_together_send(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_on_done *sent,
@@ -299,7 +292,8 @@ ax_status ax_together_end(ax_together *t, ax_status status, bool (*handle)(void 
   if (said == AX_OK) said = result(t, &(ended_here){t, handle, context});
   abandon_fetches(t);
   ax_processes_end(processes, &t->receiver);
-  drop_all(ax_together_take(t));
+  ax_delivery *late = ax_together_take(t);
+  ax_deliveries_free(&late);
   ax_delivery_free(t->text);
   ax_delivery_free(t->difference);
   t->text = t->difference = NULL;

@@ -23,3 +23,16 @@ void ax_delivery_free(ax_delivery *delivery) {
   if (delivery->payload != inline_payload(delivery)) ax_free(delivery->payload);
   ax_free(delivery);
 }
+
+void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery) {
+  while (*list != NULL) list = &(*list)->next;
+  delivery->next = NULL;
+  *list = delivery;
+}
+
+void ax_deliveries_free(ax_delivery **list) {
+  for (ax_delivery *next; *list != NULL; *list = next) {
+    next = (*list)->next;
+    ax_delivery_free(*list);
+  }
+}

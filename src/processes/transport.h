@@ -44,6 +44,9 @@ typedef struct ax_delivery {
 /* A copy of the payload, if it is short, goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out);
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
+/* Lists of deliveries, linked by `next`: adds one behind the others; frees all, and leaves the list empty. */
+void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery);
+void ax_deliveries_free(ax_delivery **list);
 
 typedef void ax_on_done(void *context);
 typedef struct ax_transport ax_transport;

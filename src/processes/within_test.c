@@ -93,6 +93,20 @@ static void forgotten_sends_end(void **state) {
   destroy(two);
 }
 
+static void deliveries_are_listed_in_order(void **state) {
+  (void)state;
+  ax_delivery *list = NULL, *one;
+  for (uint32_t kind = 0; kind < 3; kind++) {
+    assert_int_equal(ax_delivery_make(&(ax_envelope){.kind = kind}, 0, NULL, &one), AX_OK);
+    ax_deliveries_add(&list, one);
+  }
+  one = list;
+  for (uint32_t kind = 0; kind < 3; kind++, one = one->next) assert_int_equal(one->envelope.kind, kind);
+  assert_null(one);
+  ax_deliveries_free(&list);
+  assert_null(list);
+}
+
 static void a_lost_process_is_named(void **state) {
   (void)state;
   ax_transport *two[2];
@@ -111,6 +125,7 @@ int main(void) {
       cmocka_unit_test(short_payloads_come_in_order),
       cmocka_unit_test(long_payloads_are_fetched),
       cmocka_unit_test(forgotten_sends_end),
+      cmocka_unit_test(deliveries_are_listed_in_order),
       cmocka_unit_test(a_lost_process_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,12 +73,8 @@ static void empty(ax_crossing_group *g) {
     next = one->next;
     ax_free(one);
   }
-  for (ax_delivery *next, *one = g->waiting; one != NULL; one = next) {
-    next = one->next;
-    ax_delivery_free(one);
-  }
+  ax_deliveries_free(&g->waiting);
   g->rounds = NULL;
-  g->waiting = NULL;
   g->latest = 0;
 }
 
@@ -313,8 +309,7 @@ static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope)
   return &r->groups[push->crossing_first + push->crossing->index[envelope->group]];
 }
 
-ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_delivery *delivery) {
-  (void)worker_slot;
+ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   ax_remote *r = run->remote;
   ax_crossing_group *g = group_named(r, &delivery->envelope);
   if (g == NULL) {
@@ -323,10 +318,7 @@ ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_de
     return ax_error(AX_INTERNAL, "process %u sends what this program does not exchange", from);
   }
   pthread_mutex_lock(&r->groups_lock);
-  ax_delivery **end = &g->waiting;
-  while (*end != NULL) end = &(*end)->next;
-  delivery->next = NULL;
-  *end = delivery;
+  ax_deliveries_add(&g->waiting, delivery);
   pthread_mutex_unlock(&r->groups_lock);
   return put_waiting(r, g);
 }

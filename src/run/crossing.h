@@ -26,6 +26,6 @@ AX_MUST_USE ax_status ax_crossing_report(ax_remote *remote);
 AX_MUST_USE ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation,
                                        const ax_instr *instr, uint32_t f, bool *parked);
 /* What a member elsewhere has pushed. Consumes the message. */
-AX_MUST_USE ax_status ax_crossing_take(ax_execution *run, ax_worker_slot *worker_slot, ax_delivery *delivery);
+AX_MUST_USE ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery);
 
 #endif

@@ -234,7 +234,7 @@ static void run_activations(ax_execution *run, ax_worker_slot *worker_slot, cons
       continue;
     }
     if (ax_share_help(run, worker_slot)) continue;
-    if (run->remote != NULL && ax_remote_poll(run->remote, worker_slot)) continue;
+    if (run->remote != NULL && ax_remote_poll(run->remote)) continue;
     if (ax_scheduler_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
     ax_scheduler_wait(run);
   }

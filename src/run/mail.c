@@ -53,10 +53,7 @@ void ax_mail_empty(ax_execution *run) {
       ax_free(queue->taken);
       queue->taken = next;
     }
-    for (ax_delivery *next; queue->held != NULL; queue->held = next) {
-      next = queue->held->next;
-      ax_delivery_free(queue->held);
-    }
+    ax_deliveries_free(&queue->held);
     queue->count = 0;
     queue->fetching = false;
   }
@@ -116,13 +113,6 @@ static ax_status receive_letter(ax_execution *run, const ax_delivery *delivery) 
   return AX_OK;
 }
 
-static void hold(struct ax_queue *queue, ax_delivery *delivery) {
-  ax_delivery **end = &queue->held;
-  while (*end != NULL) end = &(*end)->next;
-  delivery->next = NULL;
-  *end = delivery;
-}
-
 static ax_status take_one(ax_execution *run, struct ax_queue *queue, ax_delivery *delivery) {
   if (delivery->envelope.bytes > 0 && delivery->payload == NULL) {
     queue->fetching = true;
@@ -175,9 +165,8 @@ ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends a message that this program does not have", from);
   }
   struct ax_queue *queue = &run->queues[envelope->place];
-  const bool was_fetched = envelope->bytes > AX_SHORT_PAYLOAD && delivery->payload != NULL;
-  if (queue->fetching && !was_fetched) {
-    hold(queue, delivery);
+  if (queue->fetching && !ax_together_is_again(delivery)) {
+    ax_deliveries_add(&queue->held, delivery);
     return AX_OK;
   }
   queue->fetching = false;

@@ -12,30 +12,30 @@ ax_status ax_remote_fetch(ax_remote *r, ax_delivery *delivery) { return ax_toget
 
 /* --- Handling --- */
 
-static ax_status take(ax_remote *r, ax_worker_slot *worker_slot, ax_delivery *delivery) {
+static ax_status take(ax_remote *r, ax_delivery *delivery) {
   ax_status status = ax_together_count(&r->together, delivery);
   if (status != AX_OK || r->closed) {
     ax_delivery_free(delivery);
     return r->closed ? AX_OK : status;
   }
-  return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, worker_slot, delivery)
-                                                    : ax_mail_take(r->run, delivery);
+  return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, delivery) : ax_mail_take(r->run, delivery);
 }
 
-static ax_status handle(ax_remote *r, ax_worker_slot *worker_slot, ax_delivery *delivery) {
+static ax_status handle(ax_remote *r, ax_delivery *delivery) {
   const uint32_t kind = delivery->envelope.kind;
-  if (kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER) return take(r, worker_slot, delivery);
+  if (kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER) return take(r, delivery);
   return ax_together_handle(&r->together, delivery);
 }
 
 /* Only one thread at a time handles messages, in the order in which they came. */
-static bool handle_all(ax_remote *r, ax_worker_slot *worker_slot) {
+static bool handle_all(void *context) {
+  ax_remote *r = context;
   bool any = false;
   if (atomic_load_explicit(&r->together.waiting, memory_order_relaxed) == 0 || atomic_flag_test_and_set(&r->handling)) return false;
   for (ax_delivery *next, *one = ax_together_take(&r->together); one != NULL; one = next) {
     next = one->next;
     any = true;
-    ax_status status = handle(r, worker_slot, one);
+    ax_status status = handle(r, one);
     if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
   }
   atomic_flag_clear(&r->handling);
@@ -45,11 +45,11 @@ static bool handle_all(ax_remote *r, ax_worker_slot *worker_slot) {
 /* Another process has failed. In a deadlock each process says what waits there, though others have said so already. */
 static bool has_failed(ax_remote *r) { return atomic_load(&r->together.ending.failed) && !atomic_load(&r->together.ending.stuck); }
 
-bool ax_remote_poll(ax_remote *r, ax_worker_slot *worker_slot) {
+bool ax_remote_poll(ax_remote *r) {
   bool moved;
   ax_status status = ax_processes_poll(r->together.ending.processes, &moved);
   if (status != AX_OK && !atomic_load(&r->run->over)) ax_scheduler_stop(r->run, status, ax_message());
-  bool any = handle_all(r, worker_slot);
+  bool any = handle_all(r);
   if (has_failed(r) && !atomic_load(&r->run->over))
     ax_scheduler_stop(r->run, AX_UNAVAILABLE, "another process has failed");
   return any;
@@ -88,7 +88,6 @@ void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   ax_together_begin(&r->together, doing);
 }
 
-static bool handle_alone(void *context) { return handle_all(context, NULL); }
 static bool nothing_is_fetched(ax_remote *r) {
   pthread_mutex_lock(&r->together.ending.processes->lock);
   const bool nothing = r->together.fetching == NULL && atomic_load(&r->together.waiting) == 0;
@@ -105,7 +104,7 @@ static bool all_has_come(void *context) {
    of them has received. */
 static ax_status complete(ax_remote *r) {
   AX_TRY(ax_mail_close(r->run));
-  AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_alone, r}));
+  AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_all, r}));
   if (r->run->status != AX_OK) return ax_error(r->run->status, "%s", r->run->message);
   if (has_failed(r)) return AX_UNAVAILABLE;
   if (atomic_load(&r->open) > 0) return ax_crossing_report(r);
@@ -115,7 +114,7 @@ static ax_status complete(ax_remote *r) {
 ax_status ax_remote_end(ax_remote *r, ax_status status) {
   if (status == AX_OK) status = complete(r);
   r->closed = true;
-  status = ax_together_end(&r->together, status, handle_alone, r);
+  status = ax_together_end(&r->together, status, handle_all, r);
   atomic_fetch_add(&r->together.ending.processes->runs, 1);
   return status;
 }

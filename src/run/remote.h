@@ -33,7 +33,7 @@ void ax_remote_begin(ax_remote *remote, const ax_doing *doing);
 AX_MUST_USE ax_status ax_remote_end(ax_remote *remote, ax_status status);
 
 /* Moves messages, and handles those that have come for this run. Returns true if there were any. */
-bool ax_remote_poll(ax_remote *remote, ax_worker_slot *worker_slot);
+bool ax_remote_poll(ax_remote *remote);
 /* Nothing can go on in this process until a message comes. Returns true if nothing ever will. */
 bool ax_remote_idle(ax_remote *remote);
 /* Waits until messages have come, or something else has changed. */

@@ -106,10 +106,10 @@ static void senders_say_that_no_more_comes(void **state) {
   assert_int_equal(ax_mail_senders(&sides[0].run), 0);
   assert_int_equal(ax_mail_senders(&sides[1].run), 1);
   assert_int_equal(atomic_load(&receiver->senders), 1);
-  assert_false(ax_remote_poll(receiver, NULL));
+  assert_false(ax_remote_poll(receiver));
   TEST_OK(ax_mail_close(&sides[1].run)); /* no link leads from there */
   TEST_OK(ax_mail_close(&sides[0].run));
-  assert_true(ax_remote_poll(receiver, NULL));
+  assert_true(ax_remote_poll(receiver));
   assert_int_equal(atomic_load(&receiver->senders), 0);
   assert_int_equal(atomic_load(&receiver->together.ending.received), 1);
   atomic_store(&receiver->senders, 1); /* both say it again when they end */
@@ -192,7 +192,7 @@ static void no_group_of_the_program_crosses(void **state) {
   ax_crossing_reset(sides[0].run.remote);
   ax_delivery *delivery;
   TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_PART, .place = 4}, 1, NULL, &delivery));
-  assert_int_equal(ax_crossing_take(&sides[0].run, NULL, delivery), AX_INTERNAL);
+  assert_int_equal(ax_crossing_take(&sides[0].run, delivery), AX_INTERNAL);
   assert_string_equal(ax_message(), "process 1 sends what this program does not exchange");
   both(end_one, end_one);
 }
