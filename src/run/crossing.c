@@ -1,15 +1,15 @@
 /* See crossing.h.
 
-     payload of a message         what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for
-   the
-                                  members that the process has, one after the other, each dense; one piece if all get the same
-     envelope                     place: the exchange's id; group, member; words[0]: the round, which is how often the member has
-                                  entered the region around the push */
+     payload      what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for the members that
+                  the process has, one after the other, each dense; one piece if all get the same
+     envelope     place: the exchange's id; group, member; words[0]: the round, which is how often the member has entered the region
+                  around the push */
 #include "run/crossing.h"
 
 #include <string.h>
 
 #include "run/pieces.h"
+#include "run/push.h"
 #include "run/scheduler.h"
 
 /* A round that is open: results may be written. */
@@ -105,29 +105,9 @@ typedef struct contribution {
   bool dense;                   /* pieces are those for the members here, one after the other */
 } contribution;
 
-static void put_run(const ax_push *push, const char *src, char *dst, bool combine) {
-  ax_kernel_code code = combine ? push->combine : push->widen;
-  void *slots[] = {dst, (void *)src};
-  if (code != NULL) code(slots, NULL, 0, push->run);
-  else if (push->run > 0) memcpy(dst, src, (size_t)(push->run * push->item));
-}
-
-/* Calls put_run for all rows of a part, or copies them if push->widen does not matter (`plain`). */
-static void put_part(const ax_push *push, const char *src, const int64_t *src_stride, char *dst, const int64_t *dst_stride,
-                     int64_t dst_item, bool combine, bool plain) {
-  const ax_exchange *x = push->exchange;
-  const int64_t rows = ax_dims_elems(push->outer_rank, x->dims);
-  int64_t index[AX_MAX_RANK] = {0};
-  for (int64_t r = 0; r < rows; r++) {
-    int64_t s = 0, d = 0;
-    for (uint32_t k = 0; k < push->outer_rank; k++) {
-      s += index[k] * src_stride[k];
-      d += index[k] * dst_stride[k];
-    }
-    if (!plain) put_run(push, src + s * push->item, dst + d * dst_item, combine);
-    else if (push->run > 0) memcpy(dst + d * dst_item, src + s * push->item, (size_t)(push->run * push->item));
-    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
-  }
+/* Puts all rows of a part. */
+static void put_part(const ax_push *push, ax_kernel_code code, const ax_push_rows *rows) {
+  ax_push_put_rows(push, code, rows, 0, ax_dims_elems(push->outer_rank, push->exchange->dims));
 }
 
 /* Strides of a part whose rows lie one after the other. Returns its elements. */
@@ -143,18 +123,19 @@ static void put(const ax_remote *r, const contribution *c, const ax_activation *
   const ax_exchange *x = push->exchange;
   const ax_party *own = own_party(r, push->crossing, push->crossing->group[view->device]);
   const int64_t step = c->number * x->dst_step * push->out_item;
-  const bool combine = x->combine != AX_SCALAR_NONE && c->number > 0;
+  const ax_kernel_code code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0);
   if (x->alone && c->number != x->source) return;
   if (x->peers == AX_PEERS_ONE) {
-    put_part(push, c->src, c->stride, (char *)ax_address(view, &instr->refs[1]) + step, x->dst_stride, push->out_item, combine,
-             false);
+    char *dst = (char *)ax_address(view, &instr->refs[1]) + step;
+    put_part(push, code, &(ax_push_rows){c->src, dst, c->stride, x->dst_stride, push->out_item});
     return;
   }
   for (uint32_t i = 0; i < own->count; i++) {
     const uint32_t peer = push->crossing->held[own->first + i];
     if (x->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer) continue;
     const char *src = c->src + (c->dense ? i : peer) * c->piece * push->item;
-    put_part(push, src, c->stride, ax_push_result(view, instr, peer) + step, x->dst_stride, push->out_item, combine, false);
+    char *dst = ax_push_result(view, instr, peer) + step;
+    put_part(push, code, &(ax_push_rows){src, dst, c->stride, x->dst_stride, push->out_item});
   }
 }
 
@@ -183,8 +164,8 @@ static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax
   if (payload == NULL) return ax_out_of_memory(envelope.bytes);
   for (uint32_t i = 0; i < pieces; i++) {
     const int64_t peer = x->peers == AX_PEERS_ALL ? push->crossing->held[party->first + i] : 0;
-    put_part(push, src + peer * x->src_step * push->item, x->src_stride, payload + i * elems * push->item, stride, push->item,
-             false, true);
+    put_part(push, NULL, &(ax_push_rows){src + peer * x->src_step * push->item, payload + i * elems * push->item, x->src_stride, stride,
+                                         push->item}); /* copied */
   }
   ax_status status = ax_remote_send(r, party->process, &envelope, payload);
   ax_free(payload);

@@ -23,27 +23,27 @@ enum { shared_elems = 1 << 17 };
 /* --- One part, from src to dst: rows of contiguous elements, copied or combined --- */
 
 static inline void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
-  ax_kernel_code code = combine ? push->combine : push->widen;
-  if (code != NULL) {
-    void *slots[] = {dst, (void *)src};
-    code(slots, NULL, begin, end);
-  } else if (end > begin) { /* empty arrays have no address */
-    memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
-  }
+  ax_push_put_run(push, ax_push_code(push, combine), src, dst, begin, end);
 }
 
 static void put_rows(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
   const ax_exchange *x = push->exchange;
+  ax_push_put_rows(push, ax_push_code(push, combine), &(ax_push_rows){src, dst, x->src_stride, x->dst_stride, push->out_item}, begin,
+                   end);
+}
+
+void ax_push_put_rows(const ax_push *push, ax_kernel_code code, const ax_push_rows *rows, int64_t begin, int64_t end) {
+  const int64_t *dims = push->exchange->dims;
   int64_t index[AX_MAX_RANK], rest = begin;
-  for (uint32_t k = push->outer_rank; k-- > 0; rest /= x->dims[k]) index[k] = rest % x->dims[k];
+  for (uint32_t k = push->outer_rank; k-- > 0; rest /= dims[k]) index[k] = rest % dims[k];
   for (int64_t r = begin; r < end; r++) {
     int64_t s = 0, d = 0;
     for (uint32_t k = 0; k < push->outer_rank; k++) {
-      s += index[k] * x->src_stride[k];
-      d += index[k] * x->dst_stride[k];
+      s += index[k] * rows->src_stride[k];
+      d += index[k] * rows->dst_stride[k];
     }
-    put_run(push, src + s * push->item, dst + d * push->out_item, 0, push->run, combine);
-    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
+    ax_push_put_run(push, code, rows->src + s * push->item, rows->dst + d * rows->dst_item, 0, push->run);
+    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == dims[k];) index[k] = 0;
   }
 }
 
