@@ -42,12 +42,14 @@ static void lose(ax_mpi *m, uint32_t peer, const char *why) {
   snprintf(text, sizeof text, "process %u is gone: %s", peer, why);
   set_failure(m, text);
   set_peer(m, peer, AX_PEER_GONE);
+  if (ax_node_has(m->node, peer)) ax_node_lose(m->node, peer);
   m->unswept = true;
 }
 
 static void stop(ax_mpi *m, const char *why) {
   set_failure(m, why);
   m->stopped = m->unswept = true;
+  if (m->node != NULL) ax_node_close(m->node);
 }
 
 /* An error of MPI, in talking to a process, or to any (AX_NONE). If a process that is gone explains it, the others can be talked
@@ -144,6 +146,15 @@ static ax_mpi_message *pop(ax_mpi *m) {
   if (one != NULL) m->first = one->next;
   pthread_mutex_unlock(&m->tables);
   return one;
+}
+
+ax_status ax_mpi_tell(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload) {
+  ax_mpi_message *one;
+  if (ax_node_has(m->node, to))
+    return ax_node_send(m->node, to, what, head_bytes(what->type), payload, payload != NULL ? what->envelope.bytes : 0);
+  AX_TRY(ax_mpi_message_make(m, to, what, payload, &one));
+  ax_mpi_message_push(m, one);
+  return AX_OK;
 }
 
 /* --- Requests: `ax_mpi_calls` is held from here on --- */
@@ -243,15 +254,14 @@ static void fill(ax_mpi *m, uint32_t from, const char *data, size_t bytes) {
   m->found.last = one;
 }
 
-static ax_status on_envelope(ax_mpi *m, const ax_mpi_slot *s) {
-  const ax_wire *what = (const ax_wire *)s->data;
-  const uint32_t from = (uint32_t)s->arrival.from;
+static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size_t bytes) {
   ax_mpi_partial *p = &m->partial[from];
   if (m->closing) return AX_OK;
   AX_TRY(ax_delivery_make(&what->envelope, from, NULL, &p->delivery));
   p->delivery->ticket = what->ticket;
+  if (ax_node_reads(m->node, from)) p->delivery->address = what->address;
   p->filled = 0;
-  fill(m, from, (const char *)(what + 1), s->arrival.bytes - sizeof *what);
+  fill(m, from, (const char *)(what + 1), bytes - sizeof *what);
   return AX_OK;
 }
 
@@ -273,18 +283,11 @@ static ax_transfer *start_outgoing(ax_mpi *m, uint64_t ticket) {
   return one;
 }
 
-static ax_status tell(ax_mpi *m, uint32_t to, const ax_wire *what) {
-  ax_mpi_message *one;
-  AX_TRY(ax_mpi_message_make(m, to, what, NULL, &one));
-  ax_mpi_message_push(m, one);
-  return AX_OK;
-}
-
 /* Sends a payload, or the word that it was forgotten. */
 static ax_status on_fetch(ax_mpi *m, const ax_wire *what, uint32_t from) {
   AX_TRY(make_room(m, (uint32_t)what->pieces));
   ax_transfer *one = start_outgoing(m, what->ticket);
-  if (one == NULL) return tell(m, from, &(ax_wire){.type = AX_WIRE_FORGOTTEN, .slot = what->slot});
+  if (one == NULL) return ax_mpi_tell(m, from, &(ax_wire){.type = AX_WIRE_FORGOTTEN, .slot = what->slot}, NULL);
   post_payload(m, one, what->slot);
   if (one->pieces == 0) end_transfer(m, one);
   return AX_OK;
@@ -311,14 +314,21 @@ static void on_forgotten(ax_mpi *m, const ax_wire *what) {
   end_transfer(m, one);
 }
 
-static ax_status on_message(ax_mpi *m, const ax_mpi_slot *s) {
-  const ax_wire *what = (const ax_wire *)s->data;
-  const uint32_t from = (uint32_t)s->arrival.from;
+/* The payload was read where it lay. */
+static void on_read(ax_mpi *m, const ax_wire *what) {
+  ax_transfer *one = start_outgoing(m, what->ticket);
+  if (one != NULL) end_transfer(m, one);
+}
+
+static ax_status on_message(void *context, uint32_t from, const char *data, size_t bytes) {
+  ax_mpi *m = context;
+  const ax_wire *what = (const ax_wire *)data;
   switch ((ax_wire_type)what->type) {
-    case AX_WIRE_ENVELOPE: return on_envelope(m, s);
-    case AX_WIRE_REST: fill(m, from, s->data + AX_WIRE_SHORT, s->arrival.bytes - AX_WIRE_SHORT); break;
+    case AX_WIRE_ENVELOPE: return on_envelope(m, from, what, bytes);
+    case AX_WIRE_REST: fill(m, from, data + AX_WIRE_SHORT, bytes - AX_WIRE_SHORT); break;
     case AX_WIRE_FETCH: return on_fetch(m, what, from);
     case AX_WIRE_FORGOTTEN: on_forgotten(m, what); break;
+    case AX_WIRE_READ: on_read(m, what); break;
     case AX_WIRE_END: set_peer(m, from, AX_PEER_ENDED); break;
     case AX_WIRE_LEFT: lose(m, from, "it has called MPI_Finalize, or exited, before it released its part of the mesh"); break;
   }
@@ -348,7 +358,8 @@ static ax_status receive(ax_mpi *m, bool *any) {
   for (uint32_t i = 0; i < AX_MPI_RING; i++) {
     ax_mpi_slot *s = &m->ring[m->head];
     if (!has_ended(m, s)) return AX_OK;
-    if (s->arrived) AX_TRY(on_message(m, s)); /* out of memory: the next poll reads it again */
+    /* Out of memory: the next poll reads it again. */
+    if (s->arrived) AX_TRY(on_message(m, (uint32_t)s->arrival.from, s->data, s->arrival.bytes));
     s->arrived = false;
     *any = true;
     m->head = (m->head + 1) % AX_MPI_RING;
@@ -419,16 +430,21 @@ void ax_mpi_start_receiving(ax_mpi *m) {
 
 ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   AX_TRY(flush(m));
-  AX_TRY(receive(m, any));
-  AX_TRY(test_pending(m, any));
-  if (!*any && ++m->idle % idle_rounds == 0) look(m);
+  if (m->node != NULL && !m->stopped) AX_TRY(ax_node_poll(m->node, on_message, m, any));
+  const bool looks = !*any && ++m->idle % idle_rounds == 0;
+  if (!m->all_near || m->pending > 0 || looks) {
+    AX_TRY(receive(m, any));
+    AX_TRY(test_pending(m, any));
+  }
+  if (looks) look(m);
   if (m->unswept) sweep(m);
   return flush(m);
 }
 
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {
   for (uint32_t p = 0; p < m->place.size; p++)
-    while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && tell(m, p, &(ax_wire){.type = type}) != AX_OK) sched_yield();
+    while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && !m->stopped && ax_mpi_tell(m, p, &(ax_wire){.type = type}, NULL) != AX_OK)
+      sched_yield();
 }
 
 void ax_mpi_stop_receiving(ax_mpi *m) {

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "processes/mpi/shim.h"
+#include "processes/node.h"
 #include "processes/transfers.h"
 #include "processes/transport.h"
 #include "processes/watch.h"
@@ -19,6 +20,7 @@ typedef enum ax_wire_type {
   AX_WIRE_REST,
   AX_WIRE_FETCH,
   AX_WIRE_FORGOTTEN,
+  AX_WIRE_READ,
   AX_WIRE_END,
   AX_WIRE_LEFT
 } ax_wire_type;
@@ -29,6 +31,7 @@ typedef struct ax_wire {
   uint32_t type, slot; /* slot: of the receiver's transfer, which the tag is made of */
   uint64_t ticket;     /* of the sender's transfer */
   uint64_t pieces;     /* of a payload that is fetched */
+  uint64_t address;    /* where the sender has its long payload; for processes of its node */
   ax_envelope envelope;
 } ax_wire;
 enum { AX_WIRE_SHORT = offsetof(ax_wire, envelope), AX_WIRE_LONGEST = 4000 };
@@ -103,6 +106,8 @@ typedef struct ax_mpi {
   bool unswept;           /* transfers of a process that is gone have not ended yet */
   ax_mpi_found found;
   ax_node_watch *watch;  /* of the processes of this node */
+  ax_node *node;         /* messages between them that need no MPI; NULL: all do */
+  bool all_near;         /* nothing but that: no other process is elsewhere, and all read each other's memory */
   uint32_t idle;    /* rounds in which nothing came */
   uint32_t suspect; /* a process that has ended, perhaps after its last message; AX_NONE: none */
   double looked;    /* when */
@@ -116,6 +121,8 @@ extern pthread_mutex_t ax_mpi_calls;
 /* AX_UNAVAILABLE: the process is gone, or MPI does not work any more. */
 AX_MUST_USE ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer);
 AX_MUST_USE ax_status ax_mpi_failure(const ax_mpi *m); /* AX_UNAVAILABLE: something has failed */
+/* Sends a message with a copy of the payload, if that is not NULL: to a process of this node, or by MPI. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_mpi_tell(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload);
 /* A message with a copy of the payload, if it is not NULL, and the messages that have the rest of it. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out);
 void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one); /* without its rest */

@@ -2,6 +2,7 @@
 #include "processes/mpi.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "processes/load.h"
@@ -55,32 +56,52 @@ static ax_status hold(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const
   return status;
 }
 
+/* Takes it out of its table: what would have named it could not be sent. */
+static void take_back(ax_mpi *m, ax_transfer *held) {
+  pthread_mutex_lock(&m->tables);
+  ax_transfers_remove(&m->outgoing, held);
+  pthread_mutex_unlock(&m->tables);
+  held->done = NULL;
+  ax_transfer_end(held);
+}
+
 static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                            void *context) {
-  ax_mpi_message *one;
   ax_transfer *held = NULL;
-  AX_TRY(ax_mpi_message_make(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, NULL, &one));
-  ax_status status = hold(m, to, envelope, payload, sent, context, &held);
-  if (status != AX_OK) {
-    ax_mpi_message_free(m, one);
-    return status;
-  }
-  one->wire.ticket = held->ticket;
-  ax_mpi_message_push(m, one);
-  ax_mpi_pump(m);
-  return AX_OK;
+  AX_TRY(hold(m, to, envelope, payload, sent, context, &held));
+  const ax_wire what = {.type = AX_WIRE_ENVELOPE, .ticket = held->ticket, .address = (uint64_t)(uintptr_t)held->memory,
+                        .envelope = *envelope};
+  ax_status status = ax_mpi_tell(m, to, &what, NULL);
+  if (status != AX_OK) take_back(m, held);
+  else ax_mpi_pump(m);
+  return status;
 }
 
 static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                       void *context) {
   ax_mpi *m = (ax_mpi *)transport;
-  ax_mpi_message *one;
   AX_TRY(ax_mpi_check(m, to));
   if (envelope->bytes > AX_SHORT_PAYLOAD) return send_long(m, to, envelope, payload, sent, context);
-  AX_TRY(ax_mpi_message_make(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, payload, &one));
-  ax_mpi_message_push(m, one);
+  AX_TRY(ax_mpi_tell(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, payload));
   ax_mpi_pump(m);
   if (sent != NULL) sent(context);
+  return AX_OK;
+}
+
+static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
+  return ax_node_read(((ax_mpi *)transport)->node, delivery->from, delivery->address + offset, into, bytes);
+}
+
+static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
+  ax_mpi *m = (ax_mpi *)transport;
+  AX_TRY(ax_mpi_check(m, delivery->from));
+  return ax_mpi_tell(m, delivery->from, &(ax_wire){.type = AX_WIRE_READ, .ticket = delivery->ticket}, NULL);
+}
+
+static ax_status read_whole(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
+  AX_TRY(read(transport, delivery, 0, into, delivery->envelope.bytes));
+  AX_TRY(release(transport, delivery));
+  fetched(context);
   return AX_OK;
 }
 
@@ -92,6 +113,7 @@ static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, voi
   ax_mpi_message *one;
   ax_transfer *coming = NULL;
   AX_TRY(ax_mpi_check(m, delivery->from));
+  if (delivery->address != 0) return read_whole(transport, delivery, into, fetched, context);
   AX_TRY(ax_mpi_message_make(m, delivery->from, &what, NULL, &one));
   pthread_mutex_lock(&m->tables);
   ax_status status = ax_transfers_add(&m->incoming, &like, m->place.greatest_tag, &coming);
@@ -136,7 +158,8 @@ static void step(ax_mpi *m) {
   if (!any) sched_yield();
 }
 
-static bool is_quiet(const ax_mpi *m) { return m->stopped || (m->first == NULL && m->pending == 0 && m->incoming.used == 0); }
+static bool is_sent(const ax_mpi *m) { return m->first == NULL && m->pending == 0 && !ax_node_is_sending(m->node); }
+static bool is_quiet(const ax_mpi *m) { return m->stopped || (is_sent(m) && m->incoming.used == 0); }
 
 static void leave(void) {
   pthread_mutex_lock(&ax_mpi_calls);
@@ -173,6 +196,7 @@ static void free_mpi(ax_mpi *m) {
   for (uint32_t p = 0; m->partial != NULL && p < m->place.size; p++) ax_delivery_free(m->partial[p].delivery);
   ax_free(m->partial);
   ax_node_watch_destroy(m->watch);
+  ax_node_destroy(m->node);
   ax_free(m);
 }
 
@@ -182,7 +206,7 @@ static void destroy(ax_transport *transport) {
   m->closing = true;
   while (!is_quiet(m)) step(m);
   ax_mpi_tell_others(m, AX_WIRE_END);
-  while (!m->stopped && (m->here > 0 || m->first != NULL || m->pending > 0)) step(m);
+  while (!m->stopped && (m->here > 0 || !is_sent(m))) step(m);
   pthread_mutex_lock(&ax_mpi_calls);
   ax_mpi_stop_receiving(m);
   if (m->failed) m->shim->abandon(m->communicator);
@@ -210,6 +234,56 @@ static ax_status watch(ax_mpi *m) {
   return status;
 }
 
+/* `ax_mpi_calls` is held. *status: of this process; all take part, whatever it is. */
+static int gather(ax_mpi *m, const void *mine, size_t bytes, void *all, ax_status *status) {
+  const int code = m->shim->gather_on_node(m->communicator, mine, bytes, all);
+  if (code != 0 && *status == AX_OK) *status = mpi_error(m->shim, code);
+  return code;
+}
+
+static bool memory_is_wanted(void) {
+  const char *said = secure_getenv("AXLE_NODE_MEMORY");
+  return said == NULL || strcmp(said, "0") != 0;
+}
+
+/* `ax_mpi_calls` is held. Whether all processes read the memory of all others, and there is no other node. */
+static ax_status find_all_near(ax_mpi *m, bool *all) {
+  ax_status status = AX_OK;
+  bool mine = m->node != NULL && m->place.node_size == m->place.size;
+  for (uint32_t p = 0; p < m->place.size; p++) mine = mine && (p == m->place.rank || ax_node_reads(m->node, p));
+  if (gather(m, &mine, sizeof mine, all, &status) != 0) return status;
+  m->all_near = true;
+  for (uint32_t i = 0; i < m->place.node_size; i++) m->all_near = m->all_near && all[i];
+  return AX_OK;
+}
+
+/* `ax_mpi_calls` is held. Collective on the node. */
+static ax_status meet(ax_mpi *m, void **parts, ax_node_word *words, bool *all) {
+  const uint32_t count = m->place.node_size;
+  const size_t bytes = memory_is_wanted() ? ax_node_part_bytes(count) : 0;
+  const bool shares = m->shim->share(m->communicator, bytes, parts) == 0 && bytes > 0;
+  ax_status status = AX_OK;
+  if (shares) ax_node_part_clear(parts[m->place.node_rank], count);
+  const ax_node_word mine = ax_node_word_of_me(m->place.rank, shares);
+  if (gather(m, &mine, sizeof mine, words, &status) != 0) return status;
+  status = ax_node_create(parts, words, count, m->place.rank, &m->node);
+  const ax_status told = find_all_near(m, all); /* the others wait for it */
+  return status != AX_OK ? status : told;
+}
+
+static ax_status meet_node(ax_mpi *m) {
+  const uint32_t count = m->place.node_size;
+  if (count < 2 || ax_node_part_bytes(count) == 0) return AX_OK;
+  void **parts = ax_calloc(count, sizeof *parts);
+  ax_node_word *words = ax_calloc(count, sizeof *words);
+  bool *all = ax_calloc(count, sizeof *all);
+  ax_status status = parts != NULL && words != NULL && all != NULL ? meet(m, parts, words, all) : ax_out_of_memory(count);
+  ax_free(parts);
+  ax_free(words);
+  ax_free(all);
+  return status;
+}
+
 /* `ax_mpi_calls` is held. */
 static ax_status open(ax_mpi *m, const void *communicator) {
   int code = m->shim->open(communicator, &m->communicator, &m->place);
@@ -222,6 +296,7 @@ static ax_status open(ax_mpi *m, const void *communicator) {
   m->suspect = AX_NONE;
   m->partial = ax_calloc(m->place.size, sizeof m->partial[0]);
   ax_status status = m->peers == NULL || m->partial == NULL ? ax_out_of_memory(m->place.size) : watch(m);
+  if (status == AX_OK) status = meet_node(m);
   if (status != AX_OK) {
     m->shim->abandon(m->communicator);
     return status;
@@ -233,7 +308,7 @@ static ax_status open(ax_mpi *m, const void *communicator) {
 }
 
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {
-  static const ax_transport_functions functions = {send, fetch, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
   *out = NULL;
   AX_TRY(ax_mpi_start(shim, leave));
   ax_mpi *m = ax_calloc(1, sizeof *m);

@@ -7,6 +7,7 @@
                   rest       the next 4 KiB of the short payload whose envelope came before
                   fetch      post the payload of a ticket to my tag t
                   forgotten  there is no such payload any more
+                  read       I have read the payload of a ticket where it lies
                   end        the last message from me: I am in destroy
                   left       the last message from me: my process calls MPI_Finalize with this transport still open
      tag t > 0  the long payload for fetch t of the receiver, in pieces of 1 GiB

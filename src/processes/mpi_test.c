@@ -117,12 +117,16 @@ static int fake_open(const void *communicator, ax_mpi_communicator **out, ax_mpi
 /* Each is alone on its node; where there is a child, it is rank 1 of rank 0's. */
 static int fake_gather_on_node(ax_mpi_communicator *communicator, const void *mine, size_t bytes, void *all) {
   memcpy(all, mine, bytes);
-  if (child == 0 || rank_of(communicator) != 0) return 0;
+  if (child == 0 || rank_of(communicator) != 0 || bytes != sizeof(ax_node_watch_name)) return 0;
   ax_node_watch_name *name = (ax_node_watch_name *)all + 1;
   memcpy(name, mine, bytes);
   name->pid = child;
   name->process = 1;
   return 0;
+}
+static int fake_share(ax_mpi_communicator *communicator, size_t bytes, void **parts) {
+  (void)communicator, (void)bytes, (void)parts;
+  return 17; /* all goes by messages (node_test.c has what is shared) */
 }
 static int fake_close(ax_mpi_communicator *communicator) {
   (void)communicator;
@@ -197,7 +201,7 @@ static int fake_lost(ax_mpi_communicator *communicator) {
 
 static const ax_mpi_shim shim = {.version = AX_MPI_SHIM_VERSION, .request_bytes = sizeof(int), .describe = fake_describe,
                                  .start = fake_start, .finished = fake_finished, .before_finalize = fake_before_finalize,
-                                 .open = fake_open, .gather_on_node = fake_gather_on_node,
+                                 .open = fake_open, .gather_on_node = fake_gather_on_node, .share = fake_share,
                                  .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
                                  .irecv = fake_irecv, .test = fake_test, .test_some = fake_test_some, .cancel = fake_cancel,
                                  .drop = fake_drop, .lost = fake_lost};

@@ -12,6 +12,9 @@
                             <------------------------------
                  sent  ---- long payload -----------------> fetched
 
+   A process may be able to read the memory of another one on its machine. Then it reads long payloads where they lie, and needs no
+   memory of its own for them.
+
    Threads. Any thread may call any function. Nothing here blocks. Messages move only while some thread polls; one thread at a time
    does, and a poll by another one returns at once. The functions that a poll calls (deliver, sent, fetched) may send and fetch, but
    not poll. */
@@ -39,6 +42,7 @@ typedef struct ax_delivery {
   uint32_t from;            /* process */
   void *payload;            /* NULL: there is none, or it is long and has not been fetched */
   uint64_t ticket;          /* the transport's */
+  uint64_t address;         /* of a long payload, at its sender, if this process can read it there; 0: it cannot */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
 /* A copy of the payload, if it is short, goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
@@ -57,10 +61,14 @@ typedef struct ax_transport_functions {
      before send returns or later. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: that process is gone. On failure `sent` is not called. */
   ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                     void *context);
-  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread. It
-     is called too, with the memory undefined, if the payload does not come: because the sender is gone, or has forgotten it (what
+  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread or before
+     fetch returns. It is called too, with the memory undefined, if the payload does not come: because the sender is gone, or has forgotten it (what
      it sent before it forgot, such as the word that the run has failed, is delivered first). AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
   ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context);
+  /* Instead of `fetch`, for a payload with an address: copies bytes of it, and says that it has been read and may go. AX_UNAVAILABLE:
+     its sender is gone. If the sender has forgotten it, the memory is undefined. */
+  ax_status (*read)(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes);
+  ax_status (*release)(ax_transport *transport, const ax_delivery *delivery); /* AX_OUT_OF_MEMORY; AX_UNAVAILABLE */
   /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message
      names; AX_OUT_OF_MEMORY. */
   ax_status (*poll)(ax_transport *transport, bool *any);

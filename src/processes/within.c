@@ -107,6 +107,7 @@ static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *on
   ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery);
   if (status == AX_OK && one != NULL) {
     delivery->ticket = one->ticket = ++h->tickets;
+    if (one->ticket % 2 == 0) delivery->address = (uint64_t)(uintptr_t)one->payload; /* so that both ways are tried */
     one->next = h->held;
     h->held = one;
   }
@@ -171,6 +172,32 @@ static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, voi
   ax_status status = hand_over(h, transport->process, one, into, fetched, context);
   pthread_mutex_unlock(&h->lock);
   if (status != AX_OK || one == NULL) return status;
+  ax_free(one->copy);
+  ax_free(one);
+  return AX_OK;
+}
+
+static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
+  hub *h = hub_of(transport);
+  pthread_mutex_lock(&h->lock);
+  const held *one = find_held(h, delivery->ticket);
+  const bool gone = one != NULL && h->gone == one->from;
+  if (one != NULL && !gone) memcpy(into, (const char *)one->payload + offset, bytes);
+  pthread_mutex_unlock(&h->lock);
+  return gone ? is_gone(delivery->from) : AX_OK;
+}
+
+static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
+  hub *h = hub_of(transport);
+  pthread_mutex_lock(&h->lock);
+  held *one = find_held(h, delivery->ticket);
+  item *left = one != NULL && one->sent != NULL ? make_item(NULL, one->sent, one->context) : NULL;
+  const bool released = one != NULL && (one->sent == NULL || left != NULL);
+  if (released) unlink_held(h, one);
+  if (left != NULL) append(h, one->from, left);
+  pthread_mutex_unlock(&h->lock);
+  if (one == NULL) return AX_OK;
+  if (!released) return ax_out_of_memory(sizeof *left);
   ax_free(one->copy);
   ax_free(one);
   return AX_OK;
@@ -257,7 +284,7 @@ void ax_within_lose(ax_transport *transport, uint32_t gone) {
 }
 
 ax_status ax_within_create(uint32_t count, ax_transport **out) {
-  static const ax_transport_functions functions = {send, fetch, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
   hub *h = ax_calloc(1, sizeof *h + count * sizeof h->queues[0]);
   bool complete = h != NULL;
   for (uint32_t p = 0; p < count; p++) {

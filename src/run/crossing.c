@@ -98,45 +98,133 @@ static ax_crossing_group *group_of(ax_remote *r, const ax_activation *activation
 
 typedef struct contribution {
   const ax_push *push;
-  uint32_t number;              /* the member */
-  const char *src;
-  const int64_t *stride;        /* elements between rows of a part, by dimension around a run */
-  int64_t piece;                /* elements between the pieces for successive peers: by their numbers, or as they are here */
-  bool dense;                   /* pieces are those for the members here, one after the other */
+  uint32_t number;       /* the member */
+  const char *src;       /* NULL: it is read where it lies */
+  const int64_t *stride; /* elements between rows of a part, by dimension around a run; NULL: they lie one after the other */
+  int64_t piece;         /* elements between the pieces for successive peers: by their numbers, or as they are here */
+  bool dense;            /* pieces are those for the members here, one after the other */
 } contribution;
 
-/* Puts all rows of a part. */
-static void put_part(const ax_push *push, ax_kernel_code code, const ax_push_rows *rows) {
-  ax_push_put_rows(push, code, rows, 0, ax_dims_elems(push->outer_rank, push->exchange->dims));
-}
+/* Where it is put. */
+typedef struct targets {
+  const ax_push *push;
+  const ax_instr *instr;
+  const ax_activation *view; /* a member of the group, as it was when the round began */
+  const ax_party *own;       /* the members here */
+  ax_kernel_code code;
+  uint32_t count;
+  int64_t step; /* bytes from the beginning of a result to the part of this contribution */
+} targets;
 
-/* Strides of a part whose rows lie one after the other. Returns its elements. */
-static int64_t dense_strides(const ax_push *push, int64_t *stride) {
-  int64_t elems = push->run;
-  for (uint32_t k = push->outer_rank; k-- > 0; elems *= push->exchange->dims[k]) stride[k] = elems;
-  return elems;
-}
-
-/* Puts it into the results of all members here. view: a member of the group, as it was when the round began. */
-static void put(const ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr) {
+static targets targets_of(const ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr) {
   const ax_push *push = c->push;
   const ax_exchange *x = push->exchange;
   const ax_party *own = own_party(r, push->crossing, push->crossing->group[view->device]);
-  const int64_t step = c->number * x->dst_step * push->out_item;
-  const ax_kernel_code code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0);
-  if (x->alone && c->number != x->source) return;
-  if (x->peers == AX_PEERS_ONE) {
-    char *dst = (char *)ax_address(view, &instr->refs[1]) + step;
-    put_part(push, code, &(ax_push_rows){c->src, dst, c->stride, x->dst_stride, push->out_item});
-    return;
+  const uint32_t count = x->peers == AX_PEERS_ONE ? 1 : own->count;
+  return (targets){.push = push, .instr = instr, .view = view, .own = own,
+                   .code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0),
+                   .count = x->alone && c->number != x->source ? 0 : count, .step = c->number * x->dst_step * push->out_item};
+}
+
+static uint32_t peer_at(const targets *t, uint32_t i) { return t->push->crossing->held[t->own->first + i]; }
+
+/* NULL: what the i-th member here has gets nothing of it. */
+static char *target(const targets *t, const contribution *c, uint32_t i) {
+  const ax_push *push = t->push;
+  if (push->exchange->peers == AX_PEERS_ONE) return (char *)ax_address(t->view, &t->instr->refs[1]) + t->step;
+  if (push->exchange->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer_at(t, i)) return NULL;
+  return ax_push_result(t->view, t->instr, peer_at(t, i)) + t->step;
+}
+
+/* The elements of a part, whose rows lie one after the other. */
+static int64_t part_elems(const ax_push *push) { return ax_dims_elems(push->outer_rank, push->exchange->dims) * push->run; }
+
+/* Puts it into the results of all members here. */
+static void put(const ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr) {
+  const targets t = targets_of(r, c, view, instr);
+  const ax_push *push = c->push;
+  const int64_t rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
+  for (uint32_t i = 0; i < t.count; i++) {
+    char *dst = target(&t, c, i);
+    const int64_t piece = push->exchange->peers == AX_PEERS_ONE ? 0 : c->dense ? i : peer_at(&t, i);
+    if (dst == NULL) continue;
+    ax_push_put_rows(push, t.code,
+                     &(ax_push_rows){c->src + piece * c->piece * push->item, dst, c->stride, push->exchange->dst_stride,
+                                     push->out_item},
+                     0, rows);
   }
-  for (uint32_t i = 0; i < own->count; i++) {
-    const uint32_t peer = push->crossing->held[own->first + i];
-    if (x->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer) continue;
-    const char *src = c->src + (c->dense ? i : peer) * c->piece * push->item;
-    char *dst = ax_push_result(view, instr, peer) + step;
-    put_part(push, code, &(ax_push_rows){src, dst, c->stride, x->dst_stride, push->out_item});
+}
+
+/* --- Contributions that are read where they lie, block by block: each is put while the caches have it --- */
+
+enum { block_bytes = 64 << 10 };
+
+typedef struct reading {
+  ax_remote *remote;
+  const ax_delivery *delivery;
+  const contribution *from;
+  const targets *to;
+  uint32_t begin, end; /* the targets that get this piece */
+  char *block;         /* memory for a block */
+} reading;
+
+static ax_status read_elems(const reading *d, int64_t piece, int64_t elem, void *into, int64_t count) {
+  const int64_t item = d->from->push->item;
+  return ax_remote_read(d->remote, d->delivery, (size_t)((piece * d->from->piece + elem) * item), into, (size_t)(count * item));
+}
+
+/* Elements first to first + count - 1 of a row. */
+static ax_status put_of_row(const reading *d, int64_t piece, int64_t row, int64_t first, int64_t count) {
+  const ax_push *push = d->from->push;
+  const ax_push_rows where = {.dst_stride = push->exchange->dst_stride};
+  AX_TRY(read_elems(d, piece, row * push->run + first, d->block, count));
+  for (uint32_t i = d->begin; i < d->end; i++) {
+    char *dst = target(d->to, d->from, i);
+    if (dst == NULL) continue;
+    dst += (ax_push_row_offset(push, &where, row) + first) * push->out_item;
+    ax_push_put_run(push, d->to->code, d->block, dst, 0, count);
   }
+  return AX_OK;
+}
+
+static ax_status put_rows(const reading *d, int64_t piece, int64_t first, int64_t count) {
+  const ax_push *push = d->from->push;
+  AX_TRY(read_elems(d, piece, first * push->run, d->block, count * push->run));
+  for (uint32_t i = d->begin; i < d->end; i++) {
+    char *dst = target(d->to, d->from, i);
+    const ax_push_rows rows = {d->block, dst, NULL, push->exchange->dst_stride, push->out_item};
+    if (dst != NULL) ax_push_put_rows(push, d->to->code, &rows, first, first + count);
+  }
+  return AX_OK;
+}
+
+static ax_status put_piece(const reading *d, int64_t piece) {
+  const ax_push *push = d->from->push;
+  const int64_t row_bytes = push->run * push->item, rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
+  const int64_t at_once = row_bytes > 0 ? block_bytes / row_bytes : rows, elems_at_once = block_bytes / push->item;
+  char *only = d->end - d->begin == 1 ? target(d->to, d->from, d->begin) : NULL;
+  if (only != NULL && d->to->code == NULL && push->outer_rank == 0) return read_elems(d, piece, 0, only, push->run); /* no block */
+  for (int64_t r = 0; r < rows && at_once > 0; r += at_once) AX_TRY(put_rows(d, piece, r, rows - r < at_once ? rows - r : at_once));
+  for (int64_t r = 0; r < rows && at_once == 0; r++)
+    for (int64_t e = 0; e < push->run; e += elems_at_once)
+      AX_TRY(put_of_row(d, piece, r, e, push->run - e < elems_at_once ? push->run - e : elems_at_once));
+  return AX_OK;
+}
+
+static ax_status put_read(ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr,
+                          const ax_delivery *delivery) {
+  const targets t = targets_of(r, c, view, instr);
+  char *block = ax_alloc(block_bytes);
+  ax_status status = block != NULL ? AX_OK : ax_out_of_memory(block_bytes);
+  reading d = {r, delivery, c, &t, 0, t.count, block};
+  if (c->piece == 0 && status == AX_OK) status = put_piece(&d, 0);
+  for (uint32_t i = 0; c->piece != 0 && i < t.count && status == AX_OK; i++) {
+    d.begin = i;
+    d.end = i + 1;
+    status = put_piece(&d, i);
+  }
+  ax_free(block);
+  return status;
 }
 
 /* --- Sending --- */
@@ -146,30 +234,37 @@ static uint32_t pieces_for(const ax_push *push, const ax_party *party) {
   return push->exchange->peers == AX_PEERS_ALL && push->exchange->src_step != 0 ? party->count : 1;
 }
 
+static const char *piece_for(const ax_push *push, const char *src, const ax_party *party, uint32_t i) {
+  const int64_t peer = push->exchange->peers == AX_PEERS_ALL ? push->crossing->held[party->first + i] : 0;
+  return src + peer * push->exchange->src_step * push->item;
+}
+
+/* The pieces, one after the other. They are the caller's to free. */
+static ax_status gather(const ax_push *push, const char *src, const ax_party *party, uint32_t pieces, char **out) {
+  const int64_t elems = part_elems(push), rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
+  int64_t stride[AX_MAX_RANK], elems_of_rows = push->run;
+  for (uint32_t k = push->outer_rank; k-- > 0; elems_of_rows *= push->exchange->dims[k]) stride[k] = elems_of_rows;
+  char *payload = *out = ax_alloc((size_t)(pieces * elems * push->item));
+  if (payload == NULL) return ax_out_of_memory((size_t)(pieces * elems * push->item));
+  for (uint32_t i = 0; i < pieces; i++)
+    ax_push_put_rows(push, NULL,
+                     &(ax_push_rows){piece_for(push, src, party, i), payload + i * elems * push->item, push->exchange->src_stride,
+                                     stride, push->item},
+                     0, rows);
+  return AX_OK;
+}
+
 static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax_instr *instr, const ax_party *party) {
   const ax_push *push = instr->push;
-  const ax_exchange *x = push->exchange;
   const char *src = ax_address(activation, &instr->refs[0]);
-  int64_t stride[AX_MAX_RANK];
-  const int64_t elems = dense_strides(push, stride);
   const uint32_t pieces = pieces_for(push, party);
-  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = x->id, .group = push->crossing->group[activation->device],
-                          .member = push->number[activation->device], .bytes = (uint64_t)(pieces * elems * push->item)};
+  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = push->crossing->group[activation->device],
+                          .member = push->number[activation->device], .bytes = (uint64_t)(pieces * part_elems(push) * push->item)};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
-  if (pieces == 1 && push->outer_rank == 0) {
-    const uint32_t peer = x->peers == AX_PEERS_ALL ? push->crossing->held[party->first] : 0;
-    return ax_remote_send(r, party->process, &envelope, src + peer * x->src_step * push->item);
-  }
-  char *payload = ax_alloc(envelope.bytes);
-  if (payload == NULL) return ax_out_of_memory(envelope.bytes);
-  for (uint32_t i = 0; i < pieces; i++) {
-    const int64_t peer = x->peers == AX_PEERS_ALL ? push->crossing->held[party->first + i] : 0;
-    put_part(push, NULL, &(ax_push_rows){src + peer * x->src_step * push->item, payload + i * elems * push->item, x->src_stride, stride,
-                                         push->item}); /* copied */
-  }
-  ax_status status = ax_remote_send(r, party->process, &envelope, payload);
-  ax_free(payload);
-  return status;
+  if (pieces == 1 && push->outer_rank == 0) return ax_remote_send(r, party->process, &envelope, piece_for(push, src, party, 0));
+  char *payload;
+  AX_TRY(gather(push, src, party, pieces, &payload));
+  return ax_remote_send_owned(r, party->process, &envelope, payload);
 }
 
 /* The process of the first device that is this member sends for it. */
@@ -230,13 +325,15 @@ static bool may_be_put(const ax_execution *run, const ax_crossing_group *g, cons
   return atomic_load(&run->counters[g->counter].count) == turn;
 }
 
-static bool is_long(const ax_delivery *delivery) { return delivery->envelope.bytes > 0 && delivery->payload == NULL; }
+static bool has_to_be_fetched(const ax_delivery *delivery) {
+  return delivery->envelope.bytes > 0 && delivery->payload == NULL && delivery->address == 0;
+}
 
 /* Takes a contribution that may be put, or a long one of an open round, which has to be fetched first. NULL: there is none. */
 static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, opened **round) {
   for (ax_delivery **link = &g->waiting; *link != NULL; link = &(*link)->next) {
     ax_delivery *one = *link;
-    if (!may_be_put(run, g, one, round) && !(is_long(one) && *round != NULL)) continue;
+    if (!may_be_put(run, g, one, round) && !(has_to_be_fetched(one) && *round != NULL)) continue;
     *link = one->next;
     one->next = NULL;
     return one;
@@ -246,13 +343,16 @@ static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, 
 
 /* --- Ghosts --- */
 
-static void put_ghost(ax_remote *r, const ax_crossing_group *g, const opened *round, const ax_delivery *delivery) {
+static ax_status put_ghost(ax_remote *r, const ax_crossing_group *g, const opened *round, const ax_delivery *delivery) {
   const ax_push *push = g->instr->push;
-  int64_t stride[AX_MAX_RANK];
-  contribution c = {.push = push, .number = delivery->envelope.member, .src = delivery->payload, .stride = stride, .dense = true};
-  const int64_t elems = dense_strides(push, stride);
-  c.piece = push->exchange->peers == AX_PEERS_ALL && push->exchange->src_step != 0 ? elems : 0;
-  put(r, &c, &round->view, g->instr);
+  contribution c = {.push = push, .number = delivery->envelope.member, .src = delivery->payload, .dense = true};
+  if (pieces_for(push, own_party(r, push->crossing, g->group)) > 1) c.piece = part_elems(push);
+  if (delivery->address == 0) {
+    put(r, &c, &round->view, g->instr);
+    return AX_OK;
+  }
+  AX_TRY(put_read(r, &c, &round->view, g->instr, delivery));
+  return ax_remote_release(r, delivery);
 }
 
 /* Puts all contributions whose time has come. */
@@ -262,18 +362,19 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
   opened *round;
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;) {
     pthread_mutex_unlock(&r->groups_lock);
-    const bool fetches = is_long(one);
+    const bool fetches = has_to_be_fetched(one);
     const uint32_t member = one->envelope.member;
     if (fetches) {
       status = ax_remote_fetch(r, one);
     } else {
-      put_ghost(r, g, round, one);
+      status = put_ghost(r, g, round, one);
       ax_delivery_free(one);
-      ax_scheduler_signal(r->run, g->counter, 1);
+      if (status == AX_OK) ax_scheduler_signal(r->run, g->counter, 1);
     }
     pthread_mutex_lock(&r->groups_lock);
-    if (!fetches) round->put[member] = true;
-    if (!fetches) close_round(r, g, round);
+    if (fetches || status != AX_OK) continue;
+    round->put[member] = true;
+    close_round(r, g, round);
   }
   pthread_mutex_unlock(&r->groups_lock);
   return status;
@@ -281,11 +382,10 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
 
 /* The group that a message is for. NULL: it names none, or is not as long as it must be, so that process runs something else. */
 static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope) {
-  int64_t stride[AX_MAX_RANK];
   const ax_push *push = envelope->place < r->push_count ? r->pushes[envelope->place] : NULL;
   if (push == NULL || envelope->group >= push->crossing->groups || push->crossing->index[envelope->group] == AX_NONE) return NULL;
   const uint32_t pieces = pieces_for(push, own_party(r, push->crossing, envelope->group));
-  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * dense_strides(push, stride) * push->item))
+  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * part_elems(push) * push->item))
     return NULL;
   return &r->groups[push->crossing_first + push->crossing->index[envelope->group]];
 }

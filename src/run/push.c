@@ -32,14 +32,21 @@ static void put_rows(const ax_push *push, const char *src, char *dst, int64_t be
                    end);
 }
 
+int64_t ax_push_row_offset(const ax_push *push, const ax_push_rows *rows, int64_t row) {
+  int64_t offset = 0;
+  for (uint32_t k = push->outer_rank; k-- > 0; row /= push->exchange->dims[k])
+    offset += row % push->exchange->dims[k] * rows->dst_stride[k];
+  return offset;
+}
+
 void ax_push_put_rows(const ax_push *push, ax_kernel_code code, const ax_push_rows *rows, int64_t begin, int64_t end) {
   const int64_t *dims = push->exchange->dims;
   int64_t index[AX_MAX_RANK], rest = begin;
   for (uint32_t k = push->outer_rank; k-- > 0; rest /= dims[k]) index[k] = rest % dims[k];
   for (int64_t r = begin; r < end; r++) {
-    int64_t s = 0, d = 0;
+    int64_t s = rows->src_stride == NULL ? (r - begin) * push->run : 0, d = 0;
     for (uint32_t k = 0; k < push->outer_rank; k++) {
-      s += index[k] * rows->src_stride[k];
+      if (rows->src_stride != NULL) s += index[k] * rows->src_stride[k];
       d += index[k] * rows->dst_stride[k];
     }
     ax_push_put_run(push, code, rows->src + s * push->item, rows->dst + d * rows->dst_item, 0, push->run);

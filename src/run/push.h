@@ -6,7 +6,8 @@
 
 #include "run/execution.h"
 
-/* The rows of a part, on both sides; strides in elements, by dimension around a run. dst_item: bytes of an element there. */
+/* The rows of a part, on both sides; strides in elements, by dimension around a run. src_stride NULL: src has only the rows that are
+   put, one after the other. dst_item: bytes of an element there. */
 typedef struct ax_push_rows {
   const char *src;
   char *dst;
@@ -25,6 +26,8 @@ static inline void ax_push_put_run(const ax_push *push, ax_kernel_code code, con
     memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
   }
 }
+/* Elements from the beginning of the part to a row, at dst. */
+int64_t ax_push_row_offset(const ax_push *push, const ax_push_rows *rows, int64_t row);
 /* Puts rows begin to end - 1. */
 void ax_push_put_rows(const ax_push *push, ax_kernel_code code, const ax_push_rows *rows, int64_t begin, int64_t end);
 

@@ -8,6 +8,22 @@ ax_status ax_remote_send(ax_remote *r, uint32_t to, ax_envelope *envelope, const
   return ax_together_send(&r->together, to, envelope, payload, NULL, NULL);
 }
 
+ax_status ax_remote_send_owned(ax_remote *r, uint32_t to, ax_envelope *envelope, void *payload) {
+  ax_status status = ax_together_send(&r->together, to, envelope, payload, ax_free, payload);
+  if (status != AX_OK) ax_free(payload);
+  return status;
+}
+
+ax_status ax_remote_read(ax_remote *r, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
+  ax_transport *transport = r->together.ending.processes->transport;
+  return transport->functions->read(transport, delivery, offset, into, bytes);
+}
+
+ax_status ax_remote_release(ax_remote *r, const ax_delivery *delivery) {
+  ax_transport *transport = r->together.ending.processes->transport;
+  return transport->functions->release(transport, delivery);
+}
+
 ax_status ax_remote_fetch(ax_remote *r, ax_delivery *delivery) { return ax_together_fetch(&r->together, delivery); }
 
 /* --- Handling --- */

@@ -41,6 +41,11 @@ void ax_remote_wait(ax_remote *remote, bool (*changed)(ax_execution *run));
 
 /* Sends a message of the run; the payload is copied. */
 AX_MUST_USE ax_status ax_remote_send(ax_remote *remote, uint32_t to, ax_envelope *envelope, const void *payload);
+/* The same, but the payload is memory of the caller's that is freed when it has been sent, and on failure. */
+AX_MUST_USE ax_status ax_remote_send_owned(ax_remote *remote, uint32_t to, ax_envelope *envelope, void *payload);
+/* For a long payload with an address, as those of a transport. */
+AX_MUST_USE ax_status ax_remote_read(ax_remote *remote, const ax_delivery *delivery, size_t offset, void *into, size_t bytes);
+AX_MUST_USE ax_status ax_remote_release(ax_remote *remote, const ax_delivery *delivery);
 /* Fetches the long payload of a message. The message comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_remote_fetch(ax_remote *remote, ax_delivery *delivery);
 

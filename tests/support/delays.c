@@ -94,6 +94,16 @@ static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, voi
   return status;
 }
 
+static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
+  ax_transport *inner = ((delays *)transport)->inner;
+  return inner->functions->read(inner, delivery, offset, into, bytes);
+}
+
+static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
+  ax_transport *inner = ((delays *)transport)->inner;
+  return inner->functions->release(inner, delivery);
+}
+
 static void forget(ax_transport *transport, uint64_t run) {
   ax_transport *inner = ((delays *)transport)->inner;
   inner->functions->forget(inner, run);
@@ -117,7 +127,7 @@ static void destroy(ax_transport *transport) {
 }
 
 ax_transport *test_delay(ax_transport *inner, uint64_t seed) {
-  static const ax_transport_functions functions = {send, fetch, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
   delays *d = calloc(1, sizeof *d);
   assert_non_null(d);
   d->transport = (ax_transport){.functions = &functions, .process = inner->process, .processes = inner->processes};

@@ -19,6 +19,7 @@
 
 struct ax_mpi_communicator {
   MPI_Comm world, node;
+  MPI_Win shared; /* MPI_WIN_NULL: none */
 };
 
 _Static_assert(sizeof(MPI_Request) <= AX_MPI_REQUEST_BYTES, "a request of this library is wider than shim.h allows");
@@ -126,6 +127,7 @@ static int open_communicator(const void *communicator, ax_mpi_communicator **out
   *out = NULL;
   if (c == NULL) return MPI_ERR_NO_MEM;
   c->node = MPI_COMM_NULL;
+  c->shared = MPI_WIN_NULL;
   int code = MPI_Comm_dup(communicator != NULL ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD, &c->world);
   if (code != MPI_SUCCESS) {
     free(c);
@@ -146,7 +148,39 @@ static int gather_on_node(ax_mpi_communicator *c, const void *mine, size_t bytes
   return MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->node);
 }
 
+static int find_parts(MPI_Win window, int count, void **parts) {
+  int code = MPI_SUCCESS;
+  for (int r = 0; r < count && code == MPI_SUCCESS; r++) {
+    MPI_Aint bytes;
+    int unit;
+    code = MPI_Win_shared_query(window, r, &bytes, &unit, &parts[r]);
+  }
+  return code;
+}
+
+/* Loads and stores of the processes see each other within an epoch. */
+static int share(ax_mpi_communicator *c, size_t bytes, void **parts) {
+  void *mine;
+  int count;
+  MPI_Comm_size(c->node, &count);
+  int code = MPI_Win_allocate_shared((MPI_Aint)bytes, 1, MPI_INFO_NULL, c->node, &mine, &c->shared);
+  if (code != MPI_SUCCESS) {
+    c->shared = MPI_WIN_NULL;
+    return code;
+  }
+  MPI_Win_set_errhandler(c->shared, MPI_ERRORS_RETURN);
+  code = MPI_Win_lock_all(MPI_MODE_NOCHECK, c->shared);
+  return code == MPI_SUCCESS ? find_parts(c->shared, count, parts) : code;
+}
+
+static void close_shared(ax_mpi_communicator *c) {
+  if (c->shared == MPI_WIN_NULL) return;
+  MPI_Win_unlock_all(c->shared);
+  MPI_Win_free(&c->shared);
+}
+
 static int close_communicator(ax_mpi_communicator *c) {
+  close_shared(c);
   int of_node = MPI_Comm_free(&c->node), of_world = MPI_Comm_free(&c->world);
   free(c);
   return of_world != MPI_SUCCESS ? of_world : of_node;
@@ -247,6 +281,7 @@ __attribute__((visibility("default"))) const ax_mpi_shim axle_mpi = {
     .before_finalize = before_finalize,
     .open = open_communicator,
     .gather_on_node = gather_on_node,
+    .share = share,
     .close = close_communicator,
     .abandon = abandon,
     .isend = isend,

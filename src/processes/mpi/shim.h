@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AX_MPI_SHIM_VERSION = 1, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
+enum { AX_MPI_SHIM_VERSION = 2, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
 
 /* From the weakest on, as MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE. */
 typedef enum ax_mpi_threads { AX_MPI_SINGLE, AX_MPI_FUNNELED, AX_MPI_SERIALIZED, AX_MPI_MULTIPLE } ax_mpi_threads;
@@ -50,6 +50,9 @@ typedef struct ax_mpi_shim {
   int (*open)(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place);
   /* Collects what the processes of this node give, in the order of their ranks on it. Collective on the node. */
   int (*gather_on_node)(ax_mpi_communicator *communicator, const void *mine, size_t bytes, void *all);
+  /* Memory that the processes of this node share until `close`: parts[r] gets where the part of the process of rank r on it lies, which
+     has the bytes that this one asked for. Collective on the node; at most once for a communicator. */
+  int (*share)(ax_mpi_communicator *communicator, size_t bytes, void **parts);
   int (*close)(ax_mpi_communicator *communicator); /* collective */
   void (*abandon)(ax_mpi_communicator *communicator); /* forgets it without a word to other processes, one of which is gone */
 

@@ -1,0 +1,250 @@
+#include "processes/node.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "processes/ring.h"
+
+/* Of many processes each ring is smaller; of more than most_processes, the memory for all pairs would be too much. */
+enum { most_processes = 128, few_processes = 16, large_ring = 64 << 10, small_ring = 32 << 10 };
+_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 64, "the longest message fits into each ring");
+
+typedef struct queued { /* a message that found no room */
+  struct queued *next;
+  size_t bytes;
+  char data[];
+} queued;
+
+typedef struct neighbour {
+  pthread_mutex_t lock; /* guards the following fields */
+  ax_ring out;
+  queued *first, *last;
+  bool gone;
+
+  ax_ring in; /* of the thread that polls */
+  ax_node_watch_name name;
+  bool reads; /* its memory can be read */
+} neighbour;
+
+struct ax_node {
+  atomic_bool closed;
+  _Atomic uint32_t waiting; /* messages in queues */
+  uint32_t count, me;       /* me: this process's place among them */
+  uint32_t processes;
+  uint32_t *place;          /* by process, up to the greatest: its place; AX_NONE */
+  neighbour neighbours[];
+};
+
+/* --- Shared memory --- */
+
+static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
+
+size_t ax_node_part_bytes(uint32_t count) { return count <= most_processes ? count * ax_ring_bytes(capacity_of(count)) : 0; }
+
+/* The ring that a process at some place writes in a part. */
+static char *ring_in(void *part, uint32_t writer, uint32_t count) {
+  return (char *)part + writer * ax_ring_bytes(capacity_of(count));
+}
+
+void ax_node_part_clear(void *part, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ax_ring_clear(ring_in(part, i, count));
+}
+
+/* --- Reading memory --- */
+
+static uint64_t probed; /* what others read to see that they can */
+
+/* Where a security module lets only ancestors read the memory of a process, this one allows it to the others of its user. */
+static void allow_readers(void) {
+#ifdef PR_SET_PTRACER
+  (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+}
+
+ax_node_word ax_node_word_of_me(uint32_t process, bool shares) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  struct timespec now = {0};
+  allow_readers();
+  clock_gettime(CLOCK_REALTIME, &now);
+  const ax_node_watch_name name = ax_node_watch_name_of_me(process);
+  pthread_mutex_lock(&once);
+  if (probed == 0) probed = ((uint64_t)now.tv_nsec << 32 | (uint32_t)name.pid) ^ (uint64_t)now.tv_sec;
+  pthread_mutex_unlock(&once);
+  return (ax_node_word){.name = name, .shares = shares, .address = (uint64_t)(uintptr_t)&probed, .value = probed};
+}
+
+/* *there: the memory was there. */
+static ax_status read_memory(const ax_node_watch_name *name, uint64_t address, void *into, size_t bytes, bool *there) {
+  *there = true;
+  for (size_t done = 0; done < bytes;) {
+    const struct iovec mine = {(char *)into + done, bytes - done}, other = {(void *)(uintptr_t)(address + done), bytes - done};
+    const ssize_t got = process_vm_readv(name->pid, &mine, 1, &other, 1, 0);
+    if (got < 0 && errno == ESRCH) return ax_error(AX_UNAVAILABLE, "process %u is gone: it has ended", name->process);
+    *there = got > 0;
+    if (got <= 0) return AX_OK;
+    done += (size_t)got;
+  }
+  return AX_OK;
+}
+
+static bool can_be_read(const ax_node_word *word, uint64_t space) {
+  uint64_t value = 0;
+  bool there;
+  if (word->name.space != space || space == 0) return false;
+  return read_memory(&word->name, word->address, &value, sizeof value, &there) == AX_OK && there && value == word->value;
+}
+
+/* --- The object --- */
+
+static bool all_share(const ax_node_word *words, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (words[i].shares == 0) return false;
+  return count > 1;
+}
+
+static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_word *word) {
+  neighbour *n = &node->neighbours[i];
+  const uint32_t capacity = capacity_of(node->count);
+  pthread_mutex_init(&n->lock, NULL);
+  n->name = word->name;
+  node->place[word->name.process] = i;
+  if (i == node->me) return;
+  n->out = ax_ring_of(ring_in(parts[i], node->me, node->count), capacity);
+  n->in = ax_ring_of(ring_in(parts[node->me], i, node->count), capacity);
+}
+
+ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process, ax_node **out) {
+  uint32_t processes = 0;
+  *out = NULL;
+  if (!all_share(words, count)) return AX_OK;
+  for (uint32_t i = 0; i < count; i++)
+    if (words[i].name.process >= processes) processes = words[i].name.process + 1;
+  const size_t bytes = sizeof(ax_node) + count * sizeof(neighbour) + processes * sizeof(uint32_t);
+  ax_node *node = ax_calloc(1, bytes);
+  if (node == NULL) return ax_out_of_memory(bytes);
+  node->count = count;
+  node->processes = processes;
+  node->place = (uint32_t *)&node->neighbours[count];
+  memset(node->place, 0xff, processes * sizeof node->place[0]);
+  for (uint32_t i = 0; i < count; i++)
+    if (words[i].name.process == process) node->me = i;
+  for (uint32_t i = 0; i < count; i++) meet(node, i, parts, &words[i]);
+  for (uint32_t i = 0; i < count; i++)
+    node->neighbours[i].reads = i != node->me && can_be_read(&words[i], words[node->me].name.space);
+  *out = node;
+  return AX_OK;
+}
+
+static void drop_queue(ax_node *node, neighbour *n) {
+  for (queued *next; n->first != NULL; n->first = next) {
+    next = n->first->next;
+    ax_free(n->first);
+    atomic_fetch_sub(&node->waiting, 1);
+  }
+}
+
+void ax_node_destroy(ax_node *node) {
+  if (node == NULL) return;
+  for (uint32_t i = 0; i < node->count; i++) {
+    drop_queue(node, &node->neighbours[i]);
+    pthread_mutex_destroy(&node->neighbours[i].lock);
+  }
+  ax_free(node);
+}
+
+bool ax_node_has(const ax_node *node, uint32_t process) {
+  return node != NULL && process < node->processes && node->place[process] != AX_NONE && node->place[process] != node->me;
+}
+
+static neighbour *find(const ax_node *node, uint32_t process) { return (neighbour *)&node->neighbours[node->place[process]]; }
+
+bool ax_node_reads(const ax_node *node, uint32_t process) { return ax_node_has(node, process) && find(node, process)->reads; }
+
+ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes) {
+  bool there;
+  return read_memory(&find(node, process)->name, address, into, bytes, &there);
+}
+
+/* --- Messages --- */
+
+static ax_status enqueue(ax_node *node, neighbour *n, const void *head, size_t head_bytes, const void *body, size_t body_bytes) {
+  queued *one = ax_alloc(sizeof *one + head_bytes + body_bytes);
+  if (one == NULL) return ax_out_of_memory(sizeof *one + head_bytes + body_bytes);
+  one->next = NULL;
+  one->bytes = head_bytes + body_bytes;
+  memcpy(one->data, head, head_bytes);
+  if (body_bytes > 0) memcpy(one->data + head_bytes, body, body_bytes);
+  if (n->first == NULL) n->first = one;
+  else n->last->next = one;
+  n->last = one;
+  atomic_fetch_add(&node->waiting, 1);
+  return AX_OK;
+}
+
+ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body, size_t body_bytes) {
+  neighbour *n = find(node, to);
+  ax_status status = AX_OK;
+  assert(head_bytes + body_bytes <= AX_NODE_LONGEST);
+  pthread_mutex_lock(&n->lock);
+  if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
+  else if (!n->gone && (n->first != NULL || !ax_ring_write(&n->out, head, head_bytes, body, body_bytes)))
+    status = enqueue(node, n, head, head_bytes, body, body_bytes);
+  pthread_mutex_unlock(&n->lock);
+  return status;
+}
+
+bool ax_node_is_sending(const ax_node *node) { return node != NULL && atomic_load_explicit(&node->waiting, memory_order_relaxed) > 0; }
+
+static void send_queued(ax_node *node, neighbour *n) {
+  pthread_mutex_lock(&n->lock);
+  for (queued *one; (one = n->first) != NULL && ax_ring_write(&n->out, one->data, one->bytes, NULL, 0);) {
+    n->first = one->next;
+    ax_free(one);
+    atomic_fetch_sub(&node->waiting, 1);
+  }
+  pthread_mutex_unlock(&n->lock);
+}
+
+/* At most as many as may come in a round of all. */
+static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context, bool *any) {
+  enum { most_at_once = 64 };
+  size_t bytes;
+  const char *data;
+  for (uint32_t i = 0; i < most_at_once && (data = ax_ring_peek(&n->in, &bytes)) != NULL; i++) {
+    AX_TRY(handle(context, n->name.process, data, bytes));
+    ax_ring_next(&n->in, bytes);
+    *any = true;
+  }
+  return AX_OK;
+}
+
+ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any) {
+  const bool sending = ax_node_is_sending(node);
+  for (uint32_t i = 0; i < node->count; i++) {
+    if (i == node->me) continue;
+    if (sending) send_queued(node, &node->neighbours[i]);
+    AX_TRY(receive(&node->neighbours[i], handle, context, any));
+  }
+  return AX_OK;
+}
+
+void ax_node_lose(ax_node *node, uint32_t process) {
+  neighbour *n = find(node, process);
+  pthread_mutex_lock(&n->lock);
+  n->gone = true;
+  drop_queue(node, n);
+  pthread_mutex_unlock(&n->lock);
+}
+
+void ax_node_close(ax_node *node) {
+  atomic_store(&node->closed, true);
+  for (uint32_t i = 0; i < node->count; i++) { /* a thread that is writing has the lock */
+    pthread_mutex_lock(&node->neighbours[i].lock);
+    drop_queue(node, &node->neighbours[i]);
+    pthread_mutex_unlock(&node->neighbours[i].lock);
+  }
+}
