@@ -157,6 +157,17 @@ ax_status ax_mpi_tell(ax_mpi *m, uint32_t to, const ax_wire *what, const void *p
   return AX_OK;
 }
 
+void ax_mpi_end_loans(ax_mpi *m, const ax_transfer *list) {
+  for (; list != NULL; list = list->next)
+    if (list->loan != 0 && !m->stopped) ax_loans_end(&m->loans, list->loan);
+}
+
+void ax_mpi_take_out(ax_mpi *m, ax_transfer *transfer) {
+  ax_transfers_remove(transfer->incoming ? &m->incoming : &m->outgoing, transfer);
+  transfer->next = NULL;
+  ax_mpi_end_loans(m, transfer);
+}
+
 /* --- Requests: `ax_mpi_calls` is held from here on --- */
 
 static ax_status make_room(ax_mpi *m, uint32_t more) {
@@ -260,6 +271,7 @@ static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size
   AX_TRY(ax_delivery_make(&what->envelope, from, NULL, &p->delivery));
   p->delivery->ticket = what->ticket;
   if (ax_node_reads(m->node, from)) p->delivery->address = what->address;
+  p->delivery->loan = what->loan;
   p->filled = 0;
   fill(m, from, (const char *)(what + 1), bytes - sizeof *what);
   return AX_OK;
@@ -268,7 +280,7 @@ static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size
 /* Takes it out of its table. The poll calls `done`. */
 static void end_transfer(ax_mpi *m, ax_transfer *one) {
   pthread_mutex_lock(&m->tables);
-  ax_transfers_remove(one->incoming ? &m->incoming : &m->outgoing, one);
+  ax_mpi_take_out(m, one);
   pthread_mutex_unlock(&m->tables);
   one->next = m->found.done;
   m->found.done = one;
@@ -400,6 +412,7 @@ static void sweep(ax_mpi *m) {
   pthread_mutex_lock(&m->tables);
   ax_transfer *list = ax_transfers_take(&m->incoming, is_of_lost, m, NULL);
   list = ax_transfers_take(&m->outgoing, is_of_lost, m, list);
+  ax_mpi_end_loans(m, list);
   pthread_mutex_unlock(&m->tables);
   for (ax_transfer *next; list != NULL; list = next) {
     next = list->next;

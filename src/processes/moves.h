@@ -32,6 +32,7 @@ typedef struct ax_wire {
   uint64_t ticket;     /* of the sender's transfer */
   uint64_t pieces;     /* of a payload that is fetched */
   uint64_t address;    /* where the sender has its long payload; for processes of its node */
+  uint64_t loan;       /* 0: it stays there until it has been read */
   ax_envelope envelope;
 } ax_wire;
 enum { AX_WIRE_SHORT = offsetof(ax_wire, envelope), AX_WIRE_LONGEST = 4000 };
@@ -91,6 +92,7 @@ typedef struct ax_mpi {
   ax_mpi_message *pools[2]; /* free buffers: small, large */
   uint32_t pooled[2];
   ax_transfers outgoing, incoming;
+  ax_loans loans; /* those of `outgoing` that are lent */
 
   /* `ax_mpi_calls` guards these. */
   ax_mpi_slot *ring;
@@ -107,7 +109,8 @@ typedef struct ax_mpi {
   ax_mpi_found found;
   ax_node_watch *watch;  /* of the processes of this node */
   ax_node *node;         /* messages between them that need no MPI; NULL: all do */
-  bool all_near;         /* nothing but that: no other process is elsewhere, and all read each other's memory */
+  bool node_reads;       /* all processes of this node read each other's memory */
+  bool all_near;         /* and no other process is elsewhere, so nothing goes by MPI */
   uint32_t idle;    /* rounds in which nothing came */
   uint32_t suspect; /* a process that has ended, perhaps after its last message; AX_NONE: none */
   double looked;    /* when */
@@ -123,6 +126,9 @@ AX_MUST_USE ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer);
 AX_MUST_USE ax_status ax_mpi_failure(const ax_mpi *m); /* AX_UNAVAILABLE: something has failed */
 /* Sends a message with a copy of the payload, if that is not NULL: to a process of this node, or by MPI. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_mpi_tell(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload);
+/* Takes a transfer out of its table; its loan is over. `tables` is held, as for the next one. */
+void ax_mpi_take_out(ax_mpi *m, ax_transfer *transfer);
+void ax_mpi_end_loans(ax_mpi *m, const ax_transfer *list); /* of transfers that have been taken out */
 /* A message with a copy of the payload, if it is not NULL, and the messages that have the rest of it. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_mpi_message_make(ax_mpi *m, uint32_t to, const ax_wire *what, const void *payload, ax_mpi_message **out);
 void ax_mpi_message_free(ax_mpi *m, ax_mpi_message *one); /* without its rest */

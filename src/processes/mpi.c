@@ -59,22 +59,26 @@ static ax_status hold(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const
 /* Takes it out of its table: what would have named it could not be sent. */
 static void take_back(ax_mpi *m, ax_transfer *held) {
   pthread_mutex_lock(&m->tables);
-  ax_transfers_remove(&m->outgoing, held);
+  ax_mpi_take_out(m, held);
   pthread_mutex_unlock(&m->tables);
   held->done = NULL;
   ax_transfer_end(held);
+}
+
+static ax_status name_long(ax_mpi *m, const ax_envelope *envelope, ax_transfer *held) {
+  const ax_wire what = {.type = AX_WIRE_ENVELOPE, .ticket = held->ticket, .address = (uint64_t)(uintptr_t)held->memory,
+                        .loan = held->loan, .envelope = *envelope};
+  ax_status status = ax_mpi_tell(m, held->peer, &what, NULL);
+  if (status != AX_OK) take_back(m, held);
+  else ax_mpi_pump(m);
+  return status;
 }
 
 static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                            void *context) {
   ax_transfer *held = NULL;
   AX_TRY(hold(m, to, envelope, payload, sent, context, &held));
-  const ax_wire what = {.type = AX_WIRE_ENVELOPE, .ticket = held->ticket, .address = (uint64_t)(uintptr_t)held->memory,
-                        .envelope = *envelope};
-  ax_status status = ax_mpi_tell(m, to, &what, NULL);
-  if (status != AX_OK) take_back(m, held);
-  else ax_mpi_pump(m);
-  return status;
+  return name_long(m, envelope, held);
 }
 
 static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
@@ -88,13 +92,98 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
   return AX_OK;
 }
 
+/* --- Lending --- */
+
+static void nothing(void *context) { (void)context; }
+
+/* A process of this node may read it before anything else is known of it, so the ticket is set first. */
+static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan) {
+  ax_mpi *m = (ax_mpi *)transport;
+  ax_transfer *held = NULL;
+  *loan = (ax_loan){.to = to};
+  AX_TRY(ax_mpi_check(m, to));
+  if (!m->node_reads || !ax_node_has(m->node, to)) return send_long(m, to, envelope, payload, NULL, NULL);
+  AX_TRY(hold(m, to, envelope, payload, nothing, NULL, &held));
+  pthread_mutex_lock(&m->tables);
+  held->loan = ax_loans_begin(&m->loans);
+  const bool lent = held->loan != 0;
+  if (lent) loan->ticket = held->ticket;
+  pthread_mutex_unlock(&m->tables);
+  if (lent) return name_long(m, envelope, held);
+  take_back(m, held);
+  return send_long(m, to, envelope, payload, NULL, NULL);
+}
+
+/* How a loan stands, and what is lent. */
+static ax_loan_state look_at(ax_mpi *m, const ax_loan *loan, ax_transfer *out) {
+  pthread_mutex_lock(&m->tables);
+  const ax_transfer *held = ax_transfers_find(&m->outgoing, loan->ticket);
+  ax_loan_state state = held == NULL || m->stopped ? AX_LOAN_OVER : ax_loan_look(m->loans.slots, held->loan);
+  if (held != NULL) *out = *held;
+  pthread_mutex_unlock(&m->tables);
+  return state;
+}
+
+static bool is_returned(ax_transport *transport, const ax_loan *loan) {
+  ax_transfer held;
+  return look_at((ax_mpi *)transport, loan, &held) == AX_LOAN_OVER;
+}
+
+/* *left: it is not lent any more, but the receiver will read the copy. */
+static ax_status move(ax_mpi *m, const ax_transfer *lent, bool *left) {
+  char *copy = ax_alloc(lent->bytes);
+  *left = false;
+  if (copy != NULL) memcpy(copy, lent->memory, lent->bytes);
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *held = ax_transfers_find(&m->outgoing, lent->ticket);
+  if (held != NULL && !m->stopped && ax_loan_move(m->loans.slots, lent->loan, (uint64_t)(uintptr_t)copy)) {
+    held->memory = held->copy = copy;
+    *left = copy != NULL;
+  }
+  pthread_mutex_unlock(&m->tables);
+  if (!*left) ax_free(copy);
+  return copy != NULL ? AX_OK : ax_out_of_memory(lent->bytes);
+}
+
+static void end_loan(ax_mpi *m, const ax_loan *loan) {
+  pthread_mutex_lock(&m->tables);
+  ax_transfer *held = ax_transfers_find(&m->outgoing, loan->ticket);
+  if (held != NULL) ax_mpi_take_out(m, held);
+  pthread_mutex_unlock(&m->tables);
+  if (held != NULL) ax_transfer_end(held);
+}
+
+static ax_status settle(ax_transport *transport, ax_loan *loan) {
+  ax_mpi *m = (ax_mpi *)transport;
+  ax_transfer held;
+  bool any, left = false;
+  ax_status status = AX_OK;
+  for (ax_loan_state state; loan->ticket != 0 && (state = look_at(m, loan, &held)) != AX_LOAN_OVER && !left && status == AX_OK;) {
+    if (state == AX_LOAN_LENT) status = move(m, &held, &left);
+    else (void)!poll(transport, &any); /* it sees whether the reader is gone */
+  }
+  if (!left) end_loan(m, loan);
+  return status;
+}
+
+/* --- Reading where it lies --- */
+
 static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
-  return ax_node_read(((ax_mpi *)transport)->node, delivery->from, delivery->address + offset, into, bytes);
+  const ax_node *node = ((ax_mpi *)transport)->node;
+  uint64_t address = delivery->address;
+  if (delivery->loan != 0 && ax_loan_read(ax_node_loans(node, delivery->from), delivery->loan, &address) == AX_LOAN_OVER)
+    return AX_OK; /* forgotten */
+  return ax_node_read(node, delivery->from, address + offset, into, bytes);
 }
 
 static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
   ax_mpi *m = (ax_mpi *)transport;
   AX_TRY(ax_mpi_check(m, delivery->from));
+  ax_loan_slot *loans = ax_node_loans(m->node, delivery->from);
+  if (delivery->loan != 0 && ax_loan_look(loans, delivery->loan) == AX_LOAN_READING) {
+    ax_loan_return(loans, delivery->loan);
+    return AX_OK;
+  }
   return ax_mpi_tell(m, delivery->from, &(ax_wire){.type = AX_WIRE_READ, .ticket = delivery->ticket}, NULL);
 }
 
@@ -137,6 +226,7 @@ static void forget(ax_transport *transport, uint64_t run) {
   ax_mpi *m = (ax_mpi *)transport;
   pthread_mutex_lock(&m->tables);
   ax_transfer *list = ax_transfers_take(&m->outgoing, is_waiting_of_run, &run, NULL);
+  ax_mpi_end_loans(m, list);
   pthread_mutex_unlock(&m->tables);
   for (ax_transfer *next; list != NULL; list = next) {
     next = list->next;
@@ -246,14 +336,16 @@ static bool memory_is_wanted(void) {
   return said == NULL || strcmp(said, "0") != 0;
 }
 
-/* `ax_mpi_calls` is held. Whether all processes read the memory of all others, and there is no other node. */
+/* `ax_mpi_calls` is held. Whether all processes of this node read the memory of all others, and there is no other node. */
 static ax_status find_all_near(ax_mpi *m, bool *all) {
   ax_status status = AX_OK;
-  bool mine = m->node != NULL && m->place.node_size == m->place.size;
-  for (uint32_t p = 0; p < m->place.size; p++) mine = mine && (p == m->place.rank || ax_node_reads(m->node, p));
+  bool mine = m->node != NULL;
+  for (uint32_t p = 0; p < m->place.size; p++) mine = mine && (!ax_node_has(m->node, p) || ax_node_reads(m->node, p));
   if (gather(m, &mine, sizeof mine, all, &status) != 0) return status;
-  m->all_near = true;
-  for (uint32_t i = 0; i < m->place.node_size; i++) m->all_near = m->all_near && all[i];
+  m->node_reads = true;
+  for (uint32_t i = 0; i < m->place.node_size; i++) m->node_reads = m->node_reads && all[i];
+  m->all_near = m->node_reads && m->place.node_size == m->place.size;
+  if (m->node_reads) m->loans.slots = ax_node_loans(m->node, m->place.rank);
   return AX_OK;
 }
 
@@ -308,7 +400,7 @@ static ax_status open(ax_mpi *m, const void *communicator) {
 }
 
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {
-  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
   *out = NULL;
   AX_TRY(ax_mpi_start(shim, leave));
   ax_mpi *m = ax_calloc(1, sizeof *m);

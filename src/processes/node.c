@@ -28,6 +28,7 @@ typedef struct neighbour {
   ax_ring in; /* of the thread that polls */
   ax_node_watch_name name;
   bool reads; /* its memory can be read */
+  ax_loan_slot *loans;
 } neighbour;
 
 struct ax_node {
@@ -43,14 +44,19 @@ struct ax_node {
 
 static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
 
-size_t ax_node_part_bytes(uint32_t count) { return count <= most_processes ? count * ax_ring_bytes(capacity_of(count)) : 0; }
+enum { loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
+
+size_t ax_node_part_bytes(uint32_t count) {
+  return count <= most_processes ? loans_bytes + count * ax_ring_bytes(capacity_of(count)) : 0;
+}
 
 /* The ring that a process at some place writes in a part. */
 static char *ring_in(void *part, uint32_t writer, uint32_t count) {
-  return (char *)part + writer * ax_ring_bytes(capacity_of(count));
+  return (char *)part + loans_bytes + writer * ax_ring_bytes(capacity_of(count));
 }
 
 void ax_node_part_clear(void *part, uint32_t count) {
+  ax_loan_slots_clear(part);
   for (uint32_t i = 0; i < count; i++) ax_ring_clear(ring_in(part, i, count));
 }
 
@@ -111,6 +117,7 @@ static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_wo
   const uint32_t capacity = capacity_of(node->count);
   pthread_mutex_init(&n->lock, NULL);
   n->name = word->name;
+  n->loans = parts[i];
   node->place[word->name.process] = i;
   if (i == node->me) return;
   n->out = ax_ring_of(ring_in(parts[i], node->me, node->count), capacity);
@@ -161,6 +168,8 @@ bool ax_node_has(const ax_node *node, uint32_t process) {
 }
 
 static neighbour *find(const ax_node *node, uint32_t process) { return (neighbour *)&node->neighbours[node->place[process]]; }
+
+ax_loan_slot *ax_node_loans(const ax_node *node, uint32_t process) { return find(node, process)->loans; }
 
 bool ax_node_reads(const ax_node *node, uint32_t process) { return ax_node_has(node, process) && find(node, process)->reads; }
 

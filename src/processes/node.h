@@ -4,6 +4,7 @@
 #define AX_PROCESSES_NODE_H
 
 #include "base/base.h"
+#include "processes/loans.h"
 #include "processes/watch.h"
 
 /* What each process tells the others of its node. */
@@ -13,7 +14,8 @@ typedef struct ax_node_word {
   uint64_t address, value; /* what another process reads at this address if it reads the memory of the right one */
 } ax_node_word;
 
-/* Bytes of shared memory for each of `count` processes: the rings that others write to it. 0: they are too many. */
+/* Bytes of shared memory for each of `count` processes: the slots of its loans, and the rings that others write to it. 0: they are too
+   many. */
 size_t ax_node_part_bytes(uint32_t count);
 /* Empties them, before others are told of it. */
 void ax_node_part_clear(void *part, uint32_t count);
@@ -39,6 +41,9 @@ typedef ax_status ax_on_node_message(void *context, uint32_t from, const char *d
 AX_MUST_USE ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any);
 void ax_node_lose(ax_node *node, uint32_t process); /* it is gone: what is sent to it is dropped */
 void ax_node_close(ax_node *node);                  /* from here on nothing touches the shared memory */
+
+/* The slots of the loans of a process: this one, or another of this node. */
+ax_loan_slot *ax_node_loans(const ax_node *node, uint32_t process);
 
 /* Whether this process can read the memory of another one, and reads it. AX_UNAVAILABLE: that process is gone. Where it has given
    the memory back to the system, nothing is read. */

@@ -84,6 +84,10 @@ ax_status ax_processes_send(ax_processes *p, uint32_t to, const ax_envelope *env
   return note(p, p->transport->functions->send(p->transport, to, envelope, payload, sent, context));
 }
 
+ax_status ax_processes_lend(ax_processes *p, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan) {
+  return note(p, p->transport->functions->lend(p->transport, to, envelope, payload, loan));
+}
+
 ax_status ax_processes_insist(ax_processes *p, uint32_t to, const ax_envelope *envelope, const void *payload) {
   enum { tries = 1000 };
   ax_status status = ax_processes_send(p, to, envelope, payload, NULL, NULL);

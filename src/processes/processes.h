@@ -62,6 +62,8 @@ void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */
 AX_MUST_USE ax_status ax_processes_send(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload,
                                         ax_on_done *sent, void *context);
+AX_MUST_USE ax_status ax_processes_lend(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload,
+                                        ax_loan *loan);
 /* Sends what the receiver waits for: tries again for a second while there is no memory. The payload is copied. */
 AX_MUST_USE ax_status ax_processes_insist(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload);
 AX_MUST_USE ax_status ax_processes_poll(ax_processes *processes, bool *any);

@@ -38,11 +38,20 @@ ax_delivery *ax_together_take(ax_together *t) {
 
 /* --- Sending and fetching --- */
 
-ax_status ax_together_send(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_on_done *sent,
-                           void *context) {
+static void stamp(ax_together *t, ax_envelope *envelope) {
   envelope->run = t->receiver.number;
   envelope->check = t->doing.check;
   if (envelope->kind == AX_MESSAGE_PART || envelope->kind == AX_MESSAGE_LETTER) atomic_fetch_add(&t->ending.sent, 1);
+}
+
+ax_status ax_together_lend(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan) {
+  stamp(t, envelope);
+  return ax_processes_lend(t->ending.processes, to, envelope, payload, loan);
+}
+
+ax_status ax_together_send(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                           void *context) {
+  stamp(t, envelope);
   return ax_processes_send(t->ending.processes, to, envelope, payload, sent, context);
 }
 

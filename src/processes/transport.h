@@ -13,7 +13,8 @@
                  sent  ---- long payload -----------------> fetched
 
    A process may be able to read the memory of another one on its machine. Then it reads long payloads where they lie, and needs no
-   memory of its own for them.
+   memory of its own for them. A sender that will soon need its memory again lends it: the payload is copied only if nobody has begun
+   to read it by the time that the sender settles the loan.
 
    Threads. Any thread may call any function. Nothing here blocks. Messages move only while some thread polls; one thread at a time
    does, and a poll by another one returns at once. The functions that a poll calls (deliver, sent, fetched) may send and fetch, but
@@ -43,6 +44,7 @@ typedef struct ax_delivery {
   void *payload;            /* NULL: there is none, or it is long and has not been fetched */
   uint64_t ticket;          /* the transport's */
   uint64_t address;         /* of a long payload, at its sender, if this process can read it there; 0: it cannot */
+  uint64_t loan;            /* the transport's; 0: what lies there is not lent */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
 /* A copy of the payload, if it is short, goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
@@ -51,6 +53,12 @@ void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its paylo
 /* Lists of deliveries, linked by `next`: adds one behind the others; frees all, and leaves the list empty. */
 void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery);
 void ax_deliveries_free(ax_delivery **list);
+
+/* A long payload that is lent to its receiver. */
+typedef struct ax_loan {
+  uint32_t to;
+  uint64_t ticket; /* the transport's; 0: the payload was copied, and nothing is to be settled */
+} ax_loan;
 
 typedef void ax_on_done(void *context);
 typedef struct ax_transport ax_transport;
@@ -61,6 +69,12 @@ typedef struct ax_transport_functions {
      before send returns or later. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: that process is gone. On failure `sent` is not called. */
   ax_status (*send)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                     void *context);
+  /* Sends a message with a long payload that stays as it is until `settle`. Without a failure, that must follow. As `send`. */
+  ax_status (*lend)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan);
+  bool (*is_returned)(ax_transport *transport, const ax_loan *loan); /* the payload has been read, so `settle` has nothing to copy */
+  /* Copies the payload unless it is being read, or has been; then waits until it has been. The memory is the caller's again in any
+     case. AX_OUT_OF_MEMORY: the receiver does not get it. */
+  ax_status (*settle)(ax_transport *transport, ax_loan *loan);
   /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread or before
      fetch returns. It is called too, with the memory undefined, if the payload does not come: because the sender is gone, or has forgotten it (what
      it sent before it forgot, such as the word that the run has failed, is delivered first). AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */

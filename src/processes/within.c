@@ -102,7 +102,8 @@ static ax_status hold(uint32_t from, const ax_envelope *envelope, const void *pa
   return AX_OK;
 }
 
-static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *one) {
+/* loan: NULL, or it gets the ticket, before the message can be seen. */
+static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *one, ax_loan *loan) {
   pthread_mutex_lock(&h->lock);
   ax_status status = h->gone == to || h->gone == delivery->from ? is_gone(h->gone) : add(h, to, delivery);
   if (status == AX_OK && one != NULL) {
@@ -111,29 +112,10 @@ static ax_status deliver_to(hub *h, uint32_t to, ax_delivery *delivery, held *on
     one->next = h->held;
     h->held = one;
   }
+  if (status == AX_OK && loan != NULL) *loan = (ax_loan){.to = to, .ticket = one->ticket};
   pthread_mutex_unlock(&h->lock);
   return status;
 }
-
-static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
-                      void *context) {
-  const bool is_long = envelope->bytes > AX_SHORT_PAYLOAD;
-  ax_delivery *delivery;
-  held *one = NULL;
-  AX_TRY(ax_delivery_make(envelope, transport->process, payload, &delivery));
-  ax_status status = is_long ? hold(transport->process, envelope, payload, sent, context, &one) : AX_OK;
-  if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one);
-  if (status == AX_OK) {
-    if (!is_long && sent != NULL) sent(context);
-    return AX_OK;
-  }
-  if (one != NULL) ax_free(one->copy);
-  ax_free(one);
-  ax_delivery_free(delivery);
-  return status;
-}
-
-/* --- Fetching --- */
 
 static void unlink_held(hub *h, const held *one) {
   held **link = &h->held;
@@ -146,6 +128,70 @@ static held *find_held(const hub *h, uint64_t ticket) {
   while (one != NULL && one->ticket != ticket) one = one->next;
   return one;
 }
+
+static void nothing(void *context) { (void)context; }
+
+static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
+                      void *context) {
+  const bool is_long = envelope->bytes > AX_SHORT_PAYLOAD;
+  ax_delivery *delivery;
+  held *one = NULL;
+  AX_TRY(ax_delivery_make(envelope, transport->process, payload, &delivery));
+  ax_status status = is_long ? hold(transport->process, envelope, payload, sent, context, &one) : AX_OK;
+  if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one, NULL);
+  if (status == AX_OK) {
+    if (!is_long && sent != NULL) sent(context);
+    return AX_OK;
+  }
+  if (one != NULL) ax_free(one->copy);
+  ax_free(one);
+  ax_delivery_free(delivery);
+  return status;
+}
+
+/* --- Lending --- */
+
+static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan) {
+  ax_delivery *delivery;
+  held *one = NULL;
+  AX_TRY(ax_delivery_make(envelope, transport->process, NULL, &delivery));
+  ax_status status = hold(transport->process, envelope, payload, nothing, NULL, &one);
+  if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one, loan);
+  if (status == AX_OK) return AX_OK;
+  ax_free(one);
+  ax_delivery_free(delivery);
+  return status;
+}
+
+static bool is_returned(ax_transport *transport, const ax_loan *loan) {
+  hub *h = hub_of(transport);
+  pthread_mutex_lock(&h->lock);
+  const bool returned = find_held(h, loan->ticket) == NULL;
+  pthread_mutex_unlock(&h->lock);
+  return returned;
+}
+
+static ax_status settle(ax_transport *transport, ax_loan *loan) {
+  hub *h = hub_of(transport);
+  ax_status status = AX_OK;
+  pthread_mutex_lock(&h->lock);
+  held *one = find_held(h, loan->ticket);
+  if (one != NULL) {
+    one->copy = ax_alloc(one->bytes);
+    if (one->copy != NULL) memcpy(one->copy, one->payload, one->bytes);
+    one->payload = one->copy;
+    one->sent = NULL;
+    if (one->copy == NULL) {
+      status = ax_out_of_memory(one->bytes);
+      unlink_held(h, one);
+      ax_free(one);
+    }
+  }
+  pthread_mutex_unlock(&h->lock);
+  return status;
+}
+
+/* --- Fetching --- */
 
 /* The lock is held. Both sides are told, or nothing has happened. one NULL: the sender has forgotten it. */
 static ax_status hand_over(hub *h, uint32_t to, held *one, void *into, ax_on_done *fetched, void *context) {
@@ -284,7 +330,7 @@ void ax_within_lose(ax_transport *transport, uint32_t gone) {
 }
 
 ax_status ax_within_create(uint32_t count, ax_transport **out) {
-  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
   hub *h = ax_calloc(1, sizeof *h + count * sizeof h->queues[0]);
   bool complete = h != NULL;
   for (uint32_t p = 0; p < count; p++) {

@@ -32,6 +32,14 @@ typedef struct ax_crossing_group {
   ax_delivery *waiting;  /* contributions whose time has not come */
 } ax_crossing_group;
 
+/* What a device has lent in the exchange that it is in. */
+typedef struct ax_lent {
+  ax_loan *loans;
+  uint32_t count, capacity;
+  int64_t bytes; /* of each */
+  double since;
+} ax_lent;
+
 /* --- Groups --- */
 
 static const ax_party *own_party(const ax_remote *r, const ax_crossing *crossing, uint32_t group) {
@@ -57,7 +65,8 @@ ax_status ax_crossing_init(ax_remote *r) {
   r->groups = ax_calloc(c->crossing_groups, sizeof r->groups[0]);
   r->push_count = c->plan != NULL ? c->plan->exchange_count : 0;
   r->pushes = ax_calloc(r->push_count, sizeof r->pushes[0]);
-  if (r->groups == NULL || r->pushes == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
+  r->lent = ax_calloc(c->devices, sizeof r->lent[0]);
+  if (r->groups == NULL || r->pushes == NULL || r->lent == NULL) return ax_out_of_memory(c->crossing_groups * sizeof r->groups[0]);
   for (uint32_t i = 0; i < c->codes[0].instr_count; i++) {
     const ax_instr *instr = &c->codes[0].instrs[i];
     if (instr->kind != AX_INSTR_PUSH || instr->push->crossing == NULL) continue;
@@ -80,11 +89,14 @@ static void empty(ax_crossing_group *g) {
 
 void ax_crossing_reset(ax_remote *r) {
   for (uint32_t i = 0; i < r->run->compiled->crossing_groups; i++) empty(&r->groups[i]);
+  for (uint32_t d = 0; d < r->run->compiled->devices; d++) r->lent[d].count = 0; /* of a run that failed: forgotten */
   atomic_store(&r->open, 0);
 }
 
 void ax_crossing_deinit(ax_remote *r) {
-  if (r->groups != NULL) ax_crossing_reset(r);
+  if (r->groups != NULL && r->lent != NULL) ax_crossing_reset(r);
+  for (uint32_t d = 0; r->lent != NULL && d < r->run->compiled->devices; d++) ax_free(r->lent[d].loans);
+  ax_free(r->lent);
   ax_free(r->groups);
   ax_free(r->pushes);
 }
@@ -227,6 +239,36 @@ static ax_status put_read(ax_remote *r, const contribution *c, const ax_activati
   return status;
 }
 
+/* --- Lending: what a member of this process has is read where it is, until it goes on --- */
+
+enum { least_lent = 32 << 10 }; /* a shorter payload is copied sooner than it is read */
+
+static ax_status lend_to(ax_remote *r, uint32_t device, uint32_t to, ax_envelope *envelope, const char *payload) {
+  ax_lent *lent = &r->lent[device];
+  AX_TRY(ax_grow(&lent->loans, sizeof lent->loans[0], lent->count, 1, &lent->capacity));
+  if (lent->count == 0) lent->since = ax_seconds();
+  lent->bytes = (int64_t)envelope->bytes;
+  AX_TRY(ax_remote_lend(r, to, envelope, payload, &lent->loans[lent->count]));
+  lent->count += lent->loans[lent->count].ticket != 0;
+  return AX_OK;
+}
+
+/* Waits for a reader about as long as copying takes: so the copy is made at most once, and nothing waits for what may never come. */
+static ax_status settle(ax_remote *r, uint32_t device) {
+  static const double seconds_at_least = 5e-6, bytes_per_second = 8e9;
+  ax_lent *lent = &r->lent[device];
+  ax_transport *transport = r->together.ending.processes->transport;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < lent->count; i++) {
+    const double until = lent->since + seconds_at_least + (double)lent->bytes * (i + 1) / bytes_per_second;
+    while (!transport->functions->is_returned(transport, &lent->loans[i]) && ax_seconds() < until) (void)ax_remote_poll(r);
+    ax_status settled = transport->functions->settle(transport, &lent->loans[i]);
+    if (status == AX_OK) status = settled;
+  }
+  lent->count = 0;
+  return status;
+}
+
 /* --- Sending --- */
 
 /* How many pieces a member sends to a process. */
@@ -261,7 +303,11 @@ static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax
   ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = push->crossing->group[activation->device],
                           .member = push->number[activation->device], .bytes = (uint64_t)(pieces * part_elems(push) * push->item)};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
-  if (pieces == 1 && push->outer_rank == 0) return ax_remote_send(r, party->process, &envelope, piece_for(push, src, party, 0));
+  if (pieces == 1 && push->outer_rank == 0) {
+    const char *piece = piece_for(push, src, party, 0);
+    return envelope.bytes < least_lent ? ax_remote_send(r, party->process, &envelope, piece)
+                                       : lend_to(r, activation->device, party->process, &envelope, piece);
+  }
   char *payload;
   AX_TRY(gather(push, src, party, pieces, &payload));
   return ax_remote_send_owned(r, party->process, &envelope, payload);
@@ -485,5 +531,6 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
                           .stride = push->exchange->src_stride, .piece = push->exchange->src_step};
   put(r, &c, activation, instr);
   ax_scheduler_signal(run, g->counter, 1);
-  return push->exchange->combine != AX_SCALAR_NONE ? put_waiting(r, g) : AX_OK;
+  if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(put_waiting(r, g));
+  return r->lent[activation->device].count > 0 ? settle(r, activation->device) : AX_OK;
 }

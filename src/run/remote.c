@@ -8,6 +8,10 @@ ax_status ax_remote_send(ax_remote *r, uint32_t to, ax_envelope *envelope, const
   return ax_together_send(&r->together, to, envelope, payload, NULL, NULL);
 }
 
+ax_status ax_remote_lend(ax_remote *r, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan) {
+  return ax_together_lend(&r->together, to, envelope, payload, loan);
+}
+
 ax_status ax_remote_send_owned(ax_remote *r, uint32_t to, ax_envelope *envelope, void *payload) {
   ax_status status = ax_together_send(&r->together, to, envelope, payload, ax_free, payload);
   if (status != AX_OK) ax_free(payload);

@@ -21,6 +21,7 @@ typedef struct ax_remote {
   pthread_mutex_t groups_lock; /* guards the groups */
   uint32_t push_count;
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
+  struct ax_lent *lent;        /* by device: what it has lent in the exchange that it is in */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
 } ax_remote;
 
@@ -41,6 +42,8 @@ void ax_remote_wait(ax_remote *remote, bool (*changed)(ax_execution *run));
 
 /* Sends a message of the run; the payload is copied. */
 AX_MUST_USE ax_status ax_remote_send(ax_remote *remote, uint32_t to, ax_envelope *envelope, const void *payload);
+/* The same for a long payload that is lent, until the loan is settled. */
+AX_MUST_USE ax_status ax_remote_lend(ax_remote *remote, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan);
 /* The same, but the payload is memory of the caller's that is freed when it has been sent, and on failure. */
 AX_MUST_USE ax_status ax_remote_send_owned(ax_remote *remote, uint32_t to, ax_envelope *envelope, void *payload);
 /* For a long payload with an address, as those of a transport. */

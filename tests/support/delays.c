@@ -84,6 +84,21 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
   return inner->functions->send(inner, to, envelope, data, sent, context);
 }
 
+static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *data, ax_loan *loan) {
+  ax_transport *inner = ((delays *)transport)->inner;
+  return inner->functions->lend(inner, to, envelope, data, loan);
+}
+
+static bool is_returned(ax_transport *transport, const ax_loan *loan) {
+  ax_transport *inner = ((delays *)transport)->inner;
+  return inner->functions->is_returned(inner, loan);
+}
+
+static ax_status settle(ax_transport *transport, ax_loan *loan) {
+  ax_transport *inner = ((delays *)transport)->inner;
+  return inner->functions->settle(inner, loan);
+}
+
 static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context) {
   delays *d = (delays *)transport;
   payload *one = malloc(sizeof *one);
@@ -127,7 +142,7 @@ static void destroy(ax_transport *transport) {
 }
 
 ax_transport *test_delay(ax_transport *inner, uint64_t seed) {
-  static const ax_transport_functions functions = {send, fetch, read, release, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
   delays *d = calloc(1, sizeof *d);
   assert_non_null(d);
   d->transport = (ax_transport){.functions = &functions, .process = inner->process, .processes = inner->processes};
