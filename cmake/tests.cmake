@@ -152,6 +152,10 @@ foreach(name ${mpi_names})
   foreach(processes 2 3)
     axle_mpi_test(${name} ${name} as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command>)
   endforeach()
+  # As between nodes: all goes by MPI.
+  axle_mpi_test(${name} ${name} messages_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_messages>)
+  axle_mpi_test(${name} ${name} as_one_apart 2 env AXLE_NODE_MEMORY=0 sh tests/mpi/as_one.sh $<TARGET_FILE:command>)
+  axle_mpi_test(${name} ${name} exit_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
   # The library that the program is linked with is found without being named.

@@ -91,13 +91,13 @@ static ax_tensor *random_input(const ax_type *type, uint64_t seed) {
   return tensor;
 }
 
-static void compare(const char *name, ax_program *program) {
+/* Bits, in processes and in one. */
+static void compare_spreads(const char *name, ax_program *program) {
   const ax_type *type = ax_program_in_type(program, 0);
   const uint32_t count = ax_program_out_count(program);
   ax_tensor *in = random_input(type, 17), *wanted[2], *got[2];
   assert_true(count <= AX_COUNT(got));
   TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, wanted, NULL));
-  TEST_EVERY_WAY(program, &in, 1e-5);
   for (size_t s = 0; s < AX_COUNT(spreads); s++) {
     if (test_in_processes(program, &spreads[s], &in, got, NULL) != AX_OK) fail_msg("%s: spread %zu", name, s);
     for (uint32_t k = 0; k < count; k++)
@@ -106,6 +106,13 @@ static void compare(const char *name, ax_program *program) {
   }
   ax_tensor_release(in);
   test_release(wanted, count);
+}
+
+static void compare(const char *name, ax_program *program) {
+  ax_tensor *in = random_input(ax_program_in_type(program, 0), 17);
+  TEST_EVERY_WAY(program, &in, 1e-5);
+  ax_tensor_release(in);
+  compare_spreads(name, program);
 }
 
 static void check_all(int64_t rows, int64_t columns) {
@@ -147,8 +154,31 @@ static void a_long_sum_is_awaited_behind_a_short_one(void **state) {
   ax_program_release(program);
 }
 
+/* Large sums are split over processes; totals of a step are read while others go on to the next. */
+static void sum_of_step(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  const ax_value sum = ax_psum(in[1], "x");
+  out[0] = ax_sub(sum, in[1]);
+}
+static void sums_in_a_loop(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_fori_loop(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 6), AX_FN(sum_of_step, 2, 1), in, out);
+}
+
+static void long_sums_in_a_loop(void **state) {
+  (void)state;
+  const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_F64, AX_S32};
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) {
+    const ax_type type = TEST_TYPE(dtypes[i], 16, 10007);
+    ax_program *program = test_trace_map(&(test_map){"x=8", {"x"}, {"x"}, .body = sums_in_a_loop}, &type);
+    compare_spreads("long sums in a loop", program);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_sums_in_a_loop),
       cmocka_unit_test(exchanges_of_short_parts),
       cmocka_unit_test(exchanges_of_long_parts),
       cmocka_unit_test(a_long_sum_is_awaited_behind_a_short_one),

@@ -1,4 +1,5 @@
-/* How something that processes do together ends: all well, one failed, none can go on. All processes are looked at by one thread. */
+/* How something that processes do together ends: all well, one failed, none can go on. All processes are looked at by one thread.
+   */
 #include "processes/ending.h"
 
 #include <string.h>
@@ -178,8 +179,8 @@ static void who_waits_for_one_that_failed_is_in_no_deadlock(void **state) {
   end();
 }
 
-/* Process 1 is asked while it handles a message, and is idle again before all others have answered. It says so once, so that must not
-   be lost. */
+/* Process 1 is asked while it handles a message, and is idle again before all others have answered. It says so once, so that must
+   not be lost. */
 static void who_is_idle_again_during_a_round_says_it_once(void **state) {
   (void)state;
   begin();

@@ -1,4 +1,5 @@
-/* Payloads that are lent to another process, which reads them where they lie. A slot in memory that both share says how a loan stands:
+/* Payloads that are lent to another process, which reads them where they lie. A slot in memory that both share says how a loan
+   stands:
 
      lent      nobody has begun to read it
      reading   its receiver reads it: the owner waits

@@ -456,7 +456,8 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
 
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {
   for (uint32_t p = 0; p < m->place.size; p++)
-    while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && !m->stopped && ax_mpi_tell(m, p, &(ax_wire){.type = type}, NULL) != AX_OK)
+    while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && !m->stopped &&
+           ax_mpi_tell(m, p, &(ax_wire){.type = type}, NULL) != AX_OK)
       sched_yield();
 }
 

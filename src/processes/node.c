@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "processes/ring.h"
+#include "processes/message_ring.h"
 
 /* Of many processes each ring is smaller; of more than most_processes, the memory for all pairs would be too much. */
 enum { most_processes = 128, few_processes = 16, large_ring = 64 << 10, small_ring = 32 << 10 };
@@ -21,11 +21,11 @@ typedef struct queued { /* a message that found no room */
 
 typedef struct neighbour {
   pthread_mutex_t lock; /* guards the following fields */
-  ax_ring out;
+  ax_message_ring out;
   queued *first, *last;
   bool gone;
 
-  ax_ring in; /* of the thread that polls */
+  ax_message_ring in; /* of the thread that polls */
   ax_node_watch_name name;
   bool reads; /* its memory can be read */
   ax_loan_slot *loans;
@@ -47,17 +47,17 @@ static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? la
 enum { loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
 
 size_t ax_node_part_bytes(uint32_t count) {
-  return count <= most_processes ? loans_bytes + count * ax_ring_bytes(capacity_of(count)) : 0;
+  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
 }
 
 /* The ring that a process at some place writes in a part. */
 static char *ring_in(void *part, uint32_t writer, uint32_t count) {
-  return (char *)part + loans_bytes + writer * ax_ring_bytes(capacity_of(count));
+  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(capacity_of(count));
 }
 
 void ax_node_part_clear(void *part, uint32_t count) {
   ax_loan_slots_clear(part);
-  for (uint32_t i = 0; i < count; i++) ax_ring_clear(ring_in(part, i, count));
+  for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i, count));
 }
 
 /* --- Reading memory --- */
@@ -120,8 +120,8 @@ static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_wo
   n->loans = parts[i];
   node->place[word->name.process] = i;
   if (i == node->me) return;
-  n->out = ax_ring_of(ring_in(parts[i], node->me, node->count), capacity);
-  n->in = ax_ring_of(ring_in(parts[node->me], i, node->count), capacity);
+  n->out = ax_message_ring_of(ring_in(parts[i], node->me, node->count), capacity);
+  n->in = ax_message_ring_of(ring_in(parts[node->me], i, node->count), capacity);
 }
 
 ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process, ax_node **out) {
@@ -200,17 +200,19 @@ ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head
   assert(head_bytes + body_bytes <= AX_NODE_LONGEST);
   pthread_mutex_lock(&n->lock);
   if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
-  else if (!n->gone && (n->first != NULL || !ax_ring_write(&n->out, head, head_bytes, body, body_bytes)))
+  else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, head, head_bytes, body, body_bytes)))
     status = enqueue(node, n, head, head_bytes, body, body_bytes);
   pthread_mutex_unlock(&n->lock);
   return status;
 }
 
-bool ax_node_is_sending(const ax_node *node) { return node != NULL && atomic_load_explicit(&node->waiting, memory_order_relaxed) > 0; }
+bool ax_node_is_sending(const ax_node *node) {
+  return node != NULL && atomic_load_explicit(&node->waiting, memory_order_relaxed) > 0;
+}
 
 static void send_queued(ax_node *node, neighbour *n) {
   pthread_mutex_lock(&n->lock);
-  for (queued *one; (one = n->first) != NULL && ax_ring_write(&n->out, one->data, one->bytes, NULL, 0);) {
+  for (queued *one; (one = n->first) != NULL && ax_message_ring_write(&n->out, one->data, one->bytes, NULL, 0);) {
     n->first = one->next;
     ax_free(one);
     atomic_fetch_sub(&node->waiting, 1);
@@ -223,9 +225,9 @@ static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context
   enum { most_at_once = 64 };
   size_t bytes;
   const char *data;
-  for (uint32_t i = 0; i < most_at_once && (data = ax_ring_peek(&n->in, &bytes)) != NULL; i++) {
+  for (uint32_t i = 0; i < most_at_once && (data = ax_message_ring_peek(&n->in, &bytes)) != NULL; i++) {
     AX_TRY(handle(context, n->name.process, data, bytes));
-    ax_ring_next(&n->in, bytes);
+    ax_message_ring_next(&n->in, bytes);
     *any = true;
   }
   return AX_OK;

@@ -1,5 +1,5 @@
-/* What the processes of one node do without MPI: messages through rings in memory that they share (ring.h), and reading each
-   other's memory. */
+/* What the processes of one node do without MPI: messages through rings in memory that they share (message_ring.h), and reading
+   each other's memory. */
 #ifndef AX_PROCESSES_NODE_H
 #define AX_PROCESSES_NODE_H
 
@@ -14,8 +14,8 @@ typedef struct ax_node_word {
   uint64_t address, value; /* what another process reads at this address if it reads the memory of the right one */
 } ax_node_word;
 
-/* Bytes of shared memory for each of `count` processes: the slots of its loans, and the rings that others write to it. 0: they are too
-   many. */
+/* Bytes of shared memory for each of `count` processes: the slots of its loans, and the rings that others write to it. 0: they are
+   too many. */
 size_t ax_node_part_bytes(uint32_t count);
 /* Empties them, before others are told of it. */
 void ax_node_part_clear(void *part, uint32_t count);
@@ -24,13 +24,14 @@ ax_node_word ax_node_word_of_me(uint32_t process, bool shares);
 
 typedef struct ax_node ax_node;
 /* parts, words: of each, in one order. NULL if not all share memory. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process, ax_node **out);
+AX_MUST_USE ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process,
+                                     ax_node **out);
 void ax_node_destroy(ax_node *node); /* NULL is allowed */
 
 /* Any thread. Whether a process is another one of this node. */
 bool ax_node_has(const ax_node *node, uint32_t process); /* node NULL: false */
-/* Any thread. Sends a message of two parts, at least 1 and at most AX_NODE_LONGEST bytes; one that finds no room is copied, and goes
-   with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
+/* Any thread. Sends a message of two parts, at least 1 and at most AX_NODE_LONGEST bytes; one that finds no room is copied, and
+   goes with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
 enum { AX_NODE_LONGEST = (8 << 10) + 512 };
 AX_MUST_USE ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body,
                                    size_t body_bytes);

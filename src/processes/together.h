@@ -44,7 +44,8 @@ void ax_together_begin(ax_together *together, const ax_doing *doing);
 AX_MUST_USE ax_status ax_together_send(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload,
                                        ax_on_done *sent, void *context);
 /* The same for a long payload that is lent. */
-AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan);
+AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload,
+                                       ax_loan *loan);
 /* Fetches the long payload of a message, which belongs to it from here on. It comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_together_fetch(ax_together *together, ax_delivery *delivery);
 static inline bool ax_together_is_again(const ax_delivery *delivery) {

@@ -13,8 +13,8 @@
                  sent  ---- long payload -----------------> fetched
 
    A process may be able to read the memory of another one on its machine. Then it reads long payloads where they lie, and needs no
-   memory of its own for them. A sender that will soon need its memory again lends it: the payload is copied only if nobody has begun
-   to read it by the time that the sender settles the loan.
+   memory of its own for them. A sender that will soon need its memory again lends it: the payload is copied only if nobody has
+   begun to read it by the time that the sender settles the loan.
 
    Threads. Any thread may call any function. Nothing here blocks. Messages move only while some thread polls; one thread at a time
    does, and a poll by another one returns at once. The functions that a poll calls (deliver, sent, fetched) may send and fetch, but
@@ -71,16 +71,17 @@ typedef struct ax_transport_functions {
                     void *context);
   /* Sends a message with a long payload that stays as it is until `settle`. Without a failure, that must follow. As `send`. */
   ax_status (*lend)(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan);
-  bool (*is_returned)(ax_transport *transport, const ax_loan *loan); /* the payload has been read, so `settle` has nothing to copy */
+  bool (*is_returned)(ax_transport *transport, const ax_loan *loan); /* `settle` will have nothing to copy */
   /* Copies the payload unless it is being read, or has been; then waits until it has been. The memory is the caller's again in any
      case. AX_OUT_OF_MEMORY: the receiver does not get it. */
   ax_status (*settle)(ax_transport *transport, ax_loan *loan);
-  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread or before
-     fetch returns. It is called too, with the memory undefined, if the payload does not come: because the sender is gone, or has forgotten it (what
-     it sent before it forgot, such as the word that the run has failed, is delivered first). AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
+  /* Receives the long payload of a message into memory that stays until fetched(context) is called, by a poll of any thread or
+     before fetch returns. It is called too, with the memory undefined, if the payload does not come: because the sender is gone, or
+     has forgotten it (what it sent before it forgot, such as the word that the run has failed, is delivered first).
+     AX_OUT_OF_MEMORY; AX_UNAVAILABLE. */
   ax_status (*fetch)(ax_transport *transport, const ax_delivery *delivery, void *into, ax_on_done *fetched, void *context);
-  /* Instead of `fetch`, for a payload with an address: copies bytes of it, and says that it has been read and may go. AX_UNAVAILABLE:
-     its sender is gone. If the sender has forgotten it, the memory is undefined. */
+  /* Instead of `fetch`, for a payload with an address: copies bytes of it, and says that it has been read and may go.
+     AX_UNAVAILABLE: its sender is gone. If the sender has forgotten it, the memory is undefined. */
   ax_status (*read)(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes);
   ax_status (*release)(ax_transport *transport, const ax_delivery *delivery); /* AX_OUT_OF_MEMORY; AX_UNAVAILABLE */
   /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message

@@ -120,9 +120,47 @@ static void a_lost_process_is_named(void **state) {
   destroy(two);
 }
 
+/* A payload that is lent is read where it lies, or copied when it is settled, which ever comes first. */
+static void lent_payloads(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char lent[3 * AX_SHORT_PAYLOAD], got[sizeof lent];
+  const ax_envelope envelope = {.run = 3, .bytes = sizeof lent};
+  make(two);
+  for (int turn = 0; turn < 4; turn++) { /* payloads that can be read in their place, and others */
+    const ax_transport_functions *from = two[0]->functions, *to = two[1]->functions;
+    const bool settled_first = turn / 2 == 0;
+    ax_loan loan;
+    memset(lent, 40 + turn, sizeof lent);
+    assert_int_equal(from->lend(two[0], 1, &envelope, lent, &loan), AX_OK);
+    while (came_count == 0) poll(two[1]);
+    assert_false(from->is_returned(two[0], &loan));
+    if (settled_first) {
+      assert_int_equal(from->settle(two[0], &loan), AX_OK);
+      memset(lent, 1, sizeof lent);
+    }
+    ax_delivery *one = came[--came_count];
+    if (one->address != 0) {
+      assert_int_equal(to->read(two[1], one, 0, got, sizeof got / 2), AX_OK);
+      assert_int_equal(to->read(two[1], one, sizeof got / 2, got + sizeof got / 2, sizeof got - sizeof got / 2), AX_OK);
+      assert_int_equal(to->release(two[1], one), AX_OK);
+    } else {
+      int ends = 1, before = ended;
+      assert_int_equal(to->fetch(two[1], one, got, end, &ends), AX_OK);
+      while (ended == before) poll(two[1]);
+    }
+    for (size_t i = 0; i < sizeof got; i++) assert_int_equal(got[i], 40 + turn);
+    assert_true(from->is_returned(two[0], &loan));
+    if (!settled_first) assert_int_equal(from->settle(two[0], &loan), AX_OK);
+    ax_delivery_free(one);
+    poll(two[0]);
+  }
+  destroy(two);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(short_payloads_come_in_order),
+      cmocka_unit_test(lent_payloads), cmocka_unit_test(short_payloads_come_in_order),
       cmocka_unit_test(long_payloads_are_fetched),
       cmocka_unit_test(forgotten_sends_end),
       cmocka_unit_test(deliveries_are_listed_in_order),

@@ -1,22 +1,33 @@
 /* See crossing.h.
 
-     payload      what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for the members that
+     payload      what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for the members
+   that
                   the process has, one after the other, each dense; one piece if all get the same
      envelope     place: the exchange's id; group, member; words[0]: the round, which is how often the member has entered the region
-                  around the push */
+                  around the push; words[1]: 1 if it is a total
+
+   Large sums are split: each process adds a share of the elements, of all members in their order, and gives the total of that share
+   to the other processes. So each process adds as much as if it were alone, divided by their number, and the bits are the same.
+
+     process 0    adds elements 0 to 499 of all members      --- total --->  takes them
+     process 1    takes elements 0 to 499 <--- total ---     adds elements 500 to 999 of all members */
 #include "run/crossing.h"
 
 #include <string.h>
 
+#include "run/contribution.h"
+#include "run/lent.h"
 #include "run/pieces.h"
-#include "run/push.h"
 #include "run/scheduler.h"
 
 /* A round that is open: results may be written. */
 typedef struct opened {
   struct opened *next;
   uint64_t round;
-  uint32_t missing;    /* ghosts whose contributions have not been put */
+  uint32_t missing;    /* ghosts whose contributions have not been put; of a split sum, totals too, and one for this process */
+  uint32_t totals;     /* of them, totals of other processes */
+  bool added;          /* this process has added its share */
+  ax_lent lent;        /* its total */
   ax_activation view;  /* the member that opened it, as it was: it may have gone on since */
   bool *put;           /* by member: it is a ghost, and its contribution has been put */
   int64_t iteration[];
@@ -27,35 +38,48 @@ typedef struct ax_crossing_group {
   uint32_t group;
   uint32_t ghosts;       /* members elsewhere that push something into what this process has */
   uint32_t counter;      /* that the members signal */
+  bool split;
+  ax_elems share;        /* of the elements: what is put here of each contribution */
   uint64_t latest;       /* round that was opened last */
   opened *rounds;
   ax_delivery *waiting;  /* contributions whose time has not come */
 } ax_crossing_group;
 
-/* What a device has lent in the exchange that it is in. */
-typedef struct ax_lent {
-  ax_loan *loans;
-  uint32_t count, capacity;
-  int64_t bytes; /* of each */
-  double since;
-} ax_lent;
-
 /* --- Groups --- */
-
-static const ax_party *own_party(const ax_remote *r, const ax_crossing *crossing, uint32_t group) {
-  return ax_party_of(crossing, group, r->run->compiled->map->process);
-}
 
 static bool reaches(const ax_push *push, uint32_t member, const ax_party *party) {
   return ax_reaches(push->exchange, push->crossing, push->targets, member, party);
+}
+
+/* A sum of many elements, of which each member is in one process. */
+static bool is_split(const ax_push *push, uint32_t group) {
+  enum { least_bytes = 64 << 10 };
+  const ax_crossing *crossing = push->crossing;
+  uint32_t held = 0;
+  for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++) held += crossing->parties[i].count;
+  return push->exchange->combine != AX_SCALAR_NONE && push->exchange->peers == AX_PEERS_ONE && !push->exchange->alone &&
+         push->outer_rank == 0 && held == crossing->members && push->run * push->item >= least_bytes;
+}
+
+/* All elements, or those that the process adds. */
+static ax_elems share_of(const ax_push *push, uint32_t group, const ax_party *party) {
+  enum { unit = 64 }; /* shares begin at whole lines */
+  const ax_crossing *crossing = push->crossing;
+  const ax_party *first = &crossing->parties[crossing->begin[group]];
+  const int64_t units = (push->run + unit - 1) / unit, count = crossing->begin[group + 1] - crossing->begin[group],
+                i = party - first;
+  if (!is_split(push, group)) return (ax_elems){0, push->run};
+  const int64_t end = units * (i + 1) / count * unit;
+  return (ax_elems){units * i / count * unit, end < push->run ? end : push->run};
 }
 
 static void describe(ax_remote *r, const ax_instr *instr, uint32_t group) {
   const ax_push *push = instr->push;
   const ax_crossing *crossing = push->crossing;
   ax_crossing_group *g = &r->groups[push->crossing_first + crossing->index[group]];
-  const ax_party *own = own_party(r, crossing, group);
-  *g = (ax_crossing_group){.instr = instr, .group = group};
+  const ax_party *own = ax_own_party(r, crossing, group);
+  *g = (ax_crossing_group){.instr = instr, .group = group, .split = is_split(push, group)};
+  g->share = share_of(push, group, own);
   for (uint32_t m = 0; m < crossing->members; m++) g->ghosts += !ax_party_has(crossing, own, m) && reaches(push, m, own);
   g->counter = push->first + push->counter[crossing->here[group * crossing->members + crossing->held[own->first]]];
 }
@@ -77,10 +101,15 @@ ax_status ax_crossing_init(ax_remote *r) {
   return AX_OK;
 }
 
+static void free_round(opened *one) {
+  ax_lent_deinit(&one->lent);
+  ax_free(one);
+}
+
 static void empty(ax_crossing_group *g) {
   for (opened *next, *one = g->rounds; one != NULL; one = next) {
     next = one->next;
-    ax_free(one);
+    free_round(one);
   }
   ax_deliveries_free(&g->waiting);
   g->rounds = NULL;
@@ -95,7 +124,7 @@ void ax_crossing_reset(ax_remote *r) {
 
 void ax_crossing_deinit(ax_remote *r) {
   if (r->groups != NULL && r->lent != NULL) ax_crossing_reset(r);
-  for (uint32_t d = 0; r->lent != NULL && d < r->run->compiled->devices; d++) ax_free(r->lent[d].loans);
+  for (uint32_t d = 0; r->lent != NULL && d < r->run->compiled->devices; d++) ax_lent_deinit(&r->lent[d]);
   ax_free(r->lent);
   ax_free(r->groups);
   ax_free(r->pushes);
@@ -106,210 +135,27 @@ static ax_crossing_group *group_of(ax_remote *r, const ax_activation *activation
   return &r->groups[instr->push->crossing_first + crossing->index[crossing->group[activation->device]]];
 }
 
-/* --- A contribution: that of a member of this process, or that of a ghost, from a message --- */
-
-typedef struct contribution {
-  const ax_push *push;
-  uint32_t number;       /* the member */
-  const char *src;       /* NULL: it is read where it lies */
-  const int64_t *stride; /* elements between rows of a part, by dimension around a run; NULL: they lie one after the other */
-  int64_t piece;         /* elements between the pieces for successive peers: by their numbers, or as they are here */
-  bool dense;            /* pieces are those for the members here, one after the other */
-} contribution;
-
-/* Where it is put. */
-typedef struct targets {
-  const ax_push *push;
-  const ax_instr *instr;
-  const ax_activation *view; /* a member of the group, as it was when the round began */
-  const ax_party *own;       /* the members here */
-  ax_kernel_code code;
-  uint32_t count;
-  int64_t step; /* bytes from the beginning of a result to the part of this contribution */
-} targets;
-
-static targets targets_of(const ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr) {
-  const ax_push *push = c->push;
-  const ax_exchange *x = push->exchange;
-  const ax_party *own = own_party(r, push->crossing, push->crossing->group[view->device]);
-  const uint32_t count = x->peers == AX_PEERS_ONE ? 1 : own->count;
-  return (targets){.push = push, .instr = instr, .view = view, .own = own,
-                   .code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0),
-                   .count = x->alone && c->number != x->source ? 0 : count, .step = c->number * x->dst_step * push->out_item};
-}
-
-static uint32_t peer_at(const targets *t, uint32_t i) { return t->push->crossing->held[t->own->first + i]; }
-
-/* NULL: what the i-th member here has gets nothing of it. */
-static char *target(const targets *t, const contribution *c, uint32_t i) {
-  const ax_push *push = t->push;
-  if (push->exchange->peers == AX_PEERS_ONE) return (char *)ax_address(t->view, &t->instr->refs[1]) + t->step;
-  if (push->exchange->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer_at(t, i)) return NULL;
-  return ax_push_result(t->view, t->instr, peer_at(t, i)) + t->step;
-}
-
-/* The elements of a part, whose rows lie one after the other. */
-static int64_t part_elems(const ax_push *push) { return ax_dims_elems(push->outer_rank, push->exchange->dims) * push->run; }
-
-/* Puts it into the results of all members here. */
-static void put(const ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr) {
-  const targets t = targets_of(r, c, view, instr);
-  const ax_push *push = c->push;
-  const int64_t rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
-  for (uint32_t i = 0; i < t.count; i++) {
-    char *dst = target(&t, c, i);
-    const int64_t piece = push->exchange->peers == AX_PEERS_ONE ? 0 : c->dense ? i : peer_at(&t, i);
-    if (dst == NULL) continue;
-    ax_push_put_rows(push, t.code,
-                     &(ax_push_rows){c->src + piece * c->piece * push->item, dst, c->stride, push->exchange->dst_stride,
-                                     push->out_item},
-                     0, rows);
-  }
-}
-
-/* --- Contributions that are read where they lie, block by block: each is put while the caches have it --- */
-
-enum { block_bytes = 64 << 10 };
-
-typedef struct reading {
-  ax_remote *remote;
-  const ax_delivery *delivery;
-  const contribution *from;
-  const targets *to;
-  uint32_t begin, end; /* the targets that get this piece */
-  char *block;         /* memory for a block */
-} reading;
-
-static ax_status read_elems(const reading *d, int64_t piece, int64_t elem, void *into, int64_t count) {
-  const int64_t item = d->from->push->item;
-  return ax_remote_read(d->remote, d->delivery, (size_t)((piece * d->from->piece + elem) * item), into, (size_t)(count * item));
-}
-
-/* Elements first to first + count - 1 of a row. */
-static ax_status put_of_row(const reading *d, int64_t piece, int64_t row, int64_t first, int64_t count) {
-  const ax_push *push = d->from->push;
-  const ax_push_rows where = {.dst_stride = push->exchange->dst_stride};
-  AX_TRY(read_elems(d, piece, row * push->run + first, d->block, count));
-  for (uint32_t i = d->begin; i < d->end; i++) {
-    char *dst = target(d->to, d->from, i);
-    if (dst == NULL) continue;
-    dst += (ax_push_row_offset(push, &where, row) + first) * push->out_item;
-    ax_push_put_run(push, d->to->code, d->block, dst, 0, count);
-  }
-  return AX_OK;
-}
-
-static ax_status put_rows(const reading *d, int64_t piece, int64_t first, int64_t count) {
-  const ax_push *push = d->from->push;
-  AX_TRY(read_elems(d, piece, first * push->run, d->block, count * push->run));
-  for (uint32_t i = d->begin; i < d->end; i++) {
-    char *dst = target(d->to, d->from, i);
-    const ax_push_rows rows = {d->block, dst, NULL, push->exchange->dst_stride, push->out_item};
-    if (dst != NULL) ax_push_put_rows(push, d->to->code, &rows, first, first + count);
-  }
-  return AX_OK;
-}
-
-static ax_status put_piece(const reading *d, int64_t piece) {
-  const ax_push *push = d->from->push;
-  const int64_t row_bytes = push->run * push->item, rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
-  const int64_t at_once = row_bytes > 0 ? block_bytes / row_bytes : rows, elems_at_once = block_bytes / push->item;
-  char *only = d->end - d->begin == 1 ? target(d->to, d->from, d->begin) : NULL;
-  if (only != NULL && d->to->code == NULL && push->outer_rank == 0) return read_elems(d, piece, 0, only, push->run); /* no block */
-  for (int64_t r = 0; r < rows && at_once > 0; r += at_once) AX_TRY(put_rows(d, piece, r, rows - r < at_once ? rows - r : at_once));
-  for (int64_t r = 0; r < rows && at_once == 0; r++)
-    for (int64_t e = 0; e < push->run; e += elems_at_once)
-      AX_TRY(put_of_row(d, piece, r, e, push->run - e < elems_at_once ? push->run - e : elems_at_once));
-  return AX_OK;
-}
-
-static ax_status put_read(ax_remote *r, const contribution *c, const ax_activation *view, const ax_instr *instr,
-                          const ax_delivery *delivery) {
-  const targets t = targets_of(r, c, view, instr);
-  char *block = ax_alloc(block_bytes);
-  ax_status status = block != NULL ? AX_OK : ax_out_of_memory(block_bytes);
-  reading d = {r, delivery, c, &t, 0, t.count, block};
-  if (c->piece == 0 && status == AX_OK) status = put_piece(&d, 0);
-  for (uint32_t i = 0; c->piece != 0 && i < t.count && status == AX_OK; i++) {
-    d.begin = i;
-    d.end = i + 1;
-    status = put_piece(&d, i);
-  }
-  ax_free(block);
-  return status;
-}
-
-/* --- Lending: what a member of this process has is read where it is, until it goes on --- */
-
-enum { least_lent = 32 << 10 }; /* a shorter payload is copied sooner than it is read */
-
-static ax_status lend_to(ax_remote *r, uint32_t device, uint32_t to, ax_envelope *envelope, const char *payload) {
-  ax_lent *lent = &r->lent[device];
-  AX_TRY(ax_grow(&lent->loans, sizeof lent->loans[0], lent->count, 1, &lent->capacity));
-  if (lent->count == 0) lent->since = ax_seconds();
-  lent->bytes = (int64_t)envelope->bytes;
-  AX_TRY(ax_remote_lend(r, to, envelope, payload, &lent->loans[lent->count]));
-  lent->count += lent->loans[lent->count].ticket != 0;
-  return AX_OK;
-}
-
-/* Waits for a reader about as long as copying takes: so the copy is made at most once, and nothing waits for what may never come. */
-static ax_status settle(ax_remote *r, uint32_t device) {
-  static const double seconds_at_least = 5e-6, bytes_per_second = 8e9;
-  ax_lent *lent = &r->lent[device];
-  ax_transport *transport = r->together.ending.processes->transport;
-  ax_status status = AX_OK;
-  for (uint32_t i = 0; i < lent->count; i++) {
-    const double until = lent->since + seconds_at_least + (double)lent->bytes * (i + 1) / bytes_per_second;
-    while (!transport->functions->is_returned(transport, &lent->loans[i]) && ax_seconds() < until) (void)ax_remote_poll(r);
-    ax_status settled = transport->functions->settle(transport, &lent->loans[i]);
-    if (status == AX_OK) status = settled;
-  }
-  lent->count = 0;
-  return status;
-}
-
 /* --- Sending --- */
 
-/* How many pieces a member sends to a process. */
-static uint32_t pieces_for(const ax_push *push, const ax_party *party) {
-  return push->exchange->peers == AX_PEERS_ALL && push->exchange->src_step != 0 ? party->count : 1;
-}
-
-static const char *piece_for(const ax_push *push, const char *src, const ax_party *party, uint32_t i) {
-  const int64_t peer = push->exchange->peers == AX_PEERS_ALL ? push->crossing->held[party->first + i] : 0;
-  return src + peer * push->exchange->src_step * push->item;
-}
-
-/* The pieces, one after the other. They are the caller's to free. */
-static ax_status gather(const ax_push *push, const char *src, const ax_party *party, uint32_t pieces, char **out) {
-  const int64_t elems = part_elems(push), rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
-  int64_t stride[AX_MAX_RANK], elems_of_rows = push->run;
-  for (uint32_t k = push->outer_rank; k-- > 0; elems_of_rows *= push->exchange->dims[k]) stride[k] = elems_of_rows;
-  char *payload = *out = ax_alloc((size_t)(pieces * elems * push->item));
-  if (payload == NULL) return ax_out_of_memory((size_t)(pieces * elems * push->item));
-  for (uint32_t i = 0; i < pieces; i++)
-    ax_push_put_rows(push, NULL,
-                     &(ax_push_rows){piece_for(push, src, party, i), payload + i * elems * push->item, push->exchange->src_stride,
-                                     stride, push->item},
-                     0, rows);
-  return AX_OK;
+static int64_t bytes_for(const ax_push *push, uint32_t group, const ax_party *party) {
+  const ax_elems share = share_of(push, group, party);
+  return push->outer_rank == 0 ? ax_pieces_for(push, party) * (share.end - share.begin) * push->item
+                               : ax_pieces_for(push, party) * ax_part_elems(push) * push->item;
 }
 
 static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax_instr *instr, const ax_party *party) {
   const ax_push *push = instr->push;
+  const uint32_t group = push->crossing->group[activation->device];
   const char *src = ax_address(activation, &instr->refs[0]);
-  const uint32_t pieces = pieces_for(push, party);
-  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = push->crossing->group[activation->device],
-                          .member = push->number[activation->device], .bytes = (uint64_t)(pieces * part_elems(push) * push->item)};
+  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = group,
+                          .member = push->number[activation->device], .bytes = (uint64_t)bytes_for(push, group, party)};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
-  if (pieces == 1 && push->outer_rank == 0) {
-    const char *piece = piece_for(push, src, party, 0);
-    return envelope.bytes < least_lent ? ax_remote_send(r, party->process, &envelope, piece)
-                                       : lend_to(r, activation->device, party->process, &envelope, piece);
+  if (ax_pieces_for(push, party) == 1 && push->outer_rank == 0) {
+    const char *piece = ax_piece_for(push, src, party, 0) + share_of(push, group, party).begin * push->item;
+    return ax_lent_send(&r->lent[activation->device], r, party->process, &envelope, piece);
   }
   char *payload;
-  AX_TRY(gather(push, src, party, pieces, &payload));
+  AX_TRY(ax_pieces_gather(push, src, party, &payload));
   return ax_remote_send_owned(r, party->process, &envelope, payload);
 }
 
@@ -328,6 +174,11 @@ static ax_status send_all(ax_remote *r, const ax_activation *activation, const a
 
 /* --- Rounds: with the groups' lock held --- */
 
+static uint32_t crossing_parties(const ax_crossing_group *g) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  return crossing->begin[g->group + 1] - crossing->begin[g->group];
+}
+
 static opened *find_round(const ax_crossing_group *g, uint64_t round) {
   opened *one = g->rounds;
   while (one != NULL && one->round != round) one = one->next;
@@ -344,6 +195,8 @@ static ax_status open_round(ax_remote *r, ax_crossing_group *g, const ax_activat
   opened *one = ax_calloc(1, sizeof *one + loops * sizeof one->iteration[0] + members);
   if (one == NULL) return ax_out_of_memory(loops * sizeof one->iteration[0]);
   *one = (opened){.next = g->rounds, .round = round, .missing = g->ghosts, .view = *activation};
+  if (g->split) one->totals = crossing_parties(g) - 1;
+  if (g->split) one->missing += one->totals + 1;
   memcpy(one->iteration, activation->iteration, loops * sizeof one->iteration[0]);
   one->view.iteration = one->iteration;
   one->put = (bool *)(one->iteration + loops);
@@ -358,15 +211,17 @@ static void close_round(ax_remote *r, ax_crossing_group *g, opened *one) {
   opened **link = &g->rounds;
   while (*link != one) link = &(*link)->next;
   *link = one->next;
-  ax_free(one);
+  free_round(one);
 }
+
+static bool is_total(const ax_delivery *delivery) { return delivery->envelope.words[1] != 0; }
 
 /* Says whether a contribution may be put: its round is open, and in a sum it is its turn. */
 static bool may_be_put(const ax_execution *run, const ax_crossing_group *g, const ax_delivery *delivery, opened **round) {
   const ax_push *push = g->instr->push;
   *round = find_round(g, delivery->envelope.words[0]);
   if (*round == NULL) return false;
-  if (push->exchange->combine == AX_SCALAR_NONE) return true;
+  if (push->exchange->combine == AX_SCALAR_NONE || is_total(delivery)) return true;
   const uint64_t turn = (delivery->envelope.words[0] - 1) * push->members + delivery->envelope.member;
   return atomic_load(&run->counters[g->counter].count) == turn;
 }
@@ -387,18 +242,90 @@ static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, 
   return NULL;
 }
 
-/* --- Ghosts --- */
+/* --- Totals of split sums --- */
 
-static ax_status put_ghost(ax_remote *r, const ax_crossing_group *g, const opened *round, const ax_delivery *delivery) {
+static char *total_at(const opened *round, const ax_crossing_group *g, ax_elems share) {
+  return (char *)ax_address(&round->view, &g->instr->refs[1]) + share.begin * g->instr->push->out_item;
+}
+static size_t total_bytes(const ax_crossing_group *g, ax_elems share) {
+  return (size_t)((share.end - share.begin) * g->instr->push->out_item);
+}
+
+/* Sends the total of this process to the others. It is not written before the round is over. */
+static ax_status send_total(ax_remote *r, const ax_crossing_group *g, opened *round) {
   const ax_push *push = g->instr->push;
-  contribution c = {.push = push, .number = delivery->envelope.member, .src = delivery->payload, .dense = true};
-  if (pieces_for(push, own_party(r, push->crossing, g->group)) > 1) c.piece = part_elems(push);
+  const ax_crossing *crossing = push->crossing;
+  const ax_party *own = ax_own_party(r, crossing, g->group);
+  for (uint32_t i = crossing->begin[g->group]; i < crossing->begin[g->group + 1]; i++) {
+    ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = g->group, .words = {round->round, 1},
+                            .member = (uint32_t)(own - crossing->parties), .bytes = total_bytes(g, g->share)};
+    if (&crossing->parties[i] != own)
+      AX_TRY(ax_lent_send(&round->lent, r, crossing->parties[i].process, &envelope, total_at(round, g, g->share)));
+  }
+  return AX_OK;
+}
+
+static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const opened *round, const ax_delivery *delivery) {
+  const ax_push *push = g->instr->push;
+  const ax_elems share = share_of(push, g->group, &push->crossing->parties[delivery->envelope.member]);
+  char *into = total_at(round, g, share);
   if (delivery->address == 0) {
-    put(r, &c, &round->view, g->instr);
+    if (delivery->payload != NULL) memcpy(into, delivery->payload, total_bytes(g, share));
     return AX_OK;
   }
-  AX_TRY(put_read(r, &c, &round->view, g->instr, delivery));
+  AX_TRY(ax_remote_read(r, delivery, 0, into, total_bytes(g, share)));
   return ax_remote_release(r, delivery);
+}
+
+/* The groups' lock is held: if this process has added its share, and has all other totals, the last member's signal follows. */
+static ax_status end_round(ax_remote *r, ax_crossing_group *g, opened *round) {
+  if (!round->added || round->totals > 0) return AX_OK;
+  pthread_mutex_unlock(&r->groups_lock);
+  ax_status status = ax_lent_settle(&round->lent, r, false);
+  if (status == AX_OK) ax_scheduler_signal(r->run, g->counter, 1);
+  pthread_mutex_lock(&r->groups_lock);
+  if (status == AX_OK) close_round(r, g, round);
+  return status;
+}
+
+/* A member, or a ghost, has been put. */
+static ax_status signal_put(ax_remote *r, ax_crossing_group *g, opened *round, uint32_t member) {
+  if (!g->split || member + 1 < g->instr->push->members) {
+    ax_scheduler_signal(r->run, g->counter, 1);
+    return AX_OK;
+  }
+  AX_TRY(send_total(r, g, round));
+  pthread_mutex_lock(&r->groups_lock);
+  round->added = true;
+  ax_status status = end_round(r, g, round);
+  pthread_mutex_unlock(&r->groups_lock);
+  return status;
+}
+
+/* --- Ghosts --- */
+
+static ax_status put_ghost(ax_remote *r, ax_crossing_group *g, opened *round, const ax_delivery *delivery) {
+  const ax_push *push = g->instr->push;
+  const uint32_t member = delivery->envelope.member;
+  ax_contribution c = {.push = push, .number = member, .src = delivery->payload, .range = g->share, .dense = true};
+  if (ax_pieces_for(push, ax_own_party(r, push->crossing, g->group)) > 1) c.piece = ax_part_elems(push);
+  if (delivery->address == 0) {
+    ax_contribution_put(r, &c, &round->view, g->instr);
+  } else {
+    AX_TRY(ax_contribution_read(r, &c, &round->view, g->instr, delivery));
+    AX_TRY(ax_remote_release(r, delivery));
+  }
+  return signal_put(r, g, round, member);
+}
+
+/* The lock is held again: what a message brought has been put. */
+static ax_status note_put(ax_remote *r, ax_crossing_group *g, opened *round, bool total, uint32_t member) {
+  round->missing -= total;
+  round->totals -= total;
+  if (total) return end_round(r, g, round);
+  round->put[member] = true;
+  close_round(r, g, round);
+  return AX_OK;
 }
 
 /* Puts all contributions whose time has come. */
@@ -408,19 +335,16 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
   opened *round;
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;) {
     pthread_mutex_unlock(&r->groups_lock);
-    const bool fetches = has_to_be_fetched(one);
+    const bool fetches = has_to_be_fetched(one), total = is_total(one);
     const uint32_t member = one->envelope.member;
     if (fetches) {
       status = ax_remote_fetch(r, one);
     } else {
-      status = put_ghost(r, g, round, one);
+      status = total ? take_total(r, g, round, one) : put_ghost(r, g, round, one);
       ax_delivery_free(one);
-      if (status == AX_OK) ax_scheduler_signal(r->run, g->counter, 1);
     }
     pthread_mutex_lock(&r->groups_lock);
-    if (fetches || status != AX_OK) continue;
-    round->put[member] = true;
-    close_round(r, g, round);
+    if (!fetches && status == AX_OK) status = note_put(r, g, round, total, member);
   }
   pthread_mutex_unlock(&r->groups_lock);
   return status;
@@ -430,10 +354,15 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
 static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope) {
   const ax_push *push = envelope->place < r->push_count ? r->pushes[envelope->place] : NULL;
   if (push == NULL || envelope->group >= push->crossing->groups || push->crossing->index[envelope->group] == AX_NONE) return NULL;
-  const uint32_t pieces = pieces_for(push, own_party(r, push->crossing, envelope->group));
-  if (envelope->member >= push->members || envelope->bytes != (uint64_t)(pieces * part_elems(push) * push->item))
-    return NULL;
-  return &r->groups[push->crossing_first + push->crossing->index[envelope->group]];
+  const ax_crossing *crossing = push->crossing;
+  const uint32_t group = envelope->group;
+  ax_crossing_group *g = &r->groups[push->crossing_first + crossing->index[group]];
+  if (envelope->words[1] == 0)
+    return envelope->member < push->members && envelope->bytes == (uint64_t)bytes_for(push, group, ax_own_party(r, crossing, group))
+               ? g
+               : NULL;
+  if (!g->split || envelope->member < crossing->begin[group] || envelope->member >= crossing->begin[group + 1]) return NULL;
+  return envelope->bytes == total_bytes(g, share_of(push, group, &crossing->parties[envelope->member])) ? g : NULL;
 }
 
 ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
@@ -455,7 +384,7 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
 static bool has_come(const ax_crossing_group *g, uint64_t round, uint32_t member) {
   const opened *open = find_round(g, round);
   for (const ax_delivery *one = g->waiting; one != NULL; one = one->next)
-    if (one->envelope.words[0] == round && one->envelope.member == member) return true;
+    if (one->envelope.words[0] == round && one->envelope.member == member && !is_total(one)) return true;
   return open != NULL ? open->put[member] : round <= g->latest;
 }
 
@@ -464,7 +393,7 @@ static uint32_t list_missing(ax_text *text, const ax_remote *r, const ax_crossin
                              void (*list)(ax_text *, const ax_execution *, uint32_t, uint32_t), uint32_t count) {
   const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
-  const ax_party *own = own_party(r, crossing, g->group);
+  const ax_party *own = ax_own_party(r, crossing, g->group);
   for (uint32_t m = 0; m < crossing->members; m++)
     if (!ax_party_has(crossing, own, m) && reaches(push, m, own) && !has_come(g, round, m))
       list(text, r->run, crossing->first[g->group * crossing->members + m], count++);
@@ -505,6 +434,15 @@ ax_status ax_crossing_report(ax_remote *r) {
 
 /* --- Members of this process --- */
 
+static int64_t offset_of(const ax_crossing_group *g) { return g->split ? g->share.begin : 0; }
+
+static opened *round_of(ax_remote *r, const ax_crossing_group *g, uint64_t round) {
+  pthread_mutex_lock(&r->groups_lock);
+  opened *one = find_round(g, round);
+  pthread_mutex_unlock(&r->groups_lock);
+  return one;
+}
+
 ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
                            uint32_t f, bool *parked) {
   const ax_push *push = instr->push;
@@ -527,10 +465,12 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
     if (*parked) return AX_OK;
   }
   activation->sent = false;
-  const contribution c = {.push = push, .number = number, .src = ax_address(activation, &instr->refs[0]),
-                          .stride = push->exchange->src_stride, .piece = push->exchange->src_step};
-  put(r, &c, activation, instr);
-  ax_scheduler_signal(run, g->counter, 1);
+  const ax_contribution c = {.push = push, .number = number, .stride = push->exchange->src_stride,
+                             .piece = push->exchange->src_step,
+                             .range = g->share,
+                             .src = (const char *)ax_address(activation, &instr->refs[0]) + offset_of(g) * push->item};
+  ax_contribution_put(r, &c, activation, instr);
+  AX_TRY(signal_put(r, g, g->split ? round_of(r, g, round) : NULL, number));
   if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(put_waiting(r, g));
-  return r->lent[activation->device].count > 0 ? settle(r, activation->device) : AX_OK;
+  return ax_lent_settle(&r->lent[activation->device], r, true);
 }

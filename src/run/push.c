@@ -28,8 +28,8 @@ static inline void put_run(const ax_push *push, const char *src, char *dst, int6
 
 static void put_rows(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
   const ax_exchange *x = push->exchange;
-  ax_push_put_rows(push, ax_push_code(push, combine), &(ax_push_rows){src, dst, x->src_stride, x->dst_stride, push->out_item}, begin,
-                   end);
+  const ax_push_rows rows = {src, dst, x->src_stride, x->dst_stride, push->out_item};
+  ax_push_put_rows(push, ax_push_code(push, combine), &rows, begin, end);
 }
 
 int64_t ax_push_row_offset(const ax_push *push, const ax_push_rows *rows, int64_t row) {

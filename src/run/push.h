@@ -6,8 +6,8 @@
 
 #include "run/execution.h"
 
-/* The rows of a part, on both sides; strides in elements, by dimension around a run. src_stride NULL: src has only the rows that are
-   put, one after the other. dst_item: bytes of an element there. */
+/* The rows of a part, on both sides; strides in elements, by dimension around a run. src_stride NULL: src has only the rows that
+   are put, one after the other. dst_item: bytes of an element there. */
 typedef struct ax_push_rows {
   const char *src;
   char *dst;
@@ -18,7 +18,8 @@ typedef struct ax_push_rows {
 /* The code by which a contribution is put: combined with what is there, or the first. NULL: it is copied. */
 static inline ax_kernel_code ax_push_code(const ax_push *push, bool combine) { return combine ? push->combine : push->widen; }
 /* Puts elements begin to end - 1 of a run. */
-static inline void ax_push_put_run(const ax_push *push, ax_kernel_code code, const char *src, char *dst, int64_t begin, int64_t end) {
+static inline void ax_push_put_run(const ax_push *push, ax_kernel_code code, const char *src, char *dst, int64_t begin,
+                                   int64_t end) {
   if (code != NULL) {
     void *slots[] = {dst, (void *)src};
     code(slots, NULL, begin, end);

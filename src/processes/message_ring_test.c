@@ -1,5 +1,5 @@
 /* Rings: order and bytes of messages of all lengths, with one side slower than the other, around the end many times. */
-#include "processes/ring.h"
+#include "processes/message_ring.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -12,10 +12,10 @@
 enum { capacity = 1024, longest = capacity / 2 - 64, messages = 5000 };
 
 static char *make(void) {
-  char *memory = aligned_alloc(64, ax_ring_bytes(capacity));
+  char *memory = aligned_alloc(64, ax_message_ring_bytes(capacity));
   assert_non_null(memory);
-  memset(memory, 0x5a, ax_ring_bytes(capacity));
-  ax_ring_clear(memory);
+  memset(memory, 0x5a, ax_message_ring_bytes(capacity));
+  ax_message_ring_clear(memory);
   return memory;
 }
 
@@ -24,26 +24,26 @@ static void fill(char *data, uint32_t i) {
   for (size_t k = 0; k < length_of(i); k++) data[k] = (char)(i * 31 + k * 7);
 }
 
-static bool write_one(ax_ring *ring, uint32_t i) {
+static bool write_one(ax_message_ring *ring, uint32_t i) {
   char data[longest];
   fill(data, i);
   const size_t head = length_of(i) / 3;
-  return ax_ring_write(ring, data, head, data + head, length_of(i) - head);
+  return ax_message_ring_write(ring, data, head, data + head, length_of(i) - head);
 }
-static bool read_one(ax_ring *ring, uint32_t i) {
+static bool read_one(ax_message_ring *ring, uint32_t i) {
   char expected[longest];
   size_t bytes;
-  const char *data = ax_ring_peek(ring, &bytes);
+  const char *data = ax_message_ring_peek(ring, &bytes);
   if (data == NULL) return false;
   fill(expected, i);
   assert_int_equal(bytes, length_of(i));
   assert_memory_equal(data, expected, bytes);
-  ax_ring_next(ring, bytes);
+  ax_message_ring_next(ring, bytes);
   return true;
 }
 
 static void *write_all(void *memory) {
-  ax_ring ring = ax_ring_of(memory, capacity);
+  ax_message_ring ring = ax_message_ring_of(memory, capacity);
   for (uint32_t i = 0; i < messages; i++)
     while (!write_one(&ring, i)) sched_yield();
   return NULL;
@@ -53,13 +53,13 @@ static void what_is_written_is_read(void **state) {
   (void)state;
   pthread_t writer;
   char *memory = make();
-  ax_ring ring = ax_ring_of(memory, capacity);
+  ax_message_ring ring = ax_message_ring_of(memory, capacity);
   assert_int_equal(pthread_create(&writer, NULL, write_all, memory), 0);
   for (uint32_t i = 0; i < messages; i++)
     while (!read_one(&ring, i)) sched_yield();
   pthread_join(writer, NULL);
   size_t bytes;
-  assert_null(ax_ring_peek(&ring, &bytes));
+  assert_null(ax_message_ring_peek(&ring, &bytes));
   free(memory);
 }
 
@@ -67,7 +67,7 @@ static void what_is_written_is_read(void **state) {
 static void full_and_empty(void **state) {
   (void)state;
   char *memory = make();
-  ax_ring out = ax_ring_of(memory, capacity), in = out;
+  ax_message_ring out = ax_message_ring_of(memory, capacity), in = out;
   uint32_t written = 0, read = 0;
   test_random random = {17};
   for (uint32_t turn = 0; turn < 5000; turn++) {
@@ -87,12 +87,12 @@ static void the_longest_always_fits(void **state) {
   char data[longest] = {0};
   for (size_t first = 1; first < longest; first += 16) {
     char *memory = make();
-    ax_ring out = ax_ring_of(memory, capacity), in = out;
+    ax_message_ring out = ax_message_ring_of(memory, capacity), in = out;
     size_t bytes;
     for (int turn = 0; turn < 8; turn++) {
-      assert_true(ax_ring_write(&out, data, turn % 2 == 0 ? first : longest, NULL, 0));
-      assert_non_null(ax_ring_peek(&in, &bytes));
-      ax_ring_next(&in, bytes);
+      assert_true(ax_message_ring_write(&out, data, turn % 2 == 0 ? first : longest, NULL, 0));
+      assert_non_null(ax_message_ring_peek(&in, &bytes));
+      ax_message_ring_next(&in, bytes);
     }
     free(memory);
   }

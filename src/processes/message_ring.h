@@ -6,36 +6,38 @@
    Each message begins with a word that says how long it is. The writer sets it last, and has set the word behind the message to 0
    before, so the reader needs no other word to see what is there. A message that does not fit before the end of the ring begins at
    its beginning again; the word then says so. */
-#ifndef AX_PROCESSES_RING_H
-#define AX_PROCESSES_RING_H
+#ifndef AX_PROCESSES_MESSAGE_RING_H
+#define AX_PROCESSES_MESSAGE_RING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AX_RING_HEAD = 64 };
+enum { AX_MESSAGE_RING_HEAD = 64 };
 
 /* What a ring takes of shared memory, aligned to 64 bytes. capacity: bytes for messages, a multiple of 64; the longest message has
    at most a half of it less 64 bytes. */
-static inline size_t ax_ring_bytes(uint32_t capacity) { return AX_RING_HEAD + capacity; }
+static inline size_t ax_message_ring_bytes(uint32_t capacity) { return AX_MESSAGE_RING_HEAD + capacity; }
 /* Empties the memory of a ring, before any other process uses it. */
-void ax_ring_clear(void *memory);
+void ax_message_ring_clear(void *memory);
 
 /* One side of a ring: its own memory. Used by one thread at a time. */
-typedef struct ax_ring {
+typedef struct ax_message_ring {
   char *memory;
   uint32_t capacity;
   uint64_t at;   /* bytes that this side has written or read */
   uint64_t read; /* by the other side, when the writer looked last */
-} ax_ring;
+} ax_message_ring;
 
-static inline ax_ring ax_ring_of(void *memory, uint32_t capacity) { return (ax_ring){.memory = memory, .capacity = capacity}; }
+static inline ax_message_ring ax_message_ring_of(void *memory, uint32_t capacity) {
+  return (ax_message_ring){.memory = memory, .capacity = capacity};
+}
 
 /* Writes a message of two parts. Returns false if there is no room for it now. */
-bool ax_ring_write(ax_ring *ring, const void *head, size_t head_bytes, const void *body, size_t body_bytes);
-/* The next message, which stays until ax_ring_next. NULL: there is none. */
-const char *ax_ring_peek(ax_ring *ring, size_t *bytes);
-void ax_ring_next(ax_ring *ring, size_t bytes);
+bool ax_message_ring_write(ax_message_ring *ring, const void *head, size_t head_bytes, const void *body, size_t body_bytes);
+/* The next message, which stays until ax_message_ring_next. NULL: there is none. */
+const char *ax_message_ring_peek(ax_message_ring *ring, size_t *bytes);
+void ax_message_ring_next(ax_message_ring *ring, size_t bytes);
 
 #endif
