@@ -83,6 +83,8 @@ ax_status ax_instrs_links(ax_assembly *a) {
   linker l = {.a = a};
   ax_compiled *c = a->compiled;
   ax_arena scratch = {0};
+  c->first_loan = c->counter_count;
+  if (c->map != NULL) c->counter_count += c->devices;
   for (uint32_t i = 0; i < a->instr_count; i++) l.room += is_message(&a->instrs[i]) ? c->devices : 0;
   c->first_link = c->counter_count;
   if (l.room == 0) return AX_OK;

@@ -118,7 +118,7 @@ static void empty(ax_crossing_group *g) {
 
 void ax_crossing_reset(ax_remote *r) {
   for (uint32_t i = 0; i < r->run->compiled->crossing_groups; i++) empty(&r->groups[i]);
-  for (uint32_t d = 0; d < r->run->compiled->devices; d++) r->lent[d].count = 0; /* of a run that failed: forgotten */
+  for (uint32_t d = 0; d < r->run->compiled->devices; d++) r->lent[d].count = 0, r->lent[d].times = 0;
   atomic_store(&r->open, 0);
 }
 
@@ -281,7 +281,7 @@ static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const open
 static ax_status end_round(ax_remote *r, ax_crossing_group *g, opened *round) {
   if (!round->added || round->totals > 0) return AX_OK;
   pthread_mutex_unlock(&r->groups_lock);
-  ax_status status = ax_lent_settle(&round->lent, r, false);
+  ax_status status = ax_lent_settle(&round->lent, r);
   if (status == AX_OK) ax_scheduler_signal(r->run, g->counter, 1);
   pthread_mutex_lock(&r->groups_lock);
   if (status == AX_OK) close_round(r, g, round);
@@ -451,6 +451,10 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
   const uint32_t number = push->number[activation->device];
   const uint64_t round = (uint64_t)activation->entered[instr->region];
   *parked = false;
+  if (activation->lending) { /* it has been parked until its loans were settled */
+    activation->lending = false;
+    return AX_OK;
+  }
   if (!activation->sent) {
     activation->sent = true; /* it may come here again, when its turn has come */
     pthread_mutex_lock(&r->groups_lock);
@@ -472,5 +476,9 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
   ax_contribution_put(r, &c, activation, instr);
   AX_TRY(signal_put(r, g, g->split ? round_of(r, g, round) : NULL, number));
   if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(put_waiting(r, g));
-  return ax_lent_settle(&r->lent[activation->device], r, true);
+  if (r->lent[activation->device].count == 0) return AX_OK;
+  activation->lending = true;
+  AX_TRY(ax_lent_await(r, worker_slot, activation->device, f, parked));
+  if (!*parked) activation->lending = false;
+  return AX_OK;
 }

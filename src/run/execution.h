@@ -12,6 +12,7 @@ typedef struct ax_activation {
   uint32_t pc, device;
   activation_state state;
   bool sent;               /* it has sent its parts of the exchange where it stands to other processes (crossing.c) */
+  bool lending;            /* there: it waits until others have read these, or copies are made (lent.h) */
   bool found;              /* it ended at an instruction that has a finding */
   bool counted;            /* it holds a block of large scratch memory, or is about to */
   uint32_t home;           /* worker slot of the thread that ran it last */

@@ -1,35 +1,87 @@
 #include "run/lent.h"
 
+#include "run/scheduler.h"
+
 enum { least_lent = 32 << 10 }; /* a shorter payload is copied sooner than it is read */
 
 ax_status ax_lent_send(ax_lent *lent, ax_remote *r, uint32_t to, ax_envelope *envelope, const void *payload) {
+  static const double seconds_at_least = 5e-6, bytes_per_second = 8e9;
   if (envelope->bytes < least_lent) return ax_remote_send(r, to, envelope, payload);
   AX_TRY(ax_grow(&lent->loans, sizeof lent->loans[0], lent->count, 1, &lent->capacity));
-  if (lent->count == 0) lent->since = ax_seconds();
-  lent->bytes = (int64_t)envelope->bytes;
+  if (lent->count == 0) lent->until = ax_seconds() + seconds_at_least;
+  lent->until += (double)envelope->bytes / bytes_per_second;
   AX_TRY(ax_remote_lend(r, to, envelope, payload, &lent->loans[lent->count]));
   lent->count += lent->loans[lent->count].ticket != 0;
   return AX_OK;
 }
 
-static void wait_for(ax_remote *r, const ax_loan *loan, double until, bool handles) {
+static bool are_returned(const ax_remote *r, const ax_lent *lent) {
   ax_transport *transport = r->together.ending.processes->transport;
-  bool any;
-  while (!transport->functions->is_returned(transport, loan) && ax_seconds() < until) {
-    if (handles) (void)ax_remote_poll(r);
-    else (void)!ax_processes_poll(r->together.ending.processes, &any); /* who polls next reports */
-  }
+  for (uint32_t i = 0; i < lent->count; i++)
+    if (!transport->functions->is_returned(transport, &lent->loans[i])) return false;
+  return true;
 }
 
-ax_status ax_lent_settle(ax_lent *lent, ax_remote *r, bool handles) {
-  static const double seconds_at_least = 5e-6, bytes_per_second = 8e9;
+static ax_status settle_now(ax_lent *lent, ax_remote *r) {
   ax_transport *transport = r->together.ending.processes->transport;
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < lent->count; i++) {
-    wait_for(r, &lent->loans[i], lent->since + seconds_at_least + (double)lent->bytes * (i + 1) / bytes_per_second, handles);
     ax_status settled = transport->functions->settle(transport, &lent->loans[i]);
     if (status == AX_OK) status = settled;
   }
   lent->count = 0;
   return status;
+}
+
+ax_status ax_lent_settle(ax_lent *lent, ax_remote *r) {
+  bool any;
+  while (!are_returned(r, lent) && ax_seconds() < lent->until)
+    (void)!ax_processes_poll(r->together.ending.processes, &any); /* who polls next reports */
+  return settle_now(lent, r);
+}
+
+/* --- Devices that wait --- */
+
+static uint32_t device_of(const ax_remote *r, const ax_lent *lent) { return (uint32_t)(lent - r->lent); }
+
+ax_status ax_lent_await(ax_remote *r, ax_worker_slot *worker_slot, uint32_t device, uint32_t f, bool *parked) {
+  ax_lent *lent = &r->lent[device];
+  *parked = false;
+  if (are_returned(r, lent)) return settle_now(lent, r);
+  AX_TRY(ax_execution_begin_flight(r->run));
+  const uint64_t times = ++lent->times;
+  pthread_mutex_lock(&r->groups_lock);
+  lent->next = r->lenders;
+  atomic_store(&r->lenders, lent);
+  pthread_mutex_unlock(&r->groups_lock);
+  *parked = !ax_scheduler_await(r->run, worker_slot, f, r->run->compiled->first_loan + device, times, false);
+  return AX_OK;
+}
+
+/* Takes those out that are ready. */
+static ax_lent *take_ready(ax_remote *r, bool all) {
+  ax_lent *ready = NULL, *rest = NULL;
+  pthread_mutex_lock(&r->groups_lock);
+  for (ax_lent *next, *one = r->lenders; one != NULL; one = next) {
+    ax_lent **list = all || are_returned(r, one) || ax_seconds() >= one->until ? &ready : &rest;
+    next = one->next;
+    one->next = *list;
+    *list = one;
+  }
+  atomic_store(&r->lenders, rest);
+  pthread_mutex_unlock(&r->groups_lock);
+  return ready;
+}
+
+bool ax_lent_look(ax_remote *r, bool all) {
+  if (atomic_load_explicit(&r->lenders, memory_order_relaxed) == NULL) return false;
+  ax_lent *ready = take_ready(r, all);
+  const bool any = ready != NULL;
+  for (ax_lent *next; ready != NULL; ready = next) {
+    next = ready->next;
+    ax_status status = settle_now(ready, r);
+    if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
+    ax_execution_post(r->run, r->run->compiled->first_loan + device_of(r, ready), 1); /* the device may lend again at once */
+  }
+  return any;
 }

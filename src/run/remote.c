@@ -1,6 +1,7 @@
 #include "run/remote.h"
 
 #include "run/crossing.h"
+#include "run/lent.h"
 #include "run/mail.h"
 #include "run/scheduler.h"
 
@@ -70,6 +71,7 @@ bool ax_remote_poll(ax_remote *r) {
   ax_status status = ax_processes_poll(r->together.ending.processes, &moved);
   if (status != AX_OK && !atomic_load(&r->run->over)) ax_scheduler_stop(r->run, status, ax_message());
   bool any = handle_all(r);
+  any = ax_lent_look(r, atomic_load(&r->run->over)) || any;
   if (has_failed(r) && !atomic_load(&r->run->over))
     ax_scheduler_stop(r->run, AX_UNAVAILABLE, "another process has failed");
   return any;
@@ -95,7 +97,7 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
       ax_scheduler_stop(r->run, status, ax_message());
       return;
     }
-    if (!moved) ax_together_pause(round);
+    if (!ax_lent_look(r, false) && !moved) ax_together_pause(round);
   }
 }
 

@@ -22,6 +22,7 @@ typedef struct ax_remote {
   uint32_t push_count;
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_lent *lent;        /* by device: what it has lent in the exchange that it is in */
+  struct ax_lent *_Atomic lenders; /* devices that wait until it is settled; changed under groups_lock */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
 } ax_remote;
 

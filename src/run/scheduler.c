@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/lent.h"
 #include "run/remote.h"
 
 enum { idle_spins = 4000, large_scratch = 16 << 20 };
@@ -28,7 +29,7 @@ static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_compiled *c = run->compiled;
   ax_activation *activation = &run->activations[f];
   activation->pc = activation->code->entry;
-  activation->sent = false;
+  activation->sent = activation->lending = false;
   activation->counted = false;
   activation->entered[0] = 1;
   activation->turn = 0;
@@ -436,6 +437,7 @@ static void take_posts(ax_execution *run) {
 
 void ax_scheduler_land(ax_execution *run) {
   if (!atomic_load_explicit(&run->flown, memory_order_relaxed)) return;
+  if (run->remote != NULL) (void)ax_lent_look(run->remote, true);
   pthread_mutex_lock(&run->lock); /* also with nothing in flight: the thread that posted last may still hold it */
   while (atomic_load(&run->in_flight) > 0) pthread_cond_wait(&run->change, &run->lock);
   pthread_mutex_unlock(&run->lock);
