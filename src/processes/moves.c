@@ -6,7 +6,7 @@
 
 #include "processes/load.h"
 
-enum { tag_messages = 0, tag_payloads = 1, small_bytes = 512, most_kept = 64, idle_rounds = 64 };
+enum { tag_messages = 0, tag_payloads = 1, small_bytes = 512, most_kept = 64, idle_rounds = 64, near_idle_rounds = 4096 };
 static const double look_seconds = 0.1;
 
 pthread_mutex_t ax_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
@@ -445,7 +445,7 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   AX_TRY(flush(m));
   if (m->node != NULL && !m->stopped) AX_TRY(ax_node_poll(m->node, on_message, m, any));
   const bool looks = !*any && ++m->idle % idle_rounds == 0;
-  if (!m->all_near || m->pending > 0 || looks) {
+  if (!m->all_near || m->pending > 0 || (looks && m->idle % near_idle_rounds == 0)) {
     AX_TRY(receive(m, any));
     AX_TRY(test_pending(m, any));
   }

@@ -43,6 +43,7 @@ typedef struct ax_crossing_group {
   uint64_t latest;       /* round that was opened last */
   opened *rounds;
   ax_delivery *waiting;  /* contributions whose time has not come */
+  uint32_t far;          /* of these, payloads that have to be fetched */
 } ax_crossing_group;
 
 /* --- Groups --- */
@@ -113,6 +114,7 @@ static void empty(ax_crossing_group *g) {
   }
   ax_deliveries_free(&g->waiting);
   g->rounds = NULL;
+  g->far = 0;
   g->latest = 0;
 }
 
@@ -230,13 +232,23 @@ static bool has_to_be_fetched(const ax_delivery *delivery) {
   return delivery->envelope.bytes > 0 && delivery->payload == NULL && delivery->address == 0;
 }
 
+/* In a sum it is the turn of a member here, and nothing else can be done until then. */
+static bool is_turn_of_own(const ax_execution *run, const ax_crossing_group *g) {
+  const ax_push *push = g->instr->push;
+  if (push->exchange->combine == AX_SCALAR_NONE || g->split || g->far > 0) return false;
+  const uint64_t member = atomic_load(&run->counters[g->counter].count) % push->members;
+  return push->crossing->here[g->group * push->members + member] != AX_NONE;
+}
+
 /* Takes a contribution that may be put, or a long one of an open round, which has to be fetched first. NULL: there is none. */
 static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, opened **round) {
+  if (g->waiting == NULL || is_turn_of_own(run, g)) return NULL;
   for (ax_delivery **link = &g->waiting; *link != NULL; link = &(*link)->next) {
     ax_delivery *one = *link;
     if (!may_be_put(run, g, one, round) && !(has_to_be_fetched(one) && *round != NULL)) continue;
     *link = one->next;
     one->next = NULL;
+    g->far -= has_to_be_fetched(one);
     return one;
   }
   return NULL;
@@ -375,6 +387,7 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   }
   pthread_mutex_lock(&r->groups_lock);
   ax_deliveries_add(&g->waiting, delivery);
+  g->far += has_to_be_fetched(delivery);
   pthread_mutex_unlock(&r->groups_lock);
   return put_waiting(r, g);
 }
