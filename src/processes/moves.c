@@ -268,7 +268,7 @@ static void fill(ax_mpi *m, uint32_t from, const char *data, size_t bytes) {
 static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size_t bytes) {
   ax_mpi_partial *p = &m->partial[from];
   if (m->closing) return AX_OK;
-  AX_TRY(ax_delivery_make(&what->envelope, from, NULL, &p->delivery));
+  AX_TRY(ax_delivery_make(&what->envelope, from, what->ticket == 0, NULL, &p->delivery));
   p->delivery->ticket = what->ticket;
   if (ax_node_reads(m->node, from)) p->delivery->address = what->address;
   p->delivery->loan = what->loan;

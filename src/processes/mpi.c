@@ -85,7 +85,8 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
                       void *context) {
   ax_mpi *m = (ax_mpi *)transport;
   AX_TRY(ax_mpi_check(m, to));
-  if (envelope->bytes > AX_SHORT_PAYLOAD) return send_long(m, to, envelope, payload, sent, context);
+  const size_t short_bytes = ax_node_has(m->node, to) ? AX_NODE_PAYLOAD : AX_SHORT_PAYLOAD;
+  if (envelope->bytes > short_bytes) return send_long(m, to, envelope, payload, sent, context);
   AX_TRY(ax_mpi_tell(m, to, &(ax_wire){.type = AX_WIRE_ENVELOPE, .envelope = *envelope}, payload));
   ax_mpi_pump(m);
   if (sent != NULL) sent(context);

@@ -9,9 +9,9 @@
 
 #include "processes/message_ring.h"
 
-/* Of many processes each ring is smaller; of more than most_processes, the memory for all pairs would be too much. */
-enum { most_processes = 128, few_processes = 16, large_ring = 64 << 10, small_ring = 32 << 10 };
-_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 64, "the longest message fits into each ring");
+/* Of more than most_processes, the memory for all pairs would be too much. */
+enum { most_processes = 128, ring_bytes = 64 << 10 };
+_Static_assert(AX_NODE_LONGEST <= ring_bytes / 2 - 64, "the longest message fits into a ring");
 
 typedef struct queued { /* a message that found no room */
   struct queued *next;
@@ -42,22 +42,20 @@ struct ax_node {
 
 /* --- Shared memory --- */
 
-static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
-
 enum { loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
 
 size_t ax_node_part_bytes(uint32_t count) {
-  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
+  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(ring_bytes) : 0;
 }
 
 /* The ring that a process at some place writes in a part. */
-static char *ring_in(void *part, uint32_t writer, uint32_t count) {
-  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(capacity_of(count));
+static char *ring_in(void *part, uint32_t writer) {
+  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(ring_bytes);
 }
 
 void ax_node_part_clear(void *part, uint32_t count) {
   ax_loan_slots_clear(part);
-  for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i, count));
+  for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i));
 }
 
 /* --- Reading memory --- */
@@ -114,14 +112,13 @@ static bool all_share(const ax_node_word *words, uint32_t count) {
 
 static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_word *word) {
   neighbour *n = &node->neighbours[i];
-  const uint32_t capacity = capacity_of(node->count);
   pthread_mutex_init(&n->lock, NULL);
   n->name = word->name;
   n->loans = parts[i];
   node->place[word->name.process] = i;
   if (i == node->me) return;
-  n->out = ax_message_ring_of(ring_in(parts[i], node->me, node->count), capacity);
-  n->in = ax_message_ring_of(ring_in(parts[node->me], i, node->count), capacity);
+  n->out = ax_message_ring_of(ring_in(parts[i], node->me), ring_bytes);
+  n->in = ax_message_ring_of(ring_in(parts[node->me], i), ring_bytes);
 }
 
 ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process, ax_node **out) {

@@ -32,7 +32,7 @@ void ax_node_destroy(ax_node *node); /* NULL is allowed */
 bool ax_node_has(const ax_node *node, uint32_t process); /* node NULL: false */
 /* Any thread. Sends a message of two parts, at least 1 and at most AX_NODE_LONGEST bytes; one that finds no room is copied, and
    goes with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
-enum { AX_NODE_LONGEST = (8 << 10) + 512 };
+enum { AX_NODE_PAYLOAD = 16 << 10, AX_NODE_LONGEST = AX_NODE_PAYLOAD + 512 };
 AX_MUST_USE ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body,
                                    size_t body_bytes);
 bool ax_node_is_sending(const ax_node *node); /* some message has found no room yet */

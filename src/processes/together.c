@@ -65,6 +65,7 @@ static void unlink_fetching(ax_together *t, const ax_fetching *mine) {
 static void fetched(void *context) {
   ax_fetching *mine = context;
   mine->delivery->payload = mine->payload;
+  mine->delivery->fetched = true;
   pthread_mutex_lock(&mine->processes->lock);
   ax_together *t = mine->together;
   if (t != NULL) {
@@ -115,7 +116,7 @@ static void abandon_fetches(ax_together *t) {
 
 ax_status ax_together_count(ax_together *t, const ax_delivery *delivery) {
   atomic_store(&t->ending.idle, false);
-  if (!ax_together_is_again(delivery)) atomic_fetch_add(&t->ending.received, 1);
+  if (!delivery->fetched) atomic_fetch_add(&t->ending.received, 1);
   if (delivery->envelope.check == t->doing.check) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "process %u does something else", delivery->from);
 }
@@ -129,7 +130,7 @@ ax_status ax_together_handle(ax_together *t, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return status;
   }
-  if (delivery->envelope.bytes > AX_SHORT_PAYLOAD && delivery->payload == NULL) return ax_together_fetch(t, delivery);
+  if (delivery->envelope.bytes > 0 && delivery->payload == NULL) return ax_together_fetch(t, delivery);
   ax_delivery_free(*keep);
   *keep = delivery;
   return AX_OK;

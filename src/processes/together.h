@@ -48,9 +48,6 @@ AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_en
                                        ax_loan *loan);
 /* Fetches the long payload of a message, which belongs to it from here on. It comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_together_fetch(ax_together *together, ax_delivery *delivery);
-static inline bool ax_together_is_again(const ax_delivery *delivery) {
-  return delivery->envelope.bytes > AX_SHORT_PAYLOAD && delivery->payload != NULL;
-}
 /* Takes all messages out of the inbox, as a list. */
 ax_delivery *ax_together_take(ax_together *together);
 /* Says whether a PART or LETTER, which is counted, is of what this process does too. AX_INVALID_ARGUMENT: it is not. */

@@ -62,7 +62,7 @@ static ax_status take(ring *r, ax_delivery *delivery) {
   if (status == AX_OK && delivery->payload == NULL) return ax_together_fetch(r->together, delivery);
   const unsigned char *payload = delivery->payload;
   r->wrong = r->wrong || delivery->from != (r->own + COUNT - 1) % COUNT || payload[0] != delivery->from ||
-             payload[envelope->bytes - 1] != delivery->from || ax_together_is_again(delivery) != (envelope->bytes == LONG);
+             payload[envelope->bytes - 1] != delivery->from || delivery->fetched != (envelope->bytes == LONG);
   r->missing--;
   ax_delivery_free(delivery);
   return status;

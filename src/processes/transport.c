@@ -9,8 +9,9 @@ enum { head_bytes = (sizeof(ax_delivery) + 63) / 64 * 64 };
 
 static void *inline_payload(ax_delivery *delivery) { return (char *)delivery + head_bytes; }
 
-ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out) {
-  const size_t bytes = envelope->bytes <= AX_SHORT_PAYLOAD ? envelope->bytes : 0;
+ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool short_payload, const void *payload,
+                           ax_delivery **out) {
+  const size_t bytes = short_payload ? envelope->bytes : 0;
   ax_delivery *delivery = *out = ax_alloc(head_bytes + bytes);
   if (delivery == NULL) return ax_out_of_memory(head_bytes + bytes);
   *delivery = (ax_delivery){.envelope = *envelope, .from = from, .payload = bytes > 0 ? inline_payload(delivery) : NULL};

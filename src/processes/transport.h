@@ -4,7 +4,8 @@
    (within.h). A message is an envelope and a payload of any number of bytes. Messages from one process to another are delivered in
    the order in which they were sent.
 
-   A short payload, of at most AX_SHORT_PAYLOAD bytes, travels with its envelope. A long one stays with its sender until the
+   A short payload, of at most AX_SHORT_PAYLOAD bytes or what else the transport sends at once, travels with its envelope. A long one
+   stays with its sender until the
    receiver has said where it goes, so it is received in its place and never copied in between.
 
      sender      send ----- envelope, short payload ------> deliver
@@ -45,10 +46,12 @@ typedef struct ax_delivery {
   uint64_t ticket;          /* the transport's */
   uint64_t address;         /* of a long payload, at its sender, if this process can read it there; 0: it cannot */
   uint64_t loan;            /* the transport's; 0: what lies there is not lent */
+  bool fetched;             /* it comes again, with its long payload (together.h) */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
-/* A copy of the payload, if it is short, goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, const void *payload, ax_delivery **out);
+/* short_payload: a copy of the payload goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool short_payload, const void *payload,
+                                       ax_delivery **out);
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
 /* Lists of deliveries, linked by `next`: adds one behind the others; frees all, and leaves the list empty. */
 void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery);

@@ -136,7 +136,7 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
   const bool is_long = envelope->bytes > AX_SHORT_PAYLOAD;
   ax_delivery *delivery;
   held *one = NULL;
-  AX_TRY(ax_delivery_make(envelope, transport->process, payload, &delivery));
+  AX_TRY(ax_delivery_make(envelope, transport->process, !is_long, payload, &delivery));
   ax_status status = is_long ? hold(transport->process, envelope, payload, sent, context, &one) : AX_OK;
   if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one, NULL);
   if (status == AX_OK) {
@@ -154,7 +154,7 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
 static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan) {
   ax_delivery *delivery;
   held *one = NULL;
-  AX_TRY(ax_delivery_make(envelope, transport->process, NULL, &delivery));
+  AX_TRY(ax_delivery_make(envelope, transport->process, false, NULL, &delivery));
   ax_status status = hold(transport->process, envelope, payload, nothing, NULL, &one);
   if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one, loan);
   if (status == AX_OK) return AX_OK;

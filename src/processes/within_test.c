@@ -97,7 +97,7 @@ static void deliveries_are_listed_in_order(void **state) {
   (void)state;
   ax_delivery *list = NULL, *one;
   for (uint32_t kind = 0; kind < 3; kind++) {
-    assert_int_equal(ax_delivery_make(&(ax_envelope){.kind = kind}, 0, NULL, &one), AX_OK);
+    assert_int_equal(ax_delivery_make(&(ax_envelope){.kind = kind}, 0, true, NULL, &one), AX_OK);
     ax_deliveries_add(&list, one);
   }
   one = list;

@@ -165,7 +165,7 @@ ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends a message that this program does not have", from);
   }
   struct ax_queue *queue = &run->queues[envelope->place];
-  if (queue->fetching && !ax_together_is_again(delivery)) {
+  if (queue->fetching && !delivery->fetched) {
     ax_deliveries_add(&queue->held, delivery);
     return AX_OK;
   }

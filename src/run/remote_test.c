@@ -191,7 +191,7 @@ static void no_group_of_the_program_crosses(void **state) {
   assert_int_equal(ax_crossing_report(sides[0].run.remote), AX_DEADLOCK);
   ax_crossing_reset(sides[0].run.remote);
   ax_delivery *delivery;
-  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_PART, .place = 4}, 1, NULL, &delivery));
+  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_PART, .place = 4}, 1, true, NULL, &delivery));
   assert_int_equal(ax_crossing_take(&sides[0].run, delivery), AX_INTERNAL);
   assert_string_equal(ax_message(), "process 1 sends what this program does not exchange");
   both(end_one, end_one);

@@ -6,7 +6,7 @@
 
 #include "world.h"
 
-enum { bytes = 2 * AX_SHORT_PAYLOAD };
+enum { bytes = 3 * AX_SHORT_PAYLOAD };
 static char data[bytes];
 
 static ax_status poll_until_failure(world *w) {

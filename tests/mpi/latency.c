@@ -15,7 +15,7 @@ typedef struct pair {
 
 static void take(void *context, ax_delivery *delivery) {
   pair *p = context;
-  if (delivery->envelope.bytes > AX_SHORT_PAYLOAD) {
+  if (delivery->envelope.bytes > 0 && delivery->payload == NULL) {
     CHECK(p->w.transport->functions->fetch(p->w.transport, delivery, p->into, count_up, &p->came) == AX_OK);
   } else {
     memcpy(p->into, delivery->payload, delivery->envelope.bytes);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "processes/node.h"
 #include "world.h"
 
 static void send_to(world *w, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context) {
@@ -63,11 +64,12 @@ static void long_payloads_are_fetched(void) {
   for (uint32_t i = 0; i < all; i++) {
     ax_delivery *one = came[i] = next_delivery(&w);
     into[i] = NULL;
-    if (one->envelope.bytes > AX_SHORT_PAYLOAD) CHECK(one->payload == NULL);
-    else CHECK(is_filled(one->payload, one->envelope.bytes, one->envelope.place + one->from));
+    if (one->envelope.bytes > AX_NODE_PAYLOAD) CHECK(one->payload == NULL);
+    if (one->envelope.bytes <= AX_SHORT_PAYLOAD || one->payload != NULL)
+      CHECK(is_filled(one->payload, one->envelope.bytes, one->envelope.place + one->from));
   }
   for (uint32_t i = all; i-- > 0;) {
-    if (came[i]->envelope.bytes <= AX_SHORT_PAYLOAD) continue;
+    if (came[i]->payload != NULL || came[i]->envelope.bytes == 0) continue;
     into[i] = malloc(came[i]->envelope.bytes);
     long_ones++;
     CHECK(w.transport->functions->fetch(w.transport, came[i], into[i], count_up, &fetched) == AX_OK);
@@ -144,7 +146,7 @@ typedef struct many {
 static void take(void *context, ax_delivery *delivery) {
   many *m = context;
   CHECK(delivery->envelope.place == m->next[delivery->from][delivery->envelope.group]++);
-  if (delivery->envelope.bytes > AX_SHORT_PAYLOAD)
+  if (delivery->envelope.bytes > 0 && delivery->payload == NULL)
     CHECK(m->w->transport->functions->fetch(m->w->transport, delivery, m->into, count_up, &m->fetched) == AX_OK);
   else CHECK(delivery->envelope.bytes == 0 || *(char *)delivery->payload == 42);
   ax_delivery_free(delivery);
