@@ -54,7 +54,7 @@ static bool reaches(const ax_push *push, uint32_t member, const ax_party *party)
 
 /* A sum of many elements, of which each member is in one process. */
 static bool is_split(const ax_push *push, uint32_t group) {
-  enum { least_bytes = 64 << 10 };
+  enum { least_bytes = AX_HOSTILE ? 8 : 64 << 10 };
   const ax_crossing *crossing = push->crossing;
   uint32_t held = 0;
   for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++) held += crossing->parties[i].count;
@@ -64,7 +64,7 @@ static bool is_split(const ax_push *push, uint32_t group) {
 
 /* All elements, or those that the process adds. */
 static ax_elems share_of(const ax_push *push, uint32_t group, const ax_party *party) {
-  enum { unit = 64 }; /* shares begin at whole lines */
+  enum { unit = AX_HOSTILE ? 1 : 64 }; /* shares begin at whole lines */
   const ax_crossing *crossing = push->crossing;
   const ax_party *first = &crossing->parties[crossing->begin[group]];
   const int64_t units = (push->run + unit - 1) / unit, count = crossing->begin[group + 1] - crossing->begin[group],
