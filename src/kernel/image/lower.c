@@ -124,7 +124,7 @@ static ax_status find_axes(work *w) {
     memcpy(w->cores.names.name[w->cores.names.count++], lower->program->axes.axis[a].name, sizeof w->cores.names.name[0]);
   }
   AX_TRY(ax_axes_resolve(&w->cores.names, mesh, &w->cores.axes));
-  w->axes = w->cores.axes | ax_kernel_named(w->params);
+  w->axes = w->cores.axes | ax_kernel_named(w->params) | lower->diverging;
   for (uint32_t i = 0; i < w->eqn->in_count; i++) w->axes |= lower->differs[w->eqn->in[i]];
   for (uint32_t k = 0; k < w->eqn->out_count; k++) w->axes |= lower->differs[w->eqn->out + k];
   return AX_OK;

@@ -195,6 +195,16 @@ static AX_BODY(gathered_thrice) {
   ax_shard_map(&mesh, "d -> d", AX_FN(looped_ring, 1, 1), in, out);
 }
 
+/* In a branch that half of the devices take, though what they compute with is the same for both halves. */
+static AX_BODY(not_gathering) { out[0] = ax_concatenate(AX_VALUES(in[0], in[0]), 0); }
+static AX_BODY(gathering_there) {
+  ax_if(ax_eq(ax_axis_index("e"), ax_integer(1)), AX_FN(gathering, 1, 1), AX_FN(not_gathering, 1, 1), in, out);
+}
+static AX_BODY(gathered_there) {
+  const ax_mesh mesh = {.count = 2, .axis = {{.name = "d", .size = 4}, {.name = "e", .size = 2}}};
+  ax_shard_map_unchecked(&mesh, "d -> e+d", AX_FN(gathering_there, 1, 1), in, out);
+}
+
 static void samples_agree(void **state) {
   (void)state;
   const sample samples[] = {{"plain", {test_plain, 1, 1, NULL}, {AX_TYPE(AX_F32, 4)}, 0},
@@ -206,7 +216,8 @@ static void samples_agree(void **state) {
                                    {"warpgroups", {warpgroups, 1, 1, NULL}, {AX_TYPE(AX_F32, 2, 3)}, 0},
                                    {"in_control", {in_control, 1, 2, NULL}, {AX_TYPE(AX_F32, 4, 6)}, 0},
                                    {"gathered", {gathered, 1, 1, NULL}, {AX_TYPE(AX_F32, 16)}, 0},
-                                   {"gathered_thrice", {gathered_thrice, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0}};
+                                   {"gathered_thrice", {gathered_thrice, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0},
+                                   {"gathered_there", {gathered_there, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0}};
   for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) run_sample(&samples[i], i + 1);
 }
 
