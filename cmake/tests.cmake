@@ -150,7 +150,9 @@ foreach(name ${mpi_names})
   axle_mpi_test(${name} ${name} exit 3 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} kill 3 --ended $<TARGET_FILE:mpi_ends> kill)
   foreach(processes 2 3)
-    axle_mpi_test(${name} ${name} as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command>)
+    axle_mpi_test(${name} ${name} psum_as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command> psum
+                  "a=[1.5,2.5,3.5,4.5]:f32[4]")
+    axle_mpi_test(${name} ${name} ring_as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command> ring "a=0.1:f32[12288]")
   endforeach()
   # As between nodes: all goes by MPI.
   axle_mpi_test(${name} ${name} messages_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_messages>)

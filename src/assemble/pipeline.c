@@ -88,6 +88,7 @@ static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partit
   c->devices = (uint32_t)devices;
   if (by->processes != NULL && by->processes->processes > 1 && devices > 1)
     AX_TRY(ax_process_map_create(by->processes, c->devices, &c->map));
+  options.map = c->map;
   AX_TRY(ax_partitioned_plan(left, &options, &c->plan));
   return ax_signature_make(b->source, laid, b->pruning, &b->inner, &b->options->donate, c->plan, b->signature);
 }

@@ -98,6 +98,7 @@ typedef struct ax_compiled {
   uint32_t owned_count;
   ax_crossing *crossings;   /* all that have been made */
   uint32_t crossing_groups; /* groups of this process in pushes that cross to other processes, of all such pushes */
+  uint32_t cores_groups;    /* likewise of users' kernels */
   uint32_t code_count, activation_count; /* codes: the first is that of the devices; activations: of all codes */
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;

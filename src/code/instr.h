@@ -70,7 +70,7 @@ typedef struct ax_party {
   uint32_t process, first, count; /* its members are `count` entries of `held` from `first` on */
 } ax_party;
 
-/* Groups of exchanges that have members in several processes. A process may have a member more than once, since values that are the
+/* Groups of exchanges, or of kernels, that have members in several processes. A process may have a member more than once, since values that are the
    same along other axes are pushed by their owner in each process. A member that it does not have is a ghost there: the process of
    the first device that is this member sends what the member pushes (run/crossing.h). */
 typedef struct ax_crossing {
@@ -175,6 +175,8 @@ typedef struct ax_cores_instr {
   const uint32_t *place;  /* by member number: its state, in places after member 0's */
   const uint32_t *group;  /* by device: its group, on whose counter activations are parked */
   uint32_t first;         /* counter of the first group */
+  const ax_crossing *crossing; /* groups have members in other processes, each in one of them; NULL: none has */
+  uint32_t crossing_first;     /* then: the first of its groups of this process, in a run's table */
 } ax_cores_instr;
 
 /* The data of a CHECK. Its first operand is the equation's result; the others are the operands that the result is made of. */

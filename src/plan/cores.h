@@ -14,7 +14,11 @@
    read and write.
 
    `state` is the memory that a kernel needs beside operands and results while it runs: cores, semaphores, scratch. State that is
-   common to a group is in the first device's. */
+   common to a group is in the first device's: in each process, in that of its first device of the group.
+
+   If a group has devices in several processes, each process runs the cores of its own devices. What a core does on a device of
+   another process is sent there as a message, and done there. A process whose cores have ended says so behind all its messages, and
+   RUN is through once all processes of the group have said it. */
 #ifndef AX_PLAN_CORES_H
 #define AX_PLAN_CORES_H
 
@@ -22,24 +26,44 @@
 
 typedef enum ax_cores_step { AX_CORES_ENTER, AX_CORES_RUN, AX_CORES_LEAVE } ax_cores_step;
 
+/* What a core does on a device of another process: `words` say what, and with which data. */
+typedef struct ax_cores_message {
+  uint32_t member;
+  uint64_t words[3];
+  const void *data;
+  size_t bytes;
+} ax_cores_message;
+
 /* The caller of ax_cores_rules.run: an activation of the executor, or a part of its instruction. */
 typedef struct ax_cores_runner {
   void *(*state)(const void *context, uint32_t member); /* the state of each member */
   void (*wake)(const void *context, uint32_t count);    /* lets `count` of the waiting callers go on */
   const void *context;
   uint32_t members;
+  uint32_t first; /* the first member of this process: the common state is in its state */
+  uint32_t away;  /* how many other processes have members, whose state is NULL here. If it is 0, the rest is not used */
   uint64_t seed; /* order of ready cores; 0: the first that became ready; else a pseudo-random one */
+  /* Sends a message to the process that has member message->member. The data is copied. */
+  ax_status (*send)(const void *context, const ax_cores_message *message);
+  ax_status (*close)(const void *context); /* says to all other processes that no more messages come from this one */
+  bool (*poll)(const void *context);       /* handles messages that have come; false: the run is over */
 } ax_cores_runner;
 
 typedef struct ax_cores_rules {
   void (*release)(void *kernel);
-  /* Makes a device's state. memory: of operands and results, in the plan's order. base: the present value of the counter that
-     waiting callers are parked on. AX_INVALID_ARGUMENT, AX_OUT_OF_MEMORY. */
-  ax_status (*enter)(const void *kernel, void *state, void *const *memory, int64_t device, uint32_t member, uint64_t base);
-  /* Runs cores until none is ready. *ticket 0: all have ended. Otherwise other callers are running some, and this caller may
-     come again when the counter has reached *ticket. AX_DEADLOCK: none is running, and none can ever go on. May be called on any
-     number of threads at once. */
+  /* Makes a device's state. memory: of operands and results, in the plan's order. first: it also makes the common state, where base
+     is the present value of the counter that waiting callers are parked on. AX_INVALID_ARGUMENT, AX_OUT_OF_MEMORY. */
+  ax_status (*enter)(const void *kernel, void *state, void *const *memory, int64_t device, bool first, uint64_t base);
+  /* Runs cores until none is ready. *ticket 0: all have ended. Otherwise other callers are running some, or messages are to come, and
+     this caller may come again when the counter has reached *ticket. AX_DEADLOCK: none is running, and none can ever go on; never
+     if messages are to come. May be called on any number of threads at once. */
   ax_status (*run)(const void *kernel, const ax_cores_runner *runner, uint64_t *ticket);
+  /* Once all members of this process have entered, also before they run. take: does what a message says. AX_INTERNAL: it is none of
+     this kernel's. closed: another process has said that no more come. */
+  ax_status (*take)(const void *kernel, const ax_cores_runner *runner, const ax_cores_message *message);
+  void (*closed)(const void *kernel, const ax_cores_runner *runner);
+  /* For reports, while no thread is at the kernel: says which core waits for what. common: the common state. */
+  void (*report)(const void *kernel, const void *common, ax_text *text);
 } ax_cores_rules;
 
 typedef struct ax_cores {

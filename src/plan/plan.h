@@ -12,6 +12,7 @@
 #include "plan/cores.h"
 #include "plan/kernel.h"
 #include "plan/ragged.h"
+#include "processes/map.h"
 
 typedef enum ax_buffer_kind { AX_BUFFER_TEMP, AX_BUFFER_INPUT, AX_BUFFER_CONST } ax_buffer_kind;
 
@@ -234,6 +235,7 @@ typedef struct ax_plan_options {
   bool contract; /* products that are added are not rounded by themselves (plan/contract.c) */
   const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
   struct ax_runtime *runtime; /* gets code for parts of kernels while they are lowered; NULL: they stay reference code */
+  const ax_process_map *map;  /* which process has which device; NULL: all devices are of one */
   const struct ax_plan_pass *passes; /* for tests: replaces ax_plan_passes (plan/passes.h); NULL */
   uint32_t pass_count;
 } ax_plan_options;

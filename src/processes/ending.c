@@ -194,6 +194,7 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
     case AX_MESSAGE_STUCK: atomic_store(&e->stuck, true); return AX_OK;
     case AX_MESSAGE_PART:
     case AX_MESSAGE_LETTER:
+    case AX_MESSAGE_CORES:
     case AX_MESSAGE_TEXT:
     case AX_MESSAGE_DIFFERENCE: break;
   }

@@ -17,6 +17,7 @@
 typedef enum ax_message_kind {
   AX_MESSAGE_PART,   /* what a member of an exchange pushes (run/crossing.h) */
   AX_MESSAGE_LETTER, /* of a link between two devices (run/mail.h) */
+  AX_MESSAGE_CORES,  /* what a core does on a device of another process (run/cores_crossing.h) */
   AX_MESSAGE_DONE,   /* how something ends, and that none can go on (ending.h) */
   AX_MESSAGE_IDLE,
   AX_MESSAGE_PROBE,
@@ -25,6 +26,10 @@ typedef enum ax_message_kind {
   AX_MESSAGE_TEXT, /* what differs between processes (together.h) */
   AX_MESSAGE_DIFFERENCE
 } ax_message_kind;
+/* Messages that make a process go on. They are counted, so that it is known when none is on its way (ending.h). */
+static inline bool ax_message_is_counted(uint32_t kind) {
+  return kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER || kind == AX_MESSAGE_CORES;
+}
 
 typedef struct ax_receiver {
   uint64_t number;

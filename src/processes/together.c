@@ -41,7 +41,7 @@ ax_delivery *ax_together_take(ax_together *t) {
 static void stamp(ax_together *t, ax_envelope *envelope) {
   envelope->run = t->receiver.number;
   envelope->check = t->doing.check;
-  if (envelope->kind == AX_MESSAGE_PART || envelope->kind == AX_MESSAGE_LETTER) atomic_fetch_add(&t->ending.sent, 1);
+  if (ax_message_is_counted(envelope->kind)) atomic_fetch_add(&t->ending.sent, 1);
 }
 
 ax_status ax_together_lend(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan) {
@@ -246,7 +246,7 @@ static bool handle_rest(void *context) {
   for (ax_delivery *next, *one = ax_together_take(t); one != NULL; one = next) {
     next = one->next;
     any = true;
-    if (one->envelope.kind == AX_MESSAGE_PART || one->envelope.kind == AX_MESSAGE_LETTER) ax_delivery_free(one);
+    if (ax_message_is_counted(one->envelope.kind)) ax_delivery_free(one);
     else (void)!ax_together_handle(t, one);
   }
   return any;

@@ -5,6 +5,7 @@
 #include "run/cores.h"
 
 #include "run/compute.h"
+#include "run/cores_crossing.h"
 #include "run/share.h"
 
 typedef struct runner {
@@ -31,6 +32,13 @@ static void wake(const void *context, uint32_t count) {
   if (r->instr->cores->number != NULL) ax_scheduler_signal(r->run, counter_of(r->activation, r->instr), count);
 }
 
+static bool is_first(const ax_activation *activation, const ax_instr *instr) {
+  const ax_cores_instr *cores = instr->cores;
+  if (cores->number == NULL) return true;
+  const uint32_t first = cores->crossing != NULL ? ax_cores_first_here(cores->crossing, activation->device) : 0;
+  return cores->number[activation->device] == first;
+}
+
 static ax_status enter(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
   const ax_cores *cores = instr->cores->cores;
   enum { few = 32 };
@@ -40,8 +48,9 @@ static ax_status enter(ax_execution *run, const ax_activation *activation, const
   uint64_t base = alone ? 0 : atomic_load(&run->counters[counter_of(activation, instr)].count);
   if (count > few && (memory = ax_alloc(count * sizeof memory[0])) == NULL) return ax_out_of_memory(count * sizeof memory[0]);
   for (uint32_t k = 0; k < count; k++) memory[k] = ax_address(activation, &instr->refs[1 + k]);
-  ax_status status = cores->rules->enter(cores->kernel, ax_address(activation, &instr->refs[0]), memory, activation->device,
-                                         alone ? 0 : instr->cores->number[activation->device], base);
+  void *state = ax_address(activation, &instr->refs[0]);
+  ax_status status = cores->rules->enter(cores->kernel, state, memory, activation->device, is_first(activation, instr), base);
+  if (status == AX_OK && instr->cores->crossing != NULL) ax_cores_entered(run, activation, instr, state);
   if (memory != here) ax_free(memory);
   return status;
 }
@@ -69,13 +78,14 @@ static ax_status run_alone(ax_execution *run, ax_worker_slot *worker_slot, const
   return cores->rules->run(cores->kernel, r->all, &ticket); /* runs all cores that remain; no other thread runs any by now */
 }
 
-static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const runner *r, uint32_t f, bool *parked) {
-  const ax_cores *cores = r->instr->cores->cores;
+static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                              const ax_cores_runner *all, uint32_t f, bool *parked) {
+  const ax_cores *cores = instr->cores->cores;
   uint64_t ticket;
   do {
-    AX_TRY(cores->rules->run(cores->kernel, r->all, &ticket));
+    AX_TRY(cores->rules->run(cores->kernel, all, &ticket));
     if (ticket == 0) return AX_OK;
-  } while (ax_scheduler_await(run, worker_slot, f, counter_of(r->activation, r->instr), ticket, false));
+  } while (ax_scheduler_await(run, worker_slot, f, counter_of(activation, instr), ticket, false));
   *parked = true;
   return AX_OK;
 }
@@ -84,19 +94,20 @@ ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_a
                       uint32_t f, bool *parked) {
   const ax_cores *cores = instr->cores->cores;
   runner context = {run, activation, instr, NULL};
-  const ax_cores_runner all = {
+  ax_cores_runner all = {
       .state = state_of,
       .wake = wake,
       .context = &context,
       .members = cores->came == AX_NONE ? 1 : (uint32_t)ax_axis_set_size(cores->axes, &run->compiled->plan->mesh),
       .seed = run->scheduling_policy != NULL ? run->executor->options->seed | 1 : 0};
   context.all = &all;
+  if (instr->cores->crossing != NULL) ax_cores_cross(run, activation, instr, &all);
   *parked = false;
   switch (instr->cores->step) {
     case AX_CORES_ENTER: return enter(run, activation, instr);
     case AX_CORES_RUN:
       return instr->cores->number == NULL ? run_alone(run, worker_slot, &context)
-                                          : run_together(run, worker_slot, &context, f, parked);
+                                          : run_together(run, worker_slot, activation, instr, &all, f, parked);
     case AX_CORES_LEAVE: return AX_OK; /* only its waits matter */
   }
   return AX_OK;

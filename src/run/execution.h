@@ -156,6 +156,10 @@ static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t
 static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) {
   return run->parking[f].counter == run->compiled->turns;
 }
+/* Says whether it waits for cores of other processes (cores_crossing.h). */
+static inline bool ax_execution_awaits_cores(const ax_execution *run, uint32_t f) {
+  return run->activations[f].code->instrs[run->activations[f].pc].kind == AX_INSTR_CORES;
+}
 /* "device 3 (data=1,model=1)"; of another process: "device 3 (data=1,model=1) of process 1" */
 void ax_execution_device_name(ax_text *text, const ax_execution *run, uint32_t device);
 /* That of an activation. */

@@ -1,5 +1,6 @@
 #include "run/remote.h"
 
+#include "run/cores_crossing.h"
 #include "run/crossing.h"
 #include "run/lent.h"
 #include "run/mail.h"
@@ -39,12 +40,12 @@ static ax_status take(ax_remote *r, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return r->closed ? AX_OK : status;
   }
+  if (delivery->envelope.kind == AX_MESSAGE_CORES) return ax_cores_take(r->run, delivery);
   return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, delivery) : ax_mail_take(r->run, delivery);
 }
 
 static ax_status handle(ax_remote *r, ax_delivery *delivery) {
-  const uint32_t kind = delivery->envelope.kind;
-  if (kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER) return take(r, delivery);
+  if (ax_message_is_counted(delivery->envelope.kind)) return take(r, delivery);
   return ax_together_handle(&r->together, delivery);
 }
 
@@ -105,6 +106,7 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
 
 void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   ax_crossing_reset(r);
+  ax_cores_reset(r);
   atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_together_begin(&r->together, doing);
@@ -148,6 +150,7 @@ ax_status ax_remote_create(ax_execution *run) {
   pthread_mutex_init(&r->groups_lock, NULL);
   atomic_flag_clear(&r->handling);
   AX_TRY(ax_together_init(&r->together, run->executor->processes));
+  AX_TRY(ax_cores_init(r));
   return ax_crossing_init(r);
 }
 
@@ -155,6 +158,7 @@ void ax_remote_destroy(ax_execution *run) {
   ax_remote *r = run->remote;
   if (r == NULL) return;
   ax_crossing_deinit(r);
+  ax_cores_deinit(r);
   ax_together_deinit(&r->together);
   pthread_mutex_destroy(&r->groups_lock);
   ax_free(r);

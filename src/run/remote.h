@@ -2,7 +2,7 @@
 
    Threads of the run look into the inbox (processes/together.h) when they find no activation to run. So one that waits for another
    process moves messages, for all runs, and no thread is kept for it. crossing.h has the exchanges that cross, mail.h the messages
-   between devices. */
+   between devices, cores_crossing.h kernels whose devices are of several processes. */
 #ifndef AX_RUN_REMOTE_H
 #define AX_RUN_REMOTE_H
 
@@ -10,6 +10,7 @@
 #include "run/execution.h"
 
 struct ax_crossing_group;
+struct ax_cores_group;
 
 typedef struct ax_remote {
   ax_execution *run;
@@ -23,6 +24,7 @@ typedef struct ax_remote {
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_lent *lent;        /* by device: what it has lent in the exchange that it is in */
   struct ax_lent *_Atomic lenders; /* devices that wait until it is settled; changed under groups_lock */
+  struct ax_cores_group *cores; /* by ax_cores_instr.crossing_first + number among the groups of this process */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
 } ax_remote;
 

@@ -331,6 +331,21 @@ static ax_status lay_out(ax_image *image, const ax_image_memory *memory) {
 
 /* --- Made, released --- */
 
+/* A barrier is the sender's, and only the receiver knows when all is written. */
+static ax_status check_copies(const ax_image *image) {
+  for (uint32_t b = 0; b < image->machine->params->bodies.count; b++) {
+    const ax_core_code *code = image->bodies[b].code;
+    for (uint32_t i = 0; i < code->step_count; i++) {
+      if (code->steps[i].kind != AX_STEP_ACT || !ax_step_copies(code->steps[i].eqn)) continue;
+      const ax_copy_params *params = code->steps[i].eqn->params;
+      if (params->barrier && ax_core_operands(&params->to) > 0)
+        return ax_error(AX_ABSENT, "the kernel %s: a copy to another device arrives at a barrier, but devices are of several processes",
+                        image->machine->params->name);
+    }
+  }
+  return AX_OK;
+}
+
 static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_runtime *compile) {
   const ax_machine *machine = image->machine;
   uint32_t bodies = machine->params->bodies.count;
@@ -345,6 +360,7 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     image->root_total += body->root_count - machine->ref_count;
     AX_TRY(make_ops(image, body, compile));
   }
+  if (image->crosses) AX_TRY(check_copies(image));
   if (compile != NULL) {
     AX_TRY(ax_image_alias(image));
     AX_TRY(ax_image_forward(image));
@@ -352,13 +368,14 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
   return lay_out(image, memory);
 }
 
-ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
+ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names, bool crosses,
                           const ax_image_memory *memory, const ax_hooks *hooks, struct ax_runtime *compile, ax_image **out) {
   *out = NULL;
   ax_image *image = ax_calloc(1, sizeof *image);
   if (image == NULL) return ax_out_of_memory(sizeof *image);
   image->axes = axes;
   image->names = *names;
+  image->crosses = crosses;
   ax_axis_set set;
   ax_status status = ax_axes_resolve(names, axes, &set);
   if (status == AX_OK) image->members = (uint32_t)ax_axis_set_size(set, axes);
@@ -431,7 +448,7 @@ ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, const ax_mesh *
   uint32_t *zeros = ax_calloc(eqn->in_count + params->outs.count + 1, sizeof zeros[0]);
   if (zeros == NULL) return ax_out_of_memory(eqn->in_count * sizeof zeros[0]);
   const ax_image_memory memory = {zeros, zeros, 1};
-  ax_status status = ax_image_create(eqn, in, axes, &none, &memory, NULL, NULL, &image);
+  ax_status status = ax_image_create(eqn, in, axes, &none, false, &memory, NULL, NULL, &image);
   for (uint32_t b = 0; status == AX_OK && b < params->bodies.count; b++)
     note_written(&image->bodies[b], image->machine->operand_count, out);
   if (status == AX_OK) ax_image_release(image);

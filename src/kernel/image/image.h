@@ -125,6 +125,7 @@ typedef struct ax_image {
   size_t *scopes; /* where all shared scopes are */
   uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, barrier_total;
   uint32_t members, root_total; /* root_total: of roots, those that all bodies have counted once */
+  bool crosses; /* members may be of several processes */
   size_t device_at, states_at, bytes;
   ax_arena arena;
 } ax_image;
@@ -137,9 +138,10 @@ typedef struct ax_image_memory {
 } ax_image_memory;
 
 struct ax_runtime; /* array/runtime.h */
-/* in: the types of the equation's operands. eqn, axes: borrowed. compile: segments become machine code, by this runtime; NULL: all
-   is reference code. AX_ABSENT: an equation that cores cannot run. */
-AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
+/* in: the types of the equation's operands. eqn, axes: borrowed. names: of the group; crosses: its members may be of several
+   processes. compile: segments become machine code, by this runtime; NULL: all is reference code. AX_ABSENT: an equation that cores
+   cannot run. */
+AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names, bool crosses,
                                       const ax_image_memory *memory, const ax_hooks *hooks, struct ax_runtime *compile,
                                       ax_image **out);
 void ax_image_release(ax_image *image);
@@ -194,7 +196,6 @@ typedef struct ax_run_scope { /* shared: how many cores have come, and gone, ove
 
 typedef struct ax_run_device {
   int64_t device;
-  uint32_t member;
   char *state;
   struct ax_run_group *group;
   void *memory[]; /* as the plan lists it */
@@ -220,18 +221,24 @@ typedef struct ax_run_core {
 typedef struct ax_run_group {
   pthread_mutex_t lock; /* of all that follows, and all objects of the group */
   bool begun;
-  uint32_t members, live, running, parked;
+  uint32_t members, live, running, parked; /* live: cores of this process that are not through */
+  uint32_t open;       /* other processes that have not said that no more messages come from them */
+  bool closing, closed; /* this one says so; has said so */
   uint64_t signals, random; /* signals: what the counter has counted */
   ax_run_core *first, *last;
   uint32_t ready;
   ax_status status; /* of the first that failed */
   char message[1024];
-  char *states[]; /* by member */
+  char *states[]; /* by member; NULL: of another process */
 } ax_run_group;
 
-/* run.c */
-AX_MUST_USE ax_status ax_image_enter(const void *image, void *state, void *const *memory, int64_t device, uint32_t member,
+/* run.c: the rules of plan/cores.h */
+AX_MUST_USE ax_status ax_image_enter(const void *image, void *state, void *const *memory, int64_t device, bool first,
                                      uint64_t base);
 ax_status ax_image_run(const void *image, const ax_cores_runner *runner, uint64_t *ticket);
+void ax_image_report(const void *image, const void *common, ax_text *text);
+/* run_away.c: likewise */
+AX_MUST_USE ax_status ax_image_take(const void *image, const ax_cores_runner *runner, const ax_cores_message *message);
+void ax_image_closed(const void *image, const ax_cores_runner *runner);
 
 #endif

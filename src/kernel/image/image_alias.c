@@ -11,6 +11,7 @@
      no core stores to it;
      each copy to it fills one whole unit from a source that lies dense;
      the source is an operand that no core writes, or a ref that aliases its own source;
+     no copy to it may come from a device of another process;
      each load and each copy from it stays within one unit.
    Operands stay unchanged until all cores of the kernel have ended (plan/cores.h). */
 #include "kernel/image/image.h"
@@ -66,7 +67,8 @@ static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step)
   if (!ax_step_copies(step->eqn)) return;
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
-  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
+  const ax_copy_params *params = step->eqn->params;
+  if ((f->image->crosses && ax_core_operands(&params->to) > 0) || !is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
       !ax_slot_is_dense(&body->slots[step->in[0]]) || !is_in_unit(body, step->in[1], to->bytes, true))
     ban(f, one);
   one->unit = to->bytes;

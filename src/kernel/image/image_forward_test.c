@@ -23,7 +23,7 @@ static uint32_t forwarding(const ax_program *program, const ax_eqn *eqn, ax_runt
   for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = program->types[eqn->in[i]], numbers[i] = i;
   for (uint32_t k = 0; k < eqn->out_count; k++) results[k] = eqn->in_count + k;
   const ax_image_memory memory = {numbers, results, eqn->in_count + eqn->out_count};
-  TEST_OK(ax_image_create(eqn, types, &program->axes, &none, &memory, NULL, runtime, &image));
+  TEST_OK(ax_image_create(eqn, types, &program->axes, &none, false, &memory, NULL, runtime, &image));
   for (uint32_t b = 0; b < params->bodies.count; b++)
     for (uint32_t i = 0; i < image->bodies[b].op_count; i++) count += image->bodies[b].ops[i].forwards > 0;
   ax_image_release(image);

@@ -18,13 +18,15 @@
 
 static void release(void *kernel) { ax_image_release(kernel); }
 
-static const ax_cores_rules rules = {.release = release, .enter = ax_image_enter, .run = ax_image_run};
+static const ax_cores_rules rules = {.release = release, .enter = ax_image_enter, .run = ax_image_run, .take = ax_image_take,
+                                     .closed = ax_image_closed, .report = ax_image_report};
 
 typedef struct work {
   ax_lower *lower;
   const ax_eqn *eqn;
   const ax_kernel_params *params;
   ax_axis_set axes; /* that its devices differ along */
+  bool crosses;     /* its groups have devices of several processes */
   ax_cores cores;
   ax_image_memory memory;
   ax_type *types;   /* of operands */
@@ -114,7 +116,16 @@ static ax_status lower_steps(work *w, ax_cores *cores, int64_t members) {
   return ax_lower_cores(w->lower, cores, AX_CORES_LEAVE);
 }
 
-/* Along which axes devices run it together, and differ. */
+/* Says that some devices which run it together along these axes are of different processes. */
+static bool crosses(const work *w) {
+  const ax_process_map *map = w->lower->plan->options.map;
+  for (uint32_t d = 0; map != NULL && w->cores.names.count > 0 && d < map->devices; d++)
+    if (map->of[d] != map->of[ax_axes_device(&w->cores.names, &w->lower->plan->mesh, d, 0)]) return true;
+  return false;
+}
+
+/* Along which axes devices run it together, and differ. Devices of several processes run it each for itself, also along axes where
+   they do the same: then a core is on one device, and what is sent to it goes to one process. */
 static ax_status find_axes(work *w) {
   ax_lower *lower = w->lower;
   const ax_mesh *mesh = &lower->plan->mesh;
@@ -124,7 +135,9 @@ static ax_status find_axes(work *w) {
     memcpy(w->cores.names.name[w->cores.names.count++], lower->program->axes.axis[a].name, sizeof w->cores.names.name[0]);
   }
   AX_TRY(ax_axes_resolve(&w->cores.names, mesh, &w->cores.axes));
+  w->crosses = crosses(w);
   w->axes = w->cores.axes | ax_kernel_named(w->params) | lower->diverging;
+  if (w->crosses) w->axes = ax_all_axes(mesh);
   for (uint32_t i = 0; i < w->eqn->in_count; i++) w->axes |= lower->differs[w->eqn->in[i]];
   for (uint32_t k = 0; k < w->eqn->out_count; k++) w->axes |= lower->differs[w->eqn->out + k];
   return AX_OK;
@@ -177,7 +190,7 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));
   AX_TRY(list_operands(&w, in));
   AX_TRY(list_results(&w, in, out));
-  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, &w.memory, plan->options.hooks,
+  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, w.crosses, &w.memory, plan->options.hooks,
                          plan->options.reference ? NULL : plan->options.runtime, &image));
   const int64_t members = ax_axis_set_size(w.cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
   w.cores.kernel = image;

@@ -50,10 +50,10 @@ static ax_status make_lock(pthread_mutex_t *lock) {
   return failed == 0 ? AX_OK : ax_out_of_memory(0);
 }
 
-ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, int64_t number, uint32_t member, uint64_t base) {
+ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, int64_t number, bool first, uint64_t base) {
   const ax_image *image = kernel;
   ax_run_device *device = (void *)((char *)state + image->device_at);
-  *device = (ax_run_device){.device = number, .member = member, .state = state};
+  *device = (ax_run_device){.device = number, .state = state};
   if (image->memory_count > 0) memcpy(device->memory, memory, image->memory_count * sizeof memory[0]);
   for (uint32_t i = 0, numbered = 0; i < image->object_count; i++) {
     ax_run_object *objects = (void *)((char *)state + image->objects[i].at);
@@ -68,10 +68,18 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
   }
   for (uint32_t s = 0; s < image->scope_count; s++) *(ax_run_scope *)(void *)((char *)state + image->scopes[s]) = (ax_run_scope){0};
   for (uint32_t c = 0; c < image->machine->core_count; c++) make_core(image, device, c);
-  if (member > 0) return AX_OK;
+  if (!first) return AX_OK;
   ax_run_group *group = state;
   *group = (ax_run_group){.members = image->members, .signals = base};
   return make_lock(&group->lock);
+}
+
+/* --- Failures --- */
+
+void ax_run_group_fail(ax_run_group *group, ax_status status) {
+  if (group->status != AX_OK) return;
+  group->status = status;
+  snprintf(group->message, sizeof group->message, "%s", ax_message());
 }
 
 /* --- Who is ready --- */
@@ -106,15 +114,16 @@ static ax_run_core *take_ready(ax_run_group *group, uint64_t seed) {
   return core;
 }
 
-/* All have come. The first who goes on puts everybody's cores in order. */
-static void begin(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner) {
+void ax_run_group_begin(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner) {
+  if (group->begun) return;
   group->begun = true;
+  group->open = runner->away;
   for (uint32_t m = 0; m < group->members; m++) {
     group->states[m] = runner->state(runner->context, m);
-    ((ax_run_device *)(void *)(group->states[m] + image->device_at))->group = group;
+    if (group->states[m] != NULL) ((ax_run_device *)(void *)(group->states[m] + image->device_at))->group = group;
   }
   for (uint32_t m = 0; m < group->members; m++)
-    for (uint32_t c = 0; c < image->machine->core_count; c++) {
+    for (uint32_t c = 0; c < image->machine->core_count && group->states[m] != NULL; c++) {
       group->live++;
       ax_group_ready(group, runner, (void *)(group->states[m] + image->core_at[c]));
     }
@@ -143,25 +152,45 @@ static void waiting_text(ax_text *text, const ax_image *image, const ax_run_core
   else ax_text_add(text, " for %lld, of which there are %lld", (long long)core->amount, (long long)core->awaited->count);
 }
 
-static ax_status deadlock(const ax_image *image, ax_run_group *group) {
+/* Returns how many cores of this process are not through. */
+static uint32_t list_waiting(ax_text *text, const ax_image *image, const ax_run_group *group) {
   enum { most_listed = 8 };
-  ax_text text = {0};
   uint32_t listed = 0;
-  ax_text_add(&text, "deadlock in the kernel %s:", image->machine->params->name);
   for (uint32_t m = 0; m < group->members; m++)
-    for (uint32_t c = 0; c < image->machine->core_count; c++) {
+    for (uint32_t c = 0; c < image->machine->core_count && group->states[m] != NULL; c++) {
       const ax_run_core *core = (const void *)(group->states[m] + image->core_at[c]);
       if (core->through || listed++ >= most_listed) continue;
-      ax_text_add(&text, "%s ", listed > 1 ? ";" : "");
-      waiting_text(&text, image, core);
+      ax_text_add(text, "%s ", listed > 1 ? ";" : "");
+      waiting_text(text, image, core);
     }
-  if (listed > most_listed) ax_text_add(&text, "; and %u more", listed - most_listed);
+  if (listed > most_listed) ax_text_add(text, "; and %u more", listed - most_listed);
+  return listed;
+}
+
+void ax_image_report(const void *kernel, const void *common, ax_text *text) {
+  const ax_image *image = kernel;
+  ax_text_add(text, " in the kernel %s:", image->machine->params->name);
+  if (list_waiting(text, image, common) == 0) ax_text_add(text, " the cores of this process have ended, those of others have not");
+}
+
+static ax_status deadlock(const ax_image *image, ax_run_group *group) {
+  ax_text text = {0};
+  ax_text_add(&text, "deadlock in the kernel %s:", image->machine->params->name);
+  (void)list_waiting(&text, image, group);
   snprintf(group->message, sizeof group->message, "%s", text.data != NULL ? text.data : "deadlock in a kernel");
   ax_text_deinit(&text);
   return group->status = AX_DEADLOCK;
 }
 
 /* --- Running --- */
+
+/* A core that reads a semaphore again and again may be waiting for a message. */
+static void look_for_messages(ax_run_group *group, const ax_cores_runner *runner) {
+  pthread_mutex_unlock(&group->lock);
+  const bool goes_on = runner->poll(runner->context);
+  pthread_mutex_lock(&group->lock);
+  if (!goes_on) ax_run_group_fail(group, ax_error(AX_UNAVAILABLE, "the run is over"));
+}
 
 /* With the lock held, which is held again afterwards. */
 static void run_ready(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner) {
@@ -172,25 +201,45 @@ static void run_ready(const ax_image *image, ax_run_group *group, const ax_cores
     group->running--;
     if (walked == AX_WALKED_THROUGH) core->through = true;
     group->live -= walked == AX_WALKED_THROUGH;
+    if (walked == AX_WALKED_WAITS && core->made_way && runner->away > 0) look_for_messages(group, runner);
   }
+}
+
+/* Once its own cores are through, a process says to the others that no more messages come from it. */
+static void close_group(ax_run_group *group, const ax_cores_runner *runner) {
+  if (runner->away == 0 || group->live > 0 || group->status != AX_OK || group->closing) return;
+  group->closing = true;
+  pthread_mutex_unlock(&group->lock);
+  ax_status status = runner->close(runner->context);
+  pthread_mutex_lock(&group->lock);
+  group->closed = true;
+  if (status != AX_OK) ax_run_group_fail(group, status);
+}
+
+static bool is_through(const ax_run_group *group, const ax_cores_runner *runner) {
+  return group->live == 0 && group->open == 0 && (group->closed || runner->away == 0);
+}
+
+void ax_run_group_end(ax_run_group *group, const ax_cores_runner *runner) {
+  if (!is_through(group, runner) || group->parked == 0) return;
+  group->signals += group->parked;
+  runner->wake(runner->context, group->parked);
+  group->parked = 0;
 }
 
 ax_status ax_image_run(const void *kernel, const ax_cores_runner *runner, uint64_t *ticket) {
   const ax_image *image = kernel;
-  ax_run_group *group = runner->state(runner->context, 0);
+  ax_run_group *group = runner->state(runner->context, runner->first);
   pthread_mutex_lock(&group->lock);
-  if (!group->begun) begin(image, group, runner);
+  ax_run_group_begin(image, group, runner);
   run_ready(image, group, runner);
+  close_group(group, runner);
   *ticket = 0;
-  if (group->status == AX_OK && group->live > 0) {
-    if (group->running == 0) (void)deadlock(image, group);
+  if (group->status == AX_OK && !is_through(group, runner)) {
+    if (group->running == 0 && runner->away == 0) (void)deadlock(image, group);
     else if (group->members > 1) *ticket = group->signals + ++group->parked;
   }
-  if (group->live == 0 && group->parked > 0) {
-    group->signals += group->parked;
-    runner->wake(runner->context, group->parked);
-    group->parked = 0;
-  }
+  ax_run_group_end(group, runner);
   ax_status status = group->status;
   if (status != AX_OK) status = ax_error(status, "%s", group->message);
   pthread_mutex_unlock(&group->lock);

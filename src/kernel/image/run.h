@@ -32,7 +32,13 @@ static inline char *ax_core_view(const ax_run_core *core, uint32_t slot) {
 
 /* --- run.c --- */
 
-/* With the lock held: the cores of a list may go on. */
+/* With the lock held. All members of this process have entered: puts their cores in order, once. */
+void ax_run_group_begin(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner);
+/* Notes the first failure, with its message. */
+void ax_run_group_fail(ax_run_group *group, ax_status status);
+/* If all cores are through, and no messages are to come, the callers that are parked go on. */
+void ax_run_group_end(ax_run_group *group, const ax_cores_runner *runner);
+/* The cores of a list may go on. */
 void ax_group_ready(ax_run_group *group, const ax_cores_runner *runner, ax_run_core *core);
 void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core); /* "device 3, core 0" */
 
@@ -55,9 +61,13 @@ bool ax_core_makes_way(ax_row_walk *walk);
 
 /* For the rules of steps (step.h). Of the present operation: its integer operand; the object that operand is of, of a core of this
    body; the core that `to` means, by the last operands. */
+typedef struct ax_core_meant {
+  ax_run_core *here;       /* NULL: it is of another process */
+  uint32_t member, number; /* its device, among the members; its number among the image's cores */
+} ax_core_meant;
 int64_t ax_walk_integer(const ax_row_walk *walk, uint32_t operand);
 ax_run_object *ax_walk_object(const ax_row_walk *walk, const ax_run_core *core, uint32_t operand);
-AX_MUST_USE ax_status ax_walk_core_meant(const ax_row_walk *walk, const ax_core_params *to, ax_run_core **out);
+AX_MUST_USE ax_status ax_walk_core_meant(const ax_row_walk *walk, const ax_core_params *to, ax_core_meant *out);
 /* Wake the cores that have what they wait for now. */
 void ax_walk_signal(const ax_row_walk *walk, ax_run_object *semaphore, int64_t amount);
 void ax_walk_arrive(const ax_row_walk *walk, ax_run_object *barrier);
@@ -65,6 +75,25 @@ void ax_walk_arrive(const ax_row_walk *walk, ax_run_object *barrier);
 bool ax_walk_wait_for(const ax_row_walk *walk, ax_run_object *object, int64_t amount, bool phase);
 /* Waits for the count of operand 0, and takes the amount off. */
 AX_MUST_USE ax_status ax_walk_wait(const ax_row_walk *walk, int64_t amount, bool *waits);
+
+/* --- run_away.c --- */
+
+/* A step that a core of another process has sent to a core of this one. */
+typedef struct ax_landing {
+  ax_row_walk walk;              /* of the core here, at no operation */
+  const ax_core_code_step *step; /* of its body */
+  uint32_t object; /* what the sender said: the place of the semaphore among those of its root; bytes into a root, or an amount .. */
+  int64_t number;
+  const void *data; /* .. and elements, dense */
+  size_t bytes;
+} ax_landing;
+
+/* Sends the present operation to a core of another process, with the lock held, which is released meanwhile. object: the operand that
+   is a semaphore of that core; AX_NONE: there is none. The data is copied. */
+AX_MUST_USE ax_status ax_walk_send(const ax_row_walk *walk, const ax_core_meant *to, uint32_t object, int64_t number,
+                                   const void *data, size_t bytes);
+/* The object that operand is of, of the core here. */
+ax_run_object *ax_landing_object(const ax_landing *landing, uint32_t operand);
 
 /* --- run_rows.c: of views --- */
 

@@ -80,7 +80,7 @@ ax_status ax_walk_wait(const ax_row_walk *w, int64_t amount, bool *waits) {
 
 /* --- Elsewhere --- */
 
-ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_run_core **out) {
+ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_core_meant *out) {
   const ax_image *image = w->image;
   const ax_run_core *core = w->core;
   const ax_mesh *mesh = &w->op->step->program->axes;
@@ -88,7 +88,7 @@ ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_
   int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes), devices = ax_mesh_devices(image->axes),
           place = core->place;
   char text[160];
-  *out = w->core;
+  *out = (ax_core_meant){.here = w->core};
   if (count == 0) return AX_OK;
   for (uint32_t i = 0; i < count; i++) {
     int64_t coordinate = ax_walk_integer(w, first + i), size = devices, stride = 1;
@@ -104,9 +104,10 @@ ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_
     place = to->logical ? coordinate * per_device + place % per_device
                         : place + (coordinate - ax_mesh_coordinate(mesh, place, axis)) * stride;
   }
-  int64_t member = image->members > 1 ? ax_axes_index(&image->names, image->axes, place / per_device) : 0;
-  char *state = core->device->group->states[member];
-  *out = (ax_run_core *)(void *)(state + image->core_at[image->machine->first_core[body] + (uint32_t)(place % per_device)]);
+  out->member = image->members > 1 ? (uint32_t)ax_axes_index(&image->names, image->axes, place / per_device) : 0;
+  out->number = image->machine->first_core[body] + (uint32_t)(place % per_device);
+  char *state = core->device->group->states[out->member];
+  out->here = state != NULL ? (void *)(state + image->core_at[out->number]) : NULL;
   return AX_OK;
 }
 
@@ -169,12 +170,12 @@ static bool reads_again(const ax_row_walk *w) {
 
 bool ax_core_makes_way(ax_row_walk *w) {
   ax_run_group *group = w->core->device->group;
-  if (group->ready == 0) return false;
+  if (group->ready == 0 && w->runner->away == 0) return false;
   if (reads_again(w)) {
     ax_group_ready(group, w->runner, w->core);
     return true;
   }
-  if (w->runner->seed == 0) return false;
+  if (w->runner->seed == 0 || group->ready == 0) return false;
   group->random = (group->random + w->runner->seed) * 6364136223846793005u + 1442695040888963407u;
   if ((group->random >> 33) % 4 != 0) return false;
   ax_group_ready(group, w->runner, w->core);

@@ -272,9 +272,7 @@ static void note_failure(ax_row_walk *w, ax_status status) {
   char text[160];
   if (w->op->step->eqn != NULL && status != AX_INVALID_ARGUMENT)
     status = ax_error_context(status, "%s: ", ax_step_text(w->op->step, text, sizeof text));
-  if (group->status != AX_OK) return;
-  group->status = status;
-  snprintf(group->message, sizeof group->message, "%s", ax_message());
+  ax_run_group_fail(group, status);
 }
 
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core) {

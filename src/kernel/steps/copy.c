@@ -222,17 +222,52 @@ static void discharge_start(const ax_discharge_args *a) {
 
 /* --- In the executor: the core that starts a copy makes it --- */
 
+/* Where the copy's destination begins in its root. */
+static int64_t destination_of(const ax_row_walk *w) { return w->core->views[w->body->view_of[w->op->step->in[1]]]; }
+
+/* The bytes are copied when they are sent, so the source may be overwritten at once. */
+static ax_status send_run(ax_row_walk *w, const ax_core_meant *there) {
+  const ax_core_code_step *step = w->op->step;
+  const ax_image_slot *from = &w->body->slots[step->in[0]];
+  const copy_operands at = operands_of(step->eqn->params);
+  const void *data = ax_core_view(w->core, step->in[0]);
+  char *dense = NULL;
+  if (!ax_slot_is_dense(from)) {
+    if ((dense = ax_alloc(from->bytes + 1)) == NULL) return ax_out_of_memory(from->bytes);
+    ax_rows_take(&from->type, from->strides, data, NULL, dense);
+    data = dense;
+  }
+  ax_status status = ax_walk_send(w, there, at.received, destination_of(w), data, from->bytes);
+  ax_free(dense);
+  if (status == AX_OK && at.sent != AX_NONE) ax_walk_signal(w, ax_walk_object(w, w->core, at.sent), (int64_t)from->bytes);
+  return status;
+}
+
+static ax_status start_land(ax_landing *l) {
+  const ax_row_walk *w = &l->walk;
+  const ax_image_slot *to = &w->body->slots[l->step->in[1]];
+  const copy_operands at = operands_of(l->step->eqn->params);
+  if (l->bytes != to->bytes) return ax_error(AX_INTERNAL, "a copy of %zu bytes brings %zu", to->bytes, l->bytes);
+  pthread_mutex_unlock(&w->core->device->group->lock);
+  ax_rows_put(&to->type, to->strides, (char *)w->core->roots[to->root] + l->number, NULL, l->data);
+  pthread_mutex_lock(&w->core->device->group->lock);
+  if (at.received != AX_NONE) ax_walk_signal(w, ax_landing_object(l, at.received), (int64_t)to->bytes);
+  return AX_OK;
+}
+
 static ax_status start_run(ax_row_walk *w, bool *waits) {
   const ax_core_code_step *step = w->op->step;
   const ax_copy_params *params = step->eqn->params;
   const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
   const copy_operands at = operands_of(params);
   ax_run_group *group = w->core->device->group;
-  ax_run_core *there;
+  ax_core_meant meant;
   (void)waits;
   if (at.predicate != AX_NONE && ax_walk_integer(w, at.predicate) == 0) return AX_OK;
-  AX_TRY(ax_walk_core_meant(w, &params->to, &there));
-  int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
+  AX_TRY(ax_walk_core_meant(w, &params->to, &meant));
+  if (meant.here == NULL) return send_run(w, &meant);
+  ax_run_core *there = meant.here;
+  const int64_t offset = destination_of(w);
   bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
   if (w->core->forwarded) w->core->forwarded = false;
   else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
@@ -255,7 +290,8 @@ static ax_status wait_run(ax_row_walk *w, bool *waits) {
 /* --- The records --- */
 
 static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .elsewhere = true, .about = start_about,
-                                   .act = start_act, .discharge = discharge_start, .run = start_run};
+                                   .act = start_act, .discharge = discharge_start, .run = start_run,
+                                   .land = start_land};
 static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .about = wait_about, .act = wait_act, .run = wait_run};
 static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE, .note = commit_note};
 static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT, .about = groups_about, .act = groups_act};

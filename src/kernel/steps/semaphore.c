@@ -182,12 +182,18 @@ static void discharge_own(const ax_discharge_args *a) {
 static ax_status signal_run(ax_row_walk *w, bool *waits) {
   const int64_t amount = ax_walk_integer(w, 1);
   char text[160];
-  ax_run_core *there;
+  ax_core_meant there;
   (void)waits;
   if (amount < 0)
     return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
   AX_TRY(ax_walk_core_meant(w, w->op->step->eqn->params, &there));
-  ax_walk_signal(w, ax_walk_object(w, there, 0), amount);
+  if (there.here == NULL) return ax_walk_send(w, &there, 0, amount, NULL, 0);
+  ax_walk_signal(w, ax_walk_object(w, there.here, 0), amount);
+  return AX_OK;
+}
+
+static ax_status signal_land(ax_landing *l) {
+  ax_walk_signal(&l->walk, ax_landing_object(l, 0), l->number);
   return AX_OK;
 }
 
@@ -217,7 +223,8 @@ static ax_status await_run(ax_row_walk *w, bool *waits) {
 /* --- The records --- */
 
 static const ax_step signal_step = {.role = AX_STEP_MAKES_ACT, .counts = true, .elsewhere = true, .meets_others = true,
-                                    .about = signal_about, .act = signal_act, .discharge = discharge_signal, .run = signal_run};
+                                    .about = signal_about, .act = signal_act, .discharge = discharge_signal, .run = signal_run,
+                                    .land = signal_land};
 static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .counts = true, .meets_others = true, .about = wait_about,
                                   .act = wait_act, .discharge = discharge_wait, .run = wait_run};
 static const ax_step read_step = {.role = AX_STEP_MAKES_ACT, .meets_others = true, .reads_count = true, .about = read_about,
