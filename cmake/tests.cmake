@@ -160,6 +160,9 @@ foreach(name ${mpi_names})
   axle_mpi_test(${name} ${name} exit_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
+  foreach(processes 2 3) # of three, one has devices of both halves of the data
+    axle_mpi_test(${name} ${name} gpt ${processes} sh tests/mpi/same.sh $<TARGET_FILE:example_gpt> --mesh data=2,model=4 --steps 21)
+  endforeach()
   # The library that the program is linked with is found without being named.
   axle_mpi_test(${name} any half 3 $<TARGET_FILE:mpi_caller_${name}> half)
   axle_mpi_test(${name} any finalize 2 $<TARGET_FILE:mpi_caller_${name}> finalize)

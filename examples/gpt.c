@@ -3,7 +3,8 @@
 
      gpt [--mesh data=2,model=4] [--steps 200] [FILE]        FILE: the text to learn; a sonnet, when not given
 
-   The losses are the same on every mesh, to rounding. Sizes that the mesh does not divide are padded inside. */
+   The losses are the same on every mesh, to rounding, and on one mesh the same bits in any number of processes. Sizes that the mesh
+   does not divide are padded inside. */
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -197,7 +198,7 @@ static void train(const model *m, const ax_mesh *mesh, const char *text, size_t 
     ax_must(ax_tree_run(executable, AX_TREES(params, state, batch), AX_TREES(report, params, state)));
     ax_must(ax_tree_read(report, &value, sizeof value, "loss"));
     if (i == 1) show_layout(m->params, params), printf("\n");
-    if (i == 1 || i == steps || i % REPORT_EVERY == 0) printf("step %4d  loss %.4f\n", i, (double)value);
+    if (i == 1 || i == steps || i % REPORT_EVERY == 0) printf("step %4d  loss %.9g\n", i, (double)value);
   }
   ax_tree *trees[] = {params, state, batch, report};
   for (int i = 0; i < 4; i++) ax_tree_release(trees[i]);
