@@ -4,7 +4,7 @@
 
 typedef void bench_case(char **arguments);
 bench_case add_one, psum, psum_in_scan, collective, repeated, repeated_on_grid, beside; /* collectives.c */
-bench_case train, compile, compile_again, peak_memory, temporaries, gradients; /* training.c */
+bench_case train, train_rounds, compile, compile_again, peak_memory, temporaries, gradients; /* training.c */
 bench_case sgemm, pointwise;                        /* alone.c */
 bench_case rows_in_scan, cache_in_scan;             /* updates.c */
 bench_case operations, operations_traced;           /* ops.c */

@@ -20,6 +20,7 @@ static const struct {
     {"repeated_on_grid", repeated_on_grid, 1, "BYTES"},
     {"beside", beside, 1, "products|exchanges|both"},
     {"train", train, 1, "mlp_small|mlp_middle|transformer"},
+    {"train_rounds", train_rounds, 3, "mlp_small|mlp_middle|transformer STEPS ROUNDS"},
     {"at_once", at_once, 2, "small|mlp_small|mlp_middle|transformer THREADS"},
     {"ahead", ahead, 1, "mlp_small|mlp_middle|transformer"},
     {"compile_again", compile_again, 1, "mlp_small|mlp_middle|transformer"},

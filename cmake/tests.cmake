@@ -163,6 +163,10 @@ foreach(name ${mpi_names})
   foreach(processes 2 3) # of three, one has devices of both halves of the data
     axle_mpi_test(${name} ${name} gpt ${processes} sh tests/mpi/same.sh $<TARGET_FILE:example_gpt> --mesh data=2,model=4 --steps 21)
   endforeach()
+  foreach(processes 1 2 4)
+    axle_test(mpi/${name}/by_hand_${processes} sh tests/mpi/by_hand.sh ${mpi_${name}_run} ${name} ${processes} $<TARGET_FILE:bench_by_hand_${name}>)
+    set_tests_properties(mpi/${name}/by_hand_${processes} PROPERTIES PROCESSORS 2)
+  endforeach()
   # The library that the program is linked with is found without being named.
   axle_mpi_test(${name} any half 3 $<TARGET_FILE:mpi_caller_${name}> half)
   axle_mpi_test(${name} any finalize 2 $<TARGET_FILE:mpi_caller_${name}> finalize)

@@ -1,127 +1,93 @@
 /* Exchanges between processes, ours beside MPI's called by hand, by turns in one run: mpirun -n P bench_processes [MOST_BYTES].
-   One device in each process. Ours are steps of a loop in one run, and MPI's as many calls; least of several rounds. */
+   One device in each process. Ours are steps of a loop in one run, and MPI's as many calls; least of several rounds. What has P parts
+   has at least one element in each. bench/processes.py reads what this prints. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "axle/axle.h"
-
-enum { rounds = 7 };
+#include "spread.h"
 
 typedef struct kind {
   const char *name;
   ax_function body; /* of a device: f32[n] to f32[n] */
-  void (*by_hand)(const float *in, float *out, int n, int processes, int rank);
+  bool parted;      /* the operand or the result has a part for each process */
+  void (*by_hand)(const float *in, float *out, int n);
 } kind;
 
 static int processes, rank;
 
 /* --- Ours --- */
 
-static void sums(const ax_value *in, ax_value *out, void *c) {
-  (void)c;
-  out[0] = ax_mul(ax_pvary(ax_psum(in[0], "x"), "x"), 0.5);
-}
-static void shifts(const ax_value *in, ax_value *out, void *c) {
-  (void)c;
-  out[0] = ax_pshift(in[0], "x", 1, true);
-}
-static void turns(const ax_value *in, ax_value *out, void *c) {
-  (void)c;
-  out[0] = ax_all_to_all(in[0], "x", 0, 0, true);
-}
+static AX_BODY(sums) { out[0] = ax_pvary(ax_psum(in[0], "x"), "x"); }
+static AX_BODY(shifts) { out[0] = ax_pshift(in[0], "x", 1, true); }
+static AX_BODY(turns) { out[0] = ax_all_to_all(in[0], "x", 0, 0, true); }
 /* Of a part of the operand, so that operands and results have one shape. */
-static void gathers(const ax_value *in, ax_value *out, void *c) {
-  const int64_t n = *(const int64_t *)c;
-  out[0] = ax_all_gather(ax_slice(in[0], AX_DIMS(0), AX_DIMS(n), AX_DIMS(1)), "x", 0, true);
-}
-
-typedef struct repeated {
-  ax_function body;
-  int64_t steps, part;
-} repeated;
-
-static void one_step(const ax_value *in, ax_value *out, void *context) {
-  repeated *r = context;
-  r->body(in + 1, out, &r->part);
-}
-
-static void all_steps(const ax_value *in, ax_value *out, void *context) {
-  const repeated *r = context;
-  ax_fori_loop(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), (double)r->steps), AX_CLOSURE(one_step, 2, 1, context),
-               AX_VALUES(in[0]), out);
-}
-
-static void on_devices(const ax_value *in, ax_value *out, void *context) {
-  char text[32];
-  ax_mesh mesh;
-  snprintf(text, sizeof text, "x=%d", processes);
-  ax_must(ax_mesh_parse(text, &mesh));
-  ax_shard_map_unchecked(&mesh, "x -> x", AX_CLOSURE(all_steps, 1, 1, context), in, out);
+static AX_BODY(gathers) {
+  const int64_t part = *(const int64_t *)context;
+  out[0] = ax_all_gather(ax_slice_in_dim(in[0], 0, part, 1, 0), "x", 0, true);
 }
 
 /* --- By hand --- */
 
-static void allreduce(const float *in, float *out, int n, int p, int r) {
-  (void)p, (void)r;
-  MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+static void allreduce(const float *in, float *out, int n) { MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
+static void sendrecv(const float *in, float *out, int n) {
+  MPI_Sendrecv(in, n, MPI_FLOAT, (rank + 1) % processes, 0, out, n, MPI_FLOAT, (rank + processes - 1) % processes, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
 }
-static void sendrecv(const float *in, float *out, int n, int p, int r) {
-  MPI_Sendrecv(in, n, MPI_FLOAT, (r + 1) % p, 0, out, n, MPI_FLOAT, (r + p - 1) % p, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+static void alltoall(const float *in, float *out, int n) {
+  MPI_Alltoall(in, n / processes, MPI_FLOAT, out, n / processes, MPI_FLOAT, MPI_COMM_WORLD);
 }
-static void alltoall(const float *in, float *out, int n, int p, int r) {
-  (void)r;
-  MPI_Alltoall(in, n / p, MPI_FLOAT, out, n / p, MPI_FLOAT, MPI_COMM_WORLD);
-}
-static void allgather(const float *in, float *out, int n, int p, int r) {
-  (void)r;
-  MPI_Allgather(in, n / p, MPI_FLOAT, out, n / p, MPI_FLOAT, MPI_COMM_WORLD);
+static void allgather(const float *in, float *out, int n) {
+  MPI_Allgather(in, n / processes, MPI_FLOAT, out, n / processes, MPI_FLOAT, MPI_COMM_WORLD);
 }
 
-static const kind kinds[] = {
-    {"psum", sums, allreduce}, {"ppermute", shifts, sendrecv}, {"all_gather", gathers, allgather}, {"all_to_all", turns, alltoall}};
+static const kind kinds[] = {{"psum", sums, false, allreduce},
+                             {"all_gather", gathers, true, allgather},
+                             {"all_to_all", turns, true, alltoall},
+                             {"ppermute", shifts, false, sendrecv}};
 
 /* --- Measuring --- */
 
-static void compare(ax_runtime *runtime, const kind *k, int64_t bytes) {
-  const int64_t n = bytes / 4 < processes ? processes : bytes / 4, steps = bytes < 65536 ? 1000 : bytes < 4194304 ? 50 : 4;
-  repeated r = {k->body, steps, n / processes};
-  const ax_type type = ax_array_type(AX_F32, AX_DIMS(n * processes));
-  ax_executable *executable;
-  float *data = calloc((size_t)(n * processes), sizeof data[0]), *in = malloc((size_t)n * 4), *out = malloc((size_t)n * 4);
-  ax_array *array, *result;
-  double ours = 1e9, theirs = 1e9;
-  for (int64_t i = 0; i < n * processes; i++) data[i] = (float)(i % 7);
-  memcpy(in, data, (size_t)n * 4);
-  ax_must(ax_jit(runtime, AX_CLOSURE(on_devices, 1, 1, &r), &type, NULL, &executable));
-  ax_must((ax_executable_put)(executable, 0, AX_F32, data, (size_t)(n * processes) * 4, &array));
-  for (int round = 0; round < rounds; round++) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime();
-    ax_must(ax_run(executable, AX_LIST(1, &array), AX_LIST(1, &result)));
-    double took = (MPI_Wtime() - begin) / (double)steps;
-    if (took < ours) ours = took;
-    ax_array_release(result);
-    MPI_Barrier(MPI_COMM_WORLD);
-    begin = MPI_Wtime();
-    for (int64_t s = 0; s < steps; s++) {
-      k->by_hand(in, out, (int)n, processes, rank);
-      float *next = in;
-      in = out;
-      out = next;
-    }
-    took = (MPI_Wtime() - begin) / (double)steps;
-    if (took < theirs) theirs = took;
+static int64_t steps_of(int64_t bytes) { return spread_steps(bytes < 65536 ? 1000 : bytes < 4194304 ? 50 : 4); }
+
+static double run_by_hand(const kind *k, float **in, float **out, int n, int64_t steps) {
+  const double start = spread_seconds();
+  for (int64_t s = 0; s < steps; s++) {
+    k->by_hand(*in, *out, n);
+    float *next = *in;
+    *in = *out;
+    *out = next;
   }
-  if (rank == 0)
-    printf("%-10s %10lld bytes  %10.2f us  MPI %10.2f us  %.2f\n", k->name, (long long)n * 4, ours * 1e6, theirs * 1e6,
-           theirs / ours);
-  fflush(stdout);
-  ax_array_release(array);
-  ax_executable_release(executable);
-  free(data), free(in), free(out);
+  return (spread_seconds() - start) / (double)steps;
+}
+
+static void keep_least(double *least, double seconds) {
+  if (seconds < *least) *least = seconds;
+}
+
+static void compare(ax_runtime *runtime, const kind *k, int64_t bytes) {
+  const int64_t n = k->parted && bytes / 4 < processes ? processes : bytes / 4, steps = steps_of(bytes);
+  const int rounds = bytes < 4194304 ? 20 : 7; /* at most */
+  int64_t part = n / processes;
+  const ax_type block = ax_array_type(AX_F32, AX_DIMS(n));
+  float *in = malloc((size_t)n * 4), *out = calloc((size_t)n, 4);
+  double ours = 1e9, theirs = 1e9;
+  char what[64];
+  for (int64_t i = 0; i < n; i++) in[i] = (float)((i + rank) % 7);
+  spread s = spread_create(runtime, AX_CLOSURE(k->body, 1, 1, &part), steps, &block, (const float *const *)&in);
+  const double start = spread_seconds();
+  for (int round = 0; spread_goes_on(round, rounds, start); round++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    keep_least(&ours, spread_run(&s, steps, NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
+    keep_least(&theirs, run_by_hand(k, &in, &out, (int)n, steps));
+  }
+  snprintf(what, sizeof what, "%s %lld", k->name, (long long)n * 4);
+  spread_report(what, "Axle", ours, 0, NULL, 0);
+  spread_report(what, "MPI", theirs, 0, NULL, 0);
+  spread_release(&s);
+  free(in), free(out);
 }
 
 int main(int argc, char **argv) {
@@ -135,6 +101,5 @@ int main(int argc, char **argv) {
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
     for (int64_t bytes = 4; bytes <= most; bytes *= 16) compare(runtime, &kinds[k], bytes);
   ax_runtime_release(runtime);
-  MPI_Finalize();
-  return 0;
+  return MPI_Finalize();
 }
