@@ -1,6 +1,9 @@
 /* Exchanges between processes, ours beside MPI's called by hand, by turns in one run: mpirun -n P bench_processes [MOST_BYTES].
    One device in each process. Ours are steps of a loop in one run, and MPI's as many calls; least of several rounds. What has P parts
-   has at least one element in each. bench/processes.py reads what this prints. */
+   has at least one element in each. bench/processes.py reads what this prints.
+
+   If all devices were to begin a step with the same values, a compiler could leave the exchange out. So a psum's result, and what
+   all_gather is given, are multiplied by a number that each process has for itself, on both sides. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,33 +15,44 @@ typedef struct kind {
   const char *name;
   ax_function body; /* of a device: f32[n] to f32[n] */
   bool parted;      /* the operand or the result has a part for each process */
-  void (*by_hand)(const float *in, float *out, int n);
+  void (*by_hand)(float *in, float *out, int n); /* may overwrite what it is given */
 } kind;
 
 static int processes, rank;
 
 /* --- Ours --- */
 
-static AX_BODY(sums) { out[0] = ax_pvary(ax_psum(in[0], "x"), "x"); }
+static ax_value number(void) { return ax_convert_element_type(ax_axis_index("x"), AX_F32); }
+
+static AX_BODY(sums) { out[0] = ax_mul(ax_psum(in[0], "x"), ax_mul(ax_add(number(), 1), 2.0 / (processes * (processes + 1)))); }
 static AX_BODY(shifts) { out[0] = ax_pshift(in[0], "x", 1, true); }
 static AX_BODY(turns) { out[0] = ax_all_to_all(in[0], "x", 0, 0, true); }
 /* Of a part of the operand, so that operands and results have one shape. */
 static AX_BODY(gathers) {
   const int64_t part = *(const int64_t *)context;
-  out[0] = ax_all_gather(ax_slice_in_dim(in[0], 0, part, 1, 0), "x", 0, true);
+  ax_value mine = ax_mul(ax_slice_in_dim(in[0], 0, part, 1, 0), ax_sub(1, number()));
+  out[0] = ax_all_gather(mine, "x", 0, true);
 }
 
 /* --- By hand --- */
 
-static void allreduce(const float *in, float *out, int n) { MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
-static void sendrecv(const float *in, float *out, int n) {
+static void scale(float *x, int n, float by) {
+  for (int i = 0; i < n; i++) x[i] *= by;
+}
+
+static void allreduce(float *in, float *out, int n) {
+  MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  scale(out, n, (float)(rank + 1) * (2 / (float)(processes * (processes + 1))));
+}
+static void sendrecv(float *in, float *out, int n) {
   MPI_Sendrecv(in, n, MPI_FLOAT, (rank + 1) % processes, 0, out, n, MPI_FLOAT, (rank + processes - 1) % processes, 0, MPI_COMM_WORLD,
                MPI_STATUS_IGNORE);
 }
-static void alltoall(const float *in, float *out, int n) {
+static void alltoall(float *in, float *out, int n) {
   MPI_Alltoall(in, n / processes, MPI_FLOAT, out, n / processes, MPI_FLOAT, MPI_COMM_WORLD);
 }
-static void allgather(const float *in, float *out, int n) {
+static void allgather(float *in, float *out, int n) {
+  scale(in, n / processes, (float)(1 - rank));
   MPI_Allgather(in, n / processes, MPI_FLOAT, out, n / processes, MPI_FLOAT, MPI_COMM_WORLD);
 }
 

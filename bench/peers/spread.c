@@ -41,8 +41,7 @@ static void numbered_step(const ax_value *in, ax_value *out, void *context) { /*
 static void all_steps(const ax_value *in, ax_value *out, void *context) {
   const loop *l = context;
   const uint32_t n = l->step.in_count;
-  (ax_fori_loop)(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), (double)l->steps), AX_CLOSURE(numbered_step, n + 1, n, context),
-                 n, in, n, out);
+  (ax_fori_loop)(AX_X(0), AX_X(l->steps), AX_CLOSURE(numbered_step, n + 1, n, context), n, in, n, out);
 }
 
 static void on_devices(const ax_value *in, ax_value *out, void *context) {
