@@ -1,6 +1,6 @@
 /* Arrays in files: NumPy's .npy and .npz, and tables of numbers as CSV.
 
-   Arrays are host arrays (axle/host.h). Every function may be called from any thread; two threads may read or
+   Arrays are host arrays (axle/host.h), or lie on devices (axle/exec.h). Every function may be called from any thread; two threads may read or
    write different files, or write the same one (the last rename wins). Reading trusts nothing in a file: sizes are checked
    against the bytes that are there before memory is taken for them. Writing goes to a temporary name in the same folder, which
    is then renamed: a failed write leaves the old file, and no new one. On failure outputs are empty (NULL, or all zero).
@@ -9,7 +9,7 @@
 #ifndef AXLE_NPY_H
 #define AXLE_NPY_H
 
-#include "axle/host.h"
+#include "axle/exec.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +26,26 @@ AX_MUST_USE ax_status ax_npy_read(const char *path, ax_host_array *out);
    AX_INVALID_ARGUMENT: no dtype, a bad rank or dimension, NULL data. AX_IO_ERROR: the file cannot be written, or `path` is
    something other than a file. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_npy_write(const char *path, const ax_host_array *array);
+
+/* --- Arrays on devices. Each process of a mesh that is spread over several (axle/processes.h) reads and writes only the part of the
+   file that its own devices' blocks are; the file is the same however they are spread, and may be read by another number of
+   processes, in any layout. All processes must see it: it lies on a file system that they share. --- */
+
+/* Gives the type of the array in a file, of which only the header is read. Errors as ax_npy_read. */
+AX_MUST_USE ax_status ax_npy_type(const char *path, ax_type *out);
+/* Reads an array onto the devices of a mesh, cut as the spec says, as ax_device_put of what ax_npy_read gives. Collective where the
+   mesh has several devices. `*out` is owned by the caller, NULL on failure. Errors as theirs; also AX_INVALID_ARGUMENT: processes
+   find arrays of different types. A file in Fortran's order is read whole by each process. */
+AX_MUST_USE ax_status ax_array_from_npy(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const char *path, ax_array **out);
+/* The same as an executable's input `index` wants to lie: as ax_executable_put. AX_INVALID_ARGUMENT: no such input; an array of another
+   type. */
+AX_MUST_USE ax_status ax_executable_put_npy(const ax_executable *executable, uint32_t index, const char *path, ax_array **out);
+/* Writes an array as ax_npy_write does. Collective if the array is not whole in each process: process 0 creates the file and
+   renames it when all have written what they have; if one fails, all do, and no file is left or replaced. What several processes
+   have is written by the first of them. An array that each process has by itself is written by each that calls this, to a path of its
+   own. AX_INVALID_ARGUMENT: a donated array. AX_IO_ERROR: as ax_npy_write; a process that does not find the file that process 0 has
+   made. AX_OUT_OF_MEMORY. Or what its run failed with. */
+AX_MUST_USE ax_status ax_array_write_npy(const ax_array *array, const char *path);
 
 /* The arrays of one .npz file, in memory, in the order of the file. */
 typedef struct ax_npz ax_npz;
@@ -70,6 +90,10 @@ AX_MUST_USE ax_status ax_csv_read_part(const char *path, const char *part, ax_dt
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_npy_read(...) AX_LINED_STATUS(npy_read, __VA_ARGS__)
 #define ax_npy_write(...) AX_LINED_STATUS(npy_write, __VA_ARGS__)
+#define ax_npy_type(...) AX_LINED_STATUS(npy_type, __VA_ARGS__)
+#define ax_array_from_npy(...) AX_LINED_STATUS(array_from_npy, __VA_ARGS__)
+#define ax_executable_put_npy(...) AX_LINED_STATUS(executable_put_npy, __VA_ARGS__)
+#define ax_array_write_npy(...) AX_LINED_STATUS(array_write_npy, __VA_ARGS__)
 #define ax_npz_read(...) AX_LINED_STATUS(npz_read, __VA_ARGS__)
 #define ax_csv_read_part(...) AX_LINED_STATUS(csv_read_part, __VA_ARGS__)
 #define ax_csv_read(...) AX_LINED_STATUS(csv_read, __VA_ARGS__)

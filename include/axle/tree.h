@@ -166,7 +166,8 @@ AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 /* Read all leaves from an .npz file, or write them into it. Each leaf is a member with the leaf's name ("layers/0/w"), as NumPy
    reads and writes it. AX_INVALID_ARGUMENT: leaves that the file lacks, members that are no leaf, members of another type than
    their leaf (the message names the first five of each); when writing, a leaf that holds nothing. AX_IO_ERROR: as ax_npz_read and
-   ax_npz_write. On failure nothing has changed. */
+   ax_npz_write. On failure nothing has changed. Collective where the mesh is spread over several processes (axle/processes.h): each
+   reads the file, and process 0 writes it, to which all leaves are brought. */
 AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 

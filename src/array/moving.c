@@ -41,7 +41,8 @@ typedef struct overlaps {
 } overlaps;
 
 static overlaps overlaps_of(const ax_layout *layout, const box *b) {
-  overlaps o = {.layout = layout, .more = true};
+  overlaps o = {.layout = layout, .more = ax_type_elems(&b->type) > 0};
+  if (!o.more) return o;
   for (uint32_t d = 0; d < b->type.rank; d++) {
     o.first[d] = o.part[d] = b->offset[d] / layout->block.dims[d];
     o.last[d] = (b->offset[d] + b->type.dims[d] - 1) / layout->block.dims[d];
@@ -69,6 +70,7 @@ typedef struct transfer {
 typedef struct plan {
   const ax_layout *old, *new; /* new NULL: the whole, for process `root`, or all */
   uint32_t root, processes;
+  bool slabs; /* a slab for each process instead */
 } plan;
 
 typedef struct each { /* all transfers, one after the other */
@@ -78,20 +80,35 @@ typedef struct each { /* all transfers, one after the other */
   bool begun;
 } each;
 
+static box slab_of(const ax_type *whole, uint32_t slab, uint32_t count) {
+  box b = {.type = *whole};
+  uint32_t d = 0;
+  while (d + 1 < whole->rank && whole->dims[d] == 1) d++;
+  if (whole->rank == 0 && slab > 0) b.type = ax_array_type(whole->dtype, AX_LIST(1, &(int64_t){0}));
+  if (whole->rank == 0) return b;
+  const int64_t each = whole->dims[d] / count, more = whole->dims[d] % count; /* the first `more` have one index more */
+  b.offset[d] = each * slab + (slab < more ? slab : more);
+  b.type.dims[d] = each + (slab < more);
+  return b;
+}
+
 static box new_box(const plan *p, uint32_t new) {
+  if (p->slabs) return slab_of(&p->old->type, new, p->processes);
   if (p->new != NULL) return box_of(p->new, new);
   return (box){.type = p->old->type};
 }
-static uint32_t new_count(const plan *p) { return p->new != NULL ? p->new->blocks : 1; }
+static uint32_t new_count(const plan *p) { return p->slabs ? p->processes : p->new != NULL ? p->new->blocks : 1; }
 static bool by_holders(const plan *p) { return p->new != NULL && p->new->map != NULL; }
 
 static uint32_t receiver_count(const plan *p, uint32_t new) {
+  if (p->slabs) return 1;
   if (by_holders(p)) return p->new->first_holder[new + 1] - p->new->first_holder[new];
   return p->root != AX_NONE ? 1 : p->processes;
 }
 
 /* A process that has the block on several places counts once: as the first of them. AX_NONE: it is another. */
 static uint32_t receiver_of(const plan *p, uint32_t new, uint32_t index) {
+  if (p->slabs) return new;
   if (!by_holders(p)) return p->root != AX_NONE ? p->root : index;
   const uint32_t *holder = &p->new->holder[p->new->first_holder[new]];
   for (uint32_t i = 0; i < index; i++)
@@ -131,7 +148,7 @@ static bool moves_anything(const plan *p) {
 }
 
 static plan plan_of(const ax_layout *old, const ax_layout *new, uint32_t root) {
-  return (plan){old, new, root, old->map != NULL ? old->map->processes : 1};
+  return (plan){old, new, root, old->map != NULL ? old->map->processes : 1, false};
 }
 
 bool ax_moving_needed(const ax_layout *old, const ax_layout *to) {
@@ -145,7 +162,7 @@ typedef struct moving {
   const plan *plan;
   ax_together *together;
   const ax_parts *from;
-  unsigned char *const *into; /* by new block */
+  unsigned char *const *into; /* by new block; of slabs, this process's alone */
   uint32_t missing;           /* pieces that have not come */
   ax_status status;           /* and its message, once something has failed */
 } moving;
@@ -180,7 +197,7 @@ static ax_status place_piece(moving *m, const ax_delivery *delivery) {
   const uint64_t *words = delivery->envelope.words;
   const box new = new_box(m->plan, (uint32_t)words[0]), old = box_of(m->plan->old, (uint32_t)words[1]);
   const box piece = common(&new, &old);
-  ax_shard_copy(&piece.type, piece.offset, delivery->payload, &new.type, new.offset, m->into[words[0]]);
+  ax_shard_copy(&piece.type, piece.offset, delivery->payload, &new.type, new.offset, m->into[m->plan->slabs ? 0 : words[0]]);
   m->missing--;
   return AX_OK;
 }
@@ -230,7 +247,7 @@ static ax_status exchange(moving *m, uint32_t own) {
 
 static void describe(const void *context, ax_text *text) {
   const plan *p = context;
-  ax_text_add(text, p->new != NULL ? "lays out " : "gathers ");
+  ax_text_add(text, p->new != NULL ? "lays out " : p->slabs ? "cuts into slabs " : "gathers ");
   ax_layout_text(text, p->old);
   if (p->new == NULL && p->root != AX_NONE) ax_text_add(text, " to process %u", p->root);
   if (p->new == NULL) return;
@@ -240,7 +257,7 @@ static void describe(const void *context, ax_text *text) {
 
 static ax_status move_all(ax_status status, const plan *p, const ax_parts *from, unsigned char *const *into) {
   ax_processes *processes = p->old->runtime->executor.processes;
-  const uint64_t to = p->new != NULL ? p->new->hash : p->root;
+  const uint64_t to = p->new != NULL ? p->new->hash : p->slabs ? (uint64_t)AX_NONE + 1 : p->root;
   const ax_doing doing = {status == AX_OK ? ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1 : 0, describe, p};
   ax_together *together = ax_together_borrow(processes);
   moving m = {p, together, from, into, 0, AX_OK};
@@ -252,14 +269,18 @@ static ax_status move_all(ax_status status, const plan *p, const ax_parts *from,
   return status;
 }
 
+/* What is here of a box. */
+static void fill_box(const ax_layout *old, const ax_parts *from, const box *to, void *data) {
+  overlaps o = overlaps_of(old, to);
+  for (uint32_t block; next_overlap(&o, &block);) {
+    const box piece = box_of(old, block);
+    if (ax_layout_has(old, block)) ax_shard_copy(&piece.type, piece.offset, from->part[block], &to->type, to->offset, data);
+  }
+}
+
 void ax_moving_fill(const ax_layout *old, const ax_parts *from, const ax_layout *to, uint32_t b, void *data) {
   const box new = box_of(to, b);
-  overlaps o = overlaps_of(old, &new);
-  for (uint32_t block; next_overlap(&o, &block);) {
-    if (!ax_layout_has(old, block)) continue;
-    const box piece = box_of(old, block);
-    ax_shard_copy(&piece.type, piece.offset, from->part[block], &new.type, new.offset, data);
-  }
+  fill_box(old, from, &new, data);
 }
 
 ax_status ax_moving_do(ax_status status, const ax_layout *old, const ax_parts *from, const ax_layout *to, ax_parts *parts) {
@@ -267,18 +288,31 @@ ax_status ax_moving_do(ax_status status, const ax_layout *old, const ax_parts *f
   return move_all(status, &p, from, parts != NULL ? parts->part : NULL);
 }
 
-/* What is here of the whole. */
-static void fill_whole(const plan *p, const ax_parts *from, void *data) {
-  const box whole = new_box(p, 0);
-  for (uint32_t block = 0; block < p->old->blocks; block++) {
-    const box piece = box_of(p->old, block);
-    if (ax_layout_has(p->old, block)) ax_shard_copy(&piece.type, piece.offset, from->part[block], &whole.type, whole.offset, data);
-  }
-}
+/* --- Whole arrays and slabs --- */
 
 ax_status ax_moving_gather(ax_status status, const ax_layout *old, const ax_parts *from, uint32_t root, void *data) {
   const plan p = plan_of(old, NULL, root);
   unsigned char *whole = data;
-  if (status == AX_OK && data != NULL && old->block_bytes > 0) fill_whole(&p, from, data);
+  const box all = {.type = old->type};
+  if (status == AX_OK && data != NULL && old->block_bytes > 0) fill_box(old, from, &all, data);
   return moves_anything(&p) ? move_all(status, &p, from, &whole) : status;
+}
+
+void ax_moving_slab(const ax_type *whole, uint32_t slab, uint32_t count, ax_type *type, int64_t *start) {
+  const box b = slab_of(whole, slab, count);
+  *type = b.type;
+  memcpy(start, b.offset, sizeof b.offset);
+}
+
+void ax_moving_fill_slab(const ax_layout *old, const ax_parts *from, uint32_t slab, uint32_t count, void *data) {
+  const box to = slab_of(&old->type, slab, count);
+  fill_box(old, from, &to, data);
+}
+
+ax_status ax_moving_slabs(ax_status status, const ax_layout *old, const ax_parts *from, void *data) {
+  plan p = plan_of(old, NULL, AX_NONE);
+  p.slabs = true;
+  unsigned char *own = data;
+  if (status == AX_OK) ax_moving_fill_slab(old, from, old->map->process, p.processes, data);
+  return moves_anything(&p) ? move_all(status, &p, from, &own) : status;
 }

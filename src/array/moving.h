@@ -22,4 +22,13 @@ AX_MUST_USE ax_status ax_moving_do(ax_status status, const ax_layout *old, const
 /* The whole array, dense and row-major, to `data` in process `root`, or in all (AX_NONE); elsewhere it is not looked at. */
 AX_MUST_USE ax_status ax_moving_gather(ax_status status, const ax_layout *old, const ax_parts *from, uint32_t root, void *data);
 
+/* Slabs: an array cut along its first dimension of more than one index into `count` parts that are as equal as can be, so that each
+   is contiguous in the whole. Those that are empty come last. */
+void ax_moving_slab(const ax_type *whole, uint32_t slab, uint32_t count, ax_type *type, int64_t *start);
+/* Copies into a slab what old blocks of this process have of it. */
+void ax_moving_fill_slab(const ax_layout *old, const ax_parts *from, uint32_t slab, uint32_t count, void *data);
+/* Brings each process its slab, of as many as there are processes. data: room for it; the old layout is spread. If nothing moves,
+   the status is this process's own. */
+AX_MUST_USE ax_status ax_moving_slabs(ax_status status, const ax_layout *old, const ax_parts *from, void *data);
+
 #endif

@@ -2,8 +2,6 @@
    processes are threads of this one. */
 #include "axle/processes.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,70 +13,10 @@
 #include "axle/sharding.h"
 #include "processes/within.h"
 #include "support/cmocka.h"
-#include "support/processes.h"
+#include "support/jobs.h"
 #include "support/run.h"
 
-/* --- Processes --- */
-
-typedef ax_status job(ax_runtime *runtime, const void *context);
-
-typedef struct party {
-  job *job;
-  const void *context;
-  const test_spread *spread;
-  ax_transport *transport;
-  pthread_t thread;
-  ax_status status;
-  char message[8192];
-} party;
-
-static void *be_party(void *context) {
-  party *p = context;
-  ax_runtime *runtime;
-  const ax_runtime_options options = {.workers = p->spread->workers};
-  p->status = ax_runtime_create_over(&options, p->transport, p->spread->listed, p->spread->of, &runtime);
-  if (p->status == AX_OK) p->status = p->job(runtime, p->context);
-  snprintf(p->message, sizeof p->message, "%s", p->status != AX_OK ? ax_message() : "");
-  ax_runtime_release(runtime);
-  return NULL;
-}
-
-/* Does a job in all processes. It must end the same in all. */
-static ax_status in_all(const test_spread *spread, job *job, const void *context, char *message) {
-  static party parties[TEST_MOST_PROCESSES];
-  ax_transport *transports[TEST_MOST_PROCESSES];
-  assert_int_equal(ax_within_create(spread->processes, transports), AX_OK);
-  for (uint32_t p = 0; p < spread->processes; p++) {
-    parties[p] = (party){.job = job, .context = context, .spread = spread, .transport = transports[p]};
-    assert_int_equal(pthread_create(&parties[p].thread, NULL, be_party, &parties[p]), 0);
-  }
-  for (uint32_t p = 0; p < spread->processes; p++) pthread_join(parties[p].thread, NULL);
-  for (uint32_t p = 1; p < spread->processes; p++) {
-    if (parties[p].status != parties[0].status || strcmp(parties[p].message, parties[0].message) != 0)
-      fail_msg("process 0: %s\nprocess %u: %s", parties[0].message, p, parties[p].message);
-  }
-  if (message != NULL) strcpy(message, parties[0].message);
-  else if (parties[0].status != AX_OK) print_error("%s\n", parties[0].message);
-  return parties[0].status;
-}
-
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, none_in_two[] = {1, 1, 0, 1, 1, 3, 1, 1};
-static const test_spread spreads[] = {
-    {.processes = 1, .workers = 1},
-    {.processes = 2, .workers = 1},
-    {.processes = 3, .workers = 2},
-    {.processes = 8, .workers = 1},
-    {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
-    {.processes = 3, .workers = 1, .listed = 8, .of = scattered},
-    {.processes = 4, .workers = 1, .listed = 8, .of = none_in_two}, /* process 2 has device 2, which is process 0's: none */
-};
-
 /* --- Contents: each element is its index --- */
-
-#define HERE(condition) \
-  do {                  \
-    if (!(condition)) return ax_error(AX_INTERNAL, "%s:%d: %s", __FILE__, __LINE__, #condition); \
-  } while (0)
 
 static float value_at(const ax_type *whole, const ax_type *block, const int64_t *start, int64_t i) {
   int64_t at = 0, scale = 1;
@@ -100,8 +38,8 @@ static ax_status check_shards(const ax_array *array) {
   for (uint32_t i = 0; i < ax_array_addressable_count(array); i++) {
     ax_shard shard;
     AX_TRY(ax_array_addressable_shard(array, i, &shard));
-    HERE(shard.data != NULL || shard.bytes == 0);
-    HERE(is_right(ax_array_typeof(array), &shard.type, shard.start, shard.data));
+    TEST_HERE(shard.data != NULL || shard.bytes == 0);
+    TEST_HERE(is_right(ax_array_typeof(array), &shard.type, shard.start, shard.data));
   }
   return AX_OK;
 }
@@ -125,7 +63,7 @@ static ax_status check_whole(const ax_array *array, int64_t process) {
   const bool right = wanted ? host.data != NULL && is_right(ax_array_typeof(array), ax_array_typeof(array), start, host.data)
                             : host.data == NULL;
   ax_host_array_release(&host);
-  HERE(right);
+  TEST_HERE(right);
   return AX_OK;
 }
 
@@ -164,8 +102,8 @@ static void arrays_move_between_all_layouts(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 16, 8, 3), TEST_TYPE(AX_F32, 64, 520)};
   for (size_t t = 0; t < AX_COUNT(types); t++)
-    for (size_t s = 0; s < AX_COUNT(spreads); s++)
-      if (in_all(&spreads[s], all_pairs, &types[t], NULL) != AX_OK) fail_msg("type %zu, spread %zu", t, s);
+    for (size_t s = 0; s < TEST_SPREADS; s++)
+      if (test_in_all(&test_spreads[s], all_pairs, &types[t], NULL) != AX_OK) fail_msg("type %zu, spread %zu", t, s);
 }
 
 /* --- What each process has --- */
@@ -184,10 +122,10 @@ static ax_status local_parts(ax_runtime *runtime, const void *context) {
     AX_TRY(ax_runtime_process_of(runtime, &mesh, d, &process));
     sum += process == ax_process_index(runtime);
   }
-  HERE(sum == here);
-  HERE(ax_runtime_process_of(runtime, &mesh, 8, &process) == AX_INVALID_ARGUMENT);
+  TEST_HERE(sum == here);
+  TEST_HERE(ax_runtime_process_of(runtime, &mesh, 8, &process) == AX_INVALID_ARGUMENT);
   AX_TRY(ax_array_local_type(runtime, &mesh, "x", &type, &local));
-  HERE(local.dims[0] == 2 * here && local.dims[1] == 8);
+  TEST_HERE(local.dims[0] == 2 * here && local.dims[1] == 8);
   float *data = calloc((size_t)ax_type_elems(&local) + 1, sizeof data[0]);
   for (int64_t d = 0, row = 0; d < 8; d++) { /* rows 2 d and 2 d + 1 are device d's */
     AX_TRY(ax_runtime_process_of(runtime, &mesh, d, &process));
@@ -198,13 +136,13 @@ static ax_status local_parts(ax_runtime *runtime, const void *context) {
   ax_status status = (ax_array_from_local)(runtime, &mesh, "x", &type, AX_F32, data, (size_t)ax_type_elems(&local) * 4, &array);
   if (status == AX_OK && here > 0) {
     ax_array *none;
-    HERE((ax_array_from_local)(runtime, &mesh, "x", &type, AX_F32, data, (size_t)ax_type_elems(&local) * 4 - 4, &none) ==
+    TEST_HERE((ax_array_from_local)(runtime, &mesh, "x", &type, AX_F32, data, (size_t)ax_type_elems(&local) * 4 - 4, &none) ==
          AX_INVALID_ARGUMENT);
   }
   free(data);
   AX_TRY(status);
-  HERE(ax_array_addressable_count(array) == here);
-  HERE(ax_array_is_addressable(array) == (here == 8));
+  TEST_HERE(ax_array_addressable_count(array) == here);
+  TEST_HERE(ax_array_is_addressable(array) == (here == 8));
   status = check_shards(array);
   if (status == AX_OK) status = check_whole(array, AX_EVERY_PROCESS);
   ax_array_release(array);
@@ -213,7 +151,7 @@ static ax_status local_parts(ax_runtime *runtime, const void *context) {
 
 static void arrays_are_made_of_local_data(void **state) {
   (void)state;
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], local_parts, NULL, NULL), AX_OK);
+  for (size_t s = 0; s < TEST_SPREADS; s++) assert_int_equal(test_in_all(&test_spreads[s], local_parts, NULL, NULL), AX_OK);
 }
 
 static ax_status no_box(ax_runtime *runtime, const void *context) {
@@ -229,7 +167,7 @@ static void blocks_that_are_no_box_are_refused(void **state) {
   static const uint32_t crossed[] = {0, 1, 1, 0};
   char message[8192];
   (void)state;
-  assert_int_equal(in_all(&(test_spread){.processes = 2, .workers = 1, .listed = 4, .of = crossed}, no_box, NULL, message),
+  assert_int_equal(test_in_all(&(test_spread){.processes = 2, .workers = 1, .listed = 4, .of = crossed}, no_box, NULL, message),
                    AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "the 2 blocks f32[4,4] of this process do not make a box of f32[8,8]"));
 }
@@ -250,14 +188,14 @@ static ax_status replicas(ax_runtime *runtime, const void *context) {
       status = ax_error(AX_INTERNAL, "device %lld has replica %lld", (long long)shard.device, (long long)shard.replica);
   }
   ax_shard none;
-  HERE(ax_array_addressable_shard(array, ax_array_addressable_count(array), &none) == AX_INVALID_ARGUMENT);
+  TEST_HERE(ax_array_addressable_shard(array, ax_array_addressable_count(array), &none) == AX_INVALID_ARGUMENT);
   ax_array_release(array);
   return status;
 }
 
 static void shards_know_their_replica(void **state) {
   (void)state;
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], replicas, NULL, NULL), AX_OK);
+  for (size_t s = 0; s < TEST_SPREADS; s++) assert_int_equal(test_in_all(&test_spreads[s], replicas, NULL, NULL), AX_OK);
 }
 
 /* --- Calls that differ --- */
@@ -275,8 +213,8 @@ static ax_status put_same(ax_runtime *runtime, const void *context) {
 static void data_that_should_be_the_same_is_compared(void **state) {
   char message[8192];
   (void)state;
-  assert_int_equal(in_all(&spreads[1], put_same, &(float){4}, NULL), AX_OK);
-  assert_int_equal(in_all(&spreads[2], put_same, &(float){5}, message), AX_INVALID_ARGUMENT);
+  assert_int_equal(test_in_all(&test_spreads[1], put_same, &(float){4}, NULL), AX_OK);
+  assert_int_equal(test_in_all(&test_spreads[2], put_same, &(float){5}, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "processes 0 and 1 do not do the same, line 1:\n  process 0: puts f32[4] with digest "));
   assert_non_null(strstr(message, "\n  process 1: puts f32[4] with digest "));
 }
@@ -310,13 +248,13 @@ static void programs_are_compared_when_they_are_compiled(void **state) {
   (void)state;
   for (int found = 0; found < 2; found++) {
     p.found = found == 1;
-    assert_int_equal(in_all(&spreads[2], compile_own, &p, message), AX_INVALID_ARGUMENT);
+    assert_int_equal(test_in_all(&test_spreads[2], compile_own, &p, message), AX_INVALID_ARGUMENT);
     assert_non_null(strstr(message, "processes 0 and 1 do not do the same, line "));
     assert_non_null(strstr(message, " add "));
   }
   ax_program *const same[] = {p.program[0], p.program[0]};
   programs equal = {{same[0], same[1]}, true};
-  assert_int_equal(in_all(&spreads[2], compile_own, &equal, NULL), AX_OK);
+  assert_int_equal(test_in_all(&test_spreads[2], compile_own, &equal, NULL), AX_OK);
   ax_program_release(p.program[0]);
   ax_program_release(p.program[1]);
 }
@@ -345,11 +283,11 @@ static void calls_are_compared(void **state) {
   char message[8192];
   programs p = {{program_of(sum), program_of(twice)}, false};
   (void)state;
-  assert_int_equal(in_all(&spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
+  assert_int_equal(test_in_all(&test_spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 0: runs a program of "));
   assert_non_null(strstr(message, "process 1: runs a program of "));
   p.found = true; /* process 0 runs, the others gather */
-  assert_int_equal(in_all(&spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
+  assert_int_equal(test_in_all(&test_spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 1: gathers f32[8,4] over (x=4,), P(x)"));
   ax_program_release(p.program[0]);
   ax_program_release(p.program[1]);
@@ -376,7 +314,7 @@ static void a_wrong_argument_of_one_process_fails_in_all(void **state) {
   char message[8192];
   ax_program *program = program_of(sum);
   (void)state;
-  assert_int_equal(in_all(&spreads[2], run_wrong, program, message), AX_INVALID_ARGUMENT);
+  assert_int_equal(test_in_all(&test_spreads[2], run_wrong, program, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 1: run: 1 of 1 arguments do not match:"));
   ax_program_release(program);
 }
@@ -409,29 +347,11 @@ static ax_status run_laid(ax_runtime *runtime, const void *context) {
 static void arguments_are_laid_out_between_processes(void **state) {
   ax_program *program = program_of(sum);
   (void)state;
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) assert_int_equal(in_all(&spreads[s], run_laid, program, NULL), AX_OK);
+  for (size_t s = 0; s < TEST_SPREADS; s++) assert_int_equal(test_in_all(&test_spreads[s], run_laid, program, NULL), AX_OK);
   ax_program_release(program);
 }
 
 /* --- Out of memory in one process --- */
-
-static _Thread_local bool hostile;
-static long until_failure, asked;
-static _Atomic long live;
-
-static void *allocate(void *user, size_t bytes, size_t align) {
-  void *memory = NULL;
-  (void)user;
-  if (hostile) asked++;
-  if ((hostile && until_failure-- == 0) || posix_memalign(&memory, align, bytes) != 0) return NULL;
-  live++;
-  return memory;
-}
-static void release(void *user, void *memory) {
-  (void)user;
-  live -= memory != NULL;
-  free(memory);
-}
 
 static ax_status reshard_hostile(ax_runtime *runtime, const void *context) {
   ax_mesh mesh;
@@ -440,9 +360,9 @@ static ax_status reshard_hostile(ax_runtime *runtime, const void *context) {
   AX_TRY(ax_mesh_parse("x=4", &mesh));
   ax_status status = ax_sharding_named(&mesh, "_,x", NULL, &columns);
   if (status == AX_OK) status = ax_array_from_callback(runtime, &mesh, "x", context, write, (void *)context, &from);
-  hostile = ax_process_index(runtime) == 1;
+  test_be_hostile(ax_process_index(runtime) == 1);
   if (status == AX_OK) status = ax_array_reshard(from, columns, &to);
-  hostile = false;
+  test_be_hostile(false);
   if (status == AX_OK) status = check_shards(to);
   ax_array_release(from);
   ax_array_release(to);
@@ -455,48 +375,31 @@ static ax_status gather_hostile(ax_runtime *runtime, const void *context) {
   ax_array *from;
   AX_TRY(ax_mesh_parse("x=4", &mesh));
   AX_TRY(ax_array_from_callback(runtime, &mesh, "x", context, write, (void *)context, &from));
-  hostile = ax_process_index(runtime) == 1;
+  test_be_hostile(ax_process_index(runtime) == 1);
   ax_status status = check_whole(from, AX_EVERY_PROCESS);
-  hostile = false;
+  test_be_hostile(false);
   ax_array_release(from);
   return status;
 }
 
 static ax_status compile_hostile(ax_runtime *runtime, const void *context) {
   ax_executable *executable;
-  hostile = ax_process_index(runtime) == 1;
+  test_be_hostile(ax_process_index(runtime) == 1);
   ax_status status = ax_compile(runtime, (ax_program *)context, &(ax_compile_options){.reference = true}, &executable);
-  hostile = false;
+  test_be_hostile(false);
   if (status == AX_OK) ax_executable_release(executable);
   return status;
-}
-
-static void each_allocation(job *job, const void *context, long step) {
-  const ax_allocator counted = {allocate, release, NULL};
-  char message[8192];
-  ax_status status = AX_OUT_OF_MEMORY;
-  ax_set_allocator(&counted);
-  for (long nth = 0, done = 0; done < 3; nth += step) { /* what must not fail is tried again */
-    until_failure = nth;
-    asked = live = 0;
-    status = in_all(&spreads[1], job, context, message);
-    if (status != AX_OK && (status != AX_OUT_OF_MEMORY || strstr(message, "process 1: ") == NULL)) fail_msg("allocation %ld: %s", nth, message);
-    if (live != 0) fail_msg("allocation %ld: %ld are left", nth, (long)live);
-    done = asked <= nth ? done + 1 : 0;
-  }
-  ax_set_allocator(NULL);
-  assert_int_equal(status, AX_OK);
 }
 
 static void out_of_memory_in_one_process_is_everyones(void **state) {
   const ax_type small = TEST_TYPE(AX_F32, 8, 8), large = TEST_TYPE(AX_F32, 64, 520);
   ax_program *program = program_of(sum);
   (void)state;
-  each_allocation(reshard_hostile, &small, 1);
-  each_allocation(reshard_hostile, &large, 1);
-  each_allocation(gather_hostile, &small, 1);
-  each_allocation(gather_hostile, &large, 1);
-  each_allocation(compile_hostile, program, 7);
+  test_each_allocation_in_one(reshard_hostile, &small, 1, NULL);
+  test_each_allocation_in_one(reshard_hostile, &large, 1, NULL);
+  test_each_allocation_in_one(gather_hostile, &small, 1, NULL);
+  test_each_allocation_in_one(gather_hostile, &large, 1, NULL);
+  test_each_allocation_in_one(compile_hostile, program, 7, NULL);
   ax_program_release(program);
 }
 
@@ -516,7 +419,7 @@ static void a_process_that_is_gone_is_named(void **state) {
   char message[8192];
   (void)state;
   for (size_t t = 0; t < AX_COUNT(types); t++) {
-    assert_int_equal(in_all(&spreads[2], reshard_without_one, &types[t], message), AX_UNAVAILABLE);
+    assert_int_equal(test_in_all(&test_spreads[2], reshard_without_one, &types[t], message), AX_UNAVAILABLE);
     assert_string_equal(message, "process 1 is gone");
   }
 }

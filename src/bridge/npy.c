@@ -360,6 +360,11 @@ static ax_status to_row_major(ax_host_array *array, int64_t elems, size_t bytes)
   return AX_OK;
 }
 
+static void decode_elems(const npy_header *header, void *data, int64_t elems) {
+  if (header->swapped) swap_bytes(data, elems, ax_dtype_bytes(header->array.dtype));
+  if (header->array.dtype == AX_BOOL) normalize_bools(data, elems);
+}
+
 ax_status ax_npy_read_source(ax_byte_source *source, ax_host_array *out) {
   *out = (ax_host_array){0};
   npy_header header = {0};
@@ -370,8 +375,7 @@ ax_status ax_npy_read_source(ax_byte_source *source, ax_host_array *out) {
   AX_TRY(check_size(source, &array, &elems, &bytes));
   AX_TRY(read_growing(source, bytes, &array.data));
   ax_status status = expect_end(source);
-  if (header.swapped) swap_bytes(array.data, elems, ax_dtype_bytes(array.dtype));
-  if (array.dtype == AX_BOOL) normalize_bools(array.data, elems);
+  decode_elems(&header, array.data, elems);
   if (status == AX_OK && header.fortran) status = to_row_major(&array, elems, bytes);
   if (status == AX_OK) *out = array;
   else ax_host_array_release(&array);
@@ -384,23 +388,56 @@ ax_status ax_npy_decode(const void *bytes, size_t count, const char *name, ax_ho
   return ax_npy_read_source(&source, out);
 }
 
-ax_status ax_npy_read(const char *path, ax_host_array *out) {
-  *out = (ax_host_array){0};
-  AX_TRY(ax_require(path, "path"));
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
-  if (file < 0) return ax_error(AX_IO_ERROR, "%s: cannot open: %s", path, strerror(errno));
+/* Opens a file of which the bytes count. */
+static ax_status open_file(const char *path, int *file, uint64_t *bytes) {
   struct stat info;
-  ax_status status;
-  if (fstat(file, &info) != 0) {
-    status = ax_error(AX_IO_ERROR, "%s: cannot read: %s", path, strerror(errno));
-  } else if (!S_ISREG(info.st_mode)) {
-    status = ax_error(AX_IO_ERROR, "%s: is not a file", path);
-  } else {
-    ax_byte_source source = {path, read_file, &file, (uint64_t)info.st_size, (uint64_t)info.st_size};
-    status = ax_npy_read_source(&source, out);
-  }
+  AX_TRY(ax_require(path, "path"));
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
+  if (*file < 0) return ax_error(AX_IO_ERROR, "%s: cannot open: %s", path, strerror(errno));
+  ax_status status = AX_OK;
+  if (fstat(*file, &info) != 0) status = ax_error(AX_IO_ERROR, "%s: cannot read: %s", path, strerror(errno));
+  else if (!S_ISREG(info.st_mode)) status = ax_error(AX_IO_ERROR, "%s: is not a file", path);
+  else *bytes = (uint64_t)info.st_size;
+  if (status != AX_OK) close(*file);
+  return status;
+}
+
+ax_status ax_npy_read(const char *path, ax_host_array *out) {
+  int file = -1;
+  uint64_t bytes = 0;
+  *out = (ax_host_array){0};
+  AX_TRY(open_file(path, &file, &bytes));
+  ax_byte_source source = {path, read_file, &file, bytes, bytes};
+  ax_status status = ax_npy_read_source(&source, out);
   close(file);
   return status;
+}
+
+ax_status ax_npy_open(const char *path, ax_npy_file *out) {
+  npy_header header = {0};
+  uint64_t all = 0;
+  int64_t elems;
+  size_t bytes;
+  *out = (ax_npy_file){.path = path, .file = -1};
+  AX_TRY(open_file(path, &out->file, &all));
+  ax_byte_source source = {path, read_file, &out->file, all, all};
+  ax_status status = read_header(&source, &header);
+  if (status == AX_OK) status = check_size(&source, &header.array, &elems, &bytes);
+  out->array = header.array;
+  out->start = all - source.left;
+  out->swapped = header.swapped;
+  out->fortran = header.fortran && header.array.rank > 1;
+  if (status != AX_OK) ax_npy_close(out);
+  return status;
+}
+
+void ax_npy_close(ax_npy_file *file) {
+  if (file->file >= 0) close(file->file);
+  *file = (ax_npy_file){.file = -1};
+}
+
+void ax_npy_decode_elems(const ax_npy_file *file, void *data, int64_t elems) {
+  decode_elems(&(npy_header){.array = file->array, .swapped = file->swapped}, data, elems);
 }
 
 /* --- Writing --- */
@@ -475,8 +512,7 @@ ax_status ax_file_target(const char *path, char *into) {
   return AX_OK;
 }
 
-/* Creates a file beside `target`, under an unused name, with the user's usual permissions (which mkstemp's are not). */
-static int open_beside(const char *target, char *name, size_t name_bytes) {
+int ax_file_beside(const char *target, char *name, size_t name_bytes) {
   int file = -1;
   for (int attempt = 0; file < 0 && attempt < 1000; attempt++) {
     int length = snprintf(name, name_bytes, "%s.%ld-%d.tmp", target, (long)getpid(), attempt);
@@ -488,6 +524,11 @@ static int open_beside(const char *target, char *name, size_t name_bytes) {
     if (file < 0 && errno != EEXIST) return -1;
   }
   return file;
+}
+
+bool ax_file_keep_mode(int file, const char *target) {
+  struct stat before;
+  return stat(target, &before) != 0 || fchmod(file, before.st_mode & 07777) == 0;
 }
 
 static bool write_all(int file, const char *data, size_t bytes) {
@@ -507,10 +548,9 @@ ax_status ax_file_write(const char *path, const ax_byte_span *parts, uint32_t co
   AX_TRY(ax_file_target(path, target));
   for (uint32_t i = 0; i < count; i++) bytes += parts[i].bytes;
   if (!ax_file_may_hold(bytes)) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(EFBIG));
-  int file = open_beside(target, temporary, sizeof temporary);
+  int file = ax_file_beside(target, temporary, sizeof temporary);
   if (file < 0) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(errno));
-  struct stat before; /* a file that was there keeps its permissions */
-  bool good = stat(target, &before) != 0 || fchmod(file, before.st_mode & 07777) == 0;
+  bool good = ax_file_keep_mode(file, target);
   for (uint32_t i = 0; good && i < count; i++) good = write_all(file, parts[i].data, parts[i].bytes);
   int cause = good ? 0 : errno;
   if (close(file) != 0 && good) cause = errno;

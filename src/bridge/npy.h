@@ -27,6 +27,20 @@ AX_MUST_USE ax_status ax_csv_decode(const void *bytes, size_t count, const char 
 AX_MUST_USE ax_status ax_csv_take_part(const char *path, const ax_host_array *table, const char *part, ax_dtype dtype,
                                        ax_host_array *out);
 
+/* A .npy file, open for reading. */
+typedef struct ax_npy_file {
+  const char *path;      /* borrowed */
+  int file;
+  ax_host_array array;   /* without data */
+  uint64_t start;        /* where its elements begin: they fill the rest of the file */
+  bool swapped, fortran; /* bytes of each element; dimensions */
+} ax_npy_file;
+/* AX_IO_ERROR: as ax_npy_read; also bytes that are missing, or too many. AX_OUT_OF_MEMORY. On failure nothing is open. */
+AX_MUST_USE ax_status ax_npy_open(const char *path, ax_npy_file *out);
+void ax_npy_close(ax_npy_file *file);
+/* Makes `elems` elements that were read from the file, as they lie there, those of the array. */
+void ax_npy_decode_elems(const ax_npy_file *file, void *data, int64_t elems);
+
 /* Writes the bytes in front of an array's data in an .npy file, and returns their number. The array must have passed
    ax_host_array_check. */
 enum { AX_NPY_HEADER_BYTES = 512 };
@@ -37,6 +51,12 @@ AX_MUST_USE ax_status ax_host_array_check(const ax_host_array *array, const char
 /* Finds the path that a write to `path` must replace: the target if `path` is a link, so that the link stays. `into` has PATH_MAX
    bytes. AX_IO_ERROR: a device, folder or pipe is there, which renaming would destroy. */
 AX_MUST_USE ax_status ax_file_target(const char *path, char *into);
+
+/* Creates a file beside `target`, under an unused name, with the user's usual permissions (which mkstemp's are not). -1, and errno:
+   it cannot be. `name` has name_bytes bytes. */
+int ax_file_beside(const char *target, char *name, size_t name_bytes);
+/* Gives a file the permissions of the one at `target` that it will replace, if there is one. False, and errno: it cannot be. */
+bool ax_file_keep_mode(int file, const char *target);
 
 typedef struct ax_byte_span {
   const void *data;

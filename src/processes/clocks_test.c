@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "processes/parties_test.h"
+#include "support/parties.h"
 
 static _Thread_local int64_t ahead;
 

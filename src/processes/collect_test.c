@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "processes/parties_test.h"
+#include "support/parties.h"
 
 static void describe(const void *context, ax_text *text) {
   (void)context;

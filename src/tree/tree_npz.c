@@ -1,7 +1,10 @@
 /* Trees in .npz files: one member for each leaf, under its name. */
 #include <string.h>
 
+#include "array/joint.h"
+#include "array/runtime.h"
 #include "axle/npy.h"
+#include "axle/processes.h"
 #include "ir/program.h"
 #include "tree/tree.h"
 
@@ -50,32 +53,90 @@ static ax_status match(const ax_tree *tree, const ax_npz *npz, const char *path,
   return conclude(&c, path);
 }
 
-static ax_status put_members(ax_tree *tree, const ax_npz *npz, const char *path) {
+static ax_status put_members(ax_tree *tree, const ax_npz *npz, const char *path, ax_array **arrays) {
   uint32_t count = tree->def->count, *members = ax_alloc((count + 1) * sizeof members[0]);
-  ax_array **arrays = ax_tree_make_room(tree);
   ax_status status = members == NULL || arrays == NULL ? ax_out_of_memory(0) : match(tree, npz, path, members);
   for (uint32_t i = 0; i < count && status == AX_OK; i++)
     status = ax_array_of_data(tree->runtime, tree->layouts[i], ax_npz_array(npz, members[i])->data, &arrays[i]);
   ax_free(members);
-  return ax_tree_replace(tree, arrays, status);
+  return status;
 }
+
+/* --- Several processes --- */
+
+typedef struct filing { /* what they compare */
+  const char *what, *path;
+} filing;
+
+static void describe(const void *context, ax_text *text) {
+  const filing *f = context;
+  ax_text_add(text, "%s %s", f->what, f->path);
+}
+
+static bool is_leaf_spread(const ax_tree *tree, uint32_t leaf) {
+  const ax_array *array = tree->arrays[leaf];
+  return (array != NULL ? array->layout : tree->layouts[leaf])->map != NULL;
+}
+
+static bool is_spread(const ax_tree *tree) {
+  for (uint32_t i = 0; i < tree->def->count; i++)
+    if (is_leaf_spread(tree, i)) return true;
+  return false;
+}
+
+/* Ends in all processes as in the first that has failed. */
+static ax_status agree(const ax_tree *tree, const char *what, const char *path, ax_status status) {
+  const filing f = {what, path};
+  const uint64_t check = ax_hash_bytes(ax_hash_bytes(13, what, strlen(what)), path, strlen(path));
+  ax_joint joint;
+  ax_joint_begin(&joint, tree->runtime, is_spread(tree), &(ax_doing){check | 1, describe, &f});
+  return ax_joint_end(&joint, status);
+}
+
+/* --- Files --- */
 
 ax_status ax_tree_read_npz(ax_tree *tree, const char *path) {
   ax_npz *npz;
   AX_TRY(ax_require(tree, "tree"));
-  AX_TRY(ax_npz_read(path, &npz));
-  ax_status status = put_members(tree, npz, path);
+  AX_TRY(ax_require(path, "path"));
+  ax_array **arrays = ax_tree_make_room(tree);
+  ax_status status = ax_npz_read(path, &npz);
+  if (status == AX_OK) status = put_members(tree, npz, path, arrays);
   ax_npz_release(npz);
-  return status;
+  return ax_tree_replace(tree, arrays, agree(tree, "reads a tree from", path, status));
+}
+
+/* Leaves that each process has whole, which only process 0 writes. */
+static ax_status take_own(const ax_tree *tree, ax_host_array *hosts) {
+  for (uint32_t i = 0; i < tree->def->count; i++) {
+    if (tree->arrays[i] == NULL || !is_leaf_spread(tree, i)) AX_TRY(ax_tree_leaf_to_host(tree, "tree_write_npz", i, &hosts[i]));
+  }
+  return AX_OK;
+}
+
+/* Collective, and so only once all processes have come so far. */
+static ax_status gather_spread(const ax_tree *tree, ax_host_array *hosts) {
+  for (uint32_t i = 0; i < tree->def->count; i++)
+    if (is_leaf_spread(tree, i)) AX_TRY(ax_array_gather(tree->arrays[i], 0, &hosts[i]));
+  return AX_OK;
+}
+
+static ax_status write_all(const ax_tree *tree, const char *path, ax_host_array *hosts) {
+  const uint32_t count = tree->def->count;
+  ax_status status = hosts != NULL ? take_own(tree, hosts) : ax_out_of_memory(count * sizeof hosts[0]);
+  AX_TRY(agree(tree, "writes a tree into", path, status));
+  AX_TRY(gather_spread(tree, hosts));
+  const bool writes = !is_spread(tree) || ax_process_index(tree->runtime) == 0;
+  if (writes) status = ax_npz_write(path, AX_LIST(count, tree->def->names), hosts);
+  return agree(tree, "has written a tree into", path, status);
 }
 
 ax_status ax_tree_write_npz(const ax_tree *tree, const char *path) {
   AX_TRY(ax_require(tree, "tree"));
+  AX_TRY(ax_require(path, "path"));
   uint32_t count = tree->def->count;
   ax_host_array *hosts = ax_calloc(count + 1, sizeof hosts[0]);
-  ax_status status = hosts == NULL ? ax_out_of_memory(count * sizeof hosts[0]) : AX_OK;
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_tree_leaf_to_host(tree, "tree_write_npz", i, &hosts[i]);
-  if (status == AX_OK) status = ax_npz_write(path, AX_LIST(count, tree->def->names), hosts);
+  ax_status status = write_all(tree, path, hosts);
   for (uint32_t i = 0; i < count && hosts != NULL; i++) ax_host_array_release(&hosts[i]);
   ax_free(hosts);
   return status;

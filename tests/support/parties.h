@@ -1,6 +1,6 @@
 /* A job done by several processes, each of which is a thread. */
-#ifndef AX_PROCESSES_PARTIES_TEST_H
-#define AX_PROCESSES_PARTIES_TEST_H
+#ifndef AX_TESTS_SUPPORT_PARTIES_H
+#define AX_TESTS_SUPPORT_PARTIES_H
 
 #include <stdio.h>
 #include <string.h>
