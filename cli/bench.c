@@ -42,7 +42,7 @@ static ax_status put_input(bench *b, uint32_t i) {
   if (!ax_same_shape(&type, wanted))
     return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i),
                     ax_type_string(wanted, NULL), ax_type_string(&type, NULL));
-  AX_TRY(ax_executable_put(b->executable, i, array->data, &b->arrays[i]));
+  AX_TRY(inputs_put(&b->inputs, i, b->executable, &b->arrays[i]));
   ax_host_array_release(array);
   *array = (ax_host_array){0};
   return AX_OK;

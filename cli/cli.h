@@ -79,14 +79,20 @@ const char *source_input_name(const source *source, uint32_t index);  /* valid u
 const char *source_output_name(const source *source, uint32_t index); /* likewise */
 
 /* --- inputs.c --- */
-/* Arrays for a program's inputs. Zero-initialise to start. */
+/* Arrays for a program's inputs. Zero-initialise to start. Of a .npy file only the header is read at first, since each of several
+   processes needs only a part of the rest: the array then has no data. */
 typedef struct inputs {
   ax_host_array *arrays;
+  const char **files; /* by input: where its data is still to be read; NULL: nowhere. Borrowed from the words */
   bool *given;
   uint32_t count;
 } inputs;
-/* words: NAME=VALUE, at most one for each input. */
+/* words: NAME=VALUE, at most one for each input, which stay as long as the inputs. */
 AX_MUST_USE ax_status inputs_read(inputs *inputs, const source *source, const word_list *words, bool convert);
+/* Reads an input whole, if that has not been done. */
+AX_MUST_USE ax_status inputs_read_whole(inputs *inputs, uint32_t index);
+/* Makes the executable's argument of an input. */
+AX_MUST_USE ax_status inputs_put(const inputs *inputs, uint32_t index, const ax_executable *executable, ax_array **out);
 void inputs_deinit(inputs *inputs);
 ax_type host_type(const ax_host_array *array);
 size_t host_bytes(const ax_host_array *array);

@@ -46,15 +46,36 @@ static ax_status read_member(const char *value, const char *colon, ax_host_array
   return status;
 }
 
-/* A literal ends in its type: 0.5:f32[8,4]. */
-static ax_status read_value(const char *value, ax_host_array *out) {
+static ax_status read_header(const char *path, ax_host_array *out) {
+  ax_type type;
+  AX_TRY(ax_npy_type(path, &type));
+  *out = (ax_host_array){.dtype = type.dtype, .rank = type.rank};
+  memcpy(out->dims, type.dims, sizeof type.dims);
+  return AX_OK;
+}
+
+/* A literal ends in its type: 0.5:f32[8,4]. *file: see inputs.files. */
+static ax_status read_value(const char *value, ax_host_array *out, const char **file) {
   size_t length = strlen(value);
   const char *member = strstr(value, ".npz:");
   if (length > 0 && value[length - 1] == ']' && strchr(value, ':') != NULL) return read_literal(value, out);
   if (member != NULL) return read_member(value, member + 4, out);
   if (access(value, F_OK) != 0 && strpbrk(value, "0123456789[") == value)
     return ax_error(AX_IO_ERROR, "%s: No such file; a literal has its type behind it, as 0.5:f32[8,4]", value);
-  return ax_npy_read(value, out);
+  *file = value;
+  return read_header(value, out);
+}
+
+ax_status inputs_read_whole(inputs *inputs, uint32_t index) {
+  const char *file = inputs->files[index];
+  inputs->files[index] = NULL;
+  return file != NULL ? ax_npy_read(file, &inputs->arrays[index]) : AX_OK;
+}
+
+ax_status inputs_put(const inputs *inputs, uint32_t index, const ax_executable *executable, ax_array **out) {
+  const char *file = inputs->files[index];
+  return file != NULL ? ax_executable_put_npy(executable, index, file, out)
+                      : ax_executable_put(executable, index, inputs->arrays[index].data, out);
 }
 
 static ax_status convert_array(ax_host_array *array, ax_dtype dtype) {
@@ -77,9 +98,10 @@ static ax_status read_input(inputs *inputs, const source *source, const char *wo
   if (inputs->given[index]) return ax_error(AX_INVALID_ARGUMENT, "--in %s: the input is given twice", word);
   ax_host_array *array = &inputs->arrays[index];
   ax_dtype dtype = source->program->types[index].dtype;
-  AX_TRY(read_value(equals + 1, array));
+  AX_TRY(read_value(equals + 1, array, &inputs->files[index]));
   inputs->given[index] = true;
   if (array->dtype == dtype) return AX_OK;
+  if (convert) AX_TRY(inputs_read_whole(inputs, (uint32_t)index));
   if (convert) return convert_array(array, dtype);
   return ax_error(AX_INVALID_ARGUMENT, "--in %s: the dtype is %s, but the input's is %s (--convert converts)", word,
                   ax_dtype_name(array->dtype), ax_dtype_name(dtype));
@@ -88,8 +110,9 @@ static ax_status read_input(inputs *inputs, const source *source, const char *wo
 ax_status inputs_read(inputs *inputs, const source *source, const word_list *words, bool convert) {
   uint32_t count = source->program->in_count;
   inputs->arrays = ax_calloc(count + 1, sizeof inputs->arrays[0]);
+  inputs->files = ax_calloc(count + 1, sizeof inputs->files[0]);
   inputs->given = ax_calloc(count + 1, sizeof inputs->given[0]);
-  if (inputs->arrays == NULL || inputs->given == NULL) return ax_out_of_memory(count);
+  if (inputs->arrays == NULL || inputs->files == NULL || inputs->given == NULL) return ax_out_of_memory(count);
   inputs->count = count;
   for (uint32_t i = 0; i < words->count; i++) AX_TRY(read_input(inputs, source, words->words[i], convert));
   return AX_OK;
@@ -98,5 +121,6 @@ ax_status inputs_read(inputs *inputs, const source *source, const word_list *wor
 void inputs_deinit(inputs *inputs) {
   for (uint32_t i = 0; i < inputs->count; i++) ax_host_array_release(&inputs->arrays[i]);
   ax_free(inputs->arrays);
+  ax_free(inputs->files);
   ax_free(inputs->given);
 }

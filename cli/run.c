@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/array.h"
 #include "axle/exec.h"
 #include "axle/processes.h"
 #include "bridge/npy.h"
@@ -64,6 +65,10 @@ static bool find_place(const char *path, char place[2 * PATH_MAX]) {
   return true;
 }
 
+static int64_t result_of(const run *run, const char *word) {
+  return source_find_output(&run->source, word, (size_t)(strchr(word, '=') - word));
+}
+
 static const char *file_of(const char *word) { return strchr(word, '=') + 1; }
 
 /* Refuses two results, or a result and the timeline, in one file: the second would replace the first. */
@@ -84,7 +89,7 @@ static ax_status check_places(const run *run) {
 static ax_status check_outputs(const run *run) {
   for (uint32_t i = 0; i < run->out.count; i++) {
     const char *word = run->out.words[i];
-    if (source_find_output(&run->source, word, (size_t)(strchr(word, '=') - word)) < 0)
+    if (result_of(run, word) < 0)
       return ax_error(AX_INVALID_ARGUMENT, "--out %s: the program has no such result", word);
   }
   return check_places(run);
@@ -172,6 +177,7 @@ static ax_status run_reference(run *run) {
   ax_status status = tensors != NULL ? AX_OK : ax_out_of_memory(count * sizeof tensors[0]);
   for (uint32_t i = 0; status == AX_OK && i < program->in_count; i++) {
     status = ax_tensor_create(&program->types[i], &tensors[i]);
+    if (status == AX_OK) status = inputs_read_whole(&run->inputs, i);
     if (status == AX_OK) memcpy(tensors[i]->data, run->inputs.arrays[i].data, host_bytes(&run->inputs.arrays[i]));
   }
   if (status == AX_OK) status = evaluate(run, tensors, out);
@@ -184,12 +190,24 @@ static ax_status run_reference(run *run) {
   return status;
 }
 
+/* A result that each process has whole is process 0's to give. */
+static ax_status write_result(const run *run, const ax_array *result, const char *path) {
+  return result->layout->map != NULL || run->process == 0 ? ax_array_write_npy(result, path) : AX_OK;
+}
+
+static ax_status take_results(run *run, ax_array *const *out) {
+  for (uint32_t i = 0; i < run->out.count; i++)
+    AX_TRY(write_result(run, out[result_of(run, run->out.words[i])], file_of(run->out.words[i])));
+  for (uint32_t i = 0; run->out.count == 0 && !run->traces && i < run->whole->out_count; i++)
+    AX_TRY(ax_array_gather(out[i], 0, &run->results[i]));
+  return AX_OK;
+}
+
 static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_array **out) {
   const ax_program *program = run->whole;
-  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs.arrays[i].data, &in[i]));
+  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(inputs_put(&run->inputs, i, executable, &in[i]));
   AX_TRY(ax_run(executable, AX_LIST(program->in_count, in), AX_LIST(program->out_count, out)));
-  for (uint32_t i = 0; i < program->out_count; i++) AX_TRY(ax_array_gather(out[i], 0, &run->results[i]));
-  return AX_OK;
+  return take_results(run, out);
 }
 
 /* Writes the timeline of the last run: trace events into a file named .json, otherwise text. The name - is the screen. */
@@ -264,11 +282,8 @@ static ax_status print_results(const run *run) {
 }
 
 static ax_status give_results(const run *run) {
-  for (uint32_t i = 0; i < run->out.count; i++) {
-    const char *word = run->out.words[i], *equals = strchr(word, '=');
-    int64_t index = source_find_output(&run->source, word, (size_t)(equals - word));
-    AX_TRY(ax_npy_write(equals + 1, &run->results[index]));
-  }
+  for (uint32_t i = 0; run->reference && i < run->out.count; i++)
+    AX_TRY(ax_npy_write(file_of(run->out.words[i]), &run->results[result_of(run, run->out.words[i])]));
   return run->out.count == 0 && !run->traces ? print_results(run) : AX_OK;
 }
 
@@ -276,6 +291,8 @@ static ax_status run_program(run *run, const char *path) {
   if (run->reference && (run->check_nan || run->check_inf))
     return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --check-numerics and --check-infinities");
   if (run->reference && run->timeline != NULL) return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --timeline");
+  if (run->reference && run->options.processes == AX_MPI)
+    return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --processes mpi");
   if (run->traces && run->timeline == NULL) return ax_out_of_memory(0);
   AX_TRY(source_read(path, &run->source));
   AX_TRY(check_outputs(run));

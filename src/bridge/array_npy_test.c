@@ -174,6 +174,48 @@ static void arrays_without_a_mesh_are_each_process_own(void **state) {
   assert_int_equal(folder_entries(), 0);
 }
 
+/* --- How much is read --- */
+
+/* Bytes that this thread has read; -1: the system does not count them. */
+static long long bytes_read(void) {
+  FILE *file = fopen("/proc/thread-self/io", "r");
+  long long bytes = -1;
+  if (file == NULL) return -1;
+  if (fscanf(file, "rchar: %lld", &bytes) != 1) bytes = -1;
+  fclose(file);
+  return bytes;
+}
+
+/* Of 40 KiB rows: a process with half of the rows, with half of the columns, and with all. */
+static ax_status read_own_part(ax_runtime *runtime, const void *path) {
+  static const struct {
+    const char *spec;
+    long long most;
+  } parts[] = {{"x", 160000}, {"_,x", 160000}, {"", 320000}};
+  enum { around = 4096 }; /* the header, and what is read of the counts */
+  ax_mesh mesh;
+  ax_array *array;
+  AX_TRY(ax_mesh_parse("x=8", &mesh));
+  for (size_t i = 0; i < AX_COUNT(parts); i++) {
+    const long long before = bytes_read();
+    AX_TRY(ax_array_from_npy(runtime, &mesh, parts[i].spec, path, &array));
+    const long long read = bytes_read() - before;
+    ax_array_release(array);
+    TEST_HERE(before < 0 || read <= parts[i].most + around);
+  }
+  return AX_OK;
+}
+
+static void a_process_reads_what_it_needs(void **state) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 10000);
+  ax_host_array host = indices(&type);
+  (void)state;
+  assert_int_equal(ax_npy_write(at(WANTED), &host), AX_OK);
+  ax_host_array_release(&host);
+  assert_int_equal(test_in_all(&test_spreads[1], read_own_part, at(WANTED), NULL), AX_OK);
+  remove(at(WANTED));
+}
+
 /* --- What NumPy writes otherwise --- */
 
 static void write_bytes(const char *path, const char *dict, const void *data, size_t bytes) {
@@ -483,6 +525,7 @@ int main(void) {
       cmocka_unit_test(files_are_those_of_one_process),
       cmocka_unit_test(large_files_go_in_pieces),
       cmocka_unit_test(arrays_without_a_mesh_are_each_process_own),
+      cmocka_unit_test(a_process_reads_what_it_needs),
       cmocka_unit_test(other_orders_are_read),
       cmocka_unit_test(boxes_are_runs),
       cmocka_unit_test(slabs_are_all_of_the_array),

@@ -1,0 +1,62 @@
+#!/bin/sh
+# The command in several processes does what it does in one: files that each process reads and writes in part.
+#   tests/mpi/command.sh LAUNCHER SHIM PROCESSES AXLE
+set -eu
+
+launcher=$1 shim=$2 processes=$3 axle=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+together() { sh tests/mpi/run.sh "$launcher" "$shim" "$processes" "$@"; }
+fail() {
+  echo "command.sh: $*" >&2
+  exit 1
+}
+
+cat >"$work/counted.axle" <<'END'
+{ lambda . let
+    rows:f32[64,24000] = iota[dtype=f32 shape=(64, 24000) dimension=0]
+    columns:f32[64,24000] = iota[dtype=f32 shape=(64, 24000) dimension=1]
+    a:f32[64,24000] = sub columns rows
+    b:s32[64,8] = iota[dtype=s32 shape=(64, 8) dimension=1]
+  in (a, b) }
+END
+cat >"$work/twice.axle" <<'END'
+{ lambda a:f32[64,24000] b:s32[64,8]. let
+    c:f32[64,24000] = add a a
+    d:s32[64,8] = neg b
+    e:s32[] = reduce_sum[axes=(0, 1)] b
+  in (c, d, e) }
+END
+"$axle" run "$work/counted.axle" --processes one --out "a=$work/a.npy" --out "b=$work/b.npy"
+
+# Rows, which are long runs in the file, and columns, which are short ones; and a result that all processes have.
+for sharding in 'a=x,_ b=_,x' 'a=_,x b=x,_'; do
+  set -- run "$work/twice.axle" --mesh x=4 --in "a=$work/a.npy" --in "b=$work/b.npy"
+  for spec in $sharding; do set -- "$@" --in-sharding "$spec"; done
+  "$axle" "$@" --processes one --out "c=$work/c1.npy" --out "d=$work/d1.npy" --out "e=$work/e1.npy"
+  together "$axle" "$@" --processes mpi --out "c=$work/c.npy" --out "d=$work/d.npy" --out "e=$work/e.npy"
+  for result in c d e; do cmp "$work/$result.npy" "$work/${result}1.npy"; done
+done
+rm "$work"/?1.npy "$work"/[cde].npy
+
+# A failure is told, and nothing is left.
+if together "$axle" "$@" --processes mpi --out "c=$work/no/c.npy" 2>"$work/said"; then fail "a file is written where no folder is"; fi
+grep -q "process 0: .*/no/c.npy: cannot write: No such file or directory" "$work/said" || fail "$(cat "$work/said")"
+rm "$work/said"
+
+# The last process does not see the files of the others.
+mkdir "$work/own" "$work/shared"
+cat >"$work/apart" <<'END'
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-$PMI_RANK}}
+cd "$1/shared"
+[ "$rank" -lt "$(($2 - 1))" ] || cd "$1/own"
+shift 2
+exec "$@"
+END
+case $axle in /*) ;; *) axle=$PWD/$axle ;; esac
+if together sh "$work/apart" "$work" "$processes" "$axle" "$@" --processes mpi --out c=c.npy 2>"$work/said"; then
+  fail "a file is written that one process does not see"
+fi
+grep -q "process $((processes - 1)): c.npy: cannot write: .*: No such file or directory, which process 0 has made" "$work/said" ||
+  fail "$(cat "$work/said")"
+[ -z "$(ls "$work/own" "$work/shared" | grep npy)" ] || fail "left: $(ls "$work/own" "$work/shared")"
