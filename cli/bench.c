@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axle/exec.h"
+#include "axle/processes.h"
 #include "array/executable.h"
+#include "array/runtime.h"
 #include "cli.h"
 #include "ir/prim.h"
 #include "ir/program.h"
 #include "run/profile.h"
 
-enum { option_in = 1, option_contraction, option_inputs, option_runs, option_seed, option_subnormals, option_workers };
+enum { option_in = 1, option_contraction, option_inputs, option_processes, option_runs, option_seed, option_subnormals, option_workers };
 
 typedef struct bench {
   word_list in;
@@ -32,6 +33,7 @@ typedef struct bench {
   uint32_t row_count;
   double seconds; /* of the shortest run */
   double outside; /* of it, in which no thread worked on any operation */
+  ax_runtime *runtime;
 } bench;
 
 static ax_status put_input(bench *b, uint32_t i) {
@@ -105,13 +107,27 @@ static ax_status run_once(bench *b, bool first) {
   return AX_OK;
 }
 
+/* How many runs come next, 0: none. Without a number the limit is half a second of process 0's, which the others learn from time to
+   time: between them lie as many runs as there were so far. */
+static ax_status count_next(const bench *b, int64_t done, int64_t begin, int64_t *out) {
+  enum { most = 1000 };
+  const int64_t together = ax_process_count(b->runtime) > 1 ? done : 1;
+  const bool is_time_left = done < most && seconds_of(ax_timeline_now() - begin) < 0.5;
+  if (b->runs > 0) *out = b->runs - done;
+  else *out = !is_time_left ? 0 : together < most - done ? together : most - done;
+  return processes_take_first(b->runtime, out);
+}
+
 /* Makes as many runs as are asked for, or as fit into half a second. */
 static ax_status run_all(bench *b) {
   const int64_t begin = ax_timeline_now();
   AX_TRY(run_once(b, true));
   ax_free(b->rows); /* the first run touches fresh memory, so its times do not count */
-  for (int64_t i = 0; i == 0 || (b->runs > 0 ? i < b->runs : i < 1000 && seconds_of(ax_timeline_now() - begin) < 0.5); i++)
-    AX_TRY(run_once(b, i == 0));
+  AX_TRY(run_once(b, true));
+  for (int64_t done = 1, next = 1; next > 0; done += next) {
+    AX_TRY(count_next(b, done, begin, &next));
+    for (int64_t i = 0; i < next; i++) AX_TRY(run_once(b, false));
+  }
   return AX_OK;
 }
 
@@ -216,6 +232,9 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
   }
   qsort(lines, count, sizeof lines[0], by_loss);
   print_inputs(b);
+  if (ax_process_count(b->runtime) > 1)
+    printf("%u processes; what is listed is process 0's, with %lld of the devices\n", ax_process_count(b->runtime),
+           (long long)(b->executable->compiled.map != NULL ? b->executable->compiled.map->here : b->executable->compiled.devices));
   printf("this machine: reads %.3g GB/s, writes %.3g; products of f32 %.4g GF/s\n", rates->read / 1e9, rates->write / 1e9,
          rates->flops[AX_F32] / 1e9);
   printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
@@ -231,21 +250,20 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
 /* --- The command --- */
 
 static ax_status bench_program(bench *b, const char *path) {
-  ax_runtime *runtime;
   AX_TRY(source_read(path, &b->source));
   AX_TRY(whole_laid_out(&b->source, &b->shardings, &b->whole));
   b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
   if (b->arrays == NULL) return ax_out_of_memory(0);
-  b->options.processes = AX_ONE_PROCESS; /* how often a program is run follows from its time, which each process would measure by itself */
-  AX_TRY(ax_runtime_create(&b->options, &runtime));
+  AX_TRY(ax_runtime_create(&b->options, &b->runtime));
+  const bool prints = ax_process_index(b->runtime) == 0;
+  ax_rates rates = {0};
   keep_speeds();
-  const ax_rates rates = ax_rates_measured(b->options.workers > 0 ? b->options.workers : ax_machine_threads());
+  if (prints) rates = ax_rates_measured(b->runtime->options.workers);
   const ax_compile_options compiling = {.subnormals = b->subnormals, .contraction = b->contraction, .timeline = true};
-  ax_status status = ax_compile(runtime, b->whole, &compiling, &b->executable);
+  ax_status status = ax_compile(b->runtime, b->whole, &compiling, &b->executable);
   if (status == AX_OK) status = put_inputs(b);
   if (status == AX_OK) status = run_all(b);
-  if (status == AX_OK) status = print_table(b, &rates);
-  ax_runtime_release(runtime);
+  if (status == AX_OK && prints) status = print_table(b, &rates);
   return status;
 }
 
@@ -255,6 +273,7 @@ static void deinit(bench *b) {
   ax_free(b->limits);
   ax_free(b->rows);
   ax_executable_release(b->executable);
+  ax_runtime_release(b->runtime);
   ax_program_release(b->whole);
   inputs_deinit(&b->inputs);
   source_deinit(&b->source);
@@ -280,6 +299,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&b->shardings, value, argument);
+    case option_processes: return take_processes(argument, &b->options.processes);
     case option_runs: return take_number("--runs", "number of runs", 1, INT64_MAX, argument, &b->runs);
     case option_seed:
       AX_TRY(take_number("--seed", "seed, which is 0 or more", 0, INT64_MAX, argument, &number));
@@ -305,6 +325,7 @@ int bench_main(int argc, const char **argv) {
       {"contraction", '\0', POPT_ARG_STRING, NULL, option_contraction,
        "exact (the default, unless AXLE_CONTRACTION says fused), or fused: products that are added are not rounded first", "HOW"},
       SHARDING_OPTIONS,
+      PROCESSES_OPTION(option_processes),
       {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
       POPT_TABLEEND,

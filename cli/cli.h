@@ -63,6 +63,22 @@ AX_MUST_USE ax_status take_subnormals(const char *argument, ax_subnormals *out);
 /* Takes the argument of --contraction: exact or fused. */
 AX_MUST_USE ax_status take_contraction(const char *argument, ax_contraction *out);
 
+/* --- processes.c --- */
+/* The option --processes, and its argument: mpi or one. */
+#define PROCESSES_OPTION(value)                                                                                                    \
+  {                                                                                                                                \
+    "processes", '\0', POPT_ARG_STRING, NULL, value,                                                                               \
+        "mpi: spread the devices over the processes that mpirun has started; one (the default, unless AXLE_PROCESSES says mpi)",   \
+        "BY"                                                                                                                       \
+  }
+AX_MUST_USE ax_status take_processes(const char *argument, ax_processes_by *out);
+/* Sets *number to that of process 0. Collective. */
+AX_MUST_USE ax_status processes_take_first(const ax_runtime *runtime, int64_t *number);
+/* Prints, in process 0, a line for each process: where it is, what it has, and its devices of the mesh, if that is not NULL.
+   Collective. */
+AX_MUST_USE ax_status processes_print(const ax_runtime *runtime, const ax_mesh *mesh);
+double memory_gibibytes(int pages); /* of this many pages, as sysconf names them */
+
 /* --- source.c --- */
 /* A program, and the names that its text gives to its inputs and results. */
 typedef struct source {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "axle/exec.h"
+#include "axle/processes.h"
 #include "cli.h"
 #include "jit/jit.h"
 #include "machine/features.h"
@@ -43,8 +43,6 @@ static int print_library(struct dl_phdr_info *info, size_t size, void *context) 
   return 0;
 }
 
-static double gibibytes(int pages) { return (double)sysconf(pages) * (double)sysconf(_SC_PAGESIZE) / (1 << 30); }
-
 /* As AXLE_MACHINE takes them; a fact that cannot be given is a comment. */
 static ax_status print_facts(const char *before) {
   ax_text text = {0};
@@ -59,15 +57,67 @@ static ax_status print_facts(const char *before) {
   return status;
 }
 
+/* What this machine has. */
+static ax_status print_machine(void) {
+  print_model();
+  printf("threads    %u\n", ax_machine_threads());
+  print_vectors();
+  printf("memory     %.1f GiB, %.1f GiB free\n", memory_gibibytes(_SC_PHYS_PAGES), memory_gibibytes(_SC_AVPHYS_PAGES));
+  puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
+  puts("machine");
+  AX_TRY(print_facts("  "));
+  puts("libraries");
+  dl_iterate_phdr(print_library, NULL);
+  printf("  %s, when the first kernel is compiled\n", ax_jit_library());
+  return AX_OK;
+}
+
+/* --- Several processes --- */
+
+enum { option_mesh_of = 1, option_processes };
+
+typedef struct asked {
+  ax_processes_by by;
+  ax_mesh mesh;
+  bool has_mesh;
+} asked;
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  asked *a = context;
+  if (value == option_processes) return take_processes(argument, &a->by);
+  a->has_mesh = true;
+  return ax_mesh_parse(argument, &a->mesh);
+}
+
+/* What the environment says of processes is known to the runtime. */
+static bool is_about_processes(const asked *a) {
+  return a->has_mesh || a->by == AX_MPI || (a->by != AX_ONE_PROCESS && getenv("AXLE_PROCESSES") != NULL);
+}
+
+/* Prints the processes, and of process 0 the machine. */
+static ax_status print_processes(const asked *a) {
+  ax_runtime *runtime;
+  AX_TRY(ax_runtime_create(&(ax_runtime_options){.processes = a->by, .code_cache = "off"}, &runtime));
+  ax_status status = processes_print(runtime, a->has_mesh ? &a->mesh : NULL);
+  if (status == AX_OK && ax_process_index(runtime) == 0) status = print_machine();
+  ax_runtime_release(runtime);
+  return status;
+}
+
 int devices_main(int argc, const char **argv) {
   int facts = 0;
+  asked asked = {0};
   const struct poptOption table[] = {
       {"machine", 'm', POPT_ARG_NONE, &facts, 0, "prints the machine's description alone, as AXLE_MACHINE takes it", NULL},
+      {"mesh", '\0', POPT_ARG_STRING, NULL, option_mesh_of, "Which devices of this mesh each process has", "AXIS=N,.."},
+      PROCESSES_OPTION(option_processes),
       POPT_TABLEEND};
   const option_set set = {.command = "devices",
                           .usage = "[OPTION...]",
                           .summary = "Lists the processor, memory and libraries that programs run on.",
-                          .table = table};
+                          .table = table,
+                          .handle = take_option,
+                          .context = &asked};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
@@ -76,15 +126,5 @@ int devices_main(int argc, const char **argv) {
   if (ax_machine_check() != AX_OK) return report_error();
   keep_speeds();
   if (facts) return print_facts("") == AX_OK ? EXIT_OK : report_error();
-  print_model();
-  printf("threads    %u\n", ax_machine_threads());
-  print_vectors();
-  printf("memory     %.1f GiB, %.1f GiB free\n", gibibytes(_SC_PHYS_PAGES), gibibytes(_SC_AVPHYS_PAGES));
-  puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
-  puts("machine");
-  if (print_facts("  ") != AX_OK) return report_error();
-  puts("libraries");
-  dl_iterate_phdr(print_library, NULL);
-  printf("  %s, when the first kernel is compiled\n", ax_jit_library());
-  return EXIT_OK;
+  return (is_about_processes(&asked) ? print_processes(&asked) : print_machine()) == AX_OK ? EXIT_OK : report_error();
 }

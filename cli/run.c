@@ -213,10 +213,14 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
 /* Writes the timeline of the last run: trace events into a file named .json, otherwise text. The name - is the screen. */
 static ax_status write_timeline(const run *run, ax_executable *executable) {
   const char *name = run->timeline;
-  size_t length = strlen(name);
+  const size_t length = strlen(name);
   bool json = length > 5 && strcmp(name + length - 5, ".json") == 0;
   char *text;
-  AX_TRY(ax_executable_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
+  AX_TRY(ax_executable_gather_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
+  if (run->process > 0) {
+    ax_string_free(text);
+    return AX_OK;
+  }
   FILE *file = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
   bool written = file != NULL && fputs(text, file) >= 0;
   if (file != NULL && file != stdout) written = fclose(file) == 0 && written;
@@ -334,14 +338,6 @@ static ax_status take_policy(run *run, const char *argument) {
   return ax_error(AX_INVALID_ARGUMENT, "--policy: expected parallel, fixed or seeded, got \"%s\"", argument);
 }
 
-static ax_status take_processes(run *run, const char *argument) {
-  const bool mpi = strcmp(argument, "mpi") == 0;
-  if (!mpi && strcmp(argument, "one") != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "--processes: expected mpi or one, got \"%s\"", argument);
-  run->options.processes = mpi ? AX_MPI : AX_ONE_PROCESS;
-  return AX_OK;
-}
-
 static ax_status take_option(void *context, int value, const char *argument) {
   run *run = context;
   int64_t number = 0;
@@ -350,7 +346,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_out: return take_pair(&run->out, "--out", argument);
     case option_contraction: return take_contraction(argument, &run->contraction);
     case option_policy: return take_policy(run, argument);
-    case option_processes: return take_processes(run, argument);
+    case option_processes: return take_processes(argument, &run->options.processes);
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&run->shardings, value, argument);
@@ -402,8 +398,7 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0,
        "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
-      {"processes", '\0', POPT_ARG_STRING, NULL, option_processes,
-       "mpi: spread the devices over the processes that mpirun has started; one (the default, unless AXLE_PROCESSES says mpi)", "BY"},
+      PROCESSES_OPTION(option_processes),
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
       {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},

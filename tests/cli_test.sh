@@ -52,6 +52,13 @@ expect 0 '^y = \[4.0, 6.0\]:f32\[2\]$' run whole.axle --in 'x=[[1, 2], [3, 4]]:f
 expect 0 '^y = \[4.0, 6.0\]:f32\[2\]$' run whole.axle --in 'x=[1, 2, 3, 4]:f32[4]'
 expect 0 '^y = 300.0:f32\[2\]$' run whole.axle --mesh data=300 --in x=1:f32[2]
 
+# Processes.
+expect 0 '^  0 .* 0 to 3 ' devices --mesh data=4 --processes one
+expect 0 '^processes  1$' devices --mesh data=1
+expect 2 'error: --processes: expected mpi or one, got "two"' devices --processes two
+expect 2 'error: --processes: expected mpi or one, got "two"' bench whole.axle --processes two
+expect 1 'error: --reference does not go with --processes mpi' run whole.axle --in x=1:f32[2] --reference --processes mpi
+
 cp double.axle input
 expect 0 '^{ lambda a:f32' show -
 : >input

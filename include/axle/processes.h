@@ -87,6 +87,16 @@ enum { AX_EVERY_PROCESS = -1 };
    not whole in each process. AX_INVALID_ARGUMENT: no such process; a donated array. AX_OUT_OF_MEMORY. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_gather(const ax_array *array, int64_t process, ax_host_array *out);
 
+/* --- What all processes did --- */
+
+/* The timelines of all processes as one, in process 0; `*out` is NULL in the others. JSON: Perfetto shows each process by its number
+   and machine, with a row for each thread and each device. TEXT: those of the processes, one after the other. Times are by process
+   0's clock; how far the other clocks are ahead is found from messages there and back, to within half of the shortest of their times,
+   which the trace says of each process. Clocks also drift apart from the run until this call, by some microseconds a second between
+   machines. Collective, if the program's mesh is spread over processes; else as ax_executable_timeline, in each. `*out`:
+   ax_string_free. Errors as ax_executable_timeline. */
+AX_MUST_USE ax_status ax_executable_gather_timeline(ax_executable *executable, ax_timeline_form form, char **out);
+
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* memory with its dtype (axle/type.h) */
@@ -102,6 +112,7 @@ AX_MUST_USE ax_status ax_array_gather(const ax_array *array, int64_t process, ax
 #define ax_array_from_callback(...) AX_LINED_STATUS(array_from_callback, __VA_ARGS__)
 #define ax_device_put_same(...) AX_LINED_STATUS(device_put_same, __VA_ARGS__)
 #define ax_array_gather(...) AX_LINED_STATUS(array_gather, __VA_ARGS__)
+#define ax_executable_gather_timeline(...) AX_LINED_STATUS(executable_gather_timeline, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -331,5 +331,5 @@ ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pa
 ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  return ax_runner_timeline(&e->runner, form, out);
+  return ax_runner_timeline(&e->runner, form, NULL, out);
 }

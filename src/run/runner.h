@@ -34,8 +34,10 @@ struct ax_doing; /* processes/together.h */
 AX_MUST_USE ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number,
                                  const struct ax_doing *doing, bool *began);
 
-/* The timeline of the run that ended last as text. AX_INVALID_ARGUMENT: none is kept, there was no run, or no such form. The
+/* The timeline of the run that ended last as text; process: NULL, or which of several it is a part of. AX_INVALID_ARGUMENT: none is kept, there was no run, or no such form. The
    caller frees *out. */
-AX_MUST_USE ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, char **out);
+AX_MUST_USE ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, const ax_timeline_process *process, char **out);
+/* When it began, by ax_timeline_now; INT64_MAX: nothing is kept. */
+int64_t ax_runner_timeline_begin(ax_runner *runner);
 
 #endif

@@ -69,6 +69,11 @@ typedef struct drawing {
   ax_text *text;
 } drawing;
 
+/* The number of an activation's device in the mesh, of which other processes may have some. */
+static uint32_t device_of(const ax_compiled *c, uint32_t activation) {
+  return c->codes[0].devices != NULL ? c->codes[0].devices[activation] : activation;
+}
+
 static const ax_instr *instr_of(const drawing *d, uint32_t index) { return &d->c->codes[0].instrs[index]; }
 
 /* Gives letters to equations in the order of the list; when they run out, all others have the same. */
@@ -184,7 +189,7 @@ static void draw(drawing *d) {
     row(d, on_worker_slot, s);
   }
   for (uint32_t f = 0; f < devices && f < most_rows; f++) {
-    ax_text_add(d->text, "device %-5u ", f);
+    ax_text_add(d->text, "device %-5u ", device_of(d->c, f));
     row(d, on_device, f);
   }
   if (devices > most_rows) ax_text_add(d->text, "%u more devices\n", devices - most_rows);
@@ -213,19 +218,27 @@ static void add_escaped(ax_text *text, const char *s) {
   }
 }
 
-static void name_row(ax_text *text, uint32_t process, uint32_t row, const char *kind) {
+/* Where events are shown: by what Perfetto calls processes, and rows of these. */
+typedef struct place {
+  uint32_t threads, devices; /* the process that has a row for each thread; for each device */
+  uint32_t first_device;     /* the row of device 0 */
+  int64_t start;             /* the time that is shown as 0 */
+} place;
+
+static void name_row(ax_text *text, uint32_t process, uint32_t row, const char *kind, uint32_t number) {
   ax_text_add(text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u\"}}", process,
-              row, kind, row);
+              row, kind, number);
 }
 
-/* Process 0 has a row for each thread, process 1 one for each device. */
-static void trace_events(const drawing *d) {
-  ax_text_add(d->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"threads\"}},\n");
-  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}");
-  for (uint32_t s = 0; s < worker_slot_count(d); s++) name_row(d->text, 0, s, "thread");
-  for (uint32_t f = 0; f < d->c->activation_count; f++) name_row(d->text, 1, f, "device");
-  ax_text_add(d->text, d->count > 0 ? ",\n" : "\n");
+static void name_rows(const drawing *d, const place *at) {
+  for (uint32_t s = 0; s < worker_slot_count(d); s++) name_row(d->text, at->threads, s, "thread", s);
+  for (uint32_t f = 0; f < d->c->activation_count; f++) {
+    const uint32_t device = device_of(d->c, f);
+    name_row(d->text, at->devices, at->first_device + device, "device", device);
+  }
+}
+
+static void add_events(const drawing *d, const place *at) {
   for (uint32_t i = 0; i < d->count; i++) {
     const ax_span *span = &d->spans[i];
     const ax_eqn *eqn = instr_of(d, span->instr)->eqn;
@@ -237,15 +250,58 @@ static void trace_events(const drawing *d) {
       ax_text_add(&name, ")");
     }
     const char *shown = name.data != NULL ? name.data : "";
-    event(d->text, shown, span, d->begin, 0, span->worker_slot, true);
-    event(d->text, shown, span, d->begin, 1, span->activation, i + 1 < d->count);
+    event(d->text, shown, span, at->start, at->threads, span->worker_slot, true);
+    event(d->text, shown, span, at->start, at->devices, at->first_device + device_of(d->c, span->activation), i + 1 < d->count);
     ax_text_deinit(&name);
   }
-  ax_text_add(d->text, "]}\n");
 }
 
-static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_timeline_form form, ax_text *text) {
+static const char trace_begin[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", trace_end[] = "]}\n";
+
+/* Process 0 has a row for each thread, process 1 one for each device. */
+static void trace_events(const drawing *d) {
+  const place at = {.devices = 1, .start = d->begin};
+  ax_text_add(d->text, "%s", trace_begin);
+  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"threads\"}},\n");
+  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}");
+  name_rows(d, &at);
+  ax_text_add(d->text, d->count > 0 ? ",\n" : "\n");
+  add_events(d, &at);
+  ax_text_add(d->text, "%s", trace_end);
+}
+
+/* What one of several processes adds: threads and devices are rows of one process, threads first. */
+static void own_events(const drawing *d, const ax_timeline_process *p) {
+  enum { most_threads = 1 << 16 };
+  const place at = {p->number, p->number, most_threads, p->start};
+  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":\"process %u on ", p->number, p->number);
+  add_escaped(d->text, p->host);
+  ax_text_add(d->text, "\"}}");
+  if (p->number > 0)
+    ax_text_add(d->text, ",\n{\"name\":\"process_labels\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"labels\":\"times to within %.1f us\"}}",
+                p->number, (double)p->within * 1e-3);
+  name_rows(d, &at);
+  ax_text_add(d->text, d->count > 0 ? ",\n" : "\n");
+  add_events(d, &at);
+}
+
+void ax_timeline_join(ax_text *text, ax_timeline_form form, uint32_t count, const char *const *parts) {
+  if (form == AX_TIMELINE_JSON) ax_text_add(text, "%s", trace_begin);
+  for (uint32_t p = 0; p < count; p++) {
+    if (form == AX_TIMELINE_JSON && p > 0) ax_text_add(text, ",");
+    ax_text_add_bytes(text, parts[p], strlen(parts[p]));
+  }
+  if (form == AX_TIMELINE_JSON) ax_text_add(text, "%s", trace_end);
+}
+
+/* p: NULL, or the process whose part of a timeline of several it is. */
+static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_timeline_form form, const ax_timeline_process *p,
+                      ax_text *text) {
   drawing d = {.c = c, .spans = timeline->spans, .count = timeline->count, .text = text};
+  if (d.count == 0 && p != NULL) { /* others may have computed something */
+    if (form == AX_TIMELINE_JSON) own_events(&d, p);
+    return AX_OK;
+  }
   if (d.count == 0) return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: no run has ended, or none computed anything");
   d.begin = d.end = timeline->spans[0].begin;
   uint32_t instrs = c->codes[0].instr_count;
@@ -255,7 +311,8 @@ static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_time
   if (status == AX_OK) {
     choose_letters(&d);
     if (d.end == d.begin) d.end++;
-    if (form == AX_TIMELINE_JSON) trace_events(&d);
+    if (form == AX_TIMELINE_JSON && p != NULL) own_events(&d, p);
+    else if (form == AX_TIMELINE_JSON) trace_events(&d);
     else draw(&d);
     if (form == AX_TIMELINE_TEXT && !timeline->whole) ax_text_add(text, "some of it is left out: there was too much\n");
   }
@@ -264,7 +321,7 @@ static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_time
   return status;
 }
 
-ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, char **out) {
+ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, const ax_timeline_process *process, char **out) {
   ax_text text = {0};
   *out = NULL;
   if (form != AX_TIMELINE_TEXT && form != AX_TIMELINE_JSON)
@@ -272,9 +329,17 @@ ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, char **ou
   if (!runner->compiled->timed)
     return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: it was compiled without ax_compile_options.timeline");
   pthread_mutex_lock(&runner->lock);
-  ax_status status = show(runner->compiled, &runner->timeline, form, &text);
+  if (process != NULL && form == AX_TIMELINE_TEXT) ax_text_add(&text, "process %u on %s\n", process->number, process->host);
+  ax_status status = show(runner->compiled, &runner->timeline, form, process, &text);
   pthread_mutex_unlock(&runner->lock);
   if (status == AX_OK) return ax_text_finish(&text, out);
   ax_text_deinit(&text);
   return status;
+}
+
+int64_t ax_runner_timeline_begin(ax_runner *runner) {
+  pthread_mutex_lock(&runner->lock);
+  const int64_t begin = runner->timeline.count > 0 ? runner->timeline.spans[0].begin : INT64_MAX;
+  pthread_mutex_unlock(&runner->lock);
+  return begin;
 }

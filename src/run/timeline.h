@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "axle/exec.h"
+#include "base/base.h"
+
 struct ax_execution;
 struct ax_runner;
 struct ax_worker_slot;
@@ -21,6 +24,15 @@ typedef struct ax_timeline {
   uint32_t count;
   bool whole;     /* no span was left out */
 } ax_timeline;
+
+/* A process of several whose timelines are put together. */
+typedef struct ax_timeline_process {
+  uint32_t number;
+  const char *host;
+  int64_t start, within; /* the time, of this process's clock, that is shown as 0; how far times may be wrong */
+} ax_timeline_process;
+/* Puts the parts of all processes together. */
+void ax_timeline_join(ax_text *text, ax_timeline_form form, uint32_t count, const char *const *parts);
 
 int64_t ax_timeline_now(void);
 /* Adds a span from `begin` until now. It is left out if the thread has too many already, or without memory. */

@@ -60,3 +60,23 @@ fi
 grep -q "process $((processes - 1)): c.npy: cannot write: .*: No such file or directory, which process 0 has made" "$work/said" ||
   fail "$(cat "$work/said")"
 [ -z "$(ls "$work/own" "$work/shared" | grep npy)" ] || fail "left: $(ls "$work/own" "$work/shared")"
+
+shift # the name of the command
+# One timeline of all processes, and one table of them.
+together "$axle" trace "$@" --processes mpi --timeline "$work/t.json" >"$work/said"
+[ ! -s "$work/said" ] || fail "$(cat "$work/said")"
+p=0
+while [ "$p" -lt "$processes" ]; do
+  grep -q "\"name\":\"process_name\",\"ph\":\"M\",\"pid\":$p,\"args\":{\"name\":\"process $p on " "$work/t.json" || fail "no process $p in the timeline"
+  p=$((p + 1))
+done
+[ "$(grep -c '"name":"device [0-3]"' "$work/t.json")" = 4 ] || fail "not all devices are in the timeline"
+[ "$(tail -n 1 "$work/t.json")" = "]}" ] || fail "the timeline has no end"
+together "$axle" devices --processes mpi --mesh x=4 >"$work/said"
+grep -q "^processes  $processes$" "$work/said" || fail "$(cat "$work/said")"
+[ "$(grep -c '^processor' "$work/said")" -le 1 ] || fail "more than one process prints the machine"
+grep -q "^  $((processes - 1))  .*GiB  .*3  *" "$work/said" || fail "$(cat "$work/said")" # the last device is the last process's
+together "$axle" bench "$@" --processes mpi --runs 3 >"$work/said"
+[ "$(grep -c '^a run: ' "$work/said")" = 1 ] || fail "$(cat "$work/said")"
+grep -q "^$processes processes; what is listed is process 0's, with $((4 / processes + (4 % processes > 0))) of the devices$" "$work/said" ||
+  fail "$(cat "$work/said")"

@@ -188,6 +188,12 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
     ax_status status = ax_executable_timeline(get(), form, &text);
     return detail::give(status, detail::taken(text), at, "executable_timeline");
   }
+  /* Of all processes, in process 0; axle/processes.h. Empty in the others. */
+  may<std::string> gather_timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_executable_gather_timeline(get(), form, &text);
+    return detail::give(status, detail::taken(text), at, "executable_gather_timeline");
+  }
 };
 
 /* Arrays that inputs are to lie as, one for each input: compile_options::like = {x, w}. An empty one says nothing. */
