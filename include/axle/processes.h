@@ -90,10 +90,10 @@ AX_MUST_USE ax_status ax_array_gather(const ax_array *array, int64_t process, ax
 /* --- What all processes did --- */
 
 /* The timelines of all processes as one, in process 0; `*out` is NULL in the others. JSON: Perfetto shows each process by its number
-   and machine, with a row for each thread and each device. TEXT: those of the processes, one after the other. Times are by process
-   0's clock; how far the other clocks are ahead is found from messages there and back, to within half of the shortest of their times,
-   which the trace says of each process. Clocks also drift apart from the run until this call, by some microseconds a second between
-   machines. Collective, if the program's mesh is spread over processes; else as ax_executable_timeline, in each. `*out`:
+   and machine, with a row for each thread and each device. TEXT: the rows of one process after the other, in the same columns of time.
+   Times are by process 0's clock; how far the other clocks are ahead is found from messages there and back, to within half of the
+   shortest of their times, which the trace says of each process. Clocks also drift apart from the run until this call, by some
+   microseconds a second between machines. Collective, if the program's mesh is spread over processes; else as ax_executable_timeline, in each. `*out`:
    ax_string_free. Errors as ax_executable_timeline. */
 AX_MUST_USE ax_status ax_executable_gather_timeline(ax_executable *executable, ax_timeline_form form, char **out);
 

@@ -46,19 +46,30 @@ static void drop(const gathering *g, ax_collected *collected) {
   ax_free(collected);
 }
 
-/* The run began when the first process did, by the clock of process 0. */
-static ax_status find_start(gathering *g, int64_t ahead) {
-  int64_t begin = ax_runner_timeline_begin(&g->executable->runner), first = INT64_MAX;
-  ax_collected *begins;
-  if (begin != INT64_MAX) begin -= ahead;
-  AX_TRY(collect(g, AX_OK, AX_NONE, &begin, sizeof begin, &begins));
+/* From when to when a process has spans, by the clock of process 0. */
+typedef struct reach {
+  int64_t begin, end;
+  bool any;
+} reach;
+
+/* The run began when the first process did, and ended when the last one did. */
+static ax_status find_reach(gathering *g, int64_t ahead) {
+  reach one = {0}, all = {0};
+  ax_collected *each;
+  one.any = ax_runner_timeline_reach(&g->executable->runner, &one.begin, &one.end);
+  one.begin -= ahead;
+  one.end -= ahead;
+  AX_TRY(collect(g, AX_OK, AX_NONE, &one, sizeof one, &each));
   for (uint32_t p = 0; p < g->processes->rule.processes; p++) {
-    memcpy(&begin, begins[p].data, sizeof begin);
-    if (begin < first) first = begin;
+    memcpy(&one, each[p].data, sizeof one);
+    if (one.any && (!all.any || one.begin < all.begin)) all.begin = one.begin;
+    if (one.any && (!all.any || one.end > all.end)) all.end = one.end;
+    all.any = all.any || one.any;
   }
-  drop(g, begins);
-  if (first == INT64_MAX) return ax_error(AX_INVALID_ARGUMENT, "executable_gather_timeline: no run has ended, or none computed anything");
-  g->own.start = first + ahead;
+  drop(g, each);
+  if (!all.any) return ax_error(AX_INVALID_ARGUMENT, "executable_gather_timeline: no run has ended, or none computed anything");
+  g->own.start = all.begin + ahead;
+  g->own.end = all.end + ahead;
   return AX_OK;
 }
 
@@ -79,7 +90,7 @@ static ax_status gather(gathering *g, char **out) {
   char *own = NULL;
   AX_TRY(ax_clocks_compare(g->processes, AX_OK, ax_timeline_now, 0, &clock));
   g->own.within = clock.within;
-  AX_TRY(find_start(g, clock.ahead));
+  AX_TRY(find_reach(g, clock.ahead));
   ax_status status = ax_runner_timeline(&g->executable->runner, g->form, &g->own, &own);
   status = collect(g, status, 0, own, own != NULL ? strlen(own) : 0, &parts);
   ax_string_free(own);

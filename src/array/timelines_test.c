@@ -53,10 +53,15 @@ static ax_status check(ax_runtime *runtime, const timed *t, const char *text) {
   if (ax_process_index(runtime) > 0) return AX_OK;
   TEST_HERE(text != NULL);
   if (t->form == AX_TIMELINE_JSON) return check_json(runtime, text);
+  const char *lasted = strchr(text, '\n');
+  uint32_t columns = 0;
   for (uint32_t p = 0; p < ax_process_count(runtime); p++) {
     snprintf(name, sizeof name, "process %u on ", p);
     TEST_HERE(count_of(text, name) == 1);
   }
+  for (const char *at = text; (at = strstr(at, " ms, a column is ")) != NULL; at++) columns++;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(lasted + 1, "\n") + 1, lasted);
+  TEST_HERE(columns > 0 && count_of(text, name) == columns); /* of the same time in all */
   TEST_HERE(count_of(text, "\ndevice 0 ") == 1 && count_of(text, "\ndevice 3 ") == 1);
   return AX_OK;
 }

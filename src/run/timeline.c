@@ -310,6 +310,10 @@ static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_time
   ax_status status = d.letter != NULL && d.time != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof d.time[0]);
   if (status == AX_OK) {
     choose_letters(&d);
+    if (p != NULL) {
+      d.begin = p->start;
+      d.end = p->end;
+    }
     if (d.end == d.begin) d.end++;
     if (form == AX_TIMELINE_JSON && p != NULL) own_events(&d, p);
     else if (form == AX_TIMELINE_JSON) trace_events(&d);
@@ -337,9 +341,13 @@ ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, const ax_
   return status;
 }
 
-int64_t ax_runner_timeline_begin(ax_runner *runner) {
+bool ax_runner_timeline_reach(ax_runner *runner, int64_t *begin, int64_t *end) {
   pthread_mutex_lock(&runner->lock);
-  const int64_t begin = runner->timeline.count > 0 ? runner->timeline.spans[0].begin : INT64_MAX;
+  const ax_timeline *t = &runner->timeline;
+  *begin = *end = t->count > 0 ? t->spans[0].begin : 0;
+  for (uint32_t i = 0; i < t->count; i++)
+    if (t->spans[i].end > *end) *end = t->spans[i].end;
+  const bool any = t->count > 0;
   pthread_mutex_unlock(&runner->lock);
-  return begin;
+  return any;
 }

@@ -29,7 +29,8 @@ typedef struct ax_timeline {
 typedef struct ax_timeline_process {
   uint32_t number;
   const char *host;
-  int64_t start, within; /* the time, of this process's clock, that is shown as 0; how far times may be wrong */
+  int64_t start, end; /* of the run in all processes, by this one's clock */
+  int64_t within;     /* how far its times may be wrong */
 } ax_timeline_process;
 /* Puts the parts of all processes together. */
 void ax_timeline_join(ax_text *text, ax_timeline_form form, uint32_t count, const char *const *parts);

@@ -97,6 +97,32 @@ static void failures_are_all_processes(void **state) {
   assert_non_null(strstr(message, "process 1: tree_write_npz: "));
 }
 
+/* Random numbers follow from the seed and the leaf, not from the processes. */
+static float drawn[2][16];
+
+static ax_status draw(ax_runtime *runtime, const void *context) {
+  ax_tree *tree;
+  ax_host_array host = {0};
+  ax_status status = make(runtime, false, &tree);
+  if (status == AX_OK) status = ax_tree_init(tree, "*: normal(1)", 7);
+  if (status == AX_OK) status = ax_array_gather(ax_tree_get(tree, "l/w"), AX_EVERY_PROCESS, &host);
+  if (status == AX_OK && ax_process_index(runtime) == 0) memcpy(drawn[*(const int *)context], host.data, sizeof drawn[0]);
+  ax_host_array_release(&host);
+  ax_tree_release(tree);
+  return status;
+}
+
+static void random_numbers_are_those_of_one_process(void **state) {
+  (void)state;
+  assert_int_equal(test_in_all(&test_spreads[0], draw, &(int){0}, NULL), AX_OK);
+  assert_true(drawn[0][0] != 0 && drawn[0][0] != drawn[0][1]);
+  for (size_t s = 1; s < TEST_SPREADS; s++) {
+    memset(drawn[1], 0, sizeof drawn[1]);
+    assert_int_equal(test_in_all(&test_spreads[s], draw, &(int){1}, NULL), AX_OK);
+    assert_memory_equal(drawn[0], drawn[1], sizeof drawn[0]);
+  }
+}
+
 static int make_files(void **state) {
   (void)state;
   const int first = mkstemp(path), second = mkstemp(one);
@@ -112,6 +138,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_are_those_of_one_process),
       cmocka_unit_test(failures_are_all_processes),
+      cmocka_unit_test(random_numbers_are_those_of_one_process),
   };
   return cmocka_run_group_tests(tests, make_files, remove_files);
 }

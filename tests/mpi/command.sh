@@ -80,3 +80,18 @@ together "$axle" bench "$@" --processes mpi --runs 3 >"$work/said"
 [ "$(grep -c '^a run: ' "$work/said")" = 1 ] || fail "$(cat "$work/said")"
 grep -q "^$processes processes; what is listed is process 0's, with $((4 / processes + (4 % processes > 0))) of the devices$" "$work/said" ||
   fail "$(cat "$work/said")"
+
+# Each line is printed once, by the process that it is of.
+cat >"$work/prints.axle" <<'END'
+{ axes x=4 ; lambda a:f32[1]{V:x}. let
+    b:f32[1] = psum[axes=(x)] a
+    = debug_print[axes=() format="the sum {}"] b
+    = debug_print[axes=() format="a block {}"] a
+    = debug_print[axes=(x) format="on each device {}"] b
+    i:s32[]{V:x} = axis_index[axes=(x)]
+    = ordered_debug_print[axes=() format="in order {}"] i
+  in (b) }
+END
+"$axle" run "$work/prints.axle" --processes one --in 'a=[1, 2, 3, 4]:f32[4]' | sort >"$work/one"
+together "$axle" run "$work/prints.axle" --processes mpi --in 'a=[1, 2, 3, 4]:f32[4]' | sort >"$work/many"
+cmp "$work/one" "$work/many"
