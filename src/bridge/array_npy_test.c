@@ -1,5 +1,5 @@
-/* Arrays on devices from .npy files and into them: in several processes, which are threads of this one, the files are those that one
-   process makes, and all read the same. */
+/* Arrays on devices from .npy files and into them: in several processes, which are threads of this one, the files are those that
+   one process makes, and all read the same. */
 #include "bridge/array_npy.h"
 
 #include <fcntl.h>
@@ -18,7 +18,8 @@ static const char *const specs[] = {"", "x", "y", "_,x", "_,y", "x,y", "y,x", "x
 /* Names that stay, unlike in_folder's. */
 enum { WANTED, OURS, OWN, OTHER, BAD, ONE, NO_SUCH, OLD, HOSTILE, IN };
 static const char *at(int file) {
-  static const char *const names[] = {"wanted.npy", "ours.npy", "own.npy", "other.npy", "bad.npy", "one.npy", "no/such.npy", "old.npy", "hostile.npy", "in.npy"};
+  static const char *const names[] = {"wanted.npy", "ours.npy", "own.npy", "other.npy", "bad.npy", "one.npy", "no/such.npy",
+                                      "old.npy", "hostile.npy", "in.npy"};
   static char paths[AX_COUNT(names)][PATH_MAX];
   if (paths[file][0] == '\0') snprintf(paths[file], PATH_MAX, "%s", in_folder(names[file]));
   return paths[file];
@@ -133,8 +134,8 @@ static void in_all_spreads(const layouts *l, size_t spreads) {
 }
 
 static void files_are_those_of_one_process(void **state) {
-  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 16, 8, 3), TEST_TYPE(AX_F32, 8, 40000), TEST_TYPE(AX_F32, 0, 8),
-                           TEST_TYPE(AX_F32, 64, 520)};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 16, 8, 3), TEST_TYPE(AX_F32, 8, 40000),
+                           TEST_TYPE(AX_F32, 0, 8), TEST_TYPE(AX_F32, 64, 520)};
   (void)state;
   for (size_t t = 0; t < AX_COUNT(types); t++)
     in_all_spreads(&(layouts){types[t], specs, AX_COUNT(specs), mesh_text, at(WANTED), at(OURS)}, TEST_SPREADS);
@@ -385,7 +386,8 @@ static void files_that_cannot_be_written(void **state) {
   char message[8192], expected[PATH_MAX + 100];
   const char *nowhere = at(NO_SUCH), *one = at(ONE), *other = at(OTHER);
   (void)state;
-  assert_int_equal(test_in_all(&test_spreads[2], write_file, &(place){nowhere, NULL, "x", TEST_TYPE(AX_F32, 8)}, message), AX_IO_ERROR);
+  assert_int_equal(test_in_all(&test_spreads[2], write_file, &(place){nowhere, NULL, "x", TEST_TYPE(AX_F32, 8)}, message),
+                   AX_IO_ERROR);
   snprintf(expected, sizeof expected, "process 0: %s: cannot write: No such file or directory", nowhere);
   assert_string_equal(message, expected);
   assert_int_equal(test_in_all(&test_spreads[2], write_file, &(place){one, other, "x", TEST_TYPE(AX_F32, 8)}, message),
@@ -397,6 +399,22 @@ static void files_that_cannot_be_written(void **state) {
   snprintf(expected, sizeof expected, "process 0: %s: cannot write: File too large", one);
   assert_string_equal(message, expected);
   assert_int_equal(folder_entries(), 0);
+}
+
+/* MPI is to write, and there is none; or only some processes are told so. */
+static void mpi_is_asked_for_in_vain(void **state) {
+  char message[8192];
+  const place p = {at(ONE), NULL, "x", TEST_TYPE(AX_F32, 8)};
+  (void)state;
+  setenv("AXLE_FILES", "mpi", 1);
+  assert_int_equal(test_in_all(&test_spreads[1], write_file, &p, message), AX_ABSENT);
+  assert_non_null(strstr(message, "AXLE_FILES says mpi, but these processes have no MPI"));
+  assert_int_equal(test_in_all(&test_spreads[0], write_file, &p, NULL), AX_OK); /* one process needs no MPI */
+  setenv("AXLE_FILES", "other", 1);
+  assert_int_equal(test_in_all(&test_spreads[1], write_file, &p, message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "AXLE_FILES"));
+  unsetenv("AXLE_FILES");
+  remove(at(ONE));
 }
 
 /* One of two processes has given its array away. */
@@ -532,6 +550,7 @@ int main(void) {
       cmocka_unit_test(files_that_cannot_be_read),
       cmocka_unit_test(different_files_are_noticed),
       cmocka_unit_test(files_that_cannot_be_written),
+      cmocka_unit_test(mpi_is_asked_for_in_vain),
       cmocka_unit_test(a_failure_leaves_the_old_file),
       cmocka_unit_test(out_of_memory_in_one_process_is_everyones),
       cmocka_unit_test(inputs_are_read_as_they_are_wanted),

@@ -269,6 +269,7 @@ ax_status ax_executable_put_npy(const ax_executable *e, uint32_t index, const ch
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
   if (index >= e->signature.in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "executable_put_npy: there is no input %u; the program takes %u", index, e->signature.in_count);
+    return ax_error(AX_INVALID_ARGUMENT, "executable_put_npy: there is no input %u; the program takes %u", index,
+                    e->signature.in_count);
   return ax_npy_load_path(path, e->wanted[index], out);
 }

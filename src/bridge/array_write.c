@@ -1,5 +1,5 @@
-/* Arrays on devices into .npy files: one file, in which each process writes what it has. Process 0 creates it under another name and
-   renames it once all are done; before, it is no one's.
+/* Arrays on devices into .npy files: one file, in which each process writes what it has. Process 0 creates it under another name
+   and renames it once all are done; before, it is no one's.
 
      process 0   create, with its whole size --name--> all
      all         write their part, close it, agree
@@ -20,6 +20,7 @@
 #include "array/moving.h"
 #include "array/runtime.h"
 #include "bridge/array_npy.h"
+#include "base/choice.h"
 #include "processes/collect.h"
 
 enum { long_run = 64 << 10, slab_bytes = 16 << 20 };
@@ -36,6 +37,7 @@ typedef struct writing {
   bool opened;    /* the array */
   bool made;      /* the file, by this process */
   bool told;      /* all processes know that it has failed */
+  bool by_mpi;    /* MPI writes: AXLE_FILES=mpi */
 } writing;
 
 static ax_status refuse(const writing *w) { return ax_error(AX_IO_ERROR, "%s: cannot write: %s", w->path, strerror(errno)); }
@@ -71,11 +73,11 @@ static void describe(const void *context, ax_text *text) {
   const writing *w = context;
   ax_text_add(text, "writes ");
   ax_layout_text(text, w->layout);
-  ax_text_add(text, " into %s", w->path);
+  ax_text_add(text, w->by_mpi ? " into %s by MPI" : " into %s", w->path);
 }
 
 static ax_doing doing_of(const writing *w) {
-  return (ax_doing){ax_hash_word(ax_hash_bytes(12, w->path, strlen(w->path)), w->layout->hash) | 1, describe, w};
+  return (ax_doing){ax_hash_word(ax_hash_bytes(12 + w->by_mpi, w->path, strlen(w->path)), w->layout->hash) | 1, describe, w};
 }
 
 static ax_status agree(const writing *w, ax_status status) {
@@ -162,6 +164,22 @@ static ax_status write_slabs_alone(writing *w) {
   return status;
 }
 
+/* All processes wait for each other in MPI, so all must have come so far. */
+static ax_status write_slab_by_mpi(writing *w, ax_status status, const void *data) {
+  const ax_process_rule *rule = &w->processes->rule;
+  ax_transport *transport = w->processes->transport;
+  ax_type type;
+  int64_t start[AX_MAX_RANK], place = 0;
+  status = agree(w, status);
+  w->told = status != AX_OK;
+  if (status != AX_OK) return status;
+  ax_moving_slab(&w->layout->type, rule->process, rule->processes, &type, start);
+  for (uint32_t d = 0; d < type.rank; d++) place = place * w->layout->type.dims[d] + start[d];
+  status = transport->write_file(transport, w->temporary, w->header_bytes + (uint64_t)place * ax_dtype_bytes(type.dtype), data,
+                                 bytes_of_slab(w, rule->process, rule->processes), bytes_of_slab(w, 0, rule->processes));
+  return status == AX_OK ? AX_OK : ax_error_context(status, "%s: cannot write: ", w->path);
+}
+
 /* Collective, so `status` is told if it is none. */
 static ax_status write_slabs(writing *w, ax_status status) {
   const ax_process_rule *rule = &w->processes->rule;
@@ -171,7 +189,8 @@ static ax_status write_slabs(writing *w, ax_status status) {
   const uint64_t begun = ax_processes_begun(w->processes);
   status = ax_moving_slabs(status, w->layout, status == AX_OK ? w->array->parts : NULL, data);
   w->told = status != AX_OK && ax_processes_begun(w->processes) != begun;
-  if (status == AX_OK) status = write_slab(w, rule->process, rule->processes, data);
+  if (w->by_mpi && !w->told) status = write_slab_by_mpi(w, status, data);
+  else if (status == AX_OK) status = write_slab(w, rule->process, rule->processes, data);
   ax_free(data);
   return status;
 }
@@ -182,7 +201,7 @@ static bool are_runs_long(const ax_layout *layout) {
 
 static ax_status write_elems(writing *w, ax_status status) {
   if (w->layout->block_bytes == 0) return status;
-  if (are_runs_long(w->layout)) return status == AX_OK ? write_blocks(w) : status;
+  if (are_runs_long(w->layout) && !w->by_mpi) return status == AX_OK ? write_blocks(w) : status;
   if (w->processes != NULL) return write_slabs(w, status);
   return status == AX_OK ? write_slabs_alone(w) : status;
 }
@@ -193,6 +212,17 @@ static ax_status write_contents(writing *w, ax_status status) {
 }
 
 /* --- All of it --- */
+
+/* What the environment says, which may differ between processes: so all have it compared. */
+static ax_status decide_how(writing *w) {
+  static const ax_choice choice = {"files", "AXLE_FILES", {"offsets", "mpi"}};
+  int by;
+  AX_TRY(ax_choice_decide(&choice, 0, &by));
+  w->by_mpi = by == 2 && w->processes != NULL;
+  if (!w->by_mpi || w->processes->transport->write_file != NULL) return AX_OK;
+  w->by_mpi = false;
+  return ax_error(AX_ABSENT, "%s: AXLE_FILES says mpi, but these processes have no MPI", w->path);
+}
 
 static ax_status prepare(writing *w) {
   const ax_type *type = &w->layout->type;
@@ -223,7 +253,7 @@ static ax_status finish(writing *w, ax_status status) {
 static ax_status write_together(writing *w, ax_status status) {
   status = learn_name(w, status);
   if (status != AX_OK) return finish(w, close_file(w, status));
-  if (!creates(w)) status = open_made(w);
+  if (!creates(w)) status = open_made(w); /* by MPI too: Open MPI 4.1 waits for ever where a process does not find the file */
   status = close_file(w, write_contents(w, status));
   if (!w->told) status = agree(w, status);
   if (status != AX_OK) return finish(w, status);
@@ -239,7 +269,8 @@ ax_status ax_array_write_npy(const ax_array *array, const char *path) {
                .path = path,
                .processes = layout->map != NULL ? layout->runtime->executor.processes : NULL,
                .file = -1};
-  ax_status status = prepare(&w);
+  ax_status status = decide_how(&w);
+  if (status == AX_OK) status = prepare(&w);
   if (status == AX_OK && creates(&w)) status = create(&w);
   if (w.processes != NULL) status = write_together(&w, status);
   else status = finish(&w, close_file(&w, write_contents(&w, status)));

@@ -235,6 +235,52 @@ static void forget(ax_transport *transport, uint64_t run) {
   }
 }
 
+/* --- Files --- */
+
+static bool is_sent(const ax_mpi *m) { return m->first == NULL && m->pending == 0 && !ax_node_is_sending(m->node); }
+
+/* Takes `ax_mpi_calls` when all is sent: the others must have it, since none polls while this thread waits for them in MPI. */
+static void take_calls_when_sent(ax_mpi *m) {
+  for (bool any;;) {
+    pthread_mutex_lock(&ax_mpi_calls);
+    if (m->stopped || is_sent(m)) return;
+    pthread_mutex_unlock(&ax_mpi_calls);
+    (void)!poll(&m->transport, &any);
+  }
+}
+
+/* As often as the process with most bytes has to: each call is one of all processes. */
+static int write_pieces(const ax_mpi *m, ax_mpi_file *file, uint64_t place, const char *data, size_t bytes, size_t most) {
+  int failed = 0;
+  for (size_t done = 0; done < most; done += AX_MPI_PIECE) {
+    const size_t left = done < bytes ? bytes - done : 0, piece = left < AX_MPI_PIECE ? left : AX_MPI_PIECE;
+    const int code = m->shim->write_file(file, place + (piece > 0 ? done : 0), piece > 0 ? data + done : data, piece);
+    if (failed == 0) failed = code;
+  }
+  return failed;
+}
+
+static ax_status write_file(ax_transport *transport, const char *path, uint64_t place, const void *data, size_t bytes,
+                            size_t most) {
+  ax_mpi *m = (ax_mpi *)transport;
+  ax_mpi_file *file;
+  char text[AX_MPI_TEXT];
+  take_calls_when_sent(m);
+  if (m->stopped) {
+    pthread_mutex_unlock(&ax_mpi_calls);
+    return ax_mpi_failure(m);
+  }
+  int code = m->shim->open_file(m->communicator, path, &file);
+  if (code == 0) {
+    code = write_pieces(m, file, place, data, bytes, most);
+    const int closed = m->shim->close_file(file);
+    if (code == 0) code = closed;
+  }
+  if (code != 0) m->shim->describe(code, text);
+  pthread_mutex_unlock(&ax_mpi_calls);
+  return code == 0 ? AX_OK : ax_error(AX_IO_ERROR, "MPI: %s", text);
+}
+
 /* --- Opening and closing --- */
 
 /* One round without deliveries, for those who wait. */
@@ -249,7 +295,6 @@ static void step(ax_mpi *m) {
   if (!any) sched_yield();
 }
 
-static bool is_sent(const ax_mpi *m) { return m->first == NULL && m->pending == 0 && !ax_node_is_sending(m->node); }
 static bool is_quiet(const ax_mpi *m) { return m->stopped || (is_sent(m) && m->incoming.used == 0); }
 
 static void leave(void) {
@@ -407,6 +452,7 @@ ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, 
   ax_mpi *m = ax_calloc(1, sizeof *m);
   if (m == NULL) return ax_out_of_memory(sizeof *m);
   m->transport.functions = &functions;
+  m->transport.write_file = write_file;
   m->shim = shim;
   m->ring = ax_calloc(AX_MPI_RING, sizeof m->ring[0]);
   pthread_mutex_init(&m->tables, NULL);

@@ -100,6 +100,9 @@ struct ax_transport {
   const ax_transport_functions *functions;
   uint32_t process, processes; /* this one's number, and how many there are */
   uint32_t beside;             /* how many of them are on this one's machine, itself included; 0: not known */
+  /* Writes a file that is there, in which each process has bytes of its own at a place of its own. `most`: the most that any
+     process has. All must call it, one time after the other, and it waits for them. AX_IO_ERROR. NULL: the transport has no files. */
+  ax_status (*write_file)(ax_transport *transport, const char *path, uint64_t place, const void *data, size_t bytes, size_t most);
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;

@@ -36,13 +36,29 @@ for sharding in 'a=x,_ b=_,x' 'a=_,x b=x,_'; do
   "$axle" "$@" --processes one --out "c=$work/c1.npy" --out "d=$work/d1.npy" --out "e=$work/e1.npy"
   together "$axle" "$@" --processes mpi --out "c=$work/c.npy" --out "d=$work/d.npy" --out "e=$work/e.npy"
   for result in c d e; do cmp "$work/$result.npy" "$work/${result}1.npy"; done
+  AXLE_FILES=mpi together "$axle" "$@" --processes mpi --out "c=$work/c.npy" --out "d=$work/d.npy" # by MPI's own functions
+  for result in c d; do cmp "$work/$result.npy" "$work/${result}1.npy"; done
 done
 rm "$work"/?1.npy "$work"/[cde].npy
 
 # A failure is told, and nothing is left.
-if together "$axle" "$@" --processes mpi --out "c=$work/no/c.npy" 2>"$work/said"; then fail "a file is written where no folder is"; fi
+if together "$axle" "$@" --processes mpi --out "c=$work/no/c.npy" 2>"$work/said"; then
+  fail "a file is written where no folder is"
+fi
 grep -q "process 0: .*/no/c.npy: cannot write: No such file or directory" "$work/said" || fail "$(cat "$work/said")"
 rm "$work/said"
+
+# All write by MPI, or none.
+cat >"$work/otherwise" <<'END'
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-$PMI_RANK}}
+[ "$rank" -lt "$(($1 - 1))" ] || export AXLE_FILES=mpi
+shift
+exec "$@"
+END
+if together sh "$work/otherwise" "$processes" "$axle" "$@" --processes mpi --out "c=$work/c.npy" 2>"$work/said"; then
+  fail "one process writes by MPI, and the others do not"
+fi
+grep -q "process $((processes - 1)): writes .*/c.npy by MPI$" "$work/said" || fail "$(cat "$work/said")"
 
 # The last process does not see the files of the others.
 mkdir "$work/own" "$work/shared"
@@ -67,7 +83,8 @@ together "$axle" trace "$@" --processes mpi --timeline "$work/t.json" >"$work/sa
 [ ! -s "$work/said" ] || fail "$(cat "$work/said")"
 p=0
 while [ "$p" -lt "$processes" ]; do
-  grep -q "\"name\":\"process_name\",\"ph\":\"M\",\"pid\":$p,\"args\":{\"name\":\"process $p on " "$work/t.json" || fail "no process $p in the timeline"
+  grep -q "\"name\":\"process_name\",\"ph\":\"M\",\"pid\":$p,\"args\":{\"name\":\"process $p on " "$work/t.json" ||
+    fail "no process $p in the timeline"
   p=$((p + 1))
 done
 [ "$(grep -c '"name":"device [0-3]"' "$work/t.json")" = 4 ] || fail "not all devices are in the timeline"
@@ -78,7 +95,8 @@ grep -q "^processes  $processes$" "$work/said" || fail "$(cat "$work/said")"
 grep -q "^  $((processes - 1))  .*GiB  .*3  *" "$work/said" || fail "$(cat "$work/said")" # the last device is the last process's
 together "$axle" bench "$@" --processes mpi --runs 3 >"$work/said"
 [ "$(grep -c '^a run: ' "$work/said")" = 1 ] || fail "$(cat "$work/said")"
-grep -q "^$processes processes; what is listed is process 0's, with $((4 / processes + (4 % processes > 0))) of the devices$" "$work/said" ||
+devices=$((4 / processes + (4 % processes > 0)))
+grep -q "^$processes processes; what is listed is process 0's, with $devices of the devices$" "$work/said" ||
   fail "$(cat "$work/said")"
 
 # Each line is printed once, by the process that it is of.

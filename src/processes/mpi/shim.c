@@ -240,6 +240,42 @@ static int cancel(void *request) {
 
 static void drop(void *request) { MPI_Request_free(request); }
 
+/* --- Files --- */
+
+struct ax_mpi_file {
+  MPI_File file;
+};
+
+/* A file's errors are returned, unless the user has changed that for all files. */
+static int open_file(ax_mpi_communicator *c, const char *path, ax_mpi_file **out) {
+  ax_mpi_file *f = malloc(sizeof *f); /* without it this process opens the file with the others all the same */
+  MPI_File file;
+  *out = NULL;
+  int code = MPI_File_open(c->world, path, MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  if (code == MPI_SUCCESS && f != NULL) {
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    f->file = file;
+    *out = f;
+    return 0;
+  }
+  free(f);
+  return code != MPI_SUCCESS ? code : MPI_ERR_NO_MEM;
+}
+
+static int write_file(ax_mpi_file *f, uint64_t place, const void *data, size_t bytes) {
+  MPI_Status status;
+  int written = 0;
+  int code = MPI_File_write_at_all(f->file, (MPI_Offset)place, data, (int)bytes, MPI_BYTE, &status);
+  if (code == MPI_SUCCESS) code = MPI_Get_count(&status, MPI_BYTE, &written);
+  return code == MPI_SUCCESS && (size_t)written != bytes ? MPI_ERR_NO_SPACE : code;
+}
+
+static int close_file(ax_mpi_file *f) {
+  int code = MPI_File_close(&f->file);
+  free(f);
+  return code;
+}
+
 /* --- Processes that are gone --- */
 
 #if defined(OMPI_HAVE_MPI_EXT_FTMPI) || defined(MPICH_NUMVERSION)
@@ -290,6 +326,9 @@ __attribute__((visibility("default"))) const ax_mpi_shim axle_mpi = {
     .test_some = test_some,
     .cancel = cancel,
     .drop = drop,
+    .open_file = open_file,
+    .write_file = write_file,
+    .close_file = close_file,
     .lost = lost,
     .abort = end_all,
 };

@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AX_MPI_SHIM_VERSION = 2, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
+enum { AX_MPI_SHIM_VERSION = 3, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
 
 /* From the weakest on, as MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE. */
 typedef enum ax_mpi_threads { AX_MPI_SINGLE, AX_MPI_FUNNELED, AX_MPI_SERIALIZED, AX_MPI_MULTIPLE } ax_mpi_threads;
 
 typedef struct ax_mpi_communicator ax_mpi_communicator;
+typedef struct ax_mpi_file ax_mpi_file;
 
 typedef struct ax_mpi_place {
   uint32_t rank, size;           /* in the communicator */
@@ -67,6 +68,12 @@ typedef struct ax_mpi_shim {
   int (*test_some)(uint32_t count, void *requests, uint32_t *complete, int *indices, int *errors);
   int (*cancel)(void *request); /* of a receive; waits until it is cancelled or complete */
   void (*drop)(void *request);  /* of a send to a process that is gone */
+
+  /* Writes one file together (MPI-IO). open_file: of a file that is there. write_file: each process its own bytes, or none, at its
+     own place. All are collective, and wait for the other processes. */
+  int (*open_file)(ax_mpi_communicator *communicator, const char *path, ax_mpi_file **out);
+  int (*write_file)(ax_mpi_file *file, uint64_t place, const void *data, size_t bytes);
+  int (*close_file)(ax_mpi_file *file);
 
   /* A process that the library knows to be gone; -1: none. */
   int (*lost)(ax_mpi_communicator *communicator);
