@@ -89,16 +89,21 @@ static ax_sent sent_by(const ax_taking *t, int64_t batch, uint32_t l, int64_t nu
                    slice_number(shape, receiver, s)};
 }
 
-static bool is_wrong(const ax_taking *t, const ax_piece *slice, int64_t expected, ax_fault_kind *kind) {
-  const ax_ragged_shape *shape = t->shape;
+/* Says whether a slice leaves the rows on one of its sides. */
+static bool leaves(const ax_ragged_shape *shape, const ax_piece *slice, ax_fault_kind *kind) {
   if (slice->from < 0) *kind = AX_FAULT_FROM;
   else if (slice->size < 0) *kind = AX_FAULT_SIZE;
   else if (slice->to < 0) *kind = AX_FAULT_TO;
   else if (slice->from > shape->from_rows || slice->size > shape->from_rows - slice->from) *kind = AX_FAULT_OPERAND;
   else if (slice->to > shape->to_rows || slice->size > shape->to_rows - slice->to) *kind = AX_FAULT_OUTPUT;
-  else if (t->agree && slice->size != expected) *kind = AX_FAULT_EXPECTED;
   else return false;
   return true;
+}
+
+static bool is_wrong(const ax_taking *t, const ax_piece *slice, int64_t expected, ax_fault_kind *kind) {
+  if (leaves(t->shape, slice, kind)) return true;
+  *kind = AX_FAULT_EXPECTED;
+  return t->agree && slice->size != expected;
 }
 
 static bool comes_before(const int64_t *a, const int64_t *b) { return a[0] != b[0] ? a[0] < b[0] : a[1] < b[1]; }
@@ -185,33 +190,38 @@ static void add_elems(ax_dtype dtype, void *to, const void *from, int64_t count)
     for (int64_t i = 0; i < count; i++) ((double *)to)[i] += ((const double *)from)[i];
 }
 
-static void take_one(const ax_taking *t, char *to, const char *from, int64_t rows) {
-  int64_t elems = rows * t->shape->row_elems;
-  if (elems == 0) return; /* empty arrays have no address */
-  if (t->back) add_elems(t->shape->dtype, to, from, elems);
-  else memcpy(to, from, (size_t)elems * ax_dtype_bytes(t->shape->dtype));
+static int64_t row_bytes(const ax_ragged_shape *shape) { return shape->row_elems * (int64_t)ax_dtype_bytes(shape->dtype); }
+
+/* The rows that are taken for a slice of device e. in: the operand; NULL: it is elsewhere. Back, a device's own slices are checked by
+   those that they come to, so they may be wrong here: then the run fails, and there is nothing to take. */
+static void take_one(const ax_taking *t, const ax_piece *slice, uint32_t e, char *out, const char *in) {
+  ax_fault_kind kind;
+  if (t->back && leaves(t->shape, slice, &kind)) return;
+  const int64_t row = row_bytes(t->shape), bytes = slice->size * row;
+  if (bytes == 0) return; /* empty arrays have no address */
+  const void *from = in != NULL ? in + (t->back ? slice->to : slice->from) * row : t->rows(t->context, e, bytes);
+  char *to = out + (t->back ? slice->from : slice->to) * row;
+  if (t->back) add_elems(t->shape->dtype, to, from, slice->size * t->shape->row_elems);
+  else memcpy(to, from, (size_t)bytes);
 }
 
 /* Everything that local member l takes, from each member in order. */
 static void take_all(const ax_taking *t, int64_t batch, uint32_t l) {
   const ax_ragged_shape *shape = t->shape;
   int64_t mine = t->back ? shape->from_rows : shape->to_rows, theirs = t->back ? shape->to_rows : shape->from_rows;
-  int64_t row = shape->row_elems * (int64_t)ax_dtype_bytes(shape->dtype);
-  char *out = (char *)t->out + (batch * shape->local + l) * mine * row;
+  char *out = (char *)t->out + (batch * shape->local + l) * mine * row_bytes(shape);
   for (int64_t m = 0; m < shape->members; m++) {
     const ax_piece *slices = t->back ? slices_to(t, batch, l, m) : slices_from(t, batch, l, m);
-    uint32_t where = shape->where[m], local = (uint32_t)shape->local;
-    const char *in = (const char *)t->operand(t->context, where / local) + (batch * shape->local + where % local) * theirs * row;
-    for (int64_t s = 0; s < shape->each; s++) {
-      int64_t to = t->back ? slices[s].from : slices[s].to, from = t->back ? slices[s].to : slices[s].from;
-      take_one(t, out + to * row, in + from * row, slices[s].size);
-    }
+    uint32_t where = shape->where[m], local = (uint32_t)shape->local, e = where / local;
+    const char *in = t->operand(t->context, e);
+    if (in != NULL) in += (batch * shape->local + where % local) * theirs * row_bytes(shape);
+    for (int64_t s = 0; s < shape->each; s++) take_one(t, &slices[s], e, out, in);
   }
 }
 
 /* Rows begin .. end of base. */
 static void fill(const ax_taking *t, int64_t offset, int64_t begin, int64_t end) {
-  int64_t row = t->shape->row_elems * (int64_t)ax_dtype_bytes(t->shape->dtype), bytes = (end - begin) * row;
+  int64_t row = row_bytes(t->shape), bytes = (end - begin) * row;
   if (bytes > 0) memcpy((char *)t->out + (offset + begin) * row, (const char *)t->base + (offset + begin) * row, (size_t)bytes);
 }
 
@@ -241,6 +251,34 @@ bool ax_ragged_take(const ax_taking *t, ax_fault *fault) {
       take_all(t, b, l);
     }
   return true;
+}
+
+/* --- Giving --- */
+
+/* The slices between local member l of this device, whose rows they are, and local member `taker` of device `to`. */
+static const ax_piece *slices_given(const ax_giving *g, uint32_t to, int64_t batch, int64_t l, int64_t taker) {
+  return g->back ? g->received + table_at(g->shape, to, batch, taker, l) : g->packed + table_at(g->shape, to, batch, l, taker);
+}
+
+/* Members of one device are numbered in the order in which they stand there: so they are taken in that order. */
+int64_t ax_ragged_give(const ax_giving *g, uint32_t to, void *out) {
+  const ax_ragged_shape *shape = g->shape;
+  const int64_t row = row_bytes(shape), mine = g->back ? shape->to_rows : shape->from_rows;
+  int64_t given = 0;
+  ax_fault_kind kind;
+  for (int64_t b = 0; b < shape->batch; b++)
+    for (int64_t taker = 0; taker < shape->local; taker++)
+      for (int64_t l = 0; l < shape->local; l++) {
+        const char *rows = (const char *)g->operand + (b * shape->local + l) * mine * row;
+        const ax_piece *slices = slices_given(g, to, b, l, taker);
+        for (int64_t s = 0; s < shape->each; s++) {
+          if (leaves(shape, &slices[s], &kind)) continue;
+          const int64_t bytes = slices[s].size * row, from = g->back ? slices[s].to : slices[s].from;
+          if (out != NULL && bytes > 0) memcpy((char *)out + given, rows + from * row, (size_t)bytes);
+          given += bytes;
+        }
+      }
+  return given;
 }
 
 /* --- Error messages --- */

@@ -4,6 +4,7 @@
      pack   each member puts its slices in a table, those for one device side by side; all_to_all then exchanges the tables
      take   each member checks the slices that come to it, in order of members, and copies their rows from the senders' operands
      take, back: each member checks the same slices, and adds to its own rows the values that its slices have in the receivers
+     give   where the memory of the other is out of reach, the rows that it takes, dense, in the order in which it takes them
 
    Members are devices. If axes have been batched, several members live on one device: `local` of them, numbered together with
    the devices in the order of the axes. Arrays have `batch` independent exchanges outside, then the local members, then rows.
@@ -78,7 +79,10 @@ typedef struct ax_taking { /* by one device */
   bool agree;             /* sizes must be those expected */
   bool back;              /* in order of members and slices, as those of an operand may lie on each other */
   int64_t (*work)[2];     /* room for members * each */
+  /* The operand of a device; NULL: it is elsewhere, and `rows` has what it gave. */
   const void *(*operand)(const void *context, uint32_t device);
+  /* The next `bytes` bytes of the rows that a device elsewhere gave; NULL: none is elsewhere. */
+  const void *(*rows)(const void *context, uint32_t device, int64_t bytes);
   const void *context;
   void *out;              /* output's elements, where base is NULL */
   const void *base;       /* otherwise these are, and out has nothing yet */
@@ -86,6 +90,17 @@ typedef struct ax_taking { /* by one device */
 
 /* Takes the rows. False: *fault is the first error, and `out` must not be used. */
 bool ax_ragged_take(const ax_taking *taking, ax_fault *fault);
+
+typedef struct ax_giving { /* by one device */
+  const ax_ragged_shape *shape;
+  uint32_t device;                   /* its number in its group */
+  const ax_piece *received, *packed; /* as in ax_taking */
+  bool back;
+  const void *operand;
+} ax_giving;
+/* Puts the rows that device `to` takes from this one into `out`, dense; NULL: they are only counted. Returns their bytes. Slices that
+   leave their rows have none: the device that they come to finds the fault. */
+int64_t ax_ragged_give(const ax_giving *giving, uint32_t to, void *out);
 /* sender, other, receiver: the devices of the mesh that those in the fault are. */
 void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender,
                    int64_t other, int64_t receiver);

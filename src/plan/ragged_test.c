@@ -122,6 +122,99 @@ static void empty_slices_do_not_overlap(void **state) {
   assert_true(out[0] == 10 && out[5] == 15);
 }
 
+/* --- Backwards, and where the memory of the other is out of reach --- */
+
+/* Device 1 sent two slices, the second of which leaves its own rows. Where that comes to, the fault is found; here nothing may be
+   written for it. */
+static void a_slice_of_ones_own_that_leaves_its_rows_takes_nothing_back(void **state) {
+  (void)state;
+  const ax_piece wrong[] = {{-1, 1, 0}, {4, 1, 0}, {0, 2, 4}, {0, -1, 0}, {0, INT64_MAX, 0}};
+  for (size_t i = 0; i < AX_COUNT(wrong); i++) {
+    ax_ragged_shape shape = pair();
+    float room[12] = {0}, *out = room + 2; /* rows before and behind those of the device */
+    int64_t work[2][2];
+    ax_fault fault;
+    const ax_taking taking = {.shape = &shape, .device = 1, .received = (ax_piece[]){{0, 0, 0}, {0, 0, 0}}, .back = true, .work = work,
+                              .packed = (ax_piece[]){{1, 1, 2}, wrong[i]}, .operand = operand, .out = out};
+    const float wanted[12] = {0, 0, 0, 0, 4, 5};
+    assert_true(ax_ragged_take(&taking, &fault));
+    assert_memory_equal(room, wanted, sizeof wanted);
+  }
+}
+
+typedef struct far { /* what other devices gave */
+  const char *at[2];
+} far;
+static const void *nothing(const void *context, uint32_t device) {
+  (void)context, (void)device;
+  return NULL;
+}
+static const void *next_rows(const void *context, uint32_t device, int64_t bytes) {
+  const char **at = &((far *)(size_t)context)->at[device], *rows = *at;
+  *at += bytes;
+  return rows;
+}
+
+static const void *data_of(const void *context, uint32_t device) {
+  return (const float(*)[64])context + device;
+}
+
+/* Two devices with two members each, two independent exchanges, two slices from each member to each; batched behind the devices, and in
+   front of them. */
+static void rows_that_are_given_are_those_that_are_taken(void **state) {
+  (void)state;
+  enum { batch = 2, local = 2, devices = 2, members = 4, each = 2, rows = 16, of_a_device = batch * local * rows,
+         slices = batch * local * members * each, from_one = slices / devices };
+  for (int64_t at = 1; at <= 2; at++)
+    for (int back = 0; back < 2; back++) {
+      ax_arena arena = {0};
+      ax_ragged_shape shape = {.batch = batch, .local = local, .devices = devices, .members = members, .each = each,
+                               .from_rows = rows, .to_rows = rows, .row_elems = 1, .dtype = AX_F32};
+      ax_piece packed[devices][slices], received[devices][slices];
+      float data[devices][of_a_device], near[of_a_device], got[of_a_device], given[devices][of_a_device];
+      int64_t work[members * each][2];
+      ax_fault fault;
+      TEST_OK(ax_ragged_number(&arena, 1, &at, (int64_t[]){local}, &shape));
+      for (int d = 0; d < devices; d++) {
+        int32_t from[slices], size[slices], to[slices];
+        for (int i = 0; i < slices; i++) { /* each receiver has two rows for each of its slices */
+          const int sender = (int)shape.number[d * local + i / (members * each) % local];
+          from[i] = (7 * i + d) % (rows - 1);
+          size[i] = i % 3;
+          to[i] = 2 * (sender * each + i % each);
+        }
+        const ax_counts tables[] = {counts(from), counts(size), counts(to)};
+        ax_ragged_pack(&shape, &tables[0], &tables[1], &tables[2], packed[d]);
+        for (int i = 0; i < of_a_device; i++) data[d][i] = (float)(100 * d + i);
+      }
+      for (int d = 0; d < devices; d++)
+        for (int e = 0; e < devices; e++)
+          memcpy(received[d] + e * from_one, packed[e] + d * from_one, from_one * sizeof(ax_piece));
+      for (uint32_t d = 0; d < devices; d++) {
+        far from = {0};
+        for (uint32_t e = 0; e < devices; e++) {
+          const ax_giving giving = {&shape, e, received[e], packed[e], back == 1, data[e]};
+          const int64_t bytes = ax_ragged_give(&giving, d, NULL);
+          assert_true(bytes > 0 && bytes <= (int64_t)sizeof given[e]);
+          assert_int_equal(ax_ragged_give(&giving, d, given[e]), bytes);
+          from.at[e] = (const char *)given[e];
+        }
+        memset(near, 0, sizeof near);
+        memset(got, 0, sizeof got);
+        ax_taking taking = {.shape = &shape, .device = d, .received = received[d], .packed = packed[d], .back = back == 1,
+                            .work = work, .operand = data_of, .context = data, .out = near};
+        assert_true(ax_ragged_take(&taking, &fault));
+        taking.operand = nothing;
+        taking.rows = next_rows;
+        taking.context = &from;
+        taking.out = got;
+        assert_true(ax_ragged_take(&taking, &fault));
+        assert_memory_equal(near, got, sizeof got);
+      }
+      ax_arena_deinit(&arena);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(members_are_devices_where_no_axis_is_batched),
@@ -130,6 +223,8 @@ int main(void) {
       cmocka_unit_test(rows_are_copied_to_where_slices_say),
       cmocka_unit_test(what_is_wrong_with_a_slice_is_said),
       cmocka_unit_test(empty_slices_do_not_overlap),
+      cmocka_unit_test(a_slice_of_ones_own_that_leaves_its_rows_takes_nothing_back),
+      cmocka_unit_test(rows_that_are_given_are_those_that_are_taken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
