@@ -1,5 +1,5 @@
 /* ragged_all_to_all: slices at random, uneven, empty, out of order and apart, against what follows from its definition; in loops
-   and branches; derivatives; batched over its own axis; everything that is wrong with slices, and what is said of it. */
+   and branches; derivatives; batched over its own axis; in several processes. ragged_faults_test.c has what is wrong with slices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "array/executable.h"
 #include "collectives/ragged.h"
 #include "support/cmocka.h"
+#include "support/processes.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -463,6 +464,89 @@ static void groups_of_any_order(void **state) {
   }
 }
 
+/* --- Between processes: the bits that one gives, however devices are spread --- */
+
+static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1},
+                      with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
+static const test_spread spreads[] = {
+    {.processes = 2, .workers = 1},
+    {.processes = 8, .workers = 1, .donate = true},
+    {.processes = 2, .workers = 2, .listed = 8, .of = alternating, .delays = true, .seed = 3},
+    {.processes = 3, .workers = 2, .listed = 8, .of = scattered, .delays = true, .seed = 5},
+    {.processes = 2, .workers = 1, .listed = 8, .of = most_in_one, .policy = AX_POLICY_SEEDED, .seed = 7},
+    {.processes = 4, .workers = 1, .listed = 8, .of = with_empty_ones, .delays = true, .policy = AX_POLICY_SEEDED, .seed = 9},
+};
+
+static void compare_spreads(const char *name, ax_program *program, ax_tensor *const *in) {
+  ax_tensor *wanted, *got;
+  TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, in, &wanted, NULL));
+  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
+    if (test_in_processes(program, &spreads[i], in, &got, NULL) != AX_OK) fail_msg("%s: spread %zu", name, i);
+    if (!test_same_tensors(wanted, got)) fail_msg("%s: spread %zu: other bits", name, i);
+    ax_tensor_release(got);
+  }
+  ax_tensor_release(wanted);
+}
+
+/* The gradient of what the exchange gives, squared: rows go forth and back. */
+static void squared(const ax_value *in, ax_value *out, void *context) {
+  const weighed *w = context;
+  ax_value made;
+  ax_shard_map(w->mesh, w->specs, AX_CLOSURE(exchange, 6, 1, (void *)w->shape->axes), in, &made);
+  out[0] = ax_reduce_sum(ax_mul(made, made), AX_ALL_DIMS, false);
+}
+
+static ax_program *gradient_of(const shape *s, const ax_type *types) {
+  ax_mesh mesh;
+  char specs[64];
+  ax_program *program, *gradient;
+  snprintf(specs, sizeof specs, "%s -> %s", s->spec, s->spec);
+  TEST_OK(ax_mesh_parse(s->mesh, &mesh));
+  TEST_OK(ax_trace(AX_CLOSURE(squared, 6, 1, &(weighed){s, &mesh, specs}), types, &program));
+  TEST_OK(ax_program_grad(program, AX_ARGS(0), &gradient));
+  ax_program_release(program);
+  return gradient;
+}
+
+/* The last two: values that are the same along another axis, whose devices may be in other processes; and rows beyond what a message
+   takes along. */
+static void between_processes(void **state) {
+  (void)state;
+  static const struct {
+    shape shape;
+    ax_function body;
+    int64_t columns;
+  } rows[] = {{{"d=8", "d", "d", 8}, exchange, 3},      {{"a=2,b=2,c=2", "c,a,b", "c+a+b", 8}, exchange, 0},
+              {{"a=2,b=4", "b,a", "b+a", 8}, scanned, 2}, {{"d=8", "d", "d", 8}, repeated, 2},
+              {{"d=6", "d", "d", 6}, chosen, 3},        {{"d=8", "d", "d", 8}, started, 3},
+              {{"d=8", "d", "d", 8}, chained, 1},       {{"d=5", "d", "d", 5}, called, 2},
+              {{"d=8", "d", "d", 8}, NULL, 2},          {{"d=8", "d {0,3,5,6} {1,2,4,7}", "d", 4}, exchange, 2},
+              {{"d=4,m=2", "d", "d", 4}, scanned, 3},   {{"m=2,d=4", "d", "d", 4}, scanned, 1100}};
+  for (size_t r = 0; r < AX_COUNT(rows); r++) {
+    const shape *s = &rows[r].shape;
+    test_random random = {100 + r};
+    layout l = random_layout(&random, s->members, 1 + (int64_t)r % 3);
+    ax_tensor *in[6];
+    ax_type types[6];
+    char name[16];
+    snprintf(name, sizeof name, "row %zu", r);
+    l.columns = rows[r].columns;
+    inputs_of(&l, &random, in);
+    if (s->members < 8 && strchr(s->axes, '{') != NULL)
+      for (int k = 0; k < 6; k++) {
+        ax_tensor *one = in[k];
+        in[k] = spread_out(one, s->members, 8, (const int64_t[]){0, 3, 5, 6, 1, 2, 4, 7});
+        ax_tensor_release(one);
+      }
+    for (int k = 0; k < 6; k++) types[k] = ax_array_type(in[k]->dtype, AX_LIST(in[k]->rank, in[k]->dims));
+    ax_program *program = rows[r].body != NULL ? program_of(s, types, rows[r].body, r % 2 == 0) : gradient_of(s, types);
+    compare_spreads(name, program, in);
+    test_release(in, 6);
+    ax_program_release(program);
+    layout_free(&l);
+  }
+}
+
 static void at_random(uint64_t seed, bool show) {
   test_random random = {seed};
   const shape *s = &shapes[test_random_below(&random, AX_COUNT(shapes))];
@@ -496,6 +580,7 @@ int main(void) {
                                      cmocka_unit_test(gradients),
                                      cmocka_unit_test(batched_over_its_own_axes),
                                      cmocka_unit_test(written_out_is_the_same),
-                                     cmocka_unit_test(groups_of_any_order)};
+                                     cmocka_unit_test(groups_of_any_order),
+                                     cmocka_unit_test(between_processes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

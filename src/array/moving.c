@@ -213,8 +213,7 @@ static ax_status take_piece(moving *m, ax_delivery *delivery) {
 }
 
 static ax_status take(moving *m, ax_delivery *delivery) {
-  const uint32_t kind = delivery->envelope.kind;
-  if (ax_message_is_counted(kind)) return take_piece(m, delivery);
+  if (ax_message_is_counted(delivery->envelope.kind)) return take_piece(m, delivery);
   return ax_together_handle(m->together, delivery);
 }
 

@@ -136,7 +136,8 @@ static const pass passes[] = {
      AX_INSTRS_CORES},                                                          /* groups that run users' kernels */
     {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},  /* order of calls of the host */
     {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},  /* senders and receivers */
-    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED}, /* members, and places of their rows */
+    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_RAGGED}, /* members, and places of their
+                                                                                                       rows */
     {"codegen", .instrs = ax_instrs_codegen, AX_INSTRS_PLACED | AX_INSTRS_PUSHES,
      AX_INSTRS_CODE}, /* kernels' loops in order, with tiles and vectors: machine code */
     {"finish", .instrs = ax_instrs_finish, AX_INSTRS_ALL & ~AX_INSTRS_FINISHED,

@@ -107,6 +107,8 @@ typedef struct ax_compiled {
   uint32_t first_loan; /* of several processes: for each device, a counter of its loans that are settled (run/lent.h) */
   uint32_t link_count, first_link; /* first_link: counter of messages over link 0; those of other links follow */
   ax_link *links;
+  uint32_t giver_count, first_giver; /* members whose rows come from other processes, by ragged exchange, group of this process and
+                                        number; first_giver: counter of what has come from the first of them */
   ax_event *events;
   ax_access *accesses; /* of the first code; waits are derived from these, which show what instructions may change places */
   ax_part_space *spaces;

@@ -166,6 +166,8 @@ typedef struct ax_ragged_instr {
   ax_loops loops;
   const uint32_t *number; /* TAKE: by device, its member number in its group */
   const uint32_t *place;  /* by member number: its operand, in places after member 0's */
+  const ax_crossing *crossing; /* groups have members in other processes; NULL: none has */
+  uint32_t first_givers;       /* then: giver 0 of its first group of this process (ax_compiled.first_giver) */
 } ax_ragged_instr;
 
 typedef struct ax_cores_instr {

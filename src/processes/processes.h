@@ -18,6 +18,7 @@ typedef enum ax_message_kind {
   AX_MESSAGE_PART,   /* what a member of an exchange pushes (run/crossing.h) */
   AX_MESSAGE_LETTER, /* of a link between two devices (run/mail.h) */
   AX_MESSAGE_CORES,  /* what a core does on a device of another process (run/cores_crossing.h) */
+  AX_MESSAGE_ROWS,   /* that members of a ragged exchange take (run/arrivals.h) */
   AX_MESSAGE_DONE,   /* how something ends, and that none can go on (ending.h) */
   AX_MESSAGE_IDLE,
   AX_MESSAGE_PROBE,
@@ -26,10 +27,8 @@ typedef enum ax_message_kind {
   AX_MESSAGE_TEXT, /* what differs between processes (together.h) */
   AX_MESSAGE_DIFFERENCE
 } ax_message_kind;
-/* Messages that make a process go on. They are counted, so that it is known when none is on its way (ending.h). */
-static inline bool ax_message_is_counted(uint32_t kind) {
-  return kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER || kind == AX_MESSAGE_CORES;
-}
+/* Messages of what is done itself: those before are told from those about how it goes, and are counted (ending.h). */
+static inline bool ax_message_is_counted(uint32_t kind) { return kind < AX_MESSAGE_DONE; }
 
 typedef struct ax_receiver {
   uint64_t number;

@@ -7,6 +7,7 @@
 #include "ir/path.h"
 #include "ir/prim.h"
 #include "run/cores_crossing.h"
+#include "run/arrivals.h"
 #include "run/crossing.h"
 #include "run/mail.h"
 #include "run/remote.h"
@@ -390,7 +391,8 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 /* The instruction that a report names for activation f: rather a collective than the reader of its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_compiled *c = run->compiled;
-  if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f) || ax_execution_awaits_cores(run, f))
+  if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f) || ax_execution_awaits_cores(run, f) ||
+      ax_execution_awaits_rows(run, f))
     return &run->activations[f].code->instrs[run->activations[f].pc];
   const ax_instr *signal = signal_of(c, event_at(c, run->parking[f].counter));
   return signal->kind == AX_INSTR_PUSH ? signal : &run->activations[f].code->instrs[run->activations[f].pc];
@@ -464,6 +466,9 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   if (ax_execution_awaits_cores(run, first)) {
     ax_text_add(text, "\n   ");
     ax_cores_waiting(text, run, &run->activations[first], named_place(run, first));
+  } else if (ax_execution_awaits_rows(run, first)) {
+    ax_text_add(text, "\n    never come: rows of");
+    list_away(text, run, ax_arrivals_missing(run, first), 0);
     return waiting;
   }
   bool turn = ax_execution_awaits_turn(run, first);

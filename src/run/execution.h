@@ -150,7 +150,11 @@ void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
 
 /* Says whether activation f, which is parked, waits for a message. */
 static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t f) {
-  return run->compiled->link_count > 0 && run->parking[f].counter >= run->compiled->first_link;
+  return run->parking[f].counter - run->compiled->first_link < run->compiled->link_count;
+}
+/* Says whether it waits for rows of a ragged exchange that another process sends. */
+static inline bool ax_execution_awaits_rows(const ax_execution *run, uint32_t f) {
+  return run->parking[f].counter - run->compiled->first_giver < run->compiled->giver_count;
 }
 /* Says whether it waits for its turn to make an ordered call. */
 static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) {

@@ -87,6 +87,15 @@ static outcome do_call(ax_execution *run, ax_worker_slot *worker_slot, ax_activa
   return status != AX_OK ? fail_at(run, instr, f, status) : parked ? PARKED : YIELDS;
 }
 
+/* A step of a ragged exchange, likewise. FINISHED: it has a finding. */
+static outcome do_ragged(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
+                         uint32_t f) {
+  bool parked = false;
+  ax_status status = ax_ragged_do(run, worker_slot, activation, instr, f, &parked);
+  if (status != AX_OK) return fail(run, status);
+  return parked ? PARKED : activation->found ? FINISHED : YIELDS;
+}
+
 /* A step of a kernel, likewise. */
 static outcome do_cores(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                         uint32_t f) {
@@ -149,10 +158,12 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
         activation->pc = pc;
         if (!ax_check_passes(run, worker_slot, activation, instr)) return FINISHED;
         break;
-      case AX_INSTR_RAGGED:
+      case AX_INSTR_RAGGED: {
         activation->pc = pc;
-        if (!ax_ragged_do(run, activation, instr)) return FINISHED;
+        outcome done = do_ragged(run, worker_slot, activation, instr, f);
+        if (done != YIELDS) return done;
         break;
+      }
       case AX_INSTR_CALL: {
         activation->pc = pc;
         outcome done = do_call(run, worker_slot, activation, instr, f);

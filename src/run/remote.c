@@ -1,6 +1,7 @@
 #include "run/remote.h"
 
 #include "run/cores_crossing.h"
+#include "run/arrivals.h"
 #include "run/crossing.h"
 #include "run/lent.h"
 #include "run/mail.h"
@@ -40,8 +41,12 @@ static ax_status take(ax_remote *r, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return r->closed ? AX_OK : status;
   }
-  if (delivery->envelope.kind == AX_MESSAGE_CORES) return ax_cores_take(r->run, delivery);
-  return delivery->envelope.kind == AX_MESSAGE_PART ? ax_crossing_take(r->run, delivery) : ax_mail_take(r->run, delivery);
+  switch (delivery->envelope.kind) {
+    case AX_MESSAGE_PART: return ax_crossing_take(r->run, delivery);
+    case AX_MESSAGE_CORES: return ax_cores_take(r->run, delivery);
+    case AX_MESSAGE_ROWS: return ax_arrivals_take(r->run, delivery);
+    default: return ax_mail_take(r->run, delivery);
+  }
 }
 
 static ax_status handle(ax_remote *r, ax_delivery *delivery) {
@@ -107,6 +112,7 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
 void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   ax_crossing_reset(r);
   ax_cores_reset(r);
+  ax_arrivals_reset(r);
   atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_together_begin(&r->together, doing);
@@ -151,6 +157,7 @@ ax_status ax_remote_create(ax_execution *run) {
   atomic_flag_clear(&r->handling);
   AX_TRY(ax_together_init(&r->together, run->executor->processes));
   AX_TRY(ax_cores_init(r));
+  AX_TRY(ax_arrivals_init(r));
   return ax_crossing_init(r);
 }
 
@@ -159,6 +166,7 @@ void ax_remote_destroy(ax_execution *run) {
   if (r == NULL) return;
   ax_crossing_deinit(r);
   ax_cores_deinit(r);
+  ax_arrivals_deinit(r);
   ax_together_deinit(&r->together);
   pthread_mutex_destroy(&r->groups_lock);
   ax_free(r);
