@@ -150,18 +150,17 @@ foreach(name ${mpi_names})
   axle_mpi_test(${name} ${name} exit 3 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} kill 3 --ended $<TARGET_FILE:mpi_ends> kill)
   foreach(processes 2 3)
-    axle_mpi_test(${name} ${name} psum_as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command> psum
-                  "a=[1.5,2.5,3.5,4.5]:f32[4]")
-    axle_mpi_test(${name} ${name} ring_as_one ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command> ring "a=0.1:f32[12288]")
+    foreach(program psum ragged ring)
+      axle_mpi_test(${name} ${name} ${program} ${processes} sh tests/mpi/as_one.sh $<TARGET_FILE:command> ${program})
+    endforeach()
     axle_test(mpi/${name}/command_${processes} sh tests/mpi/command.sh ${mpi_${name}_run} ${name} ${processes} $<TARGET_FILE:command>)
     set_tests_properties(mpi/${name}/command_${processes} PROPERTIES PROCESSORS 2)
   endforeach()
   # As between nodes: all goes by MPI.
   axle_mpi_test(${name} ${name} messages_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_messages>)
-  axle_mpi_test(${name} ${name} psum_as_one_apart 2 env AXLE_NODE_MEMORY=0 sh tests/mpi/as_one.sh $<TARGET_FILE:command>
-                psum "a=[1.5,2.5,3.5,4.5]:f32[4]")
-  axle_mpi_test(${name} ${name} ring_as_one_apart 2 env AXLE_NODE_MEMORY=0 sh tests/mpi/as_one.sh $<TARGET_FILE:command>
-                ring "a=0.1:f32[12288]")
+  foreach(program psum ragged ring)
+    axle_mpi_test(${name} ${name} ${program}_apart 2 env AXLE_NODE_MEMORY=0 sh tests/mpi/as_one.sh $<TARGET_FILE:command> ${program})
+  endforeach()
   axle_mpi_test(${name} ${name} exit_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
