@@ -1,4 +1,5 @@
-/* What is wrong with slices of ragged_all_to_all, and what is said of it: by the reference rule, and by runs in every order. */
+/* What is wrong with slices of ragged_all_to_all, and what is said of it: by the reference rule, and by runs in every order
+   and in several processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
+#include "support/processes.h"
 #include "support/run.h"
 
 static const ax_runtime_options ways[] = {
@@ -152,6 +154,81 @@ static void iterations(void **state) {
   ax_program_release(program);
 }
 
+/* --- In several processes: all say what one says --- */
+
+static const uint32_t apart[] = {0, 1}, turned[] = {1, 0}, behind[] = {2, 1};
+static const test_spread spreads[] = {
+    {.processes = 2, .workers = 1, .listed = 2, .of = apart},
+    {.processes = 2, .workers = 2, .listed = 2, .of = turned, .delays = true, .seed = 3},
+    {.processes = 3, .workers = 1, .listed = 2, .of = behind, .delays = true, .seed = 4},
+    {.processes = 3, .workers = 1, .listed = 2, .of = turned, .delays = true, .policy = AX_POLICY_SEEDED, .seed = 5},
+};
+
+/* said: by one process; others say in addition which process has found it. */
+static void check_spreads(ax_program *program, const ax_type *types, const double *table, const char *said) {
+  ax_tensor *in[6], *out;
+  char message[8192];
+  for (int k = 0; k < 6; k++) in[k] = test_tensor(types[k], k >= 2 ? table + 4 * (k - 2) : NULL);
+  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
+    ax_status status = test_in_processes(program, &spreads[i], in, said == NULL ? &out : NULL, message);
+    assert_int_equal(status, said == NULL ? AX_OK : AX_INVALID_ARGUMENT);
+    if (said == NULL) ax_tensor_release(out);
+    else assert_string_equal(strstr(message, ": ") + 2, said);
+  }
+  test_release(in, 6);
+}
+
+static void said_by_one(ax_program *program, const ax_type *types, const double *table, char *message) {
+  ax_tensor *in[6];
+  for (int k = 0; k < 6; k++) in[k] = test_tensor(types[k], k >= 2 ? table + 4 * (k - 2) : NULL);
+  (void)!test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, in, NULL, message);
+  test_release(in, 6);
+}
+
+static void each_fault_between_processes(void **state) {
+  (void)state;
+  ax_program *program = program_of(exchange);
+  ax_type types[6];
+  types_of(types);
+  for (size_t f = 0; f < AX_COUNT(faults); f++) {
+    double table[tables * 4];
+    char message[8192] = "";
+    if (faults[f].unchecked) continue;
+    memcpy(table, sound, sizeof table);
+    table[4 * faults[f].table + faults[f].at] = faults[f].value;
+    if (faults[f].said != NULL) said_by_one(program, types, table, message);
+    if (faults[f].said != NULL) assert_non_null(strstr(message, faults[f].said));
+    check_spreads(program, types, table, faults[f].said != NULL ? message : NULL);
+  }
+  ax_program_release(program);
+}
+
+/* Both devices find something: the earlier in the program is said, and at one place that of the lower device, whichever process has it
+   and whichever came first. */
+static void the_first_of_several_is_said(void **state) {
+  (void)state;
+  ax_program *once = program_of(exchange), *looped = program_of(again);
+  ax_type types[6];
+  double table[tables * 4];
+  char message[8192];
+  types_of(types);
+  memcpy(table, sound, sizeof table);
+  table[4 * TO + 2] = table[4 * TO + 3] = 7; /* device 1 sends beyond the outputs of both */
+  said_by_one(once, types, table, message);
+  assert_non_null(strstr(message, "on device 0 (d=0)"));
+  check_spreads(once, types, table, message);
+  said_by_one(looped, types, sound, message);
+  assert_non_null(strstr(message, "in iteration 2 of scan"));
+  check_spreads(looped, types, sound, message);
+  memcpy(table, sound, sizeof table);
+  table[4 * FROM + 3] = -1; /* of device 1 in the first iteration; later ones of device 0 */
+  said_by_one(looped, types, table, message);
+  assert_non_null(strstr(message, "in iteration 0 of scan"));
+  check_spreads(looped, types, table, message);
+  ax_program_release(once);
+  ax_program_release(looped);
+}
+
 /* --- Where some devices never come --- */
 
 static void leave(const ax_value *in, ax_value *out, void *context) {
@@ -171,6 +248,14 @@ static void deadlocks(void **state) {
   const test_map map = {"d=2", {"d", "d", "d", "d", "d", "d"}, {"d"}, on_the_first_alone, true, NULL};
   ax_program *program = test_trace_map(&map, types);
   check_runs_as(AX_DEADLOCK, program, types, sound, NULL, "ragged_all_to_all");
+  ax_tensor *in[6];
+  char message[8192];
+  for (int k = 0; k < 6; k++) in[k] = test_tensor(types[k], k >= 2 ? sound + 4 * (k - 2) : NULL);
+  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
+    assert_int_equal(test_in_processes(program, &spreads[i], in, NULL, message), AX_DEADLOCK);
+    assert_non_null(strstr(message, "ragged_all_to_all"));
+  }
+  test_release(in, 6);
   ax_program_release(program);
 }
 
@@ -218,7 +303,8 @@ static void when_traced(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault), cmocka_unit_test(iterations), cmocka_unit_test(deadlocks),
-                                     cmocka_unit_test(when_traced)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault), cmocka_unit_test(iterations),
+                                     cmocka_unit_test(each_fault_between_processes), cmocka_unit_test(the_first_of_several_is_said),
+                                     cmocka_unit_test(deadlocks), cmocka_unit_test(when_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

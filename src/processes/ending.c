@@ -47,6 +47,7 @@ void ax_ending_reset(ax_ending *e) {
   e->probe = 0;
   e->answers = 0;
   e->told_again = false;
+  e->place.count = 0;
 }
 
 /* --- Messages --- */
@@ -174,9 +175,14 @@ static ax_status answer(ax_ending *e, const ax_envelope *probe) {
 }
 
 /* With the lock held. */
-static void note_done(ax_ending *e, uint32_t process, ax_status how, uint64_t check, const char *message) {
-  e->ended[process] = (ax_ended){.done = true, .status = how, .check = check, .message = copy_surely(message)};
-  if (how == AX_DEADLOCK) atomic_store(&e->stuck, true); /* it has heard so earlier */
+static void note_done(ax_ending *e, uint32_t process, const ax_envelope *said, const char *message) {
+  const ax_status how = (ax_status)said->place;
+  ax_ended *ended = &e->ended[process];
+  *ended = (ax_ended){.done = true, .status = how, .check = said->check, .message = copy_surely(message)};
+  ended->place.count = said->group < AX_PLACE_WORDS ? said->group : AX_PLACE_WORDS;
+  if (ended->place.count > 0)
+    memcpy(ended->place.words, message + strlen(message) + 1, ended->place.count * sizeof ended->place.words[0]);
+  if (said->member != 0) atomic_store(&e->stuck, true); /* it has heard so earlier */
   if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
   atomic_fetch_add(&e->done, 1);
 }
@@ -186,7 +192,7 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
   const ax_counts_told counts = counts_of(envelope);
   switch ((ax_message_kind)envelope->kind) {
     case AX_MESSAGE_DONE:
-      note_done(e, delivery->from, (ax_status)envelope->place, envelope->check, delivery->payload);
+      note_done(e, delivery->from, envelope, delivery->payload);
       return AX_OK;
     case AX_MESSAGE_IDLE: return take_told(e, delivery->from, &counts);
     case AX_MESSAGE_PROBE: return answer(e, envelope);
@@ -209,9 +215,22 @@ ax_status ax_ending_handle(ax_ending *e, const ax_delivery *delivery) {
   return status;
 }
 
+/* With a place, the payload is the message and then the place. Both in one block; NULL: there is no memory. */
+static char *with_place(const ax_ending *e, const char *message) {
+  const size_t bytes = strlen(message) + 1, more = e->place.count * sizeof e->place.words[0];
+  char *both = ax_alloc(bytes + more);
+  if (both == NULL) return NULL;
+  memcpy(both, message, bytes);
+  memcpy(both + bytes, e->place.words, more);
+  return both;
+}
+
 ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
-  ax_envelope envelope = {.run = e->number, .check = e->check, .kind = AX_MESSAGE_DONE, .place = how};
-  envelope.bytes = message != NULL ? strlen(message) + 1 : 0;
+  char *both = message != NULL && e->place.count > 0 ? with_place(e, message) : NULL;
+  ax_envelope envelope = {.run = e->number, .check = e->check, .kind = AX_MESSAGE_DONE, .place = how,
+                          .group = both != NULL ? e->place.count : 0, .member = atomic_load(&e->stuck)};
+  envelope.bytes = message != NULL ? strlen(message) + 1 + envelope.group * sizeof e->place.words[0] : 0;
+  if (both != NULL) message = both;
   pthread_mutex_lock(&e->lock);
   ax_status status = AX_OK;
   atomic_store(&e->idle, true); /* nothing goes on in it any more */
@@ -219,8 +238,9 @@ ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
     ax_status sent = p != own(e) ? ax_processes_insist(e->processes, p, &envelope, message) : AX_OK;
     if (sent != AX_OK && status == AX_OK) status = sent;
   }
-  note_done(e, own(e), how, e->check, message);
+  note_done(e, own(e), &envelope, message);
   pthread_mutex_unlock(&e->lock);
+  ax_free(both);
   return status;
 }
 
@@ -236,10 +256,25 @@ static ax_status deadlock(ax_ending *e) {
   return status;
 }
 
+/* A failure of a process itself, then one of the program, then a deadlock, in which others wait for those that have failed. */
+static int rank_of(const ax_ended *ended) {
+  if (ended->status == AX_OK) return 3;
+  return ended->status == AX_DEADLOCK ? 2 : ended->place.count > 0;
+}
+
+static bool comes_before(const ax_ended *a, const ax_ended *b) {
+  if (rank_of(a) != rank_of(b)) return rank_of(a) < rank_of(b);
+  const uint32_t count = a->place.count < b->place.count ? a->place.count : b->place.count;
+  for (uint32_t i = 0; i < count; i++)
+    if (a->place.words[i] != b->place.words[i]) return a->place.words[i] < b->place.words[i];
+  return a->place.count < b->place.count;
+}
+
 ax_status ax_ending_result(ax_ending *e) {
   uint32_t p = 0;
-  while (p < count_of(e) && e->ended[p].status == AX_OK) p++;
-  if (p == count_of(e)) return AX_OK;
+  for (uint32_t q = 1; q < count_of(e); q++)
+    if (comes_before(&e->ended[q], &e->ended[p])) p = q;
+  if (e->ended[p].status == AX_OK) return AX_OK;
   if (e->ended[p].status == AX_DEADLOCK) return deadlock(e);
   return ax_error(e->ended[p].status, "process %u: %s", p, e->ended[p].message != NULL ? e->ended[p].message : "failed");
 }

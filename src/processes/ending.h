@@ -3,6 +3,9 @@
    Each process says when it is done, and how. It is over everywhere once all have said so, so it fails everywhere or nowhere, with
    the same message.
 
+   A failure that the program itself brings about has a place, and there may be several: whichever comes first in the program is that of
+   all. So a process that has found one goes on, as within one process, until none can (run/check.h).
+
    A process is idle if nothing can go on in it until a message comes. If all are idle and no message is on its way, none can ever
    go on: a deadlock. That is found without any time-out. Each process counts the messages that it has sent and received and tells
    process 0 when it is idle. Once all have told, and as many were received as were sent, process 0 asks all of them again. If all
@@ -22,17 +25,25 @@ typedef struct ax_counts_told { /* what a process said last */
   uint64_t sent, received;
 } ax_counts_told;
 
+enum { AX_PLACE_WORDS = 34 };
+typedef struct ax_place { /* of a failure in the program: it comes before another one if the first word that differs is less */
+  uint32_t count;         /* 0: it has none */
+  uint64_t words[AX_PLACE_WORDS];
+} ax_place;
+
 typedef struct ax_ended { /* what a process said at its end */
   bool done;
   ax_status status;
   uint64_t check;
-  char *message; /* owned; NULL: none */
+  ax_place place; /* of its failure */
+  char *message;  /* owned; NULL: none */
 } ax_ended;
 
 typedef struct ax_ending {
   ax_processes *processes;
   uint64_t number;
   uint64_t check; /* a digest of what this process does; 0: nothing to be compared */
+  ax_place place; /* of this process's failure; set by its owner before it is said */
   _Atomic uint64_t sent, received; /* by this process; counted by its owner */
   _Atomic bool idle;               /* this process is; set by its owner */
   _Atomic bool stuck;              /* no process can go on */
@@ -60,8 +71,8 @@ AX_MUST_USE ax_status ax_ending_say(ax_ending *ending, ax_status status, const c
 static inline bool ax_ending_over(const ax_ending *ending) {
   return atomic_load(&ending->done) == ending->processes->rule.processes;
 }
-/* Once it is over: how, the same in all processes. The failure of the process with the least number; of a deadlock, what all that
-   were in it have said. */
+/* Once it is over: how, the same in all processes. The failure of the process with the least number; of failures with places, the first
+   in the program; of a deadlock, what all that were in it have said. */
 AX_MUST_USE ax_status ax_ending_result(ax_ending *ending);
 
 #endif

@@ -113,6 +113,53 @@ static void a_failure_is_everyones(void **state) {
   end();
 }
 
+static void say_at(uint32_t p, ax_place place, const char *message) {
+  parties[p].ending.place = place;
+  assert_int_equal(ax_ending_say(&parties[p].ending, AX_NOT_FINITE, message), AX_OK);
+}
+static void check_all(ax_status status, const char *message) {
+  settle();
+  for (uint32_t p = 0; p < COUNT; p++) {
+    assert_int_equal(ax_ending_result(&parties[p].ending), status);
+    assert_string_equal(ax_message(), message);
+  }
+  end();
+}
+
+/* Whoever says it first; those that waited for it are in no deadlock of their own; but what befell a process itself is said first. */
+static void the_first_failure_in_the_program_is_everyones(void **state) {
+  (void)state;
+  const ax_place early = {4, {7, 1, 9, 2}}, later = {4, {7, 2, 8, 0}}, same_place = {4, {7, 1, 9, 5}}, shorter = {2, {7, 1}};
+  begin();
+  say_at(0, later, "a later one"), say_at(2, early, "the first"), say_at(1, same_place, "of another device");
+  check_all(AX_NOT_FINITE, "process 2: the first");
+  begin();
+  say_at(0, early, "inside"), say_at(1, shorter, "before"), say_at(2, later, "a later one");
+  check_all(AX_NOT_FINITE, "process 1: before");
+  begin();
+  assert_int_equal(ax_ending_say(&parties[0].ending, AX_DEADLOCK, "waits"), AX_OK);
+  say_at(1, later, "found"), say_at(2, later, "found too");
+  check_all(AX_NOT_FINITE, "process 1: found");
+  begin();
+  say_at(0, early, "found"), say_at(1, later, "found too");
+  assert_int_equal(ax_ending_say(&parties[2].ending, AX_OUT_OF_MEMORY, "no room"), AX_OK);
+  check_all(AX_OUT_OF_MEMORY, "process 2: no room");
+}
+
+/* A process that hears of a failure knows whether all had come to rest before, even if it has not been told. */
+static void a_failure_tells_that_none_could_go_on(void **state) {
+  (void)state;
+  for (int rest = 0; rest < 2; rest++) {
+    begin();
+    atomic_store(&parties[1].ending.stuck, rest == 1);
+    say_at(1, (ax_place){1, {3}}, "found");
+    settle();
+    assert_int_equal(atomic_load(&parties[2].ending.stuck), rest == 1);
+    assert_true(atomic_load(&parties[2].ending.failed));
+    end();
+  }
+}
+
 static void none_can_go_on(void **state) {
   (void)state;
   begin();
@@ -226,6 +273,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_end_well),
       cmocka_unit_test(a_failure_is_everyones),
+      cmocka_unit_test(the_first_failure_in_the_program_is_everyones),
+      cmocka_unit_test(a_failure_tells_that_none_could_go_on),
       cmocka_unit_test(none_can_go_on),
       cmocka_unit_test(a_message_on_its_way_is_no_deadlock),
       cmocka_unit_test(who_has_gone_on_since_is_asked_again),

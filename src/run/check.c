@@ -139,6 +139,27 @@ static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
   return a->pc < b->pc ? -1 : a->pc > b->pc;
 }
 
+static uint32_t loop_begin(const ax_code *code, uint32_t loop) {
+  uint32_t pc = 0;
+  while (code->instrs[pc].kind != AX_INSTR_LOOP || code->instrs[pc].loop != loop) pc++;
+  return pc;
+}
+
+/* As compare_places orders them: each loop around the place, by where it begins, with its iteration; then the place, and the device. */
+void ax_finding_place(const ax_execution *run, ax_place *out) {
+  const ax_activation *activation = &run->activations[run->finding.activation];
+  const ax_code *code = activation->code;
+  const ax_loops *loops = loops_of(&code->instrs[activation->pc]);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < loops->count && count + 4 <= AX_PLACE_WORDS; i++) {
+    out->words[count++] = loop_begin(code, loops->v[i]);
+    out->words[count++] = (uint64_t)activation->iteration[loops->v[i]];
+  }
+  out->words[count++] = activation->pc;
+  out->words[count++] = activation->device;
+  out->count = count;
+}
+
 void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding) {
   run->activations[f].found = true;
   pthread_mutex_lock(&run->lock);

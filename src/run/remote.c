@@ -1,7 +1,10 @@
 #include "run/remote.h"
 
-#include "run/cores_crossing.h"
+#include <stdio.h>
+
 #include "run/arrivals.h"
+#include "run/check.h"
+#include "run/cores_crossing.h"
 #include "run/crossing.h"
 #include "run/lent.h"
 #include "run/mail.h"
@@ -141,8 +144,23 @@ static ax_status complete(ax_remote *r) {
   return atomic_load(&r->together.ending.stuck) ? AX_OK : ax_mail_check(r->run);
 }
 
+static bool has_settled(void *context) {
+  const ax_ending *ending = &((ax_remote *)context)->together.ending;
+  return atomic_load(&ending->stuck) || atomic_load(&ending->failed);
+}
+
+/* Other processes may have earlier findings, so they go on until none can. A process that is gone is noticed again at the end. */
+static ax_status settle(ax_remote *r) {
+  char message[sizeof r->run->message];
+  snprintf(message, sizeof message, "%s", ax_message());
+  ax_finding_place(r->run, &r->together.ending.place);
+  (void)!ax_together_until(&r->together, &(ax_waiting){has_settled, handle_all, r});
+  return ax_error(r->run->finding.status, "%s", message);
+}
+
 ax_status ax_remote_end(ax_remote *r, ax_status status) {
   if (status == AX_OK) status = complete(r);
+  else if (status == r->run->finding.status) status = settle(r);
   r->closed = true;
   status = ax_together_end(&r->together, status, handle_all, r);
   atomic_fetch_add(&r->together.ending.processes->runs, 1);

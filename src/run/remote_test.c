@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "processes/within.h"
+#include "run/arrivals.h"
 #include "run/crossing.h"
 #include "run/mail.h"
 #include "support/cmocka.h"
@@ -197,6 +198,17 @@ static void no_group_of_the_program_crosses(void **state) {
   both(end_one, end_one);
 }
 
+static void no_rows_are_exchanged_by_the_program(void **state) {
+  (void)state;
+  ax_delivery *delivery;
+  ax_arrivals_reset(sides[0].run.remote);
+  ax_arrivals_deinit(sides[0].run.remote);
+  TEST_OK(ax_arrivals_init(sides[0].run.remote));
+  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_ROWS, .place = 0}, 1, NULL, &delivery));
+  TEST_FAILS(ax_arrivals_take(&sides[0].run, delivery), AX_INTERNAL, "process 1 sends rows that this program does not exchange");
+  both(end_one, end_one);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(devices_are_named_with_their_process, set_up, tear_down),
@@ -205,6 +217,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_failure_is_everyones, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_run_that_cannot_begin_fails_everywhere, set_up, tear_down),
       cmocka_unit_test_setup_teardown(no_group_of_the_program_crosses, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(no_rows_are_exchanged_by_the_program, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

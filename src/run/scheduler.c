@@ -295,9 +295,10 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->worker_slot_count; i++) finished += run->worker_slots[i].finished;
-  if (finished < run->compiled->activation_count && run->status == AX_OK) {
+  const bool goes_on = run->status == AX_OK || run->status == run->finding.status; /* others may have earlier findings */
+  if (finished < run->compiled->activation_count && goes_on) {
     if (run->remote != NULL && !ax_remote_idle(run->remote)) return; /* a message may come */
-    ax_execution_report_deadlock(run);
+    if (run->status == AX_OK) ax_execution_report_deadlock(run);
   }
   end_run(run);
 }
