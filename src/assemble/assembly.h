@@ -130,7 +130,7 @@ AX_MUST_USE ax_status ax_find_fused_loops(ax_assembly *assembly, const ax_fused_
 AX_MUST_USE ax_status ax_owned_along(ax_compiled *compiled, ax_axis_set axes, bool once, uint32_t *out);
 /* owner: by device, whether it is of this process and an owner there. */
 AX_MUST_USE ax_status ax_find_owners(ax_compiled *compiled, ax_axis_set axes, bool *owner);
-/* first: by device, whether it is of this process and the owner in all processes, which has coordinate 0 on all the axes. */
+/* first: by device, whether it is the owner in all processes, which has coordinate 0 on all the axes. */
 void ax_find_first(const ax_compiled *compiled, ax_axis_set axes, bool *first);
 /* Replaces the axes in `skip` of all instructions, if devices are spread over processes. */
 AX_MUST_USE ax_status ax_number_owners(ax_assembly *assembly);

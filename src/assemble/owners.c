@@ -50,7 +50,7 @@ ax_status ax_owned_along(ax_compiled *c, ax_axis_set axes, bool once, uint32_t *
 }
 
 void ax_find_first(const ax_compiled *c, ax_axis_set axes, bool *first) {
-  for (uint32_t d = 0; d < c->devices; d++) first[d] = ax_device_is_here(c->map, d) && is_at_origin(&c->plan->mesh, axes, d);
+  for (uint32_t d = 0; d < c->devices; d++) first[d] = is_at_origin(&c->plan->mesh, axes, d);
 }
 
 ax_status ax_find_owners(ax_compiled *c, ax_axis_set axes, bool *owner) {

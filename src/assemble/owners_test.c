@@ -40,8 +40,8 @@ static void each_process_has_owners(void **state) {
     ax_axis_set axes;
     const char *owners, *first;
   } cases[] = {
-      {0, A, "100010", "100000"}, {1, A, "011000", "011000"}, {0, B, "100100", "100100"}, {1, B, "010001", "000000"},
-      {0, A | B, "100000", "100000"}, {1, A | B, "010000", "000000"},
+      {0, A, "100010", "111000"}, {1, A, "011000", "111000"}, {0, B, "100100", "100100"}, {1, B, "010001", "100100"},
+      {0, A | B, "100000", "100000"}, {1, A | B, "010000", "100000"},
   };
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     stage s;
@@ -125,6 +125,32 @@ static void what_each_process_has_whole_does_not_cross(void **state) {
   end(&s);
 }
 
+/* One call for all along b: by devices 0 and 3, both of process 0. In process 1 devices 1 and 5 take the results, if there are any. */
+static void calls_are_made_once_in_all_processes(void **state) {
+  (void)state;
+  for (uint32_t results = 0; results < 2; results++) {
+    stage s;
+    ax_eqn eqn = {.out_count = results};
+    ax_op op = {.axes = A}, *ops[] = {&op, &op};
+    ax_instr instrs[] = {{.kind = AX_INSTR_CALL, .eqn = &eqn}, {.kind = AX_INSTR_CALL, .eqn = &eqn}};
+    ax_compiled *c = begin(&s, 1);
+    ax_assembly a = {.compiled = c, .plan = &s.plan, .instrs = instrs, .instr_count = 2, .ops = (void *)ops};
+    c->counter_count = 7;
+    TEST_OK(ax_instrs_turns(&a));
+    assert_true(c->turns == 7 && c->counter_count == 9);
+    for (uint32_t i = 0; i < 2; i++) {
+      const ax_turns *turns = instrs[i].call.turns;
+      assert_int_equal(turns->calls, 2);
+      assert_memory_equal(turns->number, ((uint32_t[]){0, AX_NONE, AX_NONE, 1, AX_NONE, AX_NONE}), DEVICES * sizeof(uint32_t));
+      assert_true(turns->caller[0] == 0 && turns->caller[1] == 3);
+      if (results == 0) assert_null(turns->takes);
+      else assert_memory_equal(turns->takes, ((uint32_t[]){AX_NONE, 0, AX_NONE, AX_NONE, AX_NONE, 1}), DEVICES * sizeof(uint32_t));
+    }
+    ax_arena_deinit(&a.scratch);
+    end(&s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_process_has_owners),
@@ -132,6 +158,7 @@ int main(void) {
       cmocka_unit_test(instructions_skip_by_sets_of_owners),
       cmocka_unit_test(groups_lie_where_their_members_are),
       cmocka_unit_test(what_each_process_has_whole_does_not_cross),
+      cmocka_unit_test(calls_are_made_once_in_all_processes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

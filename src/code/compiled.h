@@ -102,7 +102,8 @@ typedef struct ax_compiled {
   uint32_t code_count, activation_count; /* codes: the first is that of the devices; activations: of all codes */
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
-  uint32_t turns;                  /* counter of ordered calls made; AX_NONE: there are none */
+  uint32_t turns;                  /* counter of ordered calls made; AX_NONE: there are none. If devices are spread over processes,
+                                      the next one counts results of ordered calls that have come from other processes */
   uint32_t stage_count;            /* places of groups where members leave what one of them puts (ax_push.stage) */
   uint32_t first_loan; /* of several processes: for each device, a counter of its loans that are settled (run/lent.h) */
   uint32_t link_count, first_link; /* first_link: counter of messages over link 0; those of other links follow */

@@ -202,6 +202,7 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
     case AX_MESSAGE_LETTER:
     case AX_MESSAGE_CORES:
     case AX_MESSAGE_ROWS:
+    case AX_MESSAGE_TURN:
     case AX_MESSAGE_TEXT:
     case AX_MESSAGE_DIFFERENCE: break;
   }

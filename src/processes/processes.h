@@ -19,6 +19,7 @@ typedef enum ax_message_kind {
   AX_MESSAGE_LETTER, /* of a link between two devices (run/mail.h) */
   AX_MESSAGE_CORES,  /* what a core does on a device of another process (run/cores_crossing.h) */
   AX_MESSAGE_ROWS,   /* that members of a ragged exchange take (run/arrivals.h) */
+  AX_MESSAGE_TURN,   /* which ordered calls of the host have been made, and their results (run/turns.h) */
   AX_MESSAGE_DONE,   /* how something ends, and that none can go on (ending.h) */
   AX_MESSAGE_IDLE,
   AX_MESSAGE_PROBE,

@@ -162,7 +162,6 @@ ax_status ax_arrivals_take(ax_execution *run, ax_delivery *delivery) {
   while (giver->held != NULL && !giver->fetching) {
     ax_delivery *next = giver->held;
     giver->held = next->next;
-    next->next = NULL;
     AX_TRY(take_one(run, ragged, giver, next));
   }
   return AX_OK;

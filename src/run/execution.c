@@ -11,6 +11,7 @@
 #include "run/crossing.h"
 #include "run/mail.h"
 #include "run/remote.h"
+#include "run/turns.h"
 
 /* --- Making one --- */
 
@@ -448,6 +449,23 @@ static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
   return before && other->turn <= waits->turn;
 }
 
+/* Adds those whose ordered calls come before that of `first`. What devices of other processes have done may not have been told here. */
+static void add_turns(ax_text *text, const ax_execution *run, uint32_t first) {
+  uint32_t missing = 0;
+  ax_text away = {0};
+  for (uint32_t f = 0; f < run->compiled->activation_count; f++) {
+    if (!owes_turn(run, first, f) || wait_together(run, first, f)) continue;
+    if (missing == 0) ax_text_add(text, "\n    never come:");
+    list(text, run, f, missing++);
+    if (missing <= most_listed) add_whereabouts(text, run, f);
+  }
+  list_end(text, missing);
+  const uint32_t unknown = run->remote != NULL ? ax_turn_missing(&away, run, first, list_away, 0) : 0;
+  list_end(&away, unknown);
+  if (unknown > 0 && away.data != NULL) ax_text_add(text, "\n    not heard of:%s", away.data);
+  ax_text_deinit(&away);
+}
+
 /* Adds the activations that wait where `first` does, and those that never came, with the places where these are. A member that
    waits at this place too is not counted as missing. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
@@ -471,16 +489,18 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
     list_away(text, run, ax_arrivals_missing(run, first), 0);
     return waiting;
   }
-  bool turn = ax_execution_awaits_turn(run, first);
-  awaited a = turn ? (awaited){0} : awaited_by(run, first);
+  if (ax_execution_awaits_turn(run, first)) {
+    add_turns(text, run, first);
+    return waiting;
+  }
+  awaited a = awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
   for (uint32_t f = 0; f < activations; f++) {
-    if (!(turn ? owes_turn(run, first, f) : owes(run, &a, run->parking[first].counter, f)) || wait_together(run, first, f))
-      continue;
+    if (!owes(run, &a, run->parking[first].counter, f) || wait_together(run, first, f)) continue;
     list(text, run, f, missing++);
     if (missing <= most_listed) add_whereabouts(text, run, f);
   }
-  if (!turn) missing = ax_crossing_missing(text, run, run->parking[first].counter, (uint64_t)a.times, list_away, missing);
+  missing = ax_crossing_missing(text, run, run->parking[first].counter, (uint64_t)a.times, list_away, missing);
   list_end(text, missing);
   return waiting;
 }

@@ -156,9 +156,10 @@ static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t
 static inline bool ax_execution_awaits_rows(const ax_execution *run, uint32_t f) {
   return run->parking[f].counter - run->compiled->first_giver < run->compiled->giver_count;
 }
-/* Says whether it waits for its turn to make an ordered call. */
+/* Says whether it waits for its turn to make an ordered call, or for the results of one that another process makes. */
 static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) {
-  return run->parking[f].counter == run->compiled->turns;
+  const uint32_t turns = run->compiled->turns, counter = run->parking[f].counter;
+  return turns != AX_NONE && (counter == turns || (run->remote != NULL && counter == turns + 1));
 }
 /* Says whether it waits for cores of other processes (cores_crossing.h). */
 static inline bool ax_execution_awaits_cores(const ax_execution *run, uint32_t f) {

@@ -9,6 +9,7 @@
 #include "run/lent.h"
 #include "run/mail.h"
 #include "run/scheduler.h"
+#include "run/turns.h"
 
 ax_status ax_remote_send(ax_remote *r, uint32_t to, ax_envelope *envelope, const void *payload) {
   return ax_together_send(&r->together, to, envelope, payload, NULL, NULL);
@@ -48,6 +49,7 @@ static ax_status take(ax_remote *r, ax_delivery *delivery) {
     case AX_MESSAGE_PART: return ax_crossing_take(r->run, delivery);
     case AX_MESSAGE_CORES: return ax_cores_take(r->run, delivery);
     case AX_MESSAGE_ROWS: return ax_arrivals_take(r->run, delivery);
+    case AX_MESSAGE_TURN: return ax_turn_told(r->run, delivery);
     default: return ax_mail_take(r->run, delivery);
   }
 }
@@ -116,6 +118,7 @@ void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   ax_crossing_reset(r);
   ax_cores_reset(r);
   ax_arrivals_reset(r);
+  ax_deliveries_free(&r->call_results);
   atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_together_begin(&r->together, doing);
@@ -185,6 +188,7 @@ void ax_remote_destroy(ax_execution *run) {
   ax_crossing_deinit(r);
   ax_cores_deinit(r);
   ax_arrivals_deinit(r);
+  ax_deliveries_free(&r->call_results);
   ax_together_deinit(&r->together);
   pthread_mutex_destroy(&r->groups_lock);
   ax_free(r);

@@ -20,13 +20,14 @@ typedef struct ax_remote {
   bool closed;                 /* what still comes for the run is dropped */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
   _Atomic uint32_t senders;    /* processes whose devices may still send messages over links to devices here */
-  pthread_mutex_t groups_lock; /* guards the groups and the givers */
+  pthread_mutex_t groups_lock; /* guards the groups, the givers and the results of calls */
   uint32_t push_count;
   const ax_push **pushes;      /* by exchange; NULL: it does not cross, or is none of the code's */
   struct ax_lent *lent;        /* by device: what it has lent in the exchange that it is in */
   struct ax_lent *_Atomic lenders; /* devices that wait until it is settled; changed under groups_lock */
   struct ax_cores_group *cores; /* by ax_cores_instr.crossing_first + number among the groups of this process */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
+  ax_delivery *call_results;   /* of ordered calls, that no device has taken yet (turns.h) */
   struct ax_giver *givers;     /* rows of ragged exchanges that have come (arrivals.h) */
 } ax_remote;
 

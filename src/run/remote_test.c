@@ -9,6 +9,7 @@
 #include "run/arrivals.h"
 #include "run/crossing.h"
 #include "run/mail.h"
+#include "run/turns.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 
@@ -198,6 +199,15 @@ static void no_group_of_the_program_crosses(void **state) {
   both(end_one, end_one);
 }
 
+static void no_calls_are_made_by_the_program(void **state) {
+  (void)state;
+  ax_delivery *delivery;
+  sides[0].compiled.turns = AX_NONE;
+  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_TURN}, 1, NULL, &delivery));
+  TEST_FAILS(ax_turn_told(&sides[0].run, delivery), AX_INTERNAL, "process 1 makes ordered calls that this program does not have");
+  both(end_one, end_one);
+}
+
 static void no_rows_are_exchanged_by_the_program(void **state) {
   (void)state;
   ax_delivery *delivery;
@@ -217,6 +227,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_failure_is_everyones, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_run_that_cannot_begin_fails_everywhere, set_up, tear_down),
       cmocka_unit_test_setup_teardown(no_group_of_the_program_crosses, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(no_calls_are_made_by_the_program, set_up, tear_down),
       cmocka_unit_test_setup_teardown(no_rows_are_exchanged_by_the_program, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
