@@ -52,14 +52,14 @@ static bool reaches(const ax_push *push, uint32_t member, const ax_party *party)
   return ax_reaches(push->exchange, push->crossing, push->targets, member, party);
 }
 
-/* A sum of many elements, of which each member is in one process. */
+/* A sum of many elements over several processes, of which each member is in one. */
 static bool is_split(const ax_push *push, uint32_t group) {
   enum { least_bytes = AX_HOSTILE ? 8 : 64 << 10 };
   const ax_crossing *crossing = push->crossing;
   uint32_t held = 0;
   for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++) held += crossing->parties[i].count;
   return push->exchange->combine != AX_SCALAR_NONE && push->exchange->peers == AX_PEERS_ONE && !push->exchange->alone &&
-         push->outer_rank == 0 && held == crossing->members && push->run * push->item >= least_bytes;
+         push->outer_rank == 0 && held == crossing->members && crossing->begin[group + 1] - crossing->begin[group] > 1 && push->run * push->item >= least_bytes;
 }
 
 /* All elements, or those that the process adds. */
