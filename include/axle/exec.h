@@ -70,8 +70,8 @@ typedef struct ax_runtime_options {
   uint64_t seed;       /* SEEDED: decides the order */
   /* Receives the text of debug_print: `text` is the text of one call, with its newline, and is gone when `print` returns. It is
      called on the thread that runs the device, on several threads at once; the rules of callbacks hold for it (axle/callback.h).
-     NULL: programs are compiled without debug_print, since the library itself writes nothing anywhere. ax_print_to, with a FILE *
-     as context, writes to that stream. */
+     NULL: programs are compiled without debug_print, since the library itself writes nothing anywhere (but for `watch`). ax_print_to,
+     with a FILE * as context, writes to that stream. */
   void (*print)(const char *text, void *context);
   void *print_context;
   uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its
@@ -95,6 +95,12 @@ typedef struct ax_runtime_options {
   const uint32_t *process_of; /* which process has device 0, 1, ..: `process_of_count` entries, at least as many as a mesh has devices.
                                  Copied. NULL: blocks of successive devices, as equal as can be (8 devices, 3 processes: 3, 3, 2) */
   uint32_t process_of_count;
+  /* After so many seconds in which this process waits for another one that does not come, and whenever that time has doubled, a
+     report says for whom, where, and what that one did last. It only reports. 0: what the environment's AXLE_WATCH_SECONDS says, where
+     0 is never; without it 10. Below 0: never */
+  double watch_seconds;
+  void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
+  void *watch_context;
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);

@@ -257,7 +257,7 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   }
   AX_TRY(make_outputs(p));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
-  const ax_doing doing = {together ? check_of(p->call) : 0, describe_run, p->call};
+  const ax_doing doing = {together ? check_of(p->call) : 0, describe_run, p->call, "ax_run"};
   AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, &doing, began));
   AX_TRY(leave_lent(p));
   keep_constants(p);
@@ -471,7 +471,7 @@ static void describe_call(const void *context, ax_text *text) {
 static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_joint joint;
   const ax_executable *held = ax_executable_retain(e);
-  ax_joint_begin(&joint, e->runtime, true, &(ax_doing){ax_hash_word(4, e->check) | 1, describe_call, held});
+  ax_joint_begin(&joint, e->runtime, true, &(ax_doing){ax_hash_word(4, e->check) | 1, describe_call, held, "ax_run"});
   ax_status status = ax_joint_end_run(&joint, call_held(run_to_end, e, in_count, in, out_count, out));
   if (status != AX_OK) ax_call_drop_arrays(out, ax_list_entries(out_count, e->signature.out_count));
   ax_executable_release(e);

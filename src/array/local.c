@@ -261,7 +261,7 @@ ax_status ax_device_put_same(ax_runtime *runtime, const ax_mesh *mesh, const cha
   AX_TRY(ax_require(host, "host array"));
   ax_status status = ax_device_put(runtime, mesh, spec, host, out);
   ax_joint joint;
-  ax_joint_begin(&joint, runtime, true, &(ax_doing){status == AX_OK ? check_host(host) : 0, describe_host, host});
+  ax_joint_begin(&joint, runtime, true, &(ax_doing){status == AX_OK ? check_host(host) : 0, describe_host, host, "ax_device_put_same"});
   status = ax_joint_end(&joint, status);
   if (status == AX_OK) return AX_OK;
   ax_array_release(*out);
@@ -303,7 +303,7 @@ ax_status ax_array_gather(const ax_array *array, int64_t process, ax_host_array 
   const ax_layout *layout = array->layout;
   ax_runtime *runtime = layout->runtime;
   ax_joint joint;
-  ax_joint_begin(&joint, runtime, layout->map != NULL, &(ax_doing){ax_hash_word(6, layout->hash) | 1, describe_gather, array});
+  ax_joint_begin(&joint, runtime, layout->map != NULL, &(ax_doing){ax_hash_word(6, layout->hash) | 1, describe_gather, array, "ax_array_gather"});
   ax_status status = AX_OK;
   if (process < AX_EVERY_PROCESS || process >= (int64_t)ax_process_count(runtime))
     status = ax_error(AX_INVALID_ARGUMENT, "process %lld of %u", (long long)process, ax_process_count(runtime));

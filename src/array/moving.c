@@ -238,7 +238,7 @@ static bool has_come(void *context) {
 static ax_status exchange(moving *m, uint32_t own) {
   m->missing = count_missing(m->plan, own);
   AX_TRY(send_all(m, own));
-  AX_TRY(ax_together_until(m->together, &(ax_waiting){has_come, handle, m}));
+  AX_TRY(ax_together_until(m->together, &(ax_waiting){has_come, handle, m, NULL}));
   if (m->status != AX_OK || m->missing == 0) return m->status;
   if (atomic_load(&m->together->ending.failed)) return AX_UNAVAILABLE;
   return ax_error(AX_DEADLOCK, "%u pieces of an array have not come", m->missing);
@@ -257,7 +257,8 @@ static void describe(const void *context, ax_text *text) {
 static ax_status move_all(ax_status status, const plan *p, const ax_parts *from, unsigned char *const *into) {
   ax_processes *processes = p->old->runtime->executor.processes;
   const uint64_t to = p->new != NULL ? p->new->hash : p->slabs ? (uint64_t)AX_NONE + 1 : p->root;
-  const ax_doing doing = {status == AX_OK ? ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1 : 0, describe, p};
+  const ax_doing doing = {status == AX_OK ? ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1 : 0, describe, p,
+                          p->new != NULL ? "the laying out of an array" : p->slabs ? "ax_array_write_npy" : "ax_array_gather"};
   ax_together *together = ax_together_borrow(processes);
   moving m = {p, together, from, into, 0, AX_OK};
   ax_together_begin(together, &doing);

@@ -128,7 +128,7 @@ static ax_status move(const char *who, const ax_array *array, const ax_sharding 
   AX_TRY(ax_require(array, "array"));
   const reshape r = {who, array};
   const ax_layout *old = array->layout;
-  ax_joint_begin(&joint, old->runtime, old->map != NULL, &(ax_doing){ax_hash_word(2, old->hash) | 1, describe, &r});
+  ax_joint_begin(&joint, old->runtime, old->map != NULL, &(ax_doing){ax_hash_word(2, old->hash) | 1, describe, &r, "ax_array_reshard"});
   ax_status status = lay(who, old->runtime, sharding, &old->type, &layout);
   if (status == AX_OK) status = move_parts(array, layout, laying, out);
   status = ax_joint_end(&joint, status);

@@ -10,6 +10,7 @@
 #include "base/choice.h"
 #include "machine/machine.h"
 #include "processes/mpi.h"
+#include "processes/stall.h"
 #include "run/inside.h"
 
 /* --- Memory --- */
@@ -134,7 +135,9 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
   ax_processes *processes;
   *out = NULL;
   AX_TRY(ax_processes_create(transport, process_of, listed, &processes));
-  ax_status status = create(options, threads_beside(transport->beside), out);
+  ax_status status = options != NULL ? ax_stall_set(processes, options->watch_seconds, options->watch, options->watch_context)
+                                     : ax_stall_set(processes, 0, NULL, NULL);
+  if (status == AX_OK) status = create(options, threads_beside(transport->beside), out);
   if (status != AX_OK) {
     ax_processes_destroy(processes);
     return status;

@@ -204,7 +204,8 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
     case AX_MESSAGE_ROWS:
     case AX_MESSAGE_TURN:
     case AX_MESSAGE_TEXT:
-    case AX_MESSAGE_DIFFERENCE: break;
+    case AX_MESSAGE_DIFFERENCE:
+    case AX_MESSAGE_WAITS: break;
   }
   return ax_error(AX_INTERNAL, "a message of kind %u is not about an end", envelope->kind);
 }

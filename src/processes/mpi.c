@@ -336,13 +336,24 @@ static void free_mpi(ax_mpi *m) {
   ax_free(m);
 }
 
+static void tell_awaited(const ax_mpi *m) {
+  for (uint32_t p = 0; m->transport.lingers != NULL && p < m->place.size; p++) {
+    if (p == m->place.rank || m->peers[p] != AX_PEER_HERE) continue;
+    m->transport.lingers(m->transport.deliver_context, p);
+    return;
+  }
+}
+
 /* The last message from each process says that it is the last, so nothing is on its way when the communicator is freed. */
 static void destroy(ax_transport *transport) {
   ax_mpi *m = (ax_mpi *)transport;
   m->closing = true;
   while (!is_quiet(m)) step(m);
   ax_mpi_tell_others(m, AX_WIRE_END);
-  while (!m->stopped && (m->here > 0 || !is_sent(m))) step(m);
+  while (!m->stopped && (m->here > 0 || !is_sent(m))) {
+    step(m);
+    tell_awaited(m);
+  }
   pthread_mutex_lock(&ax_mpi_calls);
   ax_mpi_stop_receiving(m);
   if (m->failed) m->shim->abandon(m->communicator);
@@ -445,6 +456,12 @@ static ax_status open(ax_mpi *m, const void *communicator) {
   return AX_OK;
 }
 
+/* The list of the watch does not change; a process that ends meanwhile is not found. */
+static void look_at(ax_transport *transport, uint32_t process, ax_process_seen *out) {
+  const ax_mpi *m = (const ax_mpi *)transport;
+  if (m->watch != NULL) out->pid = ax_node_watch_pid(m->watch, process, &out->stopped);
+}
+
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {
   static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
   *out = NULL;
@@ -453,6 +470,7 @@ ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, 
   if (m == NULL) return ax_out_of_memory(sizeof *m);
   m->transport.functions = &functions;
   m->transport.write_file = write_file;
+  m->transport.look_at = look_at;
   m->shim = shim;
   m->ring = ax_calloc(AX_MPI_RING, sizeof m->ring[0]);
   pthread_mutex_init(&m->tables, NULL);

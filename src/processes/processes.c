@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "processes/stall.h"
 #include "processes/together.h"
 
 /* --- Deliveries --- */
@@ -15,16 +16,27 @@ static ax_receiver *receiver_of(const ax_processes *p, uint64_t number) {
   return receiver;
 }
 
+static void note_heard(ax_heard *heard, const ax_envelope *envelope) {
+  heard->messages++;
+  if (envelope->run > heard->number) heard->number = envelope->run;
+  if (envelope->kind == AX_MESSAGE_WAITS) heard->waits = envelope->run, heard->waits_for = envelope->member;
+  else if (envelope->kind == AX_MESSAGE_PART || envelope->kind == AX_MESSAGE_LETTER) heard->waits = 0;
+}
+
 /* The lock is held while the receiver gets the message, so that it does not end meanwhile. */
 static void deliver(void *context, ax_delivery *delivery) {
   ax_processes *p = context;
   pthread_mutex_lock(&p->lock);
+  note_heard(&p->heard[delivery->from], &delivery->envelope);
   ax_receiver *receiver = receiver_of(p, delivery->envelope.run);
-  if (receiver != NULL) receiver->deliver(receiver->context, delivery);
+  if (delivery->envelope.kind == AX_MESSAGE_WAITS) ax_delivery_free(delivery);
+  else if (receiver != NULL) receiver->deliver(receiver->context, delivery);
   else if (delivery->envelope.run > p->begun) ax_deliveries_add(&p->early, delivery);
   else ax_delivery_free(delivery); /* for something that has ended */
   pthread_mutex_unlock(&p->lock);
 }
+
+static void lingers(void *context, uint32_t process) { ax_stall_linger(context, process); }
 
 void ax_processes_begin(ax_processes *p, ax_receiver *receiver) {
   pthread_mutex_lock(&p->lock);
@@ -56,6 +68,8 @@ void ax_processes_end(ax_processes *p, ax_receiver *receiver) {
   ax_receiver **link = &p->receivers;
   while (*link != receiver) link = &(*link)->next;
   *link = receiver->next;
+  p->last = receiver->what;
+  p->left = p->stalls.clock(p->stalls.context_of_clock);
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -125,9 +139,14 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
   p->transport = transport;
   pthread_mutex_init(&p->lock, NULL);
   pthread_mutex_init(&p->in_turn, NULL);
+  p->stalls.clock = ax_stall_clock;
+  p->left = ax_stall_clock(NULL);
+  ax_stall_begin(&p->leaving);
   transport->deliver = deliver;
+  transport->lingers = lingers;
   transport->deliver_context = p;
-  ax_status status = copy_list(p, of, count);
+  p->heard = ax_calloc(transport->processes, sizeof p->heard[0]);
+  ax_status status = p->heard == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
   p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
   if (status == AX_OK) status = ax_together_create(p, &p->spare);
   if (status == AX_OK) return AX_OK;
@@ -143,6 +162,7 @@ void ax_processes_destroy(ax_processes *p) {
   ax_together_destroy(p->spare);
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->in_turn);
+  ax_free(p->heard);
   ax_free(p->of);
   ax_free(p);
 }

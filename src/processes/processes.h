@@ -26,17 +26,42 @@ typedef enum ax_message_kind {
   AX_MESSAGE_ANSWER,
   AX_MESSAGE_STUCK,
   AX_MESSAGE_TEXT, /* what differs between processes (together.h) */
-  AX_MESSAGE_DIFFERENCE
+  AX_MESSAGE_DIFFERENCE,
+  AX_MESSAGE_WAITS /* its sender waits long (stall.h); no receiver gets it */
 } ax_message_kind;
 /* Messages of what is done itself: those before are told from those about how it goes, and are counted (ending.h). */
 static inline bool ax_message_is_counted(uint32_t kind) { return kind < AX_MESSAGE_DONE; }
 
 typedef struct ax_receiver {
   uint64_t number;
+  const char *what; /* for reports: "ax_run" */
   void (*deliver)(void *context, ax_delivery *delivery); /* on a thread that polls; must not block */
   void *context;
   struct ax_receiver *next;
 } ax_receiver;
+
+typedef struct ax_heard { /* of another process, for reports (stall.h) */
+  uint64_t messages, seen; /* that have come; that had come at the last look */
+  uint64_t number;         /* the greatest that one was for */
+  uint64_t waits;          /* it has said that it waits long in what has this number, since this process reported last; 0: no */
+  uint32_t waits_for;      /* and for this process */
+  double at;               /* when a look found more than before */
+} ax_heard;
+
+typedef struct ax_stalls { /* settings of reports (stall.h) */
+  double seconds;          /* 0: there are none */
+  void (*write)(const char *lines, void *context);
+  void *context;
+  double (*clock)(void *context); /* seconds since any moment */
+  void *context_of_clock;
+} ax_stalls;
+
+typedef struct ax_stall { /* of one wait (stall.h) */
+  atomic_flag looking;    /* one thread at a time looks */
+  bool begun, told;       /* told: the others, for the next report */
+  uint64_t moves;         /* as they were in the last look */
+  double since, look, tell, report; /* when it began; when to do so next */
+} ax_stall;
 
 typedef struct ax_processes {
   ax_transport *transport;
@@ -44,6 +69,9 @@ typedef struct ax_processes {
   uint32_t *of;              /* a copy of the rule's list; NULL: devices are in blocks */
   pthread_mutex_t lock;      /* guards the following fields */
   uint64_t begun;            /* numbers given so far */
+  ax_heard *heard;           /* by process */
+  const char *last;          /* what all did together last, and when it was over; NULL: nothing yet */
+  double left;
   ax_receiver *receivers;
   ax_delivery *early;        /* messages for numbers that have not begun here, in the order in which they came */
   ax_status lost;            /* AX_OK, or why the transport cannot be used any more */
@@ -51,6 +79,8 @@ typedef struct ax_processes {
   struct ax_together *spare; /* for what is done together besides runs, one at a time: so that no memory is needed to begin */
   pthread_mutex_t in_turn;   /* guards it */
   atomic_uint_least64_t runs, failures; /* that all have done together so far: runs; runs and others that have failed */
+  ax_stalls stalls;
+  ax_stall leaving;          /* of waiting for others in the end */
 } ax_processes;
 
 /* Consumes the transport, whatever the status. of: by device, its process; NULL, with count 0: devices are in blocks.

@@ -146,11 +146,32 @@ bool ax_together_idle(ax_together *t) {
   return atomic_load(&t->ending.stuck);
 }
 
+enum { spins = 256, yields = 4096 };
+
 void ax_together_pause(uint32_t round) {
-  enum { spins = 256, yields = 4096 };
   if (round < spins) ax_relax();
   else if (round < yields) sched_yield();
   else nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+void ax_together_list(ax_together *t, ax_stall_report *report) {
+  ax_ending *e = &t->ending;
+  char where[64];
+  bool *awaited = ax_calloc(e->processes->rule.processes, sizeof awaited[0]);
+  if (awaited == NULL) return;
+  pthread_mutex_lock(&e->lock);
+  for (uint32_t p = 0; p < e->processes->rule.processes; p++) awaited[p] = p != e->processes->rule.process && !e->ended[p].done;
+  pthread_mutex_unlock(&e->lock);
+  snprintf(where, sizeof where, "in %s", t->receiver.what);
+  ax_stall_add(report, where, awaited);
+  ax_free(awaited);
+}
+
+static void list_rest(void *context, ax_stall_report *report) { ax_together_list(context, report); }
+
+void ax_together_look(ax_together *t, uint32_t round, ax_stall_list *list, void *context) {
+  const ax_ending *e = &t->ending;
+  if (round >= yields) ax_stall_look(&t->stall, e->processes, e->number, atomic_load(&e->sent) + atomic_load(&e->received), list, context);
 }
 
 ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
@@ -162,6 +183,7 @@ ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
     if (status != AX_OK && status != AX_OUT_OF_MEMORY) return status; /* there may be memory in the next round */
     if (!moved) ax_together_pause(round);
+    if (!moved) ax_together_look(t, round, w->list != NULL ? w->list : list_rest, w->list != NULL ? w->context : t);
   }
   return AX_OK;
 }
@@ -256,10 +278,10 @@ static ax_status report_difference(ax_together *t, const sides *s) {
   const uint32_t own = t->ending.processes->rule.process;
   if (own == s->one) AX_TRY(send_text(t, s->other));
   if (own == s->other) {
-    AX_TRY(ax_together_until(t, &(ax_waiting){has_text, handle_rest, t}));
+    AX_TRY(ax_together_until(t, &(ax_waiting){has_text, handle_rest, t, NULL}));
     return tell_difference(t, s);
   }
-  AX_TRY(ax_together_until(t, &(ax_waiting){has_difference, handle_rest, t}));
+  AX_TRY(ax_together_until(t, &(ax_waiting){has_difference, handle_rest, t, NULL}));
   return ax_error(AX_INVALID_ARGUMENT, "%s", (const char *)t->difference->payload);
 }
 
@@ -267,7 +289,9 @@ static ax_status report_difference(ax_together *t, const sides *s) {
 
 void ax_together_begin(ax_together *t, const ax_doing *doing) {
   ax_ending_reset(&t->ending);
+  ax_stall_begin(&t->stall);
   t->doing = *doing;
+  t->receiver.what = doing->what != NULL ? doing->what : "a call";
   t->ending.check = doing->check;
   ax_processes_begin(t->ending.processes, &t->receiver);
   t->ending.number = t->receiver.number;
@@ -288,7 +312,7 @@ static bool handle_more(void *context) {
 /* How it has ended everywhere, once this process has said how it has ended here. */
 static ax_status result(ax_together *t, ended_here *e) {
   sides s;
-  AX_TRY(ax_together_until(t, &(ax_waiting){all_have_ended, handle_more, e}));
+  AX_TRY(ax_together_until(t, &(ax_waiting){all_have_ended, handle_more, e, NULL}));
   return find_difference(t, &s) ? report_difference(t, &s) : ax_ending_result(&t->ending);
 }
 

@@ -13,17 +13,20 @@
 
 #include "base/base.h"
 #include "processes/ending.h"
+#include "processes/stall.h"
 
 /* What a process does. Borrowed until the end. */
 typedef struct ax_doing {
   uint64_t check; /* the digest; 0: it has failed before, so there is nothing to be compared */
   void (*describe)(const void *context, ax_text *text); /* in lines */
   const void *context;
+  const char *what; /* for reports of waiting: "ax_run"; static; NULL: "a call" */
 } ax_doing;
 
 typedef struct ax_together {
   ax_receiver receiver;
   ax_ending ending;
+  ax_stall stall;
   ax_doing doing;
   pthread_mutex_t lock;         /* guards the following fields */
   ax_delivery *first, *last;    /* the inbox */
@@ -62,10 +65,15 @@ typedef struct ax_waiting {
   bool (*reached)(void *context);
   bool (*handle)(void *context); /* handles what is in the inbox; true: there was something */
   void *context;
+  ax_stall_list *list; /* for reports: where it waits; NULL: for those that are not done */
 } ax_waiting;
 enum { AX_TELL_AFTER = 512 }; /* rounds of waiting: only then is it worth a message */
 /* Gives the processor to others more and more: other processes may be waiting for it. */
 void ax_together_pause(uint32_t round);
+/* For a round in which nothing has come: the wait may be long enough to be reported. */
+void ax_together_look(ax_together *together, uint32_t round, ax_stall_list *list, void *context);
+/* Reports those that are not done. */
+void ax_together_list(ax_together *together, ax_stall_report *report);
 /* Moves messages and handles them until it is reached. */
 AX_MUST_USE ax_status ax_together_until(ax_together *together, const ax_waiting *waiting);
 /* Ends it. status: how it has ended here, with a message. Gives how it has ended everywhere. `handle` as above. */

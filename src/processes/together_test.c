@@ -96,9 +96,9 @@ static ax_status send_both(ring *r) {
 
 static ax_status pass_on(ax_processes *processes, ax_together *together) {
   ring r = {together, processes->rule.process, 2, false};
-  ax_together_begin(together, &(ax_doing){7, describe_nothing, NULL});
+  ax_together_begin(together, &(ax_doing){7, describe_nothing, NULL, NULL});
   ax_status status = send_both(&r);
-  if (status == AX_OK) status = ax_together_until(together, &(ax_waiting){all_has_come, handle, &r});
+  if (status == AX_OK) status = ax_together_until(together, &(ax_waiting){all_has_come, handle, &r, NULL});
   if (status == AX_OK && r.wrong) status = ax_error(AX_INTERNAL, "wrong");
   ax_together_pause(0);
   if (status == AX_OK && ax_together_idle(together)) status = ax_error(AX_INTERNAL, "stuck");
@@ -132,15 +132,15 @@ static void describe(const void *context, ax_text *text) {
 }
 
 static ax_status agree_on_all(ax_processes *processes) {
-  return ax_agree(processes, &(ax_doing){9, describe, processes}, AX_OK);
+  return ax_agree(processes, &(ax_doing){9, describe, processes, NULL}, AX_OK);
 }
 static ax_status fail_in_one(ax_processes *processes) {
   const bool fails = processes->rule.process == 1;
-  return ax_agree(processes, &(ax_doing){fails ? 0 : 9, describe, processes}, fails ? ax_error(AX_IO_ERROR, "no file") : AX_OK);
+  return ax_agree(processes, &(ax_doing){fails ? 0 : 9, describe, processes, NULL}, fails ? ax_error(AX_IO_ERROR, "no file") : AX_OK);
 }
 static ax_status differ(ax_processes *processes) {
   const uint32_t own = processes->rule.process;
-  return ax_agree(processes, &(ax_doing){own == 2 ? 8 : 9, describe, processes}, AX_OK);
+  return ax_agree(processes, &(ax_doing){own == 2 ? 8 : 9, describe, processes, NULL}, AX_OK);
 }
 
 static ax_status fail_twice(ax_processes *processes) {

@@ -96,6 +96,12 @@ typedef struct ax_transport_functions {
   void (*destroy)(ax_transport *transport);
 } ax_transport_functions;
 
+/* What the system knows of a process, for reports. */
+typedef struct ax_process_seen {
+  int32_t pid;  /* 0: nothing is known */
+  bool stopped; /* by a signal, or by a debugger */
+} ax_process_seen;
+
 struct ax_transport {
   const ax_transport_functions *functions;
   uint32_t process, processes; /* this one's number, and how many there are */
@@ -106,6 +112,8 @@ struct ax_transport {
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;
+  void (*lingers)(void *deliver_context, uint32_t process); /* destroy still waits for a process; called over and over. NULL: not */
+  void (*look_at)(ax_transport *transport, uint32_t process, ax_process_seen *out); /* NULL: nothing is known of others */
 };
 
 #endif

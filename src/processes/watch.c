@@ -1,6 +1,8 @@
 #include "processes/watch.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@ struct ax_node_watch {
   uint32_t count;
   struct pollfd *files; /* in one allocation with the rest; fd -1: not watched any more */
   uint32_t *processes;
+  int32_t *pids;
 };
 
 ax_node_watch_name ax_node_watch_name_of_me(uint32_t process) {
@@ -30,17 +33,19 @@ static void add(ax_node_watch *watch, const ax_node_watch_name *name) {
   const int fd = open_process(name->pid);
   if (fd < 0) return;
   watch->files[watch->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+  watch->pids[watch->count] = name->pid;
   watch->processes[watch->count++] = name->process;
 }
 
 ax_status ax_node_watch_create(const ax_node_watch_name *all, uint32_t count, uint32_t me, ax_node_watch **out) {
   const uint64_t space = ax_node_watch_name_of_me(me).space;
-  const size_t bytes = sizeof(ax_node_watch) + count * (sizeof(struct pollfd) + sizeof(uint32_t));
+  const size_t bytes = sizeof(ax_node_watch) + count * (sizeof(struct pollfd) + 2 * sizeof(uint32_t));
   ax_node_watch *watch = *out = ax_alloc(bytes);
   if (watch == NULL) return ax_out_of_memory(bytes);
   watch->count = 0;
   watch->files = (struct pollfd *)(watch + 1);
   watch->processes = (uint32_t *)(watch->files + count);
+  watch->pids = (int32_t *)(watch->processes + count);
   for (uint32_t i = 0; i < count; i++)
     if (all[i].process != me && all[i].space == space && space != 0) add(watch, &all[i]);
   return AX_OK;
@@ -65,4 +70,27 @@ uint32_t ax_node_watch_ended(ax_node_watch *watch) {
     return watch->processes[i];
   }
   return AX_NONE;
+}
+
+/* Its state, a letter as of ps: what follows its name, which may have parentheses too. 0: unknown. */
+static char state_of(int32_t pid) {
+  char path[64], line[512] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return 0;
+  line[fread(line, 1, sizeof line - 1, file)] = '\0';
+  fclose(file);
+  const char *end = strrchr(line, ')');
+  return end != NULL && end[1] == ' ' ? end[2] : 0;
+}
+
+int32_t ax_node_watch_pid(const ax_node_watch *watch, uint32_t process, bool *stopped) {
+  *stopped = false;
+  for (uint32_t i = 0; i < watch->count; i++) {
+    if (watch->files[i].fd < 0 || watch->processes[i] != process) continue;
+    const char state = state_of(watch->pids[i]);
+    *stopped = state == 'T' || state == 't';
+    return watch->pids[i];
+  }
+  return 0;
 }

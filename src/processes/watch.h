@@ -20,5 +20,7 @@ AX_MUST_USE ax_status ax_node_watch_create(const ax_node_watch_name *all, uint32
 void ax_node_watch_destroy(ax_node_watch *watch); /* NULL is allowed */
 /* A process that has ended, which is not watched any more. AX_NONE: there is none. */
 uint32_t ax_node_watch_ended(ax_node_watch *watch);
+/* The number by which this node knows a process that is watched, and whether it is stopped. 0: it is not watched. */
+int32_t ax_node_watch_pid(const ax_node_watch *watch, uint32_t process, bool *stopped);
 
 #endif

@@ -445,6 +445,14 @@ ax_status ax_crossing_report(ax_remote *r) {
   return status;
 }
 
+void ax_crossing_list(const ax_remote *r, ax_stall_report *report) {
+  for (uint32_t i = 0; i < r->run->compiled->crossing_groups; i++) {
+    const ax_crossing_group *g = &r->groups[i];
+    for (const opened *one = g->rounds; one != NULL; one = one->next)
+      ax_execution_list_stall(r->run, g->instr, g->counter, one->round, report);
+  }
+}
+
 /* --- Members of this process --- */
 
 static int64_t offset_of(const ax_crossing_group *g) { return g->split ? g->share.begin : 0; }

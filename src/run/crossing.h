@@ -22,6 +22,8 @@ uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t co
                              void (*list)(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count), uint32_t count);
 /* The devices here are through, but devices elsewhere never push what results miss: always AX_DEADLOCK, and says which. */
 AX_MUST_USE ax_status ax_crossing_report(ax_remote *remote);
+/* For reports of long waits: the exchanges whose results miss what devices elsewhere push. No thread handles messages meanwhile. */
+void ax_crossing_list(const ax_remote *remote, ax_stall_report *report);
 /* A PUSH of a member of this process. As ax_push_do. */
 AX_MUST_USE ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation,
                                        const ax_instr *instr, uint32_t f, bool *parked);

@@ -523,3 +523,67 @@ void ax_execution_report_deadlock(ax_execution *run) {
   ax_text_deinit(&text);
   run->status = AX_DEADLOCK;
 }
+
+/* --- Long waits for other processes --- */
+
+typedef struct awaiting { /* the text comes first: crossing.h gives it back */
+  ax_text text;
+  const ax_execution *run;
+  bool *processes; /* by process: it is waited for */
+} awaiting;
+
+static void mark(ax_text *text, const ax_execution *run, uint32_t device, uint32_t count) {
+  (void)count;
+  ((awaiting *)text)->processes[run->compiled->map->of[device]] = true;
+}
+
+static void add_stall(ax_stall_report *report, const ax_execution *run, const ax_instr *instr, const awaiting *a) {
+  ax_text where = {0};
+  bool any = false;
+  for (uint32_t p = 0; p < run->compiled->map->processes; p++) any = any || a->processes[p];
+  ax_text_add(&where, "in ");
+  ax_execution_equation_text(&where, run, instr);
+  if (any && where.data != NULL && !where.failed) ax_stall_add(report, where.data, a->processes);
+  ax_text_deinit(&where);
+}
+
+void ax_execution_list_stall(const ax_execution *run, const ax_instr *instr, uint32_t counter, uint64_t round,
+                             ax_stall_report *report) {
+  awaiting a = {.run = run, .processes = ax_calloc(run->compiled->map->processes, sizeof a.processes[0])};
+  if (a.processes == NULL) return;
+  (void)ax_crossing_missing(&a.text, run, counter, round, mark, 0);
+  add_stall(report, run, instr, &a);
+  ax_free(a.processes);
+}
+
+/* Of a message: its sender. */
+static void list_message(const ax_execution *run, uint32_t f, ax_stall_report *report) {
+  const ax_compiled *c = run->compiled;
+  awaiting a = {.run = run, .processes = ax_calloc(c->map->processes, sizeof a.processes[0])};
+  const uint32_t source = c->links[run->parking[f].counter - c->first_link].source;
+  if (a.processes == NULL) return;
+  if (!ax_device_is_here(c->map, source)) mark(&a.text, run, source, 0);
+  add_stall(report, run, named_place(run, f), &a);
+  ax_free(a.processes);
+}
+
+static void list_group(const ax_execution *run, uint32_t first, ax_stall_report *report) {
+  if (ax_execution_awaits_turn(run, first)) return; /* for a device here */
+  if (ax_execution_awaits_message(run, first)) {
+    list_message(run, first, report);
+    return;
+  }
+  const awaited a = awaited_by(run, first);
+  ax_execution_list_stall(run, named_place(run, first), run->parking[first].counter, (uint64_t)a.times, report);
+}
+
+void ax_execution_list_stalls(const ax_execution *run, ax_stall_report *report) {
+  uint32_t groups = 0, first[most_groups];
+  for (uint32_t f = 0; f < run->compiled->activation_count && groups < most_groups; f++) {
+    bool known = run->activations[f].state != ACTIVATION_PARKED;
+    for (uint32_t g = 0; g < groups && !known; g++) known = wait_together(run, first[g], f);
+    if (known) continue;
+    first[groups++] = f;
+    list_group(run, f, report);
+  }
+}

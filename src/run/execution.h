@@ -176,4 +176,12 @@ AX_MUST_USE ax_status ax_execution_blame(const ax_execution *run, uint32_t f, co
 /* Reports a deadlock: each waiting device with its place, and the devices that never came. Sets run->status and message. */
 void ax_execution_report_deadlock(ax_execution *run);
 
+/* For reports of long waits: adds the places where devices wait for others of other processes, and those processes. Nothing goes on
+   meanwhile. */
+struct ax_stall_report;
+void ax_execution_list_stalls(const ax_execution *run, struct ax_stall_report *report);
+/* Adds the place of an instruction, at which a counter's signals of a round are awaited. */
+void ax_execution_list_stall(const ax_execution *run, const ax_instr *instr, uint32_t counter, uint64_t round,
+                             struct ax_stall_report *report);
+
 #endif

@@ -88,6 +88,27 @@ bool ax_remote_poll(ax_remote *r) {
   return any;
 }
 
+/* --- Reports of long waits --- */
+
+/* Nothing changes while it is listed: no thread is busy or handles messages, and those that want to begin wait for the lock. */
+static void list_places(void *context, ax_stall_report *report) {
+  ax_remote *r = context;
+  ax_execution *run = r->run;
+  if (atomic_flag_test_and_set(&r->handling)) return;
+  pthread_mutex_lock(&run->lock);
+  if (atomic_load(&run->busy) == 0 && atomic_load(&run->in_flight) == 0 && !atomic_load(&run->over))
+    ax_execution_list_stalls(run, report);
+  pthread_mutex_unlock(&run->lock);
+  atomic_flag_clear(&r->handling);
+}
+
+/* Where the devices here are through. */
+static void list_rounds(void *context, ax_stall_report *report) {
+  ax_remote *r = context;
+  if (atomic_load(&r->open) > 0) ax_crossing_list(r, report);
+  else ax_together_list(&r->together, report);
+}
+
 /* --- Waiting --- */
 
 /* A thread that wakes counts as busy before it handles a message and says that the process is not idle, so it is seen here, or says
@@ -108,7 +129,9 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
       ax_scheduler_stop(r->run, status, ax_message());
       return;
     }
-    if (!ax_lent_look(r, false) && !moved) ax_together_pause(round);
+    const bool lent = ax_lent_look(r, false);
+    if (!moved && !lent) ax_together_pause(round);
+    if (!moved && !lent && atomic_load(&r->run->busy) == 0) ax_together_look(&r->together, round, list_places, r);
   }
 }
 
@@ -140,7 +163,7 @@ static bool all_has_come(void *context) {
    of them has received. */
 static ax_status complete(ax_remote *r) {
   AX_TRY(ax_mail_close(r->run));
-  AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_all, r}));
+  AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_all, r, list_rounds}));
   if (r->run->status != AX_OK) return ax_error(r->run->status, "%s", r->run->message);
   if (has_failed(r)) return AX_UNAVAILABLE;
   if (atomic_load(&r->open) > 0) return ax_crossing_report(r);
