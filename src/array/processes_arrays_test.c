@@ -279,6 +279,24 @@ static ax_status run_own(ax_runtime *runtime, const void *context) {
   return status;
 }
 
+/* Process 0 waits in a run for what others, which only compare something, never send. */
+static ax_status run_or_put(ax_runtime *runtime, const void *program) {
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
+  const float numbers[4] = {0};
+  ax_executable *executable;
+  ax_array *in = NULL, *out = NULL;
+  ax_mesh mesh;
+  ax_status status = ax_mesh_parse("x=4", &mesh);
+  AX_TRY(ax_compile(runtime, (ax_program *)program, NULL, &executable));
+  if (status == AX_OK) status = ax_array_from_callback(runtime, &mesh, "x", &type, write, (void *)&type, &in);
+  if (status == AX_OK && ax_process_index(runtime) == 0) status = (ax_run)(executable, 1, &in, 1, &out);
+  else if (status == AX_OK) status = ax_device_put_same(runtime, NULL, "", &AX_HOST(numbers), &out);
+  ax_array_release(in);
+  ax_array_release(out);
+  ax_executable_release(executable);
+  return status;
+}
+
 static void calls_are_compared(void **state) {
   char message[8192];
   programs p = {{program_of(sum), program_of(twice)}, false};
@@ -289,6 +307,9 @@ static void calls_are_compared(void **state) {
   p.found = true; /* process 0 runs, the others gather */
   assert_int_equal(test_in_all(&test_spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 1: gathers f32[8,4] over (x=4,), P(x)"));
+  assert_int_equal(in_all(&spreads[1], run_or_put, p.program[0], message), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(message, "process 0: runs a program of "));
+  assert_non_null(strstr(message, "process 1: puts f32[4] "));
   ax_program_release(p.program[0]);
   ax_program_release(p.program[1]);
 }

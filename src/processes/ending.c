@@ -174,6 +174,9 @@ static ax_status answer(ax_ending *e, const ax_envelope *probe) {
   return send(e, 0, AX_MESSAGE_ANSWER, &counts, NULL);
 }
 
+/* A process that did something else will not send what this one waits for. */
+static bool did_something_else(const ax_ending *e, uint64_t check) { return check != 0 && e->check != 0 && check != e->check; }
+
 /* With the lock held. */
 static void note_done(ax_ending *e, uint32_t process, const ax_envelope *said, const char *message) {
   const ax_status how = (ax_status)said->place;
@@ -183,7 +186,7 @@ static void note_done(ax_ending *e, uint32_t process, const ax_envelope *said, c
   if (ended->place.count > 0)
     memcpy(ended->place.words, message + strlen(message) + 1, ended->place.count * sizeof ended->place.words[0]);
   if (said->member != 0) atomic_store(&e->stuck, true); /* it has heard so earlier */
-  if (how != AX_OK && process != own(e)) atomic_store(&e->failed, true);
+  if (process != own(e) && (how != AX_OK || did_something_else(e, said->check))) atomic_store(&e->failed, true);
   atomic_fetch_add(&e->done, 1);
 }
 

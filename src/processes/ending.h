@@ -47,7 +47,7 @@ typedef struct ax_ending {
   _Atomic uint64_t sent, received; /* by this process; counted by its owner */
   _Atomic bool idle;               /* this process is; set by its owner */
   _Atomic bool stuck;              /* no process can go on */
-  _Atomic bool failed;             /* some other process has failed */
+  _Atomic bool failed;             /* some other process has failed, or has done something else */
   _Atomic uint32_t done;           /* processes that are done */
   pthread_mutex_t lock;            /* guards the following fields */
   ax_ended *ended;                 /* by process */

@@ -116,7 +116,7 @@ static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *e
 }
 
 /* How a loan stands, and what is lent. */
-static ax_loan_state look_at(ax_mpi *m, const ax_loan *loan, ax_transfer *out) {
+static ax_loan_state look_at_loan(ax_mpi *m, const ax_loan *loan, ax_transfer *out) {
   pthread_mutex_lock(&m->tables);
   const ax_transfer *held = ax_transfers_find(&m->outgoing, loan->ticket);
   ax_loan_state state = held == NULL || m->stopped ? AX_LOAN_OVER : ax_loan_look(m->loans.slots, held->loan);
@@ -127,7 +127,7 @@ static ax_loan_state look_at(ax_mpi *m, const ax_loan *loan, ax_transfer *out) {
 
 static bool is_returned(ax_transport *transport, const ax_loan *loan) {
   ax_transfer held;
-  return look_at((ax_mpi *)transport, loan, &held) == AX_LOAN_OVER;
+  return look_at_loan((ax_mpi *)transport, loan, &held) == AX_LOAN_OVER;
 }
 
 /* *left: it is not lent any more, but the receiver will read the copy. */
@@ -159,7 +159,7 @@ static ax_status settle(ax_transport *transport, ax_loan *loan) {
   ax_transfer held;
   bool any, left = false;
   ax_status status = AX_OK;
-  for (ax_loan_state state; loan->ticket != 0 && (state = look_at(m, loan, &held)) != AX_LOAN_OVER && !left && status == AX_OK;) {
+  for (ax_loan_state state; loan->ticket != 0 && (state = look_at_loan(m, loan, &held)) != AX_LOAN_OVER && !left && status == AX_OK;) {
     if (state == AX_LOAN_LENT) status = move(m, &held, &left);
     else (void)!poll(transport, &any); /* it sees whether the reader is gone */
   }
