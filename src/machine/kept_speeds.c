@@ -10,7 +10,7 @@
 #include "machine/system.h"
 
 static const char file_name[] = "speeds", head[] = "axle speeds 1\nof ", last[] = "sum ";
-enum { most_bytes = 4096, first_speed = AX_FACT_READ };
+enum { most_bytes = 4096, first_speed = AX_FACT_READ, no_speed = AX_FACT_MESSAGE };
 
 /* --- What identifies the machine --- */
 
@@ -49,11 +49,11 @@ static bool plausible(ax_fact fact, double value) {
 }
 
 static int find_speed(const char *name, size_t length) {
-  for (int f = first_speed; f < AX_FACT_COUNT; f++) {
+  for (int f = first_speed; f < no_speed; f++) {
     const char *own = ax_machine_record((ax_fact)f)->name;
     if (strlen(own) == length && strncmp(own, name, length) == 0) return f;
   }
-  return AX_FACT_COUNT;
+  return no_speed;
 }
 
 /* A line "NAME VALUE" at *at, which moves behind it. */
@@ -61,7 +61,7 @@ static bool take_line(const char **at, ax_description *out) {
   const size_t length = strcspn(*at, " \n");
   const int fact = find_speed(*at, length);
   char *end;
-  if (fact == AX_FACT_COUNT || (*at)[length] != ' ') return false;
+  if (fact == no_speed || (*at)[length] != ' ') return false;
   const double value = strtod(*at + length + 1, &end);
   if (*end != '\n' || !plausible((ax_fact)fact, value)) return false;
   out->facts[fact] = (ax_known){value, AX_SOURCE_KEPT};
@@ -138,7 +138,7 @@ void ax_kept_speeds_put(const char *path, const ax_description *machine) {
   ax_text_add(&text, "%s", head);
   add_key(&text, machine);
   ax_text_add(&text, "\n");
-  for (int f = first_speed; f < AX_FACT_COUNT; f++)
+  for (int f = first_speed; f < no_speed; f++)
     if (machine->facts[f].source == AX_SOURCE_MEASURED)
       ax_text_add(&text, "%s %.17g\n", ax_machine_record((ax_fact)f)->name, machine->facts[f].value);
   add_sum(&text);

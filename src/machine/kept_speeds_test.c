@@ -44,9 +44,9 @@ static ax_description machine(void) {
 
 static bool is_found(const ax_description *m) {
   ax_description found = *m;
-  for (int f = AX_FACT_READ; f < AX_FACT_COUNT; f++) found.facts[f] = (ax_known){1, AX_SOURCE_ASSUMED};
+  for (int f = AX_FACT_READ; f < AX_FACT_MESSAGE; f++) found.facts[f] = (ax_known){1, AX_SOURCE_ASSUMED};
   const bool is = ax_kept_speeds_find(root, &found);
-  for (int f = AX_FACT_READ; f < AX_FACT_COUNT; f++) {
+  for (int f = AX_FACT_READ; f < AX_FACT_MESSAGE; f++) {
     assert_int_equal(found.facts[f].source, is ? AX_SOURCE_KEPT : AX_SOURCE_ASSUMED);
     assert_true(found.facts[f].value == (is ? m->facts[f].value : 1));
   }

@@ -7,6 +7,7 @@
      limits         processors of this process, its quota       the affinity mask, the cgroups it is in       0.1 ms
      processors     cores, packages, NUMA nodes                 sysfs, two files a processor                  1 ms for 100
      speeds         memory, caches, exchange of a line, flops   measured, and kept for later processes        20 ms
+     messages       messages between processes                  nothing: given or assumed (axle devices measures them)
 
    Facts that the machine does not say are assumed. AXLE_MACHINE gives facts in a text, or by the name of a machine that is written
    down here; such a description has the caches of that machine alone, and what is not given is assumed too, so that programs have
@@ -49,6 +50,14 @@ typedef enum ax_fact {
   AX_FACT_F16,
   AX_FACT_BF16,
   AX_FACT_S8,
+  AX_FACT_MESSAGE,       /* seconds that a message without bytes takes from process to process of one host */
+  AX_FACT_MESSAGE_BYTES, /* bytes a second of messages that are short (processes/ways.h) */
+  AX_FACT_HANDSHAKE,     /* seconds that a long message takes besides its bytes */
+  AX_FACT_TRANSFER,      /* bytes a second of long messages */
+  AX_FACT_NETWORK_MESSAGE, /* the same between processes of two hosts */
+  AX_FACT_NETWORK_MESSAGE_BYTES,
+  AX_FACT_NETWORK_HANDSHAKE,
+  AX_FACT_NETWORK_TRANSFER,
   AX_FACT_COUNT
 } ax_fact;
 

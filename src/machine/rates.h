@@ -7,6 +7,12 @@
 #include "axle/type.h"
 #include "machine/machine.h"
 
+/* Messages between two processes. */
+typedef struct ax_link_rates {
+  double message, handshake;      /* seconds of a message without bytes; that a long one takes besides its bytes */
+  double message_bytes, transfer; /* bytes a second of short messages, and of long ones */
+} ax_link_rates;
+
 typedef struct ax_rates {
   double read, write;              /* bytes a second, from memory and to it */
   double near, shared;             /* bytes a second, from second caches and from last ones */
@@ -16,6 +22,7 @@ typedef struct ax_rates {
      to hand work from one core to another, which goes by lines that they exchange. */
   double computing, sharing;
   double exchange; /* seconds until a line that one core wrote is read by another */
+  ax_link_rates host, network; /* between processes of one host, and of two */
 } ax_rates;
 
 /* The rates of so many threads on a machine whose facts are known, at most one a core. */
@@ -29,6 +36,7 @@ void ax_rates_forget(void); /* see ax_machine_pretend */
 /* Seconds to read and write so many bytes, which are touched together: at the speed of the level that holds them all. A cache is
    written no faster than it is read. */
 double ax_rates_moving(const ax_rates *rates, double read, double written);
+double ax_link_seconds(const ax_link_rates *link, double bytes, bool is_long); /* of one message */
 double ax_rates_computing(const ax_rates *rates, double flops, ax_dtype dtype); /* seconds */
 
 #endif

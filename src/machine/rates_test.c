@@ -59,6 +59,21 @@ static void beside_the_fitted_machine(void **state) {
   expect(ax_rates_of(&m, 1).sharing, 2);
 }
 
+/* Messages are never measured by themselves: a description has them, or they are assumed. */
+static void messages(void **state) {
+  (void)state;
+  const ax_description m = parsed("message 2 ns\nmessage_bytes 1 GB/s\nhandshake 50 ns\ntransfer 4 GB/s\n"
+                                  "network_message 20 ns\nnetwork_message_bytes 2 GB/s\nnetwork_handshake 70 ns\nnetwork_transfer 8 GB/s\n");
+  const ax_rates r = ax_rates_of(&m, 1);
+  expect(ax_link_seconds(&r.host, 1000, false), 2e-9 + 1000 / 1e9);
+  expect(ax_link_seconds(&r.host, 1000, true), 50e-9 + 1000 / 4e9);
+  expect(ax_link_seconds(&r.network, 1000, false), 20e-9 + 1000 / 2e9);
+  expect(ax_link_seconds(&r.network, 1000, true), 70e-9 + 1000 / 8e9);
+  ax_machine_pretend(NULL);
+  unsetenv("AXLE_MACHINE");
+  for (int f = AX_FACT_MESSAGE; f < AX_FACT_COUNT; f++) assert_int_equal(ax_machine_know((ax_fact)f).source, AX_SOURCE_ASSUMED);
+}
+
 static void for_plans_nothing_is_measured(void **state) {
   (void)state;
   unsetenv("AXLE_MACHINE"); /* tests run with one */
@@ -78,7 +93,7 @@ static void for_plans_nothing_is_measured(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(by_level), cmocka_unit_test(by_threads),
-                                     cmocka_unit_test(beside_the_fitted_machine),
+                                     cmocka_unit_test(beside_the_fitted_machine), cmocka_unit_test(messages),
                                      cmocka_unit_test(for_plans_nothing_is_measured)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
