@@ -1,0 +1,71 @@
+/* The ways in which what members of an exchange push gets to the other processes, as data: which there are, which one is taken, and
+   what each takes. Estimates of costs (partition/between.c) and simulated time (sim/procedure.c) read it, and runs are to.
+
+     gather   each process sends the contributions of its own members to every process that has others of the group. There they are
+              put, or added in the order of members. Once for each process, however many members it has:
+
+                process 0: members 0, 1  ----0, 1---->  process 1: members 2, 3
+                                         <---2, 3-----
+
+     chain    sums only, block by block: each process adds its members to what the process before has added, and passes the block on.
+              The last has the sum, which goes back the same way. Blocks follow one another, so that each link carries the data once,
+              and once back:
+
+                0, 1  --0+1-->  2, 3  --0+1+2+3-->  4, 5  adds; and back:  4, 5  -->  2, 3  -->  0, 1
+
+              It keeps the order of additions only if the members of each process follow one another.
+
+   The way must be the same in all processes: it follows from the exchange, the mesh and these tables alone, and never from speeds that
+   are measured. */
+#ifndef AX_PROCESSES_WAYS_H
+#define AX_PROCESSES_WAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/rates.h"
+#include "processes/transport.h"
+
+typedef enum ax_way { AX_WAY_GATHER, AX_WAY_CHAIN, AX_WAY_COUNT } ax_way;
+
+typedef struct ax_way_record {
+  const char *name;
+  bool sums; /* it does nothing but sums whose result all members get */
+  bool runs; /* runs go that way; false: it is only estimated and simulated */
+} ax_way_record;
+extern const ax_way_record ax_ways[AX_WAY_COUNT];
+
+/* Bytes of a block of a chain: so long that its bytes take as long as its handshake, and many fit into a second cache. */
+enum { AX_CHAIN_BLOCK = 64 << 10 };
+
+/* What the choice follows from. */
+typedef struct ax_way_case {
+  bool sum;           /* its result is the same for all members: no psum_scatter */
+  bool in_order;      /* the members of each process follow one another */
+  uint64_t bytes;     /* of a member's operand */
+  uint32_t processes; /* that have members of a group */
+  uint32_t members;   /* the most that one of them has */
+} ax_way_case;
+/* A row of the table: the first that a case fits decides. */
+typedef struct ax_way_row {
+  ax_way way;
+  uint32_t processes, members; /* at least */
+  uint64_t bytes;              /* at least */
+} ax_way_row;
+extern const ax_way_row ax_way_rows[];
+extern const uint32_t ax_way_row_count;
+
+/* all: also ways that runs do not go. */
+ax_way ax_way_choose(const ax_way_case *of, bool all);
+
+/* A payload that waits at its sender until it is fetched (transport.h). */
+static inline bool ax_payload_is_long(double bytes) { return bytes > AX_SHORT_PAYLOAD; }
+/* Seconds of a message. */
+double ax_message_seconds(const ax_link_rates *link, double bytes);
+/* Seconds of a chain through processes of which so many follow one on their own host, and so many one on another host. */
+double ax_chain_seconds(const ax_rates *rates, uint32_t on_host, uint32_t between_hosts, double bytes);
+/* The bytes, of those that are long, from which on a chain through processes with so many members each is faster than to gather their
+   contributions; UINT64_MAX: it never is. For ax_way_rows, and for what measures (cli/devices.c). */
+uint64_t ax_chain_pays(const ax_link_rates *link, uint32_t processes, uint32_t members);
+
+#endif

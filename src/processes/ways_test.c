@@ -1,0 +1,73 @@
+/* Which way exchanges between processes go, and what ways take. */
+#include "processes/ways.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static ax_rates assumed(void) {
+  ax_description m;
+  assert_int_equal(ax_machine_parse("", &m), AX_OK);
+  return ax_rates_of(&m, 1);
+}
+
+/* What runs do today: all contributions to all, the short ones with their envelopes. */
+static void runs_gather(void **state) {
+  (void)state;
+  for (uint64_t bytes = 4; bytes <= 1 << 30; bytes *= 4)
+    for (uint32_t others = 1; others <= 1024; others *= 2) {
+      const ax_way_case of = {.sum = true, .in_order = true, .bytes = bytes, .processes = others + 1, .members = 1};
+      if (!ax_ways[AX_WAY_CHAIN].runs) assert_int_equal(ax_way_choose(&of, false), AX_WAY_GATHER);
+    }
+  assert_false(ax_payload_is_long(8192));
+  assert_true(ax_payload_is_long(8193));
+}
+
+static void large_sums_go_as_chains(void **state) {
+  (void)state;
+  ax_way_case of = {.sum = true, .in_order = true, .bytes = 1 << 24, .processes = 64, .members = 1};
+  assert_int_equal(ax_way_choose(&of, true), AX_WAY_CHAIN);
+  of.bytes = 4;
+  assert_int_equal(ax_way_choose(&of, true), AX_WAY_GATHER);
+  of = (ax_way_case){.sum = false, .in_order = true, .bytes = 1 << 24, .processes = 64, .members = 1};
+  assert_int_equal(ax_way_choose(&of, true), AX_WAY_GATHER); /* an all_gather has nothing to add */
+  of = (ax_way_case){.sum = true, .in_order = false, .bytes = 1 << 24, .processes = 64, .members = 1};
+  assert_int_equal(ax_way_choose(&of, true), AX_WAY_GATHER); /* a chain would add in another order */
+  of = (ax_way_case){.sum = true, .in_order = true, .bytes = 1 << 24, .processes = 2, .members = 1};
+  assert_int_equal(ax_way_choose(&of, true), AX_WAY_GATHER); /* there and back is twice as much */
+}
+
+/* A message without bytes, a short one, a long one; and a chain of three processes with two blocks, by hand. */
+static void seconds(void **state) {
+  (void)state;
+  const ax_rates r = assumed();
+  TEST_NEAR(ax_message_seconds(&r.host, 0), 8e-7, 1e-12);
+  TEST_NEAR(ax_message_seconds(&r.host, 2500), 8e-7 + 1e-6, 1e-12);
+  TEST_NEAR(ax_message_seconds(&r.network, 1.2e6), 1e-5 + 1e-4, 1e-12);
+  TEST_NEAR(ax_chain_seconds(&r, 2, 0, 2 * 65536), 4 * (5e-6 + 65536 / 1e10) + 2 * 65536 / 1e10, 1e-12);
+  TEST_NEAR(ax_chain_seconds(&r, 1, 0, 2 * 65536), 2 * (5e-6 + 65536 / 1e10) + 65536 / 1e10, 1e-12);
+  TEST_NEAR(ax_chain_seconds(&r, 1, 1, 65536), 2 * (5e-6 + 65536 / 1e10 + 1e-5 + 65536 / 1.2e10), 1e-12);
+  TEST_NEAR(ax_chain_seconds(&r, 1, 0, 100), 2 * (8e-7 + 100 / 2.5e9), 1e-12);
+}
+
+/* The rows are those of the assumed speeds, within a factor of two: they are powers of two. */
+static void rows_are_what_the_assumed_speeds_give(void **state) {
+  (void)state;
+  const ax_rates r = assumed();
+  for (uint32_t i = 0; i < ax_way_row_count; i++) {
+    const ax_way_row *row = &ax_way_rows[i];
+    if (row->way != AX_WAY_CHAIN) continue;
+    const uint64_t pays = ax_chain_pays(&r.host, row->processes, row->members);
+    if (row->bytes > 2 * pays || pays > 2 * row->bytes)
+      fail_msg("row %u: a chain pays from %llu bytes on, not %llu", i, (unsigned long long)pays, (unsigned long long)row->bytes);
+  }
+  assert_true(ax_chain_pays(&r.host, 2, 1) == UINT64_MAX);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(runs_gather), cmocka_unit_test(large_sums_go_as_chains),
+                                     cmocka_unit_test(seconds), cmocka_unit_test(rows_are_what_the_assumed_speeds_give)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
