@@ -251,7 +251,7 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
 
 static ax_status bench_program(bench *b, const char *path) {
   AX_TRY(source_read(path, &b->source));
-  AX_TRY(whole_laid_out(&b->source, &b->shardings, &b->whole));
+  AX_TRY(whole_laid_out(&b->source, &b->shardings, NULL, &b->whole));
   b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
   if (b->arrays == NULL) return ax_out_of_memory(0);
   AX_TRY(ax_runtime_create(&b->options, &b->runtime));

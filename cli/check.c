@@ -80,7 +80,7 @@ static ax_status print_report(const check *c, const ax_check_report *report) {
 static ax_status check_program(check *c, ax_verdict *verdict) {
   ax_program *program = NULL;
   ax_check_report *report = NULL;
-  AX_TRY(whole_laid_out(&c->source, &c->shardings, &program));
+  AX_TRY(whole_laid_out(&c->source, &c->shardings, NULL, &program));
   ax_status status = inputs_read(&c->inputs, &c->source, &c->in, c->convert);
   c->options.in = (ax_host_array_list){ax_program_in_count(program), c->inputs.arrays};
   if (status == AX_OK) status = ax_check(program, &c->options, &report);

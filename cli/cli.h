@@ -146,7 +146,7 @@ typedef struct shardings {
   ax_mesh mesh;
   bool has_mesh;
 } shardings;
-enum { option_mesh = 100, option_in_sharding, option_out_sharding };
+enum { option_mesh = 100, option_in_sharding, option_out_sharding, option_spread };
 #define SHARDING_OPTIONS                                                                                                           \
   {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                \
       {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"}, \
@@ -155,8 +155,16 @@ enum { option_mesh = 100, option_in_sharding, option_out_sharding };
   }
 AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
 static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }
-/* Makes the program in which inputs and results are laid out as the options say. */
-AX_MUST_USE ax_status shardings_apply(const shardings *s, const source *source, ax_program **out);
+/* Makes the program in which inputs and results are laid out as the options say. processes: for which "auto" chooses; NULL: one. */
+AX_MUST_USE ax_status shardings_apply(const shardings *s, const source *source, const ax_process_layout *processes, ax_program **out);
+/* The value of --spread: how many processes; HOSTSxPROCESSES, so many on each host; or the process of each device, as 0,0,1,1. */
+typedef struct spread {
+  ax_process_layout layout;
+  uint32_t *of; /* owned */
+} spread;
+#define SPREAD_OPTION {"spread", '\0', POPT_ARG_STRING, NULL, option_spread, "Processes that the devices are spread over, as 2, 4x8 or 0,1,0,1", "P|HxP|P,.."}
+AX_MUST_USE ax_status spread_take(spread *s, const char *argument);
+void spread_deinit(spread *s);
 void shardings_deinit(shardings *s);
 /* Adds NAME=VALUE to the list. */
 AX_MUST_USE ax_status take_pair(word_list *list, const char *option, const char *argument);
@@ -171,6 +179,6 @@ AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, c
 AX_MUST_USE ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out);
 /* The same, laid out as the options say. --mesh gives the sizes of a per-device program's axes, or the mesh for the
    shardings. */
-AX_MUST_USE ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out);
+AX_MUST_USE ax_status whole_laid_out(const source *source, const shardings *shardings, const ax_process_layout *processes, ax_program **out);
 
 #endif

@@ -9,6 +9,7 @@
 #include "array/array.h"
 #include "axle/exec.h"
 #include "axle/processes.h"
+#include "array/runtime.h"
 #include "bridge/npy.h"
 #include "cli.h"
 #include "ir/number.h"
@@ -22,7 +23,8 @@ typedef struct run {
   word_list in, out; /* NAME=VALUE */
   shardings shardings;
   int reference, convert, check_nan, check_inf;
-  uint32_t process; /* of several; results are for process 0 to give */
+  ax_runtime *runtime; /* NULL: the reference rules compute */
+  uint32_t process;    /* of several; results are for process 0 to give */
   ax_runtime_options options;
   ax_subnormals subnormals;
   ax_contraction contraction;
@@ -131,7 +133,8 @@ static ax_status check_shapes(const run *run) {
 static ax_status make_whole(run *run) {
   ax_program *program = run->source.program;
   if (shardings_given(&run->shardings)) {
-    AX_TRY(shardings_apply(&run->shardings, &run->source, &run->whole));
+    const ax_process_layout processes = ax_process_layout_of(run->runtime);
+    AX_TRY(shardings_apply(&run->shardings, &run->source, &processes, &run->whole));
     return check_shapes(run);
   }
   if (program->axes.count == 0) {
@@ -228,30 +231,30 @@ static ax_status write_timeline(const run *run, ax_executable *executable) {
   return written ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "--timeline: %s cannot be written", name);
 }
 
+static ax_status start_runtime(run *run) {
+  run->options.print = ax_print_to;
+  run->options.print_context = stdout;
+  run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
+  AX_TRY(ax_runtime_create(&run->options, &run->runtime));
+  run->process = ax_process_index(run->runtime);
+  return AX_OK;
+}
+
 static ax_status run_compiled(run *run) {
-  ax_runtime *runtime;
   ax_executable *executable = NULL;
   size_t count = (size_t)run->whole->in_count + run->whole->out_count;
   ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
   if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
-  run->options.print = ax_print_to;
-  run->options.print_context = stdout;
-  run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
-  ax_status status = ax_runtime_create(&run->options, &runtime);
-  if (status == AX_OK) {
-    run->process = ax_process_index(runtime);
-    const ax_compile_options options = {
-        .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
-        .subnormals = run->subnormals,
-        .contraction = run->contraction,
-        .timeline = run->timeline != NULL};
-    status = ax_compile(runtime, run->whole, &options, &executable);
-    if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
-    if (status == AX_OK && run->timeline != NULL) status = write_timeline(run, executable);
-    for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
-    ax_executable_release(executable);
-    ax_runtime_release(runtime);
-  }
+  const ax_compile_options options = {
+      .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
+      .subnormals = run->subnormals,
+      .contraction = run->contraction,
+      .timeline = run->timeline != NULL};
+  ax_status status = ax_compile(run->runtime, run->whole, &options, &executable);
+  if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
+  if (status == AX_OK && run->timeline != NULL) status = write_timeline(run, executable);
+  for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
+  ax_executable_release(executable);
   ax_free(arrays);
   return status;
 }
@@ -301,6 +304,7 @@ static ax_status run_program(run *run, const char *path) {
   AX_TRY(source_read(path, &run->source));
   AX_TRY(check_outputs(run));
   AX_TRY(read_inputs(run));
+  if (!run->reference) AX_TRY(start_runtime(run));
   AX_TRY(make_whole(run));
   AX_TRY(run->reference ? run_reference(run) : run_compiled(run));
   return run->process == 0 ? give_results(run) : AX_OK;
@@ -309,6 +313,7 @@ static ax_status run_program(run *run, const char *path) {
 static void deinit(run *run) {
   uint32_t out_count = run->source.program != NULL ? run->source.program->out_count : 0;
   for (uint32_t i = 0; run->results != NULL && i < out_count; i++) ax_host_array_release(&run->results[i]);
+  ax_runtime_release(run->runtime);
   inputs_deinit(&run->inputs);
   ax_free(run->results);
   ax_program_release(run->whole);

@@ -1,9 +1,11 @@
 /* --in-sharding and --out-sharding: the layouts of a whole program's inputs and results over --mesh. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/transform.h"
 #include "cli.h"
 #include "ir/program.h"
+#include "mesh/constraint.h"
 
 ax_status take_pair(word_list *list, const char *option, const char *argument) {
   const char *equals = strchr(argument, '=');
@@ -31,7 +33,7 @@ static ax_status side(const source *source, const char *option, const word_list 
   return status;
 }
 
-ax_status shardings_apply(const shardings *s, const source *source, ax_program **out) {
+ax_status shardings_apply(const shardings *s, const source *source, const ax_process_layout *processes, ax_program **out) {
   const ax_program *program = source->program;
   if (program->axes.count > 0) return ax_error(AX_INVALID_ARGUMENT, "a per-device program's inputs and results have no shardings");
   if (!s->has_mesh) return ax_error(AX_INVALID_ARGUMENT, "--in-sharding and --out-sharding need --mesh");
@@ -42,7 +44,7 @@ ax_status shardings_apply(const shardings *s, const source *source, ax_program *
   char *specs = NULL;
   if (status == AX_OK) status = ax_text_finish(&text, &specs);
   else ax_text_deinit(&text);
-  if (status == AX_OK) status = ax_program_with_shardings(program, &s->mesh, specs, out);
+  if (status == AX_OK) status = ax_program_laid_like(program, &s->mesh, specs, processes, NULL, out);
   ax_string_free(specs);
   return status;
 }
@@ -57,4 +59,58 @@ ax_status shardings_take(shardings *s, int value, const char *argument) {
 void shardings_deinit(shardings *s) {
   word_list_deinit(&s->in);
   word_list_deinit(&s->out);
+}
+
+/* --- --spread --- */
+
+enum { most_processes = 1 << 20 };
+
+/* Reads a number that ends at one of the characters of `ends`, or at the end. */
+static bool take_number(const char **at, const char *ends, int64_t least, uint32_t *out) {
+  char digits[16] = {0};
+  int64_t number;
+  const size_t length = strcspn(*at, ends);
+  if (length == 0 || length >= sizeof digits) return false;
+  memcpy(digits, *at, length);
+  if (!ax_integer_parse(digits, &number) || number < least || number > most_processes) return false;
+  *at += length;
+  *out = (uint32_t)number;
+  return true;
+}
+
+static ax_status take_list(spread *s, const char *at) {
+  uint32_t capacity = 0, *count = &s->layout.process_of_count;
+  for (;; at++) {
+    AX_TRY(ax_grow(&s->of, sizeof s->of[0], *count, 1, &capacity));
+    if (!take_number(&at, ",", 0, &s->of[*count])) return AX_INVALID_ARGUMENT;
+    if (s->of[*count] >= s->layout.processes) s->layout.processes = s->of[*count] + 1;
+    ++*count;
+    if (*at == '\0') break;
+  }
+  s->layout.process_of = s->of;
+  return AX_OK;
+}
+
+static ax_status take_counts(spread *s, const char *at) {
+  uint32_t first, second;
+  if (!take_number(&at, "x", 1, &first)) return AX_INVALID_ARGUMENT;
+  s->layout.processes = first;
+  if (*at++ == '\0') return AX_OK;
+  if (!take_number(&at, "", 1, &second) || (uint64_t)first * second > most_processes) return AX_INVALID_ARGUMENT;
+  s->layout.processes = first * second;
+  s->layout.per_host = second;
+  return AX_OK;
+}
+
+ax_status spread_take(spread *s, const char *argument) {
+  spread_deinit(s);
+  const ax_status status = strchr(argument, ',') != NULL ? take_list(s, argument) : take_counts(s, argument);
+  if (status != AX_INVALID_ARGUMENT) return status;
+  return ax_error(AX_INVALID_ARGUMENT, "--spread: expected a number of processes, hosts and the processes of each as 4x8, or the process "
+                                       "of each device as 0,0,1,1; got \"%s\"", argument);
+}
+
+void spread_deinit(spread *s) {
+  ax_free(s->of);
+  *s = (spread){0};
 }

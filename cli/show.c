@@ -14,6 +14,7 @@
 typedef struct show {
   word_list passes, wrt, linear;
   shardings shardings;
+  spread spread; /* for the cost, and for "auto" */
   char *after; /* --after: the pass to stop after; NULL: none */
   int cost, memory; /* --cost, --memory: the last pass */
   int64_t size;
@@ -157,7 +158,7 @@ static ax_status cost(show *show, char **out) {
   ax_cost of = {0};
   *out = NULL;
   AX_TRY(compiled_form(show, &program));
-  ax_status status = ax_program_cost(program, &of);
+  ax_status status = ax_program_cost_over(program, &show->spread.layout, &of);
   if (status == AX_OK) status = ax_cost_text(&of, out);
   ax_cost_release(&of);
   ax_program_release(program);
@@ -269,7 +270,7 @@ static ax_status show_program(show *show, const char *path) {
   AX_TRY(source_read(path, &show->source));
   if (shardings_given(&show->shardings)) {
     ax_program *laid;
-    AX_TRY(shardings_apply(&show->shardings, &show->source, &laid));
+    AX_TRY(shardings_apply(&show->shardings, &show->source, &show->spread.layout, &laid));
     ax_program_release(show->source.program); /* names stay as they are */
     show->source.program = laid;
   }
@@ -321,6 +322,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&show->shardings, value, argument);
+    case option_spread: return spread_take(&show->spread, argument);
     case option_after: return keep_text(&show->after, argument);
     case option_wrt: return split(&show->wrt, argument);
     case option_linear: return split(&show->linear, argument);
@@ -345,7 +347,8 @@ static const char notes[] =
     "  types           the program with each value's layout in its type, as f32[8@data,16]\n"
     "  stablehlo       the StableHLO module of one device\n"
     "  executable      instructions and memory\n"
-    "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"
+    "  cost            what a run costs each device: flops, bytes, bytes received by collective; with --spread what stays within a\n"
+    "                  process, what crosses, and the time of both\n"
     "  memory          what memory a run takes, a device and in all, and what is alive where most is held\n"
     "  effects         which axes its collectives name, and whether devices send each other messages\n"
     "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
@@ -355,7 +358,8 @@ static const char notes[] =
     "machine), finish\n\n"
     "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
     "  axle show f.axle --pass linearize,transpose\n"
-    "  axle show f.axle --mesh data=4,model=2 --in-sharding x=data --pass partition\n";
+    "  axle show f.axle --mesh data=4,model=2 --in-sharding x=data --pass partition\n"
+    "  axle show f.axle --cost --spread 2        devices in two processes of one host; 4x8: 32 processes on four hosts\n";
 
 int show_main(int argc, const char **argv) {
   show show = {.size = 2};
@@ -369,6 +373,7 @@ int show_main(int argc, const char **argv) {
       {"linear", '\0', POPT_ARG_STRING, NULL, option_linear, "Inputs that transpose takes as linear", "NAME,.."},
       {"size", '\0', POPT_ARG_STRING, NULL, option_size, "Size of the dimension that vmap adds (2)", "N"},
       SHARDING_OPTIONS,
+      SPREAD_OPTION,
       {"axis-name", '\0', POPT_ARG_STRING, NULL, option_axis, "Name of the axis that vmap maps", "NAME"},
       POPT_TABLEEND,
   };
@@ -392,6 +397,7 @@ int show_main(int argc, const char **argv) {
   word_list_deinit(&show.wrt);
   word_list_deinit(&show.linear);
   shardings_deinit(&show.shardings);
+  spread_deinit(&show.spread);
   free(show.axis_name);
   free(show.after);
   free(file);

@@ -10,6 +10,7 @@
 
 typedef struct simulate {
   shardings shardings;
+  spread spread;
   ax_simulate_options options;
   int every_device, describe;
   char *machine, *timeline;
@@ -23,7 +24,7 @@ static const char default_machine[] = "tpu-like-torus";
 static ax_status simulate_file(const simulate *s, const ax_cluster *machine, ax_simulation *out) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
-  ax_status status = whole_laid_out(&s->source, &s->shardings, &program);
+  ax_status status = whole_laid_out(&s->source, &s->shardings, &s->spread.layout, &program);
   if (status == AX_OK) status = ax_program_lower(program, NULL, &lowered);
   if (status == AX_OK) status = ax_simulate(lowered, machine, &s->options, out);
   ax_lowered_release(lowered);

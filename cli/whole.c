@@ -192,8 +192,8 @@ ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program *
   return status;
 }
 
-ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out) {
-  if (shardings_given(shardings)) return shardings_apply(shardings, source, out);
+ax_status whole_laid_out(const source *source, const shardings *shardings, const ax_process_layout *processes, ax_program **out) {
+  if (shardings_given(shardings)) return shardings_apply(shardings, source, processes, out);
   if (shardings->has_mesh && source->program->axes.count == 0)
     return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
   return whole_compiled(source, shardings->has_mesh ? &shardings->mesh : NULL, out);

@@ -102,6 +102,16 @@ typedef struct ax_runtime_options {
   void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
   void *watch_context;
 } ax_runtime_options;
+/* How the devices of a mesh are spread over processes, for costs, and for layouts that are given as "auto": these are chosen so that what
+   is sent most stays within a process (ax_compile_options.processes; where there is no runtime, as in ax_program_lower, one process has
+   all devices unless that says otherwise). Sums of other layouts have other orders, so a program with "auto" has the same bits however
+   devices are spread only if the same layout is given for all. Zero: one process has all. */
+typedef struct ax_process_layout {
+  uint32_t processes; /* 0: one */
+  uint32_t per_host;  /* successive processes that share a host; 0: all of them do */
+  const uint32_t *process_of; /* which process has device 0, 1, ..; NULL: blocks, as in ax_runtime_options. Borrowed for the call */
+  uint32_t process_of_count;
+} ax_process_layout;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
 
@@ -259,21 +269,20 @@ typedef struct ax_compile_options {
                          inputs, copied; {0}, or a NULL entry: no name */
   bool reference;     /* each device's own computation runs in plain reference code instead of machine code: slow, to find out which
                          of the two is wrong */
-  uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one
-                              and none
-                         of its floating-point operands has. A NaN or infinity of an argument or a constant is no finding where it
-                         is carried on: -inf in a mask or as the first value of a maximum is none. log's NaN is one, even if a
-                         select after it leaves it out (as
-                         jax_debug_nans and jax_debug_infs). The message names the equation, its place, the iteration of the loops
-                         around
-                         it, the device, how many there are and where the first is: of all that is found, the earliest in the order
-                         in which a device goes through the simplified program, and of that the lowest device's, whatever the policy
-                         and the workers. A device goes no further once it has found something; the others end, or wait for it. Only
-                         equations that run are looked at, not unused ones. Where axes do not divide a dimension, padding is looked
-                         at like all else; it repeats an array's last element, so it has such a number where that element has one
-                         (except for numbers made of positions). Each equation's results are then in memory at some time, and
-                         fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels are others than
-                         without, so that a sum over elements may be added in another order; all else is the same to the bit */
+  /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none of
+     its floating-point operands has. A NaN or infinity of an argument or a constant is no finding where it is
+     carried on: -inf in a mask or as the first value of a maximum is none. log's NaN is one, even if a select after
+     it leaves it out (as jax_debug_nans and jax_debug_infs). The message names the equation, its place, the
+     iteration of the loops around it, the device, how many there are and where the first is: of all that is found,
+     the earliest in the order in which a device goes through the simplified program, and of that the lowest
+     device's, whatever the policy and the workers. A device goes no further once it has found something; the others
+     end, or wait for it. Only equations that run are looked at, not unused ones. Where axes do not divide a
+     dimension, padding is looked at like all else; it repeats an array's last element, so it has such a number
+     where that element has one (except for numbers made of positions). Each equation's results are then in memory
+     at some time, and fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels
+     are others than without, so that a sum over elements may be added in another order; all else is the same to the
+     bit */
+  uint32_t check_numerics;
   bool unchecked_ragged; /* ragged_all_to_all trusts send_sizes and does not compare them with recv_sizes. Slices that leave an
                             operand or output, or overlap, fail a run all the same */
   ax_subnormals subnormals; /* whether the runs keep or flush them, on all threads, whatever the callers' threads do */
@@ -287,6 +296,7 @@ typedef struct ax_compile_options {
      As jax.jit without in_shardings. Only how the arrays lie is looked at: they may be donated, or still to be made. One that is
      not committed (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
   ax_array_list like;
+  const ax_process_layout *processes; /* that "auto" chooses for; NULL: the runtime's */
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;

@@ -17,6 +17,12 @@ typedef struct ax_collective_cost {
   int64_t members;       /* of a group, whose members exchange with one another; the largest where groups differ in size */
   double runs;           /* number of times it runs, each step of a loop counted */
   double bytes;          /* received by a device in all of them */
+  /* Of several processes (ax_program_cost_over), the one that it takes longest; otherwise 0 and NULL: */
+  double within;         /* bytes that its devices receive from one another */
+  double between;        /* bytes that it receives from other processes, .. */
+  double messages;       /* .. in so many messages */
+  double seconds;        /* that both take, at speeds that are given (AXLE_MACHINE) or assumed */
+  const char *way;       /* how it goes between processes: "gather", "chain" (docs/processes.md); NULL: nothing does */
 } ax_collective_cost;
 
 /* The operations of one device in a run, and the bytes that it reads, writes and receives, counted from the program: nothing is
@@ -34,11 +40,16 @@ typedef struct ax_cost {
   bool at_least;   /* there are loops of which one step was counted */
   uint32_t collective_count;
   ax_collective_cost *collectives; /* those with the most bytes first; owned by the struct */
+  uint32_t processes;                        /* that the devices are spread over */
+  double within, between, messages, seconds; /* of all collectives together */
 } ax_cost;
 /* Counts the cost of a program without axes of its own, after it is simplified and partitioned as ax_compile does. `*out` is to be
    released (ax_cost_release), and empty on failure; what it held is not released. Any thread. AX_INVALID_ARGUMENT, AX_ABSENT: what
    ax_program_partition says. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_program_cost(const ax_program *program, ax_cost *out);
+/* The same where the devices are spread over processes: what stays within a process, what crosses, and the time of both. processes NULL:
+   as ax_program_cost. AX_INVALID_ARGUMENT: also a process that there is not; a list that has fewer devices than the mesh. */
+AX_MUST_USE ax_status ax_program_cost_over(const ax_program *program, const ax_process_layout *processes, ax_cost *out);
 void ax_cost_release(ax_cost *cost); /* leaves it empty */
 /* As a table. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cost_text(const ax_cost *cost, char **out);
@@ -85,7 +96,7 @@ AX_MUST_USE ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *
 
 /* --- Compiled --- */
 
-/* As ax_program_cost of its program, and the memory of its runs. AX_OUT_OF_MEMORY. */
+/* As ax_program_cost_over of its program, with the processes of its runtime, and the memory of its runs. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_cost(const ax_executable *executable, ax_cost *out);
 AX_MUST_USE ax_status ax_executable_memory(const ax_executable *executable, ax_memory *out);
 /* Seconds that lowering and compiling took when it was made. */
@@ -107,6 +118,7 @@ int64_t ax_executable_passed(const ax_executable *executable, uint32_t index);
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_cost(...) AX_LINED_STATUS(program_cost, __VA_ARGS__)
+#define ax_program_cost_over(...) AX_LINED_STATUS(program_cost_over, __VA_ARGS__)
 #define ax_program_lower(...) AX_LINED_STATUS(program_lower, __VA_ARGS__)
 #define ax_lowered_memory(...) AX_LINED_STATUS(lowered_memory, __VA_ARGS__)
 #define ax_lowered_compile(...) AX_LINED_STATUS(lowered_compile, __VA_ARGS__)

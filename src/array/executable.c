@@ -196,7 +196,7 @@ static ax_status lay_like(ax_program *program, const ax_compile_options *options
   if (like == NULL) return ax_out_of_memory(program->in_count * sizeof like[0]);
   ax_status status = options->like.count > 0 ? look_at_like(program, &options->like, like, &says) : AX_OK;
   if (status == AX_OK && options->shardings == NULL && !says) *out = ax_program_retain(program);
-  else if (status == AX_OK) status = ax_program_laid_like(program, options->mesh, options->shardings, like, out);
+  else if (status == AX_OK) status = ax_program_laid_like(program, options->mesh, options->shardings, options->processes, like, out);
   ax_free(like);
   return status;
 }
@@ -218,14 +218,16 @@ ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *op
 
 ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
   const ax_compile_options defaults = {0};
-  if (options == NULL) options = &defaults;
+  ax_compile_options all = options != NULL ? *options : defaults;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
+  const ax_process_layout own = ax_process_layout_of(runtime);
+  if (all.processes == NULL) all.processes = &own;
   ax_program *laid;
-  ax_status status = ax_program_laid_over(program, options, "compile", &laid);
+  ax_status status = ax_program_laid_over(program, &all, "compile", &laid);
   if (status != AX_OK) return ax_executable_compare(runtime, program, status, out);
-  status = ax_executable_of(runtime, laid, NULL, 0, options, out);
+  status = ax_executable_of(runtime, laid, NULL, 0, &all, out);
   ax_program_release(laid);
   return status;
 }
@@ -279,7 +281,8 @@ int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
 ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
   *out = (ax_cost){0};
   AX_TRY(ax_require(e, "executable"));
-  return ax_program_cost(e->program, out);
+  const ax_process_layout processes = ax_process_layout_of(e->runtime);
+  return ax_program_cost_over(e->program, &processes, out);
 }
 
 ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {

@@ -24,6 +24,15 @@ uint32_t ax_process_count(const ax_runtime *runtime) {
   return processes != NULL ? processes->rule.processes : 1;
 }
 
+/* Processes of several machines are taken to be on a machine each: how many share one, not all of them know. */
+ax_process_layout ax_process_layout_of(const ax_runtime *runtime) {
+  const ax_processes *p = processes_of(runtime);
+  if (p == NULL) return (ax_process_layout){0};
+  const uint32_t beside = p->transport->beside;
+  return (ax_process_layout){.processes = p->rule.processes, .per_host = beside == 0 || beside == p->rule.processes ? 0 : 1,
+                             .process_of = p->rule.of, .process_of_count = p->rule.listed};
+}
+
 /* *out: ax_free. */
 static ax_status map_of(const ax_runtime *runtime, const ax_mesh *mesh, ax_process_map **out) {
   static const ax_process_rule alone = {.processes = 1};

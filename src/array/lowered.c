@@ -27,6 +27,7 @@ static ax_status keep_options(ax_lowered *l, const ax_compile_options *options, 
   l->options = *options;
   l->options.mesh = NULL;
   l->options.shardings = NULL;
+  l->options.processes = NULL;
   l->options.like = (ax_array_list){0};
   l->options.donate.list = NULL;
   l->options.names = (ax_name_list){0};

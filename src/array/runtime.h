@@ -37,6 +37,8 @@ struct ax_runtime {
    by device, for `listed` of them; 0: devices are in blocks of device order. */
 AX_MUST_USE ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
                                              const uint32_t *process_of, ax_runtime **out);
+/* The processes of its meshes, for costs. Its list is borrowed from the runtime. */
+ax_process_layout ax_process_layout_of(const ax_runtime *runtime);
 /* References other than users': those of layouts (which arrays hold), executables and pending runs. ax_runtime_let_go returns
    true for the last of all references; its holder then destroys the runtime. */
 ax_runtime *ax_runtime_hold(ax_runtime *runtime);

@@ -181,27 +181,27 @@ static void fill_in(ax_given *g, ax_array_layout *like, uint32_t in_count) {
   g->like = like;
 }
 
-static ax_status add_constraints(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g,
-                                 ax_array_layout *like, ax_program **out) {
+static ax_status add_constraints(const ax_program *program, const ax_mesh *mesh, const char *specs,
+                                 const ax_process_layout *processes, ax_given *g, ax_array_layout *like, ax_program **out) {
   const uint32_t in_count = program->in_count, out_count = program->out_count;
   if (g->specs == NULL || g->sayings == NULL || like == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < in_count + out_count; i++) g->sayings[i] = AX_SAYS_NOTHING;
   if (mesh != NULL) AX_TRY(ax_parse_specs(specs, in_count, out_count, mesh, g->specs, g->specs + in_count, g->sayings));
   fill_in(g, like, in_count);
   AX_TRY(check(program, mesh, g));
-  if (mesh != NULL) AX_TRY(ax_given_choose(program, mesh, g));
+  if (mesh != NULL) AX_TRY(ax_given_choose(program, mesh, processes, g));
   return ax_program_given(program, mesh, g, out);
 }
 
 ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs,
-                               const ax_array_layout *like, ax_program **out) {
+                               const ax_process_layout *processes, const ax_array_layout *like, ax_program **out) {
   *out = NULL;
   if (mesh != NULL) AX_TRY(ax_mesh_check(mesh));
   const size_t count = (size_t)program->in_count + program->out_count;
   ax_given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.sayings[0]), NULL};
   ax_array_layout *own = ax_calloc((size_t)program->in_count + 1, sizeof own[0]);
   for (uint32_t i = 0; own != NULL && like != NULL && i < program->in_count; i++) own[i] = like[i];
-  ax_status status = add_constraints(program, mesh, specs, &g, own, out);
+  ax_status status = add_constraints(program, mesh, specs, processes, &g, own, out);
   ax_free(g.specs);
   ax_free(g.sayings);
   ax_free(own);
@@ -212,5 +212,5 @@ ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *me
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(mesh, "mesh"));
-  return ax_program_laid_like(program, mesh, specs, NULL, out);
+  return ax_program_laid_like(program, mesh, specs, NULL, NULL, out);
 }

@@ -2,6 +2,7 @@
 #ifndef AX_MESH_CONSTRAINT_H
 #define AX_MESH_CONSTRAINT_H
 
+#include "axle/exec.h"
 #include "mesh/shard_map.h"
 
 typedef struct ax_constraint_params {
@@ -28,10 +29,11 @@ typedef struct ax_given {
 /* Adds constraints to the inputs and results that have a spec. */
 AX_MUST_USE ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *given, ax_program **out);
 /* As ax_program_with_shardings; an input that `specs` leaves open is laid out as its array is. mesh and specs may both be NULL, and
-   so may `like`. */
+   so may `like`. processes: for which "auto" chooses; NULL: one. */
 AX_MUST_USE ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs,
-                                           const ax_array_layout *like, ax_program **out);
+                                           const ax_process_layout *processes, const ax_array_layout *like, ax_program **out);
 /* Chooses specs for the inputs and results marked "auto" (choose.c), or leaves them to propagation. */
-AX_MUST_USE ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given);
+AX_MUST_USE ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, const ax_process_layout *processes,
+                                      ax_given *given);
 
 #endif

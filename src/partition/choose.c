@@ -4,7 +4,9 @@
      operations + bytes received + collectives + bytes held of inputs and results / 16
 
    in bytes received, for which the others count as by the machine's speeds (machine/rates.h): as many as a device computes f32 in
-   the time, and as many as a handover takes. With facts that are assumed that is 32 operations a byte, and 8 KB a collective.
+   the time, and as many as a handover takes. With facts that are assumed that is 32 operations a byte, and 8 KB a collective. If the
+   mesh is spread over processes, the time of a collective counts instead (between.h), in as many bytes as devices of one process give
+   each other meanwhile: what crosses processes is dearer.
 
    The counts come from the partitioned program (cost.c), so each try takes as long as partitioning. At first propagation lays out
    all of these inputs, from the layouts that are given. Then each input alone gets a layout, with the others left to propagation;
@@ -17,18 +19,16 @@
 #include "axle/stages.h"
 #include "machine/rates.h"
 #include "mesh/constraint.h"
+#include "partition/between.h"
 #include "partition/partition.h"
 #include "mesh/sharding.h"
 
 enum { rounds = 3, most_alone = 8, holding = 16 };
 
-/* A byte that is received moves four times: it is read and written by the device that sends it, and again by the one that takes it.
-   The two devices share memory, so each move takes twice as long. */
-enum { moves = 8, lines_a_collective = 13 };
-
 typedef struct choosing {
   const ax_program *program;
   const ax_mesh *mesh;
+  const ax_process_layout *processes; /* that the mesh is spread over; NULL: one */
   ax_given *given;
   uint32_t *by_size, count; /* inputs to choose for, the largest first */
   double least;
@@ -49,6 +49,18 @@ static double held_bytes(const ax_type *types, const uint32_t *values, uint32_t 
   return bytes;
 }
 
+/* In bytes received. Collectives over several processes count by their time. */
+static double computing_and_exchanging(const ax_cost *cost) {
+  const ax_rates *rates = ax_rates_planned();
+  const double bytes_a_second = rates->read / AX_MOVES_OF_A_BYTE;
+  double bytes = ax_rates_computing(rates, cost->flops, AX_F32) * bytes_a_second;
+  if (cost->processes > 1) return bytes + cost->seconds * bytes_a_second;
+  bytes += cost->received;
+  for (uint32_t i = 0; i < cost->collective_count; i++)
+    bytes += cost->collectives[i].runs * AX_LINES_OF_A_COLLECTIVE * rates->exchange * bytes_a_second;
+  return bytes;
+}
+
 static ax_status cost_of(const choosing *c, double *out) {
   ax_program *laid = NULL, *partitioned = NULL;
   ax_cost cost = {0};
@@ -56,15 +68,11 @@ static ax_status cost_of(const choosing *c, double *out) {
   if (status == AX_OK) status = ax_program_partition(laid, &partitioned);
   if (status == AX_OK) {
     const ax_partitioned parts = ax_partitioned_of(partitioned);
-    status = ax_partitioned_cost(&parts, &cost);
+    status = ax_partitioned_cost(&parts, c->processes, &cost);
     *out = held_bytes(c->program->types, NULL, c->program->in_count, &parts, parts.in_specs) +
            held_bytes(c->program->types, c->program->outs, c->program->out_count, &parts, parts.out_specs);
   }
-  const ax_rates *rates = ax_rates_planned();
-  const double bytes_a_second = rates->read / moves;
-  *out = *out / holding + ax_rates_computing(rates, cost.flops, AX_F32) * bytes_a_second + cost.received;
-  for (uint32_t i = 0; i < cost.collective_count; i++)
-    *out += cost.collectives[i].runs * lines_a_collective * rates->exchange * bytes_a_second;
+  *out = *out / holding + computing_and_exchanging(&cost);
   ax_cost_release(&cost);
   ax_program_release(partitioned);
   ax_program_release(laid);
@@ -239,9 +247,9 @@ static void say_something(const ax_program *program, ax_given *given) {
   given->specs[0] = (ax_spec){0};
 }
 
-ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given) {
-  choosing c = {
-      .program = program, .mesh = mesh, .given = given, .by_size = ax_calloc((size_t)program->in_count + 1, sizeof c.by_size[0])};
+ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, const ax_process_layout *processes, ax_given *given) {
+  choosing c = {.program = program, .mesh = mesh, .processes = processes, .given = given,
+                .by_size = ax_calloc((size_t)program->in_count + 1, sizeof c.by_size[0])};
   bool any = false;
   if (c.by_size == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {

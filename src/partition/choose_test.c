@@ -7,6 +7,7 @@
 #include "axle/stages.h"
 #include "axle/transform.h"
 #include "machine/machine.h"
+#include "mesh/constraint.h"
 #include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -97,6 +98,44 @@ static void among_all(void **state) {
   }
 }
 
+static ax_program *chosen_for(const ax_process_layout *processes, const ax_mesh *mesh) {
+  ax_program *program = layer_of(2), *said;
+  TEST_OK(ax_program_laid_like(program, mesh, "auto -> ?", processes, NULL, &said));
+  ax_program_release(program);
+  return said;
+}
+
+static ax_cost cost_on(const ax_program *program, const ax_process_layout *processes) {
+  ax_cost cost;
+  TEST_OK(ax_program_cost_over(program, processes, &cost));
+  return cost;
+}
+
+/* Two rows, which one axis can cut alone. In one process it does not matter which axis does what; over two, the layout that is chosen
+   sends less between them than what is best for one, and takes less time. Speeds that are measured play no part. */
+static void what_is_sent_most_stays_within_a_process(void **state) {
+  (void)state;
+  static const uint32_t by_turns[] = {0, 1, 0, 1};
+  const ax_process_layout spreads[] = {{.processes = 2}, {.processes = 2, .process_of = by_turns, .process_of_count = 4}};
+  const ax_mesh mesh = mesh_of("a=2,b=2");
+  ax_description machine;
+  TEST_OK(ax_machine_parse("", &machine));
+  ax_machine_pretend(&machine);
+  ax_program *one = chosen_for(NULL, &mesh), *none = chosen_for(&(ax_process_layout){.processes = 1}, &mesh);
+  assert_true(ax_program_equal(one, none));
+  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
+    ax_program *two = chosen_for(&spreads[i], &mesh);
+    ax_cost before = cost_on(one, &spreads[i]), after = cost_on(two, &spreads[i]);
+    if (!(after.between < before.between && after.seconds < before.seconds))
+      fail_msg("spread %zu: %.0f bytes between processes in %.2f us; for one process %.0f in %.2f", i, after.between, 1e6 * after.seconds,
+               before.between, 1e6 * before.seconds);
+    ax_cost_release(&before), ax_cost_release(&after);
+    ax_program_release(two);
+  }
+  ax_program_release(one), ax_program_release(none);
+  ax_machine_pretend(NULL);
+}
+
 /* Nothing is asked for: the mesh is there all the same, and results are what they were. */
 static void results(void **state) {
   (void)state;
@@ -110,6 +149,7 @@ static void results(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(among_all), cmocka_unit_test(results)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(among_all),
+                                     cmocka_unit_test(what_is_sent_most_stays_within_a_process), cmocka_unit_test(results)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "axle/stages.h"
+#include "partition/between.h"
 #include "partition/partition.h"
 #include "partition/partitioner.h"
 #include "prim/bind.h"
@@ -21,6 +22,7 @@ typedef struct tally {
 typedef struct counting {
   ax_memo memo;
   ax_factoring factoring;
+  ax_over_processes over;
 } counting;
 
 /* --- Tallies --- */
@@ -35,10 +37,16 @@ static ax_status add_row(tally *t, const ax_collective_cost *row, double times) 
   while (i < t->row_count && !is_like(&t->rows[i], row)) i++;
   if (i == t->row_count) {
     AX_TRY(ax_grow(&t->rows, sizeof t->rows[0], t->row_count, 1, &t->row_capacity));
-    t->rows[t->row_count++] = (ax_collective_cost){row->primitive, row->axes, row->members, 0, 0};
+    t->rows[t->row_count++] = (ax_collective_cost){.primitive = row->primitive, .axes = row->axes, .members = row->members};
   }
-  t->rows[i].runs += times * row->runs;
-  t->rows[i].bytes += times * row->bytes;
+  ax_collective_cost *sum = &t->rows[i];
+  sum->runs += times * row->runs;
+  sum->bytes += times * row->bytes;
+  sum->within += times * row->within;
+  sum->between += times * row->between;
+  sum->messages += times * row->messages;
+  sum->seconds += times * row->seconds;
+  if (row->way != NULL) sum->way = row->way;
   return AX_OK;
 }
 
@@ -128,15 +136,47 @@ static double received(const ax_program *program, const ax_eqn *eqn, int64_t mem
   }
 }
 
-static const ax_axes *axes_of(const ax_eqn *eqn) {
+/* The parameter of this kind; NULL: there is none. */
+static const void *of_kind(const ax_eqn *eqn, ax_param_kind kind) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
-    if (eqn->prim->params[i].kind == AX_PARAM_AXES) return ax_param_at(eqn, &eqn->prim->params[i]);
+    if (eqn->prim->params[i].kind == kind) return ax_param_at(eqn, &eqn->prim->params[i]);
   return NULL;
+}
+
+/* The parameter of this name; NULL: there is none. */
+static const void *named(const ax_eqn *eqn, const char *name) {
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (strcmp(eqn->prim->params[i].name, name) == 0) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return NULL;
+}
+
+/* Devices that hold the same along an axis push once (plan/lower.c). Along an axis that is not checked all may differ. */
+static ax_axis_set pushed_along(const ax_program *program, const ax_eqn *eqn, ax_axis_set set) {
+  const ax_mesh *axes = &program->axes;
+  return set | ax_spread_differs(&program->types[eqn->in[0]].spread) | (ax_all_axes(axes) & ~ax_checked_axes(axes));
+}
+
+static ax_status count_between(const counting *c, const ax_program *program, const ax_eqn *eqn, ax_axis_set set,
+                               ax_collective_cost *row) {
+  const int64_t *source = named(eqn, "source");
+  const ax_between_case of = {.mesh = &program->axes, .names = of_kind(eqn, AX_PARAM_AXES), .on = pushed_along(program, eqn, set),
+                              .traffic = eqn->prim->traffic, .pairs = of_kind(eqn, AX_PARAM_PAIRS),
+                              .source = source != NULL ? *source : 0,
+                              .bytes = eqn->prim->traffic == AX_TRAFFIC_RESULT ? row->bytes : bytes_of(&program->types[eqn->in[0]])};
+  ax_between between;
+  if (c->over.map == NULL) return AX_OK;
+  AX_TRY(ax_between_count(&c->over, ax_rates_planned(), &of, &between));
+  row->within = between.within;
+  row->between = between.bytes;
+  row->messages = between.messages;
+  row->seconds = between.seconds;
+  row->way = between.bytes > 0 ? ax_ways[between.way].name : NULL;
+  return AX_OK;
 }
 
 /* A group of one exchanges nothing. */
 static ax_status count_collective(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
-  const ax_axes *axes = axes_of(eqn);
+  const ax_axes *axes = of_kind(eqn, AX_PARAM_AXES);
   ax_axis_set set;
   if (eqn->prim->traffic == AX_TRAFFIC_NONE || axes == NULL) return AX_OK;
   AX_TRY(ax_axes_resolve(axes, &program->axes, &set));
@@ -146,6 +186,7 @@ static ax_status count_collective(counting *c, const ax_program *program, const 
   row.axes = ax_arena_copy(&c->memo.arena, names.text, strlen(names.text) + 1);
   if (row.axes == NULL) return ax_out_of_memory(0);
   row.bytes = received(program, eqn, row.members);
+  AX_TRY(count_between(c, program, eqn, set, &row));
   t->received += row.bytes;
   return add_row(t, &row, 1);
 }
@@ -153,13 +194,6 @@ static ax_status count_collective(counting *c, const ax_program *program, const 
 /* --- Programs --- */
 
 static ax_status count_program(counting *c, const ax_program *program, const tally **out);
-
-/* The parameter of this name; NULL: there is none. */
-static const void *named(const ax_eqn *eqn, const char *name) {
-  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
-    if (strcmp(eqn->prim->params[i].name, name) == 0) return ax_param_at(eqn, &eqn->prim->params[i]);
-  return NULL;
-}
 
 static double length_of(const ax_eqn *eqn) {
   const int64_t *length = named(eqn, "length");
@@ -240,7 +274,7 @@ static int by_bytes(const void *x, const void *y) {
 }
 
 /* Copies the rows and the texts of their axes into one piece of memory, which the caller releases. */
-static ax_status give(const tally *t, int64_t devices, ax_cost *out) {
+static ax_status give(const tally *t, int64_t devices, uint32_t processes, ax_cost *out) {
   size_t bytes = t->row_count * sizeof t->rows[0];
   for (uint32_t i = 0; i < t->row_count; i++) bytes += strlen(t->rows[i].axes) + 1;
   ax_collective_cost *rows = ax_alloc(bytes);
@@ -253,22 +287,31 @@ static ax_status give(const tally *t, int64_t devices, ax_cost *out) {
     memcpy((char *)rows[i].axes, t->rows[i].axes, strlen(t->rows[i].axes) + 1);
   }
   if (t->row_count > 0) qsort(rows, t->row_count, sizeof rows[0], by_bytes);
-  *out = (ax_cost){devices, t->flops, t->bytes, t->received, t->at_least, t->row_count, rows};
+  *out = (ax_cost){devices, t->flops, t->bytes, t->received, t->at_least, t->row_count, rows, .processes = processes};
+  for (uint32_t i = 0; i < t->row_count; i++) {
+    out->within += rows[i].within;
+    out->between += rows[i].between;
+    out->messages += rows[i].messages;
+    out->seconds += rows[i].seconds;
+  }
   return AX_OK;
 }
 
-ax_status ax_partitioned_cost(const ax_partitioned *partitioned, ax_cost *out) {
+ax_status ax_partitioned_cost(const ax_partitioned *partitioned, const ax_process_layout *processes, ax_cost *out) {
   counting c = {0};
   const tally *all;
   *out = (ax_cost){0};
+  AX_TRY(ax_over_processes_init(processes, partitioned->mesh, &c.over));
   ax_status status = count_program(&c, partitioned->body, &all);
-  if (status == AX_OK) status = give(all, ax_mesh_devices(partitioned->mesh), out);
+  const uint32_t over = c.over.map != NULL ? c.over.map->processes : 1;
+  if (status == AX_OK) status = give(all, ax_mesh_devices(partitioned->mesh), over, out);
+  ax_over_processes_deinit(&c.over);
   ax_memo_deinit(&c.memo);
   ax_factoring_deinit(&c.factoring);
   return status;
 }
 
-ax_status ax_program_cost(const ax_program *program, ax_cost *out) {
+ax_status ax_program_cost_over(const ax_program *program, const ax_process_layout *processes, ax_cost *out) {
   ax_program *simple, *laid = NULL, *body = NULL;
   *out = (ax_cost){0};
   AX_TRY(ax_require(program, "program"));
@@ -277,12 +320,14 @@ ax_status ax_program_cost(const ax_program *program, ax_cost *out) {
   ax_partitioned partitioned = status == AX_OK ? ax_partitioned_of(laid) : (ax_partitioned){0};
   if (status == AX_OK) status = ax_program_simplify(partitioned.body, &body);
   partitioned.body = body;
-  if (status == AX_OK) status = ax_partitioned_cost(&partitioned, out);
+  if (status == AX_OK) status = ax_partitioned_cost(&partitioned, processes, out);
   ax_program_release(body);
   ax_program_release(laid);
   ax_program_release(simple);
   return status;
 }
+
+ax_status ax_program_cost(const ax_program *program, ax_cost *out) { return ax_program_cost_over(program, NULL, out); }
 
 void ax_cost_release(ax_cost *cost) {
   if (cost == NULL) return;
@@ -292,19 +337,37 @@ void ax_cost_release(ax_cost *cost) {
 
 /* --- The table --- */
 
+static void add_row_text(ax_text *text, const ax_collective_cost *row, bool over) {
+  ax_text_add(text, "%16.0f  ", row->bytes);
+  if (over) ax_text_add(text, "%12.0f  %12.0f  %8.0f  %10.2f  ", row->within, row->between, row->messages, 1e6 * row->seconds);
+  ax_text_add(text, "%10.0f  %8lld  %s over %s", row->runs, (long long)row->members, row->primitive, row->axes);
+  ax_text_add(text, "%s%s\n", row->way != NULL ? ", " : "", row->way != NULL ? row->way : "");
+}
+
+/* What a process does: `received` is what each of its devices receives. */
+static void add_processes_text(ax_text *text, const ax_cost *cost) {
+  ax_text_add(text, "on %u processes, in the one that it takes longest:\n", cost->processes);
+  ax_text_add(text, "%16.0f  bytes received within the process\n", cost->within);
+  ax_text_add(text, "%16.0f  bytes received from other processes, in %.0f message%s\n", cost->between, cost->messages,
+              cost->messages == 1 ? "" : "s");
+  ax_text_add(text, "%16.2f  us for both, at speeds that are given or assumed\n", 1e6 * cost->seconds);
+}
+
 ax_status ax_cost_text(const ax_cost *cost, char **out) {
   ax_text text = {0};
   *out = NULL;
   AX_TRY(ax_require(cost, "cost"));
+  const bool over = cost->processes > 1;
   ax_text_add(&text, "on each of %lld device%s, a run:\n", (long long)cost->devices, cost->devices == 1 ? "" : "s");
   ax_text_add(&text, "%16.0f  flops\n%16.0f  bytes read and written, nothing fused\n", cost->flops, cost->bytes);
   ax_text_add(&text, "%16.0f  bytes received from other devices\n", cost->received);
+  if (over) add_processes_text(&text, cost);
   if (cost->at_least) ax_text_add(&text, "at least: of loops that run until a condition says so one step is counted\n");
-  if (cost->collective_count > 0) ax_text_add(&text, "\n%16s  %10s  %8s  collective\n", "bytes received", "times", "members");
-  for (uint32_t i = 0; i < cost->collective_count; i++) {
-    const ax_collective_cost *row = &cost->collectives[i];
-    ax_text_add(&text, "%16.0f  %10.0f  %8lld  %s over %s\n", row->bytes, row->runs, (long long)row->members, row->primitive,
-                row->axes);
+  if (cost->collective_count > 0) {
+    ax_text_add(&text, "\n%16s  ", "bytes received");
+    if (over) ax_text_add(&text, "%12s  %12s  %8s  %10s  ", "within", "between", "messages", "us");
+    ax_text_add(&text, "%10s  %8s  collective\n", "times", "members");
   }
+  for (uint32_t i = 0; i < cost->collective_count; i++) add_row_text(&text, &cost->collectives[i], over);
   return ax_text_finish(&text, out);
 }

@@ -24,8 +24,9 @@ typedef struct ax_partitioned {
 /* Takes apart a program that ax_program_partition gave. */
 ax_partitioned ax_partitioned_of(ax_program *program);
 
-/* Counts the cost of one run of the body (cost.c), which the caller may have simplified. Release *out with ax_cost_release. */
-AX_MUST_USE ax_status ax_partitioned_cost(const ax_partitioned *partitioned, ax_cost *out);
+/* Counts the cost of one run of the body (cost.c), which the caller may have simplified. processes NULL: one. Release *out with
+   ax_cost_release. */
+AX_MUST_USE ax_status ax_partitioned_cost(const ax_partitioned *partitioned, const ax_process_layout *processes, ax_cost *out);
 /* Counts the operations of one equation of a per-device program, as ax_partitioned_cost does. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_equation_flops(const ax_program *program, const ax_eqn *eqn, double *out);
 /* Makes the plan of the partitioned program (lower.c). */
