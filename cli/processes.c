@@ -26,10 +26,10 @@ static void describe(const void *context, ax_text *text) { ax_text_add(text, "%s
 static ax_status collect(const ax_runtime *runtime, const char *what, uint32_t root, const void *data, size_t bytes,
                          ax_collected **out) {
   ax_processes *processes = runtime->executor.processes;
-  const ax_doing doing = {ax_hash_bytes(15, what, strlen(what)) | 1, describe, what};
+  const ax_doing doing = {ax_hash_bytes(15, what, strlen(what)) | 1, describe, what, what};
   const uint32_t count = ax_process_count(runtime);
   *out = ax_calloc(count, sizeof **out);
-  if (*out == NULL) return ax_agree(processes, &(ax_doing){0, describe, what}, ax_out_of_memory(count * sizeof **out));
+  if (*out == NULL) return ax_agree(processes, &(ax_doing){0, describe, what, what}, ax_out_of_memory(count * sizeof **out));
   ax_status status = ax_collect_bytes(processes, &doing, AX_OK, root, data, bytes, *out);
   if (status == AX_OK) return AX_OK;
   ax_free(*out);

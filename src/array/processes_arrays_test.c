@@ -307,7 +307,7 @@ static void calls_are_compared(void **state) {
   p.found = true; /* process 0 runs, the others gather */
   assert_int_equal(test_in_all(&test_spreads[1], run_own, &p, message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 1: gathers f32[8,4] over (x=4,), P(x)"));
-  assert_int_equal(in_all(&spreads[1], run_or_put, p.program[0], message), AX_INVALID_ARGUMENT);
+  assert_int_equal(test_in_all(&test_spreads[1], run_or_put, p.program[0], message), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(message, "process 0: runs a program of "));
   assert_non_null(strstr(message, "process 1: puts f32[4] "));
   ax_program_release(p.program[0]);

@@ -25,7 +25,7 @@ static void describe(const void *context, ax_text *text) {
 }
 
 static ax_doing doing_of(const gathering *g) {
-  return (ax_doing){ax_hash_word(ax_hash_word(14, g->executable->check), (uint64_t)g->form) | 1, describe, g};
+  return (ax_doing){ax_hash_word(ax_hash_word(14, g->executable->check), (uint64_t)g->form) | 1, describe, g, "the gathering of a timeline"};
 }
 
 /* Brings what each process gives to `root`, or to all; *out: ax_collected_deinit, then ax_free. */
@@ -33,7 +33,7 @@ static ax_status collect(const gathering *g, ax_status status, uint32_t root, co
   const ax_doing doing = doing_of(g);
   const uint32_t count = g->processes->rule.processes;
   *out = ax_calloc(count, sizeof **out);
-  if (*out == NULL) return ax_agree(g->processes, &(ax_doing){0, describe, g}, status == AX_OK ? ax_out_of_memory(count) : status);
+  if (*out == NULL) return ax_agree(g->processes, &(ax_doing){0, describe, g, "the gathering of a timeline"}, status == AX_OK ? ax_out_of_memory(count) : status);
   status = ax_collect_bytes(g->processes, &doing, status, root, data, bytes, *out);
   if (status == AX_OK) return AX_OK;
   ax_free(*out);

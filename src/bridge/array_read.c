@@ -221,7 +221,7 @@ static uint64_t digest(const reading *r) {
 /* Ends in all processes as in the first that has failed. */
 static ax_status agree(ax_runtime *runtime, bool is_joint, const reading *r, ax_status status, ax_array **out) {
   ax_joint joint;
-  ax_joint_begin(&joint, runtime, is_joint, &(ax_doing){digest(r), describe, r});
+  ax_joint_begin(&joint, runtime, is_joint, &(ax_doing){digest(r), describe, r, "ax_array_from_npy"});
   status = ax_joint_end(&joint, status);
   if (status == AX_OK) return AX_OK;
   ax_array_release(*out);

@@ -35,7 +35,7 @@ static ax_status note(comparing *c, const ax_envelope *envelope) {
 
 static ax_status take(comparing *c, ax_delivery *delivery) {
   const uint32_t kind = delivery->envelope.kind;
-  if (kind != AX_MESSAGE_PART && kind != AX_MESSAGE_LETTER) return ax_together_handle(c->together, delivery);
+  if (!ax_message_is_counted(kind)) return ax_together_handle(c->together, delivery);
   ax_status status = ax_together_count(c->together, delivery);
   if (status == AX_OK && c->status == AX_OK) status = c->answers ? answer(c, delivery->from) : note(c, &delivery->envelope);
   ax_delivery_free(delivery);
@@ -63,7 +63,7 @@ static bool is_done(void *context) {
 
 static ax_status compare(comparing *c) {
   if (!c->answers) AX_TRY(ask(c));
-  AX_TRY(ax_together_until(c->together, &(ax_waiting){is_done, handle, c}));
+  AX_TRY(ax_together_until(c->together, &(ax_waiting){is_done, handle, c, NULL}));
   if (c->status != AX_OK) return c->status;
   if (atomic_load(&c->together->ending.failed)) return AX_UNAVAILABLE;
   return atomic_load(&c->together->ending.stuck) ? ax_error(AX_DEADLOCK, "clocks are not compared by all processes") : AX_OK;
@@ -78,7 +78,7 @@ ax_status ax_clocks_compare(ax_processes *processes, ax_status status, int64_t (
   *out = (ax_clock_ahead){.given = given};
   ax_together *together = ax_together_borrow(processes);
   comparing c = {together, clock, processes->rule.process == 0, out, rounds, 0, status};
-  ax_together_begin(together, &(ax_doing){status == AX_OK ? ax_hash_word(9, 0) | 1 : 0, describe, NULL});
+  ax_together_begin(together, &(ax_doing){status == AX_OK ? ax_hash_word(9, 0) | 1 : 0, describe, NULL, "the comparing of clocks"});
   if (status == AX_OK) c.status = status = compare(&c);
   status = ax_together_end(together, status, handle, &c);
   ax_together_give_back(processes);

@@ -50,7 +50,7 @@ static ax_status take_part(collecting *c, ax_delivery *delivery) {
 
 static ax_status take(collecting *c, ax_delivery *delivery) {
   const uint32_t kind = delivery->envelope.kind;
-  if (kind == AX_MESSAGE_PART || kind == AX_MESSAGE_LETTER) return take_part(c, delivery);
+  if (ax_message_is_counted(kind)) return take_part(c, delivery);
   return ax_together_handle(c->together, delivery);
 }
 
@@ -77,7 +77,7 @@ static ax_status exchange(collecting *c) {
   if (gets(c, c->own)) AX_TRY(keep(&c->out[c->own], c->data, c->bytes));
   for (uint32_t to = 0; to < c->processes; to++)
     if (to != c->own && gets(c, to)) AX_TRY(send_to(c, to));
-  AX_TRY(ax_together_until(c->together, &(ax_waiting){has_come, handle, c}));
+  AX_TRY(ax_together_until(c->together, &(ax_waiting){has_come, handle, c, NULL}));
   if (c->status != AX_OK || c->missing == 0) return c->status;
   if (atomic_load(&c->together->ending.failed)) return AX_UNAVAILABLE;
   return ax_error(AX_DEADLOCK, "what %u processes give has not come", c->missing);

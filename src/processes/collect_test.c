@@ -9,7 +9,7 @@ static void describe(const void *context, ax_text *text) {
   (void)context;
   ax_text_add(text, "collects");
 }
-static const ax_doing doing = {7, describe, NULL};
+static const ax_doing doing = {7, describe, NULL, NULL};
 
 /* Process p gives p times `each` bytes, each of which is p. */
 static ax_status collect(ax_processes *processes, uint32_t root, size_t each) {
@@ -63,7 +63,7 @@ static void a_failure_is_all_processes(void **state) {
 
 static ax_status one_collects_something_else(ax_processes *processes) {
   ax_collected out[MOST_PARTIES];
-  const ax_doing other = {9, describe, NULL};
+  const ax_doing other = {9, describe, NULL, NULL};
   return ax_collect_bytes(processes, processes->rule.process == 2 ? &other : &doing, AX_OK, 0, "some", 4, out);
 }
 

@@ -20,7 +20,7 @@ static void note_heard(ax_heard *heard, const ax_envelope *envelope) {
   heard->messages++;
   if (envelope->run > heard->number) heard->number = envelope->run;
   if (envelope->kind == AX_MESSAGE_WAITS) heard->waits = envelope->run, heard->waits_for = envelope->member;
-  else if (envelope->kind == AX_MESSAGE_PART || envelope->kind == AX_MESSAGE_LETTER) heard->waits = 0;
+  else if (ax_message_is_counted(envelope->kind)) heard->waits = 0;
 }
 
 /* The lock is held while the receiver gets the message, so that it does not end meanwhile. */

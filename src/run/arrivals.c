@@ -154,7 +154,7 @@ ax_status ax_arrivals_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends rows that this program does not exchange", from);
   }
   ax_giver *giver = &run->remote->givers[giver_number(ragged, delivery->envelope.group, delivery->envelope.member)];
-  if (giver->fetching && !ax_together_is_again(delivery)) {
+  if (giver->fetching && !delivery->fetched) {
     ax_deliveries_add(&giver->held, delivery);
     return AX_OK;
   }

@@ -223,7 +223,7 @@ ax_status ax_cores_take(ax_execution *run, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return ax_error(AX_INTERNAL, "process %u sends what no kernel of this program does", from);
   }
-  if (ax_together_is_again(delivery)) note_fetched(g, delivery);
+  if (delivery->fetched) note_fetched(g, delivery);
   else if (g->queues[from] == NULL && !is_long(delivery)) return do_message(g, delivery);
   else AX_TRY(hold(g, delivery));
   return do_held(g, from);

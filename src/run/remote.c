@@ -180,7 +180,7 @@ static ax_status settle(ax_remote *r) {
   char message[sizeof r->run->message];
   snprintf(message, sizeof message, "%s", ax_message());
   ax_finding_place(r->run, &r->together.ending.place);
-  (void)!ax_together_until(&r->together, &(ax_waiting){has_settled, handle_all, r});
+  (void)!ax_together_until(&r->together, &(ax_waiting){has_settled, handle_all, r, NULL});
   return ax_error(r->run->finding.status, "%s", message);
 }
 

@@ -203,7 +203,7 @@ static void no_calls_are_made_by_the_program(void **state) {
   (void)state;
   ax_delivery *delivery;
   sides[0].compiled.turns = AX_NONE;
-  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_TURN}, 1, NULL, &delivery));
+  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_TURN}, 1, true, NULL, &delivery));
   TEST_FAILS(ax_turn_told(&sides[0].run, delivery), AX_INTERNAL, "process 1 makes ordered calls that this program does not have");
   both(end_one, end_one);
 }
@@ -214,7 +214,7 @@ static void no_rows_are_exchanged_by_the_program(void **state) {
   ax_arrivals_reset(sides[0].run.remote);
   ax_arrivals_deinit(sides[0].run.remote);
   TEST_OK(ax_arrivals_init(sides[0].run.remote));
-  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_ROWS, .place = 0}, 1, NULL, &delivery));
+  TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_ROWS, .place = 0}, 1, true, NULL, &delivery));
   TEST_FAILS(ax_arrivals_take(&sides[0].run, delivery), AX_INTERNAL, "process 1 sends rows that this program does not exchange");
   both(end_one, end_one);
 }

@@ -89,7 +89,7 @@ static ax_status agree(const ax_tree *tree, const char *what, const char *path, 
   const filing f = {what, path};
   const uint64_t check = ax_hash_bytes(ax_hash_bytes(13, what, strlen(what)), path, strlen(path));
   ax_joint joint;
-  ax_joint_begin(&joint, tree->runtime, is_spread(tree), &(ax_doing){check | 1, describe, &f});
+  ax_joint_begin(&joint, tree->runtime, is_spread(tree), &(ax_doing){check | 1, describe, &f, "the writing or reading of a tree"});
   return ax_joint_end(&joint, status);
 }
 
