@@ -318,6 +318,7 @@ static void free_list(ax_mpi_message *list) {
 
 /* Messages that MPI may still read, to a process that is gone, are left as they are. */
 static void free_mpi(ax_mpi *m) {
+  ax_deliveries_leave();
   free_list(m->first);
   free_list(m->pools[0]);
   free_list(m->pools[1]);
@@ -468,6 +469,7 @@ ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, 
   AX_TRY(ax_mpi_start(shim, leave));
   ax_mpi *m = ax_calloc(1, sizeof *m);
   if (m == NULL) return ax_out_of_memory(sizeof *m);
+  ax_deliveries_use();
   m->transport.functions = &functions;
   m->transport.write_file = write_file;
   m->transport.look_at = look_at;

@@ -80,12 +80,14 @@ static ax_status note(ax_processes *p, ax_status status) {
   pthread_mutex_lock(&p->lock);
   if (p->lost == AX_OK) snprintf(p->message, sizeof p->message, "%s", ax_message());
   p->lost = status;
+  atomic_store(&p->is_lost, true);
   pthread_mutex_unlock(&p->lock);
   return status;
 }
 
 static ax_status check(ax_processes *p) {
   char message[sizeof p->message];
+  if (!atomic_load_explicit(&p->is_lost, memory_order_acquire)) return AX_OK;
   pthread_mutex_lock(&p->lock);
   const ax_status lost = p->lost;
   memcpy(message, p->message, sizeof message);

@@ -74,6 +74,7 @@ typedef struct ax_processes {
   double left;
   ax_receiver *receivers;
   ax_delivery *early;        /* messages for numbers that have not begun here, in the order in which they came */
+  atomic_bool is_lost;       /* `lost` is not AX_OK; read without the lock */
   ax_status lost;            /* AX_OK, or why the transport cannot be used any more */
   char message[256];
   struct ax_together *spare; /* for what is done together besides runs, one at a time: so that no memory is needed to begin */

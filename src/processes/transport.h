@@ -46,6 +46,7 @@ typedef struct ax_delivery {
   uint64_t ticket;          /* the transport's */
   uint64_t address;         /* of a long payload, at its sender, if this process can read it there; 0: it cannot */
   uint64_t loan;            /* the transport's; 0: what lies there is not lent */
+  bool small;               /* its memory is as large as that of all small ones */
   bool fetched;             /* it comes again, with its long payload (together.h) */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
@@ -53,6 +54,9 @@ typedef struct ax_delivery {
 AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool short_payload, const void *payload,
                                        ax_delivery **out);
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
+/* Between these two a process keeps the memory of some small deliveries for the next. For transports. */
+void ax_deliveries_use(void);
+void ax_deliveries_leave(void);
 /* Lists of deliveries, linked by `next`: adds one behind the others; frees all, and leaves the list empty. */
 void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery);
 void ax_deliveries_free(ax_delivery **list);

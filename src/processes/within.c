@@ -320,6 +320,7 @@ static void destroy(ax_transport *transport) {
   pthread_mutex_unlock(&h->lock);
   if (last) free_hub(h);
   ax_free(transport);
+  ax_deliveries_leave();
 }
 
 void ax_within_lose(ax_transport *transport, uint32_t gone) {
@@ -352,6 +353,7 @@ ax_status ax_within_create(uint32_t count, ax_transport **out) {
   }
   pthread_mutex_init(&h->lock, NULL);
   h->count = h->users = count;
+  for (uint32_t p = 0; p < count; p++) ax_deliveries_use(); /* each is destroyed by itself */
   h->gone = AX_NONE;
   return AX_OK;
 }

@@ -158,9 +158,28 @@ static void lent_payloads(void **state) {
   destroy(two);
 }
 
+/* Their memory is kept while some transport uses it. */
+static void small_deliveries_are_used_again(void **state) {
+  (void)state;
+  const ax_envelope envelope = {.bytes = 4};
+  ax_delivery *one, *other;
+  ax_deliveries_use();
+  assert_int_equal(ax_delivery_make(&envelope, 3, true, "abc", &one), AX_OK);
+  const ax_delivery *place = one;
+  ax_delivery_free(one);
+  assert_int_equal(ax_delivery_make(&envelope, 4, true, "xyz", &one), AX_OK);
+  assert_ptr_equal(one, place);
+  assert_int_equal(one->from, 4);
+  assert_string_equal(one->payload, "xyz");
+  assert_int_equal(ax_delivery_make(&(ax_envelope){.bytes = 5000}, 0, true, NULL, &other), AX_OK);
+  ax_deliveries_leave();
+  ax_delivery_free(other);
+  ax_delivery_free(one);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lent_payloads), cmocka_unit_test(short_payloads_come_in_order),
+      cmocka_unit_test(small_deliveries_are_used_again), cmocka_unit_test(lent_payloads), cmocka_unit_test(short_payloads_come_in_order),
       cmocka_unit_test(long_payloads_are_fetched),
       cmocka_unit_test(forgotten_sends_end),
       cmocka_unit_test(deliveries_are_listed_in_order),

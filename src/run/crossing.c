@@ -43,6 +43,7 @@ typedef struct ax_crossing_group {
   uint64_t latest;       /* round that was opened last */
   opened *rounds;
   ax_delivery *waiting;  /* contributions whose time has not come */
+  _Atomic uint32_t held; /* how many */
   uint32_t far;          /* of these, payloads that have to be fetched */
 } ax_crossing_group;
 
@@ -115,6 +116,7 @@ static void empty(ax_crossing_group *g) {
   ax_deliveries_free(&g->waiting);
   g->rounds = NULL;
   g->far = 0;
+  atomic_store(&g->held, 0);
   g->latest = 0;
 }
 
@@ -249,6 +251,7 @@ static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, 
     *link = one->next;
     one->next = NULL;
     g->far -= has_to_be_fetched(one);
+    atomic_fetch_sub(&g->held, 1);
     return one;
   }
   return NULL;
@@ -340,10 +343,9 @@ static ax_status note_put(ax_remote *r, ax_crossing_group *g, opened *round, boo
   return AX_OK;
 }
 
-/* Puts all contributions whose time has come. */
-static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
+/* Puts all contributions whose time has come. The lock is held, and released. */
+static ax_status put_held(ax_remote *r, ax_crossing_group *g) {
   ax_status status = AX_OK;
-  pthread_mutex_lock(&r->groups_lock);
   opened *round;
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;) {
     pthread_mutex_unlock(&r->groups_lock);
@@ -360,6 +362,13 @@ static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
   }
   pthread_mutex_unlock(&r->groups_lock);
   return status;
+}
+
+/* The same. Who adds a contribution counts it before it looks whether its time has come; who lets it come looks here afterwards. */
+static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
+  if (atomic_load(&g->held) == 0) return AX_OK;
+  pthread_mutex_lock(&r->groups_lock);
+  return put_held(r, g);
 }
 
 /* The group that a message is for. NULL: it names none, or is not as long as it must be, so that process runs something else. */
@@ -387,9 +396,9 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   }
   pthread_mutex_lock(&r->groups_lock);
   ax_deliveries_add(&g->waiting, delivery);
+  atomic_fetch_add(&g->held, 1);
   g->far += has_to_be_fetched(delivery);
-  pthread_mutex_unlock(&r->groups_lock);
-  return put_waiting(r, g);
+  return put_held(r, g);
 }
 
 /* --- Reports --- */
