@@ -305,10 +305,13 @@ static ax_status run_now(const ax_run_call *given) {
 
 /* --- Calls --- */
 
-static ax_status start(const ax_run_call *call, bool at_once, ax_pending **pending) {
+typedef enum manner { AT_ONCE, LATER, TOGETHER } manner; /* TOGETHER: later, as a run that all processes make */
+
+static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
-  bool worth_a_thread = !at_once && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers);
+  call->together = how == TOGETHER;
+  bool worth_a_thread = call->together || (how == LATER && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;
   holding held = worth_a_thread ? NOT_YET : hold(call, &status);
   if (held == NOT_YET) return ax_pending_start(call, pending);
@@ -385,7 +388,7 @@ static void hand_out(const selection *s, ax_array **out) {
 }
 
 /* Nothing runs if all results are arguments as they are, and no other argument is taken. */
-static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once,
+static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, manner how,
                                 ax_pending **pending) {
   selection s;
   void *memory;
@@ -394,7 +397,7 @@ static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_arra
   select_all(&s, in, out);
   const bool nothing = e->compiled.idle_plan && s.call.in_count == 0;
   if (nothing) count_without(e);
-  ax_status status = nothing ? AX_OK : start(&s.call, at_once, pending);
+  ax_status status = nothing ? AX_OK : start(&s.call, how, pending);
   hand_out(&s, out);
   ax_free(memory);
   return status;
@@ -407,12 +410,12 @@ static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_
   return check_arguments(e, in);
 }
 
-static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, manner how, ax_pending **pending) {
   const ax_assigned *on;
   *pending = NULL;
   AX_TRY(ax_assigned_find(e, in, "run", NULL, &on));
-  if (!e->signature.plain) return start_selected(e, on, in, out, at_once, pending);
-  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out}, at_once, pending);
+  if (!e->signature.plain) return start_selected(e, on, in, out, how, pending);
+  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out}, how, pending);
 }
 
 /* Waits for results that are arguments, since these may be results of a run that is not over. */
@@ -424,17 +427,21 @@ static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
 
 static ax_status run_to_end(ax_executable *e, ax_array *const *in, ax_array **out) {
   ax_pending *pending;
-  ax_status status = begin(e, in, out, true, &pending);
+  ax_status status = begin(e, in, out, AT_ONCE, &pending);
   if (pending != NULL) status = ax_pending_wait(pending);
   ax_pending_release(pending);
   return status == AX_OK ? wait_for_passed(e, out) : status;
 }
 
-static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out) {
+static ax_status start_in_manner(ax_executable *e, ax_array *const *in, ax_array **out, manner how) {
   ax_pending *pending;
-  ax_status status = begin(e, in, out, false, &pending);
+  ax_status status = begin(e, in, out, how, &pending);
   ax_pending_release(pending);
   return status;
+}
+static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out) { return start_in_manner(e, in, out, LATER); }
+static ax_status run_later_together(ax_executable *e, ax_array *const *in, ax_array **out) {
+  return start_in_manner(e, in, out, TOGETHER);
 }
 
 typedef ax_status way(ax_executable *, ax_array *const *, ax_array **);
@@ -467,15 +474,38 @@ static void describe_call(const void *context, ax_text *text) {
   ax_text_add(text, "calls a program of %u equations with digest %016llx", e->program->eqn_count, (unsigned long long)e->check);
 }
 
+ax_doing ax_call_doing(const ax_executable *e) { return (ax_doing){ax_hash_word(4, e->check) | 1, describe_call, e, "ax_run"}; }
+
 /* The runs that processes do together are made one after the other, in the same order. */
 static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_joint joint;
   const ax_executable *held = ax_executable_retain(e);
-  ax_joint_begin(&joint, e->runtime, true, &(ax_doing){ax_hash_word(4, e->check) | 1, describe_call, held, "ax_run"});
+  const ax_doing doing = ax_call_doing(held);
+  ax_joint_begin(&joint, e->runtime, true, &doing);
   ax_status status = ax_joint_end_run(&joint, call_held(run_to_end, e, in_count, in, out_count, out));
   if (status != AX_OK) ax_call_drop_arrays(out, ax_list_entries(out_count, e->signature.out_count));
   ax_executable_release(e);
   return status;
+}
+
+/* A process whose call fails before it is pending waits for those before it, and then says so in its place: others find it failed when
+   they come to it. */
+static ax_status start_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  ax_joint joint;
+  const ax_executable *held = ax_executable_retain(e);
+  const ax_doing doing = ax_call_doing(held);
+  ax_status status = call_held(run_later_together, e, in_count, in, out_count, out);
+  if (status != AX_OK) {
+    ax_joint_begin(&joint, e->runtime, true, &doing);
+    status = ax_joint_end_run(&joint, status);
+  }
+  ax_executable_release(e);
+  return status;
+}
+
+/* Without threads a started run would begin only when it is waited for, and other processes would wait until then. */
+static bool may_be_pending(const ax_executable *e) {
+  return !e->compiled.idle_plan && ax_workers_any(e->runtime->executor.workers);
 }
 
 ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
@@ -484,7 +514,8 @@ ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uin
 }
 
 ax_status (ax_run_start)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  if (is_together(e, in, in_count)) return call_together(e, in_count, in, out_count, out);
+  if (is_together(e, in, in_count))
+    return (may_be_pending(e) ? start_together : call_together)(e, in_count, in, out_count, out);
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 

@@ -7,6 +7,7 @@
 #define AX_ARRAY_CALL_H
 
 #include "array/executable.h"
+#include "processes/together.h"
 
 typedef struct ax_passed {
   uint32_t from, result; /* index of the argument in the call, and of the result in the program */
@@ -27,6 +28,7 @@ typedef struct ax_run_call {
   const ax_passed *passed; /* by `out`, behind the plan's results */
   uint32_t same_count;
   const ax_same *same; /* checked when the call begins: none of them may be donated to it */
+  bool together;       /* all processes make the call, and need not do so at the same time: it is pending, behind those before it */
 } ax_run_call;
 
 static inline uint32_t ax_call_out_count(const ax_run_call *call) { return call->e->compiled.plan->out_count + call->passed_count; }
@@ -41,6 +43,8 @@ void ax_call_drop_arrays(ax_array **out, uint32_t count);
 /* Lays out the arguments, which are held and ready, runs, and gives the results their parts. number: as in ax_job. *began:
    donated arguments are gone, whatever the status. */
 AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began);
+/* What processes compare if the call does nothing else together. */
+ax_doing ax_call_doing(const ax_executable *executable);
 /* Returns the error that argument i is the same array as another argument, and one of the two is donated. */
 AX_MUST_USE ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i);
 /* Called once the arguments are held. AX_INVALID_ARGUMENT: a result that is an argument was donated, to this call or by another

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "array/joint.h"
+#include "array/pending.h"
 #include "base/digest.h"
 #include "mesh/constraint.h"
 #include "mesh/shard_map.h"
@@ -73,6 +74,7 @@ ax_status ax_executable_compare(ax_runtime *runtime, const ax_program *program, 
   ax_processes *processes = runtime->executor.processes;
   if (processes == NULL || processes->rule.processes == 1) return status;
   if (status == AX_OK ? (*out)->compiled.map == NULL : !is_spread(program)) return status;
+  ax_pending_wait_together(runtime);
   status = ax_agree(processes, &(ax_doing){status == AX_OK ? (*out)->check : 0, describe, *out, "ax_compile"}, status);
   if (status == AX_OK) return AX_OK;
   ax_executable_release(*out);

@@ -1,14 +1,23 @@
 #include "array/joint.h"
 
+#include "array/pending.h"
 #include "array/runtime.h"
 
-void ax_joint_begin(ax_joint *joint, ax_runtime *runtime, bool is_joint, const ax_doing *doing) {
+void ax_joint_enter(ax_joint *joint, ax_runtime *runtime, const ax_doing *doing) {
   ax_processes *p = runtime->executor.processes;
-  *joint = (ax_joint){.processes = is_joint && p != NULL && p->rule.processes > 1 ? p : NULL, .doing = *doing};
+  *joint = (ax_joint){.processes = p != NULL && p->rule.processes > 1 ? p : NULL, .doing = *doing};
   if (joint->processes == NULL) return;
   joint->begun = ax_processes_begun(p);
   joint->runs = atomic_load(&p->runs);
   joint->failures = atomic_load(&p->failures);
+}
+
+void ax_joint_begin(ax_joint *joint, ax_runtime *runtime, bool is_joint, const ax_doing *doing) {
+  const ax_processes *p = runtime->executor.processes;
+  *joint = (ax_joint){.processes = NULL};
+  if (!is_joint || p == NULL || p->rule.processes == 1) return;
+  ax_pending_wait_together(runtime);
+  ax_joint_enter(joint, runtime, doing);
 }
 
 static ax_status agree(const ax_joint *joint, ax_status status) {

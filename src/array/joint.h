@@ -14,7 +14,9 @@ typedef struct ax_joint {
   uint64_t begun, runs, failures; /* as they were when it began */
 } ax_joint;
 
-/* is_joint false, or one process: nothing is done. */
+/* Waits for runs that all processes make and that have been started, since calls are made in the order in which they are written.
+   is_joint false, or one process: nothing is done. _enter does not wait: for these runs themselves. */
+void ax_joint_enter(ax_joint *joint, ax_runtime *runtime, const ax_doing *doing);
 void ax_joint_begin(ax_joint *joint, ax_runtime *runtime, bool is_joint, const ax_doing *doing);
 /* Ends a call that does at most one thing, after which nothing fails; and a call that does several, and a run as the last. */
 AX_MUST_USE ax_status ax_joint_end(const ax_joint *joint, ax_status status);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "array/joint.h"
 #include "run/inside.h"
 
 typedef struct dependent { /* of a run whose result is an argument */
@@ -18,6 +19,7 @@ struct ax_pending {
   _Atomic bool over;
   ax_status status; /* set when it is over, as is message; NULL: no failure */
   char *message;
+  dependent behind; /* the list entry by which it waits for the run before it that all processes make */
   uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
   dependent *dependents;
   /* until it is over: */
@@ -82,6 +84,10 @@ static bool end(ax_pending *run) {
     found(d->run);
   }
   ax_workers_tell(runtime->executor.workers);
+  if (runtime->together == run) {
+    runtime->together = NULL;
+    ax_pending_release(run);
+  }
   unlock_order(runtime);
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
@@ -106,13 +112,34 @@ static void let_go(const ax_run_call *call, bool began) {
   }
 }
 
+/* Returns the failure of an argument's run that has failed in all processes. */
+static ax_status check_made_together(const ax_pending *run) {
+  for (uint32_t i = 0; i < run->call.in_count; i++) {
+    const ax_pending *maker = run->call.in[i]->maker;
+    if (maker != NULL && maker->call.together) AX_TRY(failure_of(maker));
+  }
+  return AX_OK;
+}
+
+/* All processes take part in it, also those in which an argument's run has failed, so that their numbers stay equal. */
+static ax_status perform_together(ax_pending *run, bool *began) {
+  ax_joint joint;
+  const ax_doing doing = ax_call_doing(run->call.e);
+  ax_joint_enter(&joint, run->runtime, &doing);
+  ax_status status = check_made(run);
+  if (status == AX_OK) status = ax_call_perform(&run->call, run->number, began);
+  status = ax_joint_end_run(&joint, status);
+  if (status != AX_OK) AX_TRY(check_made_together(run)); /* in its own words */
+  return status;
+}
+
 static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
   ax_inside inside;
   bool began = false;
   ax_inside_enter(&inside, &run->runtime->executor);
-  ax_status status = check_made(run);
-  bool own = status == AX_OK;
+  ax_status status = run->call.together ? perform_together(run, &began) : check_made(run);
+  const bool own = !run->call.together && status == AX_OK;
   if (own) status = ax_call_perform(&run->call, run->number, &began);
   let_go(&run->call, began);
   if (status != AX_OK) note_failure(run, status, own);
@@ -217,6 +244,19 @@ static ax_status hold_all(ax_pending *run) {
   return status;
 }
 
+/* The run waits for the one that was started before it. Called with the order lock held. */
+static void line_up(ax_pending *run) {
+  ax_pending *before = run->runtime->together;
+  if (before != NULL) {
+    run->behind = (dependent){run, before->dependents};
+    before->dependents = &run->behind;
+    run->missing++;
+    ax_pending_release(before);
+  }
+  run->runtime->together = run;
+  retain(run);
+}
+
 /* Can no longer fail: the run takes its references, and is listed with the runs that it waits for. Called with the order lock
    held. */
 static void set_off(ax_pending *run) {
@@ -237,6 +277,7 @@ static void set_off(ax_pending *run) {
     maker->dependents = &run->waits[i];
     run->missing++;
   }
+  if (call->together) line_up(run);
 }
 
 ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
@@ -299,6 +340,25 @@ ax_status ax_pending_wait(ax_pending *run) {
     else if (!ax_workers_help(workers, run->number, &run->over)) ax_workers_await(workers, seen);
   }
   return failure_of(run);
+}
+
+static ax_pending *last_together(ax_runtime *runtime) {
+  lock_order(runtime);
+  ax_pending *last = runtime->together;
+  if (last != NULL) retain(last);
+  unlock_order(runtime);
+  return last;
+}
+
+void ax_pending_wait_together(ax_runtime *runtime) {
+  ax_text message = {0};
+  ax_pending *last = ax_inside_run(&runtime->executor) ? NULL : last_together(runtime);
+  if (last == NULL) return;
+  ax_text_add(&message, "%s", ax_message());
+  (void)!ax_pending_wait(last);
+  (void)!ax_error(AX_INTERNAL, "%s", message.data != NULL && !message.failed ? message.data : "");
+  ax_text_deinit(&message);
+  ax_pending_release(last);
 }
 
 void ax_pending_wait_for_all(ax_runtime *runtime) {

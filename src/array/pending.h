@@ -4,6 +4,9 @@
    no other users. When it is over, its results get their parts or its failure, runs that take its results miss one thing less, and
    threads that wait for a result go on. Messages name a run by its number.
 
+   A run that all processes make misses, besides, the one of these that was started before it. So each process makes them in the order in
+   which they were started, one after the other, and their numbers are the same in all (joint.h).
+
    One lock of the runtime, `order`, guards all fields that say which run waits for which. It is held for a moment only, never while
    something runs. No other lock of this room or of run/ is taken under it but the team's. */
 #ifndef AX_ARRAY_PENDING_H
@@ -24,6 +27,8 @@ bool ax_pending_over(const ax_pending *run);
 void ax_pending_release(ax_pending *run);
 /* Called when the last user of an array that was given away has left. */
 void ax_pending_array_free(ax_array *array);
+/* Returns when no run that all processes make is pending; at once inside a run. The thread's message stays. */
+void ax_pending_wait_together(ax_runtime *runtime);
 /* Returns when no run of the runtime is pending. */
 void ax_pending_wait_for_all(ax_runtime *runtime);
 

@@ -31,6 +31,7 @@ struct ax_runtime {
   pthread_mutex_t order; /* guards which run waits for which: array/pending.c */
   uint32_t pending;      /* started runs that are not over */
   uint64_t runs;         /* runs started so far, without those done at once */
+  struct ax_pending *together; /* retained: the run started last that all processes make; NULL: none is pending */
 };
 
 /* Makes a runtime whose meshes are spread over the transport's processes. Consumes the transport, whatever the status. process_of:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "array/executable.h"
+#include "array/pending.h"
 #include "axle/processes.h"
 #include "processes/clocks.h"
 #include "processes/collect.h"
@@ -109,6 +110,7 @@ ax_status ax_executable_gather_timeline(ax_executable *e, ax_timeline_form form,
   g.own = (ax_timeline_process){.number = g.processes->rule.process, .host = g.host};
   if (gethostname(g.host, sizeof g.host) != 0) strcpy(g.host, "an unknown machine");
   g.host[sizeof g.host - 1] = '\0';
+  ax_pending_wait_together(e->runtime);
   ax_status status = gather(&g, out);
   if (status == AX_OK) return AX_OK;
   ax_string_free(*out);

@@ -18,6 +18,7 @@
 
 #include "array/joint.h"
 #include "array/moving.h"
+#include "array/pending.h"
 #include "array/runtime.h"
 #include "bridge/array_npy.h"
 #include "base/choice.h"
@@ -269,6 +270,7 @@ ax_status ax_array_write_npy(const ax_array *array, const char *path) {
                .path = path,
                .processes = layout->map != NULL ? layout->runtime->executor.processes : NULL,
                .file = -1};
+  if (w.processes != NULL) ax_pending_wait_together(layout->runtime);
   ax_status status = decide_how(&w);
   if (status == AX_OK) status = prepare(&w);
   if (status == AX_OK && creates(&w)) status = create(&w);

@@ -35,6 +35,7 @@ ax_status test_in_all(const test_spread *spread, test_job *job, const void *cont
   ax_transport *transports[TEST_MOST_PROCESSES];
   assert_int_equal(ax_within_create(spread->processes, transports), AX_OK);
   for (uint32_t p = 0; p < spread->processes; p++) {
+    if (spread->delays) transports[p] = test_delay(transports[p], spread->seed + p);
     parties[p] = (party){.job = job, .context = context, .spread = spread, .transport = transports[p]};
     assert_int_equal(pthread_create(&parties[p].thread, NULL, be_party, &parties[p]), 0);
   }
