@@ -1,6 +1,6 @@
-/* Ordered calls of the host in a run over several processes: the same calls in the same order as in one process, each made once, by the
-   process that has its device, with results for all that see them. The processes are threads of this one (support/processes.h), so a
-   log that all calls write to has their order. */
+/* Ordered calls of the host in a run over several processes: the same calls in the same order as in one process, each made once,
+   by the process that has its device, with results for all that see them. The processes are threads of this one
+   (support/processes.h), so a log that all calls write to has their order. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static void begin_log(void) {
 static ax_status note(ax_callback_call *call, void *context) {
   pthread_mutex_lock(&written.lock);
   const uint32_t number = written.calls++;
-  written.length += (size_t)snprintf(written.text + written.length, sizeof written.text - written.length, "%s%lld(%g) ", (const char *)context,
-                                     (long long)call->device, ((const float *)call->in[0].data)[0]);
+  written.length += (size_t)snprintf(written.text + written.length, sizeof written.text - written.length, "%s%lld(%g) ",
+                                     (const char *)context, (long long)call->device, ((const float *)call->in[0].data)[0]);
   pthread_mutex_unlock(&written.lock);
   assert_true(written.length < sizeof written.text);
   for (uint32_t k = 0; k < call->out_count; k++)
@@ -129,8 +129,8 @@ enum { programs = 5 };
 
 /* --- Processes --- */
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, turned[] = {1, 1, 1, 1, 0, 0, 0, 0},
-                      with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
+static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
+                      turned[] = {1, 1, 1, 1, 0, 0, 0, 0}, with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
 static const test_spread spreads[] = {
     {.processes = 2, .workers = 1},
     {.processes = 8, .workers = 1, .delays = true, .seed = 1},
@@ -180,7 +180,8 @@ static void after_a_failure_there_are_no_calls(void **state) {
   numbers(program, &in);
   for (written.fails = 0; written.fails < 40; written.fails += 13) {
     begin_log();
-    assert_int_equal(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, NULL, said), AX_INVALID_ARGUMENT);
+    const test_spread one = {.processes = 1, .workers = 1};
+    assert_int_equal(test_in_processes(program, &one, &in, NULL, said), AX_INVALID_ARGUMENT);
     strcpy(order, written.text);
     for (size_t i = 0; i < AX_COUNT(spreads); i++) {
       begin_log();

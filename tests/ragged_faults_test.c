@@ -203,8 +203,8 @@ static void each_fault_between_processes(void **state) {
   ax_program_release(program);
 }
 
-/* Both devices find something: the earlier in the program is said, and at one place that of the lower device, whichever process has it
-   and whichever came first. */
+/* Both devices find something: the earlier in the program is said, and at one place that of the lower device, whichever process
+   has it and whichever came first. */
 static void the_first_of_several_is_said(void **state) {
   (void)state;
   ax_program *once = program_of(exchange), *looped = program_of(again);

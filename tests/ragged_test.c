@@ -1,5 +1,6 @@
 /* ragged_all_to_all: slices at random, uneven, empty, out of order and apart, against what follows from its definition; in loops
-   and branches; derivatives; batched over its own axis; in several processes. ragged_faults_test.c has what is wrong with slices. */
+   and branches; derivatives; batched over its own axis; in several processes. ragged_faults_test.c has what is wrong with slices.
+   */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -466,8 +467,8 @@ static void groups_of_any_order(void **state) {
 
 /* --- Between processes: the bits that one gives, however devices are spread --- */
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1},
-                      with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
+static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
+                      most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1}, with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
 static const test_spread spreads[] = {
     {.processes = 2, .workers = 1},
     {.processes = 8, .workers = 1, .donate = true},
@@ -508,8 +509,8 @@ static ax_program *gradient_of(const shape *s, const ax_type *types) {
   return gradient;
 }
 
-/* The last two: values that are the same along another axis, whose devices may be in other processes; and rows beyond what a message
-   takes along. */
+/* The last two: values that are the same along another axis, whose devices may be in other processes; and rows beyond what a
+   message takes along. */
 static void between_processes(void **state) {
   (void)state;
   static const struct {

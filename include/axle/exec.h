@@ -367,17 +367,16 @@ AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, 
    more often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
 AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_host_array *in, uint32_t out_count,
                                ax_host_array *out);
-/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run begins
-   when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails from now
-   on). No thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if
-   its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs. Memory for results
-   is taken when a run begins.
-   A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
-   results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
-   failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run.
-   Several processes start the runs of meshes that are spread over them in the same order, and make them one after the other. A failure
-   of one of these is that of its results in all processes, with the same message; but a process whose own call fails before the run
-   begins to wait, while others have started it, hears so from this function. */
+/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run
+   begins when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails
+   from now on). No thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this
+   returns, if its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs.
+   Memory for results is taken when a run begins. A failure before the run begins to wait is this function's, as ax_run's, with
+   `out` all NULL. One that comes later is that of the results: waiting for one of them, reading it or running on it gives the
+   status and the message, which names the run ("run 3 failed: ..."; runs that are pending are numbered from 1 in each runtime).
+   Threads: as ax_run. Several processes start the runs of meshes that are spread over them in the same order, and make them one
+   after the other. A failure of one of these is that of its results in all processes, with the same message; but a process whose
+   own call fails before the run begins to wait, while others have started it, hears so from this function. */
 AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count,
                                    ax_array **out);
 /* Waits until the array is ready, and works on the runtime's runs meanwhile. Gives the status and message of the run that makes it.

@@ -488,8 +488,8 @@ static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *co
   return status;
 }
 
-/* A process whose call fails before it is pending waits for those before it, and then says so in its place: others find it failed when
-   they come to it. */
+/* A process whose call fails before it is pending waits for those before it, and then says so in its place: others find it failed
+   when they come to it. */
 static ax_status start_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_joint joint;
   const ax_executable *held = ax_executable_retain(e);

@@ -4,8 +4,8 @@
    no other users. When it is over, its results get their parts or its failure, runs that take its results miss one thing less, and
    threads that wait for a result go on. Messages name a run by its number.
 
-   A run that all processes make misses, besides, the one of these that was started before it. So each process makes them in the order in
-   which they were started, one after the other, and their numbers are the same in all (joint.h).
+   A run that all processes make misses, besides, the one of these that was started before it. So each process makes them in the
+   order in which they were started, one after the other, and their numbers are the same in all (joint.h).
 
    One lock of the runtime, `order`, guards all fields that say which run waits for which. It is held for a moment only, never while
    something runs. No other lock of this room or of run/ is taken under it but the team's. */

@@ -1,5 +1,5 @@
-/* Runs that processes start together and do not wait for: several in flight, each made in the order of their starts; what fails in one
-   of them; calls of other kinds in between. The processes are threads of this one. */
+/* Runs that processes start together and do not wait for: several in flight, each made in the order of their starts; what fails
+   in one of them; calls of other kinds in between. The processes are threads of this one. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +139,8 @@ static ax_status lay_as(const ax_array *array, const ax_array *other, ax_array *
 
 /* What processes do follows from the seed alone; the way in which they wait follows from the process too. */
 static ax_status act(const set_up *s, test_random *common, test_random *own, ax_array **x) {
-  const int64_t what = test_random_below(common, 8), from = test_random_below(common, arrays), to = test_random_below(common, arrays);
+  const int64_t what = test_random_below(common, 8), from = test_random_below(common, arrays);
+  const int64_t to = test_random_below(common, arrays);
   ax_array *made = NULL;
   if (what < 5) AX_TRY((ax_run_start)(s->run[what == 4 ? CHECK : what % 2 == 0 ? MIX : TURN], 1, &x[from], 1, &made));
   else if (what == 5) AX_TRY((ax_run)(s->run[TURN], 1, &x[from], 1, &made));
@@ -221,7 +222,8 @@ static void a_failure_comes_with_the_results_in_all(void **state) {
   }
 }
 
-/* Process 1 gives no argument to the second of three runs. It hears so at once, the others with the result; the third run is all well. */
+/* Process 1 gives no argument to the second of three runs. It hears so at once, the others with the result; the third run is all
+   well. */
 static ax_status one_gives_nothing(ax_runtime *runtime, const void *context) {
   set_up s;
   ax_array *x[4] = {NULL}, *none = NULL;

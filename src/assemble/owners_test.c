@@ -125,7 +125,8 @@ static void what_each_process_has_whole_does_not_cross(void **state) {
   end(&s);
 }
 
-/* One call for all along b: by devices 0 and 3, both of process 0. In process 1 devices 1 and 5 take the results, if there are any. */
+/* One call for all along b: by devices 0 and 3, both of process 0. In process 1 devices 1 and 5 take the results, if there are
+   any. */
 static void calls_are_made_once_in_all_processes(void **state) {
   (void)state;
   for (uint32_t results = 0; results < 2; results++) {

@@ -1,5 +1,5 @@
-/* Tables for the steps of ragged exchanges: the members of a group, the places of the operands that others take rows out of, and the
-   members in other processes, which send theirs (run/arrivals.h). */
+/* Tables for the steps of ragged exchanges: the members of a group, the places of the operands that others take rows out of, and
+   the members in other processes, which send theirs (run/arrivals.h). */
 #include "assemble/assembly.h"
 
 /* Those of a group that are here have numbers too, which stay unused. */

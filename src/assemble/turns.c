@@ -1,6 +1,6 @@
 /* The counter of ordered calls, and which devices make each call: the first of those that are alike but for the axes along which
-   the call is one. If it has results and devices are spread over processes, all processes with devices that are alike get them from the
-   one that makes the call: there the first of these devices takes them. */
+   the call is one. If it has results and devices are spread over processes, all processes with devices that are alike get them
+   from the one that makes the call: there the first of these devices takes them. */
 #include <string.h>
 
 #include "assemble/assembly.h"

@@ -203,8 +203,8 @@ typedef struct ax_turns {
   uint32_t calls;
   const uint32_t *number; /* by device: of its call; AX_NONE: it makes none */
   const uint32_t *caller; /* by number: the device */
-  const uint32_t *takes;  /* by device: the call of another process whose results it gets, for all that are alike in its own process;
-                             AX_NONE: none. NULL: no device does */
+  const uint32_t *takes;  /* by device: the call of another process whose results it gets, for all that are alike in its own
+                             process; AX_NONE: none. NULL: no device does */
 } ax_turns;
 
 /* A loop that is one function (fused_loops.c). */

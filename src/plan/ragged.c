@@ -192,8 +192,8 @@ static void add_elems(ax_dtype dtype, void *to, const void *from, int64_t count)
 
 static int64_t row_bytes(const ax_ragged_shape *shape) { return shape->row_elems * (int64_t)ax_dtype_bytes(shape->dtype); }
 
-/* The rows that are taken for a slice of device e. in: the operand; NULL: it is elsewhere. Back, a device's own slices are checked by
-   those that they come to, so they may be wrong here: then the run fails, and there is nothing to take. */
+/* The rows that are taken for a slice of device e. in: the operand; NULL: it is elsewhere. Back, a device's own slices are
+   checked by those that they come to, so they may be wrong here: then the run fails, and there is nothing to take. */
 static void take_one(const ax_taking *t, const ax_piece *slice, uint32_t e, char *out, const char *in) {
   ax_fault_kind kind;
   if (t->back && leaves(t->shape, slice, &kind)) return;

@@ -98,8 +98,8 @@ typedef struct ax_giving { /* by one device */
   bool back;
   const void *operand;
 } ax_giving;
-/* Puts the rows that device `to` takes from this one into `out`, dense; NULL: they are only counted. Returns their bytes. Slices that
-   leave their rows have none: the device that they come to finds the fault. */
+/* Puts the rows that device `to` takes from this one into `out`, dense; NULL: they are only counted. Returns their bytes. Slices
+   that leave their rows have none: the device that they come to finds the fault. */
 int64_t ax_ragged_give(const ax_giving *giving, uint32_t to, void *out);
 /* sender, other, receiver: the devices of the mesh that those in the fault are. */
 void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender,

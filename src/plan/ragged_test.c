@@ -134,8 +134,8 @@ static void a_slice_of_ones_own_that_leaves_its_rows_takes_nothing_back(void **s
     float room[12] = {0}, *out = room + 2; /* rows before and behind those of the device */
     int64_t work[2][2];
     ax_fault fault;
-    const ax_taking taking = {.shape = &shape, .device = 1, .received = (ax_piece[]){{0, 0, 0}, {0, 0, 0}}, .back = true, .work = work,
-                              .packed = (ax_piece[]){{1, 1, 2}, wrong[i]}, .operand = operand, .out = out};
+    const ax_taking taking = {.shape = &shape, .device = 1, .received = (ax_piece[]){{0, 0, 0}, {0, 0, 0}}, .back = true,
+                              .work = work, .packed = (ax_piece[]){{1, 1, 2}, wrong[i]}, .operand = operand, .out = out};
     const float wanted[12] = {0, 0, 0, 0, 4, 5};
     assert_true(ax_ragged_take(&taking, &fault));
     assert_memory_equal(room, wanted, sizeof wanted);
@@ -159,8 +159,8 @@ static const void *data_of(const void *context, uint32_t device) {
   return (const float(*)[64])context + device;
 }
 
-/* Two devices with two members each, two independent exchanges, two slices from each member to each; batched behind the devices, and in
-   front of them. */
+/* Two devices with two members each, two independent exchanges, two slices from each member to each; batched behind the devices,
+   and in front of them. */
 static void rows_that_are_given_are_those_that_are_taken(void **state) {
   (void)state;
   enum { batch = 2, local = 2, devices = 2, members = 4, each = 2, rows = 16, of_a_device = batch * local * rows,

@@ -3,8 +3,8 @@
    Each process says when it is done, and how. It is over everywhere once all have said so, so it fails everywhere or nowhere, with
    the same message.
 
-   A failure that the program itself brings about has a place, and there may be several: whichever comes first in the program is that of
-   all. So a process that has found one goes on, as within one process, until none can (run/check.h).
+   A failure that the program itself brings about has a place, and there may be several: whichever comes first in the program is
+   that of all. So a process that has found one goes on, as within one process, until none can (run/check.h).
 
    A process is idle if nothing can go on in it until a message comes. If all are idle and no message is on its way, none can ever
    go on: a deadlock. That is found without any time-out. Each process counts the messages that it has sent and received and tells
@@ -71,8 +71,8 @@ AX_MUST_USE ax_status ax_ending_say(ax_ending *ending, ax_status status, const c
 static inline bool ax_ending_over(const ax_ending *ending) {
   return atomic_load(&ending->done) == ending->processes->rule.processes;
 }
-/* Once it is over: how, the same in all processes. The failure of the process with the least number; of failures with places, the first
-   in the program; of a deadlock, what all that were in it have said. */
+/* Once it is over: how, the same in all processes. The failure of the process with the least number; of failures with places, the
+   first in the program; of a deadlock, what all that were in it have said. */
 AX_MUST_USE ax_status ax_ending_result(ax_ending *ending);
 
 #endif

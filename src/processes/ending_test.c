@@ -126,7 +126,8 @@ static void check_all(ax_status status, const char *message) {
   end();
 }
 
-/* Whoever says it first; those that waited for it are in no deadlock of their own; but what befell a process itself is said first. */
+/* Whoever says it first; those that waited for it are in no deadlock of their own; but what befell a process itself is said
+   first. */
 static void the_first_failure_in_the_program_is_everyones(void **state) {
   (void)state;
   const ax_place early = {4, {7, 1, 9, 2}}, later = {4, {7, 2, 8, 0}}, same_place = {4, {7, 1, 9, 5}}, shorter = {2, {7, 1}};

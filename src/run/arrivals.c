@@ -1,7 +1,7 @@
 /* See arrivals.h.
 
-     payload of a message         s64[n], by member that the receiver has, in ascending order: the byte at which its rows begin; then
-                                  the rows of each, from a multiple of 8 bytes on
+     payload of a message         s64[n], by member that the receiver has, in ascending order: the byte at which its rows begin;
+                                  then the rows of each, from a multiple of 8 bytes on
      envelope                     place: the instruction; group, member; words[0]: the round */
 #include "run/arrivals.h"
 

@@ -1,13 +1,13 @@
-/* Rows of ragged exchanges between processes. A member cannot reach into another process for the rows that it takes, so the members there
-   send them, once they have the tables that say which (ax_ragged_give):
+/* Rows of ragged exchanges between processes. A member cannot reach into another process for the rows that it takes, so the members
+   there send them, once they have the tables that say which (ax_ragged_give):
 
      sender      tables received  ->  for each process with members of the group that is not its own: their rows ----+
      taker       tables received  ->  waits for each member elsewhere  <---------------------------------------------+
                                   ->  takes rows, in the order of members and slices: from memory, or from what came
 
-   A message has where the rows of each member that the process has begin, then the rows. What one member sends is kept in the order of
-   rounds, which are the times that its members have entered the region around the exchange; the rows of a round go when all members here
-   have taken theirs. */
+   A message says where the rows of each member that the process has begin; then come the rows. What one member sends is kept in the
+   order of rounds, which are the times that members have entered the region around the exchange. The rows of a round go when all
+   members here have taken theirs. */
 #ifndef AX_RUN_ARRIVALS_H
 #define AX_RUN_ARRIVALS_H
 
@@ -19,8 +19,8 @@ void ax_arrivals_reset(ax_remote *remote);
 /* What a member elsewhere has sent. Consumes the message. */
 AX_MUST_USE ax_status ax_arrivals_take(ax_execution *run, ax_delivery *delivery);
 
-/* The functions below are for a TAKE whose exchange crosses to other processes. Sends the rows that members elsewhere take from this
-   activation. Nothing, if another process has the first device that is this member. */
+/* The functions below are for a TAKE whose exchange crosses to other processes. Sends the rows that members elsewhere take from
+   this activation. Nothing, if another process has the first device that is this member. */
 AX_MUST_USE ax_status ax_arrivals_send(ax_execution *run, const ax_activation *activation, const ax_instr *instr);
 /* Says whether the rows of all members elsewhere have come. Otherwise the activation is parked. */
 bool ax_arrivals_await(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,

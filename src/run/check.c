@@ -145,7 +145,8 @@ static uint32_t loop_begin(const ax_code *code, uint32_t loop) {
   return pc;
 }
 
-/* As compare_places orders them: each loop around the place, by where it begins, with its iteration; then the place, and the device. */
+/* As compare_places orders them: each loop around the place, by where it begins, with its iteration; then the place, and the
+   device. */
 void ax_finding_place(const ax_execution *run, ax_place *out) {
   const ax_activation *activation = &run->activations[run->finding.activation];
   const ax_code *code = activation->code;

@@ -449,7 +449,8 @@ static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
   return before && other->turn <= waits->turn;
 }
 
-/* Adds those whose ordered calls come before that of `first`. What devices of other processes have done may not have been told here. */
+/* Adds those whose ordered calls come before that of `first`. What devices of other processes have done may not have been told
+   here. */
 static void add_turns(ax_text *text, const ax_execution *run, uint32_t first) {
   uint32_t missing = 0;
   ax_text away = {0};

@@ -4,8 +4,8 @@
      place B, by one for all           call  3             the others count it as they pass
      place A again, in a loop          calls 4 5 6
 
-     envelope                          place: whether the payload is the results of a call, one after the other; words[0]: the number of
-                                       that call, or how many calls have been made */
+     envelope                          place: whether the payload is the results of a call, one after the other; words[0]: the
+                                       number of that call, or how many calls have been made */
 #include "run/turns.h"
 
 #include <string.h>
@@ -49,7 +49,8 @@ static size_t result_bytes(const ax_instr *instr, uint32_t k) {
   return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
 }
 
-/* Copies all results, which lie one after the other in `payload`, from there or to there; NULL: only counts. Returns their bytes. */
+/* Copies all results, which lie one after the other in `payload`, from there or to there; NULL: only counts. Returns their bytes.
+   */
 static size_t copy_results(const ax_activation *activation, const ax_instr *instr, char *payload, bool to) {
   size_t at = 0;
   for (uint32_t k = 0; k < instr->eqn->out_count; k++) {
