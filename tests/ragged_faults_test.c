@@ -259,6 +259,37 @@ static void deadlocks(void **state) {
   ax_program_release(program);
 }
 
+static void sum_of(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[1], "d");
+}
+
+/* The first device has given its tables, and then waits for ever; the others wait for its rows. */
+static void between_tables_and_rows(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value index = ax_axis_index("d"), future = ax_start(ax_ragged_all_to_all(in[0], in[1], in[2], in[3], in[4], in[5], "d"));
+  ax_if(ax_eq(index, ax_full_like(index, 0)), AX_FN(sum_of, 6, 1), AX_FN(leave, 6, 1), in, out);
+  out[0] = ax_add(out[0], ax_done(future));
+}
+
+static void rows_that_never_come(void **state) {
+  (void)state;
+  ax_type types[6];
+  types_of(types);
+  const test_map map = {"d=2", {"d", "d", "d", "d", "d", "d"}, {"d"}, between_tables_and_rows, true, NULL};
+  ax_program *program = test_trace_map(&map, types);
+  ax_tensor *in[6];
+  char message[8192];
+  for (int k = 0; k < 6; k++) in[k] = test_tensor(types[k], k >= 2 ? sound + 4 * (k - 2) : NULL);
+  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
+    assert_int_equal(test_in_processes(program, &spreads[i], in, NULL, message), AX_DEADLOCK);
+    assert_non_null(strstr(message, "at psum f32[6,3] over d"));
+    assert_non_null(strstr(message, "device 1 (d=1)\n    never come: rows of device 0 (d=0) of process"));
+  }
+  test_release(in, 6);
+  ax_program_release(program);
+}
+
 /* --- When it is traced --- */
 
 static ax_status trace(const ax_type *types, const char *axes_of_mesh, const char *axes) {
@@ -305,6 +336,6 @@ static void when_traced(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault), cmocka_unit_test(iterations),
                                      cmocka_unit_test(each_fault_between_processes), cmocka_unit_test(the_first_of_several_is_said),
-                                     cmocka_unit_test(deadlocks), cmocka_unit_test(when_traced)};
+                                     cmocka_unit_test(deadlocks), cmocka_unit_test(rows_that_never_come), cmocka_unit_test(when_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
