@@ -2,13 +2,16 @@
    in one of them; calls of other kinds in between. The processes are threads of this one. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array/joint.h"
 #include "array/pending.h"
 #include "array/runtime.h"
 #include "axle/callback.h"
 #include "axle/collectives.h"
+#include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/processes.h"
 #include "axle/sharding.h"
@@ -303,6 +306,44 @@ static void other_calls_come_behind_started_runs(void **state) {
   for (size_t i = 0; i < AX_COUNT(spreads); i++) TEST_OK(test_in_all(&spreads[i], waits, NULL, NULL));
 }
 
+/* These have numbers of their own, without a joint call around them. */
+static ax_status writes(ax_runtime *runtime, const void *context) {
+  set_up s;
+  ax_array *x = NULL, *y[3] = {NULL};
+  ax_executable *timed = NULL, *again = NULL;
+  char *text = NULL;
+  AX_TRY(compile_all(runtime, &s));
+  AX_TRY(ax_compile(runtime, programs[MIX], &(ax_compile_options){.timeline = true}, &timed));
+  AX_TRY(put(&s, 1, &x));
+  AX_TRY((ax_run_start)(timed, 1, &x, 1, &y[0]));
+  AX_TRY(ax_array_write_npy(x, context));
+  TEST_HERE(ax_array_is_ready(y[0]));
+  AX_TRY((ax_run_start)(s.run[TURN], 1, &x, 1, &y[1]));
+  AX_TRY(ax_executable_gather_timeline(timed, AX_TIMELINE_TEXT, &text));
+  TEST_HERE(ax_array_is_ready(y[1]));
+  AX_TRY((ax_run_start)(s.run[TURN], 1, &x, 1, &y[2]));
+  AX_TRY(ax_compile(runtime, programs[TIMES], &(ax_compile_options){.timeline = true}, &again));
+  TEST_HERE(ax_array_is_ready(y[2]));
+  ax_string_free(text);
+  for (int i = 0; i < 3; i++) ax_array_release(y[i]);
+  ax_array_release(x);
+  ax_executable_release(timed);
+  ax_executable_release(again);
+  return end(&s, AX_OK);
+}
+
+static void so_do_files_timelines_and_compiling(void **state) {
+  (void)state;
+  char path[4096];
+  const char *base = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/axle_pending_XXXXXX", base != NULL ? base : "/tmp");
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  for (size_t i = 1; i < AX_COUNT(spreads); i++) TEST_OK(test_in_all(&spreads[i], writes, path, NULL));
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_start_does_not_wait_for_other_processes),
@@ -311,6 +352,7 @@ int main(void) {
       cmocka_unit_test(a_start_that_fails_in_one_process_fails_in_its_place),
       cmocka_unit_test(runs_in_flight_outlive_what_they_need),
       cmocka_unit_test(other_calls_come_behind_started_runs),
+      cmocka_unit_test(so_do_files_timelines_and_compiling),
   };
   return cmocka_run_group_tests(tests, make_programs, release_programs);
 }
