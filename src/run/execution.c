@@ -485,7 +485,9 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   if (ax_execution_awaits_cores(run, first)) {
     ax_text_add(text, "\n   ");
     ax_cores_waiting(text, run, &run->activations[first], named_place(run, first));
-  } else if (ax_execution_awaits_rows(run, first)) {
+    return waiting;
+  }
+  if (ax_execution_awaits_rows(run, first)) {
     ax_text_add(text, "\n    never come: rows of");
     list_away(text, run, ax_arrivals_missing(run, first), 0);
     return waiting;
