@@ -70,9 +70,9 @@ typedef struct ax_party {
   uint32_t process, first, count; /* its members are `count` entries of `held` from `first` on */
 } ax_party;
 
-/* Groups of exchanges, or of kernels, that have members in several processes. A process may have a member more than once, since values that are the
-   same along other axes are pushed by their owner in each process. A member that it does not have is a ghost there: the process of
-   the first device that is this member sends what the member pushes (run/crossing.h). */
+/* Groups of exchanges, or of kernels, that have members in several processes. A process may have a member more than once, since
+   values that are the same along other axes are pushed by their owner in each process. A member that it does not have is a ghost
+   there: the process of the first device that is this member sends what the member pushes (run/crossing.h). */
 typedef struct ax_crossing {
   struct ax_crossing *next; /* in the list of the compiled code */
   const ax_axes *names;     /* over which members are numbered */

@@ -3,7 +3,7 @@
    names no step:
 
      typing        check          kernel_call.c           the machine    about, act, note     machine/agent.c, frame.c
-     discharge     discharge      discharge_step.c        the executor   run, land            image/run_step.c, run_act.c, run_away.c
+     discharge     discharge      discharge_step.c        the executor   run, land            image/run_step.c, _act.c, _away.c
      what it touches   access, view, copies, counts, elsewhere, ..: target.c, content.c, image/, check/decides.c
 
    Simulated time and the checker see the acts that `about` makes. Structs that rules take are of the rooms below; the steps
@@ -94,8 +94,8 @@ typedef struct ax_step {
   /* In the executor, with the group's lock held. *waits: it is not done, and the core stands in a list. NULL: there is nothing to
      do, or it is an access or a view. */
   ax_status (*run)(struct ax_row_walk *walk, bool *waits);
-  /* Of a step that is done on another core: what it does there, if that core's device is of another process, which `run` has sent it
-     to. With the lock of the group there held, on entry and at the end. */
+  /* Of a step that is done on another core: what it does there, if that core's device is of another process, to which `run` has
+     sent it. With the lock of the group there held, on entry and at the end. */
   ax_status (*land)(struct ax_landing *landing);
 } ax_step;
 

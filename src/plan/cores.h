@@ -54,9 +54,9 @@ typedef struct ax_cores_rules {
   /* Makes a device's state. memory: of operands and results, in the plan's order. first: it also makes the common state, where base
      is the present value of the counter that waiting callers are parked on. AX_INVALID_ARGUMENT, AX_OUT_OF_MEMORY. */
   ax_status (*enter)(const void *kernel, void *state, void *const *memory, int64_t device, bool first, uint64_t base);
-  /* Runs cores until none is ready. *ticket 0: all have ended. Otherwise other callers are running some, or messages are to come, and
-     this caller may come again when the counter has reached *ticket. AX_DEADLOCK: none is running, and none can ever go on; never
-     if messages are to come. May be called on any number of threads at once. */
+  /* Runs cores until none is ready. *ticket 0: all have ended. Otherwise other callers are running some, or messages are to come,
+     and this caller may come again when the counter has reached *ticket. AX_DEADLOCK: none is running, no messages are to come, and
+     none can ever go on. May be called on any number of threads at once. */
   ax_status (*run)(const void *kernel, const ax_cores_runner *runner, uint64_t *ticket);
   /* Once all members of this process have entered, also before they run. take: does what a message says. AX_INTERNAL: it is none of
      this kernel's. closed: another process has said that no more come. */

@@ -78,8 +78,8 @@ static ax_status run_alone(ax_execution *run, ax_worker_slot *worker_slot, const
   return cores->rules->run(cores->kernel, r->all, &ticket); /* runs all cores that remain; no other thread runs any by now */
 }
 
-static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
-                              const ax_cores_runner *all, uint32_t f, bool *parked) {
+static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                              const ax_instr *instr, const ax_cores_runner *all, uint32_t f, bool *parked) {
   const ax_cores *cores = instr->cores->cores;
   uint64_t ticket;
   do {

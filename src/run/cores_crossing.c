@@ -14,10 +14,10 @@ typedef struct held {
 
 typedef struct ax_cores_group {
   ax_execution *run;
-  const ax_instr *instr; /* the RUN */
+  const ax_instr *instr;                 /* the RUN */
   uint32_t place, group, first, counter; /* first: the first member here; counter: that activations are parked on */
-  _Atomic(void *) *states; /* by member: of those here that have entered */
-  held **queues;         /* by process, in the order of sending; of the thread that handles messages */
+  _Atomic(void *) *states;               /* by member: of those here that have entered */
+  held **queues;                         /* by process, in the order of sending; of the thread that handles messages */
 } ax_cores_group;
 
 /* --- Groups --- */

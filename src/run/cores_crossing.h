@@ -1,12 +1,12 @@
-/* Kernels whose groups have devices in several processes. Each process runs the cores of its own devices (plan/cores.h). What they do
-   on a device of another process goes there as a message, and the thread that handles the message does it.
+/* Kernels whose groups have devices in several processes. Each process runs the cores of its own devices (plan/cores.h). What they
+   do on a device of another process goes there as a message, and the thread that handles the message does it.
 
-     core: copy_start to device 3 ---- CORES: kernel, group, device; what; bytes ----> written at its place, then signalled
-     all cores of a process through -- CORES: no more of this kernel ---------------> its RUN may end
+     core: copy_start to device 3 ------- CORES: kernel, group, device; what; bytes ---> written at its place, then signalled
+     all cores of a process through ----- CORES: no more of this kernel ---------------> its RUN may end
 
-   A message comes only when all devices of the group have entered the kernel, since no core runs before that. Messages of one process
-   are taken in the order in which they were sent, so a signal never overtakes the bytes that were sent before it: those behind a long
-   one wait until it has been fetched. */
+   A message comes only when all devices of the group have entered the kernel, since no core runs before that. Messages of one
+   process are taken in the order in which they were sent, so a signal never overtakes the bytes that were sent before it: those
+   behind a long one wait until it has been fetched. */
 #ifndef AX_RUN_CORES_CROSSING_H
 #define AX_RUN_CORES_CROSSING_H
 

@@ -339,7 +339,8 @@ static ax_status check_copies(const ax_image *image) {
       if (code->steps[i].kind != AX_STEP_ACT || !ax_step_copies(code->steps[i].eqn)) continue;
       const ax_copy_params *params = code->steps[i].eqn->params;
       if (params->barrier && ax_core_operands(&params->to) > 0)
-        return ax_error(AX_ABSENT, "the kernel %s: a copy to another device arrives at a barrier, but devices are of several processes",
+        return ax_error(AX_ABSENT,
+                        "the kernel %s: a copy to another device arrives at a barrier, but devices are of several processes",
                         image->machine->params->name);
     }
   }

@@ -68,7 +68,8 @@ static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step)
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
   const ax_copy_params *params = step->eqn->params;
-  if ((f->image->crosses && ax_core_operands(&params->to) > 0) || !is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
+  const bool from_away = f->image->crosses && ax_core_operands(&params->to) > 0;
+  if (from_away || !is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
       !ax_slot_is_dense(&body->slots[step->in[0]]) || !is_in_unit(body, step->in[1], to->bytes, true))
     ban(f, one);
   one->unit = to->bytes;

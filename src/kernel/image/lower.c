@@ -18,8 +18,12 @@
 
 static void release(void *kernel) { ax_image_release(kernel); }
 
-static const ax_cores_rules rules = {.release = release, .enter = ax_image_enter, .run = ax_image_run, .take = ax_image_take,
-                                     .closed = ax_image_closed, .report = ax_image_report};
+static const ax_cores_rules rules = {.release = release,
+                                     .enter = ax_image_enter,
+                                     .run = ax_image_run,
+                                     .take = ax_image_take,
+                                     .closed = ax_image_closed,
+                                     .report = ax_image_report};
 
 typedef struct work {
   ax_lower *lower;

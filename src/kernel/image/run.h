@@ -82,14 +82,15 @@ AX_MUST_USE ax_status ax_walk_wait(const ax_row_walk *walk, int64_t amount, bool
 typedef struct ax_landing {
   ax_row_walk walk;              /* of the core here, at no operation */
   const ax_core_code_step *step; /* of its body */
-  uint32_t object; /* what the sender said: the place of the semaphore among those of its root; bytes into a root, or an amount .. */
-  int64_t number;
-  const void *data; /* .. and elements, dense */
+  /* What the sender said. */
+  uint32_t object;  /* the place of the semaphore among those of its root */
+  int64_t number;   /* bytes into a root, or an amount */
+  const void *data; /* elements, dense */
   size_t bytes;
 } ax_landing;
 
-/* Sends the present operation to a core of another process, with the lock held, which is released meanwhile. object: the operand that
-   is a semaphore of that core; AX_NONE: there is none. The data is copied. */
+/* Sends the present operation to a core of another process, with the lock held, which is released meanwhile. object: the operand
+   that is a semaphore of that core; AX_NONE: there is none. The data is copied. */
 AX_MUST_USE ax_status ax_walk_send(const ax_row_walk *walk, const ax_core_meant *to, uint32_t object, int64_t number,
                                    const void *data, size_t bytes);
 /* The object that operand is of, of the core here. */

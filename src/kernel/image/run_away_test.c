@@ -1,5 +1,5 @@
-/* Kernels whose devices are in several processes: the same bits as in one, however devices are spread. The processes are threads of this
-   one (support/processes.h). */
+/* Kernels whose devices are in several processes: the same bits as in one, however devices are spread. The processes are threads of
+   this one (support/processes.h). */
 #include <string.h>
 
 #include "axle/axle.h"
@@ -37,7 +37,8 @@ static void shift(ax_value source, ax_value destination, ax_value received, ax_v
 static void run_kernel(ax_function body, uint32_t scratch_count, const ax_scratch *scratch, const ax_value *in, ax_type type,
                        ax_value *out) {
   const ax_kernel_options options = {.name = "away", .scratch = {AX_LIST(scratch_count, scratch)}};
-  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(body, 2 + scratch_count, 0), &options, AX_LIST(1, in), AX_LIST(1, &type), AX_LIST(1, out));
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(body, 2 + scratch_count, 0), &options, AX_LIST(1, in), AX_LIST(1, &type),
+              AX_LIST(1, out));
 }
 static ax_scratch copies(void) { return (ax_scratch){.type = ax_dma_semaphore_type(AX_DIMS())}; }
 static ax_scratch signals(void) { return (ax_scratch){.type = ax_semaphore_type(AX_DIMS())}; }
@@ -123,7 +124,8 @@ static AX_BODY(stream) {
 }
 static AX_BODY(streams) {
   const ax_scratch scratch[] = {slots(2, elems_of(in[0])), signals(), copies(), copies()};
-  ax_value blocks = ax_mul(ax_broadcast_to(in[0], AX_DIMS(ROUNDS, elems_of(in[0]))), ax_add(ax_iota(AX_F32, AX_DIMS(ROUNDS, 1), 0), ax_real(1)));
+  ax_value blocks =
+      ax_mul(ax_broadcast_to(in[0], AX_DIMS(ROUNDS, elems_of(in[0]))), ax_add(ax_iota(AX_F32, AX_DIMS(ROUNDS, 1), 0), ax_real(1)));
   run_kernel(stream, 4, scratch, &blocks, AX_TYPE(AX_F32, elems_of(in[0])), out);
 }
 
@@ -211,9 +213,11 @@ static AX_BODY(torus) {
 
 /* By the numbers of devices. */
 static AX_BODY(to_next_device) {
-  ax_value me = ax_add(ax_mul(ax_axis_index("y"), ax_integer(N)), ax_axis_index("x")), next = ax_rem(ax_add(me, ax_integer(3)), ax_integer(2 * N));
+  ax_value me = ax_add(ax_mul(ax_axis_index("y"), ax_integer(N)), ax_axis_index("x")),
+           next = ax_rem(ax_add(me, ax_integer(3)), ax_integer(2 * N));
   const ax_target_core to = {.logical = true, .device = next};
-  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), &(ax_target_core){.logical = true, .device = ax_rem(ax_add(me, ax_integer(5)), ax_integer(2 * N))});
+  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1),
+                      &(ax_target_core){.logical = true, .device = ax_rem(ax_add(me, ax_integer(5)), ax_integer(2 * N))});
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   shift(in[0], in[1], in[2], in[3], &to);
 }
@@ -233,7 +237,8 @@ static AX_BODY(crossed_over) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
   const ax_scratch scratch[] = {copies(), copies()};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
-  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(cross_over, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2, elems_of(in[0]))), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(cross_over, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2, elems_of(in[0]))),
+              out);
 }
 
 /* Bytes that no core waits for are there when the kernel has ended. */
@@ -255,6 +260,51 @@ static AX_BODY(bytes_then_signal) {
 static AX_BODY(in_order) {
   const ax_scratch scratch[] = {signals(), slots(1, elems_of(in[0]))};
   run_kernel(bytes_then_signal, 2, scratch, in, AX_TYPE(AX_F32, elems_of(in[0])), out);
+}
+
+/* --- Kernels at random: in each round all devices meet, then each copies a part of what it has to another one --- */
+
+typedef struct random_kernel {
+  test_random random;
+  int64_t elems;
+} random_kernel;
+
+/* Two semaphores in turn, since a device may be one round ahead of another. */
+static void meet_all(ax_value semaphore) {
+  for (int64_t k = 1; k < N; k++) ax_semaphore_signal(semaphore, ax_integer(1), TO("x", along("x", N, k)));
+  ax_semaphore_wait(semaphore, ax_integer(N - 1));
+}
+
+/* refs: x, y, slots, received, sent, even, odd */
+static void random_round(random_kernel *k, const ax_value *refs, int round) {
+  const int64_t stride = 1 + test_random_below(&k->random, 3), count = 1 + test_random_below(&k->random, k->elems / stride);
+  const int64_t from = test_random_below(&k->random, k->elems - (count - 1) * stride),
+                at = test_random_below(&k->random, k->elems - count + 1);
+  const int64_t shifted = test_random_below(&k->random, N);
+  ax_value source = test_random_below(&k->random, 3) == 0 ? refs[0] : ax_ref_at(refs[2], ax_integer(round % 2));
+  ax_value target = ax_ref_at(refs[2], ax_integer((round + 1) % 2));
+  ax_value part = ax_ref_strided_slice(source, AX_VALUES(ax_integer(from)), AX_DIMS(count), AX_DIMS(stride));
+  ax_value place = ax_ref_slice(target, AX_VALUES(ax_integer(at)), AX_DIMS(count));
+  meet_all(refs[5 + round % 2]);
+  if (shifted == 0)
+    ax_copy(part, place);
+  else
+    shift(part, place, refs[3], refs[4], TO("x", along("x", N, shifted)));
+  ax_ref_store(refs[1], ax_add(ax_mul(ax_ref_load(refs[1]), ax_real(0.75)), ax_ref_load(target)));
+  if (test_random_below(&k->random, 2) == 0) ax_ref_store(target, ax_neg(ax_ref_load(refs[1])));
+}
+static AX_BODY(random_rounds) {
+  random_kernel *k = context;
+  for (int i = 0; i < 2; i++) ax_ref_store(ax_ref_at(in[2], ax_integer(i)), ax_mul(ax_ref_load(in[0]), ax_real(i + 0.5)));
+  ax_ref_store(in[1], ax_real(0));
+  for (int round = 0; round < ROUNDS; round++) random_round(k, in, round);
+}
+static AX_BODY(at_random) {
+  random_kernel *k = context;
+  const ax_scratch scratch[] = {slots(2, k->elems), copies(), copies(), signals(), signals()};
+  const ax_kernel_options options = {.name = "random", .scratch = {AX_LIST(5, scratch)}};
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_CLOSURE(random_rounds, 7, 0, k), &options, AX_LIST(1, in),
+              AX_TYPES(AX_TYPE(AX_F32, k->elems)), AX_LIST(1, out));
 }
 
 /* --- In programs --- */
@@ -385,6 +435,42 @@ static void long_copies(void **state) {
   for (size_t i = 0; i < AX_COUNT(cases); i++) compare(&cases[i], LONG);
 }
 
+static void draw_spread(test_random *random, uint32_t *of, test_spread *spread) {
+  *spread = (test_spread){.processes = 2 + (uint32_t)test_random_below(random, 4),
+                          .workers = 1 + (uint32_t)test_random_below(random, 2),
+                          .listed = 2 * N,
+                          .of = of,
+                          .delays = test_random_below(random, 2) == 0,
+                          .policy = test_random_below(random, 2) == 0 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL,
+                          .seed = test_random_bits(random)};
+  for (int d = 0; d < 2 * N; d++) of[d] = (uint32_t)test_random_below(random, spread->processes);
+}
+
+static void random_kernels(void **state) {
+  (void)state;
+  enum { kernels = 24, spreads_of_each = 3 };
+  for (uint64_t seed = 1; seed <= kernels; seed++) {
+    random_kernel k = {{seed}, seed % 3 == 0 ? 3 * LONG : 20};
+    const ax_type type = TEST_TYPE(AX_F32, N * k.elems);
+    ax_program *program =
+        test_trace_map(&(test_map){"x=4,y=2", {"x"}, {"x"}, .unchecked = true, .body = at_random, .context = &k}, &type);
+    ax_tensor *in = random_input(&type, seed), *wanted, *got;
+    uint32_t of[2 * N];
+    test_spread spread;
+    TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, &wanted, NULL));
+    if (seed % 3 != 0) TEST_EVERY_WAY(program, &in, 1e-4);
+    for (int i = 0; i < spreads_of_each; i++) {
+      draw_spread(&k.random, of, &spread);
+      if (test_in_processes(program, &spread, &in, &got, NULL) != AX_OK) fail_msg("kernel %d, spread %d", (int)seed, i);
+      if (!test_same_tensors(wanted, got)) fail_msg("kernel %d, spread %d differs", (int)seed, i);
+      ax_tensor_release(got);
+    }
+    ax_tensor_release(in);
+    ax_tensor_release(wanted);
+    ax_program_release(program);
+  }
+}
+
 /* --- What goes wrong is said by all processes --- */
 
 static ax_value is_device(int64_t d) { return ax_eq(ax_axis_index("x"), ax_integer(d)); }
@@ -462,13 +548,16 @@ static void deadlocks(void **state) {
 
 static void failures(void **state) {
   (void)state;
-  fails(beyond, AX_INVALID_ARGUMENT, "process 1: device 3: ref_slice", "device 3: ref_slice takes elements 6 to 6 of dimension 0, which has 4");
-  fails(beyond_while_others_look, AX_INVALID_ARGUMENT, "process 1: device 3: ref_slice", "device 3: ref_slice takes elements 6 to 6 of dimension 0");
-  fails(arriving, AX_ABSENT, "compile: ", "the kernel away: a copy to another device arrives at a barrier, but devices are of several processes");
+  fails(beyond, AX_INVALID_ARGUMENT, "process 1: device 3: ref_slice",
+        "device 3: ref_slice takes elements 6 to 6 of dimension 0, which has 4");
+  fails(beyond_while_others_look, AX_INVALID_ARGUMENT, "process 1: device 3: ref_slice",
+        "device 3: ref_slice takes elements 6 to 6 of dimension 0");
+  fails(arriving, AX_ABSENT,
+        "compile: ", "the kernel away: a copy to another device arrives at a barrier, but devices are of several processes");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(short_copies), cmocka_unit_test(long_copies), cmocka_unit_test(deadlocks),
-                                     cmocka_unit_test(failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(short_copies), cmocka_unit_test(long_copies),
+                                     cmocka_unit_test(random_kernels), cmocka_unit_test(deadlocks), cmocka_unit_test(failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
