@@ -46,6 +46,13 @@ static void lose(ax_mpi *m, uint32_t peer, const char *why) {
   m->unswept = true;
 }
 
+/* The process has not called MPI_Finalize, which the library would wait for in that of the others: some do not know that it is gone, and
+   Open MPI 5 knows and waits sometimes (a fence of its runtime, whose word of the loss is late). */
+static void lose_early(ax_mpi *m, uint32_t peer, const char *why) {
+  ax_mpi_leave_unfinished();
+  lose(m, peer, why);
+}
+
 static void stop(ax_mpi *m, const char *why) {
   set_failure(m, why);
   m->stopped = m->unswept = true;
@@ -58,7 +65,7 @@ static void fail(ax_mpi *m, int code, uint32_t peer) {
   char text[AX_MPI_TEXT];
   m->shim->describe(code, text);
   const int gone = m->shim->lost(m->communicator);
-  if (gone >= 0) lose(m, (uint32_t)gone, text);
+  if (gone >= 0) lose_early(m, (uint32_t)gone, text);
   if (peer == AX_NONE ? gone < 0 : m->peers[peer] != AX_PEER_GONE) stop(m, text);
 }
 
@@ -428,10 +435,8 @@ static void look(ax_mpi *m) {
   const double now = ax_seconds();
   if (m->watch == NULL || now < m->looked + look_seconds) return;
   m->looked = now;
-  if (m->suspect != AX_NONE && m->peers[m->suspect] == AX_PEER_HERE) {
-    ax_mpi_leave_unfinished(); /* the library does not know */
-    lose(m, m->suspect, "it has ended, and without a last message");
-  }
+  if (m->suspect != AX_NONE && m->peers[m->suspect] == AX_PEER_HERE)
+    lose_early(m, m->suspect, "it has ended, and without a last message");
   m->suspect = ax_node_watch_ended(m->watch);
 }
 

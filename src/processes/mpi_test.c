@@ -394,6 +394,25 @@ static void who_finalizes_is_gone(void **state) {
   close_all(2, two);
 }
 
+/* Where one is gone, what the others have sent may be lost with it: closing does not wait for ever. */
+static void who_never_closes_is_left(void **state) {
+  (void)state;
+  ax_transport *three[3];
+  bool any;
+  assert_int_equal(open_all(3, three), AX_OK);
+  assert_int_equal(send(three[1], 0, (ax_envelope){.run = 7, .bytes = sizeof data}, data, end, &one), AX_OK);
+  poll(three[1]);
+  poll(three[0]);
+  assert_int_equal(three[0]->functions->fetch(three[0], came[0], into[0], end, &ten), AX_OK);
+  fake.broken = fake.gone = 2;
+  assert_int_equal(send(three[0], 2, (ax_envelope){.run = 7}, NULL, NULL, NULL), AX_OK);
+  assert_int_equal(three[0]->functions->poll(three[0], &any), AX_UNAVAILABLE);
+  three[0]->functions->destroy(three[0]); /* process 1 neither sends the payload nor closes */
+  assert_int_equal(ended, 0);
+  fake.leave();
+  close_all(2, three + 1);
+}
+
 /* --- Threads --- */
 
 enum { senders = 3, each = 200 };
@@ -504,6 +523,7 @@ int main(void) {
       cmocka_unit_test(another_fault_ends_all),
       cmocka_unit_test(a_killed_process_is_named),
       cmocka_unit_test(who_finalizes_is_gone),
+      cmocka_unit_test(who_never_closes_is_left),
       cmocka_unit_test(threads_keep_their_order),
       cmocka_unit_test(each_allocation_may_fail),
   };
