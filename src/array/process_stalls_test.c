@@ -36,7 +36,7 @@ static void until_said(const char *there, const char *last) {
   snprintf(start, sizeof start, "axle: process 0 waits in %s", there);
   pthread_mutex_lock(&said.lock);
   while (strncmp(said.last, start, strlen(start)) != 0) pthread_cond_wait(&said.change, &said.lock);
-  if (strstr(said.last, " for process 1, ") == NULL || strstr(said.last, last) == NULL) fail_msg("not what was expected: %s", said.last);
+  if (strstr(said.last, " for process 1, ") == NULL || strstr(said.last, last) == NULL) fail_msg("not expected: %s", said.last);
   memset(said.last, 0, sizeof said.last);
   pthread_mutex_unlock(&said.lock);
 }

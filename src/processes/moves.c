@@ -46,8 +46,8 @@ static void lose(ax_mpi *m, uint32_t peer, const char *why) {
   m->unswept = true;
 }
 
-/* The process has not called MPI_Finalize, which the library would wait for in that of the others: some do not know that it is gone, and
-   Open MPI 5 knows and waits sometimes (a fence of its runtime, whose word of the loss is late). */
+/* The process has not called MPI_Finalize, which the library would wait for in that of the others: some do not know that it is gone,
+   and Open MPI 5 knows and waits sometimes. */
 static void lose_early(ax_mpi *m, uint32_t peer, const char *why) {
   ax_mpi_leave_unfinished();
   lose(m, peer, why);

@@ -2,15 +2,16 @@
    of the user's or in what all do together. That is no failure, so nothing fails because of it. After some seconds, and again
    whenever the time has doubled, one line says where this process waits, for whom, and what those did last:
 
-     axle: process 0 and 2 more wait in psum f32[4] over x (equation 0, train.c:40) for process 3, which has sent nothing since it left
-     ax_run 12 s ago; it is stopped (pid 4711)
+     axle: process 0 and 2 more wait in psum f32[4] over x (equation 0, train.c:40) for process 3, which has sent nothing since it
+     left ax_run 12 s ago; it is stopped (pid 4711)
 
-   No thread is kept for it. Loops that wait look at the clock once they have waited so long that they sleep between two polls.
+   No thread is kept for it. Loops that wait look at the clock now and then, once they give the processor to others between two
+   polls.
 
    A process that waits is not to blame for those that wait for it. Before it reports, in half the time, it tells the others that it
-   waits, and for whom. So a report names those of whom that is not known, or all if there are none such; and of several processes that
-   wait for the same one, the first reports for all. What was told counts for one report, so that none is left out for ever because
-   of what was so earlier.
+   waits, and for whom. So a report names those of whom that is not known, or all if there are none such; and of several processes
+   that wait for the same one, the first reports for all. What was told counts for one report, so that none is left out for ever
+   because of what was so earlier.
 
      what is known of a process            from
      the last thing that it did            all do the same things in the same order: what this process did before this one
@@ -36,7 +37,8 @@ void ax_stall_add(ax_stall_report *report, const char *where, const bool *awaite
 typedef void ax_stall_list(void *context, ax_stall_report *report);
 
 void ax_stall_begin(ax_stall *stall); /* a wait begins */
-/* Called again and again by loops that wait. moves: a count that grows while what is waited for goes on; then the wait begins anew. */
+/* Called again and again by loops that wait. moves: a count that grows while what is waited for goes on; then the wait begins
+   anew. */
 void ax_stall_look(ax_stall *stall, ax_processes *processes, uint64_t number, uint64_t moves, ax_stall_list *list, void *context);
 
 /* The same for processes that have not released the runtime yet, of which this is the first. */

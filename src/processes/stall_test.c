@@ -1,5 +1,5 @@
-/* What is said of processes that others wait for. Each process is a thread; the clock goes on by a second whenever it is looked at, so
-   nothing here depends on how long anything takes. */
+/* What is said of processes that others wait for. Each process is a thread; the clock goes on by a second whenever it is looked at,
+   so nothing here depends on how long anything takes. */
 #include "processes/stall.h"
 
 #include <pthread.h>
@@ -203,8 +203,9 @@ static void says_what_each_did_last(void **state) {
   look(&stall, 0, 7);
   assert_null(lines);
   look(&stall, 0, 1);
-  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, which has come there too, and has sent nothing for 8 s (pid 101); "
-                             "for process 2, which has sent nothing since it left ax_runtime_create 9 s ago; it is stopped (pid 102)\n");
+  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, which has come there too, and has sent nothing for 8 s "
+                             "(pid 101); for process 2, which has sent nothing since it left ax_runtime_create 9 s ago; it is stopped "
+                             "(pid 102)\n");
 }
 
 static void one_that_waits_is_not_to_blame(void **state) {
@@ -215,8 +216,8 @@ static void one_that_waits_is_not_to_blame(void **state) {
   send(1, AX_MESSAGE_WAITS);
   look(&stall, 0, 7);
   look(&stall, 0, 1);
-  assert_string_equal(lines, "axle: process 0 and 1 more wait in psum for process 2, which has sent nothing since it left ax_runtime_create "
-                             "8 s ago; it is stopped (pid 102)\n");
+  assert_string_equal(lines, "axle: process 0 and 1 more wait in psum for process 2, which has sent nothing since it left "
+                             "ax_runtime_create 8 s ago; it is stopped (pid 102)\n");
   awaited[2] = false;
   send(1, AX_MESSAGE_WAITS);
   look(&stall, 0, 8);
@@ -225,7 +226,8 @@ static void one_that_waits_is_not_to_blame(void **state) {
   send(1, AX_MESSAGE_LETTER); /* it goes on */
   look(&stall, 0, 15);
   look(&stall, 0, 1);
-  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, which has come there too, and has sent nothing for 1 s (pid 101)\n");
+  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, which has come there too, and has sent nothing for 1 s "
+                             "(pid 101)\n");
 }
 
 /* The first one that waits for a process speaks for the others, if it has told them since their last report. */
@@ -246,8 +248,8 @@ static void one_speaks_for_all(void **state) {
   assert_null(lines);
   now += 8;
   ax_stall_look(&stall, hand[1], 1, 0, list, NULL);
-  assert_string_equal(lines, "axle: process 1 waits in psum for process 2, which has sent nothing since it left ax_runtime_create 16 s ago; "
-                             "it is stopped (pid 102)\n");
+  assert_string_equal(lines, "axle: process 1 waits in psum for process 2, which has sent nothing since it left "
+                             "ax_runtime_create 16 s ago; it is stopped (pid 102)\n");
 }
 
 static void others_are_told_in_half_the_time(void **state) {

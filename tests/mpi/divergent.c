@@ -1,7 +1,7 @@
-/* Under mpirun, 2 processes or more: programs made from a seed, in which one process does something else than the others. All must be
-   told, by an error that names it, and none may hang.
-     divergent alive SEED COUNT LOG    COUNT programs after each other: another program, shape, dtype, donation, sharding, branch, call,
-                                       data, or a failure in one process. After each of them all go on together
+/* Under mpirun, 2 processes or more: programs made from a seed, in which one process does something else than the others. All must
+   be told, by an error that names it, and none may hang.
+     divergent alive SEED COUNT LOG    COUNT programs after each other: another program, shape, dtype, donation, sharding, branch,
+                                       call, data, or a failure in one process. After each of them all go on together
      divergent end SEED LOG            one process ends early: exits, returns from main, aborts, is killed, in a call or between
                                        calls, or at any moment
    LOG gets lines: what was done and when, who was told when, in seconds, and what. */
@@ -152,7 +152,8 @@ static float data[most_devices * 4096];
 
 static ax_status put(part *p, const char *spec, ax_array **out) {
   const ax_type type = type_of(&p->recipe);
-  return ax_device_put(p->runtime, &p->mesh, spec, &(ax_host_array){.dtype = AX_F32, .rank = 1, .dims = {type.dims[0]}, .data = data, .view = true}, out);
+  const ax_host_array host = {.dtype = AX_F32, .rank = 1, .dims = {type.dims[0]}, .data = data, .view = true};
+  return ax_device_put(p->runtime, &p->mesh, spec, &host, out);
 }
 
 static ax_status run(ax_executable *executable, ax_array *in) {
@@ -252,7 +253,9 @@ static ax_status compiles_instead(part *p, bool mine) {
 static ax_status other_data(part *p, bool mine) {
   ax_array *in;
   data[0] += mine;
-  ax_status status = ax_device_put_same(p->runtime, &p->mesh, "x", &(ax_host_array){.dtype = AX_F32, .rank = 1, .dims = {p->recipe.elems * p->recipe.devices}, .data = data, .view = true}, &in);
+  const int64_t elems = p->recipe.elems * p->recipe.devices;
+  const ax_host_array host = {.dtype = AX_F32, .rank = 1, .dims = {elems}, .data = data, .view = true};
+  ax_status status = ax_device_put_same(p->runtime, &p->mesh, "x", &host, &in);
   data[0] -= mine;
   ax_array_release(in);
   return status;
@@ -369,8 +372,10 @@ static void set_alarm(uint32_t microseconds) {
 
 /* Returns true if this process is to return from main. */
 static bool end_early(part *p) {
-  const uint32_t culprit = below(p->processes), how = below(endings_count), when = below(3), turns_before = below(20), later = below(30000);
-  const bool mine = p->own == culprit, any_time = when == 0 && endings[how].any_time, in_call = when == 1 && endings[how].end != NULL;
+  const uint32_t culprit = below(p->processes), how = below(endings_count), when = below(3);
+  const uint32_t turns_before = below(20), later = below(30000);
+  const bool mine = p->own == culprit;
+  const bool any_time = when == 0 && endings[how].any_time, in_call = when == 1 && endings[how].end != NULL;
   death.own = culprit;
   death.how = how;
   draw(&p->recipe, p->processes);

@@ -1,6 +1,6 @@
-/* Under mpirun, 2 processes or more: programs at random (support/typed.h) give the bits that they give in one process, while each process
-   waits for random times between calls and is stopped by the system and continued at random moments. A process that is stopped holds up
-   the others; it must not change anything else.
+/* Under mpirun, 2 processes or more: programs at random (support/typed.h) give the bits that they give in one process, while each
+   process waits for random times between calls and is stopped by the system and continued at random moments. A process that is
+   stopped holds up the others; it must not change anything else.
      soak SECONDS SEED    until so many seconds have passed in process 0 */
 #include <signal.h>
 #include <stdio.h>
