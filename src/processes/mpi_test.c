@@ -194,6 +194,39 @@ static void fake_drop(void *request) {
   int i = -1;
   memcpy(request, &i, sizeof i);
 }
+/* A file: what is done with it, and what fails. */
+static struct {
+  int opens, writes, closes, open_fails, write_fails, unsent;
+  uint64_t place[8];
+  size_t bytes[8];
+} fake_file;
+
+static int fake_open_file(ax_mpi_communicator *communicator, const char *path, ax_mpi_file **out) {
+  (void)communicator;
+  assert_string_equal(path, "some.npy");
+  for (int i = 0; i < most_requests; i++) {
+    const post *p = &fake.posts[i];
+    fake_file.unsent += p->used && !p->receive && !p->complete;
+  }
+  fake_file.opens++;
+  *out = (ax_mpi_file *)&fake_file;
+  return fake_file.open_fails;
+}
+
+static int fake_write_file(ax_mpi_file *file, uint64_t place, const void *bytes, size_t count) {
+  assert_ptr_equal(file, &fake_file);
+  assert_non_null(bytes);
+  fake_file.place[fake_file.writes] = place;
+  fake_file.bytes[fake_file.writes++] = count;
+  return fake_file.writes == 1 ? fake_file.write_fails : 0;
+}
+
+static int fake_close_file(ax_mpi_file *file) {
+  assert_ptr_equal(file, &fake_file);
+  fake_file.closes++;
+  return 0;
+}
+
 static int fake_lost(ax_mpi_communicator *communicator) {
   (void)communicator;
   return fake.gone;
@@ -204,7 +237,8 @@ static const ax_mpi_shim shim = {.version = AX_MPI_SHIM_VERSION, .request_bytes 
                                  .open = fake_open, .gather_on_node = fake_gather_on_node, .share = fake_share,
                                  .close = fake_close, .abandon = fake_abandon, .isend = fake_isend,
                                  .irecv = fake_irecv, .test = fake_test, .test_some = fake_test_some, .cancel = fake_cancel,
-                                 .drop = fake_drop, .lost = fake_lost};
+                                 .drop = fake_drop, .open_file = fake_open_file, .write_file = fake_write_file,
+                                 .close_file = fake_close_file, .lost = fake_lost};
 
 /* --- Worlds --- */
 
@@ -296,6 +330,32 @@ static void long_payloads_are_fetched(void **state) {
   assert_int_equal(ended, 21);
   assert_int_equal(into[0][sizeof data - 1], 6);
   assert_int_equal(into[1][sizeof data - 1], 5);
+  close_clean(2, two);
+}
+
+/* All processes make as many writes, whatever they have; and what was sent before is out of this process's hands. */
+static void files_are_written_in_pieces(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  const size_t more = 5, most = 2 * (size_t)AX_MPI_PIECE + 1;
+  assert_int_equal(open_all(2, two), AX_OK);
+  memset(&fake_file, 0, sizeof fake_file);
+  assert_int_equal(send(two[0], 1, (ax_envelope){.run = 7, .bytes = 100}, data, NULL, NULL), AX_OK);
+  assert_int_equal(two[0]->write_file(two[0], "some.npy", 128, data, AX_MPI_PIECE + more, most), AX_OK);
+  assert_true(fake_file.opens == 1 && fake_file.writes == 3 && fake_file.closes == 1 && fake_file.unsent == 0);
+  assert_true(fake_file.place[0] == 128 && fake_file.bytes[0] == AX_MPI_PIECE);
+  assert_true(fake_file.place[1] == 128 + (uint64_t)AX_MPI_PIECE && fake_file.bytes[1] == more);
+  assert_true(fake_file.bytes[2] == 0);
+  fake_file.writes = 0;
+  fake_file.write_fails = 3; /* the others go on, and so does this one */
+  assert_int_equal(two[0]->write_file(two[0], "some.npy", 0, data, most, most), AX_IO_ERROR);
+  assert_string_equal(ax_message(), "MPI: the fault 3");
+  assert_true(fake_file.writes == 3 && fake_file.closes == 2);
+  fake_file.open_fails = 4;
+  assert_int_equal(two[0]->write_file(two[0], "some.npy", 0, data, 1, 1), AX_IO_ERROR);
+  assert_string_equal(ax_message(), "MPI: the fault 4");
+  assert_true(fake_file.writes == 3 && fake_file.closes == 2);
+  while (poll(two[1]) || poll(two[0])) continue;
   close_clean(2, two);
 }
 
@@ -518,6 +578,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(short_payloads_come_in_order),
       cmocka_unit_test(long_payloads_are_fetched),
+      cmocka_unit_test(files_are_written_in_pieces),
       cmocka_unit_test(forgotten_payloads_end_at_both_ends),
       cmocka_unit_test(a_lost_process_is_named),
       cmocka_unit_test(another_fault_ends_all),
