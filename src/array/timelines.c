@@ -22,11 +22,13 @@ typedef struct gathering {
 
 static void describe(const void *context, ax_text *text) {
   const gathering *g = context;
-  ax_text_add(text, "gathers a timeline of form %d of a program with digest %016llx", (int)g->form, (unsigned long long)g->executable->check);
+  const unsigned long long digest = g->executable->check;
+  ax_text_add(text, "gathers a timeline of form %d of a program with digest %016llx", (int)g->form, digest);
 }
 
 static ax_doing doing_of(const gathering *g) {
-  return (ax_doing){ax_hash_word(ax_hash_word(14, g->executable->check), (uint64_t)g->form) | 1, describe, g, "the gathering of a timeline"};
+  const uint64_t check = ax_hash_word(ax_hash_word(14, g->executable->check), (uint64_t)g->form);
+  return (ax_doing){check | 1, describe, g, "the gathering of a timeline"};
 }
 
 /* Brings what each process gives to `root`, or to all; *out: ax_collected_deinit, then ax_free. */
@@ -34,7 +36,8 @@ static ax_status collect(const gathering *g, ax_status status, uint32_t root, co
   const ax_doing doing = doing_of(g);
   const uint32_t count = g->processes->rule.processes;
   *out = ax_calloc(count, sizeof **out);
-  if (*out == NULL) return ax_agree(g->processes, &(ax_doing){0, describe, g, "the gathering of a timeline"}, status == AX_OK ? ax_out_of_memory(count) : status);
+  if (*out == NULL && status == AX_OK) status = ax_out_of_memory(count * sizeof **out);
+  if (*out == NULL) return ax_agree(g->processes, &(ax_doing){0, describe, g, doing.what}, status);
   status = ax_collect_bytes(g->processes, &doing, status, root, data, bytes, *out);
   if (status == AX_OK) return AX_OK;
   ax_free(*out);

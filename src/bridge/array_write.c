@@ -78,7 +78,8 @@ static void describe(const void *context, ax_text *text) {
 }
 
 static ax_doing doing_of(const writing *w) {
-  return (ax_doing){ax_hash_word(ax_hash_bytes(12 + w->by_mpi, w->path, strlen(w->path)), w->layout->hash) | 1, describe, w, "ax_array_write_npy"};
+  const uint64_t check = ax_hash_word(ax_hash_bytes(12 + w->by_mpi, w->path, strlen(w->path)), w->layout->hash);
+  return (ax_doing){check | 1, describe, w, "ax_array_write_npy"};
 }
 
 static ax_status agree(const writing *w, ax_status status) {
