@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "ir/program.h"
+#include "sim/cluster.h"
 
 typedef struct simulate {
   shardings shardings;
@@ -21,12 +22,19 @@ enum { option_algorithm = 1, option_most_messages, option_devices_shown };
 
 static const char default_machine[] = "tpu-like-torus";
 
-static ax_status simulate_file(const simulate *s, const ax_cluster *machine, ax_simulation *out) {
+static ax_status find_machine(const simulate *s, const ax_lowered *lowered, ax_cluster **out) {
+  if (s->spread.layout.processes == 0) return ax_cluster_read(s->machine != NULL ? s->machine : default_machine, out);
+  const ax_mesh *mesh = ax_lowered_mesh(lowered);
+  return ax_cluster_over(&s->spread.layout, mesh != NULL ? ax_mesh_devices(mesh) : 1, out);
+}
+
+static ax_status simulate_file(const simulate *s, ax_cluster **machine, ax_simulation *out) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
   ax_status status = whole_laid_out(&s->source, &s->shardings, &s->spread.layout, &program);
   if (status == AX_OK) status = ax_program_lower(program, NULL, &lowered);
-  if (status == AX_OK) status = ax_simulate(lowered, machine, &s->options, out);
+  if (status == AX_OK) status = find_machine(s, lowered, machine);
+  if (status == AX_OK) status = ax_simulate(lowered, *machine, &s->options, out);
   ax_lowered_release(lowered);
   ax_program_release(program);
   return status;
@@ -53,10 +61,12 @@ static ax_status simulate_path(simulate *s, const char *path) {
   ax_cluster *machine = NULL;
   ax_simulation simulation = {0};
   char *text = NULL;
+  if (s->spread.layout.processes > 0 && s->machine != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "--spread makes a machine of processes: leave --machine out");
+  if (s->spread.layout.processes > 0 && s->options.algorithm == AX_ALGORITHM_BEST) s->options.algorithm = AX_ALGORITHM_RUN;
   AX_TRY(source_read(path, &s->source));
-  ax_status status = ax_cluster_read(s->machine != NULL ? s->machine : default_machine, &machine);
   s->options.every_device = s->every_device;
-  if (status == AX_OK) status = simulate_file(s, machine, &simulation);
+  ax_status status = simulate_file(s, &machine, &simulation);
   if (status == AX_OK) status = ax_simulation_print(&simulation, AX_SIMULATION_TEXT, &text);
   if (status == AX_OK) fputs(text, stdout);
   if (status == AX_OK) status = write_timeline(s, &simulation);
@@ -78,6 +88,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
   int64_t number = 0;
   switch (value) {
     case option_algorithm: return ax_algorithm_find(argument, &s->options.algorithm);
+    case option_spread: return spread_take(&s->spread, argument);
     case option_most_messages:
       AX_TRY(take_count("--most-messages", argument, &number));
       s->options.most_messages = (double)number;
@@ -107,13 +118,17 @@ static const char notes[] =
     "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
     "of --mesh, of the same names and any sizes.\n\n"
     "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise. A collective\n"
-    "that one does not do is done by its best.\n\n"
+    "that one does not do is done by its best. With --spread the mesh lies over processes, with the speeds of messages that the\n"
+    "machine's description has (axle devices), and collectives go as in runs; --algorithm gather and chain are single ways of these\n"
+    "(docs/processes.md).\n\n"
     "  axle simulate f.axle --machine h200-switch\n"
-    "  axle simulate device.axle --mesh data=1000000 --algorithm ring --timeline f.svg\n";
+    "  axle simulate device.axle --mesh data=1000000 --algorithm ring --timeline f.svg\n"
+    "  axle simulate device.axle --mesh data=64 --spread 64x1 --algorithm chain\n";
 
 static void deinit(simulate *s) {
   source_deinit(&s->source);
   shardings_deinit(&s->shardings);
+  spread_deinit(&s->spread);
   free(s->machine);
   free(s->timeline);
 }
@@ -130,6 +145,7 @@ int simulate_main(int argc, const char **argv) {
       {"most-messages", '\0', POPT_ARG_STRING, NULL, option_most_messages, "Give up after so many (50000000)", "N"},
       {"describe", '\0', POPT_ARG_NONE, &s.describe, 0, "FILE is the name of a machine: print its description", NULL},
       SHARDING_OPTIONS,
+      SPREAD_OPTION,
       POPT_TABLEEND,
   };
   const option_set set = {

@@ -41,6 +41,10 @@ typedef enum ax_algorithm {
   AX_ALGORITHM_TREE,          /* binomial: to the first member, and back: 2 ceil(log2 n) steps of B bytes */
   AX_ALGORITHM_DIRECT,        /* each member to each other one, all at once */
   AX_ALGORITHM_PAIRWISE,      /* the same in n-1 steps: all_to_all */
+  /* On a machine of nodes, each of which is a process (docs/processes.md). AX_ALGORITHM_BEST does not try these. */
+  AX_ALGORITHM_GATHER,        /* each process sends what its members have to every other one */
+  AX_ALGORITHM_CHAIN,         /* all-reduce, in blocks: each process adds its members and passes the block on; the last sends it back */
+  AX_ALGORITHM_RUN,           /* as runs over processes do it: by the same table */
   AX_ALGORITHM_COUNT
 } ax_algorithm;
 const char *ax_algorithm_name(ax_algorithm algorithm); /* "best", "ring", ..; static */

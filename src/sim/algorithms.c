@@ -78,6 +78,7 @@ static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed
     const ax_algorithm next = wanted == AX_ALGORITHM_BEST ? (ax_algorithm)a
                               : a == 1                    ? wanted
                                                           : (ax_algorithm)(a <= (int)wanted ? a - 1 : a);
+    if (next >= AX_ALGORITHM_GATHER && next != wanted) continue; /* runs over processes do these, and machines of processes alone */
     AX_TRY(ax_sim_procedure_make(procedure, next, &out->by[next].done));
     if (out->by[next].done) AX_TRY(weigh(c, procedure, &out->by[next]));
   }

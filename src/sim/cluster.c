@@ -11,6 +11,7 @@
 #include "ir/lex.h"
 #include "ir/text.h"
 #include "machine/rates.h"
+#include "processes/ways.h"
 
 /* Machines that this one is not: round figures near those of present ones, for estimates; not from a data sheet. */
 static const struct {
@@ -43,8 +44,9 @@ static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A device is a core. What one sends another is copied: read and written once. A line that goes to and fro some times hands a
    message over (latency), and others tell the sender and the operation to begin (overhead, launch). */
+enum { lines_of_a_message = 10, lines_of_a_start = 2 };
+
 static void make_own_text(void) {
-  enum { lines_of_a_message = 10, lines_of_a_start = 2 };
   const ax_rates r = ax_rates_measured(1);
   const double start = lines_of_a_start * r.exchange;
   ax_text text = {0};
@@ -169,6 +171,11 @@ static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   if (is(r, "latency")) return number(r, false, &wire->latency);
   if (is(r, "bandwidth")) return number(r, true, &wire->bandwidth);
   if (is(r, "overhead")) return number(r, false, &wire->overhead);
+  if (wire == &r->machine->network) {
+    if (is(r, "short")) return number(r, false, &wire->short_bytes);
+    if (is(r, "short_bandwidth")) return number(r, true, &wire->short_bandwidth);
+    if (is(r, "handshake")) return number(r, false, &wire->handshake);
+  }
   *known = false;
   return AX_OK;
 }
@@ -244,7 +251,7 @@ static ax_status read_network(reader *r) {
         return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
       r->machine->by_node = is(r, "node");
       AX_TRY(next(r));
-    } else return unknown(r, "network", "links, ports, latency, bandwidth, overhead");
+    } else return unknown(r, "network", "links, ports, latency, bandwidth, overhead, short, short_bandwidth, handshake");
   }
   return AX_OK;
 }
@@ -319,6 +326,34 @@ ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **ou
   *out = NULL;
   AX_TRY(ax_require(text, "text"));
   return parse(text, strlen(text), source != NULL ? source : "(machine)", out);
+}
+
+/* Half of a message's time is its sender's, so that messages of one sender follow one another faster than they arrive. A long one takes
+   its handshake instead of the message. */
+static void add_network_text(ax_text *text, const ax_link_rates *link) {
+  ax_text_add(text, "network links node latency %.6g bandwidth %.6g overhead %.6g short %d short_bandwidth %.6g handshake %.6g\n",
+              link->message / 2, link->transfer, link->message / 2, AX_SHORT_PAYLOAD, link->message_bytes,
+              fmax(0, link->handshake - link->message));
+}
+
+ax_status ax_cluster_over(const ax_process_layout *processes, int64_t devices, ax_cluster **out) {
+  const uint32_t count = processes->processes > 0 ? processes->processes : 1;
+  const ax_rates *r = ax_rates_planned();
+  const double start = lines_of_a_start * r->exchange;
+  ax_text text = {0};
+  char *made = NULL;
+  *out = NULL;
+  if (processes->process_of_count > 0 || devices % count != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "simulate: %lld devices are not in %u equal blocks, one for each process", (long long)devices, count);
+  ax_text_add(&text, "machine \"%u processes\"\ndevice flops f32 %.6g flops f64 %.6g flops f16 %.6g flops bf16 %.6g flops s8 %.6g ", count,
+              r->flops[AX_F32], r->flops[AX_F64], r->flops[AX_F16], r->flops[AX_BF16], r->flops[AX_S8]);
+  ax_text_add(&text, "memory %.6g launch %.6g\nnode devices %lld latency %.6g bandwidth %.6g overhead %.6g\n", r->read, start,
+              (long long)(devices / count), lines_of_a_message * r->exchange, 1 / (1 / r->read + 1 / r->write), start);
+  add_network_text(&text, processes->per_host > 0 && processes->per_host < count ? &r->network : &r->host);
+  ax_status status = ax_text_finish(&text, &made);
+  if (status == AX_OK) status = parse(made, strlen(made), "(processes)", out);
+  ax_string_free(made);
+  return status;
 }
 
 static ax_status read_file(const char *path, ax_cluster **out) {

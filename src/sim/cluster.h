@@ -16,6 +16,9 @@ typedef struct ax_sim_wire { /* a kind of link */
       latency; /* seconds from the last byte's leaving to its arriving: for each hop of a torus, from device to device otherwise */
   double bandwidth; /* bytes a second */
   double overhead;  /* seconds of the sender for each message */
+  /* Of a network. A message of at most `short_bytes` goes at once, its bytes at `short_bandwidth`; a longer one takes `handshake` besides.
+     0: all messages are alike */
+  double short_bytes, short_bandwidth, handshake;
 } ax_sim_wire;
 
 typedef enum ax_sim_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_sim_topology;
@@ -35,6 +38,11 @@ struct ax_cluster {
   bool by_node;     /* the network's links are the nodes', not the devices' */
   ax_sim_wire wire, network; /* of the torus, the switch or the nodes' switches; between nodes */
 };
+
+/* The machine of a mesh that is spread over processes: a node each, with speeds that are given (AXLE_MACHINE) or assumed. Processes on
+   several hosts are taken to be on a host each. `*out` is owned by the caller. AX_INVALID_ARGUMENT: the processes do not have equally many
+   of the devices, in blocks. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_cluster_over(const ax_process_layout *processes, int64_t devices, ax_cluster **out);
 
 /* Operations on elements a second. A dtype without a figure has f32's, or the least of all figures. */
 double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype);

@@ -183,7 +183,7 @@ static ax_status put(ax_sim_engine *e, int64_t from, int64_t to, ax_sim_parcel p
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
   if (e->route.count > 0) memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]); /* none to oneself */
   parcel.image = (uint32_t)ax_sim_place_image(e->place, to);
-  parcel.latency = ax_ticks(e, e->route.latency);
+  parcel.latency = ax_ticks(e, e->route.latency + ax_sim_place_besides(e->place, from, to, parcel.bytes));
   parcel.hop_first = e->hop_count;
   parcel.hop_count = e->route.count;
   e->batch[e->batch_count++] = parcel;

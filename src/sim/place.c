@@ -351,6 +351,15 @@ double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to
   return m->topology == AX_TOPOLOGY_NODES && from / m->per_node != to / m->per_node ? m->network.overhead : m->wire.overhead;
 }
 
+double ax_sim_place_besides(const ax_sim_place *place, int64_t from, int64_t to, double bytes) {
+  const ax_cluster *m = place->machine;
+  const ax_sim_wire *wire = &m->network;
+  if (m->topology != AX_TOPOLOGY_NODES || from / m->per_node == to / m->per_node) return 0;
+  if (bytes > wire->short_bytes) return wire->handshake;
+  const double slower = wire->short_bandwidth > 0 ? bytes / wire->short_bandwidth - bytes / wire->bandwidth : 0;
+  return slower > 0 ? slower : 0;
+}
+
 ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route) {
   const ax_cluster *m = place->machine;
   const int64_t each = links_each(place);

@@ -92,6 +92,8 @@ typedef struct ax_sim_route { /* zero to start; made anew by each call */
 } ax_sim_route;
 /* The sender's overhead, and the route, of a message from one device to another. */
 double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to);
+/* What a message of so many bytes takes besides its latency and its links' carrying it: a handshake, or short bytes that are slower. */
+double ax_sim_place_besides(const ax_sim_place *place, int64_t from, int64_t to, double bytes);
 AX_MUST_USE ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route);
 void ax_sim_route_deinit(ax_sim_route *route);
 

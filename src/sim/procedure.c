@@ -12,14 +12,19 @@
                     each cycle
      tree           binomial, to the root and back
      direct         everything to everybody at once
-     pairwise       the same in n-1 steps */
+     pairwise       the same in n-1 steps
+     gather, chain  over processes (processes/ways.h); run: which of them the table says. Devices of a process give each other what they
+                    have directly. The blocks of a chain go forth one after the other and come back while others go forth */
 #include "sim/procedure.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "processes/ways.h"
+
 static const char *const names[AX_ALGORITHM_COUNT] = {"best",     "ring", "bidirectional", "dimensions",
-                                                      "doubling", "tree", "direct",        "pairwise"};
+                                                      "doubling", "tree", "direct",        "pairwise",
+                                                      "gather",   "chain", "run"};
 
 const char *ax_algorithm_name(ax_algorithm algorithm) { return (unsigned)algorithm < AX_ALGORITHM_COUNT ? names[algorithm] : NULL; }
 
@@ -185,6 +190,94 @@ static ax_status permute(ax_sim_procedure *s, ax_sim_chain *chain) {
   return add(chain, phase);
 }
 
+/* --- Over processes --- */
+
+static bool is_of_nodes(const ax_sim_cycle *cycle, const ax_sim_procedure *s) { return cycle->stride >= s->per_process; }
+
+/* In how many processes the group is; 0: not equally in each, or there are none on this machine. */
+static int64_t processes_of(const ax_sim_procedure *s) {
+  int64_t count = 1;
+  if (s->per_process == 0) return 0;
+  for (uint32_t p = 0; p < s->group.count; p++) {
+    if (s->group.cycle[p].digit == AX_NONE) return 0;
+    if (is_of_nodes(&s->group.cycle[p], s)) count *= s->group.cycle[p].size;
+  }
+  return count;
+}
+
+/* Members of each process follow one another. */
+static bool is_in_order(const ax_sim_procedure *s) {
+  for (uint32_t p = 1; p < s->group.count; p++)
+    if (is_of_nodes(&s->group.cycle[p], s) && !is_of_nodes(&s->group.cycle[p - 1], s)) return false;
+  return true;
+}
+
+/* The process of a member among those of its group, and its number there. */
+static int64_t process_at(const ax_sim_procedure *s, int64_t device) {
+  int64_t number = 0;
+  for (uint32_t p = 0; p < s->group.count; p++)
+    if (is_of_nodes(&s->group.cycle[p], s)) number = number * s->group.cycle[p].size + ax_sim_cycle_value(&s->group.cycle[p], device);
+  return number;
+}
+static bool is_first_within(const ax_sim_procedure *s, int64_t device) {
+  for (uint32_t p = 0; p < s->group.count; p++)
+    if (!is_of_nodes(&s->group.cycle[p], s) && ax_sim_cycle_value(&s->group.cycle[p], device) != 0) return false;
+  return true;
+}
+
+static ax_status gather_over(ax_sim_procedure *s, int64_t processes) {
+  const int64_t n = s->group.members, within = n / processes;
+  const bool parts = s->kind == AX_COLLECTIVE_REDUCE_SCATTER || s->kind == AX_COLLECTIVE_ALL_TO_ALL;
+  s->chain_count = 1;
+  AX_TRY(add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1,
+                                           .bytes = parts ? s->bytes / (double)processes : s->bytes}));
+  AX_TRY(add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1,
+                                           .bytes = parts ? s->bytes / (double)n : s->bytes}));
+  return AX_OK;
+}
+
+static double block_of(const ax_sim_procedure *s, int64_t k) { return fmin(AX_CHAIN_BLOCK, s->bytes - (double)k * AX_CHAIN_BLOCK); }
+static int64_t blocks_of(const ax_sim_procedure *s) { return (int64_t)ceil(fmax(1, s->bytes / AX_CHAIN_BLOCK)); }
+
+static ax_status pass_forth(const ax_sim_procedure *s, ax_sim_chain *chain, int64_t processes, int64_t k) {
+  for (int64_t p = 0; p + 1 < processes; p++)
+    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_FORTH, .shift = p, .repeat = 1, .fan = 1, .bytes = block_of(s, k)}));
+  return AX_OK;
+}
+
+static ax_status pass_back(const ax_sim_procedure *s, ax_sim_chain *chain, int64_t processes, int64_t k) {
+  for (int64_t p = processes; --p > 0;)
+    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_BACK, .shift = p, .repeat = 1, .fan = 1, .bytes = block_of(s, k)}));
+  return AX_OK;
+}
+
+/* Blocks come back while others go forth, so there are two chains of phases. The one that goes back begins with the way of the first block
+   to the last process; the other has the blocks after that. */
+static ax_status chain_over(ax_sim_procedure *s, int64_t processes) {
+  const int64_t within = s->group.members / processes, blocks = blocks_of(s);
+  ax_sim_chain *forth = &s->chains[0], *back = &s->chains[1];
+  const ax_sim_phase adds = {.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = share(s->bytes, 2 * within)};
+  s->chain_count = blocks > 1 ? 2 : 1;
+  if (blocks == 1) back = forth;
+  else AX_TRY(add(forth, adds));
+  AX_TRY(add(back, adds));
+  AX_TRY(pass_forth(s, back, processes, 0));
+  for (int64_t k = 1; k < blocks; k++) AX_TRY(pass_forth(s, forth, processes, k));
+  for (int64_t k = 0; k < blocks; k++) AX_TRY(pass_back(s, back, processes, k));
+  return add(back, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
+}
+
+static ax_status over_processes(ax_sim_procedure *s, ax_algorithm algorithm) {
+  const int64_t processes = processes_of(s);
+  const ax_way_case of = {.sum = s->kind == AX_COLLECTIVE_ALL_REDUCE, .in_order = processes > 0 && is_in_order(s),
+                          .bytes = (uint64_t)s->bytes, .processes = (uint32_t)processes,
+                          .members = processes > 0 ? (uint32_t)(s->group.members / processes) : 0};
+  if (processes == 0 || s->kind == AX_COLLECTIVE_BROADCAST) return AX_OK;
+  const bool chains = algorithm == AX_ALGORITHM_CHAIN || (algorithm == AX_ALGORITHM_RUN && ax_way_choose(&of, false) == AX_WAY_CHAIN);
+  if (!chains || processes == 1) return algorithm == AX_ALGORITHM_CHAIN ? AX_OK : gather_over(s, processes);
+  return of.sum && of.in_order ? chain_over(s, processes) : AX_OK;
+}
+
 static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
   ax_sim_chain *chain = &s->chains[0];
   const bool all_to_all = s->kind == AX_COLLECTIVE_ALL_TO_ALL, broadcast = s->kind == AX_COLLECTIVE_BROADCAST;
@@ -205,6 +298,9 @@ static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
                                                      .repeat = s->group.members - 1,
                                                      .fan = 1,
                                                      .bytes = share(s->bytes, s->group.members)});
+    case AX_ALGORITHM_GATHER:
+    case AX_ALGORITHM_CHAIN:
+    case AX_ALGORITHM_RUN: return over_processes(s, algorithm);
     default: return AX_OK;
   }
 }
@@ -234,7 +330,8 @@ void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
       const ax_sim_phase *phase = &s->chains[c].phases[i];
       for (uint32_t p = 0; p < g->count; p++) {
-        const bool moves = phase->move == AX_MOVE_APART || (phase->move == AX_MOVE_MEMBER && p == 0);
+        const bool moves = phase->move == AX_MOVE_APART || phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN ||
+                           (phase->move == AX_MOVE_MEMBER && p == 0);
         if (phase->move == AX_MOVE_CYCLE && phase->cycle != p) continue;
         if (moves || phase->move == AX_MOVE_CYCLE) ax_sim_place_keep_moves(place, &g->cycle[p]);
         else ax_sim_place_keep_values(place, &g->cycle[p]);
@@ -250,6 +347,9 @@ static double senders(const ax_sim_procedure *s, const ax_sim_phase *phase) {
     case AX_MOVE_UP:
     case AX_MOVE_DOWN: return (double)((n - far + 2 * far - 1) / (2 * far));
     case AX_MOVE_STAR: return 1;
+    case AX_MOVE_FORTH:
+    case AX_MOVE_BACK: return 1;
+    case AX_MOVE_OUT: return (double)processes_of(s);
     case AX_MOVE_PAIRS:
       for (int64_t m = 0; m < n; m++) count += s->target[m] >= 0;
       return count;
@@ -269,11 +369,14 @@ double ax_sim_procedure_bytes(const ax_sim_procedure *s) {
 
 double ax_sim_procedure_work(const ax_sim_procedure *s) {
   enum { until_steady = 256 };
+  const int64_t n = s->group.members;
   double messages = 0;
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
       const ax_sim_phase *phase = &s->chains[c].phases[i];
-      messages += (double)(phase->varied || phase->repeat < until_steady ? phase->repeat : until_steady) * (double)phase->fan;
+      const bool of_one = phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK;
+      messages += (double)(phase->varied || phase->repeat < until_steady ? phase->repeat : until_steady) * (double)phase->fan /
+                  (of_one ? (double)n : 1);
     }
   return messages;
 }
@@ -296,6 +399,9 @@ int64_t ax_sim_procedure_sends(const ax_sim_procedure *s, const ax_sim_phase *ph
     case AX_MOVE_UP: return is_child(from_root(s, device), phase->shift);
     case AX_MOVE_DOWN: return has_child(s, from_root(s, device), phase->shift);
     case AX_MOVE_STAR: return from_root(s, device) == 0 ? phase->fan : 0;
+    case AX_MOVE_FORTH:
+    case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift;
+    case AX_MOVE_OUT: return is_first_within(s, device) ? phase->fan : 0;
     case AX_MOVE_PAIRS: return s->target[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
   }
@@ -306,9 +412,35 @@ int64_t ax_sim_procedure_receives(const ax_sim_procedure *s, const ax_sim_phase 
     case AX_MOVE_UP: return has_child(s, from_root(s, device), phase->shift);
     case AX_MOVE_DOWN: return is_child(from_root(s, device), phase->shift);
     case AX_MOVE_STAR: return from_root(s, device) != 0;
+    case AX_MOVE_FORTH: return is_first_within(s, device) && process_at(s, device) == phase->shift + 1;
+    case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift - 1;
+    case AX_MOVE_OUT: return !is_first_within(s, device);
     case AX_MOVE_PAIRS: return s->source[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
   }
+}
+
+/* As move_apart, along the cycles between processes alone, or along those within one. */
+static int64_t move_some(const ax_sim_procedure *s, int64_t device, int64_t shift, bool of_nodes) {
+  for (uint32_t p = s->group.count; p-- > 0;) {
+    const ax_sim_cycle *cycle = &s->group.cycle[p];
+    if (is_of_nodes(cycle, s) != of_nodes) continue;
+    const int64_t value = ax_sim_cycle_value(cycle, device);
+    device += ((value + shift) % cycle->size - value) * cycle->stride;
+    shift /= cycle->size;
+  }
+  return device;
+}
+
+/* To the process of this number, among those of the group. */
+static int64_t move_to_process(const ax_sim_procedure *s, int64_t device, int64_t process) {
+  for (uint32_t p = s->group.count; p-- > 0;) {
+    const ax_sim_cycle *cycle = &s->group.cycle[p];
+    if (!is_of_nodes(cycle, s)) continue;
+    device += (process % cycle->size - ax_sim_cycle_value(cycle, device)) * cycle->stride;
+    process /= cycle->size;
+  }
+  return device;
 }
 
 static int64_t move_apart(const ax_sim_group *g, int64_t device, int64_t shift) {
@@ -324,6 +456,10 @@ int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *p
   const ax_sim_group *g = &s->group;
   const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
   if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
+  if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN || phase->move == AX_MOVE_OUT)
+    return move_some(s, device, shift, phase->move == AX_MOVE_PROCESSES);
+  if (phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK)
+    return move_to_process(s, device, phase->shift + (phase->move == AX_MOVE_FORTH ? 1 : -1));
   if (phase->move == AX_MOVE_CYCLE) {
     const ax_sim_cycle *cycle = &g->cycle[phase->cycle];
     const int64_t value = ax_sim_cycle_value(cycle, device);
@@ -358,9 +494,11 @@ static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, in
     const int64_t stride = sends > most ? (sends + most - 1) / most : 1;
     double overhead = 0;
     for (int64_t k = 0; k < sends; k += stride) {
-      AX_TRY(ax_sim_route_find(&e->place, device, ax_sim_procedure_target(e->procedure, phase, r, k, device), &e->route));
+      const int64_t to = ax_sim_procedure_target(e->procedure, phase, r, k, device);
+      AX_TRY(ax_sim_route_find(&e->place, device, to, &e->route));
       overhead += e->route.overhead * (double)stride;
-      if (e->route.latency > e->latency) e->latency = e->route.latency;
+      const double latency = e->route.latency + ax_sim_place_besides(&e->place, device, to, phase->bytes);
+      if (latency > e->latency) e->latency = latency;
       for (uint32_t h = 0; h < e->route.count; h++) {
         const ax_sim_hop *hop = &e->route.hops[h];
         e->load[hop->link] += phase->bytes * hop->weight * (double)stride / ax_sim_place_wire(&e->place, hop->link)->bandwidth;
@@ -401,10 +539,30 @@ static ax_status time_phases(estimate *e, int64_t images, double *seconds, doubl
   return AX_OK;
 }
 
+/* A chain of processes: the first block goes to the last process and back, and the others follow it (ax_chain_seconds). */
+static void time_chain(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
+  const ax_sim_wire *wire = &place->machine->network, *inside = &place->machine->wire;
+  const double hops = 2 * (double)(processes_of(s) - 1), within = (double)s->group.members / (double)processes_of(s) - 1;
+  const double block = block_of(s, 0), besides = ax_sim_place_besides(place, 0, place->machine->per_node, block);
+  const double carrying = (double)(blocks_of(s) - 1) * (hops > 2 ? 2 : 1) * block / wire->bandwidth +
+                          2 * within * s->bytes / inside->bandwidth;
+  *waiting = hops * (wire->latency + wire->overhead + besides + block / wire->bandwidth);
+  *seconds = *waiting + carrying;
+}
+
+static bool is_chain_of_processes(const ax_sim_procedure *s) {
+  const ax_sim_chain *last = &s->chains[s->chain_count - 1];
+  return last->phases[last->phase_count > 1].move == AX_MOVE_FORTH || last->phases[0].move == AX_MOVE_FORTH;
+}
+
 ax_status ax_sim_procedure_estimate(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
   estimate e = {.procedure = s, .place = *place};
   ax_sim_place_fold(&e.place);
   ax_sim_procedure_keep(s, &e.place);
+  if (is_chain_of_processes(s)) {
+    time_chain(s, place, seconds, waiting);
+    return AX_OK;
+  }
   const int64_t images = ax_sim_place_images(&e.place);
   e.links = ax_sim_place_links(&e.place);
   *seconds = *waiting = 0;

@@ -31,7 +31,13 @@ typedef enum ax_sim_move {
   AX_MOVE_UP,     /* of a binomial tree around `root`, level `shift`: to the parent */
   AX_MOVE_DOWN,
   AX_MOVE_STAR,   /* from the root to the member `shift` further on */
-  AX_MOVE_PAIRS
+  AX_MOVE_PAIRS,
+  /* With processes (nodes), where a member is one of a process: */
+  AX_MOVE_PROCESSES, /* as APART, from process to process: all others are met, each in the member of the same number there */
+  AX_MOVE_WITHIN,    /* as APART, within the process */
+  AX_MOVE_FORTH,     /* the first member of process `shift` to that of the next */
+  AX_MOVE_BACK,      /* .. to that of the one before */
+  AX_MOVE_OUT        /* the first member of each process to the others in it */
 } ax_sim_move;
 
 typedef struct ax_sim_phase {
@@ -56,6 +62,7 @@ typedef struct ax_sim_procedure {
   ax_collective_kind kind;
   ax_algorithm algorithm;
   ax_sim_group group;
+  int64_t per_process; /* devices of a node, which is a process; 0: the machine has no nodes */
   double bytes;  /* of a member's operand */
   int64_t root;
   const int64_t *source, *target; /* PERMUTE: by member; -1: none. Borrowed */

@@ -91,6 +91,8 @@ static bool is_of_kernel(const ax_op *op) { return op->eqn != NULL && op->eqn->p
 
 /* --- Transfers --- */
 
+static int64_t devices_of_node(const ax_cluster *machine) { return machine->topology == AX_TOPOLOGY_NODES ? machine->per_node : 0; }
+
 static ax_collective_kind kind_of(const ax_exchange *x) {
   if (x->peers == AX_PEERS_PAIRS) return AX_COLLECTIVE_PERMUTE;
   if (x->peers == AX_PEERS_ALL) return x->combine != AX_SCALAR_NONE ? AX_COLLECTIVE_REDUCE_SCATTER : AX_COLLECTIVE_ALL_TO_ALL;
@@ -132,6 +134,7 @@ static ax_status exchange(making *m, const ax_op *op) {
   ax_sim_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
   if (is_of_kernel(op)) return AX_OK; /* how the executor has devices begin together, and end */
   ax_sim_group_make(m->place, &x->names, &t.procedure.group);
+  t.procedure.per_process = devices_of_node(m->place->machine);
   t.procedure.kind = kind_of(x);
   t.procedure.bytes = (double)ax_dims_elems(x->rank, x->dims) * (double)ax_dtype_bytes(m->plan->buffers[x->in].type.dtype);
   if (x->peers == AX_PEERS_ALL) t.procedure.bytes *= (double)t.procedure.group.members;
@@ -145,6 +148,7 @@ static ax_status take_rows(making *m, const ax_op *op) {
   const ax_ragged *r = op->ragged;
   ax_sim_transfer t = {.reads = root_of(m, r->in[0]), .writes = root_of(m, r->out)};
   ax_sim_group_make(m->place, &r->names, &t.procedure.group);
+  t.procedure.per_process = devices_of_node(m->place->machine);
   t.procedure.kind = AX_COLLECTIVE_ALL_TO_ALL;
   t.procedure.bytes = (double)ax_buffer_bytes(&m->plan->buffers[r->in[0]]);
   return add_transfer(m, op, &t);
