@@ -8,6 +8,7 @@
 #include "axle/npy.h"
 #include "assemble/nests.h"
 #include "ir/text.h"
+#include "machine/machine.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -19,6 +20,13 @@ int simulate_main(int argc, const char **argv);
 int bench_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);
+
+/* --- devices.c, messages.c --- */
+/* Prints the facts of the machine, a line each with `before` in front, as AXLE_MACHINE takes them (one that cannot be given is a
+   comment), and `more`. known: by fact, NULL: this machine's. */
+AX_MUST_USE ax_status facts_print(const char *before, const ax_known *known, const char *more);
+/* Measures messages between the processes; process 0 prints facts with their speeds. */
+AX_MUST_USE ax_status messages_print(void);
 
 /* --- speeds.c --- */
 /* What the folder of compiled code is called where no option says: the command keeps it in the user's folder unless the environment

@@ -43,14 +43,14 @@ static int print_library(struct dl_phdr_info *info, size_t size, void *context) 
   return 0;
 }
 
-/* As AXLE_MACHINE takes them; a fact that cannot be given is a comment. */
-static ax_status print_facts(const char *before) {
+ax_status facts_print(const char *before, const ax_known *known, const char *more) {
   ax_text text = {0};
   char *facts = NULL;
   for (int f = 0; f < AX_FACT_COUNT; f++) {
     ax_text_add(&text, "%s%s", before, ax_machine_record((ax_fact)f)->given ? "" : "# ");
-    ax_machine_add_text(&text, (ax_fact)f, ax_machine_know((ax_fact)f));
+    ax_machine_add_text(&text, (ax_fact)f, known != NULL ? known[f] : ax_machine_know((ax_fact)f));
   }
+  ax_text_add(&text, "%s", more != NULL ? more : "");
   const ax_status status = ax_text_finish(&text, &facts);
   if (status == AX_OK) fputs(facts, stdout);
   ax_free(facts);
@@ -65,7 +65,7 @@ static ax_status print_machine(void) {
   printf("memory     %.1f GiB, %.1f GiB free\n", memory_gibibytes(_SC_PHYS_PAGES), memory_gibibytes(_SC_AVPHYS_PAGES));
   puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
   puts("machine");
-  AX_TRY(print_facts("  "));
+  AX_TRY(facts_print("  ", NULL, NULL));
   puts("libraries");
   dl_iterate_phdr(print_library, NULL);
   printf("  %s, when the first kernel is compiled\n", ax_jit_library());
@@ -105,10 +105,12 @@ static ax_status print_processes(const asked *a) {
 }
 
 int devices_main(int argc, const char **argv) {
-  int facts = 0;
+  int facts = 0, messages = 0;
   asked asked = {0};
   const struct poptOption table[] = {
       {"machine", 'm', POPT_ARG_NONE, &facts, 0, "prints the machine's description alone, as AXLE_MACHINE takes it", NULL},
+      {"messages", '\0', POPT_ARG_NONE, &messages, 0,
+       "under mpirun: measures messages between the processes, and prints the description with their speeds", NULL},
       {"mesh", '\0', POPT_ARG_STRING, NULL, option_mesh_of, "Which devices of this mesh each process has", "AXIS=N,.."},
       PROCESSES_OPTION(option_processes),
       POPT_TABLEEND};
@@ -124,7 +126,8 @@ int devices_main(int argc, const char **argv) {
   free(file);
   if (code != EXIT_OK || done) return code;
   if (ax_machine_check() != AX_OK) return report_error();
+  if (messages) return messages_print() == AX_OK ? EXIT_OK : report_error();
   keep_speeds();
-  if (facts) return print_facts("") == AX_OK ? EXIT_OK : report_error();
+  if (facts) return facts_print("", NULL, NULL) == AX_OK ? EXIT_OK : report_error();
   return (is_about_processes(&asked) ? print_processes(&asked) : print_machine()) == AX_OK ? EXIT_OK : report_error();
 }

@@ -101,7 +101,7 @@ static const struct unit {
   const char *name, *of;
   double value;
 } units[] = {{"GiB", "B", 0x1p30},       {"MiB", "B", 0x1p20},   {"KiB", "B", 0x1p10}, {"B", "B", 1},
-             {"GB/s", "B/s", 1e9},       {"B/s", "B/s", 1},      {"ns", "s", 1e-9},    {"s", "s", 1},
+             {"GB/s", "B/s", 1e9},       {"B/s", "B/s", 1},      {"us", "s", 1e-6},    {"ns", "s", 1e-9},    {"s", "s", 1},
              {"Gflop/s", "flop/s", 1e9}, {"flop/s", "flop/s", 1}};
 
 static int find_fact(const char *name) {

@@ -10,7 +10,7 @@ const ax_way_record ax_ways[AX_WAY_COUNT] = {
     [AX_WAY_CHAIN] = {"chain", true, false},
 };
 
-/* With the speeds that are assumed of one host (ways_test.c compares them; `axle devices --processes mpi` prints the rows of a machine
+/* With the speeds that are assumed of one host (ways_test.c compares them; `axle devices --messages` prints the rows of a machine
    that it has measured). What is short is gathered, and so are few contributions, since a chain carries the data twice. */
 const ax_way_row ax_way_rows[] = {
     {AX_WAY_CHAIN, 2, 4, 16 << 10},

@@ -1,0 +1,103 @@
+/* See measure.h. */
+#include "processes/measure.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+const uint64_t ax_measured_sizes[AX_MEASURED_SIZES] = {4, AX_SHORT_PAYLOAD, 2 * AX_SHORT_PAYLOAD, 64 << 10, 1 << 20, 16 << 20};
+enum { LEAST, LONGEST_SHORT, SHORTEST_LONG, LONG = AX_MEASURED_SIZES - 2, LONGEST };
+
+/* Messages are counted from the beginning on: those of the next round may come before this process is through with one. */
+typedef struct measuring {
+  ax_transport *transport;
+  uint32_t next; /* the process that this one sends to */
+  bool first;
+  char *from, *into;
+  uint64_t bytes;
+  _Atomic uint32_t came, sent;
+  uint32_t wanted;
+  ax_status status;
+} measuring;
+
+static void count_up(void *counter) { atomic_fetch_add((_Atomic uint32_t *)counter, 1); }
+
+static void take(void *context, ax_delivery *delivery) {
+  measuring *m = context;
+  if (delivery->envelope.bytes <= AX_SHORT_PAYLOAD) count_up(&m->came);
+  else if (m->transport->functions->fetch(m->transport, delivery, m->into, count_up, &m->came) != AX_OK) m->status = AX_UNAVAILABLE;
+  ax_delivery_free(delivery);
+}
+
+static ax_status wait_for(measuring *m, const _Atomic uint32_t *counter) {
+  enum { patience = 2000 }; /* polls */
+  bool any;
+  for (uint32_t idle = 1; atomic_load(counter) < m->wanted; idle++) {
+    AX_TRY(m->transport->functions->poll(m->transport, &any));
+    if (m->status != AX_OK) return ax_error(m->status, "a message that was measured has not come");
+    if (idle % patience == 0) sched_yield(); /* there may be more processes than processors */
+  }
+  return AX_OK;
+}
+
+static ax_status send_one(measuring *m) {
+  const ax_envelope envelope = {.run = 1, .bytes = m->bytes};
+  return m->transport->functions->send(m->transport, m->next, &envelope, m->from, count_up, &m->sent);
+}
+
+static ax_status go_round(measuring *m, bool at_once) {
+  m->wanted++;
+  const bool sends_first = at_once || m->first;
+  if (sends_first) AX_TRY(send_one(m));
+  AX_TRY(wait_for(m, &m->came));
+  if (!sends_first) AX_TRY(send_one(m));
+  return wait_for(m, &m->sent);
+}
+
+static ax_status series(measuring *m, uint32_t rounds, bool at_once, double *seconds) {
+  AX_TRY(go_round(m, at_once)); /* all have come */
+  const double begin = ax_seconds();
+  for (uint32_t i = 0; i < rounds; i++) AX_TRY(go_round(m, at_once));
+  const double took = (ax_seconds() - begin) / rounds;
+  if (took < *seconds) *seconds = took;
+  return AX_OK;
+}
+
+static ax_status measure(measuring *m, uint32_t processes, ax_measured *out) {
+  enum { all_series = 20, most_rounds = 100, bytes_a_series = 32 << 20 };
+  for (int size = 0; size < AX_MEASURED_SIZES; size++) {
+    const uint64_t rounds = bytes_a_series / ax_measured_sizes[size];
+    m->bytes = ax_measured_sizes[size];
+    out->one_by_one[size] = out->all_at_once[size] = HUGE_VAL;
+    for (int s = 0; s < 2 * all_series; s++)
+      AX_TRY(series(m, rounds < most_rounds ? (uint32_t)rounds : most_rounds, s % 2, s % 2 ? &out->all_at_once[size] : &out->one_by_one[size]));
+    out->one_by_one[size] /= processes;
+  }
+  return AX_OK;
+}
+
+ax_status ax_messages_measure(ax_transport *transport, uint32_t processes, uint32_t stride, ax_measured *out) {
+  const size_t most = ax_measured_sizes[LONGEST];
+  const uint32_t place = transport->process / stride;
+  *out = (ax_measured){0};
+  if (transport->process % stride != 0 || place >= processes) return AX_OK;
+  measuring m = {.transport = transport, .next = (place + 1) % processes * stride, .first = place == 0, .from = ax_calloc(1, most),
+                 .into = ax_calloc(1, most)};
+  transport->deliver = take;
+  transport->deliver_context = &m;
+  ax_status status = m.from != NULL && m.into != NULL ? measure(&m, processes, out) : ax_out_of_memory(most);
+  ax_free(m.from);
+  ax_free(m.into);
+  return status;
+}
+
+ax_link_rates ax_measured_rates(const ax_measured *of) {
+  const double fastest = 1e11; /* bytes a second that short ones carry: a disturbed measurement says more */
+  const double *s = of->one_by_one, of_short = (double)(ax_measured_sizes[LONGEST_SHORT] - ax_measured_sizes[LEAST]);
+  const double transfer = (double)(ax_measured_sizes[LONGEST] - ax_measured_sizes[LONG]) / (s[LONGEST] - s[LONG]);
+  const double handshake = s[SHORTEST_LONG] - (double)ax_measured_sizes[SHORTEST_LONG] / transfer;
+  return (ax_link_rates){.message = s[LEAST], .message_bytes = of_short / fmax(of_short / fastest, s[LONGEST_SHORT] - s[LEAST]),
+                         .transfer = transfer, .handshake = fmax(s[LEAST], handshake)};
+}
