@@ -173,6 +173,7 @@ foreach(name ${mpi_names})
     axle_mpi_test(${name} ${name} ${program}_apart 2 env AXLE_NODE_MEMORY=0 sh tests/mpi/as_one.sh $<TARGET_FILE:command> ${program})
   endforeach()
   axle_mpi_test(${name} ${name} exit_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_ends> exit)
+  axle_mpi_test(${name} ${name} speeds 2 sh tests/mpi/speeds.sh $<TARGET_FILE:command>)
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
   foreach(processes 2 3) # of three, one has devices of both halves of the data

@@ -55,7 +55,6 @@ expect 0 '^y = 300.0:f32\[2\]$' run whole.axle --mesh data=300 --in x=1:f32[2]
 # Processes.
 expect 0 '^  0 .* 0 to 3 ' devices --mesh data=4 --processes one
 expect 0 '^processes  1$' devices --mesh data=1
-expect 2 'error: --processes: expected mpi or one, got "two"' devices --processes two
 expect 2 'error: --processes: expected mpi or one, got "two"' bench whole.axle --processes two
 expect 1 'error: --reference does not go with --processes mpi' run whole.axle --in x=1:f32[2] --reference --processes mpi
 
@@ -252,6 +251,20 @@ expect 1 'error: simulate: more than 1 messages' simulate whole.axle --every-dev
 expect 2 'error: there is no algorithm "fast"; there are best, ring' simulate whole.axle -a fast
 expect 2 'error: --devices: not a positive number: 0' simulate whole.axle --devices 0
 expect 1 'error: --mesh: the program has its mesh' simulate double.axle --mesh data=2
+
+# Devices over processes, without MPI.
+expect 0 '^on 2 processes, in the one that it takes longest:' show whole.axle --cost --spread 2
+expect 0 'psum over .*, gather$' show whole.axle --cost --spread 2
+expect 0 '^on 2 processes' show whole.axle --cost --spread 0,1
+expect 0 'bytes received from other devices$' show whole.axle --cost --spread 1
+expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 2x
+expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread none
+expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 0
+expect 0 '^2 devices of the machine 2 processes (2 nodes of 1)' simulate whole.axle --spread 2
+expect 0 ', run (' simulate whole.axle --spread 2x1
+expect 0 ', chain (' simulate whole.axle --spread 2 --algorithm chain
+expect 1 'error: simulate: 2 devices are not in 3 equal blocks, one for each process' simulate whole.axle --spread 3
+expect 1 'error: --spread makes a machine of processes: leave --machine out' simulate whole.axle --spread 2 -M cpu
 
 expect 0 '^axle [0-9]' --version
 expect 0 'show ' --help
