@@ -182,7 +182,9 @@ ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
     if (w->handle(w->context)) round = 0;
     (void)ax_together_idle(t);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
-    if (status != AX_OK && status != AX_OUT_OF_MEMORY) return status; /* there may be memory in the next round */
+    /* A process may leave as soon as it has all that it waits for: what it has sent before may be all that is waited for here. There may
+       be memory in the next round. */
+    if (status != AX_OK && status != AX_OUT_OF_MEMORY) return w->reached(w->context) ? AX_OK : status;
     if (!moved) ax_together_pause(round);
     if (!moved) ax_together_look(t, round, w->list != NULL ? w->list : list_rest, w->list != NULL ? w->context : t);
   }

@@ -164,11 +164,41 @@ static void the_first_line_that_differs_is_told(void **state) {
   same_everywhere(AX_INVALID_ARGUMENT, "processes 0 and 2 do not do the same, line 2002:\n  process 0: process 0\n  process 2: process 2");
 }
 
+/* --- Processes that have left --- */
+
+static bool is_set(void *flag) { return *(bool *)flag; }
+static bool set_flag(void *flag) { return *(bool *)flag = true; }
+static bool nothing_has_come(void *flag) {
+  (void)flag;
+  return false;
+}
+
+/* One that has all it waited for may leave at once. What it has sent comes by the poll that says it is gone. */
+static ax_status wait_for_what_was_sent(ax_processes *processes) {
+  ax_together *t = ax_together_borrow(processes);
+  bool here = false, never = false;
+  ax_together_begin(t, &(ax_doing){7, describe_nothing, NULL, NULL});
+  ax_within_lose(processes->transport, (processes->rule.process + 1) % COUNT);
+  ax_status status = ax_together_until(t, &(ax_waiting){is_set, set_flag, &here, NULL});
+  if (status == AX_OK && ax_together_until(t, &(ax_waiting){is_set, nothing_has_come, &never, NULL}) != AX_UNAVAILABLE)
+    status = ax_error(AX_INTERNAL, "waits for one that is gone");
+  ax_processes_end(processes, &t->receiver);
+  ax_together_give_back(processes);
+  return status;
+}
+
+static void what_was_sent_by_one_that_left_counts(void **state) {
+  (void)state;
+  in_all(wait_for_what_was_sent);
+  same_everywhere(AX_OK, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_go_round),
       cmocka_unit_test(all_end_the_same),
       cmocka_unit_test(the_first_line_that_differs_is_told),
+      cmocka_unit_test(what_was_sent_by_one_that_left_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
