@@ -32,7 +32,7 @@ MESH = Mesh(np.array(jax.devices()), ("x",))
 
 
 def steps_of(size):
-    steps = 1000 if size < 65536 else 50 if size < 4194304 else 4
+    steps = 1000 if size < 65536 else 50 if size < 4194304 else 16
     return steps if PROCESSES <= os.cpu_count() else (steps + 19) // 20
 
 

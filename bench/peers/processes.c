@@ -77,7 +77,7 @@ static const kind kinds[] = {{"psum", sums, false, allreduce},
 /* --- Measuring --- */
 
 static int64_t steps_of(int64_t bytes) { /* even */
-  return (spread_steps(bytes < 65536 ? 1000 : bytes < 4194304 ? 50 : 4) + 1) / 2 * 2;
+  return (spread_steps(bytes < 65536 ? 1000 : bytes < 4194304 ? 50 : 16) + 1) / 2 * 2;
 }
 
 static double run_by_hand(const kind *k, float **in, float **out, int n, int64_t steps) {
