@@ -68,7 +68,7 @@ static void put_rates(ax_known *facts, ax_fact first, const ax_link_rates *link)
 
 ax_status messages_print(void) {
   messages m = {0};
-  bool prints;
+  bool prints = false;
   ax_known known[AX_FACT_COUNT];
   ax_status status = measure_messages(&m, &prints);
   if (status == AX_OK && prints) keep_speeds();

@@ -79,12 +79,23 @@ static ax_status number(linker *l) {
   return AX_OK;
 }
 
+/* An operand that devices share may be written by another of them as soon as this one has signalled its push. */
+static void find_lenders(ax_assembly *a) {
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_push *push = a->instrs[i].kind == AX_INSTR_PUSH ? a->instrs[i].push : NULL;
+    if (push != NULL) push->lends = !a->shared[a->plan->buffers[push->exchange->in].allocation];
+  }
+}
+
 ax_status ax_instrs_links(ax_assembly *a) {
   linker l = {.a = a};
   ax_compiled *c = a->compiled;
   ax_arena scratch = {0};
   c->first_loan = c->counter_count;
-  if (c->map != NULL) c->counter_count += c->devices;
+  if (c->map != NULL) {
+    c->counter_count += c->devices;
+    find_lenders(a);
+  }
   for (uint32_t i = 0; i < a->instr_count; i++) l.room += is_message(&a->instrs[i]) ? c->devices : 0;
   c->first_link = c->counter_count;
   if (l.room == 0) return AX_OK;

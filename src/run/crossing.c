@@ -156,7 +156,8 @@ static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
   if (ax_pieces_for(push, party) == 1 && push->outer_rank == 0) {
     const char *piece = ax_piece_for(push, src, party, 0) + share_of(push, group, party).begin * push->item;
-    return ax_lent_send(&r->lent[activation->device], r, party->process, &envelope, piece);
+    return push->lends ? ax_lent_send(&r->lent[activation->device], r, party->process, &envelope, piece)
+                       : ax_remote_send(r, party->process, &envelope, piece);
   }
   char *payload;
   AX_TRY(ax_pieces_gather(push, src, party, &payload));
