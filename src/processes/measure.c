@@ -8,7 +8,7 @@
 #include "base/base.h"
 
 const uint64_t ax_measured_sizes[AX_MEASURED_SIZES] = {4, AX_SHORT_PAYLOAD, 2 * AX_SHORT_PAYLOAD, 64 << 10, 1 << 20, 16 << 20};
-enum { LEAST, LONGEST_SHORT, SHORTEST_LONG, LONG = AX_MEASURED_SIZES - 2, LONGEST };
+enum { LEAST, LONGEST_SHORT, SHORTEST_LONG = 3, LONG, LONGEST };
 
 /* Messages are counted from the beginning on: those of the next round may come before this process is through with one. */
 typedef struct measuring {
@@ -28,7 +28,7 @@ static void count_up(void *counter) { atomic_fetch_add((_Atomic uint32_t *)count
 static void take(void *context, ax_delivery *delivery) {
   measuring *m = context;
   m->latest = delivery->envelope.words[0] != 0;
-  if (delivery->envelope.bytes <= AX_SHORT_PAYLOAD) count_up(&m->came);
+  if (delivery->payload != NULL) count_up(&m->came);
   else if (m->transport->functions->fetch(m->transport, delivery, m->into, count_up, &m->came) != AX_OK) m->status = AX_UNAVAILABLE;
   ax_delivery_free(delivery);
 }

@@ -5,8 +5,8 @@
 #include "machine/rates.h"
 #include "processes/transport.h"
 
-/* The sizes that are measured: without bytes to speak of; the longest short one (transport.h); two long ones, and the same of long ones
-   that no cache holds. */
+/* The sizes that are measured: without bytes to speak of; the longest short one, and twice as much, which some
+   transports send at once too (transport.h); long ones; and one that no cache holds. */
 enum { AX_MEASURED_SIZES = 6 };
 extern const uint64_t ax_measured_sizes[AX_MEASURED_SIZES];
 

@@ -131,6 +131,13 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
     ax_status status = ax_program_cost(get(), &raw);
     return detail::given_cost(status, raw, at, "program_cost");
   }
+  /* The same with the devices spread over processes, in blocks: `per_host` of them on each host, or all on one (0). */
+  may<axle::cost> cost_over(std::uint32_t processes, std::uint32_t per_host = 0, location at = location::here()) const {
+    const ax_process_layout over = {processes, per_host, nullptr, 0};
+    ax_cost raw;
+    ax_status status = ax_program_cost_over(get(), &over, &raw);
+    return detail::given_cost(status, raw, at, "program_cost_over");
+  }
   may<program> partition(location at = location::here()) const { return transformed(at, "program_partition", ax_program_partition); }
 };
 
