@@ -146,6 +146,11 @@ if(mpi_names)
     target_link_libraries(${target} PRIVATE inside)
   endforeach()
 endif()
+set(launchers "")
+foreach(name ${mpi_names})
+  string(APPEND launchers "${name} ${mpi_${name}_run}\n")
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/mpi_launchers.txt "${launchers}") # for cmake/run-soak
 function(axle_mpi_test name shim case processes) # then the program and its arguments
   axle_test(mpi/${name}/${case}_${processes} sh tests/mpi/run.sh ${mpi_${name}_run} ${shim} ${processes} ${ARGN})
   set_tests_properties(mpi/${name}/${case}_${processes} PROPERTIES PROCESSORS 2)
