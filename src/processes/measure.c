@@ -110,7 +110,9 @@ ax_status ax_messages_measure(ax_transport *transport, uint32_t processes, uint3
 ax_link_rates ax_measured_rates(const ax_measured *of) {
   const double fastest = 1e11; /* bytes a second that short ones carry: a disturbed measurement says more */
   const double *s = of->one_by_one, of_short = (double)(ax_measured_sizes[LONGEST_SHORT] - ax_measured_sizes[LEAST]);
-  const double transfer = (double)(ax_measured_sizes[LONGEST] - ax_measured_sizes[LONG]) / (s[LONGEST] - s[LONG]);
+  const bool disturbed = s[LONGEST] <= s[LONG]; /* the longest message alone says how fast they are, then */
+  const double transfer = disturbed ? (double)ax_measured_sizes[LONGEST] / s[LONGEST]
+                                    : (double)(ax_measured_sizes[LONGEST] - ax_measured_sizes[LONG]) / (s[LONGEST] - s[LONG]);
   const double handshake = s[SHORTEST_LONG] - (double)ax_measured_sizes[SHORTEST_LONG] / transfer;
   return (ax_link_rates){.message = s[LEAST], .message_bytes = of_short / fmax(of_short / fastest, s[LONGEST_SHORT] - s[LEAST]),
                          .transfer = transfer, .handshake = fmax(s[LEAST], handshake)};

@@ -62,6 +62,9 @@ static void rates(void **state) {
   TEST_NEAR(made.handshake / link.handshake, 1, 1e-9);
   TEST_NEAR(made.message_bytes / link.message_bytes, 1, 1e-9);
   TEST_NEAR(made.transfer / link.transfer, 1, 1e-9);
+  of.one_by_one[AX_MEASURED_SIZES - 2] = 1; /* other programs ran meanwhile */
+  const ax_link_rates disturbed = ax_measured_rates(&of);
+  assert_true(disturbed.transfer > 0 && disturbed.transfer < link.transfer && disturbed.handshake >= disturbed.message);
 }
 
 int main(void) {
