@@ -58,7 +58,8 @@ enum { huge_page = 2 << 20, large = 2 * huge_page };
 /* Memory of two huge pages or more is aligned to them, and the system is asked for them. With small pages a pass over it would
    spend most of its time on address translation. The rest beyond the last whole huge page stays in small pages, so that the
    allocation takes no more memory. */
-static void *allocate_large(size_t bytes, size_t align) {
+static void *default_allocate(void *user, size_t bytes, size_t align) {
+  (void)user;
   void *memory = NULL;
   if (bytes >= large && align < huge_page) align = huge_page;
   if (posix_memalign(&memory, align, bytes) != 0) return NULL;
@@ -68,34 +69,9 @@ static void *allocate_large(size_t bytes, size_t align) {
   return memory;
 }
 
-#ifdef __SANITIZE_ADDRESS__
-enum { small = 0 }; /* the sanitizer sees where a block ends only if it has made the block itself */
-#else
-enum { small = 896 }; /* malloc keeps blocks of up to about 1 KiB for the thread that has freed them */
-#endif
-
-/* posix_memalign takes five times as long as malloc, and a run or a message between processes makes a few small blocks. So a small
-   block is part of one of malloc's. It begins at an odd multiple of `alignment`, as no other block does, and has malloc's address
-   before it. */
-static void *allocate_small(size_t bytes) {
-  char *given = malloc(bytes + 2 * alignment);
-  if (given == NULL) return NULL;
-  const uintptr_t even = ~(uintptr_t)(2 * alignment - 1);
-  void **memory = (void **)((((uintptr_t)given + sizeof given + alignment - 1) & even) + alignment);
-  memory[-1] = given;
-  return memory;
-}
-
-static bool is_small(const void *memory) { return ((uintptr_t)memory & alignment) != 0; }
-
-static void *default_allocate(void *user, size_t bytes, size_t align) {
-  (void)user;
-  return bytes <= small ? allocate_small(bytes) : allocate_large(bytes, align < 2 * alignment ? 2 * alignment : align);
-}
-
 static void default_release(void *user, void *memory) {
   (void)user;
-  free(is_small(memory) ? ((void **)memory)[-1] : memory);
+  free(memory);
 }
 
 static const ax_allocator default_allocator = {default_allocate, default_release, NULL};

@@ -97,25 +97,6 @@ static void memory_is_aligned_and_never_null(void **state) {
   ax_free(none), ax_free(some), ax_free(NULL);
 }
 
-/* Small blocks are parts of others, with an address before them: none may touch another, whatever their sizes and order. */
-static void blocks_of_all_sizes_are_apart(void **state) {
-  (void)state;
-  enum { count = 1200 };
-  static unsigned char *blocks[count];
-  for (int turn = 0; turn < 3; turn++) {
-    for (size_t i = 0; i < count; i++) {
-      assert_non_null(blocks[i] = ax_alloc(i));
-      assert_int_equal((uintptr_t)blocks[i] % 64, 0);
-      memset(blocks[i], (int)i & 255, i);
-    }
-    for (size_t i = 0; i < count; i++) {
-      const size_t one = (i * 7 + (size_t)turn) % count; /* 7 and 1200 have no common divisor */
-      for (size_t b = 0; b < one; b++) assert_int_equal(blocks[one][b], one & 255);
-      ax_free(blocks[one]);
-    }
-  }
-}
-
 static void an_arena_gives_cleared_aligned_memory(void **state) {
   (void)state;
   ax_arena arena = {0};
@@ -222,7 +203,6 @@ int main(void) {
       cmocka_unit_test(random_numbers_are_those_of_splitmix64),
       cmocka_unit_test(hashes_differ_by_bytes_length_and_seed),
       cmocka_unit_test(memory_is_aligned_and_never_null),
-      cmocka_unit_test(blocks_of_all_sizes_are_apart),
       cmocka_unit_test(an_arena_gives_cleared_aligned_memory),
       cmocka_unit_test(what_is_reserved_is_in_one_piece),
       cmocka_unit_test(an_array_grows_with_its_contents),
