@@ -42,6 +42,7 @@ typedef struct ax_crossing_group {
   ax_elems share;        /* of the elements: what is put here of each contribution */
   uint64_t latest;       /* round that was opened last */
   opened *rounds;
+  opened *spare;         /* one that is over, for the next; NULL: none */
   ax_delivery *waiting;  /* contributions whose time has not come */
   _Atomic uint32_t held; /* how many */
   uint32_t far;          /* of these, payloads that have to be fetched */
@@ -109,6 +110,8 @@ static void free_round(opened *one) {
 }
 
 static void empty(ax_crossing_group *g) {
+  if (g->spare != NULL) free_round(g->spare);
+  g->spare = NULL;
   for (opened *next, *one = g->rounds; one != NULL; one = next) {
     next = one->next;
     free_round(one);
@@ -197,14 +200,17 @@ static ax_status open_round(ax_remote *r, ax_crossing_group *g, const ax_activat
   g->latest = round;
   if (g->ghosts == 0) return AX_OK;
   const uint32_t members = g->instr->push->members;
-  opened *one = ax_calloc(1, sizeof *one + loops * sizeof one->iteration[0] + members);
-  if (one == NULL) return ax_out_of_memory(loops * sizeof one->iteration[0]);
-  *one = (opened){.next = g->rounds, .round = round, .missing = g->ghosts, .view = *activation};
+  const size_t bytes = sizeof(opened) + loops * sizeof(int64_t) + members;
+  opened *one = g->spare != NULL ? g->spare : ax_calloc(1, bytes);
+  if (one == NULL) return ax_out_of_memory(bytes);
+  g->spare = NULL;
+  *one = (opened){.next = g->rounds, .round = round, .missing = g->ghosts, .view = *activation, .lent = one->lent};
   if (g->split) one->totals = crossing_parties(g) - 1;
   if (g->split) one->missing += one->totals + 1;
   memcpy(one->iteration, activation->iteration, loops * sizeof one->iteration[0]);
   one->view.iteration = one->iteration;
   one->put = (bool *)(one->iteration + loops);
+  memset(one->put, 0, members);
   g->rounds = one;
   atomic_fetch_add(&r->open, 1);
   return AX_OK;
@@ -216,7 +222,8 @@ static void close_round(ax_remote *r, ax_crossing_group *g, opened *one) {
   opened **link = &g->rounds;
   while (*link != one) link = &(*link)->next;
   *link = one->next;
-  free_round(one);
+  if (g->spare == NULL) g->spare = one;
+  else free_round(one);
 }
 
 static bool is_total(const ax_delivery *delivery) { return delivery->envelope.words[1] != 0; }
