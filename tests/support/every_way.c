@@ -187,6 +187,7 @@ static void run_all(ax_executable *executable, const manner *how, ax_tensor *con
       ax_tensor_release(got);
     }
   }
+  ax_runtime_wait(executable->runtime); /* runs whose results nobody has read */
   for (size_t i = 0; i < (size_t)most_at_once * (in_count + out_count); i++) ax_array_release(arrays[i]);
   free(arrays);
 }
