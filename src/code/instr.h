@@ -94,8 +94,13 @@ static inline const ax_party *ax_party_of(const ax_crossing *crossing, uint32_t 
   return NULL;
 }
 static inline bool ax_party_has(const ax_crossing *crossing, const ax_party *party, uint32_t member) {
-  for (uint32_t i = 0; party != NULL && i < party->count; i++)
-    if (crossing->held[party->first + i] == member) return true;
+  uint32_t low = 0, high = party != NULL ? party->count : 0;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2, held = crossing->held[party->first + middle];
+    if (held == member) return true;
+    if (held < member) low = middle + 1;
+    else high = middle;
+  }
   return false;
 }
 
