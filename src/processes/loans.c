@@ -48,5 +48,7 @@ ax_loan_state ax_loan_read(ax_loan_slot *slots, uint64_t loan, uint64_t *address
 }
 
 void ax_loan_return(ax_loan_slot *slots, uint64_t loan) {
-  atomic_store_explicit(&slots[slot_of(loan)].word, word_of(loan, AX_LOAN_OVER), memory_order_release);
+  uint64_t word = word_of(loan, AX_LOAN_READING); /* where the run has failed, its owner may have ended it, and lent another */
+  (void)atomic_compare_exchange_strong_explicit(&slots[slot_of(loan)].word, &word, word_of(loan, AX_LOAN_OVER),
+                                                memory_order_release, memory_order_relaxed);
 }

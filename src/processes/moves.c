@@ -55,7 +55,9 @@ static void lose_early(ax_mpi *m, uint32_t peer, const char *why) {
 
 static void stop(ax_mpi *m, const char *why) {
   set_failure(m, why);
+  pthread_mutex_lock(&m->tables); /* threads that look at loans have it */
   m->stopped = m->unswept = true;
+  pthread_mutex_unlock(&m->tables);
   if (m->node != NULL) ax_node_close(m->node);
 }
 
@@ -478,8 +480,11 @@ void ax_mpi_leave(ax_mpi *m) {
   if (m->stopped) return;
   ax_mpi_tell_others(m, AX_WIRE_LEFT);
   const double end = ax_seconds() + 1; /* a process that is stuck does not take them */
-  do (void)!flush(m);
-  while (test_pending(m, &any) == AX_OK && !m->stopped && (m->first != NULL || m->pending > 0) && ax_seconds() < end);
+  do {
+    (void)!flush(m);
+    if (m->node != NULL) ax_node_flush(m->node);
+  } while (test_pending(m, &any) == AX_OK && !m->stopped &&
+           (m->first != NULL || m->pending > 0 || ax_node_is_sending(m->node)) && ax_seconds() < end);
   ax_mpi_stop_receiving(m);
   stop(m, "MPI_Finalize was called before this process released its part of the mesh");
 }

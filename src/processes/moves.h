@@ -105,7 +105,7 @@ typedef struct ax_mpi {
   ax_mpi_partial *partial; /* of each process */
   uint32_t here;          /* how many others are */
   bool closing;           /* what comes is not delivered any more */
-  bool unswept;           /* transfers of a process that is gone have not ended yet */
+  atomic_bool unswept;    /* transfers of a process that is gone have not ended yet */
   ax_mpi_found found;
   ax_node_watch *watch;  /* of the processes of this node */
   ax_node *node;         /* messages between them that need no MPI; NULL: all do */

@@ -42,43 +42,49 @@ static ax_status poll(ax_transport *transport, bool *any) {
 
 /* --- Sending and fetching: nothing is held --- */
 
-static ax_status hold(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent, void *context,
-                      ax_transfer **out) {
-  void *copy = sent == NULL ? ax_alloc(envelope->bytes) : NULL;
-  if (sent == NULL && copy == NULL) return ax_out_of_memory(envelope->bytes);
-  if (copy != NULL) memcpy(copy, payload, envelope->bytes);
-  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)(copy != NULL ? copy : payload),
-                            .copy = copy, .done = sent, .context = context, .peer = to};
+/* *what: the message that names it. Once it is in the table, another thread may end it, because its receiver is gone. */
+static ax_status hold(ax_mpi *m, const ax_transfer *like, const ax_envelope *envelope, ax_wire *what) {
+  ax_transfer *held;
   pthread_mutex_lock(&m->tables);
-  ax_status status = ax_transfers_add(&m->outgoing, &like, UINT32_MAX, out);
+  ax_status status = ax_transfers_add(&m->outgoing, like, UINT32_MAX, &held);
+  if (status == AX_OK)
+    *what = (ax_wire){.type = AX_WIRE_ENVELOPE, .ticket = held->ticket, .address = (uint64_t)(uintptr_t)held->memory,
+                      .loan = held->loan, .envelope = *envelope};
   pthread_mutex_unlock(&m->tables);
-  if (status != AX_OK) ax_free(copy);
   return status;
 }
 
 /* Takes it out of its table: what would have named it could not be sent. */
-static void take_back(ax_mpi *m, ax_transfer *held) {
+static void take_back(ax_mpi *m, uint64_t ticket) {
   pthread_mutex_lock(&m->tables);
-  ax_mpi_take_out(m, held);
+  ax_transfer *held = ax_transfers_find(&m->outgoing, ticket);
+  if (held != NULL) ax_mpi_take_out(m, held);
   pthread_mutex_unlock(&m->tables);
+  if (held == NULL) return;
   held->done = NULL;
   ax_transfer_end(held);
 }
 
-static ax_status name_long(ax_mpi *m, const ax_envelope *envelope, ax_transfer *held) {
-  const ax_wire what = {.type = AX_WIRE_ENVELOPE, .ticket = held->ticket, .address = (uint64_t)(uintptr_t)held->memory,
-                        .loan = held->loan, .envelope = *envelope};
-  ax_status status = ax_mpi_tell(m, held->peer, &what, NULL);
-  if (status != AX_OK) take_back(m, held);
+static ax_status name_long(ax_mpi *m, uint32_t to, const ax_wire *what) {
+  ax_status status = ax_mpi_tell(m, to, what, NULL);
+  if (status != AX_OK) take_back(m, what->ticket);
   else ax_mpi_pump(m);
+  if (m->peers[to] == AX_PEER_GONE) m->unswept = true; /* nobody will ask for it */
   return status;
 }
 
 static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                            void *context) {
-  ax_transfer *held = NULL;
-  AX_TRY(hold(m, to, envelope, payload, sent, context, &held));
-  return name_long(m, envelope, held);
+  void *copy = sent == NULL ? ax_alloc(envelope->bytes) : NULL;
+  ax_wire what;
+  if (sent == NULL && copy == NULL) return ax_out_of_memory(envelope->bytes);
+  if (copy != NULL) memcpy(copy, payload, envelope->bytes);
+  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)(copy != NULL ? copy : payload),
+                            .copy = copy, .done = sent, .context = context, .peer = to};
+  ax_status status = hold(m, &like, envelope, &what);
+  if (status == AX_OK) return name_long(m, to, &what);
+  ax_free(copy);
+  return status;
 }
 
 static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
@@ -95,24 +101,32 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
 
 /* --- Lending --- */
 
-static void nothing(void *context) { (void)context; }
-
-/* A process of this node may read it before anything else is known of it, so the ticket is set first. */
-static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *loan) {
-  ax_mpi *m = (ax_mpi *)transport;
-  ax_transfer *held = NULL;
-  *loan = (ax_loan){.to = to};
-  AX_TRY(ax_mpi_check(m, to));
-  if (!m->node_reads || !ax_node_has(m->node, to)) return send_long(m, to, envelope, payload, NULL, NULL);
-  AX_TRY(hold(m, to, envelope, payload, nothing, NULL, &held));
+static uint64_t begin_loan(ax_mpi *m) {
   pthread_mutex_lock(&m->tables);
-  held->loan = ax_loans_begin(&m->loans);
-  const bool lent = held->loan != 0;
-  if (lent) loan->ticket = held->ticket;
+  const uint64_t loan = m->stopped ? 0 : ax_loans_begin(&m->loans);
   pthread_mutex_unlock(&m->tables);
-  if (lent) return name_long(m, envelope, held);
-  take_back(m, held);
-  return send_long(m, to, envelope, payload, NULL, NULL);
+  return loan;
+}
+
+static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload, ax_loan *out) {
+  ax_mpi *m = (ax_mpi *)transport;
+  ax_wire what;
+  *out = (ax_loan){.to = to};
+  AX_TRY(ax_mpi_check(m, to));
+  const uint64_t loan = m->node_reads && ax_node_has(m->node, to) ? begin_loan(m) : 0;
+  if (loan == 0) return send_long(m, to, envelope, payload, NULL, NULL);
+  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)payload, .loan = loan, .peer = to};
+  ax_status status = hold(m, &like, envelope, &what);
+  if (status != AX_OK) {
+    pthread_mutex_lock(&m->tables);
+    ax_mpi_end_loans(m, &like);
+    pthread_mutex_unlock(&m->tables);
+    return status;
+  }
+  out->ticket = what.ticket;
+  status = name_long(m, to, &what);
+  if (status != AX_OK) out->ticket = 0;
+  return status;
 }
 
 /* How a loan stands, and what is lent. */
@@ -141,9 +155,10 @@ static ax_status move(ax_mpi *m, const ax_transfer *lent, bool *left) {
     held->memory = held->copy = copy;
     *left = copy != NULL;
   }
+  const bool is_read = held == NULL || m->stopped || ax_loan_look(m->loans.slots, lent->loan) != AX_LOAN_MOVED;
   pthread_mutex_unlock(&m->tables);
   if (!*left) ax_free(copy);
-  return copy != NULL ? AX_OK : ax_out_of_memory(lent->bytes);
+  return copy != NULL || is_read ? AX_OK : ax_out_of_memory(lent->bytes);
 }
 
 static void end_loan(ax_mpi *m, const ax_loan *loan) {
@@ -160,8 +175,12 @@ static ax_status settle(ax_transport *transport, ax_loan *loan) {
   bool any, left = false;
   ax_status status = AX_OK;
   for (ax_loan_state state; loan->ticket != 0 && (state = look_at_loan(m, loan, &held)) != AX_LOAN_OVER && !left && status == AX_OK;) {
-    if (state == AX_LOAN_LENT) status = move(m, &held, &left);
-    else (void)!poll(transport, &any); /* it sees whether the reader is gone */
+    if (state == AX_LOAN_LENT) {
+      status = move(m, &held, &left);
+    } else {
+      (void)!poll(transport, &any); /* it sees whether the reader is gone */
+      if (!any) sched_yield();
+    }
   }
   if (!left) end_loan(m, loan);
   return status;
@@ -169,22 +188,40 @@ static ax_status settle(ax_transport *transport, ax_loan *loan) {
 
 /* --- Reading where it lies --- */
 
+/* How a loan stands; one that nobody had begun to read is READING from here on. */
+static ax_loan_state begin_to_read(ax_mpi *m, const ax_delivery *delivery, uint64_t *address) {
+  ax_loan_state state = AX_LOAN_OVER;
+  pthread_mutex_lock(&m->tables);
+  if (!m->stopped) state = ax_loan_read(ax_node_loans(m->node, delivery->from), delivery->loan, address);
+  pthread_mutex_unlock(&m->tables);
+  return state;
+}
+
 static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
-  const ax_node *node = ((ax_mpi *)transport)->node;
+  ax_mpi *m = (ax_mpi *)transport;
   uint64_t address = delivery->address;
-  if (delivery->loan != 0 && ax_loan_read(ax_node_loans(node, delivery->from), delivery->loan, &address) == AX_LOAN_OVER)
-    return AX_OK; /* forgotten */
-  return ax_node_read(node, delivery->from, address + offset, into, bytes);
+  bool there;
+  AX_TRY(ax_mpi_check(m, delivery->from));
+  if (delivery->loan != 0 && begin_to_read(m, delivery, &address) == AX_LOAN_OVER) return AX_OK; /* forgotten */
+  AX_TRY(ax_node_read(m->node, delivery->from, address + offset, into, bytes, &there));
+  if (there || delivery->loan == 0 || begin_to_read(m, delivery, &address) == AX_LOAN_OVER) return AX_OK;
+  return ax_error(AX_UNAVAILABLE, "the memory of process %u cannot be read", delivery->from);
+}
+
+/* What was read where it was lent is returned by a word in shared memory. */
+static bool give_back(ax_mpi *m, const ax_delivery *delivery) {
+  pthread_mutex_lock(&m->tables);
+  ax_loan_slot *loans = delivery->loan != 0 && !m->stopped ? ax_node_loans(m->node, delivery->from) : NULL;
+  const bool reading = loans != NULL && ax_loan_look(loans, delivery->loan) == AX_LOAN_READING;
+  if (reading) ax_loan_return(loans, delivery->loan);
+  pthread_mutex_unlock(&m->tables);
+  return reading;
 }
 
 static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
   ax_mpi *m = (ax_mpi *)transport;
   AX_TRY(ax_mpi_check(m, delivery->from));
-  ax_loan_slot *loans = ax_node_loans(m->node, delivery->from);
-  if (delivery->loan != 0 && ax_loan_look(loans, delivery->loan) == AX_LOAN_READING) {
-    ax_loan_return(loans, delivery->loan);
-    return AX_OK;
-  }
+  if (give_back(m, delivery)) return AX_OK;
   return ax_mpi_tell(m, delivery->from, &(ax_wire){.type = AX_WIRE_READ, .ticket = delivery->ticket}, NULL);
 }
 

@@ -9,9 +9,11 @@
 
 #include "processes/message_ring.h"
 
-/* Of more than most_processes, the memory for all pairs would be too much. */
-enum { most_processes = 128, ring_bytes = 64 << 10 };
-_Static_assert(AX_NODE_LONGEST <= ring_bytes / 2 - 64, "the longest message fits into a ring");
+/* Of more than most_processes, the memory for all pairs would be too much: 150 MiB for 64, of which only what is used is taken. */
+enum { most_processes = 64, few_processes = 16, large_ring = 64 << 10, small_ring = 36 << 10 };
+_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 64, "the longest message fits into a ring");
+
+static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
 
 typedef struct queued { /* a message that found no room */
   struct queued *next;
@@ -45,17 +47,17 @@ struct ax_node {
 enum { loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
 
 size_t ax_node_part_bytes(uint32_t count) {
-  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(ring_bytes) : 0;
+  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
 }
 
 /* The ring that a process at some place writes in a part. */
-static char *ring_in(void *part, uint32_t writer) {
-  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(ring_bytes);
+static char *ring_in(void *part, uint32_t writer, uint32_t count) {
+  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(capacity_of(count));
 }
 
 void ax_node_part_clear(void *part, uint32_t count) {
   ax_loan_slots_clear(part);
-  for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i));
+  for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i, count));
 }
 
 /* --- Reading memory --- */
@@ -88,6 +90,8 @@ static ax_status read_memory(const ax_node_watch_name *name, uint64_t address, v
     const struct iovec mine = {(char *)into + done, bytes - done}, other = {(void *)(uintptr_t)(address + done), bytes - done};
     const ssize_t got = process_vm_readv(name->pid, &mine, 1, &other, 1, 0);
     if (got < 0 && errno == ESRCH) return ax_error(AX_UNAVAILABLE, "process %u is gone: it has ended", name->process);
+    if (got < 0 && errno != EFAULT)
+      return ax_error(AX_UNAVAILABLE, "the memory of process %u cannot be read: %s", name->process, strerror(errno));
     *there = got > 0;
     if (got <= 0) return AX_OK;
     done += (size_t)got;
@@ -117,8 +121,8 @@ static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_wo
   n->loans = parts[i];
   node->place[word->name.process] = i;
   if (i == node->me) return;
-  n->out = ax_message_ring_of(ring_in(parts[i], node->me), ring_bytes);
-  n->in = ax_message_ring_of(ring_in(parts[node->me], i), ring_bytes);
+  n->out = ax_message_ring_of(ring_in(parts[i], node->me, node->count), capacity_of(node->count));
+  n->in = ax_message_ring_of(ring_in(parts[node->me], i, node->count), capacity_of(node->count));
 }
 
 ax_status ax_node_create(void *const *parts, const ax_node_word *words, uint32_t count, uint32_t process, ax_node **out) {
@@ -170,9 +174,8 @@ ax_loan_slot *ax_node_loans(const ax_node *node, uint32_t process) { return find
 
 bool ax_node_reads(const ax_node *node, uint32_t process) { return ax_node_has(node, process) && find(node, process)->reads; }
 
-ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes) {
-  bool there;
-  return read_memory(&find(node, process)->name, address, into, bytes, &there);
+ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes, bool *there) {
+  return read_memory(&find(node, process)->name, address, into, bytes, there);
 }
 
 /* --- Messages --- */
@@ -217,6 +220,11 @@ static void send_queued(ax_node *node, neighbour *n) {
   pthread_mutex_unlock(&n->lock);
 }
 
+void ax_node_flush(ax_node *node) {
+  for (uint32_t i = 0; i < node->count && ax_node_is_sending(node); i++)
+    if (i != node->me) send_queued(node, &node->neighbours[i]);
+}
+
 /* At most as many as may come in a round of all. */
 static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context, bool *any) {
   enum { most_at_once = 64 };
@@ -231,12 +239,9 @@ static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context
 }
 
 ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any) {
-  const bool sending = ax_node_is_sending(node);
-  for (uint32_t i = 0; i < node->count; i++) {
-    if (i == node->me) continue;
-    if (sending) send_queued(node, &node->neighbours[i]);
-    AX_TRY(receive(&node->neighbours[i], handle, context, any));
-  }
+  for (uint32_t i = 0; i < node->count; i++)
+    if (i != node->me) AX_TRY(receive(&node->neighbours[i], handle, context, any));
+  ax_node_flush(node); /* behind that: whoever has sent its last message has made room for ours, and does not look again */
   return AX_OK;
 }
 

@@ -40,15 +40,16 @@ bool ax_node_is_sending(const ax_node *node); /* some message has found no room 
    not be handled comes again. */
 typedef ax_status ax_on_node_message(void *context, uint32_t from, const char *data, size_t bytes);
 AX_MUST_USE ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any);
+void ax_node_flush(ax_node *node);                  /* any thread: sends what has found no room, as far as there is room now */
 void ax_node_lose(ax_node *node, uint32_t process); /* it is gone: what is sent to it is dropped */
 void ax_node_close(ax_node *node);                  /* from here on nothing touches the shared memory */
 
 /* The slots of the loans of a process: this one, or another of this node. */
 ax_loan_slot *ax_node_loans(const ax_node *node, uint32_t process);
 
-/* Whether this process can read the memory of another one, and reads it. AX_UNAVAILABLE: that process is gone. Where it has given
-   the memory back to the system, nothing is read. */
+/* Whether this process can read the memory of another one, and reads it. AX_UNAVAILABLE: that process is gone, or cannot be read any
+   more. *there false: it has given that memory back to the system, and nothing is read. */
 bool ax_node_reads(const ax_node *node, uint32_t process);
-AX_MUST_USE ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes);
+AX_MUST_USE ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes, bool *there);
 
 #endif

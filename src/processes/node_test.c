@@ -140,6 +140,7 @@ static void memory_is_read(void **state) {
   static char lent[300000], got[sizeof lent];
   node_of_test t;
   int tell[2];
+  bool there;
   memset(lent, 3, sizeof lent);
   assert_int_equal(pipe(tell), 0);
   const pid_t child = fork();
@@ -156,16 +157,17 @@ static void memory_is_read(void **state) {
   assert_int_equal(ax_node_create(t.parts, t.words, 2, 2, &t.nodes[0]), AX_OK);
   assert_true(ax_node_reads(t.nodes[0], 5));
   memset(lent, 5, sizeof lent);
-  assert_int_equal(ax_node_read(t.nodes[0], 5, (uint64_t)(uintptr_t)lent + 1, got, sizeof lent - 1), AX_OK);
+  assert_int_equal(ax_node_read(t.nodes[0], 5, (uint64_t)(uintptr_t)lent + 1, got, sizeof lent - 1, &there), AX_OK);
   for (size_t i = 0; i < sizeof lent - 1; i++) assert_int_equal(got[i], 4);
-  assert_int_equal(ax_node_read(t.nodes[0], 5, 4096, got, 1), AX_OK); /* nothing is there */
+  assert_int_equal(ax_node_read(t.nodes[0], 5, 4096, got, 1, &there), AX_OK);
+  assert_false(there);
   t.words[1].value++; /* another process has that number by now */
   ax_node_destroy(t.nodes[0]);
   assert_int_equal(ax_node_create(t.parts, t.words, 2, 2, &t.nodes[0]), AX_OK);
   assert_false(ax_node_reads(t.nodes[0], 5));
   kill(child, SIGKILL);
   waitpid(child, NULL, 0);
-  assert_int_equal(ax_node_read(t.nodes[0], 5, (uint64_t)(uintptr_t)lent, got, 1), AX_UNAVAILABLE);
+  assert_int_equal(ax_node_read(t.nodes[0], 5, (uint64_t)(uintptr_t)lent, got, 1, &there), AX_UNAVAILABLE);
   assert_non_null(strstr(ax_message(), "process 5 is gone"));
   destroy(&t);
   close(tell[0]);

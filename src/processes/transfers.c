@@ -3,7 +3,8 @@
 #include <string.h>
 
 static void put(ax_transfers *table, ax_transfer *transfer, uint32_t slot) {
-  transfer->ticket = (uint64_t)++table->serial << 32 | slot;
+  if (++table->serial == 0) table->serial = 1; /* no ticket is 0 */
+  transfer->ticket = (uint64_t)table->serial << 32 | slot;
   table->slots[slot] = transfer;
   table->first_free = slot + 1;
   table->used++;

@@ -39,19 +39,25 @@ typedef struct ax_crossing_group {
   uint32_t ghosts;       /* members elsewhere that push something into what this process has */
   uint32_t counter;      /* that the members signal */
   bool split;
+  const ax_party *own;   /* the members here */
   ax_elems share;        /* of the elements: what is put here of each contribution */
   uint64_t latest;       /* round that was opened last */
   opened *rounds;
   opened *spare;         /* one that is over, for the next; NULL: none */
   ax_delivery *waiting;  /* contributions whose time has not come */
-  _Atomic uint32_t held; /* how many */
-  uint32_t far;          /* of these, payloads that have to be fetched */
+  _Atomic uint32_t waiting_count;
+  uint32_t to_fetch;          /* of these, payloads that have to be fetched */
 } ax_crossing_group;
 
 /* --- Groups --- */
 
 static bool reaches(const ax_push *push, uint32_t member, const ax_party *party) {
   return ax_reaches(push->exchange, push->crossing, push->targets, member, party);
+}
+
+static uint32_t crossing_parties(const ax_crossing_group *g) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  return crossing->begin[g->group + 1] - crossing->begin[g->group];
 }
 
 /* A sum of many elements over several processes, of which each member is in one. */
@@ -65,13 +71,13 @@ static bool is_split(const ax_push *push, uint32_t group) {
 }
 
 /* All elements, or those that the process adds. */
-static ax_elems share_of(const ax_push *push, uint32_t group, const ax_party *party) {
+static ax_elems share_of(const ax_crossing_group *g, const ax_party *party) {
   enum { unit = AX_HOSTILE ? 1 : 64 }; /* shares begin at whole lines */
+  const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
-  const ax_party *first = &crossing->parties[crossing->begin[group]];
-  const int64_t units = (push->run + unit - 1) / unit, count = crossing->begin[group + 1] - crossing->begin[group],
-                i = party - first;
-  if (!is_split(push, group)) return (ax_elems){0, push->run};
+  const int64_t units = (push->run + unit - 1) / unit, count = crossing_parties(g),
+                i = party - &crossing->parties[crossing->begin[g->group]];
+  if (!g->split) return (ax_elems){0, push->run};
   const int64_t end = units * (i + 1) / count * unit;
   return (ax_elems){units * i / count * unit, end < push->run ? end : push->run};
 }
@@ -82,7 +88,8 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group) {
   ax_crossing_group *g = &r->groups[push->crossing_first + crossing->index[group]];
   const ax_party *own = ax_own_party(r, crossing, group);
   *g = (ax_crossing_group){.instr = instr, .group = group, .split = is_split(push, group)};
-  g->share = share_of(push, group, own);
+  g->own = own;
+  g->share = share_of(g, own);
   for (uint32_t m = 0; m < crossing->members; m++) g->ghosts += !ax_party_has(crossing, own, m) && reaches(push, m, own);
   g->counter = push->first + push->counter[crossing->here[group * crossing->members + crossing->held[own->first]]];
 }
@@ -118,8 +125,8 @@ static void empty(ax_crossing_group *g) {
   }
   ax_deliveries_free(&g->waiting);
   g->rounds = NULL;
-  g->far = 0;
-  atomic_store(&g->held, 0);
+  g->to_fetch = 0;
+  atomic_store(&g->waiting_count, 0);
   g->latest = 0;
 }
 
@@ -144,21 +151,22 @@ static ax_crossing_group *group_of(ax_remote *r, const ax_activation *activation
 
 /* --- Sending --- */
 
-static int64_t bytes_for(const ax_push *push, uint32_t group, const ax_party *party) {
-  const ax_elems share = share_of(push, group, party);
+static int64_t bytes_for(const ax_crossing_group *g, const ax_party *party) {
+  const ax_push *push = g->instr->push;
+  const ax_elems share = share_of(g, party);
   return push->outer_rank == 0 ? ax_pieces_for(push, party) * (share.end - share.begin) * push->item
                                : ax_pieces_for(push, party) * ax_part_elems(push) * push->item;
 }
 
 static ax_status send_to(ax_remote *r, const ax_activation *activation, const ax_instr *instr, const ax_party *party) {
   const ax_push *push = instr->push;
-  const uint32_t group = push->crossing->group[activation->device];
+  const ax_crossing_group *g = group_of(r, activation, instr);
   const char *src = ax_address(activation, &instr->refs[0]);
-  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = group,
-                          .member = push->number[activation->device], .bytes = (uint64_t)bytes_for(push, group, party)};
+  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = g->group,
+                          .member = push->number[activation->device], .bytes = (uint64_t)bytes_for(g, party)};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
   if (ax_pieces_for(push, party) == 1 && push->outer_rank == 0) {
-    const char *piece = ax_piece_for(push, src, party, 0) + share_of(push, group, party).begin * push->item;
+    const char *piece = ax_piece_for(push, src, party, 0) + share_of(g, party).begin * push->item;
     return push->lends ? ax_lent_send(&r->lent[activation->device], r, party->process, &envelope, piece)
                        : ax_remote_send(r, party->process, &envelope, piece);
   }
@@ -181,11 +189,6 @@ static ax_status send_all(ax_remote *r, const ax_activation *activation, const a
 }
 
 /* --- Rounds: with the groups' lock held --- */
-
-static uint32_t crossing_parties(const ax_crossing_group *g) {
-  const ax_crossing *crossing = g->instr->push->crossing;
-  return crossing->begin[g->group + 1] - crossing->begin[g->group];
-}
 
 static opened *find_round(const ax_crossing_group *g, uint64_t round) {
   opened *one = g->rounds;
@@ -245,7 +248,7 @@ static bool has_to_be_fetched(const ax_delivery *delivery) {
 /* In a sum it is the turn of a member here, and nothing else can be done until then. */
 static bool is_turn_of_own(const ax_execution *run, const ax_crossing_group *g) {
   const ax_push *push = g->instr->push;
-  if (push->exchange->combine == AX_SCALAR_NONE || g->split || g->far > 0) return false;
+  if (push->exchange->combine == AX_SCALAR_NONE || g->split || g->to_fetch > 0) return false;
   const uint64_t member = atomic_load(&run->counters[g->counter].count) % push->members;
   return push->crossing->here[g->group * push->members + member] != AX_NONE;
 }
@@ -258,8 +261,8 @@ static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, 
     if (!may_be_put(run, g, one, round) && !(has_to_be_fetched(one) && *round != NULL)) continue;
     *link = one->next;
     one->next = NULL;
-    g->far -= has_to_be_fetched(one);
-    atomic_fetch_sub(&g->held, 1);
+    g->to_fetch -= has_to_be_fetched(one);
+    atomic_fetch_sub(&g->waiting_count, 1);
     return one;
   }
   return NULL;
@@ -278,7 +281,7 @@ static size_t total_bytes(const ax_crossing_group *g, ax_elems share) {
 static ax_status send_total(ax_remote *r, const ax_crossing_group *g, opened *round) {
   const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
-  const ax_party *own = ax_own_party(r, crossing, g->group);
+  const ax_party *own = g->own;
   for (uint32_t i = crossing->begin[g->group]; i < crossing->begin[g->group + 1]; i++) {
     ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = g->group, .words = {round->round, 1},
                             .member = (uint32_t)(own - crossing->parties), .bytes = total_bytes(g, g->share)};
@@ -290,7 +293,7 @@ static ax_status send_total(ax_remote *r, const ax_crossing_group *g, opened *ro
 
 static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const opened *round, const ax_delivery *delivery) {
   const ax_push *push = g->instr->push;
-  const ax_elems share = share_of(push, g->group, &push->crossing->parties[delivery->envelope.member]);
+  const ax_elems share = share_of(g, &push->crossing->parties[delivery->envelope.member]);
   char *into = total_at(round, g, share);
   if (delivery->address == 0) {
     if (delivery->payload != NULL) memcpy(into, delivery->payload, total_bytes(g, share));
@@ -331,7 +334,7 @@ static ax_status put_ghost(ax_remote *r, ax_crossing_group *g, opened *round, co
   const ax_push *push = g->instr->push;
   const uint32_t member = delivery->envelope.member;
   ax_contribution c = {.push = push, .number = member, .src = delivery->payload, .range = g->share, .dense = true};
-  if (ax_pieces_for(push, ax_own_party(r, push->crossing, g->group)) > 1) c.piece = ax_part_elems(push);
+  if (ax_pieces_for(push, g->own) > 1) c.piece = ax_part_elems(push);
   if (delivery->address == 0) {
     ax_contribution_put(r, &c, &round->view, g->instr);
   } else {
@@ -352,7 +355,7 @@ static ax_status note_put(ax_remote *r, ax_crossing_group *g, opened *round, boo
 }
 
 /* Puts all contributions whose time has come. The lock is held, and released. */
-static ax_status put_held(ax_remote *r, ax_crossing_group *g) {
+static ax_status put_ready_locked(ax_remote *r, ax_crossing_group *g) {
   ax_status status = AX_OK;
   opened *round;
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;) {
@@ -373,10 +376,10 @@ static ax_status put_held(ax_remote *r, ax_crossing_group *g) {
 }
 
 /* The same. Who adds a contribution counts it before it looks whether its time has come; who lets it come looks here afterwards. */
-static ax_status put_waiting(ax_remote *r, ax_crossing_group *g) {
-  if (atomic_load(&g->held) == 0) return AX_OK;
+static ax_status put_ready(ax_remote *r, ax_crossing_group *g) {
+  if (atomic_load(&g->waiting_count) == 0) return AX_OK;
   pthread_mutex_lock(&r->groups_lock);
-  return put_held(r, g);
+  return put_ready_locked(r, g);
 }
 
 /* The group that a message is for. NULL: it names none, or is not as long as it must be, so that process runs something else. */
@@ -387,11 +390,11 @@ static ax_crossing_group *group_named(ax_remote *r, const ax_envelope *envelope)
   const uint32_t group = envelope->group;
   ax_crossing_group *g = &r->groups[push->crossing_first + crossing->index[group]];
   if (envelope->words[1] == 0)
-    return envelope->member < push->members && envelope->bytes == (uint64_t)bytes_for(push, group, ax_own_party(r, crossing, group))
+    return envelope->member < push->members && envelope->bytes == (uint64_t)bytes_for(g, g->own)
                ? g
                : NULL;
   if (!g->split || envelope->member < crossing->begin[group] || envelope->member >= crossing->begin[group + 1]) return NULL;
-  return envelope->bytes == total_bytes(g, share_of(push, group, &crossing->parties[envelope->member])) ? g : NULL;
+  return envelope->bytes == total_bytes(g, share_of(g, &crossing->parties[envelope->member])) ? g : NULL;
 }
 
 ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
@@ -404,9 +407,9 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   }
   pthread_mutex_lock(&r->groups_lock);
   ax_deliveries_add(&g->waiting, delivery);
-  atomic_fetch_add(&g->held, 1);
-  g->far += has_to_be_fetched(delivery);
-  return put_held(r, g);
+  atomic_fetch_add(&g->waiting_count, 1);
+  g->to_fetch += has_to_be_fetched(delivery);
+  return put_ready_locked(r, g);
 }
 
 /* --- Reports --- */
@@ -423,7 +426,7 @@ static uint32_t list_missing(ax_text *text, const ax_remote *r, const ax_crossin
                              void (*list)(ax_text *, const ax_execution *, uint32_t, uint32_t), uint32_t count) {
   const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
-  const ax_party *own = ax_own_party(r, crossing, g->group);
+  const ax_party *own = g->own;
   for (uint32_t m = 0; m < crossing->members; m++)
     if (!ax_party_has(crossing, own, m) && reaches(push, m, own) && !has_come(g, round, m))
       list(text, r->run, crossing->first[g->group * crossing->members + m], count++);
@@ -499,7 +502,7 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
     ax_status status = open_round(r, g, activation, round);
     pthread_mutex_unlock(&r->groups_lock);
     if (status == AX_OK) status = send_all(r, activation, instr);
-    if (status == AX_OK) status = put_waiting(r, g);
+    if (status == AX_OK) status = put_ready(r, g);
     AX_TRY(status);
   }
   if (push->exchange->combine != AX_SCALAR_NONE) {
@@ -513,7 +516,7 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
                              .src = (const char *)ax_address(activation, &instr->refs[0]) + offset_of(g) * push->item};
   ax_contribution_put(r, &c, activation, instr);
   AX_TRY(signal_put(r, g, g->split ? round_of(r, g, round) : NULL, number));
-  if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(put_waiting(r, g));
+  if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(put_ready(r, g));
   if (r->lent[activation->device].count == 0) return AX_OK;
   activation->lending = true;
   AX_TRY(ax_lent_await(r, worker_slot, activation->device, f, parked));

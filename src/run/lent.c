@@ -35,8 +35,10 @@ static ax_status settle_now(ax_lent *lent, ax_remote *r) {
 
 ax_status ax_lent_settle(ax_lent *lent, ax_remote *r) {
   bool any;
-  while (!are_returned(r, lent) && ax_seconds() < lent->until)
+  while (!are_returned(r, lent) && ax_seconds() < lent->until) {
     (void)!ax_processes_poll(r->together.ending.processes, &any); /* who polls next reports */
+    if (!any) ax_relax();
+  }
   return settle_now(lent, r);
 }
 
