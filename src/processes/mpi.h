@@ -3,6 +3,8 @@
    One lock for the whole process guards MPI, so a library that allows one thread at a time (MPI_THREAD_SERIALIZED) is enough.
    A send that finds it taken leaves its message in a queue, which the holder of the lock empties.
 
+   What goes to a process of the same node goes through node.h: messages of the same types, in rings. To others:
+
      tag 0      envelopes with their short payloads, and what transports tell each other:
                   rest       the next 4 KiB of the short payload whose envelope came before
                   fetch      post the payload of a ticket to my tag t

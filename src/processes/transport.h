@@ -4,9 +4,8 @@
    (within.h). A message is an envelope and a payload of any number of bytes. Messages from one process to another are delivered in
    the order in which they were sent.
 
-   A short payload, of at most AX_SHORT_PAYLOAD bytes or what else the transport sends at once, travels with its envelope. A long one
-   stays with its sender until the
-   receiver has said where it goes, so it is received in its place and never copied in between.
+   A short payload, of at most AX_SHORT_PAYLOAD bytes or what else the transport sends at once, travels with its envelope. A long
+   one stays with its sender until the receiver has said where it goes, so it is received in its place and never copied in between.
 
      sender      send ----- envelope, short payload ------> deliver
                  send ----- envelope ---------------------> deliver .. fetch

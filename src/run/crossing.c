@@ -1,8 +1,7 @@
 /* See crossing.h.
 
      payload      what the member has for this process: its operand (peers ONE), its part (PAIRS), or its pieces for the members
-   that
-                  the process has, one after the other, each dense; one piece if all get the same
+                  that the process has, one after the other, each dense; one piece if all get the same
      envelope     place: the exchange's id; group, member; words[0]: the round, which is how often the member has entered the region
                   around the push; words[1]: 1 if it is a total
 
@@ -67,7 +66,8 @@ static bool is_split(const ax_push *push, uint32_t group) {
   uint32_t held = 0;
   for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++) held += crossing->parties[i].count;
   return push->exchange->combine != AX_SCALAR_NONE && push->exchange->peers == AX_PEERS_ONE && !push->exchange->alone &&
-         push->outer_rank == 0 && held == crossing->members && crossing->begin[group + 1] - crossing->begin[group] > 1 && push->run * push->item >= least_bytes;
+         push->outer_rank == 0 && held == crossing->members &&
+         crossing->begin[group + 1] - crossing->begin[group] > 1 && push->run * push->item >= least_bytes;
 }
 
 /* All elements, or those that the process adds. */

@@ -1,9 +1,9 @@
 /* Exchanges whose groups have members in several processes.
 
    Each process does the exchange for the results that its own devices have. What a member pushes goes to every process that has
-   other members of the group and not this one; there the member is a ghost, and its contribution is put by whoever handles the
-   message. Contributions are combined in the order of members, ghosts among them, so sums have the same bits however devices are
-   spread.
+   other members of the group and not this one: of a large sum, the share that the process adds. There the member is a ghost, and
+   its contribution is put by whoever handles the message. Contributions are combined in the order of members, ghosts among them,
+   so sums have the same bits however devices are spread.
 
    A ghost must not write into results that are still being read. The members of this process wait for the readers before they push
    (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts,
