@@ -22,7 +22,7 @@ typedef struct ax_collective_cost {
   double between;        /* bytes that it receives from other processes, .. */
   double messages;       /* .. in so many messages */
   double seconds;        /* that both take, at speeds that are given (AXLE_MACHINE) or assumed */
-  const char *way;       /* how it goes between processes: "gather", "chain" (docs/processes.md); NULL: nothing does */
+  const char *way;       /* how it goes between processes: "gather", "shares", "chain" (docs/processes.md); NULL: nothing does */
 } ax_collective_cost;
 
 /* The operations of one device in a run, and the bytes that it reads, writes and receives, counted from the program: nothing is

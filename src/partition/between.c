@@ -52,7 +52,7 @@ typedef struct counting {
   tally *by_process;
   double *into_host; /* bytes that come to a host from others */
   double chain;      /* seconds of the longest chain */
-  bool chains;
+  ax_way way;        /* of what crosses */
 } counting;
 
 static int by_process(const void *a, const void *b) {
@@ -166,14 +166,33 @@ static party party_at(const group *g, uint32_t at) {
   return p;
 }
 
+/* All parties get a message from each member that they lack. */
+static void get_contributions(counting *c, const group *g, const party *p, double bytes) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->first[i].process == g->first[i].sender && !has(p, g->first[i].member)) get(c, p->first->process, g->first[i].process, bytes);
+}
+
 /* All give to all: each party gets what the members that it lacks have. */
 static void gather(counting *c, const group *g) {
   for (uint32_t at = 0; at < g->count;) {
     const party p = party_at(g, at);
     const double bytes = contribution(c->of, p.count, g->members);
     c->by_process[p.first->process].within += within(c->of, p.count, g->members);
-    for (uint32_t i = 0; i < g->count; i++)
-      if (g->first[i].process == g->first[i].sender && !has(&p, g->first[i].member)) get(c, p.first->process, g->first[i].process, bytes);
+    get_contributions(c, g, &p, bytes);
+    at += p.count;
+  }
+}
+
+/* Each party gets its share of what the members that it lacks have, and the totals of the others. Its own members add that share
+   alone; all of them take the whole sum. */
+static void split(counting *c, const group *g) {
+  const double share = c->of->bytes / g->parties;
+  for (uint32_t at = 0; at < g->count;) {
+    const party p = party_at(g, at);
+    c->by_process[p.first->process].within += (p.count - 1) * (share + c->of->bytes);
+    get_contributions(c, g, &p, share);
+    for (uint32_t from = 0; from < g->count; from += party_at(g, from).count)
+      if (from != at) get(c, p.first->process, g->first[from].process, share);
     at += p.count;
   }
 }
@@ -229,13 +248,12 @@ static void chain(counting *c, const group *g) {
   }
   const double seconds = ax_chain_seconds(c->rates, hops[0], hops[1], c->of->bytes);
   c->chain = seconds > c->chain ? seconds : c->chain;
-  c->chains = true;
 }
 
 /* Members that follow one another in each process, processes in their order: the order of additions is that of a chain. */
 static ax_way_case case_of(const counting *c, const group *g) {
-  ax_way_case of = {.sum = c->of->traffic == AX_TRAFFIC_COMBINED, .in_order = true, .bytes = (uint64_t)c->of->bytes,
-                    .processes = g->parties};
+  ax_way_case of = {.sum = c->of->traffic == AX_TRAFFIC_COMBINED, .in_order = true, .once = g->count == g->members,
+                    .bytes = (uint64_t)c->of->bytes, .processes = g->parties};
   for (uint32_t i = 0; i < g->count; i++) of.in_order = of.in_order && g->first[i].member == i;
   for (uint32_t at = 0; at < g->count;) {
     const party p = party_at(g, at);
@@ -249,9 +267,13 @@ static void count_group(counting *c, group *g) {
   for (uint32_t at = 0; at < g->count; g->parties++) at += party_at(g, at).count;
   for (uint32_t i = 0; i < g->count; i++) g->members = g->first[i].member >= g->members ? g->first[i].member + 1 : g->members;
   const ax_way_case of = case_of(c, g);
-  if (c->of->traffic == AX_TRAFFIC_OPERAND || c->of->traffic == AX_TRAFFIC_RESULT) hand_over(c, g);
-  else if (g->parties > 1 && ax_way_choose(&of, false) == AX_WAY_CHAIN) chain(c, g);
-  else gather(c, g);
+  static void (*const ways[AX_WAY_COUNT])(counting *, const group *) = {
+      [AX_WAY_GATHER] = gather, [AX_WAY_SHARES] = split, [AX_WAY_CHAIN] = chain};
+  const bool one_gives = c->of->traffic == AX_TRAFFIC_OPERAND || c->of->traffic == AX_TRAFFIC_RESULT;
+  const ax_way way = one_gives ? AX_WAY_GATHER : ax_way_choose(&of, false);
+  if (one_gives) hand_over(c, g);
+  else ways[way](c, g);
+  c->way = way > c->way ? way : c->way;
 }
 
 /* --- All groups --- */
@@ -274,7 +296,7 @@ static ax_status sum_up(counting *c, ax_between *out) {
   uint32_t *devices = ax_calloc(processes, sizeof devices[0]);
   if (devices == NULL) return ax_out_of_memory(processes * sizeof devices[0]);
   for (uint32_t d = 0; d < c->over->map->devices; d++) devices[c->over->map->of[d]]++;
-  *out = (ax_between){.way = c->chains ? AX_WAY_CHAIN : AX_WAY_GATHER};
+  *out = (ax_between){.way = c->way};
   for (uint32_t p = 0; p < processes; p++) {
     const double seconds = seconds_of(c, p, devices[p]);
     const tally *t = &c->by_process[p];

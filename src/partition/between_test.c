@@ -24,6 +24,13 @@ static const char broadcasted[] = ON("P(a+b)", "P(a+b)", "f32[64,8]", "y:f32[8,8
 static const char grouped[] =
     ON("P(a+b)", "P(a+b)", "f32[64,8]", "y:f32[8,8] = psum[axes=(a, b {0,1,2,3} {4,5,6,7})] x", "f32[64,8]");
 
+/* Each device has 128 x 128 floats, 64 KiB. */
+#define LARGE(over_, result_, spread_) \
+  "{ lambda x:f32[1024,128]. let y:f32[" result_ "] = shard_map[mesh=(a=2,b=4) unchecked=true in_specs=(P(a+b)) out_specs=(" spread_ \
+  ") body={ axes a=2? b=4? ; lambda x:f32[128,128]. let y:f32[128,128] = psum[axes=(" over_ ")] x in (y) }] x in (y) }"
+static const char large_over_a[] = LARGE("a", "512,128", "P(b)"), large_over_both[] = LARGE("a, b", "128,128", "P()"),
+                  large_grouped[] = LARGE("a, b {0,1,2,3,4} {5,6,7}", "1024,128", "P(a+b)");
+
 static ax_cost cost_over(const char *text, const ax_process_layout *processes) {
   ax_program *program;
   ax_cost cost;
@@ -33,8 +40,8 @@ static ax_cost cost_over(const char *text, const ax_process_layout *processes) {
   return cost;
 }
 
-/* Each device has 8 x 8 floats, 256 bytes. */
-static void expect(const char *text, const ax_process_layout *processes, double within, double between, double messages) {
+static void expect_way(const char *way, const char *text, const ax_process_layout *processes, double within, double between,
+                       double messages) {
   ax_cost cost = cost_over(text, processes);
   TEST_NEAR(cost.within, within, 0);
   TEST_NEAR(cost.between, between, 0);
@@ -43,9 +50,14 @@ static void expect(const char *text, const ax_process_layout *processes, double 
   TEST_NEAR(cost.collectives[0].between, between, 0);
   TEST_NEAR(cost.collectives[0].seconds, cost.seconds, 0);
   assert_true(cost.seconds > 0);
-  if (between > 0) assert_string_equal(cost.collectives[0].way, "gather");
+  if (between > 0) assert_string_equal(cost.collectives[0].way, way);
   else assert_null(cost.collectives[0].way);
   ax_cost_release(&cost);
+}
+
+/* Each device has 8 x 8 floats, 256 bytes. */
+static void expect(const char *text, const ax_process_layout *processes, double within, double between, double messages) {
+  expect_way("gather", text, processes, within, between, messages);
 }
 
 static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, uneven[] = {0, 0, 0, 0, 0, 0, 0, 1};
@@ -77,6 +89,50 @@ static void each_kind(void **state) {
   expect(over_both, &one_and_seven, 0, 7 * 256, 7); /* the process with one device waits longest */
 }
 
+static void assume(void) {
+  ax_description machine;
+  TEST_OK(ax_machine_parse("", &machine));
+  ax_machine_pretend(&machine);
+}
+
+/* Of 64 KiB each a process gets, of each member elsewhere, its share, and of each other process the total of that one's share. Its
+   own members add a share, and take the whole. */
+static void large_sums_go_in_shares(void **state) {
+  (void)state;
+  const double whole = 64 << 10, half = whole / 2, eighth = whole / 8;
+  expect_way("shares", large_over_a, &two, 0, 4 * (half + half), 4 * 2); /* four groups of one member here and one there */
+  expect_way("shares", large_over_both, &two, 3 * (half + whole), 4 * half + half, 5);
+  expect_way("shares", large_over_both, &by_turns, 3 * (half + whole), 4 * half + half, 5);
+  expect_way("shares", large_over_both, &eight, 0, 7 * eighth + 7 * eighth, 14);
+  expect_way("shares", large_over_both, &one_and_seven, 0, 7 * half + half, 8); /* the process with one device waits longest */
+  /* Members 0 to 3 and 4 of a group, whose other process has one; the group 5, 6, 7 is in one process. */
+  expect_way("shares", large_grouped, &two, 2 * 2 * whole, 4 * half + half, 5);
+  expect_way("gather", over_both, &two, 2 * 3 * 256, 4 * 256, 4); /* short */
+}
+
+/* A member that several processes have: contributions go to each that lacks them. */
+static void copies_are_gathered(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[512,128]. let y:f32[128,128] = shard_map[mesh=(a=2,b=4) unchecked=false in_specs=(P(b)) out_specs=(P()) "
+      "body={ axes a=2 b=4 ; lambda x:f32[128,128]{V:b}. let y:f32[128,128] = psum[axes=(b)] x in (y) }] x in (y) }";
+  static const uint32_t some[] = {0, 0, 0, 1, 1, 1, 1, 1};
+  const ax_process_layout overlapping = {.processes = 2, .process_of = some, .process_of_count = 8};
+  const double whole = 64 << 10, half = whole / 2;
+  expect_way("gather", text, &overlapping, 2 * 2 * whole, whole, 1); /* process 1 has all, process 0 lacks member 3 */
+  expect_way("shares", text, &by_turns, half + whole, 2 * half + half, 3);
+}
+
+/* By hand, as below: a share and a total of 32 KiB each, for four groups. */
+static void seconds_of_shares(void **state) {
+  (void)state;
+  assume();
+  ax_cost cost = cost_over(large_over_a, &two);
+  TEST_NEAR(cost.seconds, 8 * (5e-6 + 32768 / 1e10) + 65536 * 8 / 5e10 + 13e-7, 1e-12);
+  ax_cost_release(&cost);
+  ax_machine_pretend(NULL);
+}
+
 /* The same along an axis: each process has all members by itself. */
 static void copies_are_not_sent(void **state) {
   (void)state;
@@ -95,12 +151,6 @@ static void hosts(void **state) {
   assert_true(a.between == b.between && b.between == c.between);
   assert_true(a.seconds < b.seconds && b.seconds < c.seconds);
   ax_cost_release(&a), ax_cost_release(&b), ax_cost_release(&c);
-}
-
-static void assume(void) {
-  ax_description machine;
-  TEST_OK(ax_machine_parse("", &machine));
-  ax_machine_pretend(&machine);
 }
 
 /* Assumed speeds by hand: a message of 256 bytes on a host takes 0.8 us and its bytes at 2.5 GB/s; bytes that come to a device are moved
@@ -179,6 +229,8 @@ static void text(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(an_axis_that_crosses), cmocka_unit_test(each_kind),
+                                     cmocka_unit_test(large_sums_go_in_shares), cmocka_unit_test(copies_are_gathered),
+                                     cmocka_unit_test(seconds_of_shares),
                                      cmocka_unit_test(copies_are_not_sent), cmocka_unit_test(hosts), cmocka_unit_test(seconds),
                                      cmocka_unit_test(one_process), cmocka_unit_test(refused), cmocka_unit_test(one_case),
                                      cmocka_unit_test(text)};

@@ -6,24 +6,30 @@
 #include "base/base.h"
 
 const ax_way_record ax_ways[AX_WAY_COUNT] = {
-    [AX_WAY_GATHER] = {"gather", false, true},
-    [AX_WAY_CHAIN] = {"chain", true, false},
+    [AX_WAY_GATHER] = {"gather", .runs = true},
+    [AX_WAY_SHARES] = {"shares", .sums = true, .once = true, .runs = true},
+    [AX_WAY_CHAIN] = {"chain", .sums = true, .in_order = true},
 };
 
 /* With the speeds that are assumed of one host (ways_test.c compares them; `axle devices --messages` prints the rows of a machine
-   that it has measured). What is short is gathered, and so are few contributions, since a chain carries the data twice. */
+   that it has measured). What is short is gathered. A chain carries the data twice, and shares carry it once for each member and once
+   more, in fewer steps: so of few members they are better, and of many until a chain's blocks are many. */
 const ax_way_row ax_way_rows[] = {
+    {AX_WAY_CHAIN, 2, 4, 1 << 20},
+    {AX_WAY_CHAIN, 2, 2, 8 << 20},
+    {AX_WAY_SHARES, 2, 1, AX_SHARES_LEAST},
     {AX_WAY_CHAIN, 2, 4, 16 << 10},
-    {AX_WAY_CHAIN, 2, 2, 128 << 10},
-    {AX_WAY_CHAIN, 8, 1, 256 << 10},
-    {AX_WAY_CHAIN, 4, 1, 512 << 10},
     {AX_WAY_GATHER, 0, 0, 0},
 };
 const uint32_t ax_way_row_count = AX_COUNT(ax_way_rows);
 
+bool ax_way_can(ax_way way, const ax_way_case *of) {
+  const ax_way_record *w = &ax_ways[way];
+  return (!w->sums || (of->sum && of->processes > 1)) && (!w->in_order || of->in_order) && (!w->once || of->once);
+}
+
 static bool fits(const ax_way_row *row, const ax_way_case *of, bool all) {
-  const ax_way_record *way = &ax_ways[row->way];
-  if (!(way->runs || all) || (way->sums && !(of->sum && of->in_order))) return false;
+  if (!(ax_ways[row->way].runs || all) || !ax_way_can(row->way, of)) return false;
   return of->processes >= row->processes && of->members >= row->members && of->bytes >= row->bytes;
 }
 
@@ -37,6 +43,16 @@ double ax_message_seconds(const ax_link_rates *link, double bytes) { return ax_l
 
 static double carrying(const ax_link_rates *link, double bytes) {
   return bytes / (ax_payload_is_long(bytes) ? link->transfer : link->message_bytes);
+}
+
+double ax_shares_seconds(const ax_link_rates *link, uint32_t processes, uint32_t members, double bytes) {
+  return (double)(processes - 1) * (members + 1) * ax_message_seconds(link, bytes / processes);
+}
+
+/* What runs take. */
+static double running(const ax_link_rates *link, uint32_t processes, uint32_t members, double bytes) {
+  return bytes >= AX_SHARES_LEAST ? ax_shares_seconds(link, processes, members, bytes)
+                                  : (double)(processes - 1) * members * ax_message_seconds(link, bytes);
 }
 
 /* The first block goes through all processes and back; the others follow. A process in the middle gets each block twice, and the two
@@ -59,8 +75,8 @@ double ax_chain_seconds(const ax_rates *rates, uint32_t on_host, uint32_t betwee
 
 uint64_t ax_chain_pays(const ax_link_rates *link, uint32_t processes, uint32_t members) {
   const ax_rates rates = {.host = *link};
-  const double others = (double)(processes - 1) * members;
-  for (uint64_t bytes = 2 * AX_SHORT_PAYLOAD; bytes <= UINT64_C(1) << 32; bytes *= 2)
-    if (ax_chain_seconds(&rates, processes - 1, 0, (double)bytes) < others * ax_message_seconds(link, (double)bytes)) return bytes;
-  return UINT64_MAX;
+  uint64_t pays = UINT64_MAX;
+  for (uint64_t bytes = UINT64_C(1) << 32; bytes > AX_SHORT_PAYLOAD; bytes /= 2, pays = 2 * bytes)
+    if (ax_chain_seconds(&rates, processes - 1, 0, (double)bytes) >= running(link, processes, members, (double)bytes)) break;
+  return pays;
 }

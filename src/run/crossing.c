@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "processes/ways.h"
 #include "run/contribution.h"
 #include "run/lent.h"
 #include "run/pieces.h"
@@ -61,7 +62,7 @@ static uint32_t crossing_parties(const ax_crossing_group *g) {
 
 /* A sum of many elements over several processes, of which each member is in one. */
 static bool is_split(const ax_push *push, uint32_t group) {
-  enum { least_bytes = AX_HOSTILE ? 8 : 64 << 10 };
+  enum { least_bytes = AX_HOSTILE ? 8 : AX_SHARES_LEAST };
   const ax_crossing *crossing = push->crossing;
   uint32_t held = 0;
   for (uint32_t i = crossing->begin[group]; i < crossing->begin[group + 1]; i++) held += crossing->parties[i].count;
