@@ -119,8 +119,8 @@ static const char notes[] =
     "of --mesh, of the same names and any sizes.\n\n"
     "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise. A collective\n"
     "that one does not do is done by its best. With --spread the mesh lies over processes, with the speeds of messages that the\n"
-    "machine's description has (axle devices), and collectives go as in runs; --algorithm gather and chain are single ways of these\n"
-    "(docs/processes.md).\n\n"
+    "machine's description has (axle devices), and collectives go as in runs; --algorithm gather, shares and chain are single\n"
+    "ways (docs/processes.md).\n\n"
     "  axle simulate f.axle --machine h200-switch\n"
     "  axle simulate device.axle --mesh data=1000000 --algorithm ring --timeline f.svg\n"
     "  axle simulate device.axle --mesh data=64 --spread 64x1 --algorithm chain\n";

@@ -263,6 +263,7 @@ expect 2 'error: --spread: expected a number of processes' show whole.axle --cos
 expect 0 '^2 devices of the machine 2 processes (2 nodes of 1)' simulate whole.axle --spread 2
 expect 0 ', run (' simulate whole.axle --spread 2x1
 expect 0 ', chain (' simulate whole.axle --spread 2 --algorithm chain
+expect 0 ', shares (' simulate whole.axle --spread 2 --algorithm shares
 expect 1 'error: simulate: 2 devices are not in 3 equal blocks, one for each process' simulate whole.axle --spread 3
 expect 1 'error: --spread makes a machine of processes: leave --machine out' simulate whole.axle --spread 2 -M cpu
 

@@ -43,6 +43,7 @@ typedef enum ax_algorithm {
   AX_ALGORITHM_PAIRWISE,      /* the same in n-1 steps: all_to_all */
   /* On a machine of nodes, each of which is a process (docs/processes.md). AX_ALGORITHM_BEST does not try these. */
   AX_ALGORITHM_GATHER,        /* each process sends what its members have to every other one */
+  AX_ALGORITHM_SHARES,        /* all-reduce: each process adds a share of the elements, and sends its total to every other one */
   AX_ALGORITHM_CHAIN,         /* all-reduce, in blocks: each process adds its members and passes the block on; the last sends it back */
   AX_ALGORITHM_RUN,           /* as runs over processes do it: by the same table */
   AX_ALGORITHM_COUNT

@@ -13,7 +13,8 @@
      tree           binomial, to the root and back
      direct         everything to everybody at once
      pairwise       the same in n-1 steps
-     gather, chain  over processes (processes/ways.h); run: which of them the table says. Devices of a process give each other what they
+     gather, shares, chain
+                    over processes (processes/ways.h); run: which of them the table says. Devices of a process give each other what they
                     have directly. The blocks of a chain go forth one after the other and come back while others go forth */
 #include "sim/procedure.h"
 
@@ -24,7 +25,7 @@
 
 static const char *const names[AX_ALGORITHM_COUNT] = {"best",     "ring", "bidirectional", "dimensions",
                                                       "doubling", "tree", "direct",        "pairwise",
-                                                      "gather",   "chain", "run"};
+                                                      "gather",   "shares", "chain",       "run"};
 
 const char *ax_algorithm_name(ax_algorithm algorithm) { return (unsigned)algorithm < AX_ALGORITHM_COUNT ? names[algorithm] : NULL; }
 
@@ -236,6 +237,18 @@ static ax_status gather_over(ax_sim_procedure *s, int64_t processes) {
   return AX_OK;
 }
 
+/* Members give each process its share; its first member sends the total of it to those of the others, and has the whole sum then. */
+static ax_status shares_over(ax_sim_procedure *s, int64_t processes) {
+  const int64_t within = s->group.members / processes;
+  const double part = share(s->bytes, processes);
+  ax_sim_chain *chain = &s->chains[0];
+  s->chain_count = 1;
+  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
+  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = part}));
+  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_TOTALS, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
+  return add(chain, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
+}
+
 static double block_of(const ax_sim_procedure *s, int64_t k) { return fmin(AX_CHAIN_BLOCK, s->bytes - (double)k * AX_CHAIN_BLOCK); }
 static int64_t blocks_of(const ax_sim_procedure *s) { return (int64_t)ceil(fmax(1, s->bytes / AX_CHAIN_BLOCK)); }
 
@@ -270,12 +283,16 @@ static ax_status chain_over(ax_sim_procedure *s, int64_t processes) {
 static ax_status over_processes(ax_sim_procedure *s, ax_algorithm algorithm) {
   const int64_t processes = processes_of(s);
   const ax_way_case of = {.sum = s->kind == AX_COLLECTIVE_ALL_REDUCE, .in_order = processes > 0 && is_in_order(s),
-                          .bytes = (uint64_t)s->bytes, .processes = (uint32_t)processes,
+                          .once = true, .bytes = (uint64_t)s->bytes, .processes = (uint32_t)processes,
                           .members = processes > 0 ? (uint32_t)(s->group.members / processes) : 0};
   if (processes == 0 || s->kind == AX_COLLECTIVE_BROADCAST) return AX_OK;
-  const bool chains = algorithm == AX_ALGORITHM_CHAIN || (algorithm == AX_ALGORITHM_RUN && ax_way_choose(&of, false) == AX_WAY_CHAIN);
-  if (!chains || processes == 1) return algorithm == AX_ALGORITHM_CHAIN ? AX_OK : gather_over(s, processes);
-  return of.sum && of.in_order ? chain_over(s, processes) : AX_OK;
+  static ax_status (*const over[AX_WAY_COUNT])(ax_sim_procedure *, int64_t) = {
+      [AX_WAY_GATHER] = gather_over, [AX_WAY_SHARES] = shares_over, [AX_WAY_CHAIN] = chain_over};
+  const ax_way way = algorithm == AX_ALGORITHM_RUN      ? ax_way_choose(&of, false)
+                     : algorithm == AX_ALGORITHM_SHARES ? AX_WAY_SHARES
+                     : algorithm == AX_ALGORITHM_CHAIN  ? AX_WAY_CHAIN
+                                                        : AX_WAY_GATHER;
+  return ax_way_can(way, &of) ? over[way](s, processes) : AX_OK;
 }
 
 static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
@@ -299,6 +316,7 @@ static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
                                                      .fan = 1,
                                                      .bytes = share(s->bytes, s->group.members)});
     case AX_ALGORITHM_GATHER:
+    case AX_ALGORITHM_SHARES:
     case AX_ALGORITHM_CHAIN:
     case AX_ALGORITHM_RUN: return over_processes(s, algorithm);
     default: return AX_OK;
@@ -330,8 +348,9 @@ void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
       const ax_sim_phase *phase = &s->chains[c].phases[i];
       for (uint32_t p = 0; p < g->count; p++) {
+        const bool of_firsts = phase->move == AX_MOVE_TOTALS || phase->move == AX_MOVE_OUT; /* alike in each process */
         const bool moves = phase->move == AX_MOVE_APART || phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN ||
-                           (phase->move == AX_MOVE_MEMBER && p == 0);
+                           (phase->move == AX_MOVE_MEMBER && p == 0) || (of_firsts && is_of_nodes(&g->cycle[p], s));
         if (phase->move == AX_MOVE_CYCLE && phase->cycle != p) continue;
         if (moves || phase->move == AX_MOVE_CYCLE) ax_sim_place_keep_moves(place, &g->cycle[p]);
         else ax_sim_place_keep_values(place, &g->cycle[p]);
@@ -349,6 +368,7 @@ static double senders(const ax_sim_procedure *s, const ax_sim_phase *phase) {
     case AX_MOVE_STAR: return 1;
     case AX_MOVE_FORTH:
     case AX_MOVE_BACK: return 1;
+    case AX_MOVE_TOTALS:
     case AX_MOVE_OUT: return (double)processes_of(s);
     case AX_MOVE_PAIRS:
       for (int64_t m = 0; m < n; m++) count += s->target[m] >= 0;
@@ -401,6 +421,7 @@ int64_t ax_sim_procedure_sends(const ax_sim_procedure *s, const ax_sim_phase *ph
     case AX_MOVE_STAR: return from_root(s, device) == 0 ? phase->fan : 0;
     case AX_MOVE_FORTH:
     case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift;
+    case AX_MOVE_TOTALS:
     case AX_MOVE_OUT: return is_first_within(s, device) ? phase->fan : 0;
     case AX_MOVE_PAIRS: return s->target[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
@@ -414,6 +435,7 @@ int64_t ax_sim_procedure_receives(const ax_sim_procedure *s, const ax_sim_phase 
     case AX_MOVE_STAR: return from_root(s, device) != 0;
     case AX_MOVE_FORTH: return is_first_within(s, device) && process_at(s, device) == phase->shift + 1;
     case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift - 1;
+    case AX_MOVE_TOTALS: return is_first_within(s, device) ? phase->fan : 0;
     case AX_MOVE_OUT: return !is_first_within(s, device);
     case AX_MOVE_PAIRS: return s->source[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
@@ -456,8 +478,8 @@ int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *p
   const ax_sim_group *g = &s->group;
   const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
   if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
-  if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN || phase->move == AX_MOVE_OUT)
-    return move_some(s, device, shift, phase->move == AX_MOVE_PROCESSES);
+  if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_TOTALS) return move_some(s, device, shift, true);
+  if (phase->move == AX_MOVE_WITHIN || phase->move == AX_MOVE_OUT) return move_some(s, device, shift, false);
   if (phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK)
     return move_to_process(s, device, phase->shift + (phase->move == AX_MOVE_FORTH ? 1 : -1));
   if (phase->move == AX_MOVE_CYCLE) {

@@ -34,6 +34,7 @@ typedef enum ax_sim_move {
   AX_MOVE_PAIRS,
   /* With processes (nodes), where a member is one of a process: */
   AX_MOVE_PROCESSES, /* as APART, from process to process: all others are met, each in the member of the same number there */
+  AX_MOVE_TOTALS,    /* as PROCESSES, of the first member of each process alone */
   AX_MOVE_WITHIN,    /* as APART, within the process */
   AX_MOVE_FORTH,     /* the first member of process `shift` to that of the next */
   AX_MOVE_BACK,      /* .. to that of the one before */

@@ -56,6 +56,17 @@ static void messages(void **state) {
   expect_messages(sum, "y", 100, AX_ALGORITHM_GATHER, " 0>1 1>0 2>3 3>2 (100);"); /* nothing crosses */
   expect_messages(parts, "xy", 100, AX_ALGORITHM_GATHER, " 0>2 1>3 2>0 3>1 (50); 0>1 1>0 2>3 3>2 (25);");
   expect_messages(sum, "xy", 100, AX_ALGORITHM_RUN, " 0>2 1>3 2>0 3>1 (100); 0>1 1>0 2>3 3>2 (100);");
+  /* Halves to those that add them; totals, between the first of each process; and out to the others. */
+  expect_messages(sum, "xy", 100, AX_ALGORITHM_SHARES,
+                  " 0>2 1>3 2>0 3>1 (50); 0>1 1>0 2>3 3>2 (50); 0>2 2>0 (50); 0>1 2>3 (100);");
+  expect_messages(sum, "yx", 100, AX_ALGORITHM_SHARES,
+                  " 0>2 1>3 2>0 3>1 (50); 0>1 1>0 2>3 3>2 (50); 0>2 2>0 (50); 0>1 2>3 (100);");
+  expect_messages(sum, "x", 65535, AX_ALGORITHM_RUN, " 0>2 1>3 2>0 3>1 (65535);");
+  expect_messages(sum, "x", 65536, AX_ALGORITHM_RUN, " 0>2 1>3 2>0 3>1 (32768); 0>2 1>3 2>0 3>1 (32768);");
+  expect_messages(AX_COLLECTIVE_ALL_GATHER, "x", 65536, AX_ALGORITHM_RUN, " 0>2 1>3 2>0 3>1 (65536);");
+  expect_messages(AX_COLLECTIVE_ALL_GATHER, "xy", 100, AX_ALGORITHM_SHARES, NULL);
+  expect_messages(sum, "y", 1 << 20, AX_ALGORITHM_SHARES, NULL); /* nothing crosses */
+  expect_messages(sum, "y", 1 << 20, AX_ALGORITHM_RUN, " 0>1 1>0 2>3 3>2 (1.04858e+06);");
   /* One block goes there and back. Of three, the others follow the first. */
   expect_messages(sum, "xy", 100, AX_ALGORITHM_CHAIN, " 0>1 1>0 2>3 3>2 (25); 0>2 (100); 2>0 (100); 0>1 2>3 (100);");
   expect_messages(sum, "x", 131073, AX_ALGORITHM_CHAIN,
@@ -119,6 +130,9 @@ static void expect_chain(double made, double form, const ax_link_rates *link, ui
     fail_msg("a chain of %lld bytes over %u processes: %.9g s, not %.9g to %.9g s", (long long)bytes, processes, made, form, form + more);
 }
 
+/* How much later each further message of one sender comes. */
+static double follows(const ax_link_rates *link, double bytes) { return fmax(link->message / 2, bytes / link->transfer); }
+
 /* One device a process. Messages of one sender follow one another; a chain is what processes/ways.h says. */
 static void closed_forms(void **state) {
   (void)state;
@@ -130,10 +144,14 @@ static void closed_forms(void **state) {
       const double others = processes - 1, size = (double)bytes;
       char mesh[32];
       snprintf(mesh, sizeof mesh, "x=%u", processes);
-      const ax_simulate_options gather = {.algorithm = AX_ALGORITHM_GATHER}, chain = {.algorithm = AX_ALGORITHM_CHAIN};
+      const ax_simulate_options gather = {.algorithm = AX_ALGORITHM_GATHER}, shares = {.algorithm = AX_ALGORITHM_SHARES},
+                                chain = {.algorithm = AX_ALGORITHM_CHAIN};
       const double first = ax_message_seconds(&r->host, size);
-      const double more = (others - 1) * fmax(r->host.message / 2, size / r->host.transfer);
-      near(seconds(mesh, "x", bytes, &one, gather), first + more, 1e-2, processes, bytes);
+      near(seconds(mesh, "x", bytes, &one, gather), first + (others - 1) * follows(&r->host, size), 1e-2, processes, bytes);
+      /* A share of each, and then a total of each. */
+      const double part = size / processes;
+      near(seconds(mesh, "x", bytes, &one, shares), 2 * (ax_message_seconds(&r->host, part) + (others - 1) * follows(&r->host, part)),
+           1e-2, processes, bytes);
       expect_chain(seconds(mesh, "x", bytes, &one, chain), ax_chain_seconds(r, processes - 1, 0, size), &r->host, processes, bytes);
       expect_chain(seconds(mesh, "x", bytes, &apart, chain), ax_chain_seconds(r, 0, processes - 1, size), &r->network, processes, bytes);
     }
@@ -146,7 +164,7 @@ static void axes_and_symmetry(void **state) {
   const ax_process_layout four = {.processes = 4};
   assume();
   for (int64_t bytes = 64; bytes <= 4 << 20; bytes *= 256) {
-    const ax_algorithm algorithms[] = {AX_ALGORITHM_RUN, AX_ALGORITHM_GATHER, AX_ALGORITHM_CHAIN};
+    const ax_algorithm algorithms[] = {AX_ALGORITHM_RUN, AX_ALGORITHM_GATHER, AX_ALGORITHM_SHARES, AX_ALGORITHM_CHAIN};
     assert_true(seconds("x=4,y=4", "y", bytes, &four, (ax_simulate_options){.algorithm = AX_ALGORITHM_RUN}) <
                 seconds("x=4,y=4", "x", bytes, &four, (ax_simulate_options){.algorithm = AX_ALGORITHM_RUN}));
     for (size_t a = 0; a < AX_COUNT(algorithms); a++) {
