@@ -53,6 +53,7 @@ static void *be_party(void *context) {
   if (p->status == AX_OK) p->status = ax_stall_set(processes, 10, note, &p->number);
   processes->stalls.clock = next_second;
   processes->stalls.context_of_clock = &said.now[p->number];
+  processes->left = 0; /* it was made by the system's clock */
   if (p->status == AX_OK) p->status = p->job(processes);
   ax_processes_destroy(processes);
   return NULL;
@@ -158,6 +159,7 @@ static int set_up(void **state) {
     assert_int_equal(ax_stall_set(hand[p], 8, keep_lines, NULL), AX_OK);
     hand[p]->stalls.clock = hand_clock;
     hand[p]->stalls.context_of_clock = &now;
+    hand[p]->left = now;
     hand[p]->left = now;
     receivers[p] = (ax_receiver){.what = "ax_run", .deliver = drop};
     ax_processes_begin(hand[p], &receivers[p]);
