@@ -124,19 +124,21 @@ static void forget(ax_transport *transport, uint64_t run) {
   inner->functions->forget(inner, run);
 }
 
-static void destroy(ax_transport *transport) {
-  delays *d = (delays *)transport;
-  for (uint32_t p = 0; p < transport->processes; p++)
-    for (ax_delivery *next, *one = d->held[p]; one != NULL; one = next) {
-      next = one->next;
-      ax_delivery_free(one);
-    }
+static void let_go(delays *d) {
+  for (uint32_t p = 0; p < d->transport.processes; p++) ax_deliveries_free(&d->held[p]);
   for (payload *next, *one = d->payloads; one != NULL; one = next) {
     next = one->next;
     one->fetched(one->context); /* a run that failed left it; it is freed by this */
     free(one);
   }
-  d->inner->functions->destroy(d->inner);
+  d->payloads = NULL;
+}
+
+static void destroy(ax_transport *transport) {
+  delays *d = (delays *)transport;
+  let_go(d);
+  d->inner->functions->destroy(d->inner); /* which hands over what has come since */
+  let_go(d);
   pthread_mutex_destroy(&d->lock);
   free(d);
 }
