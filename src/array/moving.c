@@ -5,6 +5,7 @@
 #include "array/joint.h"
 #include "array/runtime.h"
 #include "mesh/sharding.h"
+#include "processes/talk.h"
 
 /* --- Pieces --- */
 
@@ -160,28 +161,25 @@ bool ax_moving_needed(const ax_layout *old, const ax_layout *to) {
 
 typedef struct moving {
   const plan *plan;
-  ax_together *together;
+  uint32_t own; /* process */
   const ax_parts *from;
   unsigned char *const *into; /* by new block; of slabs, this process's alone */
   uint32_t missing;           /* pieces that have not come */
-  ax_status status;           /* and its message, once something has failed */
 } moving;
 
-static ax_status send_piece(moving *m, const transfer *t) {
+static ax_status send_piece(ax_together *together, const moving *m, const transfer *t) {
   const box new = new_box(m->plan, t->new), old = box_of(m->plan->old, t->old), piece = common(&new, &old);
   ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = bytes_of(&piece.type), .words = {t->new, t->old}};
   void *payload = ax_alloc(envelope.bytes);
   if (payload == NULL) return ax_out_of_memory(envelope.bytes);
   ax_shard_copy(&old.type, old.offset, m->from->part[t->old], &piece.type, piece.offset, payload);
-  ax_status status = ax_together_send(m->together, t->to, &envelope, payload, ax_free, payload);
-  if (status != AX_OK) ax_free(payload);
-  return status;
+  return ax_together_send_owned(together, t->to, &envelope, payload);
 }
 
-static ax_status send_all(moving *m, uint32_t own) {
+static ax_status send_all(ax_together *together, const moving *m) {
   each e = {.plan = m->plan};
   for (transfer t; next_transfer(&e, &t);)
-    if (t.from == own) AX_TRY(send_piece(m, &t));
+    if (t.from == m->own) AX_TRY(send_piece(together, m, &t));
   return AX_OK;
 }
 
@@ -192,8 +190,16 @@ static uint32_t count_missing(const plan *p, uint32_t own) {
   return count;
 }
 
+static ax_status begin(ax_together *together, void *context) {
+  moving *m = context;
+  m->missing = count_missing(m->plan, m->own);
+  return send_all(together, m);
+}
+
 /* Puts a piece into its new block. */
-static ax_status place_piece(moving *m, const ax_delivery *delivery) {
+static ax_status place(ax_together *together, void *context, const ax_delivery *delivery) {
+  (void)together;
+  moving *m = context;
   const uint64_t *words = delivery->envelope.words;
   const box new = new_box(m->plan, (uint32_t)words[0]), old = box_of(m->plan->old, (uint32_t)words[1]);
   const box piece = common(&new, &old);
@@ -202,46 +208,13 @@ static ax_status place_piece(moving *m, const ax_delivery *delivery) {
   return AX_OK;
 }
 
-static ax_status take_piece(moving *m, ax_delivery *delivery) {
-  ax_status status = ax_together_count(m->together, delivery);
-  if (status == AX_OK && m->status == AX_OK) {
-    if (delivery->payload == NULL) return ax_together_fetch(m->together, delivery);
-    status = place_piece(m, delivery);
-  }
-  ax_delivery_free(delivery);
-  return status;
+static bool is_done(const ax_together *together, const void *context) {
+  (void)together;
+  return ((const moving *)context)->missing == 0;
 }
 
-static ax_status take(moving *m, ax_delivery *delivery) {
-  if (ax_message_is_counted(delivery->envelope.kind)) return take_piece(m, delivery);
-  return ax_together_handle(m->together, delivery);
-}
-
-static bool handle(void *context) {
-  moving *m = context;
-  bool any = false;
-  for (ax_delivery *next, *one = ax_together_take(m->together); one != NULL; one = next) {
-    next = one->next;
-    any = true;
-    ax_status status = take(m, one);
-    if (m->status == AX_OK) m->status = status; /* its message stays, since nothing is done after it that fails */
-  }
-  return any;
-}
-
-static bool has_come(void *context) {
-  const moving *m = context;
-  const ax_ending *ending = &m->together->ending;
-  return m->missing == 0 || m->status != AX_OK || atomic_load(&ending->failed) || atomic_load(&ending->stuck);
-}
-
-static ax_status exchange(moving *m, uint32_t own) {
-  m->missing = count_missing(m->plan, own);
-  AX_TRY(send_all(m, own));
-  AX_TRY(ax_together_until(m->together, &(ax_waiting){has_come, handle, m, NULL}));
-  if (m->status != AX_OK || m->missing == 0) return m->status;
-  if (atomic_load(&m->together->ending.failed)) return AX_UNAVAILABLE;
-  return ax_error(AX_DEADLOCK, "%u pieces of an array have not come", m->missing);
+static ax_status lacks(const void *context) {
+  return ax_error(AX_DEADLOCK, "%u pieces of an array have not come", ((const moving *)context)->missing);
 }
 
 static void describe(const void *context, ax_text *text) {
@@ -255,18 +228,13 @@ static void describe(const void *context, ax_text *text) {
 }
 
 static ax_status move_all(ax_status status, const plan *p, const ax_parts *from, unsigned char *const *into) {
+  static const ax_talk talk = {begin, place, is_done, lacks};
   ax_processes *processes = p->old->runtime->executor.processes;
   const uint64_t to = p->new != NULL ? p->new->hash : p->slabs ? (uint64_t)AX_NONE + 1 : p->root;
-  const ax_doing doing = {status == AX_OK ? ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1 : 0, describe, p,
+  const ax_doing doing = {ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1, describe, p,
                           p->new != NULL ? "the laying out of an array" : p->slabs ? "ax_array_write_npy" : "ax_array_gather"};
-  ax_together *together = ax_together_borrow(processes);
-  moving m = {p, together, from, into, 0, AX_OK};
-  ax_together_begin(together, &doing);
-  if (status == AX_OK) m.status = status = exchange(&m, processes->rule.process);
-  else m.status = status;
-  status = ax_together_end(together, status, handle, &m);
-  ax_together_give_back(processes);
-  return status;
+  moving m = {p, processes->rule.process, from, into, 0};
+  return ax_talk_hold(&talk, processes, &doing, status, &m);
 }
 
 /* What is here of a box. */

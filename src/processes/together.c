@@ -55,6 +55,12 @@ ax_status ax_together_send(ax_together *t, uint32_t to, ax_envelope *envelope, c
   return ax_processes_send(t->ending.processes, to, envelope, payload, sent, context);
 }
 
+ax_status ax_together_send_owned(ax_together *t, uint32_t to, ax_envelope *envelope, void *payload) {
+  ax_status status = ax_together_send(t, to, envelope, payload, ax_free, payload);
+  if (status != AX_OK) ax_free(payload);
+  return status;
+}
+
 static void unlink_fetching(ax_together *t, const ax_fetching *mine) {
   ax_fetching **link = &t->fetching;
   while (*link != mine) link = &(*link)->next;
@@ -130,7 +136,7 @@ ax_status ax_together_handle(ax_together *t, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return status;
   }
-  if (delivery->envelope.bytes > 0 && delivery->payload == NULL) return ax_together_fetch(t, delivery);
+  if (ax_delivery_is_away(delivery)) return ax_together_fetch(t, delivery);
   ax_delivery_free(*keep);
   *keep = delivery;
   return AX_OK;

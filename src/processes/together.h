@@ -46,6 +46,8 @@ void ax_together_begin(ax_together *together, const ax_doing *doing);
 /* Sends a message of it, as ax_processes_send. */
 AX_MUST_USE ax_status ax_together_send(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload,
                                        ax_on_done *sent, void *context);
+/* The same; the payload is memory of the caller's that is freed when it has been sent, and on failure. */
+AX_MUST_USE ax_status ax_together_send_owned(ax_together *together, uint32_t to, ax_envelope *envelope, void *payload);
 /* The same for a long payload that is lent. */
 AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_envelope *envelope, const void *payload,
                                        ax_loan *loan);

@@ -52,6 +52,10 @@ typedef struct ax_delivery {
 /* short_payload: a copy of the payload goes with it; NULL: room for it. For transports. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool short_payload, const void *payload,
                                        ax_delivery **out);
+/* It has a payload, which is long and has not come. */
+static inline bool ax_delivery_is_away(const ax_delivery *delivery) {
+  return delivery->envelope.bytes > 0 && delivery->payload == NULL;
+}
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
 /* Between these two a process keeps the memory of some small deliveries for the next. For transports. */
 void ax_deliveries_use(void);

@@ -20,9 +20,7 @@ ax_status ax_remote_lend(ax_remote *r, uint32_t to, ax_envelope *envelope, const
 }
 
 ax_status ax_remote_send_owned(ax_remote *r, uint32_t to, ax_envelope *envelope, void *payload) {
-  ax_status status = ax_together_send(&r->together, to, envelope, payload, ax_free, payload);
-  if (status != AX_OK) ax_free(payload);
-  return status;
+  return ax_together_send_owned(&r->together, to, envelope, payload);
 }
 
 ax_status ax_remote_read(ax_remote *r, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
