@@ -34,6 +34,13 @@ def cumulative(dtype, axis, *dims):
 
 
 @family
+def cumulate(kind, dtype, axis, *dims):
+    """Kinds: sum, prod, max, logsumexp; back: a sum from the end."""
+    function = {"prod": lax.cumprod, "max": lax.cummax, "logsumexp": lax.cumlogsumexp}.get(kind, lax.cumsum)
+    return unary_of(dtype, dims, lambda x: function(x, int(axis), reverse=kind == "back"))
+
+
+@family
 def softmax(dtype, *dims):
     return unary_of(dtype, dims, jax.nn.softmax)
 

@@ -84,6 +84,17 @@ static void argmax(op_case *c) { one_input(c, 0, 2, argmax_body); }
 static AX_BODY(cumulative_body) { out[0] = ax_cumsum(in[0], op_int(context, 1), false); } /* DTYPE AXIS DIM.. */
 static void cumulative(op_case *c) { one_input(c, 0, 2, cumulative_body); }
 
+static AX_BODY(cumulate_body) { /* KIND DTYPE AXIS DIM.. */
+  const int64_t axis = op_int(context, 2);
+  const char *kind = ((const op_case *)context)->words[0];
+  if (strcmp(kind, "sum") == 0) out[0] = ax_cumsum(in[0], axis, false);
+  else if (strcmp(kind, "prod") == 0) out[0] = ax_cumprod(in[0], axis, false);
+  else if (strcmp(kind, "max") == 0) out[0] = ax_cummax(in[0], axis, false);
+  else if (strcmp(kind, "logsumexp") == 0) out[0] = ax_cumlogsumexp(in[0], axis, false);
+  else out[0] = ax_cumsum(in[0], axis, true);
+}
+static void cumulate(op_case *c) { one_input(c, 1, 3, cumulate_body); }
+
 static AX_BODY(softmax_body) { out[0] = ax_softmax(in[0], -1); } /* DTYPE DIM.. */
 static void softmax(op_case *c) { one_input(c, 0, 1, softmax_body); }
 static AX_BODY(log_softmax_body) { out[0] = ax_log_softmax(in[0], -1); }
@@ -342,6 +353,7 @@ static const op_family families[] = {
     {"reduce", reduce},
     {"argmax", argmax},
     {"cumulative", cumulative},
+    {"cumulate", cumulate},
     {"softmax", softmax},
     {"log_softmax", log_softmax},
     {"layernorm", layernorm},

@@ -127,7 +127,7 @@ static ax_status limit_values(const ax_program *program, int64_t *limits) {
 
 static int64_t most_of(ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
-  const size_t bits = 8 * info->bytes - (info->kind == AX_KIND_SIGNED);
+  const size_t bits = info->bits - (info->kind == AX_KIND_SIGNED);
   return bits < 63 ? ((int64_t)1 << bits) - 1 : INT64_MAX;
 }
 

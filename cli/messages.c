@@ -38,13 +38,13 @@ static ax_status measure_all(ax_transport *t, uint32_t on_host, messages *m) {
   for (uint32_t count = 2; count <= t->processes; count = count < t->processes && 2 * count > t->processes ? t->processes : 2 * count) {
     AX_TRY(ax_messages_measure(t, count, 1, &measured));
     add_table(m, count, count <= on_host ? "" : "on several hosts", &measured);
-    if (count == 2 && on_host > 1) m->host = ax_measured_rates(&measured), m->on_host = true;
-    if (count == 2 && on_host == 1) m->network = ax_measured_rates(&measured), m->between_hosts = true;
+    if (count == 2 && on_host > 1) m->host = ax_measured_rates(&measured, AX_HOST_SHORT), m->on_host = true;
+    if (count == 2 && on_host == 1) m->network = ax_measured_rates(&measured, AX_NETWORK_SHORT), m->between_hosts = true;
   }
   if (on_host == t->processes) return AX_OK;
   AX_TRY(ax_messages_measure(t, 2, t->processes - 1, &measured));
   add_table(m, 2, "on two hosts", &measured);
-  m->network = ax_measured_rates(&measured);
+  m->network = ax_measured_rates(&measured, AX_NETWORK_SHORT);
   m->between_hosts = true;
   return AX_OK;
 }

@@ -27,18 +27,19 @@ bool numbers_find(const char *name, numbers_kind *out) {
 }
 
 /* Draws from 0 to 1, without 1. Owned by the caller; NULL: no memory. */
-static double *draw(ax_random_key key, uint32_t number, int64_t count) {
+static double *draw(ax_fill_key key, uint32_t number, int64_t count) {
   double *drawn = ax_alloc(((size_t)count + 1) * sizeof drawn[0]);
-  if (drawn != NULL) ax_random_fill(ax_random_fold_in(key, number), AX_UNIFORM, 0, 1, 1, AX_F64, count, drawn);
+  if (drawn != NULL) ax_random_fill(ax_fill_key_fold_in(key, number), AX_UNIFORM, 0, 1, 1, AX_F64, count, drawn);
   return drawn;
 }
 
 /* --- Floats --- */
 
-/* Models put such numbers where attention must not look. -1e9 is halved for f16 until f16 has it. */
+/* Models put such numbers where attention must not look. -1e9 is halved for smaller floats until they
+   have it. */
 static double masked_out(ax_dtype dtype) {
   double x = -1e9;
-  while (isinf(ax_number_round(dtype, (ax_number){.f = x}).f)) x /= 2;
+  while (ax_has_sign(dtype) && !ax_number_holds(dtype, x)) x /= 2;
   return x;
 }
 
@@ -64,8 +65,9 @@ static void vanish(ax_dtype dtype, const double *draws, int64_t count, void *dat
   }
 }
 
-static void fill_floats(numbers_kind kind, ax_random_key key, const double *draws, ax_dtype dtype, int64_t count, void *data) {
-  if (kind == NUMBERS_VANISHING) vanish(dtype, draws, count, data);
+static void fill_floats(numbers_kind kind, ax_fill_key key, const double *draws, ax_dtype dtype, int64_t count, void *data) {
+  if (!ax_has_sign(dtype)) ax_random_fill(key, AX_UNIFORM, 0.25, 4, 1, dtype, count, data);
+  else if (kind == NUMBERS_VANISHING) vanish(dtype, draws, count, data);
   else if (kind == NUMBERS_UNIFORM) ax_random_fill(key, AX_UNIFORM, -1, 1, 1, dtype, count, data);
   else ax_random_fill(key, AX_NORMAL, 0, 1, 1, dtype, count, data);
   if (kind == NUMBERS_MASKED) mask_out(dtype, draws, count, data);
@@ -90,10 +92,13 @@ static void fill_ones(ax_host_array *array, int64_t count) {
 }
 
 static ax_status fill_drawn(const numbers *n, uint32_t input, int64_t limit, ax_host_array *array, int64_t count) {
-  const ax_random_key key = ax_random_fold_in(ax_random_key_of(n->seed), input);
+  const ax_fill_key key = ax_fill_key_fold_in(ax_fill_key_of(n->seed), input);
+  const bool is_complex = ax_is_complex(array->dtype); /* drawn part by part */
+  const ax_dtype dtype = ax_part_dtype(array->dtype);
+  if (is_complex) count *= 2;
   double *draws = draw(key, 1, count);
   if (draws == NULL) return ax_out_of_memory((size_t)count * sizeof draws[0]);
-  if (ax_is_float(array->dtype)) fill_floats(n->kind, key, draws, array->dtype, count, array->data);
+  if (ax_is_float(dtype)) fill_floats(n->kind, key, draws, dtype, count, array->data);
   else fill_whole(draws, array->dtype, below(array->dtype, limit), count, array->data);
   ax_free(draws);
   return AX_OK;

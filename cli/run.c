@@ -263,10 +263,10 @@ static ax_status run_compiled(run *run) {
 
 /* On the screen every NaN is shown as nan; files keep its bits. */
 static void plain_nans(ax_host_array *array) {
-  int64_t elems = ax_dims_elems(array->rank, array->dims);
-  for (int64_t i = 0; ax_is_float(array->dtype) && i < elems; i++)
-    if (isnan(ax_number_load(array->dtype, array->data, i).f))
-      ax_number_store(array->dtype, array->data, i, (ax_number){.f = (double)NAN});
+  const ax_dtype dtype = ax_part_dtype(array->dtype);
+  const int64_t numbers = ax_dims_elems(array->rank, array->dims) * (ax_is_complex(array->dtype) ? 2 : 1);
+  for (int64_t i = 0; ax_is_float(dtype) && i < numbers; i++)
+    if (isnan(ax_number_load(dtype, array->data, i).f)) ax_number_store(dtype, array->data, i, (ax_number){.f = (double)NAN});
 }
 
 static ax_status print_results(const run *run) {

@@ -11,14 +11,43 @@ BEGIN {
         "reduce_max.keepdims=false reduce_min.axes=all_dims reduce_min.keepdims=false reduce_or.axes=all_dims reduce_or.keepdims=false " \
         "reduce_and.axes=all_dims reduce_and.keepdims=false logsumexp.axes=all_dims logsumexp.keepdims=false squeeze.dimensions=all_dims " \
         "cumsum.axis=0 cumsum.reverse=false argmax.index_dtype=AX_S32 softmax.axis=-1 log_softmax.axis=-1 one_hot.dtype=AX_F32 sort.dimension=-1 " \
-        "argmin.index_dtype=AX_S32 " \
+        "argmin.index_dtype=AX_S32 reduce_prod.axes=all_dims reduce_prod.keepdims=false reduce_xor.axes=all_dims reduce_xor.keepdims=false " \
+        "cumprod.axis=0 cumprod.reverse=false cummax.axis=0 cummax.reverse=false cummin.axis=0 cummin.reverse=false " \
+        "cumlogsumexp.axis=0 cumlogsumexp.reverse=false " \
+        "elu.alpha=1.0 celu.alpha=1.0 leaky_relu.negative_slope=0.01 squareplus.b=4.0 glu.axis=-1 layer_norm.axes={-1} " \
+        "layer_norm.epsilon=1e-6 rms_norm.axes={-1} rms_norm.epsilon=1e-6 softmax_where.axes={-1} log_softmax_where.axes={-1} " \
+        "logsumexp_where.axes=all_dims logsumexp_where.keepdims=false " \
+        "linspace.endpoint=true arange.step=1.0 tri.k=0 eye.k=0 tril.k=0 triu.k=0 diag.k=0 diagonal.offset=0 diagonal.axis1=0 " \
+        "diagonal.axis2=1 matrix_trace.offset=0 matrix_trace.axis1=0 matrix_trace.axis2=1 meshgrid.ij=false flip.axes=all_dims rot90.k=1 " \
+        "rot90.axis1=0 rot90.axis2=1 array_split.axis=0 isclose.rtol=1e-5 isclose.atol=1e-8 isclose.equal_nan=false diff.n=1 diff.axis=-1 " \
+        "cross.axis=-1 cov.rowvar=true cov.ddof=1.0 corrcoef.rowvar=true searchsorted.right=false digitize.right=false " \
+        "image_resize.antialias=true var.axes=all_dims var.ddof=0.0 var.keepdims=false std.axes=all_dims std.ddof=0.0 std.keepdims=false " \
+        "nanvar.axes=all_dims nanvar.ddof=0.0 nanvar.keepdims=false nanstd.axes=all_dims nanstd.ddof=0.0 nanstd.keepdims=false " \
+        "var_where.axes=all_dims var_where.ddof=0.0 var_where.keepdims=false nansum.axes=all_dims nansum.keepdims=false " \
+        "nanmean.axes=all_dims nanmean.keepdims=false nanmax.axes=all_dims nanmax.keepdims=false nanmin.axes=all_dims " \
+        "nanmin.keepdims=false ptp.axes=all_dims ptp.keepdims=false median.axes=all_dims median.keepdims=false nanmedian.axes=all_dims " \
+        "nanmedian.keepdims=false average.axes=all_dims average.keepdims=false reduce_sum_where.axes=all_dims " \
+        "reduce_sum_where.keepdims=false reduce_mean_where.axes=all_dims reduce_mean_where.keepdims=false reduce_max_where.axes=all_dims " \
+        "reduce_max_where.keepdims=false reduce_min_where.axes=all_dims reduce_min_where.keepdims=false quantile.axes=all_dims " \
+        "quantile.method=nullptr quantile.keepdims=false percentile.axes=all_dims percentile.method=nullptr percentile.keepdims=false " \
+        "nanquantile.axes=all_dims nanquantile.method=nullptr nanquantile.keepdims=false " \
         "argsort.dimension=-1 allclose.rtol=1e-5 allclose.atol=1e-8 concatenate.dimension=0 stack.dimension=0 iota.dimension=0 at.dimension=0 " \
         "dynamic_at.dimension=0 dynamic_at_set.dimension=0 slice_in_dim.stride=1 slice_in_dim.dimension=0 dynamic_slice_in_dim.dimension=0 " \
         "dynamic_update_slice_in_dim.dimension=0 take.axis=0 take_with.axis=0 at_set.axis=0 at_add.axis=0 at_mul.axis=0 at_min.axis=0 at_max.axis=0 " \
         "all_gather.dimension=0 all_gather.tiled=false all_gather_invariant.dimension=0 all_gather_invariant.tiled=false " \
         "all_gather_reduced.dimension=0 all_gather_reduced.tiled=false psum_scatter.dimension=0 psum_scatter.tiled=false all_to_all.tiled=false " \
         "unreduced_psum_scatter.dimension=0 unreduced_psum_scatter.tiled=false vary_unreduced_cast.kind=AX_UNREDUCED_SUM " \
-        "semaphore_type.dims={} dma_semaphore_type.dims={} barrier_type.dims={} semaphore_signal.to=nullptr", pairs, " ")
+        "semaphore_type.dims={} dma_semaphore_type.dims={} barrier_type.dims={} semaphore_signal.to=nullptr " \
+        "fft.axis=-1 ifft.axis=-1 rfft.axis=-1 irfft.n=0 irfft.axis=-1 fftn.axes=all_dims ifftn.axes=all_dims rfftn.axes=all_dims " \
+        "irfftn.n=0 irfftn.axes=all_dims fftfreq.spacing=1.0 rfftfreq.spacing=1.0 fftshift.axes=all_dims ifftshift.axes=all_dims " \
+        "cholesky.symmetrize_input=true triangular_solve.left_side=false triangular_solve.lower=false triangular_solve.transpose_a=false " \
+        "triangular_solve.conjugate_a=false triangular_solve.unit_diagonal=false " \
+        "random_bernoulli.mode=AX_RANDOM_LOW random_gumbel.mode=AX_RANDOM_LOW random_categorical.axis=-1 random_categorical.dims={} " \
+        "random_categorical.replace=true random_categorical.mode=AX_RANDOM_LOW random_choice.axis=0 random_choice.mode=AX_RANDOM_LOW " \
+        "random_permutation.axis=0 random_permutation.independent=false random_multivariate_normal.method=AX_RANDOM_CHOLESKY random_orthogonal.m=0 " \
+        "linear_solve.transpose_a=false ormqr.left=true ormqr.transpose=false " \
+        "cholesky_solve.lower=false lu_solve.transpose_a=false pinv.rtol=-1 matrix_rank.tolerance=-1 norm.axes=all_dims norm.keepdims=false " \
+        "vector_norm.ord=2 vector_norm.axes=all_dims vector_norm.keepdims=false matrix_norm.ord=nullptr matrix_norm.keepdims=false", pairs, " ")
   for (i in pairs) {
     at = index(pairs[i], "=")
     default_of[substr(pairs[i], 1, at - 1)] = substr(pairs[i], at + 1)

@@ -120,6 +120,23 @@ static AX_BODY(ruled_jvp) {
   ax_jvp(AX_FN(ruled, 1, 1), AX_FIRST(1), in, &one, out, out + 1);
 }
 
+static AX_BODY(printing_again) { ax_checkpoint(AX_FN(printing, 1, 1), in, out, context); }
+static AX_BODY(gradient_again) { ax_grad(AX_CLOSURE(printing_again, 1, 1, context), AX_FIRST(1), in, out); }
+static AX_BODY(gradient_everything) { gradient_again(in, out, &(ax_checkpoint_options){.save_everything = true}); }
+static AX_BODY(gradient_prints) { gradient_again(in, out, &(ax_checkpoint_options){.save_primitives = "ordered_debug_print"}); }
+static AX_BODY(in_two) { ax_checkpoint(AX_FN(print_each, 1, 1), in, out, NULL); }
+static AX_BODY(sum_in_two) {
+  ax_checkpoint(AX_FN(in_two, 1, 1), in, out, NULL);
+  out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
+}
+static AX_BODY(gradient_in_two) { ax_grad(AX_FN(sum_in_two, 1, 1), AX_FIRST(1), in, out); }
+static AX_BODY(io_in_checkpoint) { ax_checkpoint(AX_CLOSURE(io_each, 1, 1, context), in, out, NULL); }
+static AX_BODY(io_beside) { /* what it is called with has no tangent */
+  ax_value seen;
+  io_each((ax_value[]){ax_full(AX_F32, AX_DIMS(2), 1)}, &seen, context);
+  out[0] = ax_mul(in[0], in[0]);
+}
+
 static void prints_once(ax_function function, uint32_t out_count, const char *wanted) {
   test_log log;
   double first[2];
@@ -137,6 +154,42 @@ static void derivatives_of_prints(void **state) {
   (void)state;
   prints_once(gradient, 1, "call [1.0, 2.0]\nx [1.0, 2.0]\nbody [1.0, 2.0]\nbody [1.0, 4.0]\nafter\n");
   prints_once(ruled_jvp, 2, "tangent [1.0, 1.0]\n");
+}
+
+/* What is printed in a checkpoint is printed again, in the same order, where its derivative does it again, as in JAX; of two around
+   it, the outer does the inner again, whose derivative does it once more. Kept parts do not print again; of a scan that is done
+   again all does. */
+#define PRINTED(scan) "call [1.0, 2.0]\nx [1.0, 2.0]\n" scan "after\n"
+#define IN_SCAN "body [1.0, 2.0]\nbody [1.0, 4.0]\n"
+static void prints_in_checkpoints(void **state) {
+  (void)state;
+  prints_once(printing_again, 1, PRINTED(IN_SCAN));
+  prints_once(gradient_again, 1, PRINTED(IN_SCAN) PRINTED(IN_SCAN));
+  prints_once(gradient_everything, 1, PRINTED(IN_SCAN));
+  prints_once(gradient_prints, 1, PRINTED(IN_SCAN) "call [1.0, 2.0]\n" IN_SCAN);
+  prints_once(gradient_in_two, 1, "[1.0, 2.0]\n[1.0, 2.0]\n[1.0, 2.0]\n");
+}
+
+static AX_BODY(io_beside_in_checkpoint) { ax_checkpoint(AX_CLOSURE(io_beside, 1, 1, context), in, out, NULL); }
+static void io_in_checkpoints(void **state) {
+  (void)state;
+  test_log log;
+  double first[1];
+  test_log_begin(&log);
+  ax_runtime *runtime = test_host_runtime((ax_runtime_options){.workers = 2}, &log);
+  ax_callback *c = test_callback("c", test_count_call, &log);
+  ax_program *program = test_trace(io_in_checkpoint, c, &pair_type, 1, 1), *none, *other;
+  uint32_t residuals;
+  TEST_OK(test_run_calls(runtime, program, first));
+  assert_string_equal(test_log_text(&log), "device 0: c(1)\n");
+  ax_program_release(program);
+  program = test_trace(io_beside_in_checkpoint, c, &pair_type, 1, 1);
+  TEST_FAILS(ax_program_linearize(program, AX_ALL_ARGS, &none, &other, &residuals), AX_ABSENT,
+             "checkpoint has no derivatives where its body has an io_callback: it would be called again");
+  ax_program_release(program);
+  ax_callback_release(c);
+  ax_runtime_release(runtime);
+  test_log_end(&log);
 }
 
 /* Nobody reads: nothing is compiled. */
@@ -219,6 +272,8 @@ int main(void) {
                                      cmocka_unit_test(chosen_by_members),
                                      cmocka_unit_test(derivatives),
                                      cmocka_unit_test(derivatives_of_prints),
+                                     cmocka_unit_test(prints_in_checkpoints),
+                                     cmocka_unit_test(io_in_checkpoints),
                                      cmocka_unit_test(nobody_reads),
                                      cmocka_unit_test(not_exported),
                                      cmocka_unit_test(refused)};

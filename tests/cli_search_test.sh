@@ -41,10 +41,10 @@ remat|ax_checkpoint, ax_checkpoint_name
 ZeRO|ax_treedef_with_specs
 FSDP|ax_treedef_with_specs
 tensor parallelism|ax_jit
-dropout|ax_tree_init
+dropout|ax_random_key
 softmax|ax_softmax
 cross entropy|ax_log_softmax, ax_one_hot
-attention|ax_einsum, ax_softmax
+attention|ax_dot_product_attention
 sharding constraint|ax_with_sharding
 PartitionSpec|ax_spec_parse, ax_spec
 resharding|ax_array_reshard, ax_with_sharding
@@ -84,7 +84,7 @@ ax_get_shape ax_typeof
 ax_get_rank ax_axis_index
 ax_dot ax_matmul
 ax_zeros ax_full
-ax_arange ax_iota
+ax_aranges ax_arange
 ax_allreduce ax_psum
 ax_all_reduce ax_psum
 ax_bcast ax_pbroadcast
@@ -124,7 +124,7 @@ jax.numpy.exp ax_exp
 jax.nn.relu ax_relu
 jax.lax.all_gather ax_all_gather
 jax.tree.map ax_tree_map
-jax.random.normal ax_tree_init
+jax.random.normal ax_random_normal
 np.load ax_npy_read
 optax.adam ax_adam
 MPI_Allreduce ax_psum

@@ -318,7 +318,7 @@ expect 2 "error: there is no primitive, no command and no public name 'ax_psun';
 expect 2 "no public name 'psmu'; the nearest: .*\"psum\"" help psmu
 expect 2 "no public name 'walk'; the nearest: " help walk
 expect 0 '^  ax_top_k .*the k greatest' help --search 'k greatest'
-expect 0 '^  argmax .*greatest' help --search GREATEST
+expect 0 '^  ax_reduce_min .*greatest' help --search GREATEST
 expect 0 '^  ax_csv_read .*gzipped' help --search gzipped
 expect 0 '^  ax_treedef_find  *axle/tree.h: ' help --search ax_treedef_find
 expect 0 '^  ax_top_k .*the k greatest' help --search k greatest

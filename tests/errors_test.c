@@ -8,6 +8,7 @@
 #include "support/cmocka.h"
 #include "support/run.h"
 #include "support/tensor.h"
+#include "xform/evaluate.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -57,6 +58,9 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 14: out[0] = ax_slice(v, zero, one, strides); break;
     case 15: out[0] = ax_reduce_sum(m, AX_DIMS(2), false); break;
     case 16: out[0] = ax_argmax(v, 3, AX_S32); break;
+    case 40: out[0] = ax_argmin(m, 0, AX_F32); break;
+    case 41: out[0] = ax_reduce_prod(bools, AX_ALL_DIMS, false); break;
+    case 42: out[0] = ax_reduce_and(m, AX_ALL_DIMS, false); break;
     case 17: out[0] = ax_dynamic_slice(m, AX_VALUES(v, v), AX_DIMS(1, 1)); break;
     case 18: out[0] = ax_and(v, v); break;
     case 19: out[0] = ax_add(bools, bools); break;
@@ -70,6 +74,57 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 27: out[0] = ax_accurate(ax_rsqrt(ax_convert_element_type(v, AX_F64)), 1); break;
     default: out[0] = ax_full((ax_dtype)55, AX_DIMS(), 0); break;
   }
+}
+
+static void bitwise(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], ints = in[2], bools = in[4];
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_xor(v, v); break;
+    case 1: out[0] = ax_shift_left(bools, bools); break;
+    case 2: out[0] = ax_shift_right_logical(ints, v); break;
+    case 3: out[0] = ax_clz(bools); break;
+    case 4: out[0] = ax_bitcast_convert_type(bools, AX_U8); break;
+    case 5: out[0] = ax_bitcast_convert_type(m, AX_F64); break;
+    case 6: out[0] = ax_bitcast_convert_type(m, (ax_dtype)99); break;
+    case 7: out[0] = ax_is_finite(ints); break;
+    case 8: out[0] = ax_nextafter(v, m); break;
+    case 9: out[0] = ax_reduce_precision(v, 0, 3); break;
+    case 10: out[0] = ax_reduce_precision(v, 3, -1); break;
+    case 11: out[0] = ax_reduce_precision(ints, 3, 1); break;
+    case 12: out[0] = ax_population_count(v); break;
+    case 13: out[0] = ax_round_nearest_afz(ints); break;
+    case 14: out[0] = ax_asin(ints); break;
+    case 15: out[0] = ax_atan2(v, ints); break;
+    case 16: out[0] = ax_lgamma(ints); break;
+    case 17: out[0] = ax_zeta(v, ints); break;
+    default: out[0] = ax_accurate(ax_sinh(v), -3); break;
+  }
+}
+
+static void bits(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {bitwise, 0, "xor f32[8] f32[8]: needs bool or an integer dtype, got f32"},
+      {bitwise, 1, "shift_left bool[8] bool[8]: needs an integer dtype, got bool"},
+      {bitwise, 2, "shift_right_logical s32[8] f32[8]: operand dtypes differ: s32 and f32"},
+      {bitwise, 3, "clz bool[8]: needs an integer dtype, got bool"},
+      {bitwise, 4, "the bits of bool are no number's: bool to u8"},
+      {bitwise, 5, "2 elements of f32 make one of f64: the last dimension of f32[8,4] is not 2"},
+      {bitwise, 6, "no such dtype: 99"},
+      {bitwise, 7, "is_finite s32[8]: needs a float dtype, got s32"},
+      {bitwise, 8, "nextafter f32[8] f32[8,4]: the shapes do not broadcast to one"},
+      {bitwise, 9, "exponent_bits is 0: at least 1 is needed"},
+      {bitwise, 10, "mantissa_bits is -1: at least 0 are needed"},
+      {bitwise, 11, "reduce_precision s32[8]: needs a float dtype, got s32"},
+      {bitwise, 12, "population_count f32[8]: needs an integer dtype, got f32"},
+      {bitwise, 13, "round_nearest_afz s32[8]: needs a float dtype, got s32"},
+      {bitwise, 14, "asin s32[8]: needs a float dtype, got s32"},
+      {bitwise, 15, "atan2 f32[8] s32[8]: operand dtypes differ: f32 and s32"},
+      {bitwise, 16, "lgamma s32[8]: needs a float dtype, got s32"},
+      {bitwise, 17, "zeta f32[8] s32[8]: operand dtypes differ: f32 and s32"},
+      {bitwise, 18, "an accuracy of -3 units of the last place"},
+  };
+  refuse(refusals, COUNT(refusals));
 }
 
 static void windowed(const ax_value *in, ax_value *out, void *context) {
@@ -118,6 +173,118 @@ static void windowed(const ax_value *in, ax_value *out, void *context) {
     case 24: out[0] = ax_rev(m, AX_DIMS(0, 0)); break;
     default: out[0] = ax_rev(m, AX_DIMS(2)); break;
   }
+}
+
+static void neural(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], ints = in[2], odd = in[3], bools = in[4], none = {0};
+  const ax_value q = ax_reshape(m, AX_DIMS(2, 4, 4)), k = ax_reshape(m, AX_DIMS(4, 2, 4));
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_silu(ints); break;
+    case 1: out[0] = ax_celu(v, 0); break;
+    case 2: out[0] = ax_glu(odd, 1); break;
+    case 3: out[0] = ax_softmax_where(m, v, AX_DIMS(0)); break;
+    case 4: out[0] = ax_logsumexp_where(m, v, none, AX_DIMS(0), false); break;
+    case 5: out[0] = ax_layer_norm(m, ints, none, AX_DIMS(-1), 1e-6); break;
+    case 6: out[0] = ax_rms_norm(m, none, AX_DIMS(2), 1e-6); break;
+    case 7: out[0] = ax_standardize(bools, NULL); break;
+    case 8: out[0] = ax_dot_product_attention(q, q, k, NULL); break;
+    case 9: out[0] = ax_dot_product_attention(k, q, q, NULL); break;
+    case 10: out[0] = ax_dot_product_attention(q, k, k, &(ax_attention_options){.mask = v}); break;
+    case 11: out[0] = ax_dot_product_attention(q, k, k, &(ax_attention_options){.local_window = {AX_DIMS(1)}}); break;
+    default: out[0] = ax_dot_product_attention(q, k, k, &(ax_attention_options){.key_value_seq_lengths = ints}); break;
+  }
+}
+
+static void like_numpy(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], ints = in[2], odd = in[3], bools = in[4], none = {0};
+  ax_value many[8] = {v};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_linspace(AX_S32, ax_integer(0), ax_integer(1), 5, true); break;
+    case 1: out[0] = ax_linspace(AX_F32, v, ax_real(1), -1, true); break;
+    case 2: out[0] = ax_arange(AX_F32, 0, 1, 0); break;
+    case 3: out[0] = ax_arange(AX_S32, 0, 3, 0.5); break;
+    case 4: out[0] = ax_eye(AX_F32, -1, 2, 0); break;
+    case 5: out[0] = ax_tril(v, 0); break;
+    case 6: out[0] = ax_diagonal(m, 0, 1, -1); break;
+    case 7: out[0] = ax_tile(v, AX_DIMS(-2)); break;
+    case 8: out[0] = ax_roll(m, AX_DIMS(1), AX_DIMS(0, 1)); break;
+    case 9: out[0] = ax_rot90(v, 1, 0, 1); break;
+    case 10: out[0] = ax_hstack(AX_VALUES(v, ints)); break;
+    case 11: ax_array_split(m, 0, 0, many), out[0] = many[0]; break;
+    case 12: out[0] = ax_inner(m, v); break;
+    case 13: out[0] = ax_cross(m, m, 1); break;
+    case 14: out[0] = ax_convolve(v, v, "wide"); break;
+    case 15: out[0] = ax_correlate(v, m, NULL); break;
+    case 16: out[0] = ax_var(ints, AX_ALL_DIMS, 0, false); break;
+    case 17: out[0] = ax_reduce_mean_where(m, ints, AX_ALL_DIMS, false); break;
+    case 18: out[0] = ax_quantile(m, ax_real(2), AX_DIMS(0), NULL, false); break;
+    case 19: out[0] = ax_quantile(m, ax_real(0.5), AX_DIMS(0), "mean", false); break;
+    case 20: out[0] = ax_median(m, AX_DIMS(0, -2), false); break;
+    case 21: out[0] = ax_searchsorted(m, v, false); break;
+    case 22: out[0] = ax_bincount(v, none, 4); break;
+    case 23: out[0] = ax_histogram(v, m, none); break;
+    case 24: out[0] = ax_interp(v, v, ax_reshape(odd, AX_DIMS(15))); break;
+    case 25: ax_unique(v, -1, ax_integer(0), many), out[0] = many[0]; break;
+    case 26: out[0] = ax_image_resize(m, AX_DIMS(2, 2), "area", true); break;
+    case 27: out[0] = ax_image_resize(m, AX_DIMS(2), "linear", true); break;
+    default: out[0] = ax_nan_to_num(bools, 0, 0, 0); break;
+  }
+}
+
+static void numpy_functions(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {like_numpy, 0, "linspace: the operand is s32[]; it must be of floats"},
+      {like_numpy, 1, "linspace: there cannot be -1 numbers"},
+      {like_numpy, 2, "arange: no numbers lead from 0 to 1 in steps of 0"},
+      {like_numpy, 3, "arange: 0 and 0.5 are no whole numbers, as s32 wants"},
+      {like_numpy, 4, "eye: there is no matrix of -1 times 2"},
+      {like_numpy, 5, "tril: the operand is f32[8]; it needs two dimensions"},
+      {like_numpy, 6, "diagonal: dimension 1 is named twice"},
+      {like_numpy, 7, "tile: dimension 0 cannot be repeated -2 times"},
+      {like_numpy, 8, "roll"},
+      {like_numpy, 9, "rot90: the second axis"},
+      {like_numpy, 10, "hstack: operands 0 and 1 are f32[8] and s32[8]; they need one dtype"},
+      {like_numpy, 11, "array_split: there cannot be 0 parts"},
+      {like_numpy, 12, "inner: the last dimensions of f32[8,4] and f32[8] differ"},
+      {like_numpy, 13, "cross: dimension 1 of f32[8,4] is not 3"},
+      {like_numpy, 14, "convolve: the mode is \"wide\""},
+      {like_numpy, 15, "correlate: f32[8] and f32[8,4] must be vectors with elements"},
+      {like_numpy, 16, "var: the operand is s32[8]; it must be of floats"},
+      {like_numpy, 17, "reduce_mean_where: `where` is s32[8]; it must be of bool"},
+      {like_numpy, 18, "quantile: q is 2"},
+      {like_numpy, 19, "quantile: there is no method \"mean\""},
+      {like_numpy, 20, "median: dimension 0 is named twice"},
+      {like_numpy, 21, "searchsorted: the sorted operand is f32[8,4]; it must be a vector"},
+      {like_numpy, 22, "bincount: the operand is f32[8]; it must be a vector of integers"},
+      {like_numpy, 23, "histogram: the edges are f32[8,4]"},
+      {like_numpy, 24, "interp: xp and fp are f32[8] and f32[15]"},
+      {like_numpy, 25, "unique: there cannot be -1 values"},
+      {like_numpy, 26, "image_resize: there is no method \"area\""},
+      {like_numpy, 27, "image_resize: 1 dimensions are given for f32[8,4]"},
+      {like_numpy, 28, "nan_to_num: the operand is bool[8]; it must be of floats"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+static void neural_networks(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {neural, 0, "silu: the operand is s32[8]; it must be of floats"},
+      {neural, 1, "celu: alpha is 0"},
+      {neural, 2, "glu: dimension 1 of f32[3,5] is odd"},
+      {neural, 3, "softmax_where: `where` is f32[8]; it must be of bool"},
+      {neural, 4, "logsumexp_where: b is f32[8], which does not broadcast to f32[8,4]"},
+      {neural, 5, "layer_norm: scale is s32[8]; it must be of f32"},
+      {neural, 6, "2"},
+      {neural, 7, "standardize: the operand is bool[8]; it must be of floats"},
+      {neural, 8, "dot_product_attention: query, key and value are f32[2,4,4], f32[2,4,4] and f32[4,2,4]"},
+      {neural, 9, "the query has 2 heads, which is no multiple of the key's 4"},
+      {neural, 10, "the mask is f32[8]; it must be of bool"},
+      {neural, 11, "local_window has 1 entries, not 2"},
+      {neural, 12, "key_value_seq_lengths is s32[8]; it must be s32[1]"},
+  };
+  refuse(refusals, COUNT(refusals));
 }
 
 static void windows(void **state) {
@@ -173,6 +340,9 @@ static void shapes_and_dtypes(void **state) {
       {mismatched, 14, "slice f32[8]: "},
       {mismatched, 15, "reduce_sum"},
       {mismatched, 16, "argmax"},
+      {mismatched, 40, "argmin f32[8,4]: the index dtype f32 is no integer"},
+      {mismatched, 41, "reduce_prod bool[8]: needs a numeric dtype, got bool"},
+      {mismatched, 42, "reduce_and f32[8,4]: needs bool or an integer dtype, got f32"},
       {mismatched, 17, "dynamic_slice"},
       {mismatched, 18, "and f32[8] f32[8]: "},
       {mismatched, 19, "add bool[8] bool[8]: "},
@@ -287,6 +457,300 @@ static void at_indices(void **state) {
   refuse(refusals, COUNT(refusals));
 }
 
+static void matrices(const ax_value *in, ax_value *out, void *context) {
+  const ax_value m = in[1], square = ax_full(AX_F32, AX_DIMS(3, 3), 1), many = ax_full(AX_F32, AX_DIMS(2, 3, 3), 1);
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_cholesky(m, true); break;
+    case 1: out[0] = ax_cholesky(in[0], false); break;
+    case 2: out[0] = ax_cholesky(ax_full(AX_BF16, AX_DIMS(3, 3), 1), true); break;
+    case 3: out[0] = ax_cholesky(ax_real(1), true); break;
+    case 4: out[0] = ax_triangular_solve(square, in[3], false, true, false, false, false); break;
+    case 5: out[0] = ax_triangular_solve(square, m, true, true, false, false, false); break;
+    case 6: out[0] = ax_triangular_solve(m, m, true, true, false, false, false); break;
+    case 7: out[0] = ax_triangular_solve(many, square, true, true, false, false, false); break;
+    case 8: out[0] = ax_lu_pivots_to_permutation(in[2], 7); break;
+    case 9: out[0] = ax_lu_pivots_to_permutation(in[0], 9); break;
+    default: out[0] = ax_triangular_solve(square, ax_full(AX_F64, AX_DIMS(3, 3), 1), true, true, false, false, false); break;
+  }
+}
+
+static void linear_algebra(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {matrices, 0, "cholesky f32[8,4]: the matrices are 8 by 4; they must be square"},
+      {matrices, 1, "cholesky f32[8]: operand 0 is no matrix: it needs at least 2 dimensions"},
+      {matrices, 2, "cholesky bf16[3,3]: operand 0 is of bf16; it must be of f32, f64 or complex numbers"},
+      {matrices, 3, "a number has no dtype here; ax_full gives it one"},
+      {matrices, 4, "triangular_solve f32[3,3] f32[3,5]: the second operand has 5 columns, and the triangle 3"},
+      {matrices, 5, "the second operand has 8 rows, and the triangle 3"},
+      {matrices, 6, "the matrices are 8 by 4; they must be square"},
+      {matrices, 7, "the operands need the same leading dimensions"},
+      {matrices, 8, "lu_pivots_to_permutation s32[8]: a permutation of 7 has no room for 8 pivots"},
+      {matrices, 9, "the pivots are f32; they must be s32"},
+      {matrices, 10, "the operands need one dtype"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+static void drawn(const ax_value *in, ax_value *out, void *context) {
+  const ax_value key = ax_random_key(ax_integer(1)), none = {0}, keys = ax_random_split(key, AX_DIMS(2));
+  const ax_value state = ax_full(AX_U32, AX_DIMS(4), 0);
+  ax_value words[2];
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_random_key(in[0]); break;
+    case 1: out[0] = ax_random_key(ax_real(0.5)); break;
+    case 2: out[0] = ax_random_fold_in(key, in[5]); break;
+    case 3: out[0] = ax_random_split(in[2], AX_DIMS(2)); break;
+    case 4: out[0] = ax_random_normal(keys, AX_F32, AX_DIMS(2)); break;
+    case 5: out[0] = ax_random_bits(key, AX_S32, AX_DIMS(2)); break;
+    case 6: out[0] = ax_random_bits(key, AX_U32, AX_DIMS(2, -1)); break;
+    case 7: ax_threefry2x32(in[2], in[2], in[2], in[2], AX_LIST(2, words)); break;
+    case 8: out[0] = ax_random_uniform(key, AX_S32, AX_DIMS(2), ax_real(0), ax_real(1)); break;
+    case 9: out[0] = ax_random_uniform(key, AX_F32, AX_DIMS(4, 7), in[0], ax_real(1)); break;
+    case 10: out[0] = ax_random_uniform(key, AX_F64, AX_DIMS(8), in[0], ax_real(1)); break;
+    case 11: out[0] = ax_random_randint(key, AX_F32, AX_DIMS(2), ax_integer(0), ax_integer(1)); break;
+    case 12: out[0] = ax_random_randint(key, AX_U8, AX_DIMS(2), ax_integer(0), ax_integer(257)); break;
+    case 13: out[0] = ax_random_randint(key, AX_S32, AX_DIMS(8), in[0], ax_integer(257)); break;
+    case 14: out[0] = ax_random_bernoulli(key, AX_DIMS(8), in[2], AX_RANDOM_LOW); break;
+    case 15: out[0] = ax_random_bernoulli(key, AX_DIMS(8), ax_real(0.5), AX_RANDOM_HIGHEST); break;
+    case 16: out[0] = ax_random_gumbel(key, AX_F32, AX_DIMS(8), (ax_random_mode)3); break;
+    case 17: out[0] = ax_random_categorical(key, in[2], 0, AX_DIMS(), true, AX_RANDOM_LOW); break;
+    case 18: out[0] = ax_random_categorical(key, in[1], 1, AX_DIMS(7), true, AX_RANDOM_LOW); break;
+    case 19: out[0] = ax_random_categorical(key, in[1], 1, AX_DIMS(5, 8), false, AX_RANDOM_LOW); break;
+    case 20: out[0] = ax_random_categorical(key, in[1], 2, AX_DIMS(), true, AX_RANDOM_LOW); break;
+    case 21: out[0] = ax_random_choice(key, in[1], AX_DIMS(9), false, none, 0, AX_RANDOM_LOW); break;
+    case 22: out[0] = ax_random_choice(key, in[1], AX_DIMS(9), true, in[0], 1, AX_RANDOM_LOW); break;
+    case 23: out[0] = ax_random_choice(key, ax_integer(0), AX_DIMS(1), true, none, 0, AX_RANDOM_LOW); break;
+    case 24: out[0] = ax_random_choice(key, ax_integer(-2), AX_DIMS(1), true, none, 0, AX_RANDOM_LOW); break;
+    case 25: out[0] = ax_random_permutation(key, in[1], 3, false); break;
+    case 26: out[0] = ax_random_pareto(key, AX_F32, AX_DIMS(8), in[2]); break;
+    case 27: out[0] = ax_random_triangular(key, AX_F32, AX_DIMS(), in[0], in[3], ax_real(1)); break;
+    case 28: out[0] = ax_random_geometric(key, AX_S32, AX_DIMS(8), in[2]); break;
+    case 29: out[0] = ax_random_rademacher(key, AX_BOOL, AX_DIMS(8)); break;
+    case 30: out[0] = ax_random_multivariate_normal(key, AX_DIMS(), in[0], in[1], AX_RANDOM_CHOLESKY); break;
+    case 31: ax_rng_bit_generator(key, AX_U32, AX_DIMS(2), AX_RNG_PHILOX, words); break;
+    case 32: ax_rng_bit_generator(state, AX_S32, AX_DIMS(2), AX_RNG_PHILOX, words); break;
+    case 33: ax_rng_bit_generator(state, AX_U32, AX_DIMS(2, -1), AX_RNG_PHILOX, words); break;
+    case 34: ax_rng_bit_generator(state, AX_U32, AX_DIMS(2), (ax_rng_algorithm)3, words); break;
+    case 35: out[0] = ax_random_gamma(key, AX_F32, AX_DIMS(8), in[2]); break;
+    case 36: out[0] = ax_random_beta(key, AX_F32, AX_DIMS(), in[0], in[3]); break;
+    case 37: out[0] = ax_random_dirichlet(key, AX_DIMS(), in[5]); break;
+    case 38: out[0] = ax_random_dirichlet(key, AX_DIMS(7), in[1]); break;
+    case 39: out[0] = ax_random_ball(key, AX_F32, AX_DIMS(7), 0, ax_real(2)); break;
+    case 40: out[0] = ax_random_ball(key, AX_F32, AX_DIMS(7), 3, in[0]); break;
+    case 41: out[0] = ax_random_poisson(key, AX_F32, AX_DIMS(7), ax_real(2)); break;
+    case 42: out[0] = ax_random_poisson(key, AX_S32, AX_DIMS(8), in[2]); break;
+    case 43: out[0] = ax_random_binomial(key, AX_S32, AX_DIMS(8), ax_integer(3), ax_real(0.5)); break;
+    case 44: out[0] = ax_random_multinomial(key, AX_DIMS(8), in[2], in[1]); break;
+    case 45: out[0] = ax_random_multinomial(key, AX_DIMS(8), ax_integer(3), in[5]); break;
+    case 46: out[0] = ax_random_randint(key, AX_C64, AX_DIMS(2), ax_integer(0), ax_integer(1)); break;
+    case 47: out[0] = ax_random_exponential(key, AX_C64, AX_DIMS(2)); break;
+    case 48: out[0] = ax_random_normal(key, AX_S32, AX_DIMS(2)); break;
+    case 49: out[0] = ax_random_multivariate_normal(key, AX_DIMS(), in[0], in[1], (ax_random_method)3); break;
+    case 50: out[0] = ax_random_orthogonal(key, AX_F32, AX_DIMS(2), 0, 3); break;
+    case 51: out[0] = ax_random_orthogonal(key, AX_F32, AX_DIMS(2), 3, -1); break;
+    case 52: out[0] = ax_random_orthogonal(key, AX_F16, AX_DIMS(2), 3, 3); break;
+    default: out[0] = ax_random_orthogonal(key, AX_S32, AX_DIMS(2), 3, 3); break;
+  }
+}
+
+static void random_numbers(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {drawn, 0, "random_key: the seed is f32[8]; it must be an integer scalar"},
+      {drawn, 1, "random_key: u64 cannot hold 0.5, a number among operands of that dtype"},
+      {drawn, 2, "random_fold_in: the number is f32[]; it must be an integer scalar"},
+      {drawn, 3, "random_split: the key is s32[8]; it must be u32[2]"},
+      {drawn, 4, "random_normal: the key is u32[2,2]; it must be u32[2]: ax_vmap takes many keys"},
+      {drawn, 5, "random_bits u32[2]: needs u8, u16, u32 or u64, got s32"},
+      {drawn, 6, "random_bits u32[2]: dimension 1 of the result is negative: -1"},
+      {drawn, 7, "threefry2x32 s32[8] s32[8] s32[8] s32[8]: operand 0 is of s32; it must be of u32"},
+      {drawn, 8, "random_uniform: s32 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction"},
+      {drawn, 9, "random_uniform: parameter 0 is f32[8], which does not broadcast to f32[4,7]"},
+      {drawn, 10, "random_uniform: parameter 0 is f32[8]; it must be of f64"},
+      {drawn, 11, "random_randint: f32 is no dtype for this draw; it must be an integer of 8 bits at least"},
+      {drawn, 12, "random_randint: u8 cannot hold 257"},
+      {drawn, 13, "random_randint: a bound is f32[8]; it must be of s32"},
+      {drawn, 14, "random_bernoulli: s32 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction"},
+      {drawn, 15, "random_bernoulli: mode 2 is neither low nor high"},
+      {drawn, 16, "random_gumbel: there is no mode 3"},
+      {drawn, 17, "random_categorical: s32 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction"},
+      {drawn, 18, "random_categorical: the shape of s32[7] does not end in that of the logits, f32[8,4], without dimension 1"},
+      {drawn, 19, "random_categorical: 5 of 4 cannot be drawn without replacement"},
+      {drawn, 20, "random_categorical: the axis is 2, but there are 2 dimensions"},
+      {drawn, 21, "random_choice: 9 of 8 cannot be drawn without replacement"},
+      {drawn, 22, "random_choice: the probabilities are f32[8]; they must be floats, one for each of 4"},
+      {drawn, 23, "random_choice: s32[0] has nothing to choose from"},
+      {drawn, 24, "random_choice: there cannot be -2 of anything"},
+      {drawn, 25, "random_permutation: the axis is 3, but there are 2 dimensions"},
+      {drawn, 26, "random_pareto: parameter 0 is s32[8]; it must be of f32"},
+      {drawn, 27, "parameter 0 is f32[8], which does not broadcast to f32[3,5], the shape of the others"},
+      {drawn, 28, "random_geometric: the probability is s32[8]; it must be a float"},
+      {drawn, 29, "random_rademacher: bool is no dtype for this draw; it must be a number of 8 bits at least"},
+      {drawn, 30, "random_multivariate_normal: the mean is f32[8] and the covariance f32[8,4]; they must be T[.., n] and T[.., n, n]"},
+      {drawn, 31, "rng_bit_generator: the key is u32[2]; it must be u32[4] or u64[2]"},
+      {drawn, 32, "rng_bit_generator: s32 is no dtype of bits; it must be u8, u16, u32 or u64"},
+      {drawn, 33, "rng_bit_generator: dimension 1 is -1"},
+      {drawn, 34, "rng_bit_generator: there is no algorithm 3"},
+      {drawn, 35, "random_gamma: parameter 0 is s32[8]; it must be of f32"},
+      {drawn, 36, "random_beta: parameter 0 is f32[8], which does not broadcast to f32[3,5], the shape of the others"},
+      {drawn, 37, "random_dirichlet: the parameters are f32[]; they must have a dimension"},
+      {drawn, 38, "random_dirichlet: parameter 0 is f32[8], which does not broadcast to f32[7]"},
+      {drawn, 39, "random_ball: a ball of 0 dimensions is none"},
+      {drawn, 40, "random_ball: p is f32[8]; it must be a scalar of f32"},
+      {drawn, 41, "random_poisson: f32 is no dtype for this draw; it must be an integer of 8 bits at least"},
+      {drawn, 42, "random_poisson: the rate is s32[8]; it must be a float"},
+      {drawn, 43, "random_binomial: s32 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction"},
+      {drawn, 44, "random_multinomial: the number of trials is s32[8]; it must be of f32"},
+      {drawn, 45, "random_multinomial: the probabilities are f32[]; they must have a dimension"},
+      {drawn, 46, "random_randint: c64 is no dtype for this draw; it must be an integer of 8 bits at least"},
+      {drawn, 47, "random_exponential: c64 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction"},
+      {drawn, 48, "random_normal: s32 is no dtype for this draw; it must be a float of 8 bits at least, with a fraction, or complex"},
+      {drawn, 49, "random_multivariate_normal: there is no method 3"},
+      {drawn, 50, "random_orthogonal: n is 0 and m 3; they must be at least 1 and 0"},
+      {drawn, 51, "random_orthogonal: n is 3 and m -1; they must be at least 1 and 0"},
+      {drawn, 52, "qr f16[2,3,3]: "},
+      {drawn, 53, "random_orthogonal: s32 is no dtype for this draw"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+static void factorisations(const ax_value *in, ax_value *out, void *context) {
+  const ax_value m = in[1], square = ax_full(AX_F32, AX_DIMS(3, 3), 1), taus = ax_full(AX_F32, AX_DIMS(3), 1);
+  const ax_value pivots = ax_full(AX_S32, AX_DIMS(3), 0), many = ax_full(AX_F32, AX_DIMS(2, 3, 3), 1), none = ax_full(AX_F32, AX_DIMS(0, 0), 1);
+  ax_value made[4];
+  out[0] = m;
+  switch (*(const int *)context) {
+    case 0: ax_qr(in[0], true, false, AX_LIST(2, made)); break;
+    case 1: ax_qr(m, true, false, AX_LIST(3, made)); break;
+    case 2: ax_qr(ax_full(AX_F16, AX_DIMS(3, 3), 1), true, false, AX_LIST(2, made)); break;
+    case 3: ax_eigh(m, true, true, AX_LIST(2, made)); break;
+    case 4: ax_eigh(ax_full(AX_S32, AX_DIMS(3, 3), 1), true, true, AX_LIST(2, made)); break;
+    case 5: ax_svd(in[0], false, true, AX_LIST(3, made)); break;
+    case 6: ax_svd(m, false, false, AX_LIST(3, made)); break;
+    case 7: ax_geqp3(m, pivots, AX_LIST(3, made)); break;
+    case 8: ax_geqp3(square, taus, AX_LIST(3, made)); break;
+    case 9: out[0] = ax_householder_product(ax_full(AX_F32, AX_DIMS(3, 4), 1), taus); break;
+    case 10: out[0] = ax_householder_product(many, taus); break;
+    case 11: out[0] = ax_ormqr(square, in[0], square, true, false); break;
+    case 12: out[0] = ax_ormqr(square, taus, m, true, false); break;
+    case 13: ax_schur(m, true, AX_LIST(2, made)); break;
+    case 14: ax_hessenberg(none, AX_LIST(2, made)); break;
+    case 15: ax_tridiagonal(none, true, AX_LIST(4, made)); break;
+    case 16: out[0] = ax_linear_solve(square, square, taus, square, false); break;
+    case 17: out[0] = ax_linear_solve(square, many, pivots, square, false); break;
+    case 18: out[0] = ax_linear_solve(square, square, pivots, m, false); break;
+    case 19: out[0] = ax_linear_solve(square, square, pivots, many, false); break;
+    case 20: out[0] = ax_tridiagonal_solve(taus, taus, in[0], square); break;
+    case 21: out[0] = ax_tridiagonal_solve(taus, taus, taus, m); break;
+    case 23: ax_eig(m, true, true, AX_LIST(3, made)); break;
+    case 24: ax_eig(square, true, true, AX_LIST(2, made)); break;
+    case 25: ax_eig(ax_full(AX_S32, AX_DIMS(3, 3), 1), false, false, AX_LIST(1, made)); break;
+    case 26: out[0] = ax_eigvals(in[0]); break;
+    case 27: out[0] = ax_eigvalsh(m, true, true); break;
+    case 28: out[0] = ax_linear_solve(square, square, pivots, ax_full(AX_C64, AX_DIMS(3, 3), 1), false); break;
+    default: out[0] = ax_tridiagonal_solve(taus, taus, ax_full(AX_F64, AX_DIMS(3), 1), square); break;
+  }
+}
+
+static void matrix_functions(const ax_value *in, ax_value *out, void *context) {
+  const ax_value m = in[1], square = ax_full(AX_F32, AX_DIMS(3, 3), 1), many = ax_full(AX_F32, AX_DIMS(2, 3, 3), 1);
+  const ax_value half = ax_full(AX_F16, AX_DIMS(3, 3), 1);
+  ax_value made[4];
+  out[0] = m;
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_solve(m, m); break;
+    case 1: out[0] = ax_solve(square, in[0]); break;
+    case 2: out[0] = ax_solve(many, ax_full(AX_F32, AX_DIMS(5, 3, 1), 1)); break;
+    case 3: out[0] = ax_solve(square, half); break;
+    case 4: out[0] = ax_inv(half); break;
+    case 5: out[0] = ax_cholesky_solve(in[0], in[0], true); break;
+    case 6: out[0] = ax_lu_solve(square, in[2], square, false); break;
+    case 7: ax_lstsq(m, square, -1, AX_LIST(4, made)); break;
+    case 8: ax_lstsq(m, in[0], -1, AX_LIST(3, made)); break;
+    case 9: out[0] = ax_pinv(in[0], -1); break;
+    case 10: out[0] = ax_det(m); break;
+    case 11: ax_slogdet(m, AX_LIST(2, made)); break;
+    case 12: out[0] = ax_matrix_rank(in[2], -1); break;
+    case 13: out[0] = ax_matrix_power(m, 2); break;
+    case 14: out[0] = ax_matrix_power(ax_full(AX_S32, AX_DIMS(2, 2), 1), -1); break;
+    case 15: out[0] = ax_expm(m); break;
+    case 16: out[0] = ax_multi_dot(AX_VALUES(m)); break;
+    case 17: out[0] = ax_multi_dot(AX_VALUES(m, square)); break;
+    case 18: out[0] = ax_multi_dot(AX_VALUES(square, many)); break;
+    case 19: out[0] = ax_norm(in[2], AX_ALL_DIMS, false); break;
+    case 20: out[0] = ax_matrix_norm(in[0], NULL, false); break;
+    case 21: out[0] = ax_matrix_norm(half, "nuc", false); break;
+    default: out[0] = ax_matrix_norm(m, "3", false); break;
+  }
+}
+
+static void matrix_functions_refused(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {matrix_functions, 0, "solve: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 1, "solve: f32[3,3] and f32[8] do not fit"},
+      {matrix_functions, 2, "solve: f32[2,3,3] and f32[5,3,1] do not fit"},
+      {matrix_functions, 3, "solve: operands 0 and 1 are f32[3,3] and f16[3,3]; they need one dtype"},
+      {matrix_functions, 4, "inv: f16[3,3] must be of f32, f64 or complex numbers"},
+      {matrix_functions, 5, "cholesky_solve: f32[8] is no matrix"},
+      {matrix_functions, 6, "lu_solve: s32[8] are no pivots of f32[3,3]"},
+      {matrix_functions, 7, "lstsq: f32[8,4] and f32[3,3] do not fit"},
+      {matrix_functions, 8, "lstsq"},
+      {matrix_functions, 9, "pinv: f32[8] is no matrix"},
+      {matrix_functions, 10, "det: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 11, "slogdet: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 12, "matrix_rank: s32[8] must be of f32, f64 or complex numbers"},
+      {matrix_functions, 13, "matrix_power: f32[8,4] holds no square matrices"},
+      {matrix_functions, 14, "matrix_power: s32[2,2] must be of f32, f64 or complex numbers"},
+      {matrix_functions, 15, "expm: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 16, "multi_dot: there are 1 matrices; it takes 2 to 50"},
+      {matrix_functions, 17, "multi_dot: f32[8,4] and f32[3,3] do not fit"},
+      {matrix_functions, 18, "multi_dot: operand 1, f32[2,3,3], is no matrix"},
+      {matrix_functions, 19, "norm: the operand is s32[8]; it must be of floats"},
+      {matrix_functions, 20, "matrix_norm: f32[8] is no matrix"},
+      {matrix_functions, 21, "matrix_norm: f16[3,3] must be of f32, f64 or complex numbers"},
+      {matrix_functions, 22, "matrix_norm: the order is \"3\"; it must be \"fro\""},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+static void factorisations_refused(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {factorisations, 0, "qr f32[8]: operand 0 is no matrix: it needs at least 2 dimensions"},
+      {factorisations, 1, "qr"},
+      {factorisations, 2, "qr f16[3,3]: operand 0 is of f16; it must be of f32, f64 or complex numbers"},
+      {factorisations, 3, "eigh f32[8,4]: the matrices are 8 by 4; they must be square"},
+      {factorisations, 4, "eigh s32[3,3]: operand 0 is of s32; it must be of f32, f64 or complex numbers"},
+      {factorisations, 5, "svd f32[8]: operand 0 is no matrix: it needs at least 2 dimensions"},
+      {factorisations, 6, "svd"},
+      {factorisations, 7, "geqp3 f32[8,4] s32[3]: the order needs a number for each column, and the same leading dimensions"},
+      {factorisations, 8, "geqp3 f32[3,3] f32[3]: the order is of f32; it must be of s32"},
+      {factorisations, 9, "householder_product f32[3,4] f32[3]: there are more columns than rows, 4 and 3"},
+      {factorisations, 10, "householder_product f32[2,3,3] f32[3]: the operands need the same leading dimensions"},
+      {factorisations, 11, "ormqr f32[3,3] f32[8] f32[3,3]: 3 by 3 numbers do not hold 8 reflectors"},
+      {factorisations, 12, "ormqr f32[3,3] f32[3] f32[8,4]: the third operand has 8 rows, and the reflectors 3 elements"},
+      {factorisations, 13, "schur f32[8,4]: the matrices are 8 by 4; they must be square"},
+      {factorisations, 14, "hessenberg f32[0,0]: the matrices have no rows"},
+      {factorisations, 15, "tridiagonal f32[0,0]: the matrices have no rows"},
+      {factorisations, 16, "linear_solve f32[3,3] f32[3,3] f32[3] f32[3,3]: the pivots are of f32; they must be of s32"},
+      {factorisations, 17, "the factors are not those of the matrices: their shapes differ"},
+      {factorisations, 18, "the last operand has 8 rows, and the matrices 3"},
+      {factorisations, 19, "the operands need the same leading dimensions"},
+      {factorisations, 20, "tridiagonal_solve f32[3] f32[3] f32[8] f32[3,3]: the three diagonals need one shape"},
+      {factorisations, 21, "the dimensions of the last operand but its last must be those of the diagonals"},
+      {factorisations, 22, "the operands need one dtype"},
+      {factorisations, 23, "eig f32[8,4]: the matrices are 8 by 4; they must be square"},
+      {factorisations, 24, "eig"},
+      {factorisations, 25, "eig s32[3,3]: operand 0 is of s32; it must be of f32, f64 or complex numbers"},
+      {factorisations, 26, "eigvals: f32[8] is no matrix"},
+      {factorisations, 27, "eigvalsh: the matrices of f32[8,4] must be square"},
+      {factorisations, 28, "the operands need one dtype"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
 /* Derivatives that JAX refuses too. */
 static void overwritten(const ax_value *in, ax_value *out, void *context) {
   const ax_scatter_dims rows = {.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
@@ -333,6 +797,14 @@ static void controlled(const ax_value *in, ax_value *out, void *context) {
     case 5: ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); break;
     case 6: ax_switch(index, AX_LIST(2, uneven), in, out); break;
     case 7: ax_scan(AX_FN(sets_nothing, 1, 1), 1, 3, false, in, out); break;
+    case 9: ax_associative_scan(AX_FN(same, 1, 1), 0, false, in, out); break;
+    case 10: ax_associative_scan(AX_FN(to_f16, 2, 1), 0, false, in, out); break;
+    case 11: ax_associative_scan(AX_FN(same, 4, 2), 0, false, AX_VALUES(in[0], in[3]), results); break;
+    case 12: ax_associative_scan(AX_FN(same, 2, 1), 1, false, in, out); break;
+    case 13: ax_associative_scan(AX_FN(sets_nothing, 2, 1), 0, false, in, out); break;
+    case 14: out[0] = ax_cumlogsumexp(in[2], 0, false); break;
+    case 15: out[0] = ax_cumprod(in[4], 0, false); break;
+    case 16: out[0] = ax_cummax(in[0], 1, false); break;
     default: ax_scan(AX_FN(same, 1, 1), 1, -7, false, in, out); break;
   }
 }
@@ -349,8 +821,224 @@ static void control_flow(void **state) {
       {controlled, 6, "add f32[8] f32[3,5]: "},
       {controlled, 7, "out[0] was never set"},
       {controlled, 8, "length"},
+      {controlled, 9, "associative_scan: combine takes 1 operands and gives 1 results; it must take two for each result"},
+      {controlled, 10, "associative_scan: combine: result 0 is f16[4]; the operands are f32[4]"},
+      {controlled, 11, "associative_scan: operand 1 is f32[3,5]; along dimension 0 it must have 8 elements, as operand 0"},
+      {controlled, 12, "associative_scan: the axis is 1, but there are 1 dimensions"},
+      {controlled, 13, "out[0] was never set"},
+      {controlled, 14, "needs a float dtype, got s32"},
+      {controlled, 15, "needs a numeric dtype, got bool"},
+      {controlled, 16, "cummax: the axis is 1, but there are 1 dimensions"},
   };
   refuse(refusals, COUNT(refusals));
+}
+
+static void some_composite(const ax_value *in, ax_value *out, void *context) {
+  ax_value zero = ax_full(AX_F32, AX_DIMS(), 0);
+  const ax_fn f = AX_FN(same, 2, 1), one = AX_FN(same, 1, 1);
+  ax_value pair[2];
+  switch (*(const int *)context) {
+    case 0: ax_reduce_window(in, &zero, one, AX_DIMS(2), out, NULL); break;
+    case 1: ax_reduce_window(in, in + 1, f, AX_DIMS(2), out, NULL); break;
+    case 2: ax_reduce_window(in, &zero, f, AX_DIMS(0), out, NULL); break;
+    case 3: ax_reduce_window(in, &zero, f, AX_DIMS(2), out, &(ax_window_options){.strides = {AX_DIMS(0)}}); break;
+    case 4: ax_reduce_window(in, &zero, f, AX_DIMS(2, 2), out, NULL); break;
+    case 5: ax_reduce_window(AX_VALUES(in[0], in[3]), AX_VALUES(zero, zero), AX_FN(same, 4, 2), AX_DIMS(2), out, NULL); break;
+    case 8: out[0] = ax_fft(in[2], 0); break;
+    case 9: out[0] = ax_rfft(ax_complex(in[0], in[0]), 0); break;
+    case 10: out[0] = ax_irfft(in[0], 5, 0); break;
+    case 11: out[0] = ax_ifft(in[0], 1); break;
+    case 12: out[0] = ax_fft(ax_slice_in_dim(in[0], 0, 0, 1, 0), 0); break;
+    case 13: out[0] = ax_fftfreq(AX_S32, 5, 1); break;
+    case 14: out[0] = ax_igamma(in[2], in[2]); break;
+    case 15: out[0] = ax_betainc(in[0], in[0], in[3]); break;
+    case 16: out[0] = ax_xlogy(in[0], in[2]); break;
+    case 17: out[0] = ax_random_gamma_grad(in[0], in[3]); break;
+    case 18: ax_sort_by(AX_LIST(1, in), 0, one, AX_LIST(1, out)); break;
+    case 19: ax_sort_by(AX_LIST(1, in), 0, f, AX_LIST(1, out)); break;
+    case 20: ax_sort_by(AX_VALUES(in[0], in[3]), 0, AX_FN(same, 4, 1), AX_LIST(2, pair)), out[0] = pair[0]; break;
+    case 21: ax_sort_by(AX_LIST(1, in), 1, f, AX_LIST(1, out)); break;
+    case 22: out[0] = ax_select_and_gather_add(in[0], in[2], true, AX_DIMS(2), NULL); break;
+    case 23: out[0] = ax_select_and_gather_add(in[3], in[0], true, AX_DIMS(2), NULL); break;
+    case 24: out[0] = ax_select_and_scatter_add(in[0], in[0], false, AX_DIMS(2), NULL); break;
+    case 6: out[0] = ax_scatter_sub(in[0], in[2], in[4], NULL, NULL); break;
+    default: out[0] = ax_scatter_apply(in[0], in[2], f, AX_DIMS(8), NULL, NULL); break;
+  }
+}
+
+static void composites(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {some_composite, 0, "reduce_window: the body takes 1 values and gives 1; it must take two for each that it gives"},
+      {some_composite, 1, "reduce_window: start 0 is f32[8,4]; it must be f32[]"},
+      {some_composite, 2, "reduce_window: the window has 0 places in dimension 0"},
+      {some_composite, 3, "the stride of dimension 0 is 0"},
+      {some_composite, 4, "reduce_window"},
+      {some_composite, 5, "reduce_window: operand 1 is f32[3,5]; all must be of one shape, as f32[8]"},
+      {some_composite, 6, "scatter_sub: the updates are bool[8]; they must be numeric"},
+      {some_composite, 8, "fft: the operand is s32[8]; it must be of f32, f64 or complex numbers"},
+      {some_composite, 9, "rfft: the operand is c64[8]; it must be of real numbers"},
+      {some_composite, 10, "irfft: 5 real numbers are made of 3 complex ones, but the operand is f32[8]"},
+      {some_composite, 11, "ifft: the axis is 1"},
+      {some_composite, 12, "fft: dimension 0 of f32[0] has no elements"},
+      {some_composite, 13, "the dtype f32 or f64"},
+      {some_composite, 14, "igamma: the operand is s32[8]; it must be of floats"},
+      {some_composite, 15, "betainc: the operands have no common shape"},
+      {some_composite, 16, "xlogy"},
+      {some_composite, 17, "random_gamma_grad: the operands have no common shape"},
+      {some_composite, 18, "sort_by: less takes 1 values and gives 1; it must take two for each of 1 operands, and give one"},
+      {some_composite, 19, "sort_by: less gives f32 for each pair of elements; it must give bool[]"},
+      {some_composite, 20, "sort_by: operand 1 is f32[3,5]; all must be of one shape, as f32[8]"},
+      {some_composite, 21, "sort_by: dimension"},
+      {some_composite, 22, "select_and_gather_add: the operand is s32[8]; it must be of floats"},
+      {some_composite, 23, "select_and_gather_add: the array of tangents is f32[3,5]; it must be f32[8]"},
+      {some_composite, 24, "select_and_scatter_add: the source is f32[8]; it must be f32[7]"},
+      {some_composite, 7, "scatter_apply: f takes 2 values and gives 1; it must take and give one"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+/* --- Solvers --- */
+
+static void f32_and_f16(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_convert_element_type(ax_add(in[0], ax_mul(in[1], in[2])), AX_F16);
+}
+
+static void halves(ax_fn g, const ax_value *b, ax_value *out, void *context) {
+  (void)g, (void)context;
+  out[0] = ax_div(b[0], ax_real(2));
+}
+static void narrowed(ax_fn g, const ax_value *b, ax_value *out, void *context) {
+  (void)g;
+  to_f16(b, out, context);
+}
+static void first_of_f16(const ax_value *in, ax_value *out, void *context) {
+  to_f16(in, out, context);
+  out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
+}
+
+static void solved(const ax_value *in, ax_value *out, void *context) {
+  const ax_fn keeps = AX_FN(same, 1, 1);
+  const ax_tangent_solve divides = {halves, NULL};
+  ax_value found[6], one[1];
+  ax_value scalar = ax_reduce_sum(in[0], AX_ALL_DIMS, false);
+  switch (*(const int *)context) {
+    case 0: ax_custom_linear_solve(AX_FN(same, 2, 1), keeps, in, out, NULL); break;
+    case 1: ax_custom_linear_solve(keeps, AX_FN(same, 2, 1), in, out, NULL); break;
+    case 2: ax_custom_linear_solve(AX_FN(to_f16, 1, 1), keeps, in, out, NULL); break;
+    case 3: ax_custom_linear_solve(keeps, AX_FN(to_f16, 1, 1), in, out, NULL); break;
+    case 4: ax_custom_linear_solve(keeps, keeps, in + 2, out, NULL); break;
+    case 5: ax_cg(AX_FN(to_f16, 1, 1), in, out, NULL); break;
+    case 6: ax_bicgstab(keeps, in + 2, out, NULL); break;
+    case 7: ax_gmres(keeps, in, out, &(ax_krylov_options){.tol = -1}); break;
+    case 8: ax_gmres(keeps, in, out, &(ax_krylov_options){.M = AX_FN(same, 2, 1)}); break;
+    case 9: ax_cg(keeps, in, out, &(ax_krylov_options){.x0 = {1, in + 3}}); break;
+    case 10: ax_odeint(keeps, in, out, NULL); break;
+    case 11: ax_odeint(AX_FN(same, 2, 1), AX_VALUES(in[0], scalar), out, NULL); break;
+    case 12: ax_odeint(AX_FN(f32_and_f16, 3, 1), AX_VALUES(in[0], in[0], scalar), out, NULL); break;
+    case 13: ax_odeint(AX_FN(same, 2, 1), AX_VALUES(in[0], in[2]), out, NULL); break;
+    case 14: ax_odeint(AX_FN(same, 2, 1), AX_VALUES(in[0], in[0]), out, &(ax_odeint_options){.mxstep = -1}); break;
+    case 15: ax_custom_root(AX_FN(same, 2, 1), keeps, divides, in, out); break;
+    case 16: ax_custom_root(keeps, AX_FN(same, 2, 1), divides, in, out); break;
+    case 17: ax_custom_root(keeps, AX_FN(same, 2, 2), divides, in, out); break;
+    case 18: ax_custom_root(AX_FN(to_f16, 1, 1), keeps, divides, in, out); break;
+    case 19: ax_custom_root(keeps, AX_FN(to_f16, 1, 1), divides, in, out); break;
+    case 20: ax_custom_root(keeps, keeps, AX_TANGENT_SOLVE(narrowed, NULL), in, out); break;
+    case 21: ax_custom_root(keeps, keeps, (ax_tangent_solve){0}, in, out); break;
+    case 22: ax_custom_root(keeps, keeps, divides, in + 2, out); break;
+    case 23: ax_minimize(keeps, in[3], found, NULL); break;
+    case 24: ax_minimize(keeps, in[2], found, NULL); break;
+    case 25: ax_minimize(AX_FN(same, 2, 1), in[0], found, NULL); break;
+    case 26: ax_minimize(AX_FN(first_of_f16, 1, 1), in[0], found, NULL); break;
+    case 27: ax_minimize(keeps, in[0], found, NULL); break;
+    case 28: ax_minimize(keeps, in[0], found, &(ax_minimize_options){.gtol = -1}); break;
+    case 29: ax_minimize(keeps, in[0], found, &(ax_minimize_options){.method = (ax_minimize_method)2}); break;
+    default: ax_minimize(keeps, in[0], one, NULL); break;
+  }
+}
+
+static void unsolved_backwards(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_custom_linear_solve(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out, NULL);
+  out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
+}
+
+static AX_BODY(squared_less) { out[0] = ax_sub(ax_square(in[0]), *(const ax_value *)context); }
+static AX_BODY(root_of) { out[0] = ax_sqrt(*(const ax_value *)context); }
+static void over_slope(ax_fn g, const ax_value *b, ax_value *out, void *context) {
+  (void)context;
+  ax_value one = ax_full_like(b[0], 1), slope;
+  g.function(&one, &slope, g.context);
+  out[0] = ax_div(b[0], slope);
+}
+static void square_root(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_custom_root(AX_CLOSURE(squared_less, 1, 1, in), AX_CLOSURE(root_of, 1, 1, in), AX_TANGENT_SOLVE(over_slope, NULL), in, out);
+}
+
+/* A root has three derivatives, each checked here; the fourth is an error. */
+static void derivatives_of_roots(void) {
+  static const double at_4[] = {0.25, -1. / 32, 3. / 256};
+  const ax_type in_types[] = {AX_TYPE(AX_F64)};
+  ax_program *program, *next;
+  TEST_OK(ax_trace(AX_FN(square_root, 1, 1), in_types, &program));
+  for (int order = 0; order < 3; order++) {
+    TEST_OK(ax_program_grad(program, AX_FIRST(1), &next));
+    ax_program_release(program);
+    program = next;
+    ax_tensor *in = test_tensor(in_types[0], (const double[]){4}), *out;
+    TEST_OK(ax_evaluate(program, &in, &out));
+    assert_true(fabs(((const double *)out->data)[0] - at_4[order]) < 1e-15);
+    ax_tensor_release(in);
+    ax_tensor_release(out);
+  }
+  TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &next), AX_INVALID_ARGUMENT, "derivatives are taken by a value f64[]");
+  ax_program_release(program);
+}
+
+static void solvers(void **state) {
+  (void)state;
+  derivatives_of_roots();
+  static const refusal refusals[] = {
+      {solved, 0, "custom_linear_solve: matvec takes 2 values and gives 1; it must take and give what b is"},
+      {solved, 1, "custom_linear_solve: solve takes 2 values and gives 1; it must take and give what b is, as many as matvec, 1"},
+      {solved, 2, "result 0 is f16[8], but b is f32[8]"},
+      {solved, 3, "result 0 is f16[8], but b is f32[8]"},
+      {solved, 4, "b0 is s32["},
+      {solved, 5, "cg: A: result 0 is f16[8]; x is f32[8]"},
+      {solved, 6, "bicgstab: b0 is s32["},
+      {solved, 7, "gmres: tol, atol, maxiter and restart must not be below 0"},
+      {solved, 8, "gmres: M takes 2 values and gives 1; b has 1"},
+      {solved, 9, "cg: x0 0 is f32[3,5], and b0 f32[8]"},
+      {solved, 10, "odeint: f takes 1 values and gives 1; it must take y, the time and further operands"},
+      {solved, 11, "odeint: the times are f32[]; they must be a vector"},
+      {solved, 12, "odeint: f: result 0 is f16[8]; y is f32[8]"},
+      {solved, 13, "odeint: operand 1 is s32["},
+      {solved, 14, "odeint: rtol, atol, mxstep and hmax must not be below 0"},
+      {solved, 15, "custom_root: f takes 2 values and gives 1; it must take and give what the guess is"},
+      {solved, 16, "custom_root: solve takes 2 values and gives 1; it must take and give what the guess is"},
+      {solved, 17, "custom_root: solve takes 2 values; f takes 1"},
+      {solved, 18, "custom_root: f: result 0 is f16[8]; the guess is f32[8]"},
+      {solved, 19, "custom_root: solve: result 0 is f16[8]; the guess is f32[8]"},
+      {solved, 20, "custom_root: tangent_solve: result 0 is f16[8]; the guess is f32[8]"},
+      {solved, 21, "custom_root: there is no tangent_solve"},
+      {solved, 22, "custom_root: the guess 0 is s32["},
+      {solved, 23, "minimize: x is f32[3,5]; it must be a vector of floats"},
+      {solved, 24, "minimize: x is s32["},
+      {solved, 25, "minimize: f takes 2 values and gives 1; it must take x and give a number"},
+      {solved, 26, "minimize: f gives f16[]; its dtype must be that of x"},
+      {solved, 27, "value_and_grad: "},
+      {solved, 28, "minimize: gtol, ftol, maxiter, line_search_maxiter and history must not be below 0"},
+      {solved, 29, "minimize: there is no method 2"},
+      {solved, 30, "minimize: the call gives 6 results, but the list has 1"},
+  };
+  refuse(refusals, COUNT(refusals));
+  const ax_type in_types[] = {AX_TYPE(AX_F32, 8)};
+  ax_program *program, *gradient;
+  TEST_OK(ax_trace(AX_FN(unsolved_backwards, 1, 1), in_types, &program));
+  TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &gradient), AX_ABSENT, "needs a solver of the transposed system: give transpose_solve");
+  ax_program_release(program);
 }
 
 /* --- Meshes, axes, collectives --- */
@@ -738,6 +1426,7 @@ static void outside_a_trace(void **state) {
       ax_at_min(x, x, x, 0, NULL),
       ax_at_max(x, x, x, 0, NULL),
       ax_reduce_sum(x, AX_LIST(1, zero), false),
+      ax_cumlogsumexp(x, 0, false),
       ax_argmax(x, 0, AX_S32),
       ax_argmin(x, 0, AX_S32),
       ax_reduce_sum(x, AX_DIMS(0), false),
@@ -776,6 +1465,7 @@ static void outside_a_trace(void **state) {
   ax_switch(x, AX_FNS(AX_FN(same, 1, 1), AX_FN(same, 1, 1)), in, out);
   ax_scan(AX_FN(same, 1, 1), 1, 3, false, in, out);
   ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out);
+  ax_associative_scan(AX_FN(same, 2, 1), 0, false, in, out);
   ax_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
   ax_value_and_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
   ax_jvp(AX_FN(same, 1, 1), AX_FIRST(1), in, in + 1, out, out + 1);
@@ -1089,10 +1779,16 @@ static void negative_dimensions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_dtypes),
+      cmocka_unit_test(bits),
       cmocka_unit_test(windows),
+      cmocka_unit_test(neural_networks),
+      cmocka_unit_test(numpy_functions),
       cmocka_unit_test(at_indices),
+      cmocka_unit_test(linear_algebra), cmocka_unit_test(random_numbers),
+      cmocka_unit_test(factorisations_refused),
+      cmocka_unit_test(matrix_functions_refused),
       cmocka_unit_test(refused_derivatives),
-      cmocka_unit_test(control_flow),
+      cmocka_unit_test(control_flow), cmocka_unit_test(composites), cmocka_unit_test(solvers),
       cmocka_unit_test(collectives),
       cmocka_unit_test(specs),
       cmocka_unit_test(axes_by_hand),

@@ -115,6 +115,120 @@ static void grid(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_psum(ax_sin(got), "e");
 }
 
+/* --- In loops and branches --- */
+
+typedef struct loop { /* of moves, with values of the function around it */
+  const moved *m;
+  ax_value w, x;
+} loop;
+
+static AX_BODY(ring_step) { /* (a, b; v) -> (a, b; y): b takes part only by what is sent, v is sent and used */
+  const loop *l = context;
+  ax_value went = move(l->m, ax_mul(ax_sin(in[0]), l->w), 1, true);
+  out[2] = ax_mul(move(l->m, ax_add(in[1], in[2]), -1, true), l->x);
+  (void)move(l->m, ax_cos(in[0]), 1, false); /* not used */
+  out[0] = ax_add(went, in[2]);
+  out[1] = ax_mul(in[1], l->w);
+}
+
+static void scanned_by(bool reverse, const ax_value *in, ax_value *out, void *context) {
+  loop l = {context, in[1], in[0]};
+  ax_value rows = ax_stack(AX_VALUES(in[0], ax_mul(in[0], ax_integer(2)), ax_cos(in[0])), 0), made[3];
+  ax_scan(AX_CLOSURE(ring_step, 3, 3, &l), 2, -1, reverse, AX_VALUES(in[0], ax_mul(in[0], in[1]), rows), made);
+  out[0] = ax_add(made[0], ax_reduce_sum(made[2], AX_DIMS(0), false));
+}
+static AX_BODY(scanned) { scanned_by(false, in, out, context); }
+static AX_BODY(scanned_back) { scanned_by(true, in, out, context); }
+
+static AX_BODY(stage_step) { /* (i, a) -> a */
+  const loop *l = context;
+  ax_value first = ax_eq(ax_axis_index("d"), ax_integer(0)), came = move(l->m, in[1], 1, false);
+  out[0] = ax_tanh(ax_mul(ax_where(first, ax_mul(l->x, ax_convert_element_type(in[0], AX_F32)), came), l->w));
+}
+/* A pipeline as one writes it: a loop over ticks. */
+static AX_BODY(ticks) {
+  loop l = {context, in[1], in[0]};
+  ax_fori_loop(ax_integer(1), ax_integer(l.m->devices + 3), AX_CLOSURE(stage_step, 2, 1, &l), AX_VALUES(in[0]), AX_LIST(1, out));
+}
+
+static AX_BODY(send_step) {
+  (void)out;
+  if (((const moved *)context)->messages) (void)ax_psend(ax_sin(in[0]), "d", 1, one_on);
+}
+static AX_BODY(receive_step) {
+  const loop *l = context;
+  out[0] = ax_add(in[0], ax_mul(ax_precv(ax_create_token(), ax_typeof(l->x), "d", 1, one_on), l->w));
+  out[0] = ax_mul(out[0], ax_real(0.75));
+}
+static AX_BODY(permuted_step) {
+  const loop *l = context;
+  out[0] = ax_mul(ax_add(in[0], ax_mul(ax_ppermute(ax_sin(in[1]), "d", 1, one_on), l->w)), ax_real(0.75));
+}
+/* A loop that only sends, without any result, and one that only receives. */
+static AX_BODY(loops_apart) {
+  loop l = {context, in[1], in[0]};
+  ax_value rows = ax_stack(AX_VALUES(in[0], ax_mul(in[0], in[1]), ax_cos(in[0])), 0);
+  if (l.m->messages) {
+    ax_scan(AX_CLOSURE(send_step, 1, 0, context), 0, -1, false, AX_LIST(1, &rows), AX_LIST(0, out));
+    ax_scan(AX_CLOSURE(receive_step, 1, 1, &l), 1, 3, false, AX_LIST(1, in), AX_LIST(1, out));
+  } else {
+    ax_scan(AX_CLOSURE(permuted_step, 2, 1, &l), 1, -1, false, AX_VALUES(in[0], rows), AX_LIST(1, out));
+  }
+}
+
+static AX_BODY(there) { out[0] = move(context, ax_mul(in[0], in[1]), 1, true); }
+static AX_BODY(back_again) { out[0] = ax_sin(move(context, ax_mul(in[0], in[0]), -1, true)); }
+static AX_BODY(nowhere) { out[0] = ax_mul(in[0], ax_pvary(in[1], "d")); }
+/* Branches that all devices take together. */
+static AX_BODY(branched) {
+  const ax_fn branches[] = {AX_CLOSURE(there, 2, 1, context), AX_CLOSURE(back_again, 2, 1, context), AX_FN(nowhere, 2, 1)};
+  ax_value y = in[0];
+  for (int k = 0; k < 4; k++)
+    ax_switch(ax_full_i64(AX_S32, AX_DIMS(), k), AX_LIST(3, branches), AX_VALUES(y, in[1]), AX_LIST(1, &y));
+  out[0] = y;
+}
+
+static AX_BODY(sends_branch) { (void)sender(in, out, context), out[0] = ax_mul(in[0], in[0]); }
+static AX_BODY(receives_branch) {
+  const ax_type type = ax_typeof(in[0]);
+  out[0] = ax_mul(in[0], ax_precv(ax_create_token(), type, "d", 1, one_on));
+}
+static AX_BODY(stays_branch) { out[0] = ax_exp(in[0]); }
+/* Each device in a branch of its own: one sends, one receives. */
+static AX_BODY(sides) {
+  const moved *m = context;
+  const ax_fn branches[] = {AX_CLOSURE(sends_branch, 1, 1, context), AX_FN(receives_branch, 1, 1), AX_FN(stays_branch, 1, 1)};
+  ax_value x = ax_mul(in[0], in[1]), index = ax_axis_index("d");
+  if (m->messages) {
+    ax_switch(index, AX_LIST(3, branches), AX_LIST(1, &x), AX_LIST(1, out));
+    return;
+  }
+  ax_value got = ax_ppermute(ax_sin(x), "d", 1, one_on);
+  out[0] = ax_where(ax_eq(index, ax_integer(0)), ax_mul(x, x), ax_where(ax_eq(index, ax_integer(1)), ax_mul(x, got), ax_exp(x)));
+}
+
+static AX_BODY(inner_step) { /* (a) -> a: a branch in a loop in a loop */
+  const loop *l = context;
+  ax_value even = ax_eq(ax_rem(in[0], ax_integer(2)), ax_integer(0));
+  const ax_fn branches[] = {AX_CLOSURE(nowhere, 2, 1, NULL), AX_CLOSURE(there, 2, 1, (void *)(uintptr_t)l->m)};
+  ax_switch(ax_convert_element_type(even, AX_S32), AX_LIST(2, branches), AX_VALUES(in[1], l->w), AX_LIST(1, out));
+}
+static AX_BODY(outer_step) {
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(inner_step, 2, 1, context), AX_LIST(1, in + 1), AX_LIST(1, out));
+  out[0] = ax_add(out[0], ((const loop *)context)->x);
+}
+static AX_BODY(nested) {
+  loop l = {context, in[1], in[0]};
+  ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(outer_step, 2, 1, &l), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+/* A gradient of a gradient of a loop. */
+static AX_BODY(inside_loop) {
+  ax_value made[2], along = ax_cos(in[0]), value;
+  ax_vjp(AX_CLOSURE(scanned, 2, 1, context), AX_ARGS(0, 1), in, &along, &value, made);
+  out[0] = ax_add(ax_mul(made[0], value), ax_mul(made[0], made[1]));
+}
+
 static void loss(const ax_value *in, ax_value *out, void *context) {
   const moved *m = context;
   ax_mesh mesh;
@@ -158,6 +272,9 @@ static void as_permuted(void **state) {
   const ax_function bodies[] = {ring, edges, pipeline, calls, apart, inside};
   for (size_t i = 0; i < AX_COUNT(bodies); i++)
     for (int64_t devices = 2; devices <= MOST_DEVICES; devices += 3) compare(bodies[i], devices, "", false);
+  const ax_function loops[] = {scanned, scanned_back, ticks, loops_apart, branched, sides, nested, inside_loop};
+  for (size_t i = 0; i < AX_COUNT(loops); i++)
+    for (int64_t devices = 2; devices <= 5; devices += 3) compare(loops[i], devices, "", false);
   compare(grid, 2, ",e=3", false);
   compare(grid, 4, ",e=2", false);
   compare(ring, 3, "", true);
@@ -181,11 +298,17 @@ static void absent(void **state) {
   static const struct {
     const char *text, *part;
   } rows[] = {
-      {"{ axes d=2 ; lambda " X ". let y:f32[2]{V:d} = scan[length=2 reverse=false num_consts=0 num_carry=1 body=" BODY
-       "] x in (y) }",
-       "scan has no linearize rule where it holds messages (psend, precv) of floats"},
-      {"{ axes d=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=(" BODY ", " BODY ")] i x in (y) }",
-       "cond has no linearize rule"},
+      {"{ axes d=2 ; lambda " X ". let n:s32[] y:f32[2]{V:d} = while[\n"
+       "  cond={ axes d=2 ; lambda n:s32[] " X ". let b:bool[] = lt n 3:s32[] in (b) } cond_nconsts=0\n"
+       "  body={ axes d=2 ; lambda n:s32[] " X ". let m:s32[] = add n 1:s32[] t:token{V:d} = " SEND " x y:f32[2]{V:d} = " RECEIVE
+       " t in (m, y) } body_nconsts=0] 0:s32[] x in (y) }",
+       "while has no linearize rule where it holds messages (psend, precv) of floats"},
+      {"{ axes d=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=({ axes d=2 ; lambda " X
+       ". let n:s32[] y:f32[2]{V:d} = while[\n"
+       "  cond={ axes d=2 ; lambda n:s32[] " X ". let b:bool[] = lt n 3:s32[] in (b) } cond_nconsts=0\n"
+       "  body={ axes d=2 ; lambda n:s32[] " X ". let m:s32[] = add n 1:s32[] t:token{V:d} = " SEND " x y:f32[2]{V:d} = " RECEIVE
+       " t in (m, y) } body_nconsts=0] 0:s32[] x in (y) })] i x in (y) }",
+       "while has no linearize rule"},
   };
   ax_program *program, *primal, *tangent, *made;
   uint32_t residuals;

@@ -9,9 +9,9 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
-#include "support/processes.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/spreads.h"
 
 static struct {
   pthread_mutex_t lock;
@@ -129,15 +129,14 @@ enum { programs = 5 };
 
 /* --- Processes --- */
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
-                      turned[] = {1, 1, 1, 1, 0, 0, 0, 0}, with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
+static const uint32_t turned[] = {1, 1, 1, 1, 0, 0, 0, 0};
 static const test_spread spreads[] = {
     {.processes = 2, .workers = 1},
     {.processes = 8, .workers = 1, .delays = true, .seed = 1},
-    {.processes = 2, .workers = 2, .listed = 8, .of = alternating, .delays = true, .seed = 2},
-    {.processes = 3, .workers = 2, .listed = 8, .of = scattered, .delays = true, .seed = 3},
+    {.processes = 2, .workers = 2, .listed = 8, .of = test_alternating, .delays = true, .seed = 2},
+    {.processes = 3, .workers = 2, .listed = 8, .of = test_scattered, .delays = true, .seed = 3},
     {.processes = 2, .workers = 1, .listed = 8, .of = turned, .policy = AX_POLICY_SEEDED, .seed = 4},
-    {.processes = 4, .workers = 1, .listed = 8, .of = with_empty_ones, .policy = AX_POLICY_SEEDED, .delays = true, .seed = 5},
+    {.processes = 4, .workers = 1, .listed = 8, .of = test_with_empty_ones, .policy = AX_POLICY_SEEDED, .delays = true, .seed = 5},
 };
 
 static void numbers(ax_program *program, ax_tensor **in) {

@@ -54,6 +54,7 @@ static void kinds(void **state) {
     AX_OWNED(ax_tree, tree);
     AX_OWNED(ax_program, program);
     AX_OWNED(ax_lowered, lowered);
+    AX_OWNED(ax_jitted, jitted);
     AX_OWNED(ax_string, text);
     AX_OWNED(ax_sharding, sharding);
     AX_OWNED(ax_cluster, cluster);
@@ -76,7 +77,8 @@ static void kinds(void **state) {
     TEST_OK(ax_array_picture(arrays[0], &text));
     assert_true(ax_host_at(&host, 0) == 1 && ax_host_at(&hosts[1], 0) == 1 && hosts[0].data == NULL && arrays[1] == NULL);
     if (round < 2) continue;
-    assert_true(executable == NULL && other == NULL && program == NULL && lowered == NULL && sharding == NULL && cluster == NULL);
+    assert_true(executable == NULL && other == NULL && program == NULL && lowered == NULL && sharding == NULL && cluster == NULL &&
+                jitted == NULL);
   }
 }
 

@@ -12,9 +12,9 @@
 #include "support/lanes.h"
 #include "support/run.h"
 
-enum { dtype_count = 3 };
-static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL},
-                      from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL};
+enum { dtype_count = 4 };
+static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL, AX_C128},
+                      from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL, AX_C64};
 
 /* In the first dtype that the primitive takes. */
 static test_instances first_of(const test_sample *sample, const ax_dtype *dtypes, const char *const *shapes,
@@ -67,7 +67,7 @@ static uint32_t next_mapped(const ax_program *program, uint32_t mapped) {
 static void copy_member(ax_tensor *whole, int dim, int64_t member, ax_tensor *part, bool into) {
   size_t bytes = ax_dtype_bytes(whole->dtype);
   for (uint32_t d = (uint32_t)dim; d < part->rank; d++) bytes *= (size_t)part->dims[d];
-  size_t count = bytes > 0 ? (size_t)test_elems(part) * ax_dtype_bytes(part->dtype) / bytes : 0;
+  size_t count = bytes > 0 ? test_tensor_bytes(part) / bytes : 0;
   for (size_t i = 0; i < count; i++) {
     char *in_whole = (char *)whole->data + (i * (size_t)whole->dims[dim] + (size_t)member) * bytes;
     char *in_part = (char *)part->data + i * bytes;
@@ -91,7 +91,7 @@ static ax_tensor *member_of(ax_tensor *whole, int dim, int64_t member) {
 
 static void fill_inputs(const test_instance *instance, const ax_program *program, ax_tensor **in) {
   test_random random = test_instance_random(instance);
-  test_fill fill = instance->sample->sums ? test_random_tensor : test_fill_edges;
+  test_fill fill = instance->sample->sums || instance->sample->generic ? test_random_tensor : test_fill_edges;
   for (uint32_t i = 0; i < program->in_count; i++)
     test_fill_lanes(program, &program->types[i], &random, fill, test_low(instance->sample), test_high(instance->sample),
                     in + i * test_lanes(program));
@@ -224,7 +224,7 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
           if (w.in_axes[i] >= 0)
             copy_member(to, (int)w.in_axes[i], member, from, true);
           else
-            memcpy(to->data, from->data, (size_t)test_elems(to) * ax_dtype_bytes(to->dtype));
+            memcpy(to->data, from->data, test_tensor_bytes(to));
         }
       }
     if (test_passes(instance, name, ax_program_verify(batched)) &&

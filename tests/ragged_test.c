@@ -11,9 +11,9 @@
 #include "array/executable.h"
 #include "collectives/ragged.h"
 #include "support/cmocka.h"
-#include "support/processes.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/spreads.h"
 
 enum { FROM, SIZE, TO, EXPECTED, tables };
 
@@ -467,27 +467,14 @@ static void groups_of_any_order(void **state) {
 
 /* --- Between processes: the bits that one gives, however devices are spread --- */
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
-                      most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1}, with_empty_ones[] = {3, 3, 1, 1, 3, 1, 3, 3};
 static const test_spread spreads[] = {
     {.processes = 2, .workers = 1},
     {.processes = 8, .workers = 1, .donate = true},
-    {.processes = 2, .workers = 2, .listed = 8, .of = alternating, .delays = true, .seed = 3},
-    {.processes = 3, .workers = 2, .listed = 8, .of = scattered, .delays = true, .seed = 5},
-    {.processes = 2, .workers = 1, .listed = 8, .of = most_in_one, .policy = AX_POLICY_SEEDED, .seed = 7},
-    {.processes = 4, .workers = 1, .listed = 8, .of = with_empty_ones, .delays = true, .policy = AX_POLICY_SEEDED, .seed = 9},
+    {.processes = 2, .workers = 2, .listed = 8, .of = test_alternating, .delays = true, .seed = 3},
+    {.processes = 3, .workers = 2, .listed = 8, .of = test_scattered, .delays = true, .seed = 5},
+    {.processes = 2, .workers = 1, .listed = 8, .of = test_most_in_one, .policy = AX_POLICY_SEEDED, .seed = 7},
+    {.processes = 4, .workers = 1, .listed = 8, .of = test_with_empty_ones, .delays = true, .policy = AX_POLICY_SEEDED, .seed = 9},
 };
-
-static void compare_spreads(const char *name, ax_program *program, ax_tensor *const *in) {
-  ax_tensor *wanted, *got;
-  TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, in, &wanted, NULL));
-  for (size_t i = 0; i < AX_COUNT(spreads); i++) {
-    if (test_in_processes(program, &spreads[i], in, &got, NULL) != AX_OK) fail_msg("%s: spread %zu", name, i);
-    if (!test_same_tensors(wanted, got)) fail_msg("%s: spread %zu: other bits", name, i);
-    ax_tensor_release(got);
-  }
-  ax_tensor_release(wanted);
-}
 
 /* The gradient of what the exchange gives, squared: rows go forth and back. */
 static void squared(const ax_value *in, ax_value *out, void *context) {
@@ -541,7 +528,7 @@ static void between_processes(void **state) {
       }
     for (int k = 0; k < 6; k++) types[k] = ax_array_type(in[k]->dtype, AX_LIST(in[k]->rank, in[k]->dims));
     ax_program *program = rows[r].body != NULL ? program_of(s, types, rows[r].body, r % 2 == 0) : gradient_of(s, types);
-    compare_spreads(name, program, in);
+    test_compare_spreads(name, program, in, spreads, AX_COUNT(spreads));
     test_release(in, 6);
     ax_program_release(program);
     layout_free(&l);

@@ -95,7 +95,7 @@ static void same(ax_program *program, ax_tensor *const *in) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   test_execute(runtime, program, in, &got);
   test_execute_reference(runtime, program, in, &wanted);
-  assert_memory_equal(got->data, wanted->data, (size_t)test_elems(got) * ax_dtype_bytes(got->dtype));
+  assert_memory_equal(got->data, wanted->data, test_tensor_bytes(got));
   test_release(&got, 1);
   test_release(&wanted, 1);
   ax_runtime_release(runtime);

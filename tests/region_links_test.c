@@ -167,6 +167,7 @@ static void links_are_as_written(void **state) {
       {"custom_jvp", "0 1 -> 0 ; 0 1 - -> 0 - ", "rule={"},
       {"custom_vjp", "0 1 2 -> 0 1 ; 0 1 2 -> 0 1 - ; - - - -> - - ", "in (z, y, k)"},
       {"custom_linear", "0 - -> - ", "custom_linear["},
+      {"custom_linear_solve", "0 1 -> 0 ; 0 1 -> 0 ", "symmetric=true"},
       {"shard_map", "0| 1| -> 0| 1| ", "in (r, p)"},
       {"kernel_call", "- - -> ", "kernel_call["},
       {"run_scoped", "0 - -> 0 ", "O["},

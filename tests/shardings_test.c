@@ -214,7 +214,9 @@ static ax_value reduced(maker *m, ax_value x) {
   ax_type type = ax_typeof(x);
   if (type.rank == 0) return x;
   int64_t axis = below(m, type.rank);
-  switch (below(m, 5)) {
+  switch (below(m, 7)) {
+    case 5: return ax_sub(x, ax_cumsum(x, axis, below(m, 2) == 0));
+    case 6: return below(m, 2) == 0 ? ax_cummax(x, axis, below(m, 2) == 0) : ax_cummin(x, axis, below(m, 2) == 0);
     case 0: return ax_reduce_sum(x, AX_LIST(1, &axis), below(m, 2) == 0);
     case 1: return ax_reduce_max(x, AX_LIST(1, &axis), false);
     case 2: return ax_argmax(x, axis, AX_S32);

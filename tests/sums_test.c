@@ -70,7 +70,7 @@ static void check_values(const sum_case *c, ax_program *program, ax_runtime *con
   ax_tensor *y, *again;
   test_execute(runtimes[0], program, &x, &y);
   test_execute(runtimes[1], program, &x, &again);
-  assert_memory_equal(y->data, again->data, (size_t)test_elems(y) * ax_dtype_bytes(y->dtype));
+  assert_memory_equal(y->data, again->data, test_tensor_bytes(y));
   double u = unit(c->type.dtype), sum_u = u < unit(AX_F32) ? u : unit(AX_F32);
   for (int64_t i = 0, count = test_elems(y); i < count; i += 1 + count / 50) {
     exact_sum s = exactly(c, x, i);
@@ -193,7 +193,7 @@ static void of_long_products(void **state) {
       test_execute(runtime, program, in, &out[i]);
       ax_runtime_release(runtime);
     }
-    assert_memory_equal(out[0]->data, out[1]->data, (size_t)test_elems(out[0]) * ax_dtype_bytes(t));
+    assert_memory_equal(out[0]->data, out[1]->data, test_tensor_bytes(out[0]));
     for (int64_t e = 0; e < batch * m * n; e += 1 + batch * m * n / 50) {
       const int64_t row = e / n, column = e % n, b = row / m;
       exact_sum s = {0};

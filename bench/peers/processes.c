@@ -1,4 +1,4 @@
-/* Exchanges between processes, ours beside MPI's called by hand, by turns in one run: mpirun -n P bench_processes [MOST_BYTES].
+/* Exchanges between processes, ours beside MPI's called by hand, by turns in one run: mpirun -n P bench_processes [MOST_BYTES [KIND]].
    One device in each process. Ours are steps of a loop in one run, and MPI's as many calls; least of several rounds. What has P parts
    has at least one element in each. bench/processes.py reads what this prints.
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "spread.h"
 
@@ -128,7 +129,8 @@ int main(int argc, char **argv) {
   ax_runtime *runtime;
   ax_must(ax_runtime_create(&(ax_runtime_options){.processes = AX_MPI, .workers = 1}, &runtime));
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-    for (int64_t bytes = 4; bytes <= most; bytes *= 16) compare(runtime, &kinds[k], bytes);
+    for (int64_t bytes = 4; bytes <= most && (argc <= 2 || strcmp(argv[2], kinds[k].name) == 0); bytes *= 16)
+      compare(runtime, &kinds[k], bytes);
   ax_runtime_release(runtime);
   return MPI_Finalize();
 }

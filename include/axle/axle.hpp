@@ -37,11 +37,13 @@
 #include "axle/cxx/function.hpp"
 #include "axle/cxx/functions.hpp" /* made of the C headers */
 #include "axle/cxx/host.hpp"
+#include "axle/cxx/jitted.hpp"
 #include "axle/cxx/kernel.hpp"
 #include "axle/cxx/ops.hpp"
 #include "axle/cxx/program.hpp"
 #include "axle/cxx/sharding.hpp"
 #include "axle/cxx/simulate.hpp"
+#include "axle/cxx/solvers.hpp"
 #include "axle/cxx/transform.hpp"
 #include "axle/cxx/tree.hpp"
 #include "axle/cxx/value.hpp"

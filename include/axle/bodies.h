@@ -36,13 +36,14 @@
 
 /* AX_LOOP (i, lower, upper, &x, ..) { .. }       as jax.lax.fori_loop
    For each index i from lower to below upper. i: a const ax_value that the macro declares, an integer scalar. If both bounds
-   are C numbers, the loop becomes a scan, and all derivatives work. Otherwise the bounds are integer scalars of one dtype, or one
-   of them a number, and the loop becomes a while, which has forward derivatives only. See ax_fori_loop. */
+   are C numbers, or values made of scalar constants, the loop becomes a scan, and all derivatives work. Otherwise the bounds are
+   integer scalars of one dtype, or one of them a number, and the loop becomes a while, which has forward derivatives only. See
+   ax_fori_loop. */
 #define AX_LOOP(i, lower, ...) AX_LOOP_(AX_BLOCK_NAME, i, lower, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_SCAN (x, xs, &h, ..) { .. }                 as jax.lax.scan
    For each slice x of xs along dimension 0; x: a const ax_value that the macro declares. AX_SCAN_REVERSED begins with the last.
-   In such a block, and in AX_LOOP's where both bounds are numbers:
+   In such a block, and in AX_LOOP's where it becomes a scan:
      ax_each(ys)        the slice of another array: T[n,d..] -> T[d..], n being the number of rounds; ys is made outside of the
                         block
      ax_collect(&z, y)  stacks what the rounds give: after the loop z is T[n,d..], the y of each round along dimension 0, in the

@@ -82,16 +82,16 @@ void ax_pure_callback(ax_callback *callback, bool vectorized, uint32_t in_count,
                       const ax_type *out_types, uint32_t out_count, ax_value *out);
 /* The same for a function with effects. The results differ between devices along all axes in scope. Batched, it is called for one
    element after the other; ordered, AX_ABSENT. In a branch or a loop whose predicate is batched: AX_ABSENT. As
-   jax.experimental.io_callback, where ordered ones are for one device only. Errors besides: ordered, where devices go different
-   ways (as of a collective there); a checkpoint that it stands in, which would call again. */
+   jax.experimental.io_callback, where ordered ones are for one device only. An error besides: ordered, where devices go
+   different ways (as of a collective there). A checkpoint that it stands in has no derivatives (AX_ABSENT): it would call again. */
 void ax_io_callback(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t type_count,
                     const ax_type *out_types, uint32_t out_count, ax_value *out);
 /* Gives text to ax_runtime_options.print: `format` with each {} replaced by the next value, and a newline.
    ax_debug_print("x={:.3f}", false, AX_VALUES(x)). A field is {} or {:[width][.precision][type]}, type one of e f g (floats), d x
    (integers); {{ and }} are braces. Arrays are nested lists; of dimensions longer than 6 in arrays of more than 1000 elements the
    first three and the last three are shown. Values are numbers' shortest text that reads back. A runtime that has no `print` leaves
-   debug_print out of what it compiles. Derivatives pass it by: it prints in the forward part, and transposes have none. Batched, as
-   ax_io_callback. As jax.debug.print.
+   debug_print out of what it compiles. Derivatives pass it by: it prints in the forward part, and transposes have none. In a checkpoint
+   it prints again where that is done again, ordered or not. Batched, as ax_io_callback. As jax.debug.print.
    Errors (kept by the trace): a format that is none, with a place; other than as many fields as values; a type that the value's
    dtype has not. */
 void ax_debug_print(const char *format, bool ordered, uint32_t count, const ax_value *values);

@@ -120,7 +120,8 @@ typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. Of several processes each must call it, in the same order (so with MPI it
    is collective over the communicator), and release it.
    AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
-   process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for. */
+   process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for. AX_OUT_OF_MEMORY. With MPI, what
+   fails in one process after the library is found fails in all, with a message that names it. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
 /* The release of the last reference that create and retain gave waits for all runs in flight; arrays and executables may outlive
@@ -223,7 +224,7 @@ enum {
 /* Subnormal numbers: those of f32, f64 and bf16 that are nearer to zero than the least with all its digits (2^-126 of f32 and bf16,
    2^-1022 of f64). FLUSH: arithmetic reads one as the zero of its sign, and gives that zero instead of one. So do comparisons (the
    least f32 is not > 0), max, min, functions, sums, products, and conversions to other dtypes. What only moves bits keeps them:
-   copies and all changes of shape, select, neg, abs, gather, sort, exchanges, and conversions between f32 and bf16. KEEP: they are
+   copies and all changes of shape, select, neg, abs, gather, sort, exchanges, and conversions between f32, bf16 and f8e8m0fnu. KEEP: they are
    numbers as all others, as IEEE 754 has them. f16's are always kept. FLUSH is the default, since XLA on CPUs does so: many
    processors take 40 to 60 ns for an instruction that meets such a number, instead of 0.3. Processors other than x86-64 and AArch64
    keep them either way. */
@@ -345,7 +346,8 @@ AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timel
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the
    runtime's workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve
-   all runs. A run takes at most 32 KB of the thread's stack, whatever the program; callbacks come on top of that.
+   all runs. A run takes at most 32 KB of the thread's stack, whatever the program, and 48 KB where LAPACK's
+   routines are called (axle/linalg.h); callbacks come on top of that.
    AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
    to an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number
    of them than the executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an

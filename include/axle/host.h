@@ -76,7 +76,7 @@ static inline ax_host_array ax_lined_view(ax_host_array view, const char *call) 
 #define AX_C_DTYPE(x)                                                                                                        \
   _Generic(x, _Bool: AX_BOOL, signed char: AX_S8, short: AX_S16, int: AX_S32, long: AX_S64, long long: AX_S64,               \
            unsigned char: AX_U8, unsigned short: AX_U16, unsigned: AX_U32, unsigned long: AX_U64, unsigned long long: AX_U64, \
-           float: AX_F32, double: AX_F64, default: AX_NO_DTYPE)
+           float: AX_F32, double: AX_F64, float _Complex: AX_C64, double _Complex: AX_C128, default: AX_NO_DTYPE)
 /* A bare _Generic, since clang repeats any other condition in front of the sentence. */
 #define AX_IS_KNOWN(dtype) _Generic((char(*)[1 + ((dtype) != AX_NO_DTYPE)])0, char(*)[2]: 1, default: 0)
 #endif

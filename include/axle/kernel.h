@@ -118,8 +118,7 @@ typedef struct ax_copy_options {
   const ax_value *received; /* DMA semaphore on the destination's core that is increased by the copy's bytes when all is written;
                                NULL: none */
   const ax_value *sent;   /* the same on this core, when all is read; NULL: none */
-  const ax_value *barrier; /* barrier at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none. AX_ABSENT when
-                              it is compiled: with `to`, where devices are of several processes */
+  const ax_value *barrier; /* barrier of this core at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
   const ax_value *predicate; /* bool[]: false: there is no copy, and nothing is signalled; NULL: true */
   const ax_target_core *to; /* the core that `destination` (and `received`) belongs to; NULL: the own */
   bool grouped;       /* it belongs to the copies that ax_copy_commit_group makes a group of (SMEM -> GMEM) */

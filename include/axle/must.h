@@ -28,7 +28,7 @@ static inline void ax_print(const char *label, const ax_host_array *array) {
     return;
   }
   for (int64_t i = 0; array->data != NULL && i < count; i++)
-    printf(array->dtype < AX_BF16 ? " %.0f" : " %.6g", ax_host_at(array, i));
+    printf(array->dtype <= AX_U64 ? " %.0f" : " %.6g", ax_host_at(array, i));
   putchar('\n');
 }
 

@@ -17,12 +17,14 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* Reads one array. Versions 1 to 3; either byte order; Fortran order is transposed to row-major. NumPy has no bf16: '<V2', as
-   ml_dtypes writes it, is read as bf16. In bools any byte but 0 becomes 1. `*out` is owned by the caller.
+   ml_dtypes writes it, is read as bf16. Floats of a byte and integers of less than 8 bits are '|V1' to it; their name comes with
+   them as that of a field, as x.view([('f8e4m3fn', 'V1')]) has it, and y.view(ml_dtypes.float8_e4m3fn) takes it off again. In bools any byte but 0 becomes 1. `*out` is owned by the caller.
    AX_IO_ERROR: the file cannot be read, is malformed or cut short, has bytes after its array, or has a dtype Axle lacks.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_npy_read(const char *path, ax_host_array *out);
 
-/* Writes `array` (borrowed) as version 1.0, row-major and little-endian, replacing a file at `path`; bf16 becomes '<V2'.
+/* Writes `array` (borrowed) as version 1.0, row-major and little-endian, replacing a file at `path`; bf16 becomes '<V2', and
+   dtypes that NumPy has no word for a field of '|V1' that is called as they are.
    AX_INVALID_ARGUMENT: no dtype, a bad rank or dimension, NULL data. AX_IO_ERROR: the file cannot be written, or `path` is
    something other than a file. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_npy_write(const char *path, const ax_host_array *array);

@@ -5,6 +5,12 @@
    dtypes are never converted silently: both operands have one dtype T. "T numeric" means that T is an integer or a float. Names and
    semantics are those of jax.lax.
 
+   Complex numbers (c64, c128) are taken, where T numeric, T float or any T is said, by add to div, max, min (by the real part, then the
+   imaginary one), pow, integer_pow, neg, abs (whose result is real), sign, the functions from exp to rsqrt and from exp2 to atanh but
+   cbrt, eq, ne, select_n, conversions, everything that only moves elements, scatters, sort, sums, products and extremes (reductions,
+   cumulative operations, windows, dot_general, convolutions), loops, branches, calls of the host, and all collectives but those that
+   are started. Everything else refuses them by name. C17's complex numbers are those of memory: the real part first.
+
    Operands that spread differently over mesh axes (ax_spread) are made to agree by implicit casts, axis by axis: where one varies
    all are made to vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced
    operands where they are linear in them: all operands of add, sub, neg, concatenate, pad, reduce_sum and the operations that only
@@ -68,12 +74,41 @@ ax_value ax_logistic(ax_value x); /* 1 / (1 + exp(-x)) */
 ax_value ax_sqrt(ax_value x);
 ax_value ax_rsqrt(ax_value x);
 ax_value ax_erf(ax_value x);
-/* Sets how accurately y is computed, and returns y, which is the result of one of the functions from exp to erf, made in the trace
+/* As the functions of these names in jax.lax; angles are in radians. T float. */
+ax_value ax_exp2(ax_value x); /* 2^x */
+ax_value ax_cbrt(ax_value x); /* the real root, also of numbers below 0 */
+ax_value ax_tan(ax_value x);
+ax_value ax_asin(ax_value x); /* NaN outside -1 .. 1, as acos and atanh */
+ax_value ax_acos(ax_value x);
+ax_value ax_atan(ax_value x);
+ax_value ax_atan2(ax_value y, ax_value x); /* the angle of the point (x, y), from -pi to pi */
+ax_value ax_sinh(ax_value x);
+ax_value ax_cosh(ax_value x);
+ax_value ax_asinh(ax_value x);
+ax_value ax_acosh(ax_value x); /* NaN below 1 */
+ax_value ax_atanh(ax_value x);
+ax_value ax_erfc(ax_value x); /* 1 - erf(x), exact where erf is near 1 */
+/* As the functions of these names in jax.lax, exact to the last places near zeros too, but those of digamma below 0.
+   T float. */
+ax_value ax_erf_inv(ax_value x); /* infinite at 1 and -1, NaN beyond */
+ax_value ax_lgamma(ax_value x);  /* log |gamma(x)|; infinite at 0, -1, -2 .. */
+ax_value ax_digamma(ax_value x); /* its derivative */
+ax_value ax_polygamma(ax_value n, ax_value x); /* the n-th derivative of digamma, n whole; its derivative is by x alone */
+ax_value ax_zeta(ax_value s, ax_value q);      /* the sum of (q + k)^-s over k >= 0; its derivative is by q alone */
+ax_value ax_bessel_i0e(ax_value x);            /* e^-|x| I0(x), as the next with I1 */
+ax_value ax_bessel_i1e(ax_value x);
+/* Complex numbers (c64, c128). The parts of z; x + i y of two floats, both f32 or both f64; the conjugate, of f32 and f64 as a
+   complex number. As jax.lax.real, imag, complex and conj. Derivatives are those of JAX (docs/jax.md). */
+ax_value ax_real_part(ax_value z);
+ax_value ax_imag_part(ax_value z);
+ax_value ax_complex(ax_value x, ax_value y);
+ax_value ax_conj(ax_value z);
+/* Sets how accurately y is computed, and returns y, which is the result of one of the functions from exp to erfc but atan2, made in the trace
    in progress. `ulps` is the largest error allowed, in units of the result's last place, or AX_ACCURACY_HIGHEST: the least error
    that there is. Without a call, and with AX_ACCURACY_DEFAULT, the error is at most 4 units (f32, f64). docs/primitives.md has the
    errors of each function; f32 at its highest accuracy takes about five times as long. The equation keeps the accuracy
    (accuracy=highest), and transforms hand it on, also to the cosine in sin's derivative. StableHLO has it as result_accuracy,
-   except for erf, whose op has no such attribute. As the parameter `accuracy` of jax.lax.tanh and its like, without absolute and
+   except for erf and its like, whose ops have no such attribute. As the parameter `accuracy` of jax.lax.tanh and its like, without absolute and
    relative tolerances. Errors: y is no such result; `ulps` is less than the least error for the dtype, or negative. */
 enum { AX_ACCURACY_DEFAULT = 0, AX_ACCURACY_HIGHEST = -1 };
 ax_value ax_accurate(ax_value y, int64_t ulps);
@@ -94,6 +129,32 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x 
    becomes true. */
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
 ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
+/* Bits.  T bool or integer (xor), integer. Shifts by a negative amount, or by as many bits as there are, give 0, arithmetic ones
+   copies of the first bit. As those of jax.lax. */
+ax_value ax_xor(ax_value a, ax_value b);
+ax_value ax_shift_left(ax_value x, ax_value amount);
+ax_value ax_shift_right_logical(ax_value x, ax_value amount);    /* zeros come in */
+ax_value ax_shift_right_arithmetic(ax_value x, ax_value amount); /* copies of the first bit come in, also where T has no sign */
+ax_value ax_population_count(ax_value x);                        /* how many bits are 1 */
+ax_value ax_clz(ax_value x);                                     /* how many bits are 0 before the first 1 */
+ax_value ax_ctz(ax_value x);                                     /* how many bits are 0 after the last 1 */
+/* The bits of x as numbers of another dtype; bool only to bool. Where that has n times fewer bytes, T[d..] -> U[d.., n], the lowest
+   bits first; where it has n times more, T[d.., n] -> U[d..]. Its derivative is zero. As jax.lax.bitcast_convert_type. */
+ax_value ax_bitcast_convert_type(ax_value x, ax_dtype dtype);
+ax_value ax_is_finite(ax_value x); /* T float -> bool: neither NaN nor infinite */
+/* T float. The next number from x towards y, and y where they are equal; NaN if either is. Subnormal numbers count in every mode.
+   Its derivative is that of x. As jax.lax.nextafter. */
+ax_value ax_nextafter(ax_value x, ax_value y);
+/* T float. x as a float with so many bits of exponent and of fraction has it, rounded to the nearest, of two to the even one; beyond
+   its range infinite, below its normal numbers 0. Bits that T has not are not added. As jax.lax.reduce_precision. Errors:
+   exponent_bits below 1, mantissa_bits below 0. */
+ax_value ax_reduce_precision(ax_value x, int64_t exponent_bits, int64_t mantissa_bits);
+/* T float. To the nearest whole number; of two equally near ones, to the one away from zero. As round of C, and as jax.lax.round,
+   whose default that is. */
+ax_value ax_round_nearest_afz(ax_value x);
+/* out[i] is xs[i], of any types. Nothing is simplified across it: equations on a result are not merged with those on the operand, and
+   where one result is used, all operands are computed. As jax.lax.optimization_barrier. */
+void ax_optimization_barrier(uint32_t count, const ax_value *xs, uint32_t out_count, ax_value *out);
 ax_value ax_square(ax_value x);        /* T numeric */
 /* a % b of Python: the remainder with the sign of b. T numeric; integers: a mod 0 is 0. As jnp.remainder. */
 ax_value ax_mod(ax_value a, ax_value b);
@@ -227,6 +288,14 @@ ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax
                         const ax_index_options *options);
 ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
                         const ax_index_options *options);
+/* x with the updates subtracted. As jax.lax.scatter_sub. */
+ax_value ax_scatter_sub(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
+/* x with f of the elements that updates of this shape would meet, once for each that does. f: T[] -> T[]; it is also computed of
+   other elements. Derivatives forwards; also backwards with unique_indices. As jax.lax.scatter_apply. Errors besides: an f of other
+   counts or types. */
+ax_value ax_scatter_apply(ax_value x, ax_value indices, ax_fn f, uint32_t count, const int64_t *update_shape,
+                          const ax_scatter_dims *dims, const ax_index_options *options);
 
 /* The parts of x at the indices, integers I[i..], along dimension `axis`: [b.., n, a..] -> [b.., i.., a..]. It is one operation,
    however many indices there are. ax_take clamps indices as ax_dynamic_at does. ax_take_with treats indices outside as the options
@@ -255,6 +324,11 @@ ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the 
    or above count. */
 void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, uint32_t out_count,
                       ax_value *out);
+/* The same in the order that a function says. less: 2 count scalars, one of each operand for an element, then one of each for another,
+   to a bool scalar: whether the first goes before the second. Elements that it puts in no order, or in both, keep theirs. It takes
+   log2(n) (log2(n) + 1) / 2 passes; ax_sort_together, whose orders are known, is faster. All derivatives. As XLA's Sort with a
+   comparator. Errors besides: less of other counts or types; more than 2^30 elements along the dimension. */
+void ax_sort_by(uint32_t count, const ax_value *xs, int64_t dimension, ax_fn less, uint32_t out_count, ax_value *out);
 /* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
    elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
 void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
@@ -278,25 +352,45 @@ ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool kee
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
 ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */
 ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the greatest T */
-ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where any is; over nothing:
-                                                                                          false */
-ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where all are */
-/* log(sum(exp(x))) without overflow; -inf over nothing and where all are -inf. T float. As jax.nn.logsumexp. */
+/* Products of bf16, f16 and f32 are made in f64 and rounded once. */
+ax_value ax_reduce_prod(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 1 */
+/* T bool: true where any is, over nothing false; T an integer: bit by bit. */
+ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+/* T bool: true where an odd number is; T an integer: bit by bit. As jax.lax.reduce_xor. */
+ax_value ax_reduce_xor(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+/* T bool: true where all are, also over nothing; T an integer: bit by bit. */
+ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+/* Combines the elements of several arrays of one shape over the axes: n operands T_k[d..], n starts T_k[] to n results T_k[the
+   dimensions that are left]. body: 2n scalars, what is combined so far and then the next elements, to n scalars of the same dtypes;
+   it must be associative, and need not be commutative: elements are combined in row-major order, in groups that are chosen when a
+   program is compiled; the start comes first, once. Over nothing a result is its start. A body that is one operation of the
+   reductions above, from its neutral element, is that reduction. As jax.lax.reduce; derivatives also in the starts.
+   Errors besides: bodies that capture values of the trace, and other than operations on scalars in them (calls are fine). */
+void ax_reduce(uint32_t count, const ax_value *operands, uint32_t start_count, const ax_value *starts, ax_fn body,
+               uint32_t axis_count, const int64_t *axes, uint32_t out_count, ax_value *out);
+/* log(sum(exp(x))) without overflow; -inf over nothing and where all are -inf. T float or complex. As jax.nn.logsumexp. */
 ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
-/* Each element becomes the sum of the elements up to it along the axis; reverse: of those from it on. As jax.lax.cumsum. */
+/* Each element becomes the sum, product, largest, smallest or logsumexp of the elements up to it along the axis; reverse: of those
+   from it on. T numeric; float for cumlogsumexp. Integers wrap; sums of bf16 and f16 are made in f32; NaN wins in cummax and cummin.
+   Sums have the errors of reduce_sum. All derivatives: at equal elements those of cummax and cummin are shared as by
+   jax.lax.associative_scan of max and min. As jax.lax.cumsum, cumprod, cummax, cummin and cumlogsumexp. */
 ax_value ax_cumsum(ax_value x, int64_t axis, bool reverse);
+ax_value ax_cumprod(ax_value x, int64_t axis, bool reverse);
+ax_value ax_cummax(ax_value x, int64_t axis, bool reverse);
+ax_value ax_cummin(ax_value x, int64_t axis, bool reverse);
+ax_value ax_cumlogsumexp(ax_value x, int64_t axis, bool reverse);
 /* The index of the largest element along the axis, which drops out of the shape; of equal elements, the first; NaN counts as
    largest. Any T. The axis's size is not 0, and index_dtype is an integer dtype that can hold it. As jax.lax.argmax. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
 /* The same of the smallest element: false before true, and NaN counts as smallest. As jax.lax.argmin. */
 ax_value ax_argmin(ax_value x, int64_t axis, ax_dtype index_dtype);
 
-/* bool[]: |a - b| <= atol + rtol |b| for every element, as jnp.allclose: a NaN is close to nothing. T float; broadcasts. */
+/* bool[]: |a - b| <= atol + rtol |b| for every element, as jnp.allclose: a NaN is close to nothing. T float or complex; broadcasts. */
 ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
-   others, then rhs's others. A product of bf16 or f16 is computed in f32 and rounded once. Products with vectors and of tiny
+   others, then rhs's others. A product of narrower floats than f32 is computed in f32 and rounded once. Products with vectors and of tiny
    matrices are sums as those of reduce_sum, of factors rounded to f32 first. Other products add up to 65,536 terms in this way:
    blocks of at most 384 (768 of bf16) in a row, each multiplication and its addition rounded as one where the processor can, and
    then the blocks' sums in a row. A longer sum is made of several such sums, added as reduce_sum adds; so is a shorter one that
@@ -352,6 +446,21 @@ typedef struct ax_window_options {
 ax_value ax_reduce_window_sum(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_max(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_min(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
+/* For each window its element of `tangents` at the place where the operand is largest, or smallest: float T[d..], T[d..] -> T[n..];
+   and the converse, zeros to which each window's element of `source`, T[n..], is added at that place: T[d..]. They are the derivatives
+   of ax_reduce_window_max and _min, forwards and backwards, linear in their first operand. As JAX's select_and_gather_add and
+   select_and_scatter_add with ge or le. Errors as above. */
+ax_value ax_select_and_gather_add(ax_value tangents, ax_value operand, bool largest, uint32_t count, const int64_t *window,
+                                  const ax_window_options *options);
+ax_value ax_select_and_scatter_add(ax_value source, ax_value operand, bool largest, uint32_t count, const int64_t *window,
+                                   const ax_window_options *options);
+/* The same of any function, of several operands of one shape: n operands T_k[d..], n starts T_k[] -> n results T_k[n..]. body: 2n
+   scalars, what stands before and then what follows, to n scalars; it must be associative. The places of a window are combined in
+   row-major order behind the start, which also fills places without an element: padding, and those that base_dilation adds. It takes
+   some 2 log2(size) applications along each dimension. All derivatives. As jax.lax.reduce_window. Errors besides: those of
+   ax_reduce. */
+void ax_reduce_window(uint32_t count, const ax_value *operands, uint32_t start_count, const ax_value *starts, ax_fn body,
+                      uint32_t window_count, const int64_t *window, uint32_t out_count, ax_value *out, const ax_window_options *options);
 /* Pooling of T[N, s.., C] over its `count` spatial dimensions. strides NULL: 1 each; padding: as ax_conv's. avg_pool: T float,
    divided by the number of the window's places, those of padding included. As flax.linen.max_pool and avg_pool. */
 ax_value ax_max_pool(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
@@ -390,15 +499,33 @@ void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, uint32_t i
    may be -1 when there are xs. All derivatives. As jax.lax.scan. */
 void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, uint32_t in_count, const ax_value *in,
              uint32_t out_count, ax_value *out);
+/* The same with `unroll` steps in each round of the loop, and the steps left over after it; unroll >= length: no loop at all. Less is
+   spent on rounds, and operations of neighbouring steps meet; the program is longer. Results are the same, but that long sums may be
+   added up in another order. As jax.lax.scan with unroll. An error besides: unroll < 1. */
+void ax_scan_unrolled(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, int64_t unroll, uint32_t in_count,
+                      const ax_value *in, uint32_t out_count, ax_value *out);
+/* Combines the elements of arrays along an axis up to each place; reverse: from each place on. combine: (a.., b..) -> c.., with n
+   parts each, where the parts of a stand before those of b, or in reverse behind them; it must be associative. It is applied to many
+   places at once: its operands are arrays of the operands' rank and dtypes, of some size along the axis, and so are its results.
+   in: n arrays of one size along the axis, which may count from the end; out: n arrays of their types. It takes some 2 log2(size)
+   applications to 2 size elements. All derivatives. As jax.lax.associative_scan. Errors besides: combine with other than 2n inputs
+   and n outputs; results of other types than its operands. */
+void ax_associative_scan(ax_fn combine, int64_t axis, bool reverse, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                         ax_value *out);
+/* f of each slice of the arrays `in` along dimension 0, one after the other; results are stacked along a new dimension 0. All
+   derivatives. batch_size: of so many slices at a time, by ax_vmap; 0: one at a time. As jax.lax.map. Errors: no operand; operands
+   of different lengths; those of a batched f. */
+void ax_map(ax_fn f, int64_t batch_size, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* Runs the body as long as the condition of the carries, which is tested before each run, holds. condition: carry.. -> bool
    scalar; body: carry.. -> carry...
    in: initial carries; out: final ones. Forward derivatives only. As jax.lax.while_loop. An error besides: communication along
    checked axes over which the condition varies. */
 void ax_while(ax_fn condition, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* Runs the body for each index from lower to below upper. body: (index, carry..) -> (carry..); in: initial carries; out: final
-   ones. If both bounds are C numbers, the loop is a scan: it has all derivatives, and the index is an s32, or an s64 if need be. If
-   a bound is a value of the trace, the loop is a while: it has forward derivatives only, and the index has the bound's dtype, an
-   integer one. Two values have the same dtype. As jax.lax.fori_loop. */
+   ones. If both bounds are C numbers, the loop is a scan: it has all derivatives, and the index is an s32, or an s64 if need be. So
+   it is if a bound is a value of the trace that is made of scalar constants alone (ax_full of a count, or half of it). If a bound is
+   another value, the loop is a while: it has forward derivatives only. The index has the dtype of a bound that is a value, an integer
+   one. Two values have the same dtype. As jax.lax.fori_loop. */
 void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
                   ax_value *out);
 
@@ -416,14 +543,21 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_concatenate(xs, dimension) AX_LINED(concatenate, AX_EXACTLY(xs), dimension)
 #define ax_stack(xs, dimension) AX_LINED(stack, AX_EXACTLY(xs), dimension)
 #define ax_split(x, sizes, dimension, out) AX_LINED_VOID(split, x, AX_EXACTLY(sizes), dimension, AX_COUNTED(ax_value, out))
+#define ax_sort_by(xs, dimension, less, out) \
+  AX_LINED_VOID(sort_by, AX_COUNTED(ax_value, xs), dimension, less, AX_COUNTED(ax_value, out))
 #define ax_sort_together(xs, dimension, num_keys, out) \
   AX_LINED_VOID(sort_together, AX_EXACTLY(xs), dimension, num_keys, AX_COUNTED(ax_value, out))
+#define ax_optimization_barrier(xs, out) AX_LINED_VOID(optimization_barrier, AX_EXACTLY(xs), AX_COUNTED(ax_value, out))
 #define ax_reduce_sum(x, axes, keepdims) AX_LINED(reduce_sum, x, AX_EXACTLY(axes), keepdims)
 #define ax_reduce_mean(x, axes, keepdims) AX_LINED(reduce_mean, x, AX_EXACTLY(axes), keepdims)
 #define ax_reduce_max(x, axes, keepdims) AX_LINED(reduce_max, x, AX_EXACTLY(axes), keepdims)
 #define ax_reduce_min(x, axes, keepdims) AX_LINED(reduce_min, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_prod(x, axes, keepdims) AX_LINED(reduce_prod, x, AX_EXACTLY(axes), keepdims)
 #define ax_reduce_or(x, axes, keepdims) AX_LINED(reduce_or, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_xor(x, axes, keepdims) AX_LINED(reduce_xor, x, AX_EXACTLY(axes), keepdims)
 #define ax_reduce_and(x, axes, keepdims) AX_LINED(reduce_and, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce(operands, starts, body, axes, out) \
+  AX_LINED_VOID(reduce, AX_COUNTED(ax_value, operands), AX_COUNTED(ax_value, starts), body, AX_EXACTLY(axes), AX_COUNTED(ax_value, out))
 #define ax_logsumexp(x, axes, keepdims) AX_LINED(logsumexp, x, AX_EXACTLY(axes), keepdims)
 #define ax_einsum(subscripts, xs) AX_LINED(einsum, subscripts, AX_COUNTED(ax_value, xs))
 
@@ -436,14 +570,23 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
   AX_LINED(pad, x, AX_X(value), AX_COUNTED(int64_t, low), AX_COUNTED(int64_t, high), AX_COUNTED(int64_t, interior))
 #define ax_dynamic_slice(x, starts, sizes) AX_LINED(dynamic_slice, x, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes))
 #define ax_dynamic_update_slice(x, update, starts) AX_LINED(dynamic_update_slice, x, update, AX_COUNTED(ax_value, starts))
+#define ax_reduce_window(operands, starts, body, window, out, ...) \
+  AX_LINED_VOID(reduce_window, AX_COUNTED(ax_value, operands), AX_COUNTED(ax_value, starts), body, AX_COUNTED(int64_t, window), \
+                AX_COUNTED(ax_value, out), __VA_ARGS__)
 #define ax_reduce_window_sum(x, window, ...) AX_LINED(reduce_window_sum, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
 #define ax_reduce_window_max(x, window, ...) AX_LINED(reduce_window_max, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
 #define ax_reduce_window_min(x, window, ...) AX_LINED(reduce_window_min, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
+#define ax_select_and_gather_add(tangents, operand, largest, window, ...) \
+  AX_LINED(select_and_gather_add, tangents, operand, largest, AX_COUNTED(int64_t, window), __VA_ARGS__)
+#define ax_select_and_scatter_add(source, operand, largest, window, ...) \
+  AX_LINED(select_and_scatter_add, source, operand, largest, AX_COUNTED(int64_t, window), __VA_ARGS__)
 #define ax_max_pool(x, window, strides, padding) \
   AX_LINED(max_pool, x, AX_COUNTED(int64_t, window), AX_COUNTED(int64_t, strides), padding)
 #define ax_avg_pool(x, window, strides, padding) \
   AX_LINED(avg_pool, x, AX_COUNTED(int64_t, window), AX_COUNTED(int64_t, strides), padding)
 #define ax_conv(lhs, rhs, strides, padding) AX_LINED(conv, lhs, rhs, AX_COUNTED(int64_t, strides), padding)
+#define ax_scatter_apply(x, indices, f, update_shape, ...) \
+  AX_LINED(scatter_apply, x, indices, f, AX_COUNTED(int64_t, update_shape), __VA_ARGS__)
 #define ax_gather(x, indices, slice_sizes, ...) AX_LINED(gather, x, indices, AX_COUNTED(int64_t, slice_sizes), __VA_ARGS__)
 #define ax_dot_general(lhs, rhs, lhs_contract, rhs_contract, lhs_batch, rhs_batch) \
   AX_LINED(dot_general, lhs, rhs, AX_COUNTED(int64_t, lhs_contract), AX_COUNTED(int64_t, rhs_contract), \
@@ -456,6 +599,11 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
   AX_LINED_VOID(switch, index, AX_COUNTED(ax_fn, branches), AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
 #define ax_scan(body, carry_count, length, reverse, in, out) \
   AX_LINED_VOID(scan, body, carry_count, length, reverse, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_associative_scan(combine, axis, reverse, in, out) \
+  AX_LINED_VOID(associative_scan, combine, axis, reverse, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_scan_unrolled(body, carry_count, length, reverse, unroll, in, out) \
+  AX_LINED_VOID(scan_unrolled, body, carry_count, length, reverse, unroll, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_map(f, batch_size, in, out) AX_LINED_VOID(map, f, batch_size, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
 #define ax_while(condition, body, in, out) \
   AX_LINED_VOID(while, condition, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
 #define ax_fori_loop(lower, upper, body, in, out) \
@@ -489,6 +637,30 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_sqrt(...) AX_LINED(sqrt, __VA_ARGS__)
 #define ax_rsqrt(...) AX_LINED(rsqrt, __VA_ARGS__)
 #define ax_erf(...) AX_LINED(erf, __VA_ARGS__)
+#define ax_exp2(...) AX_LINED(exp2, __VA_ARGS__)
+#define ax_cbrt(...) AX_LINED(cbrt, __VA_ARGS__)
+#define ax_tan(...) AX_LINED(tan, __VA_ARGS__)
+#define ax_asin(...) AX_LINED(asin, __VA_ARGS__)
+#define ax_acos(...) AX_LINED(acos, __VA_ARGS__)
+#define ax_atan(...) AX_LINED(atan, __VA_ARGS__)
+#define ax_sinh(...) AX_LINED(sinh, __VA_ARGS__)
+#define ax_cosh(...) AX_LINED(cosh, __VA_ARGS__)
+#define ax_asinh(...) AX_LINED(asinh, __VA_ARGS__)
+#define ax_acosh(...) AX_LINED(acosh, __VA_ARGS__)
+#define ax_atanh(...) AX_LINED(atanh, __VA_ARGS__)
+#define ax_erfc(...) AX_LINED(erfc, __VA_ARGS__)
+#define ax_atan2(y, x) AX_LINED(atan2, AX_X(y), AX_X(x))
+#define ax_erf_inv(...) AX_LINED(erf_inv, __VA_ARGS__)
+#define ax_lgamma(...) AX_LINED(lgamma, __VA_ARGS__)
+#define ax_digamma(...) AX_LINED(digamma, __VA_ARGS__)
+#define ax_polygamma(n, x) AX_LINED(polygamma, AX_X(n), AX_X(x))
+#define ax_zeta(s, q) AX_LINED(zeta, AX_X(s), AX_X(q))
+#define ax_bessel_i0e(...) AX_LINED(bessel_i0e, __VA_ARGS__)
+#define ax_bessel_i1e(...) AX_LINED(bessel_i1e, __VA_ARGS__)
+#define ax_real_part(...) AX_LINED(real_part, __VA_ARGS__)
+#define ax_imag_part(...) AX_LINED(imag_part, __VA_ARGS__)
+#define ax_complex(x, y) AX_LINED(complex, AX_X(x), AX_X(y))
+#define ax_conj(...) AX_LINED(conj, __VA_ARGS__)
 #define ax_accurate(...) AX_LINED(accurate, __VA_ARGS__)
 #define ax_integer_pow(...) AX_LINED(integer_pow, __VA_ARGS__)
 #define ax_eq(a, b) AX_LINED(eq, AX_X(a), AX_X(b))
@@ -504,6 +676,18 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_where(condition, x, y) AX_LINED(where, condition, AX_X(x), AX_X(y))
 #define ax_convert_element_type(...) AX_LINED(convert_element_type, __VA_ARGS__)
 #define ax_stop_gradient(...) AX_LINED(stop_gradient, __VA_ARGS__)
+#define ax_xor(a, b) AX_LINED(xor, AX_X(a), AX_X(b))
+#define ax_shift_left(x, amount) AX_LINED(shift_left, AX_X(x), AX_X(amount))
+#define ax_shift_right_logical(x, amount) AX_LINED(shift_right_logical, AX_X(x), AX_X(amount))
+#define ax_shift_right_arithmetic(x, amount) AX_LINED(shift_right_arithmetic, AX_X(x), AX_X(amount))
+#define ax_population_count(...) AX_LINED(population_count, __VA_ARGS__)
+#define ax_clz(...) AX_LINED(clz, __VA_ARGS__)
+#define ax_ctz(...) AX_LINED(ctz, __VA_ARGS__)
+#define ax_bitcast_convert_type(...) AX_LINED(bitcast_convert_type, __VA_ARGS__)
+#define ax_is_finite(...) AX_LINED(is_finite, __VA_ARGS__)
+#define ax_nextafter(x, y) AX_LINED(nextafter, AX_X(x), AX_X(y))
+#define ax_reduce_precision(...) AX_LINED(reduce_precision, __VA_ARGS__)
+#define ax_round_nearest_afz(...) AX_LINED(round_nearest_afz, __VA_ARGS__)
 #define ax_conv_general_dilated(...) AX_LINED(conv_general_dilated, __VA_ARGS__)
 #define ax_expand_dims(...) AX_LINED(expand_dims, __VA_ARGS__)
 #define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
@@ -520,6 +704,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_scatter_mul(...) AX_LINED(scatter_mul, __VA_ARGS__)
 #define ax_scatter_min(...) AX_LINED(scatter_min, __VA_ARGS__)
 #define ax_scatter_max(...) AX_LINED(scatter_max, __VA_ARGS__)
+#define ax_scatter_sub(...) AX_LINED(scatter_sub, __VA_ARGS__)
 #define ax_sort(...) AX_LINED(sort, __VA_ARGS__)
 #define ax_argsort(...) AX_LINED(argsort, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
@@ -531,6 +716,10 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_at_min(x, indices, updates, ...) AX_LINED(at_min, x, indices, AX_X(updates), __VA_ARGS__)
 #define ax_at_max(x, indices, updates, ...) AX_LINED(at_max, x, indices, AX_X(updates), __VA_ARGS__)
 #define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
+#define ax_cumprod(...) AX_LINED(cumprod, __VA_ARGS__)
+#define ax_cummax(...) AX_LINED(cummax, __VA_ARGS__)
+#define ax_cummin(...) AX_LINED(cummin, __VA_ARGS__)
+#define ax_cumlogsumexp(...) AX_LINED(cumlogsumexp, __VA_ARGS__)
 #define ax_mod(a, b) AX_LINED(mod, AX_X(a), AX_X(b))
 #define ax_floor_divide(a, b) AX_LINED(floor_divide, AX_X(a), AX_X(b))
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)

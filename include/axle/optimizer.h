@@ -63,37 +63,75 @@ ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count);
 
 /* --- Optimisers --- */
 
-typedef enum ax_optimizer_kind { AX_SGD, AX_ADAM, AX_ADAMW } ax_optimizer_kind;
+typedef enum ax_optimizer_kind {
+  AX_SGD,
+  AX_ADAM,
+  AX_ADAMW,
+  AX_LAMB,
+  AX_LION,
+  AX_RMSPROP,
+  AX_ADAGRAD,
+  AX_ADAFACTOR,
+  AX_NOVOGRAD
+} ax_optimizer_kind;
 
 typedef struct ax_optimizer {
   ax_optimizer_kind kind;
   ax_schedule learning_rate;
-  double momentum;              /* sgd; 0: there is none, and no state for it */
-  bool nesterov;                /* sgd */
-  double b1, b2, eps, eps_root; /* adam, adamw */
-  double weight_decay;          /* adamw */
-  const char *decay;            /* adamw: patterns of the leaves that decay, as ax_treedef_select takes them; NULL: all leaves */
+  double momentum;              /* sgd, rmsprop, adafactor; 0: there is none, and no state for it */
+  bool nesterov;                /* sgd, rmsprop */
+  double b1, b2, eps, eps_root; /* adam, adamw, lamb, novograd; lion: b1 and b2; rmsprop: b2, which optax calls decay, and eps;
+                                   adafactor: b2, its decay_rate, and eps; adagrad: eps */
+  double weight_decay;          /* adamw, lamb, lion, novograd, adafactor */
+  const char *decay;            /* of these: patterns of the leaves that decay, as ax_treedef_select takes them; NULL: all leaves */
   /* Limits to which gradients are clipped before the step, in this order; 0: not clipped. */
   double clip_value;     /* of each element's absolute value: optax.clip */
   double clip_block_rms; /* of the root of the mean square of each leaf: optax.clip_by_block_rms */
   double clip_norm;      /* of the norm of all leaves together: optax.clip_by_global_norm */
+  /* adafactor. */
+  double clipping_threshold;        /* of the root of the mean square of each leaf's step, before the learning rate; 0: none */
+  int64_t min_dim_size_to_factor;   /* leaves with two dimensions as large keep means along these in the place of squares */
+  bool multiply_by_parameter_scale; /* steps are as large as the leaf: by the root of its mean square, 0.001 at least */
+  /* Of all optimisers. */
+  int64_t accumulate_steps; /* a step is done with the mean of the gradients of so many updates, and parameters change then alone:
+                               optax.MultiSteps; 0 and 1: each update is a step */
+  double ema_decay;         /* the state has a mean of the parameters that forgets: each step makes it this share of itself and, for
+                               the rest, of the new parameters, as optax.ema of these; over 1 - ema_decay^count it is unbiased;
+                               0: none */
+  const char *trainable;    /* patterns of the leaves that are optimised, as optax.masked; the others stay, count in no norm, and
+                               have no state; NULL: all */
 } ax_optimizer;
-/* With optax's defaults: b1 0.9, b2 0.999, eps 1e-8; weight_decay 1e-4. */
+/* With optax's defaults: b1 0.9, b2 0.999, eps 1e-8; adamw: weight_decay 1e-4; lamb: eps 1e-6 and no decay; lion: b2 0.99 and
+   weight_decay 1e-3; rmsprop: b2 0.9; adagrad: eps 1e-7; adafactor: b2 0.8, eps 1e-30, clipping_threshold 1, min_dim_size_to_factor
+   128 and multiply_by_parameter_scale; novograd: b2 0.25, eps 1e-6. */
 ax_optimizer ax_sgd(ax_schedule learning_rate);
 ax_optimizer ax_adam(ax_schedule learning_rate);
 ax_optimizer ax_adamw(ax_schedule learning_rate);
+ax_optimizer ax_lamb(ax_schedule learning_rate);
+ax_optimizer ax_lion(ax_schedule learning_rate);
+ax_optimizer ax_rmsprop(ax_schedule learning_rate);
+ax_optimizer ax_adagrad(ax_schedule learning_rate);
+ax_optimizer ax_adafactor(ax_schedule learning_rate);
+ax_optimizer ax_novograd(ax_schedule learning_rate);
 
-/* Makes the treedef of the optimiser's state for these parameters. Its leaves are count: s32[], the steps done, and for each
-   parameter NAME, with its type and spec: trace/NAME (sgd with momentum), or mu/NAME and nu/NAME (adam and adamw). All begin as
-   zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT: a parameter that
-   is not float; a number of the optimiser that is negative or not finite, b1 or b2 of 1 or more. */
+/* Makes the treedef of the optimiser's state for these parameters. Its leaves are count: s32[], the steps done; with
+   accumulate_steps mini_step: s32[], the updates since; and for each parameter NAME that is trained, with its type and spec:
+   trace/NAME (sgd with momentum), mu/NAME and nu/NAME (adam, adamw, lamb), mu/NAME (lion), nu/NAME and with momentum trace/NAME
+   (rmsprop), or sum_of_squares/NAME (adagrad); novograd: mu/NAME, and nu/NAME, a scalar; adafactor: v_row/NAME, v_col/NAME and
+   v/NAME, of which a leaf needs the first two, without one dimension, or the last, and the rest is [1], and with momentum
+   trace/NAME. Then acc_grads/NAME, in f32 or f64, and ema/NAME, where asked for. All begin as zeros:
+   ax_tree_init(state, "*: zeros", 0); but optax's adagrad begins with "sum_of_*: constant(0.1); *: zeros". `*out` is owned by the
+   caller, NULL on failure.
+   AX_INVALID_ARGUMENT: a parameter that is not float; a number of the optimiser that is negative or not finite, b1, b2 or ema_decay
+   of 1 or more. AX_PARSE_ERROR: bad patterns. */
 AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
 /* In a trace: does one step. gradients, params and new_params are lists of the leaves of params_def; state and new_state are lists
-   of the leaves of the treedef that ax_optimizer_state makes. A new list may be the same C array as the old one. In a shard_map
-   all may be blocks, as the specs say: norms are those of whole leaves (in ax_shard_map_unchecked the specs of params_def say how
+   of the leaves of the treedef that ax_optimizer_state makes. A new list may be the same C array as the old one. In a shard_map all
+   may be blocks, as the specs say: norms are those of whole leaves (in ax_shard_map_unchecked the specs of params_def say how
    leaves are cut). Gradients are as ax_value_and_grad gives them: summed over the devices that hold the same parameter. Schedules
    other than constants are computed in f32; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype. Errors
-   (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad patterns. */
+   (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter wants; of
+   adafactor, blocks that are not cut as the specs say. */
 void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, uint32_t gradient_count,
                          const ax_value *gradients, uint32_t state_count, const ax_value *state, uint32_t param_count,
                          const ax_value *params, uint32_t new_state_count, ax_value *new_state, uint32_t new_param_count,

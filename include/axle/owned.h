@@ -27,6 +27,7 @@
 
 #include "axle/check.h"
 #include "axle/exec.h"
+#include "axle/jitted.h"
 #include "axle/npy.h"
 #include "axle/sharding.h"
 #include "axle/simulate.h"
@@ -37,8 +38,9 @@
 
 #if defined(__GNUC__) && !defined(__cplusplus)
 
-/* Up to eight variables of one type: ax_program, ax_lowered, ax_executable, ax_runtime, ax_array, ax_sharding, ax_callback,
-   ax_treedef, ax_tree, ax_npz, ax_cluster, or ax_string (a char *, as ax_program_print gives it). Behind it stands a `;`. */
+/* Up to eight variables of one type: ax_program, ax_lowered, ax_executable, ax_jitted, ax_runtime, ax_array, ax_sharding,
+   ax_callback, ax_treedef, ax_tree, ax_npz, ax_cluster, or ax_string (a char *, as ax_program_print gives it). Behind it stands
+   a `;`. */
 #define AX_OWNED(type, ...) \
   type##_for_AX_OWNED_which_takes_objects_that_are_released_ __attribute__((cleanup(type##_end_for_AX_OWNED_)))  \
   AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(0, __VA_ARGS__)

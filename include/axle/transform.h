@@ -164,17 +164,28 @@ void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, uint32_t in_count, co
    Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT: backwards, tangents that are not linear. */
 void ax_custom_jvp(ax_fn f, ax_fn rule, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 
-/* The values that ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: none. */
+/* The values that ax_checkpoint keeps for derivatives besides the operands: all that one of the fields says, as
+   jax.checkpoint_policies.save_from_both_policies. {0}, or NULL: none, nothing_saveable. The policies of JAX that offload values to
+   the host's memory are these, as the devices' memory is the host's: offload_dot_with_no_batch_dims is save_unbatched_dots, and
+   save_and_offload_only_these_names is save_names with the names of both lists. */
 typedef struct ax_checkpoint_options {
-  bool save_dots;         /* results of dot_general, as jax.checkpoint_policies.dots_saveable */
-  const char *save_names; /* "attention,ffn": values to which ax_checkpoint_name gave one of these names, as save_only_these_names;
-                             NULL: none */
+  bool save_dots;             /* results of dot_general and convolutions: dots_saveable */
+  const char *save_names;     /* "attention,ffn": values to which ax_checkpoint_name gave one of these names, save_only_these_names;
+                                 NULL: none */
+  bool save_everything;       /* everything_saveable */
+  bool save_unbatched_dots;   /* results of dot_general without batch dimensions: dots_with_no_batch_dims_saveable */
+  const char *save_names_but; /* "logits": values with a name that is not among these, save_any_names_but_these; "": all with a name;
+                                 NULL: none */
+  const char *save_primitives; /* "exp,reduce_sum": results of equations of these primitives, those that derivatives bring with them
+                                  too: a policy of one's own, lambda prim, *_, **params: prim.name in (..); NULL: none */
 } ax_checkpoint_options;
 /* As jax.checkpoint (jax.remat): f(in). Derivatives keep only its operands and the values it captures, and compute the rest again
    when they need it, collectives too. This takes less memory and more work: a deep chain of layers then holds one value a layer, a
    scan over such steps one a step.
-   f may contain other checkpoints, and be differentiated any number of times.
-   Errors: f sends or receives messages; save_names with an entry that could not be the name of an axis. */
+   f may contain other checkpoints, and be differentiated any number of times. Equations are asked for one by one in f itself: loops,
+   branches and calls in it are kept, or done again, as a whole. ax_debug_print in f prints again where f is done again, ordered or
+   not, unless everything is saved. ax_io_callback may stand in f, but f has no derivatives then (AX_ABSENT).
+   Errors: f sends or receives messages; names that could not be those of an axis; an unknown primitive. */
 void ax_checkpoint(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
                    const ax_checkpoint_options *options);
 /* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: a name that an axis could not have. */

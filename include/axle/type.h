@@ -22,18 +22,33 @@ enum {
 typedef enum ax_dtype {
   AX_NO_DTYPE = 0,
   AX_BOOL, /* one byte, 0 or 1 */
+  AX_S2,   /* integers of 2 and 4 bits: one byte each, whose upper bits are 0 and not looked at */
+  AX_S4,
   AX_S8,
   AX_S16,
   AX_S32,
   AX_S64,
+  AX_U2,
+  AX_U4,
   AX_U8,
   AX_U16,
   AX_U32,
   AX_U64,
+  AX_F4E2M1FN, /* floats of 4 and 8 bits, one byte each; their names say the bits of exponent and mantissa, and are ml_dtypes' */
+  AX_F8E3M4,
+  AX_F8E4M3,
+  AX_F8E4M3B11FNUZ,
+  AX_F8E4M3FN,
+  AX_F8E4M3FNUZ,
+  AX_F8E5M2,
+  AX_F8E5M2FNUZ,
+  AX_F8E8M0FNU,
   AX_BF16,
   AX_F16,
   AX_F32,
   AX_F64,
+  AX_C64,  /* complex numbers: the real part, then the imaginary one, each f32, as `float _Complex` in C */
+  AX_C128, /* the same of f64 */
   AX_DTYPE_COUNT
 } ax_dtype;
 
@@ -172,7 +187,7 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
    the dtype of its elements and the bytes that are there. An array of another C type than the dtype's, or of fewer bytes than
    are needed, is an error of the call. Signed and unsigned integers of one size may stand for each other. What a `void *`, or an
    `unsigned char *`, points to may be of any dtype, and what a pointer points to of any length, unless the compiler knows it, as of
-   lists above; bf16 and f16 are read and written as uint16_t.
+   lists above; bf16 and f16 are read and written as uint16_t, floats of a byte and short integers as uint8_t or int8_t.
    An array that is a member of a struct ends with the member; of a pointer into the member, &s.member[0], only the end of the whole
    variable is known.
    element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
@@ -199,6 +214,7 @@ static inline size_t ax_array_bytes(size_t size, size_t own, size_t around, size
   _Generic((data), AX_OF(_Bool, AX_BOOL), AX_OF(signed char, AX_S8), AX_OF(short, AX_S16), AX_OF(int, AX_S32),               \
            AX_OF(long, AX_S64), AX_OF(long long, AX_S64), AX_OF(unsigned short, AX_U16), AX_OF(unsigned, AX_U32),            \
            AX_OF(unsigned long, AX_U64), AX_OF(unsigned long long, AX_U64), AX_OF(float, AX_F32), AX_OF(double, AX_F64),     \
+           AX_OF(float _Complex, AX_C64), AX_OF(double _Complex, AX_C128),                                                   \
            default: AX_NO_DTYPE)
 #define AX_OF(type, dtype) type *: dtype, const type *: dtype, type(*)[]: dtype, const type(*)[]: dtype
 #endif

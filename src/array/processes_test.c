@@ -1,5 +1,5 @@
-/* Programs over meshes that are spread over several processes: the same bits as in one, however devices are spread. The processes are
-   threads of this one (support/processes.h). */
+/* Programs over meshes that are spread over several processes: the same bits as in one, however devices are spread. The processes
+   are threads of this one (support/spreads.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
-#include "support/processes.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/spreads.h"
 
 /* --- Bodies --- */
 
@@ -68,48 +68,19 @@ static const kase cases[] = {
     {"mean and shift", "x=4,y=2", "x,y", "x,y", step, false},
 };
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1}, most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1};
-
-static const test_spread spreads[] = {
-    {.processes = 1, .workers = 1},
-    {.processes = 2, .workers = 1},
-    {.processes = 2, .workers = 2},
-    {.processes = 3, .workers = 1},
-    {.processes = 4, .workers = 2, .donate = true},
-    {.processes = 8, .workers = 1},
-    {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
-    {.processes = 3, .workers = 2, .listed = 8, .of = scattered},
-    {.processes = 2, .workers = 1, .listed = 8, .of = most_in_one, .policy = AX_POLICY_SEEDED, .seed = 3},
-    {.processes = 3, .workers = 1, .listed = 8, .of = scattered, .delays = true, .seed = 5},
-};
-
-static ax_tensor *random_input(const ax_type *type, uint64_t seed) {
-  ax_tensor *tensor;
-  test_random random = {seed};
-  TEST_OK(ax_tensor_create(type, &tensor));
-  for (int64_t i = 0; i < ax_type_elems(type); i++) test_set(tensor, i, (double)test_random_below(&random, 2000) / 777 - 1);
-  return tensor;
+static ax_tensor *random_input(const ax_program *program) {
+  test_random random = {17};
+  return test_random_tensor(&random, *ax_program_in_type(program, 0), -1, 1.6);
 }
 
-/* Bits, in processes and in one. */
 static void compare_spreads(const char *name, ax_program *program) {
-  const ax_type *type = ax_program_in_type(program, 0);
-  const uint32_t count = ax_program_out_count(program);
-  ax_tensor *in = random_input(type, 17), *wanted[2], *got[2];
-  assert_true(count <= AX_COUNT(got));
-  TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, wanted, NULL));
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) {
-    if (test_in_processes(program, &spreads[s], &in, got, NULL) != AX_OK) fail_msg("%s: spread %zu", name, s);
-    for (uint32_t k = 0; k < count; k++)
-      if (!test_same_tensors(wanted[k], got[k])) fail_msg("%s: spread %zu: result %u differs", name, s, k);
-    test_release(got, count);
-  }
+  ax_tensor *in = random_input(program);
+  test_compare_spreads(name, program, &in, test_all_spreads, TEST_ALL_SPREADS);
   ax_tensor_release(in);
-  test_release(wanted, count);
 }
 
 static void compare(const char *name, ax_program *program) {
-  ax_tensor *in = random_input(ax_program_in_type(program, 0), 17);
+  ax_tensor *in = random_input(program);
   TEST_EVERY_WAY(program, &in, 1e-5);
   ax_tensor_release(in);
   compare_spreads(name, program);
@@ -176,8 +147,84 @@ static void long_sums_in_a_loop(void **state) {
   }
 }
 
+/* Contributions of a few bytes, such as just fill a message or are one too long for it, and such as go alone. */
+static void gather_of_step(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  const ax_value all = ax_all_gather(in[1], "x", 0, false);
+  out[0] = ax_sub(ax_mul(ax_reduce_sum(all, AX_DIMS(0), false), ax_full_like(in[1], 0.2)), in[1]);
+}
+static void gathers_in_a_loop(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_fori_loop(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 6), AX_FN(gather_of_step, 2, 1), in, out);
+}
+
+static void short_contributions_in_a_loop(void **state) {
+  (void)state;
+  const int64_t elems[] = {1, 408, 409, 511, 512, 513};
+  for (size_t i = 0; i < AX_COUNT(elems); i++) {
+    const ax_type type = TEST_TYPE(AX_F32, 8, elems[i]);
+    ax_program *sums = test_trace_map(&(test_map){"x=8", {"x"}, {"x"}, .body = sums_in_a_loop}, &type);
+    ax_program *gathers = test_trace_map(&(test_map){"x=8", {"x"}, {"x"}, .body = gathers_in_a_loop}, &type);
+    compare_spreads("short sums in a loop", sums);
+    compare_spreads("short gathers in a loop", gathers);
+    ax_program_release(sums);
+    ax_program_release(gathers);
+  }
+}
+
+/* --- Contributions that are held back --- */
+
+static ax_value is_device(double d) { return ax_eq(ax_axis_index("x"), ax_full(AX_S32, AX_DIMS(), d)); }
+static void pass(const ax_value *in, ax_value *out, void *c) { (void)c; out[0] = in[0]; }
+static void send_on(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  (void)ax_psend(in[0], "x", AX_PAIRS({1, 2}));
+  out[0] = in[0];
+}
+static void receive(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  out[0] = ax_precv(ax_create_token(), ax_typeof(in[0]), "x", AX_PAIRS({1, 2}));
+}
+
+/* Device 2 gets a message before it contributes to the sum, and device 1 sends that once it has added its own contribution, for which
+   it waits for that of device 0. So what device 0 gives must go although device 2, of the same process, is still to come. */
+static void send_behind_a_sum(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_value got, sent;
+  ax_if(is_device(2), AX_FN(receive, 1, 1), AX_FN(pass, 1, 1), in, &got);
+  const ax_value sum = ax_psum(ax_mul(got, got), "x");
+  ax_if(is_device(1), AX_FN(send_on, 1, 1), AX_FN(pass, 1, 1), in, &sent);
+  out[0] = ax_mul(sent, sum);
+}
+static void without_number(const ax_value *in, ax_value *out, void *c) { send_behind_a_sum(in + 1, out, c); }
+static void again_and_again(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_fori_loop(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 5), AX_FN(without_number, 2, 1), in, out);
+}
+
+static void what_others_wait_for_is_not_held_back(void **state) {
+  (void)state;
+  static const uint32_t of[] = {0, 1, 0, 0, 1, 0};
+  const ax_function bodies[] = {send_behind_a_sum, again_and_again};
+  const ax_type type = TEST_TYPE(AX_F32, 6, 5);
+  for (size_t i = 0; i < 2 * AX_COUNT(bodies); i++) {
+    ax_program *program = test_trace_map(&(test_map){"x=6", {"x"}, {"x"}, .body = bodies[i / 2]}, &type);
+    ax_tensor *in = random_input(program), *wanted, *got;
+    const test_spread spread = {.processes = 2, .workers = 1 + (uint32_t)i % 2, .listed = AX_COUNT(of), .of = of};
+    TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, &wanted, NULL));
+    TEST_OK(test_in_processes(program, &spread, &in, &got, NULL));
+    assert_true(test_same_tensors(wanted, got));
+    test_release(&wanted, 1);
+    test_release(&got, 1);
+    ax_tensor_release(in);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_others_wait_for_is_not_held_back),
+      cmocka_unit_test(short_contributions_in_a_loop),
       cmocka_unit_test(long_sums_in_a_loop),
       cmocka_unit_test(exchanges_of_short_parts),
       cmocka_unit_test(exchanges_of_long_parts),

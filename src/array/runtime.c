@@ -10,6 +10,7 @@
 #include "base/choice.h"
 #include "machine/machine.h"
 #include "processes/mpi.h"
+#include "processes/shared_memory.h"
 #include "processes/stall.h"
 #include "run/inside.h"
 
@@ -123,6 +124,15 @@ static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_
   return status;
 }
 
+/* Of blocks that exchanges may read from other processes. */
+static void *alloc_shared(size_t bytes) {
+  void *memory = bytes >= AX_SHARED_LEAST ? ax_shared_memory_alloc(bytes) : NULL;
+  return memory != NULL ? memory : ax_alloc(bytes);
+}
+static void free_shared(void *memory, size_t bytes) {
+  if (!ax_shared_memory_free(memory, bytes)) ax_free(memory);
+}
+
 /* Processes that share a machine share its processors, unless each is bound to its own. */
 static uint32_t threads_beside(uint32_t beside) {
   const uint32_t all = ax_machine_threads();
@@ -138,10 +148,15 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
   ax_status status = options != NULL ? ax_stall_set(processes, options->watch_seconds, options->watch, options->watch_context)
                                      : ax_stall_set(processes, 0, NULL, NULL);
   if (status == AX_OK) status = create(options, threads_beside(transport->beside), out);
+  status = ax_transport_agree(transport, status);
   if (status != AX_OK) {
+    if (*out != NULL) ax_runtime_destroy(*out);
+    *out = NULL;
     ax_processes_destroy(processes);
     return status;
   }
+  static const ax_pool_source shared = {alloc_shared, free_shared};
+  (*out)->executor.pool.source = &shared;
   (*out)->executor.processes = processes;
   (*out)->assembler.processes = &processes->rule;
   return AX_OK;

@@ -224,6 +224,35 @@ static void vectors(void **state) {
   test_each_seed(63, one_of_vectors);
 }
 
+/* --- Branches that an element of a vector chooses --- */
+
+static AX_BODY(negated) { out[0] = ax_neg(in[0]); }
+static AX_BODY(squared) { out[0] = ax_mul(in[0], in[0]); }
+static AX_BODY(raised) { out[0] = ax_add(in[0], ax_real(1.5)); }
+static AX_BODY(change_by_element) { /* context: the number of branches */
+  const ax_fn branches[] = {AX_FN(negated, 1, 1), AX_FN(squared, 1, 1), AX_FN(raised, 1, 1)};
+  ax_switch(in[1], AX_LIST(*(const uint32_t *)context, branches), AX_LIST(1, in), AX_LIST(1, out));
+}
+static AX_BODY(change_by_row) { /* the row is made in the loop around, in vectors */
+  const ax_value row = ax_neg(in[1]);
+  ax_scan(AX_CLOSURE(change_by_element, 2, 1, context), 1, -1, false, AX_VALUES(in[0], row), AX_LIST(1, out));
+}
+static AX_BODY(change_by_rows) { ax_scan(AX_CLOSURE(change_by_row, 2, 1, context), 1, -1, false, AX_LIST(2, in), AX_LIST(1, out)); }
+
+static void elements_choose(void **state) {
+  (void)state;
+  for (int64_t elems = 1; elems <= 33; elems += elems < 3 ? 1 : 15)
+    for (uint32_t branches = 1; branches <= 3; branches++) {
+      const ax_type types[] = {ax_array_type(AX_F64, AX_DIMS(3)), ax_array_type(AX_S32, AX_DIMS(3, elems))};
+      ax_program *program = test_trace(change_by_rows, &branches, types, 2, 1);
+      test_random random = {(uint64_t)elems};
+      ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], -3, 2)};
+      TEST_EVERY_WAY(program, in, 0);
+      test_release(in, 2);
+      ax_program_release(program);
+    }
+}
+
 /* --- Shorter registers --- */
 
 static void at_width(ax_runtime *runtime, ax_program *program, uint64_t seed) {
@@ -427,9 +456,16 @@ static void far_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_loops),      cmocka_unit_test(vectors),    cmocka_unit_test(shorter_registers),
-      cmocka_unit_test(ten_deep),          cmocka_unit_test(forty_deep), cmocka_unit_test(no_function_without_end),
-      cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices),    cmocka_unit_test(far_rows),
+      cmocka_unit_test(random_loops),
+      cmocka_unit_test(vectors),
+      cmocka_unit_test(elements_choose),
+      cmocka_unit_test(shorter_registers),
+      cmocka_unit_test(ten_deep),
+      cmocka_unit_test(forty_deep),
+      cmocka_unit_test(no_function_without_end),
+      cmocka_unit_test(carries_that_turn),
+      cmocka_unit_test(devices),
+      cmocka_unit_test(far_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

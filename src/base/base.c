@@ -81,6 +81,8 @@ void ax_set_allocator(const ax_allocator *replacement) {
   allocator = replacement != NULL ? *replacement : default_allocator;
 }
 
+bool ax_allocator_is_default(void) { return allocator.allocate == default_allocate; }
+
 void *ax_alloc(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, alignment); }
 
 void *ax_calloc(size_t count, size_t bytes) {

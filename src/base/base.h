@@ -41,6 +41,7 @@ AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 void *ax_alloc(size_t bytes);
 void *ax_calloc(size_t count, size_t bytes);
 void ax_free(void *memory);
+bool ax_allocator_is_default(void); /* there are no hooks */
 
 /* AX_OUT_OF_MEMORY if the system would not give so many bytes now. Called before libraries that end the process when memory runs
    out. */

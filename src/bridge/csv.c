@@ -196,7 +196,7 @@ ax_status ax_csv_read(const char *path, ax_host_array *out) {
 /* Whether the dtype holds the number, rounded to it if it is a float. */
 static bool takes(ax_dtype dtype, ax_number from, ax_number *out) {
   *out = ax_number_round(dtype, ax_number_convert(AX_F64, dtype, from));
-  if (ax_is_float(dtype)) return !isinf(out->f) || isinf(from.f);
+  if (ax_rounds(dtype)) return ax_number_holds(dtype, from.f);
   return ax_number_convert(dtype, AX_F64, *out).f == from.f;
 }
 

@@ -185,7 +185,7 @@ static ax_status scan_shape(scanner *scan, ax_host_array *array) {
 _Static_assert(AX_MAX_RANK == 16, "the message above says 16");
 
 static ax_dtype descr_dtype(const char *kind, size_t length) {
-  if (length == 2 && memcmp(kind, "V2", 2) == 0) return AX_BF16;
+  if (length == 2 && memcmp(kind, "f1", 2) == 0) return AX_F8E5M2; /* ml_dtypes writes it, though NumPy cannot read it */
   for (int i = AX_NO_DTYPE + 1; i < AX_DTYPE_COUNT; i++) {
     const char *known = ax_dtype_get((ax_dtype)i)->numpy;
     if (known != NULL && strlen(known + 1) == length && memcmp(known + 1, kind, length) == 0) return (ax_dtype)i;
@@ -193,8 +193,24 @@ static ax_dtype descr_dtype(const char *kind, size_t length) {
   return AX_NO_DTYPE;
 }
 
+/* Elements of one byte that is called as a dtype: [('f8e4m3fn', '|V1')]. Returns whether the descr is that; if not, nothing is
+   taken. */
+static bool take_named_byte(scanner *scan, ax_dtype *dtype) {
+  const scanner before = *scan;
+  const char *name, *kind;
+  size_t length, kind_length;
+  bool found = take(scan, '[') && take(scan, '(') && scan_string(scan, &name, &length) == AX_OK && take(scan, ',') &&
+               scan_string(scan, &kind, &kind_length) == AX_OK && take(scan, ')') && (take(scan, ',') || true) && take(scan, ']');
+  found = found && kind_length >= 2 && memcmp(kind + kind_length - 2, "V1", 2) == 0;
+  if (found) *dtype = (ax_dtype)ax_dtype_find(name, length);
+  if (found && ax_dtype_bytes(*dtype) == 1) return true;
+  *scan = before;
+  return false;
+}
+
 static ax_status scan_descr(scanner *scan, npy_header *header) {
   skip_space(scan);
+  if (take_named_byte(scan, &header->array.dtype)) return AX_OK;
   if (scan->at < scan->end && (*scan->at == '[' || *scan->at == '('))
     return ax_error(AX_IO_ERROR, "%s: its dtype is a structured one, which Axle does not have", scan->name);
   const char *text;
@@ -206,6 +222,9 @@ static ax_status scan_descr(scanner *scan, npy_header *header) {
   if (header->array.dtype != AX_NO_DTYPE) return AX_OK;
   int shown = (int)(length < 40 ? length : 40);
   bool object = length > ordered && text[ordered] == 'O';
+  if (length - ordered == 2 && memcmp(text + ordered, "V1", 2) == 0)
+    return ax_error(AX_IO_ERROR, "%s: its dtype '%.*s' does not say which numbers of a byte they are; an array that is saved as "
+                                 "x.view([('f8e4m3fn', 'V1')]) does", scan->name, shown, text);
   return ax_error(AX_IO_ERROR, "%s: its dtype '%.*s' %s", scan->name, shown, text,
                   object ? "holds pickled Python objects, which Axle does not read" : "is none that Axle has");
 }
@@ -361,7 +380,8 @@ static ax_status to_row_major(ax_host_array *array, int64_t elems, size_t bytes)
 }
 
 static void decode_elems(const npy_header *header, void *data, int64_t elems) {
-  if (header->swapped) swap_bytes(data, elems, ax_dtype_bytes(header->array.dtype));
+  const ax_dtype dtype = header->array.dtype;
+  if (header->swapped) swap_bytes(data, ax_is_complex(dtype) ? 2 * elems : elems, ax_dtype_bytes(ax_part_dtype(dtype)));
   if (header->array.dtype == AX_BOOL) normalize_bools(data, elems);
 }
 
@@ -463,10 +483,12 @@ ax_status ax_host_array_check(const ax_host_array *array, const char *path, size
 
 size_t ax_npy_header(const ax_host_array *array, char into[AX_NPY_HEADER_BYTES]) {
   enum { preamble = 10 };
-  const char *descr = array->dtype == AX_BF16 ? "<V2" : ax_dtype_get(array->dtype)->numpy;
+  const ax_dtype_info *info = ax_dtype_get(array->dtype);
+  char descr[64];
+  snprintf(descr, sizeof descr, info->numpy != NULL ? "'%s'" : "[('%s', '|V1')]", info->numpy != NULL ? info->numpy : info->name);
   memcpy(into, "\x93NUMPY\x01\x00", 8);
   size_t at = preamble;
-  at += (size_t)snprintf(into + at, AX_NPY_HEADER_BYTES - at, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  at += (size_t)snprintf(into + at, AX_NPY_HEADER_BYTES - at, "{'descr': %s, 'fortran_order': False, 'shape': (", descr);
   for (uint32_t i = 0; i < array->rank; i++)
     at += (size_t)snprintf(into + at, AX_NPY_HEADER_BYTES - at, i == 0 ? "%lld," : " %lld,", (long long)array->dims[i]);
   if (array->rank > 1) at--; /* only a tuple of one keeps its comma */

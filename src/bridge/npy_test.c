@@ -137,6 +137,25 @@ static void test_bf16(void **state) {
   }
 }
 
+/* A byte that NumPy has no word for is named by a field. */
+static void test_named_bytes(void **state) {
+  (void)state;
+  ax_host_array array;
+  static const char *const dicts[] = {"{'descr': [('f8e4m3fn', '|V1')], 'fortran_order': False, 'shape': (2,), }",
+                                      "{'descr': [(\"f8e4m3fn\", '<V1'),], 'fortran_order': False, 'shape': (2,), }"};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(decode(1, dicts[i], "\x38\xc0", 2, &array), AX_OK);
+    assert_array_equal(&(ax_host_array){AX_F8E4M3FN, 1, {2}, "\x38\xc0", false, {0}}, &array);
+    ax_host_array_release(&array);
+  }
+  assert_int_equal(decode(1, "{'descr': '<f1', 'fortran_order': False, 'shape': (2,), }", "\x38\xc0", 2, &array), AX_OK);
+  assert_int_equal(array.dtype, AX_F8E5M2);
+  ax_host_array_release(&array);
+  expect_bad("{'descr': '|V1', 'fortran_order': False, 'shape': (2,), }", 2, "does not say which numbers of a byte");
+  expect_bad("{'descr': [('f32', '|V1')], 'fortran_order': False, 'shape': (2,), }", 2, "structured");
+  expect_bad("{'descr': [('s4', '|V2')], 'fortran_order': False, 'shape': (2,), }", 4, "structured");
+}
+
 /* Element [i, j, ...] of an array of these dims, in column-major order, holds its own row-major index. */
 static void check_fortran(const char *descr, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   size_t width = ax_dtype_bytes(dtype), elems = (size_t)dims[0], place = 0;
@@ -202,7 +221,7 @@ static void test_bad_dtypes(void **state) {
   (void)state;
   expect_bad("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", 8, "pickled");
   expect_bad("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", 4, "structured");
-  static const char *const unknown[] = {"", "<", "<c8", "<U5", "|S3", "<f16", "<M8[ns]", "<f44", "V3", "<<f4", "<i3"};
+  static const char *const unknown[] = {"", "<", "<c4", "<U5", "|S3", "<f16", "<M8[ns]", "<f44", "V3", "<<f4", "<i3"};
   for (size_t i = 0; i < AX_COUNT(unknown); i++) {
     char dict[128];
     snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (1,), }", unknown[i]);
@@ -517,6 +536,7 @@ int main(void) {
       TEST(test_big_endian),
       TEST(test_bools_become_0_or_1),
       TEST(test_bf16),
+      TEST(test_named_bytes),
       TEST(test_fortran_order),
       TEST(test_bad_dicts),
       TEST(test_bad_dtypes),

@@ -116,7 +116,7 @@ typedef struct ax_push {
   const ax_exchange *exchange;
   const ax_crossing *crossing; /* groups have members in other processes; NULL: none has */
   uint32_t crossing_first;     /* then: the first of its groups of this process, in a run's table */
-  bool lends;                  /* then: no other device writes a member's operand, so it stays while the member waits */
+  bool lends;                  /* then: no other device writes a member's operand, so it stays until the member goes on */
   uint32_t event, in_set, out_set; /* sets: along which `in` and `out` are stored, by index in the sets of the compiled code */
   uint32_t first;               /* the event's first counter, as in sync */
   const uint32_t *counter;

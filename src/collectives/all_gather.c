@@ -156,6 +156,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .simplify = ax_simplify_nothing,                      \
       .shard = shard,                                       \
       .lower = lower,                                       \
+      .complex = ax_complex_parts,                          \
       .hlo = hlo,                                           \
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);

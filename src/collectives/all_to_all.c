@@ -154,6 +154,7 @@ const ax_prim ax_prim_all_to_all = {
     .simplify = ax_simplify_nothing,
     .shard = shard,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

@@ -194,6 +194,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(cast_params, 
       .simplify = ax_simplify_nothing,                                                     \
       .shard = ax_shard_pointwise,                                                         \
       .lower = ax_lower_same,                                                              \
+      .complex = ax_complex_whole,                                                         \
       .hlo = ax_hlo_same,                                                                  \
   }
 CAST_RECORD(pvary, true, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);

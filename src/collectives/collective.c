@@ -145,7 +145,7 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
    worse with every member. */
 ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
   enum { many_members = 128 };
-  if (op == AX_SCALAR_ADD && ax_rounds(dtype) && members > many_members) return AX_F64;
+  if (op == AX_SCALAR_ADD && ax_rounds(dtype) && members > many_members) return ax_widest_dtype(dtype);
   return ax_is_narrow_float(dtype) ? AX_F32 : dtype;
 }
 

@@ -120,6 +120,7 @@ const ax_prim ax_prim_pbroadcast = {
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_pointwise,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

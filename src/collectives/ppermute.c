@@ -221,6 +221,7 @@ const ax_prim ax_prim_ppermute = {
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_pointwise,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

@@ -18,8 +18,9 @@
    precv's result varies over all checked axes: nothing says that what other devices sent along them is the same.
    In derivatives x is sent on link 2 link and its tangent right after it on link 2 link + 1, between the same members; symbolic
    zeros are sent as zeros. Only messages with tangents, those on odd links, have a transpose: psend becomes a precv and precv a
-   psend, in the opposite direction. Inside scan, while and cond there is no transpose. Batched messages have the batch dimension
-   in front, also if psend's x has none, so that both sides agree; over a batched axis itself there is no rule. */
+   psend, in the opposite direction. A scan and a cond are transposed with the messages in them, the steps backwards on both sides;
+   inside while there is no transpose. Batched messages have the batch dimension in front, also if psend's x has none, so that both
+   sides agree; over a batched axis itself there is no rule. */
 #include <string.h>
 
 #include "collectives/collective.h"
@@ -301,7 +302,7 @@ const ax_prim ax_prim_psend = {
     AX_PARAMS(send_params, message_params),
     .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = send_jvp,
     .transpose = send_transpose, .batch = send_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .hlo = send_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .complex = ax_complex_whole, .hlo = send_hlo,
 };
 
 const ax_prim ax_prim_precv = {
@@ -324,6 +325,7 @@ const ax_prim ax_prim_precv = {
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_whole,
     .lower = receive_lower,
+    .complex = ax_complex_whole,
     .hlo = receive_hlo,
 };
 

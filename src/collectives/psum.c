@@ -11,12 +11,15 @@
    On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
+#include <math.h>
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/composite.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 
 typedef struct psum_params {
@@ -105,9 +108,29 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_combine(lower, &exchange, in[0], type, lower->differs[eqn->out], &out[0]);
 }
 
+/* Extremes of complex numbers: of the real parts, and of the imaginary parts that stand beside that. NaN in either part wins. */
+static ax_value by_parts(const ax_eqn *eqn, const ax_value *in) {
+  const double none = eqn->prim == &ax_prim_pmax ? -INFINITY : INFINITY;
+  ax_value x = ax_real_part(in[0]), y = ax_imag_part(in[0]);
+  x = ax_where(ax_eq(y, y), x, ax_real(NAN));
+  ax_value most = ax_bind1(eqn->prim, eqn->params, &x, 1), beside = ax_where(ax_eq(x, most), y, ax_real(none));
+  ax_value second = ax_bind1(eqn->prim, eqn->params, &beside, 1);
+  return ax_complex(most, ax_where(ax_eq(most, most), second, most));
+}
+
+static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(&((const psum_params *)eqn->params)->axes, &lower->plan->mesh, &set));
+  if (ax_axis_set_size(set, &lower->plan->mesh) > 1) return ax_lower_expanded(lower, eqn, by_parts, in, out);
+  out[0] = in[0];
+  return AX_OK;
+}
+
 /* stablehlo.all_reduce with the combination as its region. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_text attributes = {0};
+  const bool has_region = eqn->prim == &ax_prim_psum || !ax_is_complex(hlo->program->types[eqn->out].dtype);
+  if (!has_region) return ax_hlo_expanded(hlo, eqn, by_parts, in, out);
   ax_hlo_groups(&attributes, hlo, eqn->params);
   ax_text_add(&attributes, ", use_global_device_ids");
   return ax_hlo_combining(hlo, eqn, "stablehlo.all_reduce", combination(eqn->prim), in, &attributes, out);
@@ -115,7 +138,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 
-#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_) \
+#define REDUCE_RECORD(name_, kinds_, jvp_, ...) /* the transpose, and further slots */ \
   const ax_prim ax_prim_##name_ = {                    \
       .name = #name_,                                  \
       .kind = AX_COLLECTIVE,                           \
@@ -132,7 +155,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .differs = ax_differs_drop,                      \
       .jvp = jvp_,                                     \
       .linearize = jvp_,                               \
-      .transpose = transpose_,                         \
+      .transpose = __VA_ARGS__,                        \
       .batch = batch,                                  \
       .ungroup = ungroup,                              \
       .simplify = ax_simplify_nothing,                 \
@@ -140,9 +163,9 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .lower = lower,                                  \
       .hlo = hlo,                                      \
   }
-REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose);
-REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose);
-REDUCE_RECORD(pmin, AX_KINDS_MIN, extreme_jvp, ax_absent_transpose);
+REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose, .complex = ax_complex_parts);
+REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose, .complex = extreme_complex);
+REDUCE_RECORD(pmin, AX_KINDS_MIN, extreme_jvp, ax_absent_transpose, .complex = extreme_complex);
 
 /* Combined in ascending order of members, however they are listed. */
 static bool sort_groups(ax_axes *axes) {

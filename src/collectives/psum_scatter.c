@@ -122,6 +122,7 @@ const ax_prim ax_prim_psum_scatter = {
     .simplify = ax_simplify_nothing,
     .shard = shard,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

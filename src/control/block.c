@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "control/block.h"
+#include "control/fori_loop.h"
 #include "prim/composite.h"
 
 /* --- Variables --- */
@@ -318,7 +319,7 @@ static ax_code_block ready(ax_block_state *b, const char *call, ax_value *const 
 
 ax_code_block ax_loop_block(const char *call, const char *listed, const void *frame, ax_value *const *variables, ax_value lower,
                             ax_value upper) {
-  bool is_scan = ax_is_number(lower) && ax_is_number(upper);
+  bool is_scan = !ax_failed() && ax_fori_known(lower, upper);
   ax_block_state *b = begin(is_scan ? &ax_block_scan : &ax_block_while, call, listed, frame, variables);
   if (b != NULL) {
     b->declares = b->counts = true;

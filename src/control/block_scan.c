@@ -1,4 +1,4 @@
-/* Blocks that are scans: AX_SCAN, and AX_LOOP from one number to another, whose index is a carry after the variables. What is
+/* Blocks that are scans: AX_SCAN, and AX_LOOP between numbers or constants, whose index is a carry after the variables. What is
    sliced becomes an input of the body where ax_each meets it first. */
 #include "control/block.h"
 #include "control/fori_loop.h"
@@ -106,7 +106,7 @@ static ax_block_state *scan_around(const char *function) {
     ax_block_state *b = ax_block_of(builder);
     if (b != NULL && b->form == &ax_block_scan) return b;
   }
-  ax_reject_as(function, "it stands in no AX_SCAN, and in no AX_LOOP whose bounds are numbers of C");
+  ax_reject_as(function, "it stands in no AX_SCAN, and in no AX_LOOP whose bounds are numbers or constants");
   return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Blocks that are whiles: AX_WHILE, and AX_LOOP with a bound that is traced, whose index and upper bound are carries after the
+/* Blocks that are whiles: AX_WHILE, and AX_LOOP with a bound that only a run knows, whose index and upper bound are carries after the
    variables. */
 #include "control/block.h"
 #include "control/fori_loop.h"

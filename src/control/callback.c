@@ -105,11 +105,6 @@ static ax_status io_eval(const ax_eval_args *args) { return ax_host_call_eval(ar
 
 /* --- jvp, batch, lower --- */
 
-static void refuse_derivative(const ax_jvp_args *args) {
-  ax_fail(ax_error(AX_ABSENT, "%s has no derivatives; a function around it can be given some (custom_jvp, custom_vjp)",
-                   args->eqn->prim->name));
-}
-
 static void pure_differs(const ax_differs_args *args) {
   ax_axis_set set = 0;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) set |= args->in[i];
@@ -157,9 +152,9 @@ static const ax_param io_list[] = {{"axes", AX_PARAM_AXES, offsetof(io_params, a
 const ax_prim ax_prim_pure_callback = {
     .name = "pure_callback", .kind = AX_LOCAL, .in_count = -1, .out_count = -1, .count_outs = pure_outs,
     AX_PARAMS(pure_list, pure_params),
-    .infer = pure_infer, .spread = ax_spread_local, .eval = pure_eval, .differs = pure_differs, .jvp = refuse_derivative,
-    .linearize = refuse_derivative, .transpose = ax_absent_transpose, .batch = pure_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_eval, .hlo = ax_host_call_hlo,
+    .infer = pure_infer, .spread = ax_spread_local, .eval = pure_eval, .differs = pure_differs, .jvp = ax_absent_jvp,
+    .linearize = ax_absent_jvp, .transpose = ax_absent_transpose, .batch = pure_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_eval, .complex = ax_complex_whole, .hlo = ax_host_call_hlo,
 };
 
 #define IO_CALLBACK(name_, effects_)     \
@@ -175,13 +170,13 @@ const ax_prim ax_prim_pure_callback = {
       .spread = ax_host_call_spread,     \
       .eval = io_eval,                   \
       .differs = ax_host_call_differs,   \
-      .jvp = refuse_derivative,          \
-      .linearize = refuse_derivative,    \
+      .jvp = ax_absent_jvp,              \
+      .linearize = ax_absent_jvp,        \
       .transpose = ax_absent_transpose,  \
       .batch = ax_host_call_batch,       \
       .simplify = ax_simplify_nothing,   \
       .shard = ax_shard_whole,           \
-      .lower = io_lower,                 \
+      .lower = io_lower, .complex = ax_complex_whole, \
       .hlo = ax_host_call_hlo,           \
   };
 IO_CALLBACK(io_callback, AX_EFFECT_STATE)

@@ -452,6 +452,64 @@ static void names(void **state) {
   }
 }
 
+/* What the policies keep: how often each stands in the program of value and gradient. Kept, it stands there once; done again, twice.
+   The exponential's derivative is itself, so that keeping it by its primitive, and not by a name, is what helps; the cosine is part
+   of the derivative alone. */
+static AX_BODY(many_kinds) { /* f64[3,2,2] */
+  ax_value unbatched = ax_dot_general(in[0], in[0], AX_DIMS(0, 1), AX_DIMS(0, 1), AX_DIMS(), AX_DIMS());
+  ax_value batched = ax_dot_general(ax_exp(in[0]), in[0], AX_DIMS(2), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0));
+  ax_value product = ax_conv(ax_expand_dims(ax_tanh(batched), 0), ax_full(AX_F64, AX_DIMS(3, 3, 1, 1), 0.5), NULL, "SAME");
+  ax_value named = ax_checkpoint_name(ax_log1p(ax_square(product)), "first");
+  out[0] =
+      ax_sin(ax_reduce_sum(ax_mul(ax_sin(named), ax_logistic(ax_reduce_sum(unbatched, AX_ALL_DIMS, false))), AX_ALL_DIMS, false));
+}
+static AX_BODY(many_again) { ax_checkpoint(AX_FN(many_kinds, 1, 1), in, out, context); }
+static AX_BODY(many_slopes) { ax_value_and_grad(AX_CLOSURE(many_again, 1, 1, context), AX_FIRST(1), in, out); }
+
+static void policies(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F64, 3, 2, 2);
+  enum { EXP, TANH, LOG1P, LOGISTIC, COUNTED };
+  static const char *const counted[] = {"exp", "tanh", "log1p", "logistic"};
+  static const struct {
+    const char *name;
+    ax_checkpoint_options options;
+    uint32_t count[COUNTED], products; /* products: beside those of the bare function's gradient */
+  } rows[] = {
+      {"nothing", {0}, {2, 2, 2, 2}, 3},
+      {"everything", {.save_everything = true}, {1, 1, 1, 1}, 0},
+      {"dots", {.save_dots = true}, {2, 2, 2, 2}, 0},
+      {"unbatched", {.save_unbatched_dots = true}, {2, 2, 2, 2}, 2},
+      {"these", {.save_names = "first"}, {2, 2, 1, 2}, 3},
+      {"others", {.save_names_but = "second"}, {2, 2, 1, 2}, 3},
+      {"all names", {.save_names_but = ""}, {2, 2, 1, 2}, 3},
+      {"not these", {.save_names_but = "second,first"}, {2, 2, 2, 2}, 3},
+      {"primitives", {.save_primitives = "exp, tanh"}, {1, 1, 2, 2}, 2},
+      {"both", {.save_dots = true, .save_names = "first", .save_primitives = "exp"}, {1, 2, 1, 2}, 0},
+  };
+  test_random random = {.state = 5};
+  ax_tensor *in = test_random_tensor(&random, type, -1, 1), *first[2] = {NULL, NULL}, *out[2];
+  uint32_t least = 0;
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = test_trace(many_slopes, (void *)(uintptr_t)&rows[i].options, &type, 1, 2);
+    for (uint32_t k = 0; k < COUNTED; k++)
+      if (count_of(program, counted[k]) != rows[i].count[k])
+        fail_msg("%s: %s %u times, not %u", rows[i].name, counted[k], count_of(program, counted[k]), rows[i].count[k]);
+    uint32_t products = count_of(program, "dot_general") + count_of(program, "conv_general_dilated");
+    if (i == 0) least = products - rows[i].products;
+    if (products != least + rows[i].products) fail_msg("%s: %u products, not %u", rows[i].name, products, least + rows[i].products);
+    TEST_OK(test_try(program, &in, out));
+    for (uint32_t k = 0; k < 2 && first[k] != NULL; k++) TEST_TENSORS_NEAR(out[k], first[k], 1e-14);
+    if (first[0] == NULL)
+      memcpy(first, out, sizeof first);
+    else
+      test_release(out, 2);
+    ax_program_release(program);
+  }
+  test_release(first, 2);
+  test_release(&in, 1);
+}
+
 /* --- What is refused, and when there is no memory --- */
 
 static AX_BODY(sent) { out[0] = ax_precv(ax_psend(in[0], "d", AX_PAIRS({0, 1})), ax_typeof(in[0]), "d", AX_PAIRS({0, 1})); }
@@ -463,10 +521,14 @@ static void refused(void **state) {
   ax_program *program;
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a b"), &type, &program), AX_INVALID_ARGUMENT, "checkpoint: ");
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a {0}"), &type, &program), AX_INVALID_ARGUMENT, "there are no groups here");
-  TEST_FAILS(
-      ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program),
-      AX_INVALID_ARGUMENT,
-      "the body has a psend, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once");
+  const ax_type cube = TEST_TYPE(AX_F64, 3, 2, 2);
+  TEST_FAILS(ax_trace(AX_CLOSURE(many_again, 1, 1, &(ax_checkpoint_options){.save_primitives = "sin,sine"}), &cube, &program),
+             AX_INVALID_ARGUMENT, "checkpoint: there is no primitive \"sine\" to save the results of");
+  TEST_FAILS(ax_trace(AX_CLOSURE(many_again, 1, 1, &(ax_checkpoint_options){.save_names_but = "a b"}), &cube, &program),
+             AX_INVALID_ARGUMENT, "checkpoint: ");
+  TEST_FAILS(ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program),
+             AX_INVALID_ARGUMENT,
+             "the body has a psend, but what stands in a checkpoint is done again for derivatives; messages are sent once");
 }
 
 static void refused_texts(void **state) {
@@ -477,7 +539,9 @@ static void refused_texts(void **state) {
       {"{ lambda x:f32[2]. let y:f32[2] = name[names=(a, b)] x in (y,) }", "there are 2 names, not one"},
       {"{ lambda x:f32[2]. let y:f32[2] = name[names=()] x in (y,) }", "there are 0 names, not one"},
       {"{ lambda x:f32[2]. let y:f32[2] = name[names=(a {0, 1})] x in (y,) }", "names without groups"},
-      {"{ lambda x:f32[2]. let y:f32[2] = checkpoint[body={ lambda x:f32[3]. let in (x,) } differentiated=false save_dots=false save_names=()] x in (y,) }",
+      {"{ lambda x:f32[2]. let y:f32[2] = checkpoint[body={ lambda x:f32[3]. let in (x,) } differentiated=false "
+       "save_everything=false save_dots=false save_unbatched_dots=false save_names=() save_other_names=false but_names=() "
+       "save_primitives=()] x in (y,) }",
        "operand 0 is f32[2], but the body takes f32[3]"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
@@ -512,10 +576,10 @@ static void without_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(less_is_held),    cmocka_unit_test(same_bits),
-                                     cmocka_unit_test(layers_share),    cmocka_unit_test(in_while),
-                                     cmocka_unit_test(captured),        cmocka_unit_test(refused),
-                                     cmocka_unit_test(refused_texts),   cmocka_unit_test(names),
-                                     cmocka_unit_test(as_what_is_kept), cmocka_unit_test(without_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(less_is_held),    cmocka_unit_test(same_bits),     cmocka_unit_test(layers_share),
+      cmocka_unit_test(in_while),        cmocka_unit_test(captured),      cmocka_unit_test(refused),
+      cmocka_unit_test(refused_texts),   cmocka_unit_test(names),         cmocka_unit_test(policies),
+      cmocka_unit_test(as_what_is_kept), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,7 @@ const ax_prim ax_prim_closed_call = {
     .prune = ax_prune_body,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };
 

@@ -190,5 +190,6 @@ const ax_prim ax_prim_cond = {
     .prune = ax_cond_prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };

@@ -154,7 +154,12 @@ static ax_status split_branch(split *s, uint32_t i) {
   return AX_OK;
 }
 
-/* (x..) -> (y.., slot..), zeros in the slots it does not use. */
+/* What stands in a slot that a branch does not use: 1, or 0 where it is no float. Once the index is batched, all branches compute for
+   all members, and what they make of slots that are not theirs is left out. If they divide by such a slot, a derivative of that
+   would multiply the zero that comes back by infinity. */
+static ax_value fill(const ax_type *slot) { return ax_filled(slot, ax_is_float(slot->dtype) ? 1 : 0); }
+
+/* (x..) -> (y.., slot..) */
 static ax_status build_primal(const split *s, uint32_t i, ax_program **out) {
   const ax_program *primal = s->primal[i];
   uint32_t y_count = s->b->out_count, out_count = y_count + s->slot_count;
@@ -168,7 +173,7 @@ static ax_status build_primal(const split *s, uint32_t i, ax_program **out) {
     for (uint32_t r = 0; r < s->residual_count[i]; r++)
       if (s->source[i][r] >= s->b->in_count) outs[y_count + s->source[i][r] - s->b->in_count] = results[y_count + r];
     for (uint32_t k = y_count; k < out_count; k++)
-      if (outs[k].trace == 0) outs[k] = ax_zeros_of(&s->slots[k - y_count]);
+      if (outs[k].trace == 0) outs[k] = fill(&s->slots[k - y_count]);
   }
   return ax_region_finish(&builder, outs, out_count, out);
 }

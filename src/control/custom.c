@@ -75,6 +75,25 @@ uint32_t ax_custom_captured(const ax_custom *c) {
   return count;
 }
 
+ax_axis_set ax_custom_grown(const ax_custom *c) {
+  ax_axis_set varying = 0, own = ~(ax_axis_set)0;
+  for (uint32_t i = 0; i < c->in_count; i++) own &= c->types[i].spread.varying;
+  for (uint32_t b = 0; b < c->body_count; b++)
+    for (uint32_t k = 0; k < c->out_count; k++) varying |= ax_program_out_type(c->body[b].program, k)->spread.varying;
+  for (uint32_t i = 0; i < c->in_count; i++) varying |= c->types[i].spread.varying;
+  return c->in_count > 0 ? varying & ~own : 0;
+}
+
+const ax_value *ax_custom_spread(const ax_custom *c, ax_axis_set varying) {
+  ax_value *in = ax_trace_alloc(c->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < c->in_count; i++) {
+    ax_spread spread = c->types[i].spread;
+    spread.varying |= varying;
+    in[i] = ax_spread_to(c->in[i], &spread);
+  }
+  return ax_failed() ? NULL : in;
+}
+
 /* The place of a body's captured values among the captured values of all bodies. */
 static uint32_t first_captured(const ax_custom *c, uint32_t body) {
   uint32_t first = 0;

@@ -33,6 +33,11 @@ ax_type ax_custom_result(const ax_custom *c, uint32_t k);
 uint32_t ax_custom_float_operands(const ax_custom *c);
 uint32_t ax_custom_float_results(const ax_custom *c);
 
+/* For functions that give what they take: the axes that results of any body vary over, besides those that all operands vary over;
+   and the operands cast to vary over these too. NULL: the trace has failed. */
+ax_axis_set ax_custom_grown(const ax_custom *c);
+const ax_value *ax_custom_spread(const ax_custom *c, ax_axis_set varying);
+
 /* A body, and the inputs and results it gets as a program. */
 typedef struct ax_custom_part {
   uint32_t body;

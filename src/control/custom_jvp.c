@@ -223,6 +223,7 @@ const ax_prim ax_prim_custom_jvp = {
     .prune = prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };
 

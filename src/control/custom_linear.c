@@ -213,6 +213,7 @@ const ax_prim ax_prim_custom_linear = {
     .prune = prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };
 

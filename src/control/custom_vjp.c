@@ -231,6 +231,7 @@ const ax_prim ax_prim_custom_vjp = {
     .prune = prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };
 

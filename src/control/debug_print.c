@@ -67,6 +67,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params,
       .simplify = ax_simplify_nothing,      \
       .shard = ax_shard_whole,              \
       .lower = lower,                       \
+      .complex = ax_complex_whole,          \
       .hlo = ax_host_call_hlo,              \
   };
 DEBUG_PRINT(debug_print, AX_EFFECT_STATE)

@@ -1,6 +1,8 @@
 /* fori_loop: how it is made, what its index is, and what it refuses. */
+#include <math.h>
 #include <string.h>
 
+#include "axle/bodies.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "control/fori_loop.h"
@@ -71,6 +73,118 @@ static void values(void **state) {
   test_release(&in, 1);
   test_release(out, 2);
   ax_program_release(program);
+}
+
+/* --- Bounds that are made of constants --- */
+
+/* x^n, n being the number of indices between the bounds of a row; and the index has the dtype of the row. */
+typedef struct power {
+  int row;
+  ax_dtype index;
+  uint32_t n;
+} power;
+
+static AX_BODY(times) { /* context: x */
+  const ax_value *x = context;
+  out[0] = ax_mul(in[1], *x);
+}
+
+static AX_BODY(times_index) {
+  const power *p = context;
+  assert_int_equal(ax_typeof(in[0]).dtype, p->index);
+  out[0] = ax_add(in[1], ax_convert_element_type(in[0], AX_F64));
+}
+
+static void bounds_of(int row, ax_value *lower, ax_value *upper) {
+  const ax_value nine = ax_full(AX_S64, AX_DIMS(), 9);
+  *lower = ax_integer(0);
+  switch (row) {
+    case 0:
+      *lower = ax_full_i64(AX_S32, AX_DIMS(), 2), *upper = ax_integer(6);
+      break;
+    case 1:
+      *upper = ax_div(nine, ax_full(AX_S64, AX_DIMS(), 2));
+      break;
+    case 2:
+      *upper = ax_convert_element_type(ax_full(AX_F32, AX_DIMS(), 4.7), AX_U8);
+      break;
+    case 3:
+      *lower = nine, *upper = ax_sub(nine, ax_integer(3));
+      break;
+    case 4:
+      *lower = ax_neg(nine), *upper = ax_where(ax_gt(nine, ax_integer(3)), ax_integer(-6), nine);
+      break;
+    default:
+      *upper = ax_max(ax_full(AX_S8, AX_DIMS(), 3), ax_full(AX_S8, AX_DIMS(), -2));
+      break;
+  }
+}
+
+static AX_BODY(to_power) {
+  const power *p = context;
+  ax_value lower, upper, one = ax_full(AX_F64, AX_DIMS(), 1), sum, x = in[0];
+  bounds_of(p->row, &lower, &upper);
+  ax_fori_loop(lower, upper, AX_CLOSURE(times, 2, 1, &x), AX_LIST(1, &one), AX_LIST(1, out));
+  ax_fori_loop(lower, upper, AX_CLOSURE(times_index, 2, 1, p), AX_LIST(1, &one), AX_LIST(1, &sum));
+}
+static AX_BODY(power_by_block) {
+  ax_value lower, upper, stacked = ax_poison;
+  bounds_of(((const power *)context)->row, &lower, &upper);
+  out[0] = ax_full(AX_F64, AX_DIMS(), 1);
+  AX_LOOP (i, lower, upper, &out[0]) {
+    out[0] = ax_mul(out[0], in[0]);
+    ax_collect(&stacked, ax_mul(in[0], ax_convert_element_type(i, AX_F64)));
+  }
+  assert_int_equal(ax_typeof(stacked).dims[0], ((const power *)context)->n);
+}
+static AX_BODY(power_slope) {
+  ax_value_and_grad(AX_CLOSURE(to_power, 1, 1, context), AX_FIRST(1), AX_LIST(1, in), AX_LIST(2, out));
+}
+static AX_BODY(block_slope) {
+  ax_value_and_grad(AX_CLOSURE(power_by_block, 1, 1, context), AX_FIRST(1), AX_LIST(1, in), AX_LIST(2, out));
+}
+
+static void constants(void **state) {
+  (void)state;
+  const power rows[] = {{0, AX_S32, 4}, {1, AX_S64, 4}, {2, AX_U8, 4}, {3, AX_S64, 0}, {4, AX_S64, 3}, {5, AX_S8, 3}};
+  const ax_function functions[] = {power_slope, block_slope};
+  const ax_type type = TEST_SCALAR(AX_F64);
+  ax_tensor *x = test_tensor(type, (const double[]){3}), *out[2];
+  for (size_t i = 0; i < AX_COUNT(rows); i++)
+    for (size_t f = 0; f < AX_COUNT(functions); f++) {
+      ax_program *program = test_trace(functions[f], (void *)(uintptr_t)&rows[i], &type, 1, 2);
+      test_run(program, &x, out);
+      assert_true(test_get(out[0], 0) == pow(3, rows[i].n));
+      assert_true(test_get(out[1], 0) == (rows[i].n == 0 ? 0 : rows[i].n * pow(3, rows[i].n - 1)));
+      TEST_EVERY_WAY(program, &x, 0);
+      test_release(out, 2);
+      ax_program_release(program);
+    }
+  test_release(&x, 1);
+}
+
+/* A bound that depends on an operand is no constant, however little: the loop is a while, and has no derivative backwards. */
+static AX_BODY(to_operand) {
+  ax_value one = ax_full(AX_F64, AX_DIMS(), 1), x = in[0];
+  ax_value upper = ax_add(ax_full(AX_S32, AX_DIMS(), 3), ax_mul(ax_convert_element_type(x, AX_S32), ax_integer(0)));
+  ax_fori_loop(ax_integer(0), upper, AX_CLOSURE(times, 2, 1, &x), AX_LIST(1, &one), AX_LIST(1, out));
+}
+static AX_BODY(to_far) { /* 64 equations are looked at, no more */
+  ax_value one = ax_full(AX_F64, AX_DIMS(), 1), x = in[0], upper = ax_full(AX_S32, AX_DIMS(), 3);
+  for (int i = 0; i < 64; i++) upper = ax_neg(upper);
+  ax_fori_loop(ax_integer(0), upper, AX_CLOSURE(times, 2, 1, &x), AX_LIST(1, &one), AX_LIST(1, out));
+}
+static void no_constants(void **state) {
+  (void)state;
+  const ax_function functions[] = {to_operand, to_far};
+  const ax_type type = TEST_SCALAR(AX_F64);
+  for (size_t f = 0; f < AX_COUNT(functions); f++) {
+    ax_program *program = test_trace(functions[f], NULL, &type, 1, 1), *none;
+    TEST_FAILS(ax_program_grad(program, AX_ALL_ARGS, &none), AX_ABSENT,
+               "while has no reverse-mode derivative: how many steps there are to go back is known only after it has run; scan has "
+               "one, so has fori_loop where both bounds are numbers or constants");
+    ax_program_release(program);
+  }
 }
 
 /* --- What is refused --- */
@@ -159,10 +273,8 @@ static void bounds_and_indices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers),
-      cmocka_unit_test(values),
-      cmocka_unit_test(refused),
-      cmocka_unit_test(bounds_and_indices),
+      cmocka_unit_test(numbers),      cmocka_unit_test(values),  cmocka_unit_test(constants),
+      cmocka_unit_test(no_constants), cmocka_unit_test(refused), cmocka_unit_test(bounds_and_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static ax_status check_field(const ax_format_piece *piece, uint32_t index, const
     return ax_error(AX_INVALID_ARGUMENT, "field %u has a precision, which type %c has not", index, piece->type);
   if (wants_float && !is_float)
     return ax_error(AX_INVALID_ARGUMENT, "field %u is for floats, but its value is %s", index, ax_type_string(value, NULL));
-  if (wants_integer && (is_float || value->dtype == AX_BOOL))
+  if (wants_integer && (ax_rounds(value->dtype) || value->dtype == AX_BOOL))
     return ax_error(AX_INVALID_ARGUMENT, "field %u is for integers, but its value is %s", index, ax_type_string(value, NULL));
   return AX_OK;
 }
@@ -101,7 +101,7 @@ static void add_element(ax_text *text, const ax_format_piece *piece, const ax_te
     case 'e': ax_text_add(text, "%*.*e", width, precision, number.f); return;
     case 'f': ax_text_add(text, "%*.*f", width, precision, number.f); return;
     case 'g': ax_text_add(text, "%*.*g", width, precision, number.f); return;
-    case 'x': ax_text_add(text, "%*" PRIx64, width, number.u & (UINT64_MAX >> (64 - 8 * ax_dtype_bytes(value->dtype)))); return;
+    case 'x': ax_text_add(text, "%*" PRIx64, width, number.u & (UINT64_MAX >> (64 - ax_dtype_get(value->dtype)->bits))); return;
     default: break;
   }
   if (piece->precision >= 0) {

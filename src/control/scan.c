@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "control/scan.h"
+#include "ir/number.h"
 #include "hlo/hlo.h"
 #include "ir/flow.h"
 #include "plan/lower.h"
@@ -437,7 +438,7 @@ static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out)
   }
   for (uint32_t k = s->carries; k < eqn->out_count; k++) {
     uint32_t at = 1 + eqn->in_count + k - s->carries;
-    const uint64_t zero = 0;
+    const ax_element zero = {0};
     s->types[at] = s->outer[eqn->out + k];
     s->values[at] = ax_hlo_splat(s->hlo, &s->types[at], &zero);
   }
@@ -453,7 +454,7 @@ static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out)
 /* A scan of length 0 is not a loop: its body would slice an empty array. */
 static ax_status hlo_nothing(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_scan_params *params = eqn->params;
-  const uint64_t zero = 0;
+  const ax_element zero = {0};
   for (uint32_t k = 0; k < eqn->out_count; k++)
     out[k] = k < (uint64_t)params->num_carry ? in[params->num_consts + k]
                                              : ax_hlo_splat(hlo, &hlo->program->types[eqn->out + k], &zero);
@@ -510,5 +511,6 @@ const ax_prim ax_prim_scan = {
     .prune = ax_scan_prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };

@@ -285,5 +285,6 @@ const ax_prim ax_prim_while = {
     .prune = ax_while_prune,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };

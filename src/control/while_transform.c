@@ -105,7 +105,7 @@ void ax_while_transpose(const ax_transpose_args *args) {
   (void)args;
   ax_fail(ax_error(AX_ABSENT,
                    "while has no reverse-mode derivative: how many steps there are to go back is known only after it "
-                   "has run; scan has one, and while has the forward mode, jvp"));
+                   "has run; scan has one, so has fori_loop where both bounds are numbers or constants, and while has the forward mode, jvp"));
 }
 
 /* --- batch --- */

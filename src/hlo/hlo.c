@@ -143,6 +143,13 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
     case AX_KIND_UNSIGNED:
       ax_text_add(text, "%" PRIu64, number.u);
       break;
+    case AX_KIND_COMPLEX:
+      ax_text_add(text, "(");
+      add_element(text, ax_part_dtype(dtype), data, 2 * index);
+      ax_text_add(text, ", ");
+      add_element(text, ax_part_dtype(dtype), data, 2 * index + 1);
+      ax_text_add(text, ")");
+      break;
     case AX_KIND_FLOAT:
       memcpy(&bits, (const char *)data + (size_t)index * info->bytes, info->bytes);
       if (isfinite(number.f))

@@ -29,12 +29,16 @@ ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint
   return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
 }
 
-static bool is_integer(ax_dtype dtype) { return dtype >= AX_S8 && dtype <= AX_U64; }
+static bool is_integer(ax_dtype dtype) {
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
+}
 
 /* Signed and unsigned integers of one size may stand for each other, as C lets them. */
 static bool holds(ax_dtype element, ax_dtype dtype) {
   if (element == AX_NO_DTYPE || element == dtype) return true;
   if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
+  if (ax_is_byte_float(dtype)) return element == AX_U8 || element == AX_S8;
   return element == AX_U16 ? ax_is_narrow_float(dtype) : element == AX_S8 && dtype == AX_BOOL;
 }
 

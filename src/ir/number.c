@@ -1,4 +1,5 @@
-/* Conversions of bf16 and f16, which no C type has, are written out; all others are a widening load and a rounding store. */
+/* Floats and integers that no C type has are written out, by the columns of their dtype; all others are a widening load and a
+   rounding store. */
 #include "ir/number.h"
 
 #include <math.h>
@@ -6,81 +7,134 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A small binary float: `fraction` bits of fraction, `exponent` bits of exponent, in 16 bits with the sign. */
-static double widen(uint16_t bits, int fraction, int exponent) {
-  int bias = (1 << (exponent - 1)) - 1, e = (bits >> fraction) & ((1 << exponent) - 1);
-  int f = bits & ((1 << fraction) - 1);
-  double magnitude;
-  if (e == (1 << exponent) - 1)
-    magnitude = f != 0 ? NAN : INFINITY;
-  else
-    magnitude = e == 0 ? ldexp(f, 1 - bias - fraction) : ldexp(f + (1 << fraction), e - bias - fraction);
-  return bits >> 15 ? -magnitude : magnitude;
+/* The number that the bits of a narrow float stand for. */
+static double widen(ax_dtype dtype, uint64_t bits) {
+  const ax_dtype_info *f = ax_dtype_get(dtype);
+  const int fraction = (int)f->fraction, exponent = (int)(bits >> fraction & (((uint64_t)1 << f->exponent) - 1));
+  const uint64_t unit = (uint64_t)1 << fraction, rest = bits & (unit - 1);
+  const bool negative = ax_has_sign(dtype) && (bits >> (f->exponent + f->fraction) & 1) != 0;
+  double size;
+  if (ax_float_is_nan(dtype, bits)) size = NAN;
+  else if (f->specials == AX_SPECIALS_IEEE && exponent == (1 << f->exponent) - 1) size = INFINITY;
+  else if (exponent == 0 && f->specials != AX_SPECIALS_POWERS) size = ldexp((double)rest, 1 - f->bias - fraction);
+  else size = ldexp((double)(unit + rest), exponent - f->bias - fraction);
+  return negative ? -size : size;
 }
 
-/* One rounding, to nearest even: the value is scaled so that its last kept bit is 1, where nearbyint rounds. */
-static uint16_t narrow(double value, int fraction, int exponent) {
-  int bias = (1 << (exponent - 1)) - 1, top = (1 << exponent) - 1, e;
-  uint16_t sign = signbit(value) ? 0x8000 : 0;
-  if (isnan(value)) return (uint16_t)(sign | top << fraction | 1 << (fraction - 1));
-  if (isinf(value)) return (uint16_t)(sign | top << fraction);
-  value = fabs(value);
-  if (value == 0 || (exponent == 8 && (float)value == 0)) return sign; /* the second: f32 holds every bf16, and may flush it */
-  (void)frexp(value, &e);
-  e--; /* value = 1.x * 2^e */
-  int unit = (e < 1 - bias ? 1 - bias : e) - fraction;
-  int64_t units = (int64_t)nearbyint(ldexp(value, -unit));
-  int64_t coded = e < 1 - bias ? units : units + ((int64_t)(e + bias - 1) << fraction);
-  int64_t infinity = (int64_t)top << fraction;
-  return (uint16_t)(sign | (coded > infinity ? infinity : coded));
+/* As ml_dtypes does: halfway between two powers of 2 the larger one is taken, and everywhere between the two smallest ones. f32 holds
+   every power, and what it has not is 0. */
+static uint64_t narrow_to_power(ax_dtype dtype, double value) {
+  const ax_dtype_info *f = ax_dtype_get(dtype);
+  int e;
+  if (!(value > 0) || isinf(value) || value <= 0x1p-150) return ax_float_nan_bits(dtype);
+  const double part = frexp(value, &e);
+  const int64_t below = (int64_t)e - 1 + f->bias, coded = below + (part >= 0.75 || (below == 0 && part > 0.5));
+  return coded < 0 ? 0 : coded > (int64_t)ax_float_largest_bits(dtype) ? ax_float_nan_bits(dtype) : (uint64_t)coded;
 }
 
-static uint16_t f64_to_bf16(double value) { return narrow(value, 7, 8); }
-static uint16_t f64_to_f16(double value) { return narrow(value, 10, 5); }
-/* Through f32, which flushes subnormal numbers if the thread does. */
-static double bf16_to_f64(uint16_t bits) { return (double)(float)widen(bits, 7, 8); }
-static double f16_to_f64(uint16_t bits) { return widen(bits, 10, 5); }
+/* The bits of a size, which is not NaN. One rounding, to nearest even: the value is scaled so that its last kept bit is 1, where
+   nearbyint rounds. */
+static uint64_t narrow_size(ax_dtype dtype, double size) {
+  const ax_dtype_info *f = ax_dtype_get(dtype);
+  const int fraction = (int)f->fraction, least = 1 - f->bias;
+  int e;
+  if (size == 0 || (f->exponent == 8 && (float)size == 0)) return 0; /* the second: f32 holds every bf16, and may flush it */
+  if (isinf(size)) return ax_float_infinity_bits(dtype);
+  (void)frexp(size, &e);
+  e--; /* size = 1.x * 2^e */
+  const int unit = (e < least ? least : e) - fraction;
+  const uint64_t units = (uint64_t)nearbyint(ldexp(size, -unit));
+  const uint64_t coded = e < least ? units : units + ((uint64_t)(e + f->bias - 1) << fraction);
+  return coded > ax_float_largest_bits(dtype) ? ax_float_infinity_bits(dtype) : coded;
+}
+
+static uint64_t narrow(ax_dtype dtype, double value) {
+  const ax_dtype_info *f = ax_dtype_get(dtype);
+  const uint64_t sign = (uint64_t)1 << (f->exponent + f->fraction), nan = ax_float_nan_bits(dtype);
+  if (f->specials == AX_SPECIALS_POWERS) return narrow_to_power(dtype, value);
+  const uint64_t bits = isnan(value) ? nan : narrow_size(dtype, fabs(value));
+  if (f->specials == AX_SPECIALS_ONE_ZERO && (bits == 0 || bits == nan)) return bits;
+  return signbit(value) ? bits ^ sign : bits;
+}
+
+/* bf16 goes through f32, which flushes subnormal numbers if the thread does; so do powers of 2. */
+static double load_narrow(ax_dtype dtype, uint64_t bits) {
+  const double value = widen(dtype, bits);
+  return ax_dtype_get(dtype)->exponent == 8 ? (double)(float)value : value;
+}
+
+static uint8_t low_bits(ax_dtype dtype, uint64_t number) {
+  return (uint8_t)(number & UINT64_MAX >> (64 - ax_dtype_get(dtype)->bits));
+}
+
+static ax_number load_byte(ax_dtype dtype, uint8_t byte) {
+  const unsigned above = 64 - ax_dtype_get(dtype)->bits;
+  switch (ax_dtype_get(dtype)->kind) {
+    case AX_KIND_BOOL: return (ax_number){.u = byte != 0};
+    case AX_KIND_SIGNED: return (ax_number){.i = (int64_t)((uint64_t)byte << above) >> above};
+    case AX_KIND_UNSIGNED: return (ax_number){.u = low_bits(dtype, byte)};
+    case AX_KIND_FLOAT: return (ax_number){.f = load_narrow(dtype, low_bits(dtype, byte))};
+    case AX_KIND_COMPLEX: break; /* none has a byte */
+  }
+  return (ax_number){0};
+}
+
+static uint8_t byte_of(ax_dtype dtype, ax_number number) {
+  switch (ax_dtype_get(dtype)->kind) {
+    case AX_KIND_BOOL: return number.u != 0;
+    case AX_KIND_FLOAT: return (uint8_t)narrow(dtype, number.f);
+    default: return low_bits(dtype, number.u);
+  }
+}
 
 ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {
   switch (dtype) {
-    case AX_BOOL: return (ax_number){.u = ((const uint8_t *)data)[index] != 0};
-    case AX_S8: return (ax_number){.i = ((const int8_t *)data)[index]};
+    case AX_NO_DTYPE:
+    case AX_DTYPE_COUNT: return (ax_number){.u = 0};
     case AX_S16: return (ax_number){.i = ((const int16_t *)data)[index]};
     case AX_S32: return (ax_number){.i = ((const int32_t *)data)[index]};
     case AX_S64: return (ax_number){.i = ((const int64_t *)data)[index]};
-    case AX_U8: return (ax_number){.u = ((const uint8_t *)data)[index]};
     case AX_U16: return (ax_number){.u = ((const uint16_t *)data)[index]};
     case AX_U32: return (ax_number){.u = ((const uint32_t *)data)[index]};
     case AX_U64: return (ax_number){.u = ((const uint64_t *)data)[index]};
-    case AX_BF16: return (ax_number){.f = bf16_to_f64(((const uint16_t *)data)[index])};
-    case AX_F16: return (ax_number){.f = f16_to_f64(((const uint16_t *)data)[index])};
+    case AX_BF16:
+    case AX_F16: return (ax_number){.f = load_narrow(dtype, ((const uint16_t *)data)[index])};
     case AX_F32: return (ax_number){.f = ((const float *)data)[index]};
     case AX_F64: return (ax_number){.f = ((const double *)data)[index]};
-    default: return (ax_number){.u = 0};
+    case AX_C64: return (ax_number){.f = ((const float *)data)[2 * index], .imag = ((const float *)data)[2 * index + 1]};
+    case AX_C128: return (ax_number){.f = ((const double *)data)[2 * index], .imag = ((const double *)data)[2 * index + 1]};
+    default: return load_byte(dtype, ((const uint8_t *)data)[index]);
   }
 }
 
 void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number) {
   switch (dtype) {
-    case AX_BOOL: ((uint8_t *)data)[index] = number.u != 0; break;
-    case AX_S8:
-    case AX_U8: ((uint8_t *)data)[index] = (uint8_t)number.u; break;
+    case AX_NO_DTYPE:
+    case AX_DTYPE_COUNT: break;
     case AX_S16:
     case AX_U16: ((uint16_t *)data)[index] = (uint16_t)number.u; break;
     case AX_S32:
     case AX_U32: ((uint32_t *)data)[index] = (uint32_t)number.u; break;
     case AX_S64:
     case AX_U64: ((uint64_t *)data)[index] = number.u; break;
-    case AX_BF16: ((uint16_t *)data)[index] = f64_to_bf16(number.f); break;
-    case AX_F16: ((uint16_t *)data)[index] = f64_to_f16(number.f); break;
+    case AX_BF16:
+    case AX_F16: ((uint16_t *)data)[index] = (uint16_t)narrow(dtype, number.f); break;
     case AX_F32: ((float *)data)[index] = (float)number.f; break;
     case AX_F64: ((double *)data)[index] = number.f; break;
-    default: break;
+    case AX_C64:
+      ((float *)data)[2 * index] = (float)number.f;
+      ((float *)data)[2 * index + 1] = (float)number.imag;
+      break;
+    case AX_C128:
+      ((double *)data)[2 * index] = number.f;
+      ((double *)data)[2 * index + 1] = number.imag;
+      break;
+    default: ((uint8_t *)data)[index] = byte_of(dtype, number);
   }
 }
 
 static ax_number float_to_integer(const ax_dtype_info *to, double value) {
-  int bits = (int)to->bytes * 8;
+  int bits = (int)to->bits;
   if (isnan(value)) return (ax_number){.u = 0};
   if (to->kind == AX_KIND_UNSIGNED) {
     if (value <= 0) return (ax_number){.u = 0};
@@ -106,6 +160,12 @@ static double integer_to_float(ax_dtype to, uint64_t size) {
 }
 
 ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number) {
+  if (ax_is_complex(from) && ax_is_complex(to)) return number;
+  if (ax_is_complex(from)) {
+    if (to == AX_BOOL) return (ax_number){.u = number.f != 0 || number.imag != 0};
+    return ax_number_convert(ax_part_dtype(from), to, (ax_number){.f = number.f});
+  }
+  if (ax_is_complex(to)) return (ax_number){.f = ax_number_convert(from, ax_part_dtype(to), number).f};
   const ax_dtype_info *source = ax_dtype_get(from), *target = ax_dtype_get(to);
   bool is_float = source->kind == AX_KIND_FLOAT;
   if (target->kind == AX_KIND_BOOL) return (ax_number){.u = is_float ? number.f != 0 : number.u != 0};
@@ -118,10 +178,20 @@ ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number) {
   return is_float ? float_to_integer(target, number.f) : number;
 }
 
+bool ax_number_holds(ax_dtype dtype, double value) {
+  dtype = ax_part_dtype(dtype);
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  if (isnan(value)) return ax_has_nan(dtype);
+  if (isinf(value)) return ax_has_infinity(dtype);
+  const double rounded = ax_number_round(dtype, (ax_number){.f = value}).f, largest = ax_float_largest(dtype);
+  if (info->specials != AX_SPECIALS_SATURATED) return isfinite(rounded);
+  return fabs(value) < largest + ldexp(1, ilogb(largest) - (int)info->fraction - 1);
+}
+
 ax_number ax_number_of(ax_dtype dtype, double value) { return ax_number_convert(AX_F64, dtype, (ax_number){.f = value}); }
 
 ax_number ax_number_round(ax_dtype dtype, ax_number number) {
-  uint64_t element;
+  ax_element element;
   ax_number_store(dtype, &element, 0, number);
   return ax_number_load(dtype, &element, 0);
 }

@@ -120,9 +120,38 @@ static void largest(void **unused) {
   assert_false(ax_element_parse("65520", AX_F16, &element, 0));
 }
 
+/* Complex numbers lie in memory as two floats; conversions from them drop the imaginary part, but to bool. */
+static void complex_numbers(void **unused) {
+  (void)unused;
+  const ax_number z = {.f = 1.5, .imag = -0.25}, i = {.imag = 1};
+  float narrow[4] = {0};
+  double wide[4] = {0};
+  ax_number_store(AX_C64, narrow, 1, z);
+  ax_number_store(AX_C128, wide, 1, z);
+  assert_true(narrow[2] == 1.5F && narrow[3] == -0.25F && wide[2] == 1.5 && wide[3] == -0.25);
+  assert_true(ax_number_load(AX_C64, narrow, 1).imag == -0.25 && ax_number_load(AX_C128, wide, 1).f == 1.5);
+  assert_int_equal(ax_number_convert(AX_C64, AX_S32, z).i, 1);
+  assert_true(ax_number_convert(AX_C64, AX_F32, z).f == 1.5 && ax_number_convert(AX_C128, AX_C64, z).imag == -0.25);
+  assert_true(ax_number_convert(AX_C64, AX_BOOL, i).u == 1 && ax_number_convert(AX_C64, AX_BOOL, (ax_number){0}).u == 0);
+  assert_true(ax_number_convert(AX_S8, AX_C64, (ax_number){.i = -3}).f == -3 && ax_number_convert(AX_BOOL, AX_C64, (ax_number){.u = 1}).imag == 0);
+  assert_true(ax_number_round(AX_C64, (ax_number){.imag = 0.1}).imag == (double)0.1F);
+  assert_true(ax_number_holds(AX_C64, INFINITY) && !ax_number_holds(AX_C64, 1e39) && ax_number_holds(AX_C128, 1e39));
+}
+
+/* What the table says of complex numbers, beside floats and integers. */
+static void complex_dtypes(void **unused) {
+  (void)unused;
+  assert_true(ax_is_complex(AX_C64) && ax_is_complex(AX_C128) && !ax_is_complex(AX_F64) && !ax_is_complex(AX_NO_DTYPE));
+  assert_true(ax_part_dtype(AX_C64) == AX_F32 && ax_part_dtype(AX_C128) == AX_F64 && ax_part_dtype(AX_S8) == AX_S8);
+  assert_true(ax_complex_dtype(AX_F32) == AX_C64 && ax_complex_dtype(AX_F64) == AX_C128 && ax_complex_dtype(AX_BF16) == AX_NO_DTYPE);
+  assert_true(ax_widest_dtype(AX_C64) == AX_C128 && ax_widest_dtype(AX_BF16) == AX_F64 && ax_widest_dtype(AX_U8) == AX_U8);
+  assert_true(ax_is_differentiable(AX_C64) && ax_rounds(AX_C64) && !ax_is_float(AX_C64));
+  assert_true(ax_dtype_widens(AX_C64, AX_C128) && ax_dtype_widens(AX_F32, AX_C64) && !ax_dtype_widens(AX_C64, AX_F64));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers),
+      cmocka_unit_test(complex_numbers), cmocka_unit_test(complex_dtypes), cmocka_unit_test(integers),
       cmocka_unit_test(decimals),
       cmocka_unit_test(largest),
   };

@@ -57,7 +57,7 @@ static void each_held(const ax_prim *prim, const void *params, void (*visit)(ax_
   for (uint32_t i = 0; i < prim->param_count; i++) {
     const void *field = (const char *)params + prim->params[i].offset;
     if (prim->params[i].kind == AX_PARAM_CALLBACK) visit_callback(*(ax_callback *const *)field);
-    if (prim->params[i].kind == AX_PARAM_PROGRAM) visit(*(ax_program *const *)field);
+    if (prim->params[i].kind == AX_PARAM_PROGRAM || prim->params[i].kind == AX_PARAM_SCALARS) visit(*(ax_program *const *)field);
     if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
     const ax_programs *programs = field;
     for (uint32_t j = 0; j < programs->count; j++) visit(programs->v[j]);
@@ -120,7 +120,8 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
       const ax_pairs *x = a, *y = b;
       return x->count == y->count && (x->count == 0 || memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0);
     }
-    case AX_PARAM_PROGRAM: return ax_program_equal(*(ax_program *const *)a, *(ax_program *const *)b);
+    case AX_PARAM_PROGRAM:
+    case AX_PARAM_SCALARS: return ax_program_equal(*(ax_program *const *)a, *(ax_program *const *)b);
     case AX_PARAM_PROGRAMS: return programs_equal(a, b);
     case AX_PARAM_LITERAL: {
       const ax_literal *x = a, *y = b;
@@ -197,7 +198,8 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
       const ax_pairs *pairs = field;
       return ax_hash_bytes(seed, pairs->v, pairs->count * sizeof pairs->v[0]);
     }
-    case AX_PARAM_PROGRAM: return ax_hash_bytes(seed, &(*(ax_program *const *)field)->hash, sizeof(uint64_t));
+    case AX_PARAM_PROGRAM:
+    case AX_PARAM_SCALARS: return ax_hash_bytes(seed, &(*(ax_program *const *)field)->hash, sizeof(uint64_t));
     case AX_PARAM_PROGRAMS: {
       const ax_programs *programs = field;
       for (uint32_t i = 0; i < programs->count; i++)

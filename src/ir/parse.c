@@ -5,6 +5,8 @@
    literal becomes a constant just before the equation that uses it; equal ones are shared within a program. */
 #include "ir/parse.h"
 
+#include "ir/number.h"
+
 #include "ir/prim.h"
 
 #include <string.h>
@@ -176,7 +178,7 @@ static ax_status make_literal(scope *scope, const ax_lexeme *at, ax_value *out) 
   ax_parser *parser = scope->parser;
   ax_literal literal = {0};
   struct { /* what equal literals share */
-    uint64_t bits;
+    ax_element element;
     ax_dtype dtype;
   } key;
   AX_TRY(ax_parse_literal(parser, &literal));
@@ -184,7 +186,7 @@ static ax_status make_literal(scope *scope, const ax_lexeme *at, ax_value *out) 
     return ax_lexer_error(&parser->lexer, at,
                           "only scalars are written as operands; constant[value=...] makes an array");
   memset(&key, 0, sizeof key);
-  memcpy(&key.bits, literal.data, ax_dtype_bytes(literal.type.dtype));
+  memcpy(&key.element, literal.data, ax_dtype_bytes(literal.type.dtype));
   key.dtype = literal.type.dtype;
   AX_TRY(map_reserve(parser, &scope->literals));
   entry *entry = map_find(&scope->literals, (const char *)&key, sizeof key);
@@ -203,7 +205,7 @@ static ax_status make_literal(scope *scope, const ax_lexeme *at, ax_value *out) 
 static ax_status parse_operand(scope *scope, ax_value *out) {
   ax_parser *parser = scope->parser;
   ax_lexeme at = parser->lexer.token;
-  if (ax_is_literal(&at)) return make_literal(scope, &at, out);
+  if (ax_is_literal(&at) || ax_next_is(parser, "(")) return make_literal(scope, &at, out);
   if (at.kind != AX_TOKEN_NAME || ax_is_reserved(at.start, at.length)) return ax_unexpected(parser, "a value");
   const entry *entry = scope->names.capacity > 0 ? map_find(&scope->names, at.start, at.length) : NULL;
   if (entry == NULL || entry->key == NULL)
@@ -219,7 +221,7 @@ static ax_status parse_operand(scope *scope, ax_value *out) {
 static ax_status at_operand(scope *scope, bool *out) {
   ax_parser *parser = scope->parser;
   const ax_lexeme *token = &parser->lexer.token;
-  *out = ax_is_literal(token);
+  *out = ax_is_literal(token) || ax_next_is(parser, "("); /* the second: a complex number */
   if (*out || token->kind != AX_TOKEN_NAME || ax_next_is(parser, "in")) return AX_OK;
   ax_lexer here = parser->lexer;
   AX_TRY(ax_lexer_next(&parser->lexer));

@@ -216,14 +216,29 @@ static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spe
 
 /* --- Literals --- */
 
-static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t index) {
+static ax_status parse_real(ax_parser *parser, ax_dtype dtype, void *data, int64_t index) {
   ax_lexeme at = parser->lexer.token;
   char word[128];
   if (!ax_is_literal(&at)) return ax_unexpected(parser, "a number");
-  if (!ax_token_word(&at, word) || !ax_element_parse(word, literal->type.dtype, literal->data, index))
-    return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s",
-                          ax_token_shown(&at), at.start, ax_dtype_name(literal->type.dtype));
+  if (!ax_token_word(&at, word) || !ax_element_parse(word, dtype, data, index))
+    return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s", ax_token_shown(&at), at.start,
+                          ax_dtype_name(dtype));
   return ax_lexer_next(&parser->lexer);
+}
+
+/* Both parts of a complex number, (1.0,-2.0), or the real part alone. */
+static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t index) {
+  const ax_dtype dtype = literal->type.dtype, part = ax_part_dtype(dtype);
+  if (!ax_is_complex(dtype)) return parse_real(parser, dtype, literal->data, index);
+  if (!ax_next_is(parser, "(")) {
+    memset((char *)literal->data + (size_t)index * ax_dtype_bytes(dtype), 0, ax_dtype_bytes(dtype));
+    return parse_real(parser, part, literal->data, 2 * index);
+  }
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(parse_real(parser, part, literal->data, 2 * index));
+  AX_TRY(ax_expect(parser, ","));
+  AX_TRY(parse_real(parser, part, literal->data, 2 * index + 1));
+  return ax_expect(parser, ")");
 }
 
 /* Dimension `dim` at element *index. */
@@ -240,11 +255,14 @@ static ax_status parse_elements(ax_parser *parser, ax_literal *literal, uint32_t
 /* Passes over the elements to the type after them; `count`: how many there are, so that no more memory is taken than text was
    given. */
 static ax_status skip_elements(ax_parser *parser, int64_t *count) {
+  bool inside = false; /* of the brackets around a complex number's parts, which are one element */
   for (*count = 0; !ax_next_is(parser, ":");) {
     const ax_lexeme *token = &parser->lexer.token;
-    bool mark = ax_next_is(parser, "[") || ax_next_is(parser, "]") || ax_next_is(parser, ",");
+    const bool opens = ax_next_is(parser, "("), closes = ax_next_is(parser, ")");
+    bool mark = ax_next_is(parser, "[") || ax_next_is(parser, "]") || ax_next_is(parser, ",") || (opens && !inside) || (closes && inside);
     if (!mark && !ax_is_literal(token)) return ax_unexpected(parser, "a number, or : and the type after the numbers");
-    *count += !mark;
+    *count += opens || (!mark && !inside);
+    inside = opens || (inside && !closes);
     AX_TRY(ax_lexer_next(&parser->lexer));
   }
   return ax_lexer_next(&parser->lexer);
@@ -435,6 +453,7 @@ static ax_status parse_accuracy(ax_parser *parser, int64_t *out) {
 }
 
 static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind, void *field) {
+  static const ax_mesh none;
   switch (kind) {
     case AX_PARAM_I64: return ax_expect_integer(parser, field);
     case AX_PARAM_ACCURACY: return parse_accuracy(parser, field);
@@ -442,6 +461,7 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
     case AX_PARAM_DTYPE: return parse_dtype(parser, field);
     case AX_PARAM_KIND: return parse_kind(parser, field);
     case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
+    case AX_PARAM_SCALARS: return ax_parse_nested(parser, &none, false, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
     case AX_PARAM_TEXT: return parse_text(parser, field);
     case AX_PARAM_CALLBACK: return parse_callback(parser, field);

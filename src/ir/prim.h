@@ -18,6 +18,8 @@ typedef enum ax_param_kind {
   AX_PARAM_AXES,     /* ax_axes */
   AX_PARAM_PAIRS,    /* ax_pairs */
   AX_PARAM_PROGRAM,  /* ax_program *, retained by the program that holds it */
+  AX_PARAM_SCALARS,  /* ax_program *, likewise, without axes: a function of scalars that an operation applies to elements
+                        (prim/scalars.h). No walk over programs enters it */
   AX_PARAM_PROGRAMS, /* ax_programs, likewise */
   AX_PARAM_LITERAL,  /* ax_literal */
   AX_PARAM_MESH,     /* ax_mesh */
@@ -142,7 +144,7 @@ typedef struct ax_prune_args {
 } ax_prune_args;
 
 typedef enum ax_prim_kind {
-  AX_LOCAL,      /* each device for itself; binding makes operands spread alike by casts (ax_spread_local) */
+  AX_LOCAL,      /* each device for itself; binding makes operands spread alike by casts (ax_spread_local; not if AX_LINEAR_EACH) */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
   AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, checkpoint, start */
 } ax_prim_kind;
@@ -157,7 +159,10 @@ typedef enum ax_linearity {
   AX_LINEAR_FIRST_TWO, /* the first two together, likewise: dynamic_update_slice */
   AX_LINEAR_OUTER,     /* the first and the third together, the second being reduced: scatter_add */
   AX_LINEAR_REST,      /* all but the first together, which is reduced: select_n */
-  AX_LINEAR_SOME       /* any of them, the others being reduced: max, which takes one value twice as well as once */
+  AX_LINEAR_LAST,      /* the last, the others being reduced: ormqr */
+  AX_LINEAR_SOME,      /* any of them, the others being reduced: max, which takes one value twice as well as once */
+  AX_LINEAR_EACH       /* any of them: results spread as the operands at their places, which binding leaves as they are
+                          (ax_spread_each): optimization_barrier */
 } ax_linearity;
 /* The kinds that such operands may be unreduced by: bits 1 << ax_unreduced_kind. */
 enum {
@@ -218,7 +223,11 @@ typedef enum ax_factor_kind {
   AX_FACTOR_ALONG, /* its indices are independent of each other, or the `block` rule handles their dependence */
   AX_FACTOR_SUM,   /* no result has it: blocks give parts of results, which are added */
   AX_FACTOR_MAX,   /* the same; the largest part is taken */
-  AX_FACTOR_MIN    /* the same; the smallest part is taken */
+  AX_FACTOR_MIN,   /* the same; the smallest part is taken */
+  AX_FACTOR_PROD,  /* the same; parts are gathered and multiplied, .. */
+  AX_FACTOR_AND,   /* .. or and, or, xor of their bits is taken */
+  AX_FACTOR_OR,
+  AX_FACTOR_XOR
 } ax_factor_kind;
 /* A dimension of an operand over which windows go: its one factor counts their positions, which are no indices of its own. Position
    p sees what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere
@@ -275,7 +284,7 @@ enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain` and `step` is NULL: a shared one (prim/rules.h) or the
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex` and `step` is NULL: a shared one (prim/rules.h) or the
    matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -324,6 +333,9 @@ struct ax_prim {
       ax_program **out); /* for a `derived` REGION: an equal program without kernels, for evaluators that run none; NULL: its first
                             program */
   ax_status (*lower)(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
+  ax_status (*complex)(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* `lower` where an operand or a
+                            result is complex: as operations on real and imaginary parts (prim/complex.h), or ax_complex_whole;
+                            NULL: it takes no complex numbers, and inference refuses them */
   ax_status (*hlo)(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
   const ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };

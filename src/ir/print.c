@@ -159,6 +159,7 @@ static bool is_default(const ax_eqn *eqn, const ax_param *param) {
 
 static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent,
                        style style) {
+  static const ax_mesh none;
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
     case AX_PARAM_I64: ax_text_add(text, "%" PRId64, *(const int64_t *)field); break;
@@ -169,6 +170,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_NAMES: axes_text(text, field); break;
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
     case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, style); break;
+    case AX_PARAM_SCALARS: program_text(text, *(ax_program *const *)field, &none, indent, style); break;
     case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, style); break;
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
@@ -185,7 +187,8 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
 static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, style style) {
   bool lines = false, none = true;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
-    lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
+    const ax_param_kind kind = eqn->prim->params[i].kind;
+    lines |= kind == AX_PARAM_PROGRAM || kind == AX_PARAM_SCALARS || kind == AX_PARAM_PROGRAMS;
     none &= is_default(eqn, &eqn->prim->params[i]);
   }
   if (none) return;

@@ -21,7 +21,14 @@ static const struct {
 
 int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }
 const char *ax_scalar_name(ax_scalar op) { return scalars[op].name; }
-bool ax_scalar_is_function(ax_scalar op) { return op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF); }
+bool ax_scalar_is_function(ax_scalar op) { return op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ZETA); }
+bool ax_scalar_is_special(ax_scalar op) { return op >= AX_SCALAR_ERF_INV && op <= AX_SCALAR_ZETA; }
+
+int64_t ax_precision_imm(int64_t exponent_bits, int64_t mantissa_bits) {
+  return (exponent_bits < 64 ? exponent_bits : 64) << 8 | (mantissa_bits < 64 ? mantissa_bits : 64);
+}
+int64_t ax_precision_exponent(int64_t imm) { return imm >> 8; }
+int64_t ax_precision_mantissa(int64_t imm) { return imm & 255; }
 
 /* [default, highest][f32, f64] */
 static const double errors[AX_SCALAR_COUNT][2][2] = {

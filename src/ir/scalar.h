@@ -24,8 +24,14 @@ typedef enum ax_scalar {
 
 int ax_scalar_arity(ax_scalar op);
 const char *ax_scalar_name(ax_scalar op);
-/* Says whether an operation is a function of mathematics: exp, its like, the roots, and pow. */
+/* The immediate of REDUCE_PRECISION. Bits beyond those of any dtype count as 64. */
+int64_t ax_precision_imm(int64_t exponent_bits, int64_t mantissa_bits);
+int64_t ax_precision_exponent(int64_t imm);
+int64_t ax_precision_mantissa(int64_t imm);
+
+/* Says whether an operation is a function of mathematics: exp, its like, the roots, pow, atan2, and special functions. */
 bool ax_scalar_is_function(ax_scalar op);
+bool ax_scalar_is_special(ax_scalar op); /* one of those of ops/special.c */
 
 /* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: no bound is
    given. */

@@ -97,6 +97,13 @@ void ax_element_text(ax_text *text, ax_dtype dtype, const void *data, int64_t in
     case AX_KIND_SIGNED: ax_text_add(text, "%" PRId64, number.i); break;
     case AX_KIND_UNSIGNED: ax_text_add(text, "%" PRIu64, number.u); break;
     case AX_KIND_FLOAT: float_text(text, dtype, element_at(dtype, data, index)); break;
+    case AX_KIND_COMPLEX:
+      ax_text_add(text, "(");
+      ax_element_text(text, ax_part_dtype(dtype), data, 2 * index);
+      ax_text_add(text, ",");
+      ax_element_text(text, ax_part_dtype(dtype), data, 2 * index + 1);
+      ax_text_add(text, ")");
+      break;
   }
 }
 
@@ -131,7 +138,7 @@ static bool nan_parse(const char *word, ax_dtype dtype, void *element) {
   uint64_t bits = strtoull(word + 4, &end, 16);
   if (word[4] == '\0' || strspn(word + 4, "0123456789abcdef") != strlen(word + 4) || *end != '\0' || errno != 0)
     return false;
-  if (bytes < 8 && bits >> (8 * bytes) != 0) return false;
+  if (bytes < 8 && bits >> (ax_dtype_get(dtype)->bits) != 0) return false;
   memcpy(element, &bits, bytes);
   return isnan(ax_number_load(dtype, element, 0).f);
 }
@@ -150,16 +157,19 @@ static bool float_parse(const char *word, ax_dtype dtype, void *data, int64_t in
     char *end;
     if (digits[0] < '0' || digits[0] > '9' || digits[strspn(digits, "0123456789.eE+-")] != '\0') return false;
     value = ax_number_decimal(dtype, word, &end).f;
-    if (*end != '\0' || isinf(value)) return false;
+    if (*end != '\0' || !isfinite(value)) return false;
+    if (!ax_has_infinity(dtype) && !ax_number_holds(dtype, strtod(word, NULL))) return false;
   }
+  if (!ax_number_holds(dtype, value)) return false;
   ax_number_store(dtype, data, index, (ax_number){.f = value});
   return true;
 }
 
 bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t index) {
-  ax_number number;
+  ax_number number = {0};
   switch (ax_dtype_get(dtype)->kind) {
     case AX_KIND_FLOAT: return float_parse(word, dtype, data, index);
+    case AX_KIND_COMPLEX: return false; /* its parts are words of their own */
     case AX_KIND_BOOL:
       number.u = strcmp(word, "true") == 0;
       if (!number.u && strcmp(word, "false") != 0) return false;

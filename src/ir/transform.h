@@ -36,7 +36,7 @@ typedef struct ax_saved {
   size_t policy_bytes;
 } ax_saved;
 /* As ax_linearize_program, but the tangent half computes again all that it uses, except for inputs and saved values, which are the
-   residuals. The program has no state. */
+   residuals. The program has no state but prints (debug_print), which the tangent half makes again unless they are saved. */
 AX_MUST_USE ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved,
                                        ax_program **primal, ax_program **tangent, uint32_t *residual_count);
 /* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:

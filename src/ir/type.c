@@ -1,44 +1,8 @@
-/* Dtypes and types of values: the one table of dtypes, what types promise, and their text for messages. */
+/* Types of values: what types promise, and their text for messages. */
 #include "ir/program.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const ax_dtype_info dtypes[AX_DTYPE_COUNT] = {
-    [AX_NO_DTYPE] = {"?", "?", NULL, 0, AX_KIND_BOOL},
-    [AX_BOOL] = {"bool", "i1", "|b1", 1, AX_KIND_BOOL},
-    [AX_S8] = {"s8", "i8", "|i1", 1, AX_KIND_SIGNED},
-    [AX_S16] = {"s16", "i16", "<i2", 2, AX_KIND_SIGNED},
-    [AX_S32] = {"s32", "i32", "<i4", 4, AX_KIND_SIGNED},
-    [AX_S64] = {"s64", "i64", "<i8", 8, AX_KIND_SIGNED},
-    [AX_U8] = {"u8", "ui8", "|u1", 1, AX_KIND_UNSIGNED},
-    [AX_U16] = {"u16", "ui16", "<u2", 2, AX_KIND_UNSIGNED},
-    [AX_U32] = {"u32", "ui32", "<u4", 4, AX_KIND_UNSIGNED},
-    [AX_U64] = {"u64", "ui64", "<u8", 8, AX_KIND_UNSIGNED},
-    [AX_BF16] = {"bf16", "bf16", NULL, 2, AX_KIND_FLOAT},
-    [AX_F16] = {"f16", "f16", "<f2", 2, AX_KIND_FLOAT},
-    [AX_F32] = {"f32", "f32", "<f4", 4, AX_KIND_FLOAT},
-    [AX_F64] = {"f64", "f64", "<f8", 8, AX_KIND_FLOAT},
-};
-
-const ax_dtype_info *ax_dtype_get(ax_dtype dtype) {
-  return (unsigned)dtype < AX_DTYPE_COUNT ? &dtypes[dtype] : &dtypes[AX_NO_DTYPE];
-}
-size_t ax_dtype_bytes(ax_dtype dtype) { return ax_dtype_get(dtype)->bytes; }
-const char *ax_dtype_name(ax_dtype dtype) { return ax_dtype_get(dtype)->name; }
-/* All floats that there are answer alike. */
-bool ax_is_differentiable(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
-bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
-bool ax_rounds(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
-bool ax_is_narrow_float(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
-
-int ax_dtype_find(const char *name, size_t length) {
-  for (int i = 1; i < AX_DTYPE_COUNT; i++)
-    if (strlen(dtypes[i].name) == length && memcmp(dtypes[i].name, name, length) == 0) return i;
-  return AX_NO_DTYPE;
-}
-
-/* --- Types --- */
 
 ax_type (ax_array_type)(ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   ax_type type = {0};

@@ -1,4 +1,5 @@
 /* Types: what makes two of them equal, the dual, what is refused. */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,12 +43,29 @@ static void nothing_is_forgotten(void **state) {
   for (size_t i = 0; i < AX_COUNT(types); i++) ax_program_release(programs[i]);
 }
 
-/* What is computed in f32 and rounded; nothing else takes 16 bits and has fractions. */
+/* What is computed in f32 and rounded: all floats of 16 bits or less. */
 static void narrow_floats(void **state) {
   (void)state;
   for (ax_dtype dtype = AX_NO_DTYPE; dtype < AX_DTYPE_COUNT; dtype++)
-    assert_int_equal(ax_is_narrow_float(dtype), ax_is_float(dtype) && ax_dtype_bytes(dtype) == 2);
+    assert_int_equal(ax_is_narrow_float(dtype), ax_is_float(dtype) && ax_dtype_bytes(dtype) <= 2);
   assert_true(ax_is_narrow_float(AX_BF16) && ax_is_narrow_float(AX_F16) && !ax_is_narrow_float(AX_F32));
+}
+
+/* The columns of the table say of f32 and f64 what C says of float and double. */
+static void float_formats(void **state) {
+  (void)state;
+  assert_true(ax_float_largest(AX_F32) == (double)FLT_MAX && ax_float_largest(AX_F64) == DBL_MAX);
+  assert_true(ax_float_smallest_normal(AX_F32) == (double)FLT_MIN && ax_float_smallest_normal(AX_F64) == DBL_MIN);
+  assert_true(ax_float_infinity_bits(AX_F64) == 0x7ff0000000000000 && ax_float_nan_bits(AX_F32) == 0x7fc00000);
+  assert_true(ax_float_largest(AX_F8E4M3FN) == 448 && ax_float_largest(AX_F8E4M3) == 240 && ax_float_least(AX_F4E2M1FN) == -6);
+  assert_true(ax_float_largest(AX_F8E8M0FNU) == 0x1p127 && ax_float_least(AX_F8E8M0FNU) == 0x1p-127);
+  for (ax_dtype dtype = AX_F4E2M1FN; dtype < AX_F64; dtype++) {
+    assert_true(ax_dtype_widens(dtype, AX_F64) && !ax_dtype_widens(AX_F64, dtype));
+    assert_true(ax_dtype_widens(dtype, ax_multiplied_as(dtype)));
+    assert_int_equal(ax_is_differentiable(dtype), dtype != AX_F8E8M0FNU);
+  }
+  assert_true(ax_dtype_widens(AX_F8E5M2, AX_F16) && !ax_dtype_widens(AX_F8E8M0FNU, AX_F16) && !ax_dtype_widens(AX_F16, AX_BF16));
+  assert_true(ax_dtype_widens(AX_U4, AX_S8) && ax_dtype_widens(AX_S2, AX_S4) && !ax_dtype_widens(AX_U4, AX_S4));
 }
 
 static void duals(void **state) {
@@ -182,6 +200,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_is_forgotten),
       cmocka_unit_test(narrow_floats),
+      cmocka_unit_test(float_formats),
       cmocka_unit_test(duals),
       cmocka_unit_test(refusals),
       cmocka_unit_test(unsound),

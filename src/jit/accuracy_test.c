@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
+#include "base/special.h"
 #include "jit/jit.h"
 #include "jit/widths_test.h"
 
@@ -27,6 +28,10 @@ static const struct {
     {AX_SCALAR_EXP, expl},   {AX_SCALAR_LOG, logl},    {AX_SCALAR_LOG1P, log1pl}, {AX_SCALAR_EXPM1, expm1l},
     {AX_SCALAR_SIN, sinl},   {AX_SCALAR_COS, cosl},    {AX_SCALAR_TANH, tanhl},   {AX_SCALAR_LOGISTIC, logistic},
     {AX_SCALAR_SQRT, sqrtl}, {AX_SCALAR_RSQRT, rsqrt}, {AX_SCALAR_ERF, erfl},
+    {AX_SCALAR_EXP2, exp2l},   {AX_SCALAR_CBRT, cbrtl},   {AX_SCALAR_TAN, tanl},   {AX_SCALAR_ASIN, asinl},   {AX_SCALAR_ACOS, acosl},   {AX_SCALAR_ATAN, atanl},
+    {AX_SCALAR_ERF_INV, ax_special_erf_inv}, {AX_SCALAR_LGAMMA, ax_special_lgamma}, {AX_SCALAR_DIGAMMA, ax_special_digamma},
+    {AX_SCALAR_BESSEL_I0E, ax_special_bessel_i0e}, {AX_SCALAR_BESSEL_I1E, ax_special_bessel_i1e},
+    {AX_SCALAR_SINH, sinhl},   {AX_SCALAR_COSH, coshl},   {AX_SCALAR_ASINH, asinhl},   {AX_SCALAR_ACOSH, acoshl},   {AX_SCALAR_ATANH, atanhl},   {AX_SCALAR_ERFC, erfcl},
 };
 
 /* --- Operands --- */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/special.h"
+#include "ir/dtype.h"
 #include "ir/program.h"
 #include "plan/kernel.h"
 
@@ -150,6 +152,7 @@ static inline double float_op(ax_scalar op, ax_dtype dtype, double a, double b, 
     case AX_SCALAR_FLOOR: return floor(a);
     case AX_SCALAR_CEIL: return ceil(a);
     case AX_SCALAR_ROUND_NEAREST_EVEN: return rint(a);
+    case AX_SCALAR_ROUND_NEAREST_AFZ: return round(a);
     case AX_SCALAR_EXP: return exp(a);
     case AX_SCALAR_LOG: return log(a);
     case AX_SCALAR_LOG1P: return log1p(a);
@@ -161,6 +164,26 @@ static inline double float_op(ax_scalar op, ax_dtype dtype, double a, double b, 
     case AX_SCALAR_SQRT: return sqrt(a);
     case AX_SCALAR_RSQRT: return 1 / in_dtype(dtype, sqrt(a));
     case AX_SCALAR_ERF: return erf(a);
+    case AX_SCALAR_EXP2: return exp2(a);
+    case AX_SCALAR_CBRT: return cbrt(a);
+    case AX_SCALAR_TAN: return tan(a);
+    case AX_SCALAR_ASIN: return asin(a);
+    case AX_SCALAR_ACOS: return acos(a);
+    case AX_SCALAR_ATAN: return atan(a);
+    case AX_SCALAR_SINH: return sinh(a);
+    case AX_SCALAR_COSH: return cosh(a);
+    case AX_SCALAR_ASINH: return asinh(a);
+    case AX_SCALAR_ACOSH: return acosh(a);
+    case AX_SCALAR_ATANH: return atanh(a);
+    case AX_SCALAR_ERFC: return erfc(a);
+    case AX_SCALAR_ATAN2: return atan2(a, b);
+    case AX_SCALAR_ERF_INV: return (double)ax_special_erf_inv((long double)a);
+    case AX_SCALAR_LGAMMA: return (double)ax_special_lgamma((long double)a);
+    case AX_SCALAR_DIGAMMA: return (double)ax_special_digamma((long double)a);
+    case AX_SCALAR_BESSEL_I0E: return (double)ax_special_bessel_i0e((long double)a);
+    case AX_SCALAR_BESSEL_I1E: return (double)ax_special_bessel_i1e((long double)a);
+    case AX_SCALAR_POLYGAMMA: return (double)ax_special_polygamma((long double)a, (long double)b);
+    case AX_SCALAR_ZETA: return (double)ax_special_zeta((long double)a, (long double)b);
     case AX_SCALAR_INTEGER_POW: return float_power(dtype, a, imm);
     default: abort();
   }
@@ -205,6 +228,67 @@ static inline uint64_t integer_op(ax_scalar op, ax_dtype dtype, number a, number
     case AX_SCALAR_NOT: return is_bool ? !a.u : ~a.u;
     default: abort();
   }
+}
+
+/* --- Bits: one bit after the other, and floats by their places in the order of all --- */
+
+static inline uint64_t bit_op(ax_scalar op, ax_dtype dtype, number a, number b) {
+  const int count = dtype == AX_BOOL ? 1 : 8 * (int)ax_dtype_bytes(dtype);
+  const int by = b.u >= (uint64_t)count ? count : (int)b.u;
+  uint64_t result = 0;
+  int first = count, last = count, ones = 0;
+  for (int i = 0; i < count; i++) {
+    const bool x = a.u >> i & 1;
+    ones += x;
+    if (x) first = count - 1 - i;
+    if (x && last == count) last = i;
+    const int from = op == AX_SCALAR_SHIFT_LEFT ? i - by : i + by;
+    const bool sign = op == AX_SCALAR_SHIFT_RIGHT_ARITHMETIC && (a.u >> (count - 1) & 1);
+    const bool bit = op == AX_SCALAR_XOR ? x != (b.u >> i & 1) : from >= 0 && from < count ? a.u >> from & 1 : sign;
+    result |= (uint64_t)bit << i;
+  }
+  if (op == AX_SCALAR_POPULATION_COUNT) return (uint64_t)ones;
+  return op == AX_SCALAR_CLZ ? (uint64_t)first : op == AX_SCALAR_CTZ ? (uint64_t)last : result;
+}
+
+/* Threefry2x32, a word at a time, and rotated a bit at a time. */
+static inline uint64_t threefry(uint64_t key, uint64_t count) {
+  static const int by[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+  const uint32_t keys[3] = {(uint32_t)(key >> 32), (uint32_t)key, 0x1bd11bda ^ (uint32_t)(key >> 32) ^ (uint32_t)key};
+  uint32_t x[2] = {(uint32_t)(count >> 32) + keys[0], (uint32_t)count + keys[1]};
+  for (uint32_t round = 0; round < 20; round++) {
+    x[0] += x[1];
+    for (int i = 0; i < by[round % 8]; i++) x[1] = x[1] << 1 | x[1] >> 31;
+    x[1] ^= x[0];
+    if (round % 4 != 3) continue;
+    x[0] += keys[(round / 4 + 1) % 3];
+    x[1] += keys[(round / 4 + 2) % 3] + round / 4 + 1;
+  }
+  return (uint64_t)x[0] << 32 | x[1];
+}
+
+static inline double next_float(ax_dtype dtype, double x, double y) {
+  if (isnan(x) || isnan(y)) return NAN;
+  if (x == y) return y;
+  const uint64_t sign = 1ull << (8 * ax_dtype_bytes(dtype) - 1), size = bits_of_number(dtype, (number){.f = fabs(x)}) & ~sign;
+  int64_t place = (int64_t)(x < 0 ? 0 - size : size);
+  place += y > x ? 1 : -1;
+  const double next = number_of_bits(dtype, (uint64_t)(place < 0 ? -place : place)).f;
+  return place == 0 ? copysign(0, x) : place < 0 ? -next : next;
+}
+
+static inline double fewer_bits(ax_dtype dtype, double x, int64_t imm) {
+  const ax_float_form form = ax_float_form_of(dtype);
+  const int exponent_bits = (int)ax_precision_exponent(imm), mantissa_bits = (int)ax_precision_mantissa(imm);
+  const int kept = mantissa_bits < form.fraction ? mantissa_bits : form.fraction, least = 2 - (1 << (form.exponent - 1));
+  if (isnan(x) || isinf(x) || x == 0) return x;
+  const double greatest = ldexp(2 - ldexp(1, -form.fraction), (1 << (form.exponent - 1)) - 1);
+  const double unit = ldexp(1, ilogb(x));
+  if (kept == 0 && fabs(x) == 1.5 * unit) x = copysign((ilogb(x) - least + 1) % 2 != 0 ? 2 * unit : unit, x); /* even exponents */
+  x = round_to_bits(x, kept, least - kept, greatest);
+  if (exponent_bits >= form.exponent || isinf(x) || x == 0) return x;
+  const int reach = (1 << (exponent_bits - 1)) - 1, exponent = ilogb(x);
+  return exponent > reach ? copysign(INFINITY, x) : exponent <= -reach ? copysign(0, x) : x;
 }
 
 static inline bool compare_op(ax_scalar op, ax_dtype dtype, number a, number b) {
@@ -259,6 +343,12 @@ static inline number apply(ax_scalar op, ax_dtype dtype, ax_dtype operand, const
   if (op == AX_SCALAR_SELECT) return x[0].u ? x[1] : x[2];
   if (op == AX_SCALAR_CONVERT) return convert_number(operand, dtype, x[0]);
   if (op >= AX_SCALAR_EQ && op <= AX_SCALAR_GE) return (number){.u = compare_op(op, operand, x[0], x[1])};
+  if (op == AX_SCALAR_BITCAST) return number_of_bits(dtype, bits_of_number(operand, x[0]));
+  if (op == AX_SCALAR_IS_FINITE) return (number){.u = !isnan(x[0].f) && !isinf(x[0].f)};
+  if (op == AX_SCALAR_NEXTAFTER) return (number){.f = next_float(dtype, x[0].f, x[1].f)};
+  if (op == AX_SCALAR_REDUCE_PRECISION) return (number){.f = fewer_bits(dtype, x[0].f, imm)};
+  if (op == AX_SCALAR_THREEFRY) return (number){.u = threefry(x[0].u, x[1].u)};
+  if (op >= AX_SCALAR_XOR && op <= AX_SCALAR_CTZ) return (number){.i = wrap(dtype, bit_op(op, dtype, x[0], x[1]))};
   if (ax_is_float(operand)) return (number){.f = round_dtype(dtype, float_op(op, dtype, x[0].f, x[1].f, imm))};
   return (number){.i = wrap(dtype, integer_op(op, dtype, x[0], x[1], imm))};
 }

@@ -23,9 +23,14 @@ static const ax_scalar ones[] = {AX_SCALAR_SIGN,  AX_SCALAR_FLOOR, AX_SCALAR_CEI
                          AX_SCALAR_EXP,   AX_SCALAR_EXPM1, AX_SCALAR_LOG,      AX_SCALAR_LOG1P,
                          AX_SCALAR_SIN,   AX_SCALAR_COS,   AX_SCALAR_TANH,     AX_SCALAR_LOGISTIC,
                          AX_SCALAR_ERF,   AX_SCALAR_SQRT,  AX_SCALAR_RSQRT,    AX_SCALAR_NEG,
-                         AX_SCALAR_ABS};
+                         AX_SCALAR_ABS,   AX_SCALAR_EXP2,  AX_SCALAR_CBRT,     AX_SCALAR_TAN,
+                         AX_SCALAR_ASIN,  AX_SCALAR_ACOS,  AX_SCALAR_ATAN,     AX_SCALAR_SINH,
+                         AX_SCALAR_COSH,  AX_SCALAR_ASINH, AX_SCALAR_ACOSH,    AX_SCALAR_ATANH,
+                         AX_SCALAR_ERFC,  AX_SCALAR_ROUND_NEAREST_AFZ, AX_SCALAR_ERF_INV, AX_SCALAR_LGAMMA,
+                         AX_SCALAR_DIGAMMA, AX_SCALAR_BESSEL_I0E, AX_SCALAR_BESSEL_I1E};
 static const ax_scalar twos[] = {AX_SCALAR_ADD, AX_SCALAR_SUB, AX_SCALAR_MUL, AX_SCALAR_DIV, AX_SCALAR_MAX, AX_SCALAR_MIN, AX_SCALAR_REM,
-                         AX_SCALAR_POW, AX_SCALAR_EQ,  AX_SCALAR_NE,  AX_SCALAR_LT,  AX_SCALAR_LE,  AX_SCALAR_GT,  AX_SCALAR_GE};
+                         AX_SCALAR_POW, AX_SCALAR_EQ,  AX_SCALAR_NE,  AX_SCALAR_LT,  AX_SCALAR_LE,  AX_SCALAR_GT,  AX_SCALAR_GE,
+                         AX_SCALAR_POLYGAMMA, AX_SCALAR_ZETA};
 static const ax_scalar reductions[] = {AX_SCALAR_ADD, AX_SCALAR_MUL, AX_SCALAR_MAX, AX_SCALAR_MIN};
 
 /* --- Numbers --- */

@@ -323,7 +323,7 @@ static void sizes_in_slot(const ax_piped *of, const int64_t *sizes, int64_t *out
 static ax_value lowest(ax_dtype dtype) {
   if (ax_is_float(dtype)) return ax_real(NAN);
   if (ax_dtype_get(dtype)->kind != AX_KIND_SIGNED) return ax_integer(0);
-  return ax_integer(INT64_MIN >> (64 - 8 * ax_dtype_get(dtype)->bytes));
+  return ax_integer(INT64_MIN >> (64 - ax_dtype_get(dtype)->bits));
 }
 
 /* Fills the part of the slot that is outside the whole, one dimension after the other. The core stores it before it starts the

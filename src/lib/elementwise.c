@@ -16,7 +16,7 @@ ax_value ax_square(ax_value x) {
 
 /* The value is min(max(x, low), high), NaN where x is. Its tangent is that of x strictly between the bounds,
    that of a bound strictly beyond it, and zero if two of the values are equal. So it is a choice between them, as min and max would
-   share the tangent. */
+   share the tangent; complex numbers, which jax.lax clamps without derivatives, have that. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   static const char name[] = "clamp";
   ax_value v[] = {low, x, high};
@@ -26,6 +26,7 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   if (!ax_broadcast_together(v, 3))
     return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]),
                         ax_operand_string(&types[1]), ax_operand_string(&types[2]));
+  if (ax_is_complex(types[0].dtype)) return ax_min(ax_max(v[1], v[0]), v[2]);
   ax_value inside = ax_and(ax_lt(v[0], v[1]), ax_lt(v[1], v[2])), under = ax_and(ax_lt(v[1], v[0]), ax_lt(v[0], v[2]));
   ax_value y = ax_stop_gradient(ax_min(ax_max(v[1], v[0]), v[2]));
   y = ax_select_n(ax_lt(v[2], v[1]), y, v[2]);

@@ -37,9 +37,9 @@ ax_rates ax_rates_of(const ax_description *m, uint32_t threads) {
                 .computing = ax_machine_record(AX_FACT_F32)->assumed / value(m, AX_FACT_F32),
                 .sharing = value(m, AX_FACT_EXCHANGE) / ax_machine_record(AX_FACT_EXCHANGE)->assumed};
   r.host = (ax_link_rates){value(m, AX_FACT_MESSAGE), value(m, AX_FACT_HANDSHAKE), value(m, AX_FACT_MESSAGE_BYTES),
-                           value(m, AX_FACT_TRANSFER)};
+                           value(m, AX_FACT_TRANSFER), AX_HOST_SHORT};
   r.network = (ax_link_rates){value(m, AX_FACT_NETWORK_MESSAGE), value(m, AX_FACT_NETWORK_HANDSHAKE),
-                              value(m, AX_FACT_NETWORK_MESSAGE_BYTES), value(m, AX_FACT_NETWORK_TRANSFER)};
+                              value(m, AX_FACT_NETWORK_MESSAGE_BYTES), value(m, AX_FACT_NETWORK_TRANSFER), AX_NETWORK_SHORT};
   for (int d = 0; d < AX_DTYPE_COUNT; d++) r.flops[d] = cores * value(m, fact_of((ax_dtype)d));
   return r;
 }
@@ -56,8 +56,8 @@ double ax_rates_moving(const ax_rates *r, double read, double written) {
   return bytes <= r->shared_bytes ? bytes / r->shared : read / r->read + written / r->write;
 }
 
-double ax_link_seconds(const ax_link_rates *link, double bytes, bool is_long) {
-  return is_long ? link->handshake + bytes / link->transfer : link->message + bytes / link->message_bytes;
+double ax_link_seconds(const ax_link_rates *link, double bytes) {
+  return bytes > link->most_short ? link->handshake + bytes / link->transfer : link->message + bytes / link->message_bytes;
 }
 
 double ax_rates_computing(const ax_rates *r, double flops, ax_dtype dtype) { return flops / r->flops[dtype]; }

@@ -7,10 +7,14 @@
 #include "axle/type.h"
 #include "machine/machine.h"
 
+/* The most bytes that a message carries at once between processes of one host, and of two; a longer one is fetched. */
+enum { AX_HOST_SHORT = 16 << 10, AX_NETWORK_SHORT = 8 << 10 };
+
 /* Messages between two processes. */
 typedef struct ax_link_rates {
   double message, handshake;      /* seconds of a message without bytes; that a long one takes besides its bytes */
   double message_bytes, transfer; /* bytes a second of short messages, and of long ones */
+  double most_short;              /* bytes of a short one */
 } ax_link_rates;
 
 typedef struct ax_rates {
@@ -36,7 +40,7 @@ void ax_rates_forget(void); /* see ax_machine_pretend */
 /* Seconds to read and write so many bytes, which are touched together: at the speed of the level that holds them all. A cache is
    written no faster than it is read. */
 double ax_rates_moving(const ax_rates *rates, double read, double written);
-double ax_link_seconds(const ax_link_rates *link, double bytes, bool is_long); /* of one message */
+double ax_link_seconds(const ax_link_rates *link, double bytes); /* of one message */
 double ax_rates_computing(const ax_rates *rates, double flops, ax_dtype dtype); /* seconds */
 
 #endif

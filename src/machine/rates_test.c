@@ -65,10 +65,10 @@ static void messages(void **state) {
   const ax_description m = parsed("message 2 ns\nmessage_bytes 1 GB/s\nhandshake 50 ns\ntransfer 4 GB/s\n"
                                   "network_message 20 ns\nnetwork_message_bytes 2 GB/s\nnetwork_handshake 70 ns\nnetwork_transfer 8 GB/s\n");
   const ax_rates r = ax_rates_of(&m, 1);
-  expect(ax_link_seconds(&r.host, 1000, false), 2e-9 + 1000 / 1e9);
-  expect(ax_link_seconds(&r.host, 1000, true), 50e-9 + 1000 / 4e9);
-  expect(ax_link_seconds(&r.network, 1000, false), 20e-9 + 1000 / 2e9);
-  expect(ax_link_seconds(&r.network, 1000, true), 70e-9 + 1000 / 8e9);
+  expect(ax_link_seconds(&r.host, 16384), 2e-9 + 16384 / 1e9);
+  expect(ax_link_seconds(&r.host, 16385), 50e-9 + 16385 / 4e9);
+  expect(ax_link_seconds(&r.network, 8192), 20e-9 + 8192 / 2e9);
+  expect(ax_link_seconds(&r.network, 8193), 70e-9 + 8193 / 8e9);
   ax_machine_pretend(NULL);
   unsetenv("AXLE_MACHINE");
   for (int f = AX_FACT_MESSAGE; f < AX_FACT_COUNT; f++) assert_int_equal(ax_machine_know((ax_fact)f).source, AX_SOURCE_ASSUMED);

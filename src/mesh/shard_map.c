@@ -333,6 +333,7 @@ const ax_prim ax_prim_shard_map = {
     .prune = ax_shard_map_prune,
     .shard = ax_shard_whole,
     .lower = ax_lower_eval,
+    .complex = ax_complex_whole,
     .hlo = ax_absent_hlo,
 };
 

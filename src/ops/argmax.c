@@ -1,8 +1,8 @@
-/* argmax: T[d..] -> index_dtype[without the axis]         the place of the greatest element along the axis
-   The first of equals; NaN counts as greatest.
+/* argmax, argmin: T[d..] -> index_dtype[without the axis]         the place of the greatest, or least, element along the axis
+   The first of equals; NaN counts as greatest in argmax, and as least in argmin.
    Parameters: axes (one), index_dtype.
    Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis. No
-   tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element
+   tangent. Compiled: the extreme m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element
    after element is compared with the best so far. */
 #include <stdio.h>
 
@@ -33,15 +33,17 @@ static ax_status infer(const ax_infer_args *args) {
   return ax_infer_shape(p->index_dtype, &left, &args->out[0]);
 }
 
-/* Says whether x is greater than the best so far. A NaN is greater than any number. */
-static bool beats(ax_dtype dtype, ax_number x, ax_number best) {
+static bool seeks_least(const ax_eqn *eqn) { return eqn->prim == &ax_prim_argmin; }
+
+/* Says whether x goes before the best so far. A NaN goes before any number. */
+static bool beats(ax_dtype dtype, bool least, ax_number x, ax_number best) {
   switch (ax_dtype_get(dtype)->kind) {
     case AX_KIND_FLOAT:
-      return x.f > best.f || (x.f != x.f && best.f == best.f);
+      return (least ? x.f < best.f : x.f > best.f) || (x.f != x.f && best.f == best.f);
     case AX_KIND_SIGNED:
-      return x.i > best.i;
+      return least ? x.i < best.i : x.i > best.i;
     default:
-      return x.u > best.u;
+      return least ? x.u < best.u : x.u > best.u;
   }
 }
 
@@ -53,7 +55,7 @@ static ax_status eval(const ax_eval_args *args) {
   for (int64_t i = 0; i < count; i++) {
     int64_t base = i / inner * size * inner + i % inner, best = 0;
     for (int64_t j = 1; j < size; j++)
-      if (beats(x->dtype, ax_number_load(x->dtype, x->data, base + j * inner),
+      if (beats(x->dtype, seeks_least(args->eqn), ax_number_load(x->dtype, x->data, base + j * inner),
                 ax_number_load(x->dtype, x->data, base + best * inner)))
         best = j;
     ax_number_store(out->dtype, out->data, i, (ax_number){.i = best});
@@ -71,22 +73,23 @@ static void batch(const ax_batch_args *args) {
 
 /* --- lower --- */
 
-static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
+static ax_status lower_extreme(ax_lower *lower, bool least, uint32_t x, const ax_reduction *r, uint32_t out) {
   ax_dtype dtype = ax_lower_type(lower, x)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
-  ax_lower_store(lower, out, to, ax_lower_load(lower, x, r->at), dtype == AX_BOOL ? AX_SCALAR_OR : AX_SCALAR_MAX);
+  ax_lower_store(lower, out, to, ax_lower_load(lower, x, r->at),
+                 dtype == AX_BOOL ? (least ? AX_SCALAR_AND : AX_SCALAR_OR) : least ? AX_SCALAR_MIN : AX_SCALAR_MAX);
   return ax_lower_kernel_end(lower);
 }
 
-static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, const ax_reduction *r, uint32_t out) {
+static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t extreme, const ax_reduction *r, uint32_t out) {
   ax_dtype index_dtype = ax_lower_type(lower, out)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
   ax_loop_kernel *kernel = lower->kernel;
-  ax_ex here = ax_lower_load(lower, x, r->at), most = ax_lower_load(lower, maximum, to);
+  ax_ex here = ax_lower_load(lower, x, r->at), most = ax_lower_load(lower, extreme, to);
   ax_ex hit = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, here, most, AX_NONE);
   if (ax_is_float(ax_lower_type(lower, x)->dtype)) {
     ax_ex is_nan = ax_kernel_op(kernel, AX_SCALAR_NE, AX_BOOL, here, here, AX_NONE);
@@ -119,20 +122,22 @@ static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t
   return ax_lower_load(lower, x, at);
 }
 
-/* As `beats`: x is not below or equal to the best, which holds for NaN too. */
-static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_ex best) {
-  if (dtype == AX_BOOL)
-    return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE),
+/* As `beats`: x is not behind the best or equal to it, which holds for NaN too. */
+static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, bool least, ax_ex here, ax_ex best) {
+  if (dtype == AX_BOOL) {
+    const ax_ex yes = least ? best : here, no = least ? here : best;
+    return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, yes, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, no, AX_NONE, AX_NONE),
                         AX_NONE);
-  if (!ax_is_float(dtype)) return ax_kernel_op(kernel, AX_SCALAR_GT, AX_BOOL, here, best, AX_NONE);
-  ax_ex below = ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE),
+  }
+  if (!ax_is_float(dtype)) return ax_kernel_op(kernel, least ? AX_SCALAR_LT : AX_SCALAR_GT, AX_BOOL, here, best, AX_NONE);
+  ax_ex below = ax_kernel_op(kernel, least ? AX_SCALAR_GE : AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE),
         number = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, best, best, AX_NONE);
   return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, below, AX_NONE, AX_NONE), number,
                       AX_NONE);
 }
 
 /* In one pass: the elements of an axis are loads of one step. */
-static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
+static ax_status lower_short(ax_lower *lower, bool least, uint32_t x, const ax_reduction *r, uint32_t out) {
   ax_dtype dtype = ax_lower_type(lower, x)->dtype, index_dtype = ax_lower_type(lower, out)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
@@ -140,7 +145,7 @@ static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r,
   ax_loop_kernel *kernel = lower->kernel;
   ax_ex best = load_at(lower, x, r, 0), place = ax_kernel_const(kernel, index_dtype, 0);
   for (int64_t i = 1; i < r->dims[r->rank - 1]; i++) {
-    ax_ex here = load_at(lower, x, r, i), hit = emit_beats(kernel, dtype, here, best);
+    ax_ex here = load_at(lower, x, r, i), hit = emit_beats(kernel, dtype, least, here, best);
     best = ax_kernel_op(kernel, AX_SCALAR_SELECT, dtype, hit, here, best);
     place = ax_kernel_op(kernel, AX_SCALAR_SELECT, index_dtype, hit, ax_kernel_const(kernel, index_dtype, i), place);
   }
@@ -153,15 +158,16 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const argmax_params *p = eqn->params;
   ax_reduction r = ax_reduction_of(x->rank, x->dims, &p->axes);
   ax_type type = lower->program->types[eqn->out];
-  uint32_t maximum;
+  const bool least = seeks_least(eqn);
+  uint32_t extreme;
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   bool is_last = p->axes.v[0] + 1 == (int64_t)x->rank;
   if (r.dims[r.rank - 1] <= AX_LINE_LOADS && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= AX_LINE_ROWS))
-    return lower_short(lower, in[0], &r, out[0]);
-  AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
-  AX_TRY(lower_maximum(lower, in[0], &r, maximum));
-  return lower_index(lower, in[0], maximum, &r, out[0]);
+    return lower_short(lower, least, in[0], &r, out[0]);
+  AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &extreme));
+  AX_TRY(lower_extreme(lower, least, in[0], &r, extreme));
+  return lower_index(lower, in[0], extreme, &r, out[0]);
 }
 
 /* --- hlo: the same two steps --- */
@@ -172,13 +178,13 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint
   return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
 }
 
-/* A mask that is true where x equals its maximum along the axes, or is NaN. */
-static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
+/* A mask that is true where x equals its extreme along the axes, or is NaN. */
+static ax_status hlo_hits(ax_hlo *hlo, bool least, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
   ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
   ax_type small = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
   ax_type hits = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims)), pair[] = {hits, hits};
   uint32_t most;
-  AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MAX, x, type, axes, &most));
+  AX_TRY(ax_hlo_reduce_axes(hlo, least ? AX_SCALAR_MIN : AX_SCALAR_MAX, x, type, axes, &most));
   ax_text attributes = {0};
   ax_hlo_dims(&attributes, "broadcast_dimensions = ", &kept);
   most = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &most, &small, 1, attributes.data, type, 1);
@@ -199,7 +205,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   int64_t last = x->dims[p->axes.v[0]] - 1;
   char attribute[64];
   uint32_t hits;
-  AX_TRY(hlo_hits(hlo, in[0], x, &p->axes, &hits));
+  AX_TRY(hlo_hits(hlo, seeks_least(eqn), in[0], x, &p->axes, &hits));
   snprintf(attribute, sizeof attribute, "iota_dimension = %lld : i64", (long long)p->axes.v[0]);
   uint32_t index = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attribute, &indices, 1);
   uint32_t operands[] = {hits, index, ax_hlo_splat(hlo, &indices, &last)};
@@ -212,28 +218,21 @@ static const ax_param params[] = {
     {"index_dtype", AX_PARAM_DTYPE, offsetof(argmax_params, index_dtype)},
 };
 
-const ax_prim ax_prim_argmax = {
-    .name = "argmax",
-    .kind = AX_LOCAL,
-    .in_count = 1,
-    .out_count = 1,
-    AX_PARAMS(params, argmax_params),
-    .infer = infer,
-    .spread = ax_spread_local,
-    .eval = eval,
-    .differs = ax_differs_union,
-    .jvp = ax_jvp_zero,
-    .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose,
-    .batch = batch,
-    .simplify = ax_simplify_nothing,
-    .shard = shard,
-    .lower = lower,
-    .hlo = hlo,
-};
+#define ARG_RECORD(name_, jvp_)                                                                                       \
+  const ax_prim ax_prim_##name_ = {                                                                                        \
+      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, argmax_params), .infer = infer,   \
+      .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
+      .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,   \
+      .hlo = hlo,                                                                                                          \
+  }
+ARG_RECORD(argmax, ax_jvp_zero);
+ARG_RECORD(argmin, ax_jvp_zero);
 
-ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {
+static ax_value place_of(const ax_prim *prim, ax_value x, int64_t axis, ax_dtype index_dtype) {
   argmax_params p = {.axes = {1, {axis}}, .index_dtype = index_dtype};
-  if (!ax_dimension(ax_prim_argmax.name, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
-  return ax_bind1(&ax_prim_argmax, &p, &x, 1);
+  if (!ax_dimension(prim->name, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
+  return ax_bind1(prim, &p, &x, 1);
 }
+
+ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) { return place_of(&ax_prim_argmax, x, axis, index_dtype); }
+ax_value ax_argmin(ax_value x, int64_t axis, ax_dtype index_dtype) { return place_of(&ax_prim_argmin, x, axis, index_dtype); }

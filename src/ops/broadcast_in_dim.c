@@ -125,6 +125,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #endif
 
+#include "ir/dtype.h"
 #include "machine/caches.h"
 #include "machine/features.h"
 
@@ -374,7 +375,7 @@ static ax_combine *of_registers(uint32_t bytes) { return bytes == 16 ? combine_p
 ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes) {
   const bool known = is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL;
   if (combine == AX_SCALAR_NONE) return of_registers(bytes);
-  if (!known || dtype == AX_BOOL || (dtype == AX_F16 && !is_extreme(combine) && !has_halves())) return NULL;
+  if (!known || dtype == AX_BOOL || ax_is_complex(dtype) || ax_is_byte_float(dtype) || ax_is_short_integer(dtype) || (dtype == AX_F16 && !is_extreme(combine) && !has_halves())) return NULL;
   return of_registers(bytes);
 }
 

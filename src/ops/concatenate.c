@@ -171,6 +171,7 @@ const ax_prim ax_prim_concatenate = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

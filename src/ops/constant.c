@@ -22,7 +22,8 @@ static ax_status infer(const ax_infer_args *args) {
 
 static ax_status eval(const ax_eval_args *args) {
   const ax_literal *value = args->eqn->params;
-  memcpy(args->out[0]->data, value->data, (size_t)ax_type_elems(&value->type) * ax_dtype_bytes(value->type.dtype));
+  const size_t bytes = (size_t)ax_type_elems(&value->type) * ax_dtype_bytes(value->type.dtype);
+  if (bytes > 0) memcpy(args->out[0]->data, value->data, bytes); /* else the data may be NULL */
   return AX_OK;
 }
 
@@ -67,6 +68,7 @@ const ax_prim ax_prim_constant = {
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
     .hlo = hlo,
 };
 
@@ -85,7 +87,7 @@ ax_value (ax_constant)(const ax_type *type, ax_dtype element, const void *data, 
 
 /* An array of one element, repeated; `element` as in memory. */
 static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_number number) {
-  uint64_t element = 0;
+  ax_element element = {0};
   ax_type scalar = ax_array_type(dtype, AX_DIMS());
   ax_number_store(dtype, &element, 0, number);
   ax_value made = ax_constant(&scalar, (void *)&element);
@@ -128,15 +130,15 @@ ax_value ax_number_times(const char *function, ax_value number, int64_t factor) 
                       (unsigned long long)(negative ? -number.trace : number.trace), (long long)factor);
 }
 
-/* Floats hold what they can round; of integers the value must be one, and one that a double tells from its neighbours. */
+/* Floats hold what they can round, and 0, which as a power of 2 is NaN; of integers the value must be one, and one that a double tells from its neighbours. */
 static bool holds(ax_dtype dtype, ax_value number) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
   double real = ax_number_real(number);
-  if (info->kind == AX_KIND_FLOAT) return !isfinite(real) || isfinite(ax_number_round(dtype, (ax_number){.f = real}).f);
+  if (info->kind == AX_KIND_FLOAT || info->kind == AX_KIND_COMPLEX) return real == 0 || ax_number_holds(dtype, real);
   if (info->kind == AX_KIND_BOOL) return real == 0 || real == 1;
   bool is_signed = info->kind == AX_KIND_SIGNED;
   if (number.id == UNSIGNED) return dtype == AX_U64;
-  double limit = ldexp(1, (int)info->bytes * 8 - is_signed);
+  double limit = ldexp(1, (int)info->bits - is_signed);
   if (number.id == REAL) return trunc(real) == real && fabs(real) < 0x1p53 && real < limit && real >= (is_signed ? -limit : 0);
   int64_t integer = (int64_t)number.trace;
   if (info->bytes == 8) return is_signed || integer >= 0;
@@ -151,7 +153,7 @@ static ax_number element_of(ax_dtype dtype, ax_value number) {
 
 static ax_value refuse_number(const char *function, ax_dtype dtype, ax_value number) {
   double real = ax_number_real(number);
-  if (number.id == REAL && !ax_is_float(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)
+  if (number.id == REAL && !ax_rounds(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)
     return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real,
                         ax_dtype_name(dtype));
   if (number.id == INTEGER) return ax_reject_as(function, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)number.trace);

@@ -148,8 +148,9 @@ static ax_number element(const walk *w, const int64_t *index) {
       if (at >= 0)
         x = ax_number_load(lhs->dtype, lhs->data, at + b * w->lhs_stride[AX_CONV_BATCH] + (c + i) * w->lhs_stride[AX_CONV_FEATURE]);
       ax_number y = ax_number_load(rhs->dtype, rhs->data, kernel + f * w->rhs_stride[AX_CONV_OUT] + i * w->rhs_stride[AX_CONV_IN]);
-      if (ax_is_float(lhs->dtype)) total.f += x.f * y.f;
-      else total.u += x.u * y.u;
+      if (!ax_rounds(lhs->dtype)) total.u += x.u * y.u;
+      else total.f += x.f * y.f - x.imag * y.imag;
+      total.imag += x.f * y.imag + x.imag * y.f;
     }
   }
   return total;
@@ -241,7 +242,7 @@ const ax_prim ax_prim_conv_general_dilated = {
     AX_PARAMS(params, ax_conv_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_conv_transpose, .batch = ax_conv_batch, .simplify = ax_simplify_nothing,
-    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .hlo = hlo,
+    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .complex = ax_complex_product, .hlo = hlo,
 };
 
 /* --- The public functions --- */

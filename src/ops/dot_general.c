@@ -4,13 +4,13 @@
    Parameters: lhs_contract, rhs_contract (pairs that are summed over), lhs_batch, rhs_batch (pairs that go along).
    Errors: bool or dtypes that differ; lists of unequal length; a dimension outside the rank or named twice; paired sizes that
    differ; a result of too many dimensions.
-   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers
-   wrap.
+   Numerics: eval adds floats in f64 and rounds once; compiled products of narrower floats than f32 are made in f32 and rounded
+   once. Integers wrap.
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum
    does, for integers of 16 and 64 bits, for vectors (one result dimension of 1) unless they meet many short rows, for many tiny
    matrices, and for a single term, which needs no sum. Of factors that were converted to s32, both from s8 or both from u8, the
-   GEMM reads the narrow numbers.
+   GEMM reads the narrow numbers. Floats of a byte are converted to bf16 for it, and integers of fewer bits to s8 or u8.
    Simplified: a transposed operand is replaced by the array before its transpose, if the order of the result's and of the
    contracted dimensions stays the same.
    Sharding: a cut of a batch or free dimension is kept; a cut of a contracted one makes a sum over its mesh axes. */
@@ -105,6 +105,16 @@ static void sum_floats(const ax_number *row, const ax_number *columns, int64_t l
   for (int c = 0; c < beside; c++) total[c].f = sum[c];
 }
 
+static void sum_complex(const ax_number *row, const ax_number *columns, int64_t length, ax_number *total) {
+  for (int c = 0; c < beside; c++) total[c] = (ax_number){.f = 0};
+  for (int64_t j = 0; j < length; j++)
+    for (int c = 0; c < beside; c++) {
+      const ax_number x = row[j], y = columns[j * beside + c];
+      total[c].f += x.f * y.f - x.imag * y.imag;
+      total[c].imag += x.f * y.imag + x.imag * y.f;
+    }
+}
+
 static void sum_integers(const ax_number *row, const ax_number *columns, int64_t length, ax_number *total) {
   uint64_t sum[beside] = {0};
   for (int64_t j = 0; j < length; j++)
@@ -138,7 +148,7 @@ static ax_status eval(const ax_eval_args *args) {
       pack(lhs, out, &lw, inner, left.contract.count, first, columns, 1, length, 1, row);
       for (int64_t c = 0; c < columns; c += beside) {
         ax_number total[beside];
-        (ax_rounds(lhs->dtype) ? sum_floats : sum_integers)(row, packed + c * length, length, total);
+        (ax_is_complex(lhs->dtype) ? sum_complex : ax_rounds(lhs->dtype) ? sum_floats : sum_integers)(row, packed + c * length, length, total);
         for (int64_t k = 0; k < beside && c + k < columns; k++) ax_number_store(out->dtype, out->data, first + c + k, total[k]);
       }
     }
@@ -318,7 +328,7 @@ const ax_prim ax_prim_dot_general = {
     AX_PARAMS(params, ax_dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .complex = ax_complex_product, .hlo = hlo,
 };
 
 static bool take_list(uint32_t count, const int64_t *list, ax_dims *out) {

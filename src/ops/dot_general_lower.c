@@ -190,7 +190,7 @@ static void sort_pairs(ax_dims *key, ax_dims *other) {
 /* The dtype that products of `type` are made in goes into it; `product` is a buffer of that: the given one, or one of its own. */
 static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, ax_type *type, uint32_t *product) {
   ax_dtype made;
-  if (!ax_product_result(type->dtype, &made) || made == type->dtype) return AX_OK;
+  if (!ax_product_result(ax_multiplied_as(type->dtype), &made) || made == type->dtype) return AX_OK;
   type->dtype = made;
   return ax_lower_buffer(lower, type, lower->differs[eqn->out], product);
 }
@@ -302,8 +302,21 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_sid
   enum { tiny = 512 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
-  if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1 || k == 1) return true;
+  if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
   return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
+}
+
+/* Floats of a byte are multiplied as bf16, and integers of fewer bits as s8 or u8, which have all their numbers. */
+static ax_status lower_factor(ax_lower *lower, uint32_t buffer, uint32_t *out) {
+  const ax_buffer *from = ax_lower_get(lower, buffer);
+  ax_type type = from->type;
+  ax_position at[AX_MAX_RANK];
+  type.dtype = ax_multiplied_as(type.dtype);
+  *out = buffer;
+  if (type.dtype == from->type.dtype) return AX_OK;
+  AX_TRY(ax_lower_buffer(lower, &type, from->axes, out));
+  ax_at_identity(at, type.rank);
+  return ax_lower_move(lower, type.rank, type.dims, *out, at, buffer, at);
 }
 
 /* Returns the buffers of factors that were converted to s32, both from s8 or both from u8: the product of the narrow numbers is the
@@ -315,7 +328,7 @@ static const uint32_t *narrow_factors(const ax_lower *lower, const ax_eqn *eqn, 
     const ax_eqn *converted = ax_lower_operand(lower, eqn, k, &ax_prim_convert_element_type);
     if (converted == NULL) return in;
     narrow[k] = lower->map[converted->in[0]];
-    dtypes[k] = lower->program->types[converted->in[0]].dtype;
+    dtypes[k] = ax_multiplied_as(lower->program->types[converted->in[0]].dtype);
   }
   return dtypes[0] == dtypes[1] && (dtypes[0] == AX_S8 || dtypes[0] == AX_U8) ? narrow : in;
 }
@@ -329,6 +342,8 @@ ax_status ax_dot_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   if (one_column && has_short_rows(lhs, &left)) return lower_products(lower, eqn, left, right, in, false, out[0]);
   if (one_row && has_short_rows(rhs, &right)) return lower_products(lower, eqn, right, left, in, true, out[0]);
   if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
-  uint32_t narrow[2];
-  return lower_products(lower, eqn, left, right, narrow_factors(lower, eqn, in, narrow), false, out[0]);
+  uint32_t narrow[2], factors[2];
+  const uint32_t *from = narrow_factors(lower, eqn, in, narrow);
+  for (uint32_t k = 0; k < 2; k++) AX_TRY(lower_factor(lower, from[k], &factors[k]));
+  return lower_products(lower, eqn, left, right, factors, false, out[0]);
 }

@@ -19,6 +19,7 @@
 #include "ops/gather.h"
 #include "ops/scatter.h"
 #include "plan/lower.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 
 static const char *const list_names[] = {"offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
@@ -61,7 +62,7 @@ static ax_status infer(const ax_infer_args *args) {
 static bool fills_with_zero(const ax_gather_params *p) {
   const ax_type *type = &p->fill_value.type;
   ax_number number = ax_number_load(type->dtype, p->fill_value.data, 0);
-  return !ax_indexing_fills(&p->at) || (ax_is_float(type->dtype) ? number.f == 0 : number.u == 0);
+  return !ax_indexing_fills(&p->at) || (ax_rounds(type->dtype) ? number.f == 0 && number.imag == 0 : number.u == 0);
 }
 
 /* An x that is unreduced is looked up part by part. The parts add up to the result only if the fill value adds nothing: it must be
@@ -92,7 +93,7 @@ static ax_status eval(const ax_eval_args *args) {
 /* --- jvp, transpose --- */
 
 /* 0 of any dtype. */
-static const int64_t zero_bits;
+static const ax_element zero_bits;
 static ax_literal zero_of(ax_dtype dtype) { return (ax_literal){ax_array_type(dtype, AX_DIMS()), (void *)(uintptr_t)&zero_bits}; }
 
 ax_value ax_gather_of(ax_value x, ax_value indices, const ax_indexing *at, const int64_t *sizes) {
@@ -224,6 +225,26 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 /* --- The record --- */
 
+/* Each part with its part of what windows outside of x are filled with. */
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  ax_gather_params p = *(const ax_gather_params *)eqn->params;
+  const ax_dtype dtype = ax_part_dtype(p.fill_value.type.dtype);
+  ax_value part[2];
+  for (int k = 0; k < 2; k++) {
+    ax_element fill = {0};
+    memcpy(&fill, (const char *)((const ax_gather_params *)eqn->params)->fill_value.data + (size_t)k * ax_dtype_bytes(dtype),
+           ax_dtype_bytes(dtype));
+    p.fill_value = (ax_literal){ax_array_type(dtype, AX_DIMS()), &fill};
+    ax_value x = k == 0 ? ax_real_part(in[0]) : ax_imag_part(in[0]);
+    part[k] = ax_bind1(&ax_prim_gather, &p, (ax_value[]){x, in[1]}, 2);
+  }
+  return ax_complex(part[0], part[1]);
+}
+
+static ax_status gather_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, expand, in, out);
+}
+
 static const ax_param params[] = {
     AX_INDEXING_PARAMS(ax_gather_params, "offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
                        "start_indices_batching_dims"),
@@ -251,6 +272,7 @@ const ax_prim ax_prim_gather = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = gather_complex,
     .hlo = hlo,
 };
 
@@ -259,6 +281,7 @@ const ax_prim ax_prim_gather = {
 /* JAX's default fill value: NaN for floats, the least signed number, the greatest unsigned one. */
 static ax_number default_fill(ax_dtype dtype) {
   switch (ax_dtype_get(dtype)->kind) {
+    case AX_KIND_COMPLEX:
     case AX_KIND_FLOAT: return (ax_number){.f = __builtin_nan("")};
     case AX_KIND_SIGNED: return ax_reduce_identity(AX_SCALAR_MAX, dtype);
     default: return ax_reduce_identity(AX_SCALAR_MIN, dtype);
@@ -266,8 +289,8 @@ static ax_number default_fill(ax_dtype dtype) {
 }
 
 /* The bits of the fill value: `number`, a number of C, or the default if none is given. */
-static bool take_fill(ax_value number, ax_dtype dtype, int64_t *bits) {
-  *bits = 0;
+static bool take_fill(ax_value number, ax_dtype dtype, ax_element *bits) {
+  *bits = (ax_element){0};
   if (number.trace == 0 && number.id == 0) {
     ax_number_store(dtype, bits, 0, default_fill(dtype));
     return true;
@@ -276,13 +299,16 @@ static bool take_fill(ax_value number, ax_dtype dtype, int64_t *bits) {
     ax_reject(&ax_prim_gather, "the fill value is not a number");
     return false;
   }
-  return ax_number_bits("gather", number, dtype, bits);
+  int64_t real;
+  if (!ax_number_bits("gather", number, ax_part_dtype(dtype), &real)) return false;
+  memcpy(bits, &real, ax_dtype_bytes(ax_part_dtype(dtype)));
+  return true;
 }
 
 ax_value (ax_gather)(ax_value x, ax_value indices, uint32_t count, const int64_t *slice_sizes, const ax_gather_dims *dims,
                      const ax_index_options *options) {
   ax_gather_params p = {0};
-  int64_t bits = 0;
+  ax_element bits = {0};
   const ax_type type = ax_typeof(x);
   if (dims == NULL) return ax_reject(&ax_prim_gather, "there are no dimension numbers");
   const ax_dim_list *const lists[] = {&dims->offset_dims, &dims->collapsed_slice_dims, &dims->start_index_map,

@@ -3,6 +3,7 @@
    Errors: bool; a dimension outside the shape.
    No operands: nothing to differentiate, batch or communicate; the same on all devices. */
 #include "plan/lower.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -67,6 +68,16 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_kernel_end(lower);
 }
 
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const iota_params *p = ((void)in, eqn->params);
+  ax_value real = ax_iota(ax_part_dtype(p->dtype), AX_LIST(p->shape.count, p->shape.v), p->dimension);
+  return ax_complex(real, ax_full_like(real, 0));
+}
+
+static ax_status iota_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, expand, in, out);
+}
+
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_text attributes = {0};
   ax_text_add(&attributes, "iota_dimension = %lld : i64", (long long)((const iota_params *)eqn->params)->dimension);
@@ -98,6 +109,7 @@ const ax_prim ax_prim_iota = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = iota_complex,
     .hlo = hlo,
 };
 

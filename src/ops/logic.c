@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "machine/float_mode.h"
+#include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
@@ -22,7 +23,7 @@
 /* Floats compare as IEEE says; the kind of comparison follows the dtype. */
 static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   static const char *const kinds[] = {[AX_KIND_BOOL] = "UNSIGNED", [AX_KIND_SIGNED] = "SIGNED",
-                                      [AX_KIND_UNSIGNED] = "UNSIGNED", [AX_KIND_FLOAT] = "FLOAT"};
+                                      [AX_KIND_UNSIGNED] = "UNSIGNED", [AX_KIND_FLOAT] = "FLOAT", [AX_KIND_COMPLEX] = "FLOAT"};
   char attributes[160];
   const ax_hlo_form *form = eqn->prim->form;
   snprintf(attributes, sizeof attributes, "%s, compare_type = #stablehlo<comparison_type %s>", form->attributes,
@@ -32,8 +33,10 @@ static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in,
 
 #define COMPARE(direction) \
   (&(const ax_hlo_form){"stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">"})
-AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
+                 .complex = ax_complex_pointwise);
+AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
+                 .complex = ax_complex_pointwise);
 AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(le, LE, COMPARE("LE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(gt, GT, COMPARE("GT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
@@ -148,7 +151,7 @@ const ax_prim ax_prim_select_n = {
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
-    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .hlo = select_hlo,
+    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .complex = ax_complex_parts, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -169,7 +172,7 @@ static ax_status convert_infer(const ax_infer_args *args) {
    off. */
 static ax_status convert_spread(const ax_infer_args *args) {
   const ax_spread *on = &args->in[0].spread;
-  bool to_float = ax_is_float(args->out[0].dtype), from_float = ax_is_float(args->in[0].dtype),
+  bool to_float = ax_rounds(args->out[0].dtype), from_float = ax_rounds(args->in[0].dtype),
        to_bool = args->out[0].dtype == AX_BOOL;
   bool keeps = on->kind == AX_UNREDUCED_SUM ? to_float || (!from_float && !to_bool) : to_float;
   if (on->unreduced != 0 && !keeps)
@@ -179,9 +182,9 @@ static ax_status convert_spread(const ax_infer_args *args) {
   return ax_spread_local(args);
 }
 
-static bool has_f32_exponents(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16; }
+static bool has_f32_exponents(ax_dtype dtype) { return ax_dtype_get(ax_part_dtype(dtype))->exponent == 8; }
 
-/* Between f32 and bf16 subnormal numbers are kept in every mode: compiled code moves and rounds their bits. */
+/* Between f32, bf16 and powers of 2 subnormal numbers are kept in every mode: compiled code moves and rounds their bits. */
 static ax_status convert_eval(const ax_eval_args *args) {
   const ax_tensor *in = args->in[0], *out = args->out[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims);
@@ -208,18 +211,10 @@ static void convert_transpose(const ax_transpose_args *args) {
   args->out[0] = ax_convert_element_type(args->cotangent[0], args->in_types[0].dtype);
 }
 
-/* Says whether `to` holds every number that `from` does. */
-static bool widens(ax_dtype from, ax_dtype to) {
-  const ax_dtype_info *a = ax_dtype_get(from), *b = ax_dtype_get(to);
-  if (a->kind == AX_KIND_FLOAT) return b->kind == AX_KIND_FLOAT && (from == to || b->bytes > a->bytes);
-  if (a->kind == AX_KIND_BOOL || b->kind == AX_KIND_FLOAT || b->kind == AX_KIND_BOOL) return false;
-  return b->kind == a->kind ? b->bytes >= a->bytes : a->kind == AX_KIND_UNSIGNED && b->bytes > a->bytes;
-}
-
 /* A conversion of what was only widened is one from what there was before; to the dtype there is, none. */
 static void convert_simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_convert_element_type);
-  if (inner != NULL && widens(args->types[inner->in[0]].dtype, args->types[inner->out].dtype))
+  if (inner != NULL && ax_dtype_widens(args->types[inner->in[0]].dtype, args->types[inner->out].dtype))
     ax_simplify_replace(args, 0, inner->in[0], args->eqn->params);
   uint32_t x = args->eqn->in[0];
   if (args->types[x].dtype == args->types[args->eqn->out].dtype) args->same[0] = x;
@@ -237,6 +232,24 @@ static ax_status convert_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   return ax_lower_kernel_end(lower);
 }
 
+/* A complex number that becomes real loses its imaginary part; it is true where one of its parts is. */
+static ax_value convert_expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_dtype to = ((const convert_params *)eqn->params)->dtype, part = ax_part_dtype(to);
+  if (!ax_is_complex(ax_typeof(in[0]).dtype)) {
+    ax_value real = ax_convert_element_type(in[0], part);
+    return ax_complex(real, ax_full_like(real, 0));
+  }
+  ax_value real = ax_real_part(in[0]), imag = ax_imag_part(in[0]);
+  ax_value converted = ax_convert_element_type(real, part);
+  if (to != AX_BOOL && !ax_is_complex(to)) return converted;
+  imag = ax_convert_element_type(imag, part);
+  return to == AX_BOOL ? ax_or(converted, imag) : ax_complex(converted, imag);
+}
+
+static ax_status convert_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, convert_expand, in, out);
+}
+
 static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(convert_params, dtype)}};
 
 const ax_prim ax_prim_convert_element_type = {
@@ -246,7 +259,7 @@ const ax_prim ax_prim_convert_element_type = {
     .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
     .transpose = convert_transpose, .batch = ax_batch_pointwise,
-    .simplify = convert_simplify, .shard = ax_shard_pointwise, .lower = convert_lower, .hlo = ax_hlo_by_form,
+    .simplify = convert_simplify, .shard = ax_shard_pointwise, .lower = convert_lower, .complex = convert_complex, .hlo = ax_hlo_by_form,
 };
 
 /* --- stop_gradient --- */
@@ -262,7 +275,7 @@ const ax_prim ax_prim_stop_gradient = {
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .hlo = ax_hlo_same,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .complex = ax_complex_whole, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */

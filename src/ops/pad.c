@@ -258,6 +258,7 @@ const ax_prim ax_prim_pad = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

@@ -13,8 +13,10 @@
                               is x of integers, NaN of floats
      integer_pow    numeric   x to the power of the parameter y; below 0: T float      y x^(y-1) dx
      neg            numeric   -x                                                       -dx
-     abs            numeric   |x|                                                      dx where x >= 0, -dx elsewhere
-     sign           numeric   -1, 0 or 1; keeps NaN and both zeros                     none
+     abs            numeric   |x|, of complex x real                                   dx where x >= 0, -dx elsewhere;
+                                                                                       of complex x Re(conj(sign(x)) dx)
+     sign           numeric   -1, 0 or 1; keeps NaN and both zeros; x / |x|            none; of complex x, with the result s,
+                                                                                       i s Im(conj(s) dx) / |x|
      floor, ceil    float     the whole number next below, next above; keeps -0        none
      round_nearest_even  float  the nearest whole number, of two the even one          none
      exp, log       float     e^x, the natural logarithm                               e^x dx, dx / x
@@ -32,6 +34,9 @@
 
    add, sub and neg are linear, mul in either operand, div (of floats) in the first; max takes operands that are unreduced by max,
    min operands that are unreduced by min.
+   Complex numbers are taken by all but rem, floor, ceil, round and erf, where `numeric` and `float` then mean them too. max and min go
+   by real parts, then by imaginary ones. Products are the four real ones; quotients by zero and of infinities are those of C (C17,
+   G.5.1). Functions have the branch cuts of C, and no bounds of accuracy.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for.
    Sharding: cuts of every dimension are kept.
    A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
@@ -41,6 +46,7 @@
 #include <string.h>
 
 #include "machine/float_mode.h"
+#include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/composite.h"
@@ -66,15 +72,23 @@ static ax_status infer_numeric(const ax_infer_args *args) {
   return infer_same(args);
 }
 
-static ax_status infer_float(const ax_infer_args *args) {
-  if (!ax_is_float(args->in[0].dtype))
+ax_status ax_infer_float(const ax_infer_args *args) {
+  if (!ax_rounds(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "needs a float dtype, got %s", ax_dtype_name(args->in[0].dtype));
   return infer_same(args);
+}
+
+/* The absolute value of a complex number is real. */
+static ax_status infer_abs(const ax_infer_args *args) {
+  AX_TRY(infer_numeric(args));
+  args->out[0].dtype = ax_part_dtype(args->in[0].dtype);
+  return AX_OK;
 }
 
 /* Says whether there is code with this accuracy. */
 static ax_status accuracy_check(const ax_prim *prim, ax_dtype dtype, int64_t accuracy) {
   if (accuracy == AX_ACCURACY_DEFAULT || accuracy == AX_ACCURACY_HIGHEST) return AX_OK;
+  if (ax_is_complex(dtype)) return ax_error(AX_INVALID_ARGUMENT, "functions of complex numbers have no bounds in units of the last place");
   if (accuracy < 0) return ax_error(AX_INVALID_ARGUMENT, "an accuracy of %lld units of the last place", (long long)accuracy);
   double least = ax_scalar_error(prim->scalar, dtype, true), usual = ax_scalar_error(prim->scalar, dtype, false);
   if ((double)accuracy >= (least < usual ? least : usual)) return AX_OK;
@@ -82,8 +96,8 @@ static ax_status accuracy_check(const ax_prim *prim, ax_dtype dtype, int64_t acc
                   ax_dtype_name(dtype), least, (long long)accuracy);
 }
 
-static ax_status infer_function(const ax_infer_args *args) {
-  AX_TRY(infer_float(args));
+ax_status ax_infer_function(const ax_infer_args *args) {
+  AX_TRY(ax_infer_float(args));
   return accuracy_check(args->prim, args->in[0].dtype, *(const int64_t *)args->params);
 }
 
@@ -110,13 +124,25 @@ ax_status ax_infer_compare(const ax_infer_args *args) {
 
 /* --- eval, lower, hlo: the family's --- */
 
+/* The immediate of the scalar operation: the equation's one number, or its precision. */
+static int64_t imm_of(const ax_eqn *eqn) {
+  if (eqn->prim->scalar != AX_SCALAR_REDUCE_PRECISION) return eqn->params != NULL ? *(const int64_t *)eqn->params : 0;
+  const ax_precision_params *p = eqn->params;
+  return ax_precision_imm(p->exponent_bits, p->mantissa_bits);
+}
+
+/* The operation moves or changes bits, and keeps subnormal numbers in every mode. */
+static bool is_on_bits(ax_scalar op) {
+  return op == AX_SCALAR_NEG || op == AX_SCALAR_ABS || op == AX_SCALAR_NEXTAFTER || op == AX_SCALAR_REDUCE_PRECISION;
+}
+
 ax_status ax_eval_pointwise(const ax_eval_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_scalar op = eqn->prim->scalar;
-  int64_t imm = eqn->params != NULL ? *(const int64_t *)eqn->params : 0;
+  int64_t imm = imm_of(eqn);
   const ax_tensor *out = args->out[0], *first = args->in[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims);
-  const bool moves = op == AX_SCALAR_NEG || op == AX_SCALAR_ABS; /* bits: subnormal numbers are kept in every mode */
+  const bool moves = is_on_bits(op);
   ax_float_mode mode = {0};
   if (moves) mode = ax_float_mode_enter(false);
   for (int64_t i = 0; i < elems; i++) {
@@ -138,14 +164,14 @@ ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
   for (uint32_t k = 0; k < eqn->in_count; k++) arg[k] = ax_lower_load(lower, in[k], at);
   ax_scalar op = eqn->prim->scalar;
   ax_ex value = eqn->params != NULL
-                    ? ax_kernel_op_imm(lower->kernel, op, type->dtype, arg[0], *(const int64_t *)eqn->params)
+                    ? ax_kernel_op_imm(lower->kernel, op, type->dtype, arg[0], imm_of(eqn))
                     : ax_kernel_op(lower->kernel, op, type->dtype, arg[0], arg[1], arg[2]);
   ax_lower_store(lower, out[0], at, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
 }
 
 static uint32_t one_hlo(ax_hlo *hlo, const ax_type *type) {
-  uint64_t element = 0;
+  ax_element element = {0};
   ax_number_store(type->dtype, &element, 0, ax_number_of(type->dtype, 1));
   return ax_hlo_splat(hlo, type, &element);
 }
@@ -167,6 +193,12 @@ static ax_status abs_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
   return AX_OK;
 }
 
+/* StableHLO's order of complex numbers is not that of every compiler. */
+static ax_status max_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const bool is_complex = ax_is_complex(hlo->program->types[eqn->out].dtype);
+  return is_complex ? ax_complex_pointwise_hlo(hlo, eqn, in, out) : ax_hlo_by_form(hlo, eqn, in, out);
+}
+
 static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   if (!is_unsigned(hlo, eqn)) return ax_hlo_by_form(hlo, eqn, in, out);
   const ax_type *type = &hlo->program->types[eqn->out];
@@ -180,7 +212,7 @@ static ax_status erf_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
   return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, attributes, out);
 }
 
-static ax_status function_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+ax_status ax_function_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const int64_t accuracy = *(const int64_t *)eqn->params;
   char attributes[160];
   if (accuracy == AX_ACCURACY_DEFAULT) return ax_hlo_by_form(hlo, eqn, in, out);
@@ -288,8 +320,7 @@ static void rem_jvp(const ax_jvp_args *a) {
 }
 
 /* One operand: tangent times a factor of x and y = f(x). */
-typedef ax_value (*factor_function)(ax_value x, ax_value y);
-static void unary_jvp(const ax_jvp_args *a, factor_function factor) {
+void ax_jvp_factor(const ax_jvp_args *a, ax_factor_function factor) {
   ax_value y = one_in(a);
   a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], factor(a->in[0], y));
 }
@@ -314,11 +345,34 @@ static ax_value tanh_factor(ax_value x, ax_value y) {
 static ax_value logistic_factor(ax_value x, ax_value y) { return (void)x, ax_mul(y, ax_sub(ax_full_like(y, 1), y)); }
 static ax_value sqrt_factor(ax_value x, ax_value y) { return (void)x, ax_div(ax_full_like(y, 0.5), y); }
 static ax_value rsqrt_factor(ax_value x, ax_value y) { return times_constant(ax_div(y, x), -0.5); }
-static void abs_jvp(const ax_jvp_args *a) { unary_jvp(a, abs_factor); }
-static void exp_jvp(const ax_jvp_args *a) { unary_jvp(a, itself_factor); }
-static void log_jvp(const ax_jvp_args *a) { unary_jvp(a, log_factor); }
-static void log1p_jvp(const ax_jvp_args *a) { unary_jvp(a, log1p_factor); }
-static void expm1_jvp(const ax_jvp_args *a) { unary_jvp(a, expm1_factor); }
+
+/* Re(conj(z) / |z| dz) of complex z, which is 0 at 0. */
+static void complex_abs_jvp(const ax_jvp_args *a) {
+  ax_value y = one_in(a);
+  a->tangent_out[0] = ax_zero;
+  if (ax_is_zero(a->tangent_in[0])) return;
+  ax_value direction = ax_conj(ax_sign(a->in[0]));
+  a->tangent_out[0] = ((void)y, ax_real_part(ax_mul(a->tangent_in[0], direction)));
+}
+
+static void abs_jvp(const ax_jvp_args *a) {
+  if (ax_is_complex(ax_typeof(a->in[0]).dtype)) complex_abs_jvp(a);
+  else ax_jvp_factor(a, abs_factor);
+}
+
+/* Of complex z, s = z / |z|: i s Im(conj(s) dz) / |z|, the turn. Real numbers have none. */
+static void sign_jvp(const ax_jvp_args *a) {
+  ax_jvp_zero(a);
+  if (ax_is_zero(a->tangent_in[0]) || !ax_is_complex(ax_typeof(a->in[0]).dtype)) return;
+  ax_value s = a->out[0], size = ax_abs(a->in[0]), nothing = ax_eq(size, ax_full_like(size, 0));
+  ax_value turn = ax_imag_part(ax_mul(ax_conj(s), a->tangent_in[0]));
+  turn = ax_div(turn, ax_select_n(nothing, size, ax_full_like(size, 1)));
+  a->tangent_out[0] = ax_mul(s, ax_complex(ax_full_like(turn, 0), turn));
+}
+static void exp_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, itself_factor); }
+static void log_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, log_factor); }
+static void log1p_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, log1p_factor); }
+static void expm1_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, expm1_factor); }
 /* Another function of the operand, as accurate. */
 static ax_value also(const ax_jvp_args *a, const ax_prim *prim) { return ax_bind1(prim, a->eqn->params, a->in, 1); }
 static void sin_jvp(const ax_jvp_args *a) {
@@ -329,10 +383,10 @@ static void cos_jvp(const ax_jvp_args *a) {
   one_in(a);
   a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], ax_neg(also(a, &ax_prim_sin)));
 }
-static void tanh_jvp(const ax_jvp_args *a) { unary_jvp(a, tanh_factor); }
-static void logistic_jvp(const ax_jvp_args *a) { unary_jvp(a, logistic_factor); }
-static void sqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, sqrt_factor); }
-static void rsqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, rsqrt_factor); }
+static void tanh_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, tanh_factor); }
+static void logistic_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, logistic_factor); }
+static void sqrt_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, sqrt_factor); }
+static void rsqrt_jvp(const ax_jvp_args *a) { ax_jvp_factor(a, rsqrt_factor); }
 static void erf_jvp(const ax_jvp_args *a) {
   one_in(a);
   a->tangent_out[0] = ax_zero;
@@ -404,46 +458,48 @@ static void div_simplify(const ax_simplify_args *args) {
 
 static void neg_simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_neg);
-  if (inner != NULL) args->same[0] = inner->in[0];
+  if (inner != NULL && !(is_float(args) && !ax_has_sign(args->types[args->eqn->out].dtype))) args->same[0] = inner->in[0];
 }
 
 /* --- The records --- */
 
-static const ax_param function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
+const ax_param ax_function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
 AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify,
-                    ax_hlo_by_form);
+                    ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, sub_jvp, sub_transpose,
-                    sub_simplify, ax_hlo_by_form);
+                    sub_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, AX_LINEAR_ONE, AX_KINDS_SUM, infer_numeric, mul_jvp, mul_transpose,
-                    mul_simplify, ax_hlo_by_form);
+                    mul_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, AX_LINEAR_FIRST, AX_KINDS_FLOAT_SUM, infer_numeric, div_jvp, div_transpose,
-                    div_simplify, ax_hlo_by_form);
+                    div_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MAX, infer_numeric, max_jvp, ax_absent_transpose,
-                    ax_simplify_nothing, ax_hlo_by_form);
+                    ax_simplify_nothing, max_hlo, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose,
-                    ax_simplify_nothing, ax_hlo_by_form);
-AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_transpose);
+                    ax_simplify_nothing, max_hlo, .complex = ax_complex_pointwise);
+AX_POINTWISE_HLO(pow, POW, AX_FORM("power"), 2, ax_infer_float, pow_jvp, ax_absent_transpose, ax_hlo_by_form,
+                 .complex = ax_complex_pointwise);
 AX_POINTWISE(rem, REM, AX_FORM("remainder"), 2, infer_numeric, rem_jvp, ax_absent_transpose);
 AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose,
-                    neg_simplify, ax_hlo_by_form);
-AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
-AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
-AX_POINTWISE(floor, FLOOR, AX_FORM("floor"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE(ceil, CEIL, AX_FORM("ceil"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE(round_nearest_even, ROUND_NEAREST_EVEN, AX_FORM("round_nearest_even"), 1, infer_float, ax_jvp_zero,
+                    neg_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);
+AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_abs, abs_jvp, ax_absent_transpose, abs_hlo, .complex = ax_complex_pointwise);
+AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, sign_jvp, ax_absent_transpose, sign_hlo,
+                 .complex = ax_complex_pointwise);
+AX_POINTWISE(floor, FLOOR, AX_FORM("floor"), 1, ax_infer_float, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(ceil, CEIL, AX_FORM("ceil"), 1, ax_infer_float, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(round_nearest_even, ROUND_NEAREST_EVEN, AX_FORM("round_nearest_even"), 1, ax_infer_float, ax_jvp_zero,
              ax_absent_transpose);
-AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, function_hlo);
-AX_FUNCTION(log, LOG, AX_FORM("log"), log_jvp, function_hlo);
-AX_FUNCTION(log1p, LOG1P, AX_FORM("log_plus_one"), log1p_jvp, function_hlo);
-AX_FUNCTION(expm1, EXPM1, AX_FORM("exponential_minus_one"), expm1_jvp, function_hlo);
-AX_FUNCTION(sin, SIN, AX_FORM("sine"), sin_jvp, function_hlo);
-AX_FUNCTION(cos, COS, AX_FORM("cosine"), cos_jvp, function_hlo);
-AX_FUNCTION(tanh, TANH, AX_FORM("tanh"), tanh_jvp, function_hlo);
-AX_FUNCTION(logistic, LOGISTIC, AX_FORM("logistic"), logistic_jvp, function_hlo);
-AX_FUNCTION(sqrt, SQRT, AX_FORM("sqrt"), sqrt_jvp, function_hlo);
-AX_FUNCTION(rsqrt, RSQRT, AX_FORM("rsqrt"), rsqrt_jvp, function_hlo);
+AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(log, LOG, AX_FORM("log"), log_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(log1p, LOG1P, AX_FORM("log_plus_one"), log1p_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(expm1, EXPM1, AX_FORM("exponential_minus_one"), expm1_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(sin, SIN, AX_FORM("sine"), sin_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(cos, COS, AX_FORM("cosine"), cos_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(tanh, TANH, AX_FORM("tanh"), tanh_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(logistic, LOGISTIC, AX_FORM("logistic"), logistic_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(sqrt, SQRT, AX_FORM("sqrt"), sqrt_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+AX_FUNCTION(rsqrt, RSQRT, AX_FORM("rsqrt"), rsqrt_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
 AX_FUNCTION(erf, ERF, NULL, erf_jvp, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
@@ -452,7 +508,8 @@ const ax_prim ax_prim_integer_pow = {
     .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
     .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .complex = ax_complex_pointwise,
+    .hlo = integer_pow_hlo,
 };
 
 /* --- The functions --- */
@@ -516,7 +573,7 @@ static ax_eqn *made_by(ax_builder *builder, uint32_t id) {
 
 static ax_status make_accurate(ax_builder *builder, ax_value y, uint32_t id, int64_t ulps) {
   ax_eqn *eqn = made_by(builder, id);
-  if (eqn == NULL || eqn->prim->params != function_params)
+  if (eqn == NULL || eqn->prim->params != ax_function_params)
     return ax_error(AX_INVALID_ARGUMENT,
                     "accurate: its operand is %s, and no result of exp, tanh or another function that has an accuracy",
                     eqn == NULL ? "no equation's result" : eqn->prim->name);

@@ -66,6 +66,17 @@ static const float_row float_rows[] = {
     {AX_SCALAR_ROUND_NEAREST_EVEN, AX_F32, -0.5, 0, 0, -0.0},
     {AX_SCALAR_ROUND_NEAREST_EVEN, AX_F64, 0x1.fffffffffffffp-2, 0, 0, 0},
     {AX_SCALAR_ROUND_NEAREST_EVEN, AX_F32, -INFINITY, 0, 0, -INFINITY},
+    {AX_SCALAR_ROUND_NEAREST_AFZ, AX_F32, -2.5, 0, 0, -3},
+    {AX_SCALAR_ROUND_NEAREST_AFZ, AX_F64, 0x1.fffffffffffffp-2, 0, 0, 0},
+    {AX_SCALAR_ROUND_NEAREST_AFZ, AX_F32, -0.25, 0, 0, -0.0},
+    {AX_SCALAR_NEXTAFTER, AX_F32, 0, -1, 0, -0x1p-149},
+    {AX_SCALAR_NEXTAFTER, AX_BF16, 1, 2, 0, 1.0078125},
+    {AX_SCALAR_NEXTAFTER, AX_F16, INFINITY, 0, 0, 65504},
+    {AX_SCALAR_NEXTAFTER, AX_F64, -0.0, 0.0, 0, 0.0},
+    {AX_SCALAR_NEXTAFTER, AX_F32, 1, NAN, 0, NAN},
+    {AX_SCALAR_REDUCE_PRECISION, AX_F32, 65520, 0, 5 << 8 | 10, INFINITY},
+    {AX_SCALAR_REDUCE_PRECISION, AX_F32, -0x1p-20, 0, 5 << 8 | 10, -0.0},
+    {AX_SCALAR_REDUCE_PRECISION, AX_F32, 1.0625, 0, 4 << 8 | 3, 1},
     {AX_SCALAR_EXP, AX_F32, -INFINITY, 0, 0, 0},
     {AX_SCALAR_EXP, AX_F32, 89, 0, 0, INFINITY},
     {AX_SCALAR_LOG, AX_F32, 0, 0, 0, -INFINITY},
@@ -221,7 +232,7 @@ static void test_names(void **state) {
     assert_int_equal(ax_scalar_arity(ax_prims[i]->scalar), ax_prims[i]->in_count);
     pointwise++;
   }
-  assert_int_equal(pointwise, AX_SCALAR_COUNT - 1 - 2); /* all but SELECT and CONVERT, which need more than elements */
+  assert_int_equal(pointwise, AX_SCALAR_COUNT - 1 - 4); /* all but SELECT, CONVERT and BITCAST, which need more than elements, and THREEFRY */
 }
 
 int main(void) {

@@ -1,32 +1,49 @@
-/* reduce_sum, reduce_max, reduce_min: T[d..] -> T[the dimensions that are left]
+/* reduce_sum, reduce_prod, reduce_max, reduce_min, reduce_and, reduce_or, reduce_xor: T[d..] -> T[the dimensions that are left]
    Parameters: axes.
-   Errors: bool; an axis outside the rank or named twice. Over nothing at all the result is 0, or the least or greatest T.
-   Numerics: eval adds floats in f64 and rounds once; compiled sums do so too where more than a few numbers meet, and add short runs
-   of bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and min.
+   Errors: bool; for and, or, xor a float; an axis outside the rank or named twice. Over nothing at all the result is 0, 1, the least or
+   greatest T, all bits set, 0, or 0.
+   Numerics: eval adds and multiplies floats in f64 and rounds once; compiled products do so too, and sums where more than a few
+   numbers meet; they add short runs of bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and
+   min. and, or, xor are those of the bits of integers, and of the truth of bools.
+   reduce_sum and reduce_prod take complex numbers.
    reduce_sum is linear; its transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that
-   hold it. */
+   hold it; that of a product is made in halves, as the product would be, and divides by nothing (ops/reduce_prod.c). */
+#include "ops/reduce.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/composite.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
-typedef struct reduce_params {
-  ax_dims axes;
-} reduce_params;
+typedef ax_reduce_params reduce_params;
 
 static ax_scalar combination(const ax_prim *prim) {
   if (prim == &ax_prim_reduce_sum) return AX_SCALAR_ADD;
+  if (prim == &ax_prim_reduce_prod) return AX_SCALAR_MUL;
+  if (prim == &ax_prim_reduce_and) return AX_SCALAR_AND;
+  if (prim == &ax_prim_reduce_or) return AX_SCALAR_OR;
+  if (prim == &ax_prim_reduce_xor) return AX_SCALAR_XOR;
   return prim == &ax_prim_reduce_max ? AX_SCALAR_MAX : AX_SCALAR_MIN;
 }
+
+/* Whether the operation is one of bits, which floats do not have. */
+static bool is_bitwise(ax_scalar op) { return op == AX_SCALAR_AND || op == AX_SCALAR_OR || op == AX_SCALAR_XOR; }
+
+/* Whether a reduction begins with a number that changes the bits of a float. */
+static bool begins_anew(ax_scalar op) { return op == AX_SCALAR_ADD; }
 
 static ax_status infer(const ax_infer_args *args) {
   const reduce_params *p = args->params;
   const ax_type *x = &args->in[0];
-  if (x->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  const bool bitwise = is_bitwise(combination(args->prim));
+  if (x->dtype == AX_BOOL && !bitwise) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  if (ax_is_float(x->dtype) && bitwise)
+    return ax_error(AX_INVALID_ARGUMENT, "needs bool or an integer dtype, got %s", ax_dtype_name(x->dtype));
   AX_TRY(ax_infer_distinct("axes", &p->axes, x->rank));
   ax_dims left = ax_dims_left(x, &p->axes);
   args->out[0] = ax_array_type(x->dtype, AX_LIST(left.count, left.v));
@@ -37,10 +54,14 @@ static ax_status infer(const ax_infer_args *args) {
 
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
-  uint64_t ones = UINT64_MAX >> (64 - 8 * info->bytes);
+  uint64_t ones = UINT64_MAX >> (info->bits < 64 ? 64 - info->bits : 0);
   bool least = op == AX_SCALAR_MAX;
-  if (op == AX_SCALAR_ADD) return (ax_number){0};
-  if (info->kind == AX_KIND_FLOAT) return (ax_number){.f = least ? -INFINITY : INFINITY};
+  if (op == AX_SCALAR_ADD || op == AX_SCALAR_OR || op == AX_SCALAR_XOR) return (ax_number){0};
+  if (op == AX_SCALAR_MUL) return ax_rounds(dtype) ? (ax_number){.f = 1} : (ax_number){.u = 1};
+  if (op == AX_SCALAR_AND && info->kind == AX_KIND_SIGNED) return (ax_number){.i = -1};
+  if (info->kind == AX_KIND_FLOAT && !ax_has_infinity(dtype))
+    return (ax_number){.f = least ? ax_float_least(dtype) : ax_float_largest(dtype)};
+  if (ax_rounds(dtype)) return (ax_number){.f = least ? -INFINITY : INFINITY};
   if (info->kind == AX_KIND_SIGNED) return (ax_number){.i = least ? -(int64_t)(ones >> 1) - 1 : (int64_t)(ones >> 1)};
   if (info->kind == AX_KIND_BOOL) ones = 1;
   return (ax_number){.u = least ? 0 : ones};
@@ -51,7 +72,7 @@ ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype) {
   const ax_number number = ax_reduce_identity(op, dtype);
   const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
   return ax_as("reduce",
-               kind == AX_KIND_FLOAT    ? ax_real(number.f)
+               ax_rounds(dtype)         ? ax_real(number.f)
                : kind == AX_KIND_SIGNED ? ax_integer(number.i)
                                         : ax_unsigned(number.u),
                dtype);
@@ -80,9 +101,10 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_tensor *x = args->in[0], *out = args->out[0];
   rows r = rows_of(x, &((const reduce_params *)args->eqn->params)->axes);
   ax_scalar op = combination(args->eqn->prim);
-  ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
+  ax_dtype wide = ax_widest_dtype(x->dtype);
   int64_t count = ax_dims_elems(r.kept_rank, r.kept_dims), length = ax_dims_elems(r.reduced_rank, r.reduced_dims);
-  const bool moves = r.reduced_rank == 0 || (op != AX_SCALAR_ADD && length == 1); /* the extreme of one element is that element */
+  const bool moves = r.reduced_rank == 0 || (!begins_anew(op) && length == 1); /* the extreme of one element is that element */
+  const bool begins = ax_is_complex(x->dtype) && (op == AX_SCALAR_MAX || op == AX_SCALAR_MIN); /* none is below all others */
   if (moves) memmove(out->data, x->data, (size_t)count * ax_dtype_bytes(x->dtype));
   for (int64_t i = 0; i < count && !moves; i++) {
     int64_t base = ax_strided_at(i, r.kept_rank, r.kept_dims, r.kept_strides);
@@ -90,7 +112,7 @@ static ax_status eval(const ax_eval_args *args) {
     for (int64_t j = 0; j < length; j++) {
       int64_t at = base + ax_strided_at(j, r.reduced_rank, r.reduced_dims, r.reduced_strides);
       ax_number pair[] = {total, ax_number_load(x->dtype, x->data, at)};
-      total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
+      total = j == 0 && begins ? pair[1] : ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
     }
     ax_number_store(out->dtype, out->data, i, total);
   }
@@ -142,7 +164,13 @@ static void shard(const ax_shard_args *args) {
   const ax_dims *axes = &((const reduce_params *)args->eqn->params)->axes;
   const ax_type *x = &args->types[args->eqn->in[0]];
   ax_scalar op = combination(args->eqn->prim);
-  ax_factor_kind combined = op == AX_SCALAR_ADD ? AX_FACTOR_SUM : op == AX_SCALAR_MAX ? AX_FACTOR_MAX : AX_FACTOR_MIN;
+  ax_factor_kind combined = op == AX_SCALAR_ADD   ? AX_FACTOR_SUM
+                            : op == AX_SCALAR_MUL ? AX_FACTOR_PROD
+                            : op == AX_SCALAR_MAX ? AX_FACTOR_MAX
+                            : op == AX_SCALAR_MIN ? AX_FACTOR_MIN
+                            : op == AX_SCALAR_AND ? AX_FACTOR_AND
+                            : op == AX_SCALAR_OR  ? AX_FACTOR_OR
+                                                  : AX_FACTOR_XOR;
   for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
     bool reduced = ax_dims_has(axes, d);
     uint32_t factor = ax_factor(args, x->dims[d], reduced ? combined : AX_FACTOR_ALONG);
@@ -164,6 +192,25 @@ ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *
   return r;
 }
 
+/* Products of short floats are made in f64 and rounded once, so that none overflows on the way. */
+static ax_status lower_wide(ax_lower *lower, const ax_eqn *eqn, uint32_t x, const ax_reduction *r, uint32_t out) {
+  ax_type type = *ax_lower_type(lower, out);
+  const ax_dtype dtype = type.dtype;
+  ax_position to[AX_MAX_RANK];
+  uint32_t wide;
+  type.dtype = AX_F64;
+  ax_at_identity(to, r->kept.count);
+  AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &wide));
+  AX_TRY(ax_lower_kernel_begin(lower, r->rank, r->reduced.count, r->dims));
+  ax_ex factor = ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, AX_F64, ax_lower_load(lower, x, r->at), AX_NONE, AX_NONE);
+  ax_lower_store(lower, wide, to, factor, AX_SCALAR_MUL);
+  AX_TRY(ax_lower_kernel_end(lower));
+  AX_TRY(ax_lower_kernel_begin(lower, r->kept.count, 0, r->dims));
+  ax_ex product = ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, ax_lower_load(lower, wide, to), AX_NONE, AX_NONE);
+  ax_lower_store(lower, out, to, product, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]];
   ax_scalar op = combination(eqn->prim);
@@ -172,10 +219,55 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_at_identity(to, r.kept.count);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(x) == 0) return ax_lower_fill(lower, out[0], ax_reduce_identity(op, x->dtype));
-  const bool moves = op != AX_SCALAR_ADD && ax_dims_elems(r.reduced.count, r.dims + r.kept.count) == 1; /* sums of -0 are 0 */
+  const bool moves = !begins_anew(op) && ax_dims_elems(r.reduced.count, r.dims + r.kept.count) == 1; /* sums of -0 are 0 */
+  if (op == AX_SCALAR_MUL && !moves && ax_rounds(x->dtype) && x->dtype != AX_F64) return lower_wide(lower, eqn, in[0], &r, out[0]);
   AX_TRY(ax_lower_kernel_begin(lower, r.rank, moves ? 0 : r.reduced.count, r.dims));
   ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], r.at), moves || r.reduced.count == 0 ? AX_SCALAR_NONE : op);
   return ax_lower_kernel_end(lower);
+}
+
+/* Products of complex numbers: the reduced dimensions as one, the halves of which are multiplied until there is one number. */
+static ax_value prod_expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_type type = ax_typeof(in[0]);
+  if (ax_failed()) return ax_poison;
+  const ax_reduction r = ax_reduction_of(type.rank, type.dims, &((const reduce_params *)eqn->params)->axes);
+  int64_t permutation[AX_MAX_RANK], dims[AX_MAX_RANK], count = ax_dims_elems(r.reduced.count, r.dims + r.kept.count),
+          kept = ax_dims_elems(r.kept.count, r.dims);
+  for (uint32_t d = 0; d < type.rank; d++) permutation[d] = d < r.kept.count ? r.kept.v[d] : r.reduced.v[d - r.kept.count];
+  memcpy(dims, r.dims, r.kept.count * sizeof dims[0]);
+  if (count == 0) return ax_full(type.dtype, AX_LIST(r.kept.count, dims), 1);
+  ax_value x = ax_reshape(ax_transpose(in[0], AX_LIST(type.rank, permutation)), AX_DIMS(kept, count));
+  for (; count > 1 && !ax_failed(); count = (count + 1) / 2) {
+    const int64_t half = count / 2;
+    ax_value left = ax_slice_in_dim(x, 0, half, 1, 1), right = ax_slice_in_dim(x, half, 2 * half, 1, 1);
+    ax_value made = ax_mul(left, right);
+    x = count % 2 == 0 ? made : ax_concatenate(AX_VALUES(made, ax_slice_in_dim(x, count - 1, count, 1, 1)), 1);
+  }
+  return ax_reshape(x, AX_LIST(r.kept.count, dims));
+}
+
+static ax_status prod_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, prod_expand, in, out);
+}
+
+/* Extremes of complex numbers: of the real parts, and of the imaginary parts that stand beside that. NaN in either part wins. */
+static ax_value extreme_expand(const ax_eqn *eqn, const ax_value *in) {
+  const reduce_params *p = eqn->params;
+  const ax_type type = ax_typeof(in[0]);
+  if (ax_failed()) return ax_poison;
+  const ax_dims left = ax_dims_left(&type, &p->axes);
+  const double none = eqn->prim == &ax_prim_reduce_max ? -INFINITY : INFINITY;
+  if (ax_type_elems(&type) == 0) return ax_full(type.dtype, AX_LIST(left.count, left.v), none);
+  if (ax_type_elems(&type) == ax_dims_elems(left.count, left.v)) return ax_reshape(in[0], AX_LIST(left.count, left.v));
+  ax_value x = ax_real_part(in[0]), y = ax_imag_part(in[0]);
+  x = ax_where(ax_eq(y, y), x, ax_real(NAN));
+  ax_value most = ax_bind1(eqn->prim, p, &x, 1), beside = ax_where(ax_eq(x, ax_repeat(most, &type, &p->axes)), y, ax_real(none));
+  ax_value second = ax_bind1(eqn->prim, p, &beside, 1);
+  return ax_complex(most, ax_where(ax_eq(most, most), second, most));
+}
+
+static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, extreme_expand, in, out);
 }
 
 /* --- hlo --- */
@@ -190,7 +282,7 @@ ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_typ
   ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
   ax_dims left = ax_dims_left(type, axes);
   ax_type result = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
-  uint64_t bits = 0;
+  ax_element bits = {0};
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
   ax_text attributes = {0};
@@ -201,12 +293,12 @@ ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_typ
   return ax_hlo_attributes_end(&attributes);
 }
 
-/* bf16 and f16 sums are made in f32. */
+/* Sums and products of bf16 and f16 are made in f32. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_dims *axes = &((const reduce_params *)eqn->params)->axes;
   ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out];
   ax_scalar op = combination(eqn->prim);
-  bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(type.dtype);
+  bool narrow = (op == AX_SCALAR_ADD || op == AX_SCALAR_MUL) && ax_is_narrow_float(type.dtype);
   if (!narrow) return ax_hlo_reduce_axes(hlo, op, in[0], &type, axes, out);
   uint32_t wide = hlo_convert(hlo, in[0], &type, AX_F32);
   type.dtype = AX_F32;
@@ -220,17 +312,21 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params, axes)}};
 
-#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_)                                                           \
+#define REDUCE_RECORD(name_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                           \
   const ax_prim ax_prim_##name_ = {                                                                              \
-      .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
+      .name = #name_, .kind = AX_LOCAL, .linear = linear_, .kinds = kinds_, .in_count = 1, .out_count = 1, \
       AX_PARAMS(params, reduce_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,\
+      .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__, \
   }
-REDUCE_RECORD(reduce_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
-REDUCE_RECORD(reduce_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);
-REDUCE_RECORD(reduce_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose);
+REDUCE_RECORD(reduce_sum, AX_LINEAR_ALL, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts);
+REDUCE_RECORD(reduce_max, AX_LINEAR_ALL, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+REDUCE_RECORD(reduce_min, AX_LINEAR_ALL, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+REDUCE_RECORD(reduce_prod, AX_LINEAR_NOT, 0, ax_reduce_prod_jvp, ax_absent_transpose, .complex = prod_complex);
+REDUCE_RECORD(reduce_and, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
+REDUCE_RECORD(reduce_or, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
+REDUCE_RECORD(reduce_xor, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
 
 /* The axes, counted from 0. */
 static bool take_axes(const ax_prim *prim, uint32_t rank, uint32_t count, const int64_t *axes, ax_dims *out) {
@@ -263,6 +359,18 @@ ax_value (ax_reduce_max)(ax_value x, uint32_t count, const int64_t *axes, bool k
 }
 ax_value (ax_reduce_min)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   return reduce(&ax_prim_reduce_min, x, count, axes, keepdims);
+}
+ax_value (ax_reduce_prod)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_prod, x, count, axes, keepdims);
+}
+ax_value (ax_reduce_or)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_or, x, count, axes, keepdims);
+}
+ax_value (ax_reduce_xor)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_xor, x, count, axes, keepdims);
+}
+ax_value (ax_reduce_and)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_and, x, count, axes, keepdims);
 }
 
 /* bf16 and f16 are added and divided in f32. */

@@ -7,7 +7,7 @@
    or the least or greatest T.
    Numerics: eval adds floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one
    dimension after the other, short windows element by element, long ones by halves. Windows that see all elements up to their
-   place, or from it on, along one dimension alone are done in one pass, with the errors of ax_cumsum. Integers wrap. NaN wins in
+   place, or from it on, along one dimension alone are done in one pass, with the errors of cumsum. Integers wrap. NaN wins in
    max and min.
    reduce_window_sum is linear; its transpose is a reduce_window_sum of the cotangent, with base_dilation and strides exchanged. The
    tangent of a max or min is that of the first place, in row-major order, that holds it.
@@ -83,7 +83,7 @@ static ax_status infer(const ax_infer_args *args) {
 static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *index, const int64_t *strides) {
   const window_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0];
-  const ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
+  const ax_dtype wide = ax_widest_dtype(x->dtype);
   ax_number total = ax_reduce_identity(op, x->dtype);
   for (int64_t tap = 0, count = ax_dims_elems(x->rank, p->window_dimensions.v); tap < count; tap++) {
     int64_t at = 0, rest = tap, here = 0;
@@ -102,7 +102,7 @@ static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *
 /* Row by row, in one pass. */
 static void eval_running(const ax_eval_args *args, ax_scalar op, uint32_t d, bool reverse) {
   const ax_tensor *x = args->in[0], *out = args->out[0];
-  const ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
+  const ax_dtype wide = ax_widest_dtype(x->dtype);
   const int64_t length = x->dims[d], inner = ax_dims_elems(x->rank - d - 1, x->dims + d + 1),
                 rows = ax_dims_elems(d, x->dims) * inner;
   for (int64_t row = 0; row < rows; row++) {
@@ -153,6 +153,14 @@ static held part(const held *h, uint32_t d, int64_t start, int64_t count, int64_
   return made;
 }
 
+/* Whether b is beyond a. */
+static ax_value is_beyond(ax_scalar op, ax_value b, ax_value a) {
+  const bool larger = op == AX_SCALAR_MAX;
+  if (ax_failed() || !ax_is_complex(ax_typeof(a).dtype)) return larger ? ax_gt(b, a) : ax_lt(b, a);
+  ax_value best = larger ? ax_max(a, b) : ax_min(a, b), differs = ax_ne(a, b);
+  return ax_and(differs, ax_eq(best, b));
+}
+
 /* `a` stands before `b`. */
 static held combined(ax_scalar op, const held *a, const held *b) {
   held made = {.has_tangent = a->has_tangent};
@@ -160,7 +168,7 @@ static held combined(ax_scalar op, const held *a, const held *b) {
     made.x = op == AX_SCALAR_ADD ? ax_add(a->x, b->x) : op == AX_SCALAR_MAX ? ax_max(a->x, b->x) : ax_min(a->x, b->x);
     return made;
   }
-  ax_value later = op == AX_SCALAR_MAX ? ax_gt(b->x, a->x) : ax_lt(b->x, a->x);
+  ax_value later = is_beyond(op, b->x, a->x);
   made.x = ax_select_n(later, a->x, b->x);
   made.tangent = ax_select_n(later, a->tangent, b->tangent);
   return made;
@@ -312,12 +320,18 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_fill(lower, out[0], ax_reduce_identity(combination(eqn->prim), x->dtype));
 }
 
+static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *type = &lower->program->types[eqn->out];
+  if (ax_type_elems(&lower->program->types[eqn->in[0]]) > 0 && ax_type_elems(type) > 0) return ax_lower_expanded(lower, eqn, expand, in, out);
+  return ax_lower_eval(lower, eqn, in, out);
+}
+
 /* --- hlo --- */
 
 static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type,
                            const ax_type *result, ax_text *attributes) {
   ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
-  uint64_t bits = 0;
+  ax_element bits = {0};
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
   ax_hlo_dims(attributes, "base_dilations = ", &p->base_dilation);
@@ -357,17 +371,17 @@ static const ax_param params[] = {
     {"window_dilation", AX_PARAM_DIMS, offsetof(window_params, window_dilation)},
 };
 
-#define WINDOW_RECORD(name_, kinds_, jvp_, transpose_)                                                           \
+#define WINDOW_RECORD(name_, kinds_, jvp_, ...)                                                                  \
   const ax_prim ax_prim_##name_ = {                                                                              \
       .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
       AX_PARAMS(params, window_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                      \
-      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,  \
-      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                                \
+      .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                             \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__, /* and further slots */               \
   }
-WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
-WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);
-WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose);
+WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts);
+WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
 
 /* --- The public functions --- */
 

@@ -1,5 +1,5 @@
-/* Lowers windows that see all elements up to their place, or all from it on (cumsum, and its gradient), to kernels that run
-   (plan/kernel.h): one pass. Elements are numbered in the order in which they are combined.
+/* Lowers cumulative operations (cumulative.c), and windows that see all elements up to their place or all from it on, to kernels
+   that run (plan/kernel.h): one pass. Elements are numbered in the order in which they are combined.
 
    A few long rows are cut in chunks, so that several threads can work. The chunks follow from the shape alone, and so do results:
 
@@ -8,7 +8,7 @@
      result       runs through each chunk c anew, and begins
                   with before[c - 1] and its first element        read again, and written
 
-   Sums of bf16 and f16 are kept in f32 between the chunks. */
+   Sums and products of bf16 and f16 are kept in f32 between the chunks. */
 #include "ops/window.h"
 #include "plan/lower.h"
 
@@ -131,7 +131,7 @@ static ax_status lower_in_chunks(ax_lower *lower, const run *r, int64_t size) {
 ax_status ax_window_lower_running(ax_lower *lower, const ax_eqn *eqn, ax_scalar op, uint32_t d, bool reverse, uint32_t in,
                                   uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
-  const bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(type->dtype);
+  const bool narrow = (op == AX_SCALAR_ADD || op == AX_SCALAR_MUL) && ax_is_narrow_float(type->dtype);
   run r = {.op = op, .reverse = reverse, .dtype = type->dtype, .kept = narrow ? AX_F32 : type->dtype, .x = in};
   r.outer = ax_dims_elems(d, type->dims), r.length = type->dims[d], r.inner = ax_dims_elems(type->rank - d - 1, type->dims + d + 1);
   r.axes = lower->differs[eqn->out];

@@ -1,5 +1,5 @@
-/* Windows that see all elements up to their place, or from it on: against their definition, exactly, in rows of any length and
-   number, whole and in chunks; in one pass; and the gradient of a running sum. */
+/* Cumulative operations, and windows that see all elements up to their place, or from it on: against their definition, exactly, in
+   rows of any length and number, whole and in chunks; in one pass; and the gradient of a running sum. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,32 +14,49 @@
 typedef struct example {
   ax_dtype dtype;
   int64_t outer, length, inner;
-  int kind; /* 0: sum, 1: max, 2: min */
+  enum { SUM, WINDOW_MAX, WINDOW_MIN, MAX, MIN, PRODUCT, KINDS } kind;
   bool reverse;
 } example;
 
-static AX_BODY(run) {
-  const example *e = context;
-  const int64_t beyond = e->length + 2 * (e->kind > 0); /* longer windows see no more */
-  const int64_t low = e->reverse ? 0 : beyond - 1, high = e->reverse ? beyond - 1 : 0;
-  const ax_window_options options = {.low = {AX_DIMS(0, low, 0)}, .high = {AX_DIMS(0, high, 0)}};
-  ax_value x = ax_mul(in[0], ax_integer(2));
-  out[0] = e->kind == 0   ? ax_cumsum(x, 1, e->reverse)
-           : e->kind == 1 ? ax_reduce_window_max(x, AX_DIMS(1, beyond, 1), &options)
-                          : ax_reduce_window_min(x, AX_DIMS(1, beyond, 1), &options);
+static const char *const kind_names[] = {"sum", "max of windows", "min of windows", "max", "min", "product"};
+
+/* A producer that fuses: twice the element; of a product, which would grow, its sign. */
+static ax_value produced(const example *e, ax_value x) {
+  if (e->kind != PRODUCT) return ax_mul(x, ax_integer(2));
+  return ax_where(ax_lt(x, ax_integer(0)), ax_full_like(x, -1), ax_full_like(x, 1));
 }
 
-static double combined(const example *e, double a, double b) { return e->kind == 0 ? a + b : (e->kind == 1) == (a > b) ? a : b; }
+static AX_BODY(run) {
+  const example *e = context;
+  const int64_t beyond = e->length + 2; /* longer windows see no more */
+  const int64_t low = e->reverse ? 0 : beyond - 1, high = e->reverse ? beyond - 1 : 0;
+  const ax_window_options options = {.low = {AX_DIMS(0, low, 0)}, .high = {AX_DIMS(0, high, 0)}};
+  ax_value x = produced(e, in[0]);
+  switch (e->kind) {
+    case SUM: out[0] = ax_cumsum(x, 1, e->reverse); break;
+    case WINDOW_MAX: out[0] = ax_reduce_window_max(x, AX_DIMS(1, beyond, 1), &options); break;
+    case WINDOW_MIN: out[0] = ax_reduce_window_min(x, AX_DIMS(1, beyond, 1), &options); break;
+    case MAX: out[0] = ax_cummax(x, 1, e->reverse); break;
+    case MIN: out[0] = ax_cummin(x, 1, e->reverse); break;
+    default: out[0] = ax_cumprod(x, 1, e->reverse); break;
+  }
+}
+
+static double combined(const example *e, double a, double b) {
+  if (e->kind == SUM) return a + b;
+  if (e->kind == PRODUCT) return a * b;
+  return (e->kind == MAX || e->kind == WINDOW_MAX) == (a > b) ? a : b;
+}
 
 static void compare(const example *e, const ax_tensor *x, const ax_tensor *y) {
   for (int64_t row = 0; row < e->outer * e->inner; row++) {
     double sum = 0;
     for (int64_t n = 0; n < e->length; n++) {
       const int64_t at = (row / e->inner * e->length + (e->reverse ? e->length - 1 - n : n)) * e->inner + row % e->inner;
-      const double here = 2 * test_get(x, at);
+      const double here = e->kind != PRODUCT ? 2 * test_get(x, at) : test_get(x, at) < 0 ? -1 : 1;
       sum = n == 0 ? here : combined(e, sum, here);
       if (test_get(y, at) != sum)
-        fail_msg("%s of %s [%lld,%lld,%lld]%s at %lld: %g, not %g", e->kind == 0 ? "sum" : e->kind == 1 ? "max" : "min",
+        fail_msg("%s of %s [%lld,%lld,%lld]%s at %lld: %g, not %g", kind_names[e->kind],
                  ax_dtype_name(e->dtype), (long long)e->outer, (long long)e->length, (long long)e->inner, e->reverse ? " back" : "",
                  (long long)at, test_get(y, at), sum);
     }
@@ -74,7 +91,7 @@ static void try_one(const example *e, test_random *random, bool every_way) {
 static void one_example(uint64_t seed, bool show) {
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S8, AX_S32, AX_S64};
   test_random random = {seed};
-  example e = {.dtype = dtypes[test_random_below(&random, 7)], .kind = (int)test_random_below(&random, 3)};
+  example e = {.dtype = dtypes[test_random_below(&random, 7)], .kind = (int)test_random_below(&random, KINDS)};
   e.outer = 1 + test_random_below(&random, 4), e.length = 1 + test_random_below(&random, test_random_below(&random, 2) ? 20 : 600);
   e.inner = test_random_below(&random, 2) ? 1 : 1 + test_random_below(&random, test_random_below(&random, 2) ? 8 : 300);
   e.reverse = test_random_below(&random, 2);
@@ -95,7 +112,7 @@ static void in_chunks(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(sizes); i++)
     for (int k = 0; k < 4; k++)
-      try_one(&(example){dtypes[(i + (size_t)k) % 4], sizes[i][0], sizes[i][1], sizes[i][2], k % 3, k % 2 == 1}, &random,
+      try_one(&(example){dtypes[(i + (size_t)k) % 4], sizes[i][0], sizes[i][1], sizes[i][2], (i + (size_t)k) % KINDS, k % 2 == 1}, &random,
               i == 0 && k < 2);
 }
 

@@ -96,6 +96,7 @@ const ax_prim ax_prim_rev = {
     .simplify = simplify,
     .shard = shard,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

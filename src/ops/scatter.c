@@ -19,7 +19,7 @@
    Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
    picks one element may be cut too: each device applies the updates of its part. Updates that are cut make parts of a sum, or of an
    extreme.
-   Compiled: a copy, and code of its own. */
+   Compiled: a copy, and code of its own; of complex numbers scatter_mul, scatter_min and scatter_max run the reference code. */
 #include "ops/scatter.h"
 
 #include <string.h>
@@ -351,19 +351,19 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
                                                      "scatter_dims_to_operand_dims", "operand_batching_dims",
                                                      "scatter_indices_batching_dims")};
 
-#define SCATTER_RECORD(name_, linear_, kinds_, jvp_, transpose_)                                                    \
+#define SCATTER_RECORD(name_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                    \
   const ax_prim ax_prim_##name_ = {                                                                                 \
       .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .linear = linear_, .kinds = kinds_,          \
       AX_PARAMS(params, ax_scatter_params),                 \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                         \
-      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,     \
-      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                          \
+      .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                                \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__,                               \
   }
-SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose);
-SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose);
-SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose);
-SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose);
-SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose);
+SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts);
+SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
+SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_lower_eval);
+SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);
+SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);
 
 /* --- The functions --- */
 

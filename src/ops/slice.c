@@ -188,6 +188,7 @@ const ax_prim ax_prim_slice = {
     .shard = shard,
     .block = block,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

@@ -15,6 +15,7 @@
 #include "machine/float_mode.h"
 #include "ops/gather.h"
 #include "plan/lower.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 
 static ax_status infer(const ax_infer_args *args) {
@@ -39,6 +40,9 @@ static ax_status infer(const ax_infer_args *args) {
 /* -1, 0, 1 */
 static int compare(ax_dtype dtype, ax_number a, ax_number b) {
   switch (ax_dtype_get(dtype)->kind) {
+    case AX_KIND_COMPLEX:
+      if (compare(AX_F64, a, b) != 0) return compare(AX_F64, a, b);
+      return compare(AX_F64, (ax_number){.f = a.imag}, (ax_number){.f = b.imag});
     case AX_KIND_FLOAT: return a.f != a.f || b.f != b.f ? (a.f != a.f) - (b.f != b.f) : (a.f > b.f) - (a.f < b.f);
     case AX_KIND_SIGNED: return (a.i > b.i) - (a.i < b.i);
     default: return (a.u > b.u) - (a.u < b.u);
@@ -151,6 +155,31 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_sort(lower, eqn->params, eqn->in_count, in, out);
 }
 
+/* Complex numbers as their parts, two operands and two keys: by the real part, and where that is equal by the imaginary one. */
+static void expand(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  ax_sort_params p = *(const ax_sort_params *)eqn->params;
+  uint32_t count = 0;
+  ax_value *operands = ax_trace_alloc(2 * (size_t)eqn->in_count * sizeof in[0]),
+           *sorted = ax_trace_alloc(2 * (size_t)eqn->in_count * sizeof in[0]);
+  if (operands == NULL || sorted == NULL) return;
+  for (uint32_t k = 0; k < eqn->in_count; k++) {
+    const bool is_complex = ax_is_complex(ax_typeof(in[k]).dtype);
+    if (is_complex && k < ((const ax_sort_params *)eqn->params)->num_keys) p.num_keys++;
+    operands[count++] = is_complex ? ax_real_part(in[k]) : in[k];
+    if (is_complex) operands[count++] = ax_imag_part(in[k]);
+  }
+  ax_bind(eqn->prim, &p, operands, count, sorted, count);
+  for (uint32_t k = 0, next = 0; k < eqn->in_count; k++) {
+    const bool is_complex = ax_is_complex(ax_typeof(in[k]).dtype);
+    out[k] = is_complex ? ax_complex(sorted[next], sorted[next + 1]) : sorted[next];
+    next += 1 + is_complex;
+  }
+}
+
+static ax_status sort_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded_all(lower, eqn, expand, in, out);
+}
+
 /* --- hlo: a comparison of keys, the last first --- */
 
 static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, const char *kind, uint32_t a, uint32_t b, const ax_type *type) {
@@ -210,7 +239,15 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_type *types = ax_alloc(3 * count * sizeof types[0]);
   ax_text attributes = {0};
   if (types == NULL) return ax_out_of_memory(3 * count * sizeof types[0]);
-  for (uint32_t k = 0; k < count; k++) types[k] = hlo->program->types[eqn->in[k]];
+  bool is_complex = false;
+  for (uint32_t k = 0; k < count; k++) {
+    types[k] = hlo->program->types[eqn->in[k]];
+    is_complex = is_complex || ax_is_complex(types[k].dtype);
+  }
+  if (is_complex) {
+    ax_free(types);
+    return ax_hlo_expanded_all(hlo, eqn, expand, in, out);
+  }
   ax_text_add(&attributes, "dimension = %lld : i64, is_stable = %s", (long long)p->dimension, p->is_stable ? "true" : "false");
   out[0] = ax_hlo_begin(hlo, "stablehlo.sort", in, count, count);
   for (uint32_t k = 1; k < count; k++) out[k] = out[0] + k;
@@ -232,7 +269,8 @@ const ax_prim ax_prim_sort = {
     .name = "sort", .kind = AX_LOCAL, .in_count = -1, .out_count = AX_AS_OPERANDS,
     AX_PARAMS(params, ax_sort_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,
+    .complex = sort_complex, .hlo = hlo,
 };
 
 /* --- The functions --- */

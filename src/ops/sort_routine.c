@@ -35,6 +35,16 @@ static uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
   return bits & sign ? sign - magnitude : sign | bits;
 }
 
+/* A byte of any dtype that has one. */
+static uint64_t byte_key(ax_dtype dtype, uint8_t byte) {
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  const uint8_t bits = (uint8_t)(byte & 0xff >> (8 - info->bits)), sign = (uint8_t)(1 << (info->bits - 1));
+  if (info->kind == AX_KIND_BOOL) return byte;
+  if (info->kind == AX_KIND_SIGNED) return bits ^ sign;
+  if (info->kind == AX_KIND_UNSIGNED || !ax_has_sign(dtype)) return bits; /* NaN is the largest */
+  return ax_float_is_nan(dtype, bits) ? 0xff : float_key(bits, info->bits, UINT64_MAX) - 1; /* 1 is the least key */
+}
+
 uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at) {
   switch (dtype) {
     case AX_F32: return float_key(((const uint32_t *)data)[at], 32, 0x7f800000);
@@ -48,7 +58,8 @@ uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at) {
     case AX_U16: return ((const uint16_t *)data)[at];
     case AX_U32: return ((const uint32_t *)data)[at];
     case AX_U64: return ((const uint64_t *)data)[at];
-    default: return ((const uint8_t *)data)[at];
+    case AX_U8: return ((const uint8_t *)data)[at];
+    default: return byte_key(dtype, ((const uint8_t *)data)[at]);
   }
 }
 

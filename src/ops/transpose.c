@@ -115,6 +115,7 @@ const ax_prim ax_prim_transpose = {
     .simplify = simplify,
     .shard = shard,
     .lower = lower,
+    .complex = ax_complex_parts,
     .hlo = hlo,
 };
 

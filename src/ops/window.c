@@ -1,10 +1,9 @@
-/* Windows along one dimension, and the lowering of windowed equations as programs of others. */
+/* Windows along one dimension. */
 #include "ops/window.h"
 
 #include <string.h>
 
 #include "plan/lower.h"
-#include "plan/plan.h"
 #include "prim/prims.h"
 
 int64_t ax_dilated(int64_t size, int64_t apart) { return size > 0 ? (size - 1) * apart + 1 : 0; }
@@ -98,33 +97,6 @@ ax_value ax_window_padded(ax_value x, ax_value value, uint32_t first, uint32_t c
     w->base = 1;
   }
   return pads ? ax_pad(x, value, low, high, interior) : x;
-}
-
-static ax_status trace(const ax_lower *lower, const ax_eqn *eqn, ax_expansion function, ax_program **out) {
-  ax_builder builder;
-  ax_context numbers;
-  ax_keep_numbers(&numbers);
-  ax_builder_begin(&builder, &lower->program->axes);
-  ax_builder_stem(&builder, eqn);
-  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
-  for (uint32_t i = 0; i < eqn->in_count && in != NULL; i++) in[i] = ax_builder_input(&builder, &lower->program->types[eqn->in[i]]);
-  ax_value made = in != NULL ? function(eqn, in) : ax_poison;
-  ax_status status = ax_builder_finish(&builder, &made, 1, out, NULL, NULL);
-  ax_context_leave(&numbers);
-  return status;
-}
-
-/* Checks for NaN and infinity look at the results of the equation as a whole, so they are off for the equations it is made of. */
-ax_status ax_lower_expanded(ax_lower *lower, const ax_eqn *eqn, ax_expansion function, const uint32_t *in, uint32_t *out) {
-  ax_program *program;
-  AX_TRY(trace(lower, eqn, function, &program));
-  ax_status status = ax_plan_keep(lower->plan, program);
-  if (status != AX_OK) return status;
-  uint32_t check = lower->plan->options.check;
-  lower->plan->options.check = 0;
-  status = ax_lower_program(lower, program, in, out);
-  lower->plan->options.check = check;
-  return status;
 }
 
 void ax_hlo_padding(ax_text *text, const ax_dims *low, const ax_dims *high) {

@@ -9,6 +9,7 @@
 #ifndef AX_OPS_WINDOW_H
 #define AX_OPS_WINDOW_H
 
+#include "prim/expand.h"
 #include "prim/shape.h"
 
 typedef struct ax_window {
@@ -40,13 +41,8 @@ ax_value ax_window_part(ax_value x, uint32_t d, int64_t start, int64_t count, in
    first + i; then the windows have neither padding nor base dilation left. */
 ax_value ax_window_padded(ax_value x, ax_value value, uint32_t first, uint32_t count, ax_window *windows);
 
-/* Lowers an equation as a program of other equations: `function` traces the program on values of the operands' types. */
-typedef ax_value (*ax_expansion)(const ax_eqn *eqn, const ax_value *in);
-AX_MUST_USE ax_status ax_lower_expanded(ax_lower *lower, const ax_eqn *eqn, ax_expansion function, const uint32_t *in,
-                                        uint32_t *out);
-
-/* Lowers a reduction by ADD, MAX or MIN of which each result along dimension d is made of all elements up to its place; reverse: of
-   all from it on (reduce_window_running.c). */
+/* Lowers a reduction by ADD, MUL, MAX or MIN of which each result along dimension d is made of all elements up to its place;
+   reverse: of all from it on (reduce_window_running.c). */
 AX_MUST_USE ax_status ax_window_lower_running(ax_lower *lower, const ax_eqn *eqn, ax_scalar op, uint32_t d, bool reverse,
                                               uint32_t in, uint32_t *out);
 

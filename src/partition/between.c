@@ -122,7 +122,7 @@ static void get(counting *c, uint32_t process, uint32_t from, double bytes) {
   tally *t = &c->by_process[process];
   t->messages++;
   t->bytes += bytes;
-  t->gathering += ax_message_seconds(link_between(c, process, from), bytes);
+  t->gathering += ax_link_seconds(link_between(c, process, from), bytes);
   if (host_of(c, process) != host_of(c, from)) c->into_host[host_of(c, process)] += bytes;
 }
 
@@ -166,10 +166,25 @@ static party party_at(const group *g, uint32_t at) {
   return p;
 }
 
-/* All parties get a message from each member that they lack. */
+/* How many members of another party it sends to this one. */
+static uint32_t count_sent(const party *from, const party *to) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < from->count; i++)
+    count += from->first[i].process == from->first[i].sender && !has(to, from->first[i].member);
+  return count;
+}
+
+/* All parties get what each member has that they lack: each in a message, or short ones of a process together if it sends all of its
+   members (run/coalesced.h). */
 static void get_contributions(counting *c, const group *g, const party *p, double bytes) {
-  for (uint32_t i = 0; i < g->count; i++)
-    if (g->first[i].process == g->first[i].sender && !has(p, g->first[i].member)) get(c, p->first->process, g->first[i].process, bytes);
+  const uint32_t most = ax_coalesced_most((uint64_t)bytes);
+  for (uint32_t at = 0; at < g->count;) {
+    const party from = party_at(g, at);
+    const uint32_t sent = count_sent(&from, p), together = most > 0 && sent > 1 && sent == from.count ? most : 1;
+    for (uint32_t k = 0; k < sent; k += together)
+      get(c, p->first->process, from.first->process, bytes * (sent - k < together ? sent - k : together));
+    at += from.count;
+  }
 }
 
 /* All give to all: each party gets what the members that it lacks have. */

@@ -387,8 +387,11 @@ static void bind(const operation *o, const ax_value *in, const uint32_t *reached
 
 /* The value that changes nothing where it is combined. */
 static ax_value neutral(ax_factor_kind kind, ax_dtype dtype) {
-  const ax_scalar op = kind == AX_FACTOR_SUM ? AX_SCALAR_ADD : kind == AX_FACTOR_MAX ? AX_SCALAR_MAX : AX_SCALAR_MIN;
-  return ax_reduce_neutral(op, dtype);
+  static const ax_scalar ops[] = {[AX_FACTOR_SUM] = AX_SCALAR_ADD,  [AX_FACTOR_MAX] = AX_SCALAR_MAX,
+                                  [AX_FACTOR_MIN] = AX_SCALAR_MIN,  [AX_FACTOR_PROD] = AX_SCALAR_MUL,
+                                  [AX_FACTOR_AND] = AX_SCALAR_AND,  [AX_FACTOR_OR] = AX_SCALAR_OR,
+                                  [AX_FACTOR_XOR] = AX_SCALAR_XOR};
+  return ax_reduce_neutral(ops[kind], dtype);
 }
 
 /* Puts a neutral element in the place of padding in the block of operand i, along dimensions that the operation combines. */

@@ -1,4 +1,4 @@
-/* Layouts changed: all_gather_invariant joins blocks, a slice at the device's own index cuts them, all_to_all does both at once. */
+/* Layouts changed: all_gather_invariant joins blocks and brings parts together that no reduction between devices combines, a slice at the device's own index cuts them, all_to_all does both at once. */
 #include "partition/reshard.h"
 
 #include <string.h>
@@ -20,6 +20,34 @@ static ax_value gather(ax_value x, const ax_axes *names, uint32_t dim) {
 
 /* --- Parts --- */
 
+/* All parts over the axes, as rows. */
+static ax_value parts_as_rows(ax_value x, const ax_axes *names) {
+  const ax_type type = ax_typeof(x);
+  int64_t dims[AX_MAX_RANK + 1] = {1};
+  if (ax_failed()) return ax_poison;
+  const int64_t elems = ax_type_elems(&type);
+  x = gather(ax_reshape(x, AX_DIMS(1, elems)), names, 0);
+  if (ax_failed()) return ax_poison;
+  dims[0] = ax_typeof(x).dims[0];
+  memcpy(dims + 1, type.dims, type.rank * sizeof dims[0]);
+  return ax_reshape(x, AX_LIST(type.rank + 1, dims));
+}
+
+static ax_value combined(ax_factor_kind kind, ax_value x, const ax_axes *names) {
+  const ax_axes_list text = ax_axes_listed(names);
+  switch (kind) {
+    case AX_FACTOR_MAX: return ax_pmax(x, text.text);
+    case AX_FACTOR_MIN: return ax_pmin(x, text.text);
+    case AX_FACTOR_PROD: return ax_reduce_prod(parts_as_rows(x, names), AX_DIMS(0), false);
+    case AX_FACTOR_AND: return ax_reduce_and(parts_as_rows(x, names), AX_DIMS(0), false);
+    case AX_FACTOR_XOR: return ax_reduce_xor(parts_as_rows(x, names), AX_DIMS(0), false);
+    case AX_FACTOR_OR: return ax_reduce_or(parts_as_rows(x, names), AX_DIMS(0), false);
+    case AX_FACTOR_ALONG:
+    case AX_FACTOR_SUM: break;
+  }
+  return ax_psum(x, text.text);
+}
+
 void ax_held_combine(ax_held *held) {
   if (held->parts == 0 || ax_failed()) return;
   const ax_spec none = {0}, *from = held->spec != NULL ? held->spec : &none, *to = held->combined != NULL ? held->combined : &none;
@@ -31,11 +59,7 @@ void ax_held_combine(ax_held *held) {
     if (names.count > 0) x = ax_psum_scatter(x, text.text, d, true);
   }
   const ax_axes names = ax_axis_set_names(parts, &ax_builder_current()->axes);
-  const ax_axes_list text = ax_axes_listed(&names);
-  if (parts != 0)
-    x = held->combine == AX_FACTOR_MAX   ? ax_pmax(x, text.text)
-        : held->combine == AX_FACTOR_MIN ? ax_pmin(x, text.text)
-                                         : ax_psum(x, text.text);
+  if (parts != 0) x = combined(held->combine, x, &names);
   held->value = x;
   held->spec = held->combined;
   held->parts = 0;

@@ -32,7 +32,7 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
     if (expr->op == AX_LEAF_LOAD) {
       const double elems = reach(kernel, expr->slot, expr->at);
       if (elems > most[expr->slot][0]) most[expr->slot][0] = elems;
-    } else if (expr->op < AX_SCALAR_COUNT && expr->op != AX_SCALAR_CONVERT && ax_rounds(expr->dtype)) {
+    } else if (expr->op < AX_SCALAR_COUNT && expr->op != AX_SCALAR_CONVERT && expr->op != AX_SCALAR_BITCAST && ax_rounds(expr->dtype)) {
       each++;
     }
   }

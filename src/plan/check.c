@@ -65,6 +65,7 @@ static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32
   ax_loop_kernel *kernel = lower->kernel;
   ax_ex x = ax_lower_load(lower, buffer, at), is;
   if (kind == AX_CHECK_NAN) is = ax_kernel_op(kernel, AX_SCALAR_NE, AX_BOOL, x, x, AX_NONE);
+  else if (!ax_has_infinity(dtype)) is = ax_kernel_op(kernel, AX_SCALAR_LT, AX_BOOL, x, x, AX_NONE); /* never */
   else is = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_ABS, dtype, x, AX_NONE, AX_NONE),
                          constant(lower, dtype, (double)INFINITY), AX_NONE);
   ax_ex one = constant(lower, AX_F32, kind == AX_CHECK_NAN ? (double)NAN : (double)INFINITY), none = constant(lower, AX_F32, 0);
@@ -100,10 +101,10 @@ static ax_status list_groups(ax_lower *lower, uint32_t first, uint32_t last, uin
   return AX_OK;
 }
 
-static uint32_t list_operands(const ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *list) {
+static uint32_t list_operands(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *list) {
   uint32_t count = 0;
   for (uint32_t k = 0; k < eqn->in_count; k++)
-    if (ax_is_float(ax_lower_get(lower, in[k])->type.dtype)) list[count++] = in[k];
+    if (ax_rounds(ax_lower_get(lower, in[k])->type.dtype) && ax_lower_as_reals(lower, in[k], &list[count]) == AX_OK) count++;
   return count;
 }
 
@@ -131,6 +132,10 @@ ax_status ax_lower_checks(ax_lower *lower, const ax_eqn *eqn, uint32_t first, co
   if (eqn->prim->kind == AX_COLLECTIVE) AX_TRY(list_groups(lower, first, last, list, &count));
   else count = list_operands(lower, eqn, in, list);
   for (uint32_t k = 0; k < eqn->out_count; k++)
-    if (ax_is_float(ax_lower_get(lower, out[k])->type.dtype)) AX_TRY(add_check(lower, k, out[k], list, count));
+    if (ax_rounds(ax_lower_get(lower, out[k])->type.dtype)) {
+      uint32_t reals;
+      AX_TRY(ax_lower_as_reals(lower, out[k], &reals));
+      AX_TRY(add_check(lower, k, reals, list, count));
+    }
   return AX_OK;
 }

@@ -17,8 +17,9 @@
    common to a group is in the first device's: in each process, in that of its first device of the group.
 
    If a group has devices in several processes, each process runs the cores of its own devices. What a core does on a device of
-   another process is sent there as a message, and done there. A process whose cores have ended says so behind all its messages, and
-   RUN is through once all processes of the group have said it. */
+   another process is sent there as a message, and done there. A message may ask for an answer, which says that it has been done. A
+   process whose cores have ended says so behind all its messages. RUN is through once all processes of the group have said it, and
+   all answers have come. */
 #ifndef AX_PLAN_CORES_H
 #define AX_PLAN_CORES_H
 
@@ -26,7 +27,7 @@
 
 typedef enum ax_cores_step { AX_CORES_ENTER, AX_CORES_RUN, AX_CORES_LEAVE } ax_cores_step;
 
-/* What a core does on a device of another process: `words` say what, and with which data. */
+/* What a core does on a device of another process, or the answer to it: `words` say what, and with which data. */
 typedef struct ax_cores_message {
   uint32_t member;
   uint64_t words[3];
@@ -45,7 +46,8 @@ typedef struct ax_cores_runner {
   uint64_t seed; /* order of ready cores; 0: the first that became ready; else a pseudo-random one */
   /* Sends a message to the process that has member message->member. The data is copied. */
   ax_status (*send)(const void *context, const ax_cores_message *message);
-  ax_status (*close)(const void *context); /* says to all other processes that no more messages come from this one */
+  /* Says to all other processes that no more messages come from this one but answers. */
+  ax_status (*close)(const void *context);
   bool (*poll)(const void *context);       /* handles messages that have come; false: the run is over */
 } ax_cores_runner;
 
@@ -58,8 +60,8 @@ typedef struct ax_cores_rules {
      and this caller may come again when the counter has reached *ticket. AX_DEADLOCK: none is running, no messages are to come, and
      none can ever go on. May be called on any number of threads at once. */
   ax_status (*run)(const void *kernel, const ax_cores_runner *runner, uint64_t *ticket);
-  /* Once all members of this process have entered, also before they run. take: does what a message says. AX_INTERNAL: it is none of
-     this kernel's. closed: another process has said that no more come. */
+  /* Once all members of this process have entered, also before they run. take: does what a message says, and may send an answer.
+     AX_INTERNAL: it is none of this kernel's. closed: another process has said that no more come but answers. */
   ax_status (*take)(const void *kernel, const ax_cores_runner *runner, const ax_cores_message *message);
   void (*closed)(const void *kernel, const ax_cores_runner *runner);
   /* For reports, while no thread is at the kernel: says which core waits for what. common: the common state. */

@@ -47,8 +47,13 @@ static double op_time(const ax_expr *expr) {
     case AX_SCALAR_LOG:
     case AX_SCALAR_LOG1P: return 0.2 * call;
     case AX_SCALAR_ERF: return 0.27 * call;
+    case AX_SCALAR_THREEFRY: return 0.8;
     case AX_SCALAR_POW: return 1.7 * (call < 2 ? 1 : call * 0.8);
-    default: return simple;
+    case AX_SCALAR_ERF_INV: return 1.5 * call;
+    case AX_SCALAR_POLYGAMMA:
+    case AX_SCALAR_ZETA: return 30 * call;
+    default: /* SLEEF's, and special functions by tables */
+      return ax_scalar_is_special(expr->op) ? 3 * call : ax_scalar_is_function(expr->op) ? 0.6 * call : simple;
   }
 }
 

@@ -168,11 +168,16 @@ static ax_status suspect(fuser *f, uint32_t position) {
   return AX_OK;
 }
 
+/* Memory of its own that nothing reads, however often it is written. */
+static bool is_unread(const fuser *f, uint32_t allocation) {
+  return f->plan->buffers[allocation].kind == AX_BUFFER_TEMP && f->reads[allocation] == 0;
+}
+
 /* Suspects the operations of this block that write allocations which are not read any more: they may be dead. */
 static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t allocation = allocation_of(f, buffers[i]);
-    if (!is_plain(f, allocation) || f->reads[allocation] > 0) continue;
+    if (!is_unread(f, allocation)) continue;
     uint32_t writer = last_touch(f, allocation, true);
     if (writer != AX_NONE) AX_TRY(suspect(f, writer));
   }
@@ -187,7 +192,7 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
   for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
     uint32_t allocation = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
-    dropped[i] = is_plain(f, allocation) && f->reads[allocation] == 0;
+    dropped[i] = is_unread(f, allocation);
     count += dropped[i];
   }
   if (count == 0) return AX_OK;

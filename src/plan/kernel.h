@@ -54,7 +54,7 @@ typedef struct ax_slot {
 typedef struct ax_store {
   uint32_t slot;
   ax_ex expr; /* of the slot's dtype; a reduction may mix bf16, f16, f32, as it computes in f32 or wider and rounds once */
-  ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND or OR */
+  ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND, OR or XOR */
   const ax_position *at;  /* one for each dimension of the slot */
 } ax_store;
 

@@ -105,6 +105,7 @@ static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
    memory. */
 bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits) {
   if (buffer->kind != AX_BUFFER_CONST || buffer->loop != AX_NONE || ax_type_elems(&buffer->type) != 1) return false;
+  if (ax_is_complex(buffer->type.dtype)) return false;
   *bits = 0;
   memcpy(bits, (const char *)buffer->data + buffer->offset, ax_dtype_bytes(buffer->type.dtype));
   return true;
@@ -148,6 +149,8 @@ ax_status ax_lower_kernel_end(ax_lower *lower) {
 }
 
 ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src) {
+  AX_TRY(ax_lower_as_reals(lower, dst, &dst));
+  AX_TRY(ax_lower_as_reals(lower, src, &src));
   ax_type type = lower->plan->buffers[dst].type;
   ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
@@ -305,6 +308,13 @@ static ax_status refuse(const ax_lower *lower, const ax_eqn *eqn, ax_status stat
   return status;
 }
 
+static bool has_complex(const ax_program *program, const ax_eqn *eqn) {
+  bool found = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) found = found || ax_is_complex(program->types[eqn->in[i]].dtype);
+  for (uint32_t k = 0; k < eqn->out_count; k++) found = found || ax_is_complex(program->types[eqn->out + k].dtype);
+  return found;
+}
+
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
   const ax_plan_options *options = &lower->plan->options;
   uint32_t first = lower->block->count, *out = map + eqn->out;
@@ -312,7 +322,10 @@ static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, ui
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
   for (uint32_t k = 0; k < eqn->out_count; k++) lower->made_by[eqn->out + k] = eqn;
   bool by_eval = options->reference && eqn->prim->kind == AX_LOCAL;
-  ax_status status = by_eval ? ax_lower_eval(lower, eqn, in, out) : eqn->prim->lower(lower, eqn, in, out);
+  const bool is_complex = eqn->prim->complex != NULL && has_complex(lower->program, eqn);
+  ax_status status = by_eval      ? ax_lower_eval(lower, eqn, in, out)
+                     : is_complex ? eqn->prim->complex(lower, eqn, in, out)
+                                  : eqn->prim->lower(lower, eqn, in, out);
   if (status != AX_OK) return refuse(lower, eqn, status);
   return options->check != 0 ? ax_lower_checks(lower, eqn, first, in, out) : AX_OK;
 }
@@ -433,6 +446,7 @@ ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const 
   ax_status status = build(plan, &lower, in_axes, out_axes);
   ax_free(lower.buffers);
   ax_free(lower.operand);
+  ax_free(lower.parts);
   ax_memo_deinit(&memo);
   if (status == AX_OK) return AX_OK;
   ax_plan_destroy(plan);

@@ -28,6 +28,8 @@ struct ax_lower {
   ax_loop_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
   uint32_t buffers_capacity;
+  struct ax_complex_pair *parts; /* by buffer, while its block is lowered: the parts of a complex value (parts.c) */
+  uint32_t parts_count, parts_capacity;
   uint32_t *operand, operand_capacity; /* by buffer, while a call is lowered: the first operand that it is; undefined for others */
 };
 
@@ -56,6 +58,14 @@ void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_
 AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
 /* dst = src, of the same shape and dtype. */
 AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
+
+/* Complex values (parts.c). The real part (0) or the imaginary part (1) of a buffer, as a buffer of their dtype; a buffer of real
+   numbers itself is its real part. */
+AX_MUST_USE ax_status ax_lower_part(ax_lower *lower, uint32_t buffer, int part, uint32_t *out);
+/* A buffer of `type`, which is complex and varies over `axes`, of these two parts. */
+AX_MUST_USE ax_status ax_lower_of_parts(ax_lower *lower, const ax_type *type, ax_axis_set axes, const uint32_t *part, uint32_t *out);
+/* The memory of a complex buffer as real numbers, one after another; any other buffer itself. */
+AX_MUST_USE ax_status ax_lower_as_reals(ax_lower *lower, uint32_t buffer, uint32_t *out);
 
 AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
 /* Copies *routine and its data, which has `bytes` bytes. */

@@ -7,7 +7,7 @@
 #include "axle/ops.h"
 #include "ir/program.h"
 
-/* --- Binding: adds an equation. Unless it is a REGION, its operands are cast first so that they spread alike. --- */
+/* --- Binding: adds an equation. Unless it is a REGION or AX_LINEAR_EACH, its operands are cast first to spread alike. --- */
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
 ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */

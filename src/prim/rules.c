@@ -22,7 +22,7 @@ void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32
              uint32_t out_count) {
   const ax_value *operands = in;
   if (prim->kind != AX_REGION) (void)ax_check_operands(prim->name, in, in_count);
-  if (prim->kind != AX_REGION && !ax_failed()) operands = ax_spread_together(in, in_count);
+  if (prim->kind != AX_REGION && prim->linear != AX_LINEAR_EACH && !ax_failed()) operands = ax_spread_together(in, in_count);
   ax_emit(prim, params, operands, operands != NULL ? in_count : 0, out, out_count);
 }
 
@@ -205,6 +205,11 @@ ax_region_link ax_region_links_call(const ax_region_link_args *args) {
   return args->number < count ? ax_region_link_to(AX_LINK_SAME, args->number) : ax_region_link_own();
 }
 
+void ax_absent_jvp(const ax_jvp_args *args) {
+  ax_fail(ax_error(AX_ABSENT, "%s has no derivatives; a function around it can be given some (custom_jvp, custom_vjp)",
+                   args->eqn->prim->name));
+}
+
 void ax_absent_transpose(const ax_transpose_args *args) {
   ax_fail(ax_error(AX_ABSENT, "%s has no transpose rule", args->eqn->prim->name));
 }
@@ -297,6 +302,7 @@ bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
   for (int steps = 0; steps < 4 && eqn != NULL; steps++) {
     const ax_literal *literal = ax_eqn_literal(eqn);
     if (literal != NULL) {
+      if (ax_is_complex(literal->type.dtype)) return false; /* x + 0 and x * 1 are not always x: signs of zeros, infinities */
       ax_number held = ax_number_load(literal->type.dtype, literal->data, 0), wanted = ax_number_of(literal->type.dtype, value);
       if (!ax_is_float(literal->type.dtype)) return held.u == wanted.u;
       return held.f == wanted.f && signbit(held.f) == signbit(wanted.f);
@@ -339,11 +345,32 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
   return ax_hlo_simple(hlo, eqn, form->op, in, form->attributes, out);
 }
 
+/* The larger or smaller of two complex numbers: by the real part, and where that is equal by the imaginary one, else the second. */
+static uint32_t hlo_extreme(ax_hlo *hlo, ax_scalar op, const uint32_t *both, const ax_type *type) {
+  static const char *const ops[] = {"stablehlo.real", "stablehlo.imag"};
+  const ax_type part = ax_array_type(ax_part_dtype(type->dtype), AX_LIST(type->rank, type->dims)), parts[] = {part, part};
+  const ax_type truth = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims)), cases[] = {truth, truth, truth}, pair[] = {truth, *type, *type};
+  const char *above = op == AX_SCALAR_MAX ? "comparison_direction = #stablehlo<comparison_direction GT>"
+                                          : "comparison_direction = #stablehlo<comparison_direction LT>";
+  uint32_t beyond[2], equal = AX_NONE;
+  for (int k = 0; k < 2; k++) {
+    const uint32_t a = ax_hlo_op(hlo, ops[k], &both[0], type, 1, NULL, &part, 1), b = ax_hlo_op(hlo, ops[k], &both[1], type, 1, NULL, &part, 1);
+    beyond[k] = ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){a, b}, parts, 2, above, &truth, 1);
+    if (k == 0)
+      equal = ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){a, b}, parts, 2, "comparison_direction = #stablehlo<comparison_direction EQ>",
+                        &truth, 1);
+  }
+  const uint32_t which = ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){equal, beyond[1], beyond[0]}, cases, 3, NULL, &truth, 1);
+  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, both[0], both[1]}, pair, 3, NULL, type, 1);
+}
+
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
   static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
-                                      [AX_SCALAR_MIN] = "stablehlo.minimum", [AX_SCALAR_MUL] = "stablehlo.multiply"};
+                                      [AX_SCALAR_MIN] = "stablehlo.minimum", [AX_SCALAR_MUL] = "stablehlo.multiply",
+                                      [AX_SCALAR_AND] = "stablehlo.and", [AX_SCALAR_OR] = "stablehlo.or", [AX_SCALAR_XOR] = "stablehlo.xor"};
   ax_type scalar = ax_array_type(dtype, AX_DIMS()), pair[] = {scalar, scalar};
   uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
-  uint32_t result = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
+  const bool by_parts = ax_is_complex(dtype) && (op == AX_SCALAR_MAX || op == AX_SCALAR_MIN);
+  uint32_t result = by_parts ? hlo_extreme(hlo, op, both, &scalar) : ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
   ax_hlo_region_end(hlo, &result, &scalar, 1);
 }

@@ -13,6 +13,8 @@
 AX_MUST_USE ax_status ax_spread_join(const ax_infer_args *args, ax_axis_set axes, ax_spread *out);
 /* LOCAL primitives: the common spread of the operands is that of the results (spread.c). */
 ax_status ax_spread_local(const ax_infer_args *args);
+/* Each result spreads as the operand at its place; binding leaves the operands as they are. */
+ax_status ax_spread_each(const ax_infer_args *args);
 /* REGIONs: the results' spreads are those that infer took from the bodies. */
 ax_status ax_spread_body(const ax_infer_args *args);
 /* The result is the operand under another type: copied by reference, the same memory when lowered, the same value in StableHLO. */
@@ -37,10 +39,20 @@ void ax_batch_pointwise(const ax_batch_args *args);
 /* The rule of primitives without simplifications. */
 void ax_simplify_nothing(const ax_simplify_args *args);
 /* The rules of primitives without such a rule: AX_ABSENT, "argmax has no transpose rule". */
+void ax_absent_jvp(const ax_jvp_args *args);
 void ax_absent_transpose(const ax_transpose_args *args);
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* For a product, linear in either operand but not in both. False: both are asked for; the trace has failed. */
 bool ax_linear_in_one(const ax_transpose_args *args);
+
+/* --- Complex numbers: rules for the slot `complex` (complex.c). Parts that are computed apart stay apart (plan/parts.c). --- */
+/* For operations whose `lower` rule hands whole values on, or copies bytes, whatever their dtype. */
+ax_status ax_complex_whole(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* For operations that are linear in their complex operands together, and whose results are all complex: the same equation on the
+   real parts and on the imaginary parts. Other operands, such as indices and conditions, are those of both. */
+ax_status ax_complex_parts(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* For products of two operands: the same equation on real and imaginary parts, four times. */
+ax_status ax_complex_product(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* --- Factors (shard.c) --- */
 /* Nothing is cut: each device computes the whole. Also the rule of all REGIONs. */
@@ -76,7 +88,7 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 /* Writes one op with the equation's operands, results and types. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);
-/* The region of an op that combines by ADD, MUL, MAX or MIN: two scalars of `dtype` to one. */
+/* The region of an op that combines by ADD, MUL, MAX, MIN, AND, OR or XOR: two scalars of `dtype` to one. */
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
 
 #endif

@@ -1,10 +1,12 @@
 /* Helpers for the files of shapes, reductions and products. The checks of infer say which dimension, of which parameter, is
    wrong. */
+#include <assert.h>
+#include <string.h>
+
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/shape.h"
 
-#include <string.h>
 
 /* --- Lists of dimensions --- */
 
@@ -131,11 +133,12 @@ ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uin
 ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value) {
   ax_type type = *ax_lower_type(lower, dst);
   ax_position at[AX_MAX_RANK];
-  int64_t bits = 0;
-  ax_number_store(type.dtype, &bits, 0, value);
+  int64_t bits[2] = {0}; /* a complex result has no elements here: others are filled in parts */
+  assert(!ax_is_complex(type.dtype) || ax_type_elems(&type) == 0);
+  ax_number_store(type.dtype, bits, 0, value);
   ax_at_identity(at, type.rank);
   AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
-  ax_lower_store(lower, dst, at, ax_kernel_const(lower->kernel, type.dtype, bits), AX_SCALAR_NONE);
+  ax_lower_store(lower, dst, at, ax_kernel_const(lower->kernel, type.dtype, bits[0]), AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
 }
 

@@ -61,7 +61,7 @@ AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const ch
 /* --- Reductions (reduce.c) --- */
 /* Repeats y, which lacks the axes, along them to the shape of `like`. */
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
-/* The neutral element of the reduction: 0, or the least or greatest number of the dtype. */
+/* The neutral element of the reduction: 0, 1, or the least or greatest number of the dtype. */
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
 ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype); /* the same as a scalar of the trace in progress */
 /* x's kept dimensions and axes in the order of a kernel whose last dimensions are reduced over. */

@@ -90,15 +90,16 @@ static ax_status refuse(const ax_infer_args *args, uint32_t axis, const char *ad
   return status;
 }
 
-/* Whether operand i may be unreduced where others are, and whether it must be. */
-static bool may_be_unreduced(ax_linearity linear, uint32_t i) {
+/* Whether operand i of `count` may be unreduced where others are, and whether it must be. */
+static bool may_be_unreduced(ax_linearity linear, uint32_t i, uint32_t count) {
   if (linear == AX_LINEAR_FIRST) return i == 0;
   if (linear == AX_LINEAR_FIRST_TWO) return i < 2;
   if (linear == AX_LINEAR_OUTER) return i != 1;
+  if (linear == AX_LINEAR_LAST) return i + 1 == count;
   return linear == AX_LINEAR_REST ? i > 0 : linear != AX_LINEAR_NOT;
 }
-static bool must_be_unreduced(ax_linearity linear, uint32_t i) {
-  return linear != AX_LINEAR_ONE && linear != AX_LINEAR_SOME && may_be_unreduced(linear, i);
+static bool must_be_unreduced(ax_linearity linear, uint32_t i, uint32_t count) {
+  return linear != AX_LINEAR_ONE && linear != AX_LINEAR_SOME && may_be_unreduced(linear, i, count);
 }
 
 static const char *unreduced_advice(ax_linearity linear) {
@@ -115,6 +116,8 @@ static const char *unreduced_advice(ax_linearity linear) {
           "the sum",
       [AX_LINEAR_REST] =
           "the cases must all be unreduced, or none, and what chooses reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_LAST] =
+          "the last operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_SOME] = "an unreduced operand goes with unreduced and reduced ones",
   };
   return advice[linear];
@@ -130,7 +133,7 @@ static ax_status check_unreduced(const ax_infer_args *args, uint32_t axis) {
     bool unreduced = state == AX_IS_UNREDUCED;
     if (state == AX_IS_INVARIANT) return refuse(args, axis, "preduced makes what is invariant reduced");
     count += unreduced;
-    wrong = wrong || (unreduced ? !may_be_unreduced(linear, i) : must_be_unreduced(linear, i));
+    wrong = wrong || (unreduced ? !may_be_unreduced(linear, i, args->in_count) : must_be_unreduced(linear, i, args->in_count));
   }
   return wrong || (linear == AX_LINEAR_ONE && count > 1) ? refuse(args, axis, unreduced_advice(linear)) : AX_OK;
 }
@@ -199,6 +202,11 @@ ax_status ax_spread_local(const ax_infer_args *args) {
   ax_spread out;
   AX_TRY(ax_spread_join(args, ~(ax_axis_set)0, &out));
   for (uint32_t k = 0; k < args->out_count; k++) args->out[k].spread = out;
+  return AX_OK;
+}
+
+ax_status ax_spread_each(const ax_infer_args *args) {
+  for (uint32_t k = 0; k < args->out_count; k++) args->out[k].spread = args->in[k].spread;
   return AX_OK;
 }
 

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/base.h"
+#include "processes/shared_memory.h"
 
 const uint64_t ax_measured_sizes[AX_MEASURED_SIZES] = {4, AX_SHORT_PAYLOAD, 2 * AX_SHORT_PAYLOAD, 64 << 10, 1 << 20, 16 << 20};
 enum { LEAST, LONGEST_SHORT, SHORTEST_LONG = 3, LONG, LONGEST };
@@ -92,22 +94,33 @@ static ax_status measure(measuring *m, uint32_t processes, ax_measured *out) {
   return AX_OK;
 }
 
+/* Where arrays lie. */
+static char *allocate(size_t bytes) {
+  char *memory = ax_shared_memory_alloc(bytes);
+  if (memory == NULL) memory = ax_alloc(bytes);
+  if (memory != NULL) memset(memory, 0, bytes);
+  return memory;
+}
+static void release(char *memory, size_t bytes) {
+  if (!ax_shared_memory_free(memory, bytes)) ax_free(memory);
+}
+
 ax_status ax_messages_measure(ax_transport *transport, uint32_t processes, uint32_t stride, ax_measured *out) {
   const size_t most = ax_measured_sizes[LONGEST];
   const uint32_t place = transport->process / stride;
   *out = (ax_measured){0};
   if (transport->process % stride != 0 || place >= processes) return AX_OK;
-  measuring m = {.transport = transport, .next = (place + 1) % processes * stride, .first = place == 0, .from = ax_calloc(1, most),
-                 .into = ax_calloc(1, most)};
+  measuring m = {.transport = transport, .next = (place + 1) % processes * stride, .first = place == 0, .from = allocate(most),
+                 .into = allocate(most)};
   transport->deliver = take;
   transport->deliver_context = &m;
   ax_status status = m.from != NULL && m.into != NULL ? measure(&m, processes, out) : ax_out_of_memory(most);
-  ax_free(m.from);
-  ax_free(m.into);
+  release(m.from, most);
+  release(m.into, most);
   return status;
 }
 
-ax_link_rates ax_measured_rates(const ax_measured *of) {
+ax_link_rates ax_measured_rates(const ax_measured *of, double most_short) {
   const double fastest = 1e11; /* bytes a second that short ones carry: a disturbed measurement says more */
   const double *s = of->one_by_one, of_short = (double)(ax_measured_sizes[LONGEST_SHORT] - ax_measured_sizes[LEAST]);
   const bool disturbed = s[LONGEST] <= s[LONG]; /* the longest message alone says how fast they are, then */
@@ -115,5 +128,5 @@ ax_link_rates ax_measured_rates(const ax_measured *of) {
                                     : (double)(ax_measured_sizes[LONGEST] - ax_measured_sizes[LONG]) / (s[LONGEST] - s[LONG]);
   const double handshake = s[SHORTEST_LONG] - (double)ax_measured_sizes[SHORTEST_LONG] / transfer;
   return (ax_link_rates){.message = s[LEAST], .message_bytes = of_short / fmax(of_short / fastest, s[LONGEST_SHORT] - s[LEAST]),
-                         .transfer = transfer, .handshake = fmax(s[LEAST], handshake)};
+                         .most_short = most_short, .transfer = transfer, .handshake = fmax(s[LEAST], handshake)};
 }

@@ -20,7 +20,7 @@ typedef struct ax_measured {
    *out. AX_OUT_OF_MEMORY; what the transport says. */
 AX_MUST_USE ax_status ax_messages_measure(ax_transport *transport, uint32_t processes, uint32_t stride, ax_measured *out);
 
-/* The speeds that such times come to. */
-ax_link_rates ax_measured_rates(const ax_measured *of);
+/* The speeds that such times come to, of a link whose short messages have at most so many bytes. */
+ax_link_rates ax_measured_rates(const ax_measured *of, double most_short);
 
 #endif

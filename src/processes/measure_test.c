@@ -53,17 +53,18 @@ static void among_processes(void **state) {
 /* Times of a link of which all is known give it back. */
 static void rates(void **state) {
   (void)state;
-  const ax_link_rates link = {.message = 1e-6, .handshake = 5e-6, .message_bytes = 2e9, .transfer = 1e10};
+  const ax_link_rates link = {.message = 1e-6, .handshake = 5e-6, .message_bytes = 2e9, .transfer = 1e10,
+                              .most_short = AX_NETWORK_SHORT};
   ax_measured of = {0};
   for (int s = 0; s < AX_MEASURED_SIZES; s++)
-    of.one_by_one[s] = ax_link_seconds(&link, (double)ax_measured_sizes[s], ax_measured_sizes[s] > AX_SHORT_PAYLOAD);
-  const ax_link_rates made = ax_measured_rates(&of);
+    of.one_by_one[s] = ax_link_seconds(&link, (double)ax_measured_sizes[s]);
+  const ax_link_rates made = ax_measured_rates(&of, AX_NETWORK_SHORT);
   TEST_NEAR(made.message, 1e-6 + 4 / 2e9, 1e-15);
   TEST_NEAR(made.handshake / link.handshake, 1, 1e-9);
   TEST_NEAR(made.message_bytes / link.message_bytes, 1, 1e-9);
   TEST_NEAR(made.transfer / link.transfer, 1, 1e-9);
   of.one_by_one[AX_MEASURED_SIZES - 2] = 1; /* other programs ran meanwhile */
-  const ax_link_rates disturbed = ax_measured_rates(&of);
+  const ax_link_rates disturbed = ax_measured_rates(&of, AX_NETWORK_SHORT);
   assert_true(disturbed.transfer > 0 && disturbed.transfer < link.transfer && disturbed.handshake >= disturbed.message);
 }
 

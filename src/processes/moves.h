@@ -119,6 +119,16 @@ typedef struct ax_mpi {
 /* Guards MPI: one for all transports, because a library may allow only one thread at a time (MPI_THREAD_SERIALIZED). */
 extern pthread_mutex_t ax_mpi_calls;
 
+/* --- Opening (opening.c), holding `ax_mpi_calls`. All processes of the communicator do it together --- */
+
+/* AX_OUT_OF_MEMORY, AX_UNAVAILABLE: the same in all processes, with the message of the first that has failed; unless it is MPI that
+   fails. */
+AX_MUST_USE ax_status ax_mpi_open(const ax_mpi_shim *shim, const void *communicator, ax_mpi **out);
+/* Gives all processes the status of the first that has not AX_OK, and its message. Returns a code of MPI, of which *status is made if
+   it is not 0. */
+int ax_mpi_agree(const ax_mpi_shim *shim, ax_mpi_communicator *communicator, const ax_mpi_place *place, ax_status *status);
+void ax_mpi_free(ax_mpi *m); /* this process's memory; NULL is allowed */
+
 /* --- Any thread, holding nothing --- */
 
 /* AX_UNAVAILABLE: the process is gone, or MPI does not work any more. */

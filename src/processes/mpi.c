@@ -208,6 +208,14 @@ static ax_status read(ax_transport *transport, const ax_delivery *delivery, size
   return ax_error(AX_UNAVAILABLE, "the memory of process %u cannot be read", delivery->from);
 }
 
+static const void *see(ax_transport *transport, const ax_delivery *delivery) {
+  ax_mpi *m = (ax_mpi *)transport;
+  uint64_t address = delivery->address;
+  if (ax_mpi_check(m, delivery->from) != AX_OK) return NULL; /* `read` says so */
+  if (delivery->loan != 0 && begin_to_read(m, delivery, &address) == AX_LOAN_OVER) return NULL;
+  return ax_node_see(m->node, delivery->from, address, delivery->envelope.bytes);
+}
+
 /* What was read where it was lent is returned by a word in shared memory. */
 static bool give_back(ax_mpi *m, const ax_delivery *delivery) {
   pthread_mutex_lock(&m->tables);
@@ -346,34 +354,6 @@ static void unlink_opened(const ax_mpi *m) {
   *link = m->next;
 }
 
-static void free_list(ax_mpi_message *list) {
-  for (ax_mpi_message *next; list != NULL; list = next) {
-    next = list->next;
-    ax_free(list);
-  }
-}
-
-/* Messages that MPI may still read, to a process that is gone, are left as they are. */
-static void free_mpi(ax_mpi *m) {
-  ax_deliveries_leave();
-  free_list(m->first);
-  free_list(m->pools[0]);
-  free_list(m->pools[1]);
-  ax_transfers_deinit(&m->outgoing);
-  ax_transfers_deinit(&m->incoming);
-  pthread_mutex_destroy(&m->tables);
-  ax_free(m->ring);
-  ax_free(m->requests);
-  ax_free(m->owners);
-  ax_free(m->results);
-  ax_free((void *)m->peers);
-  for (uint32_t p = 0; m->partial != NULL && p < m->place.size; p++) ax_delivery_free(m->partial[p].delivery);
-  ax_free(m->partial);
-  ax_node_watch_destroy(m->watch);
-  ax_node_destroy(m->node);
-  ax_free(m);
-}
-
 /* Where a process is gone, messages of the others may be lost with it: Open MPI 5 loses one now and then when a process calls _exit.
    What is awaited then may never come, and what is left behind is MPI's: memory that it may still write. */
 static const double failed_seconds = 2;
@@ -405,100 +385,16 @@ static void destroy(ax_transport *transport) {
   else m->shim->close(m->communicator);
   unlink_opened(m);
   pthread_mutex_unlock(&ax_mpi_calls);
-  free_mpi(m);
+  ax_mpi_free(m);
 }
 
-static ax_status mpi_error(const ax_mpi_shim *shim, int code) {
-  char text[AX_MPI_TEXT];
-  shim->describe(code, text);
-  return ax_error(AX_UNAVAILABLE, "MPI: %s", text);
-}
-
-/* `ax_mpi_calls` is held. Collective on the node. */
-static ax_status watch(ax_mpi *m) {
-  const uint32_t count = m->place.node_size;
-  const ax_node_watch_name me = ax_node_watch_name_of_me(m->place.rank);
-  ax_node_watch_name *names = ax_alloc(count * sizeof *names);
-  if (names == NULL) return ax_out_of_memory(count * sizeof *names);
-  int code = m->shim->gather_on_node(m->communicator, &me, sizeof me, names);
-  ax_status status = code != 0 ? mpi_error(m->shim, code) : ax_node_watch_create(names, count, m->place.rank, &m->watch);
-  ax_free(names);
+/* No message has been sent, so nobody waits for this process elsewhere. */
+static ax_status agree(ax_transport *transport, ax_status status) {
+  ax_mpi *m = (ax_mpi *)transport;
+  pthread_mutex_lock(&ax_mpi_calls);
+  (void)ax_mpi_agree(m->shim, m->communicator, &m->place, &status);
+  pthread_mutex_unlock(&ax_mpi_calls);
   return status;
-}
-
-/* `ax_mpi_calls` is held. *status: of this process; all take part, whatever it is. */
-static int gather(ax_mpi *m, const void *mine, size_t bytes, void *all, ax_status *status) {
-  const int code = m->shim->gather_on_node(m->communicator, mine, bytes, all);
-  if (code != 0 && *status == AX_OK) *status = mpi_error(m->shim, code);
-  return code;
-}
-
-static bool memory_is_wanted(void) {
-  const char *said = secure_getenv("AXLE_NODE_MEMORY");
-  return said == NULL || strcmp(said, "0") != 0;
-}
-
-/* `ax_mpi_calls` is held. Whether all processes of this node read the memory of all others, and there is no other node. */
-static ax_status find_all_near(ax_mpi *m, bool *all) {
-  ax_status status = AX_OK;
-  bool mine = m->node != NULL;
-  for (uint32_t p = 0; p < m->place.size; p++) mine = mine && (!ax_node_has(m->node, p) || ax_node_reads(m->node, p));
-  if (gather(m, &mine, sizeof mine, all, &status) != 0) return status;
-  m->node_reads = true;
-  for (uint32_t i = 0; i < m->place.node_size; i++) m->node_reads = m->node_reads && all[i];
-  m->all_near = m->node_reads && m->place.node_size == m->place.size;
-  if (m->node_reads) m->loans.slots = ax_node_loans(m->node, m->place.rank);
-  return AX_OK;
-}
-
-/* `ax_mpi_calls` is held. Collective on the node. */
-static ax_status meet(ax_mpi *m, void **parts, ax_node_word *words, bool *all) {
-  const uint32_t count = m->place.node_size;
-  const size_t bytes = memory_is_wanted() ? ax_node_part_bytes(count) : 0;
-  const bool shares = m->shim->share(m->communicator, bytes, parts) == 0 && bytes > 0;
-  ax_status status = AX_OK;
-  if (shares) ax_node_part_clear(parts[m->place.node_rank], count);
-  const ax_node_word mine = ax_node_word_of_me(m->place.rank, shares);
-  if (gather(m, &mine, sizeof mine, words, &status) != 0) return status;
-  status = ax_node_create(parts, words, count, m->place.rank, &m->node);
-  const ax_status told = find_all_near(m, all); /* the others wait for it */
-  return status != AX_OK ? status : told;
-}
-
-static ax_status meet_node(ax_mpi *m) {
-  const uint32_t count = m->place.node_size;
-  if (count < 2 || ax_node_part_bytes(count) == 0) return AX_OK;
-  void **parts = ax_calloc(count, sizeof *parts);
-  ax_node_word *words = ax_calloc(count, sizeof *words);
-  bool *all = ax_calloc(count, sizeof *all);
-  ax_status status = parts != NULL && words != NULL && all != NULL ? meet(m, parts, words, all) : ax_out_of_memory(count);
-  ax_free(parts);
-  ax_free(words);
-  ax_free(all);
-  return status;
-}
-
-/* `ax_mpi_calls` is held. */
-static ax_status open(ax_mpi *m, const void *communicator) {
-  int code = m->shim->open(communicator, &m->communicator, &m->place);
-  if (code != 0) return mpi_error(m->shim, code);
-  m->transport.process = m->place.rank;
-  m->transport.processes = m->place.size;
-  m->transport.beside = m->place.node_size;
-  m->here = m->place.size - 1;
-  m->peers = ax_calloc(m->place.size, sizeof m->peers[0]);
-  m->suspect = AX_NONE;
-  m->partial = ax_calloc(m->place.size, sizeof m->partial[0]);
-  ax_status status = m->peers == NULL || m->partial == NULL ? ax_out_of_memory(m->place.size) : watch(m);
-  if (status == AX_OK) status = meet_node(m);
-  if (status != AX_OK) {
-    m->shim->abandon(m->communicator);
-    return status;
-  }
-  ax_mpi_start_receiving(m);
-  m->next = opened;
-  opened = m;
-  return AX_OK;
 }
 
 /* The list of the watch does not change; a process that ends meanwhile is not found. */
@@ -508,26 +404,23 @@ static void look_at(ax_transport *transport, uint32_t process, ax_process_seen *
 }
 
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {
-  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, see, release, poll, forget, destroy};
   *out = NULL;
   AX_TRY(ax_mpi_start(shim, leave));
-  ax_mpi *m = ax_calloc(1, sizeof *m);
-  if (m == NULL) return ax_out_of_memory(sizeof *m);
-  ax_deliveries_use();
-  m->transport.functions = &functions;
-  m->transport.write_file = write_file;
-  m->transport.look_at = look_at;
-  m->shim = shim;
-  m->ring = ax_calloc(AX_MPI_RING, sizeof m->ring[0]);
-  pthread_mutex_init(&m->tables, NULL);
-  ax_status status = m->ring != NULL ? AX_OK : ax_out_of_memory(AX_MPI_RING * sizeof m->ring[0]);
+  ax_mpi *m;
+  pthread_mutex_lock(&ax_mpi_calls);
+  ax_status status = ax_mpi_open(shim, communicator, &m);
   if (status == AX_OK) {
-    pthread_mutex_lock(&ax_mpi_calls);
-    status = open(m, communicator);
-    pthread_mutex_unlock(&ax_mpi_calls);
+    m->transport.functions = &functions;
+    m->transport.write_file = write_file;
+    m->transport.look_at = look_at;
+    m->transport.agree = agree;
+    ax_mpi_start_receiving(m);
+    m->next = opened;
+    opened = m;
+    *out = &m->transport;
   }
-  if (status != AX_OK) free_mpi(m);
-  else *out = &m->transport;
+  pthread_mutex_unlock(&ax_mpi_calls);
   return status;
 }
 

@@ -4,7 +4,9 @@
 #define AX_PROCESSES_NODE_H
 
 #include "base/base.h"
+#include "machine/rates.h"
 #include "processes/loans.h"
+#include "processes/shared_memory.h"
 #include "processes/watch.h"
 
 /* What each process tells the others of its node. */
@@ -12,6 +14,7 @@ typedef struct ax_node_word {
   ax_node_watch_name name;
   uint64_t shares;         /* 0: it has got no shared memory */
   uint64_t address, value; /* what another process reads at this address if it reads the memory of the right one */
+  ax_shared_memory_name memory;
 } ax_node_word;
 
 /* Bytes of shared memory for each of `count` processes: the slots of its loans, and the rings that others write to it. 0: they are
@@ -32,7 +35,7 @@ void ax_node_destroy(ax_node *node); /* NULL is allowed */
 bool ax_node_has(const ax_node *node, uint32_t process); /* node NULL: false */
 /* Any thread. Sends a message of two parts, at least 1 and at most AX_NODE_LONGEST bytes; one that finds no room is copied, and
    goes with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
-enum { AX_NODE_PAYLOAD = 16 << 10, AX_NODE_LONGEST = AX_NODE_PAYLOAD + 512 };
+enum { AX_NODE_PAYLOAD = AX_HOST_SHORT, AX_NODE_LONGEST = AX_NODE_PAYLOAD + 512 };
 AX_MUST_USE ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body,
                                    size_t body_bytes);
 bool ax_node_is_sending(const ax_node *node); /* some message has found no room yet */
@@ -51,5 +54,7 @@ ax_loan_slot *ax_node_loans(const ax_node *node, uint32_t process);
    more. *there false: it has given that memory back to the system, and nothing is read. */
 bool ax_node_reads(const ax_node *node, uint32_t process);
 AX_MUST_USE ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, void *into, size_t bytes, bool *there);
+/* Where this process sees memory of another one. NULL: it does not, and has to read it. */
+const void *ax_node_see(const ax_node *node, uint32_t process, uint64_t address, size_t bytes);
 
 #endif

@@ -43,15 +43,10 @@ void ax_processes_begin(ax_processes *p, ax_receiver *receiver) {
   receiver->number = ++p->begun;
   receiver->next = p->receivers;
   p->receivers = receiver;
-  for (ax_delivery **link = &p->early; *link != NULL;) {
-    ax_delivery *one = *link;
-    if (one->envelope.run != receiver->number) {
-      link = &one->next;
-      continue;
-    }
-    *link = one->next;
-    one->next = NULL;
-    receiver->deliver(receiver->context, one);
+  for (ax_delivery *before = NULL, *next, *one = p->early.first; one != NULL; one = next) {
+    next = one->next;
+    if (one->envelope.run == receiver->number) receiver->deliver(receiver->context, ax_deliveries_take(&p->early, before));
+    else before = one;
   }
   pthread_mutex_unlock(&p->lock);
 }
@@ -132,12 +127,9 @@ static ax_status copy_list(ax_processes *p, const uint32_t *of, uint32_t count) 
   return AX_OK;
 }
 
-ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out) {
+static ax_status create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out) {
   ax_processes *p = *out = ax_calloc(1, sizeof *p);
-  if (p == NULL) {
-    transport->functions->destroy(transport);
-    return ax_out_of_memory(sizeof *p);
-  }
+  if (p == NULL) return ax_out_of_memory(sizeof *p);
   p->transport = transport;
   pthread_mutex_init(&p->lock, NULL);
   pthread_mutex_init(&p->in_turn, NULL);
@@ -150,9 +142,14 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
   p->heard = ax_calloc(transport->processes, sizeof p->heard[0]);
   ax_status status = p->heard == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
   p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
-  if (status == AX_OK) status = ax_together_create(p, &p->spare);
+  return status == AX_OK ? ax_together_create(p, &p->spare) : status;
+}
+
+ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out) {
+  ax_status status = ax_transport_agree(transport, create(transport, of, count, out));
   if (status == AX_OK) return AX_OK;
-  ax_processes_destroy(p);
+  if (*out != NULL) ax_processes_destroy(*out);
+  else transport->functions->destroy(transport);
   *out = NULL;
   return status;
 }

@@ -73,7 +73,7 @@ typedef struct ax_processes {
   const char *last;          /* what all did together last, and when it was over; NULL: nothing yet */
   double left;
   ax_receiver *receivers;
-  ax_delivery *early;        /* messages for numbers that have not begun here, in the order in which they came */
+  ax_deliveries early;       /* messages for numbers that have not begun here, in the order in which they came */
   atomic_bool is_lost;       /* `lost` is not AX_OK; read without the lock */
   ax_status lost;            /* AX_OK, or why the transport cannot be used any more */
   char message[256];
@@ -85,7 +85,7 @@ typedef struct ax_processes {
 } ax_processes;
 
 /* Consumes the transport, whatever the status. of: by device, its process; NULL, with count 0: devices are in blocks.
-   AX_INVALID_ARGUMENT: a process that there is not. AX_OUT_OF_MEMORY. */
+   AX_INVALID_ARGUMENT: a process that there is not. AX_OUT_OF_MEMORY. Over MPI all fail if one does. */
 AX_MUST_USE ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint32_t count, ax_processes **out);
 void ax_processes_destroy(ax_processes *processes); /* NULL is allowed */
 

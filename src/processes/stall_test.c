@@ -1,5 +1,5 @@
-/* What is said of processes that others wait for. Each process is a thread; the clock goes on by a second whenever it is looked at,
-   so nothing here depends on how long anything takes. */
+/* What is said of processes that others wait for. Each process is a thread; its clock stands, or goes on by a second whenever it is
+   looked at, so nothing here depends on how long anything takes. */
 #include "processes/stall.h"
 
 #include <pthread.h>
@@ -13,6 +13,7 @@
 
 enum { COUNT = 3 };
 
+static double same_second(void *context) { return *(double *)context; }
 static double next_second(void *context) { return (*(double *)context)++; }
 
 static struct {
@@ -51,7 +52,7 @@ static void *be_party(void *context) {
   ax_processes *processes;
   p->status = ax_processes_create(p->transport, NULL, 0, &processes);
   if (p->status == AX_OK) p->status = ax_stall_set(processes, 10, note, &p->number);
-  processes->stalls.clock = next_second;
+  processes->stalls.clock = same_second;
   processes->stalls.context_of_clock = &said.now[p->number];
   processes->left = 0; /* it was made by the system's clock */
   if (p->status == AX_OK) p->status = p->job(processes);
@@ -92,25 +93,26 @@ static ax_status agree(ax_processes *processes, const char *what) {
 
 static ax_status last_is_late(ax_processes *p) {
   AX_TRY(agree(p, "ax_compile"));
+  p->stalls.clock = next_second;
   if (p->rule.process == 1) await_reports(0, 3);
   return agree(p, "ax_run");
 }
 
-/* The first clock's second is that in which ax_compile was left; the times between reports double. */
+/* The times between reports double. */
 static void reports_come_ever_more_rarely(void **state) {
   (void)state;
   in_all(2, last_is_late);
   const char *line = said.text[0];
-  double seconds[3];
-  for (uint32_t i = 0; i < 3; i++) {
+  uint32_t reports = 0;
+  for (double seconds, since = 10; *line != 0; reports++, since *= 2) {
     int length = 0;
     if (sscanf(line, "axle: process 0 waits in ax_run for process 1, which has sent nothing since it left ax_compile %lf s ago\n%n",
-               &seconds[i], &length) != 1 || length == 0)
+               &seconds, &length) != 1 || length == 0)
       fail_msg("%s", line);
+    assert_true(seconds == since); /* the look that began the wait was in second 0 */
     line += length;
   }
-  assert_string_equal(line, "");
-  assert_true(seconds[0] == 11 && seconds[1] == 21 && seconds[2] == 41); /* the look that began the wait was in second 1 */
+  assert_true(reports >= 3);
   assert_string_equal(said.text[1], "");
 }
 

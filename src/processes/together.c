@@ -144,10 +144,19 @@ ax_status ax_together_handle(ax_together *t, ax_delivery *delivery) {
 
 /* --- Waiting --- */
 
-/* A payload that has been fetched is in the inbox before it is no longer being fetched. */
+/* The lock of the processes is held. A payload that has been fetched is in the inbox before it is no longer being fetched. */
+static bool is_empty(const ax_together *t) { return t->fetching == NULL && atomic_load(&t->waiting) == 0; }
+
+bool ax_together_is_empty(ax_together *t) {
+  pthread_mutex_lock(&t->ending.processes->lock);
+  const bool empty = is_empty(t);
+  pthread_mutex_unlock(&t->ending.processes->lock);
+  return empty;
+}
+
 bool ax_together_idle(ax_together *t) {
   pthread_mutex_lock(&t->ending.processes->lock);
-  atomic_store(&t->ending.idle, t->fetching == NULL && atomic_load(&t->waiting) == 0);
+  atomic_store(&t->ending.idle, is_empty(t));
   pthread_mutex_unlock(&t->ending.processes->lock);
   return atomic_load(&t->ending.stuck);
 }
@@ -341,8 +350,10 @@ ax_status ax_together_end(ax_together *t, ax_status status, bool (*handle)(void 
   if (said == AX_OK) said = result(t, &(ended_here){t, handle, context});
   abandon_fetches(t);
   ax_processes_end(processes, &t->receiver);
-  ax_delivery *late = ax_together_take(t);
-  ax_deliveries_free(&late);
+  for (ax_delivery *next, *late = ax_together_take(t); late != NULL; late = next) {
+    next = late->next;
+    ax_delivery_free(late);
+  }
   ax_delivery_free(t->text);
   ax_delivery_free(t->difference);
   t->text = t->difference = NULL;

@@ -59,6 +59,8 @@ ax_delivery *ax_together_take(ax_together *together);
 AX_MUST_USE ax_status ax_together_count(ax_together *together, const ax_delivery *delivery);
 /* Handles a message of another kind, which belongs to it from here on. */
 AX_MUST_USE ax_status ax_together_handle(ax_together *together, ax_delivery *delivery);
+/* No message waits in the inbox, and no long payload is on its way to it. */
+bool ax_together_is_empty(ax_together *together);
 /* Nothing can go on in this process until a message comes. Returns true if nothing ever will. */
 bool ax_together_idle(ax_together *together);
 

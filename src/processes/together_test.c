@@ -2,49 +2,15 @@
 #include "processes/together.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "processes/within.h"
-#include "support/cmocka.h"
+#include "support/parties.h"
 
 enum { COUNT = 3, LONG = 20000 };
 
-typedef struct party {
-  uint32_t number;
-  ax_transport *transport;
-  ax_status (*job)(ax_processes *processes);
-  pthread_t thread;
-  ax_status status;
-  char message[512];
-} party;
-
-static party parties[COUNT];
-
-static void *be_party(void *context) {
-  party *p = context;
-  ax_processes *processes;
-  p->status = ax_processes_create(p->transport, NULL, 0, &processes);
-  if (p->status == AX_OK) p->status = p->job(processes);
-  strncpy(p->message, p->status != AX_OK ? ax_message() : "", sizeof p->message - 1);
-  ax_processes_destroy(processes);
-  return NULL;
-}
-
-static void in_all(ax_status (*job)(ax_processes *processes)) {
-  ax_transport *transports[COUNT];
-  assert_int_equal(ax_within_create(COUNT, transports), AX_OK);
-  for (uint32_t p = 0; p < COUNT; p++) {
-    parties[p] = (party){.number = p, .transport = transports[p], .job = job};
-    assert_int_equal(pthread_create(&parties[p].thread, NULL, be_party, &parties[p]), 0);
-  }
-  for (uint32_t p = 0; p < COUNT; p++) pthread_join(parties[p].thread, NULL);
-}
-
-static void same_everywhere(ax_status status, const char *message) {
-  for (uint32_t p = 0; p < COUNT; p++) {
-    assert_string_equal(parties[p].message, message);
-    assert_int_equal(parties[p].status, status);
-  }
+static void ends(ax_status (*job)(ax_processes *processes), ax_status status, const char *message) {
+  char said[512];
+  assert_int_equal(in_parties(COUNT, job, said), status);
+  assert_string_equal(said, message);
 }
 
 /* --- Messages --- */
@@ -119,8 +85,7 @@ static ax_status send_round(ax_processes *processes) {
 
 static void messages_go_round(void **state) {
   (void)state;
-  in_all(send_round);
-  same_everywhere(AX_OK, "");
+  ends(send_round, AX_OK, "");
 }
 
 /* --- Ends --- */
@@ -150,18 +115,14 @@ static ax_status fail_twice(ax_processes *processes) {
 
 static void all_end_the_same(void **state) {
   (void)state;
-  in_all(agree_on_all);
-  same_everywhere(AX_OK, "");
-  in_all(fail_in_one);
-  same_everywhere(AX_IO_ERROR, "process 1: no file");
-  in_all(fail_twice);
-  same_everywhere(AX_OK, "");
+  ends(agree_on_all, AX_OK, "");
+  ends(fail_in_one, AX_IO_ERROR, "process 1: no file");
+  ends(fail_twice, AX_OK, "");
 }
 
 static void the_first_line_that_differs_is_told(void **state) {
   (void)state;
-  in_all(differ);
-  same_everywhere(AX_INVALID_ARGUMENT, "processes 0 and 2 do not do the same, line 2002:\n  process 0: process 0\n  process 2: process 2");
+  ends(differ, AX_INVALID_ARGUMENT, "processes 0 and 2 do not do the same, line 2002:\n  process 0: process 0\n  process 2: process 2");
 }
 
 /* --- Processes that have left --- */
@@ -189,8 +150,7 @@ static ax_status wait_for_what_was_sent(ax_processes *processes) {
 
 static void what_was_sent_by_one_that_left_counts(void **state) {
   (void)state;
-  in_all(wait_for_what_was_sent);
-  same_everywhere(AX_OK, "");
+  ends(wait_for_what_was_sent, AX_OK, "");
 }
 
 int main(void) {

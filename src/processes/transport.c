@@ -81,15 +81,30 @@ void ax_delivery_free(ax_delivery *delivery) {
   if (!delivery->small || !keep(delivery)) ax_free(delivery);
 }
 
-void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery) {
-  while (*list != NULL) list = &(*list)->next;
-  delivery->next = NULL;
-  *list = delivery;
+static ax_delivery **place_behind(ax_deliveries *list, ax_delivery *before) {
+  return before != NULL ? &before->next : &list->first;
 }
 
-void ax_deliveries_free(ax_delivery **list) {
-  for (ax_delivery *next; *list != NULL; *list = next) {
-    next = (*list)->next;
-    ax_delivery_free(*list);
-  }
+void ax_deliveries_insert(ax_deliveries *list, ax_delivery *before, ax_delivery *delivery) {
+  ax_delivery **place = place_behind(list, before);
+  delivery->next = *place;
+  if (delivery->next == NULL) list->last = delivery;
+  *place = delivery;
+}
+
+void ax_deliveries_add(ax_deliveries *list, ax_delivery *delivery) {
+  ax_deliveries_insert(list, list->first != NULL ? list->last : NULL, delivery);
+}
+
+ax_delivery *ax_deliveries_take(ax_deliveries *list, ax_delivery *before) {
+  ax_delivery **place = place_behind(list, before), *one = *place;
+  if (one == NULL) return NULL;
+  *place = one->next;
+  if (one->next == NULL) list->last = before;
+  one->next = NULL;
+  return one;
+}
+
+void ax_deliveries_free(ax_deliveries *list) {
+  for (ax_delivery *one; (one = ax_deliveries_take(list, NULL)) != NULL;) ax_delivery_free(one);
 }

@@ -26,8 +26,9 @@
 #include <stdint.h>
 
 #include "axle/status.h"
+#include "machine/rates.h"
 
-enum { AX_SHORT_PAYLOAD = 8 << 10 };
+enum { AX_SHORT_PAYLOAD = AX_NETWORK_SHORT };
 
 typedef struct ax_envelope {
   uint64_t run;  /* the number of the run that the message is for; 0: for no run */
@@ -60,9 +61,16 @@ void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its paylo
 /* Between these two a process keeps the memory of some small deliveries for the next. For transports. */
 void ax_deliveries_use(void);
 void ax_deliveries_leave(void);
-/* Lists of deliveries, linked by `next`: adds one behind the others; frees all, and leaves the list empty. */
-void ax_deliveries_add(ax_delivery **list, ax_delivery *delivery);
-void ax_deliveries_free(ax_delivery **list);
+/* A list of deliveries, linked by `next`. Zero-initialise to start. */
+typedef struct ax_deliveries {
+  ax_delivery *first, *last; /* first NULL: it is empty, and `last` means nothing */
+} ax_deliveries;
+/* Adds one behind `before`, which is in the list (NULL: as the first); or behind all others. */
+void ax_deliveries_insert(ax_deliveries *list, ax_delivery *before, ax_delivery *delivery);
+void ax_deliveries_add(ax_deliveries *list, ax_delivery *delivery);
+/* Takes out the one behind `before` (NULL: the first). NULL: there is none. */
+ax_delivery *ax_deliveries_take(ax_deliveries *list, ax_delivery *before);
+void ax_deliveries_free(ax_deliveries *list); /* frees all, and leaves the list empty */
 
 /* A long payload that is lent to its receiver. */
 typedef struct ax_loan {
@@ -93,6 +101,8 @@ typedef struct ax_transport_functions {
   /* Instead of `fetch`, for a payload with an address: copies bytes of it, and says that it has been read and may go.
      AX_UNAVAILABLE: its sender is gone. If the sender has forgotten it, the memory is undefined. */
   ax_status (*read)(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes);
+  /* The same without a copy: where this process sees the payload, as long as it has not released it. NULL: it has to be read. */
+  const void *(*see)(ax_transport *transport, const ax_delivery *delivery);
   ax_status (*release)(ax_transport *transport, const ax_delivery *delivery); /* AX_OUT_OF_MEMORY; AX_UNAVAILABLE */
   /* Moves messages on, and delivers what has come. *any: something happened. AX_UNAVAILABLE: a process is gone, which the message
      names; AX_OUT_OF_MEMORY. */
@@ -116,11 +126,18 @@ struct ax_transport {
   /* Writes a file that is there, in which each process has bytes of its own at a place of its own. `most`: the most that any
      process has. All must call it, one time after the other, and it waits for them. AX_IO_ERROR. NULL: the transport has no files. */
   ax_status (*write_file)(ax_transport *transport, const char *path, uint64_t place, const void *data, size_t bytes, size_t most);
+  /* Before the first message. Gives all processes the status of the first that has not AX_OK, and its message. All must call it, and
+     it waits for them. AX_UNAVAILABLE. NULL: each process keeps its own. */
+  ax_status (*agree)(ax_transport *transport, ax_status status);
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;
   void (*lingers)(void *deliver_context, uint32_t process); /* destroy still waits for a process; called over and over. NULL: not */
   void (*look_at)(ax_transport *transport, uint32_t process, ax_process_seen *out); /* NULL: nothing is known of others */
 };
+
+static inline ax_status ax_transport_agree(ax_transport *transport, ax_status status) {
+  return transport->agree != NULL ? transport->agree(transport, status) : status;
+}
 
 #endif

@@ -39,20 +39,18 @@ ax_way ax_way_choose(const ax_way_case *of, bool all) {
   return ax_way_rows[i].way;
 }
 
-double ax_message_seconds(const ax_link_rates *link, double bytes) { return ax_link_seconds(link, bytes, ax_payload_is_long(bytes)); }
-
 static double carrying(const ax_link_rates *link, double bytes) {
-  return bytes / (ax_payload_is_long(bytes) ? link->transfer : link->message_bytes);
+  return bytes / (bytes > link->most_short ? link->transfer : link->message_bytes);
 }
 
 double ax_shares_seconds(const ax_link_rates *link, uint32_t processes, uint32_t members, double bytes) {
-  return (double)(processes - 1) * (members + 1) * ax_message_seconds(link, bytes / processes);
+  return (double)(processes - 1) * (members + 1) * ax_link_seconds(link, bytes / processes);
 }
 
 /* What runs take. */
 static double running(const ax_link_rates *link, uint32_t processes, uint32_t members, double bytes) {
   return bytes >= AX_SHARES_LEAST ? ax_shares_seconds(link, processes, members, bytes)
-                                  : (double)(processes - 1) * members * ax_message_seconds(link, bytes);
+                                  : (double)(processes - 1) * members * ax_link_seconds(link, bytes);
 }
 
 /* The first block goes through all processes and back; the others follow. A process in the middle gets each block twice, and the two
@@ -67,7 +65,7 @@ double ax_chain_seconds(const ax_rates *rates, uint32_t on_host, uint32_t betwee
   double first = 0, slowest = 0;
   for (size_t i = 0; i < AX_COUNT(kinds); i++) {
     if (kinds[i].hops == 0) continue;
-    first += 2 * kinds[i].hops * ax_message_seconds(kinds[i].link, block);
+    first += 2 * kinds[i].hops * ax_link_seconds(kinds[i].link, block);
     slowest = fmax(slowest, carrying(kinds[i].link, block));
   }
   return first + more * times * slowest;
@@ -76,7 +74,7 @@ double ax_chain_seconds(const ax_rates *rates, uint32_t on_host, uint32_t betwee
 uint64_t ax_chain_pays(const ax_link_rates *link, uint32_t processes, uint32_t members) {
   const ax_rates rates = {.host = *link};
   uint64_t pays = UINT64_MAX;
-  for (uint64_t bytes = UINT64_C(1) << 32; bytes > AX_SHORT_PAYLOAD; bytes /= 2, pays = 2 * bytes)
+  for (uint64_t bytes = UINT64_C(1) << 32; (double)bytes > link->most_short; bytes /= 2, pays = 2 * bytes)
     if (ax_chain_seconds(&rates, processes - 1, 0, (double)bytes) >= running(link, processes, members, (double)bytes)) break;
   return pays;
 }

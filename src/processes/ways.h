@@ -3,7 +3,8 @@
    (run/crossing.c).
 
      gather   each process sends the contributions of its own members to every process that has others of the group. There they are
-              put, or added in the order of members. Once for each process, however many members it has:
+              put, or added in the order of members. Once for each process, however many members it has. Short contributions of
+              several members go in one message:
 
                 process 0: members 0, 1  ----0, 1---->  process 1: members 2, 3
                                          <---2, 3-----
@@ -52,6 +53,14 @@ enum { AX_SHARES_LEAST = 64 << 10 };
 /* Bytes of a block of a chain: so long that its bytes take as long as its handshake, and many fit into a second cache. */
 enum { AX_CHAIN_BLOCK = 64 << 10 };
 
+/* Most bytes of a contribution that goes together with those of other members of its process (run/coalesced.h): to copy a longer one
+   once more costs about as much as its message. */
+enum { AX_COALESCED_LONGEST = 2 << 10 };
+/* How many such contributions a message has at most, each with the number of its member; 0: they are longer. */
+static inline uint32_t ax_coalesced_most(uint64_t bytes) {
+  return bytes <= AX_COALESCED_LONGEST ? (uint32_t)(AX_SHORT_PAYLOAD / (bytes + sizeof(uint32_t))) : 0;
+}
+
 /* What the choice follows from. */
 typedef struct ax_way_case {
   bool sum;           /* its result is the same for all members: no psum_scatter */
@@ -75,10 +84,6 @@ bool ax_way_can(ax_way way, const ax_way_case *of);
 /* all: also ways that runs do not go. */
 ax_way ax_way_choose(const ax_way_case *of, bool all);
 
-/* A payload that waits at its sender until it is fetched (transport.h). */
-static inline bool ax_payload_is_long(double bytes) { return bytes > AX_SHORT_PAYLOAD; }
-/* Seconds of a message. */
-double ax_message_seconds(const ax_link_rates *link, double bytes);
 /* Seconds in which a process with so many members gets its shares, and the totals of the others, one after the other. */
 double ax_shares_seconds(const ax_link_rates *link, uint32_t processes, uint32_t members, double bytes);
 /* Seconds of a chain through processes of which so many follow one on their own host, and so many one on another host. */

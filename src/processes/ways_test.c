@@ -33,8 +33,6 @@ static void runs_gather_or_split(void **state) {
                     alone = {.sum = true, .once = true, .bytes = 65536, .processes = 1, .members = 8};
   assert_int_equal(ax_way_choose(&below, false), AX_WAY_GATHER);
   assert_int_equal(ax_way_choose(&alone, true), AX_WAY_GATHER);
-  assert_false(ax_payload_is_long(8192));
-  assert_true(ax_payload_is_long(8193));
 }
 
 static void large_sums_go_as_chains(void **state) {
@@ -68,9 +66,9 @@ static void what_a_way_needs(void **state) {
 static void seconds(void **state) {
   (void)state;
   const ax_rates r = assumed();
-  TEST_NEAR(ax_message_seconds(&r.host, 0), 8e-7, 1e-12);
-  TEST_NEAR(ax_message_seconds(&r.host, 2500), 8e-7 + 1e-6, 1e-12);
-  TEST_NEAR(ax_message_seconds(&r.network, 1.2e6), 1e-5 + 1e-4, 1e-12);
+  TEST_NEAR(ax_link_seconds(&r.host, 0), 8e-7, 1e-12);
+  TEST_NEAR(ax_link_seconds(&r.host, 2500), 8e-7 + 1e-6, 1e-12);
+  TEST_NEAR(ax_link_seconds(&r.network, 1.2e6), 1e-5 + 1e-4, 1e-12);
   TEST_NEAR(ax_shares_seconds(&r.host, 2, 1, 1 << 20), 2 * (5e-6 + (1 << 19) / 1e10), 1e-12); /* a share and a total, halves */
   TEST_NEAR(ax_shares_seconds(&r.host, 4, 3, 1 << 20), 12 * (5e-6 + (1 << 18) / 1e10), 1e-12);
   TEST_NEAR(ax_shares_seconds(&r.host, 64, 1, 64 << 10), 126 * (8e-7 + 1024 / 2.5e9), 1e-12); /* so many are short again */

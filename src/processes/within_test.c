@@ -1,6 +1,9 @@
 /* The transport inside one program: order, short and long payloads, forgotten sends, a process that is gone. */
 #include "processes/within.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -93,18 +96,37 @@ static void forgotten_sends_end(void **state) {
   destroy(two);
 }
 
+static ax_delivery *make_of_kind(uint32_t kind) {
+  ax_delivery *one;
+  assert_int_equal(ax_delivery_make(&(ax_envelope){.kind = kind}, 0, true, NULL, &one), AX_OK);
+  return one;
+}
+
+static void check_kinds(const ax_deliveries *list, uint32_t count, const uint32_t *kinds) {
+  const ax_delivery *one = list->first;
+  for (uint32_t i = 0; i < count; i++, one = one->next) {
+    assert_non_null(one);
+    assert_int_equal(one->envelope.kind, kinds[i]);
+  }
+  assert_null(one);
+}
+
 static void deliveries_are_listed_in_order(void **state) {
   (void)state;
-  ax_delivery *list = NULL, *one;
-  for (uint32_t kind = 0; kind < 3; kind++) {
-    assert_int_equal(ax_delivery_make(&(ax_envelope){.kind = kind}, 0, true, NULL, &one), AX_OK);
-    ax_deliveries_add(&list, one);
-  }
-  one = list;
-  for (uint32_t kind = 0; kind < 3; kind++, one = one->next) assert_int_equal(one->envelope.kind, kind);
-  assert_null(one);
+  ax_deliveries list = {0};
+  for (uint32_t kind = 0; kind < 3; kind++) ax_deliveries_add(&list, make_of_kind(kind));
+  check_kinds(&list, 3, (uint32_t[]){0, 1, 2});
+  ax_delivery_free(ax_deliveries_take(&list, list.first->next)); /* the last, and then others behind what is the last now */
+  ax_deliveries_add(&list, make_of_kind(3));
+  ax_deliveries_insert(&list, list.last, make_of_kind(4));
+  ax_deliveries_insert(&list, NULL, make_of_kind(5));
+  ax_deliveries_add(&list, make_of_kind(6));
+  check_kinds(&list, 6, (uint32_t[]){5, 0, 1, 3, 4, 6});
+  for (uint32_t i = 0; i < 5; i++) ax_delivery_free(ax_deliveries_take(&list, NULL));
+  check_kinds(&list, 1, (uint32_t[]){6});
   ax_deliveries_free(&list);
-  assert_null(list);
+  check_kinds(&list, 0, NULL);
+  assert_null(ax_deliveries_take(&list, NULL));
 }
 
 static void a_lost_process_is_named(void **state) {
@@ -158,6 +180,112 @@ static void lent_payloads(void **state) {
   destroy(two);
 }
 
+/* Reads half of a payload, and lets its owner wait for the rest. */
+typedef struct reader {
+  ax_transport *transport;
+  ax_delivery *delivery;
+  char *into;
+  _Atomic bool begun;
+  bool sees;
+} reader;
+
+static void *read_slowly(void *context) {
+  reader *r = context;
+  const size_t half = r->delivery->envelope.bytes / 2;
+  const char *seen = r->transport->functions->see(r->transport, r->delivery);
+  if (seen != NULL) memcpy(r->into, seen, half);
+  else assert_int_equal(r->transport->functions->read(r->transport, r->delivery, 0, r->into, half), AX_OK);
+  r->sees = seen != NULL;
+  atomic_store(&r->begun, true);
+  for (int i = 0; i < 200; i++) sched_yield();
+  if (seen != NULL) memcpy(r->into + half, seen + half, half);
+  else assert_int_equal(r->transport->functions->read(r->transport, r->delivery, half, r->into + half, half), AX_OK);
+  assert_int_equal(r->transport->functions->release(r->transport, r->delivery), AX_OK);
+  return NULL;
+}
+
+static ax_delivery *next_that_can_be_read(ax_transport *two[2], const ax_envelope *envelope, const char *payload, ax_loan *loan) {
+  for (;;) {
+    assert_int_equal(two[0]->functions->lend(two[0], 1, envelope, payload, loan), AX_OK);
+    while (came_count == 0) poll(two[1]);
+    ax_delivery *one = came[--came_count];
+    if (one->address != 0) return one;
+    assert_int_equal(two[1]->functions->release(two[1], one), AX_OK);
+    ax_delivery_free(one);
+  }
+}
+
+static void a_loan_that_is_read_is_awaited(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char lent[3 * AX_SHORT_PAYLOAD], got[sizeof lent];
+  const ax_envelope envelope = {.run = 3, .bytes = sizeof lent};
+  pthread_t thread;
+  int seen = 0;
+  make(two);
+  for (char turn = 0; turn < 2; turn++) { /* it is read, and it is seen */
+    ax_loan loan;
+    memset(lent, 9 + turn, sizeof lent);
+    reader r = {two[1], next_that_can_be_read(two, &envelope, lent, &loan), got, false, false};
+    assert_int_equal(pthread_create(&thread, NULL, read_slowly, &r), 0);
+    while (!atomic_load(&r.begun)) sched_yield();
+    assert_int_equal(two[0]->functions->settle(two[0], &loan), AX_OK);
+    assert_true(two[0]->functions->is_returned(two[0], &loan));
+    memset(lent, 1, sizeof lent);
+    pthread_join(thread, NULL);
+    for (size_t i = 0; i < sizeof got; i++) assert_int_equal(got[i], 9 + turn);
+    ax_delivery_free(r.delivery);
+    seen += r.sees;
+  }
+  assert_int_equal(seen, 1);
+  destroy(two);
+}
+
+/* One that has begun to read and is gone is not awaited. */
+static void a_lost_reader_returns_loans(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char lent[3 * AX_SHORT_PAYLOAD], got[sizeof lent];
+  const ax_envelope envelope = {.run = 3, .bytes = sizeof lent};
+  ax_loan loan;
+  make(two);
+  ax_delivery *one = next_that_can_be_read(two, &envelope, lent, &loan);
+  assert_int_equal(two[1]->functions->read(two[1], one, 0, got, 8), AX_OK);
+  ax_within_lose(two[0], 1);
+  assert_int_equal(two[0]->functions->settle(two[0], &loan), AX_OK);
+  ax_delivery_free(one);
+  destroy(two);
+}
+
+/* What finds no room among loans is copied. */
+static void many_loans(void **state) {
+  (void)state;
+  ax_transport *two[2];
+  static char lent[3 * AX_SHORT_PAYLOAD], got[sizeof lent];
+  const ax_envelope envelope = {.run = 3, .bytes = sizeof lent};
+  ax_loan loans[4];
+  make(two);
+  for (int turn = 0; turn < 2; turn++) { /* what has been read makes room */
+    memset(lent, 20 + turn, sizeof lent);
+    for (int i = 0; i < 4; i++) {
+      assert_int_equal(two[0]->functions->lend(two[0], 1, &envelope, lent, &loans[i]), AX_OK);
+      assert_int_equal(loans[i].ticket != 0, i < 2);
+      if (loans[i].ticket == 0) assert_true(two[0]->functions->is_returned(two[0], &loans[i]));
+    }
+    for (int i = 0; i < 4; i++) assert_int_equal(two[0]->functions->settle(two[0], &loans[i]), AX_OK);
+    memset(lent, 1, sizeof lent);
+    while (came_count < 4) poll(two[1]);
+    while (came_count > 0) {
+      ax_delivery *one = came[--came_count];
+      assert_int_equal(two[1]->functions->read(two[1], one, 0, got, sizeof got), AX_OK);
+      assert_int_equal(two[1]->functions->release(two[1], one), AX_OK);
+      for (size_t i = 0; i < sizeof got; i++) assert_int_equal(got[i], 20 + turn);
+      ax_delivery_free(one);
+    }
+  }
+  destroy(two);
+}
+
 /* Their memory is kept while some transport uses it. */
 static void small_deliveries_are_used_again(void **state) {
   (void)state;
@@ -179,7 +307,9 @@ static void small_deliveries_are_used_again(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_deliveries_are_used_again), cmocka_unit_test(lent_payloads), cmocka_unit_test(short_payloads_come_in_order),
+      cmocka_unit_test(small_deliveries_are_used_again), cmocka_unit_test(lent_payloads),
+      cmocka_unit_test(a_loan_that_is_read_is_awaited), cmocka_unit_test(a_lost_reader_returns_loans), cmocka_unit_test(many_loans),
+      cmocka_unit_test(short_payloads_come_in_order),
       cmocka_unit_test(long_payloads_are_fetched),
       cmocka_unit_test(forgotten_sends_end),
       cmocka_unit_test(deliveries_are_listed_in_order),

@@ -38,7 +38,7 @@ enum {
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
-  const bool is_byte = dtype == AX_S8 || dtype == AX_U8, is_narrow = ax_is_narrow_float(dtype);
+  const bool is_byte = dtype == AX_S8 || dtype == AX_U8, is_narrow = dtype == AX_BF16 || dtype == AX_F16;
   *result = is_narrow ? AX_F32 : is_byte ? AX_S32 : dtype;
   return is_narrow || is_byte || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
 }

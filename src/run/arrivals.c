@@ -19,8 +19,7 @@ typedef struct arrival { /* of one round */
 
 typedef struct ax_giver {
   arrival *first, *last; /* in the order of rounds */
-  ax_delivery *held;     /* messages behind one whose payload is being fetched */
-  bool fetching;
+  ax_in_order messages;
 } ax_giver;
 
 static uint32_t giver_number(const ax_ragged_instr *ragged, uint32_t group, uint32_t member) {
@@ -45,7 +44,7 @@ static void empty(ax_giver *giver) {
     ax_delivery_free(one->delivery);
     ax_free(one);
   }
-  ax_deliveries_free(&giver->held);
+  ax_in_order_empty(&giver->messages);
   *giver = (ax_giver){0};
 }
 
@@ -93,9 +92,7 @@ static ax_status send_to(ax_execution *run, const ax_activation *activation, con
   ax_envelope envelope = {.kind = AX_MESSAGE_ROWS, .place = (uint32_t)(instr - activation->code->instrs), .member = giving.device,
                           .group = ragged->crossing->group[activation->device], .bytes = (uint64_t)bytes};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
-  ax_status status = ax_remote_send(run->remote, party->process, &envelope, payload);
-  ax_free(payload);
-  return status;
+  return ax_remote_send_owned(run->remote, party->process, &envelope, payload);
 }
 
 ax_status ax_arrivals_send(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
@@ -122,7 +119,8 @@ static const ax_ragged_instr *exchange_named(const ax_execution *run, const ax_e
 }
 
 /* Keeps a message whose payload is there, and lets those go on who wait for it. */
-static ax_status keep(ax_execution *run, const ax_ragged_instr *ragged, ax_delivery *delivery) {
+static ax_status keep(ax_execution *run, ax_delivery *delivery) {
+  const ax_ragged_instr *ragged = run->compiled->codes[0].instrs[delivery->envelope.place].ragged;
   const uint32_t number = giver_number(ragged, delivery->envelope.group, delivery->envelope.member);
   ax_giver *giver = &run->remote->givers[number];
   arrival *one = ax_alloc(sizeof *one);
@@ -140,12 +138,6 @@ static ax_status keep(ax_execution *run, const ax_ragged_instr *ragged, ax_deliv
   return AX_OK;
 }
 
-static ax_status take_one(ax_execution *run, const ax_ragged_instr *ragged, ax_giver *giver, ax_delivery *delivery) {
-  giver->fetching = delivery->payload == NULL;
-  return giver->fetching ? ax_remote_fetch(run->remote, delivery) : keep(run, ragged, delivery);
-}
-
-/* Messages of a member keep their order: those behind a long one wait until it has been fetched. One thread at a time is here. */
 ax_status ax_arrivals_take(ax_execution *run, ax_delivery *delivery) {
   const ax_ragged_instr *ragged = exchange_named(run, &delivery->envelope);
   if (ragged == NULL) {
@@ -154,17 +146,7 @@ ax_status ax_arrivals_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends rows that this program does not exchange", from);
   }
   ax_giver *giver = &run->remote->givers[giver_number(ragged, delivery->envelope.group, delivery->envelope.member)];
-  if (giver->fetching && !delivery->fetched) {
-    ax_deliveries_add(&giver->held, delivery);
-    return AX_OK;
-  }
-  AX_TRY(take_one(run, ragged, giver, delivery));
-  while (giver->held != NULL && !giver->fetching) {
-    ax_delivery *next = giver->held;
-    giver->held = next->next;
-    AX_TRY(take_one(run, ragged, giver, next));
-  }
-  return AX_OK;
+  return ax_in_order_take(&giver->messages, run->remote, delivery, keep);
 }
 
 /* --- Members of this process --- */

@@ -17,12 +17,13 @@ typedef struct range { /* of the bits without the sign: first to last */
 } range;
 
 static range range_of(ax_dtype dtype, uint32_t kinds) {
-  uint64_t infinity = dtype == AX_F64   ? 0x7ff0000000000000
-                      : dtype == AX_F32 ? 0x7f800000
-                      : dtype == AX_F16 ? 0x7c00
-                                        : 0x7f80; /* bf16 */
-  uint64_t mask = ((uint64_t)1 << (8 * ax_dtype_bytes(dtype) - 1)) - 1;
-  return (range){mask, (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, (kinds & AX_CHECK_NAN) != 0 ? mask : infinity};
+  const bool nan = (kinds & AX_CHECK_NAN) != 0;
+  const uint64_t infinity = ax_float_infinity_bits(dtype), mask = ((uint64_t)1 << (ax_dtype_get(dtype)->bits - 1)) - 1;
+  if (!ax_has_infinity(dtype)) { /* one NaN, beside which there may be one with a sign */
+    const uint64_t one = ax_float_nan_bits(dtype), bits = ax_dtype_get(dtype)->specials == AX_SPECIALS_FINITE ? mask : UINT8_MAX;
+    return nan && ax_has_nan(dtype) ? (range){bits, one, one} : (range){0, 1, 1};
+  }
+  return (range){mask, (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, nan ? mask : infinity};
 }
 
 /* Says whether any number is beyond r's beginning. The loop has signed comparisons and no early end, so that compilers use
@@ -45,7 +46,14 @@ static inline bool any64(const int64_t *data, int64_t count, range r) {
   return found != 0;
 }
 
+static inline bool any8(const uint8_t *data, int64_t count, range r) {
+  uint8_t found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (data[i] & r.mask) >= r.first && (data[i] & r.mask) <= r.last ? 1 : 0;
+  return found != 0;
+}
+
 static inline bool any(size_t bytes, const void *data, int64_t count, range r) {
+  if (bytes == 1) return any8(data, count, r);
   return bytes == 8 ? any64(data, count, r) : bytes == 4 ? any32(data, count, r) : any16(data, count, r);
 }
 

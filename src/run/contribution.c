@@ -142,19 +142,33 @@ const char *ax_piece_for(const ax_push *push, const char *src, const ax_party *p
   return src + peer * push->exchange->src_step * push->item;
 }
 
-ax_status ax_pieces_gather(const ax_push *push, const char *src, const ax_party *party, char **out) {
+/* Pieces of several rows. */
+static void write_rows(const ax_push *push, const char *src, const ax_party *party, char *out) {
   const int64_t elems = ax_part_elems(push), rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
-  const uint32_t pieces = ax_pieces_for(push, party);
-  const size_t bytes = (size_t)(pieces * elems * push->item);
   int64_t stride[AX_MAX_RANK], elems_of_rows = push->run;
   for (uint32_t k = push->outer_rank; k-- > 0; elems_of_rows *= push->exchange->dims[k]) stride[k] = elems_of_rows;
-  char *payload = *out = ax_alloc(bytes);
-  if (payload == NULL) return ax_out_of_memory(bytes);
-  for (uint32_t i = 0; i < pieces; i++) {
-    char *piece = payload + i * elems * push->item;
+  for (uint32_t i = 0; i < ax_pieces_for(push, party); i++) {
+    char *piece = out + i * elems * push->item;
     ax_push_put_rows(push, NULL,
                      &(ax_push_rows){ax_piece_for(push, src, party, i), piece, push->exchange->src_stride, stride, push->item}, 0,
                      rows);
   }
+}
+
+void ax_pieces_write(const ax_push *push, const char *src, const ax_party *party, ax_elems range, char *out) {
+  const size_t bytes = (size_t)((range.end - range.begin) * push->item);
+  if (push->outer_rank > 0) {
+    write_rows(push, src, party, out);
+    return;
+  }
+  for (uint32_t i = 0; i < ax_pieces_for(push, party) && bytes > 0; i++) /* empty arrays have no address */
+    memcpy(out + i * bytes, ax_piece_for(push, src, party, i) + range.begin * push->item, bytes);
+}
+
+ax_status ax_pieces_gather(const ax_push *push, const char *src, const ax_party *party, char **out) {
+  const size_t bytes = (size_t)(ax_pieces_for(push, party) * ax_part_elems(push) * push->item);
+  *out = ax_alloc(bytes);
+  if (*out == NULL) return ax_out_of_memory(bytes);
+  ax_pieces_write(push, src, party, (ax_elems){0, push->run}, *out);
   return AX_OK;
 }

@@ -35,7 +35,9 @@ AX_MUST_USE ax_status ax_contribution_read(ax_remote *remote, const ax_contribut
 /* How many pieces a member sends to a process, and where its operand at src has the i-th. */
 uint32_t ax_pieces_for(const ax_push *push, const ax_party *party);
 const char *ax_piece_for(const ax_push *push, const char *src, const ax_party *party, uint32_t i);
-/* The pieces, one after the other; the caller frees them. AX_OUT_OF_MEMORY. */
+/* Writes the pieces, one after the other; of a piece that is one row, the elements in the range. */
+void ax_pieces_write(const ax_push *push, const char *src, const ax_party *party, ax_elems range, char *out);
+/* The same, whole, into memory that the caller frees. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_pieces_gather(const ax_push *push, const char *src, const ax_party *party, char **out);
 
 static inline const ax_party *ax_own_party(const ax_remote *remote, const ax_crossing *crossing, uint32_t group) {

@@ -175,8 +175,6 @@ static ax_status do_message(ax_cores_group *g, ax_delivery *delivery) {
   return status;
 }
 
-static bool is_long(const ax_delivery *delivery) { return delivery->envelope.bytes > 0 && delivery->payload == NULL; }
-
 /* Puts a message behind those of the same process that have not been taken yet; a long one is fetched meanwhile. */
 static ax_status hold(ax_cores_group *g, ax_delivery *delivery) {
   held **last = &g->queues[delivery->from], *one = ax_calloc(1, sizeof *one);
@@ -185,7 +183,7 @@ static ax_status hold(ax_cores_group *g, ax_delivery *delivery) {
     return ax_out_of_memory(sizeof *one);
   }
   while (*last != NULL) last = &(*last)->next;
-  *one = (held){.delivery = delivery, .fetching = is_long(delivery)};
+  *one = (held){.delivery = delivery, .fetching = ax_delivery_is_away(delivery)};
   *last = one;
   return one->fetching ? ax_remote_fetch(g->run->remote, delivery) : AX_OK;
 }
@@ -224,7 +222,7 @@ ax_status ax_cores_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends what no kernel of this program does", from);
   }
   if (delivery->fetched) note_fetched(g, delivery);
-  else if (g->queues[from] == NULL && !is_long(delivery)) return do_message(g, delivery);
+  else if (g->queues[from] == NULL && !ax_delivery_is_away(delivery)) return do_message(g, delivery);
   else AX_TRY(hold(g, delivery));
   return do_held(g, from);
 }

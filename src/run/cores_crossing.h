@@ -2,7 +2,8 @@
    do on a device of another process goes there as a message, and the thread that handles the message does it.
 
      core: copy_start to device 3 ------- CORES: kernel, group, device; what; bytes ---> written at its place, then signalled
-     all cores of a process through ----- CORES: no more of this kernel ---------------> its RUN may end
+                                   <----- CORES: done, if a barrier is to know it ------
+     all cores of a process through ----- CORES: no more of this kernel ---------------> its RUN may end, if all is answered
 
    A message comes only when all devices of the group have entered the kernel, since no core runs before that. Messages of one
    process are taken in the order in which they were sent, so a signal never overtakes the bytes that were sent before it: those

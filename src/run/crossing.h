@@ -7,7 +7,8 @@
 
    A ghost must not write into results that are still being read. The members of this process wait for the readers before they push
    (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts,
-   may be put from then on. What comes earlier waits in the group's list. */
+   may be put from then on. What comes earlier waits in the group's lists. Short contributions of several members go in one message
+   (coalesced.h). */
 #ifndef AX_RUN_CROSSING_H
 #define AX_RUN_CROSSING_H
 
@@ -16,6 +17,9 @@
 AX_MUST_USE ax_status ax_crossing_init(ax_remote *remote);
 void ax_crossing_deinit(ax_remote *remote);
 void ax_crossing_reset(ax_remote *remote);
+/* Sends what is held back of rounds to which not all members here have come. For processes that wait, and for the end. AX_OUT_OF_MEMORY;
+   AX_UNAVAILABLE. */
+AX_MUST_USE ax_status ax_crossing_flush(ax_remote *remote);
 /* For reports: calls `list` for each device of another process that has not pushed what a counter awaits in a round. count: how
    many are listed already; returns how many there are then. */
 uint32_t ax_crossing_missing(ax_text *text, const ax_execution *run, uint32_t counter, uint64_t round,

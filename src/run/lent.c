@@ -1,8 +1,9 @@
 #include "run/lent.h"
 
+#include "processes/node.h"
 #include "run/scheduler.h"
 
-enum { least_lent = AX_HOSTILE ? 16 : 32 << 10 }; /* a shorter payload is copied sooner than it is read */
+enum { least_lent = AX_HOSTILE ? 16 : AX_NODE_PAYLOAD + 1 }; /* what a message carries at once is copied sooner than it is read */
 
 ax_status ax_lent_send(ax_lent *lent, ax_remote *r, uint32_t to, ax_envelope *envelope, const void *payload) {
   static const double seconds_at_least = 5e-6, bytes_per_second = 8e9;
@@ -16,14 +17,14 @@ ax_status ax_lent_send(ax_lent *lent, ax_remote *r, uint32_t to, ax_envelope *en
 }
 
 static bool are_returned(const ax_remote *r, const ax_lent *lent) {
-  ax_transport *transport = r->together.ending.processes->transport;
+  ax_transport *transport = ax_remote_transport(r);
   for (uint32_t i = 0; i < lent->count; i++)
     if (!transport->functions->is_returned(transport, &lent->loans[i])) return false;
   return true;
 }
 
 static ax_status settle_now(ax_lent *lent, ax_remote *r) {
-  ax_transport *transport = r->together.ending.processes->transport;
+  ax_transport *transport = ax_remote_transport(r);
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < lent->count; i++) {
     ax_status settled = transport->functions->settle(transport, &lent->loans[i]);

@@ -18,8 +18,7 @@ struct ax_queue {
   char apart[64];          /* from the receiver's */
   struct ax_letter *taken; /* the message before the first that waits */
   uint64_t count;          /* messages taken */
-  ax_delivery *held;       /* messages from another process behind one whose payload is being fetched */
-  bool fetching;
+  ax_in_order away;        /* messages from another process */
 };
 
 static struct ax_letter *new_letter(const ax_instr *from) {
@@ -53,9 +52,8 @@ void ax_mail_empty(ax_execution *run) {
       ax_free(queue->taken);
       queue->taken = next;
     }
-    ax_deliveries_free(&queue->held);
+    ax_in_order_empty(&queue->away);
     queue->count = 0;
-    queue->fetching = false;
   }
 }
 
@@ -113,11 +111,7 @@ static ax_status receive_letter(ax_execution *run, const ax_delivery *delivery) 
   return AX_OK;
 }
 
-static ax_status take_one(ax_execution *run, struct ax_queue *queue, ax_delivery *delivery) {
-  if (delivery->envelope.bytes > 0 && delivery->payload == NULL) {
-    queue->fetching = true;
-    return ax_remote_fetch(run->remote, delivery);
-  }
+static ax_status take_one(ax_execution *run, ax_delivery *delivery) {
   ax_status status = receive_letter(run, delivery);
   ax_delivery_free(delivery);
   return status;
@@ -148,7 +142,6 @@ ax_status ax_mail_close(ax_execution *run) {
   return AX_OK;
 }
 
-/* Messages of a link keep their order: those behind a long one wait until it has been fetched. */
 ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
   const ax_compiled *c = run->compiled;
   const ax_envelope *envelope = &delivery->envelope;
@@ -164,19 +157,7 @@ ax_status ax_mail_take(ax_execution *run, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return ax_error(AX_INTERNAL, "process %u sends a message that this program does not have", from);
   }
-  struct ax_queue *queue = &run->queues[envelope->place];
-  if (queue->fetching && !delivery->fetched) {
-    ax_deliveries_add(&queue->held, delivery);
-    return AX_OK;
-  }
-  queue->fetching = false;
-  AX_TRY(take_one(run, queue, delivery));
-  while (queue->held != NULL && !queue->fetching) {
-    ax_delivery *next = queue->held;
-    queue->held = next->next;
-    AX_TRY(take_one(run, queue, next));
-  }
-  return AX_OK;
+  return ax_in_order_take(&run->queues[envelope->place].away, run->remote, delivery, take_one);
 }
 
 /* "message 2 of device 0 (d=0)" */

@@ -11,6 +11,13 @@
 
 enum { least_power = 6, most_power_of_two = 16 };
 
+static void free_bytes(void *memory, size_t bytes) {
+  (void)bytes;
+  ax_free(memory);
+}
+
+static const ax_pool_source from_system = {ax_alloc, free_bytes};
+
 /* --- Sizes --- */
 
 /* Returns the number of the size class, and rounds *bytes up to it. Up to 64 KiB the classes are powers of two; above, there are
@@ -125,7 +132,7 @@ ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out) {
   ax_pool_block *block = pocket != NULL ? take_from_pocket(pocket, index) : NULL;
   if (block == NULL) block = take_or_count(pool, pocket, size, index, rounded);
   if (pocket != NULL) close_pocket(pocket);
-  *out = block != NULL ? block : ax_alloc(rounded);
+  *out = block != NULL ? block : pool->source->alloc(rounded);
   if (*out != NULL && AX_HOSTILE) memset(*out, 0xff, rounded);
   if (*out != NULL) return AX_OK;
   uncount(pool, rounded);
@@ -163,7 +170,7 @@ static void release(ax_pool *pool, ax_pool_block **blocks) { /* with the lock he
   for (ax_pool_block *block; (block = *blocks) != NULL;) {
     *blocks = block->next;
     pool->bytes_now -= block->bytes;
-    ax_free(block);
+    pool->source->free(block, block->bytes);
   }
 }
 
@@ -185,7 +192,10 @@ static void release_rest(ax_pool *pool) { /* likewise */
     }
 }
 
-void ax_pool_init(ax_pool *pool) { pthread_mutex_init(&pool->lock, NULL); }
+void ax_pool_init(ax_pool *pool) {
+  pool->source = &from_system;
+  pthread_mutex_init(&pool->lock, NULL);
+}
 
 /* In a process forked from the one that made the pool, another thread may have held the lock for ever, so the lock is not taken
    here. A pocket that was in use at the fork may list a block twice, and is left. */

@@ -35,14 +35,21 @@ typedef struct ax_pocket {
   ax_pool_block *open[AX_POCKET_SIZES], *full[AX_POCKET_SIZES]; /* chains; NULL: none */
 } ax_pocket;
 
+/* Where memory comes from: as ax_alloc and ax_free. */
+typedef struct ax_pool_source {
+  void *(*alloc)(size_t bytes);
+  void (*free)(void *memory, size_t bytes);
+} ax_pool_source;
+
 typedef struct ax_pool {
+  const ax_pool_source *source; /* set before the first block is taken */
   ax_pocket pockets[AX_POCKETS];
   _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
   ax_pool_block *blocks[AX_POOL_SIZES], *chains[AX_POCKET_SIZES];
   size_t bytes_now, bytes_peak; /* allocated from the system, in use or free; its maximum so far */
 } ax_pool;
 
-/* Takes cleared memory. */
+/* Takes cleared memory. The source is the system (ax_alloc), unless it is set to another one. */
 void ax_pool_init(ax_pool *pool);
 void ax_pool_deinit(ax_pool *pool); /* blocks still in use are no longer the pool's */
 

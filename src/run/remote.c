@@ -24,16 +24,45 @@ ax_status ax_remote_send_owned(ax_remote *r, uint32_t to, ax_envelope *envelope,
 }
 
 ax_status ax_remote_read(ax_remote *r, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
-  ax_transport *transport = r->together.ending.processes->transport;
+  ax_transport *transport = ax_remote_transport(r);
   return transport->functions->read(transport, delivery, offset, into, bytes);
 }
 
+const void *ax_remote_see(ax_remote *r, const ax_delivery *delivery) {
+  ax_transport *transport = ax_remote_transport(r);
+  return transport->functions->see(transport, delivery);
+}
+
 ax_status ax_remote_release(ax_remote *r, const ax_delivery *delivery) {
-  ax_transport *transport = r->together.ending.processes->transport;
+  ax_transport *transport = ax_remote_transport(r);
   return transport->functions->release(transport, delivery);
 }
 
 ax_status ax_remote_fetch(ax_remote *r, ax_delivery *delivery) { return ax_together_fetch(&r->together, delivery); }
+
+/* --- In order --- */
+
+void ax_in_order_empty(ax_in_order *order) {
+  ax_deliveries_free(&order->held);
+  order->fetching = false;
+}
+
+static ax_status take_next(ax_in_order *order, ax_remote *r, ax_delivery *delivery,
+                           ax_status (*take)(ax_execution *run, ax_delivery *delivery)) {
+  order->fetching = ax_delivery_is_away(delivery);
+  return order->fetching ? ax_remote_fetch(r, delivery) : take(r->run, delivery);
+}
+
+ax_status ax_in_order_take(ax_in_order *order, ax_remote *r, ax_delivery *delivery,
+                           ax_status (*take)(ax_execution *run, ax_delivery *delivery)) {
+  if (order->fetching && !delivery->fetched) {
+    ax_deliveries_add(&order->held, delivery);
+    return AX_OK;
+  }
+  AX_TRY(take_next(order, r, delivery, take));
+  while (order->held.first != NULL && !order->fetching) AX_TRY(take_next(order, r, ax_deliveries_take(&order->held, NULL), take));
+  return AX_OK;
+}
 
 /* --- Handling --- */
 
@@ -113,8 +142,15 @@ static void list_rounds(void *context, ax_stall_report *report) {
    so later. */
 bool ax_remote_idle(ax_remote *r) {
   const bool stuck = ax_together_idle(&r->together);
-  if (!atomic_load(&r->run->over) && atomic_load(&r->run->busy) > 0) atomic_store(&r->together.ending.idle, false);
+  const bool goes_on = !atomic_load(&r->run->over) && atomic_load(&r->run->busy) > 0;
+  if (goes_on || atomic_load(&r->held_back) > 0) atomic_store(&r->together.ending.idle, false);
   return stuck;
+}
+
+void ax_remote_flush(ax_remote *r) {
+  if (atomic_load(&r->held_back) == 0) return;
+  ax_status status = ax_crossing_flush(r);
+  if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
 }
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
@@ -145,21 +181,16 @@ void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   ax_together_begin(&r->together, doing);
 }
 
-static bool nothing_is_fetched(ax_remote *r) {
-  pthread_mutex_lock(&r->together.ending.processes->lock);
-  const bool nothing = r->together.fetching == NULL && atomic_load(&r->together.waiting) == 0;
-  pthread_mutex_unlock(&r->together.ending.processes->lock);
-  return nothing;
-}
 static bool all_has_come(void *context) {
   ax_remote *r = context;
   if (r->run->status != AX_OK || atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return true;
-  return atomic_load(&r->open) == 0 && atomic_load(&r->senders) == 0 && nothing_is_fetched(r);
+  return atomic_load(&r->open) == 0 && atomic_load(&r->senders) == 0 && ax_together_is_empty(&r->together);
 }
 
 /* Results may still miss what devices of other processes push, though all devices here are through; or messages may come that none
    of them has received. */
 static ax_status complete(ax_remote *r) {
+  AX_TRY(ax_crossing_flush(r));
   AX_TRY(ax_mail_close(r->run));
   AX_TRY(ax_together_until(&r->together, &(ax_waiting){all_has_come, handle_all, r, list_rounds}));
   if (r->run->status != AX_OK) return ax_error(r->run->status, "%s", r->run->message);
@@ -177,6 +208,7 @@ static bool has_settled(void *context) {
 static ax_status settle(ax_remote *r) {
   char message[sizeof r->run->message];
   snprintf(message, sizeof message, "%s", ax_message());
+  (void)!ax_crossing_flush(r);
   ax_finding_place(r->run, &r->together.ending.place);
   (void)!ax_together_until(&r->together, &(ax_waiting){has_settled, handle_all, r, NULL});
   return ax_error(r->run->finding.status, "%s", message);

@@ -19,6 +19,7 @@ typedef struct ax_remote {
   atomic_flag handling;        /* a thread handles messages */
   bool closed;                 /* what still comes for the run is dropped */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
+  _Atomic uint32_t held_back;  /* contributions that wait for others, to be sent with them (coalesced.h) */
   _Atomic uint32_t senders;    /* processes whose devices may still send messages over links to devices here */
   pthread_mutex_t groups_lock; /* guards the groups, the givers and the results of calls */
   uint32_t push_count;
@@ -27,9 +28,13 @@ typedef struct ax_remote {
   struct ax_lent *_Atomic lenders; /* devices that wait until it is settled; changed under groups_lock */
   struct ax_cores_group *cores; /* by ax_cores_instr.crossing_first + number among the groups of this process */
   struct ax_crossing_group *groups; /* by ax_push.crossing_first + number among the groups of this process */
-  ax_delivery *call_results;   /* of ordered calls, that no device has taken yet (turns.h) */
+  ax_deliveries *waiting;            /* by party of these groups, one group after the other */
+  struct ax_coalesced_form *forms;   /* likewise */
+  ax_deliveries call_results;  /* of ordered calls, that no device has taken yet (turns.h) */
   struct ax_giver *givers;     /* rows of ragged exchanges that have come (arrivals.h) */
 } ax_remote;
+
+static inline ax_transport *ax_remote_transport(const ax_remote *remote) { return remote->together.ending.processes->transport; }
 
 /* run->remote is NULL for a program whose devices are all of this process. */
 AX_MUST_USE ax_status ax_remote_create(ax_execution *run);
@@ -41,6 +46,8 @@ AX_MUST_USE ax_status ax_remote_end(ax_remote *remote, ax_status status);
 
 /* Moves messages, and handles those that have come for this run. Returns true if there were any. */
 bool ax_remote_poll(ax_remote *remote);
+/* No thread of this process runs an activation any more: sends what has been held back. On failure the run ends. */
+void ax_remote_flush(ax_remote *remote);
 /* Nothing can go on in this process until a message comes. Returns true if nothing ever will. */
 bool ax_remote_idle(ax_remote *remote);
 /* Waits until messages have come, or something else has changed. */
@@ -54,7 +61,17 @@ AX_MUST_USE ax_status ax_remote_lend(ax_remote *remote, uint32_t to, ax_envelope
 AX_MUST_USE ax_status ax_remote_send_owned(ax_remote *remote, uint32_t to, ax_envelope *envelope, void *payload);
 /* For a long payload with an address, as those of a transport. */
 AX_MUST_USE ax_status ax_remote_read(ax_remote *remote, const ax_delivery *delivery, size_t offset, void *into, size_t bytes);
+const void *ax_remote_see(ax_remote *remote, const ax_delivery *delivery);
 AX_MUST_USE ax_status ax_remote_release(ax_remote *remote, const ax_delivery *delivery);
+/* Messages of one sender that are taken in the order in which they were sent, each with its payload. */
+typedef struct ax_in_order {
+  ax_deliveries held; /* behind one whose payload is being fetched */
+  bool fetching;
+} ax_in_order;
+void ax_in_order_empty(ax_in_order *order);
+/* Takes a message, or lets it wait; then those that have waited for it. `take` consumes a message. One thread at a time. */
+AX_MUST_USE ax_status ax_in_order_take(ax_in_order *order, ax_remote *remote, ax_delivery *delivery,
+                                       ax_status (*take)(ax_execution *run, ax_delivery *delivery));
 /* Fetches the long payload of a message. The message comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_remote_fetch(ax_remote *remote, ax_delivery *delivery);
 

@@ -305,6 +305,7 @@ static void judge(ax_execution *run) {
 
 bool ax_scheduler_exhausted(ax_execution *run) {
   if (atomic_fetch_sub(&run->busy, 1) == 1) {
+    if (run->remote != NULL) ax_remote_flush(run->remote);
     pthread_mutex_lock(&run->lock);
     judge(run);
     pthread_mutex_unlock(&run->lock);

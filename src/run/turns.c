@@ -80,12 +80,11 @@ static ax_status send_results(ax_execution *run, const ax_activation *activation
 /* Takes the results of a call out of those that have come. NULL: they have not. */
 static ax_delivery *find_results(ax_remote *r, uint64_t call) {
   pthread_mutex_lock(&r->groups_lock);
-  ax_delivery **link = &r->call_results, *found;
-  while (*link != NULL && (*link)->envelope.words[0] != call) link = &(*link)->next;
-  found = *link;
-  if (found != NULL) *link = found->next;
+  ax_delivery *before = NULL, *one = r->call_results.first;
+  for (; one != NULL && one->envelope.words[0] != call; one = one->next) before = one;
+  if (one != NULL) (void)ax_deliveries_take(&r->call_results, before);
   pthread_mutex_unlock(&r->groups_lock);
-  return found;
+  return one;
 }
 
 /* How many have come is read before they are looked at, so that none is missed that comes in between. */
@@ -126,7 +125,7 @@ ax_status ax_turn_told(ax_execution *run, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return ax_error(AX_INTERNAL, "process %u makes ordered calls that this program does not have", from);
   }
-  if (envelope->bytes > 0 && delivery->payload == NULL) return ax_remote_fetch(run->remote, delivery);
+  if (ax_delivery_is_away(delivery)) return ax_remote_fetch(run->remote, delivery);
   if (envelope->place == RESULTS) {
     keep_results(run, delivery);
     return AX_OK;

@@ -332,7 +332,7 @@ ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **ou
    its handshake instead of the message. */
 static void add_network_text(ax_text *text, const ax_link_rates *link) {
   ax_text_add(text, "network links node latency %.6g bandwidth %.6g overhead %.6g short %d short_bandwidth %.6g handshake %.6g\n",
-              link->message / 2, link->transfer, link->message / 2, AX_SHORT_PAYLOAD, link->message_bytes,
+              link->message / 2, link->transfer, link->message / 2, (int)link->most_short, link->message_bytes,
               fmax(0, link->handshake - link->message));
 }
 

@@ -193,36 +193,10 @@ static ax_status permute(ax_sim_procedure *s, ax_sim_chain *chain) {
 
 /* --- Over processes --- */
 
-static bool is_of_nodes(const ax_sim_cycle *cycle, const ax_sim_procedure *s) { return cycle->stride >= s->per_process; }
-
-/* In how many processes the group is; 0: not equally in each, or there are none on this machine. */
-static int64_t processes_of(const ax_sim_procedure *s) {
-  int64_t count = 1;
-  if (s->per_process == 0) return 0;
-  for (uint32_t p = 0; p < s->group.count; p++) {
-    if (s->group.cycle[p].digit == AX_NONE) return 0;
-    if (is_of_nodes(&s->group.cycle[p], s)) count *= s->group.cycle[p].size;
-  }
-  return count;
-}
-
 /* Members of each process follow one another. */
 static bool is_in_order(const ax_sim_procedure *s) {
   for (uint32_t p = 1; p < s->group.count; p++)
-    if (is_of_nodes(&s->group.cycle[p], s) && !is_of_nodes(&s->group.cycle[p - 1], s)) return false;
-  return true;
-}
-
-/* The process of a member among those of its group, and its number there. */
-static int64_t process_at(const ax_sim_procedure *s, int64_t device) {
-  int64_t number = 0;
-  for (uint32_t p = 0; p < s->group.count; p++)
-    if (is_of_nodes(&s->group.cycle[p], s)) number = number * s->group.cycle[p].size + ax_sim_cycle_value(&s->group.cycle[p], device);
-  return number;
-}
-static bool is_first_within(const ax_sim_procedure *s, int64_t device) {
-  for (uint32_t p = 0; p < s->group.count; p++)
-    if (!is_of_nodes(&s->group.cycle[p], s) && ax_sim_cycle_value(&s->group.cycle[p], device) != 0) return false;
+    if (ax_sim_procedure_crosses(s, &s->group.cycle[p]) && !ax_sim_procedure_crosses(s, &s->group.cycle[p - 1])) return false;
   return true;
 }
 
@@ -249,25 +223,25 @@ static ax_status shares_over(ax_sim_procedure *s, int64_t processes) {
   return add(chain, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
 }
 
-static double block_of(const ax_sim_procedure *s, int64_t k) { return fmin(AX_CHAIN_BLOCK, s->bytes - (double)k * AX_CHAIN_BLOCK); }
-static int64_t blocks_of(const ax_sim_procedure *s) { return (int64_t)ceil(fmax(1, s->bytes / AX_CHAIN_BLOCK)); }
+static ax_status pass(const ax_sim_procedure *s, ax_sim_chain *chain, ax_sim_move move, int64_t process, int64_t k) {
+  const double bytes = ax_sim_procedure_block(s, k);
+  return add(chain, (ax_sim_phase){.move = move, .shift = process, .repeat = 1, .fan = 1, .bytes = bytes});
+}
 
 static ax_status pass_forth(const ax_sim_procedure *s, ax_sim_chain *chain, int64_t processes, int64_t k) {
-  for (int64_t p = 0; p + 1 < processes; p++)
-    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_FORTH, .shift = p, .repeat = 1, .fan = 1, .bytes = block_of(s, k)}));
+  for (int64_t p = 0; p + 1 < processes; p++) AX_TRY(pass(s, chain, AX_MOVE_FORTH, p, k));
   return AX_OK;
 }
 
 static ax_status pass_back(const ax_sim_procedure *s, ax_sim_chain *chain, int64_t processes, int64_t k) {
-  for (int64_t p = processes; --p > 0;)
-    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_BACK, .shift = p, .repeat = 1, .fan = 1, .bytes = block_of(s, k)}));
+  for (int64_t p = processes; --p > 0;) AX_TRY(pass(s, chain, AX_MOVE_BACK, p, k));
   return AX_OK;
 }
 
 /* Blocks come back while others go forth, so there are two chains of phases. The one that goes back begins with the way of the first block
    to the last process; the other has the blocks after that. */
 static ax_status chain_over(ax_sim_procedure *s, int64_t processes) {
-  const int64_t within = s->group.members / processes, blocks = blocks_of(s);
+  const int64_t within = s->group.members / processes, blocks = ax_sim_procedure_blocks(s);
   ax_sim_chain *forth = &s->chains[0], *back = &s->chains[1];
   const ax_sim_phase adds = {.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = share(s->bytes, 2 * within)};
   s->chain_count = blocks > 1 ? 2 : 1;
@@ -281,7 +255,7 @@ static ax_status chain_over(ax_sim_procedure *s, int64_t processes) {
 }
 
 static ax_status over_processes(ax_sim_procedure *s, ax_algorithm algorithm) {
-  const int64_t processes = processes_of(s);
+  const int64_t processes = ax_sim_procedure_processes(s);
   const ax_way_case of = {.sum = s->kind == AX_COLLECTIVE_ALL_REDUCE, .in_order = processes > 0 && is_in_order(s),
                           .once = true, .bytes = (uint64_t)s->bytes, .processes = (uint32_t)processes,
                           .members = processes > 0 ? (uint32_t)(s->group.members / processes) : 0};
@@ -338,260 +312,4 @@ void ax_sim_procedure_deinit(ax_sim_procedure *s) {
     s->chains[c] = (ax_sim_chain){0};
   }
   s->chain_count = 0;
-}
-
-/* --- What it keeps --- */
-
-void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
-  const ax_sim_group *g = &s->group;
-  for (uint32_t c = 0; c < s->chain_count; c++)
-    for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_sim_phase *phase = &s->chains[c].phases[i];
-      for (uint32_t p = 0; p < g->count; p++) {
-        const bool of_firsts = phase->move == AX_MOVE_TOTALS || phase->move == AX_MOVE_OUT; /* alike in each process */
-        const bool moves = phase->move == AX_MOVE_APART || phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN ||
-                           (phase->move == AX_MOVE_MEMBER && p == 0) || (of_firsts && is_of_nodes(&g->cycle[p], s));
-        if (phase->move == AX_MOVE_CYCLE && phase->cycle != p) continue;
-        if (moves || phase->move == AX_MOVE_CYCLE) ax_sim_place_keep_moves(place, &g->cycle[p]);
-        else ax_sim_place_keep_values(place, &g->cycle[p]);
-      }
-    }
-}
-
-/* How many members send in a step of the phase. */
-static double senders(const ax_sim_procedure *s, const ax_sim_phase *phase) {
-  const int64_t n = s->group.members, far = (int64_t)1 << (phase->shift < 62 ? phase->shift : 62);
-  double count = 0;
-  switch (phase->move) {
-    case AX_MOVE_UP:
-    case AX_MOVE_DOWN: return (double)((n - far + 2 * far - 1) / (2 * far));
-    case AX_MOVE_STAR: return 1;
-    case AX_MOVE_FORTH:
-    case AX_MOVE_BACK: return 1;
-    case AX_MOVE_TOTALS:
-    case AX_MOVE_OUT: return (double)processes_of(s);
-    case AX_MOVE_PAIRS:
-      for (int64_t m = 0; m < n; m++) count += s->target[m] >= 0;
-      return count;
-    default: return (double)n;
-  }
-}
-
-double ax_sim_procedure_bytes(const ax_sim_procedure *s) {
-  double bytes = 0;
-  for (uint32_t c = 0; c < s->chain_count; c++)
-    for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_sim_phase *phase = &s->chains[c].phases[i];
-      bytes += (double)phase->repeat * (double)phase->fan * phase->bytes * senders(s, phase) / (double)s->group.members;
-    }
-  return bytes;
-}
-
-double ax_sim_procedure_work(const ax_sim_procedure *s) {
-  enum { until_steady = 256 };
-  const int64_t n = s->group.members;
-  double messages = 0;
-  for (uint32_t c = 0; c < s->chain_count; c++)
-    for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_sim_phase *phase = &s->chains[c].phases[i];
-      const bool of_one = phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK;
-      messages += (double)(phase->varied || phase->repeat < until_steady ? phase->repeat : until_steady) * (double)phase->fan /
-                  (of_one ? (double)n : 1);
-    }
-  return messages;
-}
-
-/* --- Steps --- */
-
-/* Its number counted from the root. */
-static int64_t from_root(const ax_sim_procedure *s, int64_t device) {
-  return (ax_sim_group_member(&s->group, device) - s->root + s->group.members) % s->group.members;
-}
-
-/* In a tree's level: it is a child, or has one. */
-static bool is_child(int64_t number, int64_t level) { return (number & (((int64_t)2 << level) - 1)) == (int64_t)1 << level; }
-static bool has_child(const ax_sim_procedure *s, int64_t number, int64_t level) {
-  return (number & (((int64_t)2 << level) - 1)) == 0 && number + ((int64_t)1 << level) < s->group.members;
-}
-
-int64_t ax_sim_procedure_sends(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t device) {
-  switch (phase->move) {
-    case AX_MOVE_UP: return is_child(from_root(s, device), phase->shift);
-    case AX_MOVE_DOWN: return has_child(s, from_root(s, device), phase->shift);
-    case AX_MOVE_STAR: return from_root(s, device) == 0 ? phase->fan : 0;
-    case AX_MOVE_FORTH:
-    case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift;
-    case AX_MOVE_TOTALS:
-    case AX_MOVE_OUT: return is_first_within(s, device) ? phase->fan : 0;
-    case AX_MOVE_PAIRS: return s->target[ax_sim_group_member(&s->group, device)] >= 0;
-    default: return phase->fan;
-  }
-}
-
-int64_t ax_sim_procedure_receives(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t device) {
-  switch (phase->move) {
-    case AX_MOVE_UP: return has_child(s, from_root(s, device), phase->shift);
-    case AX_MOVE_DOWN: return is_child(from_root(s, device), phase->shift);
-    case AX_MOVE_STAR: return from_root(s, device) != 0;
-    case AX_MOVE_FORTH: return is_first_within(s, device) && process_at(s, device) == phase->shift + 1;
-    case AX_MOVE_BACK: return is_first_within(s, device) && process_at(s, device) == phase->shift - 1;
-    case AX_MOVE_TOTALS: return is_first_within(s, device) ? phase->fan : 0;
-    case AX_MOVE_OUT: return !is_first_within(s, device);
-    case AX_MOVE_PAIRS: return s->source[ax_sim_group_member(&s->group, device)] >= 0;
-    default: return phase->fan;
-  }
-}
-
-/* As move_apart, along the cycles between processes alone, or along those within one. */
-static int64_t move_some(const ax_sim_procedure *s, int64_t device, int64_t shift, bool of_nodes) {
-  for (uint32_t p = s->group.count; p-- > 0;) {
-    const ax_sim_cycle *cycle = &s->group.cycle[p];
-    if (is_of_nodes(cycle, s) != of_nodes) continue;
-    const int64_t value = ax_sim_cycle_value(cycle, device);
-    device += ((value + shift) % cycle->size - value) * cycle->stride;
-    shift /= cycle->size;
-  }
-  return device;
-}
-
-/* To the process of this number, among those of the group. */
-static int64_t move_to_process(const ax_sim_procedure *s, int64_t device, int64_t process) {
-  for (uint32_t p = s->group.count; p-- > 0;) {
-    const ax_sim_cycle *cycle = &s->group.cycle[p];
-    if (!is_of_nodes(cycle, s)) continue;
-    device += (process % cycle->size - ax_sim_cycle_value(cycle, device)) * cycle->stride;
-    process /= cycle->size;
-  }
-  return device;
-}
-
-static int64_t move_apart(const ax_sim_group *g, int64_t device, int64_t shift) {
-  for (uint32_t p = g->count; p-- > 0; shift /= g->cycle[p].size) {
-    const ax_sim_cycle *cycle = &g->cycle[p];
-    const int64_t value = ax_sim_cycle_value(cycle, device);
-    device += ((value + shift) % cycle->size - value) * cycle->stride;
-  }
-  return device;
-}
-
-int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t r, int64_t k, int64_t device) {
-  const ax_sim_group *g = &s->group;
-  const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
-  if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
-  if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_TOTALS) return move_some(s, device, shift, true);
-  if (phase->move == AX_MOVE_WITHIN || phase->move == AX_MOVE_OUT) return move_some(s, device, shift, false);
-  if (phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK)
-    return move_to_process(s, device, phase->shift + (phase->move == AX_MOVE_FORTH ? 1 : -1));
-  if (phase->move == AX_MOVE_CYCLE) {
-    const ax_sim_cycle *cycle = &g->cycle[phase->cycle];
-    const int64_t value = ax_sim_cycle_value(cycle, device);
-    return device + ((value + shift) % cycle->size - value) * cycle->stride;
-  }
-  const int64_t member = ax_sim_group_member(g, device), number = (member - s->root + n) % n,
-                far = phase->move == AX_MOVE_UP || phase->move == AX_MOVE_DOWN ? (int64_t)1 << phase->shift : 0;
-  switch (phase->move) {
-    case AX_MOVE_UP: return ax_sim_group_device(g, device, (number - far + s->root) % n);
-    case AX_MOVE_DOWN: return ax_sim_group_device(g, device, (number + far + s->root) % n);
-    case AX_MOVE_PAIRS: return ax_sim_group_device(g, device, s->target[member]);
-    default: return ax_sim_group_device(g, device, (member + shift) % n);
-  }
-}
-
-/* --- How long it takes, roughly --- */
-
-typedef struct estimate {
-  const ax_sim_procedure *procedure;
-  ax_sim_place place;
-  ax_sim_route route;
-  double *load, overhead, latency; /* load: by link, seconds */
-  int64_t links;
-} estimate;
-
-/* Finds the load of each link in one step, and the longest route. If there are many messages, some, evenly chosen, stand for
-   all. */
-static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, int64_t images) {
-  enum { most = 1 << 14 };
-  for (int64_t i = 0; i < images; i++) {
-    const int64_t device = ax_sim_place_device(&e->place, i), sends = ax_sim_procedure_sends(e->procedure, phase, device);
-    const int64_t stride = sends > most ? (sends + most - 1) / most : 1;
-    double overhead = 0;
-    for (int64_t k = 0; k < sends; k += stride) {
-      const int64_t to = ax_sim_procedure_target(e->procedure, phase, r, k, device);
-      AX_TRY(ax_sim_route_find(&e->place, device, to, &e->route));
-      overhead += e->route.overhead * (double)stride;
-      const double latency = e->route.latency + ax_sim_place_besides(&e->place, device, to, phase->bytes);
-      if (latency > e->latency) e->latency = latency;
-      for (uint32_t h = 0; h < e->route.count; h++) {
-        const ax_sim_hop *hop = &e->route.hops[h];
-        e->load[hop->link] += phase->bytes * hop->weight * (double)stride / ax_sim_place_wire(&e->place, hop->link)->bandwidth;
-      }
-    }
-    if (overhead > e->overhead) e->overhead = overhead;
-  }
-  return AX_OK;
-}
-
-/* One step of phase i of all chains, which go on together. */
-static ax_status time_step(estimate *e, uint32_t i, int64_t r, int64_t images, double *seconds, double *waiting) {
-  double most = 0;
-  memset(e->load, 0, (size_t)e->links * sizeof e->load[0]);
-  e->overhead = e->latency = 0;
-  for (uint32_t c = 0; c < e->procedure->chain_count; c++) AX_TRY(load_step(e, &e->procedure->chains[c].phases[i], r, images));
-  for (int64_t l = 0; l < e->links; l++) most = e->load[l] > most ? e->load[l] : most;
-  const bool many = e->procedure->chains[0].phases[i].fan > 1; /* they begin to arrive while others are still to be sent */
-  *seconds = e->latency + (many ? (most > e->overhead ? most : e->overhead) : most + e->overhead);
-  *waiting = *seconds - most;
-  return AX_OK;
-}
-
-static ax_status time_phases(estimate *e, int64_t images, double *seconds, double *waiting) {
-  enum { most = 32 };
-  const ax_sim_chain *chain = &e->procedure->chains[0];
-  for (uint32_t i = 0; i < chain->phase_count; i++) {
-    const ax_sim_phase *phase = &chain->phases[i];
-    const int64_t stride = !phase->varied ? phase->repeat : phase->repeat > most ? (phase->repeat + most - 1) / most : 1;
-    for (int64_t r = 0; r < phase->repeat; r += stride) {
-      const double steps = (double)(stride < phase->repeat - r ? stride : phase->repeat - r);
-      double step, wait;
-      AX_TRY(time_step(e, i, r, images, &step, &wait));
-      *seconds += step * steps;
-      *waiting += wait * steps;
-    }
-  }
-  return AX_OK;
-}
-
-/* A chain of processes: the first block goes to the last process and back, and the others follow it (ax_chain_seconds). */
-static void time_chain(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
-  const ax_sim_wire *wire = &place->machine->network, *inside = &place->machine->wire;
-  const double hops = 2 * (double)(processes_of(s) - 1), within = (double)s->group.members / (double)processes_of(s) - 1;
-  const double block = block_of(s, 0), besides = ax_sim_place_besides(place, 0, place->machine->per_node, block);
-  const double carrying = (double)(blocks_of(s) - 1) * (hops > 2 ? 2 : 1) * block / wire->bandwidth +
-                          2 * within * s->bytes / inside->bandwidth;
-  *waiting = hops * (wire->latency + wire->overhead + besides + block / wire->bandwidth);
-  *seconds = *waiting + carrying;
-}
-
-static bool is_chain_of_processes(const ax_sim_procedure *s) {
-  const ax_sim_chain *last = &s->chains[s->chain_count - 1];
-  return last->phases[last->phase_count > 1].move == AX_MOVE_FORTH || last->phases[0].move == AX_MOVE_FORTH;
-}
-
-ax_status ax_sim_procedure_estimate(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
-  estimate e = {.procedure = s, .place = *place};
-  ax_sim_place_fold(&e.place);
-  ax_sim_procedure_keep(s, &e.place);
-  if (is_chain_of_processes(s)) {
-    time_chain(s, place, seconds, waiting);
-    return AX_OK;
-  }
-  const int64_t images = ax_sim_place_images(&e.place);
-  e.links = ax_sim_place_links(&e.place);
-  *seconds = *waiting = 0;
-  e.load = ax_calloc((size_t)e.links, sizeof e.load[0]);
-  ax_status status = e.load != NULL ? AX_OK : ax_out_of_memory((size_t)e.links * sizeof e.load[0]);
-  if (status == AX_OK) status = time_phases(&e, images < place->devices ? images : place->devices, seconds, waiting);
-  ax_free(e.load);
-  ax_sim_route_deinit(&e.route);
-  return status;
 }

@@ -74,6 +74,16 @@ typedef struct ax_sim_procedure {
 /* The shift, as digits, that leads from a member to another: what AX_MOVE_APART adds. */
 int64_t ax_sim_group_apart(const ax_sim_group *group, int64_t from, int64_t to);
 
+/* Whether a cycle of the group leads from process to process; the machine has processes. */
+static inline bool ax_sim_procedure_crosses(const ax_sim_procedure *procedure, const ax_sim_cycle *cycle) {
+  return cycle->stride >= procedure->per_process;
+}
+/* In how many processes the group is; 0: not equally in each, or there are none on this machine. */
+int64_t ax_sim_procedure_processes(const ax_sim_procedure *procedure);
+/* A chain over processes goes in so many blocks; bytes of block k. */
+int64_t ax_sim_procedure_blocks(const ax_sim_procedure *procedure);
+double ax_sim_procedure_block(const ax_sim_procedure *procedure, int64_t k);
+
 /* Makes the chains from kind, group, bytes and the other fields of the kind. False in *done: the algorithm cannot do this kind.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sim_procedure_make(ax_sim_procedure *procedure, ax_algorithm algorithm, bool *done);

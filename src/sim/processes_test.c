@@ -146,11 +146,11 @@ static void closed_forms(void **state) {
       snprintf(mesh, sizeof mesh, "x=%u", processes);
       const ax_simulate_options gather = {.algorithm = AX_ALGORITHM_GATHER}, shares = {.algorithm = AX_ALGORITHM_SHARES},
                                 chain = {.algorithm = AX_ALGORITHM_CHAIN};
-      const double first = ax_message_seconds(&r->host, size);
+      const double first = ax_link_seconds(&r->host, size);
       near(seconds(mesh, "x", bytes, &one, gather), first + (others - 1) * follows(&r->host, size), 1e-2, processes, bytes);
       /* A share of each, and then a total of each. */
       const double part = size / processes;
-      near(seconds(mesh, "x", bytes, &one, shares), 2 * (ax_message_seconds(&r->host, part) + (others - 1) * follows(&r->host, part)),
+      near(seconds(mesh, "x", bytes, &one, shares), 2 * (ax_link_seconds(&r->host, part) + (others - 1) * follows(&r->host, part)),
            1e-2, processes, bytes);
       expect_chain(seconds(mesh, "x", bytes, &one, chain), ax_chain_seconds(r, processes - 1, 0, size), &r->host, processes, bytes);
       expect_chain(seconds(mesh, "x", bytes, &apart, chain), ax_chain_seconds(r, 0, processes - 1, size), &r->network, processes, bytes);

@@ -86,7 +86,7 @@ static ax_status fill_constant(const char *name, const ax_type *type, double val
   ax_number number = ax_number_of(type->dtype, value);
   double held = ax_number_convert(type->dtype, AX_F64, number).f;
   double beyond = type->dtype == AX_U64 ? 0x1p64 : 0x1p63; /* what 64 bits do not hold is clamped, and comes back as this */
-  bool fits = ax_is_float(type->dtype) ? isfinite(ax_number_round(type->dtype, number).f) : held == value && value < beyond;
+  bool fits = ax_is_float(type->dtype) ? isfinite(value) && (value == 0 || ax_number_holds(type->dtype, value)) : held == value && value < beyond;
   int64_t elems = ax_type_elems(type);
   if (!fits) return ax_error(AX_INVALID_ARGUMENT, "%s: %s does not hold %g", name, ax_dtype_name(type->dtype), value);
   for (int64_t i = 0; i < elems; i++) ax_number_store(type->dtype, data, i, number);
@@ -113,7 +113,7 @@ static double factor_of(const initializer *init, ax_dtype dtype, double variance
   return ax_rounded(dtype, ax_rounded(dtype, sqrt(variance)) / ax_rounded(dtype, deviation_left));
 }
 
-ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_random_key key, void *data) {
+ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_fill_key key, void *data) {
   const initializer *init = NULL;
   double number = 0, low = 0, high = 1, variance = 0;
   AX_TRY(parse(text, length, &init, &number));

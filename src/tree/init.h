@@ -8,6 +8,6 @@
 /* Fills `data`, an array of `type`, as text[0 .. length) says: "zeros", "normal(0.02)", ..; random numbers come from `key`.
    AX_INVALID_ARGUMENT: an unknown initialiser; a missing number, one too many, or one that the dtype does not hold; random numbers
    for a dtype that is not float; fewer than two dimensions for an initialiser that depends on fan in or fan out. */
-AX_MUST_USE ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_random_key key, void *data);
+AX_MUST_USE ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_fill_key key, void *data);
 
 #endif

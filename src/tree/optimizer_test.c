@@ -155,7 +155,7 @@ static void refused_schedules(void **state) {
 
 static ax_optimizer optimizer_of(const char *name) {
   ax_optimizer o;
-  if (strncmp(name, "sgd", 3) == 0) {
+  if (strncmp(name, "sgd", 3) == 0 && strcmp(name, "sgd_everything") != 0) {
     o = ax_sgd(ax_constant_schedule(strcmp(name, "sgd") == 0 || strcmp(name, "sgd_clipped") == 0 ? 0.1 : 0.03));
     if (strcmp(name, "sgd_momentum") == 0) o.momentum = 0.9;
     if (strcmp(name, "sgd_nesterov") == 0) o.momentum = 0.85, o.nesterov = true, o.clip_block_rms = 0.8;
@@ -164,6 +164,56 @@ static ax_optimizer optimizer_of(const char *name) {
   }
   if (strcmp(name, "adam") == 0) return ax_adam(ax_constant_schedule(0.02));
   if (strcmp(name, "adamw") == 0) return ax_adamw(ax_constant_schedule(0.02));
+  if (strcmp(name, "lamb") == 0) {
+    o = ax_lamb(ax_constant_schedule(0.02));
+    o.weight_decay = 0.01, o.decay = "!bias; *";
+    return o;
+  }
+  if (strcmp(name, "lion") == 0) return ax_lion(ax_constant_schedule(0.02));
+  if (strcmp(name, "adagrad") == 0) return ax_adagrad(ax_constant_schedule(0.1));
+  if (strncmp(name, "rmsprop", 7) == 0) {
+    o = ax_rmsprop(ax_constant_schedule(0.02));
+    if (strcmp(name, "rmsprop_momentum") == 0) o.b2 = 0.8, o.eps = 1e-5, o.momentum = 0.7, o.nesterov = true;
+    return o;
+  }
+  if (strncmp(name, "adafactor", 9) == 0) {
+    o = ax_adafactor(ax_constant_schedule(0.05));
+    o.min_dim_size_to_factor = 3;
+    if (strcmp(name, "adafactor_whole") == 0) {
+      o.learning_rate = ax_exponential_decay_schedule(0.8, 7, 0.6, 0, false, NAN);
+      o.min_dim_size_to_factor = 128, o.multiply_by_parameter_scale = false, o.clipping_threshold = 0;
+    }
+    if (strcmp(name, "adafactor_all") == 0) {
+      o.clip_norm = 2, o.min_dim_size_to_factor = 2, o.b2 = 0.6, o.momentum = 0.8, o.clipping_threshold = 0.7;
+      o.weight_decay = 0.01, o.decay = "!bias; *";
+    }
+    return o;
+  }
+  if (strncmp(name, "novograd", 8) == 0) {
+    o = ax_novograd(ax_constant_schedule(0.02));
+    if (strcmp(name, "novograd_all") == 0) o.b1 = 0.8, o.b2 = 0.5, o.eps = 1e-4, o.eps_root = 1e-5, o.weight_decay = 0.05;
+    return o;
+  }
+  if (strcmp(name, "adam_ema") == 0) {
+    o = ax_adam(ax_constant_schedule(0.02));
+    o.ema_decay = 0.9;
+    return o;
+  }
+  if (strcmp(name, "adam_frozen") == 0) {
+    o = ax_adam(ax_constant_schedule(0.02));
+    o.clip_norm = 1.5, o.trainable = "!bias; *";
+    return o;
+  }
+  if (strcmp(name, "sgd_everything") == 0) {
+    o = ax_sgd(ax_constant_schedule(0.05));
+    o.momentum = 0.7, o.trainable = "!bias; *", o.accumulate_steps = 3, o.ema_decay = 0.8;
+    return o;
+  }
+  if (strcmp(name, "adamw_accumulated") == 0) {
+    o = ax_adamw(ax_warmup_cosine_decay_schedule(0.01, 0.6, 8, 33, 0.02));
+    o.clip_norm = 0.8, o.accumulate_steps = 4;
+    return o;
+  }
   if (strcmp(name, "adam_root") == 0) {
     o = ax_adam(ax_exponential_decay_schedule(0.8, 7, 0.6, 0, false, NAN));
     o.b1 = 0.8, o.b2 = 0.99, o.eps = 1e-5, o.eps_root = 1e-7, o.clip_value = 0.6;
@@ -237,18 +287,24 @@ static const char *row(const ax_host_array *array, int64_t step) {
   return (const char *)array->data + (size_t)step * bytes;
 }
 
-static void compare(const ax_tree *params, const char *name, const char *dtype, int64_t step) {
+/* Compares leaves of a tree, below `node`, with a kind of vectors, in which a leaf may be missing. */
+static void compare(const ax_tree *tree, const char *node, const char *kind, const char *name, const char *dtype, int64_t step) {
   double unit = strcmp(dtype, "f64") == 0 ? 0x1p-52 : strcmp(dtype, "f32") == 0 ? 0x1p-23 : 0x1p-7;
   for (size_t l = 0; l < AX_COUNT(leaves); l++) {
     ax_host_array ours;
-    const char *theirs = row(vector(name, dtype, "out", leaves[l]), step);
-    TEST_OK(ax_tree_to_host(params, &ours, "%s", leaves[l]));
+    char member[96];
+    snprintf(member, sizeof member, "optimizer.%s.%s.%s.%s", name, dtype, kind, leaves[l]);
+    const ax_host_array *array = ax_npz_find(vectors, member);
+    if (array == NULL && strcmp(kind, "out") != 0) continue;
+    assert_non_null(array);
+    const char *theirs = row(array, step);
+    TEST_OK(ax_tree_to_host(tree, &ours, "%s%s", node, leaves[l]));
     ax_type type = ax_array_type(ours.dtype, AX_LIST(ours.rank, ours.dims));
     for (int64_t i = 0; i < ax_type_elems(&type); i++) {
       double a = ax_number_load(ours.dtype, ours.data, i).f, b = ax_number_load(ours.dtype, theirs, i).f;
       if (!(fabs(a - b) <= (unit == 0x1p-7 ? 4 : 8) * unit * fmax(fabs(b), 1)))
-        fail_msg("%s.%s: %s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, leaves[l], (long long)i, (long long)step, a,
-                 b);
+        fail_msg("%s.%s: %s%s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, node, leaves[l], (long long)i,
+                 (long long)step, a, b);
     }
     ax_host_array_release(&ours);
   }
@@ -266,7 +322,7 @@ static void run_optimizer(const char *name, const char *dtype, const char *mesh_
   TEST_OK(ax_tree_create(runtime, &mesh, j.params, &params));
   TEST_OK(ax_tree_create(runtime, &mesh, j.params, &gradients));
   TEST_OK(ax_tree_create(runtime, &mesh, j.state, &state));
-  TEST_OK(ax_tree_init(state, "*: zeros", 0));
+  TEST_OK(ax_tree_init(state, j.optimizer.kind == AX_ADAGRAD ? "sum_of_*: constant(0.1); *: zeros" : "*: zeros", 0));
   for (size_t l = 0; l < AX_COUNT(leaves); l++)
     TEST_OK(ax_tree_put_host(params, vector(name, dtype, "in", leaves[l]), "%s", leaves[l]));
   ax_executable *executable = compiled(&j);
@@ -276,18 +332,22 @@ static void run_optimizer(const char *name, const char *dtype, const char *mesh_
     for (size_t l = 0; l < AX_COUNT(leaves); l++)
       TEST_OK(ax_tree_put(gradients, row(vector(name, dtype, "gradient", leaves[l]), step), "%s", leaves[l]));
     TEST_OK(ax_tree_run(executable, AX_TREES(params, state, gradients), AX_TREES(params, state)));
-    compare(params, name, dtype, step);
+    compare(params, "", "out", name, dtype, step);
+    if (j.optimizer.ema_decay > 0) compare(state, "ema/", "ema", name, dtype, step);
   }
   int32_t count;
   TEST_OK(ax_tree_read(state, &count, sizeof count, "count"));
-  assert_int_equal(count, steps);
+  assert_int_equal(count, j.optimizer.accumulate_steps > 0 ? steps / j.optimizer.accumulate_steps : steps);
   ax_tree_release(params), ax_tree_release(state), ax_tree_release(gradients);
   ax_executable_release(executable);
   job_end(&j);
 }
 
 static const char *const names[] = {"sgd",  "sgd_momentum", "sgd_nesterov", "sgd_clipped",
-                                    "adam", "adam_root",    "adamw",        "adamw_all"};
+                                    "adam", "adam_root",    "adamw",        "adamw_all",
+                                    "lamb", "lion",         "rmsprop",      "rmsprop_momentum",
+                                    "adagrad", "adafactor", "adafactor_whole", "adafactor_all", "novograd", "novograd_all",
+                                    "adamw_accumulated", "adam_ema", "adam_frozen", "sgd_everything"};
 
 static void optimizers(void **state) {
   (void)state;
@@ -299,10 +359,44 @@ static void optimizers(void **state) {
 /* Parts of leaves on a mesh: norms are those of whole leaves, whether types say what is cut or the specs. */
 static void sharded(void **state) {
   (void)state;
-  static const char *const some[] = {"adamw_all", "sgd_nesterov", "sgd_clipped"};
+  static const char *const some[] = {"adamw_all", "sgd_nesterov", "sgd_clipped", "lamb",
+                                     "adafactor", "adafactor_all", "novograd_all", "adamw_accumulated", "sgd_everything"};
   for (size_t i = 0; i < 2 * AX_COUNT(some); i++)
     run_optimizer(some[i / 2], "f32", "a=5,b=7,c=3", "bias: %s[7] @ b; scale: %s[]; w: %s[5,3] @ a,c", i % 2 == 1);
   run_optimizer("adamw_all", "f32", "a=5,b=3", "bias: %s[7]; scale: %s[]; w: %s[5,3] @ _,b", false);
+}
+
+/* States, by name, type and spec. */
+static void states(void **state) {
+  (void)state;
+  const struct {
+    ax_optimizer optimizer;
+    const char *text;
+  } cases[] = {
+      {optimizer_of("adafactor"),
+       "count: s32[]\nv_row/b: f32[1]\nv_row/w: f32[3,6] @ _,y\nv_col/b: f32[1]\nv_col/w: f32[3,8] @ _,x\n"
+       "v/b: f32[7] @ x\nv/w: f32[1]\n"},
+      {optimizer_of("novograd"), "count: s32[]\nmu/b: f32[7] @ x\nmu/w: f32[3,8,6] @ _,x,y\nnu/b: f32[]\nnu/w: f32[]\n"},
+      {optimizer_of("adamw_accumulated"),
+       "count: s32[]\nmini_step: s32[]\nmu/b: f32[7] @ x\nmu/w: f32[3,8,6] @ _,x,y\nnu/b: f32[7] @ x\nnu/w: f32[3,8,6] @ _,x,y\n"
+       "acc_grads/b: f32[7] @ x\nacc_grads/w: f32[3,8,6] @ _,x,y\n"},
+      {(ax_optimizer){.ema_decay = 0.5, .trainable = "w"}, "count: s32[]\nema/w: f32[3,8,6] @ _,x,y\n"},
+      {(ax_optimizer){.momentum = 0.5, .trainable = "none"}, "count: s32[]\n"},
+  };
+  ax_treedef *params, *def;
+  TEST_OK(ax_treedef_parse("b: f32[7] @ x; w: f32[3,8,6] @ _,x,y", &params));
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    char text[1024] = "";
+    TEST_OK(ax_optimizer_state(&cases[i].optimizer, params, &def));
+    for (uint32_t k = 0; k < ax_treedef_count(def); k++) {
+      const char *spec = ax_treedef_spec(def, k);
+      snprintf(text + strlen(text), sizeof text - strlen(text), "%s: %s%s%s\n", ax_treedef_name(def, k),
+               ax_type_string(&ax_treedef_types(def)[k], NULL), spec[0] != '\0' ? " @ " : "", spec);
+    }
+    assert_string_equal(text, cases[i].text);
+    ax_treedef_release(def);
+  }
+  ax_treedef_release(params);
 }
 
 static ax_optimizer plain(void) { return ax_adam(ax_constant_schedule(0.1)); }
@@ -320,8 +414,14 @@ static void refused(void **state) {
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "b1 is 1; it must be at least 0 and less than 1");
   o = plain(), o.clip_norm = NAN;
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "clip_norm is nan");
-  o = plain(), o.kind = 7;
-  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer 7");
+  o = plain(), o.accumulate_steps = -1;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "accumulate_steps is -1; it must be at least 0");
+  o = plain(), o.ema_decay = 1;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "ema_decay is 1; it must be at least 0 and less than 1");
+  o = plain(), o.trainable = "w: 3";
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_PARSE_ERROR, "optimizer_state: ");
+  o = plain(), o.kind = 9;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer 9");
   assert_null(out);
   ax_treedef_release(params), ax_treedef_release(integers);
 }
@@ -349,6 +449,33 @@ static void refused_updates(void **state) {
   j.optimizer.decay = "a b";
   TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_PARSE_ERROR,
              "optimizer_update: decay:1:2: a pattern has letters");
+  j.optimizer.decay = NULL, j.optimizer.trainable = "a b";
+  TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_PARSE_ERROR,
+             "optimizer_update: trainable:1:2: a pattern has letters");
+  job_end(&j);
+}
+
+/* in: count, v_row, v_col, v, w, gradient */
+static void cut_otherwise(const ax_value *in, ax_value *out, void *context) {
+  job *j = context;
+  ax_optimizer_update(&j->optimizer, j->params, &in[5], in, &in[4], out, out + 4);
+}
+
+/* adafactor has to know which dimensions are cut. */
+static void refused_parts(void **state) {
+  (void)state;
+  ax_program *program;
+  job j = {.optimizer = ax_adafactor(ax_constant_schedule(1))};
+  TEST_OK(ax_treedef_parse("w: f32[4,4] @ x", &j.params));
+  const ax_type part = TEST_TYPE(AX_F32, 2, 4), one = TEST_TYPE(AX_F32, 1);
+  const ax_type types[] = {TEST_SCALAR(AX_S32), one, one, part, part, part};
+  TEST_FAILS(ax_trace(AX_CLOSURE(cut_otherwise, 6, 5, &j), types, &program), AX_INVALID_ARGUMENT,
+             "optimizer_update: adafactor takes means along dimensions: a parameter is f32[2,4], which is not f32[4,4] as the spec "
+             "\"x\" cuts it");
+  const ax_type flat = TEST_TYPE(AX_F32, 4), of_flat[] = {TEST_SCALAR(AX_S32), one, one, flat, flat, flat};
+  TEST_FAILS(ax_trace(AX_CLOSURE(cut_otherwise, 6, 5, &j), of_flat, &program), AX_INVALID_ARGUMENT, "which is not f32[4,4] as the spec");
+  j.optimizer.min_dim_size_to_factor = 1;
+  TEST_FAILS(ax_trace(AX_CLOSURE(cut_otherwise, 6, 5, &j), of_flat, &program), AX_INVALID_ARGUMENT, "w: its state is f32[1], the parameter");
   job_end(&j);
 }
 
@@ -373,11 +500,12 @@ static void many_leaves(void **state) {
 }
 
 static ax_status everything(void *context) {
-  (void)context;
   ax_program *program = NULL;
   job j = {.optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0, 1, 5, 100, 0))};
-  j.optimizer.clip_norm = 1, j.optimizer.decay = "w";
-  ax_status status = job_begin(&j, "w: f32[3]; b: f32[]");
+  if (context != NULL) j.optimizer = ax_adafactor(ax_constant_schedule(1));
+  j.optimizer.clip_norm = 1, j.optimizer.decay = j.optimizer.trainable = "w";
+  j.optimizer.accumulate_steps = 2, j.optimizer.ema_decay = 0.5, j.optimizer.min_dim_size_to_factor = 2;
+  ax_status status = job_begin(&j, "w: f32[3,2]; b: f32[]");
   if (status == AX_OK)
     status =
         ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program);
@@ -389,16 +517,16 @@ static ax_status everything(void *context) {
 static void no_memory(void **state) {
   (void)state;
   assert_true(test_each_allocation(everything, NULL) > 50);
+  assert_true(test_each_allocation(everything, (void *)(uintptr_t)"adafactor") > 50);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) vectors_path = argv[1]; /* tests/oracle/run gives fresh ones */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(schedules),         cmocka_unit_test(of_ones_own),
-      cmocka_unit_test(refused_schedules), cmocka_unit_test(optimizers),
-      cmocka_unit_test(sharded),           cmocka_unit_test(refused),
-      cmocka_unit_test(refused_updates),   cmocka_unit_test(many_leaves),
-      cmocka_unit_test(no_memory),         cmocka_unit_test(schedules_are_finite),
+      cmocka_unit_test(schedules),       cmocka_unit_test(of_ones_own),   cmocka_unit_test(refused_schedules),
+      cmocka_unit_test(optimizers),      cmocka_unit_test(sharded),       cmocka_unit_test(states),
+      cmocka_unit_test(refused),         cmocka_unit_test(refused_parts), cmocka_unit_test(refused_updates),
+      cmocka_unit_test(many_leaves),     cmocka_unit_test(no_memory),     cmocka_unit_test(schedules_are_finite),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

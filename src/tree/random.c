@@ -1,5 +1,4 @@
-/* Threefry2x32 with 20 rounds: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011), whose published
-   numbers the tests have. The inverse of erf: Giles, Approximating the erfinv function (2010), his polynomials for single
+/* Bits by base/threefry.h. The inverse of erf: Giles, Approximating the erfinv function (2010), his polynomials for single
    precision; in double precision Newton's method goes on from there.
 
    Everything is computed in double and rounded to the dtype after each operation: the sum, product, quotient and root of two floats
@@ -8,41 +7,27 @@
 
 #include <math.h>
 
+#include "base/threefry.h"
 #include "ir/number.h"
 
 /* --- Bits --- */
 
-static uint32_t rotated(uint32_t x, int by) { return x << by | x >> (32 - by); }
-
-static ax_random_key threefry(ax_random_key key, uint32_t x0, uint32_t x1) {
-  static const int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  const uint32_t schedule[3] = {key.word[0], key.word[1], key.word[0] ^ key.word[1] ^ 0x1bd11bdau};
-  x0 += schedule[0];
-  x1 += schedule[1];
-  for (uint32_t group = 0; group < 5; group++) {
-    for (int i = 0; i < 4; i++) {
-      x0 += x1;
-      x1 = rotated(x1, rotations[group % 2][i]) ^ x0;
-    }
-    x0 += schedule[(group + 1) % 3];
-    x1 += schedule[(group + 2) % 3] + group + 1;
-  }
-  return (ax_random_key){{x0, x1}};
+static uint64_t of_key(ax_fill_key key) { return (uint64_t)key.word[0] << 32 | key.word[1]; }
+static ax_fill_key threefry(ax_fill_key key, uint64_t count) {
+  const uint64_t made = ax_threefry_bits(of_key(key), count);
+  return (ax_fill_key){{(uint32_t)(made >> 32), (uint32_t)made}};
 }
 
-ax_random_key ax_random_key_of(uint64_t seed) { return (ax_random_key){{(uint32_t)(seed >> 32), (uint32_t)seed}}; }
-ax_random_key ax_random_fold_in(ax_random_key key, uint32_t number) { return threefry(key, 0, number); }
+ax_fill_key ax_fill_key_of(uint64_t seed) { return (ax_fill_key){{(uint32_t)(seed >> 32), (uint32_t)seed}}; }
+ax_fill_key ax_fill_key_fold_in(ax_fill_key key, uint32_t number) { return threefry(key, number); }
 
 /* How many bits of a float are drawn: its mantissa's, the upper ones of those that jax draws for the dtype. */
-static double fraction(ax_random_key key, ax_dtype dtype, uint64_t index) {
-  ax_random_key bits = threefry(key, (uint32_t)(index >> 32), (uint32_t)index);
+static double fraction(ax_fill_key key, ax_dtype dtype, uint64_t index) {
+  ax_fill_key bits = threefry(key, index);
   uint32_t folded = bits.word[0] ^ bits.word[1];
-  switch (dtype) {
-    case AX_F64: return (double)(((uint64_t)bits.word[0] << 32 | bits.word[1]) >> 12) * 0x1p-52;
-    case AX_F32: return (double)(folded >> 9) * 0x1p-23;
-    case AX_F16: return (double)((folded & 0xffff) >> 6) * 0x1p-10;
-    default: return (double)((folded & 0xff) >> 1) * 0x1p-7; /* bf16 */
-  }
+  const int digits = (int)ax_dtype_get(dtype)->fraction, drawn = digits < 8 ? 8 : 8 * (int)ax_dtype_bytes(dtype);
+  if (dtype == AX_F64) return (double)(((uint64_t)bits.word[0] << 32 | bits.word[1]) >> 12) * 0x1p-52;
+  return ldexp((double)((folded & UINT32_MAX >> (32 - drawn)) >> (drawn - digits)), -digits);
 }
 
 /* --- Distributions --- */
@@ -52,7 +37,7 @@ double ax_rounded(ax_dtype dtype, double x) {
   return dtype == AX_F32 ? (double)(float)x : ax_number_round(dtype, (ax_number){.f = x}).f;
 }
 
-static double uniform(ax_random_key key, ax_dtype dtype, uint64_t index, double low, double high) {
+static double uniform(ax_fill_key key, ax_dtype dtype, uint64_t index, double low, double high) {
   double width = ax_rounded(dtype, high - low);
   double x = ax_rounded(dtype, ax_rounded(dtype, fraction(key, dtype, index) * width) + low);
   return x > low ? x : low;
@@ -95,11 +80,11 @@ static double inverse_erf(ax_dtype dtype, double x) {
 static double next_up(ax_dtype dtype, double x) {
   if (dtype == AX_F64) return nextafter(x, HUGE_VAL);
   if (dtype == AX_F32) return (double)nextafterf((float)x, HUGE_VALF);
-  double step = ldexp(1, ilogb(x) - (dtype == AX_F16 ? 10 : 7));
+  double step = ldexp(1, ilogb(x) - (int)ax_dtype_get(dtype)->fraction);
   return x < 0 && x == -ldexp(1, ilogb(x)) ? x + step / 2 : x + step;
 }
 
-static double normal(ax_random_key key, ax_dtype dtype, uint64_t index) {
+static double normal(ax_fill_key key, ax_dtype dtype, uint64_t index) {
   double u = uniform(key, dtype, index, next_up(dtype, -1), 1);
   return ax_rounded(dtype, ax_rounded(dtype, sqrt(2)) * inverse_erf(dtype, u));
 }
@@ -116,12 +101,12 @@ static truncated truncated_between(ax_dtype dtype, double low, double high) {
   return t;
 }
 
-static double truncated_normal(ax_random_key key, ax_dtype dtype, uint64_t index, const truncated *t) {
+static double truncated_normal(ax_fill_key key, ax_dtype dtype, uint64_t index, const truncated *t) {
   double x = ax_rounded(dtype, t->root * inverse_erf(dtype, uniform(key, dtype, index, t->from, t->to)));
   return x < t->low ? t->low : x > t->high ? t->high : x;
 }
 
-void ax_random_fill(ax_random_key key, ax_distribution distribution, double low, double high, double factor, ax_dtype dtype,
+void ax_random_fill(ax_fill_key key, ax_distribution distribution, double low, double high, double factor, ax_dtype dtype,
                     int64_t elems, void *data) {
   truncated t = {0};
   if (distribution == AX_TRUNCATED_NORMAL) t = truncated_between(dtype, low, high);

@@ -22,10 +22,10 @@ static const char *const rules[] = {
 /* What the authors publish with the generator, and jax.random.fold_in. */
 static void bits(void **state) {
   (void)state;
-  ax_random_key zero = ax_random_fold_in((ax_random_key){{0, 0}}, 0), pi = ax_random_fold_in(ax_random_key_of(7), 3);
+  ax_fill_key zero = ax_fill_key_fold_in((ax_fill_key){{0, 0}}, 0), pi = ax_fill_key_fold_in(ax_fill_key_of(7), 3);
   assert_true(zero.word[0] == 0x6b200159 && zero.word[1] == 0x99ba4efe);
   assert_true(pi.word[0] == 276534068 && pi.word[1] == 1641862660);
-  assert_int_equal(ax_random_key_of(0x123456789abcdef0).word[0], 0x12345678);
+  assert_int_equal(ax_fill_key_of(0x123456789abcdef0).word[0], 0x12345678);
 }
 
 /* Numbers that lie close to 0 are the difference of larger ones: the unit is that of the array's own size. In f64 JAX's inverse of
@@ -35,7 +35,7 @@ static void compare(const char *rule, ax_dtype dtype, uint32_t leaf, const ax_ho
   int64_t elems = ax_type_elems(&type);
   double data[128], size = 0, epsilon = dtype == AX_F64 ? 0x1p-52 : dtype == AX_F32 ? 0x1p-23 : dtype == AX_F16 ? 0x1p-10 : 0x1p-7;
   assert_true(elems <= 128);
-  TEST_OK(ax_init_fill(rule, strlen(rule), &type, ax_random_fold_in(ax_random_key_of(seed), leaf), data));
+  TEST_OK(ax_init_fill(rule, strlen(rule), &type, ax_fill_key_fold_in(ax_fill_key_of(seed), leaf), data));
   for (int64_t i = 0; i < elems; i++) size += fabs(ax_number_load(dtype, want->data, i).f) / (double)elems;
   for (int64_t i = 0; i < elems; i++) {
     double ours = ax_number_load(dtype, data, i).f, theirs = ax_number_load(dtype, want->data, i).f;
@@ -66,8 +66,8 @@ static void tails(void **state) {
   static float data[count];
   static double doubles[count];
   double sum = 0, squares = 0, most = 0;
-  ax_random_fill(ax_random_key_of(1), AX_NORMAL, 0, 1, 1, AX_F32, count, data);
-  ax_random_fill(ax_random_key_of(1), AX_NORMAL, 0, 1, 1, AX_F64, count, doubles);
+  ax_random_fill(ax_fill_key_of(1), AX_NORMAL, 0, 1, 1, AX_F32, count, data);
+  ax_random_fill(ax_fill_key_of(1), AX_NORMAL, 0, 1, 1, AX_F64, count, doubles);
   for (int i = 0; i < count; i++) {
     sum += (double)data[i];
     squares += (double)data[i] * (double)data[i];
@@ -104,12 +104,12 @@ static void refused(void **state) {
   };
   double data[16];
   for (size_t i = 0; i < AX_COUNT(cases); i++)
-    TEST_FAILS(ax_init_fill(cases[i].rule, strlen(cases[i].rule), &cases[i].type, (ax_random_key){{0, 0}}, data),
+    TEST_FAILS(ax_init_fill(cases[i].rule, strlen(cases[i].rule), &cases[i].type, (ax_fill_key){{0, 0}}, data),
                AX_INVALID_ARGUMENT, cases[i].part);
   const ax_type truth = {.dtype = AX_BOOL, .rank = 1, .dims = {2}}, empty = {.dtype = AX_F32, .rank = 2, .dims = {0, 3}};
-  TEST_OK(ax_init_fill("ones", 4, &truth, (ax_random_key){{0, 0}}, data));
+  TEST_OK(ax_init_fill("ones", 4, &truth, (ax_fill_key){{0, 0}}, data));
   assert_memory_equal(data, "\1\1", 2);
-  TEST_OK(ax_init_fill("he_normal", 9, &empty, (ax_random_key){{0, 0}}, data));
+  TEST_OK(ax_init_fill("he_normal", 9, &empty, (ax_fill_key){{0, 0}}, data));
 }
 
 static void numbers_are_rounded_to_their_dtype(void **state) {
@@ -123,8 +123,8 @@ static void numbers_are_rounded_to_their_dtype(void **state) {
 static void an_element_depends_on_its_key_and_place_alone(void **state) {
   (void)state;
   float few[3], many[100];
-  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 3, few);
-  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 100, many);
+  ax_random_fill(ax_fill_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 3, few);
+  ax_random_fill(ax_fill_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 100, many);
   assert_memory_equal(few, many, sizeof few);
   double sum = 0;
   for (int i = 0; i < 100; i++) {
@@ -132,7 +132,7 @@ static void an_element_depends_on_its_key_and_place_alone(void **state) {
     sum += (double)many[i];
   }
   assert_true(fabs(sum / 100 - 1) < 1); /* the mean is 1, give or take 0.17 */
-  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 0.5, AX_F32, 3, few);
+  ax_random_fill(ax_fill_key_of(5), AX_UNIFORM, -2, 4, 0.5, AX_F32, 3, few);
   for (int i = 0; i < 3; i++) assert_true(few[i] == 0.5f * many[i]);
 }
 

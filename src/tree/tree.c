@@ -73,7 +73,7 @@ static ax_status init_leaf(const ax_tree *tree, const ax_rules *rules, uint64_t 
   size_t bytes = (size_t)ax_type_elems(&def->types[i]) * ax_dtype_bytes(def->types[i].dtype);
   void *data = ax_alloc(bytes);
   if (data == NULL) return ax_out_of_memory(bytes);
-  ax_random_key key = ax_random_fold_in(ax_random_key_of(seed), i);
+  ax_fill_key key = ax_fill_key_fold_in(ax_fill_key_of(seed), i);
   ax_status status = ax_init_fill(rule->value.start, rule->value.length, &def->types[i], key, data);
   if (status == AX_OK) status = ax_array_of_data(tree->runtime, tree->layouts[i], data, out);
   ax_free(data);

@@ -406,9 +406,9 @@ static void shard_maps_and_calls_keep_what_is_needed(void **state) {
   check_left(
       "{ lambda x:f64[] y:f64[]. let\n"
       "  r:f64[] s:f64[] = checkpoint[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }\n"
-      "    differentiated=true save_dots=false save_names=()] x y in (s,) }",
+      "    differentiated=true save_everything=false save_dots=false save_unbatched_dots=false save_names=() save_other_names=false but_names=() save_primitives=()] x y in (s,) }",
       "{ lambda x:f64[] y:f64[]. let\n"
-      "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_dots=false save_names=()] y in (s,) }");
+      "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_everything=false save_dots=false save_unbatched_dots=false save_names=() save_other_names=false but_names=() save_primitives=()] y in (s,) }");
 }
 
 int main(void) {

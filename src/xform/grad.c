@@ -19,7 +19,12 @@ static void halves_deinit(halves *h) {
 ax_status ax_check_loss(const ax_program *program) {
   if (program->out_count == 0) return ax_error(AX_INVALID_ARGUMENT, "the first result must be a float scalar; there is no result");
   const ax_type *type = ax_program_out_type(program, 0);
-  if (type->rank == 0 && ax_is_float(type->dtype)) return AX_OK;
+  if (ax_is_complex(type->dtype))
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the first result must be a float scalar; it is %s. vjp differentiates complex results: by a holomorphic "
+                    "function with the cotangent 1",
+                    ax_type_string(type, &program->axes));
+  if (type->rank == 0 && ax_is_differentiable(type->dtype)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "the first result must be a float scalar; it is %s", ax_type_string(type, &program->axes));
 }
 

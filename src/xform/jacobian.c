@@ -61,6 +61,12 @@ static ax_status check_rank(const ax_type *y, const ax_type *x, const ax_mesh *a
                   ax_type_string(y, axes), ax_type_string(x, axes), AX_MAX_RANK);
 }
 
+/* Whose derivative is a complex number only where the function is holomorphic. */
+static ax_status refuse_complex(const char *what, uint32_t k, const ax_type *type, const ax_mesh *axes) {
+  return ax_error(AX_INVALID_ARGUMENT, "%s %u is %s: Jacobians are by floats of floats; split complex numbers into their parts", what, k,
+                  ax_type_string(type, axes));
+}
+
 static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args wrt) {
   *j = (jacobian){.program = program, .wrt = wrt};
   if ((uint64_t)program->out_count * wrt.count > UINT32_MAX)
@@ -70,10 +76,12 @@ static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args w
   uint32_t most_x = 0, most_y = 0;
   for (uint32_t k = 0; k < wrt.count; k++) {
     x[k] = ax_tangent(&program->types[wrt.list[k]]);
+    if (ax_is_complex(x[k].dtype)) return refuse_complex("operand", k, &x[k], &program->axes);
     if (x[k].rank > x[most_x].rank) most_x = k;
   }
   for (uint32_t r = 0; r < program->out_count; r++) {
     y[r] = *ax_program_out_type(program, r);
+    if (ax_is_complex(y[r].dtype)) return refuse_complex("result", r, &y[r], &program->axes);
     if (!ax_is_differentiable(y[r].dtype))
       return ax_error(AX_INVALID_ARGUMENT, "result %u is %s: only floats have derivatives", r,
                       ax_type_string(&y[r], &program->axes));

@@ -26,7 +26,12 @@ static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type)
   return ax_check_rule(eqn, "jvp", tangent, &wanted) ? tangent : ax_poison;
 }
 
-bool ax_reverses_messages(const ax_eqn *eqn) { return eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_shard_map; }
+bool ax_reverses_messages(const ax_eqn *eqn) {
+  static const ax_prim *const prims[] = {&ax_prim_closed_call, &ax_prim_shard_map, &ax_prim_scan, &ax_prim_cond};
+  for (size_t i = 0; i < AX_COUNT(prims); i++)
+    if (eqn->prim == prims[i]) return true;
+  return false;
+}
 
 static bool moves_floats(const ax_program *program) {
   for (uint32_t i = 0; i < program->eqn_count && (program->effects & AX_EFFECT_MESSAGE) != 0; i++) {

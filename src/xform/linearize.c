@@ -8,7 +8,7 @@
    depends on no input, or only spreads a smaller value out (a broadcast, a widening conversion, a pvary); the smaller value is then
    kept. If residuals are kept one by one (a scan stacks them), more values are computed again: residuals.c. Otherwise both halves
    end up in one program, where equal equations are merged and plan/recompute.c decides. A checkpoint's body is computed again
-   whole, except for its inputs and the values that it saves.
+   whole, except for its inputs and the values that it saves; what it prints is printed again.
 
    A received tangent depends on dx although no operand of the equation does, and the operands of its sender may not depend on dx
    either. So these equations, and regions that hold them, always belong to the tangent half (AX_EFFECT_TANGENT), and so do the
@@ -28,7 +28,7 @@ typedef struct split {
   bool *fixed;   /* by value: depends on no input */
   bool *needed;  /* by value: the tangent program uses it */
   bool *linear;  /* by equation: it stands in the tangent program alone */
-  bool *sends;   /* by equation: linear, and there whether or not its results are used */
+  bool *acts;    /* by equation: in the tangent program whether or not its results are used */
   bool *known;   /* by equation: it may stand in both programs */
   bool *again;   /* by equation: made again in the tangent program */
   bool *more;    /* by equation: to be made again if its result is needed, as residuals.c says */
@@ -48,11 +48,11 @@ static bool spreads(const split *s, const ax_eqn *eqn) {
 static bool is_saved(const split *s, const ax_eqn *eqn) { return s->saved->saves(s->saved->policy, eqn); }
 
 /* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together; where
-   all is made again, both of them are. */
+   all is made again, both of them are, and what has state prints. */
 static bool repeatable(const split *s, const ax_eqn *eqn) {
   const ax_type *types = s->joint->types;
-  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || eqn->out_count == 0) return false;
   if (s->saved != NULL) return true;
+  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || eqn->out_count == 0) return false;
   if (types[eqn->out].form != AX_ARRAY) return false;
   return eqn->in_count == 0 || types[eqn->in[0]].form == AX_ARRAY;
 }
@@ -73,8 +73,9 @@ static void forward(split *s) {
       s->fixed[eqn->out + k] = fixed;
     }
     s->linear[i] = tangent;
-    s->sends[i] = tangent && (eqn->out_count == 0 || (effects & AX_EFFECT_TANGENT) != 0);
     s->known[i] = !tangent && repeatable(s, eqn);
+    s->acts[i] = tangent ? eqn->out_count == 0 || (effects & AX_EFFECT_TANGENT) != 0
+                         : s->known[i] && (effects & AX_EFFECT_STATE) != 0 && !is_saved(s, eqn);
   }
 }
 
@@ -114,7 +115,7 @@ static void backward(split *s) {
   for (uint32_t i = s->y_count; i < joint->out_count; i++) s->needed[joint->outs[i]] = true;
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
-    if (!any_needed(s, eqn) && !s->sends[i]) continue;
+    if (!any_needed(s, eqn) && !s->acts[i]) continue;
     bool again = s->known[i] && (s->saved != NULL ? !is_saved(s, eqn) : s->fixed[eqn->out] || spreads(s, eqn) || s->more[i]);
     s->again[i] = again;
     if (is_tangent(s, eqn) || s->again[i])
@@ -149,12 +150,12 @@ static ax_status analyse(split *s, const bool *held, ax_arena *arena) {
   s->fixed = ax_arena_alloc(arena, values);
   s->needed = ax_arena_alloc(arena, values);
   s->linear = ax_arena_alloc(arena, eqns);
-  s->sends = ax_arena_alloc(arena, eqns);
+  s->acts = ax_arena_alloc(arena, eqns);
   s->known = ax_arena_alloc(arena, eqns);
   s->again = ax_arena_alloc(arena, eqns);
   s->more = ax_arena_alloc(arena, eqns);
   s->residuals = ax_arena_alloc(arena, values * sizeof s->residuals[0]);
-  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->linear == NULL || s->sends == NULL || s->known == NULL ||
+  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->linear == NULL || s->acts == NULL || s->known == NULL ||
       s->again == NULL || s->more == NULL || s->residuals == NULL)
     return ax_out_of_memory(values * sizeof s->residuals[0]);
   forward(s);

@@ -63,7 +63,8 @@ bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 /* AX_INVALID_ARGUMENT: the first result is no float scalar, so it has no gradient. */
 AX_MUST_USE ax_status ax_check_loss(const ax_program *program);
 
-/* Says that a region's linearize and transpose rules keep messages in order: closed_call, shard_map. */
+/* Says that a region's linearize and transpose rules keep messages in order: closed_call, shard_map, scan, cond. Both
+   sides of a link go through a loop's steps backwards, and take the branches again that they took. */
 bool ax_reverses_messages(const ax_eqn *eqn);
 
 /* jvp.c: ax_jvp_program, by the `linearize` rules or by the `jvp` rules. */

@@ -48,9 +48,12 @@ void kinds() {
   CHECK(computed([](value x) { return axle::closed_call([](auto... all) { return (all + ...); }, {x, x, x}); }, {5}) == list{15});
   CHECK(computed([](value x) { return axle::vmap(axle::exp, {axle::full(axle::f32, {2}, 0)}) + x; }, {1}) == list{2, 2});
   CHECK(computed([](value x) { return axle::closed_call(axle::add, {x, x}); }, {4}) == list{8});
-  auto again = [](value x) {
+  ax_checkpoint_options saved = {};
+  saved.save_dots = true;
+  saved.save_names = "once";
+  auto again = [saved](value x) {
     value once = axle::checkpoint([](value y) { return y * y; }, {x});
-    return axle::checkpoint([](auto y, auto z) { return y * z; }, {x, axle::checkpoint_name(once, "once")}, {true, "once"});
+    return axle::checkpoint([](auto y, auto z) { return y * z; }, {x, axle::checkpoint_name(once, "once")}, saved);
   };
   CHECK(computed([again](value x) { return axle::grad(again, {x}); }, {3}) == list{27});
   auto own = [](value x) {
@@ -61,6 +64,38 @@ void kinds() {
     return axle::custom_jvp([](value y) { return y * y; }, [](const std::vector<value> &in) { return std::pair(in[0] * in[0], 5 * in[1]); }, {x});
   };
   CHECK(computed([ruled](value x) { return axle::grad(ruled, {x}); }, {3}) == list{5});
+  auto solved = [](value x) { /* 2 x^2 y = x, and 4 z = x */
+    ax_linear_solve_options options = {};
+    options.symmetric = true;
+    value y = axle::cg([x](value v) { return 2 * x * x * v; }, {x});
+    return y + axle::custom_linear_solve([](value v) { return 4 * v; }, [](value b) { return b / 4; }, {x}, options);
+  };
+  CHECK(computed(solved, {2}) == list{0.75f});
+  CHECK(computed([solved](value x) { return axle::grad(solved, {x}); }, {2}) == list{0.125f});
+  auto root = [](value x) { /* y^2 = x, by its square root */
+    return axle::custom_root([x](value y) { return y * y - x; }, [x](value) { return axle::sqrt(x); },
+                             [](auto g, value b) { return b / g(axle::full_like(b, 1)); }, {x});
+  };
+  CHECK(computed(root, {4}) == list{2});
+  CHECK(computed([root](value x) { return axle::grad(root, {x}); }, {4}) == list{0.25f});
+  auto roots = [](value x) {
+    return axle::custom_root([x](value y, value z) { return std::pair(2 * y - x, 4 * z - x); },
+                             [x](value, value) { return std::pair(x / 2, x / 4); },
+                             [](const axle::linear_function &g, const std::vector<value> &b) {
+                               std::vector<value> slope = g({axle::full_like(b[0], 1), axle::full_like(b[1], 1)});
+                               return std::pair(b[0] / slope[0], b[1] / slope[1]);
+                             },
+                             {x, x});
+  };
+  CHECK(computed(roots, {4}) == list{2, 1});
+  CHECK(computed([roots](value x) { return axle::grad([roots](value y) { auto [a, b] = roots(y); return a + 8 * b; }, {x}); }, {4}) ==
+        list{2.5f});
+  auto least = [](value x) {
+    auto found = axle::minimize([x](value y) { return axle::reduce_sum((y - x) * (y - x)); }, axle::full(axle::f32, {1}, 0));
+    value near = axle::abs(axle::reduce_sum(found.x) - x) < 1e-4f;
+    return std::pair(axle::convert_element_type(near, axle::f32), axle::convert_element_type(found.status, axle::f32));
+  };
+  CHECK(computed(least, {3}) == list{1, 0});
 }
 
 void results() {
@@ -118,12 +153,28 @@ void control_flow() {
     return both;
   };
   CHECK(computed(paired, {1}) == list{4, 0, 1, 4});
+  auto affine = [](value x) { /* y[i] = 2 y[i - 1] + x[i] */
+    value twos = axle::full(axle::f32, {3}, 2);
+    auto after = [](value a, value b, value c, value d) { return std::pair(a * c, b * c + d); };
+    auto [factors, all] = axle::associative_scan(after, {twos, x + axle::iota(axle::f32, {3})});
+    std::vector<value> one = {all};
+    value greatest = axle::associative_scan([](const std::vector<value> &in) { return axle::max(in[0], in[1]); }, one, -1, true);
+    return std::tuple(factors, all, greatest, cummax(all), cumprod(all, 0, true));
+  };
+  CHECK(computed(affine, {1}) == list{2, 4, 8, 1, 4, 11, 11, 11, 11, 1, 4, 11, 44, 44, 11});
   auto counted = [](value x) {
     value upper = convert_element_type(x, axle::s32);
     auto times = [&](value i, value y) { return y * x + convert_element_type(i, axle::f32); };
     return std::pair(axle::fori_loop(0, 3, times, {x}), axle::fori_loop(0, upper, times, x));
   };
   CHECK(computed(counted, {2}) == list{20, 9});
+  auto mapped = [](value x) {
+    value rows = axle::stack({x, 2 * x, 3 * x}, 0);
+    auto step = [](value h, value row) { return std::pair(h + row, h * row); };
+    auto [last, all] = axle::scan_unrolled(step, 2, {x}, {rows});
+    return std::tuple(axle::reduce_sum(axle::map([](value row) { return row * row; }, {rows}, 2)), last, axle::reduce_sum(all));
+  };
+  CHECK(computed(mapped, {2}) == list{56, 14, 68});
   auto doubled = [](value x) {
     return axle::while_([](value y, value) { return y < 100; }, [](value y, value n) { return std::pair(2 * y, n + 1); },
                         {x, axle::full(axle::f32, {}, 0)});

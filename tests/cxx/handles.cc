@@ -359,6 +359,67 @@ void like_arrays() {
   refused([&] { return runtime.jit(sum, {f32({8, 4}), f32({4})}, options); }, AX_INVALID_ARGUMENT, "jit: compile: like: input 0 is f32[8,4]");
 }
 
+/* Functions compiled by their calls. */
+void jitted_functions() {
+  axle::runtime runtime = axle::runtime::create();
+  axle::array x = runtime.put({}, "", std::vector<float>{1, 2}), w = runtime.put({}, "", std::vector<float>{3, 4});
+  int traced = 0;
+  axle::jitted both;
+  {
+    axle::jitted made = axle::jitted::of(runtime, [&traced](value a, value b) {
+      traced++;
+      return std::pair(a + b, a * b);
+    });
+    both = made;
+  }
+  for (int i = 0; i < 3; i++) {
+    auto out = both.run({x, w});
+    CHECK(out.size() == 2 && out[0].read<float>() == std::vector<float>{4, 6} && out[1].read<float>() == std::vector<float>{3, 8});
+  }
+  CHECK(traced == 1 && both.counters().found == 2 && both.counters().compiled == 1);
+  CHECK(both.run_start({w, w}).at(0).read<float>() == std::vector<float>{6, 8} && traced == 1);
+  CHECK(both.run_host({axle::view(std::vector<float>{5}, {1}), axle::view(std::vector<float>{6}, {1})}).at(1).elements<float>()[0] == 30);
+  CHECK(both.executable({x, w}).run({x, w}).at(0).read<float>() == std::vector<float>{4, 6} && traced == 2);
+  both.clear();
+  CHECK(both.counters().kept == 0);
+  refused([&] { return both.run({x}); }, AX_INVALID_ARGUMENT, "jitted_run: the function takes 2 arguments, but the list has 1");
+
+  axle::compile_options donating;
+  donating.donate = {0};
+  axle::jitted all = axle::jitted::of(runtime, axle::returning(2, [](const std::vector<value> &in) { return std::vector{in[1], in[0] + 1}; }),
+                                      donating, 1, 2);
+  axle::array gone = runtime.put({}, "", std::vector<float>{7, 8});
+  CHECK(all.run({gone, x}).at(1).read<float>() == std::vector<float>{8, 9});
+  refused([&] { return all.run({gone, x}); }, AX_INVALID_ARGUMENT, "jitted_run: run: 1 of 2 arguments do not match");
+
+  struct scaling {
+    int times;
+    float by;
+  };
+  axle::jitted scaled = axle::jitted::of_static<scaling>(runtime, [](scaling s) {
+    return [s](value a) {
+      for (int i = 0; i < s.times; i++) a = a * s.by;
+      return a;
+    };
+  });
+  for (int i = 0; i < 2; i++)
+    for (int times = 1; times < 4; times++)
+      CHECK(scaled.run_static(scaling{times, 2}, {x}).at(0).read<float>() == std::vector<float>{float(1 << times), float(2 << times)});
+  CHECK(scaled.counters().compiled == 3 && scaled.counters().found == 3);
+  CHECK(scaled.executable_static(scaling{3, 2}, {x}).run({x}).at(0).read<float>()[0] == 8);
+
+  axle::jitted throws = axle::jitted::of(runtime, [](value a) -> value { return a.dtype() == axle::f32 ? throw 7 : a; });
+  for (int i = 0; i < 2; i++) {
+    try {
+      (void)throws.run({x});
+      CHECK(false);
+    } catch (int thrown) {
+      CHECK(thrown == 7);
+    }
+  }
+  CHECK(throws.counters().kept == 0);
+}
+
 }  // namespace
 
 void handles_test() {
@@ -372,4 +433,5 @@ void handles_test() {
   optimisers();
   programs();
   like_arrays();
+  jitted_functions();
 }

@@ -17,7 +17,16 @@ std::vector<float> macro_computed(ax_fn body) {
   return made[0].elements<float>();
 }
 
+void less_by(const ax_value *in, ax_value *out, void *by) { out[0] = ax_sub(ax_square(in[0]), ax_real(*static_cast<const double *>(by))); }
+void two(const ax_value *in, ax_value *out, void *) { out[0] = ax_full_like(in[0], 2); }
+void over(ax_fn, const ax_value *b, ax_value *out, void *by) { out[0] = ax_div(b[0], ax_real(*static_cast<const double *>(by))); }
+void root(const ax_value *in, ax_value *out, void *) {
+  const double four = 4;
+  ax_custom_root(AX_CLOSURE(less_by, 1, 1, &four), AX_FN(two, 1, 1), AX_TANGENT_SOLVE(over, &four), 1, in, 1, out);
+}
+
 void macro_functions() {
+  CHECK(macro_computed(AX_FN(root, 1, 1)) == std::vector<float>{2, 2});
   const int by = 5;
   CHECK(macro_computed(AX_FN(twice, 1, 1)) == std::vector<float>{2, 4});
   CHECK(macro_computed(AX_CLOSURE(times, 1, 1, &by)) == std::vector<float>{5, 10});

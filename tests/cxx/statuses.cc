@@ -50,6 +50,10 @@ void statuses_test() {
   CHECK(printed([](value y) { return -y; }, type) == AX_OK);
   CHECK(printed([](value y) { return reshape(y, 3); }, type) == AX_INVALID_ARGUMENT);
 
+  auto jitted = axle::jitted::of(*runtime, [](value y) { return y + 1; });
+  CHECK(jitted.ok() && *jitted->run({*x})->at(0).read<float>() == std::vector<float>{2, 3});
+  check_has(jitted->run({*x, *x}).message(), "statuses.cc:" + std::to_string(__LINE__) + ": jitted_run");
+
   axle::result<axle::array> kept = std::move(x);
   axle::array own = std::move(kept).value();
   CHECK(own && own.read<float>().ok());

@@ -17,6 +17,18 @@ std::vector<float> computed(F f, const std::vector<float> &x, const axle::dims &
   return out.at(0).elements<float>();
 }
 
+/* C++'s complex numbers are those of arrays. */
+void complex_numbers() {
+  using number = std::complex<float>;
+  static_assert(axle::dtype_of<number> == AX_C64 && axle::dtype_of<std::complex<double>> == AX_C128, "complex dtypes");
+  const std::vector<number> x = {{1, 2}, {0, -1}};
+  axle::runtime runtime = axle::runtime::create();
+  axle::executable executable = runtime.jit([](value z) { return axle::conj(z * z) + axle::complex(axle::real_part(z), axle::imag_part(z)); },
+                                            {axle::array_type(axle::c64, {2})});
+  const std::vector<number> made = executable.run_host({axle::view(x, {2})}).at(0).elements<number>();
+  for (std::size_t i = 0; i < x.size(); i++) CHECK(made[i] == std::conj(x[i] * x[i]) + x[i]);
+}
+
 void operators() {
   auto program = axle::trace([](value x, value y) {
     value z = (x + y - 2) * 3.5 / y;
@@ -185,6 +197,7 @@ void lines() {
 }  // namespace
 
 void values_test() {
+  complex_numbers();
   operators();
   named();
   reductions_and_products();

@@ -31,18 +31,22 @@ def arrays(path):
 
 
 def distance(got, want, scaled):
-    """The largest distance between elements, in epsilons."""
+    """The largest distance between elements, in epsilons; between the parts of complex numbers in those of their sizes."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return np.inf
     if want.dtype.kind in "iub":
         return 0 if np.array_equal(got, want) else np.inf
+    sizes = 0
+    if want.dtype.kind == "c":
+        sizes = np.repeat(np.nan_to_num(np.abs(want.reshape(-1)), nan=0, posinf=0), 2)
+        got, want = (np.ascontiguousarray(x).reshape(-1).view(want.real.dtype) for x in (got, want))
     info = ml_dtypes.finfo(want.dtype)
     a, b = got.astype(np.float64), want.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
     scale = max(1, finite.max(initial=0)) if scaled else 0
     with np.errstate(all="ignore"):
         apart = np.abs(a - b)
-        size = np.maximum(scale, np.maximum(np.abs(a), np.abs(b)))
+        size = np.maximum(np.maximum(scale, sizes), np.maximum(np.abs(a), np.abs(b)))
         epsilon = float(info.eps) * (8 if want.dtype == np.float64 else 1)  # as in vectors_test.c
         steps = np.where(np.isinf(size), np.inf, apart / (size * epsilon))
     same = (a == b) | (np.isnan(a) & np.isnan(b)) | (apart <= float(info.smallest_normal))

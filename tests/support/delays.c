@@ -1,6 +1,7 @@
 /* A transport over another one that lets messages and payloads wait for a random number of polls. Those of one sender keep their order,
-   as a transport promises; others overtake each other. */
+   as a transport promises; others overtake each other. What is read where it lies is read slowly, so that its owner has to wait. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ typedef struct delays {
   ax_transport *inner;
   pthread_mutex_t lock;     /* guards the following fields */
   test_random random;
-  ax_delivery *held[TEST_MOST_PROCESSES]; /* by sender */
+  ax_deliveries held[TEST_MOST_PROCESSES]; /* by sender */
   payload *payloads;
   atomic_flag polling;
 } delays;
@@ -30,10 +31,7 @@ enum { one_in = 3 };
 static void hold(void *context, ax_delivery *delivery) {
   delays *d = context;
   pthread_mutex_lock(&d->lock);
-  ax_delivery **end = &d->held[delivery->from];
-  while (*end != NULL) end = &(*end)->next;
-  delivery->next = NULL;
-  *end = delivery;
+  ax_deliveries_add(&d->held[delivery->from], delivery);
   pthread_mutex_unlock(&d->lock);
 }
 
@@ -48,10 +46,8 @@ static void hold_payload(void *context) {
 /* The first that is held of a sender, now and then. */
 static ax_delivery *take(delays *d, uint32_t from) {
   pthread_mutex_lock(&d->lock);
-  ax_delivery *one = test_random_below(&d->random, one_in) == 0 ? d->held[from] : NULL;
-  if (one != NULL) d->held[from] = one->next;
+  ax_delivery *one = test_random_below(&d->random, one_in) == 0 ? ax_deliveries_take(&d->held[from], NULL) : NULL;
   pthread_mutex_unlock(&d->lock);
-  if (one != NULL) one->next = NULL;
   return one;
 }
 
@@ -109,14 +105,33 @@ static ax_status fetch(ax_transport *transport, const ax_delivery *delivery, voi
   return status;
 }
 
+/* Now and then, for as long as others need to come to something else. */
+static void linger(delays *d) {
+  enum { seldom = 8, most = 40 };
+  pthread_mutex_lock(&d->lock);
+  const int64_t times = test_random_below(&d->random, seldom) == 0 ? test_random_below(&d->random, most) : 0;
+  pthread_mutex_unlock(&d->lock);
+  for (int64_t i = 0; i < times; i++) sched_yield();
+}
+
 static ax_status read(ax_transport *transport, const ax_delivery *delivery, size_t offset, void *into, size_t bytes) {
-  ax_transport *inner = ((delays *)transport)->inner;
-  return inner->functions->read(inner, delivery, offset, into, bytes);
+  delays *d = (delays *)transport;
+  ax_status status = d->inner->functions->read(d->inner, delivery, offset, into, bytes);
+  linger(d);
+  return status;
+}
+
+static const void *see(ax_transport *transport, const ax_delivery *delivery) {
+  delays *d = (delays *)transport;
+  const void *payload = d->inner->functions->see(d->inner, delivery);
+  linger(d);
+  return payload;
 }
 
 static ax_status release(ax_transport *transport, const ax_delivery *delivery) {
-  ax_transport *inner = ((delays *)transport)->inner;
-  return inner->functions->release(inner, delivery);
+  delays *d = (delays *)transport;
+  linger(d);
+  return d->inner->functions->release(d->inner, delivery);
 }
 
 static void forget(ax_transport *transport, uint64_t run) {
@@ -144,7 +159,7 @@ static void destroy(ax_transport *transport) {
 }
 
 ax_transport *test_delay(ax_transport *inner, uint64_t seed) {
-  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, release, poll, forget, destroy};
+  static const ax_transport_functions functions = {send, lend, is_returned, settle, fetch, read, see, release, poll, forget, destroy};
   delays *d = calloc(1, sizeof *d);
   assert_non_null(d);
   d->transport = (ax_transport){.functions = &functions, .process = inner->process, .processes = inner->processes};

@@ -8,6 +8,7 @@
 #include "array/runtime.h"
 #include "processes/within.h"
 #include "support/cmocka.h"
+#include "support/spreads.h"
 
 typedef struct party {
   test_job *job;
@@ -49,15 +50,14 @@ ax_status test_in_all(const test_spread *spread, test_job *job, const void *cont
   return parties[0].status;
 }
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
-                      none_in_two[] = {1, 1, 0, 1, 1, 3, 1, 1};
+static const uint32_t none_in_two[] = {1, 1, 0, 1, 1, 3, 1, 1};
 const test_spread test_spreads[] = {
     {.processes = 1, .workers = 1},
     {.processes = 2, .workers = 1},
     {.processes = 3, .workers = 2},
     {.processes = 8, .workers = 1},
-    {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
-    {.processes = 3, .workers = 1, .listed = 8, .of = scattered},
+    {.processes = 2, .workers = 1, .listed = 8, .of = test_alternating},
+    {.processes = 3, .workers = 1, .listed = 8, .of = test_scattered},
     {.processes = 4, .workers = 1, .listed = 8, .of = none_in_two}, /* process 2 has device 2, which is process 0's: none */
 };
 

@@ -59,16 +59,25 @@ ax_status test_run_lanes(const ax_program *program, ax_tensor *const *in, ax_ten
   return status;
 }
 
-double test_inner_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a, ax_tensor *const *b) {
+static double over_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a, ax_tensor *const *b,
+                         double (*inner)(ax_tensor *const *, ax_tensor *const *, uint32_t)) {
   ax_axis_set varying = varying_of(program, type);
   double sum = 0;
   for (uint32_t lane = 0; lane < test_lanes(program); lane++) {
     bool first = true;
     for (uint32_t axis = 0; axis < program->axes.count; axis++)
       if ((varying >> axis & 1) == 0 && ax_mesh_coordinate(&program->axes, lane, axis) != 0) first = false;
-    if (first) sum += test_inner(&a[lane], &b[lane], 1);
+    if (first) sum += inner(&a[lane], &b[lane], 1);
   }
   return sum;
+}
+
+double test_inner_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a, ax_tensor *const *b) {
+  return over_lanes(program, type, a, b, test_inner);
+}
+
+double test_squares_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a) {
+  return over_lanes(program, type, a, a, test_squares);
 }
 
 /* --- Whole programs --- */

@@ -19,6 +19,8 @@ ax_tensor *test_fill_edges(test_random *random, ax_type type, double low, double
 AX_MUST_USE ax_status test_run_lanes(const ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Sum of products over all elements on all lanes, where what is the same on several counts once. */
 double test_inner_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a, ax_tensor *const *b);
+/* The sum of squared sizes, likewise. */
+double test_squares_lanes(const ax_program *program, const ax_type *type, ax_tensor *const *a);
 
 /* The program as one without axes: inputs and results are whole arrays with a dimension in front for each axis that they vary over,
    and a shard_map over the axes runs it. A program without axes is returned as it is. ax_program_release. */

@@ -33,7 +33,7 @@ ax_status test_in_team(test_team *team, ax_program *program, const test_spread *
                        char *message);
 void test_team_release(test_team *team); /* NULL is allowed */
 
-/* A transport over another one, which it takes, where messages and payloads wait for random times. */
+/* A transport over another one, which it takes, where messages and payloads wait for random times, and reading takes as long. */
 ax_transport *test_delay(ax_transport *inner, uint64_t seed);
 
 /* Of test_every_way (run.h): runs a share of the programs in several processes. executables, wanted: without and with donation of all

@@ -24,21 +24,6 @@ ax_tensor *test_random_tensor(test_random *random, ax_type type, double low, dou
   return tensor;
 }
 
-/* Smallest normal and largest of each float dtype. */
-static double tiny(ax_dtype dtype) { return dtype == AX_F64 ? 0x1p-1022 : dtype == AX_F16 ? 0x1p-14 : 0x1p-126; }
-static double huge(ax_dtype dtype) {
-  switch (dtype) {
-    case AX_F64:
-      return 0x1.fffffffffffffp1023;
-    case AX_F16:
-      return 65504;
-    case AX_BF16:
-      return 0x1.fep127;
-    default:
-      return 0x1.fffffep127;
-  }
-}
-
 static double float_edge(ax_dtype dtype, int64_t which) {
   const double edges[] = {0,
                           -0.0,
@@ -47,14 +32,14 @@ static double float_edge(ax_dtype dtype, int64_t which) {
                           INFINITY,
                           -INFINITY,
                           NAN,
-                          tiny(dtype),
+                          ax_float_smallest_normal(dtype),
                           0.5,
                           -0.5,
                           1.5,
-                          tiny(dtype) / 4,
-                          -tiny(dtype) / 4,
-                          huge(dtype),
-                          -huge(dtype),
+                          ax_float_smallest_normal(dtype) / 4,
+                          -ax_float_smallest_normal(dtype) / 4,
+                          ax_float_largest(dtype),
+                          -ax_float_largest(dtype),
                           2,
                           2.5,
                           -2.5,
@@ -65,24 +50,25 @@ static double float_edge(ax_dtype dtype, int64_t which) {
 
 /* As bit patterns: limits that no double holds are among them. */
 static uint64_t integer_edge(ax_dtype dtype, int64_t which) {
-  unsigned bits = (unsigned)(8 * ax_dtype_bytes(dtype));
+  const unsigned bits = ax_dtype_get(dtype)->bits;
   const uint64_t top = (uint64_t)1 << (bits - 1);
   const uint64_t edges[] = {0, 1, 2, (uint64_t)-1, (uint64_t)-2, top, top - 1, top + 1, 3, (uint64_t)-3, 7, 100};
-  return edges[which % (int64_t)AX_COUNT(edges)];
+  return edges[which % (int64_t)AX_COUNT(edges)] & UINT64_MAX >> (64 - bits);
 }
 
 ax_tensor *test_edge_tensor(test_random *random, ax_type type) {
   ax_tensor *tensor = test_tensor(type, NULL);
-  size_t bytes = ax_dtype_bytes(type.dtype);
+  const ax_dtype dtype = ax_part_dtype(type.dtype);
+  size_t bytes = ax_dtype_bytes(dtype);
   for (int64_t i = 0; i < test_elems(tensor); i++) {
     int64_t which = test_random_below(random, 240);
     uint64_t bits = which & 1;
     if (which >= 200) {
-      test_set(tensor, i, test_random_uniform(random, ax_dtype_get(type.dtype)->kind == AX_KIND_UNSIGNED ? 0 : -9, 9));
-    } else if (ax_is_float(type.dtype)) {
-      test_set(tensor, i, float_edge(type.dtype, which));
+      test_set(tensor, i, test_random_uniform(random, ax_dtype_get(dtype)->kind == AX_KIND_UNSIGNED ? 0 : -9, 9));
+    } else if (ax_is_float(dtype)) {
+      test_set(tensor, i, float_edge(dtype, which));
     } else {
-      if (type.dtype != AX_BOOL) bits = integer_edge(type.dtype, which);
+      if (dtype != AX_BOOL) bits = integer_edge(dtype, which);
       memcpy((char *)tensor->data + (size_t)i * bytes, &bits, bytes); /* little-endian */
     }
   }

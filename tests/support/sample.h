@@ -15,6 +15,9 @@ typedef struct test_sample {
   double low, high;           /* where it is smooth; both 0: -2 and 2 */
   unsigned ulps, narrow_ulps; /* how far results may be off, f32 and f64, and bf16 and f16 */
   bool sums;                  /* order may matter: results may be off by the rounding of a sum of absolute values */
+  bool generic;               /* not at edge values: what becomes of them depends on the order of operations */
+  bool complex_generic;       /* nor complex numbers */
+  bool by_largest;            /* results are off by `ulps` of the largest element, as a library's */
   bool stops_gradients;       /* its derivative is zero by definition */
   bool forward_only;          /* no transpose */
   bool own_derivative;        /* backwards alone, and its own (src/control/custom_test.c) */
@@ -42,6 +45,7 @@ typedef struct test_variety { /* what goes into the holes */
   uint32_t shape_count;
 } test_variety;
 extern const test_variety test_in_f64; /* a few shapes; everything in f64 */
+extern const test_variety test_in_c128; /* the same in c128, with f64 for U */
 extern const ax_dtype test_dtypes[];   /* all */
 enum { test_dtype_count = AX_DTYPE_COUNT - 1 };
 
@@ -49,7 +53,8 @@ typedef struct test_instances {
   test_instance *v;
   uint32_t count;
 } test_instances;
-/* Of a sample, in every variety it allows. */
+/* Of a sample, in every variety it allows; of many dtypes, and of many pairs of them, those but the commonest each in a third of many shapes,
+   others for the next. */
 test_instances test_instances_of(const test_sample *sample, const test_variety *variety);
 /* The same instance in f64. */
 test_instance test_instance_in_f64(const test_instance *instance);

@@ -23,7 +23,14 @@
   "{ lambda x:T[2]. let y:T[" shape "] = iota[dtype=T shape=(" shape ") dimension=" #dim "] in (y, x) }"
 #define REDUCE(from, to, over) "{ lambda x:T[" from "]. let y:T[" to "] = O[axes=(" over ")] x in (y,) }"
 #define ARGMAX(from, to, axis, index) \
-  "{ lambda x:T[" from "]. let y:" index "[" to "] = argmax[axes=(" axis ") index_dtype=" index "] x in (y,) }"
+  "{ lambda x:T[" from "]. let y:" index "[" to "] = O[axes=(" axis ") index_dtype=" index "] x in (y,) }"
+/* By (1 + a)(1 + b) - 1; and the greatest first operand, or the first NaN, with what stands beside it in the second. */
+#define REDUCE_BY(from, start, to, over)                                                                                      \
+  "{ lambda x:T[" from "] s:T[" start "]. let y:T[" to "] = reduce[body={ lambda a:T[] b:T[]. let p:T[] = mul a b q:T[] = add a b "  \
+  "r:T[] = add p q in (r,) } axes=(" over ")] x s in (y,) }"
+#define REDUCE_PAIR(from, start, to, over)                                                                                    \
+  "{ lambda x:T[" from "] z:s32[" from "] s:T[" start "] t:s32[" start "]. let y:T[" to "] w:s32[" to "] = reduce[body={ lambda a:T[] c:s32[] "  \
+  "b:T[] d:s32[]. let h:bool[] = ge a b i:bool[] = ne a a g:bool[] = or h i m:T[] = select_n g b a n:s32[] = select_n g d c in (m, n) } axes=(" over ")] x z s t in (y, w) }"
 #define DOT(left, right, result, lc, rc, lb, rb)                                                                     \
   "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = dot_general[lhs_contract=(" lc ") rhs_contract=(" rc \
   ") lhs_batch=(" lb ") rhs_batch=(" rb ")] x y in (z,) }"
@@ -42,11 +49,55 @@
   ") start_index_map=(" map ") operand_batching_dims=(" batching ") start_indices_batching_dims=(" index_batching        \
   ") mode=\"" mode_ "\" indices_are_sorted=false unique_indices=false slice_sizes=(" sizes ") fill_value=" fill          \
   ":T[]] x i in (y,) }"
+#define CUMULATIVE(dims, axis, reverse) \
+  "{ lambda x:T[" dims "]. let y:T[" dims "] = O[axis=" #axis " reverse=" #reverse "] x in (y,) }"
 #define SCATTER(mode_, unique, x, indices, u, window, inserted, map, batching, index_batching)                              \
   "{ lambda x:T[" x "] i:" indices " u:T[" u "]. let y:T[" x "] = O[update_window_dims=(" window                            \
   ") inserted_window_dims=(" inserted ") scatter_dims_to_operand_dims=(" map ") operand_batching_dims=(" batching           \
   ") scatter_indices_batching_dims=(" index_batching ") mode=\"" mode_ "\" indices_are_sorted=false unique_indices=" unique \
   "] x i u in (y,) }"
+
+/* Matrices with a large diagonal, made of x and a constant, are positive definite. */
+#define CHOLESKY(dims, diagonal) \
+  "{ lambda x:T[" dims "]. let d:T[" dims "] = constant[value=" diagonal ":T[" dims "]] a:T[" dims "] = add x d y:T[" dims \
+  "] = cholesky a in (y,) }"
+#define RANDOM_BITS(keys, bits, dims, whole)                                             \
+  "{ lambda x:T[" keys "]. let k:u32[" keys "] = convert_element_type[dtype=u32] x y:" bits "[" whole "] = O[dtype=" bits \
+  " shape=(" dims ")] k in (y,) }"
+#define TRIANGULAR(a, b, diagonal, left, lower, transposed, unit)                                                               \
+  "{ lambda x:T[" a "] y:T[" b "]. let d:T[" a "] = constant[value=" diagonal ":T[" a "]] a:T[" a "] = add x d z:T[" b          \
+  "] = triangular_solve[left_side=" left " lower=" lower " transpose_a=" transposed " conjugate_a=false unit_diagonal=" unit    \
+  "] a y in (z,) }"
+#define LINEAR_SOLVE(a, b, p, diagonal, transposed)                                                                         \
+  "{ lambda x:T[" a "] y:T[" b "]. let d:T[" a "] = constant[value=" diagonal ":T[" a "]] a:T[" a "] = add x d f:T[" a      \
+  "] p:s32[" p "] = lu a z:T[" b "] = linear_solve[transpose_a=" transposed "] a f p y in (z,) }"
+#define FACTORED(prim, x, taus) "{ lambda x:T[" x "]. let f:T[" x "] t:T[" taus "] = " prim " x in (f, t) }"
+#define PIVOTED(x, p, taus, order)                                                                                          \
+  "{ lambda x:T[" x "]. let o:s32[" p "] = constant[value=" order ":s32[" p "]] f:T[" x "] q:s32[" p "] t:T[" taus           \
+  "] = geqp3 x o in (f, q, t) }"
+#define QR(x, q, r, full) \
+  "{ lambda x:T[" x "]. let q:T[" q "] r:T[" r "] = qr[full_matrices=" full " pivoting=false] x in (q, r) }"
+#define SVD(x, s, u, vt, full)                                                                                              \
+  "{ lambda x:T[" x "]. let s:T[" s "] u:T[" u "] v:T[" vt "] = svd[full_matrices=" full " compute_uv=true] x in (s, u, v) }"
+/* The columns that full matrices add are any: their products alone are smooth. */
+#define PROJECTED(x, s, u, vt, projector)                                                                          \
+  "{ lambda x:T[" x "]. let s:T[" s "] u:T[" u "] v:T[" vt "] = svd[full_matrices=true compute_uv=true] x " projector        \
+  " in (s, y) }"
+/* y: the columns of v, each divided by its first element. */
+#define BY_FIRST(n)                                                                                                                \
+  "r:T[1," n "] = slice[start_indices=(0, 0) limit_indices=(1, " n ") strides=(1, 1)] v c:T[" n "," n                            \
+  "] = broadcast_in_dim[shape=(" n ", " n ") broadcast_dimensions=(0, 1)] r y:T[" n "," n "] = div v c"
+/* y: the product of the first two columns of u and the first two rows of v. */
+#define BY_TWO(m, n)                                                                                                              \
+  "a:T[" m ",2] = slice[start_indices=(0, 0) limit_indices=(" m ", 2) strides=(1, 1)] u b:T[2," n                                \
+  "] = slice[start_indices=(0, 0) limit_indices=(2, " n ") strides=(1, 1)] v y:T[" m "," n                                       \
+  "] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] a b"
+#define EIG(in, outs, left, right, x, names)                                                                                     \
+  "{ lambda " in ". let " outs " = O[compute_left_eigenvectors=" left " compute_right_eigenvectors=" right "] " x " in (" names ",) }"
+#define REAL_EIG(n, outs, left, right, names)                                                                                    \
+  "{ lambda x:T[" n "]. let a:f64[" n "] = convert_element_type[dtype=f64] x " outs " = O[compute_left_eigenvectors=" left     \
+  " compute_right_eigenvectors=" right "] a in (" names ",) }"
+#define NINES "[[9, 0, 0], [0, 9, 0], [0, 0, 9]]"
 
 /* The text, and what else there is to say. */
 #define SAMPLE(prim_, ...) \
@@ -128,6 +179,53 @@ const test_sample test_samples[] = {
     SAMPLE("select_n", "{ lambda b:bool[] x:T[S] y:T[S]. let z:T[S] = select_n b x y in (z,) }", .linear = "xy"),
     SAMPLE("convert_element_type", "{ lambda x:T[S]. let y:U[S] = convert_element_type[dtype=U] x in (y,) }", .linear = "x"),
     SAMPLE("stop_gradient", ONE, .stops_gradients = true),
+
+    SAMPLE("exp2", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("cbrt", ONE, .low = 0.3, .high = 3, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("tan", ONE, .low = -1, .high = 1, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("asin", ONE, .low = -0.9, .high = 0.9, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("acos", ONE, .low = -0.9, .high = 0.9, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("atan", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("sinh", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("cosh", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("asinh", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("acosh", ONE, .low = 1.2, .high = 4, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("atanh", ONE, .low = -0.9, .high = 0.9, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("erfc", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("atan2", TWO, .low = 0.5, .high = 2, .ulps = 3, .narrow_ulps = 1),
+
+    /* --- special functions --- */
+    SAMPLE("erf_inv", ONE, .low = -0.9, .high = 0.9, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("lgamma", ONE, .low = 0.5, .high = 4, .ulps = 4, .narrow_ulps = 1),
+    SAMPLE("digamma", ONE, .low = 0.5, .high = 4, .ulps = 4, .narrow_ulps = 1),
+    SAMPLE("polygamma", "{ lambda x:T[S]. let n:T[S] = ceil x  y:T[S] = polygamma n x in (y,) }", .low = 1.2, .high = 1.9, .ulps = 4, .narrow_ulps = 1),
+    SAMPLE("zeta", "{ lambda x:T[S]. let s:T[S] = ceil x  y:T[S] = zeta s x in (y,) }", .low = 1.2, .high = 1.9, .ulps = 4, .narrow_ulps = 1),
+    SAMPLE("bessel_i0e", ONE, .low = 0.3, .high = 3, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("bessel_i1e", ONE, .low = 0.3, .high = 3, .ulps = 3, .narrow_ulps = 1),
+
+    /* --- bits --- */
+    SAMPLE("xor", TWO),
+    SAMPLE("shift_left", TWO),
+    SAMPLE("shift_right_logical", TWO),
+    SAMPLE("shift_right_arithmetic", TWO),
+    SAMPLE("population_count", ONE),
+    SAMPLE("clz", ONE),
+    SAMPLE("ctz", ONE),
+    SAMPLE("bitcast_convert_type", "{ lambda x:T[S]. let y:U[S] = bitcast_convert_type[dtype=U] x in (y,) }", .stops_gradients = true),
+    SAMPLE("bitcast_convert_type", "{ lambda x:T[3]. let y:u16[3,2] = bitcast_convert_type[dtype=u16] x in (y,) }", .stops_gradients = true),
+    SAMPLE("bitcast_convert_type", "{ lambda x:s16[3,2]. let y:T[3] = bitcast_convert_type[dtype=T] x in (y,) }", .stops_gradients = true),
+    SAMPLE("bitcast_convert_type", "{ lambda x:T[2]. let y:u8[2,4] = bitcast_convert_type[dtype=u8] x in (y,) }", .stops_gradients = true),
+    SAMPLE("bitcast_convert_type", "{ lambda x:u8[4]. let y:T[] = bitcast_convert_type[dtype=T] x in (y,) }", .stops_gradients = true),
+    SAMPLE("bitcast_convert_type", "{ lambda x:u8[0,4]. let y:T[0] = bitcast_convert_type[dtype=T] x in (y,) }", .stops_gradients = true),
+    SAMPLE("is_finite", "{ lambda x:T[S]. let y:bool[S] = is_finite x in (y,) }"),
+    SAMPLE("nextafter", TWO),
+    SAMPLE("reduce_precision", "{ lambda x:T[S]. let y:T[S] = reduce_precision[exponent_bits=8 mantissa_bits=49] x in (y,) }"),
+    SAMPLE("reduce_precision", "{ lambda x:T[S]. let y:T[S] = reduce_precision[exponent_bits=11 mantissa_bits=52] x in (y,) }",
+           .linear = "x"),
+    SAMPLE("round_nearest_afz", ONE),
+    SAMPLE("optimization_barrier", "{ lambda x:T[S] y:T[2,3]. let a:T[S] b:T[2,3] = optimization_barrier x y in (a, b) }",
+           .linear = "xy"),
+    SAMPLE("optimization_barrier", ONE, .linear = "x"),
 
     /* --- shape --- */
     SAMPLE("reshape", RESHAPE("2,3", "6"), .linear = "x"),
@@ -250,7 +348,7 @@ const test_sample test_samples[] = {
     SAMPLE("reduce_sum", REDUCE("2,3", "2,3", ""), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("", "", ""), .linear = "x", .sums = true),
     SAMPLE("reduce_max", REDUCE("17", "", "0")),
-    SAMPLE("reduce_max", REDUCE("4,37", "4", "1")),
+    SAMPLE("reduce_max", REDUCE("4,39", "4", "1")), /* of complex numbers it jumps where real parts meet, as they do in 4,37 */
     SAMPLE("reduce_max", REDUCE("37,4", "4", "0")),
     SAMPLE("reduce_max", REDUCE("2,3,2,4", "2,2", "1, 3")),
     SAMPLE("reduce_max", REDUCE("3,0", "3", "1")),
@@ -261,6 +359,39 @@ const test_sample test_samples[] = {
     SAMPLE("reduce_min", REDUCE("2,3,2,4", "3,4", "0, 2")),
     SAMPLE("reduce_min", REDUCE("3,0", "3", "1")),
     SAMPLE("reduce_min", REDUCE("", "", "")),
+    SAMPLE("reduce_prod", REDUCE("17", "", "0"), .low = 0.5, .high = 1.5, .ulps = 60, .narrow_ulps = 1, .generic = true),
+    SAMPLE("reduce_prod", REDUCE("4,37", "4", "1"), .low = 0.5, .high = 1.5, .ulps = 60, .narrow_ulps = 1, .generic = true),
+    SAMPLE("reduce_prod", REDUCE("37,4", "4", "0"), .low = 0.5, .high = 1.5, .ulps = 60, .narrow_ulps = 1, .generic = true),
+    SAMPLE("reduce_prod", REDUCE("2,3,2,4", "2,2", "1, 3"), .low = 0.5, .high = 1.5, .ulps = 60, .narrow_ulps = 1, .generic = true),
+    SAMPLE("reduce_prod", REDUCE("1,3", "3", "0")),
+    SAMPLE("reduce_prod", REDUCE("3,0", "3", "1")),
+    SAMPLE("reduce_prod", REDUCE("2,3", "2,3", "")),
+    SAMPLE("reduce_and", REDUCE("17", "", "0")),
+    SAMPLE("reduce_and", REDUCE("4,37", "4", "1")),
+    SAMPLE("reduce_and", REDUCE("37,4", "4", "0")),
+    SAMPLE("reduce_and", REDUCE("3,0", "3", "1")),
+    SAMPLE("reduce_or", REDUCE("17", "", "0")),
+    SAMPLE("reduce_or", REDUCE("4,37", "4", "1")),
+    SAMPLE("reduce_or", REDUCE("2,3,2,4", "3,4", "0, 2")),
+    SAMPLE("reduce_or", REDUCE("3,0", "3", "1")),
+    SAMPLE("reduce_xor", REDUCE("17", "", "0")),
+    SAMPLE("reduce_xor", REDUCE("4,37", "4", "1")),
+    SAMPLE("reduce_xor", REDUCE("37,4", "4", "0")),
+    SAMPLE("reduce_xor", REDUCE("3,0", "3", "1")),
+    SAMPLE("reduce", REDUCE_BY("17", "", "", "0"), .low = 0.02, .high = 0.12, .ulps = 120, .narrow_ulps = 60, .generic = true),
+    SAMPLE("reduce", REDUCE_BY("3,37", "", "3", "1"), .low = 0.02, .high = 0.12, .ulps = 120, .narrow_ulps = 60, .generic = true),
+    SAMPLE("reduce", REDUCE_BY("37,3", "3", "3", "0"), .low = 0.02, .high = 0.12, .ulps = 120, .narrow_ulps = 60, .generic = true),
+    SAMPLE("reduce", REDUCE_BY("2,3,2,4", "", "2,2", "1, 3"), .low = 0.02, .high = 0.12, .ulps = 120, .narrow_ulps = 60, .generic = true),
+    SAMPLE("reduce", REDUCE_BY("3,0", "", "3", "1")),
+    SAMPLE("reduce", REDUCE_BY("2,3", "", "2,3", "")),
+    SAMPLE("reduce", REDUCE_PAIR("3,19", "", "3", "1")),
+    SAMPLE("reduce", REDUCE_PAIR("19,3", "3", "3", "0")),
+    SAMPLE("argmin", ARGMAX("19", "", "0", "U")),
+    SAMPLE("argmin", ARGMAX("128", "", "0", "s8")),
+    SAMPLE("argmin", ARGMAX("3,5", "5", "0", "s32")),
+    SAMPLE("argmin", ARGMAX("3,35", "3", "1", "s32")),
+    SAMPLE("argmin", ARGMAX("2,3,4", "2,4", "1", "s64")),
+    SAMPLE("argmin", ARGMAX("0,3", "0", "1", "s32")),
     SAMPLE("argmax", ARGMAX("19", "", "0", "U")),
     SAMPLE("argmax", ARGMAX("128", "", "0", "s8")),
     SAMPLE("argmax", ARGMAX("3,5", "5", "0", "s32")),
@@ -329,9 +460,31 @@ const test_sample test_samples[] = {
     SAMPLE("reduce_window_min", WINDOW("", "", "", "", "", "", "", "")),
     SAMPLE("reduce_window_min", WINDOW("20", "1", "17", "4", "0", "0", "1", "1")),
     SAMPLE("reduce_window_min", WINDOW("3", "0", "5", "1", "0", "0", "1", "1")),
+    SAMPLE("cumsum", CUMULATIVE("6", 0, false), .linear = "x", .sums = true),
+    SAMPLE("cumsum", CUMULATIVE("2,19", 1, true), .linear = "x", .sums = true),
+    SAMPLE("cumsum", CUMULATIVE("3,5,4", 1, false), .linear = "x", .sums = true),
+    SAMPLE("cumsum", CUMULATIVE("1", 0, true), .linear = "x", .sums = true),
+    SAMPLE("cumsum", CUMULATIVE("0,3", 0, false), .linear = "x", .sums = true),
+    SAMPLE("cumsum", CUMULATIVE("3,0", 0, false), .linear = "x", .sums = true),
+    SAMPLE("cumprod", CUMULATIVE("6", 0, false), .ulps = 24, .narrow_ulps = 2, .generic = true),
+    SAMPLE("cumprod", CUMULATIVE("2,19", 1, true), .ulps = 24, .narrow_ulps = 2, .generic = true),
+    SAMPLE("cumprod", CUMULATIVE("3,5,4", 1, false), .ulps = 24, .narrow_ulps = 2, .generic = true),
+    SAMPLE("cumprod", CUMULATIVE("0,3", 0, false), .ulps = 24, .narrow_ulps = 2, .generic = true),
+    SAMPLE("cummax", CUMULATIVE("6", 0, false)),
+    SAMPLE("cummax", CUMULATIVE("2,19", 1, true)),
+    SAMPLE("cummax", CUMULATIVE("3,5,4", 1, false)),
+    SAMPLE("cummax", CUMULATIVE("0,3", 0, false)),
+    SAMPLE("cummin", CUMULATIVE("6", 0, false)),
+    SAMPLE("cummin", CUMULATIVE("2,19", 1, true)),
+    SAMPLE("cummin", CUMULATIVE("3,5,4", 1, false)),
+    SAMPLE("cummin", CUMULATIVE("0,3", 0, false)),
+    SAMPLE("cumlogsumexp", CUMULATIVE("6", 0, false), .ulps = 24, .narrow_ulps = 2, .complex_generic = true),
+    SAMPLE("cumlogsumexp", CUMULATIVE("2,19", 1, true), .ulps = 24, .narrow_ulps = 2, .complex_generic = true),
+    SAMPLE("cumlogsumexp", CUMULATIVE("3,5,4", 1, false), .ulps = 24, .narrow_ulps = 2, .complex_generic = true),
+    SAMPLE("cumlogsumexp", CUMULATIVE("0,3", 0, false), .ulps = 24, .narrow_ulps = 2, .complex_generic = true),
     SAMPLE("dot_general", DOT("5", "5", "", "0", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("2,3", "3,4", "2,4", "1", "0", "", ""), .linear = "x y", .sums = true),
-    SAMPLE("dot_general", DOT("70,130", "130,90", "70,90", "1", "0", "", ""), .linear = "x y", .sums = true),
+    SAMPLE("dot_general", DOT("70,66", "66,50", "70,50", "1", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("17,9", "33,9", "17,33", "1", "1", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("3,2", "3,4", "2,4", "0", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("2,3,4", "2,4,5", "2,3,5", "2", "1", "0", "0"), .linear = "x y", .sums = true),
@@ -377,11 +530,12 @@ const test_sample test_samples[] = {
     SAMPLE(
         "checkpoint",
         "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = checkpoint[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = mul z x in (w, y) }"
-        " differentiated=false save_dots=false save_names=()] x y in (a, b) }"),
+        " differentiated=false save_everything=false save_dots=false save_unbatched_dots=false save_names=() save_other_names=false but_names=() save_primitives=()] x y in (a, b) }"),
     SAMPLE(
         "checkpoint",
         "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = checkpoint[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
-        "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_dots=true save_names=(a, b)] x z in (a,) }",
+        "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_everything=false save_dots=true save_unbatched_dots=true save_names=(a, b) save_other_names=true but_names=(c,)"
+        " save_primitives=(exp, reduce_sum)] x z in (a,) }",
         .axes = "d=2; d=3", .linear = "xy", .sums = true),
     SAMPLE("name", "{ lambda x:T[S]. let y:T[S] = name[names=(kept,)] x in (y,) }", .linear = "x"),
     SAMPLE(
@@ -389,6 +543,16 @@ const test_sample test_samples[] = {
         "{ lambda x:T[3]. let a:T[3] = iota[dtype=T shape=(3) dimension=0] y:T[3] = custom_jvp[call={ lambda k:T[3] x:T[3]. let z:T[3] = mul k x y:T[3] = mul z x in (y,) }"
         "  rule={ lambda k:T[3] x:T[3] dx:T[3]. let z:T[3] = mul k x y:T[3] = mul z x w:T[3] = add z z dy:T[3] = mul w dx in (y, dy) }"
         "  num_consts=1] a x in (y,) }"),
+    SAMPLE("custom_linear_solve",
+           "{ lambda d:T[3] b:T[3]. let x:T[3] = custom_linear_solve[solves=({ lambda d:T[3] b:T[3]. let x:T[3] = div b d in (x,) })"
+           "  matvec={ lambda d:T[3] x:T[3]. let y:T[3] = mul d x in (y,) } num_consts=1 symmetric=true] d b in (x,) }",
+           .linear = "b", .low = 1, .high = 2),
+    SAMPLE("custom_linear_solve", /* x0 + d x1, x1: not symmetric */
+           "{ lambda d:T[3] a:T[3] b:T[3]. let x:T[3] y:T[3] = custom_linear_solve[solves=("
+           "  { lambda d:T[3] a:T[3] b:T[3]. let e:T[3] = mul d b x:T[3] = sub a e in (x, b) },"
+           "  { lambda d:T[3] a:T[3] b:T[3]. let e:T[3] = mul d a y:T[3] = sub b e in (a, y) })"
+           "  matvec={ lambda d:T[3] x:T[3] y:T[3]. let e:T[3] = mul d y z:T[3] = add x e in (z, y) } num_consts=1 symmetric=false] d a b in (x, y) }",
+           .linear = "ab", .sums = true),
     SAMPLE(
         "custom_vjp",
         "{ lambda k:T[3] x:T[3] y:T[2]. let a:T[3] b:T[2] = custom_vjp[call={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y) }"
@@ -794,6 +958,146 @@ const test_sample test_samples[] = {
         "{ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let b:T[3,8]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=1] b in (z) }"
         " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
         .axes = "d=2", .linear = "x w", .sums = true),
+    /* --- linear algebra --- */
+    SAMPLE("cholesky", CHOLESKY("3,3", NINES), .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("cholesky", CHOLESKY("2,3,3", "[" NINES ", " NINES "]"), .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("cholesky", CHOLESKY("1,1", "[[9]]"), .ulps = 2, .generic = true, .by_largest = true),
+    SAMPLE("cholesky", "{ lambda x:T[0,0]. let y:T[0,0] = cholesky x in (y,) }"),
+    SAMPLE("cholesky", "{ lambda x:T[0,2,2]. let y:T[0,2,2] = cholesky x in (y,) }"),
+    SAMPLE("triangular_solve", TRIANGULAR("3,3", "3,2", NINES, "true", "true", "false", "false"), .linear = "y", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve", TRIANGULAR("3,3", "3,5", NINES, "true", "false", "true", "false"), .linear = "y", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve", TRIANGULAR("3,3", "2,3", NINES, "false", "true", "true", "false"), .linear = "y", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve", TRIANGULAR("2,3,3", "2,5,3", "[" NINES ", " NINES "]", "false", "false", "false", "false"),
+           .linear = "y", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve",
+           "{ lambda x:T[3,3] y:T[3,4]. let z:T[3,4] = O[left_side=true lower=true transpose_a=true conjugate_a=false "
+           "unit_diagonal=true] x y in (z,) }",
+           .linear = "y", .low = -0.5, .high = 0.5, .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve", TRIANGULAR("1,1", "1,1", "[[9]]", "true", "true", "false", "false"), .linear = "y", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("triangular_solve",
+           "{ lambda x:T[0,0] y:T[0,3]. let z:T[0,3] = O[left_side=true lower=true transpose_a=false conjugate_a=false "
+           "unit_diagonal=false] x y in (z,) }",
+           .linear = "y"),
+    SAMPLE("triangular_solve",
+           "{ lambda x:T[2,2] y:T[0,2]. let z:T[0,2] = O[left_side=false lower=true transpose_a=false conjugate_a=false "
+           "unit_diagonal=true] x y in (z,) }",
+           .linear = "y"),
+    SAMPLE("lu", "{ lambda x:T[4,4]. let y:T[4,4] p:s32[4] = lu x in (y, p) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("lu", "{ lambda x:T[2,3,5]. let y:T[2,3,5] p:s32[2,3] = lu x in (y, p) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("lu", "{ lambda x:T[5,2]. let y:T[5,2] p:s32[2] = lu x in (y, p) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("lu", "{ lambda x:T[1,1]. let y:T[1,1] p:s32[1] = lu x in (y, p) }", .ulps = 1, .generic = true, .by_largest = true),
+    SAMPLE("lu", "{ lambda x:T[2,0]. let y:T[2,0] p:s32[0] = lu x in (y, p) }"),
+    /* --- complex --- */
+    SAMPLE("real", "{ lambda x:T[S]. let y:U[S] = real x in (y,) }", .linear = "x"),
+    SAMPLE("imag", "{ lambda x:T[S]. let y:U[S] = imag x in (y,) }", .linear = "x"),
+    SAMPLE("complex", "{ lambda x:U[S] y:U[S]. let z:T[S] = complex x y in (z,) }", .linear = "xy"),
+    SAMPLE("conj", ONE, .linear = "x"),
+    SAMPLE("conj", "{ lambda x:T[S] y:T[S]. let a:T[S] = mul x y b:T[S] = conj a c:T[S] = exp b d:U[S] = abs c e:U[S] = imag a "
+                   "f:T[S] = complex d e in (f, b) }", .ulps = 4, .generic = true),
+
+    SAMPLE("lu_pivots_to_permutation",
+           "{ lambda x:T[S]. let i:s32[2,3] = constant[value=[[2, 3, 2], [0, 3, 3]]:s32[2,3]] p:s32[2,4] = O[permutation_size=4] i in (p, x) }"),
+    SAMPLE("lu_pivots_to_permutation",
+           "{ lambda x:T[S]. let i:s32[0] = constant[value=[]:s32[0]] p:s32[2] = O[permutation_size=2] i in (p, x) }"),
+    /* --- random bits: of the operand's numbers as keys --- */
+    SAMPLE("threefry2x32",
+           "{ lambda x:T[S] y:T[S]. let a:u32[S] = convert_element_type[dtype=u32] x b:u32[S] = convert_element_type[dtype=u32] y "
+           "z:u32[S] w:u32[S] = O a b b a in (z, w) }"),
+    SAMPLE("random_bits", RANDOM_BITS("2", "u32", "5", "5")),
+    SAMPLE("random_bits", RANDOM_BITS("3,2", "u8", "2, 4", "3,2,4")),
+    SAMPLE("random_bits", RANDOM_BITS("3,2", "u16", "", "3")),
+    SAMPLE("random_bits", RANDOM_BITS("2,2", "u64", "3, 1", "2,3,1")),
+    SAMPLE("random_bits", RANDOM_BITS("0,2", "u64", "2", "0,2")),
+    SAMPLE("random_bits", RANDOM_BITS("2", "u32", "0, 2", "0,2")),
+    SAMPLE("linear_solve", LINEAR_SOLVE("3,3", "3,2", "3", NINES, "false"), .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("linear_solve", LINEAR_SOLVE("2,3,3", "2,3,1", "2,3", "[" NINES ", " NINES "]", "true"), .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("linear_solve", LINEAR_SOLVE("1,1", "1,4", "1", "[[9]]", "false"), .linear = "y", .ulps = 4, .generic = true, .by_largest = true),
+    SAMPLE("linear_solve", LINEAR_SOLVE("0,0", "0,3", "0", "[]", "false"), .linear = "y"),
+    SAMPLE("geqrf", FACTORED("geqrf", "5,3", "3"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("geqrf", FACTORED("geqrf", "2,3,3", "2,3"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("geqrf", FACTORED("geqrf", "2,4", "2"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("geqrf", FACTORED("geqrf", "1,1", "1"), .ulps = 1, .generic = true, .by_largest = true),
+    SAMPLE("geqrf", FACTORED("geqrf", "0,2", "0")),
+    SAMPLE("geqp3", PIVOTED("5,3", "3", "3", "[0, 0, 0]"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("geqp3", PIVOTED("2,2,4", "2,4", "2,2", "[[0, 0, 1, 0], [0, 0, 0, 0]]"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("geqp3", PIVOTED("0,2", "2", "0", "[0, 0]")),
+    SAMPLE("householder_product", "{ lambda x:T[4,3] t:T[3]. let y:T[4,3] = O x t in (y,) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("householder_product", "{ lambda x:T[2,3,3] t:T[2,2]. let y:T[2,3,3] = O x t in (y,) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("householder_product", "{ lambda x:T[2,2] t:T[0]. let y:T[2,2] = O x t in (y,) }"),
+    SAMPLE("ormqr", "{ lambda x:T[4,3] t:T[3] y:T[4,2]. let z:T[4,2] = O[left=true transpose=false] x t y in (z,) }", .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("ormqr", "{ lambda x:T[2,4,4] t:T[2,2] y:T[2,3,4]. let z:T[2,3,4] = O[left=false transpose=true] x t y in (z,) }", .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("ormqr", "{ lambda x:T[3,5] t:T[3] y:T[3,2]. let z:T[3,2] = O[left=true transpose=true] x t y in (z,) }", .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("ormqr", "{ lambda x:T[3,2] t:T[0] y:T[2,3]. let z:T[2,3] = O[left=false transpose=false] x t y in (z,) }", .linear = "y"),
+    SAMPLE("qr", QR("4,3", "4,3", "3,3", "false"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("qr", QR("4,2", "4,4", "4,2", "true"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("qr",
+           "{ lambda x:T[2,2,4]. let d:T[2,2,4] = constant[value=[[[9, 0, 0, 0], [0, 9, 0, 0]], [[9, 0, 0, 0], [0, 9, 0, 0]]]:T[2,2,4]] "
+           "a:T[2,2,4] = add x d q:T[2,2,2] r:T[2,2,4] = O[full_matrices=true pivoting=false] a in (q, r) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("qr", "{ lambda x:T[4,3]. let q:T[4,3] r:T[3,3] p:s32[3] = O[full_matrices=false pivoting=true] x in (q, r, p) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("qr", "{ lambda x:T[2,3]. let q:T[2,2] r:T[2,3] p:s32[3] = O[full_matrices=false pivoting=true] x in (q, r, p) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("qr", QR("3,0", "3,3", "3,0", "true")),
+    SAMPLE("qr", "{ lambda x:T[0,2]. let q:T[0,0] r:T[0,2] p:s32[2] = O[full_matrices=true pivoting=true] x in (q, r, p) }"),
+    SAMPLE("eigh", "{ lambda x:T[4,4]. let v:T[4,4] w:T[4] = O[lower=true] x in (v, w) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eigh", "{ lambda x:T[2,3,3]. let v:T[2,3,3] w:T[2,3] = O[lower=false] x in (v, w) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eigh", "{ lambda x:T[1,1]. let v:T[1,1] w:T[1] = O[lower=true] x in (v, w) }", .ulps = 1, .generic = true, .by_largest = true),
+    SAMPLE("eigh", "{ lambda x:T[0,0]. let v:T[0,0] w:T[0] = O[lower=true] x in (v, w) }"),
+    SAMPLE("svd", SVD("4,3", "3", "4,3", "3,3", "false"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", SVD("2,2,3", "2,2", "2,2,2", "2,2,3", "false"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", SVD("3,3", "3", "3,3", "3,3", "true"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", PROJECTED("4,2", "2", "4,4", "2,2", "r:T[4,2] = slice[start_indices=(0, 2) limit_indices=(4, 4) strides=(1, 1)] u t:T[2,4] = transpose[permutation=(1, 0)] r y:T[4,4] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] r t"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", PROJECTED("2,3", "2", "2,2", "3,3", "r:T[1,3] = slice[start_indices=(2, 0) limit_indices=(3, 3) strides=(1, 1)] v t:T[3,1] = transpose[permutation=(1, 0)] r y:T[3,3] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] t r"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[2,3]. let s:T[2] = O[full_matrices=true compute_uv=false] x in (s,) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", SVD("3,0", "0", "3,3", "0,0", "true")),
+    SAMPLE("svd", SVD("0,2", "0", "0,0", "0,2", "false")),
+    /* Of Hermitian and other complex matrices: vectors may be multiplied by numbers of size 1, so that what these do not change is alone smooth. */
+    SAMPLE("eigh", "{ lambda x:T[4,4]. let v:T[4,4] w:U[4] = O[lower=true] x " BY_FIRST("4") " in (w, y) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eigh", "{ lambda x:T[3,3]. let v:T[3,3] w:U[3] = O[lower=false] x " BY_FIRST("3") " in (w, y) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eigh", "{ lambda x:T[2,3,3]. let v:T[2,3,3] w:U[2,3] = O[lower=false] x a:U[2,3,3] = abs v in (w, a) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[4,3]. let s:U[3] u:T[4,3] v:T[3,3] = O[full_matrices=false compute_uv=true] x " BY_TWO("4", "3") " in (s, y) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[2,4]. let s:U[2] u:T[2,2] v:T[2,4] = O[full_matrices=false compute_uv=true] x " BY_TWO("2", "4") " in (s, y) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[3,4]. let s:U[3] u:T[3,3] v:T[4,4] = O[full_matrices=true compute_uv=true] x " BY_TWO("3", "4") " in (s, y) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[2,3]. let s:U[2] = O[full_matrices=true compute_uv=false] x in (s,) }", .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("svd", "{ lambda x:T[3,0]. let s:U[0] u:T[3,3] v:T[0,0] = O[full_matrices=true compute_uv=true] x in (s, u, v) }"),
+    SAMPLE("tridiagonal",
+           "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] d:U[4] e:U[3] t:T[3] = O[lower=true] s in (f, d, e, t) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[4,4]", "w:T[4] l:T[4,4] r:T[4,4]", "true", "true", "x", "w, l, r"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[2,3,3]", "w:T[2,3] l:T[2,3,3]", "true", "false", "x", "w, l"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[3,3]", "w:U[3] r:U[3,3]", "false", "true", "x", "w, r"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[2,3,3]", "w:U[2,3]", "false", "false", "x", "w"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", REAL_EIG("4,4", "w:c128[4] l:c128[4,4] r:c128[4,4]", "true", "true", "w, l, r"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", REAL_EIG("3,3", "w:c128[3]", "false", "false", "w"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[1,1]", "w:T[1] r:T[1,1]", "false", "true", "x", "w, r"), .ulps = 1, .generic = true, .by_largest = true),
+    SAMPLE("eig", EIG("x:T[0,0]", "w:T[0] l:T[0,0]", "true", "false", "x", "w, l")),
+    SAMPLE("tridiagonal_solve",
+           "{ lambda x:T[3] y:T[3] z:T[3] b:T[3,2]. let n:T[3] = constant[value=[9, 9, 9]:T[3]] d:T[3] = add y n c:T[3,2] = O x d z b in (c,) }",
+           .linear = "b", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal_solve",
+           "{ lambda x:T[2,4] y:T[2,4] z:T[2,4] b:T[2,4,1]. let n:T[2,4] = constant[value=[[9, 9, 9, 9], [9, 9, 9, 9]]:T[2,4]] d:T[2,4] = add y n "
+           "c:T[2,4,1] = O x d z b in (c,) }",
+           .linear = "b", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal_solve",
+           "{ lambda x:T[1] y:T[1] z:T[1] b:T[1,3]. let n:T[1] = constant[value=[9]:T[1]] d:T[1] = add y n c:T[1,3] = O x d z b in (c,) }",
+           .linear = "b", .ulps = 4, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal_solve", "{ lambda x:T[0] y:T[0] z:T[0] b:T[0,3]. let c:T[0,3] = O x y z b in (c,) }", .linear = "b"),
+    SAMPLE("tridiagonal",
+           "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] d:T[4] e:T[3] t:T[3] = O[lower=true] s in (f, d, e, t) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal",
+           "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x f:T[2,3,3] d:T[2,3] e:T[2,2] t:T[2,2] = O[lower=false] s in (f, d, e, t) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal", "{ lambda x:T[1,1]. let s:T[1,1] = stop_gradient x f:T[1,1] d:T[1] e:T[0] t:T[0] = O[lower=true] s in (f, d, e, t) }",
+           .stops_gradients = true),
+    SAMPLE("hessenberg", "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] t:T[3] = O s in (f, t) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x f:T[2,3,3] t:T[2,2] = O s in (f, t) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x t:T[4,4] q:T[4,4] = O[compute_schur_vectors=true] s in (t, q) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x t:T[2,3,3] = O[compute_schur_vectors=false] s in (t,) }",
+           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[0,0]. let s:T[0,0] = stop_gradient x t:T[0,0] q:T[0,0] = O[compute_schur_vectors=true] s in (t, q) }",
+           .stops_gradients = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

@@ -23,18 +23,22 @@ void test_fails(ax_status status, ax_status kind, const char *part, const char *
 ax_tensor *test_tensor(ax_type type, const double *values) {
   ax_tensor *tensor;
   TEST_OK(ax_tensor_create(&type, &tensor));
-  for (int64_t i = 0; values != NULL && i < ax_type_elems(&type); i++) test_set(tensor, i, values[i]);
+  for (int64_t i = 0; values != NULL && i < test_elems(tensor); i++) test_set(tensor, i, values[i]);
   return tensor;
 }
 
-int64_t test_elems(const ax_tensor *tensor) { return ax_dims_elems(tensor->rank, tensor->dims); }
+int64_t test_elems(const ax_tensor *tensor) {
+  return ax_dims_elems(tensor->rank, tensor->dims) * (ax_is_complex(tensor->dtype) ? 2 : 1);
+}
 
 double test_get(const ax_tensor *tensor, int64_t index) {
-  return ax_number_convert(tensor->dtype, AX_F64, ax_number_load(tensor->dtype, tensor->data, index)).f;
+  const ax_dtype dtype = ax_part_dtype(tensor->dtype);
+  return ax_number_convert(dtype, AX_F64, ax_number_load(dtype, tensor->data, index)).f;
 }
 
 void test_set(ax_tensor *tensor, int64_t index, double value) {
-  ax_number_store(tensor->dtype, tensor->data, index, ax_number_of(tensor->dtype, value));
+  const ax_dtype dtype = ax_part_dtype(tensor->dtype);
+  ax_number_store(dtype, tensor->data, index, ax_number_of(dtype, value));
 }
 
 void test_release(ax_tensor **tensors, uint32_t count) {
@@ -52,11 +56,11 @@ void test_assert_near(double a, double b, double tolerance, const char *file, in
   _fail(file, line);
 }
 
-size_t test_tensor_bytes(const ax_tensor *tensor) { return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype); }
+size_t test_tensor_bytes(const ax_tensor *tensor) { return (size_t)test_elems(tensor) * ax_dtype_bytes(ax_part_dtype(tensor->dtype)); }
 
 bool test_same_tensors(const ax_tensor *a, const ax_tensor *b) {
   if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) return false;
-  size_t bytes = ax_dtype_bytes(a->dtype), all = test_tensor_bytes(a);
+  size_t bytes = ax_dtype_bytes(ax_part_dtype(a->dtype)), all = test_tensor_bytes(a);
   if (all == 0 || memcmp(a->data, b->data, all) == 0) return true;
   for (int64_t i = 0; i < test_elems(a); i++) {
     bool equal = memcmp((char *)a->data + (size_t)i * bytes, (char *)b->data + (size_t)i * bytes, bytes) == 0;
@@ -80,7 +84,18 @@ void test_assert_tensors_near(const ax_tensor *a, const ax_tensor *b, double tol
 double test_inner(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
   double sum = 0;
   for (uint32_t k = 0; k < count; k++)
-    for (int64_t i = 0; i < test_elems(a[k]); i++) sum += test_get(a[k], i) * test_get(b[k], i);
+    for (int64_t i = 0; i < test_elems(a[k]); i++) {
+      const double product = test_get(a[k], i) * test_get(b[k], i);
+      sum += ax_is_complex(a[k]->dtype) && i % 2 == 1 ? -product : product;
+    }
+  return sum;
+}
+
+double test_squares(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
+  double sum = 0;
+  (void)b;
+  for (uint32_t k = 0; k < count; k++)
+    for (int64_t i = 0; i < test_elems(a[k]); i++) sum += test_get(a[k], i) * test_get(a[k], i);
   return sum;
 }
 
@@ -105,7 +120,7 @@ void test_run_scalars(const ax_program *program, const double *x, double *out) {
 }
 
 ax_args test_args(const bool *mask, uint32_t count) {
-  static _Thread_local struct { uint32_t list[8192]; } ring[4];
+  static _Thread_local struct { uint32_t list[16384]; } ring[4];
   static _Thread_local uint32_t next;
   uint32_t *list = ring[next++ % AX_COUNT(ring)].list, chosen = 0;
   assert_true(count <= AX_COUNT(ring[0].list));

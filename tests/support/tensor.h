@@ -20,6 +20,7 @@ void test_fails(ax_status status, ax_status kind, const char *part, const char *
 
 /* Elements converted from `values`, row-major; ax_tensor_release. */
 ax_tensor *test_tensor(ax_type type, const double *values);
+/* A tensor of complex numbers has their parts for elements, one after the other: twice as many real numbers. */
 int64_t test_elems(const ax_tensor *tensor);
 double test_get(const ax_tensor *tensor, int64_t index);
 void test_set(ax_tensor *tensor, int64_t index, double value);
@@ -35,8 +36,10 @@ void test_assert_tensors_near(const ax_tensor *a, const ax_tensor *b, double tol
 /* Of one type, and bit by bit the same; any NaN is any NaN. */
 bool test_same_tensors(const ax_tensor *a, const ax_tensor *b);
 size_t test_tensor_bytes(const ax_tensor *tensor);
-/* Sum of products, over all elements of all tensors. */
+/* Sum of products, over all elements of all tensors; of complex numbers its real part. */
 double test_inner(ax_tensor *const *a, ax_tensor *const *b, uint32_t count);
+/* Sum of squared sizes, over all elements of all tensors; b is not looked at. */
+double test_squares(ax_tensor *const *a, ax_tensor *const *b, uint32_t count);
 
 /* ax_trace; released by the caller. */
 ax_program *test_trace(ax_function function, void *context, const ax_type *in, uint32_t in_count, uint32_t out_count);

@@ -279,10 +279,10 @@ static void cast(typed_maker *m) {
     to_unreduced(m);
   } else if (below(m, 2) == 0) {
     from_unreduced(m);
-  } else if (reduced != 0) {
-    ax_value own = below(m, 2) != 0 ? ax_pcast(x.own, typed_names(m, reduced, text), "varying")
-                                    : ax_pcast(x.own, typed_names(m, reduced, text), "invariant");
-    typed_hold(m, own, x.whole);
+  } else if (reduced != 0) { /* what varies is a value on each device, whose cotangents are added: so is the whole then */
+    const bool varies = below(m, 2) != 0;
+    ax_value own = ax_pcast(x.own, typed_names(m, reduced, text), varies ? "varying" : "invariant");
+    typed_hold(m, own, varies ? typed_vary(m, x.whole, reduced) : x.whole);
   } else if (invariant != 0) {
     ax_value own = below(m, 2) != 0 ? ax_preduced(x.own, typed_names(m, invariant, text))
                                     : ax_pcast(x.own, typed_names(m, invariant, text), "reduced");

@@ -21,6 +21,7 @@ DTYPES = {
     "bool": np.bool_, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64, "u8": np.uint8, "u16": np.uint16,
     "u32": np.uint32, "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
+COMPLEX = {"c64": np.complex64, "c128": np.complex128}
 
 
 @dataclasses.dataclass
@@ -39,7 +40,7 @@ class Variant:
     def __init__(self, text):
         self.text, self.dtype, self.mesh, self.axes = text, np.float32, {}, ()
         if "=" not in text:
-            self.dtype = DTYPES[text]
+            self.dtype = (DTYPES | COMPLEX)[text]
             return
         mesh, _, axes = text.partition(":")
         self.mesh = {name: int(size) for name, size in (entry.split("=") for entry in mesh.split(","))}
@@ -71,6 +72,19 @@ def is_float(dtype):
     return np.dtype(dtype).kind == "f" or dtype == ml_dtypes.bfloat16
 
 
+def is_complex(dtype):
+    return np.dtype(dtype).kind == "c"
+
+
+def of_parts(make, random, variant, kind):
+    """A complex array, each part made as a real one of its dtype."""
+    part = np.empty(0, kind).real.dtype.type
+    real, imag = make(random, variant, part), make(random, variant, part)
+    array = np.empty(real.shape, kind)
+    array.real, array.imag = real, imag
+    return array
+
+
 # --- Inputs: edge(24), real(3, 4), .. A dimension may be a function of the variant. ---
 
 EDGES = [0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3.75, -3.75, 10, -10, np.inf, -np.inf, np.nan]
@@ -83,8 +97,10 @@ def _dims(dims, variant):
 def edge(count, dtype=None):
     """Half of them values where arithmetic goes wrong. No subnormals: XLA takes those of f32 and bf16 for zero."""
 
-    def make(random, variant):
-        kind = dtype or variant.dtype
+    def make(random, variant, part=None):
+        kind = part or dtype or variant.dtype
+        if is_complex(kind):
+            return of_parts(make, random, variant, kind)
         if kind == np.bool_:
             return random.integers(0, 2, count).astype(kind)
         if is_float(kind):
@@ -102,9 +118,11 @@ def edge(count, dtype=None):
 def real(*dims, scale=1.0, shift=0.0, dtype=None):
     """Normal numbers; small integers where the dtype is no float."""
 
-    def make(random, variant):
-        kind = dtype or variant.dtype
+    def make(random, variant, part=None):
+        kind = part or dtype or variant.dtype
         size = _dims(dims, variant)
+        if is_complex(kind):
+            return of_parts(make, random, variant, kind)
         if kind == np.bool_:
             return np.asarray(random.integers(0, 2, size)).astype(kind)
         if not is_float(kind):

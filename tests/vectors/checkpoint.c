@@ -35,6 +35,15 @@ BODY(names) {
     ax_checkpoint(AX_FN(named_layer, 2, 1), AX_VALUES(out[0], ax_at(in[1], i, 0)), out,
                   &(ax_checkpoint_options){.save_names = "first,third"});
 }
+static void named_layers(const ax_checkpoint_options *options, const ax_value *in, ax_value *out) {
+  out[0] = in[0];
+  for (int64_t i = 0; i < 4; i++) ax_checkpoint(AX_FN(named_layer, 2, 1), AX_VALUES(out[0], ax_at(in[1], i, 0)), out, options);
+}
+BODY(everything) { named_layers(&(ax_checkpoint_options){.save_everything = true}, in, out); }
+BODY(unbatched) { named_layers(&(ax_checkpoint_options){.save_unbatched_dots = true}, in, out); }
+BODY(other_names) { named_layers(&(ax_checkpoint_options){.save_names_but = "second"}, in, out); }
+BODY(either) { named_layers(&(ax_checkpoint_options){.save_dots = true, .save_names = "second"}, in, out); }
+BODY(own_policy) { named_layers(&(ax_checkpoint_options){.save_primitives = "tanh,cos"}, in, out); }
 BODY(first_two) { out[0] = through(in[0], in[1], 0, 2, NULL); }
 BODY(last_two) { out[0] = through(in[0], in[1], 2, 4, NULL); }
 BODY(nested) {
@@ -76,6 +85,11 @@ static void slopes(ax_function f, const ax_value *in, ax_value *out) {
 BODY(chain_grad) { slopes(chain, in, out); }
 BODY(chain_dots_grad) { slopes(chain_dots, in, out); }
 BODY(names_grad) { slopes(names, in, out); }
+BODY(everything_grad) { slopes(everything, in, out); }
+BODY(unbatched_grad) { slopes(unbatched, in, out); }
+BODY(other_names_grad) { slopes(other_names, in, out); }
+BODY(either_grad) { slopes(either, in, out); }
+BODY(own_policy_grad) { slopes(own_policy, in, out); }
 BODY(nested_grad) { slopes(nested, in, out); }
 BODY(scan_grad) { slopes(scanned, in, out); }
 BODY(of_scan_grad) { slopes(of_scan, in, out); }
@@ -168,6 +182,11 @@ static const vector_case checkpoint_cases[] = {
     {"chain_dots_grad", "f64", .body = chain_dots_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"names", "f64", .body = names, .in = 2, .scaled = true},
     {"names_grad", "f64", .body = names_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"everything_grad", "f64", .body = everything_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"unbatched_grad", "f64", .body = unbatched_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"other_names_grad", "f64", .body = other_names_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"either_grad", "f64", .body = either_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"own_policy_grad", "f64", .body = own_policy_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"nested_grad", "f64", .body = nested_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"scan_grad", BOTH, .body = scan_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"of_scan_grad", "f64", .body = of_scan_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},

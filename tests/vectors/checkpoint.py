@@ -43,6 +43,22 @@ def names(h, ws):
     return h
 
 
+POLICIES = jax.checkpoint_policies
+
+
+def by(policy):
+    def f(h, ws):
+        for w in ws:
+            h = jax.checkpoint(named_layer, policy=policy)(h, w)
+        return h
+
+    return lambda h, ws: jax.grad(loss(f), (0, 1))(h, ws)
+
+
+def own_policy(prim, *_, **params):
+    return prim.name in ("tanh", "cos")
+
+
 def nested(h, ws):
     two = lambda h, ws: chain(jax.checkpoint)(h, ws)
     return jax.checkpoint(two)(jax.checkpoint(two)(h, ws[:2]), ws[2:])
@@ -100,6 +116,11 @@ CASES = [
     Case("chain_dots_grad", "f64", lambda h, ws: jax.grad(loss(chain(dots)), (0, 1))(h, ws), OPERANDS),
     Case("names", "f64", names, OPERANDS),
     Case("names_grad", "f64", lambda h, ws: jax.grad(loss(names), (0, 1))(h, ws), OPERANDS),
+    Case("everything_grad", "f64", by(POLICIES.everything_saveable), OPERANDS),
+    Case("unbatched_grad", "f64", by(POLICIES.dots_with_no_batch_dims_saveable), OPERANDS),
+    Case("other_names_grad", "f64", by(POLICIES.save_any_names_but_these("second")), OPERANDS),
+    Case("either_grad", "f64", by(POLICIES.save_from_both_policies(SAVEABLE, POLICIES.save_only_these_names("second"))), OPERANDS),
+    Case("own_policy_grad", "f64", by(own_policy), OPERANDS),
     Case("nested_grad", "f64", lambda h, ws: jax.grad(loss(nested), (0, 1))(h, ws), OPERANDS),
     Case("scan_grad", "f32 f64", lambda h, ws: jax.grad(loss(scanned), (0, 1))(h, ws), OPERANDS),
     Case("of_scan_grad", "f64", lambda h, ws: jax.grad(loss(of_a_scan), (0, 1))(h, ws), OPERANDS),

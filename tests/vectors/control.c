@@ -28,6 +28,43 @@ BODY(scan_reverse) {
   ax_value w = in[2];
   ax_scan(AX_CLOSURE(cell, 2, 2, &w), 1, -1, true, in, out);
 }
+static void unrolled(int64_t unroll, bool reverse, const ax_value *in, ax_value *out) {
+  ax_value w = in[2];
+  ax_scan_unrolled(AX_CLOSURE(cell, 2, 2, &w), 1, -1, reverse, unroll, AX_LIST(2, in), AX_LIST(2, out));
+}
+BODY(scan_unroll) { unrolled(2, false, in, out); }
+BODY(scan_unroll_evenly) { unrolled(3, false, in, out); }
+BODY(scan_unroll_reverse) { unrolled(2, true, in, out); }
+BODY(scan_unroll_all) { unrolled(5, false, in, out); }
+BODY(scan_unroll_empty) { unrolled(4, false, in, out); }
+BODY(unrolled_loss) {
+  ax_value made[2];
+  unrolled(2, false, in, made);
+  out[0] = ax_add(total(ax_mul(made[0], made[0])), total(made[1]));
+}
+BODY(scan_unroll_grad) { ax_grad(AX_FN(unrolled_loss, 3, 1), AX_FIRST(3), in, out); }
+
+BODY(of_row) { /* context: w */
+  const ax_value *w = context;
+  out[0] = ax_mul(ax_tanh(ax_matmul(in[0], *w)), in[1]);
+  out[1] = total(in[0]);
+}
+static void mapped(int64_t batch_size, const ax_value *in, ax_value *out) {
+  ax_value w = in[2];
+  ax_map(AX_CLOSURE(of_row, 2, 2, &w), batch_size, AX_LIST(2, in), AX_LIST(2, out));
+}
+BODY(map_rows) { mapped(0, in, out); }
+BODY(map_batches) { mapped(2, in, out); }
+BODY(map_large_batch) { mapped(8, in, out); }
+BODY(map_loss) {
+  ax_value made[2];
+  mapped(2, in, made);
+  out[0] = total(ax_mul(made[0], made[0]));
+}
+BODY(map_grad) { ax_grad(AX_FN(map_loss, 3, 1), AX_FIRST(3), in, out); }
+BODY(map_vmap) {
+  ax_vmap(AX_FN(map_batches, 3, 2), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED, AX_NOT_MAPPED)}});
+}
 BODY(loss) {
   ax_value made[2];
   rnn(in, made, context);
@@ -314,6 +351,18 @@ static const vector_case control_cases[] = {
     {"fori_loop_values", FLOAT, .body = fori_loop_values, .in = 3, .modes = "vj", .scaled = true},
     {"scan", FLOAT " bf16", .body = rnn, .in = 3, .out = 2, .scaled = true},
     {"scan_reverse", "f32", .body = scan_reverse, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll", FLOAT, .body = scan_unroll, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll_evenly", "f32", .body = scan_unroll_evenly, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll_reverse", "f32", .body = scan_unroll_reverse, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll_all", "f32", .body = scan_unroll_all, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll_empty", "f32", .body = scan_unroll_empty, .in = 3, .out = 2, .scaled = true},
+    {"scan_unroll_grad", "f64", .body = scan_unroll_grad, .in = 3, .out = 3, .ulps = 256, .scaled = true},
+    {"map", FLOAT, .body = map_rows, .in = 3, .out = 2, .scaled = true},
+    {"map_batches", FLOAT, .body = map_batches, .in = 3, .out = 2, .scaled = true},
+    {"map_whole_batches", "f32", .body = map_batches, .in = 3, .out = 2, .scaled = true},
+    {"map_large_batch", "f32", .body = map_large_batch, .in = 3, .out = 2, .scaled = true},
+    {"map_grad", "f64", .body = map_grad, .in = 3, .out = 3, .ulps = 256, .scaled = true},
+    {"map_vmap", "f32", .body = map_vmap, .in = 3, .out = 2, .scaled = true},
     {"scan_length", "f32", .body = scan_length, .in = 2, .scaled = true},
     {"scan_empty", "f32", .body = rnn, .in = 3, .out = 2, .scaled = true},
     {"scan_count", "f32", .body = scan_count, .out = 3, .scaled = true},

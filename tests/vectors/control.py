@@ -35,6 +35,26 @@ def count_and_sum(x):
     return n, s, ys
 
 
+def unrolled(unroll, **more):
+    return lambda h, xs, w: lax.scan(cell(w), h, xs, unroll=unroll, **more)
+
+
+def unrolled_slopes(h, xs, w):
+    def of(h, xs, w):
+        h, ys = lax.scan(cell(w), h, xs, unroll=2)
+        return jnp.sum(h * h) + jnp.sum(ys)
+
+    return jax.grad(of, (0, 1, 2))(h, xs, w)
+
+
+def mapped(batch_size):
+    return lambda x, y, w: lax.map(lambda z: (jnp.tanh(jnp.matmul(z[0], w)) * z[1], jnp.sum(z[0])), (x, y), batch_size=batch_size)
+
+
+def mapped_slopes(x, y, w):
+    return jax.grad(lambda x, y, w: jnp.sum(mapped(2)(x, y, w)[0] ** 2), (0, 1, 2))(x, y, w)
+
+
 def scan_of_scan(x, w):
     def outer(c, row):
         c, ys = lax.scan(lambda h, v: (jnp.tanh(h * w + v), h * v), c, row)
@@ -180,6 +200,18 @@ CASES = [
     Case("fori_loop_values", FLOAT, fori_between, [real(4), index(3, above=-2), index(6)], modes="vj"),
     Case("scan", FLOAT + " bf16", rnn, [real(3), real(5, 3), real(3, 3, scale=0.5)]),
     Case("scan_reverse", "f32", lambda h, xs, w: lax.scan(cell(w), h, xs, reverse=True), [real(3), real(5, 3), real(3, 3, scale=0.5)]),
+    Case("scan_unroll", FLOAT, unrolled(2), [real(3), real(5, 3), real(3, 3, scale=0.5)]),
+    Case("scan_unroll_evenly", "f32", unrolled(3), [real(3), real(6, 3), real(3, 3, scale=0.5)]),
+    Case("scan_unroll_reverse", "f32", unrolled(2, reverse=True), [real(3), real(5, 3), real(3, 3, scale=0.5)]),
+    Case("scan_unroll_all", "f32", unrolled(True), [real(3), real(5, 3), real(3, 3, scale=0.5)]),
+    Case("scan_unroll_empty", "f32", unrolled(4), [real(3), real(0, 3), real(3, 3)]),
+    Case("scan_unroll_grad", "f64", unrolled_slopes, [real(3), real(5, 3), real(3, 3, scale=0.5)]),
+    Case("map", FLOAT, mapped(None), [real(5, 3), real(5), real(3, 3, scale=0.5)]),
+    Case("map_batches", FLOAT, mapped(2), [real(5, 3), real(5), real(3, 3, scale=0.5)]),
+    Case("map_whole_batches", "f32", mapped(2), [real(4, 3), real(4), real(3, 3, scale=0.5)]),
+    Case("map_large_batch", "f32", mapped(8), [real(5, 3), real(5), real(3, 3, scale=0.5)]),
+    Case("map_grad", "f64", mapped_slopes, [real(5, 3), real(5), real(3, 3, scale=0.5)]),
+    Case("map_vmap", "f32", lambda x, y, w: jax.vmap(mapped(2), (0, None, None))(x, y, w), [real(2, 5, 3), real(5), real(3, 3, scale=0.5)]),
     Case("scan_length", "f32", lambda h, w: lax.scan(lambda h, _: (jnp.tanh(h * w), None), h, length=4)[0], [real(3), real(3)]),
     Case("scan_empty", "f32", rnn, [real(3), real(0, 3), real(3, 3)]),
     Case("scan_count", "f32", count_and_sum, [real(5, 2)]),

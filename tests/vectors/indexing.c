@@ -52,6 +52,16 @@ static void other_scatters(const ax_value *in, ax_value *out, void *context) {
   scatter_each(context, functions, 3, in, out);
 }
 
+BODY(scatter_sub) {
+  static const scatter functions[] = {ax_scatter_sub};
+  scatter_each(&forms[3], functions, 1, in, out);
+}
+BODY(twice_and_one) { out[0] = ax_add(ax_mul(in[0], ax_real(2)), ax_real(1)); }
+BODY(scatter_apply) {
+  const form *f = &forms[3];
+  const ax_scatter_dims dims = {f->window, f->collapsed, f->map, f->batching, f->index_batching};
+  out[0] = (ax_scatter_apply)(in[0], in[1], AX_FN(twice_and_one, 1, 1), DIMS(2, 2, 3, 3), &dims, NULL);
+}
 BODY(scatter_bool) {
   static const scatter functions[] = {ax_scatter, ax_scatter_min, ax_scatter_max};
   scatter_each(&forms[3], functions, 3, in, out);
@@ -178,6 +188,33 @@ BODY(sorts_batch) {
   each_row(sort_row, NULL, (ax_dim_list){AX_DIMS(1)}, 1, 1, in, out);
   each_row(sort_pair, NULL, (ax_dim_list){AX_DIMS(0, UNMAPPED)}, 2, 1, (const ax_value[]){in[0], ax_at(in[0], 0, 0)}, out + 1);
 }
+static AX_BODY(smaller) { (void)context, out[0] = ax_lt(ax_abs(in[0]), ax_abs(in[1])); }
+static AX_BODY(greater_then_less) {
+  (void)context;
+  out[0] = ax_or(ax_gt(in[0], in[3]), ax_and(ax_eq(in[0], in[3]), ax_lt(in[1], in[4])));
+}
+static AX_BODY(no_less) { (void)context, out[0] = ax_ge(in[0], in[2]); }
+BODY(sorts_by) {
+  ax_value pair[2];
+  ax_sort_by(AX_LIST(1, in), 1, AX_FN(smaller, 2, 1), AX_LIST(1, out));
+  ax_sort_by(AX_VALUES(in[1], in[0], in[2]), 0, AX_FN(greater_then_less, 6, 1), AX_LIST(3, out + 1));
+  ax_sort_by(AX_VALUES(in[1], in[2]), -2, AX_FN(no_less, 4, 1), pair);
+  out[4] = pair[1];
+}
+static void sort_by_size(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_sort_by(AX_LIST(1, in), 0, AX_FN(smaller, 2, 1), AX_LIST(1, out));
+}
+static ax_value sorts_by_long(ax_value x) {
+  sort_by_size(&x, &x, NULL);
+  return x;
+}
+BODY(sorts_by_mapped) {
+  const ax_value row = ax_at(in[0], 0, 0), one = ax_slice_in_dim(row, 0, 1, 1, 0), none = ax_slice_in_dim(row, 0, 0, 1, 0);
+  each_row(sort_by_size, NULL, (ax_dim_list){AX_DIMS(1)}, 1, 1, in, out);
+  sort_by_size(&one, out + 1, NULL);
+  sort_by_size(&none, out + 2, NULL);
+}
 BODY(largest) {
   ax_top_k(in[0], 3, out);
   ax_top_k(in[0], 0, out + 2);
@@ -211,6 +248,8 @@ static const vector_case indexing_cases[] = {
     FORM(7, "f32", "f32"),
     {"gather_u8", "f32 s32", .body = gather1, .in = 2, .out = 3},
     {"gather_s64", "f32 u8", .body = gather2, .in = 2, .out = 3},
+    {"scatter_sub", "f32 s32", .body = scatter_sub, .in = 3, .out = 2},
+    {"scatter_apply", "f32", .body = scatter_apply, .in = 2, .modes = "v"},
     {"scatter_bool", "bool", .body = scatter_bool, .in = 3, .out = 6},
     {"extremes", "f32 f64", .body = extremes, .in = 3, .out = 2, .scaled = true},
     {"unique", "f32 f64 bf16", .body = unique, .in = 3, .out = 2},
@@ -231,6 +270,9 @@ static const vector_case indexing_cases[] = {
     {"argsorts", MOVE, .body = argsorts, .out = 2, .modes = "v"},
     {"together", "f32 bf16 s32", .body = together, .in = 3, .out = 5},
     {"sorts_batch", "f32", .body = sorts_batch, .out = 2},
+    {"sorts_by", "f32 s32", .body = sorts_by, .in = 3, .out = 5},
+    {"sorts_by_long", "f32 bf16", .unary = sorts_by_long},
+    {"sorts_by_mapped", "f32", .body = sorts_by_mapped, .out = 3},
     {"largest", "f32 f64 bf16 s32 u8", .body = largest, .out = 6, .modes = "v"},
     {"largest_slopes", "f32", .unary = largest_slopes},
     {"largest_edge", "f32 s32", .body = largest_edge, .out = 2, .modes = "v"},

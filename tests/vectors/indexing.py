@@ -67,6 +67,12 @@ def batches(function, form, axes):
     return lambda *operands: jax.vmap(function(form), axes)(*operands)
 
 
+def scatter_apply(x, i):
+    """Elements met twice get f twice."""
+    form = FORMS[3]
+    return lax.scatter_apply(x, i, lambda v: 2 * v + 1, scatter_numbers(form), update_shape=form[8], mode="drop")
+
+
 def batched_scatters(form):
     return scatters(form, LINEAR)
 
@@ -120,6 +126,17 @@ def together(x, i, y):
     )
 
 
+def sorts_by(x, i, y):
+    """By size; by two keys, the first descending; by what holds for equal elements in either order."""
+    fallen = lax.sort((-i, x, y), dimension=0, num_keys=2, is_stable=True)
+    return lax.sort((jnp.abs(x), x), dimension=1, num_keys=1, is_stable=True)[1], -fallen[0], *fallen[1:], lax.sort((-i, y), dimension=0, num_keys=1, is_stable=True)[1]
+
+
+def sorts_by_mapped(x):
+    by_size = lambda row: lax.sort((jnp.abs(row), row), num_keys=1, is_stable=True)[1]
+    return jax.vmap(by_size, 1)(x), by_size(x[0][:1]), by_size(x[0][:0])
+
+
 def largest(x):
     return *lax.top_k(x, 3), *lax.top_k(x, 0), *lax.top_k(x[0], 5)
 
@@ -136,6 +153,8 @@ CASES = [
         Case(f"scatter_others{k}", NUMBER if k == 3 else "f32", scatters(form, OTHERS), [real(*form[0]), into(form), real(*form[8])], modes="v")
         for k, form in enumerate(FORMS)
     ),
+    Case("scatter_sub", "f32 s32", scatters(FORMS[3], [lax.scatter_sub]), [ties(*FORMS[3][0]), into(FORMS[3]), ties(*FORMS[3][8])]),
+    Case("scatter_apply", "f32", scatter_apply, [ties(*FORMS[3][0]), into(FORMS[3])], modes="v"),
     Case("scatter_bool", "bool", scatters(FORMS[3], [lax.scatter, lax.scatter_min, lax.scatter_max]), [real(*FORMS[3][0]), into(FORMS[3]), real(*FORMS[3][8])]),
     Case("extremes", "f32 f64", extremes, [ties(4, 5, 3), into(FORMS[3]), ties(*FORMS[3][8])]),
     Case("unique", FLOAT, unique, [real(5, 6), index(1), real(3, 6)]),
@@ -157,6 +176,9 @@ CASES = [
     Case("together", "f32 bf16 s32", together, [real(6, 5), index(3, 6, 5), real(6, 5)]),
     Case("sorts_batch", "f32", lambda x: (jax.vmap(lambda row: lax.sort(row, 0), 1)(x), jax.vmap(lambda a, b: lax.sort((a, b), num_keys=1), (0, None))(x, x[0])[1]),
          [real(4, 6)]),
+    Case("sorts_by", "f32 s32", sorts_by, [ties(5, 13), index(3, 5, 13), real(5, 13)]),
+    Case("sorts_by_long", "f32 bf16", lambda x: lax.sort((jnp.abs(x), x), num_keys=1, is_stable=True)[1], [real(1000)]),
+    Case("sorts_by_mapped", "f32", sorts_by_mapped, [real(7, 6)]),
     Case("largest", "f32 f64 bf16 s32 u8", largest, [ties(4, 5)], modes="v"),
     Case("largest_slopes", "f32", lambda x: lax.top_k(x, 3)[0], [real(4, 5)]),
     Case("largest_edge", "f32 s32", lambda x: lax.top_k(x, 24), [edge(24)], modes="v"),

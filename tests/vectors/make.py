@@ -14,7 +14,13 @@ import sys
 import zlib
 from pathlib import Path
 
-GROUPS = "pointwise arrays parts windows indexing einsum composites transforms collectives groups ragged reduced mesh partial pmap control derivatives custom checkpoint mlp kernels kernel_transforms".split()
+GROUPS = "pointwise arrays parts windows indexing einsum linalg composites nn numpy_functions transforms collectives groups ragged reduced mesh partial pmap control derivatives custom checkpoint mlp kernels kernel_transforms reductions cumulative".split()
+GROUPS += ["special"]
+GROUPS += ["solvers"]
+GROUPS += ["fft"]
+GROUPS += ["incomplete"]
+GROUPS += ["random_draws"]
+GROUPS += ["complex_numbers"]
 TANGENT, COTANGENT = 3, 5
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -27,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from case import Variant, is_float, safe_name  # noqa: E402
+from case import Variant, is_complex, is_float, safe_name  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_matmul_precision", "highest")
@@ -35,6 +41,8 @@ jax.config.update("jax_default_matmul_precision", "highest")
 
 def weights(like, k, salt):
     """Numbers that every dtype holds, and that vectors_test.c makes alike."""
+    if is_complex(like.dtype):
+        return weights(np.empty(2 * like.size, like.real.dtype), k, salt).view(like.dtype).reshape(like.shape)
     i = np.arange(like.size)
     return (((i * 37 + k * 11 + salt) % 17 - 8) / 8).astype(like.dtype).reshape(like.shape)
 
@@ -63,8 +71,8 @@ def as_tuple(result):
 
 def derivatives(case, function, inputs, outputs):
     """jvp's tangents and vjp's cotangents."""
-    wrt = [k for k, x in enumerate(inputs) if is_float(x.dtype)]
-    float_outs = [k for k, y in enumerate(outputs) if is_float(y.dtype)]
+    wrt = [k for k, x in enumerate(inputs) if is_float(x.dtype) or is_complex(x.dtype)]
+    float_outs = [k for k, y in enumerate(outputs) if is_float(y.dtype) or is_complex(y.dtype)]
     if not wrt or not float_outs:
         return [], []
 

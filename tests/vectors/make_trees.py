@@ -3,7 +3,7 @@
   make_trees.py [--seed N] [--only KIND] FOLDER        writes FOLDER/trees.npz; tests/vectors holds those of seed 0. JAX 0.10, optax 0.2.8
 
 schedule.NAME: the values at steps 0 .. COUNTS. optimizer.NAME.DTYPE.KIND.LEAF: `in`, the parameters before; `gradient`, one for each of STEPS steps;
-`out`, the parameters after each.
+`out`, the parameters after each; of those in EMA `ema`, the state of optax.ema of these.
 
 train.KIND.LEAF: an MLP's, trained with a batch (x, y) and a loss for each step.
 
@@ -52,6 +52,9 @@ SCHEDULES = {
 }  # fmt: skip
 SHAPES = {"bias": (7,), "scale": (), "w": (5, 3)}  # by name, as optax takes them
 not_bias = {name: name != "bias" for name in SHAPES}
+is_bias = {name: name == "bias" for name in SHAPES}
+frozen = lambda inner: optax.masked(inner, not_bias)  # biases stay
+EMA = {"adam_ema": 0.9, "sgd_everything": 0.8}  # decays of means of the parameters
 OPTIMIZERS = {
     "sgd": lambda: optax.sgd(0.1),
     "sgd_momentum": lambda: optax.sgd(0.03, momentum=0.9),
@@ -61,6 +64,20 @@ OPTIMIZERS = {
     "adam_root": lambda: optax.chain(optax.clip(0.6), optax.adam(SCHEDULES["exponential"](), b1=0.8, b2=0.99, eps=1e-5, eps_root=1e-7)),
     "adamw": lambda: optax.adamw(0.02),
     "adamw_all": lambda: optax.chain(optax.clip_by_global_norm(2.0), optax.adamw(SCHEDULES["warmup_cosine"](), weight_decay=0.1, mask=not_bias)),
+    "lamb": lambda: optax.lamb(0.02, weight_decay=0.01, mask=not_bias),
+    "lion": lambda: optax.lion(0.02),
+    "rmsprop": lambda: optax.rmsprop(0.02),
+    "rmsprop_momentum": lambda: optax.rmsprop(0.02, decay=0.8, eps=1e-5, momentum=0.7, nesterov=True),
+    "adagrad": lambda: optax.adagrad(0.1),
+    "adafactor": lambda: optax.adafactor(0.05, min_dim_size_to_factor=3),
+    "adafactor_whole": lambda: optax.adafactor(SCHEDULES["exponential"](), factored=False, multiply_by_parameter_scale=False, clipping_threshold=None),
+    "adafactor_all": lambda: optax.chain(optax.clip_by_global_norm(2.0), optax.adafactor(0.05, min_dim_size_to_factor=2, decay_rate=0.6, momentum=0.8, weight_decay_rate=0.01, weight_decay_mask=not_bias, clipping_threshold=0.7)),
+    "novograd": lambda: optax.novograd(0.02),
+    "novograd_all": lambda: optax.novograd(0.02, b1=0.8, b2=0.5, eps=1e-4, eps_root=1e-5, weight_decay=0.05),
+    "adamw_accumulated": lambda: optax.MultiSteps(optax.chain(optax.clip_by_global_norm(0.8), optax.adamw(SCHEDULES["warmup_cosine"]())), 4),
+    "adam_ema": lambda: optax.adam(0.02),
+    "adam_frozen": lambda: optax.chain(frozen(optax.chain(optax.clip_by_global_norm(1.5), optax.adam(0.02))), optax.masked(optax.set_to_zero(), is_bias)),
+    "sgd_everything": lambda: optax.MultiSteps(optax.chain(frozen(optax.sgd(0.05, momentum=0.7)), optax.masked(optax.set_to_zero(), is_bias)), 3),
 }  # fmt: skip
 
 
@@ -96,10 +113,18 @@ def optimizers(seed):
                 state = optimizer.init(params)
                 for leaf in SHAPES:
                     arrays[f"optimizer.{name}.{dtype}.in.{leaf}"] = storable(params[leaf])
+                means, mean, mean_state = [], optax.ema(EMA.get(name, 0)), None
+                mean_state = mean.init(params)
                 for gradient in gradients:
                     updates, state = optimizer.update(gradient, state, params)
                     params = optax.apply_updates(params, updates)
                     after.append(params)
+                    if not hasattr(state, "mini_step") or state.mini_step == 0:  # a step is done
+                        mean_state = mean.update(params, mean_state)[1]
+                    means.append(mean_state.ema)
+                for leaf in SHAPES if name in EMA else ():
+                    if name == "adam_ema" or leaf != "bias":
+                        arrays[f"optimizer.{name}.{dtype}.ema.{leaf}"] = storable(np.stack([np.asarray(each[leaf]) for each in means]))
                 for leaf in SHAPES:
                     arrays[f"optimizer.{name}.{dtype}.gradient.{leaf}"] = storable(np.stack([each[leaf] for each in gradients]))
                     arrays[f"optimizer.{name}.{dtype}.out.{leaf}"] = storable(np.stack([np.asarray(each[leaf]) for each in after]))

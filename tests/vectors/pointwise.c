@@ -6,6 +6,7 @@
 #define WIDE NUMERIC " f16 s8 u8 s64 u32"
 #define ANY NUMERIC " u8"
 #define BITS "bool s32 u8"
+#define INTEGER "s32 u8 s8 u32 s64 u64 s16"
 
 static ax_value power_0(ax_value x) { return ax_integer_pow(x, 0); }
 static ax_value power_1(ax_value x) { return ax_integer_pow(x, 1); }
@@ -22,13 +23,40 @@ static ax_value exp_over(ax_value x, ax_value y) { return ax_div(ax_exp(x), y); 
 
 BODY(select_n) { out[0] = ax_select_n(in[0], in[1], in[2]); }
 
+/* Those of a byte are in ../byte_floats_test.c. */
+static const ax_dtype converted[] = {AX_BOOL, AX_S8,  AX_S16,  AX_S32, AX_S64, AX_U8, AX_U16,
+                                     AX_U32,  AX_U64, AX_BF16, AX_F16, AX_F32, AX_F64};
+enum { converted_count = sizeof converted / sizeof converted[0] };
+
 BODY(convert) {
-  for (int d = AX_BOOL; d < AX_DTYPE_COUNT; d++) out[d - AX_BOOL] = ax_convert_element_type(in[0], (ax_dtype)d);
+  for (int d = 0; d < converted_count; d++) out[d] = ax_convert_element_type(in[0], converted[d]);
 }
 
 BODY(convert_signed) {
   static const ax_dtype to[] = {AX_S32, AX_S8, AX_F16, AX_BOOL};
   for (int i = 0; i < 4; i++) out[i] = ax_convert_element_type(in[0], to[i]);
+}
+
+BODY(bitcast) {
+  static const ax_dtype to[] = {AX_U32, AX_F32, AX_U16, AX_U8};
+  for (int i = 0; i < 4; i++) out[i] = ax_bitcast_convert_type(in[0], to[i]);
+}
+
+BODY(bitcast_narrow) {
+  static const ax_dtype to[] = {AX_U16, AX_BF16, AX_F16, AX_U8};
+  for (int i = 0; i < 4; i++) out[i] = ax_bitcast_convert_type(in[0], to[i]);
+}
+
+BODY(bitcast_wide) {
+  static const ax_dtype to[] = {AX_U64, AX_F64};
+  for (int i = 0; i < 2; i++) out[i] = ax_bitcast_convert_type(in[0], to[i]);
+}
+
+static ax_value half_precision(ax_value x) { return ax_reduce_precision(x, 5, 10); }
+static ax_value fp8_precision(ax_value x) { return ax_reduce_precision(x, 4, 3); }
+BODY(barrier) {
+  ax_value product = ax_mul(in[0], in[1]), power = ax_exp(in[1]);
+  ax_optimization_barrier(AX_VALUES(product, power), AX_LIST(2, out));
 }
 
 static const vector_case pointwise_cases[] = {
@@ -78,9 +106,37 @@ static const vector_case pointwise_cases[] = {
     {"not_", BITS, .unary = ax_not},
     {"select_n", ANY, .body = select_n, .in = 3},
     {"select_n_scalar", "f32 s32", .body = select_n, .in = 3},
-    {"convert", "f32 f64 bf16 f16 s32 s8 u8 s64 bool", .body = convert, .out = AX_DTYPE_COUNT - AX_BOOL},
+    {"convert", "f32 f64 bf16 f16 s32 s8 u8 s64 bool", .body = convert, .out = converted_count},
     {"convert_signed", "f32 bf16 s32 s8", .body = convert_signed, .out = 4},
     {"stop_gradient", "f32", .unary = half_stopped},
+    {"exp2", FLOAT, .unary = ax_exp2},
+    {"cbrt", FLOAT, .unary = ax_cbrt},
+    {"tan", FLOAT, .unary = ax_tan},
+    {"asin", FLOAT, .unary = ax_asin},
+    {"acos", FLOAT, .unary = ax_acos},
+    {"atan", FLOAT, .unary = ax_atan},
+    {"sinh", FLOAT, .unary = ax_sinh},
+    {"cosh", FLOAT, .unary = ax_cosh},
+    {"asinh", FLOAT, .unary = ax_asinh},
+    {"acosh", FLOAT, .unary = ax_acosh},
+    {"atanh", FLOAT, .unary = ax_atanh},
+    {"erfc", FLOAT, .unary = ax_erfc},
+    {"atan2", FLOAT, .binary = ax_atan2},
+    {"xor", BITS, .binary = ax_xor},
+    {"shift_left", INTEGER, .binary = ax_shift_left},
+    {"shift_right_logical", INTEGER, .binary = ax_shift_right_logical},
+    {"shift_right_arithmetic", INTEGER, .binary = ax_shift_right_arithmetic},
+    {"population_count", INTEGER, .unary = ax_population_count},
+    {"clz", INTEGER, .unary = ax_clz},
+    {"bitcast", "f32 s32 u32", .body = bitcast, .out = 4},
+    {"bitcast_narrow", "bf16 f16 u16", .body = bitcast_narrow, .out = 4},
+    {"bitcast_wide", "f32 s32", .body = bitcast_wide, .out = 2},
+    {"is_finite", FLOAT " f16", .unary = ax_is_finite},
+    {"round_nearest_afz", FLOAT " f16", .unary = ax_round_nearest_afz},
+    {"nextafter", FLOAT " f16", .binary = ax_nextafter, .modes = "v"},
+    {"reduce_precision_half", "f32 f64", .unary = half_precision},
+    {"reduce_precision_fp8", FLOAT " f16", .unary = fp8_precision},
+    {"optimization_barrier", "f32", .body = barrier, .in = 2, .out = 2},
     {"broadcasting", "f32 bf16", .binary = added_and_multiplied, .scaled = true},
     {"empty", "f32", .unary = tanh_of_twice},
     {"scalar", "f32 f64", .binary = exp_over},

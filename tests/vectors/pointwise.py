@@ -9,6 +9,7 @@ from case import DTYPES, Case, boolean, edge, positive, real
 FLOAT, NUMERIC, ANY = "f32 f64 bf16", "f32 f64 bf16 s32", "f32 f64 bf16 s32 u8"
 WIDE = NUMERIC + " f16 s8 u8 s64 u32"
 BITS = "bool s32 u8"
+INTEGER = "s32 u8 s8 u32 s64 u64 s16"
 
 
 def unary(name, function, variants=FLOAT):
@@ -47,6 +48,23 @@ CASES = [
     Case("convert_signed", "f32 bf16 s32 s8", lambda x: [lax.convert_element_type(x, d) for d in (jnp.int32, jnp.int8, jnp.float16, jnp.bool_)],
          [real(12, scale=20)]),
     Case("stop_gradient", "f32", lambda x: lax.mul(x, lax.stop_gradient(x)), [real(5)]),
+    unary("exp2", lax.exp2), unary("cbrt", lax.cbrt), unary("tan", lax.tan), unary("asin", lax.asin), unary("acos", lax.acos), unary("atan", lax.atan),
+    unary("sinh", lax.sinh), unary("cosh", lax.cosh), unary("asinh", lax.asinh), unary("acosh", lax.acosh), unary("atanh", lax.atanh), unary("erfc", lax.erfc),
+    binary("atan2", lax.atan2, FLOAT),
+    binary("xor", lax.bitwise_xor, BITS), binary("shift_left", lax.shift_left, INTEGER),
+    binary("shift_right_logical", lax.shift_right_logical, INTEGER),
+    binary("shift_right_arithmetic", lax.shift_right_arithmetic, INTEGER),
+    unary("population_count", lax.population_count, INTEGER), unary("clz", lax.clz, INTEGER),
+    Case("bitcast", "f32 s32 u32", lambda x: [lax.bitcast_convert_type(x, d) for d in (jnp.uint32, jnp.float32, jnp.uint16, jnp.uint8)],
+         [edge(24)]),
+    Case("bitcast_narrow", "bf16 f16 u16", lambda x: [lax.bitcast_convert_type(x, d) for d in (jnp.uint16, jnp.bfloat16, jnp.float16, jnp.uint8)],
+         [edge(24)]),
+    Case("bitcast_wide", "f32 s32", lambda x: [lax.bitcast_convert_type(x, d) for d in (jnp.uint64, jnp.float64)], [real(12, 2)]),
+    unary("is_finite", lax.is_finite, FLOAT + " f16"), unary("round_nearest_afz", lax.round, FLOAT + " f16"),
+    Case("nextafter", FLOAT + " f16", lax.nextafter, [edge(24), edge(24)], modes="v"),
+    unary("reduce_precision_half", lambda x: lax.reduce_precision(x, 5, 10), "f32 f64"),
+    unary("reduce_precision_fp8", lambda x: lax.reduce_precision(x, 4, 3), FLOAT + " f16"),
+    Case("optimization_barrier", "f32", lambda x, y: lax.optimization_barrier((x * y, lax.exp(y))), [real(5), real(5)]),
     # Shapes are broadcast as NumPy does.
     Case("broadcasting", "f32 bf16", lambda x, y: jnp.multiply(jnp.add(x, y), x), [real(3, 1, 2), real(4, 1)]),
     Case("empty", "f32", lambda x: lax.tanh(lax.add(x, x)), [real(0, 3)]),

@@ -37,9 +37,16 @@ typedef struct vector_group {
 } vector_group;
 
 extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_indexing, vectors_einsum, vectors_composites,
-    vectors_transforms, vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial,
+    vectors_nn, vectors_numpy_functions, vectors_transforms, vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial,
     vectors_pmap, vectors_control, vectors_derivatives, vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows,
-    vectors_kernels, vectors_kernel_transforms;
+    vectors_kernels, vectors_kernel_transforms, vectors_reductions, vectors_cumulative, vectors_linalg;
+extern const vector_group vectors_special;
+extern const vector_group vectors_solvers;
+extern const vector_group vectors_fft;
+extern const vector_group vectors_incomplete;
+extern const vector_group vectors_complex_numbers;
+
+extern const vector_group vectors_random_draws;
 
 #define VECTOR_GROUP(name) \
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}

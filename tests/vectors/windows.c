@@ -1,4 +1,6 @@
 /* Convolutions, windowed reductions, pools, arrays turned round: windows.py says the same in JAX. */
+#include <math.h>
+
 #include "vectors/vectors.h"
 
 #define ALL "f32 f64 bf16 s32"
@@ -88,6 +90,29 @@ BODY(window_tied_gradient) {
   ax_grad(AX_FN(most_of_nine, 1, 1), AX_FIRST(1), &x, &out[0]);
   ax_grad(AX_FN(least_of_nine, 1, 1), AX_FIRST(1), &x, &out[1]);
 }
+BODY(times) { out[0] = ax_mul(in[0], in[1]); }
+BODY(product) {
+  const ax_fn f = AX_FN(times, 2, 1);
+  ax_value one = ax_full(ax_typeof(in[0]).dtype, AX_DIMS(), 1);
+  const ax_window_options dilated = {.strides = {DIMS(1, 2)}, .low = {DIMS(1, 0)}, .high = {DIMS(0, 2)}, .base_dilation = {DIMS(2, 1)},
+                                     .window_dilation = {DIMS(1, 2)}};
+  const ax_window_options valid = {.strides = {DIMS(2, 1)}, .padding = "VALID"};
+  (ax_reduce_window)(1, in, 1, &one, f, DIMS(2, 3), 1, out, &dilated);
+  (ax_reduce_window)(1, in, 1, &one, f, DIMS(1, 7), 1, out + 1, &(ax_window_options){.padding = "SAME"});
+  (ax_reduce_window)(1, in, 1, &one, f, DIMS(3, 2), 1, out + 2, &valid);
+}
+BODY(larger) {
+  ax_value first = ax_or(ax_gt(in[0], in[2]), ax_and(ax_eq(in[0], in[2]), ax_lt(in[1], in[3])));
+  out[0] = ax_where(first, in[0], in[2]);
+  out[1] = ax_where(first, in[1], in[3]);
+}
+BODY(largest_and_place) {
+  const ax_type type = ax_typeof(in[0]);
+  const ax_value both[] = {in[0], (ax_iota)(AX_S32, type.rank, type.dims, 1)};
+  const ax_value starts[] = {ax_full(type.dtype, AX_DIMS(), -INFINITY), ax_full(AX_S32, AX_DIMS(), 99)};
+  const ax_window_options options = {.strides = {DIMS(1, 2)}, .padding = "SAME"};
+  (ax_reduce_window)(2, both, 2, starts, AX_FN(larger, 4, 2), DIMS(2, 5), 2, out, &options);
+}
 BODY(pools) {
   out[0] = ax_max_pool(in[0], DIMS(3, 2), LIST(2, 1), "SAME");
   out[1] = ax_avg_pool(in[0], DIMS(3, 2), LIST(2, 1), "SAME");
@@ -96,6 +121,22 @@ BODY(rev) {
   out[0] = ax_rev(in[0], DIMS(1));
   out[1] = ax_rev(in[0], DIMS(2, 0));
   out[2] = ax_rev(in[0], AX_DIMS());
+}
+
+BODY(select_and_gather) {
+  out[0] = ax_select_and_gather_add(in[0], in[1], true, AX_DIMS(2, 3), &(ax_window_options){.strides = {AX_DIMS(1, 2)}});
+  out[1] = ax_select_and_gather_add(in[0], in[1], false, AX_DIMS(2, 3),
+                                    (&(ax_window_options){.strides = {AX_DIMS(2, 1)}, .low = {AX_DIMS(1, 1)}, .high = {AX_DIMS(0, 2)}}));
+}
+BODY(select_and_gather_dilated) {
+  out[0] = ax_select_and_gather_add(
+      in[0], in[1], true, AX_DIMS(2, 3),
+      (&(ax_window_options){.low = {AX_DIMS(0, 2)}, .high = {AX_DIMS(0, 2)}, .window_dilation = {AX_DIMS(1, 2)}}));
+}
+BODY(select_and_scatter) {
+  const ax_window_options by_two = {.strides = {AX_DIMS(2, 2)}};
+  out[0] = ax_select_and_scatter_add(in[0], in[1], true, AX_DIMS(2, 3), &by_two);
+  out[1] = ax_select_and_scatter_add(in[0], in[1], false, AX_DIMS(2, 3), &by_two);
 }
 
 #define BOTH(name_, variants) {#name_, variants, .binary = name_, .scaled = true}
@@ -140,6 +181,11 @@ static const vector_case windows_cases[] = {
     {"window_ties", "f32", .body = window_ties, .out = 2, .modes = "v"},
     {"window_tied_derivative", "f32", .body = window_tied_derivative, .modes = "v"},
     {"window_tied_gradient", "f32", .body = window_tied_gradient, .out = 2, .modes = "v"},
+    {"product", "f32 f64 s32", .body = product, .out = 3, .modes = "v"},
+    {"largest_and_place", "f32", .body = largest_and_place, .out = 2, .modes = "v"},
+    {"select_and_gather", FLOAT, .body = select_and_gather, .in = 2, .out = 2, .scaled = true},
+    {"select_and_gather_dilated", "f32", .body = select_and_gather_dilated, .in = 2, .modes = "vj", .scaled = true},
+    {"select_and_scatter", FLOAT, .body = select_and_scatter, .in = 2, .out = 2, .scaled = true},
     {"pools", FLOAT, .body = pools, .out = 2, .scaled = true},
     {"rev", "f32 bf16 s32 bool", .body = rev, .out = 3},
 };

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.lax import windowed_reductions as windowed
 
 from case import Case, real
 
@@ -63,10 +64,45 @@ def tied_gradient(x):
             jax.grad(lambda x: jnp.sum(extreme("min", (3, 3), (1, 1))(x) * weights))(jnp.round(x)))
 
 
+def product(x):
+    """Of any function: here one that XLA cannot know."""
+    mul = lambda a, b: a * b
+    one = x.dtype.type(1)
+    dilated = lax.reduce_window(x, one, mul, (2, 3), (1, 2), ((1, 0), (0, 2)), (2, 1), (1, 2))
+    return dilated, lax.reduce_window(x, one, mul, (1, 7), (1, 1), "SAME"), lax.reduce_window(x, one, mul, (3, 2), (2, 1), "VALID")
+
+
+def largest_and_place(x):
+    """Two operands."""
+
+    def larger(a, b):
+        first = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+        return lax.select(first, a[0], b[0]), lax.select(first, a[1], b[1])
+
+    place = lax.broadcasted_iota(np.int32, x.shape, 1)
+    return lax.reduce_window((x, place), (x.dtype.type(-np.inf), np.int32(99)), larger, (2, 5), (1, 2), "SAME")
+
+
 def pools(x):
     full = (1, 3, 2, 1)
     mean = lax.reduce_window(x, 0.0, lax.add, full, (1, 2, 1, 1), "SAME") / 6
     return extreme("max", full, (1, 2, 1, 1), "SAME")(x), mean
+
+
+def select_and_gather(t, x):
+    of = lambda prim, strides, padding: windowed._select_and_gather_add(t, x, prim, (2, 3), strides, padding, (1, 1), (1, 1))
+    return of(lax.ge_p, (1, 2), ((0, 0), (0, 0))), of(lax.le_p, (2, 1), ((1, 0), (1, 2)))
+
+
+def select_and_gather_dilated(t, x):
+    return windowed._select_and_gather_add(t, x, lax.ge_p, (2, 3), (1, 1), ((0, 0), (2, 2)), (1, 1), (1, 2))
+
+
+def select_and_scatter(s, x):
+    return (
+        windowed._select_and_scatter_add(s, x, lax.ge_p, (2, 3), (2, 2), ((0, 0), (0, 0))),
+        windowed._select_and_scatter_add(s, x, lax.le_p, (2, 3), (2, 2), ((0, 0), (0, 0))),
+    )
 
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -110,6 +146,11 @@ CASES = [
     Case("window_ties", "f32", tied, [real(6, 7)], modes="v"),
     Case("window_tied_derivative", "f32", tied_derivative, [real(5, 6)], modes="v"),
     Case("window_tied_gradient", "f32", tied_gradient, [real(5, 6)], modes="v"),
+    Case("product", "f32 f64 s32", product, [real(5, 9)], modes="v"),
+    Case("largest_and_place", "f32", largest_and_place, [lambda random, variant: random.integers(-4, 5, (4, 9)).astype(variant.dtype)], modes="v"),
+    Case("select_and_gather", FLOAT, select_and_gather, [real(6, 7), real(6, 7)]),
+    Case("select_and_gather_dilated", "f32", select_and_gather_dilated, [real(6, 7), real(6, 7)], modes="vj"),
+    Case("select_and_scatter", FLOAT, select_and_scatter, [real(3, 3), real(6, 7)]),
     Case("pools", "f32 bf16", pools, [real(2, 7, 5, 3)]),
     Case("rev", "f32 bf16 s32 bool", lambda x: (lax.rev(x, (1,)), lax.rev(x, (2, 0)), lax.rev(x, ())), [real(3, 4, 5)]),
 ]

@@ -151,6 +151,16 @@ inline std::vector<value> sort_together(const list<value> &xs, std::int64_t dime
   for (ax_value one : sorted) made.push_back(value(one));
   return made;
 }
+/* Each of the values, across which nothing is simplified. */
+inline std::vector<value> optimization_barrier(const list<value> &xs, location at = location::here()) {
+  values all(xs.data(), xs.size());
+  std::vector<ax_value> passed(all.count());
+  ax_optimization_barrier(all.count(), all.data(), all.count(), passed.data());
+  detail::stamp(at, "optimization_barrier");
+  std::vector<value> made;
+  for (ax_value one : passed) made.push_back(value(one));
+  return made;
+}
 /* The greatest, and where they are. */
 inline std::pair<value, value> top_k(input x, std::int64_t k) {
   ax_value out[2];
@@ -208,6 +218,13 @@ inline value reduce_window(windowed function, const char *name, input x, const d
   return lined(good ? function(x, window.count(), window.data(), &raw) : ax_value{}, x, name);
 }
 
+using selecting = ax_value (*)(ax_value, ax_value, bool, std::uint32_t, const std::int64_t *, const ax_window_options *);
+inline value select_and(selecting function, const char *name, input x, input operand, bool largest, const dims &window, const window_options &o) {
+  ax_window_options raw = {listed(o.strides), listed(o.low), listed(o.high), listed(o.base_dilation), listed(o.window_dilation), said(o.padding)};
+  bool good = suits(operand, name, "the window", window.count());
+  return lined(good ? function(x, operand, largest, window.count(), window.data(), &raw) : ax_value{}, x, name);
+}
+
 }  // namespace detail
 
 inline value conv_general_dilated(input lhs, input rhs, const conv_options &o = {}) {
@@ -229,6 +246,12 @@ inline value reduce_window_max(input x, const dims &window, const window_options
 }
 inline value reduce_window_min(input x, const dims &window, const window_options &o = {}) {
   return detail::reduce_window(ax_reduce_window_min, "reduce_window_min", x, window, o);
+}
+inline value select_and_gather_add(input tangents, input operand, bool largest, const dims &window, const window_options &o = {}) {
+  return detail::select_and(ax_select_and_gather_add, "select_and_gather_add", tangents, operand, largest, window, o);
+}
+inline value select_and_scatter_add(input source, input operand, bool largest, const dims &window, const window_options &o = {}) {
+  return detail::select_and(ax_select_and_scatter_add, "select_and_scatter_add", source, operand, largest, window, o);
 }
 inline value max_pool(input x, const dims &window, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
   bool good = detail::suit(x, 2, "max_pool", {&strides});

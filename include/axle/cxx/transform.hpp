@@ -129,6 +129,25 @@ auto scan(F &&body, const values &carry, const values &xs, std::int64_t length =
   return detail::scan_on(body, carry.count(), detail::joined<detail::unknown>(carry, xs), length, reverse, at);
 }
 
+/* As jax.lax.associative_scan: combine takes the parts of what stands before, then those of what follows, and gives those of both. */
+namespace detail {
+template <std::size_t N, class F>
+auto associative_scan_on(F &combine, operands<N> twice, std::int64_t axis, bool reverse, location at) {
+  return with_function(combine, twice, at, "associative_scan",
+                       [&](ax_fn f, std::uint32_t in_count, const ax_value *in, std::uint32_t out_count, ax_value *out) {
+                         ax_associative_scan(f, axis, reverse, in_count / 2, in, out_count, out);
+                       });
+}
+}  // namespace detail
+template <class F, std::size_t N>
+auto associative_scan(F &&combine, const value (&xs)[N], std::int64_t axis = 0, bool reverse = false, location at = location::here()) {
+  return detail::associative_scan_on(combine, detail::joined<2 * N>(values(xs, N), values(xs, N)), axis, reverse, at);
+}
+template <class F>
+auto associative_scan(F &&combine, const values &xs, std::int64_t axis = 0, bool reverse = false, location at = location::here()) {
+  return detail::associative_scan_on(combine, detail::joined<detail::unknown>(xs, xs), axis, reverse, at);
+}
+
 /* As jax.lax.while_loop: condition and body take the carries; the result is what body gives. */
 template <class Condition, class Body, std::size_t N>
 auto while_(Condition &&condition, Body &&body, const value (&carry)[N], location at = location::here()) {
@@ -139,6 +158,36 @@ template <class Condition, class Body>
 auto while_(Condition &&condition, Body &&body, const values &carry, location at = location::here()) {
   return detail::with_functions(body, condition, detail::open(carry), at, "while",
                                 [](ax_fn f, ax_fn test, auto... lists) { ax_while(test, f, lists...); });
+}
+
+/* As jax.lax.scan with unroll: `unroll` steps in each round of the loop. */
+namespace detail {
+template <std::size_t N, class F>
+auto scan_unrolled_on(F &body, std::uint32_t carry_count, operands<N> in, std::int64_t length, bool reverse, std::int64_t unroll,
+                      location at) {
+  return with_function(body, in, at, "scan_unrolled", [&](ax_fn f, auto... lists) {
+    ax_scan_unrolled(f, carry_count, length, reverse, unroll, lists...);
+  });
+}
+}  // namespace detail
+template <class F, std::size_t C, std::size_t X>
+auto scan_unrolled(F &&body, std::int64_t unroll, const value (&carry)[C], const value (&xs)[X], std::int64_t length = -1,
+                   bool reverse = false, location at = location::here()) {
+  return detail::scan_unrolled_on(body, C, detail::joined<C + X>(values(carry, C), values(xs, X)), length, reverse, unroll, at);
+}
+template <class F>
+auto scan_unrolled(F &&body, std::int64_t unroll, const values &carry, const values &xs, std::int64_t length = -1,
+                   bool reverse = false, location at = location::here()) {
+  return detail::scan_unrolled_on(body, carry.count(), detail::joined<detail::unknown>(carry, xs), length, reverse, unroll, at);
+}
+/* As jax.lax.map: f of each slice of the operands along dimension 0; so many at a time where batch_size is not 0. */
+template <class F, std::size_t N>
+auto map(F &&f, const value (&in)[N], std::int64_t batch_size = 0, location at = location::here()) {
+  return detail::with_function(f, detail::fixed(in), at, "map", [&](ax_fn g, auto... lists) { ax_map(g, batch_size, lists...); });
+}
+template <class F>
+auto map(F &&f, const values &in, std::int64_t batch_size = 0, location at = location::here()) {
+  return detail::with_function(f, detail::open(in), at, "map", [&](ax_fn g, auto... lists) { ax_map(g, batch_size, lists...); });
 }
 
 /* As jax.lax.fori_loop: fori_loop(0, 10, [&](value i, value x) { return x + i; }, {x}). */
@@ -258,7 +307,7 @@ auto pmap(F &&function, const values &in, const pmap_options &options = {}, loca
 
 namespace detail {
 
-inline bool is_float(dtype of) { return of >= AX_BF16 && of <= AX_F64; }
+inline bool is_float(dtype of) { return of > AX_U64 && of <= AX_F64 && of != AX_F8E8M0FNU; }
 
 /* A function, its operands and those that derivatives are taken by, ready for C. */
 template <std::size_t N, class F>

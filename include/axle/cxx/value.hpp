@@ -87,6 +87,7 @@ inline value operator<=(operand a, operand b) { return detail::lined(ax_le(a, b)
 inline value operator>(operand a, operand b) { return detail::lined(ax_gt(a, b), a, "gt"); }
 inline value operator>=(operand a, operand b) { return detail::lined(ax_ge(a, b), a, "ge"); }
 inline value operator&(operand a, operand b) { return detail::lined(ax_and(a, b), a, "and"); }
+inline value operator^(operand a, operand b) { return detail::lined(ax_xor(a, b), a, "xor"); }
 inline value operator|(operand a, operand b) { return detail::lined(ax_or(a, b), a, "or"); }
 inline value operator~(input x) { return detail::lined(ax_not(x), x, "not"); }
 /* x becomes another value; what else holds the old one still does. */

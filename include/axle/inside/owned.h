@@ -39,6 +39,7 @@ static inline void ax_arrays_end_(const ax_owned_list_ *list) {
 AX_OWNED_END_(ax_program, ax_program, ax_program_release)
 AX_OWNED_END_(ax_lowered, ax_lowered, ax_lowered_release)
 AX_OWNED_END_(ax_executable, ax_executable, ax_executable_release)
+AX_OWNED_END_(ax_jitted, ax_jitted, ax_jitted_release)
 AX_OWNED_END_(ax_runtime, ax_runtime, ax_runtime_release)
 AX_OWNED_END_(ax_array, ax_array, ax_array_release)
 AX_OWNED_END_(ax_sharding, ax_sharding, ax_sharding_release)

@@ -1,4 +1,6 @@
 /* The code inside a kernel's loops: nodes, plain stores, and the accumulators of reductions. */
+#include <math.h>
+
 #include "jit/emit/nest.h"
 #include "plan/contract.h"
 
@@ -76,6 +78,7 @@ static LLVMValueRef converted_indices(ax_nest *nest, const ax_expr *expr, uint32
   const uint32_t dim = (uint32_t)nest->schedule->kernel->exprs[expr->arg[0]].imm,
                  bits = direct ? 8 * (uint32_t)ax_dtype_bytes(expr->dtype) : 32;
   LLVMValueRef indices = lane_indices(nest, dim, instance, bits);
+  if (direct && ax_is_short_integer(expr->dtype)) return ax_cg_round(&nest->cg, expr->dtype, indices, nest->schedule->lanes);
   return direct ? indices : ax_cg_convert(&nest->cg, AX_S32, expr->dtype, indices, nest->schedule->lanes);
 }
 
@@ -302,7 +305,7 @@ static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
   ax_scalar reduce = nest->schedule->kernel->stores[store].reduce;
   ax_dtype dtype = ax_nest_store_dtype(nest, store);
   if (reduce != AX_SCALAR_MAX && reduce != AX_SCALAR_MIN) return AX_NO_DTYPE;
-  if (dtype == AX_U16) return nest->schedule->bits_of;
+  if (dtype == AX_U16 && ax_dtype_bytes(nest->schedule->bits_of) == 2) return nest->schedule->bits_of;
   if (!ax_is_float(dtype) || nest->cg.vector_bytes < 32) return AX_NO_DTYPE;
   return dtype == AX_F64 ? AX_F64 : AX_F32;
 }
@@ -441,10 +444,27 @@ static LLVMValueRef multiplied(const ax_nest *nest, uint32_t store, LLVMValueRef
   return ax_cg_flushed(&nest->cg, dtype, sum, lanes);
 }
 
+static bool extreme_of_none(const ax_nest *nest, uint32_t store) {
+  const ax_scalar reduce = reduction(nest, store)->reduce;
+  return (reduce == AX_SCALAR_MAX || reduce == AX_SCALAR_MIN) && ax_is_byte_float(ax_nest_store_dtype(nest, store)) &&
+         !ax_has_infinity(ax_nest_store_dtype(nest, store));
+}
+
+/* An extreme of no numbers, held as f32, is infinite. A dtype without infinities has its least or its largest number instead. */
+static LLVMValueRef without_infinity(const ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t lanes) {
+  const ax_dtype dtype = ax_nest_store_dtype(nest, store);
+  const bool max = reduction(nest, store)->reduce == AX_SCALAR_MAX;
+  LLVMValueRef none = ax_cg_number(&nest->cg, AX_F32, lanes, max ? -INFINITY : INFINITY);
+  LLVMValueRef edge = ax_cg_number(&nest->cg, AX_F32, lanes, max ? ax_float_least(dtype) : ax_float_largest(dtype));
+  LLVMValueRef is_none = LLVMBuildFCmp(nest->cg.builder, LLVMRealOEQ, sum, none, "");
+  return LLVMBuildSelect(nest->cg.builder, is_none, edge, sum, "");
+}
+
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
   ax_dtype dtype = ax_nest_store_dtype(nest, store), order = ordered(nest, store);
   if (order != AX_NO_DTYPE) sum = ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, lanes);
   else sum = multiplied(nest, store, sum, lanes);
+  if (extreme_of_none(nest, store)) sum = without_infinity(nest, store, sum, lanes);
   sum = ax_nest_widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes)
                                     : ax_cg_round(&nest->cg, dtype, sum, lanes);
   ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);

@@ -1,8 +1,9 @@
 /* Scalar operations as LLVM IR, on one element or on a vector of them (`lanes` 1: a plain scalar).
 
-   Registers hold bool as i1, and bf16 and f16 as f32 values that the narrow type can represent: each operation computes in f32
+   Registers hold bool as i1, and narrow floats as f32 values that the narrow type can represent: each operation computes in f32
    and rounds back, so conversions cost nothing until the store. Where the processor computes in f16, registers hold f16 as they
-   are, and operations of several steps are computed in f32. Memory holds bool as a byte, bf16 and f16 as 16 bits. */
+   are, and operations of several steps are computed in f32. Memory holds bool as a byte, bf16 and f16 as 16 bits, f8 and f4 as
+   a byte. Integers of less than 8 bits are bytes in registers too, extended by their sign or by zeros; in memory the bits above are 0. */
 #ifndef AX_JIT_EMIT_CODEGEN_H
 #define AX_JIT_EMIT_CODEGEN_H
 
@@ -64,6 +65,16 @@ LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dty
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes);
 
+/* --- bits.c: operations on bits --- */
+/* A register of floats or integers as a register of integers of the dtype's size, and back. */
+LLVMValueRef ax_cg_bits_of(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_of_bits(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef bits, uint32_t lanes);
+/* SHIFT_LEFT, SHIFT_RIGHT_LOGICAL or SHIFT_RIGHT_ARITHMETIC of integers, by any amount. */
+LLVMValueRef ax_cg_shift(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef value, LLVMValueRef amount, uint32_t lanes);
+LLVMValueRef ax_cg_threefry(const ax_codegen *cg, LLVMValueRef key, LLVMValueRef count, uint32_t lanes); /* of u64 */
+LLVMValueRef ax_cg_nextafter(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
+LLVMValueRef ax_cg_reduce_precision(const ax_codegen *cg, ax_dtype dtype, int64_t imm, LLVMValueRef x, uint32_t lanes);
+
 /* --- order.c: the largest and the smallest --- */
 /* The integer dtype in which floats of `dtype` are compared. In these functions registers of bf16 and f16 hold their 16 bits;
    everywhere else they hold f32. */
@@ -80,7 +91,8 @@ LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
 LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);
 /* A register of f16 as f32, whichever it holds. Values of other dtypes are returned as they are. */
 LLVMValueRef ax_cg_widen_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes);
-/* Rounds an f32 to a value that bf16 or f16 has. Values of other dtypes, and those that are f16, are returned as they are. */
+/* Rounds an f32 to a value that a narrow float has, and takes a byte modulo the size of a short integer. Values of other dtypes, and
+   those that are f16, are returned as they are. */
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 /* As ax_cg_round, for values that hold no NaN with bits beyond the narrow type's. Results of arithmetic on values of the narrow
    type are such values. */

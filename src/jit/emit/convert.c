@@ -3,6 +3,7 @@
    answer. */
 #include <math.h>
 
+#include "jit/emit/byte_float.h"
 #include "jit/emit/codegen.h"
 
 static LLVMValueRef cast(const ax_codegen *cg, LLVMOpcode op, LLVMValueRef value, LLVMTypeRef type) {
@@ -50,7 +51,21 @@ LLVMValueRef ax_cg_widen_half(const ax_codegen *cg, LLVMValueRef value, uint32_t
   return is_half(cg, value, lanes) ? cast(cg, LLVMFPExt, value, ax_cg_register(cg, AX_F32, lanes)) : value;
 }
 
+/* An integer of less than 8 bits, from the lower bits of a byte. */
+static LLVMValueRef wrap(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  LLVMValueRef above = constant(cg, 8, lanes, 8 - info->bits);
+  if (info->kind == AX_KIND_UNSIGNED) return LLVMBuildAnd(cg->builder, value, constant(cg, 8, lanes, 0xff >> (8 - info->bits)), "");
+  return LLVMBuildAShr(cg->builder, LLVMBuildShl(cg->builder, value, above, ""), above, "");
+}
+
+static LLVMValueRef round_byte(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, bool computed, uint32_t lanes) {
+  return ax_cg_byte_float_widen(cg, dtype, ax_cg_byte_float_bits(cg, dtype, value, computed, lanes), lanes);
+}
+
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  if (ax_is_byte_float(dtype)) return round_byte(cg, dtype, value, true, lanes);
+  if (ax_is_short_integer(dtype)) return wrap(cg, dtype, value, lanes);
   if (dtype == AX_BF16) return round_bf16(cg, value, true, lanes);
   if (dtype != AX_F16 || is_half(cg, value, lanes)) return value;
   LLVMValueRef half = cast(cg, LLVMFPTrunc, value, half_type(cg, lanes));
@@ -63,6 +78,8 @@ LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMVa
 
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, dtype, lanes);
+  if (ax_is_short_integer(dtype)) return wrap(cg, dtype, memory, lanes);
+  if (ax_is_byte_float(dtype)) return ax_cg_byte_float_widen(cg, dtype, cast(cg, LLVMZExt, memory, ax_cg_int(cg, 32, lanes)), lanes);
   if (dtype == AX_BOOL) return LLVMBuildICmp(cg->builder, LLVMIntNE, memory, LLVMConstNull(LLVMTypeOf(memory)), "");
   if (dtype == AX_F16) {
     LLVMValueRef half = cast(cg, LLVMBitCast, memory, half_type(cg, lanes));
@@ -76,6 +93,9 @@ LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
 LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
   LLVMTypeRef type = ax_cg_memory(cg, dtype, lanes);
   if (dtype == AX_BOOL) return cast(cg, LLVMZExt, value, type);
+  if (ax_is_short_integer(dtype))
+    return LLVMBuildAnd(cg->builder, value, constant(cg, 8, lanes, 0xff >> (8 - ax_dtype_get(dtype)->bits)), "");
+  if (ax_is_byte_float(dtype)) return cast(cg, LLVMTrunc, ax_cg_byte_float_bits(cg, dtype, value, false, lanes), type);
   if (dtype == AX_F16) {
     LLVMValueRef half = is_half(cg, value, lanes) ? value : cast(cg, LLVMFPTrunc, value, half_type(cg, lanes));
     return cast(cg, LLVMBitCast, half, type);
@@ -136,7 +156,7 @@ static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype t
 static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   bool is_signed = ax_dtype_get(to)->kind == AX_KIND_SIGNED;
-  int bits = 8 * (int)ax_dtype_bytes(to), digits = is_signed ? bits - 1 : bits, held = from == AX_F64 ? 53 : 24;
+  int bits = (int)ax_dtype_get(to)->bits, digits = is_signed ? bits - 1 : bits, held = from == AX_F64 ? 53 : 24;
   double limit = ldexp(1, digits), last = limit - (digits <= held ? 1 : ldexp(1, digits - held));
   ax_dtype dtype = from == AX_F64 ? AX_F64 : AX_F32;
   LLVMValueRef least = ax_cg_number(cg, dtype, lanes, is_signed ? -limit : 0), most = ax_cg_number(cg, dtype, lanes, last);
@@ -156,6 +176,8 @@ static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype t
 static LLVMValueRef int_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
   size_t a = ax_dtype_bytes(from), b = ax_dtype_bytes(to);
   LLVMTypeRef type = ax_cg_register(cg, to, lanes);
+  if (ax_is_short_integer(to) && a > b) return wrap(cg, to, cast(cg, LLVMTrunc, value, type), lanes);
+  if (ax_is_short_integer(to) && from != AX_BOOL) return wrap(cg, to, value, lanes);
   if (a == b && from != AX_BOOL) return value;
   if (a > b) return cast(cg, LLVMTrunc, value, type);
   return cast(cg, ax_dtype_get(from)->kind == AX_KIND_SIGNED ? LLVMSExt : LLVMZExt, value, type);
@@ -166,7 +188,7 @@ static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype
   LLVMTypeRef type = ax_cg_register(cg, to, lanes);
   if (to == AX_F64) return cast(cg, LLVMFPExt, value, type);
   if (from == AX_F64) value = ax_is_narrow_float(to) ? to_sticky(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
-  return ax_cg_round(cg, to, value, lanes);
+  return ax_is_byte_float(to) ? round_byte(cg, to, value, false, lanes) : ax_cg_round(cg, to, value, lanes);
 }
 
 static LLVMValueRef to_bool(const ax_codegen *cg, ax_dtype from, LLVMValueRef value) {

@@ -314,10 +314,17 @@ static void hold_vectors(writer *w, uint32_t at) {
   }
 }
 
+/* What a branch or a test reads is one element. Where it is one of several of its place, it is read from memory. */
+static void leave_in_memory(writer *w, const ax_fused_loop_step *step) {
+  const bool reads = step->kind == AX_FUSED_LOOP_BRANCH || step->kind == AX_FUSED_LOOP_TEST;
+  if (reads && w->fused_loop->places[step->operands->place].elems > 1) hold(w, step->operands->place, 0);
+}
+
 static void choose_held(writer *w) {
   uint32_t vectors = 0;
   for (uint32_t p = 0; p < w->fused_loop->place_count; p++)
     if (w->fused_loop->places[p].elems == 1) w->held[p] = (holding){1, 1};
+  for (uint32_t i = 0; i < w->fused_loop->step_count; i++) leave_in_memory(w, &w->fused_loop->steps[i]);
   for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
     if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL) hold_vectors(w, i);
   for (uint32_t p = 0; p < w->fused_loop->place_count; p++) {

@@ -26,6 +26,25 @@
 #define AX_MATH_DECLARE(name) void Sleef_##name##f4_u10(void), Sleef_##name##d2_u10(void);
 #endif
 
+/* Where SLEEF has a function within 1.5 units instead of 1. */
+#if defined(__x86_64__)
+#define AX_MATH_VARIANTS_15(name)                                                         \
+  {                                                                                       \
+    {Sleef_##name##f4_u15sse2, Sleef_##name##f8_u15avx2, Sleef_##name##f16_u15avx512f}, { \
+      Sleef_##name##d2_u15sse2, Sleef_##name##d4_u15avx2, Sleef_##name##d8_u15avx512f     \
+    }                                                                                     \
+  }
+#define AX_MATH_DECLARE_15(name)                                                                           \
+  void Sleef_##name##f4_u15sse2(void), Sleef_##name##f8_u15avx2(void), Sleef_##name##f16_u15avx512f(void); \
+  void Sleef_##name##d2_u15sse2(void), Sleef_##name##d4_u15avx2(void), Sleef_##name##d8_u15avx512f(void);
+#else
+#define AX_MATH_VARIANTS_15(name)                                            \
+  {                                                                          \
+    {Sleef_##name##f4_u15, NULL, NULL}, { Sleef_##name##d2_u15, NULL, NULL } \
+  }
+#define AX_MATH_DECLARE_15(name) void Sleef_##name##f4_u15(void), Sleef_##name##d2_u15(void);
+#endif
+
 /* Only their addresses are used; the true types have vectors of widths this file is not compiled for. */
 AX_MATH_DECLARE(exp)
 AX_MATH_DECLARE(log)
@@ -36,6 +55,19 @@ AX_MATH_DECLARE(cos)
 AX_MATH_DECLARE(tanh)
 AX_MATH_DECLARE(erf)
 AX_MATH_DECLARE(pow)
+AX_MATH_DECLARE(exp2)
+AX_MATH_DECLARE(cbrt)
+AX_MATH_DECLARE(tan)
+AX_MATH_DECLARE(asin)
+AX_MATH_DECLARE(acos)
+AX_MATH_DECLARE(atan)
+AX_MATH_DECLARE(sinh)
+AX_MATH_DECLARE(cosh)
+AX_MATH_DECLARE(asinh)
+AX_MATH_DECLARE(acosh)
+AX_MATH_DECLARE(atanh)
+AX_MATH_DECLARE(atan2)
+AX_MATH_DECLARE_15(erfc)
 
 /* [f32, f64][16, 32, 64 byte registers] */
 static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
@@ -44,6 +76,19 @@ static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_SIN] = AX_MATH_VARIANTS(sin),     [AX_SCALAR_COS] = AX_MATH_VARIANTS(cos),
     [AX_SCALAR_TANH] = AX_MATH_VARIANTS(tanh),   [AX_SCALAR_ERF] = AX_MATH_VARIANTS(erf),
     [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
+    [AX_SCALAR_EXP2] = AX_MATH_VARIANTS(exp2),
+    [AX_SCALAR_CBRT] = AX_MATH_VARIANTS(cbrt),
+    [AX_SCALAR_TAN] = AX_MATH_VARIANTS(tan),
+    [AX_SCALAR_ASIN] = AX_MATH_VARIANTS(asin),
+    [AX_SCALAR_ACOS] = AX_MATH_VARIANTS(acos),
+    [AX_SCALAR_ATAN] = AX_MATH_VARIANTS(atan),
+    [AX_SCALAR_SINH] = AX_MATH_VARIANTS(sinh),
+    [AX_SCALAR_COSH] = AX_MATH_VARIANTS(cosh),
+    [AX_SCALAR_ASINH] = AX_MATH_VARIANTS(asinh),
+    [AX_SCALAR_ACOSH] = AX_MATH_VARIANTS(acosh),
+    [AX_SCALAR_ATANH] = AX_MATH_VARIANTS(atanh),
+    [AX_SCALAR_ATAN2] = AX_MATH_VARIANTS(atan2),
+    [AX_SCALAR_ERFC] = AX_MATH_VARIANTS_15(erfc),
 };
 
 static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size, bool precise) {

@@ -8,18 +8,11 @@
    smallest, so that they come first. So the result over no elements, -inf or +inf, is the least or the greatest integer. */
 #include "jit/emit/codegen.h"
 
-/* By dtype: the bits of the integer it is compared as, and how many NaNs there are of one sign. */
-static const struct {
-  uint32_t bits;
-  uint64_t nans; /* of one sign */
-} forms[AX_DTYPE_COUNT] = {
-    [AX_BF16] = {16, 0x7f},
-    [AX_F16] = {16, 0x3ff},
-    [AX_F32] = {32, 0x7fffff},
-    [AX_F64] = {64, 0xfffffffffffff},
-};
+static uint32_t bits_of(ax_dtype dtype) { return ax_dtype_get(dtype)->bits; }
+/* How many NaNs there are of one sign. */
+static uint64_t nans(ax_dtype dtype) { return ((uint64_t)1 << ax_dtype_get(dtype)->fraction) - 1; }
 
-ax_dtype ax_cg_order(ax_dtype dtype) { return forms[dtype].bits == 16 ? AX_S16 : forms[dtype].bits == 32 ? AX_S32 : AX_S64; }
+ax_dtype ax_cg_order(ax_dtype dtype) { return bits_of(dtype) == 16 ? AX_S16 : bits_of(dtype) == 32 ? AX_S32 : AX_S64; }
 
 static LLVMValueRef constant(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, uint64_t value) {
   return ax_cg_integer(cg, ax_cg_order(dtype), lanes, value);
@@ -37,14 +30,14 @@ static LLVMValueRef exclusive_or_of_and(const ax_codegen *cg, LLVMValueRef a, LL
 /* Its own inverse. */
 static LLVMValueRef turned(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef bits, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
-  LLVMValueRef sign = LLVMBuildAShr(b, bits, constant(cg, dtype, lanes, forms[dtype].bits - 1), "");
-  LLVMValueRef below = constant(cg, dtype, lanes, UINT64_MAX >> (65 - forms[dtype].bits));
-  if (cg->vector_bytes == 64 && lanes * forms[dtype].bits == 512) return exclusive_or_of_and(cg, bits, sign, below);
+  LLVMValueRef sign = LLVMBuildAShr(b, bits, constant(cg, dtype, lanes, bits_of(dtype) - 1), "");
+  LLVMValueRef below = constant(cg, dtype, lanes, UINT64_MAX >> (65 - bits_of(dtype)));
+  if (cg->vector_bytes == 64 && lanes * bits_of(dtype) == 512) return exclusive_or_of_and(cg, bits, sign, below);
   return LLVMBuildBinOp(b, LLVMXor, bits, LLVMBuildAnd(b, sign, below, ""), "");
 }
 
 static LLVMValueRef moved(const ax_codegen *cg, ax_dtype dtype, bool down, LLVMValueRef bits, uint32_t lanes) {
-  return LLVMBuildBinOp(cg->builder, down ? LLVMSub : LLVMAdd, bits, constant(cg, dtype, lanes, forms[dtype].nans), "");
+  return LLVMBuildBinOp(cg->builder, down ? LLVMSub : LLVMAdd, bits, constant(cg, dtype, lanes, nans(dtype)), "");
 }
 
 /* A subnormal number is as good as zero if the thread flushes them. Which of many is the largest does not depend on that, so only
@@ -60,7 +53,7 @@ static LLVMValueRef flushed_bf16(const ax_codegen *cg, LLVMValueRef bits, uint32
 }
 
 LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
-  LLVMValueRef bits = LLVMBuildCast(cg->builder, LLVMBitCast, value, ax_cg_int(cg, forms[dtype].bits, lanes), "");
+  LLVMValueRef bits = LLVMBuildCast(cg->builder, LLVMBitCast, value, ax_cg_int(cg, bits_of(dtype), lanes), "");
   return moved(cg, dtype, reduce == AX_SCALAR_MAX, turned(cg, dtype, bits, lanes), lanes);
 }
 

@@ -1,6 +1,8 @@
 /* One scalar operation to IR. A table gives what each means on floats, signed and unsigned integers and bool; what takes more
    than one instruction is a function of its own. No fast-math and no contraction anywhere: results equal those of the
    reference evaluator, which rounds after every operation. */
+#include <math.h>
+
 #include "jit/emit/codegen.h"
 #include "jit/nest/schedule.h"
 
@@ -219,6 +221,89 @@ static LLVMValueRef emit_rsqrt(const op *o) {
   return LLVMBuildFDiv(o->cg->builder, number(o, 1), emit_sqrt(o), "");
 }
 
+/* A function that is ours at every width (jit/math), and as accurate as there is. */
+static LLVMValueRef emit_special(const op *o) {
+  return ax_cg_math(o->cg, o->expr->op, computed(o), false, o->args, o->lanes);
+}
+
+/* A function that is SLEEF's at every width. Its results may be made by operations on bits. */
+static LLVMValueRef emit_sleef(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_sleef);
+  return flushed(o, ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes));
+}
+
+/* The same where small operands are their own results, among them subnormal ones, which SLEEF's asinh loses. */
+static LLVMValueRef emit_odd(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_odd);
+  LLVMValueRef result = emit_sleef(o), x = flushed(o, o->args[0]);
+  const double limit = o->dtype == AX_F64 ? 0x1p-28 : 0x1p-13;
+  LLVMValueRef tiny = LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, limit), "");
+  return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
+}
+
+/* f32 in f64: where subnormal numbers are flushed, SLEEF's erfc of f32 loses digits of small results. */
+static LLVMValueRef emit_erfc(const op *o) { return computed(o) == AX_F32 ? in_f64(o, emit_sleef) : emit_sleef(o); }
+
+/* SLEEF's atan2 divides by the operands' size, which must not be near the ends of the range; and where the result is as good as
+   y / x, it is that. */
+static LLVMValueRef emit_atan2(const op *o) {
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMTypeRef f64 = ax_cg_register(o->cg, AX_F64, o->lanes);
+  LLVMValueRef args[2], scaled[2], ends[2];
+  const ax_expr wide = {.op = AX_SCALAR_ATAN2, .dtype = AX_F64};
+  const op w = {.cg = o->cg, .expr = &wide, .dtype = AX_F64, .kind = o->kind, .args = args, .type = f64, .lanes = o->lanes};
+  for (int i = 0; i < 2; i++) args[i] = o->dtype == AX_F64 ? flushed(o, o->args[i]) : LLVMBuildCast(b, LLVMFPExt, o->args[i], f64, "");
+  LLVMValueRef quotient = LLVMBuildFDiv(b, args[0], args[1], "");
+  LLVMValueRef sizes[] = {unary(&w, "llvm.fabs", args[0]), unary(&w, "llvm.fabs", args[1])};
+  for (int i = 0; i < 2; i++) /* the larger size is above 2^400; below 2^-400 */
+    ends[i] = LLVMBuildFCmp(b, i == 0 ? LLVMRealOGT : LLVMRealOLE, sizes[0], number(&w, i == 0 ? 0x1p400 : 0x1p-400), "");
+  ends[0] = LLVMBuildOr(b, ends[0], LLVMBuildFCmp(b, LLVMRealOGT, sizes[1], number(&w, 0x1p400), ""), "");
+  ends[1] = LLVMBuildAnd(b, ends[1], LLVMBuildFCmp(b, LLVMRealOLE, sizes[1], number(&w, 0x1p-400), ""), "");
+  LLVMValueRef scale = LLVMBuildSelect(b, ends[0], number(&w, 0x1p-600), LLVMBuildSelect(b, ends[1], number(&w, 0x1p600), number(&w, 1), ""), "");
+  for (int i = 0; i < 2; i++) scaled[i] = LLVMBuildFMul(b, args[i], scale, "");
+  LLVMValueRef angle = ax_cg_math(o->cg, AX_SCALAR_ATAN2, AX_F64, false, scaled, o->lanes);
+  LLVMValueRef small = LLVMBuildFCmp(b, LLVMRealOLT, unary(&w, "llvm.fabs", quotient), number(&w, 0x1p-28), "");
+  small = LLVMBuildAnd(b, small, LLVMBuildFCmp(b, LLVMRealOGT, args[1], LLVMConstNull(f64), ""), "");
+  LLVMValueRef result = LLVMBuildSelect(b, small, quotient, angle, "");
+  return o->dtype == AX_F64 ? result : LLVMBuildCast(b, LLVMFPTrunc, result, o->type, "");
+}
+
+/* `large` where |x| is above the limit, with the sign of x if the function is odd. */
+static LLVMValueRef where_large(const op *o, double limit, LLVMValueRef large, bool is_odd, LLVMValueRef otherwise) {
+  LLVMValueRef args[] = {large, o->args[0]}, size = unary(o, "llvm.fabs", o->args[0]);
+  LLVMTypeRef type = o->type;
+  if (is_odd) large = ax_cg_intrinsic(o->cg, "llvm.copysign", &type, 1, args, 2);
+  LLVMValueRef above = LLVMBuildFCmp(o->cg->builder, LLVMRealOGT, size, number(o, limit), "");
+  return LLVMBuildSelect(o->cg->builder, above, large, otherwise, "");
+}
+
+/* SLEEF's sinh and cosh are infinite a little too early. There they are e^|x| / 2, as e^(|x| - c) e^c / 2, whose difference is
+   exact. */
+static LLVMValueRef emit_hyperbolic(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_hyperbolic);
+  const bool is_f64 = o->dtype == AX_F64;
+  const double c = is_f64 ? 512 : 64;
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef rest = LLVMBuildFAdd(b, unary(o, "llvm.fabs", o->args[0]), number(o, -c), "");
+  LLVMValueRef large = LLVMBuildFMul(b, ax_cg_math(o->cg, AX_SCALAR_EXP, computed(o), false, &rest, o->lanes), number(o, exp(c) / 2), "");
+  const bool is_odd = o->expr->op == AX_SCALAR_SINH;
+  return where_large(o, is_f64 ? 709 : 88, large, is_odd, is_odd ? emit_odd(o) : emit_sleef(o));
+}
+
+/* SLEEF's asinh and acosh are infinite where x^2 is. There they are log(2 |x|). */
+static LLVMValueRef emit_inverse_hyperbolic(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_inverse_hyperbolic);
+  LLVMValueRef size = unary(o, "llvm.fabs", o->args[0]);
+  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG, computed(o), false, &size, o->lanes);
+  LLVMValueRef large = LLVMBuildFAdd(o->cg->builder, log, number(o, 0.69314718055994530942), "");
+  const bool is_odd = o->expr->op == AX_SCALAR_ASINH;
+  if (!is_odd) { /* acosh of numbers below 1 is NaN */
+    LLVMValueRef positive = LLVMBuildFCmp(o->cg->builder, LLVMRealOGT, o->args[0], zero(o), "");
+    large = LLVMBuildSelect(o->cg->builder, positive, large, number(o, NAN), "");
+  }
+  return where_large(o, o->dtype == AX_F64 ? 0x1p500 : 0x1p60, large, is_odd, is_odd ? emit_odd(o) : emit_sleef(o));
+}
+
 static LLVMValueRef multiply(const op *o, LLVMValueRef a, LLVMValueRef b) {
   return o->kind == AX_KIND_FLOAT ? LLVMBuildFMul(o->cg->builder, a, b, "") : LLVMBuildMul(o->cg->builder, a, b, "");
 }
@@ -239,6 +324,61 @@ static LLVMValueRef emit_integer_pow(const op *o) {
   if (exponent > 0) return result;
   return is_float ? LLVMBuildFDiv(o->cg->builder, one, result, "")
                   : ax_cg_integer_div(o->cg, o->dtype, one, result, o->lanes);
+}
+
+/* --- Bits --- */
+
+static LLVMValueRef emit_xor(const op *o) { return LLVMBuildBinOp(o->cg->builder, LLVMXor, o->args[0], o->args[1], ""); }
+static LLVMValueRef emit_shift(const op *o) {
+  return ax_cg_shift(o->cg, o->expr->op, o->dtype, o->args[0], o->args[1], o->lanes);
+}
+
+/* The bits of an integer, in a byte if they are fewer. */
+static LLVMValueRef own_bits(const op *o) { return ax_cg_to_memory(o->cg, o->dtype, o->args[0], o->lanes); }
+static uint64_t bits_above(const op *o) { return 8 * ax_dtype_bytes(o->dtype) - ax_dtype_get(o->dtype)->bits; }
+
+static LLVMValueRef emit_population_count(const op *o) { return unary(o, "llvm.ctpop", own_bits(o)); }
+/* The flag: 0 has a result too. */
+static LLVMValueRef zeros(const op *o, const char *name, LLVMValueRef x) {
+  LLVMValueRef with_flag[] = {x, LLVMConstInt(LLVMInt1TypeInContext(o->cg->context), 0, false)};
+  LLVMTypeRef type = o->type;
+  return ax_cg_intrinsic(o->cg, name, &type, 1, with_flag, 2);
+}
+static LLVMValueRef emit_clz(const op *o) {
+  LLVMValueRef count = zeros(o, "llvm.ctlz", own_bits(o));
+  if (bits_above(o) == 0) return count;
+  return LLVMBuildSub(o->cg->builder, count, ax_cg_integer(o->cg, o->dtype, o->lanes, bits_above(o)), "");
+}
+static LLVMValueRef emit_ctz(const op *o) {
+  LLVMValueRef x = own_bits(o);
+  if (bits_above(o) > 0) /* a 1 behind the last bit, for 0 */
+    x = LLVMBuildOr(o->cg->builder, x, ax_cg_integer(o->cg, o->dtype, o->lanes, 1ull << ax_dtype_get(o->dtype)->bits), "");
+  return zeros(o, "llvm.cttz", x);
+}
+
+static LLVMValueRef emit_bitcast(const op *o) {
+  return ax_cg_of_bits(o->cg, o->expr->dtype, ax_cg_bits_of(o->cg, o->dtype, o->args[0], o->lanes), o->lanes);
+}
+
+static LLVMValueRef emit_is_finite(const op *o) {
+  return LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", o->args[0]), number(o, INFINITY), "");
+}
+
+static LLVMValueRef emit_threefry(const op *o) { return ax_cg_threefry(o->cg, o->args[0], o->args[1], o->lanes); }
+static LLVMValueRef emit_nextafter(const op *o) { return ax_cg_nextafter(o->cg, o->dtype, o->args[0], o->args[1], o->lanes); }
+static LLVMValueRef emit_reduce_precision(const op *o) {
+  return ax_cg_reduce_precision(o->cg, o->dtype, o->expr->imm, o->args[0], o->lanes);
+}
+
+/* Half is added with the operand's sign and the fraction cut off. It is the number below a half, so that the sum with the number
+   below a half stays below 1. */
+static LLVMValueRef emit_round_nearest_afz(const op *o) {
+  LLVMValueRef x = o->args[0];
+  const double below = holds_f16(o) ? 0x1p-12 : o->dtype == AX_F64 ? 0x1p-54 : 0x1p-25;
+  LLVMValueRef args[] = {number(o, 0.5 - below), x};
+  LLVMTypeRef type = o->type;
+  LLVMValueRef half = ax_cg_intrinsic(o->cg, "llvm.copysign", &type, 1, args, 2);
+  return unary(o, "llvm.trunc", LLVMBuildFAdd(o->cg->builder, x, half, ""));
 }
 
 /* --- Comparisons, select, convert --- */
@@ -298,6 +438,26 @@ static const struct {
     [AX_SCALAR_SQRT] = {emit_sqrt, ARITHMETIC},
     [AX_SCALAR_RSQRT] = {emit_rsqrt, ARITHMETIC},
     [AX_SCALAR_ERF] = {emit_math, ROUND},
+    [AX_SCALAR_EXP2] = {emit_sleef, ROUND},
+    [AX_SCALAR_CBRT] = {emit_sleef, ROUND},
+    [AX_SCALAR_TAN] = {emit_odd, ROUND},
+    [AX_SCALAR_ASIN] = {emit_odd, ROUND},
+    [AX_SCALAR_ACOS] = {emit_sleef, ROUND},
+    [AX_SCALAR_ATAN] = {emit_odd, ROUND},
+    [AX_SCALAR_SINH] = {emit_hyperbolic, ROUND},
+    [AX_SCALAR_COSH] = {emit_hyperbolic, ROUND},
+    [AX_SCALAR_ASINH] = {emit_inverse_hyperbolic, ROUND},
+    [AX_SCALAR_ACOSH] = {emit_inverse_hyperbolic, ROUND},
+    [AX_SCALAR_ATANH] = {emit_odd, ROUND},
+    [AX_SCALAR_ERFC] = {emit_erfc, ROUND},
+    [AX_SCALAR_ATAN2] = {emit_atan2, ROUND},
+    [AX_SCALAR_ERF_INV] = {emit_special, ROUND},
+    [AX_SCALAR_LGAMMA] = {emit_special, ROUND},
+    [AX_SCALAR_DIGAMMA] = {emit_special, ROUND},
+    [AX_SCALAR_BESSEL_I0E] = {emit_special, ROUND},
+    [AX_SCALAR_BESSEL_I1E] = {emit_special, ROUND},
+    [AX_SCALAR_POLYGAMMA] = {emit_special, ROUND},
+    [AX_SCALAR_ZETA] = {emit_special, ROUND},
     [AX_SCALAR_INTEGER_POW] = {emit_integer_pow, ARITHMETIC},
     [AX_SCALAR_EQ] = {emit_eq, EXACT},
     [AX_SCALAR_NE] = {emit_ne, EXACT},
@@ -310,6 +470,19 @@ static const struct {
     [AX_SCALAR_NOT] = {emit_not, EXACT},
     [AX_SCALAR_SELECT] = {emit_select, EXACT},
     [AX_SCALAR_CONVERT] = {emit_convert, EXACT},
+    [AX_SCALAR_XOR] = {emit_xor, EXACT},
+    [AX_SCALAR_SHIFT_LEFT] = {emit_shift, EXACT},
+    [AX_SCALAR_SHIFT_RIGHT_LOGICAL] = {emit_shift, EXACT},
+    [AX_SCALAR_SHIFT_RIGHT_ARITHMETIC] = {emit_shift, EXACT},
+    [AX_SCALAR_POPULATION_COUNT] = {emit_population_count, EXACT},
+    [AX_SCALAR_CLZ] = {emit_clz, EXACT},
+    [AX_SCALAR_CTZ] = {emit_ctz, EXACT},
+    [AX_SCALAR_BITCAST] = {emit_bitcast, EXACT},
+    [AX_SCALAR_IS_FINITE] = {emit_is_finite, EXACT},
+    [AX_SCALAR_NEXTAFTER] = {emit_nextafter, EXACT},
+    [AX_SCALAR_REDUCE_PRECISION] = {emit_reduce_precision, EXACT},
+    [AX_SCALAR_ROUND_NEAREST_AFZ] = {emit_round_nearest_afz, EXACT},
+    [AX_SCALAR_THREEFRY] = {emit_threefry, EXACT},
 };
 
 /* An operation on f16 that the processor computes in f32: its operands are widened, and its result is rounded. */
@@ -322,6 +495,11 @@ static LLVMValueRef through_f32(op *o) {
   return ax_cg_round(o->cg, AX_F16, ops[o->expr->op].emit(o), o->lanes);
 }
 
+/* Results of the operation are other numbers than its operands: also of floats without -0, of which NEG makes none. */
+static bool is_computed(ax_scalar op) {
+  return op != AX_SCALAR_SELECT && op != AX_SCALAR_CONVERT && op != AX_SCALAR_BITCAST;
+}
+
 LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
                           uint32_t lanes) {
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
@@ -329,6 +507,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
   o.type = ax_cg_register(cg, operand, lanes);
   if (ops[expr->op].narrow == ARITHMETIC) hide_constants(&o);
   LLVMValueRef value = ops[expr->op].emit(&o);
+  if (is_computed(expr->op) && ax_dtype_bytes(expr->dtype) == 1) return ax_cg_round(cg, expr->dtype, value, lanes);
   if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand))
     return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
   return ops[expr->op].narrow == ROUND ? ax_cg_round(cg, expr->dtype, value, lanes) : value;
@@ -338,36 +517,30 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
 
 ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide) {
   if (wide && ax_rounds(dtype)) return AX_F64;
-  return ax_is_narrow_float(dtype) ? AX_F32 : dtype;
+  return ax_dtype_get(dtype)->computed == AX_F32 ? AX_F32 : dtype;
 }
 
-/* The bits of 1 and of infinity, by float dtype. */
-static const struct {
-  uint64_t one, infinity, sign;
-} floats[AX_DTYPE_COUNT] = {
-    [AX_BF16] = {0x3f80, 0x7f80, 0x8000},
-    [AX_F16] = {0x3c00, 0x7c00, 0x8000},
-    [AX_F32] = {0x3f800000, 0x7f800000, 0x80000000},
-    [AX_F64] = {0x3ff0000000000000, 0x7ff0000000000000, 0x8000000000000000},
-};
-
 static uint64_t least_bits(ax_dtype dtype) {
-  if (ax_is_float(dtype)) return floats[dtype].infinity | floats[dtype].sign;
-  return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? 1ull << (ax_dtype_bytes(dtype) * 8 - 1) : 0;
+  const uint64_t sign = 1ull << (ax_dtype_get(dtype)->bits - 1);
+  if (ax_is_float(dtype)) return ax_float_infinity_bits(dtype) | sign;
+  return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? sign : 0;
 }
 
 static uint64_t greatest_bits(ax_dtype dtype) {
-  if (ax_is_float(dtype)) return floats[dtype].infinity;
-  uint64_t all = dtype == AX_BOOL ? 1 : UINT64_MAX >> (64 - 8 * ax_dtype_bytes(dtype));
+  if (ax_is_float(dtype)) return ax_float_infinity_bits(dtype);
+  const uint64_t all = UINT64_MAX >> (64 - ax_dtype_get(dtype)->bits);
   return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? all >> 1 : all;
 }
 
 uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype) {
   switch (reduce) {
-    case AX_SCALAR_MUL: return ax_is_float(dtype) ? floats[dtype].one : 1;
+    case AX_SCALAR_MUL: {
+      const ax_dtype_info *info = ax_dtype_get(dtype);
+      return info->kind == AX_KIND_FLOAT ? (uint64_t)info->bias << info->fraction : 1;
+    }
     case AX_SCALAR_MAX: return least_bits(dtype);
     case AX_SCALAR_MIN: return greatest_bits(dtype);
-    case AX_SCALAR_AND: return dtype == AX_BOOL ? 1 : UINT64_MAX >> (64 - 8 * ax_dtype_bytes(dtype));
+    case AX_SCALAR_AND: return UINT64_MAX >> (64 - ax_dtype_get(dtype)->bits);
     default: return 0;
   }
 }

@@ -1,6 +1,7 @@
 /* Functions, types, constants and the shuffles everything else uses. */
 #include <string.h>
 
+#include "ir/number.h"
 #include "jit/emit/codegen.h"
 
 enum { max_lanes = 64 };
@@ -60,7 +61,7 @@ LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes)
 
 LLVMTypeRef ax_cg_memory(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
   if (dtype == AX_BOOL) return ax_cg_int(cg, 8, lanes);
-  if (ax_is_narrow_float(dtype)) return ax_cg_int(cg, 16, lanes);
+  if (ax_is_narrow_float(dtype)) return ax_cg_int(cg, 8 * (uint32_t)ax_dtype_bytes(dtype), lanes);
   return ax_cg_register(cg, dtype, lanes);
 }
 
@@ -85,6 +86,10 @@ LLVMValueRef ax_cg_number(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, 
 
 LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits) {
   if (dtype == AX_BOOL) return ax_cg_integer(cg, dtype, 1, bits != 0);
+  if (ax_dtype_bytes(dtype) == 1) { /* memory's bits are not a register's */
+    const ax_number number = ax_number_load(dtype, &(uint8_t){(uint8_t)bits}, 0);
+    return ax_is_float(dtype) ? ax_cg_number(cg, dtype, 1, number.f) : ax_cg_integer(cg, dtype, 1, number.u);
+  }
   if (!ax_is_float(dtype)) return ax_cg_integer(cg, dtype, 1, bits);
   LLVMTypeRef type = ax_cg_register(cg, dtype, 1);
   if (dtype == AX_F16) {

@@ -7,6 +7,7 @@
 #define AX_SLEEF_POW Sleef_powd8_u10avx512f
 #include "jit/math/vector_f32.h"
 #include "jit/math/vector_f64.h"
+#include "jit/math/vector_special.h"
 #define AX_VECTOR_TABLE ax_vector_math_64
 #include "jit/math/vector_table.h"
 #else

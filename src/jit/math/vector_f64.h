@@ -74,8 +74,9 @@ static f64s f64_tanh(f64s x) {
 
 /* --- Logarithms: x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2) --- */
 
-/* log(1 + f) + k log 2, by log(1 + f) = 2 atanh(s) with s = f / (2 + f), where 2s is written f - s f */
-static inline f64s f64_log_sum(f64s f, f64s k) {
+/* log(1 + f) + k log 2, by log(1 + f) = 2 atanh(s) with s = f / (2 + f), where 2s is written f - s f: what it is more than f and k
+   times the first digits of log 2 */
+static inline f64s f64_log_rest(f64s f, f64s k) {
   f64s s = f / (f64_all(2) + f), z = s * s, p = f64_all(0.1461838382952859);
   p = f64_fma(p, z, f64_all(0.1533156930891272));
   p = f64_fma(p, z, f64_all(0.18182893499826527));
@@ -83,9 +84,10 @@ static inline f64s f64_log_sum(f64s f, f64s k) {
   p = f64_fma(p, z, f64_all(0.2857142862625001));
   p = f64_fma(p, z, f64_all(0.39999999999899255));
   p = f64_fma(p, z, f64_all(0.666666666666667));
-  f64s low = f64_fma(k, f64_all(0x1.a39ef35793c76p-33), s * f64_fma(z, p, -f));
-  return f64_fma(k, f64_all(0x1.62e42feep-1), f + low);
+  return f64_fma(k, f64_all(0x1.a39ef35793c76p-33), s * f64_fma(z, p, -f));
 }
+
+static inline f64s f64_log_sum(f64s f, f64s k) { return f64_fma(k, f64_all(0x1.62e42feep-1), f + f64_log_rest(f, k)); }
 
 typedef struct f64_parts {
   u64s moved;

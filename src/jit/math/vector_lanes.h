@@ -31,6 +31,7 @@ static inline f32s f32_fnma(f32s a, f32s b, f32s c) { return _mm512_fnmadd_ps(a,
 static inline f32s f32_min(f32s a, f32s b) { return _mm512_min_ps(a, b); } /* b where either is NaN */
 static inline f32s f32_max(f32s a, f32s b) { return _mm512_max_ps(a, b); } /* likewise */
 static inline f32s f32_round(f32s x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f32s f32_root(f32s x) { return _mm512_sqrt_ps(x); }
 static inline f32s f32_scale(f32s x, f32s n) { return _mm512_scalef_ps(x, n); } /* x 2^n, rounded once */
 static inline f32_mask f32_less(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline f32_mask f32_equal(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
@@ -54,6 +55,7 @@ static inline f64s f64_fnma(f64s a, f64s b, f64s c) { return _mm512_fnmadd_pd(a,
 static inline f64s f64_min(f64s a, f64s b) { return _mm512_min_pd(a, b); }
 static inline f64s f64_max(f64s a, f64s b) { return _mm512_max_pd(a, b); }
 static inline f64s f64_round(f64s x) { return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f64s f64_root(f64s x) { return _mm512_sqrt_pd(x); }
 static inline f64s f64_scale(f64s x, f64s n) { return _mm512_scalef_pd(x, n); }
 static inline f64_mask f64_less(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
 static inline f64_mask f64_equal(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
@@ -79,6 +81,7 @@ static inline f32s f32_fnma(f32s a, f32s b, f32s c) { return _mm256_fnmadd_ps(a,
 static inline f32s f32_min(f32s a, f32s b) { return _mm256_min_ps(a, b); }
 static inline f32s f32_max(f32s a, f32s b) { return _mm256_max_ps(a, b); }
 static inline f32s f32_round(f32s x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f32s f32_root(f32s x) { return _mm256_sqrt_ps(x); }
 /* In two steps, each by a normal power of two: for normal x and n of -250 .. 250 the first is exact where the second rounds. */
 static inline f32s f32_scale(f32s x, f32s n) {
   __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
@@ -107,6 +110,7 @@ static inline f64s f64_fnma(f64s a, f64s b, f64s c) { return _mm256_fnmadd_pd(a,
 static inline f64s f64_min(f64s a, f64s b) { return _mm256_min_pd(a, b); }
 static inline f64s f64_max(f64s a, f64s b) { return _mm256_max_pd(a, b); }
 static inline f64s f64_round(f64s x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f64s f64_root(f64s x) { return _mm256_sqrt_pd(x); }
 static inline f64s f64_scale(f64s x, f64s n) {
   __m128i whole = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(whole, 1), bias = _mm_set1_epi32(1023);
   __m256i a = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);

@@ -12,6 +12,13 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_SIN] = (ax_vector_function)f32_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f32_cos,
             [AX_SCALAR_POW] = (ax_vector_function)f32_pow,
+            [AX_SCALAR_ERF_INV] = (ax_vector_function)f32_erf_inv,
+            [AX_SCALAR_LGAMMA] = (ax_vector_function)f32_lgamma,
+            [AX_SCALAR_DIGAMMA] = (ax_vector_function)f32_digamma,
+            [AX_SCALAR_BESSEL_I0E] = (ax_vector_function)f32_bessel_i0e,
+            [AX_SCALAR_BESSEL_I1E] = (ax_vector_function)f32_bessel_i1e,
+            [AX_SCALAR_POLYGAMMA] = (ax_vector_function)f32_polygamma,
+            [AX_SCALAR_ZETA] = (ax_vector_function)f32_zeta,
         },
     .f64 =
         {
@@ -25,6 +32,13 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_SIN] = (ax_vector_function)f64_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
             [AX_SCALAR_POW] = (ax_vector_function)f64_pow,
+            [AX_SCALAR_ERF_INV] = (ax_vector_function)f64_erf_inv,
+            [AX_SCALAR_LGAMMA] = (ax_vector_function)f64_lgamma,
+            [AX_SCALAR_DIGAMMA] = (ax_vector_function)f64_digamma,
+            [AX_SCALAR_BESSEL_I0E] = (ax_vector_function)f64_bessel_i0e,
+            [AX_SCALAR_BESSEL_I1E] = (ax_vector_function)f64_bessel_i1e,
+            [AX_SCALAR_POLYGAMMA] = (ax_vector_function)f64_polygamma,
+            [AX_SCALAR_ZETA] = (ax_vector_function)f64_zeta,
         },
     .precise_f64 =
         {

@@ -28,8 +28,11 @@ typedef struct cost {
 
 static cost plus(cost a, cost b) { return (cost){a.instructions + b.instructions, a.latency + b.latency}; }
 
-/* To round a result to bf16 by integer operations, or to f16 and back. */
-static cost rounding(ax_dtype dtype) { return dtype == AX_BF16 ? (cost){5, 5} : dtype == AX_F16 ? (cost){3, 14} : (cost){0}; }
+/* To round a result to bf16 by integer operations, or to f16 or a float of a byte and back. */
+static cost rounding(ax_dtype dtype) { 
+  if (ax_is_byte_float(dtype)) return (cost){24, 24};
+  return dtype == AX_BF16 ? (cost){5, 5} : dtype == AX_F16 ? (cost){3, 14} : (cost){0};
+}
 
 static bool in_f16(const ax_nest_schedule *s, const ax_expr *expr) {
   return s->f16 && expr->dtype == AX_F16 && ax_scalar_in_f16(expr->op);

@@ -15,7 +15,7 @@ enum { function_weight = 12 };
 
 static uint32_t node_weight(const ax_nest_schedule *s, const ax_expr *expr, uint32_t call) {
   if (expr->op == AX_LEAF_CONST || expr->op == AX_LEAF_GIVEN) return 0;
-  if (expr->op < AX_SCALAR_EXP || expr->op > AX_SCALAR_ERF) return 1;
+  if (expr->op == AX_SCALAR_POW || !ax_scalar_is_function(expr->op)) return 1;
   if (expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT) return function_weight;
   if (ax_is_narrow_float(expr->dtype)) return s->paired ? 8 : function_weight; /* in line: half_math.c */
   return expr->dtype == AX_F64 ? function_weight : call;

@@ -70,7 +70,7 @@ typedef enum ax_nest_shape {
 
 typedef struct ax_nest_schedule {
   const ax_loop_kernel *kernel; /* the given kernel, or the same kernel on bits (bits.c) */
-  ax_dtype bits_of;    /* the float dtype whose bits its AX_U16 elements are; AX_NO_DTYPE: they are numbers */
+  ax_dtype bits_of;    /* the dtype whose bits its AX_U16, or of a byte its AX_U8, elements are; AX_NO_DTYPE: they are numbers */
   bool reduces;        /* has stores that reduce */
   bool running;        /* stores what is reduced so far in each step (plan/kernel.h) */
   bool in_line;        /* exp of f32 is code in line: of a few, and of so many vectors that the time to compile comes back */

@@ -331,20 +331,12 @@ static ax_status lay_out(ax_image *image, const ax_image_memory *memory) {
 
 /* --- Made, released --- */
 
-/* A barrier is the sender's, and only the receiver knows when all is written. */
-static ax_status check_copies(const ax_image *image) {
-  for (uint32_t b = 0; b < image->machine->params->bodies.count; b++) {
-    const ax_core_code *code = image->bodies[b].code;
-    for (uint32_t i = 0; i < code->step_count; i++) {
-      if (code->steps[i].kind != AX_STEP_ACT || !ax_step_copies(code->steps[i].eqn)) continue;
-      const ax_copy_params *params = code->steps[i].eqn->params;
-      if (params->barrier && ax_core_operands(&params->to) > 0)
-        return ax_error(AX_ABSENT,
-                        "the kernel %s: a copy to another device arrives at a barrier, but devices are of several processes",
-                        image->machine->params->name);
-    }
-  }
-  return AX_OK;
+/* Messages between processes name a barrier by its number among those of all members. */
+static ax_status check_barriers(const ax_image *image) {
+  const uint64_t all = (uint64_t)image->barrier_total * image->members;
+  if (!image->crosses || all < AX_NONE) return AX_OK;
+  return ax_error(AX_ABSENT, "the kernel %s has %llu barriers on %u devices, which are too many for devices of several processes",
+                  image->machine->params->name, (unsigned long long)all, image->members);
 }
 
 static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_runtime *compile) {
@@ -361,12 +353,12 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     image->root_total += body->root_count - machine->ref_count;
     AX_TRY(make_ops(image, body, compile));
   }
-  if (image->crosses) AX_TRY(check_copies(image));
   if (compile != NULL) {
     AX_TRY(ax_image_alias(image));
     AX_TRY(ax_image_forward(image));
   }
-  return lay_out(image, memory);
+  AX_TRY(lay_out(image, memory));
+  return check_barriers(image);
 }
 
 ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names, bool crosses,

@@ -123,7 +123,8 @@ typedef struct ax_image {
   ax_image_objects *objects;
   ax_image_table *tables;
   size_t *scopes; /* where all shared scopes are */
-  uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, barrier_total;
+  uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count;
+  uint32_t barrier_total; /* of a device */
   uint32_t members, root_total; /* root_total: of roots, those that all bodies have counted once */
   bool crosses; /* members may be of several processes */
   size_t device_at, states_at, bytes;
@@ -223,6 +224,7 @@ typedef struct ax_run_group {
   bool begun;
   uint32_t members, live, running, parked; /* live: cores of this process that are not through */
   uint32_t open;       /* other processes that have not said that no more messages come from them */
+  uint32_t unanswered; /* copies to devices of other processes whose arrivals at barriers here are to come */
   bool closing, closed; /* this one says so; has said so */
   uint64_t signals, random; /* signals: what the counter has counted */
   ax_run_core *first, *last;

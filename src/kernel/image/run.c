@@ -217,7 +217,7 @@ static void close_group(ax_run_group *group, const ax_cores_runner *runner) {
 }
 
 static bool is_through(const ax_run_group *group, const ax_cores_runner *runner) {
-  return group->live == 0 && group->open == 0 && (group->closed || runner->away == 0);
+  return group->live == 0 && group->open == 0 && group->unanswered == 0 && (group->closed || runner->away == 0);
 }
 
 void ax_run_group_end(ax_run_group *group, const ax_cores_runner *runner) {

@@ -89,10 +89,16 @@ typedef struct ax_landing {
   size_t bytes;
 } ax_landing;
 
-/* Sends the present operation to a core of another process, with the lock held, which is released meanwhile. object: the operand
-   that is a semaphore of that core; AX_NONE: there is none. The data is copied. */
-AX_MUST_USE ax_status ax_walk_send(const ax_row_walk *walk, const ax_core_meant *to, uint32_t object, int64_t number,
-                                   const void *data, size_t bytes);
+/* An operation as it is sent to a core of another process. */
+typedef struct ax_departure {
+  uint32_t object;  /* the operand that is a semaphore of that core; AX_NONE: there is none */
+  uint32_t barrier; /* the operand that is a barrier of this core, which gets an arrival once it is done there; AX_NONE: likewise */
+  int64_t number;   /* as in ax_landing */
+  const void *data; /* copied */
+  size_t bytes;
+} ax_departure;
+/* Sends the present operation, with the lock held, which is released meanwhile. */
+AX_MUST_USE ax_status ax_walk_send(const ax_row_walk *walk, const ax_core_meant *to, const ax_departure *what);
 /* The object that operand is of, of the core here. */
 ax_run_object *ax_landing_object(const ax_landing *landing, uint32_t operand);
 

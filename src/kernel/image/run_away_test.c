@@ -1,49 +1,10 @@
 /* Kernels whose devices are in several processes: the same bits as in one, however devices are spread. The processes are threads of
-   this one (support/processes.h). */
-#include <string.h>
+   this one (support/spreads.h). */
+#include <stdio.h>
 
-#include "axle/axle.h"
-#include "support/cmocka.h"
-#include "support/kernels.h"
-#include "support/processes.h"
-#include "support/random.h"
-#include "support/run.h"
+#include "support/away.h"
 
-enum { N = 4, ROUNDS = 6, SHORT = 6, LONG = 3000 }; /* devices along x; elements of a row: LONG ones are fetched */
-
-static ax_value along(const char *axis, int64_t size, int64_t step) {
-  ax_value at = ax_add(ax_axis_index(axis), ax_integer(step < 0 ? step + size : step));
-  return ax_where(ax_ge(at, ax_integer(size)), ax_sub(at, ax_integer(size)), at);
-}
-static ax_value right(void) { return along("x", N, 1); }
-static ax_value left(void) { return along("x", N, -1); }
-#define TO(axes_, ...) (&(ax_target_core){.axes = axes_, .coordinates = {AX_VALUES(__VA_ARGS__)}})
-
-static void meet_neighbours(void) {
-  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), TO("x", left()));
-  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), TO("x", right()));
-  ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(2));
-}
-
-/* Sends and waits until what others send has come too. */
-static void shift(ax_value source, ax_value destination, ax_value received, ax_value sent, const ax_target_core *to) {
-  ax_copy_start(source, destination, &(ax_copy_options){.received = &received, .sent = &sent, .to = to});
-  ax_copy_wait(sent, source);
-  ax_copy_wait(received, destination);
-}
-
-/* --- Kernels on each device: x, results, then scratch --- */
-
-static void run_kernel(ax_function body, uint32_t scratch_count, const ax_scratch *scratch, const ax_value *in, ax_type type,
-                       ax_value *out) {
-  const ax_kernel_options options = {.name = "away", .scratch = {AX_LIST(scratch_count, scratch)}};
-  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(body, 2 + scratch_count, 0), &options, AX_LIST(1, in), AX_LIST(1, &type),
-              AX_LIST(1, out));
-}
-static ax_scratch copies(void) { return (ax_scratch){.type = ax_dma_semaphore_type(AX_DIMS())}; }
-static ax_scratch signals(void) { return (ax_scratch){.type = ax_semaphore_type(AX_DIMS())}; }
-static ax_scratch slots(int64_t count, int64_t elems) { return (ax_scratch){.type = AX_VMEM(AX_F32, count, elems)}; }
-static int64_t elems_of(ax_value x) { return ax_typeof(x).dims[ax_typeof(x).rank - 1]; }
+/* --- Kernels on each device --- */
 
 /* All rows go round the ring. */
 static AX_BODY(pass_on) {
@@ -275,19 +236,29 @@ static void meet_all(ax_value semaphore) {
   ax_semaphore_wait(semaphore, ax_integer(N - 1));
 }
 
-/* refs: x, y, slots, received, sent, even, odd */
+/* The sender waits until the part is there, and so does the receiver. */
+static void shift_and_arrive(ax_value part, ax_value place, ax_value received, ax_value arrived, const ax_target_core *to) {
+  ax_copy_start(part, place, &(ax_copy_options){.received = &received, .barrier = &arrived, .to = to});
+  ax_barrier_wait(arrived);
+  ax_copy_wait(received, place);
+}
+
+/* refs: x, y, slots, received, sent, even, odd, barrier */
 static void random_round(random_kernel *k, const ax_value *refs, int round) {
   const int64_t stride = 1 + test_random_below(&k->random, 3), count = 1 + test_random_below(&k->random, k->elems / stride);
   const int64_t from = test_random_below(&k->random, k->elems - (count - 1) * stride),
                 at = test_random_below(&k->random, k->elems - count + 1);
   const int64_t shifted = test_random_below(&k->random, N);
-  ax_value source = test_random_below(&k->random, 3) == 0 ? refs[0] : ax_ref_at(refs[2], ax_integer(round % 2));
+  const bool of_x = test_random_below(&k->random, 3) == 0, arrives = of_x && test_random_below(&k->random, 2) == 0;
+  ax_value source = of_x ? refs[0] : ax_ref_at(refs[2], ax_integer(round % 2));
   ax_value target = ax_ref_at(refs[2], ax_integer((round + 1) % 2));
   ax_value part = ax_ref_strided_slice(source, AX_VALUES(ax_integer(from)), AX_DIMS(count), AX_DIMS(stride));
   ax_value place = ax_ref_slice(target, AX_VALUES(ax_integer(at)), AX_DIMS(count));
   meet_all(refs[5 + round % 2]);
   if (shifted == 0)
     ax_copy(part, place);
+  else if (arrives)
+    shift_and_arrive(part, place, refs[3], refs[7], TO("x", along("x", N, shifted)));
   else
     shift(part, place, refs[3], refs[4], TO("x", along("x", N, shifted)));
   ax_ref_store(refs[1], ax_add(ax_mul(ax_ref_load(refs[1]), ax_real(0.75)), ax_ref_load(target)));
@@ -301,9 +272,9 @@ static AX_BODY(random_rounds) {
 }
 static AX_BODY(at_random) {
   random_kernel *k = context;
-  const ax_scratch scratch[] = {slots(2, k->elems), copies(), copies(), signals(), signals()};
-  const ax_kernel_options options = {.name = "random", .scratch = {AX_LIST(5, scratch)}};
-  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_CLOSURE(random_rounds, 7, 0, k), &options, AX_LIST(1, in),
+  const ax_scratch scratch[] = {slots(2, k->elems), copies(), copies(), signals(), signals(), barrier(1)};
+  const ax_kernel_options options = {.name = "random", .scratch = {AX_LIST(6, scratch)}};
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_CLOSURE(random_rounds, 8, 0, k), &options, AX_LIST(1, in),
               AX_TYPES(AX_TYPE(AX_F32, k->elems)), AX_LIST(1, out));
 }
 
@@ -348,12 +319,6 @@ static AX_BODY(multiply_and_scatter) {
 
 /* --- Comparing --- */
 
-typedef struct kase {
-  const char *name, *mesh, *in, *out;
-  ax_function body;
-  bool racy; /* it has other results under other schedules than those of the executor, so only these are compared */
-} kase;
-
 static const kase cases[] = {
     {"ring", "x=4", "x", "x", gather, false},
     {"rings along y", "y=2,x=4", "y+x", "y+x", gather, false},
@@ -384,47 +349,6 @@ static const kase cases[] = {
     {"scattered product", "x=4", "x", "x", multiply_and_scatter, false},
 };
 
-static const uint32_t alternating[] = {0, 1, 0, 1, 0, 1, 0, 1}, scattered[] = {2, 0, 1, 1, 0, 2, 0, 1},
-                      most_in_one[] = {1, 1, 0, 1, 1, 1, 1, 1}, by_pairs[] = {0, 0, 1, 1, 0, 0, 1, 1};
-
-static const test_spread spreads[] = {
-    {.processes = 2, .workers = 1},
-    {.processes = 2, .workers = 2},
-    {.processes = 3, .workers = 1},
-    {.processes = 4, .workers = 2, .donate = true},
-    {.processes = 8, .workers = 1},
-    {.processes = 2, .workers = 1, .listed = 8, .of = alternating},
-    {.processes = 3, .workers = 2, .listed = 8, .of = scattered},
-    {.processes = 2, .workers = 1, .listed = 8, .of = most_in_one, .policy = AX_POLICY_SEEDED, .seed = 3},
-    {.processes = 2, .workers = 2, .listed = 8, .of = by_pairs, .policy = AX_POLICY_SEEDED, .seed = 9},
-    {.processes = 3, .workers = 1, .listed = 8, .of = scattered, .delays = true, .seed = 5},
-    {.processes = 4, .workers = 2, .delays = true, .seed = 6},
-};
-
-static ax_tensor *random_input(const ax_type *type, uint64_t seed) {
-  ax_tensor *tensor;
-  test_random random = {seed};
-  TEST_OK(ax_tensor_create(type, &tensor));
-  for (int64_t i = 0; i < ax_type_elems(type); i++) test_set(tensor, i, (double)test_random_below(&random, 2000) / 777 - 1);
-  return tensor;
-}
-
-static void compare(const kase *k, int64_t elems) {
-  const ax_type type = TEST_TYPE(AX_F32, elems * (strchr(k->in, '+') != NULL ? 2 * N : N));
-  ax_program *program = test_trace_map(&(test_map){k->mesh, {k->in}, {k->out}, .unchecked = true, .body = k->body}, &type);
-  ax_tensor *in = random_input(&type, 17), *wanted, *got;
-  TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, &wanted, NULL));
-  if (!k->racy && elems == SHORT) TEST_EVERY_WAY(program, &in, 1e-3);
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) {
-    if (test_in_processes(program, &spreads[s], &in, &got, NULL) != AX_OK) fail_msg("%s: spread %zu", k->name, s);
-    if (!test_same_tensors(wanted, got)) fail_msg("%s of %lld: spread %zu differs", k->name, (long long)elems, s);
-    ax_tensor_release(got);
-  }
-  ax_tensor_release(in);
-  ax_tensor_release(wanted);
-  ax_program_release(program);
-}
-
 static void short_copies(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(cases); i++) compare(&cases[i], SHORT);
@@ -454,19 +378,15 @@ static void random_kernels(void **state) {
     const ax_type type = TEST_TYPE(AX_F32, N * k.elems);
     ax_program *program =
         test_trace_map(&(test_map){"x=4,y=2", {"x"}, {"x"}, .unchecked = true, .body = at_random, .context = &k}, &type);
-    ax_tensor *in = random_input(&type, seed), *wanted, *got;
-    uint32_t of[2 * N];
-    test_spread spread;
-    TEST_OK(test_in_processes(program, &(test_spread){.processes = 1, .workers = 1}, &in, &wanted, NULL));
+    ax_tensor *in = random_input(&type, seed);
+    uint32_t of[spreads_of_each][2 * N];
+    test_spread spreads[spreads_of_each];
+    char name[32];
+    snprintf(name, sizeof name, "kernel %d", (int)seed);
+    for (int i = 0; i < spreads_of_each; i++) draw_spread(&k.random, of[i], &spreads[i]);
     if (seed % 3 != 0) TEST_EVERY_WAY(program, &in, 1e-4);
-    for (int i = 0; i < spreads_of_each; i++) {
-      draw_spread(&k.random, of, &spread);
-      if (test_in_processes(program, &spread, &in, &got, NULL) != AX_OK) fail_msg("kernel %d, spread %d", (int)seed, i);
-      if (!test_same_tensors(wanted, got)) fail_msg("kernel %d, spread %d differs", (int)seed, i);
-      ax_tensor_release(got);
-    }
+    test_compare_spreads(name, program, &in, spreads, spreads_of_each);
     ax_tensor_release(in);
-    ax_tensor_release(wanted);
     ax_program_release(program);
   }
 }
@@ -513,31 +433,6 @@ static AX_BODY(beyond_while_others_look) {
 /* Device 2 does not come. */
 static AX_BODY(not_on_the_third) { ax_if(is_device(2), AX_FN(plain_rows, 1, 1), AX_FN(gather, 1, 1), in, out); }
 
-/* Bytes arrive at a barrier of the sender. refs: x, y, slot, barrier */
-static AX_BODY(arrive) {
-  ax_copy_start(in[0], in[2], &(ax_copy_options){.barrier = &in[3], .to = TO("x", right())});
-  ax_barrier_wait(in[3]);
-  ax_copy(in[0], in[1]);
-}
-static AX_BODY(arriving) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, SHORT)}, {.type = ax_barrier_type(AX_DIMS()), .arrivals = 1}};
-  run_kernel(arrive, 2, scratch, in, AX_TYPE(AX_F32, SHORT), out);
-}
-
-static void fails(ax_function body, ax_status status, const char *in_two, const char *part) {
-  static char message[8192];
-  const ax_type type = TEST_TYPE(AX_F32, N * SHORT);
-  ax_program *program = test_trace_map(&(test_map){"x=4", {"x"}, {"x"}, .unchecked = true, .body = body}, &type);
-  ax_tensor *in = random_input(&type, 3);
-  for (size_t s = 0; s < AX_COUNT(spreads); s++) {
-    assert_int_equal(test_in_processes(program, &spreads[s], &in, NULL, message), status);
-    if (strstr(message, part) == NULL) fail_msg("spread %zu: no \"%s\" in: %s", s, part, message);
-    if (s == 0 && strstr(message, in_two) == NULL) fail_msg("no \"%s\" in: %s", in_two, message);
-  }
-  ax_tensor_release(in);
-  ax_program_release(program);
-}
-
 static void deadlocks(void **state) {
   (void)state;
   fails(forgotten, AX_DEADLOCK,
@@ -552,8 +447,6 @@ static void failures(void **state) {
         "device 3: ref_slice takes elements 6 to 6 of dimension 0, which has 4");
   fails(beyond_while_others_look, AX_INVALID_ARGUMENT, "process 1: device 3: ref_slice",
         "device 3: ref_slice takes elements 6 to 6 of dimension 0");
-  fails(arriving, AX_ABSENT,
-        "compile: ", "the kernel away: a copy to another device arrives at a barrier, but devices are of several processes");
 }
 
 int main(void) {

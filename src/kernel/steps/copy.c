@@ -237,7 +237,8 @@ static ax_status send_run(ax_row_walk *w, const ax_core_meant *there) {
     ax_rows_take(&from->type, from->strides, data, NULL, dense);
     data = dense;
   }
-  ax_status status = ax_walk_send(w, there, at.received, destination_of(w), data, from->bytes);
+  ax_status status = ax_walk_send(w, there, &(ax_departure){.object = at.received, .barrier = at.barrier, .data = data,
+                                                            .number = destination_of(w), .bytes = from->bytes});
   ax_free(dense);
   if (status == AX_OK && at.sent != AX_NONE) ax_walk_signal(w, ax_walk_object(w, w->core, at.sent), (int64_t)from->bytes);
   return status;

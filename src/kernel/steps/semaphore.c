@@ -187,7 +187,7 @@ static ax_status signal_run(ax_row_walk *w, bool *waits) {
   if (amount < 0)
     return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
   AX_TRY(ax_walk_core_meant(w, w->op->step->eqn->params, &there));
-  if (there.here == NULL) return ax_walk_send(w, &there, 0, amount, NULL, 0);
+  if (there.here == NULL) return ax_walk_send(w, &there, &(ax_departure){.object = 0, .barrier = AX_NONE, .number = amount});
   ax_walk_signal(w, ax_walk_object(w, there.here, 0), amount);
   return AX_OK;
 }

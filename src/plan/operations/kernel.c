@@ -65,11 +65,19 @@ static bool keeps_finite(ax_scalar op) {
     case AX_SCALAR_FLOOR:
     case AX_SCALAR_CEIL:
     case AX_SCALAR_ROUND_NEAREST_EVEN:
+    case AX_SCALAR_ROUND_NEAREST_AFZ:
     case AX_SCALAR_SIN:
     case AX_SCALAR_COS:
     case AX_SCALAR_TANH:
     case AX_SCALAR_LOGISTIC:
     case AX_SCALAR_ERF:
+    case AX_SCALAR_CBRT:
+    case AX_SCALAR_ATAN:
+    case AX_SCALAR_ATAN2:
+    case AX_SCALAR_ASINH:
+    case AX_SCALAR_ERFC:
+    case AX_SCALAR_BESSEL_I0E:
+    case AX_SCALAR_BESSEL_I1E:
     case AX_SCALAR_SELECT: return true;
     default: return op >= AX_SCALAR_COUNT; /* loads, constants, indices */
   }

@@ -1,6 +1,7 @@
 /* One MPI library's functions under the names of shim.h. This file is no part of libaxle (CMakeLists.txt makes the shims). */
 #include "processes/mpi/shim.h"
 
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,16 @@ static int open_communicator(const void *communicator, ax_mpi_communicator **out
   MPI_Comm_free(&c->world);
   free(c);
   return code;
+}
+
+static int agree(ax_mpi_communicator *c, ax_mpi_standing *standing) {
+  int rank, first;
+  MPI_Comm_rank(c->world, &rank);
+  standing->process = (uint32_t)rank;
+  const int mine = standing->status != 0 ? rank : INT_MAX;
+  const int code = MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, c->world);
+  if (code != MPI_SUCCESS || first == INT_MAX) return code;
+  return MPI_Bcast(standing, (int)sizeof *standing, MPI_BYTE, first, c->world);
 }
 
 static int gather_on_node(ax_mpi_communicator *c, const void *mine, size_t bytes, void *all) {
@@ -336,6 +347,7 @@ __attribute__((visibility("default"))) const ax_mpi_shim axle_mpi = {
     .finalize = finalize,
     .before_finalize = before_finalize,
     .open = open_communicator,
+    .agree = agree,
     .gather_on_node = gather_on_node,
     .share = share,
     .close = close_communicator,

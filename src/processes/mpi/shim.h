@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AX_MPI_SHIM_VERSION = 3, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
+enum { AX_MPI_SHIM_VERSION = 4, AX_MPI_ANY = -1, AX_MPI_PIECE = 1 << 30, AX_MPI_TEXT = 512, AX_MPI_REQUEST_BYTES = 8 };
 
 /* From the weakest on, as MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE. */
 typedef enum ax_mpi_threads { AX_MPI_SINGLE, AX_MPI_FUNNELED, AX_MPI_SERIALIZED, AX_MPI_MULTIPLE } ax_mpi_threads;
@@ -24,6 +24,13 @@ typedef struct ax_mpi_place {
   uint32_t node_rank, node_size; /* among the processes that share memory with this one */
   uint32_t greatest_tag;
 } ax_mpi_place;
+
+/* How a process stands; status 0: well. */
+typedef struct ax_mpi_standing {
+  int status;
+  uint32_t process; /* its rank; set by `agree` */
+  char text[AX_MPI_TEXT];
+} ax_mpi_standing;
 
 typedef struct ax_mpi_arrival {
   int from;
@@ -49,6 +56,8 @@ typedef struct ax_mpi_shim {
 
   /* Duplicates the communicator that an MPI_Comm lies at, or MPI_COMM_WORLD (NULL). Its errors are returned. Collective. */
   int (*open)(const void *communicator, ax_mpi_communicator **out, ax_mpi_place *place);
+  /* *standing: how this process stands. If some do not stand well, it gets how the first of them stands. Collective. */
+  int (*agree)(ax_mpi_communicator *communicator, ax_mpi_standing *standing);
   /* Collects what the processes of this node give, in the order of their ranks on it. Collective on the node. */
   int (*gather_on_node)(ax_mpi_communicator *communicator, const void *mine, size_t bytes, void *all);
   /* Memory that the processes of this node share until `close`: parts[r] gets where the part of the process of rank r on it lies, which

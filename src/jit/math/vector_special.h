@@ -1,0 +1,292 @@
+/* Special functions, in the operations of vector_lanes.h, behind vector_f32.h and vector_f64.h. Polynomials are by pieces of the range
+   (special_tables.h), so that all lanes do the same. Those of f32 are computed in f64, but erf_inv, which random numbers need. */
+#include "base/special.h"
+#include "jit/math/special_tables.h"
+
+/* Half a register of f32 at a time in f64. */
+static inline f32s f32_in_f64(f32s x, f64s (*function)(f64s)) { return f32_join(function(f64_low(x)), function(f64_high(x))); }
+
+static inline f64s f64_piece(const double (*coefficients)[16], int degree, u64s piece, f64s t) {
+  f64s p = f64_look_up(coefficients[degree], piece);
+  for (int k = degree - 1; k >= 0; k--) p = f64_fma(p, t, f64_look_up(coefficients[k], piece));
+  return p;
+}
+
+/* --- The inverse of erf: x p(s) with s = sqrt(-log(1 - x^2)), at most 4 of f32 and 6.01 of f64. 1 - x^2 is rounded once; p is even, so
+   that the digits s lacks near 0 do not count. --- */
+
+static f32s f32_erf_inv(f32s x) {
+  const f32s one = f32_all(1), s = f32_root(-f32_log(f32_fnma(x, x, one)));
+  const f32s whole = f32_round(f32_fma(s, f32_all(4), f32_all(-0.5f)));
+  const u32s piece = (u32s)(whole + f32_all(0x1p23f));
+  const f32s d = f32_fnma(whole, f32_all(0.25f), s) - f32_all(0.125f);
+  f32s p = f32_look_up(erf_inv_f32[5], piece);
+  for (int k = 4; k >= 0; k--) p = f32_fma(p, d, f32_look_up(erf_inv_f32[k], piece));
+  return x * f32_pick(f32_equal(f32_sized(x), one), f32_all(__builtin_inff()), p);
+}
+
+static f64s f64_erf_inv(f64s x) {
+  const f64s one = f64_all(1), s = f64_root(-f64_log(f64_fnma(x, x, one)));
+  const f64s whole = f64_round(f64_fma(s, f64_all(2048.0 / 769), f64_all(-0.5)));
+  const f64s d = f64_fnma(whole, f64_all(769.0 / 2048), s) - f64_all(769.0 / 4096);
+  const f64s p = f64_piece(erf_inv_f64, 12, (u64s)(whole + f64_all(0x1p52)), d);
+  return x * f64_pick(f64_equal(f64_sized(x), one), f64_all(__builtin_inf()), p);
+}
+
+/* --- The logarithm of gamma --- */
+
+/* Four pieces an octave of 1 .. 16, and where x stands in its own, from -1 to 1. */
+static inline u64s f64_octave_piece(f64s x) { return ((u64s)x >> 50) - 0xffcu; }
+static inline f64s f64_octave_place(f64s x) {
+  const f64s low = (f64s)(((u64s)x & 0x3ffffffffffffu) | 0x3ff0000000000000u);
+  return f64_fma(low, f64_all(8), f64_all(-9));
+}
+
+/* Stirling's series, from 16 on: (x - 1/2) (log x - 1) + log(2 pi) / 2 - 1/2 + .., log x in two parts for the sake of the difference. */
+static inline f64s f64_lgamma_large(f64s x) {
+  const f64_parts parts = f64_split(x, 0);
+  const f64s f = f64_log_fraction(parts), whole = parts.k * f64_all(0x1.62e42feep-1), sum = whole + f;
+  const f64s low = (f - (sum - whole)) + f64_log_rest(f, parts.k), m = x - f64_all(0.5), r = f64_all(1) / x, z = r * r;
+  f64s p = f64_all(0.00084175084175084175);
+  p = f64_fma(p, z, f64_all(-0.00059523809523809528));
+  p = f64_fma(p, z, f64_all(0.00079365079365079365));
+  p = f64_fma(p, z, f64_all(-0.0027777777777777779));
+  p = f64_fma(p, z, f64_all(0.083333333333333329));
+  return f64_fma(m, sum - f64_all(1), f64_fma(m, low, f64_fma(p, r, f64_all(0.41893853320467274178))));
+}
+
+/* Of x > 0. Below 1 it is lgamma(1 + x) - log x. */
+static inline f64s f64_lgamma_positive(f64s x) {
+  const f64s one = f64_all(1);
+  const f64_mask below = f64_less(x, one);
+  const f64s y = f64_max(one, f64_min(f64_all(0x1.fffffffffffffp3), f64_pick(below, x + one, x)));
+  const f64s p = f64_piece(lgamma_f64, 12, f64_octave_piece(y), f64_octave_place(y));
+  const f64s here = (x - one) * (x - f64_all(2)) * p + f64_all(0); /* no -0 at 1 */
+  const f64s near = f64_pick(below, f64_fma(x * (x - one), p, -f64_log(f64_min(one, x))), here);
+  return f64_pick(f64_less(x, f64_all(16)), near, f64_lgamma_large(f64_max(f64_all(16), x)));
+}
+
+/* log(pi / |x sin(pi x)|) - lgamma(|x|) of x < 0: near zeros with as many digits as f32 needs. */
+static AX_APART f64s f64_lgamma_of_any(f64s x) {
+  const f64s size = f64_sized(x), infinity = f64_all(__builtin_inf()), pi = f64_all(3.141592653589793);
+  const f64s sine = f64_sized(f64_sine(pi * (size - f64_round(size)), f64_all(0)));
+  const f64s positive = f64_lgamma_positive(size), reflected = f64_log(pi / (size * sine)) - positive;
+  const f64s result = f64_pick(f64_less(x, f64_all(0)), reflected, positive);
+  return f64_pick(f64_equal(size, f64_all(0)), infinity, f64_pick(f64_equal(size, infinity), infinity, result));
+}
+
+static f64s f64_lgamma_for_f32(f64s x) {
+  return f64_any_not_inside(x, f64_all(0x1p-200), f64_all(0x1p200)) ? f64_lgamma_of_any(x) : f64_lgamma_positive(x);
+}
+
+static f32s f32_lgamma(f32s x) { return f32_in_f64(x, f64_lgamma_for_f32); }
+
+/* Negative operands, whose results have no digits left near zeros, lane by lane. */
+static AX_APART f64s f64_lgamma_each(f64s x) {
+  const f64s flushed = f64_pick(f64_equal(x, f64_all(0)), f64_all(0), x);
+  f64s result = f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022)));
+  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
+    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf())) result[i] = (double)ax_special_lgamma((long double)flushed[i]);
+  return result;
+}
+
+static f64s f64_lgamma(f64s x) {
+  return f64_any_not_inside(x, f64_all(0x1p-1022), f64_all(0x1.fffffffffffffp1023)) ? f64_lgamma_each(x) : f64_lgamma_positive(x);
+}
+
+/* --- digamma, the derivative of log gamma --- */
+
+/* Its zero, as two numbers. */
+#define AX_DIGAMMA_ZERO 0x1.762d86356be3fp+0
+#define AX_DIGAMMA_ZERO_REST 0x1.b86a722197829p-54
+
+static inline f64s f64_digamma_large(f64s x) {
+  const f64s r = f64_all(1) / x, z = r * r;
+  f64s p = f64_all(-0.083333333333333329);
+  p = f64_fma(p, z, f64_all(0.021092796092796094));
+  p = f64_fma(p, z, f64_all(-0.0075757575757575760));
+  p = f64_fma(p, z, f64_all(0.0041666666666666666));
+  p = f64_fma(p, z, f64_all(-0.0039682539682539680));
+  p = f64_fma(p, z, f64_all(0.0083333333333333332));
+  p = f64_fma(p, z, f64_all(-0.083333333333333329));
+  return f64_log(x) + r * f64_fma(p, r, f64_all(-0.5));
+}
+
+/* Of x > 0. Below 1 it is digamma(1 + x) - 1 / x. */
+static inline f64s f64_digamma_positive(f64s x) {
+  const f64s one = f64_all(1);
+  const f64_mask below = f64_less(x, one);
+  const f64s y = f64_max(one, f64_min(f64_all(0x1.fffffffffffffp3), f64_pick(below, x + one, x)));
+  const f64s zero = (y - f64_all(AX_DIGAMMA_ZERO)) - f64_all(AX_DIGAMMA_ZERO_REST);
+  const f64s near = zero * f64_piece(digamma_f64, 13, f64_octave_piece(y), f64_octave_place(y));
+  return f64_pick(f64_less(x, f64_all(16)), f64_pick(below, near - one / x, near), f64_digamma_large(f64_max(f64_all(16), x)));
+}
+
+/* digamma(|x|) + 1 / |x| + pi cot(pi |x|) of x < 0, for f32 as lgamma. */
+static AX_APART f64s f64_digamma_of_any(f64s x) {
+  const f64s size = f64_sized(x), rest = size - f64_round(size), angle = f64_sized(rest);
+  const f64s sine = f64_signed(f64_sized(f64_sine(f64_all(3.141592653589793) * angle, f64_all(0))), rest);
+  const f64s cosine = f64_sine(f64_all(3.141592653589793) * (f64_all(0.5) - angle), f64_all(0));
+  const f64s positive = f64_digamma_positive(size), cotangent = f64_all(3.141592653589793) * cosine / sine;
+  f64s result = f64_pick(f64_less(x, f64_all(0)), positive + f64_all(1) / size + cotangent, positive);
+  result = f64_pick(f64_equal(f64_pick(f64_less(x, f64_all(0x1p-200)), rest, x), f64_all(0)), f64_all(__builtin_nan("")), result);
+  return f64_pick(f64_equal(x, f64_all(__builtin_inf())), x, result);
+}
+
+static f64s f64_digamma_for_f32(f64s x) {
+  return f64_any_not_inside(x, f64_all(0x1p-200), f64_all(0x1p200)) ? f64_digamma_of_any(x) : f64_digamma_positive(x);
+}
+
+static f32s f32_digamma(f32s x) { return f32_in_f64(x, f64_digamma_for_f32); }
+
+static AX_APART f64s f64_digamma_each(f64s x) {
+  f64s result = f64_digamma_positive(f64_max(x, f64_all(0x1p-1022)));
+  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
+    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf())) result[i] = (double)ax_special_digamma(x[i] == 0 ? 0 : (long double)x[i]);
+  return result;
+}
+
+static f64s f64_digamma(f64s x) {
+  return f64_any_not_inside(x, f64_all(0x1p-1022), f64_all(0x1.fffffffffffffp1023)) ? f64_digamma_each(x) : f64_digamma_positive(x);
+}
+
+/* --- Bessel functions I0 and I1 over e^|x|: pieces of |x| below 8, of 8 / |x| above --- */
+
+typedef struct f64_bessel {
+  f64s size, root; /* |x|, its root */
+  f64s near, far;  /* polynomials: of |x|, if it is less than 8; of 8 / |x|, if it is more */
+} f64_bessel;
+
+static inline f64s f64_sixteenths(const double (*coefficients)[16], int degree, f64s u) {
+  const f64s whole = f64_min(f64_all(15), f64_round(u - f64_all(0.5)));
+  return f64_piece(coefficients, degree, (u64s)(whole + f64_all(0x1p52)), f64_fma(u - whole, f64_all(2), f64_all(-1)));
+}
+
+static inline f64_bessel f64_bessel_of(f64s x, const double (*near)[16], int degree, const double (*far)[16]) {
+  const f64s size = f64_sized(x), eight = f64_all(8), beyond = f64_max(eight, size);
+  return (f64_bessel){size, f64_root(beyond), f64_sixteenths(near, degree, f64_min(eight, size) * f64_all(2)),
+                      f64_sixteenths(far, 8, f64_all(128) / beyond)};
+}
+
+static f64s f64_bessel_i0e(f64s x) {
+  const f64_bessel b = f64_bessel_of(x, i0e_near, 12, i0e_far);
+  return f64_pick(f64_less(b.size, f64_all(8)), b.near, b.far / b.root);
+}
+
+static f64s f64_bessel_i1e(f64s x) {
+  const f64_bessel b = f64_bessel_of(x, i1e_near, 11, i1e_far);
+  return f64_pick(f64_less(b.size, f64_all(8)), x * b.near, f64_signed(b.far / b.root, x));
+}
+
+static inline f32s f32_sixteenths(const float (*coefficients)[16], int degree, f32s u) {
+  const f32s whole = f32_min(f32_all(15), f32_round(u - f32_all(0.5f))), t = f32_fma(u - whole, f32_all(2), f32_all(-1));
+  const u32s piece = (u32s)(whole + f32_all(0x1p23f));
+  f32s p = f32_look_up(coefficients[degree], piece);
+  for (int k = degree - 1; k >= 0; k--) p = f32_fma(p, t, f32_look_up(coefficients[k], piece));
+  return p;
+}
+
+static inline f32s f32_bessel_near(const float (*coefficients)[16], f32s size) {
+  return f32_sixteenths(coefficients, 6, f32_min(f32_all(8), size) * f32_all(2));
+}
+
+static inline f32s f32_bessel_far(const float (*coefficients)[16], f32s size) {
+  const f32s beyond = f32_max(f32_all(8), size);
+  return f32_sixteenths(coefficients, 3, f32_all(128) / beyond) / f32_root(beyond);
+}
+
+static f32s f32_bessel_i0e(f32s x) {
+  const f32s size = f32_sized(x);
+  return f32_pick(f32_less(size, f32_all(8)), f32_bessel_near(i0e_near_f32, size), f32_bessel_far(i0e_far_f32, size));
+}
+
+static f32s f32_bessel_i1e(f32s x) {
+  const f32s size = f32_sized(x);
+  const f32s near = x * f32_bessel_near(i1e_near_f32, size), far = f32_signed(f32_bessel_far(i1e_far_f32, size), x);
+  return f32_pick(f32_less(size, f32_all(8)), near, far);
+}
+
+/* --- zeta(s, q), the sum of (q + k)^-s: ten terms, and Euler and Maclaurin's formula for the others; polygamma by it --- */
+
+/* (q + k)^-s, also where q + k is rounded, which its power multiplies by s. */
+typedef f64s (*f64_power)(f64s q, f64s k, f64s s);
+static f64s f64_power_for_f32(f64s q, f64s k, f64s s) { return f64_exp(-s * f64_log(q + k)); }
+static f64s f64_power_exactly(f64s q, f64s k, f64s s) {
+  const f64s x = q + k, added = x - q, lost = (q - (x - added)) + (k - added), power = f64_pow(x, -s);
+  return f64_fnma(power, s * lost / x, power);
+}
+
+/* For s > 1 and q > 0. */
+static inline f64s f64_zeta_usual(f64s s, f64s q, f64_power power_of) {
+  static const double maclaurin[] = {0.083333333333333329,    -0.0013888888888888889,  3.3068783068783071e-05,
+                                     -8.2671957671957675e-07, 2.0876756987868100e-08,  -5.2841901386874932e-10,
+                                     1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
+                                     -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812524e-19};
+  f64s sum = f64_all(0), rest = f64_all(0), a = q + f64_all(10);
+  const f64s power = power_of(q, f64_all(10), s), z = f64_all(1) / (a * a);
+  f64s factor = s * power / a;
+  for (int j = 0; j < 12; j++) {
+    const f64s at = s + f64_all(2 * j);
+    rest = f64_fma(f64_all(maclaurin[j]), factor, rest);
+    factor = factor * ((at + f64_all(1)) * (at + f64_all(2)) * z);
+  }
+  rest = rest + power * f64_all(0.5) + a * power / (s - f64_all(1));
+  for (int k = 9; k >= 0; k--) sum = sum + power_of(q, f64_all(k), s);
+  return sum + rest;
+}
+
+/* Lanes that are not usual, one by one; no function of theirs has subnormal operands where those are flushed. */
+typedef long double (*special_of_two)(long double a, long double b);
+static AX_APART f64s f64_pairs(f64s a, f64s b, f64s usual, f64s result, special_of_two function) {
+  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
+    if (!(usual[i] > 0)) {
+      const double held = (double)function(a[i] == 0 ? 0 : (long double)a[i], b[i] == 0 ? 0 : (long double)b[i]);
+      result[i] = held == 0 ? copysign(0, held) : held;
+    }
+  return result;
+}
+
+/* Whether lanes are usual, as a number above 0: 1 < s < 65 and 2^-8 <= q, which is so small that no power overflows or underflows. */
+static inline f64s f64_zeta_is_usual(f64s s, f64s q) {
+  const f64s none = f64_all(0), one = f64_all(1);
+  const f64s most = f64_pick(f64_less(s, f64_all(18)), f64_all(0x1p50), f64_all(0x1p13));
+  const f64s low = f64_pick(f64_less(q, f64_all(0x1p-8)), none, f64_pick(f64_less(f64_all(1), s), one, none));
+  return f64_pick(f64_less(q, most), f64_pick(f64_less(s, f64_all(65)), low, none), none);
+}
+
+static inline f64s f64_zeta_by(f64s s, f64s q, f64_power power_of) {
+  const f64s usual = f64_zeta_is_usual(s, q), one = f64_all(1);
+  const f64s bounded = f64_max(f64_all(0x1p-8), f64_min(f64_all(0x1p50), q));
+  const f64s result = f64_zeta_usual(f64_max(f64_all(1), f64_min(f64_all(65), s)), bounded, power_of);
+  return f64_any_less(usual, one) ? f64_pairs(s, q, usual, result, ax_special_zeta) : result;
+}
+
+/* n! (-1)^(n+1) */
+static inline f64s f64_polygamma_factor(f64s n) {
+  static const double factors[16] __attribute__((aligned(64))) = {
+      -1.0,     1.0,      -2.0,       6.0,        -24.0,        120.0,        -720.0,         5040.0,
+      -40320.0, 362880.0, -3628800.0, 39916800.0, -479001600.0, 6227020800.0, -87178291200.0, 1307674368000.0};
+  return f64_look_up(factors, (u64s)(n + f64_all(0x1p52)));
+}
+
+static inline f64s f64_polygamma_by(f64s n, f64s x, f64_power power_of) {
+  const f64s one = f64_all(1), none = f64_all(0);
+  f64s usual = f64_pick(f64_less(n, f64_all(16)), f64_zeta_is_usual(n + one, x), none);
+  usual = f64_pick(f64_equal(n, f64_round(n)), f64_pick(f64_less(n, one), none, usual), none);
+  const f64s order = f64_max(one, f64_min(f64_all(15), n));
+  const f64s result =
+      f64_polygamma_factor(order) * f64_zeta_usual(order + one, f64_max(f64_all(0x1p-8), f64_min(f64_all(0x1p50), x)), power_of);
+  return f64_any_less(usual, one) ? f64_pairs(n, x, usual, result, ax_special_polygamma) : result;
+}
+
+static f64s f64_zeta(f64s s, f64s q) { return f64_zeta_by(s, q, f64_power_exactly); }
+static f64s f64_polygamma(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_power_exactly); }
+
+static inline f64s f64_zeta_for_f32(f64s s, f64s q) { return f64_zeta_by(s, q, f64_power_for_f32); }
+static inline f64s f64_polygamma_for_f32(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_power_for_f32); }
+static f32s f32_zeta(f32s s, f32s q) {
+  return f32_join(f64_zeta_for_f32(f64_low(s), f64_low(q)), f64_zeta_for_f32(f64_high(s), f64_high(q)));
+}
+static f32s f32_polygamma(f32s n, f32s x) {
+  return f32_join(f64_polygamma_for_f32(f64_low(n), f64_low(x)), f64_polygamma_for_f32(f64_high(n), f64_high(x)));
+}

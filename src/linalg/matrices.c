@@ -1,0 +1,486 @@
+/* What operations on matrices share: their routines, checks, triangles. */
+#include "linalg/matrices.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/linalg.h"
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "hlo/hlo.h"
+#include "ops/sort.h"
+#include "plan/plan.h"
+
+/* --- Routines over batches --- */
+
+enum { line = 64, part_time = 30000, most_parts = 64 }; /* bytes; nanoseconds */
+
+typedef struct batched {
+  ax_matrix_code *code;
+  ax_matrix_call call;
+  uint32_t operands, parts;
+  int64_t count, work_bytes, stride[AX_MATRIX_OPERANDS]; /* matrices; of one part; bytes from one matrix to the next, by operand */
+} batched;
+
+static int64_t in_lines(int64_t bytes) { return (bytes + line - 1) / line * line; }
+
+static void run_one(const batched *b, void *const *memory, int64_t index, void *work) {
+  void *matrix[AX_MATRIX_OPERANDS];
+  for (uint32_t k = 0; k < b->operands; k++) matrix[k] = (char *)memory[k] + index * b->stride[k];
+  b->code(&b->call, matrix, work);
+}
+
+/* The workspace is the last buffer. */
+static ax_status run_part(const void *data, void *const *memory, uint32_t part) {
+  const batched *b = data;
+  void *work = b->work_bytes > 0 ? (char *)memory[b->operands] + part * b->work_bytes : NULL;
+  for (int64_t i = b->count * part / b->parts; i < b->count * (part + 1) / b->parts; i++) run_one(b, memory, i, work);
+  return AX_OK;
+}
+
+static batched batch_of(const ax_matrix_routine *routine, uint32_t operands) {
+  return (batched){
+      .code = routine->code, .call = routine->call, .operands = operands, .parts = 1, .work_bytes = in_lines(routine->work_bytes)};
+}
+
+static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t rank, const int64_t *dims, ax_dtype dtype) {
+  b->count = ax_dims_elems(batch_rank, dims);
+  b->stride[k] = ax_dims_elems(rank - batch_rank, dims + batch_rank) * (int64_t)ax_dtype_bytes(dtype);
+}
+
+static uint32_t parts_of(int64_t count, double time) {
+  const double wanted = (double)count * time / part_time;
+  const int64_t most = count < most_parts ? count : most_parts;
+  return wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
+}
+
+/* Results without elements are written by kernels without steps. */
+static ax_status fill_empty(ax_lower *lower, const uint32_t *out, uint32_t out_count) {
+  for (uint32_t k = 0; k < out_count; k++) AX_TRY(ax_lower_fill(lower, out[k], (ax_number){.i = 0}));
+  return AX_OK;
+}
+
+ax_status ax_lower_matrices(ax_lower *lower, const ax_matrix_routine *routine, const uint32_t *in, uint32_t in_count,
+                            const uint32_t *out, uint32_t out_count) {
+  uint32_t buffers[AX_MATRIX_OPERANDS + 1], count = in_count + out_count;
+  int64_t elems = 0;
+  batched b = batch_of(routine, count);
+  for (uint32_t k = 0; k < count; k++) {
+    buffers[k] = k < in_count ? in[k] : out[k - in_count];
+    const ax_type *type = ax_lower_type(lower, buffers[k]);
+    add_operand(&b, k, routine->batch_rank, type->rank, type->dims, type->dtype);
+    if (k >= in_count) elems += ax_type_elems(type);
+  }
+  if (elems == 0) return fill_empty(lower, out, out_count);
+  b.parts = parts_of(b.count, routine->time);
+  if (b.work_bytes > 0) {
+    const ax_type work = ax_array_type(AX_U8, AX_DIMS(b.parts * b.work_bytes));
+    AX_TRY(ax_lower_buffer(lower, &work, ax_lower_get(lower, out[0])->axes, &buffers[count]));
+  }
+  const ax_routine made = {.run = run_part,
+                           .data = &b,
+                           .in_count = in_count,
+                           .out_count = out_count + (b.work_bytes > 0),
+                           .parts = b.parts,
+                           .buffers = buffers,
+                           .time = (double)b.count * routine->time,
+                           .name = routine->name};
+  return ax_lower_routine(lower, &made, sizeof b);
+}
+
+ax_status ax_eval_matrices(const ax_eval_args *args, const ax_matrix_routine *routine) {
+  void *memory[AX_MATRIX_OPERANDS];
+  const uint32_t in_count = args->eqn->in_count;
+  batched b = batch_of(routine, in_count + args->eqn->out_count);
+  for (uint32_t k = 0; k < b.operands; k++) {
+    const ax_tensor *tensor = k < in_count ? args->in[k] : args->out[k - in_count];
+    memory[k] = tensor->data;
+    add_operand(&b, k, routine->batch_rank, tensor->rank, tensor->dims, tensor->dtype);
+  }
+  void *work = ax_alloc((size_t)(b.work_bytes > 0 ? b.work_bytes : line));
+  if (work == NULL) return ax_out_of_memory((size_t)b.work_bytes);
+  for (int64_t i = 0; i < b.count; i++) run_one(&b, memory, i, work);
+  ax_free(work);
+  return AX_OK;
+}
+
+/* --- Routines by rule --- */
+
+enum { most = AX_MATRIX_OPERANDS };
+
+static ax_status routine_by(ax_matrix_rule *rule, const void *params, const ax_type *in, const ax_type *out,
+                            ax_matrix_routine *routine) {
+  *routine = (ax_matrix_routine){.call = {.dtype = in[0].dtype}, .batch_rank = in[0].rank - 2};
+  AX_TRY(ax_lapack_of(in[0].dtype, &routine->call.lapack));
+  rule(params, in, out, routine);
+  return AX_OK;
+}
+
+ax_status ax_lower_by(ax_lower *lower, const ax_eqn *eqn, ax_matrix_rule *rule, const uint32_t *in, uint32_t *out) {
+  ax_type types[most];
+  ax_matrix_routine routine;
+  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+  for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = *ax_lower_type(lower, in[i]);
+  for (uint32_t k = 0; k < eqn->out_count; k++) types[eqn->in_count + k] = *ax_lower_type(lower, out[k]);
+  AX_TRY(routine_by(rule, eqn->params, types, types + eqn->in_count, &routine));
+  return ax_lower_matrices(lower, &routine, in, eqn->in_count, out, eqn->out_count);
+}
+
+ax_status ax_eval_by(const ax_eval_args *args, ax_matrix_rule *rule) {
+  const ax_eqn *eqn = args->eqn;
+  ax_type types[most];
+  ax_matrix_routine routine;
+  for (uint32_t k = 0; k < eqn->in_count + eqn->out_count; k++) {
+    const ax_tensor *tensor = k < eqn->in_count ? args->in[k] : args->out[k - eqn->in_count];
+    types[k] = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
+  }
+  AX_TRY(routine_by(rule, eqn->params, types, types + eqn->in_count, &routine));
+  return ax_eval_matrices(args, &routine);
+}
+
+/* A large number in f32 may have been rounded down. */
+int ax_lapack_asked(ax_dtype dtype, const ax_lapack_size *work) {
+  const double asked = ax_number_load(dtype, work, 0).f;
+  return (int)ceil(ax_part_dtype(dtype) == AX_F32 ? asked * (1 + 0x1p-23) : asked);
+}
+
+int ax_leading(int64_t rows) { return rows > 0 ? (int)rows : 1; }
+
+void *ax_work_behind(const ax_matrix_call *call, void *work, int64_t elems) {
+  return (char *)work + (size_t)elems * ax_dtype_bytes(call->dtype);
+}
+
+void *ax_parts_behind(const ax_matrix_call *call, void *work, int64_t parts) {
+  return (char *)work + (size_t)parts * ax_dtype_bytes(ax_part_dtype(call->dtype));
+}
+
+void ax_matrix_nan(ax_dtype dtype, void *to, int64_t elems) {
+  for (int64_t i = 0; i < elems; i++) ax_number_store(dtype, to, i, (ax_number){.f = NAN, .imag = NAN});
+}
+
+static int64_t parts_of_each(ax_dtype dtype) { return ax_is_complex(dtype) ? 2 : 1; }
+
+bool ax_matrix_finite(const ax_matrix_call *call, const void *x, int64_t elems) {
+  const ax_dtype part = ax_part_dtype(call->dtype);
+  for (int64_t i = 0; i < elems * parts_of_each(call->dtype); i++)
+    if (!isfinite(ax_number_load(part, x, i).f)) return false;
+  return true;
+}
+
+void ax_matrix_conjugate(ax_dtype dtype, void *x, int64_t elems) {
+  const ax_dtype part = ax_part_dtype(dtype);
+  for (int64_t i = 1; ax_is_complex(dtype) && i < 2 * elems; i += 2)
+    ax_number_store(part, x, i, (ax_number){.f = -ax_number_load(part, x, i).f});
+}
+
+double ax_matrix_rate(ax_dtype dtype, double of_f32) {
+  return of_f32 / (ax_part_dtype(dtype) == AX_F32 ? 1 : 2) / (ax_is_complex(dtype) ? 4 : 1);
+}
+
+void ax_matrix_unit(const ax_matrix_call *call, void *to, int64_t m, int64_t n) {
+  memset(to, 0, (size_t)(m * n) * ax_dtype_bytes(call->dtype));
+  for (int64_t i = 0; i < m && i < n; i++) ax_number_store(call->dtype, to, i * n + i, (ax_number){.f = 1});
+}
+
+/* --- Transposing: a tile of elements at a time, which two caches' lines hold --- */
+
+enum { tile = 16 };
+
+/* Elements of so many bytes, a constant. */
+static inline __attribute__((always_inline)) void turn(char *to, const char *from, int64_t m, int64_t n, int64_t bytes) {
+  for (int64_t i = 0; i < m; i += tile)
+    for (int64_t j = 0; j < n; j += tile)
+      for (int64_t column = j; column < j + tile && column < n; column++)
+        for (int64_t row = i; row < i + tile && row < m; row++)
+          memcpy(to + (column * m + row) * bytes, from + (row * n + column) * bytes, (size_t)bytes);
+}
+
+void ax_matrix_turn(void *to, const void *from, int64_t m, int64_t n, ax_dtype dtype) {
+  switch (ax_dtype_bytes(dtype)) {
+    case 4: turn(to, from, m, n, 4); break;
+    case 8: turn(to, from, m, n, 8); break;
+    default: turn(to, from, m, n, 16); break;
+  }
+}
+
+/* --- infer --- */
+
+ax_status ax_infer_matrix(const ax_infer_args *args, uint32_t i, uint32_t least) {
+  const ax_type *x = &args->in[i];
+  const ax_dtype part = ax_part_dtype(x->dtype);
+  if (part != AX_F32 && part != AX_F64)
+    return ax_error(AX_INVALID_ARGUMENT, "operand %u is of %s; it must be of f32, f64 or complex numbers", i,
+                    ax_dtype_name(x->dtype));
+  if (x->dtype != args->in[0].dtype) return ax_error(AX_INVALID_ARGUMENT, "the operands need one dtype");
+  if (x->rank < least)
+    return ax_error(AX_INVALID_ARGUMENT, "operand %u is no %s: it needs at least %u dimension%s", i,
+                    least > 1 ? "matrix" : "vector", least, least > 1 ? "s" : "");
+  for (uint32_t d = x->rank - least; d < x->rank; d++)
+    if (x->dims[d] > INT_MAX)
+      return ax_error(AX_INVALID_ARGUMENT, "%lld rows or columns are more than s32 counts", (long long)x->dims[d]);
+  return AX_OK;
+}
+
+ax_status ax_infer_matrices(const ax_infer_args *args, uint32_t least) {
+  for (uint32_t i = 0; i < args->in_count; i++) AX_TRY(ax_infer_matrix(args, i, least));
+  return AX_OK;
+}
+
+ax_status ax_infer_square(const ax_type *x) {
+  const int64_t *last = x->dims + x->rank - 2;
+  if (last[0] == last[1]) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the matrices are %lld by %lld; they must be square", (long long)last[0],
+                  (long long)last[1]);
+}
+
+static ax_type with_dtype(const ax_type *x, ax_dtype dtype, uint32_t drop) {
+  return ax_array_type(dtype, AX_LIST(x->rank - drop, x->dims));
+}
+
+ax_type ax_matrix_parts_type(const ax_type *x, uint32_t drop) { return with_dtype(x, ax_part_dtype(x->dtype), drop); }
+
+ax_type ax_matrix_complex_type(const ax_type *x, uint32_t drop) {
+  return with_dtype(x, ax_is_complex(x->dtype) ? x->dtype : ax_complex_dtype(x->dtype), drop);
+}
+
+/* --- Derivatives --- */
+
+/* bool[m, n]: whether row + k >= column. */
+static ax_value below(int64_t m, int64_t n, int64_t k) {
+  const int64_t dims[] = {m, n};
+  const ax_value row = ax_iota(AX_S32, AX_LIST(2, dims), 0), column = ax_iota(AX_S32, AX_LIST(2, dims), 1);
+  return ax_ge(ax_add(row, ax_integer(k)), column);
+}
+
+ax_value ax_matrix_lower(ax_value x, int64_t k) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  return ax_where(below(type.dims[type.rank - 2], type.dims[type.rank - 1], k), x, ax_integer(0));
+}
+
+ax_value ax_matrix_upper(ax_value x, int64_t k) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  return ax_where(below(type.dims[type.rank - 2], type.dims[type.rank - 1], k - 1), ax_integer(0), x);
+}
+
+ax_value ax_matrix_conj(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  return !ax_failed() && ax_is_complex(type.dtype) ? ax_conj(x) : x;
+}
+
+ax_value ax_matrix_adjoint(ax_value x) { return ax_matrix_conj(ax_matrix_transpose(x)); }
+
+ax_value ax_matrix_as(ax_value x, ax_value like) {
+  const ax_type type = ax_typeof(like);
+  return ax_failed() ? ax_poison : ax_convert_element_type(x, type.dtype);
+}
+
+ax_value ax_matrix_reals(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  return !ax_failed() && ax_is_complex(type.dtype) ? ax_real_part(x) : x;
+}
+
+ax_value ax_matrix_real(ax_value x) { return ax_matrix_as(ax_matrix_reals(x), x); }
+
+ax_value ax_matrix_imaginary(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  return ax_is_complex(type.dtype) ? ax_sub(x, ax_matrix_real(x)) : ax_full_like(x, 0);
+}
+
+ax_value ax_matrix_of_triangle(ax_value x, bool lower) {
+  const ax_value apart = lower ? ax_matrix_lower(x, -1) : ax_matrix_upper(x, 1), other = ax_matrix_adjoint(apart);
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  if (!ax_is_complex(type.dtype)) return ax_add(lower ? ax_matrix_lower(x, 0) : ax_matrix_upper(x, 0), other);
+  const ax_value diagonal = ax_mul(ax_matrix_real(x), ax_matrix_diagonal(x, type.dims[type.rank - 1], 1, 0));
+  return ax_add(ax_add(apart, diagonal), other);
+}
+
+ax_value ax_matrix_solve(ax_value a, ax_value b, bool transposed) {
+  ax_value factors[3];
+  ax_lu(ax_stop_gradient(a), AX_LIST(3, factors));
+  return ax_linear_solve(a, factors[0], factors[1], b, transposed);
+}
+
+ax_value ax_matrix_diagonal(ax_value x, int64_t n, double diagonal, double other) {
+  const ax_type type = ax_typeof(x);
+  const int64_t dims[] = {n, n};
+  if (ax_failed()) return ax_poison;
+  const ax_value row = ax_iota(AX_S32, AX_LIST(2, dims), 0), column = ax_iota(AX_S32, AX_LIST(2, dims), 1);
+  return ax_where(ax_eq(row, column), ax_full(type.dtype, AX_LIST(2, dims), diagonal),
+                  ax_full(type.dtype, AX_LIST(2, dims), other));
+}
+
+bool ax_matrix_symmetrized(const char *function, ax_value *x) {
+  if (!ax_check_operands(function, x, 1)) return false;
+  const ax_type type = ax_typeof(*x);
+  const bool square = type.form == AX_ARRAY && type.rank >= 2 && type.dims[type.rank - 1] == type.dims[type.rank - 2];
+  if (square && ax_rounds(type.dtype)) *x = ax_mul(ax_add(*x, ax_matrix_adjoint(*x)), ax_real(0.5));
+  return true;
+}
+
+ax_value ax_matrix_eye(ax_value x, int64_t m, int64_t n) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const ax_value place = ax_eq(ax_iota(AX_S32, AX_DIMS(m, n), 0), ax_iota(AX_S32, AX_DIMS(m, n), 1));
+  return ax_convert_element_type(place, type.dtype);
+}
+
+ax_value ax_vector_to_diagonal(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const int64_t n = type.dims[type.rank - 1];
+  return ax_mul(ax_expand_dims(x, -1), ax_matrix_eye(x, n, n));
+}
+
+ax_value ax_diagonal_to_vector(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const int64_t n = type.dims[type.rank - 1];
+  const ax_value place = ax_eq(ax_iota(AX_S32, AX_DIMS(n, n), 0), ax_iota(AX_S32, AX_DIMS(n, n), 1));
+  return ax_reduce_sum(ax_where(place, x, ax_integer(0)), AX_DIMS(-1), false);
+}
+
+ax_value ax_matrix_part(ax_value x, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  return ax_slice_in_dim(ax_slice_in_dim(x, row, row + rows, 1, -2), column, column + columns, 1, -1);
+}
+
+ax_value ax_matrix_padded(ax_value x, int64_t rows, int64_t columns) {
+  const ax_type type = ax_typeof(x);
+  int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK] = {0};
+  if (ax_failed()) return ax_poison;
+  high[type.rank - 2] = rows - type.dims[type.rank - 2], high[type.rank - 1] = columns - type.dims[type.rank - 1];
+  if (high[type.rank - 2] == 0 && high[type.rank - 1] == 0) return x;
+  return ax_pad(x, ax_integer(0), AX_LIST(type.rank, none), AX_LIST(type.rank, high), AX_LIST(type.rank, none));
+}
+
+ax_value ax_matrix_beside(ax_value left, ax_value right) {
+  const ax_type type = ax_typeof(left);
+  return ax_failed() ? ax_poison : ax_concatenate(AX_VALUES(left, right), type.rank - 1);
+}
+
+ax_value ax_matrix_above(ax_value upper, ax_value lower) {
+  const ax_type type = ax_typeof(upper);
+  return ax_failed() ? ax_poison : ax_concatenate(AX_VALUES(upper, lower), type.rank - 2);
+}
+
+ax_value ax_matrix_columns(ax_value x, ax_value places) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const ax_value everywhere = ax_broadcast_to(ax_expand_dims(places, -2), AX_LIST(type.rank, type.dims));
+  return ax_taken_in_order(x, everywhere, type.rank - 1);
+}
+
+/* --- batch, shard, hlo --- */
+
+void ax_batch_matrices(const ax_batch_args *args) {
+  ax_value in[AX_MATRIX_OPERANDS];
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) in[i] = ax_batch_front(args->in[i], args->in_dim[i], args->size);
+  ax_bind(args->eqn->prim, args->eqn->params, in, args->eqn->in_count, args->out, args->eqn->out_count);
+}
+
+void ax_shard_batches(const ax_shard_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_type *x = &args->types[eqn->in[0]];
+  for (uint32_t d = 0; d + 2 < x->rank; d++) {
+    const uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    for (uint32_t i = 0; i < eqn->in_count; i++) ax_factor_of(&args->in[i], d, factor);
+    for (uint32_t k = 0; k < eqn->out_count; k++) ax_factor_of(&args->out[k], d, factor);
+  }
+}
+
+uint32_t ax_hlo_matrix_lower(ax_hlo *hlo, uint32_t x, const ax_type *type, int64_t k) {
+  ax_type numbers = *type, truth = *type;
+  const int32_t shift = (int32_t)k;
+  const ax_element zero = {0};
+  uint32_t at[2];
+  numbers.dtype = AX_S32, truth.dtype = AX_BOOL;
+  for (uint32_t i = 0; i < 2; i++) {
+    char attributes[48];
+    snprintf(attributes, sizeof attributes, "iota_dimension = %u : i64", type->rank - 2 + i);
+    at[i] = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attributes, &numbers, 1);
+  }
+  const ax_type pair[] = {numbers, numbers}, cases[] = {truth, *type, *type};
+  const uint32_t row[] = {at[0], ax_hlo_splat(hlo, &numbers, &shift)};
+  const uint32_t compared[] = {ax_hlo_op(hlo, "stablehlo.add", row, pair, 2, NULL, &numbers, 1), at[1]};
+  const char *direction = "comparison_direction = #stablehlo<comparison_direction GE>";
+  const uint32_t which = ax_hlo_op(hlo, "stablehlo.compare", compared, pair, 2, direction, &truth, 1);
+  const uint32_t chosen[] = {which, x, ax_hlo_splat(hlo, type, &zero)};
+  return ax_hlo_op(hlo, "stablehlo.select", chosen, cases, 3, NULL, type, 1);
+}
+
+/* The layout of an array, minor dimension first; of matrices column by column if `turned`. */
+static void layout_text(ax_text *text, uint32_t rank, bool turned) {
+  ax_text_add(text, "dense<");
+  if (rank > 0) ax_text_add(text, "[");
+  for (uint32_t i = 0; i < rank; i++) {
+    const uint32_t d = rank - 1 - (turned && i < 2 ? 1 - i : i);
+    ax_text_add(text, "%s%u", i > 0 ? ", " : "", d);
+  }
+  ax_text_add(text, "%s> : tensor<%uxindex>", rank > 0 ? "]" : "", rank);
+}
+
+static void layouts_text(ax_text *text, const char *name, const ax_type *types, uint32_t count, uint32_t rank) {
+  ax_text_add(text, ", %s = [", name);
+  for (uint32_t k = 0; k < count; k++) {
+    if (k > 0) ax_text_add(text, ", ");
+    layout_text(text, types[k].rank, types[k].rank == rank);
+  }
+  ax_text_add(text, "]");
+}
+
+uint32_t ax_hlo_zeros(ax_hlo *hlo, const ax_type *type) {
+  const ax_element zero = {0};
+  return ax_hlo_splat(hlo, type, &zero);
+}
+
+uint32_t ax_hlo_or_nan(ax_hlo *hlo, uint32_t info, uint32_t x, const ax_type *type, uint32_t batch_rank) {
+  ax_type numbers = ax_array_type(AX_S32, AX_LIST(batch_rank, type->dims)), truth = numbers, everywhere = *type;
+  const float nan_f32[] = {NAN, NAN};
+  const double nan_f64[] = {NAN, NAN};
+  int64_t places[AX_MAX_RANK];
+  ax_text attributes = {0};
+  truth.dtype = everywhere.dtype = AX_BOOL;
+  for (uint32_t d = 0; d < batch_rank; d++) places[d] = d;
+  const uint32_t compared[] = {info, ax_hlo_zeros(hlo, &numbers)};
+  const char *direction = "comparison_direction = #stablehlo<comparison_direction EQ>";
+  const uint32_t ok = ax_hlo_op(hlo, "stablehlo.compare", compared, (ax_type[]){numbers, numbers}, 2, direction, &truth, 1);
+  ax_text_add(&attributes, "broadcast_dimensions = ");
+  ax_hlo_i64_array(&attributes, places, batch_rank);
+  const uint32_t which = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &ok, &truth, 1, attributes.data, &everywhere, 1);
+  const uint32_t nans = ax_hlo_splat(hlo, type, ax_part_dtype(type->dtype) == AX_F32 ? (const void *)nan_f32 : nan_f64);
+  ax_text_deinit(&attributes);
+  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, x, nans}, (ax_type[]){everywhere, *type, *type}, 3, NULL, type, 1);
+}
+
+static uint32_t most_dims(const ax_type *types, uint32_t count, uint32_t rank) {
+  for (uint32_t i = 0; i < count; i++)
+    if (types[i].rank > rank) rank = types[i].rank;
+  return rank;
+}
+
+static char letter_of(ax_dtype dtype) { return dtype == AX_F32 ? 's' : dtype == AX_F64 ? 'd' : dtype == AX_C64 ? 'c' : 'z'; }
+
+/* The beginning of a routine's name by which those of real and of complex numbers differ. */
+static const char *family_of(ax_dtype dtype, const char *routine) {
+  if (!ax_is_complex(dtype)) return "";
+  return strncmp(routine, "or", 2) == 0 ? "un" : strncmp(routine, "sy", 2) == 0 ? "he" : "";
+}
+
+ax_status ax_hlo_lapack(ax_hlo *hlo, const char *routine, const char *config, const uint32_t *in, const ax_type *in_types,
+                        uint32_t in_count, const ax_type *out_types, uint32_t out_count, uint32_t *out) {
+  const uint32_t rank = most_dims(out_types, out_count, most_dims(in_types, in_count, 0));
+  const ax_dtype dtype = in_types[0].dtype;
+  const char *family = family_of(dtype, routine);
+  ax_text text = {0};
+  ax_text_add(&text, "api_version = 4 : i32, backend_config = {%s}, call_target_name = \"lapack_%c%s%s_ffi\"", config,
+              letter_of(dtype), family, routine + strlen(family));
+  layouts_text(&text, "operand_layouts", in_types, in_count, rank);
+  layouts_text(&text, "result_layouts", out_types, out_count, rank);
+  *out = ax_hlo_op(hlo, "stablehlo.custom_call", in, in_types, in_count, text.data, out_types, out_count);
+  return ax_hlo_attributes_end(&text);
+}

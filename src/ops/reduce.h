@@ -1,0 +1,14 @@
+/* What the reductions by one operation share with the rules that stand in files beside them. */
+#ifndef AX_OPS_REDUCE_H
+#define AX_OPS_REDUCE_H
+
+#include "prim/rules.h"
+
+typedef struct ax_reduce_params {
+  ax_dims axes;
+} ax_reduce_params;
+
+/* reduce_prod.c: the jvp rule of reduce_prod, and its linearize rule. */
+void ax_reduce_prod_jvp(const ax_jvp_args *args);
+
+#endif

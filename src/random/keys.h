@@ -1,0 +1,20 @@
+/* Keys, and the parts that the generators of random bits share. A key is u32[2]; an array of keys is u32[.., 2]. */
+#ifndef AX_RANDOM_KEYS_H
+#define AX_RANDOM_KEYS_H
+
+#include "plan/kernel.h"
+#include "prim/composite.h"
+
+/* Word k of each of the keys: u32[b.., 2] -> u32[b..]. */
+ax_value ax_key_word(ax_value keys, int64_t k);
+/* Of an array of keys: random bits of each, as ax_random_bits, T[b.., dims..]; keys of each, u32[b.., dims.., 2]. */
+ax_value ax_keys_bits(ax_value keys, ax_dtype dtype, uint32_t rank, const int64_t *dims);
+ax_value ax_keys_split(ax_value keys, uint32_t rank, const int64_t *dims);
+/* The operand is one key, u32[2]. False: it is none; the trace has failed. */
+bool ax_key_operand(const char *function, ax_value key);
+
+/* In kernels: two nodes of u32 as one of u64, the first one above; word k of such a node. */
+ax_ex ax_kernel_joined(ax_loop_kernel *kernel, ax_ex high, ax_ex low);
+ax_ex ax_kernel_word(ax_loop_kernel *kernel, ax_ex joined, int k);
+
+#endif
