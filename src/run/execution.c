@@ -228,7 +228,7 @@ void ax_execution_keep(ax_runner *runner, ax_execution *run) {
 static void reset_schedule(ax_execution *run) {
   for (uint32_t i = 0; i < run->worker_slot_count; i++) { /* a failed run leaves activations in queues */
     ax_worker_slot *worker_slot = &run->worker_slots[i];
-    worker_slot->finished = 0;
+    atomic_store_explicit(&worker_slot->finished, 0, memory_order_relaxed);
     worker_slot->first = worker_slot->last = AX_NONE;
     atomic_store_explicit(&worker_slot->count, 0, memory_order_relaxed);
   }

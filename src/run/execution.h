@@ -51,7 +51,7 @@ typedef struct ax_share {
    and a free block of scratch memory. */
 typedef struct ax_worker_slot {
   _Atomic bool taken;
-  uint32_t finished;       /* number of activations that ended here */
+  _Atomic uint32_t finished; /* number of activations that ended here; other threads read it */
   pthread_mutex_t lock;    /* guards the queue */
   uint32_t first, last;    /* the queue, linked by parking.next */
   _Atomic uint32_t count;

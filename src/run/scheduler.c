@@ -247,10 +247,10 @@ void ax_scheduler_end(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f
   ax_activation *activation = &run->activations[f];
   if (activation->scratch != NULL || activation->counted) give_back_scratch(run, worker_slot, activation);
   activation->state = ACTIVATION_DONE;
-  worker_slot->finished++;
+  const uint32_t finished = atomic_load_explicit(&worker_slot->finished, memory_order_relaxed) + 1;
+  atomic_store_explicit(&worker_slot->finished, finished, memory_order_release);
   if (run->threaded && is_large(run->compiled)) atomic_fetch_sub(&run->running, 1);
-  if (!run->threaded && worker_slot->finished == run->compiled->activation_count)
-    atomic_store_explicit(&run->over, true, memory_order_relaxed);
+  if (!run->threaded && finished == run->compiled->activation_count) atomic_store_explicit(&run->over, true, memory_order_relaxed);
 }
 
 /* --- Worker slots, and the end --- */
@@ -289,12 +289,14 @@ static void end_run(ax_execution *run) { /* with the lock held */
   pthread_cond_broadcast(&run->change);
 }
 
-/* Decides whether the run is over. Called with the lock held, under which operations begin and end being in flight. */
+/* Decides whether the run is over. Called with the lock held, under which operations begin and end being in flight. A thread that
+   finds a message of another process may begin and end activations meanwhile: they are counted here, or when it is idle again. */
 static void judge(ax_execution *run) {
   uint32_t finished = 0;
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
-  for (uint32_t i = 0; i < run->worker_slot_count; i++) finished += run->worker_slots[i].finished;
+  for (uint32_t i = 0; i < run->worker_slot_count; i++)
+    finished += atomic_load_explicit(&run->worker_slots[i].finished, memory_order_acquire);
   const bool goes_on = run->status == AX_OK || run->status == run->finding.status; /* others may have earlier findings */
   if (finished < run->compiled->activation_count && goes_on) {
     if (run->remote != NULL && !ax_remote_idle(run->remote)) return; /* a message may come */
