@@ -6,7 +6,6 @@
 #include "axle/exec.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
-#include "ir/prim.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"
@@ -215,16 +214,6 @@ static void places(void **state) {
 
 /* --- Passes --- */
 
-static uint32_t count_in(const ax_program *program, const char *name) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_program *nested;
-    count += strcmp(program->eqns[i].prim->name, name) == 0;
-    for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += count_in(nested, name);
-  }
-  return count;
-}
-
 /* Two equal sends whose tokens nobody uses, one in a loop that gives nothing, and two equal receipts, of which one is not used. */
 static const char needless[] =
     "{ axes d=2 ; lambda " X ". let s:token{V:d} = " SEND " x t:token{V:d} = " SEND
@@ -242,8 +231,8 @@ static void passes(void **state) {
   for (size_t i = 0; i < AX_COUNT(all); i++) {
     ax_program *made;
     TEST_OK(all[i](program, &made));
-    assert_int_equal(count_in(made, "psend"), 3);
-    assert_int_equal(count_in(made, "precv"), 4);
+    assert_int_equal(test_count_prim(made, "psend"), 3);
+    assert_int_equal(test_count_prim(made, "precv"), 4);
     ax_program_release(made);
   }
   ax_program_release(program);
@@ -290,7 +279,7 @@ static void transforms(void **state) {
                              " t c:f32[2]{V:d} = mul a b in (c) })] i x in (y) }";
   ax_program *program = parsed(text), *made, *whole;
   TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &made));
-  assert_int_equal(count_in(made, "psend"), 2);
+  assert_int_equal(test_count_prim(made, "psend"), 2);
   TEST_OK(test_on_mesh(made, &whole));
   test_random_run(whole, 5, false, 1e-6);
   ax_program_release(whole);

@@ -423,16 +423,6 @@ static AX_BODY(named) {
 static AX_BODY(named_again) { ax_checkpoint(AX_FN(named, 1, 1), in, out, &(ax_checkpoint_options){.save_names = context}); }
 static AX_BODY(named_slope) { ax_grad(AX_CLOSURE(named_again, 1, 1, context), AX_FIRST(1), in, out); }
 
-static uint32_t count_of(const ax_program *program, const char *prim) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_program *held;
-    count += strcmp(program->eqns[i].prim->name, prim) == 0;
-    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += count_of(held, prim);
-  }
-  return count;
-}
-
 static void names(void **state) {
   (void)state;
   const ax_type type = TEST_SCALAR(AX_F64);
@@ -443,8 +433,8 @@ static void names(void **state) {
   double first = 0, out;
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program = test_trace(named_slope, (void *)(uintptr_t)rows[i].saved, &type, 1, 1);
-    assert_int_equal(count_of(program, "sin"), rows[i].sines);
-    assert_int_equal(count_of(program, "tanh"), rows[i].tanhs);
+    assert_int_equal(test_count_prim(program, "sin"), rows[i].sines);
+    assert_int_equal(test_count_prim(program, "tanh"), rows[i].tanhs);
     test_run_scalars(program, (const double[]){0.7}, &out);
     if (i == 0) first = out;
     TEST_NEAR(out, first, 1e-15);
@@ -493,9 +483,9 @@ static void policies(void **state) {
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program = test_trace(many_slopes, (void *)(uintptr_t)&rows[i].options, &type, 1, 2);
     for (uint32_t k = 0; k < COUNTED; k++)
-      if (count_of(program, counted[k]) != rows[i].count[k])
-        fail_msg("%s: %s %u times, not %u", rows[i].name, counted[k], count_of(program, counted[k]), rows[i].count[k]);
-    uint32_t products = count_of(program, "dot_general") + count_of(program, "conv_general_dilated");
+      if (test_count_prim(program, counted[k]) != rows[i].count[k])
+        fail_msg("%s: %s %u times, not %u", rows[i].name, counted[k], test_count_prim(program, counted[k]), rows[i].count[k]);
+    uint32_t products = test_count_prim(program, "dot_general") + test_count_prim(program, "conv_general_dilated");
     if (i == 0) least = products - rows[i].products;
     if (products != least + rows[i].products) fail_msg("%s: %u products, not %u", rows[i].name, products, least + rows[i].products);
     TEST_OK(test_try(program, &in, out));

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "ir/flow.h"
 #include "ir/prim.h"
+#include "plan/lower.h"
 #include "prim/composite.h"
 
 /* --- Tracing --- */
@@ -201,6 +203,16 @@ void ax_custom_differs(const ax_differs_args *args, const ax_program *call, cons
     args->out[k] |= made[k];
     if (args->flow->tangents && ax_is_differentiable(call->types[call->outs[k]].dtype)) args->out[k] |= any;
   }
+}
+
+/* --- lower, hlo --- */
+
+ax_status ax_custom_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out);
+}
+
+ax_status ax_custom_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return hlo->call_program(hlo, ax_eqn_program(eqn, 0), in, out);
 }
 
 /* --- prune --- */

@@ -68,6 +68,10 @@ bool ax_custom_check_captured(const ax_jvp_args *args, uint32_t num_consts);
    `more` says. */
 void ax_custom_differs(const ax_differs_args *args, const ax_program *call, const ax_program *other, const ax_axis_set *more);
 
+/* lower, hlo: the first program that the equation holds, in its place. */
+AX_MUST_USE ax_status ax_custom_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+AX_MUST_USE ax_status ax_custom_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
 /* --- prune: drops unused results, and operands that only they need. The function's own operands stay, since its derivative has a
    cotangent for each --- */
 

@@ -5,9 +5,7 @@
    Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
    Its derivative is the rule, which is linear in the tangents. Higher derivatives are those of the rule. */
 #include "control/custom.h"
-#include "hlo/hlo.h"
 #include "ir/flow.h"
-#include "plan/lower.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -184,16 +182,6 @@ static ax_status prune(const ax_prune_args *args) {
   return status;
 }
 
-/* --- lower, hlo: the function --- */
-
-static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out);
-}
-
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return hlo->call_program(hlo, ax_eqn_program(eqn, 0), in, out);
-}
-
 /* --- The record --- */
 
 static const ax_param params[] = {{"call", AX_PARAM_PROGRAM, offsetof(custom_jvp_params, call)},
@@ -222,9 +210,9 @@ const ax_prim ax_prim_custom_jvp = {
     .simplify = ax_simplify_nothing,
     .prune = prune,
     .shard = ax_shard_whole,
-    .lower = lower,
+    .lower = ax_custom_lower,
     .complex = ax_complex_whole,
-    .hlo = hlo,
+    .hlo = ax_custom_hlo,
 };
 
 /* --- The function --- */

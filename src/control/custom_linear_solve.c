@@ -9,9 +9,7 @@
    a const or a part of b is. */
 #include "axle/solvers.h"
 #include "control/custom.h"
-#include "hlo/hlo.h"
 #include "ir/flow.h"
-#include "plan/lower.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -249,16 +247,6 @@ static ax_status prune(const ax_prune_args *args) {
   return AX_OK;
 }
 
-/* --- lower, hlo: the solver --- */
-
-static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out);
-}
-
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return hlo->call_program(hlo, ax_eqn_program(eqn, 0), in, out);
-}
-
 /* --- The record --- */
 
 static const ax_param params[] = {{"solves", AX_PARAM_PROGRAMS, offsetof(solve_params, solves)},
@@ -288,8 +276,8 @@ const ax_prim ax_prim_custom_linear_solve = {
     .simplify = ax_simplify_nothing,
     .prune = prune,
     .shard = ax_shard_whole,
-    .lower = lower,
-    .hlo = hlo,
+    .lower = ax_custom_lower,
+    .hlo = ax_custom_hlo,
 };
 
 /* --- The function --- */

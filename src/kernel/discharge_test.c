@@ -318,22 +318,12 @@ static void test_batches(void **state) {
 }
 
 /* A kernel over a grid gets a dimension more, and one over cores is done element by element. */
-static uint32_t count_prim(const ax_program *program, const char *name) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    count += strcmp(program->eqns[i].prim->name, name) == 0;
-    const ax_program *nested;
-    for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += count_prim(nested, name);
-  }
-  return count;
-}
-
 static void test_batched_grid(void **state) {
   (void)state;
   const subject grid = {"product", product, 3, {AX_TYPE(AX_F32, 4, 6), AX_TYPE(AX_F32, 6, 4), AX_TYPE(AX_F32, 2)}};
   ax_program *kernel = traced(&grid, &on_machine), *mapped;
   TEST_OK(ax_program_vmap(kernel, &(ax_vmap_options){.size = 5}, &mapped));
-  assert_int_equal(count_prim(mapped, "scan"), 0);
+  assert_int_equal(test_count_prim(mapped, "scan"), 0);
   char *text;
   TEST_OK(ax_program_print(mapped, &text));
   if (strstr(text, "grid=(5, 2, 2, 3)") == NULL) fail_msg("%s", text);
@@ -529,7 +519,7 @@ static void test_refused(void **state) {
   TEST_FAILS(ax_program_jvp(program, AX_ALL_ARGS, &made), AX_ABSENT,
              "no derivative, which ax_custom_vjp would give it: kernel \"talk\" is no plain program");
   TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 3}, &made));
-  assert_int_equal(count_prim(made, "scan"), 1); /* it is batched all the same: one element after the other */
+  assert_int_equal(test_count_prim(made, "scan"), 1); /* it is batched all the same: one element after the other */
   ax_program_release(made);
   ax_program_release(program);
 }

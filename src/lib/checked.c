@@ -17,12 +17,16 @@ bool ax_inexact_operand(const char *function, ax_value x) {
   return false;
 }
 
-ax_value ax_conjugated(ax_value x) { return !ax_failed() && ax_is_complex(ax_typeof(x).dtype) ? ax_conj(x) : x; }
-
 bool ax_numeric_operand(const char *function, ax_value x, ax_type *out) {
   if (!ax_operand(function, x, out)) return false;
   if (out->dtype != AX_BOOL) return true;
   ax_reject_as(function, "the operand is %s; it must be numeric", ax_operand_string(out));
+  return false;
+}
+
+bool ax_shaped_as(const char *function, uint32_t i, const ax_type *type, const ax_type *first) {
+  if (ax_same_shape(type, first)) return true;
+  ax_reject_as(function, "operand %u is %s; all must be of one shape, as %s", i, ax_operand_string(type), ax_operand_string(first));
   return false;
 }
 

@@ -1,10 +1,8 @@
 /* map and scan_unrolled: the bits of a loop that is not unrolled, how many steps a program holds, what is refused. Their values
    beside JAX's: tests/vectors/control.c. */
-#include <string.h>
 
 #include "axle/ops.h"
 #include "axle/transform.h"
-#include "ir/prim.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"
 #include "support/run.h"
@@ -59,17 +57,6 @@ static void same_bits(void **state) {
   test_release(in, 2);
 }
 
-/* Equations of a primitive in the program and the bodies that it holds. */
-static uint32_t count_of(const ax_program *program, const char *prim) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_program *held;
-    count += strcmp(program->eqns[i].prim->name, prim) == 0;
-    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += count_of(held, prim);
-  }
-  return count;
-}
-
 static void steps_in_a_round(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, 5), TEST_TYPE(AX_F32, LENGTH, 5)};
@@ -79,8 +66,8 @@ static void steps_in_a_round(void **state) {
   } rows[] = {{1, 1, 1}, {2, 1, 3}, {3, 1, 4}, {LENGTH, 0, LENGTH}, {100, 0, LENGTH}};
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program = test_trace(run_loop, &(loop){rows[i].unroll, false}, types, 2, 2);
-    assert_int_equal(count_of(program, "scan"), rows[i].scans);
-    assert_int_equal(count_of(program, "tanh"), rows[i].steps);
+    assert_int_equal(test_count_prim(program, "scan"), rows[i].scans);
+    assert_int_equal(test_count_prim(program, "tanh"), rows[i].steps);
     ax_program_release(program);
   }
 }

@@ -21,7 +21,7 @@ static bool norm_operand(const char *name, ax_value x, ax_type *type) {
 ax_value(ax_norm)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   ax_type type;
   if (!norm_operand("norm", x, &type)) return ax_poison;
-  const ax_value squares = ax_mul(x, ax_matrix_conj(x));
+  const ax_value squares = ax_mul(x, ax_conjugated(x));
   return ax_sqrt(sum(ax_matrix_reals(squares), count, axes, keepdims));
 }
 

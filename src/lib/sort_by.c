@@ -7,6 +7,7 @@
    Both sides of a meeting decide alike, whatever the function says, so that each element is kept once: of two that the function puts in
    either order, or in none, the one that stood first goes first. */
 #include "axle/transform.h"
+#include "lib/checked.h"
 #include "lib/elements.h"
 #include "prim/shape.h"
 
@@ -85,10 +86,7 @@ static bool take_operands(const ax_value *x, const order *o, ax_type *first) {
     ax_type type;
     if (!ax_operand(name, x[i], &type)) return false;
     if (i == 0) *first = type;
-    if (!ax_same_shape(&type, first))
-      return ax_reject_as(name, "operand %u is %s; all must be of one shape, as %s", i, ax_operand_string(&type),
-                          ax_operand_string(first)),
-             false;
+    if (!ax_shaped_as(name, i, &type, first)) return false;
   }
   return true;
 }

@@ -302,7 +302,7 @@ void(ax_lstsq)(ax_value a, ax_value b, double rcond, uint32_t out_count, ax_valu
     solve_least(a, b, rcond, out);
   }
   const ax_value off = ax_sub(b, ax_matmul(a, out[0]));
-  out[1] = ax_reduce_sum(ax_matrix_reals(ax_mul(off, ax_matrix_conj(off))), AX_DIMS(0), false);
+  out[1] = ax_reduce_sum(ax_matrix_reals(ax_mul(off, ax_conjugated(off))), AX_DIMS(0), false);
   if (vector) out[0] = ax_squeeze(out[0], AX_DIMS(-1));
 }
 

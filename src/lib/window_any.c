@@ -2,6 +2,7 @@
    are combined in pairs, pairs in fours, and so on, and a window is put together of these.
 
      size 6 = 4 + 2:    places 0 1 2 3 | 4 5        fours from p on, then pairs from p + 4 on */
+#include "lib/checked.h"
 #include "lib/elements.h"
 #include "ops/window.h"
 
@@ -99,10 +100,7 @@ static bool take_operands(windows *w, const ax_value *operands, const ax_value *
     ax_type type, start;
     if (!ax_operand(name, operands[i], &type) || !ax_operand(name, starts[i], &start)) return false;
     if (i == 0) *first = type;
-    if (!ax_same_shape(&type, first))
-      return ax_reject_as(name, "operand %u is %s; all must be of one shape, as %s", i, ax_operand_string(&type),
-                          ax_operand_string(first)),
-             false;
+    if (!ax_shaped_as(name, i, &type, first)) return false;
     if (start.rank != 0 || start.dtype != type.dtype)
       return ax_reject_as(name, "start %u is %s; it must be %s[]", i, ax_operand_string(&start), ax_dtype_name(type.dtype)), false;
   }

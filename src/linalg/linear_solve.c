@@ -117,29 +117,6 @@ static void transpose(const ax_transpose_args *args) {
   args->out[3] = ax_bind1(args->eqn->prim, &p, (ax_value[]){args->in[0], args->in[1], args->in[2], args->cotangent[0]}, 4);
 }
 
-/* Matrices for all of the batch: the batch becomes more columns. */
-static void batch_columns(const ax_batch_args *args) {
-  ax_type type = ax_typeof(args->in[3]);
-  if (ax_failed()) return;
-  const int at = (int)type.rank - 1;
-  const ax_value b = ax_move_dim(args->in[3], args->in_dim[3], at);
-  type = ax_typeof(b);
-  if (ax_failed()) return;
-  ax_dims joined = {.count = type.rank - 1};
-  memcpy(joined.v, type.dims, (type.rank - 2) * sizeof joined.v[0]);
-  joined.v[type.rank - 2] = type.dims[type.rank - 2] * type.dims[type.rank - 1];
-  const ax_value x = solve(args->eqn, args->in, ax_reshape(b, AX_LIST(joined.count, joined.v)));
-  args->out[0] = ax_reshape(x, AX_LIST(type.rank, type.dims));
-  args->out_dim[0] = at;
-}
-
-static void batch(const ax_batch_args *args) {
-  if (args->in_dim[0] < 0 && args->in_dim[1] < 0 && args->in_dim[2] < 0)
-    batch_columns(args);
-  else
-    ax_batch_matrices(args);
-}
-
 static void shard(const ax_shard_args *args) {
   const ax_type *b = &args->types[args->eqn->in[3]];
   const uint32_t columns = b->rank - 1, factor = ax_factor(args, b->dims[columns], AX_FACTOR_ALONG);
@@ -178,7 +155,7 @@ const ax_prim ax_prim_linear_solve = {
     .name = "linear_solve", .kind = AX_LOCAL, .in_count = 4, .out_count = 1, .linear = AX_LINEAR_LAST, .kinds = AX_KINDS_SUM,
     AX_PARAMS(params, solve_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
+    .transpose = transpose, .batch = ax_batch_systems, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
     .hlo = hlo,
 };
 

@@ -266,12 +266,7 @@ ax_value ax_matrix_upper(ax_value x, int64_t k) {
   return ax_where(below(type.dims[type.rank - 2], type.dims[type.rank - 1], k - 1), ax_integer(0), x);
 }
 
-ax_value ax_matrix_conj(ax_value x) {
-  const ax_type type = ax_typeof(x);
-  return !ax_failed() && ax_is_complex(type.dtype) ? ax_conj(x) : x;
-}
-
-ax_value ax_matrix_adjoint(ax_value x) { return ax_matrix_conj(ax_matrix_transpose(x)); }
+ax_value ax_matrix_adjoint(ax_value x) { return ax_conjugated(ax_matrix_transpose(x)); }
 
 ax_value ax_matrix_as(ax_value x, ax_value like) {
   const ax_type type = ax_typeof(like);
@@ -383,6 +378,26 @@ void ax_batch_matrices(const ax_batch_args *args) {
   ax_bind(args->eqn->prim, args->eqn->params, in, args->eqn->in_count, args->out, args->eqn->out_count);
 }
 
+static void more_columns(const ax_batch_args *args) {
+  ax_type type = ax_typeof(args->in[3]);
+  if (ax_failed()) return;
+  const int at = (int)type.rank - 1;
+  const ax_value b = ax_move_dim(args->in[3], args->in_dim[3], at);
+  type = ax_typeof(b);
+  if (ax_failed()) return;
+  ax_dims joined = {.count = type.rank - 1};
+  memcpy(joined.v, type.dims, (type.rank - 2) * sizeof joined.v[0]);
+  joined.v[type.rank - 2] = type.dims[type.rank - 2] * type.dims[type.rank - 1];
+  const ax_value in[] = {args->in[0], args->in[1], args->in[2], ax_reshape(b, AX_LIST(joined.count, joined.v))};
+  args->out[0] = ax_reshape(ax_bind1(args->eqn->prim, args->eqn->params, in, 4), AX_LIST(type.rank, type.dims));
+  args->out_dim[0] = at;
+}
+
+void ax_batch_systems(const ax_batch_args *args) {
+  if (args->in_dim[0] < 0 && args->in_dim[1] < 0 && args->in_dim[2] < 0) more_columns(args);
+  else ax_batch_matrices(args);
+}
+
 void ax_shard_batches(const ax_shard_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_type *x = &args->types[eqn->in[0]];
@@ -393,22 +408,29 @@ void ax_shard_batches(const ax_shard_args *args) {
   }
 }
 
-uint32_t ax_hlo_matrix_lower(ax_hlo *hlo, uint32_t x, const ax_type *type, int64_t k) {
+uint32_t ax_hlo_matrix_compare(ax_hlo *hlo, const ax_type *type, const char *direction, int64_t k) {
   ax_type numbers = *type, truth = *type;
   const int32_t shift = (int32_t)k;
-  const ax_element zero = {0};
   uint32_t at[2];
+  char attributes[80];
   numbers.dtype = AX_S32, truth.dtype = AX_BOOL;
   for (uint32_t i = 0; i < 2; i++) {
-    char attributes[48];
     snprintf(attributes, sizeof attributes, "iota_dimension = %u : i64", type->rank - 2 + i);
     at[i] = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attributes, &numbers, 1);
   }
-  const ax_type pair[] = {numbers, numbers}, cases[] = {truth, *type, *type};
-  const uint32_t row[] = {at[0], ax_hlo_splat(hlo, &numbers, &shift)};
-  const uint32_t compared[] = {ax_hlo_op(hlo, "stablehlo.add", row, pair, 2, NULL, &numbers, 1), at[1]};
-  const char *direction = "comparison_direction = #stablehlo<comparison_direction GE>";
-  const uint32_t which = ax_hlo_op(hlo, "stablehlo.compare", compared, pair, 2, direction, &truth, 1);
+  const ax_type pair[] = {numbers, numbers};
+  const uint32_t row[] = {at[0], k != 0 ? ax_hlo_splat(hlo, &numbers, &shift) : AX_NONE};
+  const uint32_t compared[] = {k != 0 ? ax_hlo_op(hlo, "stablehlo.add", row, pair, 2, NULL, &numbers, 1) : at[0], at[1]};
+  snprintf(attributes, sizeof attributes, "comparison_direction = #stablehlo<comparison_direction %s>", direction);
+  return ax_hlo_op(hlo, "stablehlo.compare", compared, pair, 2, attributes, &truth, 1);
+}
+
+uint32_t ax_hlo_matrix_lower(ax_hlo *hlo, uint32_t x, const ax_type *type, int64_t k) {
+  ax_type truth = *type;
+  const ax_element zero = {0};
+  truth.dtype = AX_BOOL;
+  const ax_type cases[] = {truth, *type, *type};
+  const uint32_t which = ax_hlo_matrix_compare(hlo, type, "GE", k);
   const uint32_t chosen[] = {which, x, ax_hlo_splat(hlo, type, &zero)};
   return ax_hlo_op(hlo, "stablehlo.select", chosen, cases, 3, NULL, type, 1);
 }

@@ -99,8 +99,7 @@ ax_value ax_solve_by_factors(ax_value lu, ax_value pivots, ax_value b, bool tran
 /* The same from a alone: its factors have no derivatives of their own. */
 ax_value ax_matrix_solve(ax_value a, ax_value b, bool transposed);
 ax_value ax_matrix_part(ax_value x, int64_t row, int64_t rows, int64_t column, int64_t columns); /* from that row and column on */
-/* The conjugates of complex numbers, and their transpose; of real numbers x itself, and its transpose. */
-ax_value ax_matrix_conj(ax_value x);
+/* The transpose, conjugated where numbers are complex. */
 ax_value ax_matrix_adjoint(ax_value x);
 /* The symmetric matrix, or Hermitian one, whose lower or upper triangle is x's; of its diagonal the real parts count. */
 ax_value ax_matrix_of_triangle(ax_value x, bool lower);
@@ -116,8 +115,13 @@ ax_value ax_matrix_diagonal(ax_value x, int64_t n, double diagonal, double other
 /* --- For batch, shard and hlo --- */
 /* Moves the batch dimensions of all operands in front, and binds the same equation. */
 void ax_batch_matrices(const ax_batch_args *args);
+/* The same for systems, whose operands are three that say what the systems are, and their right sides: if the batch has the same
+   systems, its right sides become more columns. */
+void ax_batch_systems(const ax_batch_args *args);
 /* The first operand's dimensions but the last two are the batch, which all operands and results have; it alone is cut. */
 void ax_shard_batches(const ax_shard_args *args);
+/* bool of the shape: whether row + k is equal to the column, "EQ", or no less, "GE". */
+uint32_t ax_hlo_matrix_compare(ax_hlo *hlo, const ax_type *type, const char *direction, int64_t k);
 /* `x` where row + k >= column, and zeros elsewhere. */
 uint32_t ax_hlo_matrix_lower(ax_hlo *hlo, uint32_t x, const ax_type *type, int64_t k);
 

@@ -92,8 +92,8 @@ static void transpose(const ax_transpose_args *args) {
   }
   if (ax_is_zero(args->cotangent[0])) return;
   p.transpose = !p.transpose; /* the adjoint, and the transpose is the conjugate of what it gives for conjugates */
-  const ax_value c = ax_matrix_conj(args->cotangent[0]);
-  args->out[2] = ax_matrix_conj(ax_bind1(args->eqn->prim, &p, (ax_value[]){args->in[0], args->in[1], c}, 3));
+  const ax_value c = ax_conjugated(args->cotangent[0]);
+  args->out[2] = ax_conjugated(ax_bind1(args->eqn->prim, &p, (ax_value[]){args->in[0], args->in[1], c}, 3));
 }
 
 static void shard(const ax_shard_args *args) {

@@ -10,7 +10,6 @@
    as they can: du2 = -u du^H u2. Batched and cut along
    leading dimensions.
    Compiled: LAPACK's gesdd, a matrix at a time. */
-#include <stdio.h>
 #include <string.h>
 
 #include "axle/linalg.h"
@@ -207,16 +206,9 @@ static void jvp(const ax_jvp_args *args) {
 /* --- hlo --- */
 
 static uint32_t unit(ax_hlo *hlo, const ax_type *type) {
-  ax_type numbers = *type, truth = *type;
-  uint32_t at[2];
-  numbers.dtype = AX_S32, truth.dtype = AX_BOOL;
-  for (uint32_t i = 0; i < 2; i++) {
-    char attributes[48];
-    snprintf(attributes, sizeof attributes, "iota_dimension = %u : i64", type->rank - 2 + i);
-    at[i] = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attributes, &numbers, 1);
-  }
-  const char *direction = "comparison_direction = #stablehlo<comparison_direction EQ>";
-  const uint32_t same = ax_hlo_op(hlo, "stablehlo.compare", at, (ax_type[]){numbers, numbers}, 2, direction, &truth, 1);
+  ax_type truth = *type;
+  truth.dtype = AX_BOOL;
+  const uint32_t same = ax_hlo_matrix_compare(hlo, type, "EQ", 0);
   return ax_hlo_op(hlo, "stablehlo.convert", &same, &truth, 1, NULL, type, 1);
 }
 

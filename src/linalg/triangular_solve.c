@@ -98,7 +98,7 @@ static ax_value tangent_of_triangle(const ax_jvp_args *args, ax_value x) {
   ax_value da = args->tangent_in[0];
   da = ax_neg(p->lower ? ax_matrix_lower(da, -k) : ax_matrix_upper(da, k));
   if (p->transpose_a) da = ax_matrix_transpose(da);
-  if (p->conjugate_a && !ax_failed() && ax_is_complex(ax_typeof(da).dtype)) da = ax_conj(da);
+  if (p->conjugate_a) da = ax_conjugated(da);
   if (p->left_side)
     return n > vectors ? solve(args->eqn, args->in[0], ax_matmul(da, x)) : ax_matmul(solve(args->eqn, args->in[0], da), x);
   return n > vectors ? solve(args->eqn, args->in[0], ax_matmul(x, da)) : ax_matmul(x, solve(args->eqn, args->in[0], da));

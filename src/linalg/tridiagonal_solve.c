@@ -99,28 +99,6 @@ static void transpose(const ax_transpose_args *args) {
   args->out[3] = bind(diagonals, args->cotangent[0]);
 }
 
-/* Diagonals for all of the batch: the batch becomes more columns. */
-static void batch_columns(const ax_batch_args *args) {
-  ax_type type = ax_typeof(args->in[3]);
-  if (ax_failed()) return;
-  const int at = (int)type.rank - 1;
-  const ax_value b = ax_move_dim(args->in[3], args->in_dim[3], at);
-  type = ax_typeof(b);
-  if (ax_failed()) return;
-  ax_dims joined = {.count = type.rank - 1};
-  memcpy(joined.v, type.dims, (type.rank - 2) * sizeof joined.v[0]);
-  joined.v[type.rank - 2] = type.dims[type.rank - 2] * type.dims[type.rank - 1];
-  args->out[0] = ax_reshape(bind(args->in, ax_reshape(b, AX_LIST(joined.count, joined.v))), AX_LIST(type.rank, type.dims));
-  args->out_dim[0] = at;
-}
-
-static void batch(const ax_batch_args *args) {
-  if (args->in_dim[0] < 0 && args->in_dim[1] < 0 && args->in_dim[2] < 0)
-    batch_columns(args);
-  else
-    ax_batch_matrices(args);
-}
-
 static void shard(const ax_shard_args *args) {
   const ax_type *b = &args->types[args->eqn->in[3]];
   for (uint32_t d = 0; d < b->rank; d++) {
@@ -146,7 +124,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 const ax_prim ax_prim_tridiagonal_solve = {
     .name = "tridiagonal_solve", .kind = AX_LOCAL, .in_count = 4, .out_count = 1, .linear = AX_LINEAR_LAST, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
+    .transpose = transpose, .batch = ax_batch_systems, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
     .hlo = hlo,
 };
 

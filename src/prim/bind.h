@@ -37,6 +37,8 @@ void *ax_trace_alloc(size_t bytes);
 /* Copies the elements of a tensor of the same size and dtype. */
 void ax_tensor_assign(ax_tensor *to, const ax_tensor *from);
 
+ax_value ax_conjugated(ax_value x); /* of complex numbers; any others themselves */
+
 /* --- Tangents and cotangents; the arguments may be the symbolic zero --- */
 ax_value ax_add_any(ax_value a, ax_value b);
 ax_value ax_filled(const ax_type *type, double value); /* an array of this type; if it is unreduced, its parts combine to `value` */

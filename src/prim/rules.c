@@ -129,6 +129,11 @@ void ax_tensor_assign(ax_tensor *to, const ax_tensor *from) {
 
 /* --- Tangents --- */
 
+ax_value ax_conjugated(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  return !ax_failed() && ax_is_complex(type.dtype) ? ax_conj(x) : x;
+}
+
 ax_value ax_add_any(ax_value a, ax_value b) {
   if (ax_is_zero(a)) return b;
   return ax_is_zero(b) ? a : ax_add(a, b);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "support/cmocka.h"
 
 void test_ok(ax_status status, const char *file, int line) {
@@ -97,6 +98,16 @@ double test_squares(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
   for (uint32_t k = 0; k < count; k++)
     for (int64_t i = 0; i < test_elems(a[k]); i++) sum += test_get(a[k], i) * test_get(a[k], i);
   return sum;
+}
+
+uint32_t test_count_prim(const ax_program *program, const char *name) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_program *held;
+    count += strcmp(program->eqns[i].prim->name, name) == 0;
+    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += test_count_prim(held, name);
+  }
+  return count;
 }
 
 ax_program *test_trace(ax_function function, void *context, const ax_type *in, uint32_t in_count, uint32_t out_count) {

@@ -43,6 +43,8 @@ double test_squares(ax_tensor *const *a, ax_tensor *const *b, uint32_t count);
 
 /* ax_trace; released by the caller. */
 ax_program *test_trace(ax_function function, void *context, const ax_type *in, uint32_t in_count, uint32_t out_count);
+/* How many equations of this name the program has, with those of the programs that it holds. */
+uint32_t test_count_prim(const ax_program *program, const char *name);
 /* ax_evaluate. */
 void test_run(const ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* A program of f64 scalars: x[..] -> out[..]. */
