@@ -232,16 +232,17 @@ static ax_ex half_and_one(ax_loop_kernel *k, ax_ex x) {
   return ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, half, ax_kernel_const(k, AX_F32, 0x3f800000), AX_NONE);
 }
 
-/* Constants are put into registers once, not for each vector, and not again for what is left over after whole vectors. The mask of
-   that is made of bits. */
+/* Constants are put into registers once, not for each vector, and not again for what is left over after whole vectors; where there
+   are 16 registers, LLVM may read one for every four vectors again. The mask of what is left over is made of bits. */
 static void constants_stay_in_registers(void **state) {
   (void)state;
   const ax_llvm_functions all = pretend();
   for (size_t i = 0; i < AX_COUNT(processors); i++) {
     now = &processors[i];
     if (now->vector_bytes == 16) continue;
-    assert_int_equal(instructions(AX_F32, half_and_one, "vbroadcastss"), 2);
-    assert_int_equal(instructions(AX_F32, half_and_one, "vmulps.*[yz]mm"), 2);
+    const int constants = instructions(AX_F32, half_and_one, "vbroadcastss");
+    assert_true(now->vector_bytes == 64 ? constants == 2 : constants >= 2 && constants <= 4);
+    assert_int_equal(instructions(AX_F32, half_and_one, "vmulps.*[yz]mm"), 4 + 1 + 1); /* four vectors, one, less than one */
     if (now->vector_bytes < 64) continue;
     assert_true(instructions(AX_F32, half_and_one, "kmov.*%[er][a-z]*,%k") > 0);
     assert_int_equal(instructions(AX_F32, half_and_one, "vpcmp"), 0);

@@ -4,7 +4,8 @@
                                              nothing, but stand behind all of these.
 
    If the chain is long, several vectors go through it side by side, operation by operation. Their results have the same bits; only
-   the order of instructions differs. As many are taken as keep the processor busy and as its registers hold.
+   the order of instructions differs. As many are taken as keep the processor busy and as its registers hold. Where little is
+   computed, so many that the loop's own instructions, which count and jump, are few beside theirs.
 
    Both sums below are in cycles of a processor with two units for vectors, as most have. */
 #include "jit/nest/schedule.h"
@@ -19,6 +20,7 @@ enum {
   few_nodes = 128,     /* of all vectors together, which take 0.5 ms to compile */
   many_nodes = 384,    /* the same where there are many vectors */
   ahead = 64,          /* instructions that wait in the processor's scheduler */
+  short_body = 12,     /* beside so many instructions those of the loop do not count */
   units = 2
 };
 
@@ -138,9 +140,10 @@ ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *s, ax_arena *a
   uint32_t *by_node = ax_arena_alloc(arena, 2 * (size_t)nodes * sizeof *by_node);
   if (by_node == NULL) return ax_out_of_memory(2 * (size_t)nodes * sizeof *by_node);
   const cost vector = of_vector(s, by_node);
-  if (!waits(vector)) return AX_OK;
-  const uint32_t held = most_registers(s, by_node, by_node + nodes);
-  while (*out < vectors_at_most && *out * vector.instructions < units * vector.latency && 2 * *out * held <= in_all &&
+  const uint32_t held = most_registers(s, by_node, by_node + nodes), stored = vector.instructions + s->kernel->store_count;
+  const bool by_chain = waits(vector);
+  while (*out < vectors_at_most && (by_chain ? *out * vector.instructions < units * vector.latency : *out * stored < short_body) &&
+         2 * *out * held <= in_all &&
          2 * *out * (nodes - contracted(s->kernel)) <= (vectors < many_vectors ? few_nodes : many_nodes))
     *out *= 2;
   return AX_OK;

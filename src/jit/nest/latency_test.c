@@ -65,8 +65,17 @@ static void long_chains_go_side_by_side(void **state) {
     assert_true(of_chain(AX_F32, 1 << 16, 20, bytes) >= 4);
     assert_true(of_chain(AX_F64, 1 << 16, 20, bytes) >= 4);
     assert_true(of_chain(AX_F32, 1 << 13, 20, bytes) >= 2);
-    assert_int_equal(of_chain(AX_F32, 1 << 16, 1, bytes), 1); /* the processor looks so far ahead by itself */
-    assert_int_equal(of_chain(AX_F32, 16, 20, bytes), 1);     /* too few to bring the time to compile back */
+    assert_int_equal(of_chain(AX_F32, 16, 20, bytes), 1); /* too few to bring the time to compile back */
+  }
+}
+
+/* The processor looks so far ahead by itself; counting and jumping would be a third of a body of four instructions. */
+static void short_bodies_go_side_by_side(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    assert_int_equal(of_chain(AX_F32, 1 << 16, 1, bytes), 4);
+    assert_int_equal(of_chain(AX_F32, 1 << 16, 2, bytes), 2);
+    assert_int_equal(of_chain(AX_F32, 1 << 9, 1, 64), 1); /* too few */
   }
 }
 
@@ -123,6 +132,7 @@ static void exp_in_line_goes_side_by_side(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_chains_go_side_by_side),
+      cmocka_unit_test(short_bodies_go_side_by_side),
       cmocka_unit_test(contracted_products_are_no_instructions),
       cmocka_unit_test(what_waits_for_nothing_goes_alone),
       cmocka_unit_test(registers_are_a_limit),
