@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-import jax_nets  # noqa: F401 (its families join the table)
+import jax_language  # noqa: F401 (its families join the table)
+import jax_nets  # noqa: F401 (likewise)
 
 
 # --- Plain operations ---

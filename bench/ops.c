@@ -530,7 +530,8 @@ static op_case read_case(char *line) {
   const char *family = strtok(line, " \n");
   for (char *word; c.word_count < OP_MOST_WORDS && (word = strtok(NULL, " \n")) != NULL;) c.words[c.word_count++] = word;
   const op_family *const tables[] = {families, op_model_families, op_number_families,
-                                     op_whole_families, op_net_families, op_step_families};
+                                     op_whole_families, op_net_families, op_step_families,
+                                     op_language_families};
   bool found = false;
   for (size_t t = 0; t < sizeof tables / sizeof tables[0] && !found; t++) found = find_family(tables[t], family, &c);
   if (!found) complain("no such family", family);

@@ -25,11 +25,12 @@ typedef struct op_family {
   const char *name;
   void (*make)(op_case *c);
 } op_family;
-extern const op_family op_model_families[];  /* op_models.c; ends with an empty one */
-extern const op_family op_number_families[]; /* op_numbers.c; likewise */
-extern const op_family op_whole_families[];  /* op_whole.c; likewise */
-extern const op_family op_net_families[];    /* op_nets.c; likewise */
-extern const op_family op_step_families[];   /* op_steps.c; likewise */
+extern const op_family op_model_families[];    /* op_models.c; ends with an empty one */
+extern const op_family op_number_families[];   /* op_numbers.c; likewise */
+extern const op_family op_whole_families[];    /* op_whole.c; likewise */
+extern const op_family op_net_families[];      /* op_nets.c; likewise */
+extern const op_family op_step_families[];     /* op_steps.c; likewise */
+extern const op_family op_language_families[]; /* op_language.c; likewise */
 
 ax_dtype op_dtype(const char *word);
 int64_t op_int(const op_case *c, uint32_t word);

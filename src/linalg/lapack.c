@@ -4,7 +4,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "machine/features.h"
 
 static ax_lapack of_f32, of_f64, of_c64, of_c128;
 static char failure[256]; /* "" when all is there */
@@ -16,10 +19,35 @@ static void look_up(void *library, const char *name, void *pointer) {
   memcpy(pointer, &found, sizeof found);
 }
 
+const char *ax_openblas_core(const char *core, bool avx2, bool avx512) {
+  static const char *const before_avx[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem"};
+  for (size_t i = 0; avx2 && i < AX_COUNT(before_avx); i++)
+    if (strcmp(core, before_avx[i]) == 0) return avx512 ? "SkylakeX" : "Haswell";
+  return NULL;
+}
+
+/* OpenBLAS takes a processor that is newer than itself for one of 2004, and needs three to eight times as long: it is opened again
+   and told what the processor has, unless the user has told it something else. */
+static void *open_for_processor(const char *file) {
+  static const char variable[] = "OPENBLAS_CORETYPE";
+  void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  char *(*core)(void) = NULL;
+  if (library == NULL || getenv(variable) != NULL) return library;
+  void *found = dlsym(library, "openblas_get_corename");
+  memcpy(&core, &found, sizeof found);
+  if (core == NULL) return library;
+  const char *better = ax_openblas_core(core(), ax_machine_has(AX_FEATURE_AVX2), ax_machine_has(AX_FEATURE_AVX512));
+  if (better == NULL || setenv(variable, better, 1) != 0) return library;
+  dlclose(library);
+  library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  unsetenv(variable);
+  return library;
+}
+
 /* Opens the first of the files that is there and was built with threads. */
 static void *open_first(const char *const *files, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    void *library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
+    void *library = open_for_processor(files[i]);
     int (*built_with)(void) = NULL; /* 0: no threads */
     if (library == NULL) {
       snprintf(failure, sizeof failure, "%s", dlerror());

@@ -57,5 +57,7 @@ typedef struct ax_lapack {
 /* The routines of f32, f64, c64 or c128; any thread. AX_UNAVAILABLE: there is no OpenBLAS with threads; the same answer at each
    later call. */
 AX_MUST_USE ax_status ax_lapack_of(ax_dtype dtype, const ax_lapack **out);
+/* The processor that OpenBLAS is to take this one for, if by itself it takes it for `core`, which has no AVX. NULL: it may stay. */
+const char *ax_openblas_core(const char *core, bool avx2, bool avx512);
 
 #endif

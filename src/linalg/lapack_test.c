@@ -1,10 +1,12 @@
 /* OpenBLAS, called by many threads at once: each result has the bits that it has alone. */
 #include "linalg/lapack.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/features.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 
@@ -90,7 +92,29 @@ static void factors_multiply_to_the_matrix(void **state) {
     }
 }
 
+static void processors_that_openblas_does_not_know(void **state) {
+  (void)state;
+  assert_string_equal(ax_openblas_core("Prescott", true, true), "SkylakeX");
+  assert_string_equal(ax_openblas_core("Nehalem", true, false), "Haswell");
+  assert_null(ax_openblas_core("Prescott", false, false));
+  assert_null(ax_openblas_core("Zen", true, true));
+  assert_null(ax_openblas_core("Haswell", true, true));
+  const ax_lapack *lapack;
+  TEST_OK(ax_lapack_of(AX_F64, &lapack));
+  Dl_info library;
+  assert_true(dladdr((const void *)(uintptr_t)lapack->getrf, &library) != 0);
+  void *opened = dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(opened);
+  char *(*core)(void) = NULL;
+  void *found = dlsym(opened, "openblas_get_corename");
+  memcpy(&core, &found, sizeof found);
+  if (getenv("OPENBLAS_CORETYPE") == NULL)
+    assert_null(ax_openblas_core(core(), ax_machine_has(AX_FEATURE_AVX2), ax_machine_has(AX_FEATURE_AVX512)));
+  dlclose(opened);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_at_once), cmocka_unit_test(factors_multiply_to_the_matrix)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_at_once), cmocka_unit_test(factors_multiply_to_the_matrix),
+                                     cmocka_unit_test(processors_that_openblas_does_not_know)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

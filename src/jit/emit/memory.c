@@ -337,11 +337,18 @@ static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   return a->stride[s->listed - 1] * bytes;
 }
 
+/* Whether the kernel stores past the caches while it reads an array that no cache holds. */
+static bool streams_from(const ax_nest *nest, const ax_nest_access *a) {
+  const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
+  return nest->streaming && ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / (int64_t)ax_dtype_bytes(slot->dtype);
+}
+
 /* Prefetches rows of such arrays. The kernel's stores keep the hardware prefetcher from running as far ahead as memory's latency
-   needs. */
+   needs; some stop at the end of a page besides. */
 static void prefetch_rows(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer) {
   enum { ahead = 4096 };
-  const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
+  const bool far = walks_far_rows(nest, a) || streams_from(nest, a);
+  const int64_t bytes = far ? ahead : to_next_run(nest->schedule, a);
   if (bytes == 0) return;
   LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
   LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)),
