@@ -83,8 +83,8 @@ def bits(x):
 
 
 def mixed(x):
-    y = lax.shift_left(bits(x), 7) ^ lax.shift_right_logical(bits(x), 7)
-    return (y & 0xFFFF).astype(x.dtype)
+    y = lax.shift_left(bits(x), jnp.int32(7)) ^ lax.shift_right_logical(bits(x), jnp.int32(7))
+    return (y & jnp.int32(0xFFFF)).astype(x.dtype)
 
 
 SPECIAL = {"acosh": lambda x: jnp.arccosh(x + x.dtype.type(1)), "popcount": lambda x: lax.population_count(bits(x)).astype(x.dtype), "mixed": mixed}

@@ -256,9 +256,9 @@ static void tolerances(void **unused) {
 
 /* Each operand between others that are small, large, subnormal and not a number: the same bits as alone. */
 static void neighbours(void **unused) {
-  enum { some = 1 << 10 };
+  enum { some = 1 << 12 };
   static _Alignas(64) double in[some], out[some], alone[1], result[1];
-  static const double others[] = {0.5, 1e30, 1e-40, NAN, -3e5, 40000, INFINITY, -0.0};
+  static const double others[] = {0.5, 1e30, 1e-40, NAN, -3e5, 40000, INFINITY, -0.0, 14.9, 20, 126, 1e15};
   (void)unused;
   for (int f = 0; f < (int)AX_COUNT(functions); f++)
     for (int w = 0; w < 2; w++)

@@ -241,8 +241,11 @@ static LLVMValueRef emit_odd(const op *o) {
   return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
 }
 
-/* f32 in f64: where subnormal numbers are flushed, SLEEF's erfc of f32 loses digits of small results. */
-static LLVMValueRef emit_erfc(const op *o) { return computed(o) == AX_F32 ? in_f64(o, emit_sleef) : emit_sleef(o); }
+/* f32 in f64 where it is not ours: where subnormal numbers are flushed, SLEEF's erfc of f32 loses digits of small results. */
+static LLVMValueRef emit_erfc(const op *o) {
+  const bool own = ax_cg_has_own(o->cg, AX_SCALAR_ERFC, computed(o)) && !precise(o);
+  return computed(o) == AX_F32 && !own ? in_f64(o, emit_sleef) : emit_sleef(o);
+}
 
 /* SLEEF's atan2 divides by the operands' size, which must not be near the ends of the range; and where the result is as good as
    y / x, it is that. */

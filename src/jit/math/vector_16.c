@@ -1,5 +1,5 @@
 /* Functions in registers of 16 bytes. SLEEF's exp and pow of f64 are infinite from 1.79769e308 on, a little before the largest f64:
-   such lanes are computed again by the C library. Special functions, which SLEEF does not have, or not as exactly, are computed lane
+   such lanes are computed again by the C library. tan of several sizes is computed lane by lane. Special functions, which SLEEF does not have, or not as exactly, are computed lane
    by lane (base/special.h). What is not here is called as SLEEF has it (math.c). */
 #include "jit/math/vector_math.h"
 
@@ -13,12 +13,18 @@ typedef double f64s __attribute__((vector_size(16)));
 #if defined(__x86_64__)
 #define SLEEF_EXP Sleef_expd2_u10sse2
 #define SLEEF_POW Sleef_powd2_u10sse2
+#define SLEEF_TAN_F32 Sleef_tanf4_u10sse2
+#define SLEEF_TAN_F64 Sleef_tand2_u10sse2
 #else
 #define SLEEF_EXP Sleef_expd2_u10
 #define SLEEF_POW Sleef_powd2_u10
+#define SLEEF_TAN_F32 Sleef_tanf4_u10
+#define SLEEF_TAN_F64 Sleef_tand2_u10
 #endif
 f64s SLEEF_EXP(f64s x);
 f64s SLEEF_POW(f64s x, f64s y);
+f32s SLEEF_TAN_F32(f32s x);
+f64s SLEEF_TAN_F64(f64s x);
 
 static f64s f64_exp(f64s x) {
   f64s result = SLEEF_EXP(x);
@@ -31,6 +37,23 @@ static f64s f64_pow(f64s x, f64s y) {
   f64s result = SLEEF_POW(x, y);
   for (int i = 0; i < 2; i++)
     if (isinf(result[i]) && isfinite(x[i]) && isfinite(y[i])) result[i] = pow(x[i], y[i]);
+  return result;
+}
+
+/* SLEEF's tan goes one of several ways by the sizes of all lanes: where they do not all go the first, each lane is alone. */
+static f32s f32_tan(f32s x) {
+  f32s result = SLEEF_TAN_F32(x);
+  for (int i = 0; i < 4; i++)
+    if (!(fabsf(x[i]) < 125))
+      for (int k = 0; k < 4; k++) result[k] = SLEEF_TAN_F32((f32s){x[k], x[k], x[k], x[k]})[0];
+  return result;
+}
+
+static f64s f64_tan(f64s x) {
+  f64s result = SLEEF_TAN_F64(x);
+  for (int i = 0; i < 2; i++)
+    if (!(fabs(x[i]) < 15))
+      for (int k = 0; k < 2; k++) result[k] = SLEEF_TAN_F64((f64s){x[k], x[k]})[0];
   return result;
 }
 
@@ -80,6 +103,7 @@ static f64s f64_zeta(f64s a, f64s b) { return f64_pairs(a, b, ax_special_zeta); 
 const ax_vector_math ax_vector_math_16 = {
     .f32 =
         {
+            [AX_SCALAR_TAN] = (ax_vector_function)f32_tan,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f32_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f32_lgamma,
             [AX_SCALAR_DIGAMMA] = (ax_vector_function)f32_digamma,
@@ -92,6 +116,7 @@ const ax_vector_math ax_vector_math_16 = {
         {
             [AX_SCALAR_EXP] = (ax_vector_function)f64_exp,
             [AX_SCALAR_POW] = (ax_vector_function)f64_pow,
+            [AX_SCALAR_TAN] = (ax_vector_function)f64_tan,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f64_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f64_lgamma,
             [AX_SCALAR_DIGAMMA] = (ax_vector_function)f64_digamma,

@@ -1,5 +1,5 @@
 /* Special functions, in the operations of vector_lanes.h, behind vector_f32.h and vector_f64.h. Polynomials are by pieces of the range
-   (special_tables.h), so that all lanes do the same. Those of f32 are computed in f64, but erf_inv, which random numbers need. */
+   (special_tables.h), so that all lanes do the same. Those of f32 are computed in f64, but erf_inv, which random numbers need, and erfc. */
 #include "base/special.h"
 #include "jit/math/special_tables.h"
 
@@ -23,6 +23,22 @@ static f32s f32_erf_inv(f32s x) {
   f32s p = f32_look_up(erf_inv_f32[5], piece);
   for (int k = 4; k >= 0; k--) p = f32_fma(p, d, f32_look_up(erf_inv_f32[k], piece));
   return x * f32_pick(f32_equal(f32_sized(x), one), f32_all(__builtin_inff()), p);
+}
+
+/* --- 1 - erf: exp(-x^2) times a function of small slope. What the rounding of x^2 leaves off goes into the exponential's remainder.
+   From 10.06 on the result is 0, and below 0 it is 2 less that of -x. --- */
+
+static f32s f32_erfc(f32s x) {
+  const f32s size = f32_sized(x);
+  const f32_mask alive = f32_not_less(f32_all(10.06f), size);
+  const f32s inside = f32_keep(alive, size), square = inside * inside, n = f32_exponent(-square);
+  const f32s r = f32_remainder(-square, n) - f32_fma(inside, inside, -square);
+  const u32s piece = ((u32s)(inside + f32_all(1)) >> 21) - 0x1fcu;
+  const f32s d = inside - f32_look_up(erfc_middle_f32, piece);
+  f32s p = f32_look_up(erfc_f32[6], piece);
+  for (int k = 5; k >= 0; k--) p = f32_fma(p, d, f32_look_up(erfc_f32[k], piece));
+  const f32s result = f32_keep(alive, f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)) * p, n));
+  return f32_pick(f32_less(x, f32_all(0)), f32_all(2) - result, result);
 }
 
 static f64s f64_erf_inv(f64s x) {

@@ -11,7 +11,9 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_ERF] = (ax_vector_function)f32_erf,
             [AX_SCALAR_SIN] = (ax_vector_function)f32_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f32_cos,
+            [AX_SCALAR_TAN] = (ax_vector_function)f32_tan,
             [AX_SCALAR_POW] = (ax_vector_function)f32_pow,
+            [AX_SCALAR_ERFC] = (ax_vector_function)f32_erfc,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f32_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f32_lgamma,
             [AX_SCALAR_DIGAMMA] = (ax_vector_function)f32_digamma,
@@ -31,6 +33,7 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_ERF] = (ax_vector_function)f64_erf,
             [AX_SCALAR_SIN] = (ax_vector_function)f64_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
+            [AX_SCALAR_TAN] = (ax_vector_function)f64_tan,
             [AX_SCALAR_POW] = (ax_vector_function)f64_pow,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f64_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f64_lgamma,
@@ -44,5 +47,6 @@ const ax_vector_math AX_VECTOR_TABLE = {
         {
             [AX_SCALAR_SIN] = (ax_vector_function)f64_sin_precise,
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos_precise,
+            [AX_SCALAR_TAN] = (ax_vector_function)f64_tan,
         },
 };
