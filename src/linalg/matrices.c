@@ -15,7 +15,7 @@
 
 /* --- Routines over batches --- */
 
-enum { line = 64, part_time = 30000, most_parts = 64 }; /* bytes; nanoseconds */
+enum { line = 64, least_time = 400, part_time = 30000, most_parts = 64 }; /* bytes; nanoseconds */
 
 typedef struct batched {
   ax_matrix_code *code;
@@ -50,7 +50,10 @@ static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t ra
   b->stride[k] = ax_dims_elems(rank - batch_rank, dims + batch_rank) * (int64_t)ax_dtype_bytes(dtype);
 }
 
+/* OpenBLAS has a lock that each call takes for some tens of nanoseconds: threads with short calls wait for each other longer than
+   they save (4,096 matrices of 8 by 8 on two threads: twice the time). */
 static uint32_t parts_of(int64_t count, double time) {
+  if (time < least_time) return 1;
   const double wanted = (double)count * time / part_time;
   const int64_t most = count < most_parts ? count : most_parts;
   return wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
