@@ -226,7 +226,7 @@ static LLVMValueRef emit_special(const op *o) {
   return ax_cg_math(o->cg, o->expr->op, computed(o), false, o->args, o->lanes);
 }
 
-/* A function that is SLEEF's at every width. Its results may be made by operations on bits. */
+/* A function that is SLEEF's where it is not ours. Its results may be made by operations on bits. */
 static LLVMValueRef emit_sleef(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_sleef);
   return flushed(o, ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes));
@@ -284,6 +284,7 @@ static LLVMValueRef where_large(const op *o, double limit, LLVMValueRef large, b
    exact. */
 static LLVMValueRef emit_hyperbolic(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_hyperbolic);
+  if (ax_cg_has_own(o->cg, o->expr->op, computed(o))) return emit_sleef(o);
   const bool is_f64 = o->dtype == AX_F64;
   const double c = is_f64 ? 512 : 64;
   LLVMBuilderRef b = o->cg->builder;
@@ -296,6 +297,7 @@ static LLVMValueRef emit_hyperbolic(const op *o) {
 /* SLEEF's asinh and acosh are infinite where x^2 is. There they are log(2 |x|). */
 static LLVMValueRef emit_inverse_hyperbolic(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_inverse_hyperbolic);
+  if (ax_cg_has_own(o->cg, o->expr->op, computed(o))) return emit_sleef(o);
   LLVMValueRef size = unary(o, "llvm.fabs", o->args[0]);
   LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG, computed(o), false, &size, o->lanes);
   LLVMValueRef large = LLVMBuildFAdd(o->cg->builder, log, number(o, 0.69314718055994530942), "");

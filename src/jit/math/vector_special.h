@@ -1,5 +1,6 @@
 /* Special functions, in the operations of vector_lanes.h, behind vector_f32.h and vector_f64.h. Polynomials are by pieces of the range
-   (special_tables.h), so that all lanes do the same. Those of f32 are computed in f64, but erf_inv, which random numbers need, and erfc. */
+   (special_tables.h), so that all lanes do the same. Those of f32 are computed in f64, but erf_inv, which random numbers need, and those
+   that SLEEF has slowly. */
 #include "base/special.h"
 #include "jit/math/special_tables.h"
 
@@ -39,6 +40,34 @@ static f32s f32_erfc(f32s x) {
   for (int k = 5; k >= 0; k--) p = f32_fma(p, d, f32_look_up(erfc_f32[k], piece));
   const f32s result = f32_keep(alive, f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)) * p, n));
   return f32_pick(f32_less(x, f32_all(0)), f32_all(2) - result, result);
+}
+
+/* --- Hyperbolic cosine, and the inverse functions: e^|x| / 2 is made as such, since e^|x| is infinite before it; logarithms of 1 + u
+   keep the digits of small u. From 2^60 on they are log(2 |x|). --- */
+
+static f32s f32_cosh(f32s x) {
+  const f32s size = f32_min(f32_all(90), f32_sized(x)), n = f32_exponent(size), r = f32_remainder(size, n);
+  const f32s half = f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n - f32_all(1));
+  return half + f32_all(0.25f) / f32_min(f32_all(0x1p60f), half);
+}
+
+static AX_APART f32s f32_where_large(f32s size, f32s otherwise) {
+  const f32_mask large = f32_less(f32_all(0x1p60f), size);
+  return f32_pick(large, f32_log(f32_pick(large, size, f32_all(1))) + f32_all(0.693147182f), otherwise);
+}
+
+static f32s f32_asinh(f32s x) {
+  const f32s one = f32_all(1), size = f32_sized(x), s = f32_max(f32_all(0x1p-20f), f32_min(f32_all(0x1p60f), size)), square = s * s;
+  f32s result = f32_log1p(s + square / (one + f32_root(one + square)));
+  if (f32_any_less(f32_all(0x1p60f), size)) result = f32_where_large(size, result);
+  return f32_pick(f32_less(size, f32_all(0x1p-12f)), x, f32_signed(f32_sized(result), x));
+}
+
+static f32s f32_acosh(f32s x) {
+  const f32s t = f32_min(f32_all(0x1p60f), x - f32_all(1));
+  f32s result = f32_log1p(t + f32_root(t * (t + f32_all(2))));
+  if (f32_any_less(f32_all(0x1p60f), x)) result = f32_where_large(x, result);
+  return f32_pick(f32_less(x, f32_all(1)), f32_all(__builtin_nanf("")), result);
 }
 
 static f64s f64_erf_inv(f64s x) {
