@@ -5,6 +5,7 @@
 #include "vectors.h"
 
 #define FLOAT "f32 f64"
+#define UNSTEADY 1024 /* singular vectors of values that lie together: LAPACK has other last digits on each processor */
 #define UNSIGNED "u8 u16 u32 u64"
 #define EXACTLY 1e-30
 
@@ -181,8 +182,8 @@ static const vector_case random_draws_cases[] = {
     {"binomial_edges", FLOAT, .body = binomial_edges, .in = 3, .modes = "v"},
     {"multinomial", FLOAT, .body = multinomial, .in = 3, .modes = "v"},
     {"multivariate_normal", FLOAT, .body = multivariate_normal, .in = 3, .scaled = true},
-    {"multivariate_normal_svd", FLOAT, .body = multivariate_normal_svd, .in = 3, .scaled = true},
-    {"multivariate_normal_eigh", FLOAT, .body = multivariate_normal_eigh, .in = 3, .scaled = true},
+    {"multivariate_normal_svd", FLOAT, .body = multivariate_normal_svd, .in = 3, .scaled = true, .ulps = UNSTEADY},
+    {"multivariate_normal_eigh", FLOAT, .body = multivariate_normal_eigh, .in = 3, .scaled = true, .ulps = UNSTEADY},
     {"orthogonal", FLOAT, .body = orthogonal, .in = 2, .modes = "v", .scaled = true},
     {"orthogonal_tall", FLOAT, .body = orthogonal_tall, .in = 2, .modes = "v", .scaled = true},
     {"orthogonal_wide", FLOAT, .body = orthogonal_wide, .in = 2, .modes = "v", .scaled = true},
