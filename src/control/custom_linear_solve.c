@@ -1,4 +1,4 @@
-/* custom_linear_solve: C0.., T0.., -> T0..         the x for which matvec x = b, by a solver of the caller's; T f16, bf16, f32, f64
+/* custom_linear_solve: C0.., T0.., -> T0..         the x for which matvec x = b, by a solver of the caller's; T float or complex
    Parameters: num_consts, how many operands are not b, but what the functions use besides; solves, one program of all operands, or
    two: that which solves, and that which solves for the transposed matvec; matvec, a program of the consts and x, linear in x;
    symmetric: matvec is its own transpose, and the first of solves solves both.
@@ -277,6 +277,7 @@ const ax_prim ax_prim_custom_linear_solve = {
     .prune = prune,
     .shard = ax_shard_whole,
     .lower = ax_custom_lower,
+    .complex = ax_complex_whole,
     .hlo = ax_custom_hlo,
 };
 

@@ -103,6 +103,15 @@ BODY(triangle) {
   (ax_custom_linear_solve)(AX_CLOSURE(product, 1, 1, &lower), AX_CLOSURE(forwards, 1, 1, &s), 1, in + 1, 1, out, &options);
 }
 
+/* The same by triangular_solve, of several right sides. */
+BODY(by_triangle) { out[0] = ax_triangular_solve(*(const ax_value *)context, in[0], true, true, false, false, false); }
+BODY(by_transpose) { out[0] = ax_triangular_solve(*(const ax_value *)context, in[0], true, true, true, false, false); }
+BODY(triangle_complex) {
+  ax_value lower = ax_add(ax_tril(in[0], 0), scaled_eye(in[0], 3)), stopped = ax_stop_gradient(lower);
+  const ax_linear_solve_options options = {.transpose_solve = AX_CLOSURE(by_transpose, 1, 1, &stopped)};
+  (ax_custom_linear_solve)(AX_CLOSURE(product, 1, 1, &lower), AX_CLOSURE(by_triangle, 1, 1, &stopped), 1, in + 1, 1, out, &options);
+}
+
 /* --- Roots --- */
 
 BODY(curve) {
@@ -355,6 +364,7 @@ static const vector_case solvers_cases[] = {
     {"gmres_batch", WIDE, .body = gmres_batch, .in = 2, .scaled = true, .ulps = 64},
     {"cg_second", "f64", .body = cg_second, .in = 2, .scaled = true, .ulps = 64},
     {"triangle", WIDE, .body = triangle, .in = 2, .scaled = true, .ulps = 64},
+    {"triangle_complex", "c64 c128", .body = triangle_complex, .in = 2, .scaled = true, .ulps = 64},
     {"root", WIDE, .body = root, .in = 1, .scaled = true, .ulps = 64},
     {"root_curved", WIDE, .body = root_curved, .in = 2, .scaled = true, .ulps = 64},
     {"root_arrays", "f64", .body = root_arrays, .in = 2, .out = 2, .scaled = true, .ulps = 64},

@@ -87,6 +87,13 @@ def triangle(m, b):
     return jax.lax.custom_linear_solve(lambda x: lower @ x, b, forwards, backwards)
 
 
+def complex_triangle(m, b):
+    lower = jnp.tril(m) + 3 * jnp.eye(m.shape[0], dtype=m.dtype)
+    stopped = jax.lax.stop_gradient(lower)
+    solve = lambda trans: lambda _, b: jax.scipy.linalg.solve_triangular(stopped, b, trans=trans, lower=True)
+    return jax.lax.custom_linear_solve(lambda x: lower @ x, b, solve("N"), solve("T"))
+
+
 def newton_root(rounds):
     """Newton's method on arrays of one vector, by the Jacobian."""
 
@@ -249,6 +256,7 @@ CASES = [
     one("gmres_batch", batched_matrices, real(3, 4, 4), real(3, 4)),
     one("cg_second", second, real(4, 4), real(4), variants="f64"),
     one("triangle", triangle, real(6, 6), real(6)),
+    one("triangle_complex", complex_triangle, real(5, 5), real(5, 2), variants="c64 c128"),
     one("root", cube_root, real()),
     one("root_curved", curved, real(4, 4), real(4)),
     one("root_arrays", two_arrays, real(3), real(3), variants="f64"),
