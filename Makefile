@@ -1,4 +1,5 @@
-# The commands of the house. Each first installs what a bare Debian 12 lacks (cmake/setup); CMakeLists.txt does the rest.
+# The commands of the house. Each first installs what a bare Debian 12 lacks (cmake/setup, cmake/fetch); CMakeLists.txt does
+# the rest.
 #
 #   make             build the library, the command, the examples and the tests
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
@@ -28,6 +29,7 @@ all: setup
 
 setup:
 	@cmake/setup
+	@cmake/fetch
 
 run: all
 	@$(BUILD)/examples/digits --out $(BUILD)/digits.npz data/digits.csv.gz $(ARGS)

@@ -1,6 +1,6 @@
 # The spec comments of the primitives, from the comment at the head of the file in which each one's record stands.
 #
-#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/ir/accuracy.def src/ops/*.c src/linalg/*.c src/random/*.c src/collectives/*.c src/control/*.c src/mesh/*.c src/kernel/steps/*.c src/kernel/*.c src/kernels/*.c      docs/primitives.md
+#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/ir/accuracy.def src/ops/*.c src/linalg/*.c src/fourier/*.c src/random/*.c src/collectives/*.c src/control/*.c src/mesh/*.c src/kernel/steps/*.c src/kernel/*.c src/kernels/*.c      docs/primitives.md
 #   awk -v form=c ..                                                                      what `axle help` is made of
 #
 # A record is `const ax_prim ax_prim_NAME = {`, or a line of a family's macro, `..RECORD(NAME, ..`. Fails when a primitive has no record, or

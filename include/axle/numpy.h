@@ -55,9 +55,8 @@ void ax_array_split(ax_value x, int64_t sections, int64_t axis, uint32_t out_cou
 /* The first of the choices whose condition, bool, holds; else `otherwise`, which may be a number. All broadcast. As jnp.select. */
 ax_value ax_select(uint32_t count, const ax_value *conditions, uint32_t choice_count, const ax_value *choices, ax_value otherwise);
 
-/* --- Fourier transforms along a dimension of any size, or of several; c64 of f32 and c64, c128 of f64 and c128. Products with small
-   matrices and factors make them (src/lib/fft.c), so that they have all derivatives, batches and layouts; a length with a prime
-   factor above 128 takes transforms of twice the length or more. Errors: other dtypes; a dimension without elements. --- */
+/* --- Fourier transforms along a dimension of any size, or of several; c64 of f32 and c64, c128 of f64 and c128 (`axle help fft`). Errors:
+   other dtypes; a dimension without elements. --- */
 ax_value ax_fft(ax_value x, int64_t axis);  /* y[k] = sum over j of x[j] exp(-2 pi i j k / n); as jnp.fft.fft */
 ax_value ax_ifft(ax_value x, int64_t axis); /* its inverse, with exp(2 pi i j k / n) / n; as jnp.fft.ifft */
 /* Of n real numbers the first n / 2 + 1 of fft's, which the others are conjugates of; as jnp.fft.rfft. And back, n of them; n 0: twice

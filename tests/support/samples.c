@@ -49,6 +49,8 @@
   ") start_index_map=(" map ") operand_batching_dims=(" batching ") start_indices_batching_dims=(" index_batching        \
   ") mode=\"" mode_ "\" indices_are_sorted=false unique_indices=false slice_sizes=(" sizes ") fill_value=" fill          \
   ":T[]] x i in (y,) }"
+#define FFT(type, from, to, n, axis) \
+  "{ lambda x:" from ". let y:" to " = fft[fft_type=\"" type "\" fft_length=" #n " axis=" #axis "] x in (y,) }"
 #define CUMULATIVE(dims, axis, reverse) \
   "{ lambda x:T[" dims "]. let y:T[" dims "] = O[axis=" #axis " reverse=" #reverse "] x in (y,) }"
 #define SCATTER(mode_, unique, x, indices, u, window, inserted, map, batching, index_batching)                              \
@@ -1069,6 +1071,18 @@ const test_sample test_samples[] = {
     SAMPLE("eig", REAL_EIG("3,3", "w:c128[3]", "false", "false", "w"), .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("eig", EIG("x:T[1,1]", "w:T[1] r:T[1,1]", "false", "true", "x", "w, r"), .ulps = 1, .generic = true, .by_largest = true),
     SAMPLE("eig", EIG("x:T[0,0]", "w:T[0] l:T[0,0]", "true", "false", "x", "w, l")),
+    SAMPLE("fft", FFT("FFT", "T[8]", "T[8]", 8, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("FFT", "T[3,5,2]", "T[3,5,2]", 5, 1), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("IFFT", "T[2,12]", "T[2,12]", 12, 1), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("IFFT", "T[7,20]", "T[7,20]", 7, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("FFT", "T[3,1]", "T[3,1]", 1, 1), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("RFFT", "U[2,6]", "T[2,4]", 6, 1), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("RFFT", "U[5,17]", "T[3,17]", 5, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("RFFT", "U[1]", "T[1]", 1, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("IRFFT", "T[2,4]", "U[2,6]", 6, 1), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("IRFFT", "T[3,17]", "U[5,17]", 5, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("IRFFT", "T[1,2]", "U[1,2]", 1, 0), .linear = "x", .ulps = 16, .generic = true, .by_largest = true),
+    SAMPLE("fft", FFT("FFT", "T[0,4]", "T[0,4]", 4, 1), .linear = "x"),
     SAMPLE("tridiagonal_solve",
            "{ lambda x:T[3] y:T[3] z:T[3] b:T[3,2]. let n:T[3] = constant[value=[9, 9, 9]:T[3]] d:T[3] = add y n c:T[3,2] = O x d z b in (c,) }",
            .linear = "b", .ulps = 16, .generic = true, .by_largest = true),

@@ -1,0 +1,351 @@
+/* fft: C[.., n, ..] -> C[.., n, ..], T[.., n, ..] -> C[.., n / 2 + 1, ..] or C[.., n / 2 + 1, ..] -> T[.., n, ..]
+     discrete Fourier transforms along one dimension, T f32 or f64 and C the complex numbers of such parts
+     "FFT"    y[k] = sum over j of x[j] exp(-2 pi i j k / n)
+     "IFFT"   y[k] = sum over j of x[j] exp(2 pi i j k / n) / n
+     "RFFT"   of real numbers, the first n / 2 + 1 of FFT's, which the others are conjugates of
+     "IRFFT"  the real numbers with such a transform; imaginary parts that real numbers' have not, at 0 and n / 2, are ignored
+   Parameters: fft_type, one of these; fft_length, n; axis.
+   Errors: other dtypes; an axis outside the rank; a dimension other than n, or n / 2 + 1 for IRFFT; n 0.
+   Linear over real numbers. FFT and IFFT are their own transposes; RFFT's is n IRFFT of the conjugate with all but the ends halved, and
+   the other way round. Batched and cut along all other dimensions.
+   Compiled: by ducc0, some lines at once. A line's result has the same bits whatever is beside it, on any number of threads or devices.
+   Where Axle was built without ducc0, by products with small matrices. */
+#include <math.h>
+#include <string.h>
+
+#include "axle/numpy.h"
+#include "axle/transform.h"
+#include "fourier/engines.h"
+#include "fourier/products.h"
+#include "hlo/hlo.h"
+#include "ir/dtype.h"
+#include "ops/complex.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "prim/composite.h"
+#include "prim/expand.h"
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct fft_params {
+  const char *fft_type;
+  int64_t fft_length, axis;
+} fft_params;
+
+static const char *const types[] = {
+    [AX_FOURIER_FORWARD] = "FFT", [AX_FOURIER_BACKWARD] = "IFFT", [AX_FOURIER_REAL] = "RFFT", [AX_FOURIER_REAL_BACK] = "IRFFT"};
+
+/* False: there is no such type. */
+static bool kind_of(const char *name, ax_fourier_kind *out) {
+  for (size_t i = 0; i < AX_COUNT(types); i++)
+    if (strcmp(types[i], name) == 0) return *out = (ax_fourier_kind)i, true;
+  return false;
+}
+
+static ax_fourier_kind kind(const ax_eqn *eqn) {
+  ax_fourier_kind out = AX_FOURIER_FORWARD; /* infer has checked it */
+  (void)kind_of(((const fft_params *)eqn->params)->fft_type, &out);
+  return out;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const fft_params *p = args->params;
+  const ax_type *x = &args->in[0];
+  const ax_dtype part = ax_part_dtype(x->dtype);
+  ax_fourier_kind type;
+  if (!kind_of(p->fft_type, &type))
+    return ax_error(AX_INVALID_ARGUMENT, "the fft_type is \"%s\"; there are FFT, IFFT, RFFT and IRFFT", p->fft_type);
+  if ((part != AX_F32 && part != AX_F64) || ax_is_complex(x->dtype) == (type == AX_FOURIER_REAL))
+    return ax_error(AX_INVALID_ARGUMENT, "%s needs %s, got %s", p->fft_type,
+                    type == AX_FOURIER_REAL ? "f32 or f64" : "c64 or c128", ax_dtype_name(x->dtype));
+  if (p->axis < 0 || p->axis >= (int64_t)x->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "the axis is %lld, but there are %u dimensions", (long long)p->axis, x->rank);
+  const int64_t wanted = type == AX_FOURIER_REAL_BACK ? p->fft_length / 2 + 1 : p->fft_length;
+  if (p->fft_length < 1 || x->dims[p->axis] != wanted)
+    return ax_error(AX_INVALID_ARGUMENT, "the fft_length is %lld, but dimension %lld has %lld elements", (long long)p->fft_length,
+                    (long long)p->axis, (long long)x->dims[p->axis]);
+  const ax_dtype dtype = type == AX_FOURIER_REAL ? ax_complex_dtype(x->dtype) : type == AX_FOURIER_REAL_BACK ? part : x->dtype;
+  args->out[0] = ax_array_type(dtype, AX_LIST(x->rank, x->dims));
+  args->out[0].dims[p->axis] = type == AX_FOURIER_REAL ? p->fft_length / 2 + 1 : p->fft_length;
+  return AX_OK;
+}
+
+/* --- eval: each result as the sum that it is --- */
+
+typedef struct lines { /* x[a, count, s], for operand and result */
+  int64_t a, s;
+} lines;
+
+static lines lines_of(uint32_t rank, const int64_t *dims, int64_t axis) {
+  return (lines){ax_dims_elems((uint32_t)axis, dims), ax_dims_elems(rank - (uint32_t)axis - 1, dims + axis + 1)};
+}
+
+/* The element j of n of a line's spectrum, of which the last are conjugates of the first if only half is there. */
+static ax_number spectrum_at(const ax_tensor *x, int64_t from, int64_t s, int64_t n, int64_t j, bool half) {
+  const int64_t mirror = half && 2 * j > n ? n - j : j;
+  ax_number number = ax_number_load(x->dtype, x->data, from + mirror * s);
+  if (mirror != j) number.imag = -number.imag;
+  if (half && (j == 0 || 2 * j == n)) number.imag = 0;
+  return number;
+}
+
+/* exp(2 pi i p / n) for p below n: a quarter of a turn is exact. */
+static ax_number root(int64_t p, int64_t n) {
+  const double angle = 1.57079632679489661923 * (double)(4 * p % n) / (double)n, c = cos(angle), s = sin(angle);
+  switch (4 * p / n) {
+    case 0: return (ax_number){.f = c, .imag = s};
+    case 1: return (ax_number){.f = -s, .imag = c};
+    case 2: return (ax_number){.f = -c, .imag = -s};
+    default: return (ax_number){.f = s, .imag = -c};
+  }
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const fft_params *p = args->eqn->params;
+  const ax_fourier_kind type = kind(args->eqn);
+  const ax_tensor *x = args->in[0], *y = args->out[0];
+  const lines l = lines_of(x->rank, x->dims, p->axis);
+  const bool back = type == AX_FOURIER_BACKWARD || type == AX_FOURIER_REAL_BACK;
+  const int64_t n = p->fft_length, in_count = x->dims[p->axis], out_count = y->dims[p->axis];
+  for (int64_t line = 0; line < l.a * l.s; line++)
+    for (int64_t k = 0; k < out_count; k++) {
+      const int64_t from = line / l.s * in_count * l.s + line % l.s, to = line / l.s * out_count * l.s + line % l.s;
+      double re = 0, im = 0;
+      for (int64_t j = 0; j < n; j++) {
+        const ax_number v = spectrum_at(x, from, l.s, n, j, type == AX_FOURIER_REAL_BACK);
+        ax_number w = root(j * k % n, n);
+        if (!back) w.imag = -w.imag;
+        re += v.f * w.f - v.imag * w.imag;
+        im += v.f * w.imag + v.imag * w.f;
+      }
+      if (back) re /= (double)n, im /= (double)n;
+      ax_number_store(y->dtype, y->data, to + k * l.s, (ax_number){.f = re, .imag = im});
+    }
+  return AX_OK;
+}
+
+/* --- Derivatives --- */
+
+static ax_value bound(ax_fourier_kind type, int64_t n, int64_t axis, ax_value x) {
+  const fft_params p = {.fft_type = types[type], .fft_length = n, .axis = axis};
+  return ax_bind1(&ax_prim_fft, &p, &x, 1);
+}
+
+/* x[.., n / 2 + 1, ..] with all but its elements 0 and n / 2 multiplied. */
+static ax_value inner_scaled(ax_value x, int64_t n, int64_t axis, double by) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const ax_value place = ax_iota(AX_S32, AX_LIST(type.rank, type.dims), axis);
+  ax_value end = ax_eq(place, ax_integer(0));
+  if (n % 2 == 0) end = ax_or(end, ax_eq(place, ax_integer(n / 2)));
+  return ax_where(end, x, ax_mul(x, ax_real(by)));
+}
+
+static void transpose(const ax_transpose_args *args) {
+  const fft_params *p = args->eqn->params;
+  const ax_value t = args->cotangent[0];
+  const double n = (double)p->fft_length;
+  switch (kind(args->eqn)) {
+    case AX_FOURIER_REAL: {
+      const ax_value halved = inner_scaled(ax_conjugated(t), p->fft_length, p->axis, 0.5);
+      args->out[0] = ax_mul(bound(AX_FOURIER_REAL_BACK, p->fft_length, p->axis, halved), ax_real(n));
+      break;
+    }
+    case AX_FOURIER_REAL_BACK: {
+      const ax_value spectrum = ax_conjugated(bound(AX_FOURIER_REAL, p->fft_length, p->axis, t));
+      args->out[0] = ax_mul(inner_scaled(spectrum, p->fft_length, p->axis, 2), ax_real(1 / n));
+      break;
+    }
+    default: args->out[0] = ax_bind1(args->eqn->prim, p, &t, 1);
+  }
+}
+
+/* --- batch, shard --- */
+
+static void batch(const ax_batch_args *args) {
+  fft_params p = *(const fft_params *)args->eqn->params;
+  if (args->in_dim[0] <= p.axis) p.axis++;
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+static void shard(const ax_shard_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (d == ((const fft_params *)args->eqn->params)->axis) continue;
+    const uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+/* --- lower: lines in groups that the engine transforms at once, shared out to parts --- */
+
+enum { part_time = 30000, most_parts = 64, line_bytes = 64 }; /* nanoseconds; bytes */
+
+typedef struct transform {
+  const ax_fourier_engine *engine;
+  ax_fourier_key key;
+  ax_fourier_job job;
+  int64_t count, at_once, work_bytes; /* lines; of a group; of a part */
+  uint32_t parts;
+} transform;
+
+/* A group stays within lines that lie side by side, if these fill one. */
+static bool grouped_by_side(const transform *t) { return t->job.s >= t->at_once; }
+static int64_t groups_side_by_side(const transform *t) { return (t->job.s + t->at_once - 1) / t->at_once; }
+
+static int64_t groups(const transform *t) {
+  if (grouped_by_side(t)) return t->count / t->job.s * groups_side_by_side(t);
+  return (t->count + t->at_once - 1) / t->at_once;
+}
+
+static int64_t first_line(const transform *t, int64_t group) {
+  if (group == groups(t)) return t->count;
+  if (!grouped_by_side(t)) return group * t->at_once;
+  const int64_t beside = groups_side_by_side(t);
+  return group / beside * t->job.s + group % beside * t->at_once;
+}
+
+static ax_status run_part(const void *data, void *const *memory, uint32_t part) {
+  const transform *t = data;
+  ax_fourier_plan *plan;
+  const int64_t all = groups(t), begin = first_line(t, all * part / t->parts), end = first_line(t, all * (part + 1) / t->parts);
+  if (begin == end) return AX_OK;
+  AX_TRY(ax_fourier_take(t->engine, &t->key, true, &plan));
+  const bool done = t->engine->run(ax_fourier_made(plan), &t->job, begin, end, memory[0], memory[1],
+                                   (char *)memory[2] + part * t->work_bytes);
+  ax_fourier_give(plan);
+  return done ? AX_OK : AX_OUT_OF_MEMORY;
+}
+
+/* Nanoseconds of one group, roughly. */
+static double group_time(const transform *t) {
+  const double n = (double)t->job.n, each = (n * log2(n + 1) / 3 + 50) * (t->key.wide ? 2 : 1);
+  return t->at_once > 1 ? each * (t->key.wide ? 4 : 8) : each;
+}
+
+static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *t, uint32_t in, uint32_t *out) {
+  ax_fourier_plan *plan;
+  uint32_t buffers[] = {in, 0, 0};
+  AX_TRY(ax_fourier_take(t->engine, &t->key, false, &plan));
+  t->at_once = t->engine->lines(&t->key);
+  t->work_bytes = (t->engine->work_bytes(ax_fourier_made(plan)) + line_bytes - 1) / line_bytes * line_bytes;
+  ax_fourier_give(plan);
+  const double time = (double)groups(t) * group_time(t), wanted = time / part_time;
+  const int64_t most = groups(t) < most_parts ? groups(t) : most_parts;
+  t->parts = wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
+  AX_TRY(ax_lower_result(lower, eqn, 0, &buffers[1]));
+  const ax_type work = ax_array_type(AX_U8, AX_DIMS(t->parts * t->work_bytes));
+  AX_TRY(ax_lower_buffer(lower, &work, ax_lower_get(lower, buffers[1])->axes, &buffers[2]));
+  *out = buffers[1];
+  const ax_routine routine = {.run = run_part,
+                              .data = t,
+                              .in_count = 1,
+                              .out_count = 2,
+                              .parts = t->parts,
+                              .buffers = buffers,
+                              .time = time,
+                              .name = types[t->job.kind]};
+  return ax_lower_routine(lower, &routine, sizeof *t);
+}
+
+static ax_value by_products(const ax_eqn *eqn, const ax_value *in) {
+  const fft_params *p = eqn->params;
+  return ax_fourier_by_products(in[0], kind(eqn), p->fft_length, p->axis);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const fft_params *p = eqn->params;
+  const ax_type *x = ax_lower_type(lower, in[0]);
+  const ax_fourier_kind type = kind(eqn);
+  const lines l = lines_of(x->rank, x->dims, p->axis);
+  if (l.a * l.s == 0) {
+    AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+    return ax_lower_fill(lower, out[0], (ax_number){.i = 0});
+  }
+  transform t = {.engine = ax_fourier_engine_here(),
+                 .key = {.n = p->fft_length,
+                         .wide = ax_part_dtype(x->dtype) == AX_F64,
+                         .real = type == AX_FOURIER_REAL || type == AX_FOURIER_REAL_BACK},
+                 .job = {.kind = type, .n = p->fft_length, .s = l.s},
+                 .count = l.a * l.s};
+  if (t.engine == NULL) return ax_lower_expanded(lower, eqn, by_products, in, out);
+  return lower_by_engine(lower, eqn, &t, in[0], out);
+}
+
+/* --- hlo: StableHLO transforms the last dimension --- */
+
+static ax_type exchanged(const ax_type *x, int64_t axis) {
+  ax_type type = *x;
+  type.dims[axis] = x->dims[x->rank - 1], type.dims[x->rank - 1] = x->dims[axis];
+  return type;
+}
+
+static uint32_t hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_type *to, int64_t axis) {
+  ax_dims permutation = {.count = from->rank};
+  ax_text attributes = {0};
+  for (uint32_t d = 0; d < from->rank; d++) permutation.v[d] = d;
+  permutation.v[axis] = from->rank - 1, permutation.v[from->rank - 1] = axis;
+  ax_hlo_dims(&attributes, "permutation = ", &permutation);
+  const uint32_t made = ax_hlo_op(hlo, "stablehlo.transpose", &x, from, 1, attributes.data, to, 1);
+  ax_text_deinit(&attributes);
+  return made;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const fft_params *p = eqn->params;
+  const ax_type *x = &hlo->program->types[eqn->in[0]], *y = &hlo->program->types[eqn->out];
+  const ax_type from = exchanged(x, p->axis), to = exchanged(y, p->axis);
+  const bool last = p->axis + 1 == (int64_t)x->rank;
+  ax_text attributes = {0};
+  uint32_t id = last ? in[0] : hlo_exchanged(hlo, in[0], x, &from, p->axis);
+  ax_text_add(&attributes, "fft_type = #stablehlo<fft_type %s>, fft_length = ", p->fft_type);
+  ax_hlo_i64_array(&attributes, &p->fft_length, 1);
+  id = ax_hlo_op(hlo, "stablehlo.fft", &id, &from, 1, attributes.data, &to, 1);
+  out[0] = last ? id : hlo_exchanged(hlo, id, &to, y, p->axis);
+  return ax_hlo_attributes_end(&attributes);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"fft_type", AX_PARAM_TEXT, offsetof(fft_params, fft_type)},
+    {"fft_length", AX_PARAM_I64, offsetof(fft_params, fft_length)},
+    {"axis", AX_PARAM_I64, offsetof(fft_params, axis)},
+};
+
+const ax_prim ax_prim_fft = {
+    .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, fft_params), AX_LINEAR_TANGENTS,
+    .kinds = AX_KINDS_SUM, .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
+    .hlo = hlo,
+};
+
+/* --- The public functions --- */
+
+static ax_value along(const char *name, ax_fourier_kind type, ax_value x, int64_t n, int64_t axis) {
+  ax_type of;
+  if (!ax_operand(name, x, &of)) return ax_poison;
+  const ax_dtype part = ax_part_dtype(of.dtype);
+  if (part != AX_F32 && part != AX_F64)
+    return ax_reject_as(name, "the operand is %s; it must be of f32, f64 or complex numbers", ax_operand_string(&of));
+  if (type == AX_FOURIER_REAL && ax_is_complex(of.dtype))
+    return ax_reject_as(name, "the operand is %s; it must be of real numbers", ax_operand_string(&of));
+  if (!ax_dimension(name, "the axis", &axis, of.rank)) return ax_poison;
+  const int64_t count = of.dims[axis];
+  if (count == 0)
+    return ax_reject_as(name, "dimension %lld of %s has no elements", (long long)axis, ax_operand_string(&of));
+  if (type != AX_FOURIER_REAL && !ax_is_complex(of.dtype)) x = ax_complex(x, ax_full_like(x, 0));
+  if (type != AX_FOURIER_REAL_BACK) return bound(type, count, axis, x);
+  if (n == 0) n = 2 * (count - 1);
+  if (n < 1 || count != n / 2 + 1)
+    return ax_reject_as(name, "%lld real numbers are made of %lld complex ones, but the operand is %s", (long long)n,
+                        (long long)(n / 2 + 1), ax_operand_string(&of));
+  return bound(type, n, axis, x);
+}
+
+ax_value (ax_fft)(ax_value x, int64_t axis) { return along("fft", AX_FOURIER_FORWARD, x, 0, axis); }
+ax_value (ax_ifft)(ax_value x, int64_t axis) { return along("ifft", AX_FOURIER_BACKWARD, x, 0, axis); }
+ax_value (ax_rfft)(ax_value x, int64_t axis) { return along("rfft", AX_FOURIER_REAL, x, 0, axis); }
+ax_value (ax_irfft)(ax_value x, int64_t n, int64_t axis) { return along("irfft", AX_FOURIER_REAL_BACK, x, n, axis); }

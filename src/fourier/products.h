@@ -1,0 +1,11 @@
+/* Fourier transforms as programs of products, for machines without an engine. */
+#ifndef AX_FOURIER_PRODUCTS_H
+#define AX_FOURIER_PRODUCTS_H
+
+#include "fourier/engine.h"
+#include "prim/bind.h"
+
+/* Along one dimension of x, which infer has found right: complex numbers, or real ones (AX_FOURIER_REAL). */
+ax_value ax_fourier_by_products(ax_value x, ax_fourier_kind kind, int64_t n, int64_t axis);
+
+#endif
