@@ -1,5 +1,6 @@
-/* The errors that ir/accuracy.def states, measured: on operands of all sizes, at each width of registers, against long double. And
-   that a result has nothing to do with its neighbours, nor with the width where the functions are ours. */
+/* The errors that ir/accuracy.def states, measured: on operands of all sizes, at each width of registers, with subnormal numbers kept
+   and flushed, against long double. And that a result has nothing to do with its neighbours, nor with the width where the functions
+   are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "base/special.h"
 #include "jit/jit.h"
 #include "jit/widths_test.h"
+#include "machine/float_mode.h"
 
 enum { count = 4096, rounds = 24 };
 
@@ -93,16 +95,30 @@ static double error_of(ax_dtype dtype, double got, long double exact) {
   return (double)fabsl(ldexpl(got - exact, digits - (exponent < least ? least : exponent)));
 }
 
-static void measure(int f, ax_dtype dtype, int64_t accuracy, int w) {
+static void run(ax_kernel_code code, void *const *slots, bool flush) {
+  const ax_float_mode caller = ax_float_mode_enter(flush);
+  code(slots, NULL, 0, count);
+  ax_float_mode_leave(caller);
+}
+
+/* As error_of. Where subnormal numbers are flushed, an operand that is one has the error 0, and a result that is one may be 0. */
+static double error_in(bool flush, ax_dtype dtype, double x, double got, long double exact) {
+  const double least = dtype == AX_F64 ? 0x1p-1022 : 0x1p-126;
+  if (flush && (x != 0 && fabs(x) < least)) return 0;
+  if (flush && got == 0 && fabsl(exact) < (long double)least) return 0;
+  return error_of(dtype, got, exact);
+}
+
+static void measure(int f, ax_dtype dtype, int64_t accuracy, int w, bool flush) {
   static _Alignas(64) double in[count], out[count];
   ax_kernel_code code = compile(jits[w], functions[f].op, dtype, accuracy, count);
   const double most = ax_scalar_error(functions[f].op, dtype, accuracy == AX_ACCURACY_HIGHEST);
   double worst = 0;
   for (uint32_t round = 0; round < rounds; round++) {
     for (uint32_t i = 0; i < count; i++) store(dtype, in, i, operand(dtype, i));
-    code((void *[]){in, out}, NULL, 0, count);
+    run(code, (void *[]){in, out}, flush);
     for (uint32_t i = 0; i < count; i++) {
-      double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
+      double x = load(dtype, in, i), error = error_in(flush, dtype, x, load(dtype, out, i), functions[f].exact(x));
       if (error > worst) worst = error;
       if (error > most)
         fail_msg("%s of %s at %a, %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g",
@@ -118,18 +134,20 @@ static void errors(void **unused) {
   for (int f = 0; f < (int)AX_COUNT(functions); f++)
     for (int w = 0; w < width_count; w++)
       for (int d = AX_F32; d <= AX_F64; d++) {
-        measure(f, (ax_dtype)d, AX_ACCURACY_DEFAULT, w);
-        measure(f, (ax_dtype)d, AX_ACCURACY_HIGHEST, w);
+        for (int flush = 0; flush < 2; flush++) {
+          measure(f, (ax_dtype)d, AX_ACCURACY_DEFAULT, w, flush);
+          measure(f, (ax_dtype)d, AX_ACCURACY_HIGHEST, w, flush);
+        }
       }
 }
 
 /* --- Where results end: the largest operand whose result is finite, the smallest whose result is not 0, and the operands around
    them --- */
 
-static bool has_result(int f, ax_dtype dtype, double x) {
+static bool has_result(int f, ax_dtype dtype, double x, bool flush) {
   const long double exact = functions[f].exact(x);
-  const double result = dtype == AX_F64 ? (double)exact : (double)(float)exact;
-  return isfinite(result) && (result != 0 || x == 0);
+  const double result = dtype == AX_F64 ? (double)exact : (double)(float)exact, least = dtype == AX_F64 ? 0x1p-1022 : 0x1p-126;
+  return isfinite(result) && (x == 0 || (flush ? fabs(result) >= least : result != 0));
 }
 
 /* Finite operands in order as integers: neighbours differ by 1. */
@@ -145,18 +163,18 @@ static double operand_of(ax_dtype dtype, int64_t order) {
 }
 
 /* The operand of this sign that is farthest from 0 and has a result, the one of 1 or -1 being known to be one. */
-static int64_t last_with_result(int f, ax_dtype dtype, int sign) {
+static int64_t last_with_result(int f, ax_dtype dtype, int sign, bool flush) {
   int64_t low = dtype == AX_F64 ? 0x3ff0000000000000 : 0x3f800000, high = dtype == AX_F64 ? 0x7fefffffffffffff : 0x7f7fffff;
-  if (has_result(f, dtype, operand_of(dtype, sign * high))) return sign * high;
+  if (has_result(f, dtype, operand_of(dtype, sign * high), flush)) return sign * high;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
-    if (has_result(f, dtype, operand_of(dtype, sign * middle))) low = middle;
+    if (has_result(f, dtype, operand_of(dtype, sign * middle), flush)) low = middle;
     else high = middle;
   }
   return sign * low;
 }
 
-static void try_around(int f, ax_dtype dtype, int64_t accuracy, int w, int64_t end) {
+static void try_around(int f, ax_dtype dtype, int64_t accuracy, int w, int64_t end, bool flush) {
   static _Alignas(64) double in[count], out[count];
   const double most = ax_scalar_error(functions[f].op, dtype, accuracy == AX_ACCURACY_HIGHEST);
   const int64_t largest = dtype == AX_F64 ? 0x7fefffffffffffff : 0x7f7fffff;
@@ -165,9 +183,9 @@ static void try_around(int f, ax_dtype dtype, int64_t accuracy, int w, int64_t e
     const int64_t order = end + away;
     store(dtype, in, i, operand_of(dtype, order > largest ? largest : order < -largest ? -largest : order));
   }
-  compile(jits[w], functions[f].op, dtype, accuracy, count)((void *[]){in, out}, NULL, 0, count);
+  run(compile(jits[w], functions[f].op, dtype, accuracy, count), (void *[]){in, out}, flush);
   for (uint32_t i = 0; i < count; i++) {
-    const double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
+    const double x = load(dtype, in, i), error = error_in(flush, dtype, x, load(dtype, out, i), functions[f].exact(x));
     if (error > most)
       fail_msg("%s of %s at %a (%.17g), %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g",
                ax_scalar_name(functions[f].op), ax_dtype_name(dtype), x, x, widths[w], (long long)accuracy, load(dtype, out, i),
@@ -182,8 +200,9 @@ static void ends(void **unused) {
       for (int d = AX_F32; d <= AX_F64; d++)
         for (int sign = -1; sign <= 1; sign += 2)
           for (int highest = 0; highest <= 1; highest++)
-            try_around(f, (ax_dtype)d, highest ? AX_ACCURACY_HIGHEST : AX_ACCURACY_DEFAULT, w,
-                       last_with_result(f, (ax_dtype)d, sign));
+            for (int flush = 0; flush <= 1; flush++)
+              try_around(f, (ax_dtype)d, highest ? AX_ACCURACY_HIGHEST : AX_ACCURACY_DEFAULT, w,
+                         last_with_result(f, (ax_dtype)d, sign, flush), flush);
 }
 
 /* --- Narrow floats: all operands there are --- */

@@ -232,13 +232,32 @@ static LLVMValueRef emit_sleef(const op *o) {
   return flushed(o, ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes));
 }
 
+/* Whether x is so small that its square does not count beside 1. */
+static LLVMValueRef is_tiny(const op *o, LLVMValueRef x) {
+  const double limit = o->dtype == AX_F64 ? 0x1p-28 : 0x1p-13;
+  return LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, limit), "");
+}
+
 /* The same where small operands are their own results, among them subnormal ones, which SLEEF's asinh loses. */
 static LLVMValueRef emit_odd(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_odd);
   LLVMValueRef result = emit_sleef(o), x = flushed(o, o->args[0]);
-  const double limit = o->dtype == AX_F64 ? 0x1p-28 : 0x1p-13;
-  LLVMValueRef tiny = LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, limit), "");
-  return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
+  return LLVMBuildSelect(o->cg->builder, is_tiny(o, x), x, result, "");
+}
+
+/* Where subnormal numbers are flushed, SLEEF's sin and erf lose digits of operands near the smallest ones. sin(x) is x there, and
+   erf(x) is 2 x / sqrt(pi). */
+static LLVMValueRef emit_sin(const op *o) {
+  const bool own = ax_cg_has_own(o->cg, AX_SCALAR_SIN, computed(o)) && !precise(o);
+  return own ? emit_math(o) : emit_odd(o);
+}
+
+static LLVMValueRef emit_erf(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_erf);
+  LLVMValueRef result = emit_math(o);
+  if (!precise(o) && ax_cg_has_own(o->cg, AX_SCALAR_ERF, computed(o))) return result;
+  LLVMValueRef x = flushed(o, o->args[0]), slope = LLVMBuildFMul(o->cg->builder, x, number(o, 1.1283791670955126), "");
+  return LLVMBuildSelect(o->cg->builder, is_tiny(o, x), slope, result, "");
 }
 
 /* f32 in f64 where it is not ours: where subnormal numbers are flushed, SLEEF's erfc of f32 loses digits of small results. */
@@ -436,13 +455,13 @@ static const struct {
     [AX_SCALAR_LOG] = {emit_math, ROUND},
     [AX_SCALAR_LOG1P] = {emit_log1p, ROUND},
     [AX_SCALAR_EXPM1] = {emit_math, ROUND},
-    [AX_SCALAR_SIN] = {emit_math, ROUND},
+    [AX_SCALAR_SIN] = {emit_sin, ROUND},
     [AX_SCALAR_COS] = {emit_math, ROUND},
     [AX_SCALAR_TANH] = {emit_tanh, ROUND},
     [AX_SCALAR_LOGISTIC] = {emit_logistic, ROUND},
     [AX_SCALAR_SQRT] = {emit_sqrt, ARITHMETIC},
     [AX_SCALAR_RSQRT] = {emit_rsqrt, ARITHMETIC},
-    [AX_SCALAR_ERF] = {emit_math, ROUND},
+    [AX_SCALAR_ERF] = {emit_erf, ROUND},
     [AX_SCALAR_EXP2] = {emit_sleef, ROUND},
     [AX_SCALAR_CBRT] = {emit_sleef, ROUND},
     [AX_SCALAR_TAN] = {emit_odd, ROUND},

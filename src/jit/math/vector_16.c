@@ -1,6 +1,7 @@
 /* Functions in registers of 16 bytes. SLEEF's exp and pow of f64 are infinite from 1.79769e308 on, a little before the largest f64:
-   such lanes are computed again by the C library. tan of several sizes is computed lane by lane. Special functions, which SLEEF does not have, or not as exactly, are computed lane
-   by lane (base/special.h). What is not here is called as SLEEF has it (math.c). */
+   such lanes are computed again by the C library, and so are those of erfc whose results are near the smallest f64. tan of several
+   sizes is computed lane by lane. Special functions, which SLEEF does not have, or not as exactly, are computed lane by lane
+   (base/special.h). What is not here is called as SLEEF has it (math.c). */
 #include "jit/math/vector_math.h"
 
 #include <math.h>
@@ -13,16 +14,19 @@ typedef double f64s __attribute__((vector_size(16)));
 #if defined(__x86_64__)
 #define SLEEF_EXP Sleef_expd2_u10sse2
 #define SLEEF_POW Sleef_powd2_u10sse2
+#define SLEEF_ERFC Sleef_erfcd2_u15sse2
 #define SLEEF_TAN_F32 Sleef_tanf4_u10sse2
 #define SLEEF_TAN_F64 Sleef_tand2_u10sse2
 #else
 #define SLEEF_EXP Sleef_expd2_u10
 #define SLEEF_POW Sleef_powd2_u10
+#define SLEEF_ERFC Sleef_erfcd2_u15
 #define SLEEF_TAN_F32 Sleef_tanf4_u10
 #define SLEEF_TAN_F64 Sleef_tand2_u10
 #endif
 f64s SLEEF_EXP(f64s x);
 f64s SLEEF_POW(f64s x, f64s y);
+f64s SLEEF_ERFC(f64s x);
 f32s SLEEF_TAN_F32(f32s x);
 f64s SLEEF_TAN_F64(f64s x);
 
@@ -30,6 +34,17 @@ static f64s f64_exp(f64s x) {
   f64s result = SLEEF_EXP(x);
   for (int i = 0; i < 2; i++)
     if (isinf(result[i]) && isfinite(x[i])) result[i] = exp(x[i]);
+  return result;
+}
+
+/* From 25.8 on it loses digits where subnormal numbers are flushed. */
+static f64s f64_erfc(f64s x) {
+  f64s result = SLEEF_ERFC(x);
+  for (int i = 0; i < 2; i++)
+    if (x[i] > 25 && x[i] < 28) {
+      const double exact = (double)erfcl((long double)x[i]);
+      result[i] = exact == 0 ? 0 : exact; /* flushed */
+    }
   return result;
 }
 
@@ -116,6 +131,7 @@ const ax_vector_math ax_vector_math_16 = {
         {
             [AX_SCALAR_EXP] = (ax_vector_function)f64_exp,
             [AX_SCALAR_POW] = (ax_vector_function)f64_pow,
+            [AX_SCALAR_ERFC] = (ax_vector_function)f64_erfc,
             [AX_SCALAR_TAN] = (ax_vector_function)f64_tan,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f64_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f64_lgamma,

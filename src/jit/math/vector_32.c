@@ -5,6 +5,7 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #define AX_VECTOR_BYTES 32
 #define AX_SLEEF_POW Sleef_powd4_u10avx2
+#define AX_SLEEF_ERFC Sleef_erfcd4_u15avx2
 #define AX_SLEEF_TAN_F32 Sleef_tanf8_u10avx2
 #define AX_SLEEF_TAN_F64 Sleef_tand4_u10avx2
 #include "jit/math/vector_f32.h"

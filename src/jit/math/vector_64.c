@@ -5,6 +5,7 @@
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define AX_VECTOR_BYTES 64
 #define AX_SLEEF_POW Sleef_powd8_u10avx512f
+#define AX_SLEEF_ERFC Sleef_erfcd8_u15avx512f
 #define AX_SLEEF_TAN_F32 Sleef_tanf16_u10avx512f
 #define AX_SLEEF_TAN_F64 Sleef_tand8_u10avx512f
 #include "jit/math/vector_f32.h"

@@ -42,6 +42,23 @@ static f32s f32_erfc(f32s x) {
   return f32_pick(f32_less(x, f32_all(0)), f32_all(2) - result, result);
 }
 
+/* That of f64 is SLEEF's, which loses digits from 25.8 on where subnormal numbers are flushed: such lanes are computed one by one. */
+f64s AX_SLEEF_ERFC(f64s x);
+
+static AX_APART f64s f64_erfc_small(f64s x, f64s result) {
+  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
+    if (x[i] > 25 && x[i] < 28) {
+      const double exact = (double)erfcl((long double)x[i]);
+      result[i] = exact == 0 ? 0 : exact; /* flushed */
+    }
+  return result;
+}
+
+static f64s f64_erfc(f64s x) {
+  const f64s result = AX_SLEEF_ERFC(x);
+  return f64_any_less(f64_all(25), x) ? f64_erfc_small(x, result) : result;
+}
+
 /* --- Hyperbolic cosine, and the inverse functions: e^|x| / 2 is made as such, since e^|x| is infinite before it; logarithms of 1 + u
    keep the digits of small u. From 2^60 on they are log(2 |x|). --- */
 

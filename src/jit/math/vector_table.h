@@ -38,6 +38,7 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
             [AX_SCALAR_TAN] = (ax_vector_function)f64_tan,
             [AX_SCALAR_POW] = (ax_vector_function)f64_pow,
+            [AX_SCALAR_ERFC] = (ax_vector_function)f64_erfc,
             [AX_SCALAR_ERF_INV] = (ax_vector_function)f64_erf_inv,
             [AX_SCALAR_LGAMMA] = (ax_vector_function)f64_lgamma,
             [AX_SCALAR_DIGAMMA] = (ax_vector_function)f64_digamma,
