@@ -275,10 +275,10 @@ typedef f64s (*f64_power)(f64s q, f64s k, f64s s);
 static f64s f64_power_for_f32(f64s q, f64s k, f64s s) { return f64_exp(-s * f64_log(q + k)); }
 static f64s f64_power_exactly(f64s q, f64s k, f64s s) {
   const f64s x = q + k, added = x - q, lost = (q - (x - added)) + (k - added), power = f64_pow(x, -s);
-  return f64_fnma(power, s * lost / x, power);
+  return f64_pick(f64_equal(lost, f64_all(0)), power, f64_fnma(power, s * lost / x, power)); /* power may be infinite */
 }
 
-/* For s > 1 and q > 0. */
+/* For s > 1 and q > 0; of f64 that are usual (below). */
 static inline f64s f64_zeta_usual(f64s s, f64s q, f64_power power_of) {
   static const double maclaurin[] = {0.083333333333333329,    -0.0013888888888888889,  3.3068783068783071e-05,
                                      -8.2671957671957675e-07, 2.0876756987868100e-08,  -5.2841901386874932e-10,
@@ -308,18 +308,29 @@ static AX_APART f64s f64_pairs(f64s a, f64s b, f64s usual, f64s result, special_
   return result;
 }
 
-/* Whether lanes are usual, as a number above 0: 1 < s < 65 and 2^-8 <= q, which is so small that no power overflows or underflows. */
-static inline f64s f64_zeta_is_usual(f64s s, f64s q) {
+/* Whether lanes are usual, as a number above 0. Of f64 where (q + 10)^-s is above 2^-950, so that no term that counts loses digits by
+   underflow; its size is estimated by q's exponent. f32 has less range than f64, so there all but the ends are usual. A first term that
+   overflows is the result. */
+typedef f64s (*f64_usual)(f64s s, f64s q);
+
+static f64s f64_zeta_is_usual(f64s s, f64s q) {
   const f64s none = f64_all(0), one = f64_all(1);
-  const f64s most = f64_pick(f64_less(s, f64_all(18)), f64_all(0x1p50), f64_all(0x1p13));
-  const f64s low = f64_pick(f64_less(q, f64_all(0x1p-8)), none, f64_pick(f64_less(f64_all(1), s), one, none));
-  return f64_pick(f64_less(q, most), f64_pick(f64_less(s, f64_all(65)), low, none), none);
+  const f64s exponent = (f64s)((u64s)q >> 52 | 0x4330000000000000u) - f64_all(0x1p52 + 1021); /* 2 q < 2^exponent */
+  const f64s low = f64_pick(f64_less(q, f64_all(0x1p-1022)), none, f64_pick(f64_less(one, s), one, none));
+  return f64_pick(f64_less(s * f64_max(f64_all(5), exponent), f64_all(950)), low, none);
 }
 
-static inline f64s f64_zeta_by(f64s s, f64s q, f64_power power_of) {
-  const f64s usual = f64_zeta_is_usual(s, q), one = f64_all(1);
-  const f64s bounded = f64_max(f64_all(0x1p-8), f64_min(f64_all(0x1p50), q));
-  const f64s result = f64_zeta_usual(f64_max(f64_all(1), f64_min(f64_all(65), s)), bounded, power_of);
+static f64s f64_zeta_is_usual_for_f32(f64s s, f64s q) {
+  const f64s none = f64_all(0), one = f64_all(1), infinity = f64_all(__builtin_inf());
+  const f64s low = f64_pick(f64_less(none, q), f64_pick(f64_less(one, s), one, none), none);
+  return f64_pick(f64_less(q, infinity), f64_pick(f64_less(s, infinity), low, none), none);
+}
+
+/* The operands of lanes that are not usual are replaced. */
+static inline f64s f64_zeta_by(f64s s, f64s q, f64_usual is_usual, f64_power power_of) {
+  const f64s usual = is_usual(s, q), one = f64_all(1);
+  const f64_mask rare = f64_less(usual, one);
+  const f64s result = f64_zeta_usual(f64_pick(rare, f64_all(2), s), f64_pick(rare, one, q), power_of);
   return f64_any_less(usual, one) ? f64_pairs(s, q, usual, result, ax_special_zeta) : result;
 }
 
@@ -331,21 +342,23 @@ static inline f64s f64_polygamma_factor(f64s n) {
   return f64_look_up(factors, (u64s)(n + f64_all(0x1p52)));
 }
 
-static inline f64s f64_polygamma_by(f64s n, f64s x, f64_power power_of) {
+static inline f64s f64_polygamma_by(f64s n, f64s x, f64_usual is_usual, f64_power power_of) {
   const f64s one = f64_all(1), none = f64_all(0);
-  f64s usual = f64_pick(f64_less(n, f64_all(16)), f64_zeta_is_usual(n + one, x), none);
+  f64s usual = f64_pick(f64_less(n, f64_all(16)), is_usual(n + one, x), none);
   usual = f64_pick(f64_equal(n, f64_round(n)), f64_pick(f64_less(n, one), none, usual), none);
-  const f64s order = f64_max(one, f64_min(f64_all(15), n));
-  const f64s result =
-      f64_polygamma_factor(order) * f64_zeta_usual(order + one, f64_max(f64_all(0x1p-8), f64_min(f64_all(0x1p50), x)), power_of);
+  const f64_mask rare = f64_less(usual, one);
+  const f64s order = f64_pick(rare, one, n);
+  const f64s result = f64_polygamma_factor(order) * f64_zeta_usual(order + one, f64_pick(rare, one, x), power_of);
   return f64_any_less(usual, one) ? f64_pairs(n, x, usual, result, ax_special_polygamma) : result;
 }
 
-static f64s f64_zeta(f64s s, f64s q) { return f64_zeta_by(s, q, f64_power_exactly); }
-static f64s f64_polygamma(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_power_exactly); }
+static f64s f64_zeta(f64s s, f64s q) { return f64_zeta_by(s, q, f64_zeta_is_usual, f64_power_exactly); }
+static f64s f64_polygamma(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_zeta_is_usual, f64_power_exactly); }
 
-static inline f64s f64_zeta_for_f32(f64s s, f64s q) { return f64_zeta_by(s, q, f64_power_for_f32); }
-static inline f64s f64_polygamma_for_f32(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_power_for_f32); }
+static inline f64s f64_zeta_for_f32(f64s s, f64s q) { return f64_zeta_by(s, q, f64_zeta_is_usual_for_f32, f64_power_for_f32); }
+static inline f64s f64_polygamma_for_f32(f64s n, f64s x) {
+  return f64_polygamma_by(n, x, f64_zeta_is_usual_for_f32, f64_power_for_f32);
+}
 static f32s f32_zeta(f32s s, f32s q) {
   return f32_join(f64_zeta_for_f32(f64_low(s), f64_low(q)), f64_zeta_for_f32(f64_high(s), f64_high(q)));
 }
