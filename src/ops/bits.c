@@ -4,11 +4,11 @@
 
      op                      T         result                                                          its tangent
      xor                     bool or integer  the bits that differ                                     none
-     shift_left              integer   x 2^y; 0 where y, as an unsigned number, is as many as T has bits   none
+     shift_left              integer   x 2^y; 0 where y is below 0, or at least the number of T's bits  none
      shift_right_logical     integer   x shifted right, zeros coming in; 0 likewise                    none
-     shift_right_arithmetic  integer   x shifted right, copies of its first bit coming in              none
+     shift_right_arithmetic  integer   x shifted right, copies of its highest bit coming in            none
      population_count        integer   how many bits are 1                                             none
-     clz, ctz                integer   how many bits are 0 before the first 1, after the last 1        none
+     clz, ctz                integer   how many bits are 0 above the highest 1, below the lowest 1; all if x is 0  none
      bitcast_convert_type    any       the same bits as numbers of the parameter dtype                 none
      is_finite               float     -> bool: neither NaN nor infinite                               none
      nextafter               float     the next number from x towards y; y if they are equal           dx

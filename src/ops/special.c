@@ -4,7 +4,7 @@
      op: T[d..] -> T[d..]        T float; zeta and polygamma: T[d..] T[d..] -> T[d..]
 
      op            result                                                              its tangent, with y the result
-     erf_inv       the x with erf(x) = it; infinite at 1 and -1, NaN beyond            sqrt(pi) / 2 e^(y^2) dx
+     erf_inv       the y with erf(y) = x; infinite at 1 and -1, NaN beyond             sqrt(pi) / 2 e^(y^2) dx
      lgamma        log |gamma(x)|; infinite at 0, -1, -2 ..                            digamma(x) dx
      digamma       the derivative of log gamma(x); NaN at 0, -1, -2 ..                 polygamma(1, x) dx
      polygamma     (n, x): the n-th derivative of digamma, for whole n >= 0            polygamma(n + 1, x) dx
