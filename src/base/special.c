@@ -116,6 +116,7 @@ static long double zeta_negative(long double s, long double q) {
   const long double rest = q - roundl(q);
   const bool even = fmodl(s, 2) == 0;
   if (rest == 0) return even ? HUGE_VALL : (long double)NAN;
+  if (fabsl(rest) == 0.5L && !even) return zeta_positive(s, 1 - q); /* the sum over all whole k is 0 */
   long double size = powl(fabsl(rest), -s), above = zeta_positive(s, 1 + rest), below = zeta_positive(s, 1 - rest);
   if (isinf(size)) return even || rest > 0 ? size : -size;
   const long double lacking = zeta_positive(s, 1 - q);

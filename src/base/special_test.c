@@ -73,6 +73,8 @@ static const value values[] = {
     {.two = ax_special_zeta, .a = 0x1.8000000000000p+1, .b = -0x1.0000000000000p-1, .exact = 4.143983221171599977982e-1L},
     {.two = ax_special_zeta, .a = 0x1.0000000000000p+1, .b = -0x1.4800000000000p+4, .exact = 9.821994344649879482074L},
     {.two = ax_special_zeta, .a = 0x1.8000000000000p+1, .b = -0x1.4400000000000p+4, .exact = -6.201139276237192105527e+1L},
+    {.two = ax_special_zeta, .a = 17, .b = -85.5L, .exact = 6.97011091735215921995e-33L},
+    {.two = ax_special_zeta, .a = 3, .b = -2.5L, .exact = 0.05410202582086370150187L},
     {.two = ax_special_zeta, .a = 0x1.8000000000000p+3, .b = -0x1.e000000000000p+1, .exact = 1.677724763928901380532e+7L},
     {.two = ax_special_polygamma, .a = 0x1.0000000000000p+0, .b = 0x1.0000000000000p-1, .exact = 4.934802200544679309417L},
     {.two = ax_special_polygamma, .a = 0x1.0000000000000p+0, .b = 0x1.0624dd2f1a9fcp-10, .exact = 1.000001642533195827345e+6L},
