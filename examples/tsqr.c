@@ -1,6 +1,7 @@
 /* Least squares with many rows, a block of them on each of eight devices, by a QR factorisation in two steps (TSQR: Demmel, Grigori,
    Hoemmen, Langou, SIAM J. Sci. Comput. 34, 2012). Each device factors its block; the small triangles, one above the other, are
-   factored by all. So a device sends COLUMNS x COLUMNS numbers instead of its rows. The numbers found are those of a cubic. */
+   factored by all. So a device sends COLUMNS x COLUMNS numbers instead of its rows. The numbers found are those of a cubic. Here
+   the steps are written by hand; ax_qr takes them by itself where a sharding cuts the rows (docs/sharding.md). */
 #include <math.h>
 #include <stdio.h>
 

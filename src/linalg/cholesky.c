@@ -5,12 +5,15 @@
    Errors: other dtypes; matrices that are not square.
    The tangent is l (phi(l^-1 dx l^-H)), phi the lower triangle with half the diagonal, dx symmetric by its lower triangle. Batched and
    cut along leading dimensions.
+   Sharding: matrices of 512 rows or more are cut along rows, columns or both, and each device computes its own blocks: band after
+   band, the blocks that the others need are sent once, about half the matrix. Smaller ones are gathered.
    Compiled: LAPACK's potrf, a matrix at a time. */
 #include <math.h>
 #include <string.h>
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "linalg/bands.h"
 #include "linalg/matrices.h"
 #include "ops/pointwise.h"
 #include "prim/prims.h"
@@ -70,6 +73,16 @@ static void jvp(const ax_jvp_args *args) {
   const ax_value both = ax_triangular_solve(l, right, true, true, false, false, false);
   const ax_value half = ax_matrix_diagonal(l, type.dims[type.rank - 1], 0.5, 1);
   args->tangent_out[0] = ax_matmul(l, ax_mul(ax_matrix_lower(both, 0), half));
+}
+
+static void shard(const ax_shard_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  ax_shard_batches(args);
+  for (uint32_t d = x->rank - 2; d < x->rank && x->dims[d] >= AX_LEAST_IN_BANDS; d++) {
+    const uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
 }
 
 /* --- lower --- */
@@ -134,8 +147,8 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 const ax_prim ax_prim_cholesky = {
     .name = "cholesky", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = ax_shard_batches,
-    .lower = lower, .complex = lower, .hlo = hlo,
+    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = shard,
+    .block = ax_cholesky_block, .lower = lower, .complex = lower, .hlo = hlo,
 };
 
 ax_value ax_cholesky(ax_value x, bool symmetrize_input) {

@@ -7,10 +7,18 @@
    The tangent of a square r: with g = q^H dx r^-1 and o = tril(g, -1) - tril(g, -1)^H + i im(diag(g)), dr = (g - o) r and
    dq = q (o - g) + dx r^-1; of the columns of r behind the first m, dr = dq^H x + q^H dx; of the columns of q behind the first n,
    that of the product of reflectors (arXiv:2409.13374). Not finite where r is singular. Batched and cut along leading dimensions.
+   Sharding: the rows of x and q are cut where there are more of them than columns, without full_matrices and pivoting. If each
+   device has at least 2n rows, and the last n, each factors its own, and the triangles are gathered and factored again (TSQR, SIAM
+   J. Sci. Comput. 34, 2012); otherwise x is gathered. The numbers on r's diagonal have the signs that they have uncut, unless
+   roundings decide these: the first n rows of x, of which LAPACK takes the signs, are left to the second step. A NaN in x can
+   make all of q NaN, and all columns of r from its own on.
    Compiled: LAPACK's geqrf, or geqp3, and orgqr, a matrix at a time. */
 #include <string.h>
 
+#include "axle/collectives.h"
 #include "axle/linalg.h"
+#include "axle/ops.h"
+#include "linalg/bands.h"
 #include "linalg/householder.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
@@ -113,6 +121,69 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_by(lower, eqn, rule, in, out);
 }
 
+/* --- shard --- */
+
+static void shard(const ax_shard_args *args) {
+  const qr_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  const uint32_t rows = x->rank - 2;
+  ax_shard_batches(args);
+  if (p->full_matrices || p->pivoting || x->dims[rows + 1] == 0 || x->dims[rows] <= x->dims[rows + 1]) return;
+  const uint32_t factor = ax_factor(args, x->dims[rows], AX_FACTOR_ALONG);
+  ax_factor_of(&args->in[0], rows, factor);
+  ax_factor_of(&args->out[0], rows, factor);
+}
+
+static void factors_of(const ax_block_args *args, ax_value x, ax_value *made) {
+  ax_bind(args->eqn->prim, args->eqn->params, &x, 1, made, 2);
+}
+
+/* `rows` rows of x and the zeros behind it, from row `first` on. */
+static ax_value rows_from(ax_value x, ax_value first, int64_t rows, int64_t zeros) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  return ax_dynamic_slice_in_dim(ax_matrix_fitted(x, type.dims[type.rank - 2] + zeros, -2), first, rows, -2);
+}
+
+static void gathered(const ax_block_args *args, const ax_bands *bands) {
+  const uint32_t rows = args->blocks[0].rank - 2;
+  const ax_value x = ax_all_gather_invariant(args->in[0], bands->all.text, rows, true);
+  ax_value made[2];
+  factors_of(args, ax_matrix_fitted(x, bands->total, -2), made);
+  args->out[0] = rows_from(made[0], ax_bands_start(bands), bands->size, bands->size * bands->count - bands->total);
+  args->out[1] = made[1];
+}
+
+/* x's first n rows count as a block of their own: reflectors take signs from them alone, and these do not change when rows below
+   are put together by orthogonal matrices. The first device's other rows move up, so that on each device rows without numbers stand
+   below n rows with numbers, and are zero in its q too. */
+static void block(const ax_block_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  const uint32_t rows = x->rank - 2;
+  const int64_t m = x->dims[rows], n = x->dims[rows + 1];
+  const ax_bands bands = ax_bands_of(&args->specs[0], rows, AX_NONE, m);
+  const char *axes = bands.all.text;
+  ax_value own[2], joint[2];
+  if (bands.count == 1) {
+    ax_bind(args->eqn->prim, args->eqn->params, args->in, 1, args->out, args->eqn->out_count);
+    return;
+  }
+  if (bands.size < 2 * n || m - (bands.count - 1) * bands.size < n) {
+    gathered(args, &bands);
+    return;
+  }
+  const ax_value me = ax_convert_element_type(ax_bands_own(&bands), AX_S64), is_first = ax_eq(me, ax_integer(0));
+  const ax_value all = ax_bands_without_padding(&bands, args->in[0], -2);
+  const ax_value top = ax_psum(ax_where(is_first, ax_slice_in_dim(all, 0, n, 1, -2), ax_integer(0)), axes);
+  const ax_value skipped = ax_mul(ax_convert_element_type(is_first, AX_S64), ax_integer(n));
+  factors_of(args, rows_from(all, skipped, bands.size, n), own);
+  factors_of(args, ax_matrix_above(top, ax_all_gather_invariant(own[1], axes, rows, true)), joint);
+  const ax_value mine = ax_dynamic_slice_in_dim(joint[0], ax_mul(ax_add(me, ax_integer(1)), ax_integer(n)), n, -2);
+  const ax_value q = ax_matrix_above(ax_slice_in_dim(joint[0], 0, n, 1, -2), ax_matmul(own[0], mine));
+  args->out[0] = ax_dynamic_slice_in_dim(q, ax_sub(ax_integer(n), skipped), bands.size, -2);
+  args->out[1] = joint[1];
+}
+
 /* --- Derivatives --- */
 
 static ax_value turned(ax_value x) { return ax_matrix_adjoint(x); }
@@ -202,8 +273,8 @@ const ax_prim ax_prim_qr = {
     .name = "qr", .kind = AX_LOCAL, .in_count = 1, .out_count = -1, .count_outs = out_count,
     AX_PARAMS(params, qr_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = ax_shard_batches,
-    .lower = lower, .complex = lower, .hlo = hlo,
+    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = shard,
+    .block = block, .lower = lower, .complex = lower, .hlo = hlo,
 };
 
 void (ax_qr)(ax_value x, bool full_matrices, bool pivoting, uint32_t count, ax_value *out) {

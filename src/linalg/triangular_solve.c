@@ -6,20 +6,22 @@
    Parameters: left_side, lower, transpose_a, conjugate_a, unit_diagonal.
    Errors: other dtypes; an a that is not square; leading dimensions that differ; sizes that do not fit.
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
+   Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
+   band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
    Compiled: BLAS's trsm, a matrix at a time. */
 #include <stdio.h>
 #include <string.h>
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "linalg/bands.h"
 #include "linalg/matrices.h"
+#include "linalg/triangular_solve.h"
 #include "ops/pointwise.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
 
-typedef struct solve_params {
-  bool left_side, lower, transpose_a, conjugate_a, unit_diagonal;
-} solve_params;
+typedef ax_triangular_solve_params solve_params;
 
 static ax_status infer(const ax_infer_args *args) {
   const solve_params *p = args->params;
@@ -153,6 +155,14 @@ static void shard(const ax_shard_args *args) {
   ax_factor_of(&args->in[1], vectors, factor);
   ax_factor_of(&args->out[0], vectors, factor);
   ax_shard_batches(args);
+  const ax_type *a = &args->types[args->eqn->in[0]];
+  const int64_t n = a->dims[a->rank - 1];
+  if (n < AX_LEAST_IN_BANDS) return;
+  const uint32_t rows = ax_factor(args, n, AX_FACTOR_ALONG), solved = b->rank - (p->left_side ? 2 : 1);
+  ax_factor_of(&args->in[0], a->rank - 2, rows);
+  ax_factor_of(&args->in[1], solved, rows);
+  ax_factor_of(&args->out[0], solved, rows);
+  ax_factor_of(&args->in[0], a->rank - 1, ax_factor(args, n, AX_FACTOR_ALONG));
 }
 
 /* --- lower --- */
@@ -227,7 +237,8 @@ const ax_prim ax_prim_triangular_solve = {
     .name = "triangular_solve", .kind = AX_LOCAL, .in_count = 2, .out_count = 1, .linear = AX_LINEAR_LAST, .kinds = AX_KINDS_SUM,
     AX_PARAMS(params, solve_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower_complex,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = ax_triangular_solve_block, .lower = lower,
+    .complex = lower_complex,
     .hlo = hlo,
 };
 
