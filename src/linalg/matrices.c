@@ -16,33 +16,52 @@
 /* --- Routines over batches --- */
 
 enum { line = 64, least_time = 400, part_time = 30000, most_parts = 64 }; /* bytes; nanoseconds */
+enum { least_sides = 128 }; /* right sides for which a thread reads the matrix again */
 
 typedef struct batched {
   ax_matrix_code *code;
   ax_matrix_call call;
   uint32_t operands, parts;
+  int64_t slices, right_sides; /* of the right sides of each matrix */
   int64_t count, work_bytes, stride[AX_MATRIX_OPERANDS]; /* matrices; of one part; bytes from one matrix to the next, by operand */
 } batched;
 
 static int64_t in_lines(int64_t bytes) { return (bytes + line - 1) / line * line; }
 
+/* index: of a slice of a matrix. */
 static void run_one(const batched *b, void *const *memory, int64_t index, void *work) {
   void *matrix[AX_MATRIX_OPERANDS];
-  for (uint32_t k = 0; k < b->operands; k++) matrix[k] = (char *)memory[k] + index * b->stride[k];
-  b->code(&b->call, matrix, work);
+  ax_matrix_call call = b->call;
+  const int64_t slice = index % b->slices;
+  for (uint32_t k = 0; k < b->operands; k++) matrix[k] = (char *)memory[k] + index / b->slices * b->stride[k];
+  call.from = b->right_sides * slice / b->slices, call.to = b->right_sides * (slice + 1) / b->slices;
+  b->code(&call, matrix, work);
 }
 
 /* The workspace is the last buffer. */
 static ax_status run_part(const void *data, void *const *memory, uint32_t part) {
   const batched *b = data;
   void *work = b->work_bytes > 0 ? (char *)memory[b->operands] + part * b->work_bytes : NULL;
-  for (int64_t i = b->count * part / b->parts; i < b->count * (part + 1) / b->parts; i++) run_one(b, memory, i, work);
+  const int64_t count = b->count * b->slices;
+  for (int64_t i = count * part / b->parts; i < count * (part + 1) / b->parts; i++) run_one(b, memory, i, work);
   return AX_OK;
 }
 
+/* Right sides are cut by shapes alone, as the bits of their solutions depend on it. */
+static int64_t slices_of(const ax_matrix_routine *routine) {
+  const int64_t by_time = (int64_t)(routine->time / part_time), by_sides = routine->right_sides / least_sides;
+  const int64_t most = by_time < by_sides ? by_time : by_sides;
+  return most < 1 ? 1 : most < most_parts ? most : most_parts;
+}
+
 static batched batch_of(const ax_matrix_routine *routine, uint32_t operands) {
-  return (batched){
-      .code = routine->code, .call = routine->call, .operands = operands, .parts = 1, .work_bytes = in_lines(routine->work_bytes)};
+  return (batched){.code = routine->code,
+                   .call = routine->call,
+                   .operands = operands,
+                   .parts = 1,
+                   .slices = slices_of(routine),
+                   .right_sides = routine->right_sides,
+                   .work_bytes = in_lines(routine->work_bytes)};
 }
 
 static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t rank, const int64_t *dims, ax_dtype dtype) {
@@ -77,7 +96,7 @@ ax_status ax_lower_matrices(ax_lower *lower, const ax_matrix_routine *routine, c
     if (k >= in_count) elems += ax_type_elems(type);
   }
   if (elems == 0) return fill_empty(lower, out, out_count);
-  b.parts = parts_of(b.count, routine->time);
+  b.parts = parts_of(b.count * b.slices, routine->time / (double)b.slices);
   if (b.work_bytes > 0) {
     const ax_type work = ax_array_type(AX_U8, AX_DIMS(b.parts * b.work_bytes));
     AX_TRY(ax_lower_buffer(lower, &work, ax_lower_get(lower, out[0])->axes, &buffers[count]));
@@ -104,7 +123,7 @@ ax_status ax_eval_matrices(const ax_eval_args *args, const ax_matrix_routine *ro
   }
   void *work = ax_alloc((size_t)(b.work_bytes > 0 ? b.work_bytes : line));
   if (work == NULL) return ax_out_of_memory((size_t)b.work_bytes);
-  for (int64_t i = 0; i < b.count; i++) run_one(&b, memory, i, work);
+  for (int64_t i = 0; i < b.count * b.slices; i++) run_one(&b, memory, i, work);
   ax_free(work);
   return AX_OK;
 }

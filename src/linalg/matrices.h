@@ -17,6 +17,7 @@ typedef struct ax_matrix_call { /* what the code of a routine knows; a routine u
   int64_t m, n, k, columns; /* sizes */
   int lwork;                /* elements that LAPACK asked for */
   bool left, lower, transposed, conjugated, unit, full, vectors;
+  int64_t from, to; /* of a routine with right sides: those that it is to solve for */
 } ax_matrix_call;
 
 /* matrix: the operands' matrices, then the results', of one index of the batch. work: at least `work_bytes` bytes, aligned to a
@@ -30,6 +31,7 @@ typedef struct ax_matrix_routine {
   uint32_t batch_rank;
   int64_t work_bytes;
   double time; /* nanoseconds of one call, roughly */
+  int64_t right_sides; /* which the code solves for one by one, and threads share; 0: there are none */
 } ax_matrix_routine;
 
 enum { AX_MATRIX_OPERANDS = 8 }; /* of a routine, and results */

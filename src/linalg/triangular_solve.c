@@ -8,13 +8,15 @@
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
    Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
    band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
-   Compiled: BLAS's trsm, a matrix at a time. */
+   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of 512 rows or more, with 64 right sides or
+   more, are solved block by block, with products between, so that threads share them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
 #include "linalg/bands.h"
+#include "linalg/blocked.h"
 #include "linalg/matrices.h"
 #include "linalg/triangular_solve.h"
 #include "ops/pointwise.h"
@@ -169,19 +171,29 @@ static void shard(const ax_shard_args *args) {
 
 /* Row by row, x op(a) = b is what op(a) x = b is column by column, and a lower triangle an upper one. */
 static void solve_one(const ax_matrix_call *call, void *const *matrix, void *work) {
-  const int rows = (int)call->m, columns = (int)call->n, n = call->left ? rows : columns;
+  const size_t bytes = ax_dtype_bytes(call->dtype), row = (size_t)call->n * bytes;
+  const int count = (int)(call->to - call->from), ld = (int)call->n, n = (int)(call->left ? call->m : call->n);
+  const size_t first = (size_t)call->from * (call->left ? bytes : row), width = call->left ? (size_t)count * bytes : row;
+  const int64_t rows = call->left ? call->m : count;
   const float one_f32[] = {1, 0};
   const double one_f64[] = {1, 0};
   const void *one = ax_part_dtype(call->dtype) == AX_F32 ? (const void *)one_f32 : one_f64;
-  const char *op = !call->transposed ? "N" : call->conjugated ? "C" : "T";
+  const char *op = !call->transposed ? "N" : call->conjugated ? "C" : "T", *b = (const char *)matrix[1] + first;
+  char *x = (char *)matrix[2] + first;
   (void)work;
-  memcpy(matrix[2], matrix[1], (size_t)(call->m * call->n) * ax_dtype_bytes(call->dtype));
-  call->lapack->trsm(call->left ? "R" : "L", call->lower ? "U" : "L", op, call->unit ? "U" : "N", &columns,
-                     &rows, one, matrix[0], &n, matrix[2], &columns, 1, 1, 1, 1);
+  for (int64_t i = 0; i < rows; i++) memcpy(x + (size_t)i * row, b + (size_t)i * row, width);
+  call->lapack->trsm(call->left ? "R" : "L", call->lower ? "U" : "L", op, call->unit ? "U" : "N", call->left ? &count : &n,
+                     call->left ? &n : &count, one, matrix[0], &n, x, &ld, 1, 1, 1, 1);
 }
+
+static ax_value in_blocks(const ax_eqn *eqn, const ax_value *in) { return ax_blocked_solve(eqn->params, in[0], in[1]); }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const solve_params *p = eqn->params;
+  const ax_type *x = &lower->program->types[eqn->out];
+  const int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+  if (ax_is_blocked(x->dtype, p->left_side ? rows : columns, p->left_side ? columns : rows))
+    return ax_lower_expanded(lower, eqn, in_blocks, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   const ax_type *b = ax_lower_type(lower, in[1]);
   const int64_t m = b->dims[b->rank - 2], n = b->dims[b->rank - 1];
@@ -197,6 +209,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                                         .conjugated = p->conjugate_a,
                                         .unit = p->unit_diagonal},
                                .batch_rank = b->rank - 2,
+                               .right_sides = p->left_side ? n : m,
                                .time = 100 + elems + elems * order / ax_matrix_rate(b->dtype, 40)};
   AX_TRY(ax_lapack_of(b->dtype, &routine.call.lapack));
   return ax_lower_matrices(lower, &routine, in, 2, out, 1);
