@@ -3,7 +3,8 @@
    a's adjoint: the transpose, of complex numbers their conjugates'. Names and semantics are those of jax.lax.linalg,
    jax.numpy.linalg and jax.scipy.linalg.
 
-   A matrix is factored on one thread, and the matrices of a batch by many. Over a mesh the batch may be cut, and so may one matrix:
+   A matrix is factored on one thread, and the matrices of a batch by many; ax_lu of 512 rows and columns or more, and systems of as
+   many rows with 64 right sides or more, take several (real ones). Over a mesh the batch may be cut, and so may one matrix:
    its rows or columns by ax_cholesky and ax_triangular_solve from 512 rows on, its many rows by ax_qr, and right sides of systems
    (docs/sharding.md). All others gather it.
    Factorisations are LAPACK's, by OpenBLAS, which is opened when a program that needs it is compiled: AX_UNAVAILABLE if it cannot be.

@@ -10,5 +10,8 @@
 bool ax_is_blocked(ax_dtype dtype, int64_t n, int64_t vectors);
 /* triangular_solve of real numbers; binds equations in the trace in progress, for an expansion. */
 ax_value ax_blocked_solve(const ax_triangular_solve_params *p, ax_value a, ax_value b);
+/* lu of real numbers: factors, pivots. */
+bool ax_is_blocked_lu(ax_dtype dtype, int64_t m, int64_t n);
+void ax_blocked_lu(ax_value x, ax_value *out);
 
 #endif

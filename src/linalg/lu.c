@@ -5,15 +5,18 @@
    Errors: other dtypes; fewer than two dimensions.
    The tangent is l tril(g, -1) + triu(g) u with g = l^-1 p dx u^-1, p the permutation, l and u made square; pivots have none. Batched
    and cut along leading dimensions.
-   Compiled: LAPACK's getrf, a matrix at a time. */
+   Compiled: LAPACK's getrf, a matrix at a time. Real matrices of 512 rows and columns or more are factored by halves of their columns,
+   with triangular_solve and a product between, so that threads share them, and getrf of 64 columns at the end. */
 #include <math.h>
 #include <string.h>
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "linalg/blocked.h"
 #include "linalg/matrices.h"
 #include "ops/pointwise.h"
 #include "ops/sort.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 
 static ax_status infer(const ax_infer_args *args) {
@@ -133,7 +136,15 @@ static void factor_one(const ax_matrix_call *call, void *const *matrix, void *wo
   for (int i = 0; i < (m < n ? m : n); i++) pivots[i]--;
 }
 
+static void in_blocks(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  (void)eqn;
+  ax_blocked_lu(in[0], out);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *given = &lower->program->types[eqn->out];
+  if (ax_is_blocked_lu(given->dtype, given->dims[given->rank - 2], given->dims[given->rank - 1]))
+    return ax_lower_expanded_all(lower, eqn, in_blocks, in, out);
   for (uint32_t k = 0; k < 2; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
   const ax_type *x = ax_lower_type(lower, in[0]);
   const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1], k = m < n ? m : n;
