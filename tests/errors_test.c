@@ -560,8 +560,8 @@ static void random_numbers(void **state) {
       {drawn, 0, "random_key: the seed is f32[8]; it must be an integer scalar"},
       {drawn, 1, "random_key: u64 cannot hold 0.5, a number among operands of that dtype"},
       {drawn, 2, "random_fold_in: the number is f32[]; it must be an integer scalar"},
-      {drawn, 3, "random_split: the key is s32[8]; it must be u32[2]"},
-      {drawn, 4, "random_normal: the key is u32[2,2]; it must be u32[2]: ax_vmap takes many keys"},
+      {drawn, 3, "random_split: the key is s32[8]; it must be key[] or u32[2]"},
+      {drawn, 4, "random_normal: the key is u32[2,2]; it must be key[] or u32[2]: ax_vmap takes many keys"},
       {drawn, 5, "random_bits u32[2]: needs u8, u16, u32 or u64, got s32"},
       {drawn, 6, "random_bits u32[2]: dimension 1 of the result is negative: -1"},
       {drawn, 7, "threefry2x32 s32[8] s32[8] s32[8] s32[8]: operand 0 is of s32; it must be of u32"},
@@ -613,6 +613,93 @@ static void random_numbers(void **state) {
       {drawn, 53, "random_orthogonal: s32 is no dtype for this draw"},
   };
   refuse(refusals, COUNT(refusals));
+}
+
+/* Keys are moved and compared, and nothing else. */
+static void on_keys(const ax_value *in, ax_value *out, void *context) {
+  const ax_value key = ax_random_typed_key(ax_integer(1)), keys = ax_random_split(key, AX_DIMS(4)), zero = ax_full(AX_S32, AX_DIMS(), 0);
+  ax_value both[] = {keys, keys};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_add(keys, keys); break;
+    case 1: out[0] = ax_add(keys, ax_integer(1)); break;
+    case 2: out[0] = ax_lt(keys, keys); break;
+    case 3: out[0] = ax_eq(keys, ax_integer(0)); break;
+    case 4: out[0] = ax_eq(keys, ax_random_key_data(keys)); break;
+    case 5: out[0] = ax_convert_element_type(keys, AX_U64); break;
+    case 6: out[0] = ax_convert_element_type(in[2], AX_KEY); break;
+    case 7: out[0] = ax_bitcast_convert_type(keys, AX_U32); break;
+    case 8: out[0] = ax_iota(AX_KEY, AX_DIMS(3), 0); break;
+    case 9: out[0] = ax_full(AX_KEY, AX_DIMS(3), 0.5); break;
+    case 10: out[0] = ax_reduce_max(keys, AX_DIMS(0), false); break;
+    case 11: out[0] = ax_sort(keys, 0); break;
+    case 12: ax_sort_together(AX_LIST(2, both), 0, 1, AX_LIST(2, both)); break;
+    case 13: out[0] = ax_and(keys, keys); break;
+    case 14: out[0] = ax_scatter_add(keys, ax_broadcast_to(zero, AX_DIMS(1, 1)), ax_slice_in_dim(keys, 0, 1, 1, 0),
+                                     &(ax_scatter_dims){.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}}, NULL); break;
+    case 15: out[0] = ax_random_normal(keys, AX_F32, AX_DIMS(2)); break;
+    case 16: out[0] = ax_random_split(keys, AX_DIMS(2)); break;
+    case 17: out[0] = ax_random_typed_key(key); break;
+    case 18: out[0] = ax_random_fold_in(key, key); break;
+    case 19: out[0] = ax_random_wrap_key_data(in[2]); break;
+    case 20: out[0] = ax_random_wrap_key_data(keys); break;
+    case 21: out[0] = ax_random_key_data(in[0]); break;
+    case 22: out[0] = ax_random_rademacher(key, AX_KEY, AX_DIMS(2)); break;
+    case 23: out[0] = ax_cumsum(keys, 0, false); break;
+    case 24: out[0] = ax_argmax(keys, 0, AX_S32); break;
+    case 25: out[0] = ax_matmul(keys, keys); break;
+    default: out[0] = ax_random_typed_key(ax_real(0.5)); break;
+  }
+}
+
+static void keys(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {on_keys, 0, "add key[4] key[4]: operand 0 is key[4], and add takes no keys: they have no arithmetic, no order and no other dtype. "
+                   "ax_random_key_data gives their words"},
+      {on_keys, 1, "add: a number stands among keys, and is none"},
+      {on_keys, 2, "lt key[4] key[4]: operand 0 is key[4], and lt takes no keys"},
+      {on_keys, 3, "eq: a number stands among keys, and is none"},
+      {on_keys, 4, "key[4]"},
+      {on_keys, 5, "convert_element_type key[4]: operand 0 is key[4], and convert_element_type takes no keys"},
+      {on_keys, 6, "convert_element_type s32[8]: result 0 is key[8], and convert_element_type takes no keys"},
+      {on_keys, 7, "bitcast_convert_type key[4]: operand 0 is key[4], and bitcast_convert_type takes no keys"},
+      {on_keys, 8, "iota: result 0 is key[3], and iota takes no keys"},
+      {on_keys, 9, "full: key cannot hold 0.5"},
+      {on_keys, 10, "reduce_max key[4]: operand 0 is key[4], and reduce_max takes no keys"},
+      {on_keys, 11, "sort key[4]: operand 0 is key[4], and sort takes no keys"},
+      {on_keys, 12, "and sort takes no keys"},
+      {on_keys, 13, "and key[4] key[4]: operand 0 is key[4], and and takes no keys"},
+      {on_keys, 14, "operand 0 is key[4], and scatter_add takes no keys"},
+      {on_keys, 15, "random_normal: the key is key[4]; it must be key[] or u32[2]: ax_vmap takes many keys"},
+      {on_keys, 16, "random_split: the key is key[4]; it must be key[] or u32[2]: ax_vmap takes many keys"},
+      {on_keys, 17, "random_typed_key: the seed is key[]; it must be an integer scalar"},
+      {on_keys, 18, "random_fold_in: the number is key[]; it must be an integer scalar"},
+      {on_keys, 19, "random_wrap_key_data: the words are s32[8]; they must be u32[.., 2]"},
+      {on_keys, 20, "random_wrap_key_data: the words are key[4]; they must be u32[.., 2]"},
+      {on_keys, 21, "random_key_data: the keys are f32[8]; they must be key[..] or u32[.., 2]"},
+      {on_keys, 22, "random_rademacher: key is no dtype for this draw; it must be a number of 8 bits at least"},
+      {on_keys, 23, "takes no keys"},
+      {on_keys, 24, "takes no keys"},
+      {on_keys, 25, "takes no keys"},
+      {on_keys, 26, "random_typed_key: u64 cannot hold 0.5, a number among operands of that dtype"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+/* Their derivatives do not exist, and their files do not either. */
+static AX_BODY(first_bit) { out[0] = ax_convert_element_type(ax_random_bits(in[0], AX_U32, AX_DIMS()), AX_F32); }
+static AX_BODY(by_key) {
+  ax_grad(AX_FN(first_bit, 1, 1), AX_FIRST(1), AX_LIST(1, in), AX_LIST(1, out));
+}
+static void derivatives_of_keys(void **state) {
+  (void)state;
+  const ax_type key = ax_array_type(AX_KEY, AX_DIMS());
+  const uint32_t words[2] = {1, 2};
+  const ax_host_array one = ax_host_view(AX_KEY, AX_DIMS(), words);
+  ax_program *program = NULL;
+  TEST_FAILS(ax_trace(AX_FN(by_key, 1, 1), &key, &program), AX_INVALID_ARGUMENT, "key[]");
+  assert_null(program);
+  TEST_FAILS(ax_npy_write("key.npy", &one), AX_INVALID_ARGUMENT, "NumPy's files have no keys");
 }
 
 static void factorisations(const ax_value *in, ax_value *out, void *context) {
@@ -1784,7 +1871,7 @@ int main(void) {
       cmocka_unit_test(neural_networks),
       cmocka_unit_test(numpy_functions),
       cmocka_unit_test(at_indices),
-      cmocka_unit_test(linear_algebra), cmocka_unit_test(random_numbers),
+      cmocka_unit_test(linear_algebra), cmocka_unit_test(random_numbers), cmocka_unit_test(keys), cmocka_unit_test(derivatives_of_keys),
       cmocka_unit_test(factorisations_refused),
       cmocka_unit_test(matrix_functions_refused),
       cmocka_unit_test(refused_derivatives),

@@ -12,9 +12,9 @@
 #include "support/lanes.h"
 #include "support/run.h"
 
-enum { dtype_count = 4 };
-static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL, AX_C128},
-                      from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL, AX_C64};
+enum { dtype_count = 6 };
+static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL, AX_C128, AX_U32, AX_KEY},
+                      from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL, AX_C64, AX_U32, AX_KEY};
 
 /* In the first dtype that the primitive takes. */
 static test_instances first_of(const test_sample *sample, const ax_dtype *dtypes, const char *const *shapes,

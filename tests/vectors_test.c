@@ -525,6 +525,7 @@ int main(int argc, char **argv) {
       GROUP_TEST(fft),
       GROUP_TEST(incomplete),
       GROUP_TEST(random_draws),
+      GROUP_TEST(keys),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -25,8 +25,8 @@ AX_MUST_USE ax_status ax_npy_read(const char *path, ax_host_array *out);
 
 /* Writes `array` (borrowed) as version 1.0, row-major and little-endian, replacing a file at `path`; bf16 becomes '<V2', and
    dtypes that NumPy has no word for a field of '|V1' that is called as they are.
-   AX_INVALID_ARGUMENT: no dtype, a bad rank or dimension, NULL data. AX_IO_ERROR: the file cannot be written, or `path` is
-   something other than a file. AX_OUT_OF_MEMORY. */
+   AX_INVALID_ARGUMENT: no dtype, keys (AX_KEY), a bad rank or dimension, NULL data. AX_IO_ERROR: the file cannot be written, or
+   `path` is something other than a file. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_npy_write(const char *path, const ax_host_array *array);
 
 /* --- Arrays on devices. Each process of a mesh that is spread over several (axle/processes.h) reads and writes only the part of the

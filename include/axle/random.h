@@ -1,12 +1,18 @@
 /* Random numbers on the values of a trace, as jax.random makes them with its default generator (threefry2x32,
    jax_threefry_partitionable): the same key gives the same bits, on any number of devices.
 
-   A key is u32[2], as jax.random.PRNGKey and key_data give it: an array like others, that programs take, return, store and batch. A
-   function here takes one key; ax_vmap runs it on many, u32[.., 2]. A key is used once: two draws from one key give the same numbers, so
-   split it, or fold a number into it. There is no other state: no call changes a key.
+   A key is key[], as jax.random.key gives it, or its two words, u32[2], as jax.random.PRNGKey does: an array like others, that programs
+   take, return, store, batch and cut. A function here takes one key of either form, and keys made of it have its form; ax_vmap runs it
+   on many, key[..] or u32[.., 2]. A key is used once: two draws from one key give the same numbers, so split it, or fold a number into
+   it. There is no other state: no call changes a key.
 
-     ax_value keys = ax_random_split(key, AX_DIMS(2));
+     ax_value keys = ax_random_split(ax_random_typed_key(0), AX_DIMS(2)); // key[2]
      ax_value x = ax_random_normal(ax_at(keys, 0, 0), AX_F32, AX_DIMS(8, 16));
+
+   AX_KEY is a dtype of its own. Operations that move elements take it: ax_reshape, ax_transpose, ax_broadcast_in_dim, ax_slice, ax_pad,
+   ax_rev, ax_concatenate, ax_select_n, ax_gather, ax_scatter, the dynamic slices, and what is made of them; ax_eq and ax_ne; calls, loops
+   and conditionals, collectives that add nothing, shard_map. All others refuse it by name. It has no tangents. On the host an element
+   is two uint32_t, the first word first; NumPy's files have none. ax_full gives each word the number.
 
    An element of a result depends on the key, the shape and its own place alone. Over a mesh each device makes its own part.
 
@@ -16,7 +22,7 @@
    they are made of. In bf16 and f16 each operation is rounded, also where XLA leaves that out. XLA on CPUs rounds the product and the
    sum by which uniform comes to bounds other than 0 and 1 once; AX_CONTRACTION_FUSED (AXLE_CONTRACTION=fused) gives those bits.
 
-   Errors of every function: a key other than u32[2], another dtype than said, shapes that do not broadcast to the result's. */
+   Errors of every function: a key other than key[] and u32[2], another dtype than said, shapes that do not broadcast to the result's. */
 #ifndef AXLE_RANDOM_H
 #define AXLE_RANDOM_H
 
@@ -33,9 +39,15 @@ extern "C" {
 /* -> u32[2]. seed: an integer scalar, or a C number, which has 64 bits. As jax.random.PRNGKey, with jax_enable_x64 for C numbers
    beyond 32 bits. */
 ax_value ax_random_key(ax_value seed);
-/* -> u32[dims.., 2]: as many keys, independent of each other. As jax.random.split. */
+/* -> key[]: the same key as a key. As jax.random.key. */
+ax_value ax_random_typed_key(ax_value seed);
+/* key[d..] -> u32[d.., 2]: the words of keys; u32[d.., 2] itself. As jax.random.key_data. Errors besides: another array. */
+ax_value ax_random_key_data(ax_value keys);
+/* u32[d.., 2] -> key[d..]: keys with these words. As jax.random.wrap_key_data. Errors besides: other words. */
+ax_value ax_random_wrap_key_data(ax_value words);
+/* -> key[dims..] of a key[], u32[dims.., 2] of a u32[2]: as many keys, independent of each other. As jax.random.split. */
 ax_value ax_random_split(ax_value key, uint32_t rank, const int64_t *dims);
-/* -> u32[2]: the key of this number, an integer scalar, of which 32 bits count. As jax.random.fold_in. */
+/* -> a key of the form of the one given: that of this number, an integer scalar, of which 32 bits count. As jax.random.fold_in. */
 ax_value ax_random_fold_in(ax_value key, ax_value data);
 
 /* --- Bits --- */
@@ -200,6 +212,9 @@ ax_value ax_random_multinomial(ax_value key, uint32_t rank, const int64_t *dims,
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_random_key(seed) AX_LINED(random_key, AX_X(seed))
+#define ax_random_typed_key(seed) AX_LINED(random_typed_key, AX_X(seed))
+#define ax_random_key_data(keys) AX_LINED(random_key_data, keys)
+#define ax_random_wrap_key_data(words) AX_LINED(random_wrap_key_data, words)
 #define ax_random_permutation(key, x, ...) AX_LINED(random_permutation, key, AX_X(x), __VA_ARGS__)
 #define ax_random_fold_in(key, data) AX_LINED(random_fold_in, key, AX_X(data))
 #endif

@@ -49,6 +49,8 @@ typedef enum ax_dtype {
   AX_F64,
   AX_C64,  /* complex numbers: the real part, then the imaginary one, each f32, as `float _Complex` in C */
   AX_C128, /* the same of f64 */
+  AX_KEY,  /* keys of random numbers (axle/random.h): two words of 32 bits, the first one first. They have no arithmetic, no order, and
+              are converted to nothing */
   AX_DTYPE_COUNT
 } ax_dtype;
 

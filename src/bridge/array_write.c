@@ -230,6 +230,7 @@ static ax_status prepare(writing *w) {
   const ax_type *type = &w->layout->type;
   ax_host_array like = {.dtype = type->dtype, .rank = type->rank};
   memcpy(like.dims, type->dims, sizeof like.dims);
+  AX_TRY(ax_npy_dtype_check(type->dtype, w->path));
   w->header_bytes = ax_npy_header(&like, w->header);
   w->bytes = w->header_bytes + (uint64_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
   AX_TRY(ax_array_open(w->array));

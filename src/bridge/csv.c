@@ -231,6 +231,7 @@ static ax_status take_part(const char *path, const ax_host_array *table, const c
 
 ax_status ax_csv_take_part(const char *path, const ax_host_array *table, const char *part, ax_dtype dtype, ax_host_array *out) {
   *out = (ax_host_array){0};
+  if (ax_is_key(dtype)) return ax_error(AX_INVALID_ARGUMENT, "%s: a table has numbers, and keys are none", path);
   ax_status status = take_part(path, table, part, dtype, out);
   if (status != AX_OK) ax_host_array_release(out);
   return status;

@@ -462,6 +462,11 @@ void ax_npy_decode_elems(const ax_npy_file *file, void *data, int64_t elems) {
 
 /* --- Writing --- */
 
+ax_status ax_npy_dtype_check(ax_dtype dtype, const char *path) {
+  if (!ax_is_key(dtype)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: NumPy's files have no keys; ax_random_key_data gives their words", path);
+}
+
 ax_status ax_host_array_check(const ax_host_array *array, const char *path, size_t *bytes) {
   ax_status status = ax_view_check(array);
   if (status != AX_OK) return ax_error_context(status, "%s: ", path);
@@ -473,6 +478,7 @@ ax_status ax_host_array_check(const ax_host_array *array, const char *path, size
     if (array->dims[i] < 0)
       return ax_error(AX_INVALID_ARGUMENT, "%s: the array to write has dimension %u of %lld", path, i,
                       (long long)array->dims[i]);
+  AX_TRY(ax_npy_dtype_check(array->dtype, path));
   int64_t elems;
   if (!array_size(array, &elems, bytes))
     return ax_error(AX_INVALID_ARGUMENT, "%s: %s is larger than 2^63 bytes", path, array_text(array));

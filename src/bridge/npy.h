@@ -46,6 +46,8 @@ void ax_npy_decode_elems(const ax_npy_file *file, void *data, int64_t elems);
 enum { AX_NPY_HEADER_BYTES = 512 };
 size_t ax_npy_header(const ax_host_array *array, char into[AX_NPY_HEADER_BYTES]);
 /* AX_INVALID_ARGUMENT unless `array` can be written; `path` is for the message. `*bytes`: the size of its data. */
+/* AX_INVALID_ARGUMENT: no file has this dtype: keys. */
+AX_MUST_USE ax_status ax_npy_dtype_check(ax_dtype dtype, const char *path);
 AX_MUST_USE ax_status ax_host_array_check(const ax_host_array *array, const char *path, size_t *bytes);
 
 /* Finds the path that a write to `path` must replace: the target if `path` is a link, so that the link stays. `into` has PATH_MAX

@@ -157,6 +157,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .shard = shard,                                       \
       .lower = lower,                                       \
       .complex = ax_complex_parts,                          \
+      .keys = ax_keys_whole,                                \
       .hlo = hlo,                                           \
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);

@@ -155,6 +155,7 @@ const ax_prim ax_prim_all_to_all = {
     .shard = shard,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

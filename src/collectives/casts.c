@@ -170,7 +170,7 @@ static void batch(const ax_batch_args *args) {
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(cast_params, axes)},
                                   {"kind", AX_PARAM_KIND, offsetof(cast_params, kind)}};
 
-#define CAST_RECORD(name_, tokens_, param_count_, params_bytes_, infer_, jvp_, transpose_) \
+#define CAST_RECORD(name_, keys_, tokens_, param_count_, params_bytes_, infer_, jvp_, transpose_) \
   const ax_prim ax_prim_##name_ = {                                                        \
       .name = #name_,                                                                      \
       .kind = AX_COLLECTIVE,                                                               \
@@ -195,14 +195,15 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(cast_params, 
       .shard = ax_shard_pointwise,                                                         \
       .lower = ax_lower_same,                                                              \
       .complex = ax_complex_whole,                                                         \
+      .keys = keys_,                                                                       \
       .hlo = ax_hlo_same,                                                                  \
   }
-CAST_RECORD(pvary, true, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
-CAST_RECORD(preduced, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
-CAST_RECORD(vary_unreduced_cast, false, 2, sizeof(cast_params), unreduced_infer, unreduced_jvp, unreduced_transpose);
-CAST_RECORD(reduced_vary_cast, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, reduced_transpose);
-CAST_RECORD(reduced_invariant_cast, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, invariant_transpose);
-CAST_RECORD(unreduced_vary_cast, false, 1, sizeof(ax_axes), infer, unreduced_jvp, parts_transpose);
+CAST_RECORD(pvary, ax_keys_whole, true, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
+CAST_RECORD(preduced, ax_keys_whole, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
+CAST_RECORD(vary_unreduced_cast, NULL, false, 2, sizeof(cast_params), unreduced_infer, unreduced_jvp, unreduced_transpose);
+CAST_RECORD(reduced_vary_cast, ax_keys_whole, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, reduced_transpose);
+CAST_RECORD(reduced_invariant_cast, ax_keys_whole, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, invariant_transpose);
+CAST_RECORD(unreduced_vary_cast, NULL, false, 1, sizeof(ax_axes), infer, unreduced_jvp, parts_transpose);
 
 ax_value ax_cast(const ax_prim *prim, ax_value x, ax_axis_set axes) {
   if (axes == 0 || ax_failed()) return x;

@@ -121,6 +121,7 @@ const ax_prim ax_prim_pbroadcast = {
     .shard = ax_shard_pointwise,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

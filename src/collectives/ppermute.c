@@ -222,6 +222,7 @@ const ax_prim ax_prim_ppermute = {
     .shard = ax_shard_pointwise,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

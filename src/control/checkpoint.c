@@ -172,6 +172,7 @@ const ax_prim ax_prim_checkpoint = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

@@ -170,6 +170,7 @@ const ax_prim ax_prim_closed_call = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

@@ -212,6 +212,7 @@ const ax_prim ax_prim_custom_jvp = {
     .shard = ax_shard_whole,
     .lower = ax_custom_lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = ax_custom_hlo,
 };
 

@@ -214,6 +214,7 @@ const ax_prim ax_prim_custom_linear = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

@@ -278,6 +278,7 @@ const ax_prim ax_prim_custom_linear_solve = {
     .shard = ax_shard_whole,
     .lower = ax_custom_lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = ax_custom_hlo,
 };
 

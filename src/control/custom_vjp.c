@@ -220,6 +220,7 @@ const ax_prim ax_prim_custom_vjp = {
     .shard = ax_shard_whole,
     .lower = ax_custom_lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = ax_custom_hlo,
 };
 

@@ -73,10 +73,21 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params,
 DEBUG_PRINT(debug_print, AX_EFFECT_STATE)
 DEBUG_PRINT(ordered_debug_print, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_EXCHANGE)
 
+/* Keys are printed as their words. NULL: there was no memory; the trace has failed. */
+static const ax_value *without_keys(uint32_t count, const ax_value *values) {
+  ax_value *made = ax_trace_alloc(count * sizeof made[0]);
+  for (uint32_t i = 0; i < count && made != NULL; i++) {
+    const bool is_key = !ax_is_number(values[i]) && ax_is_key(ax_typeof(values[i]).dtype);
+    made[i] = is_key ? ax_bind1(&ax_prim_random_unwrap, NULL, &values[i], 1) : values[i];
+  }
+  return made;
+}
+
 void (ax_debug_print)(const char *format, bool ordered, uint32_t count, const ax_value *values) {
   const ax_prim *prim = ordered ? &ax_prim_ordered_debug_print : &ax_prim_debug_print;
   print_params params_here = {.format = format};
   if (!ax_check_operands(prim->name, values, count)) return;
   if (format == NULL) (void)ax_reject(prim, "there is no format");
-  else if (ax_host_call_axes(&params_here.axes)) ax_bind(prim, &params_here, values, count, NULL, 0);
+  else if (ax_host_call_axes(&params_here.axes) && (values = without_keys(count, values)) != NULL)
+    ax_bind(prim, &params_here, values, count, NULL, 0);
 }

@@ -41,7 +41,7 @@ const ax_prim ax_prim_name = {
     AX_PARAMS(params, ax_name_params),
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise,
-    .lower = ax_lower_same, .complex = ax_complex_whole, .hlo = ax_hlo_same,
+    .lower = ax_lower_same, .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = ax_hlo_same,
 };
 
 /* --- The function --- */

@@ -364,8 +364,9 @@ static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b
 }
 
 /* name(x, [update,] place, 0, ..): a part with one entry in dimension 0. */
-static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type *part, uint32_t x,
-                         const uint32_t *update, uint32_t place) {
+static uint32_t hlo_part(const hlo_state *s, const ax_type *of, const ax_type *part_of, uint32_t x, const uint32_t *update,
+                         uint32_t place) {
+  const ax_type physical[] = {ax_hlo_physical(of), ax_hlo_physical(part_of)}, *whole = &physical[0], *part = &physical[1];
   uint32_t in[AX_MAX_RANK + 2], count = 0;
   ax_type types[AX_MAX_RANK + 2];
   types[count] = *whole;
@@ -512,5 +513,6 @@ const ax_prim ax_prim_scan = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };

@@ -286,5 +286,6 @@ const ax_prim ax_prim_while = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };

@@ -16,6 +16,14 @@
 
 /* --- Types and lists --- */
 
+ax_type ax_hlo_physical(const ax_type *type) {
+  ax_type words = *type;
+  if (!ax_is_key(type->dtype)) return words;
+  words.dtype = AX_U32;
+  words.dims[words.rank++] = 2;
+  return words;
+}
+
 void ax_hlo_type(ax_text *text, const ax_type *type) {
   if (type->form == AX_TOKEN) {
     ax_text_add(text, "!stablehlo.token");
@@ -23,6 +31,7 @@ void ax_hlo_type(ax_text *text, const ax_type *type) {
   }
   ax_text_add(text, type->form == AX_FUTURE ? "!stablehlo.future<tensor<" : "tensor<");
   for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, "%" PRId64 "x", type->dims[d]);
+  if (ax_is_key(type->dtype)) ax_text_add(text, "2x"); /* the words of a key */
   ax_text_add(text, type->form == AX_FUTURE ? "%s>>" : "%s>", ax_dtype_get(type->dtype)->hlo);
 }
 
@@ -143,6 +152,7 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
     case AX_KIND_UNSIGNED:
       ax_text_add(text, "%" PRIu64, number.u);
       break;
+    case AX_KIND_KEY: break; /* they are written as words */
     case AX_KIND_COMPLEX:
       ax_text_add(text, "(");
       add_element(text, ax_part_dtype(dtype), data, 2 * index);
@@ -198,24 +208,26 @@ static uint32_t add_constant(ax_hlo *hlo, const ax_type *type, ax_text *value) {
 }
 
 uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar) {
+  const ax_type made = ax_hlo_physical(type);
   ax_text value = {0};
   ax_text_add(&value, "value = dense<");
-  add_element(&value, type->dtype, scalar, 0);
-  return add_constant(hlo, type, &value);
+  add_element(&value, made.dtype, scalar, 0);
+  return add_constant(hlo, &made, &value);
 }
 
 /* Few elements are written as numbers, so that people can read them, and many as bytes. Bools are never written as bytes, because
    MLIR packs eight of them into one. */
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data) {
   enum { FEW = 64 };
+  const ax_type made = ax_hlo_physical(type);
   ax_text value = {0};
-  int64_t elems = ax_type_elems(type);
+  int64_t elems = ax_type_elems(&made);
   ax_text_add(&value, "value = dense<");
-  if (elems > 0 && (elems <= FEW || type->dtype == AX_BOOL))
-    add_nested(&value, type, data, 0, 0, elems);
+  if (elems > 0 && (elems <= FEW || made.dtype == AX_BOOL))
+    add_nested(&value, &made, data, 0, 0, elems);
   else if (elems > 0)
-    add_bytes(&value, data, (size_t)elems * ax_dtype_bytes(type->dtype));
-  return add_constant(hlo, type, &value);
+    add_bytes(&value, data, (size_t)elems * ax_dtype_bytes(made.dtype));
+  return add_constant(hlo, &made, &value);
 }
 
 /* --- Attributes --- */

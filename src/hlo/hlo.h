@@ -30,6 +30,9 @@ struct ax_hlo {
 /* Added to a value's id: the value is a future of StableHLO, which async_done must end. Only the rules of start and done see it. */
 #define AX_HLO_FUTURE 0x80000000u
 
+/* The type that StableHLO has for values of this one: of keys that of their words, u32[d.., 2]; of others itself. The rank of keys must
+   be below AX_MAX_RANK. */
+ax_type ax_hlo_physical(const ax_type *type);
 /* tensor<4x8xf32>; !stablehlo.future<tensor<4x8xf32>> */
 void ax_hlo_type(ax_text *text, const ax_type *type);
 
@@ -46,7 +49,7 @@ void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, ui
                 uint32_t out_count);
 /* Releases attributes that a rule wrote. AX_OUT_OF_MEMORY: there was too little memory for them, and the op lacks some. */
 AX_MUST_USE ax_status ax_hlo_attributes_end(ax_text *attributes);
-/* dense<v>: an array of `type` whose elements all equal *scalar, which has the array's dtype. */
+/* dense<v>: an array of `type` whose elements all equal *scalar, which has the array's dtype; the two words of a key are equal. */
 uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
 /* A dense array. */
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data);

@@ -41,6 +41,7 @@ int ax_dtype_find(const char *name, size_t length) {
 bool ax_is_differentiable(ax_dtype dtype) { return ax_is_complex(dtype) || (ax_is_float(dtype) && ax_has_sign(dtype)); }
 bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 bool ax_rounds(ax_dtype dtype) { return ax_is_float(dtype) || ax_is_complex(dtype); }
+bool ax_is_key(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_KEY; }
 bool ax_is_complex(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_COMPLEX; }
 ax_dtype ax_part_dtype(ax_dtype dtype) { return ax_is_complex(dtype) ? ax_dtype_get(dtype)->computed : dtype; }
 ax_dtype ax_complex_dtype(ax_dtype part) { return part == AX_F32 ? AX_C64 : part == AX_F64 ? AX_C128 : AX_NO_DTYPE; }

@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 int ax_dtype_find(const char *name, size_t length); /* AX_NO_DTYPE when there is none */
-typedef enum ax_dtype_kind { AX_KIND_BOOL, AX_KIND_SIGNED, AX_KIND_UNSIGNED, AX_KIND_FLOAT, AX_KIND_COMPLEX } ax_dtype_kind;
+typedef enum ax_dtype_kind { AX_KIND_BOOL, AX_KIND_SIGNED, AX_KIND_UNSIGNED, AX_KIND_FLOAT, AX_KIND_COMPLEX, AX_KIND_KEY } ax_dtype_kind;
 
 /* What a float format has besides numbers, a sign and two zeros. */
 typedef enum ax_specials {
@@ -42,6 +42,7 @@ bool ax_is_float(ax_dtype dtype);
    long sums are made in a wider dtype, and bits have no meaning to users. */
 bool ax_rounds(ax_dtype dtype);
 
+bool ax_is_key(ax_dtype dtype);
 bool ax_is_complex(ax_dtype dtype);
 /* The dtype of a complex number's two parts; any other dtype itself. */
 ax_dtype ax_part_dtype(ax_dtype dtype);

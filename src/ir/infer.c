@@ -54,6 +54,16 @@ static ax_status check_complex(const ax_infer_args *args, const ax_type *types, 
   return AX_OK;
 }
 
+/* Keys come to primitives that say that they only move elements. */
+static ax_status check_keys(const ax_infer_args *args, const ax_type *types, uint32_t count, const char *what) {
+  if (args->prim->keys != NULL) return AX_OK;
+  for (uint32_t i = 0; i < count; i++)
+    if (ax_is_key(types[i].dtype))
+      return ax_error(AX_INVALID_ARGUMENT, "%s %u is %s, and %s takes no keys: they have no arithmetic, no order and no other dtype. "
+                      "ax_random_key_data gives their words", what, i, ax_type_string(&types[i], args->axes), args->prim->name);
+  return AX_OK;
+}
+
 static ax_status infer_inner(const ax_infer_args *args) {
   const ax_prim *prim = args->prim;
   if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
@@ -61,8 +71,10 @@ static ax_status infer_inner(const ax_infer_args *args) {
   AX_TRY(check_forms(args));
   AX_TRY(check_groups(args));
   AX_TRY(check_complex(args, args->in, args->in_count, "operand"));
+  AX_TRY(check_keys(args, args->in, args->in_count, "operand"));
   AX_TRY(prim->infer(args));
   AX_TRY(check_complex(args, args->out, args->out_count, "result"));
+  AX_TRY(check_keys(args, args->out, args->out_count, "result"));
   AX_TRY(prim->spread(args));
   return check_sizes(args);
 }

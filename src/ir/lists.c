@@ -34,11 +34,12 @@ static bool is_integer(ax_dtype dtype) {
   return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
 }
 
-/* Signed and unsigned integers of one size may stand for each other, as C lets them. */
+/* Signed and unsigned integers of one size may stand for each other, as C lets them; keys are held as their words. */
 static bool holds(ax_dtype element, ax_dtype dtype) {
   if (element == AX_NO_DTYPE || element == dtype) return true;
   if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
   if (ax_is_byte_float(dtype)) return element == AX_U8 || element == AX_S8;
+  if (ax_is_key(dtype)) return element == AX_U32;
   return element == AX_U16 ? ax_is_narrow_float(dtype) : element == AX_S8 && dtype == AX_BOOL;
 }
 

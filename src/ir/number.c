@@ -74,7 +74,8 @@ static ax_number load_byte(ax_dtype dtype, uint8_t byte) {
     case AX_KIND_SIGNED: return (ax_number){.i = (int64_t)((uint64_t)byte << above) >> above};
     case AX_KIND_UNSIGNED: return (ax_number){.u = low_bits(dtype, byte)};
     case AX_KIND_FLOAT: return (ax_number){.f = load_narrow(dtype, low_bits(dtype, byte))};
-    case AX_KIND_COMPLEX: break; /* none has a byte */
+    case AX_KIND_COMPLEX:
+    case AX_KIND_KEY: break; /* none has a byte */
   }
   return (ax_number){0};
 }
@@ -96,7 +97,8 @@ ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {
     case AX_S64: return (ax_number){.i = ((const int64_t *)data)[index]};
     case AX_U16: return (ax_number){.u = ((const uint16_t *)data)[index]};
     case AX_U32: return (ax_number){.u = ((const uint32_t *)data)[index]};
-    case AX_U64: return (ax_number){.u = ((const uint64_t *)data)[index]};
+    case AX_U64:
+    case AX_KEY: return (ax_number){.u = ((const uint64_t *)data)[index]};
     case AX_BF16:
     case AX_F16: return (ax_number){.f = load_narrow(dtype, ((const uint16_t *)data)[index])};
     case AX_F32: return (ax_number){.f = ((const float *)data)[index]};
@@ -116,7 +118,8 @@ void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number
     case AX_S32:
     case AX_U32: ((uint32_t *)data)[index] = (uint32_t)number.u; break;
     case AX_S64:
-    case AX_U64: ((uint64_t *)data)[index] = number.u; break;
+    case AX_U64:
+    case AX_KEY: ((uint64_t *)data)[index] = number.u; break;
     case AX_BF16:
     case AX_F16: ((uint16_t *)data)[index] = (uint16_t)narrow(dtype, number.f); break;
     case AX_F32: ((float *)data)[index] = (float)number.f; break;

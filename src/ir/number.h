@@ -9,7 +9,7 @@ typedef struct ax_number {
   union {
     double f;   /* AX_KIND_FLOAT, and the real part of AX_KIND_COMPLEX */
     int64_t i;  /* AX_KIND_SIGNED */
-    uint64_t u; /* AX_KIND_UNSIGNED, AX_KIND_BOOL (0 or 1) */
+    uint64_t u; /* AX_KIND_UNSIGNED, AX_KIND_BOOL (0 or 1), AX_KIND_KEY (the first word below) */
   };
   double imag; /* AX_KIND_COMPLEX */
 } ax_number;

@@ -284,7 +284,7 @@ enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex` and `step` is NULL: a shared one (prim/rules.h) or the
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys` and `step` is NULL: a shared one (prim/rules.h) or the
    matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -337,6 +337,9 @@ struct ax_prim {
                             result is complex: as operations on real and imaginary parts (prim/complex.h), or ax_complex_whole;
                             NULL: it takes no complex numbers, and inference refuses them */
   ax_status (*hlo)(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
+  ax_status (*keys)(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);      /* `hlo` where an operand or a result is
+                            a key (AX_KEY), which StableHLO holds as ui32[.., 2] (prim/rules.h); NULL: it takes no keys, and inference
+                            refuses them. Those that take keys move elements, and look into none but to say whether two are equal */
   const ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };
 

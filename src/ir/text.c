@@ -95,7 +95,8 @@ void ax_element_text(ax_text *text, ax_dtype dtype, const void *data, int64_t in
   switch (ax_dtype_get(dtype)->kind) {
     case AX_KIND_BOOL: ax_text_add(text, number.u ? "true" : "false"); break;
     case AX_KIND_SIGNED: ax_text_add(text, "%" PRId64, number.i); break;
-    case AX_KIND_UNSIGNED: ax_text_add(text, "%" PRIu64, number.u); break;
+    case AX_KIND_UNSIGNED:
+    case AX_KIND_KEY: ax_text_add(text, "%" PRIu64, number.u); break;
     case AX_KIND_FLOAT: float_text(text, dtype, element_at(dtype, data, index)); break;
     case AX_KIND_COMPLEX:
       ax_text_add(text, "(");

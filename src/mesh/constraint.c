@@ -87,7 +87,7 @@ const ax_prim ax_prim_sharding_constraint = {
     .batch = batch,
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_pointwise,
-    .lower = ax_lower_same, .complex = ax_complex_whole,
+    .lower = ax_lower_same, .complex = ax_complex_whole, .keys = ax_keys_whole,
     .hlo = ax_hlo_same,
 };
 

@@ -334,6 +334,7 @@ const ax_prim ax_prim_shard_map = {
     .shard = ax_shard_whole,
     .lower = ax_lower_eval,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = ax_absent_hlo,
 };
 

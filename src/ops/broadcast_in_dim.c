@@ -126,6 +126,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .block = block,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

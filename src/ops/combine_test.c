@@ -42,7 +42,7 @@ static void rows_of_strange_numbers(void **state) {
   test_random random = {1};
   const ax_float_mode caller = ax_float_mode_enter(*state != NULL);
   for (size_t o = 0; o < AX_COUNT(operations); o++)
-    for (int dtype = AX_S8; dtype < AX_DTYPE_COUNT; dtype++) {
+    for (int dtype = AX_S8; dtype < AX_KEY; dtype++) {
       for (uint32_t bytes = 16; bytes <= AX_REGISTER_BYTES; bytes *= 2) {
         ax_combine *combine = ax_combiner_of(operations[o], (ax_dtype)dtype, bytes);
         for (int64_t width = 1; width < 150 && combine != NULL; width++)

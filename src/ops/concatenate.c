@@ -172,6 +172,7 @@ const ax_prim ax_prim_concatenate = {
     .block = block,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

@@ -69,6 +69,7 @@ const ax_prim ax_prim_constant = {
     .shard = ax_shard_whole,
     .lower = lower,
     .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 
@@ -134,6 +135,7 @@ ax_value ax_number_times(const char *function, ax_value number, int64_t factor) 
 static bool holds(ax_dtype dtype, ax_value number) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
   double real = ax_number_real(number);
+  if (info->kind == AX_KIND_KEY) return holds(AX_U32, number); /* each word */
   if (info->kind == AX_KIND_FLOAT || info->kind == AX_KIND_COMPLEX) return real == 0 || ax_number_holds(dtype, real);
   if (info->kind == AX_KIND_BOOL) return real == 0 || real == 1;
   bool is_signed = info->kind == AX_KIND_SIGNED;
@@ -146,6 +148,7 @@ static bool holds(ax_dtype dtype, ax_value number) {
 }
 
 static ax_number element_of(ax_dtype dtype, ax_value number) {
+  if (ax_is_key(dtype)) return (ax_number){.u = element_of(AX_U32, number).u * 0x100000001u};
   if (number.id == REAL) return ax_number_of(dtype, ax_number_real(number));
   return ax_number_convert(number.id == INTEGER ? AX_S64 : AX_U64, dtype,
                            number.id == INTEGER ? (ax_number){.i = (int64_t)number.trace} : (ax_number){.u = number.trace});
@@ -180,7 +183,8 @@ bool ax_number_bits(const char *function, ax_value number, ax_dtype dtype, int64
 }
 
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {
-  return ax_is_number(value) ? filled(function, dtype, 0, NULL, value) : value;
+  if (!ax_is_number(value)) return value;
+  return ax_is_key(dtype) ? ax_reject_as(function, "a number stands among keys, and is none") : filled(function, dtype, 0, NULL, value);
 }
 
 ax_value (ax_full)(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) {

@@ -11,7 +11,7 @@
    unreduced x with a fill value other than 0.
    Linear in x; its transpose is scatter_add into zeros at the same indices. Batching adds a batching dimension.
    Sharding: cuts of the indices' dimensions, and of x's dimensions that windows have whole, are kept. A dimension of x from which
-   an index picks one element may be cut too: each device looks up the elements it holds, and the parts are added.
+   an index picks one element may be cut too, but of keys: each device looks up the elements it holds, and the parts are added.
    Compiled: one kernel of loads. */
 #include <string.h>
 
@@ -143,7 +143,7 @@ static void shard(const ax_shard_args *args) {
   const ax_index_windows w = windows_of(args->eqn, args->types);
   ax_shard_windows(args, &w, at, &args->out[0], NULL, &along);
   for (uint32_t d = 0; d < x->rank && x->dtype != AX_BOOL; d++)
-    if (ax_window_picks(&w, at, d)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
+    if (ax_window_picks(&w, at, d) && !ax_is_key(x->dtype)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
 }
 
 /* Windows that are outside the whole of x are filled by the first of the devices whose parts are added, so that the fill value
@@ -273,6 +273,7 @@ const ax_prim ax_prim_gather = {
     .block = block,
     .lower = lower,
     .complex = gather_complex,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

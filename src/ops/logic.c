@@ -16,6 +16,7 @@
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
+#include "prim/expand.h"
 #include "prim/prims.h"
 
 /* --- Comparisons --- */
@@ -31,12 +32,26 @@ static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in,
   return ax_hlo_simple(hlo, eqn, form->op, in, attributes, out);
 }
 
+/* Keys are equal where both words are. */
+static ax_value keys_compared(const ax_eqn *eqn, const ax_value *in) {
+  ax_value words[2];
+  for (int i = 0; i < 2; i++) words[i] = ax_bind1(&ax_prim_random_unwrap, NULL, &in[i], 1);
+  const ax_value each = ax_bind1(eqn->prim, NULL, words, 2);
+  if (ax_failed()) return ax_poison;
+  const int64_t last = (int64_t)ax_typeof(each).rank - 1;
+  return eqn->prim == &ax_prim_eq ? ax_reduce_and(each, AX_LIST(1, &last), false) : ax_reduce_or(each, AX_LIST(1, &last), false);
+}
+
+static ax_status compare_keys(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_hlo_expanded(hlo, eqn, keys_compared, in, out);
+}
+
 #define COMPARE(direction) \
   (&(const ax_hlo_form){"stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">"})
 AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
-                 .complex = ax_complex_pointwise);
+                 .complex = ax_complex_pointwise, .keys = compare_keys);
 AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
-                 .complex = ax_complex_pointwise);
+                 .complex = ax_complex_pointwise, .keys = compare_keys);
 AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(le, LE, COMPARE("LE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(gt, GT, COMPARE("GT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
@@ -151,7 +166,7 @@ const ax_prim ax_prim_select_n = {
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
-    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .complex = ax_complex_parts, .hlo = select_hlo,
+    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -275,7 +290,7 @@ const ax_prim ax_prim_stop_gradient = {
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .complex = ax_complex_whole, .hlo = ax_hlo_same,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */

@@ -259,6 +259,7 @@ const ax_prim ax_prim_pad = {
     .block = block,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

@@ -97,6 +97,7 @@ const ax_prim ax_prim_rev = {
     .shard = shard,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_whole,
     .hlo = hlo,
 };
 

@@ -359,7 +359,7 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                                \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__,                               \
   }
-SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts);
+SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words);
 SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
 SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_lower_eval);
 SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);

@@ -189,6 +189,7 @@ const ax_prim ax_prim_slice = {
     .block = block,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

@@ -116,6 +116,7 @@ const ax_prim ax_prim_transpose = {
     .shard = shard,
     .lower = lower,
     .complex = ax_complex_parts,
+    .keys = ax_keys_words,
     .hlo = hlo,
 };
 

@@ -233,7 +233,7 @@ static ax_value dilated(const halo_exchange *b, ax_value x) {
 ax_value ax_halo_bring(const ax_halo *h, ax_value x, const ax_axes *names, uint32_t d, bool whole, ax_value fill) {
   const ax_axes_list list = ax_axes_listed(names);
   const ax_dtype dtype = ax_typeof(x).dtype;
-  const halo_exchange b = {.h = h, .axes = list.text, .d = d, .zero = ax_as("shard", ax_integer(0), dtype), .fill = fill};
+  const halo_exchange b = {.h = h, .axes = list.text, .d = d, .zero = ax_full(dtype, AX_DIMS(), 0), .fill = fill};
   int64_t low, high;
   if (ax_failed()) return ax_poison;
   if (whole) return dilated(&b, own_part(&b, x));

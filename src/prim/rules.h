@@ -54,6 +54,12 @@ ax_status ax_complex_parts(ax_lower *lower, const ax_eqn *eqn, const uint32_t *i
 /* For products of two operands: the same equation on real and imaginary parts, four times. */
 ax_status ax_complex_product(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
+/* --- Keys: rules for the slot `keys` (words.c). StableHLO has a key[d..] as ui32[d.., 2]. --- */
+/* For operations whose `hlo` rule says nothing of the last dimension, or hands whole values on. */
+ax_status ax_keys_whole(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* For operations whose results are all keys: the same equation on the words, batched over them. */
+ax_status ax_keys_words(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
 /* --- Factors (shard.c) --- */
 /* Nothing is cut: each device computes the whole. Also the rule of all REGIONs. */
 void ax_shard_whole(const ax_shard_args *args);

@@ -54,7 +54,7 @@ static ax_value permuted(ax_value key, ax_value x, int64_t axis, bool independen
 ax_value ax_random_permutation(ax_value key, ax_value x, int64_t axis, bool independent) {
   static const char name[] = "random_permutation";
   ax_type type;
-  if (!ax_key_operand(name, key) || !take_from(name, &x, &axis, &type)) return ax_poison;
+  if (!ax_key_operand(name, &key, NULL) || !take_from(name, &x, &axis, &type)) return ax_poison;
   return permuted(key, x, axis, independent);
 }
 
@@ -165,8 +165,8 @@ ax_value (ax_random_choice)(ax_value key, ax_value x, uint32_t rank, const int64
   if (!check_choice(name, &type, axis, count, replace, p, &of_p)) return ax_poison;
   ax_value at;
   if (!given && !replace)
-    return parts_at(ax_slice_in_dim(permuted(key, x, axis, false), 0, count, 1, axis), &type, axis, &draw.shape);
+    return parts_at(ax_slice_in_dim(permuted(draw.key, x, axis, false), 0, count, 1, axis), &type, axis, &draw.shape);
   draw.dtype = of_p.dtype;
-  at = given ? weighted(&draw, p, n, count, replace, mode) : (ax_random_randint)(key, AX_S32, rank, dims, ax_integer(0), ax_integer(n));
+  at = given ? weighted(&draw, p, n, count, replace, mode) : (ax_random_randint)(draw.key, AX_S32, rank, dims, ax_integer(0), ax_integer(n));
   return numbers ? (ax_reshape)(at, rank, dims) : parts_at(ax_take(x, at, axis), &type, axis, &draw.shape);
 }

@@ -10,7 +10,7 @@
 
 static bool is_of_kind(ax_draw_kind kind, ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
-  if (ax_dtype_bytes(dtype) == 0 || info->bits < 8) return false;
+  if (ax_dtype_bytes(dtype) == 0 || info->bits < 8 || ax_is_key(dtype)) return false;
   if (ax_is_complex(dtype)) return kind == AX_DRAW_NUMERIC || kind == AX_DRAW_FLOAT_OR_COMPLEX;
   if (ax_is_float(dtype)) return kind != AX_DRAW_INTEGER && info->fraction > 0;
   return kind == AX_DRAW_INTEGER || kind == AX_DRAW_NUMERIC;
@@ -30,8 +30,8 @@ static bool is_shape(const char *name, uint32_t rank, const int64_t *dims, ax_di
 bool ax_draw_of(const char *name, ax_value key, ax_draw_kind kind, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_draw *out) {
   static const char *const wanted[] = {"a float of 8 bits at least, with a fraction", "an integer of 8 bits at least", "a number of 8 bits at least",
                                        "a float of 8 bits at least, with a fraction, or complex"};
+  if (!ax_key_operand(name, &key, NULL)) return false;
   *out = (ax_draw){.name = name, .key = key, .dtype = dtype};
-  if (!ax_key_operand(name, key)) return false;
   if (!is_of_kind(kind, dtype)) ax_reject_as(name, "%s is no dtype for this draw; it must be %s", ax_dtype_name(dtype), wanted[kind]);
   return !ax_failed() && is_shape(name, rank, dims, &out->shape);
 }

@@ -2,23 +2,34 @@
 #include "random/keys.h"
 
 #include "axle/random.h"
+#include "ir/dtype.h"
 
 ax_value ax_key_word(ax_value keys, int64_t k) { return ax_at(keys, k, -1); }
 
-bool ax_key_operand(const char *function, ax_value key) {
+bool ax_key_operand(const char *function, ax_value *key, bool *typed) {
   ax_type type;
-  if (!ax_operand(function, key, &type)) return false;
-  if (type.dtype == AX_U32 && type.rank == 1 && type.dims[0] == 2) return true;
-  const bool several = type.dtype == AX_U32 && type.rank > 1 && type.dims[type.rank - 1] == 2;
-  ax_reject_as(function, "the key is %s; it must be u32[2]%s", ax_operand_string(&type), several ? ": ax_vmap takes many keys" : "");
-  return false;
+  if (!ax_operand(function, *key, &type)) return false;
+  const bool is_key = ax_is_key(type.dtype), words = type.dtype == AX_U32 && type.rank > 0 && type.dims[type.rank - 1] == 2;
+  if (typed != NULL) *typed = is_key;
+  if (is_key && type.rank == 0) *key = ax_random_key_data(*key);
+  else if (!words || type.rank != 1)
+    ax_reject_as(function, "the key is %s; it must be key[] or u32[2]%s", ax_operand_string(&type),
+                 is_key || words ? ": ax_vmap takes many keys" : "");
+  return !ax_failed();
+}
+
+static ax_value typed_as(bool typed, ax_value words) { return typed && !ax_failed() ? ax_random_wrap_key_data(words) : words; }
+
+/* An integer scalar. */
+static bool is_number(const ax_type *type) {
+  const ax_dtype_kind kind = ax_dtype_get(type->dtype)->kind;
+  return type->rank == 0 && (kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED);
 }
 
 static ax_value key_of(ax_value high, ax_value low) { return ax_stack(AX_LIST(2, ((ax_value[]){high, low})), -1); }
 
 /* A C number counts as a number of 64 bits. A narrower seed has zeros for the upper word, also where it is negative. */
-ax_value ax_random_key(ax_value seed) {
-  static const char name[] = "random_key";
+static ax_value key_of_seed(const char *name, ax_value seed) {
   ax_type type;
   if (ax_is_number(seed)) {
     int64_t bits;
@@ -28,30 +39,35 @@ ax_value ax_random_key(ax_value seed) {
     return (ax_constant)(&key, AX_U32, words, sizeof words);
   }
   if (!ax_operand(name, seed, &type)) return ax_poison;
-  if (type.rank != 0 || ax_is_float(type.dtype) || type.dtype == AX_BOOL)
+  if (!is_number(&type))
     return ax_reject_as(name, "the seed is %s; it must be an integer scalar", ax_operand_string(&type));
   const bool wide = ax_dtype_bytes(type.dtype) == 8;
   ax_value high = wide ? ax_shift_right_logical(seed, ax_integer(32)) : ax_full(AX_U32, AX_DIMS(), 0);
   return key_of(ax_convert_element_type(high, AX_U32), ax_convert_element_type(seed, AX_U32));
 }
 
+ax_value ax_random_key(ax_value seed) { return key_of_seed("random_key", seed); }
+ax_value ax_random_typed_key(ax_value seed) { return typed_as(true, key_of_seed("random_typed_key", seed)); }
+
 ax_value ax_random_fold_in(ax_value key, ax_value data) {
   static const char name[] = "random_fold_in";
   ax_type type;
   ax_value words[2];
-  if (!ax_key_operand(name, key)) return ax_poison;
+  bool typed;
+  if (!ax_key_operand(name, &key, &typed)) return ax_poison;
   data = ax_as(name, data, AX_U32);
   if (ax_failed() || !ax_operand(name, data, &type)) return ax_poison;
-  if (type.rank != 0 || ax_is_float(type.dtype) || type.dtype == AX_BOOL)
+  if (!is_number(&type))
     return ax_reject_as(name, "the number is %s; it must be an integer scalar", ax_operand_string(&type));
   data = ax_convert_element_type(data, AX_U32);
   (ax_threefry2x32)(ax_key_word(key, 0), ax_key_word(key, 1), ax_integer(0), data, 2, words);
-  return key_of(words[0], words[1]);
+  return typed_as(typed, key_of(words[0], words[1]));
 }
 
 /* Each key is the two words that Threefry makes of its place. */
 ax_value (ax_random_split)(ax_value key, uint32_t rank, const int64_t *dims) {
-  return ax_key_operand("random_split", key) ? ax_keys_split(key, rank, dims) : ax_poison;
+  bool typed;
+  return ax_key_operand("random_split", &key, &typed) ? typed_as(typed, ax_keys_split(key, rank, dims)) : ax_poison;
 }
 
 ax_value ax_keys_split(ax_value keys, uint32_t rank, const int64_t *dims) {

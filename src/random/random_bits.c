@@ -166,7 +166,7 @@ const ax_prim ax_prim_random_bits = {
 };
 
 ax_value (ax_random_bits)(ax_value key, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
-  return ax_key_operand("random_bits", key) ? ax_keys_bits(key, dtype, rank, dims) : ax_poison;
+  return ax_key_operand("random_bits", &key, NULL) ? ax_keys_bits(key, dtype, rank, dims) : ax_poison;
 }
 
 ax_value ax_keys_bits(ax_value keys, ax_dtype dtype, uint32_t rank, const int64_t *dims) {

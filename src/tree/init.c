@@ -84,6 +84,7 @@ static ax_status parse(const char *text, size_t length, const initializer **out,
 
 static ax_status fill_constant(const char *name, const ax_type *type, double value, void *data) {
   ax_number number = ax_number_of(type->dtype, value);
+  if (ax_is_key(type->dtype)) return ax_error(AX_INVALID_ARGUMENT, "%s gives numbers, and keys are none", name);
   double held = ax_number_convert(type->dtype, AX_F64, number).f;
   double beyond = type->dtype == AX_U64 ? 0x1p64 : 0x1p63; /* what 64 bits do not hold is clamped, and comes back as this */
   bool fits = ax_is_float(type->dtype) ? isfinite(value) && (value == 0 || ax_number_holds(type->dtype, value)) : held == value && value < beyond;

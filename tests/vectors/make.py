@@ -19,7 +19,7 @@ GROUPS += ["special"]
 GROUPS += ["solvers"]
 GROUPS += ["fft"]
 GROUPS += ["incomplete"]
-GROUPS += ["random_draws"]
+GROUPS += ["random_draws", "keys"]
 GROUPS += ["complex_numbers"]
 TANGENT, COTANGENT = 3, 5
 

@@ -46,7 +46,7 @@ extern const vector_group vectors_fft;
 extern const vector_group vectors_incomplete;
 extern const vector_group vectors_complex_numbers;
 
-extern const vector_group vectors_random_draws;
+extern const vector_group vectors_random_draws, vectors_keys;
 
 #define VECTOR_GROUP(name) \
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}
