@@ -6,7 +6,9 @@
 #include "prim/prims.h"
 #include "prim/rules.h"
 
-ax_status ax_keys_whole(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) { return eqn->prim->hlo(hlo, eqn, in, out); }
+ax_status ax_keys_whole(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return eqn->prim->hlo(hlo, eqn, in, out);
+}
 
 /* A key among the parameters becomes one of its words. False: its words differ, and the trace has failed. */
 static bool take_words(const ax_prim *prim, void *params) {
@@ -15,7 +17,8 @@ static bool take_words(const ax_prim *prim, void *params) {
     uint32_t words[2];
     if (prim->params[p].kind != AX_PARAM_LITERAL || !ax_is_key(value->type.dtype)) continue;
     memcpy(words, value->data, sizeof words);
-    if (words[0] != words[1]) ax_fail(ax_error(AX_ABSENT, "%s: no StableHLO for the %s, a key of two different words", prim->name, prim->params[p].name));
+    if (words[0] != words[1])
+      ax_fail(ax_error(AX_ABSENT, "%s: no StableHLO for the %s, a key of two different words", prim->name, prim->params[p].name));
     value->type.dtype = AX_U32;
   }
   return !ax_failed();

@@ -68,12 +68,25 @@ static ax_status eval(const ax_eval_args *args) {
   return AX_OK;
 }
 
-#define RECORD(name_, infer_, simplify_)                                                                                           \
-  const ax_prim ax_prim_##name_ = {                                                                                                \
-      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1,                                                             \
-      .infer = infer_, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero,                   \
-      .linearize = ax_jvp_zero, .transpose = ax_absent_transpose, .batch = batch, .simplify = simplify_, .shard = shard,           \
-      .lower = lower, .hlo = ax_hlo_same, .keys = ax_keys_whole,                                                                   \
+#define RECORD(name_, infer_, simplify_) \
+  const ax_prim ax_prim_##name_ = {      \
+      .name = #name_,                    \
+      .kind = AX_LOCAL,                  \
+      .in_count = 1,                     \
+      .out_count = 1,                    \
+      .infer = infer_,                   \
+      .spread = ax_spread_local,         \
+      .eval = eval,                      \
+      .differs = ax_differs_union,       \
+      .jvp = ax_jvp_zero,                \
+      .linearize = ax_jvp_zero,          \
+      .transpose = ax_absent_transpose,  \
+      .batch = batch,                    \
+      .simplify = simplify_,             \
+      .shard = shard,                    \
+      .lower = lower,                    \
+      .hlo = ax_hlo_same,                \
+      .keys = ax_keys_whole,             \
   }
 RECORD(random_wrap, wrap_infer, wrap_simplify);
 RECORD(random_unwrap, unwrap_infer, unwrap_simplify);

@@ -5,7 +5,9 @@
 
 static ax_value wrap(ax_value words) { return ax_random_wrap_key_data(words); }
 static ax_value data(ax_value keys) { return ax_random_key_data(keys); }
-static ax_value unit(ax_value key, uint32_t rank, const int64_t *dims) { return (ax_random_uniform)(key, AX_F32, rank, dims, ax_integer(0), ax_integer(1)); }
+static ax_value unit(ax_value key, uint32_t rank, const int64_t *dims) {
+  return (ax_random_uniform)(key, AX_F32, rank, dims, ax_integer(0), ax_integer(1));
+}
 
 BODY(of_seed) { out[0] = data(ax_random_typed_key(in[0])); }
 BODY(split) { out[0] = data(ax_random_split(wrap(in[0]), AX_DIMS(2, 3))); }
@@ -79,7 +81,8 @@ BODY(either) { ax_if(ax_gt(in[0], ax_integer(0)), AX_FN(folds, 1, 1), AX_FN(spli
 BODY(conds) {
   const ax_value k = wrap(in[0]);
   for (int i = 0; i < 2; i++) either((ax_value[]){ax_at(in[1], i, 0), k}, &out[i], context);
-  ax_vmap(AX_FN(either, 2, 1), AX_VALUES(in[1], k), AX_LIST(1, out + 2), &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
+  ax_vmap(AX_FN(either, 2, 1), AX_VALUES(in[1], k), AX_LIST(1, out + 2),
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
   for (int i = 0; i < 3; i++) out[i] = data(out[i]);
 }
 
@@ -89,8 +92,10 @@ BODY(split_two) { out[0] = ax_random_split(in[0], AX_DIMS(2)); }
 BODY(split_rows) { ax_vmap(AX_FN(split_two, 1, 1), AX_LIST(1, in), AX_LIST(1, out), NULL); }
 BODY(batches) {
   const ax_value k = wrap(in[0]);
-  ax_vmap(AX_FN(draw_rows, 1, 1), AX_VALUES(k), AX_LIST(1, out), &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(1)}});
-  ax_vmap(AX_FN(split_rows, 1, 1), AX_VALUES(k), AX_LIST(1, out + 1), &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(2)}});
+  ax_vmap(AX_FN(draw_rows, 1, 1), AX_VALUES(k), AX_LIST(1, out),
+          &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(1)}});
+  ax_vmap(AX_FN(split_rows, 1, 1), AX_VALUES(k), AX_LIST(1, out + 1),
+          &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(2)}});
   out[1] = data(out[1]);
 }
 
