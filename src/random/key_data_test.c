@@ -1,5 +1,6 @@
 /* Keys as a dtype: programs of key[] and of its words give the same bits, in loops, conditionals, batches and derivatives, on one device
-   and over several, compiled and by reference evaluation. Arrays of keys on devices: made of words, cut, run on, and read. */
+   and over several, compiled and by reference evaluation. Functions that move elements move keys as numbers of 64 bits. Arrays of keys
+   on devices: made of words, cut, run on, and read. */
 #include <stdint.h>
 #include <string.h>
 
@@ -179,6 +180,59 @@ static void as_words(void **state) {
     }
 }
 
+/* --- Functions that move: of keys as of 64 bits that are the same, k key[4,2] and b u64[4,2] --- */
+
+static ax_value bits_of(ax_value keys) { return ax_bitcast_convert_type(ax_random_key_data(keys), AX_U64); }
+
+static void moved(ax_value x, ax_value at, ax_value *out) {
+  const ax_value flags = ax_eq(ax_rem(at, ax_integer(2)), ax_integer(0)), column = ax_at(x, 1, 1);
+  const ax_value pair[] = {x, ax_flip(x, AX_DIMS(0))};
+  int n = 0;
+  out[n++] = ax_tile(x, AX_DIMS(2, 1));
+  out[n++] = ax_repeat_elements(x, 2, 1);
+  out[n++] = ax_roll(x, AX_DIMS(1), AX_DIMS(0));
+  out[n++] = ax_rot90(x, 1, 0, 1);
+  out[n++] = ax_hstack(AX_LIST(2, pair));
+  out[n++] = ax_stack(AX_LIST(2, pair), 1);
+  out[n++] = ax_swapaxes(x, 0, 1);
+  out[n++] = ax_index(x, "::2, -1");
+  out[n++] = ax_index_set(x, "1:3, 0", ax_at(ax_slice_in_dim(x, 0, 2, 1, 0), 1, 1));
+  out[n++] = ax_dynamic_at(x, ax_at(at, 0, 0), 0);
+  out[n++] = ax_dynamic_at_set(x, ax_at(x, 0, 0), ax_at(at, 1, 0), 0);
+  out[n++] = ax_take(x, at, 0);
+  out[n++] = ax_take_with(x, at, 0, NULL);
+  out[n++] = ax_take_along_axis(column, at, 0, NULL);
+  out[n++] = ax_at_set(x, at, pair[1], 0, NULL);
+  out[n++] = ax_diagonal(x, 0, 0, 1);
+  out[n++] = ax_where(flags, column, ax_at(x, 0, 1));
+  out[n++] = ax_squeeze(ax_expand_dims(x, 0), AX_DIMS(0));
+  ax_optimization_barrier(AX_LIST(1, &x), AX_LIST(1, &out[n++]));
+  out[n++] = ax_stop_gradient(x);
+}
+enum { MOVES = 20 };
+static AX_BODY(both_moved) {
+  const ax_value keys = ax_reshape(ax_random_wrap_key_data(in[0]), AX_DIMS(4, 2));
+  ax_value of_keys[MOVES], of_bits[MOVES];
+  moved(keys, in[1], of_keys);
+  moved(bits_of(keys), in[1], of_bits);
+  for (int i = 0; i < MOVES; i++) {
+    const ax_value same = ax_eq(bits_of(of_keys[i]), of_bits[i]);
+    out[i] = ax_reduce_and(same, AX_ALL_DIMS, false);
+  }
+}
+
+static void moves(void **state) {
+  (void)state;
+  static const int32_t at[] = {2, 0, 3, 1};
+  const ax_host_array in[] = {ax_host_view(AX_U32, AX_DIMS(N, 2), words), ax_host_view(AX_S32, AX_DIMS(4), at)};
+  ax_host_array same[MOVES];
+  TEST_OK(ax_apply(NULL, AX_FN(both_moved, 2, MOVES), in, same));
+  for (int i = 0; i < MOVES; i++) {
+    if (!*(const bool *)same[i].data) fail_msg("move %d", i);
+    ax_host_array_release(&same[i]);
+  }
+}
+
 /* --- Arrays on devices --- */
 
 static AX_BODY(wrapped) { out[0] = ax_random_wrap_key_data(in[0]); }
@@ -245,7 +299,28 @@ static void texts(void **state) {
   ax_program_release(again);
 }
 
+/* Printed as their words. */
+static AX_BODY(printing) {
+  ax_debug_print("{} {}", false, AX_VALUES(in[0], ax_eq(in[0], in[0])));
+  out[0] = in[0];
+}
+static void write_down(const char *text, void *context) { (void)strncat(context, text, 99); }
+static void prints(void **state) {
+  (void)state;
+  const ax_host_array key = ax_host_view(AX_KEY, AX_DIMS(), words[1]);
+  char log[200] = "";
+  ax_runtime *runtime;
+  ax_host_array out;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .print = write_down, .print_context = log}, &runtime));
+  TEST_OK(ax_apply(runtime, AX_FN(printing, 1, 1), &key, &out));
+  assert_string_equal(log, "[4294967295, 7] true\n");
+  assert_memory_equal(out.data, words[1], sizeof words[1]);
+  ax_host_array_release(&out);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_words), cmocka_unit_test(on_devices), cmocka_unit_test(texts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_words), cmocka_unit_test(moves), cmocka_unit_test(on_devices),
+                                     cmocka_unit_test(texts), cmocka_unit_test(prints)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
