@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/stablehlo.h"
 #include "ir/prim.h"
 #include "prim/bind.h"
 #include "support/cmocka.h"
@@ -50,6 +51,27 @@ static void no_rule_is_missing(void **state) {
                (p->out_count >= 0 || p->out_count == AX_AS_OPERANDS || p->count_outs);
     if (!all) fail_msg("%s: a rule is NULL", p->name);
   }
+}
+
+/* What takes keys is exported on their words. */
+static void keys_are_exported(void **state) {
+  static const ax_dtype key[] = {AX_KEY};
+  static const char *const shapes[] = {"", "3", "2,3", "0"};
+  uint32_t count = 0;
+  (void)state;
+  for (size_t i = 0; i < test_sample_count; i++) {
+    if (test_samples[i].kernel) continue;
+    test_instances instances = test_instances_of(&test_samples[i], &(test_variety){key, key, 1, 1, shapes, AX_COUNT(shapes)});
+    for (uint32_t k = 0; k < instances.count; k++, count++) {
+      char *text = NULL;
+      if (test_passes(&instances.v[k], "stablehlo", ax_program_stablehlo(instances.v[k].program, &text)) && strstr(text, "key") != NULL)
+        test_blame(&instances.v[k], "StableHLO has no keys: %s", text);
+      ax_string_free(text);
+    }
+    test_instances_release(&instances);
+  }
+  test_blameless();
+  assert_true(count > 200);
 }
 
 /* --- Reduced and unreduced operands --- */
@@ -291,7 +313,7 @@ static void collectives(void **state) { (void)state, check_kind(AX_COLLECTIVE); 
 static void regions(void **state) { (void)state, check_kind(AX_REGION); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(no_rule_is_missing),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(no_rule_is_missing), cmocka_unit_test(keys_are_exported),
                                      cmocka_unit_test(spreads_follow_linearity),
                                      cmocka_unit_test(regions_carry_reductions), cmocka_unit_test(local),
                                      cmocka_unit_test(collectives), cmocka_unit_test(regions)};
