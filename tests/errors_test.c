@@ -686,6 +686,28 @@ static void keys(void **state) {
   refuse(refusals, COUNT(refusals));
 }
 
+/* Keys that StableHLO has no words for. */
+static AX_BODY(turned) { out[0] = ax_rev(in[0], AX_DIMS(0)); }
+static void keys_not_exported(void **state) {
+  (void)state;
+  static const char filled[] = "{ lambda k:key[3] i:s32[2,1]. let g:key[2] = gather[offset_dims=() collapsed_slice_dims=(0) start_index_map=(0) "
+                               "operand_batching_dims=() start_indices_batching_dims=() mode=\"fill\" indices_are_sorted=false "
+                               "unique_indices=false slice_sizes=(1) fill_value=7:key[]] k i in (g) }";
+  int64_t ones[AX_MAX_RANK];
+  for (int d = 0; d < AX_MAX_RANK; d++) ones[d] = 1;
+  const ax_type deep = ax_array_type(AX_KEY, AX_LIST(AX_MAX_RANK, ones));
+  ax_program *program;
+  char *text;
+  TEST_OK(ax_trace(AX_FN(turned, 1, 1), &deep, &program));
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "rev: StableHLO has keys with one more dimension, and their rank is 16 already");
+  assert_null(text);
+  ax_program_release(program);
+  TEST_OK(ax_program_parse(filled, strlen(filled), "text", &program));
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "gather: no StableHLO for the fill_value, a key of two different words");
+  assert_null(text);
+  ax_program_release(program);
+}
+
 /* Their derivatives do not exist, and their files do not either. */
 static AX_BODY(first_bit) { out[0] = ax_convert_element_type(ax_random_bits(in[0], AX_U32, AX_DIMS()), AX_F32); }
 static AX_BODY(by_key) {
@@ -1872,6 +1894,7 @@ int main(void) {
       cmocka_unit_test(numpy_functions),
       cmocka_unit_test(at_indices),
       cmocka_unit_test(linear_algebra), cmocka_unit_test(random_numbers), cmocka_unit_test(keys), cmocka_unit_test(derivatives_of_keys),
+      cmocka_unit_test(keys_not_exported),
       cmocka_unit_test(factorisations_refused),
       cmocka_unit_test(matrix_functions_refused),
       cmocka_unit_test(refused_derivatives),

@@ -32,7 +32,8 @@ static ax_status has_keys(const ax_program *program, const ax_eqn *eqn, bool *ou
     const ax_type *type = &program->types[k < eqn->in_count ? eqn->in[k] : eqn->out + k - eqn->in_count];
     if (!ax_is_key(type->dtype)) continue;
     if (type->rank == AX_MAX_RANK)
-      return ax_error(AX_ABSENT, "%s: StableHLO has keys with one more dimension, and their rank is %d already", eqn->prim->name, AX_MAX_RANK);
+      return ax_error(AX_ABSENT, "%s: StableHLO has keys with one more dimension, and their rank is %d already", eqn->prim->name,
+                      AX_MAX_RANK);
     *out = true;
   }
   return AX_OK;

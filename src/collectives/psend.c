@@ -302,7 +302,8 @@ const ax_prim ax_prim_psend = {
     AX_PARAMS(send_params, message_params),
     .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = send_jvp,
     .transpose = send_transpose, .batch = send_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = send_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower,
+    .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = send_hlo,
 };
 
 const ax_prim ax_prim_precv = {

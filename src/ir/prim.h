@@ -284,8 +284,8 @@ enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys` and `step` is NULL: a shared one (prim/rules.h) or the
-   matching `ax_absent_*`. */
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys` and `step` is NULL: a shared one
+   (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;

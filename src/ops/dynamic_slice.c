@@ -322,7 +322,8 @@ const ax_prim ax_prim_dynamic_slice = {
     .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
     .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch,
-    .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower, .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = slice_hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = slice_hlo,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
@@ -331,7 +332,8 @@ const ax_prim ax_prim_dynamic_update_slice = {
     .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,
-    .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower, .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = update_hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = update_hlo,
 };
 
 static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {

@@ -166,7 +166,8 @@ const ax_prim ax_prim_select_n = {
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
-    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = select_hlo,
+    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -290,7 +291,8 @@ const ax_prim ax_prim_stop_gradient = {
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = ax_hlo_same,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same,
+    .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */

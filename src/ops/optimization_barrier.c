@@ -84,7 +84,8 @@ const ax_prim ax_prim_optimization_barrier = {
     .name = "optimization_barrier", .kind = AX_LOCAL, .linear = AX_LINEAR_EACH, .kinds = AX_KINDS_ALL,
     .in_count = -1, .out_count = AX_AS_OPERANDS,
     .infer = infer, .spread = ax_spread_each, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp, .transpose = transpose,
-    .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = hlo,
+    .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,
+    .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = hlo,
 };
 
 void(ax_optimization_barrier)(uint32_t count, const ax_value *xs, uint32_t out_count, ax_value *out) {

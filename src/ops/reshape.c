@@ -85,7 +85,8 @@ const ax_prim ax_prim_reshape = {
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .complex = ax_complex_parts, .keys = ax_keys_whole, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower,
+    .complex = ax_complex_parts, .keys = ax_keys_whole, .hlo = hlo,
 };
 
 /* Replaces a size -1 by the quotient of the elements and the other sizes. False: the trace has failed. */
