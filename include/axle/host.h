@@ -89,7 +89,7 @@ typedef struct ax_host_array_list { /* in structs of options: {AX_HOST_ARRAYS(a,
   const ax_host_array *v;
 } ax_host_array_list;
 /* Element `index`, counted row-major, of whatever dtype: as a double; integers beyond 2^53 are rounded. NaN if there is no such
-   element, the array has no data, or its dtype, rank or dimensions are invalid. */
+   element, it is a key, the array has no data, or its dtype, rank or dimensions are invalid. */
 double ax_host_at(const ax_host_array *array, int64_t index);
 /* Frees the data, unless the array is a view, and clears the array. NULL and a cleared array are allowed. */
 void ax_host_array_release(ax_host_array *array);

@@ -21,7 +21,7 @@ ax_host_array (ax_host_view)(ax_dtype dtype, uint32_t rank, const int64_t *dims,
 }
 
 double ax_host_at(const ax_host_array *array, int64_t index) {
-  if (array == NULL || array->data == NULL || ax_dtype_bytes(array->dtype) == 0) return NAN;
+  if (array == NULL || array->data == NULL || ax_dtype_bytes(array->dtype) == 0 || ax_is_key(array->dtype)) return NAN;
   const ax_type type = type_of(array);
   if (type.dtype == AX_NO_DTYPE || index < 0 || index >= ax_type_elems(&type)) return NAN;
   return ax_number_convert(array->dtype, AX_F64, ax_number_load(array->dtype, array->data, index)).f;

@@ -37,18 +37,9 @@ static void views(void **state) {
   ax_host_array_release(NULL);
 }
 
-/* An array whose rank or dimensions are none has no elements, and prints as nothing. */
-static void unsound(void **state) {
-  (void)state;
-  float data[2] = {1, 2};
-  ax_host_array *view = malloc(sizeof *view);
+/* What ax_print prints of the view. */
+static void check_printed(const ax_host_array *view, const char *wanted) {
   char line[64] = "";
-  *view = ax_host_view(AX_F32, AX_DIMS(2), data);
-  assert_true(ax_host_at(view, 1) == 2);
-  view->dims[0] = INT64_C(1) << 40, view->dims[1] = INT64_C(1) << 40, view->rank = 2;
-  assert_true(isnan(ax_host_at(view, -1)));
-  view->rank = 99;
-  assert_true(isnan(ax_host_at(view, 0)));
   fflush(stdout);
   FILE *file = tmpfile();
   const int out = dup(1);
@@ -60,7 +51,33 @@ static void unsound(void **state) {
   rewind(file);
   assert_non_null(fgets(line, sizeof line, file));
   fclose(file);
-  assert_string_equal(line, "x nothing\n");
+  assert_string_equal(line, wanted);
+}
+
+/* A key is held as two words, and is no number. */
+static void keys(void **state) {
+  (void)state;
+  const uint32_t words[2][2] = {{1, 2}, {UINT32_MAX, 0}};
+  const uint64_t numbers[2] = {0};
+  const ax_host_array view = ax_host_view(AX_KEY, AX_DIMS(2), &words[0][0]);
+  assert_int_equal(view.dtype, AX_KEY);
+  assert_true(isnan(ax_host_at(&view, 0)));
+  assert_int_equal(ax_host_view(AX_KEY, AX_DIMS(2), numbers).dtype, AX_NO_DTYPE);
+  check_printed(&view, "x nan nan\n");
+}
+
+/* An array whose rank or dimensions are none has no elements, and prints as nothing. */
+static void unsound(void **state) {
+  (void)state;
+  float data[2] = {1, 2};
+  ax_host_array *view = malloc(sizeof *view);
+  *view = ax_host_view(AX_F32, AX_DIMS(2), data);
+  assert_true(ax_host_at(view, 1) == 2);
+  view->dims[0] = INT64_C(1) << 40, view->dims[1] = INT64_C(1) << 40, view->rank = 2;
+  assert_true(isnan(ax_host_at(view, -1)));
+  view->rank = 99;
+  assert_true(isnan(ax_host_at(view, 0)));
+  check_printed(view, "x nothing\n");
   free(view);
 }
 
@@ -248,6 +265,6 @@ static void applied_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(applied_once),   cmocka_unit_test(views),  cmocka_unit_test(put_and_read),
                                      cmocka_unit_test(refused),        cmocka_unit_test(runs),   cmocka_unit_test(runs_refused),
-                                     cmocka_unit_test(without_memory), cmocka_unit_test(jitted), cmocka_unit_test(unsound)};
+                                     cmocka_unit_test(without_memory), cmocka_unit_test(jitted), cmocka_unit_test(unsound), cmocka_unit_test(keys)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

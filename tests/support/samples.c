@@ -1011,11 +1011,12 @@ const test_sample test_samples[] = {
     SAMPLE("random_bits", RANDOM_BITS("2,2", "u64", "3, 1", "2,3,1")),
     SAMPLE("random_bits", RANDOM_BITS("0,2", "u64", "2", "0,2")),
     SAMPLE("random_bits", RANDOM_BITS("2", "u32", "0, 2", "0,2")),
-    SAMPLE("random_wrap", "{ lambda x:T[3,2]. let w:u32[3,2] = convert_element_type[dtype=u32] x y:key[3] = O w in (y,) }"),
+    SAMPLE("random_wrap", "{ lambda x:T[3,2]. let w:u32[3,2] = convert_element_type[dtype=u32] x y:key[3] = O w "
+                          "r:key[3] = rev[dimensions=(0)] y e:bool[3] = eq y r in (e,) }"),
     SAMPLE("random_wrap", "{ lambda x:T[2]. let y:key[] = O x e:bool[] = eq y y in (y, e) }"),
     SAMPLE("random_wrap", "{ lambda x:T[2,0,2]. let y:key[2,0] = O x in (y,) }"),
     SAMPLE("random_unwrap", "{ lambda x:T[3,2]. let w:u32[3,2] = convert_element_type[dtype=u32] x y:key[3] = random_wrap w "
-                            "r:key[3] = rev[dimensions=(0)] y z:u32[3,2] = O r in (z, y) }"),
+                            "r:key[3] = rev[dimensions=(0)] y z:u32[3,2] = O r in (z,) }"),
     SAMPLE("random_unwrap", "{ lambda x:T[2,3]. let y:u32[2,3,2] = O x in (y,) }"),
     SAMPLE("random_unwrap", "{ lambda x:T[]. let y:u32[2] = O x in (y,) }"),
     SAMPLE("linear_solve", LINEAR_SOLVE("3,3", "3,2", "3", NINES, "false"), .linear = "y", .ulps = 64, .generic = true, .by_largest = true),
