@@ -686,13 +686,14 @@ static void keys(void **state) {
   refuse(refusals, COUNT(refusals));
 }
 
-/* Keys that StableHLO has no words for. */
+/* Keys that StableHLO has no words for, and keys that are parts. */
 static AX_BODY(turned) { out[0] = ax_rev(in[0], AX_DIMS(0)); }
 static void keys_not_exported(void **state) {
   (void)state;
   static const char filled[] = "{ lambda k:key[3] i:s32[2,1]. let g:key[2] = gather[offset_dims=() collapsed_slice_dims=(0) start_index_map=(0) "
                                "operand_batching_dims=() start_indices_batching_dims=() mode=\"fill\" indices_are_sorted=false "
                                "unique_indices=false slice_sizes=(1) fill_value=7:key[]] k i in (g) }";
+  static const char parts[] = "{ axes d=2 ; lambda k:key[3]{U:d}. let in (k,) }";
   int64_t ones[AX_MAX_RANK];
   for (int d = 0; d < AX_MAX_RANK; d++) ones[d] = 1;
   const ax_type deep = ax_array_type(AX_KEY, AX_LIST(AX_MAX_RANK, ones));
@@ -702,6 +703,8 @@ static void keys_not_exported(void **state) {
   TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "rev: StableHLO has keys with one more dimension, and their rank is 16 already");
   assert_null(text);
   ax_program_release(program);
+  TEST_FAILS(ax_program_parse(parts, strlen(parts), "text", &program), AX_PARSE_ERROR, "is unreduced, and keys are no parts that could be combined");
+  assert_null(program);
   TEST_OK(ax_program_parse(filled, strlen(filled), "text", &program));
   TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "gather: no StableHLO for the fill_value, a key of two different words");
   assert_null(text);

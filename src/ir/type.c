@@ -72,6 +72,8 @@ ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
     return ax_error(AX_INVALID_ARGUMENT, "%s spreads over axes, but memory is a device's own", ax_type_string(type, axes));
   if (overlap || (all & ~ax_checked_axes(axes)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
+  if (ax_is_key(type->dtype) && on->unreduced != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "%s is unreduced, and keys are no parts that could be combined", ax_type_string(type, axes));
   bool known = on->kind == AX_UNREDUCED_SUM || on->kind == AX_UNREDUCED_MAX || on->kind == AX_UNREDUCED_MIN;
   if (!known || (on->kind != AX_UNREDUCED_SUM && on->unreduced == 0))
     return ax_error(AX_INVALID_ARGUMENT, "%s is unreduced of a kind that is none, or has a kind without being unreduced",

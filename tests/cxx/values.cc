@@ -21,6 +21,7 @@ std::vector<float> computed(F f, const std::vector<float> &x, const axle::dims &
 void complex_numbers() {
   using number = std::complex<float>;
   static_assert(axle::dtype_of<number> == AX_C64 && axle::dtype_of<std::complex<double>> == AX_C128, "complex dtypes");
+  static_assert(axle::prng_key == AX_KEY, "the dtype of keys");
   const std::vector<number> x = {{1, 2}, {0, -1}};
   axle::runtime runtime = axle::runtime::create();
   axle::executable executable = runtime.jit([](value z) { return axle::conj(z * z) + axle::complex(axle::real_part(z), axle::imag_part(z)); },
