@@ -23,6 +23,9 @@ target_compile_options(axle_fourier PRIVATE -std=c++17 -O3 -ffp-contract=off -fv
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(axle_fourier PRIVATE -march=x86-64-v3)
 endif()
+if(AXLE_SANITIZE)
+  target_compile_options(axle_fourier PRIVATE -fno-sanitize=all) # ducc0 is not ours to look into
+endif()
 target_compile_definitions(axle_fourier PRIVATE DUCC0_NO_LOWLEVEL_THREADING)
 target_include_directories(axle_fourier PRIVATE src)
 target_include_directories(axle_fourier SYSTEM PRIVATE ${AXLE_DUCC}/src)
