@@ -89,17 +89,6 @@ static ax_number spectrum_at(const ax_tensor *x, int64_t from, int64_t s, int64_
   return number;
 }
 
-/* exp(2 pi i p / n) for p below n: a quarter of a turn is exact. */
-static ax_number root(int64_t p, int64_t n) {
-  const double angle = 1.57079632679489661923 * (double)(4 * p % n) / (double)n, c = cos(angle), s = sin(angle);
-  switch (4 * p / n) {
-    case 0: return (ax_number){.f = c, .imag = s};
-    case 1: return (ax_number){.f = -s, .imag = c};
-    case 2: return (ax_number){.f = -c, .imag = -s};
-    default: return (ax_number){.f = s, .imag = -c};
-  }
-}
-
 static ax_status eval(const ax_eval_args *args) {
   const fft_params *p = args->eqn->params;
   const ax_fourier_kind type = kind(args->eqn);
@@ -107,20 +96,23 @@ static ax_status eval(const ax_eval_args *args) {
   const lines l = lines_of(x->rank, x->dims, p->axis);
   const bool back = type == AX_FOURIER_BACKWARD || type == AX_FOURIER_REAL_BACK;
   const int64_t n = p->fft_length, in_count = x->dims[p->axis], out_count = y->dims[p->axis];
+  double(*roots)[2] = ax_alloc((size_t)n * sizeof roots[0]);
+  if (roots == NULL) return ax_out_of_memory((size_t)n * sizeof roots[0]);
+  for (int64_t j = 0; j < n; j++) ax_fourier_root(back ? n - j : j, n, &roots[j][0], &roots[j][1]);
   for (int64_t line = 0; line < l.a * l.s; line++)
     for (int64_t k = 0; k < out_count; k++) {
       const int64_t from = line / l.s * in_count * l.s + line % l.s, to = line / l.s * out_count * l.s + line % l.s;
       double re = 0, im = 0;
       for (int64_t j = 0; j < n; j++) {
         const ax_number v = spectrum_at(x, from, l.s, n, j, type == AX_FOURIER_REAL_BACK);
-        ax_number w = root(j * k % n, n);
-        if (!back) w.imag = -w.imag;
-        re += v.f * w.f - v.imag * w.imag;
-        im += v.f * w.imag + v.imag * w.f;
+        const double *w = roots[j * k % n];
+        re += v.f * w[0] - v.imag * w[1];
+        im += v.f * w[1] + v.imag * w[0];
       }
       if (back) re /= (double)n, im /= (double)n;
       ax_number_store(y->dtype, y->data, to + k * l.s, (ax_number){.f = re, .imag = im});
     }
+  ax_free(roots);
   return AX_OK;
 }
 

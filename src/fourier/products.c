@@ -37,11 +37,19 @@ static bool table_of(int64_t rows, int64_t columns, table *t) {
   return t->re != NULL && t->im != NULL;
 }
 
-static void put_root(table *t, int64_t at, int64_t power, int64_t n) {
-  const long double angle = 2 * acosl(-1.0L) * (long double)(power % n) / (long double)n;
-  t->re[at] = (double)cosl(angle);
-  t->im[at] = -(double)sinl(angle);
+void ax_fourier_root(int64_t p, int64_t n, double *re, double *im) {
+  const int64_t quarters = 4 * (p % n);
+  const long double angle = acosl(0.0L) * (long double)(quarters % n) / (long double)n;
+  const double c = quarters % n == 0 ? 1 : (double)cosl(angle), s = (double)sinl(angle);
+  switch (quarters / n) {
+    case 0: *re = c, *im = -s; break;
+    case 1: *re = -s, *im = -c; break;
+    case 2: *re = -c, *im = s; break;
+    default: *re = s, *im = c;
+  }
 }
+
+static void put_root(table *t, int64_t at, int64_t power, int64_t n) { ax_fourier_root(power, n, &t->re[at], &t->im[at]); }
 
 static ax_value constant(ax_dtype dtype, uint32_t rank, const int64_t *dims, const double *values) {
   ax_type type = {.form = AX_ARRAY, .dtype = dtype, .rank = rank};
