@@ -69,7 +69,8 @@ ax_value ax_fftn(ax_value x, uint32_t count, const int64_t *axes);
 ax_value ax_ifftn(ax_value x, uint32_t count, const int64_t *axes);
 ax_value ax_rfftn(ax_value x, uint32_t count, const int64_t *axes);
 ax_value ax_irfftn(ax_value x, int64_t n, uint32_t count, const int64_t *axes);
-/* T[n], or T[n / 2 + 1]: the frequencies of fft, or rfft, of n samples `spacing` apart; T f32 or f64. As jnp.fft.fftfreq. */
+/* T[n], or T[n / 2 + 1]: the frequencies of fft, or rfft, of n samples `spacing` apart; T f32 or f64, n below 2^31. As
+   jnp.fft.fftfreq. */
 ax_value ax_fftfreq(ax_dtype dtype, int64_t n, double spacing);
 ax_value ax_rfftfreq(ax_dtype dtype, int64_t n, double spacing);
 /* Any T: frequency 0 from the first place to the middle, and back. As jnp.fft.fftshift. */

@@ -195,21 +195,23 @@ static void runs_pair_in_the_order_of_their_starts(void **state) {
 
 /* --- Failures --- */
 
-/* The second run fails; the third takes its result; the fourth does not. */
+/* The second run fails; the third takes its result, and may hear of that already where it is started; the fourth does not. */
 static ax_status second_fails(ax_runtime *runtime, const void *context) {
   set_up s;
   ax_array *x[5] = {NULL};
-  char message[4096];
+  char message[4096], third[4096];
   (void)context;
   AX_TRY(compile_all(runtime, &s));
   AX_TRY(put(&s, 1, &x[0]));
   AX_TRY((ax_run_start)(s.run[TIMES], 1, &x[0], 1, &x[1]));
   AX_TRY((ax_run_start)(s.run[CHECK], 1, &x[1], 1, &x[2]));
-  AX_TRY((ax_run_start)(s.run[TURN], 1, &x[2], 1, &x[3]));
+  const bool begun = (ax_run_start)(s.run[TURN], 1, &x[2], 1, &x[3]) == AX_OK;
+  snprintf(third, sizeof third, "%s", begun ? "" : ax_message());
   AX_TRY((ax_run_start)(s.run[TURN], 1, &x[0], 1, &x[4]));
   TEST_HERE(ax_array_wait(x[2]) == AX_INVALID_ARGUMENT);
   snprintf(message, sizeof message, "%s", ax_message());
-  TEST_HERE(ax_array_wait(x[3]) == AX_INVALID_ARGUMENT && strcmp(message, ax_message()) == 0);
+  if (begun) TEST_HERE(ax_array_wait(x[3]) == AX_INVALID_ARGUMENT && strcmp(message, ax_message()) == 0);
+  TEST_HERE(begun || strcmp(message, third) == 0);
   TEST_HERE(ax_array_wait(x[4]) == AX_OK);
   for (int i = 0; i < 5; i++) ax_array_release(x[i]);
   return end(&s, ax_error(AX_INVALID_ARGUMENT, "%s", message));

@@ -18,8 +18,7 @@ using ducc0::detail_fft::pocketfft_r;
 template <typename T> using lanes = ducc0::native_simd<T>;
 template <typename T> constexpr int64_t width = lanes<T>::size();
 
-constexpr int64_t longest = 4096;  // of lines that are transformed several at once
-constexpr int64_t most_columns = 64; // bytes: long lines side by side are copied as many at once as a cache's line has
+constexpr int64_t longest = 4096; // of lines that are transformed several at once
 
 template <typename T> struct transform {
   ax_fourier_key key;
@@ -45,7 +44,7 @@ template <typename T> inline vector<T> loaded(const T *from) {
 }
 template <typename T> inline void stored(T *to, vector<T> x) { std::memcpy(to, &x, sizeof x); }
 
-// Rows become columns: of two rows `step` apart the numbers beside the diagonal of each square change places.
+// A square transposed: of two rows `step` apart the numbers beside the diagonal of each square change places.
 template <typename T, int step> inline void turn(vector<T> *x) {
   constexpr int n = width<T>;
   if constexpr (step < n) {
@@ -175,11 +174,15 @@ template <typename T> void write(const side &to, T *memory, int64_t first, int64
 }
 
 // --- Transforms in place, of numbers that are lanes or single ones. ducc0 keeps the transform of real numbers without the two
-//     imaginary parts that are zero: x[0] re, x[1] re, x[2] im, .. ; here they stand in x[-1] and x[0], so that x - 1 is whole ---
+//     imaginary parts that are zero, re0 re1 im1 re2 .. from x[0] on; ours is re0 0 re1 im1 re2 .., which stands from x[-1] on: all but
+//     the first two numbers are at the same place ---
 
 template <typename T> T factor(const ax_fourier_job &job) {
   return job.kind == AX_FOURIER_BACKWARD || job.kind == AX_FOURIER_REAL_BACK ? T(1.0L / (long double)job.n) : T(1);
 }
+
+// How many numbers before x what is transformed begins.
+int64_t before(const ax_fourier_job &job) { return job.kind == AX_FOURIER_REAL_BACK ? 1 : 0; }
 
 // x: where the numbers stand, with room for one before them and one behind. Returns where the results stand.
 template <typename T, typename V> V *transformed(const transform<T> &plan, const ax_fourier_job &job, V *x, V *buffer) {
@@ -199,30 +202,25 @@ template <typename T, typename V> V *transformed(const transform<T> &plan, const
 }
 
 int64_t rounded(int64_t numbers) { return (numbers + 15) / 16 * 16; }
-constexpr int64_t guard = 16; // numbers
+constexpr int64_t guard = 16; // numbers before x and before the buffer, of which the last is used; 16 keep them aligned
 
 // numbers: of x in `transformed`
 template <typename T> int64_t numbers(const transform<T> &plan) { return rounded((plan.key.real ? 1 : 2) * plan.key.n + 2); }
 
-template <typename T> int64_t columns(const transform<T> &plan) {
-  return most_columns / ((plan.key.real ? 1 : 2) * (int64_t)sizeof(T));
-}
-
 template <typename T> int64_t work_bytes(const transform<T> &plan) {
-  const int64_t one = guard + numbers(plan), buffer = guard + rounded(plan.buffer() + 2);
-  return plan.several() ? (one + buffer) * (int64_t)sizeof(lanes<T>) : (columns(plan) * one + buffer) * (int64_t)sizeof(T);
+  const int64_t both = guard + numbers(plan) + guard + rounded(plan.buffer() + 2);
+  return both * (int64_t)(plan.several() ? sizeof(lanes<T>) : sizeof(T));
 }
 
 template <typename T> void run_lanes(const transform<T> &plan, const ax_fourier_job &job, int64_t begin, int64_t end, const T *from,
                                      T *to, void *work) {
   typedef lanes<T> V;
   V *x = static_cast<V *>(work) + guard, *buffer = x + numbers(plan) + guard;
-  const int64_t shift = job.kind == AX_FOURIER_REAL_BACK ? 1 : 0;
   for (int64_t i = begin; i < end;) {
     int64_t lines = end - i < width<T> ? end - i : width<T>;
     const int64_t beside = job.s - i % job.s; // lines that stand side by side with this one
     if (job.s >= width<T> && beside < lines) lines = beside;
-    read<T>(from_side(job), from, i, lines, reinterpret_cast<T *>(x - shift));
+    read<T>(from_side(job), from, i, lines, reinterpret_cast<T *>(x - before(job)));
     write<T>(to_side(job), to, i, lines, reinterpret_cast<const T *>(transformed<T, V>(plan, job, x, buffer)));
     i += lines;
   }
@@ -240,22 +238,11 @@ template <typename T> void copy(int64_t count, int parts, const T *from, int64_t
 template <typename T> void run_each(const transform<T> &plan, const ax_fourier_job &job, int64_t begin, int64_t end, const T *from,
                                     T *to, void *work) {
   const side in = from_side(job), out = to_side(job);
-  const int64_t one = guard + numbers(plan), shift = job.kind == AX_FOURIER_REAL_BACK ? 1 : 0;
-  T *buffer = static_cast<T *>(work) + columns(plan) * one + guard;
-  for (int64_t i = begin; i < end;) {
-    int64_t lines = columns(plan), beside = job.s - i % job.s;
-    if (lines > beside) lines = beside;
-    if (lines > end - i) lines = end - i;
-    T *x = static_cast<T *>(work) + guard;
-    for (int64_t k = 0; lines > 1 && k < in.count; k++)
-      for (int64_t j = 0; j < lines; j++)
-        std::memcpy(x + j * one - shift + k * in.parts, from + in.at(i) + (k * in.s + j) * in.parts, (size_t)in.parts * sizeof(T));
-    if (lines == 1) copy<T>(in.count, in.parts, from + in.at(i), in.s * in.parts, x - shift, in.parts);
-    for (int64_t j = 0; j < lines; j++) {
-      const T *y = transformed<T, T>(plan, job, x + j * one, buffer);
-      copy<T>(out.count, out.parts, y, out.parts, to + out.at(i + j), out.s * out.parts);
-    }
-    i += lines;
+  T *x = static_cast<T *>(work) + guard, *buffer = x + numbers(plan) + guard;
+  for (int64_t i = begin; i < end; i++) {
+    copy<T>(in.count, in.parts, from + in.at(i), in.s * in.parts, x - before(job), in.parts);
+    const T *y = transformed<T, T>(plan, job, x, buffer);
+    copy<T>(out.count, out.parts, y, out.parts, to + out.at(i), out.s * out.parts);
   }
 }
 

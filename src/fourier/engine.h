@@ -13,8 +13,7 @@ typedef enum ax_fourier_kind {
   AX_FOURIER_FORWARD,  /* n complex numbers -> n, by exp(-2 pi i j k / n) */
   AX_FOURIER_BACKWARD, /* the same by exp(2 pi i j k / n), divided by n */
   AX_FOURIER_REAL,     /* n real numbers -> the first n / 2 + 1 of their transform */
-  AX_FOURIER_REAL_BACK /* n / 2 + 1 complex numbers -> n real ones, divided by n; imaginary parts that real numbers do not have are
-                          ignored */
+  AX_FOURIER_REAL_BACK /* n / 2 + 1 complex numbers -> n real ones, divided by n; the imaginary parts at 0 and n / 2 are ignored */
 } ax_fourier_kind;
 
 typedef struct ax_fourier_key { /* what a plan is made for */
@@ -33,11 +32,11 @@ enum { AX_FOURIER_ENGINE_VERSION = 1 };
 /* Functions may be called by several threads at once; a plan does not change once it is made. */
 typedef struct ax_fourier_engine {
   uint32_t version;
-  int64_t (*lines)(const ax_fourier_key *key); /* that are transformed at once: parts of a job that have so many waste none */
+  int64_t (*lines)(const ax_fourier_key *key); /* how many are transformed at once: a part of a job should have multiples of it */
   void *(*make)(const ax_fourier_key *key);    /* a plan; NULL: no memory */
   void (*free)(void *plan);
   int64_t (*bytes)(const void *plan); /* of a plan, roughly */
-  int64_t (*work_bytes)(const void *plan); /* that a run needs besides, aligned to 64 */
+  int64_t (*work_bytes)(const void *plan); /* of the memory `work` of one `run`, aligned to 64 bytes */
   /* Transforms the lines begin .. end - 1. False: no memory. */
   bool (*run)(const void *plan, const ax_fourier_job *job, int64_t begin, int64_t end, const void *from, void *to, void *work);
 } ax_fourier_engine;

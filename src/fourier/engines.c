@@ -1,5 +1,5 @@
-/* Opening an engine by name beside libaxle, as libraries of MPI are (processes/load.c); and plans, kept in a list whose first has
-   been taken last. Programs have few lengths: the list is short. Plans belong to the process, not to a runtime: their memory does not come
+/* Opening an engine by name beside libaxle, as libraries of MPI are (processes/load.c); and plans, kept in a list, the one
+   taken last in front. Programs have few lengths: the list is short. Plans belong to the process, not to a runtime: their memory does not come
    from its allocator. */
 #include "fourier/engines.h"
 

@@ -173,17 +173,18 @@ static void shard(const ax_shard_args *args) {
 
 /* --- lower: lines in groups that the engine transforms at once, shared out to parts --- */
 
-enum { part_time = 30000, most_parts = 64, line_bytes = 64 }; /* nanoseconds; bytes */
+enum { part_time = 30000, most_parts = 64, line_bytes = 64, free_work = 32 << 20 }; /* nanoseconds; bytes */
 
 typedef struct transform {
   const ax_fourier_engine *engine;
   ax_fourier_key key;
   ax_fourier_job job;
-  int64_t count, at_once, work_bytes; /* lines; of a group; of a part */
+  int64_t count, at_once; /* lines; lines of a group */
+  int64_t work_bytes;     /* of a part */
   uint32_t parts;
 } transform;
 
-/* A group stays within lines that lie side by side, if these fill one. */
+/* Where lines that lie side by side fill a group, no group has others. */
 static bool grouped_by_side(const transform *t) { return t->job.s >= t->at_once; }
 static int64_t groups_side_by_side(const transform *t) { return (t->job.s + t->at_once - 1) / t->at_once; }
 
@@ -217,6 +218,12 @@ static double group_time(const transform *t) {
   return t->at_once > 1 ? each * (t->key.wide ? 4 : 8) : each;
 }
 
+/* Parts have workspaces of their own: together 32 MiB, or half of what is transformed. */
+static int64_t parts_by_memory(const transform *t) {
+  const int64_t bytes = t->count * t->job.n * (t->key.real ? 1 : 2) * (t->key.wide ? 8 : 4) / 2, most = bytes > free_work ? bytes : free_work;
+  return most > t->work_bytes ? most / t->work_bytes : 1;
+}
+
 static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *t, uint32_t in, uint32_t *out) {
   ax_fourier_plan *plan;
   uint32_t buffers[] = {in, 0, 0};
@@ -225,7 +232,8 @@ static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *
   t->work_bytes = (t->engine->work_bytes(ax_fourier_made(plan)) + line_bytes - 1) / line_bytes * line_bytes;
   ax_fourier_give(plan);
   const double time = (double)groups(t) * group_time(t), wanted = time / part_time;
-  const int64_t most = groups(t) < most_parts ? groups(t) : most_parts;
+  int64_t most = groups(t) < most_parts ? groups(t) : most_parts;
+  if (parts_by_memory(t) < most) most = parts_by_memory(t);
   t->parts = wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
   AX_TRY(ax_lower_result(lower, eqn, 0, &buffers[1]));
   const ax_type work = ax_array_type(AX_U8, AX_DIMS(t->parts * t->work_bytes));

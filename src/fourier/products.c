@@ -10,6 +10,7 @@
 #include "fourier/products.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/numpy.h"
@@ -96,18 +97,49 @@ static parts product_of_parts(parts m, parts x) {
 
 /* --- Transforms along the middle of x[a, n, s], to y[n, a, s] --- */
 
-/* The rows of the matrix to begin with, n1; 0: n has a prime factor that is too large. *cost: of the whole transform, an element. */
-static int64_t first_factor(int64_t n, double *cost) {
-  int64_t best = 0;
-  *cost = INFINITY;
-  if (n <= LARGEST_MATRIX) best = n, *cost = (double)n + PASS;
-  for (int64_t d = 2; d <= LARGEST_MATRIX && d < n; d++) {
-    double rest;
-    if (n % d != 0 || (first_factor(n / d, &rest), !(d + PASS + rest < *cost))) continue;
-    best = d;
-    *cost = (double)d + PASS + rest;
+typedef struct division { /* of the transform of a divisor of n */
+  int64_t divisor, first; /* first: the rows of the matrix to begin with; 0: a prime factor is too large */
+  double cost;            /* of the whole transform, an element */
+} division;
+
+static int by_divisor(const void *x, const void *y) {
+  const int64_t a = ((const division *)x)->divisor, b = ((const division *)y)->divisor;
+  return a < b ? -1 : a > b;
+}
+
+static uint32_t divisors_of(int64_t n, division *out) { /* in order; out NULL: how many */
+  uint32_t count = 0;
+  for (int64_t d = 1; d <= n / d; d++) {
+    if (n % d != 0) continue;
+    if (out != NULL) out[count] = (division){.divisor = d};
+    if (out != NULL && d != n / d) out[count + 1] = (division){.divisor = n / d};
+    count += 1 + (d != n / d);
   }
-  return best;
+  if (out != NULL) qsort(out, count, sizeof out[0], by_divisor);
+  return count;
+}
+
+/* By the matrices of all smaller divisors. */
+static void divide(division *of, const division *all) {
+  const int64_t n = of->divisor;
+  of->first = n <= LARGEST_MATRIX ? n : 0;
+  of->cost = n <= LARGEST_MATRIX ? (double)n + PASS : INFINITY;
+  for (const division *d = all; d < of && d->divisor <= LARGEST_MATRIX; d++) {
+    if (d->divisor == 1 || n % d->divisor != 0) continue;
+    const division *rest = bsearch(&(division){.divisor = n / d->divisor}, all, (size_t)(of - all), sizeof all[0], by_divisor);
+    const double cost = (double)d->divisor + PASS + rest->cost;
+    if (cost < of->cost) of->first = d->divisor, of->cost = cost;
+  }
+}
+
+/* The rows of the matrix to begin with, n1; 0: n has a prime factor that is too large, or the trace has failed. */
+static int64_t first_factor(int64_t n) {
+  const uint32_t count = divisors_of(n, NULL);
+  division *all = ax_trace_alloc(count * sizeof all[0]);
+  if (all == NULL) return 0;
+  divisors_of(n, all);
+  for (uint32_t i = 0; i < count; i++) divide(&all[i], all);
+  return all[count - 1].first;
 }
 
 static parts matrix(int64_t n, ax_dtype dtype) {
@@ -140,7 +172,9 @@ static parts twisted(parts x, int64_t n, int64_t n1, int64_t a, int64_t n2, int6
 
 static parts forward(parts x, int64_t a, int64_t n, int64_t s);
 
-/* y[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), with the chirp c[j] = exp(-pi i j^2 / n): a convolution. */
+/* y[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), with the chirp c[j] = exp(-pi i j^2 / n): a convolution, round a circle of at
+   least 2 n - 1 so that its ends do not meet, by transforms. Those of numbers whose parts change places are the inverse ones, but
+   for 1 / m. */
 static parts by_chirp(parts x, int64_t a, int64_t n, int64_t s) {
   int64_t m = 1;
   while (m < 2 * n - 1) m *= 2;
@@ -167,8 +201,7 @@ static parts by_chirp(parts x, int64_t a, int64_t n, int64_t s) {
 }
 
 static parts forward(parts x, int64_t a, int64_t n, int64_t s) {
-  double cost;
-  const int64_t n1 = first_factor(n, &cost), dims[] = {n, a, s};
+  const int64_t n1 = first_factor(n), dims[] = {n, a, s};
   if (ax_failed()) return x;
   if (n1 == 0) return by_chirp(x, a, n, s);
   const parts m = matrix(n1, dtype_of(x));

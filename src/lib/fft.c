@@ -6,12 +6,13 @@
 
 /* --- Several dimensions --- */
 
-/* The transform along each of the dimensions, the last first: of an array that is cut along its first dimension most are each device's
-   own; count AX_ALL_DIMS: of all. */
+/* The transform along each of the dimensions, the last first: where an array is cut along its first dimension, most transforms then need
+   no other device. count AX_ALL_DIMS: of all. */
 static ax_value along_each(const char *name, ax_value (*one)(ax_value, int64_t), ax_value x, uint32_t count, const int64_t *axes) {
   ax_type type;
   if (!ax_operand(name, x, &type)) return ax_poison;
   const uint32_t given = axes == NULL ? type.rank : ax_list_entries(count, type.rank);
+  if (given == 0) return ax_reject_as(name, "there is no axis");
   for (uint32_t i = given; i-- > 0 && !ax_failed();) x = one(x, axes == NULL ? (int64_t)i : axes[i]);
   return ax_failed() ? ax_poison : x;
 }
@@ -40,13 +41,17 @@ ax_value(ax_irfftn)(ax_value x, int64_t n, uint32_t count, const int64_t *axes) 
 
 /* --- Frequencies --- */
 
+enum { most = INT32_MAX }; /* frequencies: they are a constant */
+
 static ax_value frequencies(const char *name, ax_dtype dtype, int64_t n, double spacing, int64_t count) {
-  if ((dtype != AX_F32 && dtype != AX_F64) || n < 1 || !(spacing != 0))
-    return ax_reject_as(name, "n is %lld, and the spacing %g; they must not be 0, and the dtype f32 or f64", (long long)n, spacing);
+  if ((dtype != AX_F32 && dtype != AX_F64) || n < 1 || n > most || !(spacing != 0))
+    return ax_reject_as(name, "n is %lld, and the spacing %g; they must not be 0, n at most %d, and the dtype f32 or f64",
+                        (long long)n, spacing, most);
   double *values = ax_trace_alloc((size_t)count * sizeof values[0]);
   if (values == NULL) return ax_poison;
   for (int64_t k = 0; k < count; k++) values[k] = (double)(count == n && k > (n - 1) / 2 ? k - n : k) / ((double)n * spacing);
-  const ax_value all = (ax_constant)(&(ax_type){.form = AX_ARRAY, .dtype = AX_F64, .rank = 1, .dims = {count}}, AX_F64, values, (size_t)count * sizeof values[0]);
+  const ax_type type = {.form = AX_ARRAY, .dtype = AX_F64, .rank = 1, .dims = {count}};
+  const ax_value all = (ax_constant)(&type, AX_F64, values, (size_t)count * sizeof values[0]);
   return ax_convert_element_type(all, dtype);
 }
 
