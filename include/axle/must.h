@@ -17,8 +17,8 @@ static inline void ax_must(ax_status status) {
 }
 
 /* Prints a line: the label, then the elements in row-major order; floats with six digits, integers and bools as they are (u64
-   beyond 2^63 and s64 beyond 2^53 rounded to a double), keys as nan. An array without data, as a failed call leaves it, prints as "nothing", and
-   so does one whose dtype, rank or dimensions are invalid. */
+   beyond 2^63 and s64 beyond 2^53 rounded to a double), keys as nan. An array without data, as a failed call leaves it, prints as
+   "nothing", and so does one whose dtype, rank or dimensions are invalid. */
 static inline void ax_print(const char *label, const ax_host_array *array) {
   const ax_type type = (ax_array_type)(array->dtype, array->rank, array->dims);
   const int64_t count = ax_type_elems(&type);

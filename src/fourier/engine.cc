@@ -130,7 +130,6 @@ struct side {
   int64_t at(int64_t line) const { return (line / s * count * s + line % s) * parts; }
 };
 
-bool is_real(const ax_fourier_job &job) { return job.kind == AX_FOURIER_REAL || job.kind == AX_FOURIER_REAL_BACK; }
 side from_side(const ax_fourier_job &job) {
   return {job.kind == AX_FOURIER_REAL_BACK ? job.n / 2 + 1 : job.n, job.s, job.kind == AX_FOURIER_REAL ? 1 : 2};
 }
@@ -178,7 +177,7 @@ template <typename T> void write(const side &to, T *memory, int64_t first, int64
 //     the first two numbers are at the same place ---
 
 template <typename T> T factor(const ax_fourier_job &job) {
-  return job.kind == AX_FOURIER_BACKWARD || job.kind == AX_FOURIER_REAL_BACK ? T(1.0L / (long double)job.n) : T(1);
+  return ax_fourier_is_back(job.kind) ? T(1.0L / (long double)job.n) : T(1);
 }
 
 // How many numbers before x what is transformed begins.
@@ -187,7 +186,7 @@ int64_t before(const ax_fourier_job &job) { return job.kind == AX_FOURIER_REAL_B
 // x: where the numbers stand, with room for one before them and one behind. Returns where the results stand.
 template <typename T, typename V> V *transformed(const transform<T> &plan, const ax_fourier_job &job, V *x, V *buffer) {
   const T by = factor<T>(job);
-  if (!is_real(job))
+  if (!ax_fourier_is_real(job.kind))
     return reinterpret_cast<V *>(plan.complex->exec(reinterpret_cast<Cmplx<V> *>(x), reinterpret_cast<Cmplx<V> *>(buffer), by,
                                                     job.kind == AX_FOURIER_FORWARD));
   if (job.kind == AX_FOURIER_REAL_BACK) {

@@ -16,6 +16,9 @@ typedef enum ax_fourier_kind {
   AX_FOURIER_REAL_BACK /* n / 2 + 1 complex numbers -> n real ones, divided by n; the imaginary parts at 0 and n / 2 are ignored */
 } ax_fourier_kind;
 
+static inline bool ax_fourier_is_real(ax_fourier_kind kind) { return kind == AX_FOURIER_REAL || kind == AX_FOURIER_REAL_BACK; }
+static inline bool ax_fourier_is_back(ax_fourier_kind kind) { return kind == AX_FOURIER_BACKWARD || kind == AX_FOURIER_REAL_BACK; }
+
 typedef struct ax_fourier_key { /* what a plan is made for */
   int64_t n;
   bool wide; /* f64; otherwise f32 */

@@ -1,6 +1,6 @@
-/* Opening an engine by name beside libaxle, as libraries of MPI are (processes/load.c); and plans, kept in a list, the one
-   taken last in front. Programs have few lengths: the list is short. Plans belong to the process, not to a runtime: their memory does not come
-   from its allocator. */
+/* Opening an engine by name beside libaxle, as libraries of MPI are (processes/load.c); and plans, kept in a list, the one taken
+   last in front. Programs have few lengths: the list is short. Plans belong to the process, not to a runtime: their memory does not
+   come from its allocator. */
 #include "fourier/engines.h"
 
 #include <dlfcn.h>

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "axle/numpy.h"
-#include "axle/transform.h"
 #include "fourier/engines.h"
 #include "fourier/products.h"
 #include "hlo/hlo.h"
@@ -94,7 +93,7 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_fourier_kind type = kind(args->eqn);
   const ax_tensor *x = args->in[0], *y = args->out[0];
   const lines l = lines_of(x->rank, x->dims, p->axis);
-  const bool back = type == AX_FOURIER_BACKWARD || type == AX_FOURIER_REAL_BACK;
+  const bool back = ax_fourier_is_back(type);
   const int64_t n = p->fft_length, in_count = x->dims[p->axis], out_count = y->dims[p->axis];
   double(*roots)[2] = ax_alloc((size_t)n * sizeof roots[0]);
   if (roots == NULL) return ax_out_of_memory((size_t)n * sizeof roots[0]);
@@ -125,12 +124,8 @@ static ax_value bound(ax_fourier_kind type, int64_t n, int64_t axis, ax_value x)
 
 /* x[.., n / 2 + 1, ..] with all but its elements 0 and n / 2 multiplied. */
 static ax_value inner_scaled(ax_value x, int64_t n, int64_t axis, double by) {
-  const ax_type type = ax_typeof(x);
-  if (ax_failed()) return ax_poison;
-  const ax_value place = ax_iota(AX_S32, AX_LIST(type.rank, type.dims), axis);
-  ax_value end = ax_eq(place, ax_integer(0));
-  if (n % 2 == 0) end = ax_or(end, ax_eq(place, ax_integer(n / 2)));
-  return ax_where(end, x, ax_mul(x, ax_real(by)));
+  const ax_value ends = ax_fourier_own_conjugates(x, n, axis);
+  return ax_where(ends, x, ax_mul(x, ax_real(by)));
 }
 
 static void transpose(const ax_transpose_args *args) {
@@ -173,7 +168,7 @@ static void shard(const ax_shard_args *args) {
 
 /* --- lower: lines in groups that the engine transforms at once, shared out to parts --- */
 
-enum { part_time = 30000, most_parts = 64, line_bytes = 64, free_work = 32 << 20 }; /* nanoseconds; bytes */
+enum { line_bytes = 64, free_work = 32 << 20 }; /* bytes */
 
 typedef struct transform {
   const ax_fourier_engine *engine;
@@ -231,10 +226,9 @@ static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *
   t->at_once = t->engine->lines(&t->key);
   t->work_bytes = (t->engine->work_bytes(ax_fourier_made(plan)) + line_bytes - 1) / line_bytes * line_bytes;
   ax_fourier_give(plan);
-  const double time = (double)groups(t) * group_time(t), wanted = time / part_time;
-  int64_t most = groups(t) < most_parts ? groups(t) : most_parts;
-  if (parts_by_memory(t) < most) most = parts_by_memory(t);
-  t->parts = wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
+  const double time = (double)groups(t) * group_time(t);
+  const int64_t all = groups(t), most = parts_by_memory(t);
+  t->parts = ax_routine_parts(time, all < most ? all : most);
   AX_TRY(ax_lower_result(lower, eqn, 0, &buffers[1]));
   const ax_type work = ax_array_type(AX_U8, AX_DIMS(t->parts * t->work_bytes));
   AX_TRY(ax_lower_buffer(lower, &work, ax_lower_get(lower, buffers[1])->axes, &buffers[2]));
@@ -267,7 +261,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   transform t = {.engine = ax_fourier_engine_here(),
                  .key = {.n = p->fft_length,
                          .wide = ax_part_dtype(x->dtype) == AX_F64,
-                         .real = type == AX_FOURIER_REAL || type == AX_FOURIER_REAL_BACK},
+                         .real = ax_fourier_is_real(type)},
                  .job = {.kind = type, .n = p->fft_length, .s = l.s},
                  .count = l.a * l.s};
   if (t.engine == NULL) return ax_lower_expanded(lower, eqn, by_products, in, out);
@@ -282,15 +276,14 @@ static ax_type exchanged(const ax_type *x, int64_t axis) {
   return type;
 }
 
-static uint32_t hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_type *to, int64_t axis) {
+static ax_status hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_type *to, int64_t axis, uint32_t *out) {
   ax_dims permutation = {.count = from->rank};
   ax_text attributes = {0};
   for (uint32_t d = 0; d < from->rank; d++) permutation.v[d] = d;
   permutation.v[axis] = from->rank - 1, permutation.v[from->rank - 1] = axis;
   ax_hlo_dims(&attributes, "permutation = ", &permutation);
-  const uint32_t made = ax_hlo_op(hlo, "stablehlo.transpose", &x, from, 1, attributes.data, to, 1);
-  ax_text_deinit(&attributes);
-  return made;
+  *out = ax_hlo_op(hlo, "stablehlo.transpose", &x, from, 1, attributes.data, to, 1);
+  return ax_hlo_attributes_end(&attributes);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -299,12 +292,13 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type from = exchanged(x, p->axis), to = exchanged(y, p->axis);
   const bool last = p->axis + 1 == (int64_t)x->rank;
   ax_text attributes = {0};
-  uint32_t id = last ? in[0] : hlo_exchanged(hlo, in[0], x, &from, p->axis);
+  uint32_t id = in[0];
+  if (!last) AX_TRY(hlo_exchanged(hlo, in[0], x, &from, p->axis, &id));
   ax_text_add(&attributes, "fft_type = #stablehlo<fft_type %s>, fft_length = ", p->fft_type);
   ax_hlo_i64_array(&attributes, &p->fft_length, 1);
-  id = ax_hlo_op(hlo, "stablehlo.fft", &id, &from, 1, attributes.data, &to, 1);
-  out[0] = last ? id : hlo_exchanged(hlo, id, &to, y, p->axis);
-  return ax_hlo_attributes_end(&attributes);
+  out[0] = ax_hlo_op(hlo, "stablehlo.fft", &id, &from, 1, attributes.data, &to, 1);
+  AX_TRY(ax_hlo_attributes_end(&attributes));
+  return last ? AX_OK : hlo_exchanged(hlo, out[0], &to, y, p->axis, &out[0]);
 }
 
 /* --- The record --- */

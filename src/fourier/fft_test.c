@@ -58,9 +58,8 @@ typedef struct job {
 } job;
 
 static job job_of(ax_fourier_kind kind, int64_t n, bool wide, int64_t s) {
-  const bool real = kind == AX_FOURIER_REAL || kind == AX_FOURIER_REAL_BACK;
   const int64_t number = wide ? 8 : 4, half = (n / 2 + 1) * 2;
-  return (job){.key = {.n = n, .wide = wide, .real = real},
+  return (job){.key = {.n = n, .wide = wide, .real = ax_fourier_is_real(kind)},
                .job = {.kind = kind, .n = n, .s = s},
                .in_bytes = number * (kind == AX_FOURIER_REAL ? n : kind == AX_FOURIER_REAL_BACK ? half : 2 * n),
                .out_bytes = number * (kind == AX_FOURIER_REAL ? half : kind == AX_FOURIER_REAL_BACK ? n : 2 * n)};

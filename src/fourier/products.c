@@ -280,13 +280,17 @@ static ax_value of_real(const line *l, ax_value x) {
   return complex_result(l, scaled((parts){ax_add(even.re, turned.re), ax_add(even.im, turned.im)}, 0.5), h + 1);
 }
 
+ax_value ax_fourier_own_conjugates(ax_value x, int64_t n, int64_t axis) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  const ax_value place = ax_iota(AX_S32, AX_LIST(type.rank, type.dims), axis);
+  const ax_value first = ax_eq(place, ax_integer(0));
+  return n % 2 == 0 ? ax_or(first, ax_eq(place, ax_integer(n / 2))) : first;
+}
+
 /* The numbers x[k, a, s] of a real signal: those that are their own conjugates are real. */
 static parts made_real(parts x, int64_t n) {
-  const ax_type type = ax_typeof(x.re);
-  const ax_value place = (ax_iota)(AX_S32, type.rank, type.dims, 0);
-  ax_value own = ax_eq(place, ax_integer(0));
-  if (n % 2 == 0) own = ax_or(own, ax_eq(place, ax_integer(n / 2)));
-  return (parts){x.re, ax_where(own, ax_real(0), x.im)};
+  return (parts){x.re, ax_where(ax_fourier_own_conjugates(x.im, n, 0), ax_real(0), x.im)};
 }
 
 static ax_value back_to_real(const line *l, ax_value x, int64_t n) {

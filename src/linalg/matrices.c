@@ -15,7 +15,7 @@
 
 /* --- Routines over batches --- */
 
-enum { line = 64, least_time = 400, part_time = 30000, most_parts = 64 }; /* bytes; nanoseconds */
+enum { line = 64, least_time = 400 }; /* bytes; nanoseconds */
 enum { least_sides = 128 }; /* right sides for which a thread reads the matrix again */
 
 typedef struct batched {
@@ -49,9 +49,7 @@ static ax_status run_part(const void *data, void *const *memory, uint32_t part) 
 
 /* Right sides are cut by shapes alone, as the bits of their solutions depend on it. */
 static int64_t slices_of(const ax_matrix_routine *routine) {
-  const int64_t by_time = (int64_t)(routine->time / part_time), by_sides = routine->right_sides / least_sides;
-  const int64_t most = by_time < by_sides ? by_time : by_sides;
-  return most < 1 ? 1 : most < most_parts ? most : most_parts;
+  return ax_routine_parts(routine->time, routine->right_sides / least_sides);
 }
 
 static batched batch_of(const ax_matrix_routine *routine, uint32_t operands) {
@@ -72,10 +70,7 @@ static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t ra
 /* OpenBLAS has a lock that each call takes for some tens of nanoseconds: threads with short calls wait for each other longer than
    they save (4,096 matrices of 8 by 8 on two threads: twice the time). */
 static uint32_t parts_of(int64_t count, double time) {
-  if (time < least_time) return 1;
-  const double wanted = (double)count * time / part_time;
-  const int64_t most = count < most_parts ? count : most_parts;
-  return wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
+  return time < least_time ? 1 : ax_routine_parts((double)count * time, count);
 }
 
 /* Results without elements are written by kernels without steps. */

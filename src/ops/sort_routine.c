@@ -211,8 +211,6 @@ static ax_status sort_part(const void *data, void *const *memory, uint32_t part)
 
 /* --- Lowering --- */
 
-enum { most_parts = 64 };
-
 ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in, const uint32_t *out) {
   const ax_type first = *ax_lower_type(lower, in[0]);
   const uint32_t d = (uint32_t)p->dimension;
@@ -227,9 +225,7 @@ ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count
                 .count = count,
                 .keys = (uint32_t)p->num_keys};
   s->rows = ax_dims_elems(d, first.dims) * s->inner;
-  double wanted = time / 30000;
-  if (wanted > most_parts) wanted = most_parts;
-  s->parts = (double)s->rows < wanted ? (uint32_t)s->rows : wanted > 1 ? (uint32_t)wanted : 1;
+  s->parts = ax_routine_parts(time, s->rows);
   for (uint32_t k = 0; k < count; k++) s->dtype[k] = ax_lower_type(lower, in[k])->dtype;
   memcpy(buffers, in, count * sizeof in[0]);
   memcpy(buffers + count, out, count * sizeof out[0]);

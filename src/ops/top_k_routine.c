@@ -104,18 +104,16 @@ static ax_status pick_part(const void *data, void *const *memory, uint32_t part)
   return AX_OK;
 }
 
-enum { most_parts = 64 };
-
 /* A result without elements is written by a kernel without steps. */
 ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out) {
   const ax_type x = *ax_lower_type(lower, in), values = *ax_lower_type(lower, out[0]);
   picker p = {
       .extent = x.dims[x.rank - 1], .k = values.dims[x.rank - 1], .rows = ax_dims_elems(x.rank - 1, x.dims), .dtype = x.dtype};
-  const double time = 2 * (double)ax_type_elems(&x), wanted = time / 30000 < most_parts ? time / 30000 : most_parts;
+  const double time = 2 * (double)ax_type_elems(&x);
   uint32_t buffers[] = {in, out[0], out[1]};
   for (uint32_t k = 0; k < 2 && ax_type_elems(&values) == 0; k++) AX_TRY(ax_lower_fill(lower, out[k], (ax_number){.i = 0}));
   if (ax_type_elems(&values) == 0) return AX_OK;
-  p.parts = (double)p.rows < wanted ? (uint32_t)p.rows : wanted > 1 ? (uint32_t)wanted : 1;
+  p.parts = ax_routine_parts(time, p.rows);
   return ax_lower_routine(
       lower,
       &(ax_routine){

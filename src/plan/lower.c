@@ -169,6 +169,13 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
   return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = copy});
 }
 
+uint32_t ax_routine_parts(double time, int64_t most) {
+  enum { part_time = 30000, most_parts = 64 }; /* nanoseconds */
+  const double wanted = time / part_time;
+  if (most > most_parts) most = most_parts;
+  return most <= 1 || wanted < 1 ? 1 : wanted < (double)most ? (uint32_t)wanted : (uint32_t)most;
+}
+
 ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t bytes) {
   ax_arena *arena = &lower->plan->arena;
   ax_routine *copy = ax_routine_copy(arena, routine);

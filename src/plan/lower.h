@@ -68,6 +68,8 @@ AX_MUST_USE ax_status ax_lower_of_parts(ax_lower *lower, const ax_type *type, ax
 AX_MUST_USE ax_status ax_lower_as_reals(ax_lower *lower, uint32_t buffer, uint32_t *out);
 
 AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
+/* How many parts a routine of so many nanoseconds has, each long enough for a thread: from 1 to 64, and no more than `most`. */
+uint32_t ax_routine_parts(double time, int64_t most);
 /* Copies *routine and its data, which has `bytes` bytes. */
 AX_MUST_USE ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t bytes);
 /* *started is the plan's copy of the exchange. ax_lower_done must be called for it once, in the same block. */

@@ -6,8 +6,6 @@
    As random_wrap and random_unwrap of JAX. The memory is the same.
    Errors: an operand that is not of u32, or whose last dimension is not 2; one that is not of keys, or of the greatest rank.
    No tangents. Sharding: cuts of all dimensions but that of the words are kept. */
-#include <string.h>
-
 #include "axle/random.h"
 #include "hlo/hlo.h"
 #include "ir/dtype.h"
@@ -18,7 +16,7 @@
 
 static ax_status wrap_infer(const ax_infer_args *args) {
   const ax_type *x = &args->in[0];
-  if (x->dtype != AX_U32 || x->rank == 0 || x->dims[x->rank - 1] != 2)
+  if (!ax_is_words_of_keys(x))
     return ax_error(AX_INVALID_ARGUMENT, "%s are no words of keys, u32[.., 2]", ax_type_string(x, args->axes));
   args->out[0] = ax_array_type(AX_KEY, AX_LIST(x->rank - 1, x->dims));
   return AX_OK;
@@ -61,13 +59,6 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
 }
 
-static ax_status eval(const ax_eval_args *args) {
-  const ax_tensor *out = args->out[0];
-  const size_t bytes = (size_t)ax_dims_elems(out->rank, out->dims) * ax_dtype_bytes(out->dtype);
-  if (bytes > 0) memcpy(out->data, args->in[0]->data, bytes);
-  return AX_OK;
-}
-
 #define RECORD(name_, infer_, simplify_) \
   const ax_prim ax_prim_##name_ = {      \
       .name = #name_,                    \
@@ -76,7 +67,7 @@ static ax_status eval(const ax_eval_args *args) {
       .out_count = 1,                    \
       .infer = infer_,                   \
       .spread = ax_spread_local,         \
-      .eval = eval,                      \
+      .eval = ax_eval_same,              \
       .differs = ax_differs_union,       \
       .jvp = ax_jvp_zero,                \
       .linearize = ax_jvp_zero,          \
@@ -94,7 +85,7 @@ RECORD(random_unwrap, unwrap_infer, unwrap_simplify);
 ax_value ax_random_wrap_key_data(ax_value words) {
   ax_type type;
   if (!ax_operand("random_wrap_key_data", words, &type)) return ax_poison;
-  if (type.dtype != AX_U32 || type.rank == 0 || type.dims[type.rank - 1] != 2)
+  if (!ax_is_words_of_keys(&type))
     return ax_reject_as("random_wrap_key_data", "the words are %s; they must be u32[.., 2]", ax_operand_string(&type));
   return ax_bind1(&ax_prim_random_wrap, NULL, &words, 1);
 }
@@ -103,6 +94,6 @@ ax_value ax_random_key_data(ax_value keys) {
   ax_type type;
   if (!ax_operand("random_key_data", keys, &type)) return ax_poison;
   if (ax_is_key(type.dtype)) return ax_bind1(&ax_prim_random_unwrap, NULL, &keys, 1);
-  if (type.dtype == AX_U32 && type.rank > 0 && type.dims[type.rank - 1] == 2) return keys;
+  if (ax_is_words_of_keys(&type)) return keys;
   return ax_reject_as("random_key_data", "the keys are %s; they must be key[..] or u32[.., 2]", ax_operand_string(&type));
 }

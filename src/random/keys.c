@@ -6,10 +6,14 @@
 
 ax_value ax_key_word(ax_value keys, int64_t k) { return ax_at(keys, k, -1); }
 
+bool ax_is_words_of_keys(const ax_type *type) {
+  return type->dtype == AX_U32 && type->rank > 0 && type->dims[type->rank - 1] == 2;
+}
+
 bool ax_key_operand(const char *function, ax_value *key, bool *typed) {
   ax_type type;
   if (!ax_operand(function, *key, &type)) return false;
-  const bool is_key = ax_is_key(type.dtype), words = type.dtype == AX_U32 && type.rank > 0 && type.dims[type.rank - 1] == 2;
+  const bool is_key = ax_is_key(type.dtype), words = ax_is_words_of_keys(&type);
   if (typed != NULL) *typed = is_key;
   if (is_key && type.rank == 0) *key = ax_random_key_data(*key);
   else if (!words || type.rank != 1)

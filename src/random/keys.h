@@ -10,6 +10,8 @@ ax_value ax_key_word(ax_value keys, int64_t k);
 /* Of an array of keys: random bits of each, as ax_random_bits, T[b.., dims..]; keys of each, u32[b.., dims.., 2]. */
 ax_value ax_keys_bits(ax_value keys, ax_dtype dtype, uint32_t rank, const int64_t *dims);
 ax_value ax_keys_split(ax_value keys, uint32_t rank, const int64_t *dims);
+/* u32[.., 2]: words of keys. */
+bool ax_is_words_of_keys(const ax_type *type);
 /* Makes the operand, one key, a u32[2] if it is a key[], which *typed says if it is not NULL. False: it is none; the trace has
    failed. */
 bool ax_key_operand(const char *function, ax_value *key, bool *typed);
