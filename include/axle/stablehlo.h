@@ -26,9 +26,20 @@ extern "C" {
    Format: https://openxla.org/stablehlo/spec */
 AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out);
 
+/* Reads a module's text, as jax.jit(f).lower(x).as_text() and jax.export have it: the program of its function @main, or of its only
+   function. `text` need not end in NUL; `source` is its name in messages, NULL: "module". Equations have the lines of the text, or
+   those that its locations name ("train.py:31"), which messages and timelines show.
+
+   `*out` is owned by the caller: ax_program_release. Any thread.
+   AX_PARSE_ERROR: text that is no module, with line and column, what was read and what was expected. AX_INVALID_ARGUMENT: operations
+   that are wrong in themselves. AX_ABSENT: operations and types that are not read yet, by name; modules for several devices; shapes
+   that are not known. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
 #endif
 

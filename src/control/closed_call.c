@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -146,6 +147,21 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(ax_closed_call_params, body)}};
 
+static ax_status call_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *callee = ax_hlo_find(args->op, "callee");
+  if (callee == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute callee is missing");
+  return ax_hlo_call(args, callee->text);
+}
+
+/* The decomposition says what the composite means. */
+static ax_status composite_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *decomposition = ax_hlo_find(args->op, "decomposition");
+  if (decomposition == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute decomposition is missing");
+  return ax_hlo_call(args, decomposition->text);
+}
+
+static const ax_hlo_reader readers[] = {{"func.call", call_read}, {"stablehlo.composite", composite_read}, {0}};
+
 const ax_prim ax_prim_closed_call = {
     .name = "closed_call",
     .kind = AX_REGION,
@@ -171,7 +187,7 @@ const ax_prim ax_prim_closed_call = {
     .lower = lower,
     .complex = ax_complex_whole,
     .keys = ax_keys_whole,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */

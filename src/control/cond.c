@@ -11,6 +11,7 @@
 
 #include "control/cond.h"
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "ir/number.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -167,6 +168,31 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(ax_cond_params, branches)}};
 
+/* An index outside means the last branch. */
+static ax_status case_read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->region_count, results = args->op->result_count;
+  ax_hlo_body *bodies = ax_trace_alloc(count * sizeof bodies[0]);
+  ax_fn *branches = ax_trace_alloc(count * sizeof branches[0]);
+  if (bodies == NULL || branches == NULL) return AX_OK;
+  if (count == 0 || args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes an index, and a region for each branch");
+  for (uint32_t i = 0; i < count; i++) AX_TRY(ax_hlo_body_of(args, i, results, &bodies[i], &branches[i]));
+  const ax_value index = args->in[0], least = ax_ge(index, ax_integer(0)), inside = ax_and(least, ax_lt(index, ax_integer(count)));
+  (ax_switch)(ax_where(inside, index, ax_integer(count - 1)), count, branches, 0, NULL, results, args->out);
+  return AX_OK;
+}
+
+static ax_status if_read(const ax_hlo_read_args *args) {
+  ax_hlo_body bodies[2];
+  ax_fn then, otherwise;
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand, the predicate");
+  AX_TRY(ax_hlo_body_of(args, 0, args->op->result_count, &bodies[0], &then));
+  AX_TRY(ax_hlo_body_of(args, 1, args->op->result_count, &bodies[1], &otherwise));
+  (ax_if)(args->in[0], then, otherwise, 0, NULL, args->op->result_count, args->out);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.case", case_read}, {"stablehlo.if", if_read}, {0}};
+
 const ax_prim ax_prim_cond = {
     .name = "cond",
     .kind = AX_REGION,
@@ -192,5 +218,5 @@ const ax_prim ax_prim_cond = {
     .lower = lower,
     .complex = ax_complex_whole,
     .keys = ax_keys_whole,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };

@@ -9,6 +9,7 @@
 
 #include "control/while.h"
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "ir/flow.h"
 #include "ir/number.h"
 #include "plan/lower.h"
@@ -262,6 +263,19 @@ static const ax_param params[] = {
     {"body_nconsts", AX_PARAM_I64, offsetof(ax_while_params, body_nconsts)},
 };
 
+static ax_status read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->operand_count;
+  ax_hlo_body bodies[2];
+  ax_fn condition, body;
+  AX_TRY(ax_hlo_body_of(args, 0, 1, &bodies[0], &condition));
+  AX_TRY(ax_hlo_body_of(args, 1, count, &bodies[1], &body));
+  if (args->op->result_count != count) return ax_error(AX_INVALID_ARGUMENT, "it has %u operands and %u results", count, args->op->result_count);
+  (ax_while)(condition, body, count, args->in, count, args->out);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.while", read}, {0}};
+
 const ax_prim ax_prim_while = {
     .name = "while",
     .kind = AX_REGION,
@@ -287,5 +301,5 @@ const ax_prim ax_prim_while = {
     .lower = lower,
     .complex = ax_complex_whole,
     .keys = ax_keys_whole,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };

@@ -17,6 +17,7 @@
 #include "fourier/engines.h"
 #include "fourier/products.h"
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "ir/dtype.h"
 #include "ops/complex.h"
 #include "plan/lower.h"
@@ -309,11 +310,38 @@ static const ax_param params[] = {
     {"axis", AX_PARAM_I64, offsetof(fft_params, axis)},
 };
 
+/* Along the last fft_length.count dimensions: real ones along the last, the others one after the other. */
+static ax_status read(const ax_hlo_read_args *args) {
+  static const char *const kinds[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+  const ax_hlo_attribute *type = ax_hlo_find(args->op, "fft_type");
+  ax_dims length;
+  uint32_t kind = 0;
+  AX_TRY(ax_hlo_integers(args->op, "fft_length", &length));
+  while (type != NULL && kind < AX_COUNT(kinds) && !ax_hlo_slice_is(type->text, kinds[kind])) kind++;
+  const ax_type x = ax_typeof(args->in[0]);
+  if (type == NULL || kind == AX_COUNT(kinds) || length.count == 0 || length.count > x.rank)
+    return ax_error(AX_INVALID_ARGUMENT, "fft_type must be FFT, IFFT, RFFT or IRFFT, with the lengths of some of the last dimensions");
+  ax_value y = args->in[0];
+  const bool inverse = kind == 3;
+  for (uint32_t i = 0; i < length.count; i++) { /* the last dimension is transformed first, but last of all by IRFFT */
+    const uint32_t k = inverse ? i : length.count - 1 - i;
+    const bool last = k + 1 == length.count;
+    const uint32_t how = kind < 2 || last ? kind : kind == 2 ? 0 : 1;
+    fft_params p = {.fft_type = kinds[how], .fft_length = length.v[k], .axis = (int64_t)(x.rank - length.count + k)};
+    y = ax_bind1(&ax_prim_fft, &p, &y, 1);
+  }
+  args->out[0] = y;
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.fft", read}, {0}};
+
+
 const ax_prim ax_prim_fft = {
     .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, fft_params), AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_SUM, .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };
 
 /* --- The public functions --- */

@@ -5,10 +5,16 @@
 
 #include "ir/program.h"
 
-/* A primitive that is one StableHLO op on the same operands: its record (ir/prim.h) names the op. */
+/* A primitive that is one StableHLO op on the same operands: its record (ir/prim.h) names the op. The form serves both ways: it
+   writes the op, and reads it, unless the primitive's file has a reader for the op (hlo/read.h). */
 struct ax_hlo_form {
   const char *op;         /* "stablehlo.add" */
   const char *attributes; /* attributes that tell it from other forms of the op; NULL: none */
+  /* The op's attributes that are parameters of the primitive: integers and lists of them. `attribute` NULL: the parameter is the
+     shape or the dtype of the result, which the op says by its type. */
+  struct ax_hlo_field {
+    const char *attribute, *param;
+  } fields[4]; /* up to the first without `param` */
 };
 
 struct ax_hlo {

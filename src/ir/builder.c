@@ -404,7 +404,10 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
   ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
                 .line = builder->line, .number = builder->number};
-  if (builder->location != NULL) eqn.location = keep_location(builder, builder->location, strlen(builder->location));
+  if (builder->location != NULL) {
+    eqn.location = keep_location(builder, builder->location, strlen(builder->location));
+    if (eqn.location == NULL) return ax_out_of_memory(strlen(builder->location) + 1);
+  }
   AX_TRY(ax_region_link_check(prim));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));

@@ -100,5 +100,6 @@ typedef struct ax_block_args ax_block_args;
 typedef struct ax_rename_args ax_rename_args;
 typedef struct ax_lower ax_lower; /* plan/lower.h */
 typedef struct ax_hlo ax_hlo;     /* hlo/hlo.h */
+typedef struct ax_hlo_read_args ax_hlo_read_args; /* hlo/read.h */
 
 #endif

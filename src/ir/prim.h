@@ -283,8 +283,9 @@ enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
 typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
+typedef struct ax_hlo_reader ax_hlo_reader; /* hlo/read.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys` and `step` is NULL: a shared one
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared one
    (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -340,6 +341,7 @@ struct ax_prim {
   ax_status (*keys)(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);      /* `hlo` where an operand or a result is
                             a key (AX_KEY), which StableHLO holds as ui32[.., 2] (prim/rules.h); NULL: it takes no keys, and inference
                             refuses them. Those that take keys move elements, and look into none but to say whether two are equal */
+  const ax_hlo_reader *reads; /* the StableHLO ops that the primitive's file reads, besides the one of its form; NULL: none */
   const ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };
 

@@ -13,6 +13,7 @@
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "linalg/bands.h"
 #include "linalg/matrices.h"
 #include "ops/pointwise.h"
@@ -144,11 +145,23 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return AX_OK;
 }
 
+/* The upper factor is the lower one's adjoint; the triangle that is not read becomes the other one's first. */
+static ax_status read(const ax_hlo_read_args *args) {
+  bool lower = false;
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
+  if (ax_hlo_find(args->op, "lower") != NULL) AX_TRY(ax_hlo_bool(args->op, "lower", &lower));
+  const ax_value l = ax_cholesky(lower ? args->in[0] : ax_conj(ax_swapaxes(args->in[0], -1, -2)), false);
+  args->out[0] = lower ? l : ax_conj(ax_swapaxes(l, -1, -2));
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.cholesky", read}, {0}};
+
 const ax_prim ax_prim_cholesky = {
     .name = "cholesky", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = shard,
-    .block = ax_cholesky_block, .lower = lower, .complex = lower, .hlo = hlo,
+    .block = ax_cholesky_block, .lower = lower, .complex = lower, .reads = readers, .hlo = hlo,
 };
 
 ax_value ax_cholesky(ax_value x, bool symmetrize_input) {

@@ -15,6 +15,7 @@
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "linalg/bands.h"
 #include "linalg/blocked.h"
 #include "linalg/matrices.h"
@@ -246,13 +247,28 @@ static const ax_param params[] = {{"left_side", AX_PARAM_BOOL, offsetof(solve_pa
                                   {"conjugate_a", AX_PARAM_BOOL, offsetof(solve_params, conjugate_a)},
                                   {"unit_diagonal", AX_PARAM_BOOL, offsetof(solve_params, unit_diagonal)}};
 
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *transpose = ax_hlo_find(args->op, "transpose_a");
+  bool left, lower, unit;
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes two operands");
+  AX_TRY(ax_hlo_bool(args->op, "left_side", &left));
+  AX_TRY(ax_hlo_bool(args->op, "lower", &lower));
+  AX_TRY(ax_hlo_bool(args->op, "unit_diagonal", &unit));
+  const bool adjoint = transpose != NULL && ax_hlo_slice_is(transpose->text, "ADJOINT");
+  const bool transposed = adjoint || (transpose != NULL && ax_hlo_slice_is(transpose->text, "TRANSPOSE"));
+  args->out[0] = ax_triangular_solve(args->in[0], args->in[1], left, lower, transposed, adjoint, unit);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.triangular_solve", read}, {0}};
+
 const ax_prim ax_prim_triangular_solve = {
     .name = "triangular_solve", .kind = AX_LOCAL, .in_count = 2, .out_count = 1, .linear = AX_LINEAR_LAST, .kinds = AX_KINDS_SUM,
     AX_PARAMS(params, solve_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = ax_triangular_solve_block, .lower = lower,
     .complex = lower_complex,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };
 
 ax_value ax_triangular_solve(ax_value a, ax_value b, bool left_side, bool lower, bool transpose_a, bool conjugate_a,

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/read.h"
 #include "ir/dtype.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
@@ -157,8 +158,10 @@ static ax_status bitcast_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
 
 static const ax_param bitcast_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(bitcast_params, dtype)}};
 
+static const ax_hlo_form bitcast_form = {"stablehlo.bitcast_convert", NULL, {{NULL, "dtype"}}};
+
 const ax_prim ax_prim_bitcast_convert_type = {
-    .name = "bitcast_convert_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("bitcast_convert"), .in_count = 1, .out_count = 1,
+    .name = "bitcast_convert_type", .kind = AX_LOCAL, .cheap = true, .form = &bitcast_form, .in_count = 1, .out_count = 1,
     AX_PARAMS(bitcast_describes, bitcast_params),
     .infer = bitcast_infer, .spread = ax_spread_local, .eval = bitcast_eval, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero, .transpose = ax_absent_transpose, .batch = bitcast_batch,
@@ -228,7 +231,7 @@ static ax_status reduce_precision_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint
 }
 
 AX_POINTWISE(is_finite, IS_FINITE, AX_FORM("is_finite"), 1, infer_is_finite, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE_HLO(nextafter, NEXTAFTER, NULL, 2, infer_long_float, nextafter_jvp, ax_absent_transpose, nextafter_hlo);
+AX_POINTWISE_HLO(nextafter, NEXTAFTER, (&(const ax_hlo_form){.op = "chlo.next_after"}), 2, infer_long_float, nextafter_jvp, ax_absent_transpose, nextafter_hlo);
 AX_POINTWISE(round_nearest_afz, ROUND_NEAREST_AFZ, AX_FORM("round_nearest_afz"), 1, ax_infer_float, ax_jvp_zero,
              ax_absent_transpose);
 
@@ -237,13 +240,33 @@ static const ax_param precision_describes[] = {
     {"mantissa_bits", AX_PARAM_I64, offsetof(ax_precision_params, mantissa_bits)},
 };
 
+/* e5m10, or two attributes. */
+static ax_status reduce_precision_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *format = ax_hlo_find(args->op, "format");
+  ax_precision_params p = {0};
+  char word[32] = {0};
+  if (format == NULL) {
+    AX_TRY(ax_hlo_integer(args->op, "exponent_bits", &p.exponent_bits));
+    AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
+  } else {
+    long long exponent, mantissa;
+    if (format->text.length < sizeof word) memcpy(word, format->text.start, format->text.length);
+    if (sscanf(word, "e%lldm%lld", &exponent, &mantissa) != 2) return ax_error(AX_INVALID_ARGUMENT, "the format must be as e5m10");
+    p = (ax_precision_params){exponent, mantissa};
+  }
+  args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.reduce_precision", reduce_precision_read}, {0}};
+
 const ax_prim ax_prim_reduce_precision = {
     .name = "reduce_precision", .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL, .cheap = true,
     .scalar = AX_SCALAR_REDUCE_PRECISION, .in_count = 1, .out_count = 1,
     AX_PARAMS(precision_describes, ax_precision_params),
     .infer = reduce_precision_infer, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear, .transpose = reduce_precision_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = reduce_precision_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .reads = readers, .hlo = reduce_precision_hlo,
 };
 
 /* --- The functions --- */

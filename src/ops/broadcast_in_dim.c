@@ -2,6 +2,7 @@
    Parameters: shape; broadcast_dimensions, strictly increasing.
    Errors: one entry a dimension of x is not given, or not increasing; a dimension of x that is neither 1 nor the result's.
    Linear; the transpose sums over what was repeated. Where nothing is repeated, the result is the operand's memory. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -97,12 +98,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const broadcast_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "broadcast_dimensions = ", &p->broadcast_dimensions);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.broadcast_in_dim", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.broadcast_in_dim", NULL, {{"broadcast_dimensions", "broadcast_dimensions"}, {NULL, "shape"}}};
 
 static const ax_param params[] = {
     {"shape", AX_PARAM_DIMS, offsetof(broadcast_params, shape)},
@@ -127,7 +123,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_words,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_broadcast_in_dim)(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count,

@@ -2,6 +2,7 @@
    Parameters: dimension.
    Errors: no operands; a dimension outside their rank; dtypes, ranks or other dimensions that differ.
    Linear; the transpose gives each operand its slice. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -148,11 +149,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return AX_OK;
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "dimension = %lld : i64", (long long)((const concatenate_params *)eqn->params)->dimension);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.concatenate", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.concatenate", NULL, {{"dimension", "dimension"}}};
 
 static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
 
@@ -173,7 +170,7 @@ const ax_prim ax_prim_concatenate = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_whole,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_concatenate)(uint32_t count, const ax_value *xs, int64_t dimension) {

@@ -16,6 +16,7 @@
    Sharding: cuts of batch, features and groups are kept; a cut of in makes a sum. A spatial dimension is cut with the result's, or,
    where the kernel is longer than the result, with the kernel's, which makes a sum; devices exchange the elements that their
    windows need from neighbours' blocks. */
+#include "hlo/read.h"
 #include "ops/conv_general_dilated.h"
 
 #include <string.h>
@@ -237,12 +238,86 @@ static const ax_param params[] = {
     {"batch_group_count", AX_PARAM_I64, offsetof(ax_conv_params, batch_group_count)},
 };
 
+/* [[low, high], ..], as a list of lists or as dense<..>. */
+static ax_status hlo_read_padding(const ax_hlo_operation *op, ax_dims *low, ax_dims *high) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
+  for (uint32_t d = 0; found != NULL && d < low->count; d++) {
+    ax_dims pair = {.count = 0};
+    if (found->kind == AX_HLO_ELEMENTS && found->type->dtype == AX_S64 && found->type->rank == 2 && found->type->dims[0] == low->count) {
+      const int64_t *v = found->data;
+      pair = (ax_dims){2, {found->splat ? v[0] : v[2 * d], found->splat ? v[0] : v[2 * d + 1]}};
+    } else if (found->kind == AX_HLO_ARRAY && found->count == low->count && found->items[d].kind == AX_HLO_ARRAY && found->items[d].count == 2) {
+      pair = (ax_dims){2, {found->items[d].items[0].integer, found->items[d].items[1].integer}};
+    }
+    if (pair.count != 2) return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each spatial dimension");
+    low->v[d] = pair.v[0], high->v[d] = pair.v[1];
+  }
+  return AX_OK;
+}
+
+/* An attribute that may be missing: `count` times `otherwise`. */
+static ax_status hlo_read_list(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out) {
+  out->count = count;
+  for (uint32_t d = 0; d < count; d++) out->v[d] = otherwise;
+  return ax_hlo_find(op, name) != NULL ? ax_hlo_integers(op, name, out) : AX_OK;
+}
+
+static ax_status hlo_read_spec(const ax_hlo_attribute *numbers, const char *first, const char *second, const char *spatial, ax_dims *out) {
+  const ax_hlo_attribute *a = ax_hlo_item(numbers, first), *b = ax_hlo_item(numbers, second);
+  ax_dims others;
+  AX_TRY(ax_hlo_item_integers(numbers, spatial, &others));
+  if (a == NULL || b == NULL || others.count + 2 > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "dimension_numbers lack %s", first);
+  out->count = 0;
+  out->v[out->count++] = a->integer, out->v[out->count++] = b->integer;
+  for (uint32_t i = 0; i < others.count; i++) out->v[out->count++] = others.v[i];
+  return AX_OK;
+}
+
+static ax_status hlo_read_groups(const ax_hlo_operation *op, const char *name, int64_t *out) {
+  *out = 1;
+  return ax_hlo_find(op, name) != NULL ? ax_hlo_integer(op, name, out) : AX_OK;
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_operation *op = args->op;
+  const ax_hlo_attribute *numbers = ax_hlo_find(op, "dimension_numbers");
+  const ax_dtype wanted = args->out_types[0].dtype;
+  ax_conv_params p = {0};
+  ax_dims reversed;
+  if (numbers == NULL || op->operand_count != 2)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.conv<..>");
+  AX_TRY(hlo_read_spec(numbers, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", &p.lhs_spec));
+  AX_TRY(hlo_read_spec(numbers, "kernel_output_feature_dimension", "kernel_input_feature_dimension", "kernel_spatial_dimensions", &p.rhs_spec));
+  AX_TRY(hlo_read_spec(numbers, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", &p.out_spec));
+  const uint32_t count = ax_conv_spatial(&p);
+  AX_TRY(hlo_read_list(op, "window_strides", count, 1, &p.window_strides));
+  AX_TRY(hlo_read_list(op, "lhs_dilation", count, 1, &p.lhs_dilation));
+  AX_TRY(hlo_read_list(op, "rhs_dilation", count, 1, &p.rhs_dilation));
+  AX_TRY(hlo_read_list(op, "window_reversal", count, 0, &reversed));
+  AX_TRY(hlo_read_list(op, "", count, 0, &p.padding_low));
+  AX_TRY(hlo_read_list(op, "", count, 0, &p.padding_high));
+  AX_TRY(hlo_read_padding(op, &p.padding_low, &p.padding_high));
+  AX_TRY(hlo_read_groups(op, "feature_group_count", &p.feature_group_count));
+  AX_TRY(hlo_read_groups(op, "batch_group_count", &p.batch_group_count));
+  ax_dims turned = {0};
+  for (uint32_t i = 0; i < count && i < reversed.count; i++)
+    if (reversed.v[i] != 0) turned.v[turned.count++] = p.rhs_spec.v[AX_CONV_SPATIAL + i];
+  ax_value lhs = args->in[0], rhs = args->in[1];
+  if (turned.count > 0) rhs = ax_rev(rhs, AX_LIST(turned.count, turned.v));
+  const bool wider = ax_dtype_widens(ax_typeof(lhs).dtype, wanted) && ax_dtype_widens(ax_typeof(rhs).dtype, wanted);
+  if (wider) lhs = ax_convert_element_type(lhs, wanted), rhs = ax_convert_element_type(rhs, wanted);
+  args->out[0] = ax_convert_element_type(ax_conv_bind(&p, lhs, rhs), wanted);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.convolution", read}, {0}};
+
 const ax_prim ax_prim_conv_general_dilated = {
     .name = "conv_general_dilated", .kind = AX_LOCAL, .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM, .in_count = 2, .out_count = 1,
     AX_PARAMS(params, ax_conv_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_conv_transpose, .batch = ax_conv_batch, .simplify = ax_simplify_nothing,
-    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .complex = ax_complex_product, .hlo = hlo,
+    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .complex = ax_complex_product, .reads = readers, .hlo = hlo,
 };
 
 /* --- The public functions --- */

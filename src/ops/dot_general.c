@@ -16,6 +16,7 @@
    Sharding: a cut of a batch or free dimension is kept; a cut of a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
+#include "hlo/read.h"
 #include "ops/dot_general.h"
 #include "prim/prims.h"
 
@@ -323,12 +324,37 @@ static const ax_param params[] = {
     {"rhs_batch", AX_PARAM_DIMS, offsetof(ax_dot_params, rhs_batch)},
 };
 
+/* The module says the dtype in which products are added: narrower operands become that first. */
+static ax_value product_as(const ax_dot_params *p, ax_value lhs, ax_value rhs, ax_dtype wanted) {
+  const ax_dtype left = ax_typeof(lhs).dtype, right = ax_typeof(rhs).dtype;
+  if (left == right && !ax_dtype_widens(left, wanted)) return ax_convert_element_type(bind(p, lhs, rhs), wanted);
+  const ax_value wide = ax_convert_element_type(lhs, wanted);
+  return bind(p, wide, ax_convert_element_type(rhs, wanted));
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "dot_dimension_numbers");
+  const ax_dtype wanted = args->out_types[0].dtype;
+  ax_dot_params p = {0};
+  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY)
+    return ax_error(AX_INVALID_ARGUMENT, "dot_dimension_numbers must be #stablehlo.dot<..>");
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  AX_TRY(ax_hlo_item_integers(numbers, "lhs_batching_dimensions", &p.lhs_batch));
+  AX_TRY(ax_hlo_item_integers(numbers, "rhs_batching_dimensions", &p.rhs_batch));
+  AX_TRY(ax_hlo_item_integers(numbers, "lhs_contracting_dimensions", &p.lhs_contract));
+  AX_TRY(ax_hlo_item_integers(numbers, "rhs_contracting_dimensions", &p.rhs_contract));
+  args->out[0] = product_as(&p, args->in[0], args->in[1], wanted);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.dot_general", read}, {0}};
+
 const ax_prim ax_prim_dot_general = {
     .name = "dot_general", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
     AX_PARAMS(params, ax_dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .complex = ax_complex_product, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .complex = ax_complex_product, .reads = readers, .hlo = hlo,
 };
 
 static bool take_list(uint32_t count, const int64_t *list, ax_dims *out) {

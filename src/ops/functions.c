@@ -21,6 +21,7 @@
    Sharding: cuts of every dimension are kept. */
 #include <math.h>
 
+#include "hlo/read.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "prim/prims.h"
@@ -96,7 +97,8 @@ static ax_status exp2_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 #define CHLO(text) (&(const ax_hlo_form){.op = "chlo." text})
 AX_FUNCTION(exp2, EXP2, NULL, exp2_jvp, exp2_hlo, .complex = ax_complex_pointwise);
 AX_FUNCTION(cbrt, CBRT, AX_FORM("cbrt"), cbrt_jvp, ax_function_hlo);
-AX_FUNCTION(tan, TAN, AX_FORM("tan"), tan_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
+static const ax_hlo_reader tan_readers[] = {{"chlo.tan", ax_hlo_read_by_form}, {0}};
+AX_FUNCTION(tan, TAN, AX_FORM("tan"), tan_jvp, ax_function_hlo, .complex = ax_complex_pointwise, .reads = tan_readers);
 AX_FUNCTION(asin, ASIN, CHLO("asin"), asin_jvp, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_FUNCTION(acos, ACOS, CHLO("acos"), acos_jvp, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_FUNCTION(atan, ATAN, CHLO("atan"), atan_jvp, ax_hlo_by_form, .complex = ax_complex_pointwise);

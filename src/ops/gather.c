@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "ops/gather.h"
 #include "ops/scatter.h"
 #include "plan/lower.h"
@@ -252,6 +253,30 @@ static const ax_param params[] = {
     {"fill_value", AX_PARAM_LITERAL, offsetof(ax_gather_params, fill_value)},
 };
 
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "dimension_numbers");
+  ax_dims offset, collapsed, map, batching, indices_batching, sizes;
+  ax_value indices;
+  bool sorted = false;
+  if (numbers == NULL || args->op->operand_count != 2)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.gather<..>");
+  AX_TRY(ax_hlo_item_integers(numbers, "offset_dims", &offset));
+  AX_TRY(ax_hlo_item_integers(numbers, "collapsed_slice_dims", &collapsed));
+  AX_TRY(ax_hlo_item_integers(numbers, "start_index_map", &map));
+  AX_TRY(ax_hlo_item_integers(numbers, "operand_batching_dims", &batching));
+  AX_TRY(ax_hlo_item_integers(numbers, "start_indices_batching_dims", &indices_batching));
+  AX_TRY(ax_hlo_integers(args->op, "slice_sizes", &sizes));
+  if (ax_hlo_find(args->op, "indices_are_sorted") != NULL) AX_TRY(ax_hlo_bool(args->op, "indices_are_sorted", &sorted));
+  AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
+  const ax_gather_dims dims = {{offset.count, offset.v}, {collapsed.count, collapsed.v}, {map.count, map.v}, {batching.count, batching.v},
+                               {indices_batching.count, indices_batching.v}};
+  args->out[0] = (ax_gather)(args->in[0], indices, AX_LIST(sizes.count, sizes.v), &dims,
+                             &(ax_index_options){.mode = AX_INDEX_CLIP, .indices_are_sorted = sorted});
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.gather", read}, {0}};
+
 const ax_prim ax_prim_gather = {
     .name = "gather",
     .kind = AX_LOCAL,
@@ -274,7 +299,7 @@ const ax_prim ax_prim_gather = {
     .lower = lower,
     .complex = gather_complex,
     .keys = ax_keys_words,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 
@@ -264,6 +265,17 @@ void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, 
     for (uint32_t k = 0; k < lists[i]->count; k++) ax_text_add(text, "%s%lld", k > 0 ? ", " : "", (long long)lists[i]->v[k]);
     ax_text_add(text, "]");
   }
+}
+
+ax_status ax_hlo_index_vectors(const ax_hlo_attribute *numbers, ax_value indices, ax_dims *batching, ax_value *out) {
+  const ax_hlo_attribute *dimension = ax_hlo_item(numbers, "index_vector_dim");
+  const ax_type type = ax_typeof(indices);
+  const int64_t vector = dimension != NULL ? dimension->integer : 0;
+  if (vector < 0 || vector > type.rank || type.rank == AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "index_vector_dim is %lld, and the indices have rank %u", (long long)vector, type.rank);
+  for (uint32_t i = 0; i < batching->count; i++) batching->v[i] -= batching->v[i] > vector;
+  *out = vector < type.rank ? ax_move_dim(indices, (int)vector, (int)type.rank - 1) : ax_expand_dims(indices, -1);
+  return AX_OK;
 }
 
 /* --- shard --- */

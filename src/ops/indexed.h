@@ -11,6 +11,7 @@
 #ifndef AX_OPS_INDEXED_H
 #define AX_OPS_INDEXED_H
 
+#include "hlo/read.h"
 #include "ir/prim.h"
 #include "prim/shape.h"
 
@@ -26,6 +27,10 @@ typedef struct ax_indexing {
       {map_, AX_PARAM_DIMS, offsetof(type, at.map)}, {batching_, AX_PARAM_DIMS, offsetof(type, at.batching)},     \
       {index_batching_, AX_PARAM_DIMS, offsetof(type, at.index_batching)}, {"mode", AX_PARAM_TEXT, offsetof(type, at.mode)}, \
       {"indices_are_sorted", AX_PARAM_BOOL, offsetof(type, at.sorted)}, {"unique_indices", AX_PARAM_BOOL, offsetof(type, at.unique)}
+
+/* For reading StableHLO, where any dimension of the indices may have an index's numbers, or none: makes it the last. Dimensions in
+   `batching` follow. */
+AX_MUST_USE ax_status ax_hlo_index_vectors(const ax_hlo_attribute *numbers, ax_value indices, ax_dims *batching, ax_value *out);
 
 /* The dimensions of operand, indices and wide array that belong together; -1: none does. */
 typedef struct ax_index_windows {

@@ -2,6 +2,7 @@
    Parameters: dtype, shape, dimension.
    Errors: bool; a dimension outside the shape.
    No operands: nothing to differentiate, batch or communicate; the same on all devices. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
@@ -78,11 +79,7 @@ static ax_status iota_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t
   return ax_lower_expanded(lower, eqn, expand, in, out);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "iota_dimension = %lld : i64", (long long)((const iota_params *)eqn->params)->dimension);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.iota", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.iota", NULL, {{"iota_dimension", "dimension"}, {NULL, "shape"}, {NULL, "dtype"}}};
 
 static const ax_param params[] = {
     {"dtype", AX_PARAM_DTYPE, offsetof(iota_params, dtype)},
@@ -110,7 +107,7 @@ const ax_prim ax_prim_iota = {
     .block = block,
     .lower = lower,
     .complex = iota_complex,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_iota)(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
@@ -47,9 +48,39 @@ static ax_status compare_keys(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in
 }
 
 #define COMPARE(direction) \
-  (&(const ax_hlo_form){"stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">"})
+  (&(const ax_hlo_form){.op = "stablehlo.compare",         \
+                        .attributes = "comparison_direction = #stablehlo<comparison_direction " direction ">"})
+ax_value ax_total_order(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed() || !ax_is_float(type.dtype)) return x;
+  static const ax_dtype of_size[] = {[1] = AX_S8, [2] = AX_S16, [4] = AX_S32, [8] = AX_S64};
+  const size_t bytes = ax_dtype_bytes(type.dtype);
+  const ax_value bits = ax_bitcast_convert_type(x, of_size[bytes]);
+  const ax_value sign = ax_shift_right_arithmetic(bits, ax_integer((int64_t)(8 * bytes) - 1));
+  const ax_value all_but_sign = ax_integer(bytes == 8 ? INT64_MAX : ((int64_t)1 << (8 * bytes - 1)) - 1);
+  return ax_xor(bits, ax_and(sign, all_but_sign));
+}
+
+static ax_status compare_read(const ax_hlo_read_args *args) {
+  static const struct {
+    const char *word;
+    const ax_prim *prim;
+  } directions[] = {{"EQ", &ax_prim_eq}, {"NE", &ax_prim_ne}, {"LT", &ax_prim_lt}, {"LE", &ax_prim_le}, {"GT", &ax_prim_gt}, {"GE", &ax_prim_ge}};
+  const ax_hlo_attribute *direction = ax_hlo_find(args->op, "comparison_direction"), *type = ax_hlo_find(args->op, "compare_type");
+  ax_value in[] = {args->in[0], args->in[1]};
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  for (int i = 0; i < 2 && type != NULL && ax_hlo_slice_is(type->text, "TOTALORDER"); i++) in[i] = ax_total_order(in[i]);
+  for (size_t i = 0; direction != NULL && i < AX_COUNT(directions); i++) {
+    if (!ax_hlo_slice_is(direction->text, directions[i].word)) continue;
+    args->out[0] = ax_bind1(directions[i].prim, NULL, in, 2);
+    return AX_OK;
+  }
+  return ax_error(AX_INVALID_ARGUMENT, "comparison_direction must be EQ, NE, LT, LE, GT or GE");
+}
+
+static const ax_hlo_reader compare_readers[] = {{"stablehlo.compare", compare_read}, {0}};
 AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
-                 .complex = ax_complex_pointwise, .keys = compare_keys);
+                 .complex = ax_complex_pointwise, .keys = compare_keys, .reads = compare_readers);
 AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
                  .complex = ax_complex_pointwise, .keys = compare_keys);
 AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
@@ -160,6 +191,14 @@ static ax_status select_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, 
   return AX_OK;
 }
 
+static ax_status select_read(const ax_hlo_read_args *args) {
+  if (args->op->operand_count != 3) return ax_error(AX_INVALID_ARGUMENT, "it takes 3 operands, and here are %u", args->op->operand_count);
+  args->out[0] = ax_select_n(args->in[0], args->in[2], args->in[1]);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.select", select_read}, {0}};
+
 const ax_prim ax_prim_select_n = {
     .name = "select_n", .kind = AX_LOCAL, .cheap = true, .in_count = 3, .out_count = 1,
     .linear = AX_LINEAR_REST, .kinds = AX_KINDS_ALL,
@@ -167,7 +206,7 @@ const ax_prim ax_prim_select_n = {
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
     .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower,
-    .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = select_hlo,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .reads = readers, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -268,8 +307,10 @@ static ax_status convert_complex(ax_lower *lower, const ax_eqn *eqn, const uint3
 
 static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(convert_params, dtype)}};
 
+static const ax_hlo_form convert_form = {"stablehlo.convert", NULL, {{NULL, "dtype"}}};
+
 const ax_prim ax_prim_convert_element_type = {
-    .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
+    .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = &convert_form, .in_count = 1, .out_count = 1,
     AX_PARAMS(convert_describes, convert_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,

@@ -5,6 +5,7 @@
    Linear; tangents and cotangents pass another barrier, together. Each result varies over the axes its operand varies over.
    Sharding: cuts of every dimension are kept. As jax.lax.optimization_barrier. */
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -80,12 +81,19 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return AX_OK;
 }
 
+static ax_status read(const ax_hlo_read_args *args) {
+  ax_bind(args->prim, NULL, args->in, args->op->operand_count, args->out, args->op->result_count);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.optimization_barrier", read}, {0}};
+
 const ax_prim ax_prim_optimization_barrier = {
     .name = "optimization_barrier", .kind = AX_LOCAL, .linear = AX_LINEAR_EACH, .kinds = AX_KINDS_ALL,
     .in_count = -1, .out_count = AX_AS_OPERANDS,
     .infer = infer, .spread = ax_spread_each, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp, .transpose = transpose,
     .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,
-    .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = hlo,
+    .complex = ax_complex_whole, .keys = ax_keys_whole, .reads = readers, .hlo = hlo,
 };
 
 void(ax_optimization_barrier)(uint32_t count, const ax_value *xs, uint32_t out_count, ax_value *out) {

@@ -3,6 +3,7 @@
    Parameters: low, high, interior; one entry a dimension.
    Errors: a negative interior or result; a value of another dtype or not a scalar.
    Linear in both; x's transpose cuts and takes the strided slice, the value's sums the rest. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -228,14 +229,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const pad_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "edge_padding_low = ", &p->low);
-  ax_hlo_dims(&attributes, ", edge_padding_high = ", &p->high);
-  ax_hlo_dims(&attributes, ", interior_padding = ", &p->interior);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.pad", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.pad", NULL, {{"edge_padding_low", "low"}, {"edge_padding_high", "high"}, {"interior_padding", "interior"}}};
 
 static const ax_param params[] = {
     {"low", AX_PARAM_DIMS, offsetof(pad_params, low)},
@@ -260,7 +254,7 @@ const ax_prim ax_prim_pad = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_words,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_pad)(ax_value x, ax_value value, uint32_t low_count, const int64_t *low, uint32_t high_count, const int64_t *high,

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
@@ -466,8 +467,30 @@ static void neg_simplify(const ax_simplify_args *args) {
 const ax_param ax_function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
+/* Of booleans, which StableHLO takes for numbers: or and and. */
+static ax_status arithmetic_read(const ax_hlo_read_args *args) {
+  static const struct {
+    const char *op;
+    const ax_prim *prim, *of_bool;
+  } known[] = {{"stablehlo.add", &ax_prim_add, &ax_prim_or},
+               {"stablehlo.multiply", &ax_prim_mul, &ax_prim_and},
+               {"stablehlo.maximum", &ax_prim_max, &ax_prim_or},
+               {"stablehlo.minimum", &ax_prim_min, &ax_prim_and}};
+  size_t i = 0;
+  while (!ax_hlo_slice_is(args->op->name, known[i].op)) i++;
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  args->out[0] = ax_bind1(args->out_types[0].dtype == AX_BOOL ? known[i].of_bool : known[i].prim, NULL, args->in, 2);
+  return AX_OK;
+}
+
+static const ax_hlo_reader arithmetic_readers[] = {{"stablehlo.add", arithmetic_read},
+                                                   {"stablehlo.multiply", arithmetic_read},
+                                                   {"stablehlo.maximum", arithmetic_read},
+                                                   {"stablehlo.minimum", arithmetic_read},
+                                                   {0}};
+
 AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify,
-                    ax_hlo_by_form, .complex = ax_complex_pointwise);
+                    ax_hlo_by_form, .complex = ax_complex_pointwise, .reads = arithmetic_readers);
 AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, sub_jvp, sub_transpose,
                     sub_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);
 AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, AX_LINEAR_ONE, AX_KINDS_SUM, infer_numeric, mul_jvp, mul_transpose,
@@ -500,7 +523,8 @@ AX_FUNCTION(tanh, TANH, AX_FORM("tanh"), tanh_jvp, ax_function_hlo, .complex = a
 AX_FUNCTION(logistic, LOGISTIC, AX_FORM("logistic"), logistic_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
 AX_FUNCTION(sqrt, SQRT, AX_FORM("sqrt"), sqrt_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
 AX_FUNCTION(rsqrt, RSQRT, AX_FORM("rsqrt"), rsqrt_jvp, ax_function_hlo, .complex = ax_complex_pointwise);
-AX_FUNCTION(erf, ERF, NULL, erf_jvp, erf_hlo);
+/* Read by its form; written as other operations, since XLA has none for it in all dtypes. */
+AX_FUNCTION(erf, ERF, (&(const ax_hlo_form){.op = "chlo.erf"}), erf_jvp, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
     .name = "integer_pow", .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,

@@ -30,6 +30,10 @@ typedef struct ax_precision_params {
   int64_t exponent_bits, mantissa_bits;
 } ax_precision_params;
 
+/* Integers that are ordered as the floats x are in total: by their bits, all of which but the sign are turned where the sign is set. Of
+   other dtypes x itself. */
+ax_value ax_total_order(ax_value x);
+
 /* The op "stablehlo.text" on the same operands. */
 #define AX_FORM(text) (&(const ax_hlo_form){.op = "stablehlo." text})
 /* A record of the family, which applies AX_SCALAR_scalar. The first macro takes every rule that differs between members, the last of

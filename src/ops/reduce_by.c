@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "hlo/read.h"
 #include "ir/transform.h"
 #include "ops/fold.h"
 #include "ops/reduce.h"
@@ -382,12 +383,30 @@ static const ax_param params[] = {
     {"axes", AX_PARAM_DIMS, offsetof(reduce_params, axes)},
 };
 
+static bool from_neutral(const ax_hlo_read_args *args, const ax_dims *axes);
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->operand_count / 2;
+  ax_hlo_body body;
+  ax_dims axes;
+  ax_fn function;
+  if (args->op->operand_count != 2 * count || args->op->result_count != count)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes operands and as many starts, and has as many results");
+  AX_TRY(ax_hlo_integers(args->op, "dimensions", &axes));
+  AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
+  if (from_neutral(args, &axes)) return AX_OK;
+  (ax_reduce)(count, args->in, count, args->in + count, function, AX_LIST(axes.count, axes.v), count, args->out);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.reduce", read}, {0}};
+
 const ax_prim ax_prim_reduce = {
     .name = "reduce", .kind = AX_LOCAL, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     AX_PARAMS(params, reduce_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .complex = ax_complex_whole,
-    .hlo = hlo,
+    .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -409,6 +428,29 @@ static bool by_one_operation(const ax_program *body, ax_value x, ax_value start,
   ax_value pair[] = {start, ax_bind1(by, &(ax_reduce_params){*axes}, &x, 1)};
   if (!ax_failed() && ax_broadcast_together(pair, 2)) *out = ax_bind1(op, NULL, pair, 2);
   return true;
+}
+
+/* The same without the start, where that is a constant that changes nothing. */
+static bool from_neutral(const ax_hlo_read_args *args, const ax_dims *axes) {
+  static const struct {
+    const char *op;
+    const ax_prim *prim;
+    ax_scalar scalar;
+  } known[] = {{"stablehlo.add", &ax_prim_reduce_sum, AX_SCALAR_ADD}, {"stablehlo.multiply", &ax_prim_reduce_prod, AX_SCALAR_MUL},
+               {"stablehlo.maximum", &ax_prim_reduce_max, AX_SCALAR_MAX}, {"stablehlo.minimum", &ax_prim_reduce_min, AX_SCALAR_MIN},
+               {"stablehlo.and", &ax_prim_reduce_and, AX_SCALAR_AND}, {"stablehlo.or", &ax_prim_reduce_or, AX_SCALAR_OR},
+               {"stablehlo.xor", &ax_prim_reduce_xor, AX_SCALAR_XOR}};
+  const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
+  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
+  const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
+  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && start->type->dtype == dtype && !ax_is_complex(dtype); i++) {
+    if (!ax_hlo_slice_is(name, known[i].op) || (dtype == AX_BOOL && i < 4)) continue;
+    const ax_number has = ax_number_load(dtype, start->data, 0), neutral = ax_reduce_identity(known[i].scalar, dtype);
+    if (ax_is_float(dtype) ? has.f != neutral.f : has.u != neutral.u) return false;
+    args->out[0] = ax_bind1(known[i].prim, &(ax_reduce_params){*axes}, args->in, 1);
+    return true;
+  }
+  return false;
 }
 
 static bool take_axes(const ax_type *type, uint32_t count, const int64_t *axes, ax_dims *out) {

@@ -15,6 +15,7 @@
    from neighbours' blocks. One whose windows see all elements up to their place is not cut. */
 #include <string.h>
 
+#include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "ops/window.h"
@@ -371,6 +372,85 @@ static const ax_param params[] = {
     {"window_dilation", AX_PARAM_DIMS, offsetof(window_params, window_dilation)},
 };
 
+/* --- Reading StableHLO --- */
+
+/* [[low, high], ..]; missing: zeros. */
+static ax_status hlo_read_padding(const ax_hlo_operation *op, ax_dims *low, ax_dims *high) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
+  for (uint32_t d = 0; d < low->count && found != NULL; d++) {
+    if (found->kind != AX_HLO_ELEMENTS || found->type->dtype != AX_S64 || found->type->rank != 2 || found->type->dims[0] != low->count ||
+        found->type->dims[1] != 2)
+      return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each dimension");
+    const int64_t *v = found->data;
+    low->v[d] = v[found->splat ? 0 : 2 * d], high->v[d] = v[found->splat ? 0 : 2 * d + 1];
+  }
+  return AX_OK;
+}
+
+static ax_status hlo_read_list(const ax_hlo_operation *op, const char *name, uint32_t rank, int64_t otherwise, ax_dims *out) {
+  out->count = rank;
+  for (uint32_t d = 0; d < rank; d++) out->v[d] = otherwise;
+  if (ax_hlo_find(op, name) != NULL) AX_TRY(ax_hlo_integers(op, name, out));
+  return out->count == rank ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s must have an entry for each of %u dimensions", name, rank);
+}
+
+static ax_status read_params(const ax_hlo_operation *op, uint32_t rank, window_params *p) {
+  AX_TRY(hlo_read_list(op, "window_dimensions", rank, 1, &p->window_dimensions));
+  AX_TRY(hlo_read_list(op, "window_strides", rank, 1, &p->window_strides));
+  AX_TRY(hlo_read_list(op, "base_dilations", rank, 1, &p->base_dilation));
+  AX_TRY(hlo_read_list(op, "window_dilations", rank, 1, &p->window_dilation));
+  p->padding_low = p->padding_high = (ax_dims){.count = rank};
+  return hlo_read_padding(op, &p->padding_low, &p->padding_high);
+}
+
+/* The primitive for a body that is one operation, if the start is neutral; NULL: there is none. */
+static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dtype) {
+  static const struct {
+    const char *op;
+    const ax_prim *prim;
+  } known[] = {{"stablehlo.add", &ax_prim_reduce_window_sum},
+               {"stablehlo.maximum", &ax_prim_reduce_window_max},
+               {"stablehlo.minimum", &ax_prim_reduce_window_min}};
+  const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
+  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
+  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && dtype != AX_BOOL && !ax_is_complex(dtype); i++) {
+    if (!ax_hlo_slice_is(name, known[i].op)) continue;
+    const ax_number has = ax_number_load(dtype, start->data, 0);
+    const ax_number neutral = i == 0 ? ax_number_of(dtype, 0) : ax_reduce_identity(combination(known[i].prim), dtype);
+    const bool equal = ax_is_float(dtype) ? has.f == neutral.f : has.u == neutral.u;
+    return equal ? known[i].prim : NULL;
+  }
+  return NULL;
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->operand_count / 2;
+  window_params p = {0};
+  ax_hlo_body body;
+  ax_fn function;
+  if (count == 0 || args->op->operand_count != 2 * count || args->op->result_count != count)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes operands and as many starts, and has as many results");
+  const ax_type type = ax_typeof(args->in[0]);
+  AX_TRY(read_params(args->op, type.rank, &p));
+  AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
+  const ax_prim *known = known_reduction(args, type.dtype);
+  if (known != NULL) {
+    args->out[0] = ax_bind1(known, &p, args->in, 1);
+    return AX_OK;
+  }
+  const ax_window_options options = {.strides = {type.rank, p.window_strides.v},
+                                     .low = {type.rank, p.padding_low.v},
+                                     .high = {type.rank, p.padding_high.v},
+                                     .base_dilation = {type.rank, p.base_dilation.v},
+                                     .window_dilation = {type.rank, p.window_dilation.v}};
+  (ax_reduce_window)(count, args->in, count, args->in + count, function, AX_LIST(type.rank, p.window_dimensions.v), count, args->out,
+                     &options);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.reduce_window", read}, {0}};
+
+
 #define WINDOW_RECORD(name_, kinds_, jvp_, ...)                                                                  \
   const ax_prim ax_prim_##name_ = {                                                                              \
       .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
@@ -379,7 +459,8 @@ static const ax_param params[] = {
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                             \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__, /* and further slots */               \
   }
-WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts);
+WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts,
+              .reads = readers);
 WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
 WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
 

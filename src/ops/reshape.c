@@ -2,6 +2,7 @@
    Parameters: new_sizes.
    Errors: another number of elements; a negative size.
    Linear; the transpose is the reshape back. The result is the operand's memory. */
+#include "hlo/hlo.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -73,9 +74,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_hlo_simple(hlo, eqn, "stablehlo.reshape", in, NULL, out);
-}
+static const ax_hlo_form form = {"stablehlo.reshape", NULL, {{NULL, "new_sizes"}}};
 
 static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_params, new_sizes)}};
 
@@ -86,7 +85,7 @@ const ax_prim ax_prim_reshape = {
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower,
-    .complex = ax_complex_parts, .keys = ax_keys_whole, .hlo = hlo,
+    .complex = ax_complex_parts, .keys = ax_keys_whole, .form = &form, .hlo = ax_hlo_by_form,
 };
 
 /* Replaces a size -1 by the quotient of the elements and the other sizes. False: the trace has failed. */

@@ -2,6 +2,7 @@
    Parameters: dimensions.
    Errors: a dimension outside the rank or named twice.
    Linear; its own transpose. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -73,11 +74,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, x->rank, x->dims, out[0], to, in[0], from);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "dimensions = ", dimensions_of(eqn));
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.reverse", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.reverse", NULL, {{"dimensions", "dimensions"}}};
 
 static const ax_param params[] = {{"dimensions", AX_PARAM_DIMS, offsetof(rev_params, dimensions)}};
 
@@ -98,7 +95,7 @@ const ax_prim ax_prim_rev = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_whole,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_rev)(ax_value x, uint32_t count, const int64_t *dimensions) {

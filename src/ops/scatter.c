@@ -20,6 +20,7 @@
    picks one element may be cut too: each device applies the updates of its part. Updates that are cut make parts of a sum, or of an
    extreme.
    Compiled: a copy, and code of its own; of complex numbers scatter_mul, scatter_min and scatter_max run the reference code. */
+#include "hlo/read.h"
 #include "ops/scatter.h"
 
 #include <string.h>
@@ -40,6 +41,9 @@ static ax_scalar combination(const ax_prim *prim) {
          : prim == &ax_prim_scatter_max ? AX_SCALAR_MAX
                                         : AX_SCALAR_NONE;
 }
+
+static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
 
 /* --- infer --- */
 
@@ -351,6 +355,50 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
                                                      "scatter_dims_to_operand_dims", "operand_batching_dims",
                                                      "scatter_indices_batching_dims")};
 
+/* What the body makes of an element and an update: the update, or one operation on both. NULL: something else. */
+static const ax_prim *combines_by(const ax_hlo_operation *op) {
+  static const struct {
+    const char *op;
+    const ax_prim *prim;
+  } known[] = {{"stablehlo.add", &ax_prim_scatter_add},
+               {"stablehlo.multiply", &ax_prim_scatter_mul},
+               {"stablehlo.minimum", &ax_prim_scatter_min},
+               {"stablehlo.maximum", &ax_prim_scatter_max}};
+  const ax_hlo_slice name = ax_hlo_body_operation(op, 0);
+  for (size_t i = 0; i < AX_COUNT(known); i++)
+    if (ax_hlo_slice_is(name, known[i].op)) return known[i].prim;
+  const ax_hlo_block *block = op->region_count == 1 && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
+  const bool returns = block != NULL && block->operation_count == 1 && block->argument_count == 2;
+  const ax_hlo_operation *last = returns ? block->operations[0] : NULL;
+  return last != NULL && last->operand_count == 1 && last->operands[0] == block->argument + 1 ? &ax_prim_scatter : NULL;
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "scatter_dimension_numbers");
+  const ax_prim *prim = combines_by(args->op);
+  ax_dims window, inserted, map, batching, indices_batching;
+  ax_index_options options = {.mode = AX_INDEX_FILL};
+  ax_value indices;
+  if (numbers == NULL) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension_numbers must be #stablehlo.scatter<..>");
+  if (args->op->operand_count != 3) return ax_error(AX_ABSENT, "scatters of several arrays are not read yet");
+  if (prim == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
+  AX_TRY(ax_hlo_item_integers(numbers, "update_window_dims", &window));
+  AX_TRY(ax_hlo_item_integers(numbers, "inserted_window_dims", &inserted));
+  AX_TRY(ax_hlo_item_integers(numbers, "scatter_dims_to_operand_dims", &map));
+  AX_TRY(ax_hlo_item_integers(numbers, "input_batching_dims", &batching));
+  AX_TRY(ax_hlo_item_integers(numbers, "scatter_indices_batching_dims", &indices_batching));
+  if (ax_hlo_find(args->op, "indices_are_sorted") != NULL) AX_TRY(ax_hlo_bool(args->op, "indices_are_sorted", &options.indices_are_sorted));
+  if (ax_hlo_find(args->op, "unique_indices") != NULL) AX_TRY(ax_hlo_bool(args->op, "unique_indices", &options.unique_indices));
+  AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
+  const ax_scatter_dims dims = {{window.count, window.v}, {inserted.count, inserted.v}, {map.count, map.v}, {batching.count, batching.v},
+                                {indices_batching.count, indices_batching.v}};
+  args->out[0] = scatter(prim, args->in[0], indices, args->in[2], &dims, &options);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.scatter", read}, {0}};
+
+
 #define SCATTER_RECORD(name_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                    \
   const ax_prim ax_prim_##name_ = {                                                                                 \
       .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .linear = linear_, .kinds = kinds_,          \
@@ -359,7 +407,8 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                                \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__,                               \
   }
-SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words);
+SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words,
+               .reads = readers);
 SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
 SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_lower_eval);
 SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);

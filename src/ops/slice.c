@@ -172,6 +172,10 @@ static const ax_param params[] = {
     {"strides", AX_PARAM_DIMS, offsetof(slice_params, strides)},
 };
 
+/* Read by it; when it is written, strides are those that the result has. */
+static const ax_hlo_form form = {
+    "stablehlo.slice", NULL, {{"start_indices", "start_indices"}, {"limit_indices", "limit_indices"}, {"strides", "strides"}}};
+
 const ax_prim ax_prim_slice = {
     .name = "slice",
     .kind = AX_LOCAL,
@@ -190,7 +194,7 @@ const ax_prim ax_prim_slice = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_words,
-    .hlo = hlo,
+    .form = &form, .hlo = hlo,
 };
 
 ax_value (ax_slice)(ax_value x, uint32_t start_count, const int64_t *start, uint32_t limit_count, const int64_t *limit,

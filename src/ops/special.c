@@ -117,7 +117,7 @@ AX_POINTWISE(lgamma, LGAMMA, CHLO("lgamma"), 1, ax_infer_float, lgamma_jvp, ax_a
 AX_POINTWISE(digamma, DIGAMMA, CHLO("digamma"), 1, ax_infer_float, digamma_jvp, ax_absent_transpose);
 AX_POINTWISE(polygamma, POLYGAMMA, CHLO("polygamma"), 2, ax_infer_float, polygamma_jvp, ax_absent_transpose);
 AX_POINTWISE(zeta, ZETA, CHLO("zeta"), 2, ax_infer_float, zeta_jvp, ax_absent_transpose);
-AX_POINTWISE_HLO(bessel_i0e, BESSEL_I0E, NULL, 1, ax_infer_float, bessel_i0e_jvp, ax_absent_transpose, i0e_hlo);
+AX_POINTWISE_HLO(bessel_i0e, BESSEL_I0E, CHLO("bessel_i0e"), 1, ax_infer_float, bessel_i0e_jvp, ax_absent_transpose, i0e_hlo);
 AX_POINTWISE(bessel_i1e, BESSEL_I1E, CHLO("bessel_i1e"), 1, ax_infer_float, bessel_i1e_jvp, ax_absent_transpose);
 
 /* --- The functions --- */

@@ -2,6 +2,7 @@
    Parameters: permutation.
    Errors: not a permutation of x's dimensions.
    Linear; the transpose is the inverse permutation. Where only dimensions of 1 move, the result is the operand's memory. */
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -91,12 +92,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const transpose_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "permutation = ", &p->permutation);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.transpose", in, &attributes, out);
-}
+static const ax_hlo_form form = {"stablehlo.transpose", NULL, {{"permutation", "permutation"}}};
 
 static const ax_param params[] = {{"permutation", AX_PARAM_DIMS, offsetof(transpose_params, permutation)}};
 
@@ -117,7 +113,7 @@ const ax_prim ax_prim_transpose = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_words,
-    .hlo = hlo,
+    .form = &form, .hlo = ax_hlo_by_form,
 };
 
 ax_value (ax_transpose)(ax_value x, uint32_t count, const int64_t *permutation) {

@@ -345,10 +345,6 @@ ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const 
   return AX_OK;
 }
 
-ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_hlo_form *form = eqn->prim->form;
-  return ax_hlo_simple(hlo, eqn, form->op, in, form->attributes, out);
-}
 
 /* The larger or smaller of two complex numbers: by the real part, and where that is equal by the imaginary one, else the second. */
 static uint32_t hlo_extreme(ax_hlo *hlo, ax_scalar op, const uint32_t *both, const ax_type *type) {

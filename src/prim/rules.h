@@ -91,6 +91,8 @@ void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, c
 /* --- StableHLO helpers --- */
 /* The rule of primitives with a form: writes the op that the form names. */
 ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* The other way: binds the primitive for an op that its form names; also a reader of ops that a primitive's file lists. */
+ax_status ax_hlo_read_by_form(const ax_hlo_read_args *args);
 /* Writes one op with the equation's operands, results and types. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);

@@ -11,8 +11,10 @@
 
 /* --- Checking --- */
 
+/* bitcast_convert_type of numbers of one size; a result of another size is no scalar. */
 static bool is_pointwise(const ax_prim *prim) {
-  return prim->kind == AX_LOCAL && (prim->batch == ax_batch_pointwise || prim == &ax_prim_select_n);
+  const bool each = prim->batch == ax_batch_pointwise || prim == &ax_prim_select_n || prim == &ax_prim_bitcast_convert_type;
+  return prim->kind == AX_LOCAL && each;
 }
 
 /* A call of its first program, whatever derivatives it has. */

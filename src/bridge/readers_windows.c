@@ -1,0 +1,117 @@
+/* select_and_scatter: each window of the operand selects an element, to whose place the source's element is added, or combined with
+   what is there in another way.
+
+   As ax_select_and_scatter_add where the element is the largest or smallest of floats and the sources are added. Otherwise: the place
+   that each window selects, by a reduction over windows of (element, place), and a scatter to these places. */
+#include "bridge/readers.h"
+
+#include "axle/ops.h"
+#include "ir/dtype.h"
+#include "prim/bind.h"
+
+typedef struct windows {
+  ax_dims size, strides, low, high;
+} windows;
+
+static ax_status read_padding(const ax_hlo_operation *op, windows *w) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
+  for (uint32_t d = 0; d < w->size.count && found != NULL; d++) {
+    if (found->kind != AX_HLO_ELEMENTS || found->type->dtype != AX_S64 || found->type->rank != 2 ||
+        found->type->dims[0] != w->size.count || found->type->dims[1] != 2)
+      return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each dimension");
+    const int64_t *v = found->data;
+    w->low.v[d] = v[found->splat ? 0 : 2 * d], w->high.v[d] = v[found->splat ? 0 : 2 * d + 1];
+  }
+  return AX_OK;
+}
+
+static ax_status read_windows(const ax_hlo_operation *op, uint32_t rank, windows *w) {
+  *w = (windows){.size = {.count = rank}, .strides = {.count = rank}, .low = {.count = rank}, .high = {.count = rank}};
+  for (uint32_t d = 0; d < rank; d++) w->size.v[d] = w->strides.v[d] = 1;
+  if (ax_hlo_find(op, "window_dimensions") != NULL) AX_TRY(ax_hlo_integers(op, "window_dimensions", &w->size));
+  if (ax_hlo_find(op, "window_strides") != NULL) AX_TRY(ax_hlo_integers(op, "window_strides", &w->strides));
+  if (w->size.count != rank || w->strides.count != rank)
+    return ax_error(AX_INVALID_ARGUMENT, "windows and strides must have an entry for each of %u dimensions", rank);
+  return read_padding(op, w);
+}
+
+/* (a, place of a, b, place of b): the one that the module's body selects; -1: no place, which padding has. */
+static AX_BODY(selected) {
+  const ax_fn *select = context;
+  ax_value first;
+  select->function((const ax_value[]){in[0], in[2]}, &first, select->context);
+  const ax_value none = ax_lt(in[3], ax_integer(0)), is_first = ax_or(first, none);
+  const ax_value takes = ax_and(is_first, ax_ge(in[1], ax_integer(0)));
+  out[0] = ax_where(takes, in[0], in[2]);
+  out[1] = ax_where(takes, in[1], in[3]);
+}
+
+/* s32[n..]: which place of the flat operand each window selects. */
+static ax_value selected_places(ax_value operand, const ax_type *type, ax_fn *select, const windows *w) {
+  const int64_t all[] = {ax_type_elems(type)};
+  const ax_value places = (ax_reshape)((ax_iota)(AX_S32, AX_LIST(1, all), 0), AX_LIST(type->rank, type->dims));
+  const ax_value pairs[] = {operand, places};
+  const ax_value starts[] = {ax_zero_like(operand), (ax_full)(AX_S32, AX_LIST(0, NULL), -1)};
+  const ax_window_options options = {.strides = {type->rank, w->strides.v}, .low = {type->rank, w->low.v}, .high = {type->rank, w->high.v}};
+  ax_value out[2] = {ax_poison, ax_poison};
+  (ax_reduce_window)(2, pairs, 2, starts, (ax_fn){selected, 4, 2, select}, AX_LIST(type->rank, w->size.v), 2, out, &options);
+  return out[1];
+}
+
+typedef ax_value scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+
+static scatter *scatter_by(ax_hlo_slice name, bool of_bool) {
+  if (ax_hlo_slice_is(name, "stablehlo.add")) return of_bool ? ax_scatter_max : ax_scatter_add;
+  if (ax_hlo_slice_is(name, "stablehlo.multiply")) return of_bool ? ax_scatter_min : ax_scatter_mul;
+  if (ax_hlo_slice_is(name, "stablehlo.maximum") || (of_bool && ax_hlo_slice_is(name, "stablehlo.or"))) return ax_scatter_max;
+  if (ax_hlo_slice_is(name, "stablehlo.minimum") || (of_bool && ax_hlo_slice_is(name, "stablehlo.and"))) return ax_scatter_min;
+  return NULL;
+}
+
+/* Booleans are combined as numbers of a byte. */
+static ax_value scattered(scatter *by, const ax_type *type, ax_value places, ax_value source, ax_value start) {
+  const int64_t all[] = {ax_type_elems(type)}, inserted[] = {0}, flat[] = {-1};
+  const bool of_bool = type->dtype == AX_BOOL;
+  if (of_bool) source = ax_convert_element_type(source, AX_U8), start = ax_convert_element_type(start, AX_U8);
+  const ax_value x = (ax_broadcast_in_dim)(start, AX_LIST(1, all), AX_LIST(0, NULL));
+  const ax_value at = ax_expand_dims((ax_reshape)(places, AX_LIST(1, flat)), -1);
+  const ax_scatter_dims dims = {.inserted_window_dims = {1, inserted}, .scatter_dims_to_operand_dims = {1, inserted}};
+  const ax_value y = by(x, at, (ax_reshape)(source, AX_LIST(1, flat)), &dims, &(ax_index_options){.mode = AX_INDEX_FILL});
+  const ax_value whole = (ax_reshape)(y, AX_LIST(type->rank, type->dims));
+  return of_bool ? ax_convert_element_type(whole, AX_BOOL) : whole;
+}
+
+/* "LE" or the like, if the select body compares its two arguments; empty: it does something else. */
+static ax_hlo_slice direction_of(const ax_hlo_operation *op) {
+  const ax_hlo_slice none = {0}, name = ax_hlo_body_operation(op, 0);
+  if (!ax_hlo_slice_is(name, "stablehlo.compare")) return none;
+  const ax_hlo_block *block = &op->regions[0].blocks[0];
+  const ax_hlo_attribute *direction = ax_hlo_find(block->operations[0], "comparison_direction");
+  return direction != NULL && block->operations[0]->operands[0] == block->argument ? direction->text : none;
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const ax_hlo_operation *op = args->op;
+  ax_hlo_body body;
+  ax_fn select;
+  windows w;
+  if (op->operand_count != 3 || op->region_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 3 operands and 2 regions");
+  const ax_type type = ax_typeof(args->in[0]);
+  const ax_hlo_slice direction = direction_of(op), name = ax_hlo_body_operation(op, 1);
+  scatter *by = scatter_by(name, type.dtype == AX_BOOL);
+  AX_TRY(read_windows(op, type.rank, &w));
+  AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
+  if (by == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
+  const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");
+  if (known && by == ax_scatter_add && ax_is_float(type.dtype)) {
+    const ax_window_options options = {.strides = {type.rank, w.strides.v}, .low = {type.rank, w.low.v}, .high = {type.rank, w.high.v}};
+    const ax_value sum = (ax_select_and_scatter_add)(args->in[1], args->in[0], largest, AX_LIST(type.rank, w.size.v), &options);
+    args->out[0] = ax_add(sum, args->in[2]);
+    return AX_OK;
+  }
+  const ax_value places = selected_places(args->in[0], &type, &select, &w);
+  args->out[0] = scattered(by, &type, places, args->in[1], args->in[2]);
+  return AX_OK;
+}
+
+const ax_hlo_reader ax_hlo_window_readers[] = {{"stablehlo.select_and_scatter", read}, {0}};

@@ -1,0 +1,333 @@
+/* A StableHLO module as a program: each operation is read by a primitive's form, or by a reader (hlo/read.h), as equations of a
+   trace. Functions that are called become programs of their own, once each, and calls of them.
+
+     @main(x: tensor<4xf32>)                program: x f32[4]
+       %0 = stablehlo.sine %x                 a = sin x
+       %1 = call @f(%0)                       b = closed_call[body=..] a
+       return %1                              in b
+
+   Values of a module are handles of the trace in progress, by number; regions capture those around them as any traced function
+   does. Every result's type is compared with the one that the module says. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/stablehlo.h"
+#include "bridge/readers.h"
+#include "bridge/stablehlo_read.h"
+#include "control/closed_call.h"
+#include "hlo/hlo.h"
+#include "hlo/read_text.h"
+#include "prim/prims.h"
+#include "prim/rules.h"
+
+typedef struct reader_entry { /* of the table of readers, by the op's name */
+  const char *op;
+  const ax_prim *prim;
+  ax_status (*read)(const ax_hlo_read_args *args);
+} reader_entry;
+
+typedef struct function_entry {
+  ax_hlo_slice name;
+  const ax_hlo_operation *op;
+  ax_program *program; /* NULL: not read yet */
+  bool in_progress;
+} function_entry;
+
+struct ax_hlo_import {
+  const ax_hlo_module *module;
+  ax_value *values; /* by number */
+  reader_entry *readers;
+  uint32_t reader_count, reader_size;
+  function_entry *functions; /* a hash table */
+  uint32_t function_size;
+  ax_status status; /* of what failed outside the traces */
+};
+
+/* --- Tables --- */
+
+static uint64_t hash_name(const char *name, size_t length) { return ax_hash_bytes(AX_HASH_SEED, name, length); }
+
+static reader_entry *reader_slot(const ax_hlo_import *import, const char *name, size_t length) {
+  uint32_t slot = (uint32_t)hash_name(name, length) & (import->reader_size - 1);
+  for (; import->readers[slot].op != NULL; slot = (slot + 1) & (import->reader_size - 1))
+    if (strncmp(import->readers[slot].op, name, length) == 0 && import->readers[slot].op[length] == '\0') break;
+  return &import->readers[slot];
+}
+
+/* The first reader of an op stays: lists of readers come before forms. */
+static void add_reader(ax_hlo_import *import, const reader_entry *entry) {
+  reader_entry *slot = reader_slot(import, entry->op, strlen(entry->op));
+  if (slot->op == NULL) *slot = *entry;
+}
+
+static void add_readers(ax_hlo_import *import, const ax_prim *prim, const ax_hlo_reader *readers) {
+  for (; readers != NULL && readers->op != NULL; readers++)
+    add_reader(import, &(reader_entry){.op = readers->op, .prim = prim, .read = readers->read});
+}
+
+static ax_status make_readers(ax_hlo_import *import) {
+  import->reader_size = 2048;
+  import->readers = ax_calloc(import->reader_size, sizeof import->readers[0]);
+  if (import->readers == NULL) return ax_out_of_memory(import->reader_size * sizeof import->readers[0]);
+  for (uint32_t i = 0; i < ax_hlo_reader_list_count; i++) add_readers(import, NULL, ax_hlo_reader_lists[i]);
+  for (uint32_t i = 0; i < ax_prim_count; i++) add_readers(import, ax_prims[i], ax_prims[i]->reads);
+  for (uint32_t i = 0; i < ax_prim_count; i++) {
+    const ax_hlo_form *form = ax_prims[i]->form;
+    if (form == NULL || form->attributes != NULL) continue;
+    add_reader(import, &(reader_entry){.op = form->op, .prim = ax_prims[i], .read = ax_hlo_read_by_form});
+  }
+  return AX_OK;
+}
+
+static function_entry *function_slot(const ax_hlo_import *import, ax_hlo_slice name) {
+  uint32_t slot = (uint32_t)hash_name(name.start, name.length) & (import->function_size - 1);
+  for (; import->functions[slot].op != NULL; slot = (slot + 1) & (import->function_size - 1)) {
+    const ax_hlo_slice known = import->functions[slot].name;
+    if (known.length == name.length && memcmp(known.start, name.start, name.length) == 0) break;
+  }
+  return &import->functions[slot];
+}
+
+static ax_status make_functions(ax_hlo_import *import) {
+  const ax_hlo_block *body = &import->module->body;
+  for (import->function_size = 16; import->function_size / 2 <= body->operation_count;) import->function_size *= 2;
+  import->functions = ax_calloc(import->function_size, sizeof import->functions[0]);
+  if (import->functions == NULL) return ax_out_of_memory(import->function_size * sizeof import->functions[0]);
+  for (uint32_t i = 0; i < body->operation_count; i++) {
+    const ax_hlo_operation *op = body->operations[i];
+    const ax_hlo_attribute *name = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "sym_name") : NULL;
+    if (name == NULL || op->region_count != 1) continue;
+    function_entry *entry = function_slot(import, name->text);
+    if (entry->op != NULL)
+      return ax_error(AX_INVALID_ARGUMENT, "%s:%u: there are two functions @%.*s", import->module->source, op->place.line,
+                      (int)name->text.length, name->text.start);
+    *entry = (function_entry){.name = name->text, .op = op};
+  }
+  return AX_OK;
+}
+
+/* --- Operations --- */
+
+static bool is_return(ax_hlo_slice name) {
+  return ax_hlo_slice_is(name, "stablehlo.return") || ax_hlo_slice_is(name, "func.return") || ax_hlo_slice_is(name, "sdy.return");
+}
+
+/* The message with the operation and its line. */
+static ax_status blame(const ax_hlo_import *import, const ax_hlo_operation *op, ax_status status) {
+  char place[512];
+  if (status == AX_OUT_OF_MEMORY) return status;
+  ax_hlo_place_text(import->module, &op->place, place, sizeof place);
+  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
+}
+
+static ax_status check_result(const ax_hlo_operation *op, uint32_t k, ax_value made, const ax_type *said) {
+  const ax_type type = ax_typeof(made);
+  if (type.dtype == said->dtype && type.form == said->form && ax_same_shape(&type, said)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "result %u of %.*s is %s, and the module says %s", k, (int)op->name.length, op->name.start,
+                  ax_type_string(&type, NULL), ax_type_string(said, NULL));
+}
+
+typedef struct frame { /* what one operation needs besides itself */
+  ax_value *in, *out;
+  ax_type *types;
+} frame;
+
+static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *op, const frame *f) {
+  const reader_entry *entry = reader_slot(import, op->name.start, op->name.length);
+  if (entry->op == NULL) return ax_error(AX_ABSENT, "this operation is not read yet");
+  for (uint32_t k = 0; k < op->result_count; k++)
+    AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
+  for (uint32_t i = 0; i < op->operand_count; i++) f->in[i] = import->values[op->operands[i]];
+  for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
+  AX_TRY(entry->read(
+      &(ax_hlo_read_args){.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import}));
+  for (uint32_t k = 0; k < op->result_count && !ax_failed(); k++) {
+    AX_TRY(check_result(op, k, f->out[k], &f->types[k]));
+    import->values[op->result + k] = f->out[k];
+  }
+  return AX_OK;
+}
+
+/* Runs an operation in the trace in progress. False: the trace has failed. */
+static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
+  char place[512];
+  ax_builder *builder = ax_builder_current();
+  const size_t operands = op->operand_count * sizeof(ax_value), results = op->result_count * sizeof(ax_value);
+  char *memory = ax_alloc(operands + results + op->result_count * sizeof(ax_type));
+  ax_status status = memory != NULL ? AX_OK : ax_out_of_memory(operands + results);
+  ax_hlo_place_text(import->module, &op->place, place, sizeof place);
+  builder->location = place;
+  if (status == AX_OK)
+    status = read_operation(import, op,
+                            &(frame){.in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
+  builder->location = NULL;
+  ax_free(memory);
+  if (status != AX_OK) ax_fail(blame(import, op, status));
+  else if (builder->status != AX_OK) {
+    status = blame(import, op, ax_error(builder->status, "%s", builder->message));
+    builder->status = AX_OK;
+    ax_fail(status);
+  }
+  return builder->status == AX_OK;
+}
+
+static void run_block(ax_hlo_import *import, const ax_hlo_block *block, const ax_value *in, ax_value *out) {
+  for (uint32_t i = 0; i < block->argument_count; i++) import->values[block->argument + i] = in[i];
+  for (uint32_t i = 0; i < block->operation_count; i++) {
+    const ax_hlo_operation *op = block->operations[i];
+    if (is_return(op->name)) {
+      for (uint32_t k = 0; k < op->operand_count; k++) out[k] = import->values[op->operands[k]];
+      return;
+    }
+    if (!run_operation(import, op)) return;
+  }
+}
+
+/* --- Regions --- */
+
+static const ax_hlo_operation *last_of(const ax_hlo_region *region) {
+  const ax_hlo_block *block = region->block_count == 1 ? &region->blocks[0] : NULL;
+  return block == NULL || block->operation_count == 0 ? NULL : block->operations[block->operation_count - 1];
+}
+
+static AX_BODY(run_body) {
+  const ax_hlo_body *body = context;
+  run_block(body->import, &body->region->blocks[0], in, out);
+}
+
+ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
+  const ax_hlo_operation *op = args->op, *last = region < op->region_count ? last_of(&op->regions[region]) : NULL;
+  if (last == NULL || !is_return(last->name))
+    return ax_error(AX_INVALID_ARGUMENT, "region %u must be one block that ends in a return", region);
+  if (last->operand_count != out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "region %u returns %u values, and not %u", region, last->operand_count, out_count);
+  *body = (ax_hlo_body){args->import, &op->regions[region]};
+  *out = (ax_fn){run_body, op->regions[region].blocks[0].argument_count, out_count, body};
+  return AX_OK;
+}
+
+const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, uint32_t operand) {
+  return ax_hlo_constant(args->import->module, args->op->operands[operand]);
+}
+
+ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) {
+  const ax_hlo_slice none = {0};
+  const ax_hlo_block *block = region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
+  if (block == NULL || block->operation_count != 2 || block->argument_count != 2) return none;
+  const ax_hlo_operation *only = block->operations[0], *last = block->operations[1];
+  if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
+  if (!is_return(last->name) || last->operand_count != 1 || last->operands[0] != only->result) return none;
+  const uint32_t a = block->argument, x = only->operands[0], y = only->operands[1];
+  return (x == a && y == a + 1) || (x == a + 1 && y == a) ? only->name : none;
+}
+
+/* --- Functions --- */
+
+typedef struct function_run {
+  ax_hlo_import *import;
+  const ax_hlo_operation *op;
+} function_run;
+
+static AX_BODY(run_function) {
+  const function_run *run = context;
+  run_block(run->import, &run->op->regions[0].blocks[0], in, out);
+}
+
+static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_block *block, ax_type *types,
+                             ax_program **out) {
+  const ax_hlo_operation *last = last_of(&op->regions[0]);
+  if (last == NULL || !is_return(last->name)) return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
+  for (uint32_t i = 0; i < block->argument_count; i++)
+    AX_TRY(ax_hlo_array_type(import->module->values[block->argument + i], &types[i]));
+  function_run run = {import, op};
+  return (ax_trace)((ax_fn){run_function, block->argument_count, last->operand_count, &run}, block->argument_count, types, out);
+}
+
+static ax_status trace_function(ax_hlo_import *import, const ax_hlo_operation *op, ax_program **out) {
+  *out = NULL;
+  if (op->regions[0].block_count != 1) return ax_error(AX_INVALID_ARGUMENT, "a function must have one block");
+  const ax_hlo_block *block = &op->regions[0].blocks[0];
+  ax_type *types = ax_alloc(block->argument_count * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(block->argument_count * sizeof types[0]);
+  const ax_status status = trace_types(import, op, block, types, out);
+  ax_free(types);
+  return status;
+}
+
+ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
+  function_entry *entry = function_slot(args->import, function);
+  const ax_hlo_operation *op = args->op;
+  if (entry->op == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", (int)function.length, function.start);
+  if (entry->in_progress) return ax_error(AX_INVALID_ARGUMENT, "@%.*s calls itself", (int)function.length, function.start);
+  if (entry->program == NULL) {
+    entry->in_progress = true;
+    AX_TRY(trace_function(args->import, entry->op, &entry->program));
+    entry->in_progress = false;
+  }
+  if (entry->program->in_count != op->operand_count || entry->program->out_count != op->result_count)
+    return ax_error(AX_INVALID_ARGUMENT, "@%.*s takes %u values and gives %u, and the call has %u and %u", (int)function.length,
+                    function.start, entry->program->in_count, entry->program->out_count, op->operand_count, op->result_count);
+  const ax_closed_call_params params = {.body = entry->program};
+  ax_bind(&ax_prim_closed_call, &params, args->in, op->operand_count, args->out, op->result_count);
+  return AX_OK;
+}
+
+/* --- The module --- */
+
+/* More than one device is not read yet. */
+static ax_status check_devices(const ax_hlo_module *module) {
+  static const char *const names[] = {"mhlo.num_partitions", "mhlo.num_replicas"};
+  for (uint32_t i = 0; i < module->attribute_count; i++)
+    for (size_t k = 0; k < AX_COUNT(names); k++)
+      if (ax_hlo_slice_is(module->attributes[i].name, names[k]) && module->attributes[i].integer > 1)
+        return ax_error(AX_ABSENT, "%s: modules for several devices are not read yet, and this one has %s = %" PRId64, module->source,
+                        names[k], module->attributes[i].integer);
+  return AX_OK;
+}
+
+/* @main, or the only function. */
+static ax_status find_main(const ax_hlo_import *import, const ax_hlo_operation **out) {
+  const function_entry *only = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < import->function_size; i++)
+    if (import->functions[i].op != NULL) only = &import->functions[i], count++;
+  const function_entry *entry = function_slot(import, (ax_hlo_slice){"main", 4});
+  if (entry->op == NULL && count != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "%s: the module has %u functions, and none is @main", import->module->source, count);
+  *out = entry->op != NULL ? entry->op : only->op;
+  return AX_OK;
+}
+
+static ax_status import_main(ax_hlo_import *import, ax_program **out) {
+  const ax_hlo_operation *op = NULL;
+  AX_TRY(check_devices(import->module));
+  AX_TRY(make_readers(import));
+  AX_TRY(make_functions(import));
+  AX_TRY(find_main(import, &op));
+  const size_t bytes = import->module->value_count * sizeof import->values[0];
+  import->values = ax_alloc(bytes);
+  if (import->values == NULL) return ax_out_of_memory(bytes);
+  return trace_function(import, op, out);
+}
+
+ax_status ax_program_import(const ax_hlo_module *module, ax_program **out) {
+  ax_hlo_import import = {.module = module};
+  *out = NULL;
+  const ax_status status = import_main(&import, out);
+  for (uint32_t i = 0; i < import.function_size && import.functions != NULL; i++) ax_program_release(import.functions[i].program);
+  ax_free(import.functions);
+  ax_free(import.readers);
+  ax_free(import.values);
+  return status;
+}
+
+ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out) {
+  ax_hlo_module module;
+  *out = NULL;
+  AX_TRY(ax_require(text, "text"));
+  AX_TRY(ax_hlo_read_text(text, bytes, source != NULL ? source : "module", &module));
+  const ax_status status = ax_program_import(&module, out);
+  ax_hlo_module_deinit(&module);
+  return status;
+}

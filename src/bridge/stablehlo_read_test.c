@@ -1,0 +1,183 @@
+/* Modules as programs: what each operation becomes, what is refused and where, and that a module that Axle has written comes back as
+   a program with the same results. That JAX's own modules run to XLA's values is the oracle's to say (tests/oracle). */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "axle/ops.h"
+#include "axle/stablehlo.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/random.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+static ax_program *import(const char *text) {
+  ax_program *program;
+  if (ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
+  return program;
+}
+
+/* --- Programs --- */
+
+static const char *const programs[][2] = {
+    {"func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {\n"
+     "  %0 = stablehlo.add %a, %b : tensor<2xf32>\n  %1 = stablehlo.sine %0 : tensor<2xf32>\n  return %1 : tensor<2xf32>\n}\n",
+     "{ lambda a:f32[2] b:f32[2]. let\n    c:f32[2] = add a b\n    d:f32[2] = sin c\n  in (d,) }\n"},
+    {"func.func @main(%a: tensor<2x3xf32>) -> (tensor<3xf32>, tensor<f32>) {\n"
+     "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>\n"
+     "  %1 = stablehlo.constant dense<2.0> : tensor<f32>\n  return %0, %1 : tensor<3xf32>, tensor<f32>\n}\n",
+     "{ lambda a:f32[2,3]. let\n    b:f32[3] = reduce_sum[axes=(0,)] a\n  in (b, 2.0:f32[]) }\n"},
+    {"func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {\n"
+     "  %0 = \"stablehlo.sort\"(%a) <{dimension = 0 : i64, is_stable = true}> ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
+     "    %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "    %1 = stablehlo.compare EQ, %x, %c, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+     "    %2 = stablehlo.select %1, %c, %x : tensor<i1>, tensor<f32>\n"
+     "    %3 = stablehlo.compare NE, %x, %x, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+     "    %n = stablehlo.constant dense<0x7FC00000> : tensor<f32>\n"
+     "    %4 = stablehlo.select %3, %n, %2 : tensor<i1>, tensor<f32>\n"
+     "    %d = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "    %5 = stablehlo.compare EQ, %y, %d, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+     "    %6 = stablehlo.select %5, %d, %y : tensor<i1>, tensor<f32>\n"
+     "    %7 = stablehlo.compare NE, %y, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+     "    %m = stablehlo.constant dense<0x7FC00000> : tensor<f32>\n"
+     "    %8 = stablehlo.select %7, %m, %6 : tensor<i1>, tensor<f32>\n"
+     "    %9 = stablehlo.compare LT, %4, %8, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+     "    stablehlo.return %9 : tensor<i1>\n  }) : (tensor<3xf32>) -> tensor<3xf32>\n  return %0 : tensor<3xf32>\n}\n",
+     "{ lambda a:f32[3]. let\n    b:f32[3] = sort[dimension=0 num_keys=1 is_stable=true] a\n  in (b,) }\n"},
+    {"module @m {\n  func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+     "    %0 = call @f(%a) : (tensor<2xf32>) -> tensor<2xf32> loc(\"train.py\":31:4)\n    return %0 : tensor<2xf32>\n  }\n"
+     "  func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n    %0 = stablehlo.tanh %a : tensor<2xf32>\n"
+     "    return %0 : tensor<2xf32>\n  }\n}\n",
+     "{ lambda a:f32[2]. let\n    b:f32[2] = closed_call[\n      body={ lambda a:f32[2]. let\n          b:f32[2] = tanh a\n"
+     "        in (b,) }\n    ] a\n  in (b,) }\n"},
+};
+
+static void test_programs(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(programs); i++) {
+    ax_program *program = import(programs[i][0]);
+    char *text;
+    TEST_OK(ax_program_print(program, &text));
+    assert_string_equal(text, programs[i][1]);
+    for (uint32_t k = 0; k < program->eqn_count; k++) assert_non_null(program->eqns[k].location);
+    if (i + 1 == AX_COUNT(programs)) assert_string_equal(program->eqns[0].location, "train.py:31");
+    ax_string_free(text);
+    ax_program_release(program);
+  }
+}
+
+/* --- There and back --- */
+
+static AX_BODY(step_body) { out[0] = ax_add(in[0], ax_sin(in[1])), out[1] = ax_mul(in[1], ax_real(1.25)); }
+static AX_BODY(below_body) { out[0] = ax_lt(in[0], ax_real(40)); }
+static AX_BODY(double_body) { out[0] = ax_mul(in[0], ax_real(2)); }
+static AX_BODY(larger_body) { out[0] = ax_max(in[0], in[1]); }
+
+/* x f32[4,6], n s32[4]: operations of most kinds, with bodies and without. */
+static AX_BODY(many) {
+  const ax_value x = in[0], n = in[1], least = ax_full(AX_F32, AX_DIMS(), -100), rows = ax_reduce_sum(x, AX_DIMS(1), false);
+  const int64_t wide[] = {4, 6, 2}, window[] = {2, 3};
+  ax_value carried[2] = {rows, ax_exp(ax_neg(rows))}, doubled[1] = {ax_add(ax_abs(ax_reduce_sum(rows, AX_DIMS(0), false)), ax_real(1))};
+  ax_value largest[1];
+  (ax_scan)((ax_fn){step_body, 2, 2, NULL}, 2, 5, false, 2, carried, 2, carried);
+  (ax_while)((ax_fn){below_body, 1, 1, NULL}, (ax_fn){double_body, 1, 1, NULL}, 1, doubled, 1, doubled);
+  (ax_reduce)(1, &x, 1, &least, (ax_fn){larger_body, 2, 1, NULL}, AX_DIMS(0), 1, largest);
+  out[0] = ax_add(ax_matmul(ax_matrix_transpose(x), x), ax_where(ax_gt(doubled[0], ax_real(60)), doubled[0], ax_real(0)));
+  out[1] = (ax_concatenate)(2, carried, 0);
+  out[2] = ax_take(ax_sort(x, 1), n, 0);
+  out[3] = (ax_reduce_window_max)(x, AX_LIST(2, window), NULL);
+  const ax_value counted = ax_convert_element_type((ax_iota)(AX_S32, AX_LIST(3, wide), 2), AX_F32);
+  out[4] = ax_add((ax_broadcast_in_dim)(largest[0], AX_LIST(3, wide), AX_DIMS(1)), counted);
+  out[5] = ax_at_add(x, n, ax_real(0.5), 0, NULL);
+  out[6] = ax_logsumexp((ax_pad)(x, ax_real(-1), AX_DIMS(1, 0), AX_DIMS(0, 2), AX_DIMS(0, 1)), AX_DIMS(0), false);
+}
+
+static void test_there_and_back(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 4, 6), TEST_TYPE(AX_S32, 4)};
+  ax_program *program = test_trace(many, NULL, types, 2, 7);
+  char *text;
+  TEST_OK(ax_program_stablehlo(program, &text));
+  ax_program *back = import(text);
+  assert_int_equal(back->in_count, program->in_count);
+  test_random random = {.state = 3};
+  ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], 0, 4)};
+  ax_tensor *wanted[7], *got[7];
+  TEST_OK(test_try(program, in, wanted));
+  TEST_OK(test_try(back, in, got));
+  for (uint32_t k = 0; k < 7; k++) {
+    TEST_TENSORS_NEAR(got[k], wanted[k], 1e-6);
+    ax_tensor_release(wanted[k]);
+    ax_tensor_release(got[k]);
+  }
+  for (uint32_t i = 0; i < 2; i++) ax_tensor_release(in[i]);
+  ax_string_free(text);
+  ax_program_release(program);
+  ax_program_release(back);
+}
+
+/* --- What is refused --- */
+
+#define F(line, types) "func.func @main(%a: tensor<4xf32>, %i: tensor<i32>) -> " types " {\n  " line "\n  return %0 : " types "\n}\n"
+static const struct {
+  const char *text;
+  ax_status status;
+  const char *message;
+} refused[] = {
+    {F("%0 = stablehlo.add %a, %i : tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.add: "},
+    {F("%0 = stablehlo.sine %a : (tensor<4xf32>) -> tensor<5xf32>", "tensor<5xf32>"), AX_INVALID_ARGUMENT,
+     "result 0 of stablehlo.sine is f32[4], and the module says f32[5]"},
+    {F("%0 = stablehlo.sine %a : (tensor<4xf32>) -> tensor<?xf32>", "tensor<?xf32>"), AX_ABSENT, "shapes that are not known"},
+    {F("%0 = \"x.y\"(%a) : (tensor<4xf32>) -> tensor<4xf32> loc(\"train.py\":3:1)", "tensor<4xf32>"), AX_ABSENT,
+     "train.py:3: x.y: this operation is not read yet"},
+    {F("%0 = stablehlo.transpose %a, dims = [1] : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "m.mlir:2: "},
+    {F("%0 = \"stablehlo.transpose\"(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT,
+     "the attribute permutation is missing"},
+    {F("%0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "there is no function @g"},
+    {F("%0 = call @main(%a, %i) : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT,
+     "@main calls itself"},
+    {F("%0 = stablehlo.custom_call @t(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_ABSENT, "stablehlo.custom_call"},
+    {"module attributes {mhlo.num_partitions = 8 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_ABSENT,
+     "modules for several devices are not read yet"},
+    {"module {\n  func.func @f() {\n    return\n  }\n  func.func @g() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "the module has 2 functions, and none is @main"},
+    {"module {\n  func.func @f() {\n    return\n  }\n  func.func @f() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "there are two functions @f"},
+};
+
+static void test_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(refused); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_program_from_stablehlo(refused[i].text, strlen(refused[i].text), "m.mlir", &program), refused[i].status,
+               refused[i].message);
+    assert_null(program);
+  }
+}
+
+/* --- Memory and growth --- */
+
+static ax_status import_first(void *context) {
+  (void)context;
+  for (size_t i = 0; i < AX_COUNT(programs); i++) {
+    ax_program *program;
+    const ax_status status = ax_program_from_stablehlo(programs[i][0], strlen(programs[i][0]), "m.mlir", &program);
+    if (status != AX_OK) return status;
+    ax_program_release(program);
+  }
+  return AX_OK;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(import_first, NULL) > 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back),
+                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_out_of_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

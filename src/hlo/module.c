@@ -1,0 +1,155 @@
+/* Questions about a module: attributes by name and kind, types as programs have them, places in messages. */
+#include "hlo/module.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/equation.h"
+
+void ax_hlo_module_deinit(ax_hlo_module *module) {
+  ax_arena_deinit(&module->arena);
+  ax_free(module->values);
+  ax_free(module->makers);
+  ax_free(module->alias_names);
+  ax_free(module->alias_texts);
+  *module = (ax_hlo_module){0};
+}
+
+/* --- By name --- */
+
+static const ax_hlo_attribute *find(const ax_hlo_attribute *items, uint32_t count, const char *name) {
+  for (uint32_t i = 0; i < count; i++)
+    if (ax_hlo_slice_is(items[i].name, name)) return &items[i];
+  return NULL;
+}
+
+const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name) {
+  return find(op->attributes, op->attribute_count, name);
+}
+
+const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name) {
+  return find(dictionary->items, dictionary->count, name);
+}
+
+const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
+  const ax_hlo_operation *made_by = module->makers[value];
+  const ax_hlo_attribute *found = made_by != NULL && made_by->operand_count == 0 ? ax_hlo_find(made_by, "value") : NULL;
+  return found != NULL && found->kind == AX_HLO_ELEMENTS ? found : NULL;
+}
+
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slice name) {
+  for (uint32_t i = 0; i < module->body.operation_count; i++) {
+    const ax_hlo_operation *op = module->body.operations[i];
+    const ax_hlo_attribute *symbol = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "sym_name") : NULL;
+    if (symbol != NULL && symbol->text.length == name.length && memcmp(symbol->text.start, name.start, name.length) == 0) return op;
+  }
+  return NULL;
+}
+
+/* --- Places --- */
+
+/* The text of loc(..), through aliases: the first file with a line in it, which is the innermost call's. */
+static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t depth, ax_hlo_slice *file, int64_t *line) {
+  const char *p = text.start, *end = text.start + text.length;
+  for (; p < end && depth < 32; p++) {
+    if (*p == '"') {
+      const char *quote = memchr(p + 1, '"', (size_t)(end - p - 1));
+      if (quote == NULL) return false;
+      if (end - quote > 2 && quote[1] == ':' && quote[2] >= '0' && quote[2] <= '9') {
+        *file = (ax_hlo_slice){p + 1, (size_t)(quote - p) - 1};
+        *line = 0;
+        for (p = quote + 2; p < end && *p >= '0' && *p <= '9'; p++) *line = *line * 10 + (*p - '0');
+        return true;
+      }
+      p = quote;
+    } else if (*p == '#') {
+      size_t length = 1;
+      while (p + length < end && strchr(" \t\n,()<>[]", p[length]) == NULL) length++;
+      for (uint32_t i = 0; i < module->alias_count; i++)
+        if (module->alias_names[i].length == length && memcmp(module->alias_names[i].start, p, length) == 0 &&
+            find_line(module, module->alias_texts[i], depth + 1, file, line))
+          return true;
+      p += length - 1;
+    }
+  }
+  return false;
+}
+
+void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes) {
+  ax_hlo_slice file;
+  int64_t line;
+  if (place->location.length > 0 && find_line(module, place->location, 0, &file, &line))
+    snprintf(out, bytes, "%.*s:%" PRId64, (int)file.length, file.start, line);
+  else
+    snprintf(out, bytes, "%s:%u", module->source, place->line);
+}
+
+/* --- Kinds --- */
+
+static ax_status wrong(const ax_hlo_operation *op, const char *name, const ax_hlo_attribute *found, const char *wanted) {
+  return ax_error(AX_INVALID_ARGUMENT, "%.*s: the attribute %s %s %s", (int)op->name.length, op->name.start, name,
+                  found == NULL ? "is missing: it must be" : "must be", wanted);
+}
+
+ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, name);
+  if (found == NULL || found->kind != AX_HLO_INTEGER) return wrong(op, name, found, "an integer");
+  *out = found->integer;
+  return AX_OK;
+}
+
+ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, name);
+  if (found != NULL && found->kind == AX_HLO_UNIT) return *out = true, AX_OK;
+  if (found == NULL || found->kind != AX_HLO_BOOL) return wrong(op, name, found, "true or false");
+  *out = found->integer != 0;
+  return AX_OK;
+}
+
+/* [1, 2], array<i64: 1, 2> and dense<[1, 2]> : tensor<2xi64>. False: it is none of these, or too long. */
+static bool as_integers(const ax_hlo_attribute *found, ax_dims *out) {
+  int64_t count = found->count;
+  if (found->kind == AX_HLO_ELEMENTS) {
+    if (found->type->dtype != AX_S64 || found->type->rank > 1) return false;
+    count = found->type->rank == 0 ? 1 : found->type->dims[0];
+  } else if (found->kind != AX_HLO_ARRAY && found->kind != AX_HLO_NUMBERS) {
+    return false;
+  }
+  if (count > AX_MAX_RANK) return false;
+  out->count = (uint32_t)count;
+  for (uint32_t i = 0; i < out->count; i++) {
+    if (found->kind == AX_HLO_ARRAY && found->items[i].kind != AX_HLO_INTEGER && found->items[i].kind != AX_HLO_BOOL) return false;
+    out->v[i] = found->kind == AX_HLO_ARRAY     ? found->items[i].integer
+                : found->kind == AX_HLO_NUMBERS ? found->numbers[i]
+                                                : ((const int64_t *)found->data)[found->splat ? 0 : i];
+  }
+  return true;
+}
+
+ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, name);
+  return found != NULL && as_integers(found, out) ? AX_OK : wrong(op, name, found, "a list of at most 16 integers");
+}
+
+ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out) {
+  const ax_hlo_attribute *found = ax_hlo_item(dictionary, name);
+  out->count = 0;
+  if (found == NULL || as_integers(found, out)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%.*s must be a list of at most 16 integers", (int)found->name.length, found->name.start);
+}
+
+/* --- Types --- */
+
+ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out) {
+  const int length = type->text.length < 200 ? (int)type->text.length : 200;
+  const char *text = type->text.start;
+  if (type->kind == AX_HLO_TOKEN) return *out = (ax_type){.form = AX_TOKEN, .dtype = AX_BOOL}, AX_OK;
+  if (type->kind != AX_HLO_TENSOR) return ax_error(AX_ABSENT, "values of type %.*s are not supported", length, text);
+  if (!type->element_known) return ax_error(AX_ABSENT, "%.*s: elements of this type are not supported", length, text);
+  if (!type->ranked || type->dynamic) return ax_error(AX_ABSENT, "%.*s: shapes that are not known are not supported", length, text);
+  if (type->rank > AX_MAX_RANK) return ax_error(AX_ABSENT, "%.*s: the rank exceeds %d", length, text, AX_MAX_RANK);
+  *out = (ax_type){.form = AX_ARRAY, .dtype = type->dtype, .rank = type->rank};
+  if (type->rank > 0) memcpy(out->dims, type->dims, type->rank * sizeof type->dims[0]);
+  return AX_OK;
+}

@@ -1,0 +1,151 @@
+/* A StableHLO module in memory: a tree of operations, as MLIR has them. It knows no primitive, and no operation by name. Readers
+   make it (hlo/read_text.h); programs are made from it (bridge/stablehlo_read.c).
+
+     module
+       operation "func.func"    attributes: sym_name = "main", function_type = (tensor<4xf32>) -> tensor<f32>
+         region
+           block                arguments: value 0, tensor<4xf32>
+             operation          "stablehlo.sine", operands: 0, results: value 1, tensor<4xf32>
+             operation          "func.return", operands: 1
+
+   All of it lives in the module's arena, and parts of it are slices of the text that was read, which must stay as long as the
+   module. Values are numbered over the whole module; the numbers of an operation's results follow each other, as those of a block's
+   arguments do. */
+#ifndef AX_HLO_MODULE_H
+#define AX_HLO_MODULE_H
+
+#include "ir/equation.h"
+
+typedef struct ax_hlo_attribute ax_hlo_attribute;
+typedef struct ax_hlo_region ax_hlo_region;
+
+typedef struct ax_hlo_slice { /* characters of the text, or of the arena */
+  const char *start;
+  size_t length;
+} ax_hlo_slice;
+
+/* --- Types --- */
+typedef enum ax_hlo_kind {
+  AX_HLO_TENSOR,
+  AX_HLO_SCALAR,   /* the type of a number in an attribute: i64, f32, index */
+  AX_HLO_TOKEN,    /* !stablehlo.token */
+  AX_HLO_TUPLE,    /* tuple<..>; `parts` */
+  AX_HLO_FUTURE_TYPE,   /* !stablehlo.future<..>; `parts` */
+  AX_HLO_FUNCTION, /* (..) -> (..); `parts`, of which the first in_count are parameters */
+  AX_HLO_OTHER     /* any other one; its text says which */
+} ax_hlo_kind;
+
+enum { AX_HLO_DYNAMIC = -1 }; /* an extent that is not known */
+
+/* Equal types of one module are one object. */
+typedef struct ax_hlo_value_type {
+  ax_hlo_kind kind;
+  bool element_known; /* TENSOR, SCALAR: Axle has a dtype for the elements */
+  bool ranked, dynamic; /* TENSOR: its rank is known; some extent is not known, or is bounded only */
+  ax_dtype dtype;
+  uint32_t rank, in_count, part_count;
+  const int64_t *dims;
+  const struct ax_hlo_value_type **parts;
+  const ax_hlo_attribute *encoding; /* TENSOR; NULL: it has none */
+  ax_hlo_slice text;
+} ax_hlo_value_type;
+
+/* --- Attributes --- */
+typedef enum ax_hlo_attribute_kind {
+  AX_HLO_UNIT,       /* there, and that is all */
+  AX_HLO_BOOL,       /* integer: 0 or 1 */
+  AX_HLO_INTEGER,    /* integer, type */
+  AX_HLO_FLOAT,      /* text: the decimal or the bits as written, type */
+  AX_HLO_STRING,     /* text, without quotes and escapes */
+  AX_HLO_SYMBOL,     /* text, without its @; of a nested one the last name */
+  AX_HLO_WORD,       /* text: one word, as an enumeration's */
+  AX_HLO_TYPE,       /* type */
+  AX_HLO_ARRAY,      /* items */
+  AX_HLO_DICTIONARY, /* items with names; text: what a dialect calls it, "stablehlo.gather", or empty */
+  AX_HLO_NUMBERS,    /* array<i64: ..>, numbers; of floats only the text */
+  AX_HLO_ELEMENTS,   /* dense<..>: type, and data or `splat` */
+  AX_HLO_OPAQUE      /* text of an attribute of a dialect that is read by whoever needs it */
+} ax_hlo_attribute_kind;
+
+struct ax_hlo_attribute {
+  ax_hlo_attribute_kind kind;
+  ax_hlo_slice name; /* in a dictionary or an operation; empty elsewhere */
+  ax_hlo_slice text;
+  const ax_hlo_value_type *type; /* NULL: none was written */
+  int64_t integer;
+  const int64_t *numbers;
+  const ax_hlo_attribute *items;
+  uint32_t count; /* of numbers or items */
+  bool splat;     /* ELEMENTS: `data` has one element, which all are */
+  const void *data; /* elements as Axle's arrays have them, row-major */
+};
+
+/* --- Operations --- */
+typedef struct ax_hlo_place { /* where an operation stands in the text that was read, and where that text says it came from */
+  uint32_t line, column;
+  ax_hlo_slice location; /* what stands in loc(..); empty: nothing */
+} ax_hlo_place;
+
+typedef struct ax_hlo_operation {
+  ax_hlo_slice name; /* stablehlo.add */
+  const uint32_t *operands;
+  uint32_t operand_count, result_count, region_count, attribute_count;
+  uint32_t result; /* the first one's number */
+  const ax_hlo_region *regions;
+  const ax_hlo_attribute *attributes; /* properties and others alike */
+  ax_hlo_place place;
+} ax_hlo_operation;
+
+typedef struct ax_hlo_block {
+  uint32_t argument, argument_count; /* the first one's number */
+  uint32_t operation_count;
+  const ax_hlo_operation **operations;
+} ax_hlo_block;
+
+struct ax_hlo_region {
+  uint32_t block_count;
+  const ax_hlo_block *blocks;
+};
+
+typedef struct ax_hlo_module {
+  ax_arena arena;
+  const char *source; /* what messages call the text; borrowed */
+  ax_hlo_block body;  /* of the module; of the innermost one that holds functions */
+  const ax_hlo_attribute *attributes;
+  uint32_t attribute_count;
+  const ax_hlo_value_type **values; /* types by number */
+  const ax_hlo_operation **makers; /* the operations whose results they are; NULL: arguments of blocks */
+  uint32_t value_count;
+  ax_hlo_slice *alias_names, *alias_texts; /* #loc1 and what it stands for */
+  uint32_t alias_count;
+} ax_hlo_module;
+
+void ax_hlo_module_deinit(ax_hlo_module *module);
+
+/* --- Questions --- */
+static inline bool ax_hlo_slice_is(ax_hlo_slice slice, const char *word) {
+  size_t i = 0;
+  while (i < slice.length && word[i] != '\0' && slice.start[i] == word[i]) i++;
+  return i == slice.length && word[i] == '\0';
+}
+/* The attribute with the name; NULL: there is none. */
+const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name);
+const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name);
+/* The elements of a value that is a constant; NULL: it is none. */
+const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value);
+/* The function of the module with the name; NULL: there is none. */
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slice name);
+/* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
+void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
+
+/* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or something
+   else. */
+AX_MUST_USE ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out);
+AX_MUST_USE ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out);
+/* A list of integers, in any of the ways that versions of StableHLO write one. */
+AX_MUST_USE ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out);
+AX_MUST_USE ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out); /* absent: none */
+/* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */
+AX_MUST_USE ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out);
+
+#endif

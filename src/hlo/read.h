@@ -1,0 +1,44 @@
+/* Reading one operation of a module as equations of the trace in progress. A primitive's file has a reader for each StableHLO op
+   that it stands for, in its record's slot `reads` (ir/prim.h); simple ones are read by their form (hlo/hlo.h). Functions that are no
+   primitives have their readers in tables of their own (bridge/readers.c). */
+#ifndef AX_HLO_READ_H
+#define AX_HLO_READ_H
+
+#include "hlo/module.h"
+#include "ir/prim.h"
+
+typedef struct ax_hlo_import ax_hlo_import; /* the reading of a whole module (bridge/stablehlo_read.c) */
+
+struct ax_hlo_read_args {
+  const ax_prim *prim; /* whose reader this is; NULL: of no primitive */
+  const ax_hlo_operation *op;
+  const ax_value *in;
+  ax_value *out;            /* to fill; their types are checked against those that the module says */
+  const ax_type *out_types; /* what the module says */
+  ax_hlo_import *import;
+};
+
+struct ax_hlo_reader {
+  const char *op; /* "stablehlo.compare"; NULL ends a list */
+  /* Binds equations, or fails the trace; attributes that are missing are its status. */
+  ax_status (*read)(const ax_hlo_read_args *args);
+};
+
+/* The elements of an operand that is a constant; NULL: it is none. */
+const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, uint32_t operand);
+/* A region of the operation as a function to trace: it runs the region's operations on its operands. Valid until the reader
+   returns. */
+typedef struct ax_hlo_body {
+  ax_hlo_import *import;
+  const ax_hlo_region *region;
+} ax_hlo_body;
+/* AX_INVALID_ARGUMENT: the operation has no such region of one block, or the region gives other than `out_count` values. */
+AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out);
+/* Calls a function of the module. */
+AX_MUST_USE ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function);
+
+/* The operations of a region that is one operation on its two arguments, in any order, and a return: that operation's name, as
+   "stablehlo.add". Empty: it is something else. */
+ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region);
+
+#endif

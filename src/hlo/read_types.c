@@ -1,0 +1,242 @@
+/* Types of MLIR's texts. Equal texts of one module are one type, found by a hash table, so that most types of a long module are
+   looked at once. */
+#include <string.h>
+
+#include "hlo/reader.h"
+#include "ir/dtype.h"
+
+/* --- The table --- */
+
+static uint32_t slot_of(const ax_hlo_reader *r, ax_hlo_slice text) {
+  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, text.start, text.length) & (r->type_capacity - 1);
+  for (; r->types[slot].type != NULL; slot = (slot + 1) & (r->type_capacity - 1))
+    if (r->types[slot].text.length == text.length && memcmp(r->types[slot].text.start, text.start, text.length) == 0) break;
+  return slot;
+}
+
+static ax_status grow_types(ax_hlo_reader *r) {
+  ax_hlo_type_entry *old = r->types;
+  const uint32_t count = r->type_capacity;
+  if (2 * (r->type_count + 1) <= count) return AX_OK;
+  const uint32_t capacity = count == 0 ? 64 : 2 * count;
+  r->types = ax_calloc(capacity, sizeof r->types[0]);
+  if (r->types == NULL) {
+    r->types = old;
+    return ax_out_of_memory(capacity * sizeof r->types[0]);
+  }
+  r->type_capacity = capacity;
+  for (uint32_t i = 0; i < count; i++)
+    if (old[i].type != NULL) r->types[slot_of(r, old[i].text)] = old[i];
+  ax_free(old);
+  return AX_OK;
+}
+
+static const ax_hlo_value_type *known_type(const ax_hlo_reader *r, ax_hlo_slice text) {
+  return r->type_capacity == 0 ? NULL : r->types[slot_of(r, text)].type;
+}
+
+static ax_status keep_type(ax_hlo_reader *r, const ax_hlo_value_type *type, const ax_hlo_value_type **out) {
+  AX_TRY(grow_types(r));
+  ax_hlo_type_entry *entry = &r->types[slot_of(r, type->text)];
+  if (entry->type == NULL) {
+    entry->text = type->text;
+    entry->type = ax_arena_copy(&r->module->arena, type, sizeof *type);
+    if (entry->type == NULL) return ax_out_of_memory(sizeof *type);
+    r->type_count++;
+  }
+  *out = entry->type;
+  return AX_OK;
+}
+
+/* --- Elements of tensors --- */
+
+/* i8 and si8 are one; index, which only shapes have, is an integer of 64 bits. */
+static bool find_dtype(ax_hlo_slice name, ax_dtype *out) {
+  if (name.length > 1 && name.start[0] == 's' && name.start[1] == 'i') name.start++, name.length--;
+  for (uint32_t d = AX_NO_DTYPE + 1; d < AX_DTYPE_COUNT; d++) {
+    const char *hlo = ax_dtype_get((ax_dtype)d)->hlo;
+    if (ax_is_key((ax_dtype)d) || hlo == NULL || !ax_hlo_slice_is(name, hlo)) continue;
+    *out = (ax_dtype)d;
+    return true;
+  }
+  if (!ax_hlo_slice_is(name, "index")) return false;
+  *out = AX_S64;
+  return true;
+}
+
+/* f32, complex<f32>, !quant.uniform<..>: *text is all of it. */
+static ax_status want_element(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  ax_hlo_slice inside, text;
+  ax_hlo_skip(r);
+  text.start = r->cursor;
+  if (ax_hlo_sees(r, "!")) AX_TRY(ax_hlo_want_name(r, '!', &inside));
+  else AX_TRY(ax_hlo_want_word(r, "a type", &inside));
+  if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
+  text.length = (size_t)(r->cursor - text.start);
+  type->element_known = find_dtype(text, &type->dtype);
+  return AX_OK;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* 4x?x: what stands before the elements' type. */
+static ax_status want_dims(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  int64_t dims[64];
+  type->ranked = !ax_hlo_take(r, "*x");
+  ax_hlo_skip(r);
+  while (type->ranked && r->cursor < r->end && (is_digit(*r->cursor) || *r->cursor == '?')) {
+    int64_t extent = 0;
+    const char *at = r->cursor;
+    if (type->rank == AX_COUNT(dims)) return ax_hlo_refuse(r, at, "a tensor of more than %zu dimensions", AX_COUNT(dims));
+    if (*r->cursor == '?') r->cursor++, extent = AX_HLO_DYNAMIC, type->dynamic = true;
+    for (; r->cursor < r->end && is_digit(*r->cursor); r->cursor++)
+      if (__builtin_mul_overflow(extent, 10, &extent) || __builtin_add_overflow(extent, *r->cursor - '0', &extent))
+        return ax_hlo_refuse(r, at, "the extent is larger than 64 bits hold");
+    dims[type->rank++] = extent;
+    if (r->cursor == r->end || *r->cursor != 'x') return ax_hlo_expected(r, "'x'");
+    r->cursor++;
+  }
+  type->dims = ax_arena_copy(&r->module->arena, dims, type->rank * sizeof dims[0]);
+  return type->dims != NULL || type->rank == 0 ? AX_OK : ax_out_of_memory(sizeof dims);
+}
+
+static ax_status want_tensor(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  type->kind = AX_HLO_TENSOR;
+  AX_TRY(ax_hlo_want(r, "<"));
+  AX_TRY(want_dims(r, type));
+  AX_TRY(want_element(r, type));
+  if (ax_hlo_take(r, ",")) {
+    ax_hlo_attribute *encoding = ax_arena_alloc(&r->module->arena, sizeof *encoding);
+    if (encoding == NULL) return ax_out_of_memory(sizeof *encoding);
+    AX_TRY(ax_hlo_want_attribute(r, encoding));
+    type->encoding = encoding;
+  }
+  return ax_hlo_want(r, ">");
+}
+
+/* --- Types made of others --- */
+
+static ax_status add_types_until(ax_hlo_reader *r, const char *end, ax_hlo_list *types) {
+  const ax_hlo_value_type *type;
+  if (ax_hlo_take(r, end)) return AX_OK;
+  do {
+    AX_TRY(ax_hlo_want_type(r, &type));
+    AX_TRY(ax_hlo_list_add(types, &type, sizeof type));
+  } while (ax_hlo_take(r, ","));
+  return ax_hlo_want(r, end);
+}
+
+ax_status ax_hlo_want_results(ax_hlo_reader *r, ax_hlo_list *types) {
+  const ax_hlo_value_type *type;
+  if (ax_hlo_take(r, "(")) return add_types_until(r, ")", types);
+  AX_TRY(ax_hlo_want_type(r, &type));
+  return ax_hlo_list_add(types, &type, sizeof type);
+}
+
+static ax_status end_parts(ax_hlo_reader *r, ax_hlo_list *parts, ax_status status, ax_hlo_value_type *type) {
+  type->part_count = parts->count;
+  type->parts = ax_hlo_list_end(r, parts, sizeof type->parts[0], &status);
+  return status;
+}
+
+static ax_status add_signature(ax_hlo_reader *r, ax_hlo_value_type *type, ax_hlo_list *parts) {
+  AX_TRY(add_types_until(r, ")", parts));
+  type->in_count = parts->count;
+  AX_TRY(ax_hlo_want(r, "->"));
+  return ax_hlo_want_results(r, parts);
+}
+
+static ax_status want_parts(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  ax_hlo_list parts = {0};
+  if (type->kind == AX_HLO_FUNCTION) return end_parts(r, &parts, add_signature(r, type, &parts), type);
+  AX_TRY(ax_hlo_want(r, "<"));
+  return end_parts(r, &parts, add_types_until(r, ">", &parts), type);
+}
+
+ax_hlo_slice ax_hlo_alias(const ax_hlo_module *module, ax_hlo_slice name) {
+  for (uint32_t i = module->alias_count; i-- > 0;) {
+    const ax_hlo_slice *known = &module->alias_names[i];
+    if (known->length == name.length && memcmp(known->start, name.start, name.length) == 0) return module->alias_texts[i];
+  }
+  return (ax_hlo_slice){0};
+}
+
+/* !name: an alias, or a type of a dialect. `at` is the mark. */
+static ax_status want_dialect_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  ax_hlo_slice name, inside;
+  AX_TRY(ax_hlo_want_name(r, '!', &name));
+  type->kind = ax_hlo_slice_is(name, "stablehlo.token")    ? AX_HLO_TOKEN
+               : ax_hlo_slice_is(name, "stablehlo.future") ? AX_HLO_FUTURE_TYPE
+                                                           : AX_HLO_OTHER;
+  if (type->kind == AX_HLO_FUTURE_TYPE) return want_parts(r, type);
+  return r->cursor < r->end && *r->cursor == '<' ? ax_hlo_want_balanced(r, &inside) : AX_OK;
+}
+
+static ax_status read_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
+  if (ax_hlo_take(r, "tensor")) return want_tensor(r, type);
+  if (ax_hlo_take(r, "tuple")) {
+    type->kind = AX_HLO_TUPLE;
+    return want_parts(r, type);
+  }
+  if (ax_hlo_take(r, "(")) {
+    type->kind = AX_HLO_FUNCTION;
+    return want_parts(r, type);
+  }
+  if (ax_hlo_sees(r, "!")) return want_dialect_type(r, type);
+  type->kind = AX_HLO_SCALAR;
+  return want_element(r, type);
+}
+
+/* The alias's text is read where it stands, then the reader returns here. */
+static ax_status want_alias(ax_hlo_reader *r, ax_hlo_slice text, const ax_hlo_value_type **out) {
+  const char *cursor = r->cursor;
+  r->cursor = text.start;
+  AX_TRY(ax_hlo_want_type(r, out));
+  r->cursor = cursor;
+  return AX_OK;
+}
+
+/* The extent of a type's text, if it is a tensor: what the table is asked by. */
+static ax_hlo_slice tensor_text(const ax_hlo_reader *r) {
+  const char *p = r->cursor;
+  uint32_t depth = 0;
+  if (r->end - p < 7 || memcmp(p, "tensor<", 7) != 0) return (ax_hlo_slice){0};
+  for (p += 6; p < r->end && *p != '\n' && *p != '"'; p++) {
+    depth += *p == '<';
+    if (*p == '>' && --depth == 0) return (ax_hlo_slice){r->cursor, (size_t)(p + 1 - r->cursor)};
+  }
+  return (ax_hlo_slice){0};
+}
+
+ax_status ax_hlo_want_type(ax_hlo_reader *r, const ax_hlo_value_type **out) {
+  ax_hlo_value_type type = {0};
+  ax_hlo_skip(r);
+  const ax_hlo_slice tensor = tensor_text(r);
+  if (tensor.length > 0 && (*out = known_type(r, tensor)) != NULL) {
+    r->cursor += tensor.length;
+    return AX_OK;
+  }
+  type.text.start = r->cursor;
+  AX_TRY(ax_hlo_enter(r));
+  if (r->cursor < r->end && *r->cursor == '!') {
+    const char *at = r->cursor;
+    ax_hlo_slice name, text;
+    AX_TRY(ax_hlo_want_name(r, '!', &name));
+    text = ax_hlo_alias(r->module, (ax_hlo_slice){at, name.length + 1});
+    if (text.length > 0) {
+      AX_TRY(want_alias(r, text, out));
+      ax_hlo_leave(r);
+      return AX_OK;
+    }
+    r->cursor = at;
+  }
+  AX_TRY(read_type(r, &type));
+  ax_hlo_leave(r);
+  type.text.length = (size_t)(r->cursor - type.text.start);
+  return keep_type(r, &type, out);
+}
+
+ax_status ax_hlo_want_signature(ax_hlo_reader *r, const ax_hlo_value_type **out) {
+  if (!ax_hlo_sees(r, "(")) return ax_hlo_expected(r, "a signature, (types) -> types");
+  return ax_hlo_want_type(r, out);
+}
