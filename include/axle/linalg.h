@@ -70,15 +70,17 @@ ax_value ax_eigvals(ax_value x);
    which has no derivatives of full matrices. */
 void ax_svd(ax_value x, bool full_matrices, bool compute_uv, uint32_t out_count, ax_value *out);
 /* T[.., n, n] -> t T[.., n, n], q T[.., n, n]: x = q t q^H, q^H q = 1, t upper triangular, but of real numbers with blocks of 2 by
-   2 on its diagonal, each for two conjugate eigenvalues. Without compute_schur_vectors: t alone. NaN where x is not finite. No
-   derivatives. As jax.lax.linalg.schur. */
+   2 on its diagonal, each for two conjugate eigenvalues. Without compute_schur_vectors: t alone. NaN where x is not finite.
+   Derivatives are not finite where eigenvalues are equal; of complex vectors, which may be multiplied by any numbers of size 1,
+   they are those by which vectors turn least. As jax.lax.linalg.schur, which has no derivatives. */
 void ax_schur(ax_value x, bool compute_schur_vectors, uint32_t out_count, ax_value *out);
 /* T[.., n, n] -> form T[.., n, n], taus T[.., n - 1]: q^H x q = h, zero below its first subdiagonal; h on and above that of the
-   form, q's reflectors below it and in the taus. An error besides: n = 0. No derivatives. As jax.lax.linalg.hessenberg. */
+   form, q's reflectors below it and in the taus. An error besides: n = 0. Derivatives are not finite where h has a 0 below its
+   diagonal. As jax.lax.linalg.hessenberg, which has no derivatives. */
 void ax_hessenberg(ax_value x, uint32_t out_count, ax_value *out);
 /* T[.., n, n] -> form T[.., n, n], d R[.., n], e R[.., n - 1], taus T[.., n - 1]: q^H x q, tridiagonal and real, of a symmetric x,
    or Hermitian one, of which one triangle is read: its diagonal and the one beside it; q's reflectors are in the form and the taus.
-   An error besides: n = 0. No derivatives. As jax.lax.linalg.tridiagonal. */
+   An error besides: n = 0. Derivatives are not finite where e has a 0. As jax.lax.linalg.tridiagonal, which has no derivatives. */
 void ax_tridiagonal(ax_value x, bool lower, uint32_t out_count, ax_value *out);
 
 /* --- Systems of equations --- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "axle/linalg.h"
+#include "axle/transform.h"
 #include "linalg/householder.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"
@@ -208,9 +209,60 @@ static void large_matrices(void **state) {
   ax_program_release(program);
 }
 
+/* --- Tangents of Schur's form: what defines them, of matrices of every small size ---
+
+   Signs and phases of LAPACK's vectors jump, so differences of results say little where matrices are larger. */
+
+static AX_BODY(schur) { /* x -> t, q */
+  (void)context;
+  ax_schur(in[0], true, AX_LIST(2, out));
+}
+
+/* Elements of t's tangent that would change its form: below its blocks, and differences along the diagonals of blocks. */
+static ax_value out_of_form(ax_value t, ax_value dt, int64_t n) {
+  const ax_value below = ax_eq(ax_matrix_lower(t, -1), ax_integer(0));
+  const ax_value lowest = ax_where(below, ax_matrix_lower(dt, -1), ax_integer(0));
+  if (n == 1) return lowest;
+  const ax_value next = ax_ne(ax_diagonal_to_vector(ax_matrix_part(t, 1, n - 1, 0, n - 1)), ax_integer(0));
+  const ax_value d = ax_diagonal_to_vector(dt);
+  const ax_value apart = ax_sub(ax_slice_in_dim(d, 1, n, 1, -1), ax_slice_in_dim(d, 0, n - 1, 1, -1));
+  const ax_value uneven = ax_vector_to_diagonal(ax_where(next, apart, ax_integer(0)));
+  return ax_add(lowest, ax_matrix_within(uneven, 0, 0, n));
+}
+
+static AX_BODY(schur_tangents) { /* x, dx T[3,n,n] -> how far tangents are from x = q t q^H, q^H q = 1, and t's form */
+  ax_value f[2], df[2];
+  (void)context;
+  ax_jvp(AX_FN(schur, 1, 2), AX_ALL_ARGS, AX_LIST(1, &in[0]), AX_LIST(1, &in[1]), AX_LIST(2, f), AX_LIST(2, df));
+  const ax_type type = ax_typeof(in[0]);
+  const ax_value qh = ax_matrix_adjoint(f[1]), dqh = ax_matrix_adjoint(df[1]), qt = ax_matmul(f[1], f[0]);
+  const ax_value by_q = ax_add(ax_matmul(ax_matmul(df[1], f[0]), qh), ax_matmul(qt, dqh));
+  out[0] = off(ax_add(by_q, ax_matmul(ax_matmul(f[1], df[0]), qh)), in[1]);
+  out[1] = off(ax_matmul(qh, df[1]), ax_neg(ax_matmul(dqh, f[1])));
+  out[2] = off(out_of_form(f[0], df[0], type.dims[2]), ax_integer(0));
+}
+
+static void tangents_of_schur(void **state) {
+  (void)state;
+  test_random random = {.state = 21};
+  for (int64_t n = 1; n <= 17; n += n < 8 ? 1 : 3)
+    for (int k = 0; k < 2; k++) {
+      const ax_type type = TEST_TYPE(k == 0 ? AX_F64 : AX_C128, 3, n, n), types[] = {type, type};
+      ax_tensor *in[] = {test_random_tensor(&random, type, -1, 1), test_random_tensor(&random, type, -1, 1)}, *out[3];
+      ax_program *program = test_trace(schur_tangents, NULL, types, 2, 3);
+      test_run(program, in, out);
+      for (uint32_t i = 0; i < 3; i++)
+        if (!(test_get(out[i], 0) < 1e-9)) fail_msg("%d by %d, residual %u: %g", (int)n, (int)n, i, test_get(out[i], 0));
+      test_release(out, 3);
+      test_release(in, 2);
+      ax_program_release(program);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(turned_in_tiles), cmocka_unit_test(workspace),
                                      cmocka_unit_test(pieces_of_matrices), cmocka_unit_test(reflectors),
-                                     cmocka_unit_test(large_matrices), cmocka_unit_test(large_complex_matrices)};
+                                     cmocka_unit_test(large_matrices), cmocka_unit_test(large_complex_matrices),
+                                     cmocka_unit_test(tangents_of_schur)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
