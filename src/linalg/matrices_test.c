@@ -7,6 +7,7 @@
 
 #include "axle/linalg.h"
 #include "axle/transform.h"
+#include "linalg/hessenberg.h"
 #include "linalg/householder.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"
@@ -114,6 +115,50 @@ static void reflectors(void **state) {
   test_release(out, 3);
   test_release(in, 1);
   ax_program_release(program);
+}
+
+/* Reflectors that turn a product by a skew matrix: the tangent of their product, from theirs, is the product times it. */
+static AX_BODY(turned_reflectors) { /* x, o c128[5,5] -> how far off */
+  ax_value factors[2], form, taus;
+  (void)context;
+  ax_geqrf(in[0], factors);
+  const ax_value skew = ax_sub(in[1], ax_matrix_adjoint(in[1])), eye = ax_matrix_eye(in[0], 5, 5);
+  ax_reflectors_turned(factors[0], factors[1], skew, &form, &taus);
+  const ax_reflectors r = ax_reflectors_of(factors[0], factors[1], form, taus);
+  const ax_value q = ax_householder_product(factors[0], factors[1]);
+  out[0] = ax_reduce_max(ax_abs(ax_sub(ax_reflectors_tangent(&r, eye, true, false), ax_matmul(q, skew))), AX_ALL_DIMS, false);
+}
+
+/* The tangents of h, of which the form has a part, and of the reflectors, whose product stays unitary. */
+static AX_BODY(hessenberg_parts) { /* x, dx c128[5,5] -> how far dh is from that of q^H x q, and q^H dq from skew */
+  ax_value f[2];
+  (void)context;
+  ax_hessenberg(in[0], f);
+  const ax_hessenberg_tangents t = ax_hessenberg_tangents_of(ax_matrix_upper(f[0], -1), f[0], f[1], in[1]);
+  const ax_reflectors r = ax_reflectors_of(ax_matrix_part(f[0], 1, 4, 0, 4), f[1], ax_matrix_part(t.form, 1, 4, 0, 4), t.taus);
+  const ax_value inner = ax_householder_product(ax_matrix_part(f[0], 1, 4, 0, 4), f[1]), eye = ax_matrix_eye(in[0], 4, 4);
+  const ax_value dq = ax_matrix_within(ax_reflectors_tangent(&r, eye, true, false), 1, 1, 5);
+  const ax_value q = ax_add(ax_matrix_within(inner, 1, 1, 5), ax_matrix_padded(ax_matrix_eye(in[0], 1, 1), 5, 5));
+  const ax_value qh = ax_matrix_adjoint(q), half = ax_matmul(ax_matrix_adjoint(dq), ax_matmul(in[0], q));
+  const ax_value other = ax_matmul(qh, ax_add(ax_matmul(in[1], q), ax_matmul(in[0], dq)));
+  out[0] = ax_reduce_max(ax_abs(ax_sub(t.h, ax_add(half, other))), AX_ALL_DIMS, false);
+  const ax_value turn = ax_matmul(qh, dq);
+  out[1] = ax_reduce_max(ax_abs(ax_add(turn, ax_matrix_adjoint(turn))), AX_ALL_DIMS, false);
+}
+
+static void tangents_of_reflectors(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_C128, 5, 5), types[] = {type, type};
+  test_random random = {.state = 8};
+  ax_tensor *in[] = {test_random_tensor(&random, type, -1, 1), test_random_tensor(&random, type, -1, 1)}, *out[3];
+  ax_program *programs[] = {test_trace(turned_reflectors, NULL, types, 2, 1), test_trace(hessenberg_parts, NULL, types, 2, 2)};
+  test_run(programs[0], in, out);
+  test_run(programs[1], in, out + 1);
+  for (uint32_t k = 0; k < 3; k++)
+    if (!(test_get(out[k], 0) < 1e-12)) fail_msg("residual %u: %g", k, test_get(out[k], 0));
+  test_release(out, 3);
+  test_release(in, 2);
+  for (uint32_t k = 0; k < 2; k++) ax_program_release(programs[k]);
 }
 
 /* --- Large matrices: what the factors give, less the matrix, and q^T q less 1 --- */
@@ -263,6 +308,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(turned_in_tiles), cmocka_unit_test(workspace),
                                      cmocka_unit_test(pieces_of_matrices), cmocka_unit_test(reflectors),
                                      cmocka_unit_test(large_matrices), cmocka_unit_test(large_complex_matrices),
-                                     cmocka_unit_test(tangents_of_schur)};
+                                     cmocka_unit_test(tangents_of_schur), cmocka_unit_test(tangents_of_reflectors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
