@@ -5,8 +5,8 @@
 #include "linalg/matrices.h"
 
 /* q^H a q = h: a T[b.., n, n], h zero below its first subdiagonal, on which numbers are real. q's reflectors are in the form and
-   the taus as ax_hessenberg gives them. From a's tangent: h's; the form's below the subdiagonal, and 0 on and above it; the taus'. With
-   n = 1 taus have no elements, and their tangent is a symbolic zero. */
+   the taus as ax_hessenberg gives them. From a's tangent: h's; the form's below the subdiagonal, and 0 on and above it; the taus'.
+   With n = 1 taus have no elements, and the last two are symbolic zeros. */
 typedef struct ax_hessenberg_tangents {
   ax_value h, form, taus;
 } ax_hessenberg_tangents;

@@ -4,10 +4,11 @@
    Parameters: compute_schur_vectors.
    Errors: other dtypes; matrices that are not square.
    The tangent: with g = q^H dx q and o = q^H dq, which is skew, dt = g + t o - o t, dq = q o. dt is zero below t's blocks. With
-   t = v diag(d) v^-1, v triangular but for the blocks, o there is what v k v^-1 is there: below the blocks
-   k[i, j] = (v^-1 g v)[i, j] / (d[j] - d[i]), and k is 0 elsewhere. Of complex numbers o's diagonal may be any imaginary numbers; it is 0, so that vectors turn as
-   little as they can, and LAPACK's phases may move otherwise. In a block of 2 by 2, whose two diagonal elements are equal, o is
-   such that they stay so. Not finite where eigenvalues are equal, or a block's elements beside the diagonal have the sum 0.
+   t = v diag(d) v^-1, v triangular but for the blocks, o is there what v k v^-1 is: below the blocks
+   k[i, j] = (v^-1 g v)[i, j] / (d[j] - d[i]), and k is 0 elsewhere. Of complex numbers o's diagonal may be any imaginary numbers;
+   it is 0, so that vectors turn as little as they can, and LAPACK's phases may move otherwise. In a block of 2 by 2, whose two
+   diagonal elements are equal, o is such that they stay so. Not finite where eigenvalues are equal, or a block's elements beside
+   the diagonal have the sum 0.
    Batched and cut along leading dimensions.
    Compiled: LAPACK's gees, a matrix at a time. */
 #include "axle/linalg.h"
