@@ -46,7 +46,7 @@ BEGIN {
         "random_categorical.replace=true random_categorical.mode=AX_RANDOM_LOW random_choice.axis=0 random_choice.mode=AX_RANDOM_LOW " \
         "random_permutation.axis=0 random_permutation.independent=false random_multivariate_normal.method=AX_RANDOM_CHOLESKY random_orthogonal.m=0 " \
         "linear_solve.transpose_a=false ormqr.left=true ormqr.transpose=false " \
-        "cholesky_solve.lower=false lu_solve.transpose_a=false pinv.rtol=-1 matrix_rank.tolerance=-1 norm.axes=all_dims norm.keepdims=false " \
+        "cholesky_solve.lower=false lu_solve.transpose_a=false pinv.rtol=-1 pinvh.rtol=-1 tensorinv.ind=2 cond.ord=nullptr vecdot.axis=-1 matrix_rank.tolerance=-1 norm.axes=all_dims norm.keepdims=false " \
         "vector_norm.ord=2 vector_norm.axes=all_dims vector_norm.keepdims=false matrix_norm.ord=nullptr matrix_norm.keepdims=false", pairs, " ")
   for (i in pairs) {
     at = index(pairs[i], "=")

@@ -793,6 +793,16 @@ static void matrix_functions(const ax_value *in, ax_value *out, void *context) {
     case 19: out[0] = ax_norm(in[2], AX_ALL_DIMS, false); break;
     case 20: out[0] = ax_matrix_norm(in[0], NULL, false); break;
     case 21: out[0] = ax_matrix_norm(half, "nuc", false); break;
+    case 23: out[0] = ax_cond(m, "1"); break;
+    case 24: out[0] = ax_cond(square, "3"); break;
+    case 25: out[0] = ax_cond(ax_full(AX_F32, AX_DIMS(0, 3), 1), NULL); break;
+    case 26: out[0] = ax_pinvh(m, -1); break;
+    case 27: out[0] = ax_svdvals(in[0]); break;
+    case 28: out[0] = ax_tensorinv(many, 1); break;
+    case 29: out[0] = ax_tensorinv(square, 0); break;
+    case 30: out[0] = ax_tensorsolve(many, square); break;
+    case 31: out[0] = ax_tensorsolve(half, ax_full(AX_F16, AX_DIMS(3), 1)); break;
+    case 32: out[0] = ax_vecdot(m, square, 0); break;
     default: out[0] = ax_matrix_norm(m, "3", false); break;
   }
 }
@@ -823,6 +833,16 @@ static void matrix_functions_refused(void **state) {
       {matrix_functions, 20, "matrix_norm: f32[8] is no matrix"},
       {matrix_functions, 21, "matrix_norm: f16[3,3] must be of f32, f64 or complex numbers"},
       {matrix_functions, 22, "matrix_norm: the order is \"3\"; it must be \"fro\""},
+      {matrix_functions, 23, "cond: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 24, "matrix_norm: the order is \"3\"; it must be \"fro\""},
+      {matrix_functions, 25, "cond: the matrices of f32[0,3] have no elements"},
+      {matrix_functions, 26, "pinvh: the matrices of f32[8,4] must be square"},
+      {matrix_functions, 27, "svdvals: f32[8] is no matrix"},
+      {matrix_functions, 28, "tensorinv: f32[2,3,3] has 2 elements in the first 1 dimensions and 9 in the others"},
+      {matrix_functions, 29, "tensorinv: ind is 0, of f32[3,3]"},
+      {matrix_functions, 30, "tensorsolve: f32[2,3,3] does not begin with the dimensions of f32[3,3]"},
+      {matrix_functions, 31, "tensorsolve: f16[3,3] must be of f32, f64 or complex numbers"},
+      {matrix_functions, 32, "vecdot: f32[8,4] and f32[3,3] have not as many elements along the axis"},
   };
   refuse(refusals, COUNT(refusals));
 }

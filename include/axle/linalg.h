@@ -69,16 +69,19 @@ ax_value ax_eigvals(ax_value x);
    alone. NaN where x is not finite. Derivatives of vectors are not finite where values are equal, or 0. As jax.lax.linalg.svd,
    which has no derivatives of full matrices. */
 void ax_svd(ax_value x, bool full_matrices, bool compute_uv, uint32_t out_count, ax_value *out);
+ax_value ax_svdvals(ax_value x); /* T[.., m, n] -> R[.., k]: the singular values alone; as jnp.linalg.svdvals */
 /* T[.., n, n] -> t T[.., n, n], q T[.., n, n]: x = q t q^H, q^H q = 1, t upper triangular, but of real numbers with blocks of 2 by
-   2 on its diagonal, each for two conjugate eigenvalues. Without compute_schur_vectors: t alone. NaN where x is not finite. No
-   derivatives. As jax.lax.linalg.schur. */
+   2 on its diagonal, each for two conjugate eigenvalues. Without compute_schur_vectors: t alone. NaN where x is not finite.
+   Derivatives are not finite where eigenvalues are equal; of complex vectors, which may be multiplied by any numbers of size 1,
+   they are those by which vectors turn least. As jax.lax.linalg.schur, which has no derivatives. */
 void ax_schur(ax_value x, bool compute_schur_vectors, uint32_t out_count, ax_value *out);
 /* T[.., n, n] -> form T[.., n, n], taus T[.., n - 1]: q^H x q = h, zero below its first subdiagonal; h on and above that of the
-   form, q's reflectors below it and in the taus. An error besides: n = 0. No derivatives. As jax.lax.linalg.hessenberg. */
+   form, q's reflectors below it and in the taus. An error besides: n = 0. Derivatives are not finite where h has a 0 below its
+   diagonal. As jax.lax.linalg.hessenberg, which has no derivatives. */
 void ax_hessenberg(ax_value x, uint32_t out_count, ax_value *out);
 /* T[.., n, n] -> form T[.., n, n], d R[.., n], e R[.., n - 1], taus T[.., n - 1]: q^H x q, tridiagonal and real, of a symmetric x,
    or Hermitian one, of which one triangle is read: its diagonal and the one beside it; q's reflectors are in the form and the taus.
-   An error besides: n = 0. No derivatives. As jax.lax.linalg.tridiagonal. */
+   An error besides: n = 0. Derivatives are not finite where e has a 0. As jax.lax.linalg.tridiagonal, which has no derivatives. */
 void ax_tridiagonal(ax_value x, bool lower, uint32_t out_count, ax_value *out);
 
 /* --- Systems of equations --- */
@@ -114,6 +117,14 @@ ax_value ax_inv(ax_value a); /* T[.., n, n] -> T[.., n, n]; as jnp.linalg.inv */
 /* T[.., m, n] -> T[.., n, m]: the Moore-Penrose inverse. Singular values up to rtol times the largest count as 0; rtol below 0: ten
    times the dtype's epsilon times the larger of m and n. As jnp.linalg.pinv. */
 ax_value ax_pinv(ax_value a, double rtol);
+/* The same of symmetric matrices, or Hermitian ones, T[.., n, n], by their eigenvalues, whose sizes are the singular values. The
+   mean of a and its adjoint is inverted. As jnp.linalg.pinv with hermitian. */
+ax_value ax_pinvh(ax_value a, double rtol);
+/* T[d.., e..] -> T[e.., d..], with `ind` dimensions d, and as many elements in d as in e: the inverse for tensordot over `ind`
+   dimensions. As jnp.linalg.tensorinv. ax_tensorsolve: a T[d.., e..], b T[d..] -> T[e..]: the x whose sums with a over all of e are
+   b. As jnp.linalg.tensorsolve. */
+ax_value ax_tensorinv(ax_value a, int64_t ind);
+ax_value ax_tensorsolve(ax_value a, ax_value b);
 /* T[.., n, n] -> T[..]: the determinant; as jnp.linalg.det, with derivatives where one singular value is 0. ax_slogdet: its sign,
    T[..], of complex numbers of size 1, which is 0 if it is 0, and the logarithm of its size, R[..]; as jnp.linalg.slogdet. */
 ax_value ax_det(ax_value a);
@@ -141,6 +152,10 @@ ax_value ax_vector_norm(ax_value x, double ord, uint32_t count, const int64_t *a
    and the smallest; "1", "-1": the largest and smallest sum of sizes along columns; "inf", "-inf": along rows. As
    jnp.linalg.matrix_norm, and jnp.linalg.norm of matrices. */
 ax_value ax_matrix_norm(ax_value x, const char *ord, bool keepdims);
+/* T[.., m, n] -> R[..]: the condition number, which is the norm of x times that of its inverse. "2", or NULL: the largest singular
+   value over the smallest, and "-2" the other way; with other orders, those of ax_matrix_norm, x is square. Infinite where x is
+   singular; with "-2" it is 0 there, and with "2" NaN where x is 0. An error besides: m or n is 0. As jnp.linalg.cond. */
+ax_value ax_cond(ax_value x, const char *ord);
 
 #pragma GCC visibility pop
 
@@ -178,6 +193,11 @@ ax_value ax_matrix_norm(ax_value x, const char *ord, bool keepdims);
 #define ax_lu_solve(...) AX_LINED(lu_solve, __VA_ARGS__)
 #define ax_inv(...) AX_LINED(inv, __VA_ARGS__)
 #define ax_pinv(...) AX_LINED(pinv, __VA_ARGS__)
+#define ax_pinvh(...) AX_LINED(pinvh, __VA_ARGS__)
+#define ax_svdvals(...) AX_LINED(svdvals, __VA_ARGS__)
+#define ax_tensorinv(...) AX_LINED(tensorinv, __VA_ARGS__)
+#define ax_tensorsolve(...) AX_LINED(tensorsolve, __VA_ARGS__)
+#define ax_cond(...) AX_LINED(cond, __VA_ARGS__)
 #define ax_det(...) AX_LINED(det, __VA_ARGS__)
 #define ax_matrix_rank(...) AX_LINED(matrix_rank, __VA_ARGS__)
 #define ax_matrix_power(...) AX_LINED(matrix_power, __VA_ARGS__)

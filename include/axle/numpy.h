@@ -91,6 +91,8 @@ ax_value ax_diff(ax_value x, int64_t n, int64_t axis);
 ax_value ax_outer(ax_value a, ax_value b); /* T[m], T[n] -> T[m, n]; other shapes as vectors; as jnp.outer */
 ax_value ax_inner(ax_value a, ax_value b); /* sums over the last dimension of both; of a scalar, the product; as jnp.inner */
 ax_value ax_vdot(ax_value a, ax_value b); /* the sum of all products of elements, of complex a's conjugates; as jnp.vdot */
+/* Sums of products along the axis of both, of complex a's conjugates; the other dimensions broadcast. As jnp.vecdot. */
+ax_value ax_vecdot(ax_value a, ax_value b, int64_t axis);
 /* Sums over a_axes[i] and b_axes[i] together: a's other dimensions, then b's. As jnp.tensordot. */
 ax_value ax_tensordot(ax_value a, ax_value b, uint32_t a_count, const int64_t *a_axes, uint32_t b_count, const int64_t *b_axes);
 ax_value ax_kron(ax_value a, ax_value b); /* every element of a times all of b, of one rank; as jnp.kron */
@@ -240,6 +242,7 @@ ax_value ax_image_resize(ax_value x, uint32_t rank, const int64_t *dims, const c
 #define ax_outer(...) AX_LINED(outer, __VA_ARGS__)
 #define ax_inner(...) AX_LINED(inner, __VA_ARGS__)
 #define ax_vdot(...) AX_LINED(vdot, __VA_ARGS__)
+#define ax_vecdot(...) AX_LINED(vecdot, __VA_ARGS__)
 #define ax_kron(...) AX_LINED(kron, __VA_ARGS__)
 #define ax_cross(...) AX_LINED(cross, __VA_ARGS__)
 #define ax_convolve(...) AX_LINED(convolve, __VA_ARGS__)

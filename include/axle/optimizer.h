@@ -72,17 +72,18 @@ typedef enum ax_optimizer_kind {
   AX_RMSPROP,
   AX_ADAGRAD,
   AX_ADAFACTOR,
-  AX_NOVOGRAD
+  AX_NOVOGRAD,
+  AX_SHAMPOO
 } ax_optimizer_kind;
 
 typedef struct ax_optimizer {
   ax_optimizer_kind kind;
   ax_schedule learning_rate;
-  double momentum;              /* sgd, rmsprop, adafactor; 0: there is none, and no state for it */
-  bool nesterov;                /* sgd, rmsprop */
+  double momentum;              /* sgd, rmsprop, adafactor, shampoo; 0: there is none, and no state for it */
+  bool nesterov;                /* sgd, rmsprop, shampoo */
   double b1, b2, eps, eps_root; /* adam, adamw, lamb, novograd; lion: b1 and b2; rmsprop: b2, which optax calls decay, and eps;
-                                   adafactor: b2, its decay_rate, and eps; adagrad: eps */
-  double weight_decay;          /* adamw, lamb, lion, novograd, adafactor */
+                                   adafactor: b2, its decay_rate, and eps; adagrad: eps; shampoo: b2 and eps */
+  double weight_decay;          /* adamw, lamb, lion, novograd, adafactor, shampoo */
   const char *decay;            /* of these: patterns of the leaves that decay, as ax_treedef_select takes them; NULL: all leaves */
   /* Limits to which gradients are clipped before the step, in this order; 0: not clipped. */
   double clip_value;     /* of each element's absolute value: optax.clip */
@@ -92,6 +93,8 @@ typedef struct ax_optimizer {
   double clipping_threshold;        /* of the root of the mean square of each leaf's step, before the learning rate; 0: none */
   int64_t min_dim_size_to_factor;   /* leaves with two dimensions as large keep means along these in the place of squares */
   bool multiply_by_parameter_scale; /* steps are as large as the leaf: by the root of its mean square, 0.001 at least */
+  /* shampoo. */
+  int64_t block_size; /* the most rows and columns of a block; 0: a leaf is one block */
   /* Of all optimisers. */
   int64_t accumulate_steps; /* a step is done with the mean of the gradients of so many updates, and parameters change then alone:
                                optax.MultiSteps; 0 and 1: each update is a step */
@@ -103,7 +106,7 @@ typedef struct ax_optimizer {
 } ax_optimizer;
 /* With optax's defaults: b1 0.9, b2 0.999, eps 1e-8; adamw: weight_decay 1e-4; lamb: eps 1e-6 and no decay; lion: b2 0.99 and
    weight_decay 1e-3; rmsprop: b2 0.9; adagrad: eps 1e-7; adafactor: b2 0.8, eps 1e-30, clipping_threshold 1, min_dim_size_to_factor
-   128 and multiply_by_parameter_scale; novograd: b2 0.25, eps 1e-6. */
+   128 and multiply_by_parameter_scale; novograd: b2 0.25, eps 1e-6. shampoo, which optax lacks: eps 1e-4, block_size 128, no b2. */
 ax_optimizer ax_sgd(ax_schedule learning_rate);
 ax_optimizer ax_adam(ax_schedule learning_rate);
 ax_optimizer ax_adamw(ax_schedule learning_rate);
@@ -113,13 +116,22 @@ ax_optimizer ax_rmsprop(ax_schedule learning_rate);
 ax_optimizer ax_adagrad(ax_schedule learning_rate);
 ax_optimizer ax_adafactor(ax_schedule learning_rate);
 ax_optimizer ax_novograd(ax_schedule learning_rate);
+/* Shampoo (V. Gupta, T. Koren, Y. Singer, arXiv:1802.09568). A leaf counts as a matrix with its last dimension as columns, and all
+   others as rows, in blocks of at most block_size rows and columns. Of each block's gradients g, l is the sum of all g g^T, and r
+   that of all g^T g; the step goes along (l + eps)^(-1/4) g (r + eps)^(-1/4). A leaf of one dimension is a column, which has the
+   direction (l + eps)^(-1/2) g. With b2 the sums become means that forget: b2 l + (1 - b2) g g^T. momentum is that of sgd, of these
+   directions. All but the trace is computed in f32, or f64 for f64 leaves. Eigenvalues are taken at each step: a block of n rows
+   costs some 20 n^3. In a shard_map a leaf that is cut is gathered, and each device computes the whole of its direction. */
+ax_optimizer ax_shampoo(ax_schedule learning_rate);
 
 /* Makes the treedef of the optimiser's state for these parameters. Its leaves are count: s32[], the steps done; with
    accumulate_steps mini_step: s32[], the updates since; and for each parameter NAME that is trained, with its type and spec:
    trace/NAME (sgd with momentum), mu/NAME and nu/NAME (adam, adamw, lamb), mu/NAME (lion), nu/NAME and with momentum trace/NAME
    (rmsprop), or sum_of_squares/NAME (adagrad); novograd: mu/NAME, and nu/NAME, a scalar; adafactor: v_row/NAME, v_col/NAME and
    v/NAME, of which a leaf needs the first two, without one dimension, or the last, and the rest is [1], and with momentum
-   trace/NAME. Then acc_grads/NAME, in f32 or f64, and ema/NAME, where asked for. All begin as zeros:
+   trace/NAME; shampoo: left/NAME and right/NAME, in f32 or f64 and not cut: [blocks down, blocks across, n, n], n the rows or the
+   columns of a block, and right/NAME of a leaf of one dimension [1]; with momentum trace/NAME. Then acc_grads/NAME, in f32
+   or f64, and ema/NAME, where asked for. All begin as zeros:
    ax_tree_init(state, "*: zeros", 0); but optax's adagrad begins with "sum_of_*: constant(0.1); *: zeros". `*out` is owned by the
    caller, NULL on failure.
    AX_INVALID_ARGUMENT: a parameter that is not float; a number of the optimiser that is negative or not finite, b1, b2 or ema_decay
@@ -131,7 +143,7 @@ AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax
    leaves are cut). Gradients are as ax_value_and_grad gives them: summed over the devices that hold the same parameter. Schedules
    other than constants are computed in f32; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype. Errors
    (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter wants; of
-   adafactor, blocks that are not cut as the specs say. */
+   adafactor and shampoo, blocks that are not cut as the specs say. */
 void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, uint32_t gradient_count,
                          const ax_value *gradients, uint32_t state_count, const ax_value *state, uint32_t param_count,
                          const ax_value *params, uint32_t new_state_count, ax_value *new_state, uint32_t new_param_count,

@@ -71,6 +71,28 @@ ax_value ax_matrix_norm(ax_value x, const char *ord, bool keepdims) {
   return ax_reject_as(name, "the order is \"%s\"; it must be \"fro\", \"nuc\", \"1\", \"2\", \"inf\", \"-1\", \"-2\" or \"-inf\"", ord);
 }
 
+/* --- Condition numbers --- */
+
+static ax_value by_extreme_values(ax_value x, bool largest_first) {
+  const ax_value s = ax_svdvals(x), largest = ax_at(s, 0, -1), smallest = ax_at(s, -1, -1);
+  return largest_first ? ax_div(largest, smallest) : ax_div(smallest, largest);
+}
+
+ax_value ax_cond(ax_value x, const char *ord) {
+  static const char name[] = "cond";
+  ax_type type;
+  if (ord == NULL) ord = "2";
+  const bool by_2 = strcmp(ord, "2") == 0, by_least = strcmp(ord, "-2") == 0;
+  if (!ax_matrix_operand(name, x, !by_2 && !by_least, &type)) return ax_poison;
+  if (type.dims[type.rank - 1] == 0 || type.dims[type.rank - 2] == 0)
+    return ax_reject_as(name, "the matrices of %s have no elements", ax_operand_string(&type));
+  if (by_2) return by_extreme_values(x, true);
+  const ax_value y = by_least ? by_extreme_values(x, false)
+                              : ax_mul(ax_matrix_norm(x, ord, false), ax_matrix_norm(ax_inv(x), ord, false));
+  const ax_value given = ax_reduce_or(ax_ne(x, x), AX_DIMS(-2, -1), false); /* a NaN of x stays one */
+  return ax_where(ax_and(ax_ne(y, y), ax_not(given)), ax_real(INFINITY), y);
+}
+
 /* --- Powers --- */
 
 static ax_value power(ax_value x, uint64_t n) {

@@ -35,6 +35,20 @@ ax_value ax_vdot(ax_value a, ax_value b) {
   return ax_inner(a, as_vector(b, &t[1]));
 }
 
+ax_value ax_vecdot(ax_value a, ax_value b, int64_t axis) {
+  static const char name[] = "vecdot";
+  ax_type t[2];
+  if (!pair(name, a, b, t)) return ax_poison;
+  int64_t of_a = axis, of_b = axis;
+  if (!ax_dimension(name, "the axis of a", &of_a, t[0].rank) || !ax_dimension(name, "the axis of b", &of_b, t[1].rank))
+    return ax_poison;
+  if (t[0].dims[of_a] != t[1].dims[of_b])
+    return ax_reject_as(name, "%s and %s have not as many elements along the axis", ax_operand_string(&t[0]),
+                        ax_operand_string(&t[1]));
+  const ax_value x = ax_moveaxis(ax_conjugated(a), of_a, -1), y = ax_moveaxis(b, of_b, -1);
+  return ax_reduce_sum(ax_mul(x, y), AX_DIMS(-1), false);
+}
+
 ax_value (ax_tensordot)(ax_value a, ax_value b, uint32_t a_count, const int64_t *a_axes, uint32_t b_count, const int64_t *b_axes) {
   static const char name[] = "tensordot";
   int64_t left[AX_MAX_RANK], right[AX_MAX_RANK];

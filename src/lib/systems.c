@@ -113,6 +113,49 @@ ax_value ax_lu_solve(ax_value lu, ax_value pivots, ax_value b, bool transpose_a)
   return solution(&e, ax_solve_by_factors(for_all(&e, lu, 2), for_all(&e, pivots, 1), for_all(&e, b, 2), transpose_a));
 }
 
+/* --- Tensors as matrices --- */
+
+static int64_t product_of(const int64_t *dims, uint32_t count) {
+  int64_t elems = 1;
+  for (uint32_t d = 0; d < count; d++) elems *= dims[d];
+  return elems;
+}
+
+/* The tensor as a matrix of its first `rows` dimensions by the others, which must be square. */
+static ax_value as_square(const char *name, ax_value a, const ax_type *type, uint32_t rows) {
+  const int64_t m = product_of(type->dims, rows), n = product_of(type->dims + rows, type->rank - rows);
+  if (m != n)
+    return ax_reject_as(name, "%s has %lld elements in the first %u dimensions and %lld in the others", ax_operand_string(type),
+                        (long long)m, rows, (long long)n);
+  return ax_reshape(a, AX_DIMS(m, n));
+}
+
+ax_value ax_tensorinv(ax_value a, int64_t ind) {
+  static const char name[] = "tensorinv";
+  ax_type type;
+  if (!ax_operand(name, a, &type)) return ax_poison;
+  if (ind < 1 || ind > type.rank) return ax_reject_as(name, "ind is %lld, of %s", (long long)ind, ax_operand_string(&type));
+  const uint32_t rows = (uint32_t)ind, columns = type.rank - rows;
+  const ax_value square = as_square(name, a, &type, rows);
+  if (ax_failed() || !ax_matrix_operand(name, square, true, &(ax_type){0})) return ax_poison;
+  int64_t dims[AX_MAX_RANK];
+  memcpy(dims, type.dims + rows, columns * sizeof dims[0]);
+  memcpy(dims + columns, type.dims, rows * sizeof dims[0]);
+  return ax_reshape(ax_inv(square), AX_LIST(type.rank, dims));
+}
+
+ax_value ax_tensorsolve(ax_value a, ax_value b) {
+  static const char name[] = "tensorsolve";
+  ax_type t[2];
+  if (!ax_operands(name, 2, (ax_value[]){a, b}, t)) return ax_poison;
+  if (t[1].rank > t[0].rank || memcmp(t[0].dims, t[1].dims, t[1].rank * sizeof t[0].dims[0]) != 0)
+    return ax_reject_as(name, "%s does not begin with the dimensions of %s", ax_operand_string(&t[0]), ax_operand_string(&t[1]));
+  const ax_value square = as_square(name, a, &t[0], t[1].rank);
+  if (ax_failed() || !ax_matrix_operand(name, square, true, &(ax_type){0})) return ax_poison;
+  const int64_t length = product_of(t[1].dims, t[1].rank);
+  return ax_reshape(ax_solve(square, ax_reshape(b, AX_DIMS(length))), AX_LIST(t[0].rank - t[1].rank, t[0].dims + t[1].rank));
+}
+
 /* --- Determinants --- */
 
 static ax_value trace(ax_value x) { return ax_reduce_sum(ax_diagonal_to_vector(x), AX_DIMS(-1), false); }
@@ -250,13 +293,47 @@ static AX_BODY(pseudo_inverse) { /* context: the tolerance */
 }
 
 /* G. H. Golub, V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973), 413-432. */
-static AX_BODY(pseudo_inverse_rule) {
-  const ax_value a = in[0], da = ax_matrix_adjoint(in[1]);
-  pseudo_inverse(in, out, context);
-  const ax_value p = out[0], pt = ax_matrix_adjoint(p);
+static ax_value inverse_tangent(ax_value a, ax_value a_tangent, ax_value p) {
+  const ax_value da = ax_matrix_adjoint(a_tangent), pt = ax_matrix_adjoint(p);
   const ax_value s = ax_matmul(ax_matmul(p, pt), da), t = ax_matmul(da, ax_matmul(pt, p));
   const ax_value outer = ax_add(ax_sub(s, ax_matmul(ax_matmul(s, a), p)), ax_sub(t, ax_matmul(p, ax_matmul(a, t))));
-  out[1] = ax_sub(outer, ax_matmul(ax_matmul(p, in[1]), p));
+  return ax_sub(outer, ax_matmul(ax_matmul(p, a_tangent), p));
+}
+
+static AX_BODY(pseudo_inverse_rule) {
+  pseudo_inverse(in, out, context);
+  out[1] = inverse_tangent(in[0], in[1], out[0]);
+}
+
+static AX_BODY(hermitian_inverse) { /* context: the tolerance */
+  ax_value f[2];
+  ax_eigh(in[0], true, false, AX_LIST(2, f));
+  const ax_value sizes = ax_abs(f[1]), largest = ax_reduce_max(sizes, AX_DIMS(-1), true);
+  const ax_value kept = ax_gt(sizes, ax_mul(largest, ax_real(*(const double *)context)));
+  const ax_value scale = ax_where(kept, ax_div(ax_real(1), ax_where(kept, f[1], ax_integer(1))), ax_integer(0));
+  out[0] = ax_matmul(ax_mul(f[0], ax_expand_dims(ax_matrix_as(scale, in[0]), -2)), ax_matrix_adjoint(f[0]));
+}
+
+static AX_BODY(hermitian_inverse_rule) {
+  hermitian_inverse(in, out, context);
+  out[1] = inverse_tangent(in[0], in[1], out[0]);
+}
+
+/* The tolerance if none is given. */
+static double tolerance_of(const ax_type *type, double rtol) {
+  const int64_t m = type->dims[type->rank - 2], n = type->dims[type->rank - 1];
+  return rtol < 0 ? 10 * (double)(m > n ? m : n) * epsilon(type->dtype) : rtol;
+}
+
+ax_value ax_pinvh(ax_value a, double rtol) {
+  ax_type type;
+  ax_value y = ax_poison;
+  if (!ax_matrix_operand("pinvh", a, true, &type) || !ax_matrix_symmetrized("pinvh", &a)) return ax_poison;
+  if (type.dims[type.rank - 1] == 0) return a;
+  rtol = tolerance_of(&type, rtol);
+  ax_custom_jvp(AX_CLOSURE(hermitian_inverse, 1, 1, &rtol), AX_CLOSURE(hermitian_inverse_rule, 2, 2, &rtol), AX_LIST(1, &a),
+                AX_LIST(1, &y));
+  return y;
 }
 
 ax_value ax_pinv(ax_value a, double rtol) {
@@ -265,7 +342,7 @@ ax_value ax_pinv(ax_value a, double rtol) {
   if (!ax_matrix_operand("pinv", a, false, &type)) return ax_poison;
   const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1];
   if (m == 0 || n == 0) return ax_matrix_transpose(a);
-  if (rtol < 0) rtol = 10 * (double)(m > n ? m : n) * epsilon(type.dtype);
+  rtol = tolerance_of(&type, rtol);
   ax_custom_jvp(AX_CLOSURE(pseudo_inverse, 1, 1, &rtol), AX_CLOSURE(pseudo_inverse_rule, 2, 2, &rtol), AX_LIST(1, &a), AX_LIST(1, &y));
   return y;
 }
@@ -331,4 +408,11 @@ ax_value ax_eigvalsh(ax_value x, bool lower, bool symmetrize_input) {
   ax_value f[2] = {ax_poison, ax_poison};
   if (ax_matrix_operand("eigvalsh", x, true, &type)) ax_eigh(x, lower, symmetrize_input, AX_LIST(2, f));
   return f[1];
+}
+
+ax_value ax_svdvals(ax_value x) {
+  ax_type type;
+  ax_value s = ax_poison;
+  if (ax_matrix_operand("svdvals", x, false, &type)) ax_svd(x, false, false, AX_LIST(1, &s));
+  return s;
 }

@@ -124,6 +124,12 @@ static void reflectors_by_q(const factored *f, ax_value taus, ax_value dq, ax_va
   *dv = ax_matrix_above(*dv, by_y(f, taus, ax_sub(dq2, ax_matmul(v2, dy))));
 }
 
+void ax_reflectors_turned(ax_value form, ax_value taus, ax_value skew, ax_value *form_tangent, ax_value *taus_tangent) {
+  const factored f = factored_of(form, taus);
+  *form_tangent = *taus_tangent = ax_poison;
+  if (!ax_failed()) reflectors_by_q(&f, taus, ax_matmul(f.q, skew), form_tangent, taus_tangent);
+}
+
 void ax_reflectors_factored(ax_value form, ax_value taus, ax_value a_tangent, ax_value *form_tangent, ax_value *taus_tangent) {
   const factored f = factored_of(form, taus);
   *form_tangent = *taus_tangent = ax_poison;

@@ -28,6 +28,8 @@ ax_value ax_reflectors_tangent(const ax_reflectors *r, ax_value x, bool left, bo
 
 /* What q^H dq is, given g = q^H da r^-1: it is skew, and the diagonal of dr r^-1 = g - q^H dq is real. */
 ax_value ax_skew_part(ax_value g);
+/* Tangents of the form below its diagonal, and 0 elsewhere, and of the taus, of a square form whose q turns by `skew` = q^H dq. */
+void ax_reflectors_turned(ax_value form, ax_value taus, ax_value skew, ax_value *form_tangent, ax_value *taus_tangent);
 /* Tangents of a = q r in LAPACK's form (v below the diagonal of r, and taus), given that form and the tangent of a. */
 void ax_reflectors_factored(ax_value form, ax_value taus, ax_value a_tangent, ax_value *form_tangent, ax_value *taus_tangent);
 

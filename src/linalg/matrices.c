@@ -370,6 +370,16 @@ ax_value ax_matrix_padded(ax_value x, int64_t rows, int64_t columns) {
   return ax_pad(x, ax_integer(0), AX_LIST(type.rank, none), AX_LIST(type.rank, high), AX_LIST(type.rank, none));
 }
 
+ax_value ax_matrix_within(ax_value x, int64_t row, int64_t column, int64_t n) {
+  const ax_type type = ax_typeof(x);
+  int64_t none[AX_MAX_RANK] = {0}, low[AX_MAX_RANK] = {0}, high[AX_MAX_RANK] = {0};
+  if (ax_failed()) return ax_poison;
+  const uint32_t last = type.rank - 1;
+  low[last - 1] = row, high[last - 1] = n - row - type.dims[last - 1];
+  low[last] = column, high[last] = n - column - type.dims[last];
+  return ax_pad(x, ax_integer(0), AX_LIST(type.rank, low), AX_LIST(type.rank, high), AX_LIST(type.rank, none));
+}
+
 ax_value ax_matrix_beside(ax_value left, ax_value right) {
   const ax_type type = ax_typeof(left);
   return ax_failed() ? ax_poison : ax_concatenate(AX_VALUES(left, right), type.rank - 1);

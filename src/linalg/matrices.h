@@ -90,6 +90,8 @@ ax_value ax_matrix_eye(ax_value x, int64_t m, int64_t n);
 /* T[b.., n] -> T[b.., n, n], zero beside the diagonal; and the diagonal of T[b.., n, n]. */
 ax_value ax_vector_to_diagonal(ax_value x);
 ax_value ax_diagonal_to_vector(ax_value x);
+/* n by n zeros with x in them, from that row and column on. */
+ax_value ax_matrix_within(ax_value x, int64_t row, int64_t column, int64_t n);
 /* x with zeros behind it up to so many rows and columns; two matrices side by side; one above the other. */
 ax_value ax_matrix_padded(ax_value x, int64_t rows, int64_t columns);
 ax_value ax_matrix_beside(ax_value left, ax_value right);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "axle/linalg.h"
+#include "axle/transform.h"
+#include "linalg/hessenberg.h"
 #include "linalg/householder.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"
@@ -115,6 +117,50 @@ static void reflectors(void **state) {
   ax_program_release(program);
 }
 
+/* Reflectors that turn a product by a skew matrix: the tangent of their product, from theirs, is the product times it. */
+static AX_BODY(turned_reflectors) { /* x, o c128[5,5] -> how far off */
+  ax_value factors[2], form, taus;
+  (void)context;
+  ax_geqrf(in[0], factors);
+  const ax_value skew = ax_sub(in[1], ax_matrix_adjoint(in[1])), eye = ax_matrix_eye(in[0], 5, 5);
+  ax_reflectors_turned(factors[0], factors[1], skew, &form, &taus);
+  const ax_reflectors r = ax_reflectors_of(factors[0], factors[1], form, taus);
+  const ax_value q = ax_householder_product(factors[0], factors[1]);
+  out[0] = ax_reduce_max(ax_abs(ax_sub(ax_reflectors_tangent(&r, eye, true, false), ax_matmul(q, skew))), AX_ALL_DIMS, false);
+}
+
+/* The tangents of h, of which the form has a part, and of the reflectors, whose product stays unitary. */
+static AX_BODY(hessenberg_parts) { /* x, dx c128[5,5] -> how far dh is from that of q^H x q, and q^H dq from skew */
+  ax_value f[2];
+  (void)context;
+  ax_hessenberg(in[0], f);
+  const ax_hessenberg_tangents t = ax_hessenberg_tangents_of(ax_matrix_upper(f[0], -1), f[0], f[1], in[1]);
+  const ax_reflectors r = ax_reflectors_of(ax_matrix_part(f[0], 1, 4, 0, 4), f[1], ax_matrix_part(t.form, 1, 4, 0, 4), t.taus);
+  const ax_value inner = ax_householder_product(ax_matrix_part(f[0], 1, 4, 0, 4), f[1]), eye = ax_matrix_eye(in[0], 4, 4);
+  const ax_value dq = ax_matrix_within(ax_reflectors_tangent(&r, eye, true, false), 1, 1, 5);
+  const ax_value q = ax_add(ax_matrix_within(inner, 1, 1, 5), ax_matrix_padded(ax_matrix_eye(in[0], 1, 1), 5, 5));
+  const ax_value qh = ax_matrix_adjoint(q), half = ax_matmul(ax_matrix_adjoint(dq), ax_matmul(in[0], q));
+  const ax_value other = ax_matmul(qh, ax_add(ax_matmul(in[1], q), ax_matmul(in[0], dq)));
+  out[0] = ax_reduce_max(ax_abs(ax_sub(t.h, ax_add(half, other))), AX_ALL_DIMS, false);
+  const ax_value turn = ax_matmul(qh, dq);
+  out[1] = ax_reduce_max(ax_abs(ax_add(turn, ax_matrix_adjoint(turn))), AX_ALL_DIMS, false);
+}
+
+static void tangents_of_reflectors(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_C128, 5, 5), types[] = {type, type};
+  test_random random = {.state = 8};
+  ax_tensor *in[] = {test_random_tensor(&random, type, -1, 1), test_random_tensor(&random, type, -1, 1)}, *out[3];
+  ax_program *programs[] = {test_trace(turned_reflectors, NULL, types, 2, 1), test_trace(hessenberg_parts, NULL, types, 2, 2)};
+  test_run(programs[0], in, out);
+  test_run(programs[1], in, out + 1);
+  for (uint32_t k = 0; k < 3; k++)
+    if (!(test_get(out[k], 0) < 1e-12)) fail_msg("residual %u: %g", k, test_get(out[k], 0));
+  test_release(out, 3);
+  test_release(in, 2);
+  for (uint32_t k = 0; k < 2; k++) ax_program_release(programs[k]);
+}
+
 /* --- Large matrices: what the factors give, less the matrix, and q^T q less 1 --- */
 
 enum { ORDER = 70, COLUMNS = 40 };
@@ -208,9 +254,60 @@ static void large_matrices(void **state) {
   ax_program_release(program);
 }
 
+/* --- Tangents of Schur's form: what defines them, of matrices of every small size ---
+
+   Signs and phases of LAPACK's vectors jump, so differences of results say little where matrices are larger. */
+
+static AX_BODY(schur) { /* x -> t, q */
+  (void)context;
+  ax_schur(in[0], true, AX_LIST(2, out));
+}
+
+/* Elements of t's tangent that would change its form: below its blocks, and differences along the diagonals of blocks. */
+static ax_value out_of_form(ax_value t, ax_value dt, int64_t n) {
+  const ax_value below = ax_eq(ax_matrix_lower(t, -1), ax_integer(0));
+  const ax_value lowest = ax_where(below, ax_matrix_lower(dt, -1), ax_integer(0));
+  if (n == 1) return lowest;
+  const ax_value next = ax_ne(ax_diagonal_to_vector(ax_matrix_part(t, 1, n - 1, 0, n - 1)), ax_integer(0));
+  const ax_value d = ax_diagonal_to_vector(dt);
+  const ax_value apart = ax_sub(ax_slice_in_dim(d, 1, n, 1, -1), ax_slice_in_dim(d, 0, n - 1, 1, -1));
+  const ax_value uneven = ax_vector_to_diagonal(ax_where(next, apart, ax_integer(0)));
+  return ax_add(lowest, ax_matrix_within(uneven, 0, 0, n));
+}
+
+static AX_BODY(schur_tangents) { /* x, dx T[3,n,n] -> how far tangents are from x = q t q^H, q^H q = 1, and t's form */
+  ax_value f[2], df[2];
+  (void)context;
+  ax_jvp(AX_FN(schur, 1, 2), AX_ALL_ARGS, AX_LIST(1, &in[0]), AX_LIST(1, &in[1]), AX_LIST(2, f), AX_LIST(2, df));
+  const ax_type type = ax_typeof(in[0]);
+  const ax_value qh = ax_matrix_adjoint(f[1]), dqh = ax_matrix_adjoint(df[1]), qt = ax_matmul(f[1], f[0]);
+  const ax_value by_q = ax_add(ax_matmul(ax_matmul(df[1], f[0]), qh), ax_matmul(qt, dqh));
+  out[0] = off(ax_add(by_q, ax_matmul(ax_matmul(f[1], df[0]), qh)), in[1]);
+  out[1] = off(ax_matmul(qh, df[1]), ax_neg(ax_matmul(dqh, f[1])));
+  out[2] = off(out_of_form(f[0], df[0], type.dims[2]), ax_integer(0));
+}
+
+static void tangents_of_schur(void **state) {
+  (void)state;
+  test_random random = {.state = 21};
+  for (int64_t n = 1; n <= 17; n += n < 8 ? 1 : 3)
+    for (int k = 0; k < 2; k++) {
+      const ax_type type = TEST_TYPE(k == 0 ? AX_F64 : AX_C128, 3, n, n), types[] = {type, type};
+      ax_tensor *in[] = {test_random_tensor(&random, type, -1, 1), test_random_tensor(&random, type, -1, 1)}, *out[3];
+      ax_program *program = test_trace(schur_tangents, NULL, types, 2, 3);
+      test_run(program, in, out);
+      for (uint32_t i = 0; i < 3; i++)
+        if (!(test_get(out[i], 0) < 1e-9)) fail_msg("%d by %d, residual %u: %g", (int)n, (int)n, i, test_get(out[i], 0));
+      test_release(out, 3);
+      test_release(in, 2);
+      ax_program_release(program);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(turned_in_tiles), cmocka_unit_test(workspace),
                                      cmocka_unit_test(pieces_of_matrices), cmocka_unit_test(reflectors),
-                                     cmocka_unit_test(large_matrices), cmocka_unit_test(large_complex_matrices)};
+                                     cmocka_unit_test(large_matrices), cmocka_unit_test(large_complex_matrices),
+                                     cmocka_unit_test(tangents_of_schur), cmocka_unit_test(tangents_of_reflectors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,14 @@
    diagonal d and e beside it, which stand in the form too. The rest of that triangle and the taus are the reflectors whose product
    q is; the other triangle is x's.
    Parameters: lower: which triangle.
-   Errors: other dtypes; matrices that are not square, or without rows. There are no derivatives.
+   Errors: other dtypes; matrices that are not square, or without rows.
+   The tangent is that of hessenberg, of the symmetric matrix whose triangle is read: t is its h. The upper triangle gives what the
+   lower one of the matrix with rows and columns in reverse gives. Not finite where e has a 0.
    Batched and cut along leading dimensions.
    Compiled: LAPACK's sytrd, or hetrd, a matrix at a time. */
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
+#include "linalg/hessenberg.h"
 #include "linalg/matrices.h"
 #include "prim/prims.h"
 
@@ -62,6 +65,57 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_by(lower, eqn, rule, in, out);
 }
 
+/* --- Derivatives --- */
+
+static ax_value reversed(ax_value x) { return ax_rev(x, AX_DIMS(-2, -1)); }
+static ax_value reversed_vector(ax_value x) { return ax_is_zero(x) ? x : ax_rev(x, AX_DIMS(-1)); }
+
+/* A matrix with e one row below its diagonal. */
+static ax_value below_diagonal(ax_value e, int64_t n) { return ax_matrix_within(ax_vector_to_diagonal(e), 1, 0, n); }
+
+typedef struct tangents {
+  ax_value reflectors, d, e, taus; /* reflectors: the form's, below its subdiagonal */
+} tangents;
+
+/* x_tangent: of the whole symmetric matrix. */
+static tangents of_lower(ax_value form, ax_value d, ax_value e, ax_value taus, ax_value x_tangent, int64_t n) {
+  const ax_value below = below_diagonal(e, n), h = ax_add(ax_vector_to_diagonal(d), ax_add(below, ax_matrix_transpose(below)));
+  const ax_hessenberg_tangents t = ax_hessenberg_tangents_of(ax_matrix_as(h, form), form, taus, x_tangent);
+  const ax_value beside = n > 1 ? ax_diagonal_to_vector(ax_matrix_part(t.h, 1, n - 1, 0, n - 1)) : ax_zero;
+  return (tangents){t.form, ax_matrix_reals(ax_diagonal_to_vector(t.h)), n > 1 ? ax_matrix_reals(beside) : ax_zero, t.taus};
+}
+
+static tangents of_upper(ax_value form, ax_value d, ax_value e, ax_value taus, ax_value x_tangent, int64_t n) {
+  const tangents t = of_lower(reversed(form), ax_rev(d, AX_DIMS(-1)), ax_rev(e, AX_DIMS(-1)), ax_rev(taus, AX_DIMS(-1)),
+                              reversed(x_tangent), n);
+  return (tangents){ax_is_zero(t.reflectors) ? ax_zero : reversed(t.reflectors), ax_rev(t.d, AX_DIMS(-1)), reversed_vector(t.e),
+                    reversed_vector(t.taus)};
+}
+
+/* d, e and the reflectors in their triangle; in the other one x. */
+static ax_value form_tangent(const tangents *t, ax_value dx, bool lower, int64_t n) {
+  const ax_value other = lower ? ax_matrix_upper(dx, 1) : ax_matrix_lower(dx, -1);
+  const ax_value form = ax_add(other, ax_matrix_as(ax_vector_to_diagonal(t->d), dx));
+  if (n == 1) return form;
+  const ax_value below = ax_matrix_as(below_diagonal(t->e, n), dx), beside = lower ? below : ax_matrix_transpose(below);
+  return ax_add(form, ax_add(t->reflectors, beside));
+}
+
+static void jvp(const ax_jvp_args *args) {
+  const tridiagonal_params *p = args->eqn->params;
+  const ax_value dx = args->tangent_in[0];
+  const ax_value *out = args->out;
+  ax_bind(args->eqn->prim, p, args->in, 1, args->out, 4);
+  for (uint32_t k = 0; k < 4; k++) args->tangent_out[k] = ax_zero;
+  const ax_type type = ax_typeof(args->in[0]);
+  if (ax_is_zero(dx) || ax_failed() || ax_type_elems(&type) == 0) return;
+  const int64_t n = type.dims[type.rank - 1];
+  const ax_value whole = ax_matrix_of_triangle(dx, p->lower);
+  const tangents t = (p->lower ? of_lower : of_upper)(out[0], out[1], out[2], out[3], whole, n);
+  args->tangent_out[0] = form_tangent(&t, dx, p->lower, n);
+  args->tangent_out[1] = t.d, args->tangent_out[2] = t.e, args->tangent_out[3] = t.taus;
+}
+
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = &hlo->program->types[eqn->out], *x = &types[0];
   const ax_type results[] = {types[0], types[1], types[2], types[3], ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims))};
@@ -81,8 +135,8 @@ static const ax_param params[] = {{"lower", AX_PARAM_BOOL, offsetof(tridiagonal_
 const ax_prim ax_prim_tridiagonal = {
     .name = "tridiagonal", .kind = AX_LOCAL, .in_count = 1, .out_count = 4,
     AX_PARAMS(params, tridiagonal_params),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_absent_jvp,
-    .linearize = ax_absent_jvp, .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing,
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp,
+    .linearize = jvp, .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing,
     .shard = ax_shard_batches, .lower = lower, .complex = lower, .hlo = hlo,
 };
 

@@ -1,8 +1,5 @@
 /* adafactor, as optax has it (arXiv:1804.04235): squares of gradients by their means along the two largest dimensions, steps that
    are bounded, and as large as the parameter. */
-#include <math.h>
-#include <string.h>
-
 #include "axle/ops.h"
 #include "ir/program.h"
 #include "prim/bind.h"
@@ -25,44 +22,11 @@ ax_value ax_within_rms(ax_value x, ax_axis_set axes, double bound) {
   return ax_div(x, ax_convert_element_type(by, ax_typeof(x).dtype));
 }
 
-/* The axes that cut dimension d, of those along which parts differ. */
-static ax_axis_set dim_axes(const ax_adafactor_leaf *leaf, uint32_t d) {
-  const ax_mesh *scope = &ax_builder_current()->axes;
-  const char *word = leaf->spec;
-  ax_axis_set set = 0;
-  for (uint32_t at = 0; *word != '\0' && at <= d;) {
-    char name[AX_MAX_NAME] = "";
-    size_t bytes = strcspn(word, ",+");
-    memcpy(name, word, bytes < sizeof name ? bytes : sizeof name - 1);
-    int axis = at == d ? ax_mesh_find(scope, name) : -1;
-    if (axis >= 0) set |= (ax_axis_set)1 << axis;
-    at += word[bytes] == ',';
-    word += bytes + (word[bytes] != '\0');
-  }
-  return set & leaf->axes;
-}
-
-/* Whether the part that is here is what the spec says. */
-static bool is_cut_as_said(const ax_adafactor_leaf *leaf, const ax_type *part) {
-  ax_axis_set all = 0;
-  bool fits = part->rank == leaf->whole->rank;
-  for (uint32_t d = 0; fits && d < part->rank; d++) {
-    ax_axis_set axes = dim_axes(leaf, d);
-    all |= axes;
-    fits = part->dims[d] * ax_axis_set_size(axes, &ax_builder_current()->axes) == leaf->whole->dims[d];
-  }
-  if (fits && all == leaf->axes) return true;
-  return ax_reject_as("optimizer_update",
-                      "adafactor takes means along dimensions: a parameter is %s, which is not %s as the spec \"%s\" cuts it",
-                      ax_type_string(part, &ax_builder_current()->axes), ax_type_string(leaf->whole, NULL), leaf->spec),
-         false;
-}
-
 /* The mean along dimension `along` of x, which is dimension d of the parameter. */
 static ax_value mean_along(const ax_adafactor_leaf *leaf, ax_value x, uint32_t along, uint32_t d, bool keepdims) {
   const int64_t axis = along;
-  ax_value sum = ax_sum_of_parts((ax_reduce_sum)(x, 1, &axis, keepdims), dim_axes(leaf, d));
-  return ax_div(sum, ax_real((double)leaf->whole->dims[d]));
+  ax_value sum = ax_sum_of_parts((ax_reduce_sum)(x, 1, &axis, keepdims), ax_cut_axes(&leaf->cut, d));
+  return ax_div(sum, ax_real((double)leaf->cut.whole->dims[d]));
 }
 
 static ax_value moved(ax_value decay, ax_value m, ax_value x) {
@@ -73,7 +37,7 @@ static ax_value moved(ax_value decay, ax_value m, ax_value x) {
 static ax_value direction_of(const ax_adafactor_leaf *leaf, ax_value g, ax_value *const *moments) {
   uint32_t largest, next;
   ax_value square = ax_add(ax_mul(g, g), ax_real(leaf->o->eps));
-  if (!ax_is_factored(leaf->o, leaf->whole, &largest, &next)) {
+  if (!ax_is_factored(leaf->o, leaf->cut.whole, &largest, &next)) {
     *moments[2] = moved(leaf->decay, *moments[2], square);
     return ax_mul(g, ax_rsqrt(*moments[2]));
   }
@@ -87,12 +51,12 @@ static ax_value direction_of(const ax_adafactor_leaf *leaf, ax_value g, ax_value
 ax_value ax_adafactor_step(const ax_adafactor_leaf *leaf, ax_value g, ax_value p, ax_value *const *moments) {
   const ax_optimizer *o = leaf->o;
   ax_type part = ax_typeof(p);
-  if (ax_failed() || !is_cut_as_said(leaf, &part)) return ax_poison;
+  if (ax_failed() || !ax_is_cut_as_said(&leaf->cut, &part, "adafactor takes means along dimensions")) return ax_poison;
   ax_value step = direction_of(leaf, g, moments);
-  if (o->clipping_threshold > 0) step = ax_within_rms(step, leaf->axes, o->clipping_threshold);
+  if (o->clipping_threshold > 0) step = ax_within_rms(step, leaf->cut.axes, o->clipping_threshold);
   step = ax_mul(ax_neg(leaf->rate), step);
   if (o->multiply_by_parameter_scale) {
-    ax_value scale = ax_max(ax_rms_of_parts(p, leaf->axes), ax_real(1e-3));
+    ax_value scale = ax_max(ax_rms_of_parts(p, leaf->cut.axes), ax_real(1e-3));
     step = ax_mul(step, ax_convert_element_type(scale, part.dtype));
   }
   if (o->momentum != 0)

@@ -17,6 +17,7 @@ static const ax_moment sgd[] = {{"trace", AX_MOMENT_LIKE}}, lion[] = {{"mu", AX_
                                       {"v_col", AX_MOMENT_COLUMNS},
                                       {"v", AX_MOMENT_WHOLE},
                                       {"trace", AX_MOMENT_LIKE}},
+                       shampoo[] = {{"left", AX_MOMENT_LEFT}, {"right", AX_MOMENT_RIGHT}, {"trace", AX_MOMENT_LIKE}},
                        novograd[] = {{"mu", AX_MOMENT_LIKE}, {"nu", AX_MOMENT_SCALAR}},
                        adam[] = {{"mu", AX_MOMENT_LIKE}, {"nu", AX_MOMENT_LIKE}};
 
@@ -33,6 +34,8 @@ static const ax_moment *own_moments(const ax_optimizer *o, uint32_t *count) {
       return *count = 1, adagrad;
     case AX_ADAFACTOR:
       return *count = 3 + momentum, adafactor;
+    case AX_SHAMPOO:
+      return *count = 2 + momentum, shampoo;
     case AX_NOVOGRAD:
       return *count = 2, novograd;
     default:
@@ -73,12 +76,23 @@ static bool dropped(const ax_optimizer *o, ax_moment_shape shape, const ax_type 
   return factored;
 }
 
+static bool of_blocks(ax_moment_shape shape) { return shape == AX_MOMENT_LEFT || shape == AX_MOMENT_RIGHT; }
+
+static ax_type blocks_type(const ax_optimizer *o, ax_moment_shape shape, const ax_type *whole, ax_dtype dtype) {
+  const ax_shampoo_blocks b = ax_shampoo_blocks_of(o, whole);
+  const int64_t size = shape == AX_MOMENT_LEFT ? b.block_rows : b.block_columns;
+  if (shape == AX_MOMENT_RIGHT && b.vector) return ax_array_type(dtype, AX_DIMS(1));
+  return ax_array_type(dtype, AX_DIMS(b.down, b.across, size, size));
+}
+
 ax_type ax_moment_type(const ax_optimizer *o, ax_moment_shape shape, const ax_type *whole, const ax_type *part) {
+  const ax_dtype wide = part->dtype == AX_F64 ? AX_F64 : AX_F32;
   uint32_t without;
   if (shape == AX_MOMENT_SCALAR) return ax_array_type(part->dtype, AX_DIMS());
+  if (of_blocks(shape)) return blocks_type(o, shape, whole, wide);
   if (!dropped(o, shape, whole, &without)) return ax_array_type(part->dtype, AX_DIMS(1));
   ax_type type = ax_array_type(part->dtype, AX_LIST(part->rank, part->dims));
-  if (shape == AX_MOMENT_WIDE) type.dtype = part->dtype == AX_F64 ? AX_F64 : AX_F32;
+  if (shape == AX_MOMENT_WIDE) type.dtype = wide;
   if (without >= part->rank) return type; /* none, or a part of another rank, which is refused */
   memmove(type.dims + without, type.dims + without + 1, (type.rank - without - 1) * sizeof type.dims[0]);
   type.dims[--type.rank] = 0;
@@ -97,7 +111,8 @@ static ax_status add_moment(ax_treedef *def, const ax_optimizer *o, ax_moment_sh
   const char *spec = params->specs[i];
   char without_one[AX_MAX_RANK * (AX_MAX_AXES * (AX_MAX_NAME + 1) + 1)] = "";
   uint32_t without;
-  if (shape == AX_MOMENT_SCALAR || !dropped(o, shape, whole, &without)) return add(def, params, i, &type, "", 0);
+  if (shape == AX_MOMENT_SCALAR || of_blocks(shape) || !dropped(o, shape, whole, &without))
+    return add(def, params, i, &type, "", 0);
   if (without == AX_NONE) return add(def, params, i, &type, spec, strlen(spec));
   size_t length = 0;
   for (uint32_t d = 0; *spec != '\0'; d++) {

@@ -61,6 +61,10 @@ ax_optimizer ax_novograd(ax_schedule learning_rate) {
   return (ax_optimizer){.kind = AX_NOVOGRAD, .learning_rate = learning_rate, .b1 = 0.9, .b2 = 0.25, .eps = 1e-6};
 }
 
+ax_optimizer ax_shampoo(ax_schedule learning_rate) {
+  return (ax_optimizer){.kind = AX_SHAMPOO, .learning_rate = learning_rate, .eps = 1e-4, .block_size = 128};
+}
+
 /* --- What makes sense --- */
 
 typedef struct limits {
@@ -71,7 +75,7 @@ typedef struct limits {
 static ax_status check(const ax_optimizer *o, const ax_treedef *params) {
   AX_TRY(ax_require(o, "optimizer"));
   AX_TRY(ax_require(params, "treedef of the parameters"));
-  if ((unsigned)o->kind > AX_NOVOGRAD)
+  if ((unsigned)o->kind > AX_SHAMPOO)
     return ax_error(AX_INVALID_ARGUMENT, "there is no optimizer %d", (int)o->kind);
   const limits all[] = {{"momentum", o->momentum, HUGE_VAL},
                         {"b1", o->b1, 1},
@@ -81,6 +85,7 @@ static ax_status check(const ax_optimizer *o, const ax_treedef *params) {
                         {"weight_decay", o->weight_decay, HUGE_VAL},
                         {"clipping_threshold", o->clipping_threshold, HUGE_VAL},
                         {"min_dim_size_to_factor", (double)o->min_dim_size_to_factor, HUGE_VAL},
+                        {"block_size", (double)o->block_size, HUGE_VAL},
                         {"accumulate_steps", (double)o->accumulate_steps, INT32_MAX},
                         {"ema_decay", o->ema_decay, 1},
                         {"clip_value", o->clip_value, HUGE_VAL},
@@ -99,7 +104,7 @@ static ax_status check(const ax_optimizer *o, const ax_treedef *params) {
 
 /* Whether weights decay when all else of the direction is made. */
 static bool decays(const ax_optimizer *o) {
-  return o->kind == AX_ADAMW || o->kind == AX_LAMB || o->kind == AX_LION;
+  return o->kind == AX_ADAMW || o->kind == AX_LAMB || o->kind == AX_LION || o->kind == AX_SHAMPOO;
 }
 
 /* --- The state's treedef --- */
@@ -221,12 +226,22 @@ static ax_value novograd_direction(step *s, uint32_t i, ax_value g, ax_value p, 
   return *mu = ax_add(ax_mul(ax_real(o->b1), *mu), direction);
 }
 
+static ax_leaf_cut cut_of(const step *s, uint32_t i) {
+  return (ax_leaf_cut){.whole = &s->params->types[i], .spec = s->params->specs[i], .axes = s->axes[i]};
+}
+
+static ax_value shampoo_direction(const step *s, uint32_t i, ax_value g, ax_value *const *moments) {
+  const ax_leaf_cut cut = cut_of(s, i);
+  return sgd_direction(s->o, ax_shampoo_direction(s->o, &cut, g, moments[0], moments[1]), moments[2]);
+}
+
 static ax_value direction_of(step *s, uint32_t i, ax_value g, ax_value p, ax_dtype dtype, ax_value *const *moments) {
   switch (s->o->kind) {
     case AX_SGD: return sgd_direction(s->o, g, moments[0]);
     case AX_LION: return lion_direction(s->o, g, moments[0]);
     case AX_RMSPROP: return rmsprop_direction(s->o, g, moments[0]);
     case AX_ADAGRAD: return adagrad_direction(s->o, g, moments[0]);
+    case AX_SHAMPOO: return shampoo_direction(s, i, g, moments);
     case AX_NOVOGRAD: return novograd_direction(s, i, g, p, moments[0], moments[1]);
     default: return adam_direction(s, g, dtype, moments[0], moments[1]);
   }
@@ -253,9 +268,7 @@ static ax_value adafactor_decay(step *s, ax_dtype dtype) {
 static ax_value by_adafactor(step *s, uint32_t i, ax_value g, ax_value p, ax_value *const *moments) {
   const ax_dtype dtype = ax_typeof(p).dtype;
   const ax_adafactor_leaf leaf = {.o = s->o,
-                                  .whole = &s->params->types[i],
-                                  .spec = s->params->specs[i],
-                                  .axes = s->axes[i],
+                                  .cut = cut_of(s, i),
                                   .decay = adafactor_decay(s, dtype),
                                   .rate = rate(s, dtype),
                                   .decays = leaf_decays(s, i)};

@@ -10,6 +10,7 @@
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"
+#include "tree/moments.h"
 
 static ax_runtime *runtime;
 static const char *vectors_path = "tests/vectors/trees.npz";
@@ -194,6 +195,16 @@ static ax_optimizer optimizer_of(const char *name) {
     if (strcmp(name, "novograd_all") == 0) o.b1 = 0.8, o.b2 = 0.5, o.eps = 1e-4, o.eps_root = 1e-5, o.weight_decay = 0.05;
     return o;
   }
+  if (strncmp(name, "shampoo", 7) == 0) {
+    o = ax_shampoo(ax_constant_schedule(strcmp(name, "shampoo_all") == 0 ? 0.02 : 0.1));
+    o.eps = strcmp(name, "shampoo") == 0 ? 1e-3 : 1e-2;
+    if (strcmp(name, "shampoo_blocks") == 0) o.block_size = 2, o.momentum = 0.9;
+    if (strcmp(name, "shampoo_all") == 0) {
+      o.clip_norm = 2, o.block_size = 4, o.b2 = 0.9, o.momentum = 0.7, o.nesterov = true;
+      o.weight_decay = 0.05, o.decay = "!bias; *";
+    }
+    return o;
+  }
   if (strcmp(name, "adam_ema") == 0) {
     o = ax_adam(ax_constant_schedule(0.02));
     o.ema_decay = 0.9;
@@ -290,6 +301,7 @@ static const char *row(const ax_host_array *array, int64_t step) {
 /* Compares leaves of a tree, below `node`, with a kind of vectors, in which a leaf may be missing. */
 static void compare(const ax_tree *tree, const char *node, const char *kind, const char *name, const char *dtype, int64_t step) {
   double unit = strcmp(dtype, "f64") == 0 ? 0x1p-52 : strcmp(dtype, "f32") == 0 ? 0x1p-23 : 0x1p-7;
+  if (strncmp(name, "shampoo", 7) == 0 && unit < 0x1p-7) unit *= 8; /* by eigenvalues */
   for (size_t l = 0; l < AX_COUNT(leaves); l++) {
     ax_host_array ours;
     char member[96];
@@ -347,20 +359,24 @@ static const char *const names[] = {"sgd",  "sgd_momentum", "sgd_nesterov", "sgd
                                     "adam", "adam_root",    "adamw",        "adamw_all",
                                     "lamb", "lion",         "rmsprop",      "rmsprop_momentum",
                                     "adagrad", "adafactor", "adafactor_whole", "adafactor_all", "novograd", "novograd_all",
-                                    "adamw_accumulated", "adam_ema", "adam_frozen", "sgd_everything"};
+                                    "adamw_accumulated", "adam_ema", "adam_frozen", "sgd_everything",
+                                    "shampoo", "shampoo_blocks", "shampoo_all"};
 
 static void optimizers(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(names); i++) run_optimizer(names[i], "f32", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]", false);
-  run_optimizer("adamw", "bf16", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]", false);
-  run_optimizer("adamw", "f64", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]", false);
+  for (int i = 0; i < 2; i++) {
+    run_optimizer(i == 0 ? "adamw" : "shampoo", "bf16", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]", false);
+    run_optimizer(i == 0 ? "adamw" : "shampoo", "f64", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]", false);
+  }
 }
 
 /* Parts of leaves on a mesh: norms are those of whole leaves, whether types say what is cut or the specs. */
 static void sharded(void **state) {
   (void)state;
   static const char *const some[] = {"adamw_all", "sgd_nesterov", "sgd_clipped", "lamb",
-                                     "adafactor", "adafactor_all", "novograd_all", "adamw_accumulated", "sgd_everything"};
+                                     "adafactor", "adafactor_all", "novograd_all", "adamw_accumulated", "sgd_everything",
+                                     "shampoo_all"};
   for (size_t i = 0; i < 2 * AX_COUNT(some); i++)
     run_optimizer(some[i / 2], "f32", "a=5,b=7,c=3", "bias: %s[7] @ b; scale: %s[]; w: %s[5,3] @ a,c", i % 2 == 1);
   run_optimizer("adamw_all", "f32", "a=5,b=3", "bias: %s[7]; scale: %s[]; w: %s[5,3] @ _,b", false);
@@ -376,6 +392,11 @@ static void states(void **state) {
       {optimizer_of("adafactor"),
        "count: s32[]\nv_row/b: f32[1]\nv_row/w: f32[3,6] @ _,y\nv_col/b: f32[1]\nv_col/w: f32[3,8] @ _,x\n"
        "v/b: f32[7] @ x\nv/w: f32[1]\n"},
+      {optimizer_of("shampoo_blocks"),
+       "count: s32[]\nleft/b: f32[4,1,2,2]\nleft/w: f32[12,3,2,2]\nright/b: f32[1]\nright/w: f32[12,3,2,2]\n"
+       "trace/b: f32[7] @ x\ntrace/w: f32[3,8,6] @ _,x,y\n"},
+      {optimizer_of("shampoo"),
+       "count: s32[]\nleft/b: f32[1,1,7,7]\nleft/w: f32[1,1,24,24]\nright/b: f32[1]\nright/w: f32[1,1,6,6]\n"},
       {optimizer_of("novograd"), "count: s32[]\nmu/b: f32[7] @ x\nmu/w: f32[3,8,6] @ _,x,y\nnu/b: f32[]\nnu/w: f32[]\n"},
       {optimizer_of("adamw_accumulated"),
        "count: s32[]\nmini_step: s32[]\nmu/b: f32[7] @ x\nmu/w: f32[3,8,6] @ _,x,y\nnu/b: f32[7] @ x\nnu/w: f32[3,8,6] @ _,x,y\n"
@@ -399,6 +420,22 @@ static void states(void **state) {
   ax_treedef_release(params);
 }
 
+/* Leaves as matrices in even blocks. */
+static void blocks(void **state) {
+  (void)state;
+  const ax_optimizer o = {.block_size = 4}, whole = {.block_size = 0};
+  const ax_type types[] = {TEST_SCALAR(AX_F32), TEST_TYPE(AX_F32, 9), TEST_TYPE(AX_F32, 2, 3, 5), TEST_TYPE(AX_F32, 0, 3)};
+  const ax_shampoo_blocks expected[] = {
+      {1, 1, 1, 1, 1, 1, true}, {9, 1, 3, 1, 3, 1, true}, {6, 5, 2, 2, 3, 3, false}, {0, 3, 1, 1, 0, 3, false}};
+  for (size_t i = 0; i < AX_COUNT(types); i++) {
+    const ax_shampoo_blocks b = ax_shampoo_blocks_of(&o, &types[i]), all = ax_shampoo_blocks_of(&whole, &types[i]);
+    const ax_shampoo_blocks want = expected[i];
+    assert_true(b.rows == want.rows && b.columns == want.columns && b.down == want.down && b.across == want.across);
+    assert_true(b.block_rows == want.block_rows && b.block_columns == want.block_columns && b.vector == want.vector);
+    assert_true(all.down == 1 && all.across == 1 && all.block_rows == want.rows && all.block_columns == want.columns);
+  }
+}
+
 static ax_optimizer plain(void) { return ax_adam(ax_constant_schedule(0.1)); }
 
 static void refused(void **state) {
@@ -416,12 +453,14 @@ static void refused(void **state) {
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "clip_norm is nan");
   o = plain(), o.accumulate_steps = -1;
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "accumulate_steps is -1; it must be at least 0");
+  o = ax_shampoo(ax_constant_schedule(1)), o.block_size = -1;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "block_size is -1; it must be at least 0");
   o = plain(), o.ema_decay = 1;
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "ema_decay is 1; it must be at least 0 and less than 1");
   o = plain(), o.trainable = "w: 3";
   TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_PARSE_ERROR, "optimizer_state: ");
-  o = plain(), o.kind = 9;
-  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer 9");
+  o = plain(), o.kind = 10;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer 10");
   assert_null(out);
   ax_treedef_release(params), ax_treedef_release(integers);
 }
@@ -479,6 +518,63 @@ static void refused_parts(void **state) {
   job_end(&j);
 }
 
+/* A badly conditioned problem in a loop: loss = sum (c (w - 1))^2 / 2, c the products of the elements of two vectors. */
+enum { DOWN = 4, ACROSS = 3, DESCENT = 200 };
+
+static ax_value off_by(ax_value w) {
+  double scale[DOWN * ACROSS];
+  for (int i = 0; i < DOWN * ACROSS; i++) scale[i] = pow(10, -0.5 * (i / ACROSS) - 0.75 * (i % ACROSS));
+  const ax_type type = TEST_TYPE(AX_F64, DOWN, ACROSS);
+  return ax_mul(ax_constant(&type, scale), ax_sub(w, ax_real(1)));
+}
+
+static AX_BODY(squared) {
+  (void)context;
+  out[0] = ax_mul(ax_reduce_sum(ax_mul(off_by(in[0]), off_by(in[0])), AX_ALL_DIMS, false), ax_real(0.5));
+}
+
+static AX_BODY(descend) { /* i, w, the state -> w, the state */
+  const job *j = context;
+  const uint32_t states = ax_treedef_count(j->state);
+  ax_value gradient;
+  ax_grad(AX_FN(squared, 1, 1), AX_ALL_ARGS, AX_LIST(1, &in[1]), AX_LIST(1, &gradient));
+  (ax_optimizer_update)(&j->optimizer, j->params, 1, &gradient, states, in + 2, 1, in + 1, states, out + 1, 1, out);
+}
+
+static AX_BODY(descent) { /* w, the state -> the loss after all steps */
+  job *j = context;
+  const uint32_t carries = 1 + ax_treedef_count(j->state);
+  ax_value made[8];
+  ax_fori_loop(ax_integer(0), ax_integer(DESCENT), AX_CLOSURE(descend, 1 + carries, carries, j), AX_LIST(carries, in),
+               AX_LIST(carries, made));
+  squared(made, out, NULL);
+}
+
+static double loss_after(ax_optimizer optimizer) {
+  job j = {.optimizer = optimizer};
+  ax_tensor *in[8], *out;
+  TEST_OK(job_begin(&j, "w: f64[4,3]"));
+  const uint32_t carries = 1 + ax_treedef_count(j.state);
+  ax_program *program = test_trace(descent, &j, ax_treedef_types(j.results), carries, 1);
+  for (uint32_t k = 0; k < carries; k++) in[k] = test_tensor(ax_treedef_types(j.results)[k], (double[DOWN * DOWN]){0});
+  test_run(program, in, &out);
+  const double loss = test_get(out, 0);
+  test_release(in, carries), test_release(&out, 1);
+  ax_program_release(program);
+  job_end(&j);
+  return loss;
+}
+
+/* sgd with its best rate, 2 / (largest + smallest eigenvalue), is held back by the ratio of these. */
+static void badly_conditioned(void **state) {
+  (void)state;
+  const double by_sgd = loss_after(ax_sgd(ax_constant_schedule(1.99)));
+  ax_optimizer shampoo = ax_shampoo(ax_constant_schedule(1));
+  shampoo.eps = 1e-12;
+  const double by_shampoo = loss_after(shampoo);
+  if (!(by_shampoo < by_sgd / 100)) fail_msg("the loss is %g by shampoo, %g by sgd", by_shampoo, by_sgd);
+}
+
 /* The equations of a step are so many for each leaf. */
 static void many_leaves(void **state) {
   (void)state;
@@ -502,7 +598,7 @@ static void many_leaves(void **state) {
 static ax_status everything(void *context) {
   ax_program *program = NULL;
   job j = {.optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0, 1, 5, 100, 0))};
-  if (context != NULL) j.optimizer = ax_adafactor(ax_constant_schedule(1));
+  if (context != NULL) j.optimizer = *(const ax_optimizer *)context;
   j.optimizer.clip_norm = 1, j.optimizer.decay = j.optimizer.trainable = "w";
   j.optimizer.accumulate_steps = 2, j.optimizer.ema_decay = 0.5, j.optimizer.min_dim_size_to_factor = 2;
   ax_status status = job_begin(&j, "w: f32[3,2]; b: f32[]");
@@ -517,7 +613,8 @@ static ax_status everything(void *context) {
 static void no_memory(void **state) {
   (void)state;
   assert_true(test_each_allocation(everything, NULL) > 50);
-  assert_true(test_each_allocation(everything, (void *)(uintptr_t)"adafactor") > 50);
+  ax_optimizer others[] = {ax_adafactor(ax_constant_schedule(1)), ax_shampoo(ax_constant_schedule(1))};
+  for (size_t i = 0; i < AX_COUNT(others); i++) assert_true(test_each_allocation(everything, &others[i]) > 50);
 }
 
 int main(int argc, char **argv) {
@@ -527,6 +624,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(optimizers),      cmocka_unit_test(sharded),       cmocka_unit_test(states),
       cmocka_unit_test(refused),         cmocka_unit_test(refused_parts), cmocka_unit_test(refused_updates),
       cmocka_unit_test(many_leaves),     cmocka_unit_test(no_memory),     cmocka_unit_test(schedules_are_finite),
+      cmocka_unit_test(badly_conditioned), cmocka_unit_test(blocks),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -99,6 +99,13 @@
 #define REAL_EIG(n, outs, left, right, names)                                                                                    \
   "{ lambda x:T[" n "]. let a:f64[" n "] = convert_element_type[dtype=f64] x " outs " = O[compute_left_eigenvectors=" left     \
   " compute_right_eigenvectors=" right "] a in (" names ",) }"
+/* Signs and phases of Schur's vectors depend on how often LAPACK's sweeps run: sizes alone are smooth. */
+#define SCHUR_SIZES(n)                                                                                                             \
+  "{ lambda x:T[" n "]. let t:T[" n "] q:T[" n "] = O[compute_schur_vectors=true] x a:U[" n "] = abs t b:U[" n                  \
+  "] = abs q in (a, b) }"
+#define REAL_SCHUR(n)                                                                                                              \
+  "{ lambda x:T[" n "]. let r:f64[" n "] = convert_element_type[dtype=f64] x t:f64[" n "] q:f64[" n                            \
+  "] = O[compute_schur_vectors=true] r a:f64[" n "] = abs t b:f64[" n "] = abs q in (a, b) }"
 #define NINES "[[9, 0, 0], [0, 9, 0], [0, 0, 9]]"
 
 /* The text, and what else there is to say. */
@@ -1068,9 +1075,15 @@ const test_sample test_samples[] = {
     SAMPLE("svd", "{ lambda x:T[3,4]. let s:U[3] u:T[3,3] v:T[4,4] = O[full_matrices=true compute_uv=true] x " BY_TWO("3", "4") " in (s, y) }", .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("svd", "{ lambda x:T[2,3]. let s:U[2] = O[full_matrices=true compute_uv=false] x in (s,) }", .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("svd", "{ lambda x:T[3,0]. let s:U[0] u:T[3,3] v:T[0,0] = O[full_matrices=true compute_uv=true] x in (s, u, v) }"),
+    SAMPLE("schur", SCHUR_SIZES("4,4"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", SCHUR_SIZES("1,1"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", SCHUR_SIZES("2,3,3"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[3,2,2]. let t:T[3,2,2] = O[compute_schur_vectors=false] x a:U[3,2,2] = abs t in (a,) }", .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("tridiagonal",
-           "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] d:U[4] e:U[3] t:T[3] = O[lower=true] s in (f, d, e, t) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+           "{ lambda x:T[4,4]. let f:T[4,4] d:U[4] e:U[3] t:T[3] = O[lower=true] x in (f, d, e, t) }",
+           .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal", "{ lambda x:T[2,5,5]. let f:T[2,5,5] d:U[2,5] e:U[2,4] t:T[2,4] = O[lower=false] x in (f, d, e, t) }", .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal", "{ lambda x:T[1,1]. let f:T[1,1] d:U[1] e:U[0] t:T[0] = O[lower=false] x in (f, d, e, t) }"),
     SAMPLE("eig", EIG("x:T[4,4]", "w:T[4] l:T[4,4] r:T[4,4]", "true", "true", "x", "w, l, r"), .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("eig", EIG("x:T[2,3,3]", "w:T[2,3] l:T[2,3,3]", "true", "false", "x", "w, l"), .ulps = 256, .generic = true, .by_largest = true),
     SAMPLE("eig", EIG("x:T[3,3]", "w:U[3] r:U[3,3]", "false", "true", "x", "w, r"), .ulps = 256, .generic = true, .by_largest = true),
@@ -1103,23 +1116,25 @@ const test_sample test_samples[] = {
            .linear = "b", .ulps = 4, .generic = true, .by_largest = true),
     SAMPLE("tridiagonal_solve", "{ lambda x:T[0] y:T[0] z:T[0] b:T[0,3]. let c:T[0,3] = O x y z b in (c,) }", .linear = "b"),
     SAMPLE("tridiagonal",
-           "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] d:T[4] e:T[3] t:T[3] = O[lower=true] s in (f, d, e, t) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
+           "{ lambda x:T[4,4]. let f:T[4,4] d:T[4] e:T[3] t:T[3] = O[lower=true] x in (f, d, e, t) }",
+           .ulps = 64, .generic = true, .by_largest = true),
     SAMPLE("tridiagonal",
-           "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x f:T[2,3,3] d:T[2,3] e:T[2,2] t:T[2,2] = O[lower=false] s in (f, d, e, t) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
-    SAMPLE("tridiagonal", "{ lambda x:T[1,1]. let s:T[1,1] = stop_gradient x f:T[1,1] d:T[1] e:T[0] t:T[0] = O[lower=true] s in (f, d, e, t) }",
-           .stops_gradients = true),
-    SAMPLE("hessenberg", "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x f:T[4,4] t:T[3] = O s in (f, t) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
-    SAMPLE("hessenberg", "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x f:T[2,3,3] t:T[2,2] = O s in (f, t) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
-    SAMPLE("schur", "{ lambda x:T[4,4]. let s:T[4,4] = stop_gradient x t:T[4,4] q:T[4,4] = O[compute_schur_vectors=true] s in (t, q) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
-    SAMPLE("schur", "{ lambda x:T[2,3,3]. let s:T[2,3,3] = stop_gradient x t:T[2,3,3] = O[compute_schur_vectors=false] s in (t,) }",
-           .stops_gradients = true, .ulps = 64, .generic = true, .by_largest = true),
-    SAMPLE("schur", "{ lambda x:T[0,0]. let s:T[0,0] = stop_gradient x t:T[0,0] q:T[0,0] = O[compute_schur_vectors=true] s in (t, q) }",
-           .stops_gradients = true),
+           "{ lambda x:T[2,3,3]. let f:T[2,3,3] d:T[2,3] e:T[2,2] t:T[2,2] = O[lower=false] x in (f, d, e, t) }",
+           .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("tridiagonal", "{ lambda x:T[1,1]. let f:T[1,1] d:T[1] e:T[0] t:T[0] = O[lower=true] x in (f, d, e, t) }"),
+    SAMPLE("tridiagonal", "{ lambda x:T[2,2]. let f:T[2,2] d:T[2] e:T[1] t:T[1] = O[lower=false] x in (f, d, e, t) }", .ulps = 4, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", FACTORED("hessenberg", "4,4", "3"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", FACTORED("hessenberg", "2,3,3", "2,2"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", FACTORED("hessenberg", "7,7", "6"), .ulps = 64, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", FACTORED("hessenberg", "2,2", "1"), .ulps = 4, .generic = true, .by_largest = true),
+    SAMPLE("hessenberg", FACTORED("hessenberg", "1,1", "0")),
+    SAMPLE("schur", REAL_SCHUR("4,4"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", REAL_SCHUR("2,3,3"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", REAL_SCHUR("5,2,2"), .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", REAL_SCHUR("1,1"), .ulps = 1, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[2,3,3]. let a:f64[2,3,3] = convert_element_type[dtype=f64] x t:f64[2,3,3] = O[compute_schur_vectors=false] a b:f64[2,3,3] = abs t in (b,) }",
+           .ulps = 256, .generic = true, .by_largest = true),
+    SAMPLE("schur", "{ lambda x:T[0,0]. let t:T[0,0] q:T[0,0] = O[compute_schur_vectors=true] x in (t, q) }"),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "axle/linalg.h"
+#include "axle/numpy.h"
 #include "vectors.h"
 
 #define FLOAT "f32 f64"
@@ -96,6 +97,28 @@ BODY(lstsq_alike) {
 BODY(inv) { out[0] = ax_inv(in[0]); }
 BODY(pinv) { out[0] = ax_pinv(in[0], -1); }
 BODY(pinv_alike) { out[0] = ax_pinv(in[0], 0.1); }
+BODY(pinvh) { out[0] = ax_pinvh(in[0], -1); }
+BODY(pinvh_alike) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const ax_value turned = ax_matrix_transpose(dtype == AX_C64 || dtype == AX_C128 ? ax_conj(in[0]) : in[0]);
+  const ax_value corner = ax_pad(ax_full(dtype, DIMS(1, 1), 4), ax_integer(0), DIMS(0, 0), DIMS(2, 2), DIMS(0, 0));
+  out[0] = ax_pinvh(ax_sub(ax_matmul(in[0], turned), corner), 0.1);
+}
+BODY(tensorinv) { out[0] = ax_tensorinv(ax_reshape(in[0], DIMS(2, 3, 1, 6)), 2); }
+BODY(tensorsolve) { out[0] = ax_tensorsolve(ax_reshape(in[0], DIMS(2, 2, 4)), in[1]); }
+BODY(vecdot) { out[0] = ax_vecdot(in[0], in[1], -2); }
+BODY(svdvals) { out[0] = ax_svdvals(in[0]); }
+BODY(cond) { out[0] = ax_cond(in[0], NULL); }
+BODY(cond_least_2) { out[0] = ax_cond(in[0], "-2"); }
+BODY(cond_orders) {
+  const char *const orders[] = {"1", "-1", "inf", "-inf", "fro"};
+  for (int i = 0; i < 5; i++) out[i] = ax_cond(in[0], orders[i]);
+}
+BODY(cond_singular) {
+  const ax_value second = ax_eq(ax_iota(AX_S32, DIMS(2, 3, 3), 0), ax_integer(1));
+  const ax_value x = ax_where(second, ax_real(NAN), ax_mul(in[0], ax_integer(0)));
+  out[0] = ax_cond(x, "-2"), out[1] = ax_cond(x, "1");
+}
 BODY(det) { out[0] = ax_det(in[0]); }
 BODY(det_singular) { out[0] = ax_det(without(in[0], 1)); }
 BODY(slogdet) { ax_slogdet(in[0], AX_LIST(2, out)); }
@@ -202,6 +225,16 @@ static const vector_case linalg_cases[] = {
     {"pinv", NUMBER, .body = pinv, .scaled = true},
     {"pinv_wide", NUMBER, .body = pinv, .scaled = true},
     {"pinv_alike", NUMBER, .body = pinv_alike, .scaled = true},
+    {"pinvh", NUMBER, .body = pinvh, .scaled = true, .ulps = 128},
+    {"pinvh_alike", NUMBER, .body = pinvh_alike, .scaled = true, .modes = "v"},
+    {"tensorinv", NUMBER, .body = tensorinv, .scaled = true},
+    {"tensorsolve", NUMBER, .body = tensorsolve, .in = 2, .scaled = true},
+    {"vecdot", NUMBER, .body = vecdot, .in = 2, .scaled = true},
+    {"svdvals", NUMBER, .body = svdvals, .scaled = true},
+    {"cond", NUMBER, .body = cond, .scaled = true},
+    {"cond_least_2", NUMBER, .body = cond_least_2, .scaled = true},
+    {"cond_orders", NUMBER, .body = cond_orders, .out = 5, .scaled = true},
+    {"cond_singular", FLOAT, .body = cond_singular, .out = 2, .modes = "v"},
     {"det_1", NUMBER, .body = det, .scaled = true},
     {"det_2", NUMBER, .body = det, .scaled = true},
     {"det_3", NUMBER, .body = det, .scaled = true},

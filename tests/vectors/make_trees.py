@@ -55,6 +55,43 @@ not_bias = {name: name != "bias" for name in SHAPES}
 is_bias = {name: name == "bias" for name in SHAPES}
 frozen = lambda inner: optax.masked(inner, not_bias)  # biases stay
 EMA = {"adam_ema": 0.9, "sgd_everything": 0.8}  # decays of means of the parameters
+
+
+def shampoo(rate, eps, block=128, b2=0.0, momentum=0.0, nesterov=False, weight_decay=0.0):
+    """arXiv:1802.09568 in NumPy's f64, of vectors and matrices in even blocks; biases do not decay."""
+
+    def cuts(length):
+        size = -(-length // -(-length // block))
+        return [slice(at, min(at + size, length)) for at in range(0, length, size)]
+
+    def power(x, exponent):
+        w, v = np.linalg.eigh(x)
+        return v * (np.maximum(w, 0) + eps) ** exponent @ v.T
+
+    def direction(g, sums):
+        matrix, made = g.reshape(-1, g.shape[-1]) if g.ndim > 1 else g.reshape(-1, 1), np.zeros(g.size)
+        made = made.reshape(matrix.shape)
+        for at in [(rows, columns) for rows in cuts(matrix.shape[0]) for columns in cuts(matrix.shape[1])]:
+            x, place = matrix[at], (at[0].start, at[1].start)
+            left, right = sums.get(place, (0, 0))
+            sums[place] = left, right = [(b2 or 1) * old + (1 - b2) * new for old, new in ((left, x @ x.T), (right, x.T @ x))]
+            made[at] = power(left, -0.25) @ x @ power(right, -0.25) if g.ndim > 1 else power(left, -0.5) @ x
+        return made.reshape(g.shape)
+
+    def update(gradients, state, params):
+        updates = {}
+        for leaf, g in gradients.items():
+            sums, trace = state[leaf]
+            step = direction(np.float64(g), sums)
+            state[leaf] = sums, (trace := step + momentum * trace)
+            step = step + momentum * trace if nesterov else trace
+            decayed = step + (weight_decay if leaf != "bias" else 0) * np.float64(params[leaf])
+            updates[leaf] = np.asarray(-rate * decayed, np.asarray(params[leaf]).dtype)
+        return updates, state
+
+    return optax.GradientTransformation(lambda params: {leaf: ({}, 0) for leaf in params}, update)
+
+
 OPTIMIZERS = {
     "sgd": lambda: optax.sgd(0.1),
     "sgd_momentum": lambda: optax.sgd(0.03, momentum=0.9),
@@ -78,6 +115,9 @@ OPTIMIZERS = {
     "adam_ema": lambda: optax.adam(0.02),
     "adam_frozen": lambda: optax.chain(frozen(optax.chain(optax.clip_by_global_norm(1.5), optax.adam(0.02))), optax.masked(optax.set_to_zero(), is_bias)),
     "sgd_everything": lambda: optax.MultiSteps(optax.chain(frozen(optax.sgd(0.05, momentum=0.7)), optax.masked(optax.set_to_zero(), is_bias)), 3),
+    "shampoo": lambda: shampoo(0.1, 1e-3),
+    "shampoo_blocks": lambda: shampoo(0.1, 1e-2, block=2, momentum=0.9),
+    "shampoo_all": lambda: optax.chain(optax.clip_by_global_norm(2.0), shampoo(0.02, 1e-2, block=4, b2=0.9, momentum=0.7, nesterov=True, weight_decay=0.05)),
 }  # fmt: skip
 
 
@@ -103,7 +143,7 @@ def schedules():
 def optimizers(seed):
     arrays = {}
     for number, (name, make) in enumerate(OPTIMIZERS.items()):
-        for dtype in ("f32", "f64", "bf16") if name == "adamw" else ("f32",):
+        for dtype in {"adamw": ("f32", "f64", "bf16"), "shampoo": ("f32", "f64", "bf16")}.get(name, ("f32",)):
             random = np.random.default_rng([seed, number])
             with jax.enable_x64(dtype == "f64"):
                 draw = lambda: {leaf: np.asarray(random.normal(size=shape), DTYPES[dtype]) for leaf, shape in SHAPES.items()}
