@@ -6,6 +6,8 @@
 #include "axle/ops.h"
 #include "axle/stages.h"
 #include "axle/transform.h"
+#include "fourier/fft.h"
+#include "ir/prim.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -251,6 +253,7 @@ static void fewer_bytes_of_halves(void **state) {
   (void)state;
   const layout at = {"a=8", "_,a -> _,a"};
   const ax_type type = TEST_TYPE(AX_F32, 512, 512);
+  assert_true(ax_prim_fft.block == ax_fft_block);
   ax_program *program = test_trace(there_and_back, NULL, &type, 1, 1);
   const double blocks = received(program, &at) / (512.0 * 512 * 4 / 8);
   if (!(blocks <= 0.875 * (1 + 66.0 / 64 + 66.0 / 64 + 1))) fail_msg("%g blocks", blocks);
