@@ -1,5 +1,5 @@
-/* Complex numbers and keys in collectives that are started, and in ragged exchanges: beside the same of the numbers' parts, and of the
-   keys' words; derivatives, batches, StableHLO. */
+/* Complex numbers and keys in collectives that are started, and in ragged exchanges: beside the same of the numbers' parts, and of
+   the keys' words; derivatives, batches, StableHLO. */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -154,7 +154,8 @@ static void written(void **state) {
   static const char *const parts[] = {"!stablehlo.future<tensor<4x3xcomplex<f32>>>", "!stablehlo.future<tensor<4x2xui32>>"};
   for (int k = 0; k < 2; k++) {
     const ax_type type = k == 0 ? TEST_TYPE(AX_C64, MEMBERS * ROWS, COLUMNS) : TEST_TYPE(AX_U32, MEMBERS * ROWS, 2);
-    const test_map map = {"d=4", {"d"}, {"d", "d"}, k == 0 ? complex_and_parts : keys_and_words, false, (void *)(uintptr_t)&moves[0]};
+    const test_map map = {
+        "d=4", {"d"}, {"d", "d"}, k == 0 ? complex_and_parts : keys_and_words, false, (void *)(uintptr_t)&moves[0]};
     ax_program *program = test_trace_map(&map, &type);
     char *text;
     TEST_OK(ax_program_stablehlo(program, &text));

@@ -272,7 +272,8 @@ static ax_kernel_code compile_pair(ax_compiler *jit, ax_scalar op, ax_dtype dtyp
   ax_kernel_code code;
   ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &elems);
   ax_at_identity(at, 1);
-  uint32_t a = ax_kernel_slot(k, dtype, 1, &elems), b = ax_kernel_slot(k, dtype, 1, &elems), out = ax_kernel_slot(k, dtype, 1, &elems);
+  uint32_t a = ax_kernel_slot(k, dtype, 1, &elems), b = ax_kernel_slot(k, dtype, 1, &elems);
+  uint32_t out = ax_kernel_slot(k, dtype, 1, &elems);
   const ax_ex order = ax_kernel_load(k, a, at), x = ax_kernel_load(k, b, at);
   ax_kernel_store(k, out, at, ax_kernel_op(k, op, dtype, order, x, AX_NONE), AX_SCALAR_NONE);
   const ax_loop_kernel *kernel = k;
