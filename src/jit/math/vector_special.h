@@ -143,12 +143,32 @@ static f64s f64_lgamma_for_f32(f64s x) {
 
 static f32s f32_lgamma(f32s x) { return f32_in_f64(x, f64_lgamma_for_f32); }
 
-/* Negative operands, whose results have no digits left near zeros, lane by lane. */
-static AX_APART f64s f64_lgamma_each(f64s x) {
+/* Below 0: lgamma(1 + x) - log |x| down to -1, of which neither is negative, and then log(pi / |x sin(pi x)|) - lgamma(|x|) where
+   that is above 2 and cancels by half at most. `good` is 1 there; otherwise 0. */
+typedef struct f64_below {
+  f64s value, good;
+} f64_below;
+static inline f64_below f64_lgamma_below(f64s x) {
+  const f64s none = f64_all(0), one = f64_all(1), rest = f64_sized(x - f64_round(x));
+  f64s good = f64_pick(f64_less(rest, f64_all(0x1p-40)), none, f64_pick(f64_less(x, none), one, none));
+  good = f64_pick(f64_less(f64_all(-0x1p40), x), good, none);
+  const f64_mask taken = f64_less(none, good), near = f64_less(f64_all(-1), x);
+  const f64s size = f64_pick(taken, f64_sized(x), f64_all(0.5)), part = f64_pick(taken, rest, f64_all(0.5));
+  const f64s sine = f64_sine(f64_all(3.141592653589793) * part, none);
+  const f64s first = f64_log(f64_pick(near, one / size, f64_all(3.141592653589793) / (size * sine)));
+  const f64s second = f64_lgamma_positive(f64_pick(near, one - size, size)), value = f64_pick(near, first + second, first - second);
+  const f64s all = f64_max(f64_all(2), f64_all(0.5) * (f64_sized(first) + f64_sized(second)));
+  return (f64_below){value, f64_pick(near, good, f64_pick(f64_less(all, f64_sized(value)), good, none))};
+}
+
+/* Other negative operands, whose results have no digits left near zeros, lane by lane. */
+static AX_BESIDE f64s f64_lgamma_each(f64s x) {
   const f64s flushed = f64_pick(f64_equal(x, f64_all(0)), f64_all(0), x);
-  f64s result = f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022)));
+  const f64_below below = f64_lgamma_below(x);
+  f64s result = f64_pick(f64_less(f64_all(0), below.good), below.value, f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022))));
   for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf())) result[i] = (double)ax_special_lgamma((long double)flushed[i]);
+    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf()) && !(below.good[i] > 0))
+      result[i] = (double)ax_special_lgamma((long double)flushed[i]);
   return result;
 }
 
