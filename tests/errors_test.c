@@ -306,7 +306,7 @@ static void windows(void **state) {
       {windowed, 13, "a result of dtype s32 is asked for"},
       {windowed, 14, "operand dtypes differ: f32 and s32"},
       {windowed, 15, "the padding or a dilation of dimension 2 is too large"},
-      {windowed, 16, "the window of dimension 0 is 0"},
+      {windowed, 16, "the window of dimension 0 is 0: at least 1 is needed"},
       {windowed, 17, "needs a numeric dtype, got bool"},
       {windowed, 18, "the stride of dimension 0 is 0"},
       {windowed, 19, "cut more than dimension 0 of the operand has, 8"},

@@ -8,8 +8,8 @@
    Complex numbers (c64, c128) are taken, where T numeric, T float or any T is said, by add to div, max, min (by the real part, then the
    imaginary one), pow, integer_pow, neg, abs (whose result is real), sign, the functions from exp to rsqrt and from exp2 to atanh but
    cbrt, eq, ne, select_n, conversions, everything that only moves elements, scatters, sort, sums, products and extremes (reductions,
-   cumulative operations, windows, dot_general, convolutions), loops, branches, calls of the host, and all collectives but those that
-   are started. Everything else refuses them by name. C17's complex numbers are those of memory: the real part first.
+   cumulative operations, windows, dot_general, convolutions), loops, branches, calls of the host, and all collectives. Everything
+   else refuses them by name. C17's complex numbers are those of memory: the real part first.
 
    Operands that spread differently over mesh axes (ax_spread) are made to agree by implicit casts, axis by axis: where one varies
    all are made to vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced

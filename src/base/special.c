@@ -2,7 +2,7 @@
 
    erf_inv: Halley's steps on erf, whose digits triple with each. lgamma is the C library's. digamma: the recurrence up to where
    Stirling's series has all digits; near its zero Taylor's series. zeta: the first terms, and Euler and Maclaurin's formula for the
-   others; for q < 0, where s is a whole number, from the sum over all whole numbers on both sides. */
+   others; for q < 0, where s is a whole number, terms on both sides of 0. */
 #include "base/special.h"
 
 #include <math.h>
@@ -88,39 +88,58 @@ static const long double maclaurin[] = {
     -2.17486869855806187304152e-16L, 5.50900282836022951520265e-18L,  -1.39544646858125233407077e-19L,
     3.53470703962946747169323e-21L,  -8.95351742703754685040261e-23L, 2.26795245233768306031095e-24L};
 
+/* x^-s; products take a tenth of powl's time, and of whole s up to 16 they are within 2^-60. */
+static long double negative_power(long double x, long double s) {
+  if (s > 16 || s != roundl(s)) return powl(x, -s);
+  long double product = 1, square = x;
+  for (int n = (int)s; n > 0; n >>= 1, square *= square)
+    if (n & 1) product *= square;
+  return 1 / product;
+}
+
 /* For q > 0: terms before q + k reaches 12, or until they do not count any more, and the formula for the others. */
 static long double zeta_positive(long double s, long double q) {
-  long double sum = 0, power = powl(q, -s);
+  long double sum = 0, power = negative_power(q, s);
   if (isinf(power) || power == 0) return power;
   int k = 0;
   for (; k < 12 || q + k < 12; k++) {
     sum += power;
-    power = powl(q + k + 1, -s);
+    power = negative_power(q + k + 1, s);
     if (power < sum * 0x1p-70L && (q + k + 1) * power < sum * 0x1p-70L) return sum;
   }
   const long double a = q + k;
   sum += a * power / (s - 1) + power / 2;
+  const long double z = 1 / (a * a);
   long double factor = s * power / a;
   for (size_t j = 0; j < sizeof maclaurin / sizeof maclaurin[0]; j++) {
     const long double term = maclaurin[j] * factor;
     sum += term;
     if (fabsl(term) < fabsl(sum) * 0x1p-70L) break;
-    factor *= (s + 2 * (long double)j + 1) * (s + 2 * (long double)j + 2) / (a * a);
+    factor *= (s + 2 * (long double)j + 1) * (s + 2 * (long double)j + 2) * z;
   }
   return sum;
 }
 
-/* For q < 0 and a whole number s: with r the distance from the nearest whole number, the sum of (r + k)^-s over all whole k, less
-   what q's sum lacks, which is (-1)^s zeta(s, 1 - q). */
+/* The sum of (k - rest)^-s for k from 1 to -round(q): all k, less what is beyond; or few terms one by one. */
+static long double terms_below(long double s, long double q, long double rest) {
+  enum { few = 24 };
+  const long double last = -roundl(q);
+  if (last > few) return zeta_positive(s, 1 - rest) - zeta_positive(s, 1 - q);
+  long double sum = 0;
+  for (long double k = last; k >= 1; k--) sum += negative_power(k - rest, s);
+  return sum;
+}
+
+/* For q < 0 and a whole number s: with r the distance from the nearest whole number, (r + k)^-s for k from round(q) on. */
 static long double zeta_negative(long double s, long double q) {
   const long double rest = q - roundl(q);
   const bool even = fmodl(s, 2) == 0;
   if (rest == 0) return even ? HUGE_VALL : (long double)NAN;
   if (fabsl(rest) == 0.5L && !even) return zeta_positive(s, 1 - q); /* the sum over all whole k is 0 */
-  long double size = powl(fabsl(rest), -s), above = zeta_positive(s, 1 + rest), below = zeta_positive(s, 1 - rest);
+  const long double size = negative_power(fabsl(rest), s);
   if (isinf(size)) return even || rest > 0 ? size : -size;
-  const long double lacking = zeta_positive(s, 1 - q);
-  return even ? size + (above + (below - lacking)) : (rest > 0 ? size : -size) + (above - (below - lacking));
+  const long double above = zeta_positive(s, 1 + rest), below = terms_below(s, q, rest);
+  return even ? size + (above + below) : (rest > 0 ? size : -size) + (above - below);
 }
 
 long double ax_special_zeta(long double s, long double q) {

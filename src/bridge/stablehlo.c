@@ -26,27 +26,12 @@ typedef struct module {
 
 /* --- The walk --- */
 
-/* Whether the equation takes or gives keys, whose words are one more dimension. */
-static ax_status has_keys(const ax_program *program, const ax_eqn *eqn, bool *out) {
-  for (uint32_t k = 0; k < eqn->in_count + eqn->out_count; k++) {
-    const ax_type *type = &program->types[k < eqn->in_count ? eqn->in[k] : eqn->out + k - eqn->in_count];
-    if (!ax_is_key(type->dtype)) continue;
-    if (type->rank == AX_MAX_RANK)
-      return ax_error(AX_ABSENT, "%s: StableHLO has keys with one more dimension, and their rank is %d already", eqn->prim->name,
-                      AX_MAX_RANK);
-    *out = true;
-  }
-  return AX_OK;
-}
-
 /* value: room for the SSA ids of the program's values; operand: for those of any one equation's operands. */
 static ax_status write_eqns(ax_hlo *hlo, const ax_program *program, uint32_t *value, uint32_t *operand) {
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     for (uint32_t k = 0; k < eqn->in_count; k++) operand[k] = value[eqn->in[k]];
-    bool keys = false;
-    AX_TRY(has_keys(program, eqn, &keys));
-    AX_TRY((keys ? eqn->prim->keys : eqn->prim->hlo)(hlo, eqn, operand, value + eqn->out));
+    AX_TRY(ax_hlo_eqn(hlo, eqn, operand, value + eqn->out));
   }
   return AX_OK;
 }

@@ -13,7 +13,8 @@
    transpose. Then operand is T[.., M, A..] and output T[.., N, A..], and the rows that slices became are added to those they were,
    in the order of members and slices.
    Errors: an unknown axis or one named twice; operands that do not vary over a checked axis; shapes other than those said, offsets
-   and sizes that are no integers, K = 0 or that does not divide by n; groups of several sizes; back, T other than f32 and f64.
+   and sizes that are no integers, K = 0 or that does not divide by n; groups of several sizes; back, T other than f32, f64 and
+   complex numbers.
    Errors of a run, which name device, slice, offset and size: a negative offset or size; a slice that leaves the operand or the
    output; slices that lie on each other in one output; a size that is not the one in recv_sizes.
    Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an operand may lie
@@ -67,7 +68,8 @@ static ax_status check_arrays(const ax_infer_args *args, const ax_ragged_params 
   if (output->dtype != operand->dtype || output->rank != operand->rank) return refuse(args, OUTPUT, "of operand's dtype and rank");
   for (uint32_t d = 0; d < operand->rank; d++)
     if (d != outer && output->dims[d] != operand->dims[d]) return refuse(args, OUTPUT, "of rows like operand's");
-  if (params->back && operand->dtype != AX_F32 && operand->dtype != AX_F64) return refuse(args, OPERAND, "f32 or f64");
+  const ax_dtype part = ax_part_dtype(operand->dtype);
+  if (params->back && part != AX_F32 && part != AX_F64) return refuse(args, OPERAND, "f32, f64 or of complex numbers");
   return AX_OK;
 }
 
@@ -462,6 +464,8 @@ const ax_prim ax_prim_ragged_all_to_all = {
     .ungroup = ungroup,
     .shard = ax_shard_whole,
     .lower = lower,
+    .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = ax_ragged_hlo,
 };
 

@@ -92,7 +92,7 @@ static ax_value go_back(const form *f, const ax_ragged_params *plain, const ax_v
   int64_t count = slices.dims[0], area = f->batch * f->local * f->from_rows;
   ax_type areas = rows;
   areas.dims[0] = count * area;
-  ax_value turned[6] = {in[AX_RAGGED_OPERAND], ax_full(areas.dtype, AX_LIST(areas.rank, areas.dims), 0)};
+  ax_value turned[6] = {in[AX_RAGGED_OPERAND], ax_zeros_of(&areas)};
   turned[AX_RAGGED_INPUT_OFFSETS] = exchange(axes, in[AX_RAGGED_OUTPUT_OFFSETS]);
   turned[AX_RAGGED_SEND_SIZES] = in[AX_RAGGED_RECV_SIZES];
   turned[AX_RAGGED_OUTPUT_OFFSETS] =

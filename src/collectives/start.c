@@ -135,7 +135,7 @@ static ax_status write_begun(ax_hlo *hlo, const ax_eqn *eqn, uint32_t x, uint32_
   uint32_t inside = ax_hlo_region_begin(hlo, &types[eqn->in[0]], 1);
   hlo->watched = hlo->indent;
   hlo->watched_ops = 0;
-  AX_TRY(eqn->prim->hlo(hlo, eqn, &inside, &result));
+  AX_TRY(ax_hlo_eqn(hlo, eqn, &inside, &result));
   hlo->watched = 0;
   *written = hlo->watched_ops == 1;
   ax_hlo_region_end(hlo, &result, &types[eqn->out], 1);
@@ -162,7 +162,7 @@ static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32
     bool written = false;
     for (uint32_t k = 0; k < eqn->in_count; k++) operand[k] = value[eqn->in[k]];
     if (may_begin(body, eqn, uses, given)) AX_TRY(write_begun(hlo, eqn, operand[0], &value[eqn->out], &written));
-    if (!written) AX_TRY(eqn->prim->hlo(hlo, eqn, operand, value + eqn->out));
+    if (!written) AX_TRY(ax_hlo_eqn(hlo, eqn, operand, value + eqn->out));
   }
   return AX_OK;
 }
@@ -239,6 +239,8 @@ const ax_prim ax_prim_start = {
     .prune = ax_prune_body,
     .shard = ax_shard_whole,
     .lower = start_lower,
+    .complex = ax_complex_whole,
+    .keys = ax_keys_whole,
     .hlo = start_hlo,
 };
 
@@ -248,7 +250,8 @@ const ax_prim ax_prim_done = {
     .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_same, .hlo = done_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_same,
+    .complex = ax_complex_whole, .keys = ax_keys_whole, .hlo = done_hlo,
 };
 
 /* --- The functions --- */

@@ -7,14 +7,18 @@
    Parameters: fft_type, one of these; fft_length, n; axis.
    Errors: other dtypes; an axis outside the rank; a dimension other than n, or n / 2 + 1 for IRFFT; n 0.
    Linear over real numbers. FFT and IFFT are their own transposes; RFFT's is n IRFFT of the conjugate with all but the ends halved, and
-   the other way round. Batched and cut along all other dimensions.
-   Compiled: by ducc0, some lines at once. A line's result has the same bits whatever is beside it, on any number of threads or devices.
+   the other way round. Batched and cut along all dimensions. Where the transformed one is cut, blocks are exchanged, so that each
+   device transforms its share of the lines; a line of complex numbers that is alone, n a multiple of the devices' number squared, is
+   transformed in four steps (fourier/fft_block.c). Few elements, and other lines that are alone, are gathered.
+   Compiled: by ducc0, some lines at once. A line's result has the same bits whatever is beside it, on any number of threads or
+   devices, but for the four steps, which round otherwise.
    Where Axle was built without ducc0, by products with small matrices. */
 #include <math.h>
 #include <string.h>
 
 #include "axle/numpy.h"
 #include "fourier/engines.h"
+#include "fourier/fft.h"
 #include "fourier/products.h"
 #include "hlo/hlo.h"
 #include "hlo/read.h"
@@ -26,11 +30,6 @@
 #include "prim/expand.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
-
-typedef struct fft_params {
-  const char *fft_type;
-  int64_t fft_length, axis;
-} fft_params;
 
 static const char *const types[] = {
     [AX_FOURIER_FORWARD] = "FFT", [AX_FOURIER_BACKWARD] = "IFFT", [AX_FOURIER_REAL] = "RFFT", [AX_FOURIER_REAL_BACK] = "IRFFT"};
@@ -44,12 +43,12 @@ static bool kind_of(const char *name, ax_fourier_kind *out) {
 
 static ax_fourier_kind kind(const ax_eqn *eqn) {
   ax_fourier_kind out = AX_FOURIER_FORWARD; /* infer has checked it */
-  (void)kind_of(((const fft_params *)eqn->params)->fft_type, &out);
+  (void)kind_of(((const ax_fft_params *)eqn->params)->fft_type, &out);
   return out;
 }
 
 static ax_status infer(const ax_infer_args *args) {
-  const fft_params *p = args->params;
+  const ax_fft_params *p = args->params;
   const ax_type *x = &args->in[0];
   const ax_dtype part = ax_part_dtype(x->dtype);
   ax_fourier_kind type;
@@ -90,7 +89,7 @@ static ax_number spectrum_at(const ax_tensor *x, int64_t from, int64_t s, int64_
 }
 
 static ax_status eval(const ax_eval_args *args) {
-  const fft_params *p = args->eqn->params;
+  const ax_fft_params *p = args->eqn->params;
   const ax_fourier_kind type = kind(args->eqn);
   const ax_tensor *x = args->in[0], *y = args->out[0];
   const lines l = lines_of(x->rank, x->dims, p->axis);
@@ -119,7 +118,7 @@ static ax_status eval(const ax_eval_args *args) {
 /* --- Derivatives --- */
 
 static ax_value bound(ax_fourier_kind type, int64_t n, int64_t axis, ax_value x) {
-  const fft_params p = {.fft_type = types[type], .fft_length = n, .axis = axis};
+  const ax_fft_params p = {.fft_type = types[type], .fft_length = n, .axis = axis};
   return ax_bind1(&ax_prim_fft, &p, &x, 1);
 }
 
@@ -130,7 +129,7 @@ static ax_value inner_scaled(ax_value x, int64_t n, int64_t axis, double by) {
 }
 
 static void transpose(const ax_transpose_args *args) {
-  const fft_params *p = args->eqn->params;
+  const ax_fft_params *p = args->eqn->params;
   const ax_value t = args->cotangent[0];
   const double n = (double)p->fft_length;
   switch (kind(args->eqn)) {
@@ -151,17 +150,23 @@ static void transpose(const ax_transpose_args *args) {
 /* --- batch, shard --- */
 
 static void batch(const ax_batch_args *args) {
-  fft_params p = *(const fft_params *)args->eqn->params;
+  ax_fft_params p = *(const ax_fft_params *)args->eqn->params;
   if (args->in_dim[0] <= p.axis) p.axis++;
   args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
   args->out_dim[0] = args->in_dim[0];
 }
 
+/* Half a spectrum is cut by the devices that cut the line evenly; its blocks then end in padding. A factor that no array has counts
+   the operations for each element, 5 log2 n; half as many of real numbers. */
 static void shard(const ax_shard_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_fft_params *p = args->eqn->params;
+  const double operations = (ax_fourier_is_real(kind(args->eqn)) ? 2.5 : 5) * log2((double)p->fft_length);
+  (void)ax_factor(args, operations > 1 ? (int64_t)operations : 1, AX_FACTOR_ALONG);
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (d == ((const fft_params *)args->eqn->params)->axis) continue;
-    const uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    const bool along = d == p->axis;
+    const uint32_t factor = ax_factor(args, along ? p->fft_length : x->dims[d], AX_FACTOR_ALONG);
+    args->factors->exchanged[factor] = along;
     ax_factor_of(&args->in[0], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }
@@ -246,12 +251,12 @@ static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *
 }
 
 static ax_value by_products(const ax_eqn *eqn, const ax_value *in) {
-  const fft_params *p = eqn->params;
+  const ax_fft_params *p = eqn->params;
   return ax_fourier_by_products(in[0], kind(eqn), p->fft_length, p->axis);
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const fft_params *p = eqn->params;
+  const ax_fft_params *p = eqn->params;
   const ax_type *x = ax_lower_type(lower, in[0]);
   const ax_fourier_kind type = kind(eqn);
   const lines l = lines_of(x->rank, x->dims, p->axis);
@@ -288,7 +293,7 @@ static ax_status hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *from, con
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const fft_params *p = eqn->params;
+  const ax_fft_params *p = eqn->params;
   const ax_type *x = &hlo->program->types[eqn->in[0]], *y = &hlo->program->types[eqn->out];
   const ax_type from = exchanged(x, p->axis), to = exchanged(y, p->axis);
   const bool last = p->axis + 1 == (int64_t)x->rank;
@@ -305,9 +310,9 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 /* --- The record --- */
 
 static const ax_param params[] = {
-    {"fft_type", AX_PARAM_TEXT, offsetof(fft_params, fft_type)},
-    {"fft_length", AX_PARAM_I64, offsetof(fft_params, fft_length)},
-    {"axis", AX_PARAM_I64, offsetof(fft_params, axis)},
+    {"fft_type", AX_PARAM_TEXT, offsetof(ax_fft_params, fft_type)},
+    {"fft_length", AX_PARAM_I64, offsetof(ax_fft_params, fft_length)},
+    {"axis", AX_PARAM_I64, offsetof(ax_fft_params, axis)},
 };
 
 /* Along the last fft_length.count dimensions: real ones along the last, the others one after the other. */
@@ -327,7 +332,7 @@ static ax_status read(const ax_hlo_read_args *args) {
     const uint32_t k = inverse ? i : length.count - 1 - i;
     const bool last = k + 1 == length.count;
     const uint32_t how = kind < 2 || last ? kind : kind == 2 ? 0 : 1;
-    fft_params p = {.fft_type = kinds[how], .fft_length = length.v[k], .axis = (int64_t)(x.rank - length.count + k)};
+    const ax_fft_params p = {.fft_type = kinds[how], .fft_length = length.v[k], .axis = (int64_t)(x.rank - length.count + k)};
     y = ax_bind1(&ax_prim_fft, &p, &y, 1);
   }
   args->out[0] = y;
@@ -336,12 +341,11 @@ static ax_status read(const ax_hlo_read_args *args) {
 
 static const ax_hlo_reader readers[] = {{"stablehlo.fft", read}, {0}};
 
-
 const ax_prim ax_prim_fft = {
-    .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, fft_params), AX_LINEAR_TANGENTS,
+    .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, ax_fft_params), AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_SUM, .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .complex = lower,
-    .reads = readers, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = ax_fft_block,
+    .lower = lower, .complex = lower, .reads = readers, .hlo = hlo,
 };
 
 /* --- The public functions --- */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "ir/prim.h"
 
 /* --- Types and lists --- */
 
@@ -265,4 +266,25 @@ void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *a
     for (uint32_t g = 0; g < groups->count; g++) replica_group(text, names, axes, device, g, size, device == 0 && g == 0);
   }
   ax_text_add(text, "]> : tensor<%" PRId64 "x%" PRId64 "xi64>", devices / members * (groups->count > 0 ? groups->count : 1), size);
+}
+
+/* --- Equations --- */
+
+/* Whether the equation takes or gives keys, whose words are one more dimension. */
+static ax_status has_keys(const ax_program *program, const ax_eqn *eqn, bool *out) {
+  for (uint32_t k = 0; k < eqn->in_count + eqn->out_count; k++) {
+    const ax_type *type = &program->types[k < eqn->in_count ? eqn->in[k] : eqn->out + k - eqn->in_count];
+    if (!ax_is_key(type->dtype)) continue;
+    if (type->rank == AX_MAX_RANK)
+      return ax_error(AX_ABSENT, "%s: StableHLO has keys with one more dimension, and their rank is %d already", eqn->prim->name,
+                      AX_MAX_RANK);
+    *out = true;
+  }
+  return AX_OK;
+}
+
+ax_status ax_hlo_eqn(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  bool keys = false;
+  AX_TRY(has_keys(hlo->program, eqn, &keys));
+  return (keys ? eqn->prim->keys : eqn->prim->hlo)(hlo, eqn, in, out);
 }

@@ -65,4 +65,8 @@ void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count);
    in the order of their index along these axes. Groups smaller than the largest are filled up with -1. */
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes);
 
+/* Writes an equation of hlo->program by its primitive's rule, that for keys if it takes or gives some. in, out: SSA ids.
+   AX_ABSENT: keys of the greatest rank; and what the rule has no form for. */
+AX_MUST_USE ax_status ax_hlo_eqn(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
 #endif

@@ -257,6 +257,75 @@ static void narrow_errors(void **unused) {
       }
 }
 
+/* --- zeta and polygamma: of whole and other orders, on both sides of 0 --- */
+
+typedef long double (*exact_of_two)(long double, long double);
+static const struct {
+  ax_scalar op;
+  exact_of_two exact;
+  double least; /* order that has values */
+} pairs[] = {{AX_SCALAR_ZETA, ax_special_zeta, 2}, {AX_SCALAR_POLYGAMMA, ax_special_polygamma, 0}};
+
+static ax_kernel_code compile_pair(ax_compiler *jit, ax_scalar op, ax_dtype dtype, int64_t elems) {
+  ax_arena arena = {0};
+  ax_position at[1];
+  ax_kernel_code code;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &elems);
+  ax_at_identity(at, 1);
+  uint32_t a = ax_kernel_slot(k, dtype, 1, &elems), b = ax_kernel_slot(k, dtype, 1, &elems);
+  uint32_t out = ax_kernel_slot(k, dtype, 1, &elems);
+  const ax_ex order = ax_kernel_load(k, a, at), x = ax_kernel_load(k, b, at);
+  ax_kernel_store(k, out, at, ax_kernel_op(k, op, dtype, order, x, AX_NONE), AX_SCALAR_NONE);
+  const ax_loop_kernel *kernel = k;
+  if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  ax_arena_deinit(&arena);
+  return code;
+}
+
+/* Mostly whole, from 0 on; of zeta others too, and any bits. */
+static double order_of(double least, ax_dtype dtype, uint32_t turn) {
+  if (turn % 8 == 0 && least > 0) return 1 + fabs(operand(dtype, 3));
+  if (turn % 64 == 1) return operand(dtype, 0);
+  return least + (double)(draw() % (turn % 8 == 2 ? 40 : 9));
+}
+
+/* The operand of most is above 0; of some it is below, where orders that are odd have zeros near halves. */
+static double second_operand(ax_dtype dtype, uint32_t turn) {
+  const double x = operand(dtype, turn / 8);
+  if (turn % 5 == 4) return turn % 3 == 0 ? -floor(fabs(x)) - 0.5 + ldexp(operand(dtype, 1), -12) : -fabs(x);
+  return fabs(x);
+}
+
+static void measure_pair(size_t f, ax_dtype dtype, int w, bool flush) {
+  static _Alignas(64) double order[count], x[count], out[count];
+  ax_kernel_code code = compile_pair(jits[w], pairs[f].op, dtype, count);
+  const double most = ax_scalar_error(pairs[f].op, dtype, false), least = dtype == AX_F64 ? 0x1p-1022 : 0x1p-126;
+  double worst = 0;
+  for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t i = 0; i < count; i++) store(dtype, order, i, order_of(pairs[f].least, dtype, i));
+    for (uint32_t i = 0; i < count; i++) store(dtype, x, i, second_operand(dtype, i));
+    run(code, (void *[]){order, x, out}, flush);
+    for (uint32_t i = 0; i < count; i++) {
+      const double s = load(dtype, order, i), q = load(dtype, x, i), got = load(dtype, out, i);
+      if (flush && s != 0 && fabs(s) < least) continue;
+      const double error = error_in(flush, dtype, q, got, pairs[f].exact((long double)s, (long double)q));
+      if (error > worst) worst = error;
+      if (error > most)
+        fail_msg("%s of %s at %a, %a (%.17g, %.17g), %u bytes: %a is off by %g units of the last place, more than %g",
+                 ax_scalar_name(pairs[f].op), ax_dtype_name(dtype), s, q, s, q, widths[w], got, error, most);
+    }
+  }
+  assert_true(worst > 0.4);
+}
+
+static void errors_of_pairs(void **unused) {
+  (void)unused;
+  for (size_t f = 0; f < AX_COUNT(pairs); f++)
+    for (int w = 0; w < width_count; w++)
+      for (int d = AX_F32; d <= AX_F64; d++)
+        for (int flush = 0; flush < 2; flush++) measure_pair(f, (ax_dtype)d, w, flush);
+}
+
 /* Whole units of the last place: the default where that does, what is more precise elsewhere. */
 static void tolerances(void **unused) {
   (void)unused;
@@ -329,6 +398,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_in_line_has_the_bits_of_calls),
       cmocka_unit_test(errors),
+      cmocka_unit_test(errors_of_pairs),
       cmocka_unit_test(ends),
       cmocka_unit_test(narrow_errors),
       cmocka_unit_test(tolerances),

@@ -47,6 +47,19 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
   return (number){.bits = both | (__builtin_isunordered(a, b) ? QUIET : 0)}.value * one;
 }
 
+#elif defined(PART)
+
+/* Of the real parts, and of the imaginary parts that stand beside that. NaN in either part wins. */
+static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
+  const PART ar = REAL(a), ai = IMAG(a), br = REAL(b), bi = IMAG(b), none = combine == AX_SCALAR_MIN ? INFINITY : -INFINITY;
+  if (combine == AX_SCALAR_ADD) return MADE(ar + br, ai + bi);
+  if (combine == AX_SCALAR_MUL) return MADE(ar * br - ai * bi, ar * bi + ai * br);
+  const bool first = combine == AX_SCALAR_MIN ? ar <= br : ar >= br, second = combine == AX_SCALAR_MIN ? br <= ar : br >= ar;
+  const PART re = EXTREME(combine, ar, br, REAL(one)), im = EXTREME(combine, first ? ai : none, second ? bi : none, REAL(one));
+  const bool is_nan = __builtin_isunordered(ar, br) || __builtin_isunordered(ai, bi);
+  return MADE(is_nan ? NAN : re, is_nan ? NAN : im);
+}
+
 #endif
 
 /* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
@@ -93,7 +106,7 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
     case AX_SCALAR_ADD: ROWS(AX_SCALAR_ADD, r); return;
     case AX_SCALAR_MUL: ROWS(AX_SCALAR_MUL, r); return;
 #endif
-#if defined(WIDE) || defined(MOST) || defined(BITS)
+#if defined(WIDE) || defined(MOST) || defined(BITS) || defined(PART)
     case AX_SCALAR_MIN: ROWS(AX_SCALAR_MIN, r); return;
     case AX_SCALAR_MAX: ROWS(AX_SCALAR_MAX, r); return;
 #endif
@@ -112,5 +125,10 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef INFINITE
 #undef QUIET
 #undef BITS
+#undef PART
+#undef REAL
+#undef IMAG
+#undef MADE
+#undef EXTREME
 #undef FLUSHING
 #undef COMBINED

@@ -73,7 +73,7 @@ static ax_status infer(const ax_infer_args *args) {
   args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   for (uint32_t d = 0; d < x->rank; d++) {
     const ax_window w = window_of(p, x->dims, d);
-    if (w.size < 1) return ax_error(AX_INVALID_ARGUMENT, "the window of dimension %u is %lld", d, (long long)w.size);
+    if (w.size < 1) return ax_error(AX_INVALID_ARGUMENT, "the window of dimension %u is %lld: at least 1 is needed", d, (long long)w.size);
     AX_TRY(ax_window_positions(&w, "the operand", d, &args->out[0].dims[d]));
   }
   return AX_OK;

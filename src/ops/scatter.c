@@ -19,12 +19,12 @@
    Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
    picks one element may be cut too: each device applies the updates of its part. Updates that are cut make parts of a sum, or of an
    extreme.
-   Compiled: a copy, and code of its own; of complex numbers scatter_mul, scatter_min and scatter_max run the reference code. */
-#include "hlo/read.h"
+   Compiled: a copy, and code of its own. Extremes of complex numbers are those of pmin and pmax. */
 #include "ops/scatter.h"
 
 #include <string.h>
 
+#include "hlo/read.h"
 #include "ops/gather.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
@@ -410,9 +410,9 @@ static const ax_hlo_reader readers[] = {{"stablehlo.scatter", read}, {0}};
 SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words,
                .reads = readers);
 SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
-SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_lower_eval);
-SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);
-SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_lower_eval);
+SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_complex_whole);
+SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
+SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
 
 /* --- The functions --- */
 

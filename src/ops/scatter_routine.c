@@ -64,7 +64,8 @@ static void put(const run *r, int64_t bytes) {
     case 1: put_some(r, 1); return;
     case 2: put_some(r, 2); return;
     case 4: put_some(r, 4); return;
-    default: put_some(r, 8); return;
+    case 8: put_some(r, 8); return;
+    default: put_some(r, 16); return;
   }
 }
 
@@ -84,14 +85,14 @@ static void combine_together(const scatter *s, char *to, const char *from, int64
 /* Elements some distance apart, a buffer at a time. */
 static void combine_strided(const scatter *s, const run *r, ax_combine *combine) {
   enum { most = 64 };
-  uint64_t buffers[2][most];
+  _Alignas(16) char buffers[2][most * 16];
   for (int64_t i = 0; i < r->count; i += most) {
     const int64_t count = r->count - i < most ? r->count - i : most;
     char *to = r->to + i * r->to_stride * s->bytes;
-    put(&(run){(char *)buffers[0], to, count, 1, r->to_stride}, s->bytes);
-    put(&(run){(char *)buffers[1], r->from + i * r->from_stride * s->bytes, count, 1, r->from_stride}, s->bytes);
-    combine_together(s, (char *)buffers[0], (const char *)buffers[1], count, combine);
-    put(&(run){to, (const char *)buffers[0], count, r->to_stride, 1}, s->bytes);
+    put(&(run){buffers[0], to, count, 1, r->to_stride}, s->bytes);
+    put(&(run){buffers[1], r->from + i * r->from_stride * s->bytes, count, 1, r->from_stride}, s->bytes);
+    combine_together(s, buffers[0], buffers[1], count, combine);
+    put(&(run){to, buffers[0], count, r->to_stride, 1}, s->bytes);
   }
 }
 

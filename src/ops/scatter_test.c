@@ -134,7 +134,7 @@ static void of_strange_numbers(void **state) {
   (void)state;
   for (size_t w = 0; w < AX_COUNT(ways); w++)
     for (int dtype = w < 2 ? AX_S8 : AX_BOOL; dtype < (w < 4 ? AX_KEY : AX_DTYPE_COUNT); dtype++) /* keys are put alone */
-      for (int k = 0; k < 6 && (w == 0 || w == 4 || !ax_is_complex((ax_dtype)dtype)); k++) /* complex numbers are added and put alone */
+      for (int k = 0; k < 6; k++)
         check_combination((combination){ways[w], modes[k % 3], k % 2}, (ax_dtype)dtype,
                           widths[(dtype + k) % (int)AX_COUNT(widths)], &random);
 }

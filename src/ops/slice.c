@@ -24,7 +24,8 @@ static ax_status infer(const ax_infer_args *args) {
       return ax_error(AX_INVALID_ARGUMENT, "%lld to %lld is not a range of dimension %u, of %lld", (long long)start,
                       (long long)limit, d, (long long)x->dims[d]);
     if (p->strides.v[d] < 1)
-      return ax_error(AX_INVALID_ARGUMENT, "the stride of dimension %u is %lld", d, (long long)p->strides.v[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "the stride of dimension %u is %lld: at least 1 is needed", d,
+                      (long long)p->strides.v[d]);
     args->out[0].dims[d] = limit == start ? 0 : (limit - start - 1) / p->strides.v[d] + 1;
   }
   return AX_OK;

@@ -29,7 +29,8 @@ ax_status ax_window_positions(const ax_window *w, const char *array, uint32_t d,
   } steps[] = {{"stride", w->stride}, {"base dilation", w->base}, {"window dilation", w->dilation}};
   for (size_t i = 0; i < AX_COUNT(steps); i++)
     if (steps[i].value < 1)
-      return ax_error(AX_INVALID_ARGUMENT, "the %s of dimension %u is %lld", steps[i].what, d, (long long)steps[i].value);
+      return ax_error(AX_INVALID_ARGUMENT, "the %s of dimension %u is %lld: at least 1 is needed", steps[i].what, d,
+                      (long long)steps[i].value);
   if (w->low <= -most || w->low >= most || w->high <= -most || w->high >= most || !dilates(w->array, w->base) ||
       !dilates(w->size, w->dilation))
     return ax_error(AX_INVALID_ARGUMENT, "the padding or a dilation of dimension %u is too large", d);

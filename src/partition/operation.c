@@ -246,6 +246,21 @@ static double result_cost(const operation *o, uint32_t t) {
   return cost + reshard_cost(o, type, &spec, o->lies[t]);
 }
 
+/* What block rules exchange: once the blocks of operand 0, and once those of result 0. */
+static double exchange_cost(const operation *o) {
+  double sum = 0;
+  for (uint32_t i = 0; i < o->f->factors.count; i++) {
+    if (!o->f->factors.exchanged[i] || o->cuts.by[i].count == 0) continue;
+    double parts = 1;
+    for (uint32_t k = 0; k < o->cuts.by[i].count; k++) parts *= (double)o->p->mesh.axis[o->cuts.by[i].axis[k]].size;
+    for (uint32_t t = 0; t <= o->eqn->in_count; t += o->eqn->in_count) {
+      const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t)->rank, &o->cuts);
+      sum += bytes_a_collective + bytes_of(type_of(o, t)) / size_of(o, ax_spec_set(&spec)) * (1 - 1 / parts);
+    }
+  }
+  return sum;
+}
+
 /* The work of one device, in bytes: moving a byte takes about as long as 16 products of a matrix product. */
 static double work_cost(const operation *o) {
   double work = 1;
@@ -257,7 +272,7 @@ static double work_cost(const operation *o) {
 }
 
 static double cost(const operation *o) {
-  double sum = work_cost(o);
+  double sum = work_cost(o) + exchange_cost(o);
   for (uint32_t t = 0; t < tensor_count(o); t++) {
     double own;
     if (t >= o->eqn->in_count) own = result_cost(o, t);

@@ -183,8 +183,9 @@ static bool fits(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sorted,
 
 /* --- Taking --- */
 
-static void add_elems(ax_dtype dtype, void *to, const void *from, int64_t count) {
-  if (dtype == AX_F32)
+static void add_elems(ax_dtype dtype, void *to, const void *from, int64_t elems) {
+  const int64_t count = ax_is_complex(dtype) ? 2 * elems : elems;
+  if (ax_part_dtype(dtype) == AX_F32)
     for (int64_t i = 0; i < count; i++) ((float *)to)[i] += ((const float *)from)[i];
   else
     for (int64_t i = 0; i < count; i++) ((double *)to)[i] += ((const double *)from)[i];

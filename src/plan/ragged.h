@@ -27,7 +27,7 @@ typedef struct ax_ragged_shape {
   int64_t members, each;         /* devices times local; slices that a member sends to each member */
   int64_t from_rows, to_rows;    /* that slices are of, and that they come to: of operand and output, back of output and operand */
   int64_t row_elems;
-  ax_dtype dtype;                /* of rows; back: f32 or f64 */
+  ax_dtype dtype;                /* of rows; back: f32, f64, or complex numbers of such */
   const uint32_t *number, *where; /* of member `local` of device e: number[e * local + l]; and the inverse */
 } ax_ragged_shape;
 

@@ -19,6 +19,7 @@ typedef uint64_t u64s __attribute__((vector_size(AX_VECTOR_BYTES)));
 /* A way for rare operands, as a function of its own: in one function with the usual way the compiler would load the constants of
    both into registers before it knows which way is taken, and log took twice as long. */
 #define AX_APART __attribute__((noinline, cold))
+#define AX_BESIDE __attribute__((noinline)) /* rare, but to be fast */
 
 #if AX_VECTOR_BYTES == 64
 

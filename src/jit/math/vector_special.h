@@ -143,12 +143,32 @@ static f64s f64_lgamma_for_f32(f64s x) {
 
 static f32s f32_lgamma(f32s x) { return f32_in_f64(x, f64_lgamma_for_f32); }
 
-/* Negative operands, whose results have no digits left near zeros, lane by lane. */
-static AX_APART f64s f64_lgamma_each(f64s x) {
+/* Below 0: lgamma(1 + x) - log |x| down to -1, of which neither is negative, and then log(pi / |x sin(pi x)|) - lgamma(|x|) where
+   that is above 2 and cancels by half at most. `good` is 1 there; otherwise 0. */
+typedef struct f64_below {
+  f64s value, good;
+} f64_below;
+static inline f64_below f64_lgamma_below(f64s x) {
+  const f64s none = f64_all(0), one = f64_all(1), rest = f64_sized(x - f64_round(x));
+  f64s good = f64_pick(f64_less(rest, f64_all(0x1p-40)), none, f64_pick(f64_less(x, none), one, none));
+  good = f64_pick(f64_less(f64_all(-0x1p40), x), good, none);
+  const f64_mask taken = f64_less(none, good), near = f64_less(f64_all(-1), x);
+  const f64s size = f64_pick(taken, f64_sized(x), f64_all(0.5)), part = f64_pick(taken, rest, f64_all(0.5));
+  const f64s sine = f64_sine(f64_all(3.141592653589793) * part, none);
+  const f64s first = f64_log(f64_pick(near, one / size, f64_all(3.141592653589793) / (size * sine)));
+  const f64s second = f64_lgamma_positive(f64_pick(near, one - size, size)), value = f64_pick(near, first + second, first - second);
+  const f64s all = f64_max(f64_all(2), f64_all(0.5) * (f64_sized(first) + f64_sized(second)));
+  return (f64_below){value, f64_pick(near, good, f64_pick(f64_less(all, f64_sized(value)), good, none))};
+}
+
+/* Other negative operands, whose results have no digits left near zeros, lane by lane. */
+static AX_BESIDE f64s f64_lgamma_each(f64s x) {
   const f64s flushed = f64_pick(f64_equal(x, f64_all(0)), f64_all(0), x);
-  f64s result = f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022)));
+  const f64_below below = f64_lgamma_below(x);
+  f64s result = f64_pick(f64_less(f64_all(0), below.good), below.value, f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022))));
   for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf())) result[i] = (double)ax_special_lgamma((long double)flushed[i]);
+    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf()) && !(below.good[i] > 0))
+      result[i] = (double)ax_special_lgamma((long double)flushed[i]);
   return result;
 }
 
@@ -278,14 +298,14 @@ static f64s f64_power_exactly(f64s q, f64s k, f64s s) {
   return f64_pick(f64_equal(lost, f64_all(0)), power, f64_fnma(power, s * lost / x, power)); /* power may be infinite */
 }
 
-/* For s > 1 and q > 0; of f64 that are usual (below). */
-static inline f64s f64_zeta_usual(f64s s, f64s q, f64_power power_of) {
+/* The terms from the first-th on, of s > 1 and q + first > 0; of f64 that are usual (below). */
+static inline f64s f64_zeta_from(f64s s, f64s q, int first, f64_power power_of) {
   static const double maclaurin[] = {0.083333333333333329,    -0.0013888888888888889,  3.3068783068783071e-05,
                                      -8.2671957671957675e-07, 2.0876756987868100e-08,  -5.2841901386874932e-10,
                                      1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
                                      -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812524e-19};
-  f64s sum = f64_all(0), rest = f64_all(0), a = q + f64_all(10);
-  const f64s power = power_of(q, f64_all(10), s), z = f64_all(1) / (a * a);
+  f64s sum = f64_all(0), rest = f64_all(0), a = q + f64_all(first + 10);
+  const f64s power = power_of(q, f64_all(first + 10), s), z = f64_all(1) / (a * a);
   f64s factor = s * power / a;
   for (int j = 0; j < 12; j++) {
     const f64s at = s + f64_all(2 * j);
@@ -293,9 +313,10 @@ static inline f64s f64_zeta_usual(f64s s, f64s q, f64_power power_of) {
     factor = factor * ((at + f64_all(1)) * (at + f64_all(2)) * z);
   }
   rest = rest + power * f64_all(0.5) + a * power / (s - f64_all(1));
-  for (int k = 9; k >= 0; k--) sum = sum + power_of(q, f64_all(k), s);
+  for (int k = 9; k >= 0; k--) sum = sum + power_of(q, f64_all(first + k), s);
   return sum + rest;
 }
+static inline f64s f64_zeta_usual(f64s s, f64s q, f64_power power_of) { return f64_zeta_from(s, q, 0, power_of); }
 
 /* Lanes that are not usual, one by one; no function of theirs has subnormal operands where those are flushed. */
 typedef long double (*special_of_two)(long double a, long double b);
@@ -326,12 +347,53 @@ static f64s f64_zeta_is_usual_for_f32(f64s s, f64s q) {
   return f64_pick(f64_less(q, infinity), f64_pick(f64_less(s, infinity), low, none), none);
 }
 
+/* Below 0, of whole s: with r how far q is from a whole number, the term r^-s, those above it, and those below, which are (-1)^s
+   times zeta(s, 1 - r) - zeta(s, 1 - q). `good` is 1 where s and q are so and at least the part `least` of all sizes is left, as
+   the terms of odd s cancel; otherwise 0. */
+typedef struct f64_left {
+  f64s value, good;
+} f64_left;
+static inline f64_left f64_zeta_left(f64s s, f64s q, f64_power power_of, double least) {
+  const f64s none = f64_all(0), one = f64_all(1), rest = q - f64_round(q), size = f64_sized(rest);
+  f64s good = f64_pick(f64_less(s, f64_all(64.5)), f64_pick(f64_less(f64_all(1.5), s), one, none), none);
+  good = f64_pick(f64_equal(s, f64_round(s)), f64_pick(f64_less(size, f64_all(0x1p-10)), none, good), none);
+  good = f64_pick(f64_less(q, none), f64_pick(f64_less(f64_all(-0x1p40), q), good, none), none);
+  const f64_mask taken = f64_less(none, good);
+  const f64s order = f64_pick(taken, s, f64_all(2)), r = f64_pick(taken, rest, f64_all(0.25));
+  const f64s x = f64_pick(taken, q, f64_all(-1.75));
+  const f64s near = power_of(f64_sized(r), none, order), above = f64_zeta_from(order, r, 1, power_of);
+  const f64s below = f64_zeta_from(order, -r, 1, power_of), beyond = f64_zeta_from(order, -x, 1, power_of);
+  const f64s half = order * f64_all(0.5), even = near + (above + (below - beyond));
+  const f64s value = f64_pick(f64_equal(half, f64_round(half)), even, f64_signed(near, r) + (above - (below - beyond)));
+  const f64s all = near + above + below + beyond;
+  return (f64_left){value, f64_pick(f64_less(f64_all(least) * all, f64_sized(value)), good, none)};
+}
+
+/* So roundings of f64 are at most doubled, and f32 has all its digits. */
+#define AX_ZETA_LEFT_F64 0.5
+#define AX_ZETA_LEFT_F32 0x1p-19
+
+/* Lanes that are not usual: those below 0 together, the others one by one. */
+static inline f64s f64_zeta_others(f64s s, f64s q, f64s usual, f64s result, f64_power power_of, double least) {
+  const f64_left left = f64_zeta_left(s, q, power_of, least);
+  const f64_mask good = f64_less(f64_all(0), left.good);
+  return f64_pairs(s, q, f64_pick(good, f64_all(1), usual), f64_pick(good, left.value, result), ax_special_zeta);
+}
+typedef f64s (*f64_others)(f64s a, f64s b, f64s usual, f64s result);
+static AX_BESIDE f64s f64_zeta_others_exactly(f64s s, f64s q, f64s usual, f64s result) {
+  return f64_zeta_others(s, q, usual, result, f64_power_exactly, AX_ZETA_LEFT_F64);
+}
+static AX_BESIDE f64s f64_zeta_others_for_f32(f64s s, f64s q, f64s usual, f64s result) {
+  return f64_zeta_others(s, q, usual, result, f64_power_for_f32, AX_ZETA_LEFT_F32);
+}
+
 /* The operands of lanes that are not usual are replaced. */
-static inline f64s f64_zeta_by(f64s s, f64s q, f64_usual is_usual, f64_power power_of) {
+static inline f64s f64_zeta_by(f64s s, f64s q, f64_usual is_usual, f64_power power_of, f64_others others) {
   const f64s usual = is_usual(s, q), one = f64_all(1);
   const f64_mask rare = f64_less(usual, one);
+  if (!f64_any_less(f64_all(0), usual)) return others(s, q, usual, one);
   const f64s result = f64_zeta_usual(f64_pick(rare, f64_all(2), s), f64_pick(rare, one, q), power_of);
-  return f64_any_less(usual, one) ? f64_pairs(s, q, usual, result, ax_special_zeta) : result;
+  return f64_any_less(usual, one) ? others(s, q, usual, result) : result;
 }
 
 /* n! (-1)^(n+1) */
@@ -342,22 +404,45 @@ static inline f64s f64_polygamma_factor(f64s n) {
   return f64_look_up(factors, (u64s)(n + f64_all(0x1p52)));
 }
 
-static inline f64s f64_polygamma_by(f64s n, f64s x, f64_usual is_usual, f64_power power_of) {
+static inline f64s f64_polygamma_others(f64s n, f64s x, f64s usual, f64s result, f64_power power_of, double least) {
+  const f64s one = f64_all(1), none = f64_all(0);
+  const f64_mask whole = f64_equal(n, f64_round(n));
+  const f64s order = f64_pick(whole, f64_pick(f64_less(n, f64_all(16)), f64_pick(f64_less(n, one), none, n), none), none);
+  const f64_left left = f64_zeta_left(order + one, x, power_of, least); /* not good for order 0 */
+  const f64_mask good = f64_less(none, left.good);
+  const f64s value = f64_polygamma_factor(order) * left.value;
+  return f64_pairs(n, x, f64_pick(good, one, usual), f64_pick(good, value, result), ax_special_polygamma);
+}
+static AX_BESIDE f64s f64_polygamma_others_exactly(f64s n, f64s x, f64s usual, f64s result) {
+  return f64_polygamma_others(n, x, usual, result, f64_power_exactly, AX_ZETA_LEFT_F64);
+}
+static AX_BESIDE f64s f64_polygamma_others_for_f32(f64s n, f64s x, f64s usual, f64s result) {
+  return f64_polygamma_others(n, x, usual, result, f64_power_for_f32, AX_ZETA_LEFT_F32);
+}
+
+static inline f64s f64_polygamma_by(f64s n, f64s x, f64_usual is_usual, f64_power power_of, f64_others others) {
   const f64s one = f64_all(1), none = f64_all(0);
   f64s usual = f64_pick(f64_less(n, f64_all(16)), is_usual(n + one, x), none);
   usual = f64_pick(f64_equal(n, f64_round(n)), f64_pick(f64_less(n, one), none, usual), none);
   const f64_mask rare = f64_less(usual, one);
+  if (!f64_any_less(none, usual)) return others(n, x, usual, one);
   const f64s order = f64_pick(rare, one, n);
   const f64s result = f64_polygamma_factor(order) * f64_zeta_usual(order + one, f64_pick(rare, one, x), power_of);
-  return f64_any_less(usual, one) ? f64_pairs(n, x, usual, result, ax_special_polygamma) : result;
+  return f64_any_less(usual, one) ? others(n, x, usual, result) : result;
 }
 
-static f64s f64_zeta(f64s s, f64s q) { return f64_zeta_by(s, q, f64_zeta_is_usual, f64_power_exactly); }
-static f64s f64_polygamma(f64s n, f64s x) { return f64_polygamma_by(n, x, f64_zeta_is_usual, f64_power_exactly); }
+static f64s f64_zeta(f64s s, f64s q) {
+  return f64_zeta_by(s, q, f64_zeta_is_usual, f64_power_exactly, f64_zeta_others_exactly);
+}
+static f64s f64_polygamma(f64s n, f64s x) {
+  return f64_polygamma_by(n, x, f64_zeta_is_usual, f64_power_exactly, f64_polygamma_others_exactly);
+}
 
-static inline f64s f64_zeta_for_f32(f64s s, f64s q) { return f64_zeta_by(s, q, f64_zeta_is_usual_for_f32, f64_power_for_f32); }
+static inline f64s f64_zeta_for_f32(f64s s, f64s q) {
+  return f64_zeta_by(s, q, f64_zeta_is_usual_for_f32, f64_power_for_f32, f64_zeta_others_for_f32);
+}
 static inline f64s f64_polygamma_for_f32(f64s n, f64s x) {
-  return f64_polygamma_by(n, x, f64_zeta_is_usual_for_f32, f64_power_for_f32);
+  return f64_polygamma_by(n, x, f64_zeta_is_usual_for_f32, f64_power_for_f32, f64_polygamma_others_for_f32);
 }
 static f32s f32_zeta(f32s s, f32s q) {
   return f32_join(f64_zeta_for_f32(f64_low(s), f64_low(q)), f64_zeta_for_f32(f64_high(s), f64_high(q)));

@@ -54,6 +54,11 @@ static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
 
 static int64_t elems_of(const ax_plan_verifier *v, uint32_t buffer) { return ax_type_elems(&v->plan->buffers[buffer].type); }
 
+/* A view of complex numbers has their parts for elements. */
+static int64_t bytes_of(const ax_plan_verifier *v, uint32_t buffer) {
+  return elems_of(v, buffer) * (int64_t)ax_dtype_bytes(v->plan->buffers[buffer].type.dtype);
+}
+
 /* Checks the sizes of a ragged exchange's tables and rows. The contents of slices are checked when it runs. */
 static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   const ax_ragged *ragged = op->ragged;
@@ -71,7 +76,7 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   int64_t rows = shape->batch * shape->local * shape->row_elems, mine = ragged->back ? shape->from_rows : shape->to_rows;
   if (elems_of(v, ragged->out) != rows * mine || elems_of(v, ragged->in[0]) != rows * (shape->from_rows + shape->to_rows - mine))
     return ax_error(AX_INTERNAL, "takes other rows than b%u and b%u have", ragged->in[0], ragged->out);
-  if (ragged->base != AX_NONE && elems_of(v, ragged->base) != rows * mine)
+  if (ragged->base != AX_NONE && bytes_of(v, ragged->base) != bytes_of(v, ragged->out))
     return ax_error(AX_INTERNAL, "b%u is no base of b%u", ragged->base, ragged->out);
   return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK
                                                                   : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
