@@ -143,9 +143,21 @@ static bool print_prefixed(const char *word) {
   return true;
 }
 
+/* A row of the tables begins with the whole name, and the function of that name is none of those it names: lax.cond is AX_IF, and not
+   ax_cond, which is jnp.linalg's. */
+static bool means_another(const char *word) {
+  char own[longest_name + 8];
+  const int64_t row = find_known(word, false, 0);
+  snprintf(own, sizeof own, "ax_%.*s", longest_name, bare_name(word));
+  if (row < 0 || bare_name(word) == word) return false;
+  const char *theirs = known_rows[known_words[row].row].theirs;
+  return strncmp(theirs + (theirs[0] == '`'), word, strlen(word)) == 0 && strstr(known_words[row].names, own) == NULL;
+}
+
 /* Names of jax.lax are Axle's. Those of other modules may mean something else: jnp.max is ax_reduce_max, and not ax_max. */
 static bool print_name(const char *word) {
-  const bool other_module = strchr(word, '.') != NULL && strncmp(word, "lax.", 4) != 0 && strncmp(word, "jax.lax.", 8) != 0;
+  const bool of_lax = strncmp(word, "lax.", 4) == 0 || strncmp(word, "jax.lax.", 8) == 0;
+  const bool other_module = strchr(word, '.') != NULL && (!of_lax || means_another(word));
   if (print_spec(word) || print_command_help(word) || print_public(word)) return true;
   if (!other_module && print_prefixed(word)) return true;
   return print_others(word, false) || (other_module && print_prefixed(word)) || print_others(word, true);

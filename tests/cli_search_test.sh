@@ -78,7 +78,6 @@ done <<'END_OF_NAMES'
 ax_put ax_device_put
 ax_sum ax_reduce_sum
 ax_mean ax_reduce_mean
-ax_cond AX_IF
 ax_get_device ax_device
 ax_get_shape ax_typeof
 ax_get_rank ax_axis_index

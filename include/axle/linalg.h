@@ -154,7 +154,8 @@ ax_value ax_vector_norm(ax_value x, double ord, uint32_t count, const int64_t *a
 ax_value ax_matrix_norm(ax_value x, const char *ord, bool keepdims);
 /* T[.., m, n] -> R[..]: the condition number, which is the norm of x times that of its inverse. "2", or NULL: the largest singular
    value over the smallest, and "-2" the other way; with other orders, those of ax_matrix_norm, x is square. Infinite where x is
-   singular; with "-2" it is 0 there, and with "2" NaN where x is 0. An error besides: m or n is 0. As jnp.linalg.cond. */
+   singular; with "-2" it is 0 there, and with "2" NaN where x is 0. An error besides: m or n is 0. As jnp.linalg.cond;
+   jax.lax.cond is ax_if. */
 ax_value ax_cond(ax_value x, const char *ord);
 
 #pragma GCC visibility pop

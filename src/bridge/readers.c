@@ -4,6 +4,7 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "linalg/lapack_read.h"
 #include "prim/bind.h"
 
 static ax_status takes(const ax_hlo_read_args *args, uint32_t count) {
@@ -92,7 +93,40 @@ static ax_status first_device_read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader devices[] = {
     {"stablehlo.partition_id", first_device_read}, {"stablehlo.replica_id", first_device_read}, {0}};
 
+/* --- Custom calls --- */
+
+/* The operand: what the call says of it is where it lies, or how it is laid out. */
+static ax_status same_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  args->out[0] = args->in[0];
+  return AX_OK;
+}
+
+static ax_status erf_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  args->out[0] = ax_erf(args->in[0]);
+  return AX_OK;
+}
+
+static const ax_hlo_reader targets[] = {{"Sharding", same_read},
+                                        {"annotate_device_placement", same_read},
+                                        {"LayoutConstraint", same_read},
+                                        {"mhlo.erf", erf_read},
+                                        {0}};
+
+static ax_status custom_call_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *name = ax_hlo_find(args->op, "call_target_name");
+  if (name == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute call_target_name is missing");
+  if (ax_lapack_reads(name->text)) return ax_lapack_read(args, name->text);
+  for (const ax_hlo_reader *target = targets; target->op != NULL; target++)
+    if (ax_hlo_slice_is(name->text, target->op)) return target->read(args);
+  return ax_error(AX_ABSENT, "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
+                  (int)name->text.length, name->text.start);
+}
+
+static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {0}};
+
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, ax_hlo_window_readers};
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, calls, ax_hlo_window_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

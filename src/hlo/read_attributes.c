@@ -11,7 +11,7 @@
 #include "hlo/reader.h"
 #include "ir/dtype.h"
 
-static bool at_end(const ax_hlo_reader *r) { return r->cursor >= r->end; }
+static bool at_end(const ax_hlo_scan *r) { return r->cursor >= r->end; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool in_number(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == 'x' || c == '.' || c == '+' || c == '-';
@@ -20,7 +20,7 @@ static bool in_number(char c) {
 /* --- Numbers --- */
 
 /* The characters of a number: 12, -1.5e+00, 0x7FC00000. The sign of an exponent belongs to it, an arrow behind it does not. */
-static ax_status want_number_text(ax_hlo_reader *r, ax_hlo_slice *out) {
+static ax_status want_number_text(ax_hlo_scan *r, ax_hlo_slice *out) {
   ax_hlo_skip(r);
   const char *start = r->cursor;
   if (!at_end(r) && (*r->cursor == '-' || *r->cursor == '+')) r->cursor++;
@@ -42,7 +42,7 @@ static bool is_float_text(ax_hlo_slice text) {
          memchr(text.start, 'E', text.length) != NULL;
 }
 
-static ax_status want_number(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_number(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   AX_TRY(want_number_text(r, &out->text));
@@ -59,7 +59,7 @@ static ax_status want_number(ax_hlo_reader *r, ax_hlo_attribute *out) {
 
 /* --- Collections --- */
 
-static ax_status add_items(ax_hlo_reader *r, ax_hlo_list *items) {
+static ax_status add_items(ax_hlo_scan *r, ax_hlo_list *items) {
   if (ax_hlo_take(r, "]")) return AX_OK;
   do {
     ax_hlo_attribute item = {0};
@@ -69,20 +69,20 @@ static ax_status add_items(ax_hlo_reader *r, ax_hlo_list *items) {
   return ax_hlo_want(r, "]");
 }
 
-static ax_status end_items(ax_hlo_reader *r, ax_hlo_list *items, ax_status status, ax_hlo_attribute *out) {
+static ax_status end_items(ax_hlo_scan *r, ax_hlo_list *items, ax_status status, ax_hlo_attribute *out) {
   out->count = items->count;
   out->items = ax_hlo_list_end(r, items, sizeof out->items[0], &status);
   return status;
 }
 
-static ax_status want_array(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_array(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_list items = {0};
   out->kind = AX_HLO_ARRAY;
   return end_items(r, &items, add_items(r, &items), out);
 }
 
 /* name = value, name: value (as resources have them) or name alone. */
-static ax_status want_entry(ax_hlo_reader *r, ax_hlo_list *entries) {
+static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
   ax_hlo_attribute entry = {0};
   if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &entry.name));
   else AX_TRY(ax_hlo_want_word(r, "the name of an attribute", &entry.name));
@@ -90,26 +90,26 @@ static ax_status want_entry(ax_hlo_reader *r, ax_hlo_list *entries) {
   return ax_hlo_list_add(entries, &entry, sizeof entry);
 }
 
-static ax_status add_entries(ax_hlo_reader *r, const char *end, ax_hlo_list *entries) {
+static ax_status add_entries(ax_hlo_scan *r, const char *end, ax_hlo_list *entries) {
   if (ax_hlo_take(r, end)) return AX_OK;
   do AX_TRY(want_entry(r, entries));
   while (ax_hlo_take(r, ","));
   return ax_hlo_want(r, end);
 }
 
-ax_status ax_hlo_want_entries(ax_hlo_reader *r, ax_hlo_list *entries) {
+ax_status ax_hlo_want_entries(ax_hlo_scan *r, ax_hlo_list *entries) {
   AX_TRY(ax_hlo_want(r, "{"));
   return add_entries(r, "}", entries);
 }
 
-static ax_status want_dictionary(ax_hlo_reader *r, const char *end, ax_hlo_attribute *out) {
+static ax_status want_dictionary(ax_hlo_scan *r, const char *end, ax_hlo_attribute *out) {
   ax_hlo_list entries = {0};
   out->kind = AX_HLO_DICTIONARY;
   return end_items(r, &entries, add_entries(r, end, &entries), out);
 }
 
 /* array<i64: 1, 2>, array<i1: true>. */
-static ax_status add_numbers(ax_hlo_reader *r, ax_hlo_list *numbers) {
+static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
   do {
     int64_t number = 0;
     ax_hlo_slice text;
@@ -127,7 +127,7 @@ static ax_status add_numbers(ax_hlo_reader *r, ax_hlo_list *numbers) {
   return AX_OK;
 }
 
-static ax_status want_numbers(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_numbers(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_list numbers = {0};
   out->kind = AX_HLO_NUMBERS;
   AX_TRY(ax_hlo_want(r, "<"));
@@ -156,7 +156,7 @@ static ax_status add_integer(ax_hlo_list *entries, const char *name, int64_t int
 }
 
 /* [b, 0, 1, f]: the place of each letter, and of each spatial dimension in order. */
-static ax_status want_conv_part(ax_hlo_reader *r, const conv_part *part, ax_hlo_list *entries) {
+static ax_status want_conv_part(ax_hlo_scan *r, const conv_part *part, ax_hlo_list *entries) {
   int64_t spatial[AX_MAX_RANK], place = 0, count = 0;
   for (uint32_t i = 0; i < AX_MAX_RANK; i++) spatial[i] = -1;
   AX_TRY(ax_hlo_want(r, "["));
@@ -181,7 +181,7 @@ static ax_status want_conv_part(ax_hlo_reader *r, const conv_part *part, ax_hlo_
   return ax_hlo_want(r, "]");
 }
 
-static ax_status add_conv(ax_hlo_reader *r, ax_hlo_list *entries) {
+static ax_status add_conv(ax_hlo_scan *r, ax_hlo_list *entries) {
   AX_TRY(want_conv_part(r, &conv_parts[0], entries));
   AX_TRY(ax_hlo_want(r, "x"));
   AX_TRY(want_conv_part(r, &conv_parts[1], entries));
@@ -189,14 +189,14 @@ static ax_status add_conv(ax_hlo_reader *r, ax_hlo_list *entries) {
   return want_conv_part(r, &conv_parts[2], entries);
 }
 
-ax_status ax_hlo_want_conv(ax_hlo_reader *r, ax_hlo_attribute *out) {
+ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_list entries = {0};
   out->kind = AX_HLO_DICTIONARY;
   return end_items(r, &entries, add_conv(r, &entries), out);
 }
 
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
-static ax_status want_dialect(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter", "stablehlo.dot",
                                              "stablehlo.channel_handle", "mhlo.channel_handle", "stablehlo.output_operand_alias",
                                              "stablehlo.dot_algorithm",  "chlo.ragged_dot",   "mhlo.result_alias"};
@@ -241,7 +241,7 @@ static ax_status want_dialect(ax_hlo_reader *r, ax_hlo_attribute *out) {
 /* --- Any attribute --- */
 
 /* A word: a dtype's name is a type, others stand for themselves. */
-static ax_status want_word(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_word(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   if (ax_hlo_sees(r, "tensor") || ax_hlo_sees(r, "tuple") || ax_hlo_sees(r, "complex") || ax_hlo_sees(r, "(") || ax_hlo_sees(r, "!")) {
@@ -266,7 +266,7 @@ static ax_status want_word(ax_hlo_reader *r, ax_hlo_attribute *out) {
   return AX_OK;
 }
 
-static ax_status want_string(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_string(ax_hlo_scan *r, ax_hlo_attribute *out) {
   out->kind = AX_HLO_STRING;
   AX_TRY(ax_hlo_want_string(r, &out->text));
   return ax_hlo_take(r, ":") ? ax_hlo_want_type(r, &out->type) : AX_OK;
@@ -278,7 +278,7 @@ static ax_status want_truth(ax_hlo_attribute *out, bool truth) {
   return AX_OK;
 }
 
-static ax_status want_any(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_any(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char c = at_end(r) ? '\0' : *r->cursor;
   if (c == '"') return want_string(r, out);
@@ -298,7 +298,7 @@ static ax_status want_any(ax_hlo_reader *r, ax_hlo_attribute *out) {
   return want_word(r, out);
 }
 
-ax_status ax_hlo_want_attribute(ax_hlo_reader *r, ax_hlo_attribute *out) {
+ax_status ax_hlo_want_attribute(ax_hlo_scan *r, ax_hlo_attribute *out) {
   AX_TRY(ax_hlo_enter(r));
   AX_TRY(want_any(r, out));
   ax_hlo_leave(r);

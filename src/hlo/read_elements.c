@@ -22,7 +22,7 @@ typedef struct elements {
 static bool is_hex(const char *word) { return word[word[0] == '-'] == '0' && word[1 + (word[0] == '-')] == 'x'; }
 
 /* true, -5, 1.5e+00, 0x7FC00000; floats that are not numbers have the bits of theirs. */
-static ax_status store_real(ax_hlo_reader *r, ax_dtype dtype, const char *at, size_t length, void *out, int64_t index) {
+static ax_status store_real(ax_hlo_scan *r, ax_dtype dtype, const char *at, size_t length, void *out, int64_t index) {
   char word[most_digits + 1], *end = word;
   ax_number number = {0};
   if (length == 0) return ax_hlo_expected(r, "a number");
@@ -48,13 +48,13 @@ static ax_status store_real(ax_hlo_reader *r, ax_dtype dtype, const char *at, si
   return AX_OK;
 }
 
-static size_t word_length(const ax_hlo_reader *r) {
+static size_t word_length(const ax_hlo_scan *r) {
   const char *p = r->cursor;
   while (p < r->end && strchr(" \t\r\n,()[]<>:", *p) == NULL) p++;
   return (size_t)(p - r->cursor);
 }
 
-static ax_status read_real(ax_hlo_reader *r, ax_dtype dtype, void *out, int64_t index) {
+static ax_status read_real(ax_hlo_scan *r, ax_dtype dtype, void *out, int64_t index) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   const size_t length = word_length(r);
@@ -63,7 +63,7 @@ static ax_status read_real(ax_hlo_reader *r, ax_dtype dtype, void *out, int64_t 
   return AX_OK;
 }
 
-static ax_status read_element(ax_hlo_reader *r, ax_dtype dtype, void *out, int64_t index) {
+static ax_status read_element(ax_hlo_scan *r, ax_dtype dtype, void *out, int64_t index) {
   const ax_dtype part = ax_part_dtype(dtype);
   if (!ax_is_complex(dtype)) return read_real(r, dtype, out, index);
   AX_TRY(ax_hlo_want(r, "("));
@@ -75,7 +75,7 @@ static ax_status read_element(ax_hlo_reader *r, ax_dtype dtype, void *out, int64
 
 /* --- Lists --- */
 
-static ax_status read_list(ax_hlo_reader *r, elements *e, uint32_t dim) {
+static ax_status read_list(ax_hlo_scan *r, elements *e, uint32_t dim) {
   const char *at = r->cursor;
   if (dim == e->rank) return read_element(r, e->dtype, e->data, e->next++);
   AX_TRY(ax_hlo_want(r, "["));
@@ -93,7 +93,7 @@ static int hex_digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static ax_status decode_hex(ax_hlo_reader *r, const char *text, size_t bytes, unsigned char *out) {
+static ax_status decode_hex(ax_hlo_scan *r, const char *text, size_t bytes, unsigned char *out) {
   for (size_t i = 0; i < bytes; i++) {
     const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
     if (high < 0 || low < 0) return ax_hlo_refuse(r, text + 2 * i, "no hexadecimal digit");
@@ -117,7 +117,7 @@ static void unpack(const elements *e, const unsigned char *from, size_t bytes, i
 }
 
 /* at: the first digit. */
-static ax_status read_hex(ax_hlo_reader *r, elements *e, const char *at, size_t digits, ax_hlo_attribute *out) {
+static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t digits, ax_hlo_attribute *out) {
   const size_t bytes = digits / 2, all = (size_t)e->count * e->bytes;
   const bool packed = e->dtype == AX_BOOL && bytes == ((size_t)e->count + 7) / 8;
   out->splat = bytes == e->bytes && e->count != 1 && !packed;
@@ -134,7 +134,7 @@ static ax_status read_hex(ax_hlo_reader *r, elements *e, const char *at, size_t 
 /* --- Resources: {-# dialect_resources: { builtin: { name: "0x.." } } #-} at the end of the text; the first four bytes of each are
    its alignment --- */
 
-static ax_status find_resource(ax_hlo_reader *r, const char *at, ax_hlo_slice name, ax_hlo_slice *out) {
+static ax_status find_resource(ax_hlo_scan *r, const char *at, ax_hlo_slice name, ax_hlo_slice *out) {
   const char *p = r->end;
   while (p - r->text >= 3 && memcmp(p - 3, "{-#", 3) != 0) p--;
   if (p - r->text < 3) return ax_hlo_refuse(r, at, "the text has no resources, {-# .. #-}");
@@ -153,7 +153,7 @@ static ax_status find_resource(ax_hlo_reader *r, const char *at, ax_hlo_slice na
   return ax_hlo_refuse(r, at, "there is no resource '%.*s'", (int)name.length, name.start);
 }
 
-static ax_status read_resource(ax_hlo_reader *r, elements *e, const char *at, ax_hlo_slice name, ax_hlo_attribute *out) {
+static ax_status read_resource(ax_hlo_scan *r, elements *e, const char *at, ax_hlo_slice name, ax_hlo_attribute *out) {
   ax_hlo_slice blob;
   AX_TRY(find_resource(r, at, name, &blob));
   if (blob.length < 10 || blob.start[0] != '0' || blob.start[1] != 'x')
@@ -163,7 +163,7 @@ static ax_status read_resource(ax_hlo_reader *r, elements *e, const char *at, ax
 
 /* --- The whole --- */
 
-static ax_status read_dense(ax_hlo_reader *r, elements *e, ax_hlo_slice inside, ax_hlo_attribute *out) {
+static ax_status read_dense(ax_hlo_scan *r, elements *e, ax_hlo_slice inside, ax_hlo_attribute *out) {
   r->cursor = inside.start;
   if (ax_hlo_take(r, "\"")) {
     const char *start = r->cursor, *quote = memchr(start, '"', (size_t)(r->end - start));
@@ -178,7 +178,7 @@ static ax_status read_dense(ax_hlo_reader *r, elements *e, ax_hlo_slice inside, 
   return read_list(r, e, out->splat ? e->rank : 0);
 }
 
-static ax_status type_of_elements(ax_hlo_reader *r, const char *at, const ax_hlo_value_type *type, elements *e) {
+static ax_status type_of_elements(ax_hlo_scan *r, const char *at, const ax_hlo_value_type *type, elements *e) {
   if (type->kind != AX_HLO_TENSOR || !type->element_known)
     return ax_hlo_refuse(r, at, "constants of type %.*s are not supported", (int)type->text.length, type->text.start);
   if (!type->ranked || type->dynamic) return ax_hlo_refuse(r, at, "a constant's shape must be known");
@@ -195,7 +195,7 @@ static bool can_be(const elements *e, ax_hlo_slice inside) {
   return e->count <= (int64_t)inside.length || memchr(inside.start, '[', inside.length) == NULL;
 }
 
-ax_status ax_hlo_want_elements(ax_hlo_reader *r, ax_hlo_attribute *out) {
+ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out) {
   const char *at = r->cursor;
   const bool resource = ax_hlo_take(r, "dense_resource");
   ax_hlo_slice inside;

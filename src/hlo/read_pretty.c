@@ -13,7 +13,7 @@
 
 typedef struct form {
   const char *name, *pattern; /* pattern: NULL where `read` reads all */
-  ax_status (*read)(ax_hlo_reader *r, ax_hlo_draft *draft);
+  ax_status (*read)(ax_hlo_scan *r, ax_hlo_draft *draft);
 } form;
 
 /* --- Types behind an operation --- */
@@ -29,7 +29,7 @@ static results results_of(ax_hlo_slice name) {
   return ax_hlo_slice_is(name, "stablehlo.optimization_barrier") ? RESULT_ALL : RESULT_LAST;
 }
 
-static ax_status add_listed(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *types) {
+static ax_status add_listed(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *types) {
   const ax_hlo_value_type *type;
   do {
     AX_TRY(ax_hlo_want_type(r, &type));
@@ -46,7 +46,7 @@ static ax_status add_listed(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *
 }
 
 /* ": type" of the results (and all operands), ": types -> types", or a signature. */
-static ax_status want_types(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status want_types(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_list types = {0};
   ax_hlo_skip(r);
   const char *before = r->cursor;
@@ -60,21 +60,21 @@ static ax_status want_types(ax_hlo_reader *r, ax_hlo_draft *draft) {
   return status;
 }
 
-static ax_status want_rest(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status want_rest(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(ax_hlo_draft_attributes(r, draft));
   return want_types(r, draft);
 }
 
 /* --- Patterns --- */
 
-static ax_status add_operand(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status add_operand(ax_hlo_scan *r, ax_hlo_draft *draft) {
   uint32_t value;
   AX_TRY(ax_hlo_want_operand(r, &value));
   return ax_hlo_list_add(&draft->operands, &value, sizeof value);
 }
 
 /* A comma that no operand follows belongs to what comes next. */
-static ax_status add_operands(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status add_operands(ax_hlo_scan *r, ax_hlo_draft *draft) {
   if (!ax_hlo_sees(r, "%")) return AX_OK;
   for (const char *comma;;) {
     AX_TRY(add_operand(r, draft));
@@ -86,12 +86,12 @@ static ax_status add_operands(ax_hlo_reader *r, ax_hlo_draft *draft) {
   }
 }
 
-static ax_status want_integers(ax_hlo_reader *r, ax_hlo_attribute *out) {
+static ax_status want_integers(ax_hlo_scan *r, ax_hlo_attribute *out) {
   if (!ax_hlo_sees(r, "[")) return ax_hlo_expected(r, "a list of integers, [..]");
   return ax_hlo_want_attribute(r, out);
 }
 
-static ax_status want_kind(ax_hlo_reader *r, char kind, ax_hlo_attribute *out) {
+static ax_status want_kind(ax_hlo_scan *r, char kind, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   switch (kind) {
@@ -110,7 +110,7 @@ static ax_status want_kind(ax_hlo_reader *r, char kind, ax_hlo_attribute *out) {
 }
 
 /* {name:kind} at *p. */
-static ax_status want_slot(ax_hlo_reader *r, const char **p, ax_hlo_draft *draft) {
+static ax_status want_slot(ax_hlo_scan *r, const char **p, ax_hlo_draft *draft) {
   const char *colon = strchr(*p, ':');
   ax_hlo_attribute attribute = {.name = {*p + 1, (size_t)(colon - *p) - 1}};
   *p = colon + 3;
@@ -118,7 +118,7 @@ static ax_status want_slot(ax_hlo_reader *r, const char **p, ax_hlo_draft *draft
   return ax_hlo_list_add(&draft->attributes, &attribute, sizeof attribute);
 }
 
-static ax_status want_pattern(ax_hlo_reader *r, const char *p, ax_hlo_draft *draft) {
+static ax_status want_pattern(ax_hlo_scan *r, const char *p, ax_hlo_draft *draft) {
   while (*p != '\0') {
     char word[32] = {0};
     size_t length = strspn(p, "abcdefghijklmnopqrstuvwxyz_");
@@ -138,7 +138,7 @@ static ax_status want_pattern(ax_hlo_reader *r, const char *p, ax_hlo_draft *dra
 
 /* --- Forms that are no patterns --- */
 
-static ax_status read_constant(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_constant(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_attribute value = {0};
   AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(ax_hlo_want_attribute(r, &value));
@@ -148,7 +148,7 @@ static ax_status read_constant(ax_hlo_reader *r, ax_hlo_draft *draft) {
 }
 
 /* compare LT, %a, %b, SIGNED */
-static ax_status read_compare(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_compare(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_attribute direction = {.kind = AX_HLO_WORD}, type = {.kind = AX_HLO_WORD};
   AX_TRY(ax_hlo_want_word(r, "EQ, NE, LT, LE, GT or GE", &direction.text));
   AX_TRY(ax_hlo_draft_attribute(draft, "comparison_direction", &direction));
@@ -161,14 +161,14 @@ static ax_status read_compare(ax_hlo_reader *r, ax_hlo_draft *draft) {
   return want_rest(r, draft);
 }
 
-static ax_status add_numbers(ax_hlo_reader *r, ax_hlo_draft *draft, const char *name, ax_hlo_list *list, ax_status status) {
+static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_draft *draft, const char *name, ax_hlo_list *list, ax_status status) {
   ax_hlo_attribute numbers = {.kind = AX_HLO_NUMBERS, .count = list->count};
   numbers.numbers = ax_hlo_list_end(r, list, sizeof numbers.numbers[0], &status);
   return status == AX_OK ? ax_hlo_draft_attribute(draft, name, &numbers) : status;
 }
 
 /* [start:limit:stride, ..] */
-static ax_status want_ranges(ax_hlo_reader *r, ax_hlo_list lists[3]) {
+static ax_status want_ranges(ax_hlo_scan *r, ax_hlo_list lists[3]) {
   AX_TRY(ax_hlo_want(r, "["));
   if (ax_hlo_take(r, "]")) return AX_OK;
   do {
@@ -182,7 +182,7 @@ static ax_status want_ranges(ax_hlo_reader *r, ax_hlo_list lists[3]) {
   return ax_hlo_want(r, "]");
 }
 
-static ax_status read_slice(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_slice(ax_hlo_scan *r, ax_hlo_draft *draft) {
   static const char *const names[] = {"start_indices", "limit_indices", "strides"};
   ax_hlo_list lists[3] = {{0}};
   AX_TRY(add_operand(r, draft));
@@ -196,14 +196,14 @@ static ax_status read_slice(ax_hlo_reader *r, ax_hlo_draft *draft) {
 }
 
 /* [..] x [..]: what the left and the right operand have. */
-static ax_status want_pair(ax_hlo_reader *r, const char *left, const char *right, ax_hlo_attribute out[2]) {
+static ax_status want_pair(ax_hlo_scan *r, const char *left, const char *right, ax_hlo_attribute out[2]) {
   out[0].name = (ax_hlo_slice){left, strlen(left)}, out[1].name = (ax_hlo_slice){right, strlen(right)};
   AX_TRY(want_integers(r, &out[0]));
   AX_TRY(ax_hlo_want(r, "x"));
   return want_integers(r, &out[1]);
 }
 
-static ax_status read_dot_general(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_dot_general(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_attribute items[4] = {{0}}, precision = {0}, numbers = {.kind = AX_HLO_DICTIONARY};
   AX_TRY(add_operands(r, draft));
   while (ax_hlo_take(r, ",")) {
@@ -231,7 +231,7 @@ static ax_status read_dot_general(ax_hlo_reader *r, ax_hlo_draft *draft) {
 }
 
 /* convolution(%a, %b) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], ..} {..} */
-static ax_status read_convolution(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_convolution(ax_hlo_scan *r, ax_hlo_draft *draft) {
   static const char *const names[][2] = {{"stride", "window_strides"},      {"pad", "padding"}, {"lhs_dilate", "lhs_dilation"},
                                          {"rhs_dilate", "rhs_dilation"}, {"reverse", "window_reversal"}};
   ax_hlo_attribute dimensions = {0};
@@ -256,7 +256,7 @@ static ax_status read_convolution(ax_hlo_reader *r, ax_hlo_draft *draft) {
 }
 
 /* @callee(operands) */
-static ax_status read_called(ax_hlo_reader *r, ax_hlo_draft *draft, const char *attribute) {
+static ax_status read_called(ax_hlo_scan *r, ax_hlo_draft *draft, const char *attribute) {
   ax_hlo_attribute callee = {.kind = AX_HLO_SYMBOL};
   AX_TRY(ax_hlo_want_symbol(r, &callee.text));
   AX_TRY(ax_hlo_draft_attribute(draft, attribute, &callee));
@@ -265,12 +265,12 @@ static ax_status read_called(ax_hlo_reader *r, ax_hlo_draft *draft, const char *
   AX_TRY(ax_hlo_want(r, ")"));
   return want_rest(r, draft);
 }
-static ax_status read_call(ax_hlo_reader *r, ax_hlo_draft *draft) { return read_called(r, draft, "callee"); }
-static ax_status read_custom_call(ax_hlo_reader *r, ax_hlo_draft *draft) { return read_called(r, draft, "call_target_name"); }
+static ax_status read_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "callee"); }
+static ax_status read_custom_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "call_target_name"); }
 
 /* --- while --- */
 
-static ax_status add_carries(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *names) {
+static ax_status add_carries(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *names) {
   AX_TRY(ax_hlo_want(r, "("));
   if (ax_hlo_take(r, ")")) return AX_OK;
   do {
@@ -283,7 +283,7 @@ static ax_status add_carries(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list 
   return ax_hlo_want(r, ")");
 }
 
-static ax_status add_loop(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *names) {
+static ax_status add_loop(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *names) {
   const ax_hlo_value_type *type;
   AX_TRY(add_carries(r, draft, names));
   if (ax_hlo_take(r, ":")) do {
@@ -299,7 +299,7 @@ static ax_status add_loop(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *na
   return ax_hlo_want_region(r, draft, &arguments);
 }
 
-static ax_status read_while(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_while(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_list names = {0};
   const ax_status status = add_loop(r, draft, &names);
   ax_free(names.items);
@@ -309,7 +309,7 @@ static ax_status read_while(ax_hlo_reader *r, ax_hlo_draft *draft) {
 /* --- reduce --- */
 
 /* (%a init: %b), (%c init: %d): operands %a, %c, %b, %d. */
-static ax_status add_reduced(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *inits) {
+static ax_status add_reduced(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *inits) {
   uint32_t init;
   do {
     AX_TRY(ax_hlo_want(r, "("));
@@ -326,7 +326,7 @@ static ax_status add_reduced(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list 
 }
 
 /* "applies stablehlo.add": the region that these words stand for. */
-static ax_status add_applied(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_slice name, const uint32_t *init) {
+static ax_status add_applied(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice name, const uint32_t *init) {
   const ax_hlo_value_type *type = r->module->values[*init];
   const ax_hlo_value_type *const types[] = {type, type};
   ax_arena *arena = &r->module->arena;
@@ -347,7 +347,7 @@ static ax_status add_applied(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_slice
 }
 
 /* reducer(%a: type, %b: type) (%c: type, %d: type) {..}: its arguments are %a, %c, %b, %d. */
-static ax_status add_reducer_of(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_slice *names, const ax_hlo_value_type **types, uint32_t count) {
+static ax_status add_reducer_of(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice *names, const ax_hlo_value_type **types, uint32_t count) {
   AX_TRY(ax_hlo_want(r, "reducer"));
   for (uint32_t i = 0; i < count; i++) {
     AX_TRY(ax_hlo_want(r, "("));
@@ -363,7 +363,7 @@ static ax_status add_reducer_of(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_sl
   return ax_hlo_want_region(r, draft, &arguments);
 }
 
-static ax_status add_reducer(ax_hlo_reader *r, ax_hlo_draft *draft, uint32_t count) {
+static ax_status add_reducer(ax_hlo_scan *r, ax_hlo_draft *draft, uint32_t count) {
   ax_hlo_slice *names = ax_calloc(2 * count, sizeof names[0]);
   const ax_hlo_value_type **types = ax_calloc(2 * count, sizeof types[0]);
   ax_status status = names != NULL && types != NULL ? AX_OK : ax_out_of_memory(0);
@@ -373,7 +373,7 @@ static ax_status add_reducer(ax_hlo_reader *r, ax_hlo_draft *draft, uint32_t cou
   return status;
 }
 
-static ax_status add_reduction(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_list *inits) {
+static ax_status add_reduction(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *inits) {
   ax_hlo_attribute dimensions = {0};
   ax_hlo_slice applied = {0};
   AX_TRY(add_reduced(r, draft, inits));
@@ -387,7 +387,7 @@ static ax_status add_reduction(ax_hlo_reader *r, ax_hlo_draft *draft, ax_hlo_lis
   return applied.length > 0 ? add_applied(r, draft, applied, inits->items) : add_reducer(r, draft, inits->count);
 }
 
-static ax_status read_reduce(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_reduce(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_list inits = {0};
   const ax_status status = add_reduction(r, draft, &inits);
   ax_free(inits.items);
@@ -396,7 +396,7 @@ static ax_status read_reduce(ax_hlo_reader *r, ax_hlo_draft *draft) {
 
 /* --- Modules and functions --- */
 
-static ax_status read_module(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_module(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_attribute name = {.kind = AX_HLO_SYMBOL};
   if (ax_hlo_sees(r, "@")) {
     AX_TRY(ax_hlo_want_symbol(r, &name.text));
@@ -411,14 +411,14 @@ typedef struct signature { /* of a function, while it is read */
   uint32_t in_count;
 } signature;
 
-static ax_status add_dictionary(ax_hlo_reader *r, ax_hlo_list *list) {
+static ax_status add_dictionary(ax_hlo_scan *r, ax_hlo_list *list) {
   ax_hlo_attribute dictionary = {.kind = AX_HLO_DICTIONARY};
   if (ax_hlo_sees(r, "{")) AX_TRY(ax_hlo_want_attribute(r, &dictionary));
   return ax_hlo_list_add(list, &dictionary, sizeof dictionary);
 }
 
 /* A result's type without attributes, which only those in brackets have. */
-static ax_status add_result(ax_hlo_reader *r, signature *s) {
+static ax_status add_result(ax_hlo_scan *r, signature *s) {
   const ax_hlo_attribute none = {.kind = AX_HLO_DICTIONARY};
   const ax_hlo_value_type *type;
   AX_TRY(ax_hlo_want_type(r, &type));
@@ -426,7 +426,7 @@ static ax_status add_result(ax_hlo_reader *r, signature *s) {
   return ax_hlo_list_add(&s->types, &type, sizeof type);
 }
 
-static ax_status add_declared(ax_hlo_reader *r, signature *s, bool named) {
+static ax_status add_declared(ax_hlo_scan *r, signature *s, bool named) {
   const ax_hlo_value_type *type;
   ax_hlo_slice name, location;
   if (named) {
@@ -441,7 +441,7 @@ static ax_status add_declared(ax_hlo_reader *r, signature *s, bool named) {
   return ax_hlo_want_balanced(r, &location);
 }
 
-static ax_status add_list(ax_hlo_reader *r, signature *s, bool inputs) {
+static ax_status add_list(ax_hlo_scan *r, signature *s, bool inputs) {
   AX_TRY(ax_hlo_want(r, "("));
   if (ax_hlo_take(r, ")")) return AX_OK;
   do AX_TRY(add_declared(r, s, inputs));
@@ -449,14 +449,14 @@ static ax_status add_list(ax_hlo_reader *r, signature *s, bool inputs) {
   return ax_hlo_want(r, ")");
 }
 
-static ax_status add_parts(ax_hlo_reader *r, ax_hlo_draft *draft, const char *name, ax_hlo_list *list) {
+static ax_status add_parts(ax_hlo_scan *r, ax_hlo_draft *draft, const char *name, ax_hlo_list *list) {
   ax_hlo_attribute array = {.kind = AX_HLO_ARRAY, .count = list->count};
   ax_status status = AX_OK;
   array.items = ax_hlo_list_end(r, list, sizeof array.items[0], &status);
   return status == AX_OK ? ax_hlo_draft_attribute(draft, name, &array) : status;
 }
 
-static ax_status add_function(ax_hlo_reader *r, ax_hlo_draft *draft, signature *s) {
+static ax_status add_function(ax_hlo_scan *r, ax_hlo_draft *draft, signature *s) {
   ax_hlo_attribute name = {.kind = AX_HLO_STRING}, visibility = {.kind = AX_HLO_STRING};
   if (!ax_hlo_sees(r, "@")) {
     AX_TRY(ax_hlo_want_word(r, "the function's name", &visibility.text));
@@ -480,7 +480,7 @@ static ax_status add_function(ax_hlo_reader *r, ax_hlo_draft *draft, signature *
   return whole.type == NULL ? ax_out_of_memory(sizeof type) : ax_hlo_draft_attribute(draft, "function_type", &whole);
 }
 
-static ax_status read_function(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status read_function(ax_hlo_scan *r, ax_hlo_draft *draft) {
   signature s = {0};
   const ax_status status = add_function(r, draft, &s);
   ax_free(s.names.items);
@@ -543,7 +543,7 @@ static ax_hlo_slice whole_name(ax_hlo_slice word) {
   return word;
 }
 
-ax_status ax_hlo_want_pretty(ax_hlo_reader *r, ax_hlo_draft *draft) {
+ax_status ax_hlo_want_pretty(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_slice word;
   ax_hlo_skip(r);
   const char *at = r->cursor;

@@ -13,7 +13,7 @@
 
 /* --- Values and their names --- */
 
-ax_status ax_hlo_new_values(ax_hlo_reader *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first) {
+ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first) {
   ax_hlo_module *m = r->module;
   AX_TRY(ax_grow(&m->values, sizeof m->values[0], m->value_count, count, &r->value_capacity));
   AX_TRY(ax_grow(&m->makers, sizeof m->makers[0], m->value_count, count, &r->maker_capacity));
@@ -26,7 +26,7 @@ ax_status ax_hlo_new_values(ax_hlo_reader *r, uint32_t count, const ax_hlo_value
 
 static bool same_slice(ax_hlo_slice a, ax_hlo_slice b) { return a.length == b.length && memcmp(a.start, b.start, a.length) == 0; }
 
-static uint32_t name_slot(const ax_hlo_reader *r, ax_hlo_slice name) {
+static uint32_t name_slot(const ax_hlo_scan *r, ax_hlo_slice name) {
   uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (r->table_size - 1);
   for (; r->table[slot] != 0; slot = (slot + 1) & (r->table_size - 1))
     if (same_slice(r->names[r->table[slot] - 1].name, name)) break;
@@ -35,7 +35,7 @@ static uint32_t name_slot(const ax_hlo_reader *r, ax_hlo_slice name) {
 
 /* The table with what is in scope, twice as large as it has to be. Entries of names that are dropped would break the runs that
    ax_hlo_names_drop relies on, so a larger table is filled in the order of the names. */
-static ax_status grow_table(ax_hlo_reader *r) {
+static ax_status grow_table(ax_hlo_scan *r) {
   if (r->table_size >= 2 * (r->name_count + 1)) return AX_OK;
   const uint32_t size = r->table_size == 0 ? 256 : 2 * r->table_size;
   uint32_t *table = ax_calloc(size, sizeof table[0]);
@@ -50,7 +50,7 @@ static ax_status grow_table(ax_hlo_reader *r) {
   return AX_OK;
 }
 
-ax_status ax_hlo_name_values(ax_hlo_reader *r, ax_hlo_slice name, uint32_t first, uint32_t count) {
+ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, uint32_t count) {
   AX_TRY(grow_table(r));
   AX_TRY(ax_grow(&r->names, sizeof r->names[0], r->name_count, 1, &r->name_capacity));
   AX_TRY(ax_grow(&r->hidden, sizeof r->hidden[0], r->name_count, 1, &r->hidden_capacity));
@@ -62,7 +62,7 @@ ax_status ax_hlo_name_values(ax_hlo_reader *r, ax_hlo_slice name, uint32_t first
 }
 
 /* From the last to the first, each slot is emptied that was empty before it was filled, so no run of slots has a gap. */
-void ax_hlo_names_drop(ax_hlo_reader *r, uint32_t mark) {
+void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark) {
   while (r->name_count > mark) {
     const uint32_t i = r->name_count - 1, slot = name_slot(r, r->names[i].name);
     r->table[slot] = r->hidden[i];
@@ -70,7 +70,7 @@ void ax_hlo_names_drop(ax_hlo_reader *r, uint32_t mark) {
   }
 }
 
-ax_status ax_hlo_want_operand(ax_hlo_reader *r, uint32_t *out) {
+ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
   ax_hlo_slice name;
   int64_t number = 0;
   ax_hlo_skip(r);
@@ -96,7 +96,7 @@ ax_status ax_hlo_want_operand(ax_hlo_reader *r, uint32_t *out) {
 
 /* --- Drafts --- */
 
-static ax_status want_operation(ax_hlo_reader *r, const ax_hlo_operation **out);
+static ax_status want_operation(ax_hlo_scan *r, const ax_hlo_operation **out);
 
 ax_status ax_hlo_draft_attribute(ax_hlo_draft *draft, const char *name, const ax_hlo_attribute *attribute) {
   ax_hlo_attribute named = *attribute;
@@ -104,11 +104,11 @@ ax_status ax_hlo_draft_attribute(ax_hlo_draft *draft, const char *name, const ax
   return ax_hlo_list_add(&draft->attributes, &named, sizeof named);
 }
 
-ax_status ax_hlo_draft_attributes(ax_hlo_reader *r, ax_hlo_draft *draft) {
+ax_status ax_hlo_draft_attributes(ax_hlo_scan *r, ax_hlo_draft *draft) {
   return ax_hlo_sees(r, "{") ? ax_hlo_want_entries(r, &draft->attributes) : AX_OK;
 }
 
-ax_status ax_hlo_draft_region(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_block *block) {
+ax_status ax_hlo_draft_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_block *block) {
   const ax_hlo_region region = {.block_count = 1, .blocks = ax_arena_copy(&r->module->arena, block, sizeof *block)};
   if (region.blocks == NULL) return ax_out_of_memory(sizeof *block);
   return ax_hlo_list_add(&draft->regions, &region, sizeof region);
@@ -122,7 +122,7 @@ static void free_draft(ax_hlo_draft *draft) {
 }
 
 /* The operation that the draft has become, in the arena; its results are values. */
-static ax_status end_draft(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_operation **out) {
+static ax_status end_draft(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_operation **out) {
   ax_hlo_operation *op = &draft->op;
   ax_status status = ax_hlo_new_values(r, draft->results.count, draft->results.items, &op->result);
   op->operand_count = draft->operands.count, op->attribute_count = draft->attributes.count;
@@ -139,7 +139,7 @@ static ax_status end_draft(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_o
 /* --- Locations --- */
 
 /* loc("train.py":31:4), loc(#loc1), ..: kept as text. */
-static ax_status take_location(ax_hlo_reader *r, ax_hlo_slice *out) {
+static ax_status take_location(ax_hlo_scan *r, ax_hlo_slice *out) {
   if (!ax_hlo_sees(r, "loc")) return AX_OK;
   r->cursor += 3;
   return ax_hlo_want_balanced(r, out);
@@ -148,7 +148,7 @@ static ax_status take_location(ax_hlo_reader *r, ax_hlo_slice *out) {
 /* --- Blocks and regions --- */
 
 /* (%0: type, ..) behind a label: the block's arguments. */
-static ax_status want_arguments(ax_hlo_reader *r, ax_hlo_block *block) {
+static ax_status want_arguments(ax_hlo_scan *r, ax_hlo_block *block) {
   ax_hlo_slice location;
   if (!ax_hlo_take(r, "(") || ax_hlo_take(r, ")")) return AX_OK;
   do {
@@ -166,7 +166,7 @@ static ax_status want_arguments(ax_hlo_reader *r, ax_hlo_block *block) {
   return ax_hlo_want(r, ")");
 }
 
-static ax_status add_operations(ax_hlo_reader *r, ax_hlo_list *operations) {
+static ax_status add_operations(ax_hlo_scan *r, ax_hlo_list *operations) {
   const ax_hlo_operation *op;
   while (!ax_hlo_sees(r, "}") && !ax_hlo_sees(r, "^")) {
     if (r->cursor >= r->end) return ax_hlo_expected(r, "an operation or '}'");
@@ -176,7 +176,7 @@ static ax_status add_operations(ax_hlo_reader *r, ax_hlo_list *operations) {
   return AX_OK;
 }
 
-static ax_status want_block(ax_hlo_reader *r, ax_hlo_block *block) {
+static ax_status want_block(ax_hlo_scan *r, ax_hlo_block *block) {
   ax_hlo_list operations = {0};
   ax_status status = add_operations(r, &operations);
   block->operation_count = operations.count;
@@ -184,7 +184,7 @@ static ax_status want_block(ax_hlo_reader *r, ax_hlo_block *block) {
   return status;
 }
 
-static ax_status give_arguments(ax_hlo_reader *r, const ax_hlo_arguments *arguments, ax_hlo_block *block) {
+static ax_status give_arguments(ax_hlo_scan *r, const ax_hlo_arguments *arguments, ax_hlo_block *block) {
   if (arguments == NULL) return AX_OK;
   block->argument_count = arguments->count;
   AX_TRY(ax_hlo_new_values(r, arguments->count, arguments->types, &block->argument));
@@ -193,7 +193,7 @@ static ax_status give_arguments(ax_hlo_reader *r, const ax_hlo_arguments *argume
   return AX_OK;
 }
 
-static ax_status add_blocks(ax_hlo_reader *r, const ax_hlo_arguments *arguments, ax_hlo_list *blocks) {
+static ax_status add_blocks(ax_hlo_scan *r, const ax_hlo_arguments *arguments, ax_hlo_list *blocks) {
   AX_TRY(ax_hlo_want(r, "{"));
   do {
     ax_hlo_block block = {0};
@@ -210,7 +210,7 @@ static ax_status add_blocks(ax_hlo_reader *r, const ax_hlo_arguments *arguments,
   return AX_OK;
 }
 
-ax_status ax_hlo_want_region(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments) {
+ax_status ax_hlo_want_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments) {
   ax_hlo_list blocks = {0};
   const uint32_t mark = ax_hlo_names_mark(r);
   AX_TRY(ax_hlo_enter(r));
@@ -224,7 +224,7 @@ ax_status ax_hlo_want_region(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo
 
 /* --- The generic form --- */
 
-static ax_status want_generic_operands(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status want_generic_operands(ax_hlo_scan *r, ax_hlo_draft *draft) {
   uint32_t value;
   AX_TRY(ax_hlo_want(r, "("));
   if (ax_hlo_take(r, ")")) return AX_OK;
@@ -235,7 +235,7 @@ static ax_status want_generic_operands(ax_hlo_reader *r, ax_hlo_draft *draft) {
   return ax_hlo_want(r, ")");
 }
 
-static ax_status want_generic_regions(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status want_generic_regions(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_skip(r);
   const char *before = r->cursor;
   if (!ax_hlo_take(r, "(")) return AX_OK;
@@ -248,7 +248,7 @@ static ax_status want_generic_regions(ax_hlo_reader *r, ax_hlo_draft *draft) {
   return ax_hlo_want(r, ")");
 }
 
-ax_status ax_hlo_want_typed(ax_hlo_reader *r, ax_hlo_draft *draft) {
+ax_status ax_hlo_want_typed(ax_hlo_scan *r, ax_hlo_draft *draft) {
   const ax_hlo_value_type *signature;
   const char *at = r->cursor;
   AX_TRY(ax_hlo_want(r, ":"));
@@ -266,7 +266,7 @@ ax_status ax_hlo_want_typed(ax_hlo_reader *r, ax_hlo_draft *draft) {
   return AX_OK;
 }
 
-static ax_status want_generic(ax_hlo_reader *r, ax_hlo_draft *draft) {
+static ax_status want_generic(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(ax_hlo_want_string(r, &draft->op.name));
   AX_TRY(want_generic_operands(r, draft));
   if (ax_hlo_take(r, "<")) {
@@ -285,7 +285,7 @@ typedef struct result_names { /* %a, %b:2 = */
   uint32_t values;
 } result_names;
 
-static ax_status want_result_names(ax_hlo_reader *r, result_names *out) {
+static ax_status want_result_names(ax_hlo_scan *r, result_names *out) {
   if (!ax_hlo_sees(r, "%")) return AX_OK;
   do {
     ax_hlo_named named = {.count = 1, .value = out->values};
@@ -303,7 +303,7 @@ static ax_status want_result_names(ax_hlo_reader *r, result_names *out) {
   return ax_hlo_want(r, "=");
 }
 
-static ax_status name_results(ax_hlo_reader *r, const char *at, const result_names *names, const ax_hlo_operation *op) {
+static ax_status name_results(ax_hlo_scan *r, const char *at, const result_names *names, const ax_hlo_operation *op) {
   if (names->names.count > 0 && names->values != op->result_count)
     return ax_hlo_refuse(r, at, "%.*s has %u results, and names for %u", (int)op->name.length, op->name.start, op->result_count,
                          names->values);
@@ -314,7 +314,7 @@ static ax_status name_results(ax_hlo_reader *r, const char *at, const result_nam
   return AX_OK;
 }
 
-static ax_status want_named_operation(ax_hlo_reader *r, result_names *names, ax_hlo_draft *draft, const ax_hlo_operation **out) {
+static ax_status want_named_operation(ax_hlo_scan *r, result_names *names, ax_hlo_draft *draft, const ax_hlo_operation **out) {
   AX_TRY(want_result_names(r, names));
   ax_hlo_skip(r);
   draft->at = r->cursor;
@@ -326,7 +326,7 @@ static ax_status want_named_operation(ax_hlo_reader *r, result_names *names, ax_
   return name_results(r, at, names, *out);
 }
 
-static ax_status want_operation(ax_hlo_reader *r, const ax_hlo_operation **out) {
+static ax_status want_operation(ax_hlo_scan *r, const ax_hlo_operation **out) {
   result_names names = {0};
   ax_hlo_draft draft = {0};
   const ax_status status = want_named_operation(r, &names, &draft, out);
@@ -338,7 +338,7 @@ static ax_status want_operation(ax_hlo_reader *r, const ax_hlo_operation **out) 
 /* --- The text --- */
 
 /* #name = attribute, !name = type: kept as text, read where it is used. */
-static ax_status want_alias_text(ax_hlo_reader *r) {
+static ax_status want_alias_text(ax_hlo_scan *r) {
   ax_hlo_module *m = r->module;
   const char mark = *r->cursor, *at = r->cursor;
   ax_hlo_slice name, text, location;
@@ -364,7 +364,7 @@ static ax_status want_alias_text(ax_hlo_reader *r) {
   return AX_OK;
 }
 
-static ax_status add_toplevel(ax_hlo_reader *r, ax_hlo_list *operations) {
+static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
   const ax_hlo_operation *op;
   ax_hlo_slice resources;
   for (ax_hlo_skip(r); r->cursor < r->end; ax_hlo_skip(r)) {
@@ -390,7 +390,7 @@ static void find_body(ax_hlo_module *m, const ax_hlo_block *block) {
   }
 }
 
-static void free_reader(ax_hlo_reader *r) {
+static void free_reader(ax_hlo_scan *r) {
   ax_free(r->names);
   ax_free(r->table);
   ax_free(r->hidden);
@@ -399,7 +399,7 @@ static void free_reader(ax_hlo_reader *r) {
 
 ax_status ax_hlo_read_text(const char *text, size_t bytes, const char *source, ax_hlo_module *out) {
   *out = (ax_hlo_module){.source = source};
-  ax_hlo_reader r = {.module = out, .text = text, .end = text + bytes, .cursor = text, .line_start = text, .line = 1};
+  ax_hlo_scan r = {.module = out, .text = text, .end = text + bytes, .cursor = text, .line_start = text, .line = 1};
   ax_hlo_list operations = {0};
   ax_hlo_block block = {0};
   ax_status status = add_toplevel(&r, &operations);

@@ -7,14 +7,14 @@
 
 /* --- The table --- */
 
-static uint32_t slot_of(const ax_hlo_reader *r, ax_hlo_slice text) {
+static uint32_t slot_of(const ax_hlo_scan *r, ax_hlo_slice text) {
   uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, text.start, text.length) & (r->type_capacity - 1);
   for (; r->types[slot].type != NULL; slot = (slot + 1) & (r->type_capacity - 1))
     if (r->types[slot].text.length == text.length && memcmp(r->types[slot].text.start, text.start, text.length) == 0) break;
   return slot;
 }
 
-static ax_status grow_types(ax_hlo_reader *r) {
+static ax_status grow_types(ax_hlo_scan *r) {
   ax_hlo_type_entry *old = r->types;
   const uint32_t count = r->type_capacity;
   if (2 * (r->type_count + 1) <= count) return AX_OK;
@@ -31,11 +31,11 @@ static ax_status grow_types(ax_hlo_reader *r) {
   return AX_OK;
 }
 
-static const ax_hlo_value_type *known_type(const ax_hlo_reader *r, ax_hlo_slice text) {
+static const ax_hlo_value_type *known_type(const ax_hlo_scan *r, ax_hlo_slice text) {
   return r->type_capacity == 0 ? NULL : r->types[slot_of(r, text)].type;
 }
 
-static ax_status keep_type(ax_hlo_reader *r, const ax_hlo_value_type *type, const ax_hlo_value_type **out) {
+static ax_status keep_type(ax_hlo_scan *r, const ax_hlo_value_type *type, const ax_hlo_value_type **out) {
   AX_TRY(grow_types(r));
   ax_hlo_type_entry *entry = &r->types[slot_of(r, type->text)];
   if (entry->type == NULL) {
@@ -65,7 +65,7 @@ static bool find_dtype(ax_hlo_slice name, ax_dtype *out) {
 }
 
 /* f32, complex<f32>, !quant.uniform<..>: *text is all of it. */
-static ax_status want_element(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_slice inside, text;
   ax_hlo_skip(r);
   text.start = r->cursor;
@@ -80,7 +80,7 @@ static ax_status want_element(ax_hlo_reader *r, ax_hlo_value_type *type) {
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* 4x?x: what stands before the elements' type. */
-static ax_status want_dims(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status want_dims(ax_hlo_scan *r, ax_hlo_value_type *type) {
   int64_t dims[64];
   type->ranked = !ax_hlo_take(r, "*x");
   ax_hlo_skip(r);
@@ -100,7 +100,7 @@ static ax_status want_dims(ax_hlo_reader *r, ax_hlo_value_type *type) {
   return type->dims != NULL || type->rank == 0 ? AX_OK : ax_out_of_memory(sizeof dims);
 }
 
-static ax_status want_tensor(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status want_tensor(ax_hlo_scan *r, ax_hlo_value_type *type) {
   type->kind = AX_HLO_TENSOR;
   AX_TRY(ax_hlo_want(r, "<"));
   AX_TRY(want_dims(r, type));
@@ -116,7 +116,7 @@ static ax_status want_tensor(ax_hlo_reader *r, ax_hlo_value_type *type) {
 
 /* --- Types made of others --- */
 
-static ax_status add_types_until(ax_hlo_reader *r, const char *end, ax_hlo_list *types) {
+static ax_status add_types_until(ax_hlo_scan *r, const char *end, ax_hlo_list *types) {
   const ax_hlo_value_type *type;
   if (ax_hlo_take(r, end)) return AX_OK;
   do {
@@ -126,27 +126,27 @@ static ax_status add_types_until(ax_hlo_reader *r, const char *end, ax_hlo_list 
   return ax_hlo_want(r, end);
 }
 
-ax_status ax_hlo_want_results(ax_hlo_reader *r, ax_hlo_list *types) {
+ax_status ax_hlo_want_results(ax_hlo_scan *r, ax_hlo_list *types) {
   const ax_hlo_value_type *type;
   if (ax_hlo_take(r, "(")) return add_types_until(r, ")", types);
   AX_TRY(ax_hlo_want_type(r, &type));
   return ax_hlo_list_add(types, &type, sizeof type);
 }
 
-static ax_status end_parts(ax_hlo_reader *r, ax_hlo_list *parts, ax_status status, ax_hlo_value_type *type) {
+static ax_status end_parts(ax_hlo_scan *r, ax_hlo_list *parts, ax_status status, ax_hlo_value_type *type) {
   type->part_count = parts->count;
   type->parts = ax_hlo_list_end(r, parts, sizeof type->parts[0], &status);
   return status;
 }
 
-static ax_status add_signature(ax_hlo_reader *r, ax_hlo_value_type *type, ax_hlo_list *parts) {
+static ax_status add_signature(ax_hlo_scan *r, ax_hlo_value_type *type, ax_hlo_list *parts) {
   AX_TRY(add_types_until(r, ")", parts));
   type->in_count = parts->count;
   AX_TRY(ax_hlo_want(r, "->"));
   return ax_hlo_want_results(r, parts);
 }
 
-static ax_status want_parts(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status want_parts(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_list parts = {0};
   if (type->kind == AX_HLO_FUNCTION) return end_parts(r, &parts, add_signature(r, type, &parts), type);
   AX_TRY(ax_hlo_want(r, "<"));
@@ -162,7 +162,7 @@ ax_hlo_slice ax_hlo_alias(const ax_hlo_module *module, ax_hlo_slice name) {
 }
 
 /* !name: an alias, or a type of a dialect. `at` is the mark. */
-static ax_status want_dialect_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status want_dialect_type(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_slice name, inside;
   AX_TRY(ax_hlo_want_name(r, '!', &name));
   type->kind = ax_hlo_slice_is(name, "stablehlo.token")    ? AX_HLO_TOKEN
@@ -172,7 +172,7 @@ static ax_status want_dialect_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
   return r->cursor < r->end && *r->cursor == '<' ? ax_hlo_want_balanced(r, &inside) : AX_OK;
 }
 
-static ax_status read_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
+static ax_status read_type(ax_hlo_scan *r, ax_hlo_value_type *type) {
   if (ax_hlo_take(r, "tensor")) return want_tensor(r, type);
   if (ax_hlo_take(r, "tuple")) {
     type->kind = AX_HLO_TUPLE;
@@ -188,7 +188,7 @@ static ax_status read_type(ax_hlo_reader *r, ax_hlo_value_type *type) {
 }
 
 /* The alias's text is read where it stands, then the reader returns here. */
-static ax_status want_alias(ax_hlo_reader *r, ax_hlo_slice text, const ax_hlo_value_type **out) {
+static ax_status want_alias(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out) {
   const char *cursor = r->cursor;
   r->cursor = text.start;
   AX_TRY(ax_hlo_want_type(r, out));
@@ -197,7 +197,7 @@ static ax_status want_alias(ax_hlo_reader *r, ax_hlo_slice text, const ax_hlo_va
 }
 
 /* The extent of a type's text, if it is a tensor: what the table is asked by. */
-static ax_hlo_slice tensor_text(const ax_hlo_reader *r) {
+static ax_hlo_slice tensor_text(const ax_hlo_scan *r) {
   const char *p = r->cursor;
   uint32_t depth = 0;
   if (r->end - p < 7 || memcmp(p, "tensor<", 7) != 0) return (ax_hlo_slice){0};
@@ -208,7 +208,7 @@ static ax_hlo_slice tensor_text(const ax_hlo_reader *r) {
   return (ax_hlo_slice){0};
 }
 
-ax_status ax_hlo_want_type(ax_hlo_reader *r, const ax_hlo_value_type **out) {
+ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   ax_hlo_value_type type = {0};
   ax_hlo_skip(r);
   const ax_hlo_slice tensor = tensor_text(r);
@@ -236,7 +236,7 @@ ax_status ax_hlo_want_type(ax_hlo_reader *r, const ax_hlo_value_type **out) {
   return keep_type(r, &type, out);
 }
 
-ax_status ax_hlo_want_signature(ax_hlo_reader *r, const ax_hlo_value_type **out) {
+ax_status ax_hlo_want_signature(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   if (!ax_hlo_sees(r, "(")) return ax_hlo_expected(r, "a signature, (types) -> types");
   return ax_hlo_want_type(r, out);
 }

@@ -24,7 +24,7 @@ typedef struct ax_hlo_type_entry { /* types by their text */
   const ax_hlo_value_type *type;
 } ax_hlo_type_entry;
 
-typedef struct ax_hlo_reader {
+typedef struct ax_hlo_scan {
   ax_hlo_module *module;
   const char *text, *end, *cursor;
   const char *line_start; /* a line begins here, .. */
@@ -39,34 +39,34 @@ typedef struct ax_hlo_reader {
   ax_hlo_type_entry *types; /* a hash table */
   uint32_t type_count, type_capacity;
   uint32_t value_capacity, maker_capacity, alias_capacity;
-} ax_hlo_reader;
+} ax_hlo_scan;
 
 /* --- scan.c --- */
 /* AX_PARSE_ERROR, "model.mlir:3:7: message", the line and a caret at `at`. */
-AX_MUST_USE ax_status ax_hlo_refuse(ax_hlo_reader *r, const char *at, const char *format, ...) AX_PRINTF(3, 4);
+AX_MUST_USE ax_status ax_hlo_refuse(ax_hlo_scan *r, const char *at, const char *format, ...) AX_PRINTF(3, 4);
 /* The same: "expected .., not ..", with what stands at the cursor. */
-AX_MUST_USE ax_status ax_hlo_expected(ax_hlo_reader *r, const char *what);
-ax_hlo_place ax_hlo_place_at(ax_hlo_reader *r, const char *at);
-void ax_hlo_skip(ax_hlo_reader *r); /* blanks, line ends and comments */
+AX_MUST_USE ax_status ax_hlo_expected(ax_hlo_scan *r, const char *what);
+ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at);
+void ax_hlo_skip(ax_hlo_scan *r); /* blanks, line ends and comments */
 /* Whether the mark or the word comes next; if so it is passed. A word is not taken as the beginning of a longer one. */
-bool ax_hlo_take(ax_hlo_reader *r, const char *mark);
-bool ax_hlo_sees(ax_hlo_reader *r, const char *mark);
-AX_MUST_USE ax_status ax_hlo_want(ax_hlo_reader *r, const char *mark);
+bool ax_hlo_take(ax_hlo_scan *r, const char *mark);
+bool ax_hlo_sees(ax_hlo_scan *r, const char *mark);
+AX_MUST_USE ax_status ax_hlo_want(ax_hlo_scan *r, const char *mark);
 /* Letters, digits, _, $ and . ; not a digit first. Empty: no word comes next. */
-ax_hlo_slice ax_hlo_take_word(ax_hlo_reader *r);
-AX_MUST_USE ax_status ax_hlo_want_word(ax_hlo_reader *r, const char *what, ax_hlo_slice *out);
+ax_hlo_slice ax_hlo_take_word(ax_hlo_scan *r);
+AX_MUST_USE ax_status ax_hlo_want_word(ax_hlo_scan *r, const char *what, ax_hlo_slice *out);
 /* "..", with its escapes undone. */
-AX_MUST_USE ax_status ax_hlo_want_string(ax_hlo_reader *r, ax_hlo_slice *out);
-AX_MUST_USE ax_status ax_hlo_want_integer(ax_hlo_reader *r, int64_t *out);
+AX_MUST_USE ax_status ax_hlo_want_string(ax_hlo_scan *r, ax_hlo_slice *out);
+AX_MUST_USE ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out);
 /* @name, @"name", and @a::@b, of which the last counts. */
-AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_reader *r, ax_hlo_slice *out);
+AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_slice *out);
 /* What follows %, # or !: a name. */
-AX_MUST_USE ax_status ax_hlo_want_name(ax_hlo_reader *r, char mark, ax_hlo_slice *out);
+AX_MUST_USE ax_status ax_hlo_want_name(ax_hlo_scan *r, char mark, ax_hlo_slice *out);
 /* Passes what stands between brackets of the kind that comes next, with all that is nested in it: <..>, (..), {..}, [..]. */
-AX_MUST_USE ax_status ax_hlo_want_balanced(ax_hlo_reader *r, ax_hlo_slice *out);
+AX_MUST_USE ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out);
 /* Counts nesting; ax_hlo_leave must follow. */
-AX_MUST_USE ax_status ax_hlo_enter(ax_hlo_reader *r);
-static inline void ax_hlo_leave(ax_hlo_reader *r) { r->nested--; }
+AX_MUST_USE ax_status ax_hlo_enter(ax_hlo_scan *r);
+static inline void ax_hlo_leave(ax_hlo_scan *r) { r->nested--; }
 
 /* A growing list of things that go to the arena together. Zero-initialise to start; `items` is freed by ax_hlo_list_end. */
 typedef struct ax_hlo_list {
@@ -76,34 +76,34 @@ typedef struct ax_hlo_list {
 AX_MUST_USE ax_status ax_hlo_list_add(ax_hlo_list *list, const void *item, size_t bytes);
 /* Copies the items into the arena and frees the list. NULL: there are none, or *status, of what filled the list, was a failure or
    is one now. */
-void *ax_hlo_list_end(ax_hlo_reader *r, ax_hlo_list *list, size_t bytes, ax_status *status);
+void *ax_hlo_list_end(ax_hlo_scan *r, ax_hlo_list *list, size_t bytes, ax_status *status);
 
 /* --- read_types.c --- */
-AX_MUST_USE ax_status ax_hlo_want_type(ax_hlo_reader *r, const ax_hlo_value_type **out);
+AX_MUST_USE ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out);
 /* (types) or one type. */
-AX_MUST_USE ax_status ax_hlo_want_results(ax_hlo_reader *r, ax_hlo_list *types);
+AX_MUST_USE ax_status ax_hlo_want_results(ax_hlo_scan *r, ax_hlo_list *types);
 /* (types) -> results, as one function type. */
-AX_MUST_USE ax_status ax_hlo_want_signature(ax_hlo_reader *r, const ax_hlo_value_type **out);
+AX_MUST_USE ax_status ax_hlo_want_signature(ax_hlo_scan *r, const ax_hlo_value_type **out);
 /* The text that an alias stands for; empty: there is no such alias. */
 ax_hlo_slice ax_hlo_alias(const ax_hlo_module *module, ax_hlo_slice name);
 
 /* --- read_attributes.c, read_elements.c --- */
 /* Fills all of *out but its name. */
-AX_MUST_USE ax_status ax_hlo_want_attribute(ax_hlo_reader *r, ax_hlo_attribute *out);
+AX_MUST_USE ax_status ax_hlo_want_attribute(ax_hlo_scan *r, ax_hlo_attribute *out);
 /* name = value, .. between braces, which are passed; the entries are added to the list. */
-AX_MUST_USE ax_status ax_hlo_want_entries(ax_hlo_reader *r, ax_hlo_list *entries);
-AX_MUST_USE ax_status ax_hlo_want_elements(ax_hlo_reader *r, ax_hlo_attribute *out); /* behind the word dense */
+AX_MUST_USE ax_status ax_hlo_want_entries(ax_hlo_scan *r, ax_hlo_list *entries);
+AX_MUST_USE ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out); /* behind the word dense */
 /* [b, 0, f]x[0, i, o]->[b, 0, f], as a dictionary. */
-AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_reader *r, ax_hlo_attribute *out);
+AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
 
 /* --- read_text.c --- */
-AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_reader *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);
+AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);
 /* Gives the name to values; ax_hlo_names_drop takes back all names from the mark on. */
-AX_MUST_USE ax_status ax_hlo_name_values(ax_hlo_reader *r, ax_hlo_slice name, uint32_t first, uint32_t count);
-static inline uint32_t ax_hlo_names_mark(const ax_hlo_reader *r) { return r->name_count; }
-void ax_hlo_names_drop(ax_hlo_reader *r, uint32_t mark);
+AX_MUST_USE ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, uint32_t count);
+static inline uint32_t ax_hlo_names_mark(const ax_hlo_scan *r) { return r->name_count; }
+void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark);
 /* %x or %x#1 -> the value's number. */
-AX_MUST_USE ax_status ax_hlo_want_operand(ax_hlo_reader *r, uint32_t *out);
+AX_MUST_USE ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out);
 
 /* An operation while it is read. */
 typedef struct ax_hlo_draft {
@@ -117,17 +117,17 @@ typedef struct ax_hlo_arguments {
   const ax_hlo_value_type *const *types;
   uint32_t count;
 } ax_hlo_arguments;
-AX_MUST_USE ax_status ax_hlo_want_region(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments);
+AX_MUST_USE ax_status ax_hlo_want_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments);
 /* A region of one block that is put together here: its operations by ax_hlo_draft_end. */
-AX_MUST_USE ax_status ax_hlo_draft_region(ax_hlo_reader *r, ax_hlo_draft *draft, const ax_hlo_block *block);
+AX_MUST_USE ax_status ax_hlo_draft_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_block *block);
 AX_MUST_USE ax_status ax_hlo_draft_attribute(ax_hlo_draft *draft, const char *name, const ax_hlo_attribute *attribute);
-AX_MUST_USE ax_status ax_hlo_draft_attributes(ax_hlo_reader *r, ax_hlo_draft *draft); /* {..}, if it comes next */
+AX_MUST_USE ax_status ax_hlo_draft_attributes(ax_hlo_scan *r, ax_hlo_draft *draft); /* {..}, if it comes next */
 
 /* ": (types) -> types": results' types, and operands', which must be those that they have. */
-AX_MUST_USE ax_status ax_hlo_want_typed(ax_hlo_reader *r, ax_hlo_draft *draft);
+AX_MUST_USE ax_status ax_hlo_want_typed(ax_hlo_scan *r, ax_hlo_draft *draft);
 
 /* --- read_pretty.c --- */
 /* Reads what stands behind the name of an operation that is not in quotes. */
-AX_MUST_USE ax_status ax_hlo_want_pretty(ax_hlo_reader *r, ax_hlo_draft *draft);
+AX_MUST_USE ax_status ax_hlo_want_pretty(ax_hlo_scan *r, ax_hlo_draft *draft);
 
 #endif

@@ -9,7 +9,7 @@
 /* --- Places and errors --- */
 
 /* Places are asked for from first to last, so lines are counted once. */
-ax_hlo_place ax_hlo_place_at(ax_hlo_reader *r, const char *at) {
+ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at) {
   if (at < r->line_start) r->line_start = r->text, r->line = 1;
   for (const char *end; (end = memchr(r->line_start, '\n', (size_t)(at - r->line_start))) != NULL; r->line++) r->line_start = end + 1;
   return (ax_hlo_place){.line = r->line, .column = (uint32_t)(at - r->line_start) + 1};
@@ -17,7 +17,7 @@ ax_hlo_place ax_hlo_place_at(ax_hlo_reader *r, const char *at) {
 
 enum { most_shown = 160 }; /* characters of a line */
 
-ax_status ax_hlo_refuse(ax_hlo_reader *r, const char *at, const char *format, ...) {
+ax_status ax_hlo_refuse(ax_hlo_scan *r, const char *at, const char *format, ...) {
   char message[1024], line[most_shown + 1], caret[most_shown + 1];
   va_list arguments;
   va_start(arguments, format);
@@ -39,7 +39,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool in_word(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }
 static bool in_name(char c) { return in_word(c) || c == '-'; }
 
-ax_status ax_hlo_expected(ax_hlo_reader *r, const char *what) {
+ax_status ax_hlo_expected(ax_hlo_scan *r, const char *what) {
   ax_hlo_skip(r);
   size_t length = 0;
   while (length < 40 && r->cursor + length < r->end && in_word(r->cursor[length])) length++;
@@ -48,14 +48,14 @@ ax_status ax_hlo_expected(ax_hlo_reader *r, const char *what) {
   return ax_hlo_refuse(r, r->cursor, "expected %s, not '%.*s'", what, (int)length, r->cursor);
 }
 
-ax_status ax_hlo_enter(ax_hlo_reader *r) {
+ax_status ax_hlo_enter(ax_hlo_scan *r) {
   if (++r->nested <= AX_HLO_MOST_NESTED) return AX_OK;
   return ax_hlo_refuse(r, r->cursor, "more than %d regions, attributes and types are nested here", AX_HLO_MOST_NESTED);
 }
 
 /* --- Words --- */
 
-void ax_hlo_skip(ax_hlo_reader *r) {
+void ax_hlo_skip(ax_hlo_scan *r) {
   const char *p = r->cursor;
   for (;; p++) {
     while (p < r->end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) p++;
@@ -66,27 +66,27 @@ void ax_hlo_skip(ax_hlo_reader *r) {
   r->cursor = p;
 }
 
-bool ax_hlo_sees(ax_hlo_reader *r, const char *mark) {
+bool ax_hlo_sees(ax_hlo_scan *r, const char *mark) {
   const size_t length = strlen(mark);
   ax_hlo_skip(r);
   if ((size_t)(r->end - r->cursor) < length || memcmp(r->cursor, mark, length) != 0) return false;
   return !is_letter(mark[0]) || r->cursor + length == r->end || !in_word(r->cursor[length]);
 }
 
-bool ax_hlo_take(ax_hlo_reader *r, const char *mark) {
+bool ax_hlo_take(ax_hlo_scan *r, const char *mark) {
   if (!ax_hlo_sees(r, mark)) return false;
   r->cursor += strlen(mark);
   return true;
 }
 
-ax_status ax_hlo_want(ax_hlo_reader *r, const char *mark) {
+ax_status ax_hlo_want(ax_hlo_scan *r, const char *mark) {
   char what[64];
   if (ax_hlo_take(r, mark)) return AX_OK;
   snprintf(what, sizeof what, "'%s'", mark);
   return ax_hlo_expected(r, what);
 }
 
-ax_hlo_slice ax_hlo_take_word(ax_hlo_reader *r) {
+ax_hlo_slice ax_hlo_take_word(ax_hlo_scan *r) {
   ax_hlo_skip(r);
   ax_hlo_slice word = {.start = r->cursor};
   if (r->cursor < r->end && is_letter(*r->cursor))
@@ -95,12 +95,12 @@ ax_hlo_slice ax_hlo_take_word(ax_hlo_reader *r) {
   return word;
 }
 
-ax_status ax_hlo_want_word(ax_hlo_reader *r, const char *what, ax_hlo_slice *out) {
+ax_status ax_hlo_want_word(ax_hlo_scan *r, const char *what, ax_hlo_slice *out) {
   *out = ax_hlo_take_word(r);
   return out->length > 0 ? AX_OK : ax_hlo_expected(r, what);
 }
 
-ax_status ax_hlo_want_name(ax_hlo_reader *r, char mark, ax_hlo_slice *out) {
+ax_status ax_hlo_want_name(ax_hlo_scan *r, char mark, ax_hlo_slice *out) {
   const char word[] = {mark, '\0'};
   AX_TRY(ax_hlo_want(r, word));
   out->start = r->cursor;
@@ -133,7 +133,7 @@ static size_t unescape(const char *from, size_t length, char *to) {
   return count;
 }
 
-ax_status ax_hlo_want_string(ax_hlo_reader *r, ax_hlo_slice *out) {
+ax_status ax_hlo_want_string(ax_hlo_scan *r, ax_hlo_slice *out) {
   if (!ax_hlo_take(r, "\"")) return ax_hlo_expected(r, "a string");
   bool escapes = false;
   out->start = r->cursor;
@@ -153,7 +153,7 @@ ax_status ax_hlo_want_string(ax_hlo_reader *r, ax_hlo_slice *out) {
   return AX_OK;
 }
 
-ax_status ax_hlo_want_integer(ax_hlo_reader *r, int64_t *out) {
+ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out) {
   char digits[32], *end;
   size_t length = 0;
   ax_hlo_skip(r);
@@ -174,7 +174,7 @@ ax_status ax_hlo_want_integer(ax_hlo_reader *r, int64_t *out) {
   return AX_OK;
 }
 
-ax_status ax_hlo_want_symbol(ax_hlo_reader *r, ax_hlo_slice *out) {
+ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_slice *out) {
   do {
     if (!ax_hlo_sees(r, "@")) return ax_hlo_expected(r, "a symbol, @name");
     if (r->end - r->cursor > 1 && r->cursor[1] == '"') {
@@ -188,7 +188,7 @@ ax_status ax_hlo_want_symbol(ax_hlo_reader *r, ax_hlo_slice *out) {
 }
 
 /* Strings are passed whole; the > of an arrow ends nothing. */
-ax_status ax_hlo_want_balanced(ax_hlo_reader *r, ax_hlo_slice *out) {
+ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
   char open[AX_HLO_MOST_NESTED];
   uint32_t depth = 0;
   ax_hlo_skip(r);
@@ -222,7 +222,7 @@ ax_status ax_hlo_list_add(ax_hlo_list *list, const void *item, size_t bytes) {
   return AX_OK;
 }
 
-void *ax_hlo_list_end(ax_hlo_reader *r, ax_hlo_list *list, size_t bytes, ax_status *status) {
+void *ax_hlo_list_end(ax_hlo_scan *r, ax_hlo_list *list, size_t bytes, ax_status *status) {
   void *copy = NULL;
   if (*status == AX_OK && list->count > 0) {
     copy = ax_arena_copy(&r->module->arena, list->items, bytes * list->count);
