@@ -1,11 +1,15 @@
 /* Readers of StableHLO operations that are no primitives. */
 #include "bridge/readers.h"
 
+#include <string.h>
+
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
 #include "linalg/lapack_read.h"
+#include "ir/number.h"
 #include "prim/bind.h"
+#include "prim/scalars.h"
 
 static ax_status takes(const ax_hlo_read_args *args, uint32_t count) {
   if (args->op->operand_count == count) return AX_OK;
@@ -16,11 +20,15 @@ static ax_status takes(const ax_hlo_read_args *args, uint32_t count) {
 
 static ax_status clamp_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 3));
-  args->out[0] = ax_clamp(args->in[0], args->in[1], args->in[2]);
+  const ax_type type = ax_typeof(args->in[1]);
+  ax_value bounds[] = {args->in[0], args->in[2]};
+  for (int k = 0; k < 2; k++)
+    if (ax_typeof(bounds[k]).rank == 0) bounds[k] = (ax_broadcast_in_dim)(bounds[k], AX_LIST(type.rank, type.dims), AX_LIST(0, NULL));
+  args->out[0] = ax_min(ax_max(args->in[1], bounds[0]), bounds[1]); /* NaN where a bound is, unlike ax_clamp */
   return AX_OK;
 }
 
-/* dims.. in front. */
+/* The result has further dimensions in front of the operand's. */
 static ax_status broadcast_read(const ax_hlo_read_args *args) {
   const ax_type *to = &args->out_types[0];
   int64_t at[AX_MAX_RANK];
@@ -59,7 +67,191 @@ static ax_status conj_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* Parts of real numbers are themselves and zeros. */
+static ax_status real_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  args->out[0] = ax_is_complex(ax_typeof(args->in[0]).dtype) ? ax_real_part(args->in[0]) : args->in[0];
+  return AX_OK;
+}
+static ax_status imag_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  const bool complex = ax_is_complex(ax_typeof(args->in[0]).dtype);
+  args->out[0] = complex ? ax_imag_part(args->in[0]) : ax_full_like(args->in[0], 0);
+  return AX_OK;
+}
+
+/* A complex number becomes a truth value by its real part, where ax_convert_element_type looks at both. */
+static ax_status convert_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  const bool by_real_part = args->out_types[0].dtype == AX_BOOL && ax_is_complex(ax_typeof(args->in[0]).dtype);
+  args->out[0] = ax_convert_element_type(by_real_part ? ax_real_part(args->in[0]) : args->in[0], args->out_types[0].dtype);
+  return AX_OK;
+}
+
+/* Of integers by squares; below 0 the power is 1 / x^-y without its fraction: of 1 and -1 a number, of others 0. */
+static ax_value integer_power(ax_value x, ax_value y, const ax_type *type) {
+  const ax_value one = ax_full_like(x, 1), odd = ax_ne(ax_and(y, one), ax_integer(0));
+  ax_value power = one, square = x;
+  for (uint32_t bit = 0; bit < ax_dtype_get(type->dtype)->bits; bit++) {
+    const ax_value digit = ax_and(ax_shift_right_logical(y, ax_integer(bit)), one), times = ax_mul(power, square);
+    power = ax_where(ax_ne(digit, ax_integer(0)), times, power);
+    square = ax_mul(square, square);
+  }
+  if (ax_dtype_get(type->dtype)->kind != AX_KIND_SIGNED) return power;
+  const ax_value of_minus_one = ax_where(odd, ax_neg(one), one), is_minus_one = ax_eq(x, ax_integer(-1));
+  const ax_value below = ax_where(is_minus_one, of_minus_one, ax_where(ax_eq(x, ax_integer(1)), one, ax_full_like(x, 0)));
+  return ax_where(ax_lt(y, ax_integer(0)), below, power);
+}
+
+static ax_status power_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 2));
+  const ax_type type = ax_typeof(args->in[0]);
+  const bool integers = ax_dtype_get(type.dtype)->kind == AX_KIND_SIGNED || ax_dtype_get(type.dtype)->kind == AX_KIND_UNSIGNED;
+  args->out[0] = integers ? integer_power(args->in[0], args->in[1], &type) : ax_pow(args->in[0], args->in[1]);
+  return AX_OK;
+}
+
+/* The last dimension of the left operand and the first of the right one. */
+static ax_status dot_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 2));
+  const ax_type lhs = ax_typeof(args->in[0]), rhs = ax_typeof(args->in[1]);
+  const ax_dtype wanted = args->out_types[0].dtype;
+  const int64_t last[] = {(int64_t)lhs.rank - 1}, first[] = {0};
+  if (lhs.rank == 0 || rhs.rank == 0) return ax_error(AX_INVALID_ARGUMENT, "its operands must have dimensions");
+  const ax_value left = ax_convert_element_type(args->in[0], wanted), right = ax_convert_element_type(args->in[1], wanted);
+  args->out[0] = (ax_dot_general)(left, right, AX_LIST(1, last), AX_LIST(1, first), AX_LIST(0, NULL), AX_LIST(0, NULL));
+  return AX_OK;
+}
+
+static ax_status einsum_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *config = ax_hlo_find(args->op, "einsum_config");
+  char subscripts[128] = {0};
+  if (config == NULL || config->text.length >= sizeof subscripts)
+    return ax_error(AX_INVALID_ARGUMENT, "einsum_config must be subscripts, as \"ij,jk->ik\"");
+  memcpy(subscripts, config->text.start, config->text.length);
+  args->out[0] = (ax_einsum)(subscripts, args->op->operand_count, args->in);
+  return AX_OK;
+}
+
+/* The body on the elements of all operands. */
+static ax_status map_read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->operand_count;
+  ax_program *function;
+  ax_hlo_body body;
+  ax_fn each;
+  ax_dtype *dtypes = ax_trace_alloc(count * sizeof dtypes[0]);
+  if (dtypes == NULL) return AX_OK;
+  for (uint32_t i = 0; i < count; i++) dtypes[i] = ax_typeof(args->in[i]).dtype;
+  AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &each));
+  if (count == 0 || each.in_count != count) return ax_error(AX_INVALID_ARGUMENT, "the body must take an element of each operand");
+  AX_TRY(ax_scalars_trace("map", "body", each, dtypes, &function));
+  ax_scalars_call(function, args->in, args->out);
+  ax_program_release(function);
+  return AX_OK;
+}
+
+/* Of the operand `batch_dims` the slices at the indices along `dim`: as gathers that have one index each. */
+static ax_status index_select_read(const ax_hlo_read_args *args) {
+  int64_t dim, batch_dims;
+  AX_TRY(takes(args, 2));
+  AX_TRY(ax_hlo_integer(args->op, "dim", &dim));
+  AX_TRY(ax_hlo_integer(args->op, "batch_dims", &batch_dims));
+  if (batch_dims != 0) return ax_error(AX_ABSENT, "batch_dims other than 0 are not read yet");
+  args->out[0] = ax_take(args->in[0], args->in[1], dim);
+  return AX_OK;
+}
+
+/* --- Batch normalisation, over all dimensions but that of the features --- */
+
+typedef struct normal {
+  ax_dims others; /* dimensions */
+  int64_t feature[1];
+  ax_type type;
+  double epsilon, count; /* elements of a feature */
+} normal;
+
+static ax_status read_normal(const ax_hlo_read_args *args, normal *out) {
+  const ax_hlo_attribute *epsilon = ax_hlo_find(args->op, "epsilon");
+  char digits[64] = {0}, *end;
+  *out = (normal){.type = ax_typeof(args->in[0]), .count = 1};
+  AX_TRY(ax_hlo_integer(args->op, "feature_index", &out->feature[0]));
+  if (epsilon == NULL || epsilon->text.length >= sizeof digits) return ax_error(AX_INVALID_ARGUMENT, "epsilon must be a float");
+  memcpy(digits, epsilon->text.start, epsilon->text.length);
+  out->epsilon = ax_number_decimal(AX_F32, digits, &end).f;
+  for (uint32_t d = 0; d < out->type.rank; d++) {
+    if ((int64_t)d == out->feature[0]) continue;
+    out->others.v[out->others.count++] = d;
+    out->count *= (double)out->type.dims[d];
+  }
+  return AX_OK;
+}
+
+static ax_value spread_out(const normal *n, ax_value feature) {
+  return (ax_broadcast_in_dim)(feature, AX_LIST(n->type.rank, n->type.dims), AX_LIST(1, n->feature));
+}
+static ax_value mean_of(const normal *n, ax_value x) {
+  return ax_div((ax_reduce_sum)(x, AX_LIST(n->others.count, n->others.v), false), ax_real(n->count));
+}
+/* 1 / sqrt(variance + epsilon) */
+static ax_value scale_of(const normal *n, ax_value variance) { return ax_rsqrt(ax_add(variance, ax_real(n->epsilon))); }
+
+/* operand, scale, offset, mean, variance */
+static ax_value normalised(const normal *n, const ax_value *in) {
+  const ax_value centred = ax_sub(in[0], spread_out(n, in[3])), unit = ax_mul(centred, spread_out(n, scale_of(n, in[4])));
+  const ax_value scaled = ax_mul(unit, spread_out(n, in[1]));
+  return ax_add(scaled, spread_out(n, in[2]));
+}
+
+static ax_status batch_norm_inference_read(const ax_hlo_read_args *args) {
+  normal n;
+  AX_TRY(takes(args, 5));
+  AX_TRY(read_normal(args, &n));
+  args->out[0] = normalised(&n, args->in);
+  return AX_OK;
+}
+
+static ax_status batch_norm_training_read(const ax_hlo_read_args *args) {
+  normal n;
+  AX_TRY(takes(args, 3));
+  if (args->op->result_count != 3) return ax_error(AX_INVALID_ARGUMENT, "it has 3 results");
+  AX_TRY(read_normal(args, &n));
+  const ax_value mean = mean_of(&n, args->in[0]), centred = ax_sub(args->in[0], spread_out(&n, mean));
+  const ax_value variance = mean_of(&n, ax_square(centred));
+  const ax_value in[] = {args->in[0], args->in[1], args->in[2], mean, variance};
+  args->out[0] = normalised(&n, in), args->out[1] = mean, args->out[2] = variance;
+  return AX_OK;
+}
+
+/* operand, scale, mean, variance, gradient of the result: gradients of operand, scale and offset. */
+static ax_status batch_norm_grad_read(const ax_hlo_read_args *args) {
+  normal n;
+  AX_TRY(takes(args, 5));
+  if (args->op->result_count != 3) return ax_error(AX_INVALID_ARGUMENT, "it has 3 results");
+  AX_TRY(read_normal(args, &n));
+  const ax_value unit_by = scale_of(&n, args->in[3]), centred = ax_sub(args->in[0], spread_out(&n, args->in[2]));
+  const ax_value unit = ax_mul(centred, spread_out(&n, unit_by)), by = args->in[4];
+  const ax_value of_offset = (ax_reduce_sum)(by, AX_LIST(n.others.count, n.others.v), false);
+  const ax_value of_scale = (ax_reduce_sum)(ax_mul(by, unit), AX_LIST(n.others.count, n.others.v), false);
+  const ax_value along = ax_mul(unit, spread_out(&n, ax_div(of_scale, ax_real(n.count))));
+  const ax_value rest = ax_sub(ax_sub(by, spread_out(&n, ax_div(of_offset, ax_real(n.count)))), along);
+  args->out[0] = ax_mul(rest, spread_out(&n, ax_mul(args->in[1], unit_by)));
+  args->out[1] = of_scale, args->out[2] = of_offset;
+  return AX_OK;
+}
+
 static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
+                                           {"stablehlo.real", real_read},
+                                           {"stablehlo.imag", imag_read},
+                                           {"stablehlo.convert", convert_read},
+                                           {"stablehlo.power", power_read},
+                                           {"stablehlo.dot", dot_read},
+                                           {"stablehlo.einsum", einsum_read},
+                                           {"stablehlo.unary_einsum", einsum_read},
+                                           {"stablehlo.map", map_read},
+                                           {"stablehlo.torch_index_select", index_select_read},
+                                           {"stablehlo.batch_norm_inference", batch_norm_inference_read},
+                                           {"stablehlo.batch_norm_training", batch_norm_training_read},
+                                           {"stablehlo.batch_norm_grad", batch_norm_grad_read},
                                            {"stablehlo.broadcast", broadcast_read},
                                            {"chlo.square", square_read},
                                            {"chlo.is_inf", is_inf_read},
@@ -67,15 +259,60 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
                                            {"chlo.top_k", top_k_read},
                                            {0}};
 
+/* --- Shapes that operands say, where the module knows the result's type all the same: the operand is not looked at --- */
+
+static ax_status reshape_read(const ax_hlo_read_args *args) {
+  const ax_type *to = &args->out_types[0];
+  AX_TRY(takes(args, 2));
+  args->out[0] = (ax_reshape)(args->in[0], AX_LIST(to->rank, to->dims));
+  return AX_OK;
+}
+
+static ax_status iota_read(const ax_hlo_read_args *args) {
+  const ax_type *to = &args->out_types[0];
+  int64_t dimension;
+  AX_TRY(takes(args, 1));
+  AX_TRY(ax_hlo_integer(args->op, "iota_dimension", &dimension));
+  args->out[0] = (ax_iota)(to->dtype, AX_LIST(to->rank, to->dims), dimension);
+  return AX_OK;
+}
+
+static ax_status broadcast_in_dim_read(const ax_hlo_read_args *args) {
+  const ax_type *to = &args->out_types[0];
+  ax_dims at;
+  AX_TRY(takes(args, 2));
+  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
+  args->out[0] = (ax_broadcast_in_dim)(args->in[0], AX_LIST(to->rank, to->dims), AX_LIST(at.count, at.v));
+  return AX_OK;
+}
+
+static ax_status dimension_size_read(const ax_hlo_read_args *args) {
+  const ax_type type = ax_typeof(args->in[0]);
+  int64_t dimension;
+  AX_TRY(takes(args, 1));
+  AX_TRY(ax_hlo_integer(args->op, "dimension", &dimension));
+  if (dimension < 0 || dimension >= type.rank) return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, type.rank);
+  args->out[0] = (ax_full)(AX_S32, AX_LIST(0, NULL), (double)type.dims[dimension]);
+  return AX_OK;
+}
+
+static const ax_hlo_reader shapes[] = {{"stablehlo.dynamic_reshape", reshape_read},
+                                       {"stablehlo.dynamic_iota", iota_read},
+                                       {"stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim_read},
+                                       {"stablehlo.get_dimension_size", dimension_size_read},
+                                       {0}};
+
 /* --- Random numbers --- */
 
 static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *algorithm = ax_hlo_find(args->op, "rng_algorithm");
-  const ax_type *bits = &args->out_types[args->op->result_count - 1];
+  const ax_type *bits = &args->out_types[1];
+  static const char *const names[] = {[AX_RNG_DEFAULT] = "DEFAULT", [AX_RNG_THREE_FRY] = "THREE_FRY", [AX_RNG_PHILOX] = "PHILOX"};
+  ax_rng_algorithm which = AX_RNG_DEFAULT;
   AX_TRY(takes(args, 1));
-  const ax_rng_algorithm which = algorithm == NULL || ax_hlo_slice_is(algorithm->text, "DEFAULT") ? AX_RNG_DEFAULT
-                                 : ax_hlo_slice_is(algorithm->text, "THREE_FRY")                   ? AX_RNG_THREE_FRY
-                                                                                                   : AX_RNG_PHILOX;
+  if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has two results");
+  while (algorithm != NULL && which < AX_COUNT(names) && !ax_hlo_slice_is(algorithm->text, names[which])) which++;
+  if (which == AX_COUNT(names)) return ax_error(AX_INVALID_ARGUMENT, "rng_algorithm must be DEFAULT, THREE_FRY or PHILOX");
   (ax_rng_bit_generator)(args->in[0], bits->dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
   return AX_OK;
 }
@@ -118,6 +355,7 @@ static ax_status custom_call_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *name = ax_hlo_find(args->op, "call_target_name");
   if (name == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute call_target_name is missing");
   if (ax_lapack_reads(name->text)) return ax_lapack_read(args, name->text);
+  if (ax_hlo_is_check(name->text)) return ax_hlo_read_check(args, name->text);
   for (const ax_hlo_reader *target = targets; target->op != NULL; target++)
     if (ax_hlo_slice_is(name->text, target->op)) return target->read(args);
   return ax_error(AX_ABSENT, "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
@@ -128,5 +366,5 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, calls, ax_hlo_window_readers};
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, devices, calls, ax_hlo_window_readers, ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

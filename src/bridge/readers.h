@@ -5,6 +5,10 @@
 #include "hlo/read.h"
 
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
+extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
+/* A check of StableHLO's tests; and reading one, by its name, which custom calls have as their target. */
+bool ax_hlo_is_check(ax_hlo_slice name);
+AX_MUST_USE ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name);
 /* Each list ends in an entry without a name. */
 extern const ax_hlo_reader *const ax_hlo_reader_lists[];
 extern const uint32_t ax_hlo_reader_list_count;

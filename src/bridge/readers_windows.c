@@ -1,7 +1,9 @@
 /* select_and_scatter: each window of the operand selects an element, to whose place the source's element is added, or combined with
    what is there in another way.
 
-   As ax_select_and_scatter_add where the element is the largest or smallest of floats and the sources are added. Otherwise: the place
+   As ax_select_and_scatter_add where the element is the largest or smallest of floats, the sources are added, and nothing is padded: that
+   takes padding for the least float, which may win over one in the operand. (It and XLA choose differently where a window has NaN, for
+   which the specification leaves the order open.) Otherwise: the place
    that each window selects, by a reduction over windows of (element, place), and a scatter to these places. */
 #include "bridge/readers.h"
 
@@ -13,26 +15,16 @@ typedef struct windows {
   ax_dims size, strides, low, high;
 } windows;
 
-static ax_status read_padding(const ax_hlo_operation *op, windows *w) {
-  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
-  for (uint32_t d = 0; d < w->size.count && found != NULL; d++) {
-    if (found->kind != AX_HLO_ELEMENTS || found->type->dtype != AX_S64 || found->type->rank != 2 ||
-        found->type->dims[0] != w->size.count || found->type->dims[1] != 2)
-      return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each dimension");
-    const int64_t *v = found->data;
-    w->low.v[d] = v[found->splat ? 0 : 2 * d], w->high.v[d] = v[found->splat ? 0 : 2 * d + 1];
-  }
-  return AX_OK;
+static ax_status read_windows(const ax_hlo_operation *op, uint32_t rank, windows *w) {
+  AX_TRY(ax_hlo_integers_or(op, "window_dimensions", rank, 1, &w->size));
+  AX_TRY(ax_hlo_integers_or(op, "window_strides", rank, 1, &w->strides));
+  return ax_hlo_read_padding(op, rank, &w->low, &w->high);
 }
 
-static ax_status read_windows(const ax_hlo_operation *op, uint32_t rank, windows *w) {
-  *w = (windows){.size = {.count = rank}, .strides = {.count = rank}, .low = {.count = rank}, .high = {.count = rank}};
-  for (uint32_t d = 0; d < rank; d++) w->size.v[d] = w->strides.v[d] = 1;
-  if (ax_hlo_find(op, "window_dimensions") != NULL) AX_TRY(ax_hlo_integers(op, "window_dimensions", &w->size));
-  if (ax_hlo_find(op, "window_strides") != NULL) AX_TRY(ax_hlo_integers(op, "window_strides", &w->strides));
-  if (w->size.count != rank || w->strides.count != rank)
-    return ax_error(AX_INVALID_ARGUMENT, "windows and strides must have an entry for each of %u dimensions", rank);
-  return read_padding(op, w);
+static bool is_padded(const windows *w) {
+  for (uint32_t d = 0; d < w->low.count; d++)
+    if (w->low.v[d] != 0 || w->high.v[d] != 0) return true;
+  return false;
 }
 
 /* (a, place of a, b, place of b): the one that the module's body selects; -1: no place, which padding has. */
@@ -103,7 +95,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
   if (by == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");
-  if (known && by == ax_scatter_add && ax_is_float(type.dtype)) {
+  if (known && by == ax_scatter_add && ax_is_float(type.dtype) && !is_padded(&w)) {
     const ax_window_options options = {.strides = {type.rank, w.strides.v}, .low = {type.rank, w.low.v}, .high = {type.rank, w.high.v}};
     const ax_value sum = (ax_select_and_scatter_add)(args->in[1], args->in[0], largest, AX_LIST(type.rank, w.size.v), &options);
     args->out[0] = ax_add(sum, args->in[2]);

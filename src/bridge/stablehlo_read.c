@@ -41,7 +41,6 @@ struct ax_hlo_import {
   uint32_t reader_count, reader_size;
   function_entry *functions; /* a hash table */
   uint32_t function_size;
-  ax_status status; /* of what failed outside the traces */
 };
 
 /* --- Tables --- */
@@ -51,7 +50,7 @@ static uint64_t hash_name(const char *name, size_t length) { return ax_hash_byte
 static reader_entry *reader_slot(const ax_hlo_import *import, const char *name, size_t length) {
   uint32_t slot = (uint32_t)hash_name(name, length) & (import->reader_size - 1);
   for (; import->readers[slot].op != NULL; slot = (slot + 1) & (import->reader_size - 1))
-    if (strncmp(import->readers[slot].op, name, length) == 0 && import->readers[slot].op[length] == '\0') break;
+    if (ax_hlo_slice_is((ax_hlo_slice){name, length}, import->readers[slot].op)) break;
   return &import->readers[slot];
 }
 
@@ -113,10 +112,12 @@ static bool is_return(ax_hlo_slice name) {
   return ax_hlo_slice_is(name, "stablehlo.return") || ax_hlo_slice_is(name, "func.return") || ax_hlo_slice_is(name, "sdy.return");
 }
 
-/* The message with the operation and its line. */
+/* The message with the operation and its line; of operations inside others, with the innermost lines. */
+enum { most_context = 600 }; /* bytes */
+
 static ax_status blame(const ax_hlo_import *import, const ax_hlo_operation *op, ax_status status) {
   char place[512];
-  if (status == AX_OUT_OF_MEMORY) return status;
+  if (status == AX_OUT_OF_MEMORY || strlen(ax_message()) > most_context) return status;
   ax_hlo_place_text(import->module, &op->place, place, sizeof place);
   return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
 }
@@ -149,12 +150,16 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   return AX_OK;
 }
 
+/* Readers may look at the first operands and results, and set these, before they have counted how many there are. */
+enum { spare = 8 };
+
 /* Runs an operation in the trace in progress. False: the trace has failed. */
 static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
   char place[512];
   ax_builder *builder = ax_builder_current();
-  const size_t operands = op->operand_count * sizeof(ax_value), results = op->result_count * sizeof(ax_value);
-  char *memory = ax_alloc(operands + results + op->result_count * sizeof(ax_type));
+  const size_t in_count = op->operand_count + spare, out_count = op->result_count + spare;
+  const size_t operands = in_count * sizeof(ax_value), results = out_count * sizeof(ax_value);
+  char *memory = ax_calloc(1, operands + results + out_count * sizeof(ax_type));
   ax_status status = memory != NULL ? AX_OK : ax_out_of_memory(operands + results);
   ax_hlo_place_text(import->module, &op->place, place, sizeof place);
   builder->location = place;
@@ -163,19 +168,35 @@ static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
                             &(frame){.in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
   builder->location = NULL;
   ax_free(memory);
-  if (status != AX_OK) ax_fail(blame(import, op, status));
-  else if (builder->status != AX_OK) {
-    status = blame(import, op, ax_error(builder->status, "%s", builder->message));
-    builder->status = AX_OK;
-    ax_fail(status);
-  }
-  return builder->status == AX_OK;
+  if (builder->status != AX_OK) status = ax_error(builder->status, "%s", builder->message); /* what failed first */
+  if (status == AX_OK) return true;
+  builder->status = AX_OK;
+  ax_fail(blame(import, op, status));
+  return false;
+}
+
+/* The value must have the type that the module says for the block's argument. False: the trace has failed. */
+static bool take_argument(ax_hlo_import *import, const ax_hlo_block *block, uint32_t i, ax_value value) {
+  const ax_type type = ax_typeof(value);
+  ax_type said;
+  ax_status status = ax_hlo_array_type(import->module->values[block->argument + i], &said);
+  if (status == AX_OK && !ax_failed() && (type.dtype != said.dtype || !ax_same_shape(&type, &said)))
+    status = ax_error(AX_INVALID_ARGUMENT, "argument %u of a block is %s, and the module says %s", i, ax_type_string(&type, NULL),
+                      ax_type_string(&said, NULL));
+  if (status != AX_OK) ax_fail(status);
+  import->values[block->argument + i] = value;
+  return !ax_failed();
 }
 
 static void run_block(ax_hlo_import *import, const ax_hlo_block *block, const ax_value *in, ax_value *out) {
-  for (uint32_t i = 0; i < block->argument_count; i++) import->values[block->argument + i] = in[i];
+  for (uint32_t i = 0; i < block->argument_count; i++)
+    if (!take_argument(import, block, i, in[i])) return;
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
+    if (is_return(op->name) && i + 1 < block->operation_count) {
+      ax_fail(blame(import, op, ax_error(AX_INVALID_ARGUMENT, "operations stand behind it")));
+      return;
+    }
     if (is_return(op->name)) {
       for (uint32_t k = 0; k < op->operand_count; k++) out[k] = import->values[op->operands[k]];
       return;
@@ -234,12 +255,25 @@ static AX_BODY(run_function) {
   run_block(run->import, &run->op->regions[0].blocks[0], in, out);
 }
 
+/* What the function returns is what it says that it does. */
+static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_operation *last) {
+  const ax_hlo_attribute *said = ax_hlo_find(op, "function_type");
+  if (said == NULL || said->kind != AX_HLO_TYPE || said->type->kind != AX_HLO_FUNCTION) return AX_OK;
+  const ax_hlo_value_type *type = said->type;
+  bool same = type->part_count - type->in_count == last->operand_count;
+  for (uint32_t k = 0; same && k < last->operand_count; k++)
+    same = type->parts[type->in_count + k] == import->module->values[last->operands[k]];
+  if (same) return AX_OK;
+  return blame(import, last, ax_error(AX_INVALID_ARGUMENT, "the function returns other values than those that it says"));
+}
+
 static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_block *block, ax_type *types,
                              ax_program **out) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
   if (last == NULL || !is_return(last->name)) return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
   for (uint32_t i = 0; i < block->argument_count; i++)
     AX_TRY(ax_hlo_array_type(import->module->values[block->argument + i], &types[i]));
+  AX_TRY(check_results(import, op, last));
   function_run run = {import, op};
   return (ax_trace)((ax_fn){run_function, block->argument_count, last->operand_count, &run}, block->argument_count, types, out);
 }
@@ -306,7 +340,7 @@ static ax_status import_main(ax_hlo_import *import, ax_program **out) {
   AX_TRY(make_functions(import));
   AX_TRY(find_main(import, &op));
   const size_t bytes = import->module->value_count * sizeof import->values[0];
-  import->values = ax_alloc(bytes);
+  import->values = ax_calloc(import->module->value_count + 1, sizeof import->values[0]); /* none is set: ax_poison */
   if (import->values == NULL) return ax_out_of_memory(bytes);
   return trace_function(import, op, out);
 }

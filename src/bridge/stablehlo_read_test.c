@@ -119,6 +119,89 @@ static void test_there_and_back(void **state) {
   ax_program_release(back);
 }
 
+/* --- Checks of StableHLO's tests --- */
+
+static void test_checks(void **state) {
+  (void)state;
+  static const char *const checks[][2] = {
+      {"check.expect_eq_const %a, dense<[1.0, 0x7FC00000]> : tensor<2xf32>", NULL},
+      {"check.expect_eq_const %a, dense<[1.5, 0x7FC00000]> : tensor<2xf32>", "element 0 is 1.0, and should be 1.5"},
+      {"check.expect_eq %a, %a : tensor<2xf32>", NULL},
+      {"check.expect_almost_eq_const %a, dense<[1.00001, 0x7FC00000]> : tensor<2xf32>", NULL},
+      {"check.expect_almost_eq_const %a, dense<[1.001, 0x7FC00000]> : tensor<2xf32>, tolerance = 0.01", NULL},
+      {"check.expect_almost_eq_const %a, dense<[1.001, 0x7FC00000]> : tensor<2xf32>", "element 0 is 1.0"},
+      {"check.expect_close %a, %b, max_ulp_difference = 3 : tensor<2xf32>, tensor<2xf32>", NULL},
+      {"check.expect_close %a, %b, max_ulp_difference = 2 : tensor<2xf32>, tensor<2xf32>", "element 0 is 1.0, and should be 0.9999998"},
+      {"stablehlo.custom_call @check.expect_close(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()", NULL},
+      {"stablehlo.custom_call @check.expect_eq(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()", "element 0"}};
+  for (size_t i = 0; i < AX_COUNT(checks); i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "func.func @main() {\n  %%a = stablehlo.constant dense<[1.0, 0x7FC00000]> : tensor<2xf32>\n"
+             "  %%b = stablehlo.constant dense<[0x3F7FFFFD, 0x7FC00001]> : tensor<2xf32>\n  %s\n  return\n}\n", checks[i][0]);
+    ax_program *program = import(text);
+    if (checks[i][1] == NULL) TEST_OK(test_try(program, NULL, NULL));
+    else TEST_FAILS(test_try(program, NULL, NULL), AX_INVALID_ARGUMENT, checks[i][1]);
+    ax_program_release(program);
+  }
+}
+
+/* --- Results that were once wrong --- */
+
+#define SORT(directions, first, second, types)                                                                                    \
+  "  %0:2 = \"stablehlo.sort\"(%a, %b) <{dimension = 0 : i64, is_stable = true}> ({\n  ^bb0(%x: tensor<" first ">, %y: tensor<" first \
+  ">, %u: tensor<" second ">, %v: tensor<" second ">):\n" directions "  }) : " types " -> " types "\n"
+static const char *const results[] = {
+    /* a comparator's arguments come in pairs, operand by operand */
+    "  %a = stablehlo.constant dense<[2.0, 1.0, 3.0]> : tensor<3xf32>\n  %b = stablehlo.constant dense<[10, 30, 20]> : tensor<3xi32>\n"
+    SORT("    %1 = stablehlo.compare GT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n",
+         "f32", "i32", "(tensor<3xf32>, tensor<3xi32>)")
+    "  check.expect_eq_const %0#0, dense<[3.0, 2.0, 1.0]> : tensor<3xf32>\n"
+    "  check.expect_eq_const %0#1, dense<[20, 10, 30]> : tensor<3xi32>\n",
+    /* a bound that is NaN is the result */
+    "  %a = stablehlo.constant dense<[-1.0, 2.0]> : tensor<2xf32>\n  %b = stablehlo.constant dense<0x7FC00000> : tensor<f32>\n"
+    "  %c = stablehlo.constant dense<1.0> : tensor<f32>\n"
+    "  %0 = stablehlo.clamp %b, %a, %c : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n"
+    "  check.expect_eq_const %0, dense<0x7FC00000> : tensor<2xf32>\n",
+    /* padding is never selected */
+    "  %a = stablehlo.constant dense<[0xFF800000, 5.0]> : tensor<2xf32>\n  %b = stablehlo.constant dense<[10.0, 20.0]> : tensor<2xf32>\n"
+    "  %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "  %0 = \"stablehlo.select_and_scatter\"(%a, %b, %c) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>, "
+    "padding = dense<1> : tensor<1x2xi64>}> ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
+    "    %1 = stablehlo.compare GE, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n"
+    "  }, {\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.add %x, %y : tensor<f32>\n    stablehlo.return %1 : tensor<f32>\n"
+    "  }) : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n"
+    "  check.expect_eq_const %0, dense<[10.0, 20.0]> : tensor<2xf32>\n",
+    /* the upper factor of real matrices */
+    "  %a = stablehlo.constant dense<[[4.0, 2.0], [9.0, 5.0]]> : tensor<2x2xf32>\n"
+    "  %0 = stablehlo.cholesky %a, lower = false : tensor<2x2xf32>\n"
+    "  %1 = stablehlo.slice %0 [0:2, 1:2] : (tensor<2x2xf32>) -> tensor<2x1xf32>\n"
+    "  check.expect_eq_const %1, dense<[[1.0], [2.0]]> : tensor<2x1xf32>\n",
+    /* truth values that are added */
+    "  %a = stablehlo.constant dense<[false, false, true]> : tensor<3xi1>\n  %b = stablehlo.constant dense<[[1], [1]]> : tensor<2x1xi32>\n"
+    "  %c = stablehlo.constant dense<true> : tensor<2xi1>\n"
+    "  %0 = \"stablehlo.scatter\"(%a, %b, %c) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
+    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n  ^bb0(%x: tensor<i1>, %y: tensor<i1>):\n"
+    "    %1 = stablehlo.add %x, %y : tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n"
+    "  }) : (tensor<3xi1>, tensor<2x1xi32>, tensor<2xi1>) -> tensor<3xi1>\n"
+    "  check.expect_eq_const %0, dense<[false, true, true]> : tensor<3xi1>\n",
+    /* integers to powers */
+    "  %a = stablehlo.constant dense<[-3, 2, -1, 1, 5]> : tensor<5xi32>\n  %b = stablehlo.constant dense<[3, 10, -3, -7, -1]> : tensor<5xi32>\n"
+    "  %0 = stablehlo.power %a, %b : tensor<5xi32>\n  check.expect_eq_const %0, dense<[-27, 1024, -1, 1, 0]> : tensor<5xi32>\n",
+};
+
+static void test_results(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(results); i++) {
+    ax_text text = {0};
+    ax_text_add(&text, "func.func @main() {\n%s  return\n}\n", results[i]);
+    ax_program *program = import(text.data);
+    if (test_try(program, NULL, NULL) != AX_OK) fail_msg("%s\n%s", ax_message(), text.data);
+    ax_program_release(program);
+    ax_text_deinit(&text);
+  }
+}
+
 /* --- What is refused --- */
 
 #define F(line, types) "func.func @main(%a: tensor<4xf32>, %i: tensor<i32>) -> " types " {\n  " line "\n  return %0 : " types "\n}\n"
@@ -141,6 +224,22 @@ static const struct {
      "@main calls itself"},
     {F("%0 = stablehlo.custom_call @t(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_ABSENT,
      "the target @t is not known"},
+    {F("%0 = \"stablehlo.clamp\"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()", "tensor<4xf32>"), AX_PARSE_ERROR,
+     "stablehlo.clamp has 0 results, and names for 1"},
+    {"func.func @main() {\n  \"stablehlo.partition_id\"() : () -> ()\n  \"stablehlo.rng_bit_generator\"() : () -> ()\n  return\n}\n", AX_INVALID_ARGUMENT,
+     "m.mlir:2: stablehlo.partition_id: "},
+    {"func.func @main() {\n  \"stablehlo.fft\"() {fft_length = array<i64: 4>, fft_type = #stablehlo<fft_type FFT>} : () -> ()\n  return\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.fft: "},
+    {F("%0 = \"stablehlo.gather\"(%a, %i) <{dimension_numbers = array<i64: 1>, slice_sizes = array<i64: 1>}> : (tensor<4xf32>, tensor<i32>) -> "
+       "tensor<f32>", "tensor<f32>"), AX_INVALID_ARGUMENT, "dimension_numbers must be #stablehlo.gather<..>"},
+    {"func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n  return %a : tensor<2xf32>\n}\n", AX_INVALID_ARGUMENT,
+     "m.mlir:2: func.return: the function returns other values than those that it says"},
+    {"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n  return %a : tensor<2xf32>\n}\n",
+     AX_INVALID_ARGUMENT, "operations stand behind it"},
+    {"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = \"stablehlo.while\"(%a) ({\n  ^bb0(%x: tensor<2xi32>):\n"
+     "    %c = stablehlo.constant dense<false> : tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n  ^bb0(%x: tensor<4xf32>):\n"
+     "    stablehlo.return %x : tensor<4xf32>\n  }) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n",
+     AX_INVALID_ARGUMENT, "argument 0 of a block is f32[4], and the module says s32[2]"},
     {"module attributes {mhlo.num_partitions = 8 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_ABSENT,
      "modules for several devices are not read yet"},
     {"module {\n  func.func @f() {\n    return\n  }\n  func.func @g() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
@@ -178,7 +277,8 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_checks),
+                                     cmocka_unit_test(test_results),
                                      cmocka_unit_test(test_refused), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

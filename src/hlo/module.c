@@ -3,16 +3,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "ir/dtype.h"
 #include "ir/equation.h"
 
 void ax_hlo_module_deinit(ax_hlo_module *module) {
   ax_arena_deinit(&module->arena);
   ax_free(module->values);
   ax_free(module->makers);
-  ax_free(module->alias_names);
-  ax_free(module->alias_texts);
+  ax_free(module->aliases);
   *module = (ax_hlo_module){0};
 }
 
@@ -29,13 +30,14 @@ const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name
 }
 
 const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name) {
-  return find(dictionary->items, dictionary->count, name);
+  return dictionary->kind == AX_HLO_DICTIONARY ? find(dictionary->items, dictionary->count, name) : NULL;
 }
 
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
   const ax_hlo_operation *made_by = module->makers[value];
-  const ax_hlo_attribute *found = made_by != NULL && made_by->operand_count == 0 ? ax_hlo_find(made_by, "value") : NULL;
-  return found != NULL && found->kind == AX_HLO_ELEMENTS ? found : NULL;
+  const bool constant = made_by != NULL && ax_hlo_slice_is(made_by->name, "stablehlo.constant");
+  const ax_hlo_attribute *found = constant ? ax_hlo_find(made_by, "value") : NULL;
+  return found != NULL && found->kind == AX_HLO_ELEMENTS && found->type == module->values[value] ? found : NULL;
 }
 
 const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slice name) {
@@ -47,29 +49,49 @@ const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slic
   return NULL;
 }
 
+/* --- Aliases --- */
+
+static int by_name(const void *a, const void *b) {
+  const ax_hlo_slice x = ((const ax_hlo_alias_entry *)a)->name, y = ((const ax_hlo_alias_entry *)b)->name;
+  const int order = memcmp(x.start, y.start, x.length < y.length ? x.length : y.length);
+  return order != 0 ? order : x.length < y.length ? -1 : x.length > y.length;
+}
+
+void ax_hlo_sort_aliases(ax_hlo_module *module) {
+  if (module->alias_count > 0) qsort(module->aliases, module->alias_count, sizeof module->aliases[0], by_name);
+  module->sorted = true;
+}
+
+ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name) {
+  const ax_hlo_alias_entry wanted = {.name = name};
+  if (module->sorted && module->alias_count > 0)
+    return bsearch(&wanted, module->aliases, module->alias_count, sizeof wanted, by_name);
+  for (uint32_t i = module->alias_count; !module->sorted && i-- > 0;)
+    if (by_name(&module->aliases[i], &wanted) == 0) return &module->aliases[i];
+  return NULL;
+}
+
 /* --- Places --- */
 
-/* The text of loc(..), through aliases: the first file with a line in it, which is the innermost call's. */
-static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t depth, ax_hlo_slice *file, int64_t *line) {
+/* The text of loc(..), through aliases: the first file with a line in it, which is the innermost call's. *steps bounds how many aliases
+   are looked up, since they may stand for each other. */
+static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t *steps, ax_hlo_slice *file, int64_t *line) {
   const char *p = text.start, *end = text.start + text.length;
-  for (; p < end && depth < 32; p++) {
+  for (; p < end; p++) {
     if (*p == '"') {
       const char *quote = memchr(p + 1, '"', (size_t)(end - p - 1));
       if (quote == NULL) return false;
       if (end - quote > 2 && quote[1] == ':' && quote[2] >= '0' && quote[2] <= '9') {
         *file = (ax_hlo_slice){p + 1, (size_t)(quote - p) - 1};
-        *line = 0;
-        for (p = quote + 2; p < end && *p >= '0' && *p <= '9'; p++) *line = *line * 10 + (*p - '0');
+        *line = strtoll(quote + 2, NULL, 10);
         return true;
       }
       p = quote;
     } else if (*p == '#') {
       size_t length = 1;
       while (p + length < end && strchr(" \t\n,()<>[]", p[length]) == NULL) length++;
-      for (uint32_t i = 0; i < module->alias_count; i++)
-        if (module->alias_names[i].length == length && memcmp(module->alias_names[i].start, p, length) == 0 &&
-            find_line(module, module->alias_texts[i], depth + 1, file, line))
-          return true;
+      const ax_hlo_alias_entry *alias = *steps > 0 ? ax_hlo_find_alias(module, (ax_hlo_slice){p, length}) : NULL;
+      if (alias != NULL && (*steps)-- > 0 && find_line(module, alias->text, steps, file, line)) return true;
       p += length - 1;
     }
   }
@@ -79,7 +101,8 @@ static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t d
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes) {
   ax_hlo_slice file;
   int64_t line;
-  if (place->location.length > 0 && find_line(module, place->location, 0, &file, &line))
+  uint32_t steps = 64;
+  if (place->location.length > 0 && find_line(module, place->location, &steps, &file, &line))
     snprintf(out, bytes, "%.*s:%" PRId64, (int)file.length, file.start, line);
   else
     snprintf(out, bytes, "%s:%u", module->source, place->line);
@@ -87,14 +110,13 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
 
 /* --- Kinds --- */
 
-static ax_status wrong(const ax_hlo_operation *op, const char *name, const ax_hlo_attribute *found, const char *wanted) {
-  return ax_error(AX_INVALID_ARGUMENT, "%.*s: the attribute %s %s %s", (int)op->name.length, op->name.start, name,
-                  found == NULL ? "is missing: it must be" : "must be", wanted);
+static ax_status wrong(const char *name, const ax_hlo_attribute *found, const char *wanted) {
+  return ax_error(AX_INVALID_ARGUMENT, "the attribute %s %s %s", name, found == NULL ? "is missing: it must be" : "must be", wanted);
 }
 
 ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out) {
   const ax_hlo_attribute *found = ax_hlo_find(op, name);
-  if (found == NULL || found->kind != AX_HLO_INTEGER) return wrong(op, name, found, "an integer");
+  if (found == NULL || found->kind != AX_HLO_INTEGER) return wrong(name, found, "an integer");
   *out = found->integer;
   return AX_OK;
 }
@@ -102,7 +124,7 @@ ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *
 ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out) {
   const ax_hlo_attribute *found = ax_hlo_find(op, name);
   if (found != NULL && found->kind == AX_HLO_UNIT) return *out = true, AX_OK;
-  if (found == NULL || found->kind != AX_HLO_BOOL) return wrong(op, name, found, "true or false");
+  if (found == NULL || found->kind != AX_HLO_BOOL) return wrong(name, found, "true or false");
   *out = found->integer != 0;
   return AX_OK;
 }
@@ -113,7 +135,7 @@ static bool as_integers(const ax_hlo_attribute *found, ax_dims *out) {
   if (found->kind == AX_HLO_ELEMENTS) {
     if (found->type->dtype != AX_S64 || found->type->rank > 1) return false;
     count = found->type->rank == 0 ? 1 : found->type->dims[0];
-  } else if (found->kind != AX_HLO_ARRAY && found->kind != AX_HLO_NUMBERS) {
+  } else if (found->kind == AX_HLO_NUMBERS ? found->type != NULL && ax_is_float(found->type->dtype) : found->kind != AX_HLO_ARRAY) {
     return false;
   }
   if (count > AX_MAX_RANK) return false;
@@ -129,7 +151,7 @@ static bool as_integers(const ax_hlo_attribute *found, ax_dims *out) {
 
 ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out) {
   const ax_hlo_attribute *found = ax_hlo_find(op, name);
-  return found != NULL && as_integers(found, out) ? AX_OK : wrong(op, name, found, "a list of at most 16 integers");
+  return found != NULL && as_integers(found, out) ? AX_OK : wrong(name, found, "a list of at most 16 integers");
 }
 
 ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out) {
@@ -137,6 +159,41 @@ ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *n
   out->count = 0;
   if (found == NULL || as_integers(found, out)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%.*s must be a list of at most 16 integers", (int)found->name.length, found->name.start);
+}
+
+ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out) {
+  out->count = count;
+  for (uint32_t d = 0; d < count; d++) out->v[d] = otherwise;
+  if (ax_hlo_find(op, name) != NULL) AX_TRY(ax_hlo_integers(op, name, out));
+  return out->count == count ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, and must have %u", name, out->count, count);
+}
+
+/* Entry `row` of the attribute; false: it is no pair of integers. */
+static bool pair_of(const ax_hlo_attribute *found, uint32_t count, uint32_t row, int64_t out[2]) {
+  if (found->kind == AX_HLO_ELEMENTS) {
+    const ax_hlo_value_type *type = found->type;
+    const int64_t *v = found->data;
+    if (!type->element_known || type->dtype != AX_S64 || type->rank != 2 || type->dims[0] != count || type->dims[1] != 2) return false;
+    out[0] = v[found->splat ? 0 : 2 * row], out[1] = v[found->splat ? 0 : 2 * row + 1];
+    return true;
+  }
+  const ax_hlo_attribute *pair = found->kind == AX_HLO_ARRAY && found->count == count ? &found->items[row] : NULL;
+  if (pair == NULL || pair->kind != AX_HLO_ARRAY || pair->count != 2) return false;
+  if (pair->items[0].kind != AX_HLO_INTEGER || pair->items[1].kind != AX_HLO_INTEGER) return false;
+  out[0] = pair->items[0].integer, out[1] = pair->items[1].integer;
+  return true;
+}
+
+ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high) {
+  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
+  int64_t pair[2] = {0, 0};
+  low->count = high->count = count;
+  for (uint32_t d = 0; d < count; d++) {
+    if (found != NULL && !pair_of(found, count, d, pair))
+      return ax_error(AX_INVALID_ARGUMENT, "padding must be a list of %u pairs of integers", count);
+    low->v[d] = pair[0], high->v[d] = pair[1];
+  }
+  return AX_OK;
 }
 
 /* --- Types --- */

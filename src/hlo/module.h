@@ -107,6 +107,11 @@ struct ax_hlo_region {
   const ax_hlo_block *blocks;
 };
 
+typedef struct ax_hlo_alias_entry {
+  ax_hlo_slice name, text;
+  const ax_hlo_attribute *attribute; /* what an attribute's alias was read as; NULL: it was not read */
+} ax_hlo_alias_entry;
+
 typedef struct ax_hlo_module {
   ax_arena arena;
   const char *source; /* what messages call the text; borrowed */
@@ -116,8 +121,9 @@ typedef struct ax_hlo_module {
   const ax_hlo_value_type **values; /* types by number */
   const ax_hlo_operation **makers; /* the operations whose results they are; NULL: arguments of blocks */
   uint32_t value_count;
-  ax_hlo_slice *alias_names, *alias_texts; /* #loc1 and what it stands for */
+  struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for; in the order of the names once the text is read */
   uint32_t alias_count;
+  bool sorted;
 } ax_hlo_module;
 
 void ax_hlo_module_deinit(ax_hlo_module *module);
@@ -128,6 +134,8 @@ static inline bool ax_hlo_slice_is(ax_hlo_slice slice, const char *word) {
   while (i < slice.length && word[i] != '\0' && slice.start[i] == word[i]) i++;
   return i == slice.length && word[i] == '\0';
 }
+/* NULL: there is no alias of the name, which begins with its mark. */
+ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name);
 /* The attribute with the name; NULL: there is none. */
 const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name);
 const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name);
@@ -145,6 +153,10 @@ AX_MUST_USE ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, 
 /* A list of integers, in any of the ways that versions of StableHLO write one. */
 AX_MUST_USE ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out);
 AX_MUST_USE ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out); /* absent: none */
+/* The same of an attribute that must have `count` entries; missing: each is `otherwise`. */
+AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out);
+/* The attribute padding: [[low, high], ..], `count` of them, as a list of lists or as dense<..>; missing: zeros. */
+AX_MUST_USE ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high);
 /* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */
 AX_MUST_USE ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out);
 

@@ -81,7 +81,7 @@ static ax_status want_array(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return end_items(r, &items, add_items(r, &items), out);
 }
 
-/* name = value, name: value (as resources have them) or name alone. */
+/* name = value, or name alone. */
 static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
   ax_hlo_attribute entry = {0};
   if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &entry.name));
@@ -119,7 +119,7 @@ static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
       AX_TRY(want_number_text(r, &text));
       const char *behind = r->cursor;
       r->cursor = text.start;
-      if (!is_float_text(text)) AX_TRY(ax_hlo_want_integer(r, &number));
+      if (!is_float_text(text)) AX_TRY(ax_hlo_want_integer(r, &number)); /* of floats only how many there are is kept */
       r->cursor = behind;
     }
     AX_TRY(ax_hlo_list_add(numbers, &number, sizeof number));
@@ -195,6 +195,25 @@ ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return end_items(r, &entries, add_conv(r, &entries), out);
 }
 
+/* Reads the alias's text where it stands, once, and returns to behind the alias. */
+static ax_status want_alias(ax_hlo_scan *r, ax_hlo_alias_entry *alias, ax_hlo_attribute *out) {
+  const ax_hlo_slice name = out->name;
+  const char *cursor = r->cursor;
+  if (alias->attribute == NULL) {
+    ax_hlo_attribute *made = ax_arena_alloc(&r->module->arena, sizeof *made);
+    const uint32_t number = (uint32_t)(alias - r->module->aliases);
+    if (made == NULL) return ax_out_of_memory(sizeof *made);
+    r->cursor = alias->text.start;
+    AX_TRY(ax_hlo_want_attribute(r, made));
+    r->cursor = cursor;
+    alias = &r->module->aliases[number];
+    alias->attribute = made;
+  }
+  *out = *alias->attribute;
+  out->name = name;
+  return AX_OK;
+}
+
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
 static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter", "stablehlo.dot",
@@ -204,14 +223,8 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   const char *at = r->cursor;
   ax_hlo_slice name, inside;
   AX_TRY(ax_hlo_want_name(r, '#', &name));
-  const ax_hlo_slice alias = ax_hlo_alias(r->module, (ax_hlo_slice){at, name.length + 1});
-  if (alias.length > 0) {
-    const char *cursor = r->cursor;
-    r->cursor = alias.start;
-    AX_TRY(ax_hlo_want_attribute(r, out));
-    r->cursor = cursor;
-    return AX_OK;
-  }
+  ax_hlo_alias_entry *alias = ax_hlo_find_alias(r->module, (ax_hlo_slice){at, name.length + 1});
+  if (alias != NULL) return want_alias(r, alias, out);
   out->text = name;
   if (ax_hlo_slice_is(name, "stablehlo") || ax_hlo_slice_is(name, "chlo") || ax_hlo_slice_is(name, "mhlo")) {
     out->kind = AX_HLO_WORD;

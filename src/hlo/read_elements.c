@@ -1,6 +1,7 @@
 /* Elements of constants: dense<..> with numbers in nested lists, one number for all, or all bytes in hexadecimal; dense_resource<..>
    with bytes at the end of the text. Data is kept as Axle's arrays have it. The type stands behind the elements, so their text is
    passed first and read when the type is known. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "hlo/reader.h"
@@ -21,6 +22,13 @@ typedef struct elements {
 
 static bool is_hex(const char *word) { return word[word[0] == '-'] == '0' && word[1 + (word[0] == '-')] == 'x'; }
 
+/* An integer, read as 64 bits, is one of the dtype. Texts write those of unsigned dtypes with or without a sign. */
+static bool holds(ax_dtype dtype, int64_t i) {
+  const uint32_t bits = ax_dtype_get(dtype)->bits;
+  if (bits >= 64 || dtype == AX_BOOL) return true;
+  return i >= -((int64_t)1 << (bits - 1)) && i < (int64_t)1 << (ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? bits - 1 : bits);
+}
+
 /* true, -5, 1.5e+00, 0x7FC00000; floats that are not numbers have the bits of theirs. */
 static ax_status store_real(ax_hlo_scan *r, ax_dtype dtype, const char *at, size_t length, void *out, int64_t index) {
   char word[most_digits + 1], *end = word;
@@ -38,6 +46,8 @@ static ax_status store_real(ax_hlo_scan *r, ax_dtype dtype, const char *at, size
   } else {
     r->cursor = at;
     AX_TRY(ax_hlo_want_integer(r, &number.i));
+    if (r->cursor != at + length) return ax_hlo_refuse(r, at, "'%s' is no integer", word);
+    if (!of_float && !holds(dtype, number.i)) return ax_hlo_refuse(r, at, "%s does not have %s", ax_dtype_name(dtype), word);
     const size_t bytes = ax_dtype_bytes(dtype);
     if (of_float) {
       memcpy((char *)out + (size_t)index * bytes, &number.i, bytes);
@@ -134,30 +144,57 @@ static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t di
 /* --- Resources: {-# dialect_resources: { builtin: { name: "0x.." } } #-} at the end of the text; the first four bytes of each are
    its alignment --- */
 
-static ax_status find_resource(ax_hlo_scan *r, const char *at, ax_hlo_slice name, ax_hlo_slice *out) {
-  const char *p = r->end;
+static int by_name(const void *a, const void *b) {
+  const ax_hlo_slice x = ((const ax_hlo_attribute *)a)->name, y = ((const ax_hlo_attribute *)b)->name;
+  const int order = memcmp(x.start, y.start, x.length < y.length ? x.length : y.length);
+  return order != 0 ? order : x.length < y.length ? -1 : x.length > y.length;
+}
+
+/* Every name: "text" of the section. */
+static ax_status add_resources(ax_hlo_scan *r, ax_hlo_list *list) {
+  while (r->cursor < r->end) {
+    ax_hlo_attribute one = {0};
+    if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &one.name));
+    else if ((one.name = ax_hlo_take_word(r)).length == 0) {
+      r->cursor += r->cursor < r->end;
+      continue;
+    }
+    if (!ax_hlo_take(r, ":") || !ax_hlo_sees(r, "\"")) continue;
+    AX_TRY(ax_hlo_want_string(r, &one.text));
+    AX_TRY(ax_hlo_list_add(list, &one, sizeof one));
+  }
+  return AX_OK;
+}
+
+static ax_status index_resources(ax_hlo_scan *r, const char *at) {
+  const char *p = r->end, *cursor = r->cursor;
+  ax_hlo_list list = {0};
   while (p - r->text >= 3 && memcmp(p - 3, "{-#", 3) != 0) p--;
   if (p - r->text < 3) return ax_hlo_refuse(r, at, "the text has no resources, {-# .. #-}");
-  const char *cursor = r->cursor;
-  for (r->cursor = p; r->cursor < r->end; ) {
-    ax_hlo_slice key = {0};
-    ax_hlo_skip(r);
-    if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &key));
-    else if ((key = ax_hlo_take_word(r)).length == 0) { r->cursor++; continue; }
-    if (!ax_hlo_take(r, ":") || key.length != name.length || memcmp(key.start, name.start, name.length) != 0) continue;
-    if (!ax_hlo_sees(r, "\"")) continue;
-    AX_TRY(ax_hlo_want_string(r, out));
-    r->cursor = cursor;
-    return AX_OK;
-  }
-  return ax_hlo_refuse(r, at, "there is no resource '%.*s'", (int)name.length, name.start);
+  r->cursor = p;
+  ax_status status = add_resources(r, &list);
+  r->resource_count = list.count;
+  r->resources = ax_hlo_list_end(r, &list, sizeof r->resources[0], &status);
+  if (status == AX_OK && r->resource_count > 0) qsort(r->resources, r->resource_count, sizeof r->resources[0], by_name);
+  r->has_resources = status == AX_OK;
+  r->cursor = cursor;
+  return status;
+}
+
+static ax_status find_resource(ax_hlo_scan *r, const char *at, ax_hlo_slice name, ax_hlo_slice *out) {
+  const ax_hlo_attribute wanted = {.name = name}, *found = NULL;
+  if (!r->has_resources) AX_TRY(index_resources(r, at));
+  if (r->resource_count > 0) found = bsearch(&wanted, r->resources, r->resource_count, sizeof wanted, by_name);
+  if (found == NULL) return ax_hlo_refuse(r, at, "there is no resource '%.*s'", (int)name.length, name.start);
+  *out = found->text;
+  return AX_OK;
 }
 
 static ax_status read_resource(ax_hlo_scan *r, elements *e, const char *at, ax_hlo_slice name, ax_hlo_attribute *out) {
-  ax_hlo_slice blob;
+  ax_hlo_slice blob = {0};
   AX_TRY(find_resource(r, at, name, &blob));
   if (blob.length < 10 || blob.start[0] != '0' || blob.start[1] != 'x')
-    return ax_hlo_refuse(r, blob.start, "a resource is \"0x\", four bytes of alignment, and its bytes");
+    return ax_hlo_refuse(r, at, "a resource is \"0x\", four bytes of alignment, and its bytes");
   return read_hex(r, e, blob.start + 10, blob.length - 10, out);
 }
 

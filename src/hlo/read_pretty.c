@@ -2,7 +2,7 @@
 
      %              an operand                      *          operands, separated by commas
      {name:kind}    an attribute: i an integer, I a list of integers, w a word, s a string, b a truth value, y a symbol,
-                    o text in brackets that whoever needs it reads
+                    o text in brackets that whoever needs it reads, a any attribute
      anything else  itself
 
    Behind the pattern stand attributes in braces and the types. An operation without a pattern has operands alone; those whose forms
@@ -21,9 +21,9 @@ typedef struct form {
 typedef enum results { RESULT_LAST, RESULT_ALL, RESULT_NONE } results;
 
 static results results_of(ax_hlo_slice name) {
-  static const char *const none[] = {"func.return", "stablehlo.return", "sdy.return", "sdy.mesh", "check.expect_eq_const",
-                                     "check.expect_eq", "check.expect_almost_eq", "check.expect_almost_eq_const",
-                                     "check.expect_close", "check.expect_serialized_eq"};
+  static const char *const none[] = {"func.return",          "stablehlo.return",             "sdy.return",
+                                     "sdy.mesh",             "check.expect_eq",              "check.expect_eq_const",
+                                     "check.expect_close",   "check.expect_almost_eq",       "check.expect_almost_eq_const"};
   for (size_t i = 0; i < AX_COUNT(none); i++)
     if (ax_hlo_slice_is(name, none[i])) return RESULT_NONE;
   return ax_hlo_slice_is(name, "stablehlo.optimization_barrier") ? RESULT_ALL : RESULT_LAST;
@@ -230,6 +230,19 @@ static ax_status read_dot_general(ax_hlo_scan *r, ax_hlo_draft *draft) {
   return want_rest(r, draft);
 }
 
+/* dot %a, %b, precision = [..] */
+static ax_status read_dot(ax_hlo_scan *r, ax_hlo_draft *draft) {
+  ax_hlo_attribute precision = {0};
+  AX_TRY(add_operands(r, draft));
+  if (ax_hlo_take(r, ",")) {
+    AX_TRY(ax_hlo_want(r, "precision"));
+    AX_TRY(ax_hlo_want(r, "="));
+    AX_TRY(ax_hlo_want_attribute(r, &precision));
+    AX_TRY(ax_hlo_draft_attribute(draft, "precision_config", &precision));
+  }
+  return want_rest(r, draft);
+}
+
 /* convolution(%a, %b) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], ..} {..} */
 static ax_status read_convolution(ax_hlo_scan *r, ax_hlo_draft *draft) {
   static const char *const names[][2] = {{"stride", "window_strides"},      {"pad", "padding"}, {"lhs_dilate", "lhs_dilation"},
@@ -267,6 +280,24 @@ static ax_status read_called(ax_hlo_scan *r, ax_hlo_draft *draft, const char *at
 }
 static ax_status read_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "callee"); }
 static ax_status read_custom_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "call_target_name"); }
+
+/* --- check, the dialect of StableHLO's own tests: operands, a constant, and name = value behind them --- */
+
+static ax_status read_check(ax_hlo_scan *r, ax_hlo_draft *draft) {
+  AX_TRY(add_operands(r, draft));
+  while (ax_hlo_take(r, ",")) {
+    ax_hlo_attribute attribute = {.name = {"value", strlen("value")}};
+    if (ax_hlo_sees(r, "max_ulp_difference") || ax_hlo_sees(r, "min_ulp_difference") || ax_hlo_sees(r, "tolerance")) {
+      attribute.name = ax_hlo_take_word(r);
+      AX_TRY(ax_hlo_want(r, "="));
+      AX_TRY(want_kind(r, ax_hlo_slice_is(attribute.name, "tolerance") ? 'a' : 'i', &attribute));
+    } else {
+      AX_TRY(ax_hlo_want_attribute(r, &attribute));
+    }
+    AX_TRY(ax_hlo_list_add(&draft->attributes, &attribute, sizeof attribute));
+  }
+  return want_rest(r, draft);
+}
 
 /* --- while --- */
 
@@ -429,7 +460,7 @@ static ax_status add_result(ax_hlo_scan *r, signature *s) {
 static ax_status add_declared(ax_hlo_scan *r, signature *s, bool named) {
   const ax_hlo_value_type *type;
   ax_hlo_slice name, location;
-  if (named) {
+  if (named && ax_hlo_sees(r, "%")) { /* a declaration has types alone */
     AX_TRY(ax_hlo_want_name(r, '%', &name));
     AX_TRY(ax_hlo_list_add(&s->names, &name, sizeof name));
     AX_TRY(ax_hlo_want(r, ":"));
@@ -472,7 +503,8 @@ static ax_status add_function(ax_hlo_scan *r, ax_hlo_draft *draft, signature *s)
   AX_TRY(add_parts(r, draft, "res_attrs", &s->out_attributes));
   const ax_hlo_arguments arguments = {s->names.items, s->types.items, s->in_count};
   ax_hlo_value_type type = {.kind = AX_HLO_FUNCTION, .in_count = s->in_count, .part_count = s->types.count};
-  AX_TRY(ax_hlo_want_region(r, draft, &arguments));
+  const bool declared = s->names.count < s->in_count || !ax_hlo_sees(r, "{");
+  if (!declared) AX_TRY(ax_hlo_want_region(r, draft, &arguments));
   ax_status status = AX_OK;
   type.parts = ax_hlo_list_end(r, &s->types, sizeof type.parts[0], &status);
   AX_TRY(status);
@@ -499,6 +531,7 @@ static const form forms[] = {
     {"stablehlo.constant", NULL, read_constant},
     {"stablehlo.compare", NULL, read_compare},
     {"stablehlo.slice", NULL, read_slice},
+    {"stablehlo.dot", NULL, read_dot},
     {"stablehlo.dot_general", NULL, read_dot_general},
     {"stablehlo.convolution", NULL, read_convolution},
     {"stablehlo.dynamic_conv", NULL, read_convolution},
@@ -530,11 +563,14 @@ static const form forms[] = {
     {"chlo.constant", NULL, read_constant},
     {"sdy.mesh", "{sym_name:y} = {mesh:o}", NULL},
     {"sdy.sharding_constraint", "% {sharding:o}", NULL},
-    {"check.expect_eq_const", "%, {value:a}", NULL},
-    {"check.expect_almost_eq_const", "%, {value:a}", NULL},
+    {"check.expect_eq", NULL, read_check},
+    {"check.expect_eq_const", NULL, read_check},
+    {"check.expect_almost_eq", NULL, read_check},
+    {"check.expect_almost_eq_const", NULL, read_check},
+    {"check.expect_close", NULL, read_check},
 };
 
-/* Operations of builtin, func and the default dialect may be written without it. */
+/* Operations of builtin and func may be written without their dialect. */
 static ax_hlo_slice whole_name(ax_hlo_slice word) {
   static const char *const names[][2] = {
       {"module", "builtin.module"}, {"func", "func.func"}, {"call", "func.call"}, {"return", "func.return"}};

@@ -342,7 +342,6 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
   ax_hlo_module *m = r->module;
   const char mark = *r->cursor, *at = r->cursor;
   ax_hlo_slice name, text, location;
-  uint32_t capacity = r->alias_capacity;
   AX_TRY(ax_hlo_want_name(r, mark, &name));
   AX_TRY(ax_hlo_want(r, "="));
   ax_hlo_skip(r);
@@ -357,10 +356,8 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
       else r->cursor++;
   }
   text.length = (size_t)(r->cursor - text.start);
-  AX_TRY(ax_grow(&m->alias_names, sizeof name, m->alias_count, 1, &capacity));
-  AX_TRY(ax_grow(&m->alias_texts, sizeof text, m->alias_count, 1, &r->alias_capacity));
-  m->alias_names[m->alias_count] = (ax_hlo_slice){at, name.length + 1};
-  m->alias_texts[m->alias_count++] = text;
+  AX_TRY(ax_grow(&m->aliases, sizeof m->aliases[0], m->alias_count, 1, &r->alias_capacity));
+  m->aliases[m->alias_count++] = (ax_hlo_alias_entry){.name = {at, name.length + 1}, .text = text};
   return AX_OK;
 }
 
@@ -406,6 +403,7 @@ ax_status ax_hlo_read_text(const char *text, size_t bytes, const char *source, a
   block.operation_count = operations.count;
   block.operations = ax_hlo_list_end(&r, &operations, sizeof block.operations[0], &status);
   if (status == AX_OK) find_body(out, &block);
+  ax_hlo_sort_aliases(out);
   free_reader(&r);
   if (status != AX_OK) ax_hlo_module_deinit(out);
   return status;

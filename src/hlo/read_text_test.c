@@ -269,6 +269,8 @@ static const struct {
     {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : (tensor<f64>) -> ()\n}", "operand 0 is tensor<f32>, and its type is given as tensor<f64>"},
     {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : () -> ()\n}", "the operation has 1 operands, and types for 0"},
     {"func.func @f(%a: tensor<f32>) {\n  \"a.b\"(%a#1) : (tensor<f32>) -> ()\n}", "%a has 1 values, and this is number 1"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1.5, 2.9]> : tensor<2xi32>\n}", "m.mlir:2:34: '1.5' is no integer"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<300> : tensor<2xi8>\n}", "s8 does not have 300"},
     {"#a = #a\nmodule attributes {x = #a} {\n}", "are nested here"},
     {"module attributes {x = \"open} {\n}", "the string does not end on its line"},
     {"module attributes {x = #no} {\n}", "there is no alias #no"},
@@ -282,6 +284,22 @@ static void test_errors(void **state) {
     if (strstr(ax_message(), errors[i].message) == NULL) fail_msg("%s\nis said of\n%s\nand not: %s", ax_message(), errors[i].text, errors[i].message);
     free(r.copy);
   }
+}
+
+/* Aliases of aliases double at each level; each is read once. */
+static void test_aliases_of_aliases(void **state) {
+  (void)state;
+  ax_text text = {0};
+  reading r;
+  ax_text_add(&text, "#a0 = 1 : i64\n!t0 = tensor<f32>\n#loc0 = loc(fused[#loc0, #loc0])\n");
+  for (int i = 1; i < 60; i++) ax_text_add(&text, "#a%d = [#a%d, #a%d]\n!t%d = tuple<!t%d, !t%d>\n", i, i - 1, i - 1, i, i - 1, i - 1);
+  ax_text_add(&text, "module attributes {x = #a59} {\n  func.func @f(%%a: !t59) {\n    return loc(#loc0)\n  }\n}\n");
+  read_ok(text.data, &r);
+  char place[64];
+  ax_hlo_place_text(&r.module, &r.module.body.operations[0]->regions[0].blocks[0].operations[0]->place, place, sizeof place);
+  assert_string_equal(place, "m.mlir:124");
+  end(&r);
+  ax_text_deinit(&text);
 }
 
 static void test_deep(void **state) {
@@ -357,7 +375,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms),   cmocka_unit_test(test_elements), cmocka_unit_test(test_resources),
-      cmocka_unit_test(test_places),  cmocka_unit_test(test_errors),   cmocka_unit_test(test_deep),
+      cmocka_unit_test(test_places),  cmocka_unit_test(test_errors),   cmocka_unit_test(test_deep), cmocka_unit_test(test_aliases_of_aliases),
       cmocka_unit_test(test_cut_off), cmocka_unit_test(test_changed),  cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,15 +153,7 @@ static ax_status want_parts(ax_hlo_scan *r, ax_hlo_value_type *type) {
   return end_parts(r, &parts, add_types_until(r, ">", &parts), type);
 }
 
-ax_hlo_slice ax_hlo_alias(const ax_hlo_module *module, ax_hlo_slice name) {
-  for (uint32_t i = module->alias_count; i-- > 0;) {
-    const ax_hlo_slice *known = &module->alias_names[i];
-    if (known->length == name.length && memcmp(known->start, name.start, name.length) == 0) return module->alias_texts[i];
-  }
-  return (ax_hlo_slice){0};
-}
-
-/* !name: an alias, or a type of a dialect. `at` is the mark. */
+/* !dialect.name, perhaps with <..> behind it. */
 static ax_status want_dialect_type(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_slice name, inside;
   AX_TRY(ax_hlo_want_name(r, '!', &name));
@@ -187,16 +179,20 @@ static ax_status read_type(ax_hlo_scan *r, ax_hlo_value_type *type) {
   return want_element(r, type);
 }
 
-/* The alias's text is read where it stands, then the reader returns here. */
-static ax_status want_alias(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out) {
+/* Reads the alias's text where it stands, once, and returns to behind the alias. */
+static ax_status want_alias(ax_hlo_scan *r, const ax_hlo_alias_entry *alias, const ax_hlo_value_type **out) {
   const char *cursor = r->cursor;
-  r->cursor = text.start;
+  if ((*out = known_type(r, alias->name)) != NULL) return AX_OK;
+  r->cursor = alias->text.start;
   AX_TRY(ax_hlo_want_type(r, out));
   r->cursor = cursor;
+  AX_TRY(grow_types(r));
+  r->types[slot_of(r, alias->name)] = (ax_hlo_type_entry){alias->name, *out};
+  r->type_count++;
   return AX_OK;
 }
 
-/* The extent of a type's text, if it is a tensor: what the table is asked by. */
+/* A tensor's text, by which the table has its type; empty: what comes next is no tensor. */
 static ax_hlo_slice tensor_text(const ax_hlo_scan *r) {
   const char *p = r->cursor;
   uint32_t depth = 0;
@@ -220,11 +216,11 @@ ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   AX_TRY(ax_hlo_enter(r));
   if (r->cursor < r->end && *r->cursor == '!') {
     const char *at = r->cursor;
-    ax_hlo_slice name, text;
+    ax_hlo_slice name;
     AX_TRY(ax_hlo_want_name(r, '!', &name));
-    text = ax_hlo_alias(r->module, (ax_hlo_slice){at, name.length + 1});
-    if (text.length > 0) {
-      AX_TRY(want_alias(r, text, out));
+    const ax_hlo_alias_entry *alias = ax_hlo_find_alias(r->module, (ax_hlo_slice){at, name.length + 1});
+    if (alias != NULL) {
+      AX_TRY(want_alias(r, alias, out));
       ax_hlo_leave(r);
       return AX_OK;
     }

@@ -36,6 +36,10 @@ typedef struct ax_hlo_scan {
   uint32_t *table, table_size; /* by hash of a name: 1 + the number of its innermost entry in `names` */
   uint32_t *hidden, hidden_capacity; /* by entry of `names`: what the table had before */
 
+  ax_hlo_attribute *resources; /* names and texts, in the order of the names; made when the first one is asked for */
+  uint32_t resource_count;
+  bool has_resources;
+
   ax_hlo_type_entry *types; /* a hash table */
   uint32_t type_count, type_capacity;
   uint32_t value_capacity, maker_capacity, alias_capacity;
@@ -84,8 +88,6 @@ AX_MUST_USE ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type *
 AX_MUST_USE ax_status ax_hlo_want_results(ax_hlo_scan *r, ax_hlo_list *types);
 /* (types) -> results, as one function type. */
 AX_MUST_USE ax_status ax_hlo_want_signature(ax_hlo_scan *r, const ax_hlo_value_type **out);
-/* The text that an alias stands for; empty: there is no such alias. */
-ax_hlo_slice ax_hlo_alias(const ax_hlo_module *module, ax_hlo_slice name);
 
 /* --- read_attributes.c, read_elements.c --- */
 /* Fills all of *out but its name. */
@@ -95,6 +97,9 @@ AX_MUST_USE ax_status ax_hlo_want_entries(ax_hlo_scan *r, ax_hlo_list *entries);
 AX_MUST_USE ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out); /* behind the word dense */
 /* [b, 0, f]x[0, i, o]->[b, 0, f], as a dictionary. */
 AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
+
+/* --- module.c --- */
+void ax_hlo_sort_aliases(ax_hlo_module *module);
 
 /* --- read_text.c --- */
 AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);

@@ -23,6 +23,7 @@ ax_status ax_hlo_refuse(ax_hlo_scan *r, const char *at, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
+  if (at < r->text || at > r->end) at = r->cursor; /* in a copy of a string */
   const ax_hlo_place place = ax_hlo_place_at(r, at);
   const char *start = at - r->line_start > most_shown / 2 ? at - most_shown / 2 : r->line_start;
   size_t length = 0, before = (size_t)(at - start);

@@ -148,7 +148,7 @@ static void test_attributes(void **state) {
   ax_dims dims;
   TEST_OK(ax_hlo_integer(&op, "i", &integer));
   assert_int_equal(integer, 7);
-  TEST_FAILS(ax_hlo_integer(&op, "s", &integer), AX_INVALID_ARGUMENT, "a.b: the attribute s must be an integer");
+  TEST_FAILS(ax_hlo_integer(&op, "s", &integer), AX_INVALID_ARGUMENT, "the attribute s must be an integer");
   TEST_OK(ax_hlo_bool(&op, "t", &truth));
   assert_true(truth);
   TEST_OK(ax_hlo_bool(&op, "u", &truth));
@@ -218,10 +218,31 @@ static void test_scopes(void **state) {
 
 static void test_aliases(void **state) {
   (void)state;
-  ax_hlo_slice names[] = {{"#a", 2}, {"!t", 2}}, texts[] = {{"5", 1}, {"tensor<f32>", 11}};
-  const ax_hlo_module with = {.alias_names = names, .alias_texts = texts, .alias_count = 2};
-  expect_slice(ax_hlo_alias(&with, (ax_hlo_slice){"!t", 2}), "tensor<f32>");
-  assert_int_equal(ax_hlo_alias(&with, (ax_hlo_slice){"#b", 2}).length, 0);
+  ax_hlo_alias_entry aliases[] = {{.name = {"!t", 2}, .text = {"tensor<f32>", 11}}, {.name = {"#a", 2}, .text = {"5", 1}}, {.name = {"#ab", 3}, .text = {"6", 1}}};
+  ax_hlo_module with = {.aliases = aliases, .alias_count = 3};
+  for (int sorted = 0; sorted < 2; sorted++) {
+    expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"#a", 2})->text, "5");
+    expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"!t", 2})->text, "tensor<f32>");
+    assert_null(ax_hlo_find_alias(&with, (ax_hlo_slice){"#b", 2}));
+    ax_hlo_sort_aliases(&with);
+  }
+}
+
+static void test_windows(void **state) {
+  (void)state;
+  ax_hlo_list entries = {0};
+  ax_hlo_scan r = at("{padding = [[1, 2], [3, 4]], n = [5, 6]}");
+  TEST_OK(ax_hlo_want_entries(&r, &entries));
+  const ax_hlo_operation op = {.attributes = entries.items, .attribute_count = entries.count};
+  ax_dims low, high;
+  TEST_OK(ax_hlo_read_padding(&op, 2, &low, &high));
+  assert_true(low.v[0] == 1 && high.v[0] == 2 && low.v[1] == 3 && high.v[1] == 4);
+  TEST_FAILS(ax_hlo_read_padding(&op, 3, &low, &high), AX_INVALID_ARGUMENT, "padding must be a list of 3 pairs of integers");
+  TEST_OK(ax_hlo_integers_or(&op, "m", 2, 7, &low));
+  assert_int_equal(low.v[1], 7);
+  TEST_FAILS(ax_hlo_integers_or(&op, "n", 3, 7, &low), AX_INVALID_ARGUMENT, "n has 2 entries, and must have 3");
+  ax_free(entries.items);
+  done(&r);
 }
 
 /* --- Drafts --- */
@@ -258,6 +279,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_words), cmocka_unit_test(test_places),     cmocka_unit_test(test_nesting),  cmocka_unit_test(test_lists),
       cmocka_unit_test(test_types), cmocka_unit_test(test_attributes), cmocka_unit_test(test_elements), cmocka_unit_test(test_scopes),
-      cmocka_unit_test(test_aliases), cmocka_unit_test(test_drafts)};
+      cmocka_unit_test(test_aliases), cmocka_unit_test(test_windows), cmocka_unit_test(test_drafts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,8 +150,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   bool lower = false;
   if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
   if (ax_hlo_find(args->op, "lower") != NULL) AX_TRY(ax_hlo_bool(args->op, "lower", &lower));
-  const ax_value l = ax_cholesky(lower ? args->in[0] : ax_conj(ax_swapaxes(args->in[0], -1, -2)), false);
-  args->out[0] = lower ? l : ax_conj(ax_swapaxes(l, -1, -2));
+  const ax_value l = ax_cholesky(lower ? args->in[0] : ax_conjugated(ax_matrix_transpose(args->in[0])), false);
+  args->out[0] = lower ? l : ax_conjugated(ax_matrix_transpose(l));
   return AX_OK;
 }
 

@@ -30,8 +30,8 @@ static void fill(const ax_hlo_read_args *args, uint32_t first) {
 
 static void potrf(const ax_hlo_read_args *args) {
   const bool lower = option(args, "uplo") != 'U';
-  const ax_value x = lower ? args->in[0] : ax_conj(ax_matrix_transpose(args->in[0])), l = ax_cholesky(x, false);
-  args->out[0] = lower ? l : ax_conj(ax_matrix_transpose(l));
+  const ax_value x = lower ? args->in[0] : ax_conjugated(ax_matrix_transpose(args->in[0])), l = ax_cholesky(x, false);
+  args->out[0] = lower ? l : ax_conjugated(ax_matrix_transpose(l));
   fill(args, 1);
 }
 

@@ -250,8 +250,9 @@ static ax_status reduce_precision_read(const ax_hlo_read_args *args) {
     AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
   } else {
     long long exponent, mantissa;
+    int length = 0;
     if (format->text.length < sizeof word) memcpy(word, format->text.start, format->text.length);
-    if (sscanf(word, "e%lldm%lld", &exponent, &mantissa) != 2) return ax_error(AX_INVALID_ARGUMENT, "the format must be as e5m10");
+    if (sscanf(word, "e%lldm%lld%n", &exponent, &mantissa, &length) != 2 || (size_t)length != format->text.length) return ax_error(AX_INVALID_ARGUMENT, "the format must be as e5m10");
     p = (ax_precision_params){exponent, mantissa};
   }
   args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);

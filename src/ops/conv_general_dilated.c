@@ -238,31 +238,7 @@ static const ax_param params[] = {
     {"batch_group_count", AX_PARAM_I64, offsetof(ax_conv_params, batch_group_count)},
 };
 
-/* [[low, high], ..], as a list of lists or as dense<..>. */
-static ax_status hlo_read_padding(const ax_hlo_operation *op, ax_dims *low, ax_dims *high) {
-  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
-  for (uint32_t d = 0; found != NULL && d < low->count; d++) {
-    ax_dims pair = {.count = 0};
-    if (found->kind == AX_HLO_ELEMENTS && found->type->dtype == AX_S64 && found->type->rank == 2 && found->type->dims[0] == low->count) {
-      const int64_t *v = found->data;
-      pair = (ax_dims){2, {found->splat ? v[0] : v[2 * d], found->splat ? v[0] : v[2 * d + 1]}};
-    } else if (found->kind == AX_HLO_ARRAY && found->count == low->count && found->items[d].kind == AX_HLO_ARRAY && found->items[d].count == 2) {
-      pair = (ax_dims){2, {found->items[d].items[0].integer, found->items[d].items[1].integer}};
-    }
-    if (pair.count != 2) return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each spatial dimension");
-    low->v[d] = pair.v[0], high->v[d] = pair.v[1];
-  }
-  return AX_OK;
-}
-
-/* An attribute that may be missing: `count` times `otherwise`. */
-static ax_status hlo_read_list(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out) {
-  out->count = count;
-  for (uint32_t d = 0; d < count; d++) out->v[d] = otherwise;
-  return ax_hlo_find(op, name) != NULL ? ax_hlo_integers(op, name, out) : AX_OK;
-}
-
-static ax_status hlo_read_spec(const ax_hlo_attribute *numbers, const char *first, const char *second, const char *spatial, ax_dims *out) {
+static ax_status hlo_spec(const ax_hlo_attribute *numbers, const char *first, const char *second, const char *spatial, ax_dims *out) {
   const ax_hlo_attribute *a = ax_hlo_item(numbers, first), *b = ax_hlo_item(numbers, second);
   ax_dims others;
   AX_TRY(ax_hlo_item_integers(numbers, spatial, &others));
@@ -273,7 +249,7 @@ static ax_status hlo_read_spec(const ax_hlo_attribute *numbers, const char *firs
   return AX_OK;
 }
 
-static ax_status hlo_read_groups(const ax_hlo_operation *op, const char *name, int64_t *out) {
+static ax_status hlo_groups(const ax_hlo_operation *op, const char *name, int64_t *out) {
   *out = 1;
   return ax_hlo_find(op, name) != NULL ? ax_hlo_integer(op, name, out) : AX_OK;
 }
@@ -286,19 +262,19 @@ static ax_status read(const ax_hlo_read_args *args) {
   ax_dims reversed;
   if (numbers == NULL || op->operand_count != 2)
     return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.conv<..>");
-  AX_TRY(hlo_read_spec(numbers, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", &p.lhs_spec));
-  AX_TRY(hlo_read_spec(numbers, "kernel_output_feature_dimension", "kernel_input_feature_dimension", "kernel_spatial_dimensions", &p.rhs_spec));
-  AX_TRY(hlo_read_spec(numbers, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", &p.out_spec));
+  AX_TRY(hlo_spec(numbers, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", &p.lhs_spec));
+  AX_TRY(hlo_spec(numbers, "kernel_output_feature_dimension", "kernel_input_feature_dimension", "kernel_spatial_dimensions", &p.rhs_spec));
+  AX_TRY(hlo_spec(numbers, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", &p.out_spec));
   const uint32_t count = ax_conv_spatial(&p);
-  AX_TRY(hlo_read_list(op, "window_strides", count, 1, &p.window_strides));
-  AX_TRY(hlo_read_list(op, "lhs_dilation", count, 1, &p.lhs_dilation));
-  AX_TRY(hlo_read_list(op, "rhs_dilation", count, 1, &p.rhs_dilation));
-  AX_TRY(hlo_read_list(op, "window_reversal", count, 0, &reversed));
-  AX_TRY(hlo_read_list(op, "", count, 0, &p.padding_low));
-  AX_TRY(hlo_read_list(op, "", count, 0, &p.padding_high));
-  AX_TRY(hlo_read_padding(op, &p.padding_low, &p.padding_high));
-  AX_TRY(hlo_read_groups(op, "feature_group_count", &p.feature_group_count));
-  AX_TRY(hlo_read_groups(op, "batch_group_count", &p.batch_group_count));
+  if (p.rhs_spec.count != p.lhs_spec.count || p.out_spec.count != p.lhs_spec.count)
+    return ax_error(AX_INVALID_ARGUMENT, "dimension_numbers say other numbers of spatial dimensions for operands and result");
+  AX_TRY(ax_hlo_integers_or(op, "window_strides", count, 1, &p.window_strides));
+  AX_TRY(ax_hlo_integers_or(op, "lhs_dilation", count, 1, &p.lhs_dilation));
+  AX_TRY(ax_hlo_integers_or(op, "rhs_dilation", count, 1, &p.rhs_dilation));
+  AX_TRY(ax_hlo_integers_or(op, "window_reversal", count, 0, &reversed));
+  AX_TRY(ax_hlo_read_padding(op, count, &p.padding_low, &p.padding_high));
+  AX_TRY(hlo_groups(op, "feature_group_count", &p.feature_group_count));
+  AX_TRY(hlo_groups(op, "batch_group_count", &p.batch_group_count));
   ax_dims turned = {0};
   for (uint32_t i = 0; i < count && i < reversed.count; i++)
     if (reversed.v[i] != 0) turned.v[turned.count++] = p.rhs_spec.v[AX_CONV_SPATIAL + i];

@@ -258,7 +258,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   ax_dims offset, collapsed, map, batching, indices_batching, sizes;
   ax_value indices;
   bool sorted = false;
-  if (numbers == NULL || args->op->operand_count != 2)
+  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY || args->op->operand_count != 2)
     return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.gather<..>");
   AX_TRY(ax_hlo_item_integers(numbers, "offset_dims", &offset));
   AX_TRY(ax_hlo_item_integers(numbers, "collapsed_slice_dims", &collapsed));

@@ -374,33 +374,12 @@ static const ax_param params[] = {
 
 /* --- Reading StableHLO --- */
 
-/* [[low, high], ..]; missing: zeros. */
-static ax_status hlo_read_padding(const ax_hlo_operation *op, ax_dims *low, ax_dims *high) {
-  const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
-  for (uint32_t d = 0; d < low->count && found != NULL; d++) {
-    if (found->kind != AX_HLO_ELEMENTS || found->type->dtype != AX_S64 || found->type->rank != 2 || found->type->dims[0] != low->count ||
-        found->type->dims[1] != 2)
-      return ax_error(AX_INVALID_ARGUMENT, "padding must have two integers for each dimension");
-    const int64_t *v = found->data;
-    low->v[d] = v[found->splat ? 0 : 2 * d], high->v[d] = v[found->splat ? 0 : 2 * d + 1];
-  }
-  return AX_OK;
-}
-
-static ax_status hlo_read_list(const ax_hlo_operation *op, const char *name, uint32_t rank, int64_t otherwise, ax_dims *out) {
-  out->count = rank;
-  for (uint32_t d = 0; d < rank; d++) out->v[d] = otherwise;
-  if (ax_hlo_find(op, name) != NULL) AX_TRY(ax_hlo_integers(op, name, out));
-  return out->count == rank ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s must have an entry for each of %u dimensions", name, rank);
-}
-
 static ax_status read_params(const ax_hlo_operation *op, uint32_t rank, window_params *p) {
-  AX_TRY(hlo_read_list(op, "window_dimensions", rank, 1, &p->window_dimensions));
-  AX_TRY(hlo_read_list(op, "window_strides", rank, 1, &p->window_strides));
-  AX_TRY(hlo_read_list(op, "base_dilations", rank, 1, &p->base_dilation));
-  AX_TRY(hlo_read_list(op, "window_dilations", rank, 1, &p->window_dilation));
-  p->padding_low = p->padding_high = (ax_dims){.count = rank};
-  return hlo_read_padding(op, &p->padding_low, &p->padding_high);
+  AX_TRY(ax_hlo_integers_or(op, "window_dimensions", rank, 1, &p->window_dimensions));
+  AX_TRY(ax_hlo_integers_or(op, "window_strides", rank, 1, &p->window_strides));
+  AX_TRY(ax_hlo_integers_or(op, "base_dilations", rank, 1, &p->base_dilation));
+  AX_TRY(ax_hlo_integers_or(op, "window_dilations", rank, 1, &p->window_dilation));
+  return ax_hlo_read_padding(op, rank, &p->padding_low, &p->padding_high);
 }
 
 /* The primitive for a body that is one operation, if the start is neutral; NULL: there is none. */
@@ -413,7 +392,7 @@ static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dty
                {"stablehlo.minimum", &ax_prim_reduce_window_min}};
   const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
   const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
-  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && dtype != AX_BOOL && !ax_is_complex(dtype); i++) {
+  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && start->type->dtype == dtype && dtype != AX_BOOL && !ax_is_complex(dtype); i++) {
     if (!ax_hlo_slice_is(name, known[i].op)) continue;
     const ax_number has = ax_number_load(dtype, start->data, 0);
     const ax_number neutral = i == 0 ? ax_number_of(dtype, 0) : ax_reduce_identity(combination(known[i].prim), dtype);

@@ -355,8 +355,9 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
                                                      "scatter_dims_to_operand_dims", "operand_batching_dims",
                                                      "scatter_indices_batching_dims")};
 
-/* What the body makes of an element and an update: the update, or one operation on both. NULL: something else. */
-static const ax_prim *combines_by(const ax_hlo_operation *op) {
+/* What the body makes of an element and an update: the update, or one operation on both. NULL: something else. Booleans are combined as
+   the numbers 0 and 1. */
+static const ax_prim *combines_by(const ax_hlo_operation *op, bool of_bool) {
   static const struct {
     const char *op;
     const ax_prim *prim;
@@ -365,6 +366,8 @@ static const ax_prim *combines_by(const ax_hlo_operation *op) {
                {"stablehlo.minimum", &ax_prim_scatter_min},
                {"stablehlo.maximum", &ax_prim_scatter_max}};
   const ax_hlo_slice name = ax_hlo_body_operation(op, 0);
+  if (of_bool && (ax_hlo_slice_is(name, "stablehlo.or") || ax_hlo_slice_is(name, "stablehlo.add"))) return &ax_prim_scatter_max;
+  if (of_bool && (ax_hlo_slice_is(name, "stablehlo.and") || ax_hlo_slice_is(name, "stablehlo.multiply"))) return &ax_prim_scatter_min;
   for (size_t i = 0; i < AX_COUNT(known); i++)
     if (ax_hlo_slice_is(name, known[i].op)) return known[i].prim;
   const ax_hlo_block *block = op->region_count == 1 && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
@@ -375,11 +378,11 @@ static const ax_prim *combines_by(const ax_hlo_operation *op) {
 
 static ax_status read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "scatter_dimension_numbers");
-  const ax_prim *prim = combines_by(args->op);
+  const ax_prim *prim = combines_by(args->op, ax_typeof(args->in[0]).dtype == AX_BOOL);
   ax_dims window, inserted, map, batching, indices_batching;
   ax_index_options options = {.mode = AX_INDEX_FILL};
   ax_value indices;
-  if (numbers == NULL) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension_numbers must be #stablehlo.scatter<..>");
+  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension_numbers must be #stablehlo.scatter<..>");
   if (args->op->operand_count != 3) return ax_error(AX_ABSENT, "scatters of several arrays are not read yet");
   if (prim == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   AX_TRY(ax_hlo_item_integers(numbers, "update_window_dims", &window));
@@ -392,7 +395,11 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
   const ax_scatter_dims dims = {{window.count, window.v}, {inserted.count, inserted.v}, {map.count, map.v}, {batching.count, batching.v},
                                 {indices_batching.count, indices_batching.v}};
-  args->out[0] = scatter(prim, args->in[0], indices, args->in[2], &dims, &options);
+  ax_value x = args->in[0], updates = args->in[2];
+  const bool of_bool = ax_typeof(x).dtype == AX_BOOL && prim != &ax_prim_scatter;
+  if (of_bool) x = ax_convert_element_type(x, AX_U8), updates = ax_convert_element_type(updates, AX_U8);
+  const ax_value y = scatter(prim, x, indices, updates, &dims, &options);
+  args->out[0] = of_bool ? ax_convert_element_type(y, AX_BOOL) : y;
   return AX_OK;
 }
 

@@ -291,10 +291,10 @@ static AX_BODY(known_less) {
   for (uint32_t k = 0; k < 2 * order->num_keys; k++) x[k] = one_zero_and_nan(in[k]);
   for (uint32_t k = order->num_keys; k-- > 0;) {
     const bool last = k + 1 == order->num_keys;
-    const ax_value a = ax_total_order(x[2 * k]), less = ax_lt(a, ax_total_order(x[2 * k + 1]));
+    const ax_value a = ax_total_order(x[2 * k]), b = ax_total_order(x[2 * k + 1]), less = ax_lt(a, b);
     if (last) out[0] = less;
     if (last) continue;
-    const ax_value equal = ax_eq(x[2 * k], x[2 * k + 1]), later = ax_and(equal, out[0]);
+    const ax_value c = ax_total_order(x[2 * k]), d = ax_total_order(x[2 * k + 1]), equal = ax_eq(c, d), later = ax_and(equal, out[0]);
     out[0] = ax_or(less, later);
   }
 }
@@ -303,6 +303,7 @@ static AX_BODY(known_less) {
 static ax_status known_keys(const ax_program *less, uint32_t count, const ax_dtype *dtypes, uint32_t *out) {
   *out = 0;
   for (uint32_t keys = 1; keys <= count && keys <= AX_MAX_RANK && *out == 0; keys++) {
+    if (ax_is_complex(dtypes[2 * keys - 1])) return AX_OK; /* compared by parts */
     known_order order = {count, keys};
     ax_program *known;
     AX_TRY(ax_scalars_trace("sort", "comparator", (ax_fn){known_less, 2 * count, 1, &order}, dtypes, &known));
@@ -310,6 +311,16 @@ static ax_status known_keys(const ax_program *less, uint32_t count, const ax_dty
     ax_program_release(known);
   }
   return AX_OK;
+}
+
+/* StableHLO's comparators take an element of the first operand and another one of it, then two of the second, ..; ours one of each
+   operand, then another of each. */
+static AX_BODY(less_by_operand) {
+  const ax_fn *less = context;
+  ax_value *pairs = ax_trace_alloc(less->in_count * sizeof pairs[0]);
+  if (pairs == NULL) return;
+  for (uint32_t k = 0; k < less->in_count; k++) pairs[k] = in[k / 2 + (k % 2) * (less->in_count / 2)];
+  less->function(pairs, out, less->context);
 }
 
 static ax_status read_by(const ax_hlo_read_args *args, ax_fn less, int64_t dimension, const ax_dtype *dtypes) {
@@ -321,7 +332,7 @@ static ax_status read_by(const ax_hlo_read_args *args, ax_fn less, int64_t dimen
   ax_program_release(body);
   AX_TRY(status);
   if (keys > 0) (ax_sort_together)(count, args->in, dimension, keys, count, args->out);
-  else (ax_sort_by)(count, args->in, dimension, less, count, args->out);
+  else (ax_sort_by)(count, args->in, dimension, (ax_fn){less_by_operand, less.in_count, 1, &less}, count, args->out);
   return AX_OK;
 }
 
