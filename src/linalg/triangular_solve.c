@@ -256,7 +256,10 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_bool(args->op, "unit_diagonal", &unit));
   const bool adjoint = transpose != NULL && ax_hlo_slice_is(transpose->text, "ADJOINT");
   const bool transposed = adjoint || (transpose != NULL && ax_hlo_slice_is(transpose->text, "TRANSPOSE"));
-  args->out[0] = ax_triangular_solve(args->in[0], args->in[1], left, lower, transposed, adjoint, unit);
+  const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
+  ax_value a = args->in[0], b = args->in[1];
+  if (ax_is_narrow_float(dtype)) a = ax_convert_element_type(a, AX_F32), b = ax_convert_element_type(b, AX_F32);
+  args->out[0] = ax_convert_element_type(ax_triangular_solve(a, b, left, lower, transposed, adjoint, unit), dtype);
   return AX_OK;
 }
 
