@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "axle/stablehlo.h"
+#include "bridge/stablehlo_read.h"
 #include "cli.h"
 
 static const size_t most_bytes = (size_t)1 << 28; /* of a text; so reading an endless device ends */
@@ -51,7 +51,7 @@ ax_status source_read(const char *path, source *out) {
   ax_status status = read_stream(file, path, &text);
   if (!standard) fclose(file);
   if (status == AX_OK && is_module(text.data, text.length))
-    status = ax_program_from_stablehlo(text.data, text.length, standard ? "(standard input)" : path, &out->program);
+    status = ax_program_from_stablehlo_named(text.data, text.length, standard ? "(standard input)" : path, &out->names, &out->program);
   else if (status == AX_OK)
     status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length,
                                     standard ? "(standard input)" : path, NULL, &out->names, &out->program);

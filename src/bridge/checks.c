@@ -137,13 +137,14 @@ ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name) {
   AX_TRY(wanted(args, &pair[1]));
   const ax_type got = ax_typeof(pair[0]), want = ax_typeof(pair[1]);
   if (ax_failed()) return AX_OK;
-  if (got.dtype != want.dtype || !ax_same_shape(&got, &want)) return ax_error(AX_INVALID_ARGUMENT, "the two arrays have different types");
+  if (got.dtype != want.dtype || !ax_same_shape(&got, &want))
+    return ax_error(AX_INVALID_ARGUMENT, "the two arrays have different types");
   snprintf(text, sizeof text, "%.*s", (int)name.length, name.start);
   return bind_check(&c, text, pair);
 }
 
 static ax_status read(const ax_hlo_read_args *args) { return ax_hlo_read_check(args, args->op->name); }
 
-const ax_hlo_reader ax_hlo_check_readers[] = {{"check.expect_eq", read},        {"check.expect_eq_const", read},
-                                              {"check.expect_close", read},     {"check.expect_almost_eq", read},
-                                              {"check.expect_almost_eq_const", read}, {0}};
+const ax_hlo_reader ax_hlo_check_readers[] = {
+    {"check.expect_eq", read},        {"check.expect_eq_const", read},        {"check.expect_close", read},
+    {"check.expect_almost_eq", read}, {"check.expect_almost_eq_const", read}, {0}};

@@ -23,7 +23,8 @@ static ax_status clamp_read(const ax_hlo_read_args *args) {
   const ax_type type = ax_typeof(args->in[1]);
   ax_value bounds[] = {args->in[0], args->in[2]};
   for (int k = 0; k < 2; k++)
-    if (ax_typeof(bounds[k]).rank == 0) bounds[k] = (ax_broadcast_in_dim)(bounds[k], AX_LIST(type.rank, type.dims), AX_LIST(0, NULL));
+    if (ax_typeof(bounds[k]).rank == 0)
+      bounds[k] = (ax_broadcast_in_dim)(bounds[k], AX_LIST(type.rank, type.dims), AX_LIST(0, NULL));
   args->out[0] = ax_min(ax_max(args->in[1], bounds[0]), bounds[1]); /* NaN where a bound is, unlike ax_clamp */
   return AX_OK;
 }
@@ -291,7 +292,8 @@ static ax_status dimension_size_read(const ax_hlo_read_args *args) {
   int64_t dimension;
   AX_TRY(takes(args, 1));
   AX_TRY(ax_hlo_integer(args->op, "dimension", &dimension));
-  if (dimension < 0 || dimension >= type.rank) return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, type.rank);
+  if (dimension < 0 || dimension >= type.rank)
+    return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, type.rank);
   args->out[0] = (ax_full)(AX_S32, AX_LIST(0, NULL), (double)type.dims[dimension]);
   return AX_OK;
 }
@@ -358,13 +360,16 @@ static ax_status custom_call_read(const ax_hlo_read_args *args) {
   if (ax_hlo_is_check(name->text)) return ax_hlo_read_check(args, name->text);
   for (const ax_hlo_reader *target = targets; target->op != NULL; target++)
     if (ax_hlo_slice_is(name->text, target->op)) return target->read(args);
-  return ax_error(AX_ABSENT, "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
-                  (int)name->text.length, name->text.start);
+  return ax_error(
+      AX_ABSENT,
+      "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
+      (int)name->text.length, name->text.start);
 }
 
 static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {0}};
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, devices, calls, ax_hlo_window_readers, ax_hlo_check_readers};
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic,          shapes, draws, devices, calls, ax_hlo_window_readers,
+                                                    ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

@@ -1,9 +1,7 @@
-/* select_and_scatter: each window of the operand selects an element, to whose place the source's element is added, or combined with
-   what is there in another way.
-
-   As ax_select_and_scatter_add where the element is the largest or smallest of floats, the sources are added, and nothing is padded: that
-   takes padding for the least float, which may win over one in the operand. (It and XLA choose differently where a window has NaN, for
-   which the specification leaves the order open.) Otherwise: the place
+/* select_and_scatter: each window of the operand selects an element, to whose place the source's element is added, or combined
+   with what is there in another way.  As ax_select_and_scatter_add where the element is the largest or smallest of floats, the
+   sources are added, and nothing is padded: that takes padding for the least float, which may win over one in the operand. (It
+   and XLA choose differently where a window has NaN, for which the specification leaves the order open.) Otherwise: the place
    that each window selects, by a reduction over windows of (element, place), and a scatter to these places. */
 #include "bridge/readers.h"
 
@@ -44,13 +42,15 @@ static ax_value selected_places(ax_value operand, const ax_type *type, ax_fn *se
   const ax_value places = (ax_reshape)((ax_iota)(AX_S32, AX_LIST(1, all), 0), AX_LIST(type->rank, type->dims));
   const ax_value pairs[] = {operand, places};
   const ax_value starts[] = {ax_zero_like(operand), (ax_full)(AX_S32, AX_LIST(0, NULL), -1)};
-  const ax_window_options options = {.strides = {type->rank, w->strides.v}, .low = {type->rank, w->low.v}, .high = {type->rank, w->high.v}};
+  const ax_window_options options = {
+      .strides = {type->rank, w->strides.v}, .low = {type->rank, w->low.v}, .high = {type->rank, w->high.v}};
   ax_value out[2] = {ax_poison, ax_poison};
   (ax_reduce_window)(2, pairs, 2, starts, (ax_fn){selected, 4, 2, select}, AX_LIST(type->rank, w->size.v), 2, out, &options);
   return out[1];
 }
 
-typedef ax_value scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+typedef ax_value scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                         const ax_index_options *options);
 
 static scatter *scatter_by(ax_hlo_slice name, bool of_bool) {
   if (ax_hlo_slice_is(name, "stablehlo.add")) return of_bool ? ax_scatter_max : ax_scatter_add;
@@ -93,10 +93,12 @@ static ax_status read(const ax_hlo_read_args *args) {
   scatter *by = scatter_by(name, type.dtype == AX_BOOL);
   AX_TRY(read_windows(op, type.rank, &w));
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
-  if (by == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
+  if (by == NULL)
+    return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");
   if (known && by == ax_scatter_add && ax_is_float(type.dtype) && !is_padded(&w)) {
-    const ax_window_options options = {.strides = {type.rank, w.strides.v}, .low = {type.rank, w.low.v}, .high = {type.rank, w.high.v}};
+    const ax_window_options options = {
+        .strides = {type.rank, w.strides.v}, .low = {type.rank, w.low.v}, .high = {type.rank, w.high.v}};
     const ax_value sum = (ax_select_and_scatter_add)(args->in[1], args->in[0], largest, AX_LIST(type.rank, w.size.v), &options);
     args->out[0] = ax_add(sum, args->in[2]);
     return AX_OK;

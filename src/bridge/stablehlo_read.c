@@ -137,8 +137,7 @@ typedef struct frame { /* what one operation needs besides itself */
 static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *op, const frame *f) {
   const reader_entry *entry = reader_slot(import, op->name.start, op->name.length);
   if (entry->op == NULL) return ax_error(AX_ABSENT, "this operation is not read yet");
-  for (uint32_t k = 0; k < op->result_count; k++)
-    AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
+  for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
   for (uint32_t i = 0; i < op->operand_count; i++) f->in[i] = import->values[op->operands[i]];
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
   AX_TRY(entry->read(
@@ -164,8 +163,10 @@ static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
   ax_hlo_place_text(import->module, &op->place, place, sizeof place);
   builder->location = place;
   if (status == AX_OK)
-    status = read_operation(import, op,
-                            &(frame){.in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
+    status = read_operation(
+        import, op,
+        &(frame){
+            .in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
   builder->location = NULL;
   ax_free(memory);
   if (builder->status != AX_OK) status = ax_error(builder->status, "%s", builder->message); /* what failed first */
@@ -234,7 +235,8 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
 
 ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) {
   const ax_hlo_slice none = {0};
-  const ax_hlo_block *block = region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
+  const ax_hlo_block *block =
+      region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
   if (block == NULL || block->operation_count != 2 || block->argument_count != 2) return none;
   const ax_hlo_operation *only = block->operations[0], *last = block->operations[1];
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
@@ -270,7 +272,8 @@ static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operati
 static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_block *block, ax_type *types,
                              ax_program **out) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
-  if (last == NULL || !is_return(last->name)) return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
+  if (last == NULL || !is_return(last->name))
+    return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
   for (uint32_t i = 0; i < block->argument_count; i++)
     AX_TRY(ax_hlo_array_type(import->module->values[block->argument + i], &types[i]));
   AX_TRY(check_results(import, op, last));
@@ -315,8 +318,8 @@ static ax_status check_devices(const ax_hlo_module *module) {
   for (uint32_t i = 0; i < module->attribute_count; i++)
     for (size_t k = 0; k < AX_COUNT(names); k++)
       if (ax_hlo_slice_is(module->attributes[i].name, names[k]) && module->attributes[i].integer > 1)
-        return ax_error(AX_ABSENT, "%s: modules for several devices are not read yet, and this one has %s = %" PRId64, module->source,
-                        names[k], module->attributes[i].integer);
+        return ax_error(AX_ABSENT, "%s: modules for several devices are not read yet, and this one has %s = %" PRId64,
+                        module->source, names[k], module->attributes[i].integer);
   return AX_OK;
 }
 
@@ -333,22 +336,40 @@ static ax_status find_main(const ax_hlo_import *import, const ax_hlo_operation *
   return AX_OK;
 }
 
-static ax_status import_main(ax_hlo_import *import, ax_program **out) {
-  const ax_hlo_operation *op = NULL;
+static ax_status import_main(ax_hlo_import *import, const ax_hlo_operation **function, ax_program **out) {
   AX_TRY(check_devices(import->module));
   AX_TRY(make_readers(import));
   AX_TRY(make_functions(import));
-  AX_TRY(find_main(import, &op));
+  AX_TRY(find_main(import, function));
   const size_t bytes = import->module->value_count * sizeof import->values[0];
   import->values = ax_calloc(import->module->value_count + 1, sizeof import->values[0]); /* none is set: ax_poison */
   if (import->values == NULL) return ax_out_of_memory(bytes);
-  return trace_function(import, op, out);
+  return trace_function(import, *function, out);
 }
 
-ax_status ax_program_import(const ax_hlo_module *module, ax_program **out) {
+/* Names of the inputs as the text has them, empty ones of the results. */
+static ax_status keep_names(const ax_hlo_operation *function, const ax_program *program, ax_program_names *names) {
+  const ax_hlo_attribute *found = ax_hlo_find(function, AX_HLO_ARGUMENT_NAMES);
+  const char **in = ax_arena_alloc(&names->arena, (program->in_count + 1) * sizeof in[0]);
+  const char **out = ax_arena_alloc(&names->arena, (program->out_count + 1) * sizeof out[0]);
+  if (in == NULL || out == NULL) return ax_out_of_memory(0);
+  for (uint32_t k = 0; k < program->out_count; k++) out[k] = "";
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    const ax_hlo_slice text = found != NULL && i < found->count ? found->items[i].text : (ax_hlo_slice){"", 0};
+    char *copy = ax_arena_alloc(&names->arena, text.length + 1);
+    if (copy == NULL) return ax_out_of_memory(text.length);
+    memcpy(copy, text.start, text.length);
+    in[i] = copy;
+  }
+  names->in = in, names->out = out;
+  return AX_OK;
+}
+
+static ax_status import_module(const ax_hlo_module *module, ax_program_names *names, ax_program **out) {
   ax_hlo_import import = {.module = module};
-  *out = NULL;
-  const ax_status status = import_main(&import, out);
+  const ax_hlo_operation *function = NULL;
+  ax_status status = import_main(&import, &function, out);
+  if (status == AX_OK && names != NULL) status = keep_names(function, *out, names);
   for (uint32_t i = 0; i < import.function_size && import.functions != NULL; i++) ax_program_release(import.functions[i].program);
   ax_free(import.functions);
   ax_free(import.readers);
@@ -356,12 +377,21 @@ ax_status ax_program_import(const ax_hlo_module *module, ax_program **out) {
   return status;
 }
 
-ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out) {
+ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, ax_program_names *names, ax_program **out) {
   ax_hlo_module module;
   *out = NULL;
+  if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read_text(text, bytes, source != NULL ? source : "module", &module));
-  const ax_status status = ax_program_import(&module, out);
+  const ax_status status = import_module(&module, names, out);
   ax_hlo_module_deinit(&module);
+  if (status == AX_OK) return AX_OK;
+  if (names != NULL) ax_program_names_deinit(names);
+  ax_program_release(*out);
+  *out = NULL;
   return status;
+}
+
+ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out) {
+  return ax_program_from_stablehlo_named(text, bytes, source, NULL, out);
 }

@@ -3,9 +3,10 @@
 #define AX_BRIDGE_STABLEHLO_READ_H
 
 #include "hlo/module.h"
+#include "ir/text.h"
 
-/* The program of @main, or of the module's only function. *out is the caller's. Errors begin with the line of the module, or of what
-   it was made from: AX_INVALID_ARGUMENT; AX_ABSENT: what is not read yet. */
-AX_MUST_USE ax_status ax_program_import(const ax_hlo_module *module, ax_program **out);
+/* ax_program_from_stablehlo, with the names that the text gives to the inputs; results have none. NULL: not wanted. */
+AX_MUST_USE ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
+                                                      ax_program **out);
 
 #endif

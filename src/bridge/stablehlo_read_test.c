@@ -1,5 +1,5 @@
-/* Modules as programs: what each operation becomes, what is refused and where, and that a module that Axle has written comes back as
-   a program with the same results. That JAX's own modules run to XLA's values is the oracle's to say (tests/oracle). */
+/* Modules as programs: what each operation becomes, what is refused and where, and that a module that Axle has written comes back
+   as a program with the same results. That JAX's own modules run to XLA's values is the oracle's to say (tests/oracle). */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static const char *const programs[][2] = {
      "{ lambda a:f32[2] b:f32[2]. let\n    c:f32[2] = add a b\n    d:f32[2] = sin c\n  in (d,) }\n"},
     {"func.func @main(%a: tensor<2x3xf32>) -> (tensor<3xf32>, tensor<f32>) {\n"
      "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-     "  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>\n"
+     "  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> "
+     "tensor<3xf32>\n"
      "  %1 = stablehlo.constant dense<2.0> : tensor<f32>\n  return %0, %1 : tensor<3xf32>, tensor<f32>\n}\n",
      "{ lambda a:f32[2,3]. let\n    b:f32[3] = reduce_sum[axes=(0,)] a\n  in (b, 2.0:f32[]) }\n"},
     {"func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {\n"
@@ -80,7 +81,8 @@ static AX_BODY(larger_body) { out[0] = ax_max(in[0], in[1]); }
 static AX_BODY(many) {
   const ax_value x = in[0], n = in[1], least = ax_full(AX_F32, AX_DIMS(), -100), rows = ax_reduce_sum(x, AX_DIMS(1), false);
   const int64_t wide[] = {4, 6, 2}, window[] = {2, 3};
-  ax_value carried[2] = {rows, ax_exp(ax_neg(rows))}, doubled[1] = {ax_add(ax_abs(ax_reduce_sum(rows, AX_DIMS(0), false)), ax_real(1))};
+  ax_value carried[2] = {rows, ax_exp(ax_neg(rows))},
+           doubled[1] = {ax_add(ax_abs(ax_reduce_sum(rows, AX_DIMS(0), false)), ax_real(1))};
   ax_value largest[1];
   (ax_scan)((ax_fn){step_body, 2, 2, NULL}, 2, 5, false, 2, carried, 2, carried);
   (ax_while)((ax_fn){below_body, 1, 1, NULL}, (ax_fn){double_body, 1, 1, NULL}, 1, doubled, 1, doubled);
@@ -131,26 +133,31 @@ static void test_checks(void **state) {
       {"check.expect_almost_eq_const %a, dense<[1.001, 0x7FC00000]> : tensor<2xf32>, tolerance = 0.01", NULL},
       {"check.expect_almost_eq_const %a, dense<[1.001, 0x7FC00000]> : tensor<2xf32>", "element 0 is 1.0"},
       {"check.expect_close %a, %b, max_ulp_difference = 3 : tensor<2xf32>, tensor<2xf32>", NULL},
-      {"check.expect_close %a, %b, max_ulp_difference = 2 : tensor<2xf32>, tensor<2xf32>", "element 0 is 1.0, and should be 0.9999998"},
+      {"check.expect_close %a, %b, max_ulp_difference = 2 : tensor<2xf32>, tensor<2xf32>",
+       "element 0 is 1.0, and should be 0.9999998"},
       {"stablehlo.custom_call @check.expect_close(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()", NULL},
-      {"stablehlo.custom_call @check.expect_eq(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()", "element 0"}};
+      {"stablehlo.custom_call @check.expect_eq(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()",
+       "element 0"}};
   for (size_t i = 0; i < AX_COUNT(checks); i++) {
     char text[1024];
     snprintf(text, sizeof text,
              "func.func @main() {\n  %%a = stablehlo.constant dense<[1.0, 0x7FC00000]> : tensor<2xf32>\n"
-             "  %%b = stablehlo.constant dense<[0x3F7FFFFD, 0x7FC00001]> : tensor<2xf32>\n  %s\n  return\n}\n", checks[i][0]);
+             "  %%b = stablehlo.constant dense<[0x3F7FFFFD, 0x7FC00001]> : tensor<2xf32>\n  %s\n  return\n}\n",
+             checks[i][0]);
     ax_program *program = import(text);
-    if (checks[i][1] == NULL) TEST_OK(test_try(program, NULL, NULL));
-    else TEST_FAILS(test_try(program, NULL, NULL), AX_INVALID_ARGUMENT, checks[i][1]);
+    if (checks[i][1] == NULL)
+      TEST_OK(test_try(program, NULL, NULL));
+    else
+      TEST_FAILS(test_try(program, NULL, NULL), AX_INVALID_ARGUMENT, checks[i][1]);
     ax_program_release(program);
   }
 }
 
 /* --- Results that were once wrong --- */
 
-#define SORT(directions, first, second, types)                                                                                    \
-  "  %0:2 = \"stablehlo.sort\"(%a, %b) <{dimension = 0 : i64, is_stable = true}> ({\n  ^bb0(%x: tensor<" first ">, %y: tensor<" first \
-  ">, %u: tensor<" second ">, %v: tensor<" second ">):\n" directions "  }) : " types " -> " types "\n"
+#define SORT(directions, first, second, types)                                                                 \
+  "  %0:2 = \"stablehlo.sort\"(%a, %b) <{dimension = 0 : i64, is_stable = true}> ({\n  ^bb0(%x: tensor<" first \
+  ">, %y: tensor<" first ">, %u: tensor<" second ">, %v: tensor<" second ">):\n" directions "  }) : " types " -> " types "\n"
 static const char *const results[] = {
     /* a comparator's arguments come in pairs, operand by operand */
     "  %a = stablehlo.constant dense<[2.0, 1.0, 3.0]> : tensor<3xf32>\n  %b = stablehlo.constant dense<[10, 30, 20]> : tensor<3xi32>\n"
@@ -204,7 +211,8 @@ static void test_results(void **state) {
 
 /* --- What is refused --- */
 
-#define F(line, types) "func.func @main(%a: tensor<4xf32>, %i: tensor<i32>) -> " types " {\n  " line "\n  return %0 : " types "\n}\n"
+#define F(line, types) \
+  "func.func @main(%a: tensor<4xf32>, %i: tensor<i32>) -> " types " {\n  " line "\n  return %0 : " types "\n}\n"
 static const struct {
   const char *text;
   ax_status status;
@@ -216,7 +224,8 @@ static const struct {
     {F("%0 = stablehlo.sine %a : (tensor<4xf32>) -> tensor<?xf32>", "tensor<?xf32>"), AX_ABSENT, "shapes that are not known"},
     {F("%0 = \"x.y\"(%a) : (tensor<4xf32>) -> tensor<4xf32> loc(\"train.py\":3:1)", "tensor<4xf32>"), AX_ABSENT,
      "train.py:3: x.y: this operation is not read yet"},
-    {F("%0 = stablehlo.transpose %a, dims = [1] : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "m.mlir:2: "},
+    {F("%0 = stablehlo.transpose %a, dims = [1] : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT,
+     "m.mlir:2: "},
     {F("%0 = \"stablehlo.transpose\"(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT,
      "the attribute permutation is missing"},
     {F("%0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "there is no function @g"},
@@ -224,20 +233,26 @@ static const struct {
      "@main calls itself"},
     {F("%0 = stablehlo.custom_call @t(%a) : (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>"), AX_ABSENT,
      "the target @t is not known"},
-    {F("%0 = \"stablehlo.clamp\"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()", "tensor<4xf32>"), AX_PARSE_ERROR,
-     "stablehlo.clamp has 0 results, and names for 1"},
-    {"func.func @main() {\n  \"stablehlo.partition_id\"() : () -> ()\n  \"stablehlo.rng_bit_generator\"() : () -> ()\n  return\n}\n", AX_INVALID_ARGUMENT,
-     "m.mlir:2: stablehlo.partition_id: "},
-    {"func.func @main() {\n  \"stablehlo.fft\"() {fft_length = array<i64: 4>, fft_type = #stablehlo<fft_type FFT>} : () -> ()\n  return\n}\n",
+    {F("%0 = \"stablehlo.clamp\"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()", "tensor<4xf32>"),
+     AX_PARSE_ERROR, "stablehlo.clamp has 0 results, and names for 1"},
+    {"func.func @main() {\n  \"stablehlo.partition_id\"() : () -> ()\n  \"stablehlo.rng_bit_generator\"() : () -> ()\n  "
+     "return\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.partition_id: "},
+    {"func.func @main() {\n  \"stablehlo.fft\"() {fft_length = array<i64: 4>, fft_type = #stablehlo<fft_type FFT>} : () -> ()\n  "
+     "return\n}\n",
      AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.fft: "},
-    {F("%0 = \"stablehlo.gather\"(%a, %i) <{dimension_numbers = array<i64: 1>, slice_sizes = array<i64: 1>}> : (tensor<4xf32>, tensor<i32>) -> "
-       "tensor<f32>", "tensor<f32>"), AX_INVALID_ARGUMENT, "dimension_numbers must be #stablehlo.gather<..>"},
+    {F("%0 = \"stablehlo.gather\"(%a, %i) <{dimension_numbers = array<i64: 1>, slice_sizes = array<i64: 1>}> : (tensor<4xf32>, "
+       "tensor<i32>) -> "
+       "tensor<f32>",
+       "tensor<f32>"),
+     AX_INVALID_ARGUMENT, "dimension_numbers must be #stablehlo.gather<..>"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n  return %a : tensor<2xf32>\n}\n", AX_INVALID_ARGUMENT,
      "m.mlir:2: func.return: the function returns other values than those that it says"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n  return %a : tensor<2xf32>\n}\n",
      AX_INVALID_ARGUMENT, "operations stand behind it"},
     {"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = \"stablehlo.while\"(%a) ({\n  ^bb0(%x: tensor<2xi32>):\n"
-     "    %c = stablehlo.constant dense<false> : tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n  ^bb0(%x: tensor<4xf32>):\n"
+     "    %c = stablehlo.constant dense<false> : tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n  ^bb0(%x: "
+     "tensor<4xf32>):\n"
      "    stablehlo.return %x : tensor<4xf32>\n  }) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n",
      AX_INVALID_ARGUMENT, "argument 0 of a block is f32[4], and the module says s32[2]"},
     {"module attributes {mhlo.num_partitions = 8 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_ABSENT,
@@ -277,8 +292,8 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_checks),
-                                     cmocka_unit_test(test_results),
-                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_out_of_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back),
+                                     cmocka_unit_test(test_checks),   cmocka_unit_test(test_results),
+                                     cmocka_unit_test(test_refused),  cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,8 +73,8 @@ ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice 
 
 /* --- Places --- */
 
-/* The text of loc(..), through aliases: the first file with a line in it, which is the innermost call's. *steps bounds how many aliases
-   are looked up, since they may stand for each other. */
+/* The text of loc(..), through aliases: the first file with a line in it, which is the innermost call's. *steps bounds how many
+   aliases are looked up, since they may stand for each other. */
 static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t *steps, ax_hlo_slice *file, int64_t *line) {
   const char *p = text.start, *end = text.start + text.length;
   for (; p < end; p++) {
@@ -111,7 +111,8 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
 /* --- Kinds --- */
 
 static ax_status wrong(const char *name, const ax_hlo_attribute *found, const char *wanted) {
-  return ax_error(AX_INVALID_ARGUMENT, "the attribute %s %s %s", name, found == NULL ? "is missing: it must be" : "must be", wanted);
+  return ax_error(AX_INVALID_ARGUMENT, "the attribute %s %s %s", name, found == NULL ? "is missing: it must be" : "must be",
+                  wanted);
 }
 
 ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out) {
@@ -165,7 +166,8 @@ ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint3
   out->count = count;
   for (uint32_t d = 0; d < count; d++) out->v[d] = otherwise;
   if (ax_hlo_find(op, name) != NULL) AX_TRY(ax_hlo_integers(op, name, out));
-  return out->count == count ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, and must have %u", name, out->count, count);
+  return out->count == count ? AX_OK
+                             : ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, and must have %u", name, out->count, count);
 }
 
 /* Entry `row` of the attribute; false: it is no pair of integers. */
@@ -173,7 +175,8 @@ static bool pair_of(const ax_hlo_attribute *found, uint32_t count, uint32_t row,
   if (found->kind == AX_HLO_ELEMENTS) {
     const ax_hlo_value_type *type = found->type;
     const int64_t *v = found->data;
-    if (!type->element_known || type->dtype != AX_S64 || type->rank != 2 || type->dims[0] != count || type->dims[1] != 2) return false;
+    if (!type->element_known || type->dtype != AX_S64 || type->rank != 2 || type->dims[0] != count || type->dims[1] != 2)
+      return false;
     out[0] = v[found->splat ? 0 : 2 * row], out[1] = v[found->splat ? 0 : 2 * row + 1];
     return true;
   }

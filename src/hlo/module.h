@@ -27,12 +27,12 @@ typedef struct ax_hlo_slice { /* characters of the text, or of the arena */
 /* --- Types --- */
 typedef enum ax_hlo_kind {
   AX_HLO_TENSOR,
-  AX_HLO_SCALAR,   /* the type of a number in an attribute: i64, f32, index */
-  AX_HLO_TOKEN,    /* !stablehlo.token */
-  AX_HLO_TUPLE,    /* tuple<..>; `parts` */
-  AX_HLO_FUTURE_TYPE,   /* !stablehlo.future<..>; `parts` */
-  AX_HLO_FUNCTION, /* (..) -> (..); `parts`, of which the first in_count are parameters */
-  AX_HLO_OTHER     /* any other one; its text says which */
+  AX_HLO_SCALAR,      /* the type of a number in an attribute: i64, f32, index */
+  AX_HLO_TOKEN,       /* !stablehlo.token */
+  AX_HLO_TUPLE,       /* tuple<..>; `parts` */
+  AX_HLO_FUTURE_TYPE, /* !stablehlo.future<..>; `parts` */
+  AX_HLO_FUNCTION,    /* (..) -> (..); `parts`, of which the first in_count are parameters */
+  AX_HLO_OTHER        /* any other one; its text says which */
 } ax_hlo_kind;
 
 enum { AX_HLO_DYNAMIC = -1 }; /* an extent that is not known */
@@ -40,7 +40,7 @@ enum { AX_HLO_DYNAMIC = -1 }; /* an extent that is not known */
 /* Equal types of one module are one object. */
 typedef struct ax_hlo_value_type {
   ax_hlo_kind kind;
-  bool element_known; /* TENSOR, SCALAR: Axle has a dtype for the elements */
+  bool element_known;   /* TENSOR, SCALAR: Axle has a dtype for the elements */
   bool ranked, dynamic; /* TENSOR: its rank is known; some extent is not known, or is bounded only */
   ax_dtype dtype;
   uint32_t rank, in_count, part_count;
@@ -75,8 +75,8 @@ struct ax_hlo_attribute {
   int64_t integer;
   const int64_t *numbers;
   const ax_hlo_attribute *items;
-  uint32_t count; /* of numbers or items */
-  bool splat;     /* ELEMENTS: `data` has one element, which all are */
+  uint32_t count;   /* of numbers or items */
+  bool splat;       /* ELEMENTS: `data` has one element, which all are */
   const void *data; /* elements as Axle's arrays have them, row-major */
 };
 
@@ -119,12 +119,15 @@ typedef struct ax_hlo_module {
   const ax_hlo_attribute *attributes;
   uint32_t attribute_count;
   const ax_hlo_value_type **values; /* types by number */
-  const ax_hlo_operation **makers; /* the operations whose results they are; NULL: arguments of blocks */
+  const ax_hlo_operation **makers;  /* the operations whose results they are; NULL: arguments of blocks */
   uint32_t value_count;
   struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for; in the order of the names once the text is read */
   uint32_t alias_count;
   bool sorted;
 } ax_hlo_module;
+
+/* An attribute of functions that were read in the short form: strings, what the text calls the arguments, without their %. */
+#define AX_HLO_ARGUMENT_NAMES "argument_names"
 
 void ax_hlo_module_deinit(ax_hlo_module *module);
 
@@ -146,15 +149,16 @@ const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slic
 /* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 
-/* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or something
-   else. */
+/* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or
+   something else. */
 AX_MUST_USE ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out);
 AX_MUST_USE ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out);
 /* A list of integers, in any of the ways that versions of StableHLO write one. */
 AX_MUST_USE ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out);
 AX_MUST_USE ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out); /* absent: none */
 /* The same of an attribute that must have `count` entries; missing: each is `otherwise`. */
-AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out);
+AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise,
+                                         ax_dims *out);
 /* The attribute padding: [[low, high], ..], `count` of them, as a list of lists or as dense<..>; missing: zeros. */
 AX_MUST_USE ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high);
 /* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */

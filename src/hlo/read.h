@@ -1,6 +1,6 @@
 /* Reading one operation of a module as equations of the trace in progress. A primitive's file has a reader for each StableHLO op
-   that it stands for, in its record's slot `reads` (ir/prim.h); simple ones are read by their form (hlo/hlo.h). Functions that are no
-   primitives have their readers in tables of their own (bridge/readers.c). */
+   that it stands for, in its record's slot `reads` (ir/prim.h); simple ones are read by their form (hlo/hlo.h). Functions that
+   are no primitives have their readers in tables of their own (bridge/readers.c). */
 #ifndef AX_HLO_READ_H
 #define AX_HLO_READ_H
 
@@ -33,7 +33,8 @@ typedef struct ax_hlo_body {
   const ax_hlo_region *region;
 } ax_hlo_body;
 /* AX_INVALID_ARGUMENT: the operation has no such region of one block, or the region gives other than `out_count` values. */
-AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out);
+AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body,
+                                     ax_fn *out);
 /* Calls a function of the module. */
 AX_MUST_USE ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function);
 

@@ -84,8 +84,10 @@ static ax_status want_array(ax_hlo_scan *r, ax_hlo_attribute *out) {
 /* name = value, or name alone. */
 static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
   ax_hlo_attribute entry = {0};
-  if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &entry.name));
-  else AX_TRY(ax_hlo_want_word(r, "the name of an attribute", &entry.name));
+  if (ax_hlo_sees(r, "\""))
+    AX_TRY(ax_hlo_want_string(r, &entry.name));
+  else
+    AX_TRY(ax_hlo_want_word(r, "the name of an attribute", &entry.name));
   if (ax_hlo_take(r, "=")) AX_TRY(ax_hlo_want_attribute(r, &entry));
   return ax_hlo_list_add(entries, &entry, sizeof entry);
 }
@@ -113,8 +115,10 @@ static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
   do {
     int64_t number = 0;
     ax_hlo_slice text;
-    if (ax_hlo_take(r, "true")) number = 1;
-    else if (ax_hlo_take(r, "false")) number = 0;
+    if (ax_hlo_take(r, "true"))
+      number = 1;
+    else if (ax_hlo_take(r, "false"))
+      number = 0;
     else {
       AX_TRY(want_number_text(r, &text));
       const char *behind = r->cursor;
@@ -142,8 +146,8 @@ static ax_status want_numbers(ax_hlo_scan *r, ax_hlo_attribute *out) {
 /* --- Dialects --- */
 
 typedef struct conv_part { /* one operand's or the result's dimensions */
-  char first, second; /* the letters of the two that are not spatial */
-  const char *names[3]; /* of the attributes for them, and for those that are */
+  char first, second;      /* the letters of the two that are not spatial */
+  const char *names[3];    /* of the attributes for them, and for those that are */
 } conv_part;
 static const conv_part conv_parts[] = {
     {'b', 'f', {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"}},
@@ -163,9 +167,12 @@ static ax_status want_conv_part(ax_hlo_scan *r, const conv_part *part, ax_hlo_li
   do {
     const char letter[][2] = {{part->first, '\0'}, {part->second, '\0'}};
     int64_t dimension;
-    if (ax_hlo_take(r, letter[0])) AX_TRY(add_integer(entries, part->names[0], place++));
-    else if (ax_hlo_take(r, letter[1])) AX_TRY(add_integer(entries, part->names[1], place++));
-    else if (ax_hlo_take(r, "?")) place++;
+    if (ax_hlo_take(r, letter[0]))
+      AX_TRY(add_integer(entries, part->names[0], place++));
+    else if (ax_hlo_take(r, letter[1]))
+      AX_TRY(add_integer(entries, part->names[1], place++));
+    else if (ax_hlo_take(r, "?"))
+      place++;
     else {
       AX_TRY(ax_hlo_want_integer(r, &dimension));
       if (dimension < 0 || dimension >= AX_MAX_RANK || spatial[dimension] >= 0)
@@ -216,9 +223,9 @@ static ax_status want_alias(ax_hlo_scan *r, ax_hlo_alias_entry *alias, ax_hlo_at
 
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
 static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
-  static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter", "stablehlo.dot",
+  static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter",   "stablehlo.dot",
                                              "stablehlo.channel_handle", "mhlo.channel_handle", "stablehlo.output_operand_alias",
-                                             "stablehlo.dot_algorithm",  "chlo.ragged_dot",   "mhlo.result_alias"};
+                                             "stablehlo.dot_algorithm",  "chlo.ragged_dot",     "mhlo.result_alias"};
   ax_hlo_skip(r);
   const char *at = r->cursor;
   ax_hlo_slice name, inside;
@@ -230,8 +237,10 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
     out->kind = AX_HLO_WORD;
     AX_TRY(ax_hlo_want(r, "<"));
     AX_TRY(ax_hlo_want_word(r, "a word", &inside));
-    if (!ax_hlo_sees(r, ">")) AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
-    else out->text = inside;
+    if (!ax_hlo_sees(r, ">"))
+      AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
+    else
+      out->text = inside;
     return ax_hlo_want(r, ">");
   }
   if (ax_hlo_slice_is(name, "stablehlo.conv")) {
@@ -257,7 +266,8 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
 static ax_status want_word(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
-  if (ax_hlo_sees(r, "tensor") || ax_hlo_sees(r, "tuple") || ax_hlo_sees(r, "complex") || ax_hlo_sees(r, "(") || ax_hlo_sees(r, "!")) {
+  if (ax_hlo_sees(r, "tensor") || ax_hlo_sees(r, "tuple") || ax_hlo_sees(r, "complex") || ax_hlo_sees(r, "(") ||
+      ax_hlo_sees(r, "!")) {
     out->kind = AX_HLO_TYPE;
     return ax_hlo_want_type(r, &out->type);
   }

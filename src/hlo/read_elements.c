@@ -1,6 +1,6 @@
-/* Elements of constants: dense<..> with numbers in nested lists, one number for all, or all bytes in hexadecimal; dense_resource<..>
-   with bytes at the end of the text. Data is kept as Axle's arrays have it. The type stands behind the elements, so their text is
-   passed first and read when the type is known. */
+/* Elements of constants: dense<..> with numbers in nested lists, one number for all, or all bytes in hexadecimal;
+   dense_resource<..> with bytes at the end of the text. Data is kept as Axle's arrays have it. The type stands behind the
+   elements, so their text is passed first and read when the type is known. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,8 +121,10 @@ static void unpack(const elements *e, const unsigned char *from, size_t bytes, i
   if (bits >= 8 && from != data) memcpy(data, from, bytes);
   if (bits >= 8) return;
   for (int64_t i = count - 1; i >= 0; i--) {
-    if (e->dtype == AX_BOOL) data[i] = packed ? from[i / 8] >> (i % 8) & 1 : from[i] != 0;
-    else data[i] = from[i] & (unsigned char)((1u << bits) - 1);
+    if (e->dtype == AX_BOOL)
+      data[i] = packed ? from[i / 8] >> (i % 8) & 1 : from[i] != 0;
+    else
+      data[i] = from[i] & (unsigned char)((1u << bits) - 1);
   }
 }
 
@@ -154,7 +156,8 @@ static int by_name(const void *a, const void *b) {
 static ax_status add_resources(ax_hlo_scan *r, ax_hlo_list *list) {
   while (r->cursor < r->end) {
     ax_hlo_attribute one = {0};
-    if (ax_hlo_sees(r, "\"")) AX_TRY(ax_hlo_want_string(r, &one.name));
+    if (ax_hlo_sees(r, "\""))
+      AX_TRY(ax_hlo_want_string(r, &one.name));
     else if ((one.name = ax_hlo_take_word(r)).length == 0) {
       r->cursor += r->cursor < r->end;
       continue;

@@ -21,9 +21,9 @@ typedef struct form {
 typedef enum results { RESULT_LAST, RESULT_ALL, RESULT_NONE } results;
 
 static results results_of(ax_hlo_slice name) {
-  static const char *const none[] = {"func.return",          "stablehlo.return",             "sdy.return",
-                                     "sdy.mesh",             "check.expect_eq",              "check.expect_eq_const",
-                                     "check.expect_close",   "check.expect_almost_eq",       "check.expect_almost_eq_const"};
+  static const char *const none[] = {"func.return",        "stablehlo.return",       "sdy.return",
+                                     "sdy.mesh",           "check.expect_eq",        "check.expect_eq_const",
+                                     "check.expect_close", "check.expect_almost_eq", "check.expect_almost_eq_const"};
   for (size_t i = 0; i < AX_COUNT(none); i++)
     if (ax_hlo_slice_is(name, none[i])) return RESULT_NONE;
   return ax_hlo_slice_is(name, "stablehlo.optimization_barrier") ? RESULT_ALL : RESULT_LAST;
@@ -95,17 +95,27 @@ static ax_status want_kind(ax_hlo_scan *r, char kind, ax_hlo_attribute *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   switch (kind) {
-    case 'I': return want_integers(r, out);
-    case 'i': out->kind = AX_HLO_INTEGER; return ax_hlo_want_integer(r, &out->integer);
-    case 'w': out->kind = AX_HLO_WORD; return ax_hlo_want_word(r, "a word", &out->text);
-    case 's': out->kind = AX_HLO_STRING; return ax_hlo_want_string(r, &out->text);
-    case 'y': out->kind = AX_HLO_SYMBOL; return ax_hlo_want_symbol(r, &out->text);
+    case 'I':
+      return want_integers(r, out);
+    case 'i':
+      out->kind = AX_HLO_INTEGER;
+      return ax_hlo_want_integer(r, &out->integer);
+    case 'w':
+      out->kind = AX_HLO_WORD;
+      return ax_hlo_want_word(r, "a word", &out->text);
+    case 's':
+      out->kind = AX_HLO_STRING;
+      return ax_hlo_want_string(r, &out->text);
+    case 'y':
+      out->kind = AX_HLO_SYMBOL;
+      return ax_hlo_want_symbol(r, &out->text);
     case 'o':
       out->kind = AX_HLO_OPAQUE;
       AX_TRY(ax_hlo_want_balanced(r, &out->text));
       out->text = (ax_hlo_slice){at, (size_t)(r->cursor - at)};
       return AX_OK;
-    default: return ax_hlo_want_attribute(r, out);
+    default:
+      return ax_hlo_want_attribute(r, out);
   }
 }
 
@@ -128,9 +138,12 @@ static ax_status want_pattern(ax_hlo_scan *r, const char *p, ax_hlo_draft *draft
       continue;
     }
     memcpy(word, p, length);
-    if (*p == '%') AX_TRY(add_operand(r, draft));
-    else if (*p == '*') AX_TRY(add_operands(r, draft));
-    else if (*p != ' ') AX_TRY(ax_hlo_want(r, word));
+    if (*p == '%')
+      AX_TRY(add_operand(r, draft));
+    else if (*p == '*')
+      AX_TRY(add_operands(r, draft));
+    else if (*p != ' ')
+      AX_TRY(ax_hlo_want(r, word));
     p += length;
   }
   return want_rest(r, draft);
@@ -245,8 +258,11 @@ static ax_status read_dot(ax_hlo_scan *r, ax_hlo_draft *draft) {
 
 /* convolution(%a, %b) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], ..} {..} */
 static ax_status read_convolution(ax_hlo_scan *r, ax_hlo_draft *draft) {
-  static const char *const names[][2] = {{"stride", "window_strides"},      {"pad", "padding"}, {"lhs_dilate", "lhs_dilation"},
-                                         {"rhs_dilate", "rhs_dilation"}, {"reverse", "window_reversal"}};
+  static const char *const names[][2] = {{"stride", "window_strides"},
+                                         {"pad", "padding"},
+                                         {"lhs_dilate", "lhs_dilation"},
+                                         {"rhs_dilate", "rhs_dilation"},
+                                         {"reverse", "window_reversal"}};
   ax_hlo_attribute dimensions = {0};
   AX_TRY(ax_hlo_want(r, "("));
   AX_TRY(add_operands(r, draft));
@@ -321,7 +337,8 @@ static ax_status add_loop(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *name
       AX_TRY(ax_hlo_want_type(r, &type));
       AX_TRY(ax_hlo_list_add(&draft->results, &type, sizeof type));
     } while (ax_hlo_take(r, ","));
-  if (draft->results.count != names->count) return ax_hlo_refuse(r, draft->at, "the loop has %u values, and types for %u", names->count, draft->results.count);
+  if (draft->results.count != names->count)
+    return ax_hlo_refuse(r, draft->at, "the loop has %u values, and types for %u", names->count, draft->results.count);
   const ax_hlo_arguments arguments = {names->items, draft->results.items, names->count};
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(ax_hlo_want(r, "cond"));
@@ -371,14 +388,15 @@ static ax_status add_applied(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice n
   ops[0] = (ax_hlo_operation){.name = name, .operands = operands, .operand_count = 2, .result_count = 1, .place = draft->op.place};
   AX_TRY(ax_hlo_new_values(r, 1, types, &ops[0].result));
   operands[2] = ops[0].result;
-  ops[1] = (ax_hlo_operation){
-      .name = {"stablehlo.return", 16}, .operands = operands + 2, .operand_count = 1, .place = draft->op.place};
+  ops[1] =
+      (ax_hlo_operation){.name = {"stablehlo.return", 16}, .operands = operands + 2, .operand_count = 1, .place = draft->op.place};
   block.operations[0] = &ops[0], block.operations[1] = &ops[1];
   return ax_hlo_draft_region(r, draft, &block);
 }
 
 /* reducer(%a: type, %b: type) (%c: type, %d: type) {..}: its arguments are %a, %c, %b, %d. */
-static ax_status add_reducer_of(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice *names, const ax_hlo_value_type **types, uint32_t count) {
+static ax_status add_reducer_of(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice *names, const ax_hlo_value_type **types,
+                                uint32_t count) {
   AX_TRY(ax_hlo_want(r, "reducer"));
   for (uint32_t i = 0; i < count; i++) {
     AX_TRY(ax_hlo_want(r, "("));
@@ -480,6 +498,17 @@ static ax_status add_list(ax_hlo_scan *r, signature *s, bool inputs) {
   return ax_hlo_want(r, ")");
 }
 
+/* What the text calls the function's arguments, in an attribute of our own. */
+static ax_status add_argument_names(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_list *names) {
+  ax_hlo_attribute array = {.kind = AX_HLO_ARRAY, .count = names->count};
+  ax_hlo_attribute *items = ax_arena_alloc(&r->module->arena, (names->count + 1) * sizeof items[0]);
+  if (items == NULL) return ax_out_of_memory(names->count * sizeof items[0]);
+  for (uint32_t i = 0; i < names->count; i++)
+    items[i] = (ax_hlo_attribute){.kind = AX_HLO_STRING, .text = ((const ax_hlo_slice *)names->items)[i]};
+  array.items = items;
+  return ax_hlo_draft_attribute(draft, AX_HLO_ARGUMENT_NAMES, &array);
+}
+
 static ax_status add_parts(ax_hlo_scan *r, ax_hlo_draft *draft, const char *name, ax_hlo_list *list) {
   ax_hlo_attribute array = {.kind = AX_HLO_ARRAY, .count = list->count};
   ax_status status = AX_OK;
@@ -501,6 +530,7 @@ static ax_status add_function(ax_hlo_scan *r, ax_hlo_draft *draft, signature *s)
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(add_parts(r, draft, "arg_attrs", &s->in_attributes));
   AX_TRY(add_parts(r, draft, "res_attrs", &s->out_attributes));
+  AX_TRY(add_argument_names(r, draft, &s->names));
   const ax_hlo_arguments arguments = {s->names.items, s->types.items, s->in_count};
   ax_hlo_value_type type = {.kind = AX_HLO_FUNCTION, .in_count = s->in_count, .part_count = s->types.count};
   const bool declared = s->names.count < s->in_count || !ax_hlo_sees(r, "{");

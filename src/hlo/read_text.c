@@ -281,7 +281,7 @@ static ax_status want_generic(ax_hlo_scan *r, ax_hlo_draft *draft) {
 /* --- One operation --- */
 
 typedef struct result_names { /* %a, %b:2 = */
-  ax_hlo_list names; /* ax_hlo_named */
+  ax_hlo_list names;          /* ax_hlo_named */
   uint32_t values;
 } result_names;
 
@@ -295,7 +295,8 @@ static ax_status want_result_names(ax_hlo_scan *r, result_names *out) {
       r->cursor++;
       AX_TRY(ax_hlo_want_integer(r, &count));
     }
-    if (count < 1 || count > UINT16_MAX || out->values > UINT16_MAX) return ax_hlo_refuse(r, r->cursor, "a number of results out of range");
+    if (count < 1 || count > UINT16_MAX || out->values > UINT16_MAX)
+      return ax_hlo_refuse(r, r->cursor, "a number of results out of range");
     named.count = (uint32_t)count;
     out->values += named.count;
     AX_TRY(ax_hlo_list_add(&out->names, &named, sizeof named));
@@ -350,10 +351,13 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
     AX_TRY(take_location(r, &location));
   } else { /* to the end of the line, or of the brackets that are open there */
     ax_hlo_slice inside;
-    for (; r->cursor < r->end && *r->cursor != '\n'; )
-      if (strchr("<({[", *r->cursor) != NULL) AX_TRY(ax_hlo_want_balanced(r, &inside));
-      else if (*r->cursor == '"') AX_TRY(ax_hlo_want_string(r, &inside));
-      else r->cursor++;
+    for (; r->cursor < r->end && *r->cursor != '\n';)
+      if (strchr("<({[", *r->cursor) != NULL)
+        AX_TRY(ax_hlo_want_balanced(r, &inside));
+      else if (*r->cursor == '"')
+        AX_TRY(ax_hlo_want_string(r, &inside));
+      else
+        r->cursor++;
   }
   text.length = (size_t)(r->cursor - text.start);
   AX_TRY(ax_grow(&m->aliases, sizeof m->aliases[0], m->alias_count, 1, &r->alias_capacity));
@@ -365,8 +369,10 @@ static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
   const ax_hlo_operation *op;
   ax_hlo_slice resources;
   for (ax_hlo_skip(r); r->cursor < r->end; ax_hlo_skip(r)) {
-    if (*r->cursor == '#' || *r->cursor == '!') AX_TRY(want_alias_text(r));
-    else if (ax_hlo_sees(r, "{-#")) AX_TRY(ax_hlo_want_balanced(r, &resources));
+    if (*r->cursor == '#' || *r->cursor == '!')
+      AX_TRY(want_alias_text(r));
+    else if (ax_hlo_sees(r, "{-#"))
+      AX_TRY(ax_hlo_want_balanced(r, &resources));
     else {
       AX_TRY(want_operation(r, &op));
       AX_TRY(ax_hlo_list_add(operations, &op, sizeof op));

@@ -1,5 +1,5 @@
-/* Texts read as trees: each short form beside the generic one, elements in every form, scopes, errors with their places; and no text,
-   cut off or changed anywhere, does harm. */
+/* Texts read as trees: each short form beside the generic one, elements in every form, scopes, errors with their places; and no
+   text, cut off or changed anywhere, does harm. */
 #include "hlo/read_text.h"
 
 #include <stdio.h>
@@ -37,16 +37,24 @@ static void add_slice(ax_text *text, ax_hlo_slice slice) { ax_text_add_bytes(tex
 
 static void add_value(ax_text *text, const ax_hlo_attribute *a) {
   switch (a->kind) {
-    case AX_HLO_UNIT: ax_text_add(text, "unit"); break;
+    case AX_HLO_UNIT:
+      ax_text_add(text, "unit");
+      break;
     case AX_HLO_BOOL:
-    case AX_HLO_INTEGER: ax_text_add(text, "%lld", (long long)a->integer); break;
-    case AX_HLO_TYPE: add_slice(text, a->type->text); break;
+    case AX_HLO_INTEGER:
+      ax_text_add(text, "%lld", (long long)a->integer);
+      break;
+    case AX_HLO_TYPE:
+      add_slice(text, a->type->text);
+      break;
     case AX_HLO_ARRAY:
     case AX_HLO_NUMBERS:
       ax_text_add(text, "[");
       for (uint32_t i = 0; i < a->count; i++) {
-        if (a->kind == AX_HLO_ARRAY) add_value(text, &a->items[i]);
-        else ax_text_add(text, "%lld", (long long)a->numbers[i]);
+        if (a->kind == AX_HLO_ARRAY)
+          add_value(text, &a->items[i]);
+        else
+          ax_text_add(text, "%lld", (long long)a->numbers[i]);
         ax_text_add(text, " ");
       }
       ax_text_add(text, "]");
@@ -61,8 +69,12 @@ static void add_value(ax_text *text, const ax_hlo_attribute *a) {
       }
       ax_text_add(text, "}");
       break;
-    case AX_HLO_ELEMENTS: ax_text_add(text, "dense"); break;
-    default: add_slice(text, a->text); break;
+    case AX_HLO_ELEMENTS:
+      ax_text_add(text, "dense");
+      break;
+    default:
+      add_slice(text, a->text);
+      break;
   }
 }
 
@@ -129,11 +141,14 @@ static const char *const forms[][2] = {
     {"%0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>",
      "%0 = \"stablehlo.transpose\"(%a) <{permutation = array<i64: 1, 0>}> : (tensor<4x6xf32>) -> tensor<6x4xf32>"},
     {"%0 = stablehlo.slice %a [1:3, 0:6:2] : (tensor<4x6xf32>) -> tensor<2x3xf32>",
-     "%0 = \"stablehlo.slice\"(%a) {start_indices = array<i64: 1, 0>, limit_indices = array<i64: 3, 6>, strides = array<i64: 1, 2>} : "
+     "%0 = \"stablehlo.slice\"(%a) {start_indices = array<i64: 1, 0>, limit_indices = array<i64: 3, 6>, strides = array<i64: 1, "
+     "2>} : "
      "(tensor<4x6xf32>) -> tensor<2x3xf32>"},
-    {"%0 = stablehlo.iota dim = 1 : tensor<2x3xi32>", "%0 = \"stablehlo.iota\"() <{iota_dimension = 1 : i64}> : () -> tensor<2x3xi32>"},
+    {"%0 = stablehlo.iota dim = 1 : tensor<2x3xi32>",
+     "%0 = \"stablehlo.iota\"() <{iota_dimension = 1 : i64}> : () -> tensor<2x3xi32>"},
     {"%0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 2] : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>",
-     "%0 = \"stablehlo.dynamic_slice\"(%a, %i, %i) <{slice_sizes = array<i64: 1, 2>}> : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> "
+     "%0 = \"stablehlo.dynamic_slice\"(%a, %i, %i) <{slice_sizes = array<i64: 1, 2>}> : (tensor<4x6xf32>, tensor<i32>, "
+     "tensor<i32>) -> "
      "tensor<1x2xf32>"},
     {"%0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>",
      "%0 = \"stablehlo.concatenate\"(%a, %b) <{dimension = 0 : i64}> : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>"},
@@ -145,10 +160,13 @@ static const char *const forms[][2] = {
     {"%0 = stablehlo.reduce(%a init: %s) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> "
      "tensor<4xf32>",
      "%0 = \"stablehlo.reduce\"(%a, %s) <{dimensions = array<i64: 1>}> ({\n^bb0(%x: tensor<f32>, %y: tensor<f32>):\n  %1 = "
-     "\"stablehlo.add\"(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n  \"stablehlo.return\"(%1) : (tensor<f32>) -> ()\n}) : "
+     "\"stablehlo.add\"(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n  \"stablehlo.return\"(%1) : (tensor<f32>) -> ()\n}) "
+     ": "
      "(tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>"},
-    {"%0:2 = stablehlo.reduce(%a init: %s), (%b init: %s) across dimensions = [0] : (tensor<4x6xf32>, tensor<4x6xf32>, tensor<f32>, "
-     "tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n reducer(%x: tensor<f32>, %u: tensor<f32>) (%y: tensor<f32>, %v: tensor<f32>) {\n"
+    {"%0:2 = stablehlo.reduce(%a init: %s), (%b init: %s) across dimensions = [0] : (tensor<4x6xf32>, tensor<4x6xf32>, "
+     "tensor<f32>, "
+     "tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n reducer(%x: tensor<f32>, %u: tensor<f32>) (%y: tensor<f32>, %v: "
+     "tensor<f32>) {\n"
      "  stablehlo.return %x, %v : tensor<f32>, tensor<f32>\n}",
      "%0:2 = \"stablehlo.reduce\"(%a, %b, %s, %s) <{dimensions = array<i64: 0>}> ({\n^bb0(%x: tensor<f32>, %y: tensor<f32>, %u: "
      "tensor<f32>, %v: tensor<f32>):\n  \"stablehlo.return\"(%x, %v) : (tensor<f32>, tensor<f32>) -> ()\n}) : (tensor<4x6xf32>, "
@@ -158,11 +176,14 @@ static const char *const forms[][2] = {
      "%0 = \"stablehlo.while\"(%s) ({\n^bb0(%x: tensor<f32>):\n  %1 = \"stablehlo.is_finite\"(%x) : (tensor<f32>) -> tensor<i1>\n  "
      "\"stablehlo.return\"(%1) : (tensor<i1>) -> ()\n}, {\n^bb0(%x: tensor<f32>):\n  \"stablehlo.return\"(%x) : (tensor<f32>) -> "
      "()\n}) : (tensor<f32>) -> tensor<f32>"},
-    {"%0 = stablehlo.custom_call @t(%a) {api_version = 4 : i32, mhlo.backend_config = {k = [1, 2]}} : (tensor<4x6xf32>) -> tensor<f32>",
+    {"%0 = stablehlo.custom_call @t(%a) {api_version = 4 : i32, mhlo.backend_config = {k = [1, 2]}} : (tensor<4x6xf32>) -> "
+     "tensor<f32>",
      "%0 = \"stablehlo.custom_call\"(%a) {call_target_name = \"t\", api_version = 4 : i32, mhlo.backend_config = {k = [1, 2]}} : "
      "(tensor<4x6xf32>) -> tensor<f32>"},
-    {"%0 = stablehlo.pad %a, %s, low = [1, 0], high = [0, -1], interior = [0, 2] : (tensor<4x6xf32>, tensor<f32>) -> tensor<5x15xf32>",
-     "%0 = \"stablehlo.pad\"(%a, %s) <{edge_padding_low = array<i64: 1, 0>, edge_padding_high = array<i64: 0, -1>, interior_padding = "
+    {"%0 = stablehlo.pad %a, %s, low = [1, 0], high = [0, -1], interior = [0, 2] : (tensor<4x6xf32>, tensor<f32>) -> "
+     "tensor<5x15xf32>",
+     "%0 = \"stablehlo.pad\"(%a, %s) <{edge_padding_low = array<i64: 1, 0>, edge_padding_high = array<i64: 0, -1>, "
+     "interior_padding = "
      "array<i64: 0, 2>}> : (tensor<4x6xf32>, tensor<f32>) -> tensor<5x15xf32>"},
     {"%0 = chlo.erf %a : tensor<4x6xf32> -> tensor<4x6xf32>", "%0 = \"chlo.erf\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32>"},
     {"%0:2 = chlo.top_k(%a, k = 2) : tensor<4x6xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)",
@@ -221,9 +242,10 @@ static void test_elements(void **state) {
 static void test_resources(void **state) {
   (void)state;
   reading r;
-  read_ok("func.func @f() {\n  %0 = stablehlo.constant dense_resource<w> : tensor<2xf32>\n  return\n}\n"
-          "{-# dialect_resources: { builtin: { v: \"0x04000000FFFFFFFFFFFFFFFF\", w: \"0x040000000000803F00000040\" } } #-}\n",
-          &r);
+  read_ok(
+      "func.func @f() {\n  %0 = stablehlo.constant dense_resource<w> : tensor<2xf32>\n  return\n}\n"
+      "{-# dialect_resources: { builtin: { v: \"0x04000000FFFFFFFFFFFFFFFF\", w: \"0x040000000000803F00000040\" } } #-}\n",
+      &r);
   const float wanted[] = {1, 2};
   assert_memory_equal(ax_hlo_constant(&r.module, 0)->data, wanted, sizeof wanted);
   end(&r);
@@ -235,12 +257,13 @@ static void test_places(void **state) {
   (void)state;
   char place[64];
   reading r;
-  read_ok("#loc1 = loc(\"train.py\":31:4)\nmodule @m {\n  func.func @f(%a: tensor<f32> loc(\"a\")) -> tensor<f32> {\n"
-          "    %0 = stablehlo.sine %a : tensor<f32> loc(#loc2)\n    %1 = stablehlo.sine %0 : tensor<f32>\n"
-          "    %2 = stablehlo.sine %1 : tensor<f32> loc(callsite(\"g\"(\"lib.py\":7:1) at #loc1))\n"
-          "    return %2 : tensor<f32> loc(#loc3)\n  } loc(#loc)\n} loc(#loc)\n#loc = loc(unknown)\n"
-          "#loc2 = loc(\"jit(f)/sin\"(#loc1))\n#loc3 = loc(#loc3)\n",
-          &r);
+  read_ok(
+      "#loc1 = loc(\"train.py\":31:4)\nmodule @m {\n  func.func @f(%a: tensor<f32> loc(\"a\")) -> tensor<f32> {\n"
+      "    %0 = stablehlo.sine %a : tensor<f32> loc(#loc2)\n    %1 = stablehlo.sine %0 : tensor<f32>\n"
+      "    %2 = stablehlo.sine %1 : tensor<f32> loc(callsite(\"g\"(\"lib.py\":7:1) at #loc1))\n"
+      "    return %2 : tensor<f32> loc(#loc3)\n  } loc(#loc)\n} loc(#loc)\n#loc = loc(unknown)\n"
+      "#loc2 = loc(\"jit(f)/sin\"(#loc1))\n#loc3 = loc(#loc3)\n",
+      &r);
   const ax_hlo_block *block = &r.module.body.operations[0]->regions[0].blocks[0];
   static const char *const wanted[] = {"train.py:31", "m.mlir:5", "lib.py:7", "m.mlir:7"};
   for (uint32_t i = 0; i < AX_COUNT(wanted); i++) {
@@ -255,18 +278,23 @@ static void test_places(void **state) {
 static const struct {
   const char *text, *message;
 } errors[] = {
-    {"module {\n  func.func @f() {\n    %0 = stablehlo.sine %x : tensor<f32>\n  }\n}\n", "m.mlir:3:25: %x is not defined before it is used here"},
+    {"module {\n  func.func @f() {\n    %0 = stablehlo.sine %x : tensor<f32>\n  }\n}\n",
+     "m.mlir:3:25: %x is not defined before it is used here"},
     {"module {", "m.mlir:1:9: expected an operation or '}', and the text ends"},
     {"modul {\n}", "m.mlir:1:1: there is no operation 'modul'"},
-    {"func.func @f(%a: tensor<4xf33>) {\n  %0:2 = stablehlo.sine %a : tensor<4xf33>\n  return\n}", "m.mlir:2:10: stablehlo.sine has 1 results, and names for 2"},
+    {"func.func @f(%a: tensor<4xf33>) {\n  %0:2 = stablehlo.sine %a : tensor<4xf33>\n  return\n}",
+     "m.mlir:2:10: stablehlo.sine has 1 results, and names for 2"},
     {"func.func @f(%a: tensor<4x) {\n}", "m.mlir:1:27: expected a type, not ')'"},
     {"func.func @f(%a: tensor<99999999999999999999xf32>) {\n}", "m.mlir:1:25: the extent is larger than 64 bits hold"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>\n}", "m.mlir:2:38: expected ',', not ']'"},
-    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, x]> : tensor<2xi32>\n}", "m.mlir:2:37: expected an integer of 64 bits, not 'x'"},
-    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1]> : tensor<1000000000000xi32>\n}", "the list has fewer elements than its type"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, x]> : tensor<2xi32>\n}",
+     "m.mlir:2:37: expected an integer of 64 bits, not 'x'"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1]> : tensor<1000000000000xi32>\n}",
+     "the list has fewer elements than its type"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<\"0x00\"> : tensor<3xi32>\n}", "1 bytes are not those of 3 elements"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense_resource<w> : tensor<3xi32>\n}", "the text has no resources"},
-    {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : (tensor<f64>) -> ()\n}", "operand 0 is tensor<f32>, and its type is given as tensor<f64>"},
+    {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : (tensor<f64>) -> ()\n}",
+     "operand 0 is tensor<f32>, and its type is given as tensor<f64>"},
     {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : () -> ()\n}", "the operation has 1 operands, and types for 0"},
     {"func.func @f(%a: tensor<f32>) {\n  \"a.b\"(%a#1) : (tensor<f32>) -> ()\n}", "%a has 1 values, and this is number 1"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1.5, 2.9]> : tensor<2xi32>\n}", "m.mlir:2:34: '1.5' is no integer"},
@@ -281,7 +309,8 @@ static void test_errors(void **state) {
   for (size_t i = 0; i < AX_COUNT(errors); i++) {
     reading r;
     assert_int_equal(read_bytes(errors[i].text, strlen(errors[i].text), &r), AX_PARSE_ERROR);
-    if (strstr(ax_message(), errors[i].message) == NULL) fail_msg("%s\nis said of\n%s\nand not: %s", ax_message(), errors[i].text, errors[i].message);
+    if (strstr(ax_message(), errors[i].message) == NULL)
+      fail_msg("%s\nis said of\n%s\nand not: %s", ax_message(), errors[i].text, errors[i].message);
     free(r.copy);
   }
 }
@@ -292,7 +321,8 @@ static void test_aliases_of_aliases(void **state) {
   ax_text text = {0};
   reading r;
   ax_text_add(&text, "#a0 = 1 : i64\n!t0 = tensor<f32>\n#loc0 = loc(fused[#loc0, #loc0])\n");
-  for (int i = 1; i < 60; i++) ax_text_add(&text, "#a%d = [#a%d, #a%d]\n!t%d = tuple<!t%d, !t%d>\n", i, i - 1, i - 1, i, i - 1, i - 1);
+  for (int i = 1; i < 60; i++)
+    ax_text_add(&text, "#a%d = [#a%d, #a%d]\n!t%d = tuple<!t%d, !t%d>\n", i, i - 1, i - 1, i, i - 1, i - 1);
   ax_text_add(&text, "module attributes {x = #a59} {\n  func.func @f(%%a: !t59) {\n    return loc(#loc0)\n  }\n}\n");
   read_ok(text.data, &r);
   char place[64];
@@ -330,7 +360,8 @@ static const char whole[] =
     "    %2 = stablehlo.reduce(%1#1 init: %s) applies stablehlo.maximum across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> "
     "tensor<f32>\n"
     "    %3 = stablehlo.convolution(%a, %a) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], pad = [[0, 0]]} "
-    "{g = #stablehlo.gather<offset_dims = [1], index_vector_dim = 1>, c = array<i1: true, false>} : (tensor<4xf32>, tensor<4xf32>) -> "
+    "{g = #stablehlo.gather<offset_dims = [1], index_vector_dim = 1>, c = array<i1: true, false>} : (tensor<4xf32>, tensor<4xf32>) "
+    "-> "
     "tensor<f32>\n"
     "    %4 = stablehlo.while(%i = %2) : tensor<f32> cond {\n      %7 = stablehlo.is_finite %i : (tensor<f32>) -> tensor<i1>\n"
     "      stablehlo.return %7 : tensor<i1>\n    } do {\n      stablehlo.return %i : tensor<f32>\n    }\n"
@@ -340,8 +371,10 @@ static void test_cut_off(void **state) {
   (void)state;
   for (size_t bytes = 0; bytes < sizeof whole; bytes++) {
     reading r;
-    if (read_bytes(whole, bytes, &r) == AX_OK) end(&r);
-    else free(r.copy);
+    if (read_bytes(whole, bytes, &r) == AX_OK)
+      end(&r);
+    else
+      free(r.copy);
   }
 }
 
@@ -354,8 +387,10 @@ static void test_changed(void **state) {
     memcpy(text, whole, sizeof text);
     for (int64_t change = test_random_below(&random, 3); change >= 0; change--)
       text[test_random_below(&random, sizeof text - 1)] = whole[test_random_below(&random, sizeof text - 1)];
-    if (read_bytes(text, sizeof text - 1, &r) == AX_OK) end(&r);
-    else free(r.copy);
+    if (read_bytes(text, sizeof text - 1, &r) == AX_OK)
+      end(&r);
+    else
+      free(r.copy);
   }
 }
 
@@ -373,9 +408,15 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_forms),   cmocka_unit_test(test_elements), cmocka_unit_test(test_resources),
-      cmocka_unit_test(test_places),  cmocka_unit_test(test_errors),   cmocka_unit_test(test_deep), cmocka_unit_test(test_aliases_of_aliases),
-      cmocka_unit_test(test_cut_off), cmocka_unit_test(test_changed),  cmocka_unit_test(test_out_of_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),
+                                     cmocka_unit_test(test_elements),
+                                     cmocka_unit_test(test_resources),
+                                     cmocka_unit_test(test_places),
+                                     cmocka_unit_test(test_errors),
+                                     cmocka_unit_test(test_deep),
+                                     cmocka_unit_test(test_aliases_of_aliases),
+                                     cmocka_unit_test(test_cut_off),
+                                     cmocka_unit_test(test_changed),
+                                     cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

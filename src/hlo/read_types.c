@@ -69,8 +69,10 @@ static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_slice inside, text;
   ax_hlo_skip(r);
   text.start = r->cursor;
-  if (ax_hlo_sees(r, "!")) AX_TRY(ax_hlo_want_name(r, '!', &inside));
-  else AX_TRY(ax_hlo_want_word(r, "a type", &inside));
+  if (ax_hlo_sees(r, "!"))
+    AX_TRY(ax_hlo_want_name(r, '!', &inside));
+  else
+    AX_TRY(ax_hlo_want_word(r, "a type", &inside));
   if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
   text.length = (size_t)(r->cursor - text.start);
   type->element_known = find_dtype(text, &type->dtype);

@@ -33,7 +33,7 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_named *names; /* in scope; an inner one hides an outer one of the same name */
   uint32_t name_count, name_capacity;
-  uint32_t *table, table_size; /* by hash of a name: 1 + the number of its innermost entry in `names` */
+  uint32_t *table, table_size;       /* by hash of a name: 1 + the number of its innermost entry in `names` */
   uint32_t *hidden, hidden_capacity; /* by entry of `names`: what the table had before */
 
   ax_hlo_attribute *resources; /* names and texts, in the order of the names; made when the first one is asked for */
@@ -113,7 +113,7 @@ AX_MUST_USE ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out);
 /* An operation while it is read. */
 typedef struct ax_hlo_draft {
   ax_hlo_operation op;
-  const char *at; /* where it begins */
+  const char *at;                                     /* where it begins */
   ax_hlo_list operands, attributes, regions, results; /* uint32_t, ax_hlo_attribute, ax_hlo_region, const ax_hlo_value_type * */
 } ax_hlo_draft;
 /* { blocks }. The arguments that its first block has without writing them: `count` of them, with names. */

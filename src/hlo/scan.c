@@ -11,7 +11,8 @@
 /* Places are asked for from first to last, so lines are counted once. */
 ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at) {
   if (at < r->line_start) r->line_start = r->text, r->line = 1;
-  for (const char *end; (end = memchr(r->line_start, '\n', (size_t)(at - r->line_start))) != NULL; r->line++) r->line_start = end + 1;
+  for (const char *end; (end = memchr(r->line_start, '\n', (size_t)(at - r->line_start))) != NULL; r->line++)
+    r->line_start = end + 1;
   return (ax_hlo_place){.line = r->line, .column = (uint32_t)(at - r->line_start) + 1};
 }
 
@@ -205,10 +206,14 @@ ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
       AX_TRY(ax_hlo_want_string(r, &string));
       continue;
     }
-    if (c == '-' && r->end - r->cursor > 1 && r->cursor[1] == '>') r->cursor++;
-    else if (opens != NULL && depth == AX_HLO_MOST_NESTED) return ax_hlo_refuse(r, r->cursor, "brackets are nested too deeply");
-    else if (opens != NULL) open[depth++] = ">)}]"[opens - "<({["];
-    else if (closes != NULL && open[--depth] != c) return ax_hlo_refuse(r, r->cursor, "expected '%c', not '%c'", open[depth], c);
+    if (c == '-' && r->end - r->cursor > 1 && r->cursor[1] == '>')
+      r->cursor++;
+    else if (opens != NULL && depth == AX_HLO_MOST_NESTED)
+      return ax_hlo_refuse(r, r->cursor, "brackets are nested too deeply");
+    else if (opens != NULL)
+      open[depth++] = ">)}]"[opens - "<({["];
+    else if (closes != NULL && open[--depth] != c)
+      return ax_hlo_refuse(r, r->cursor, "expected '%c', not '%c'", open[depth], c);
     r->cursor++;
   } while (depth > 0);
   *out = (ax_hlo_slice){first + 1, (size_t)(r->cursor - first) - 2};

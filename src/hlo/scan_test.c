@@ -1,5 +1,5 @@
-/* The pieces that the reader of texts is made of, each on a text of its own: words, marks, numbers, strings, brackets, types, attributes,
-   names in scopes; and the questions that primitives ask about attributes. */
+/* The pieces that the reader of texts is made of, each on a text of its own: words, marks, numbers, strings, brackets, types,
+   attributes, names in scopes; and the questions that primitives ask about attributes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -107,7 +107,8 @@ static void test_types(void **state) {
   (void)state;
   const ax_hlo_value_type *a, *b, *signature;
   ax_type type;
-  ax_hlo_scan r = at("tensor<4x?xbf16> tensor<2x3xi4> tensor<2x3xi4> (tensor<f32>, tuple<tensor<i1>, !stablehlo.token>) -> (i64, index)");
+  ax_hlo_scan r =
+      at("tensor<4x?xbf16> tensor<2x3xi4> tensor<2x3xi4> (tensor<f32>, tuple<tensor<i1>, !stablehlo.token>) -> (i64, index)");
   TEST_OK(ax_hlo_want_type(&r, &a));
   assert_true(a->dynamic && a->dtype == AX_BF16 && a->rank == 2 && a->dims[0] == 4 && a->dims[1] == AX_HLO_DYNAMIC);
   TEST_FAILS(ax_hlo_array_type(a, &type), AX_ABSENT, "tensor<4x?xbf16>: shapes that are not known");
@@ -138,8 +139,10 @@ static void test_attributes(void **state) {
   (void)state;
   ax_hlo_list entries = {0};
   ax_hlo_attribute one = {0}, conv = {0};
-  ax_hlo_scan r = at("{i = 7 : i32, t = true, u, n = array<i64: 1, 2>, d = dense<[3, 4]> : tensor<2xi64>, l = [5, 6], s = \"x\", far = [1.5]} 0x7F : f32 "
-                     "[b, 0, f]x[0, i, o]->[b, 0, f]");
+  ax_hlo_scan r =
+      at("{i = 7 : i32, t = true, u, n = array<i64: 1, 2>, d = dense<[3, 4]> : tensor<2xi64>, l = [5, 6], s = \"x\", far = [1.5]} "
+         "0x7F : f32 "
+         "[b, 0, f]x[0, i, o]->[b, 0, f]");
   TEST_OK(ax_hlo_want_entries(&r, &entries));
   const ax_hlo_operation op = {.name = {"a.b", 3}, .attributes = entries.items, .attribute_count = entries.count};
   const ax_hlo_attribute all = {.kind = AX_HLO_DICTIONARY, .items = entries.items, .count = entries.count};
@@ -218,7 +221,9 @@ static void test_scopes(void **state) {
 
 static void test_aliases(void **state) {
   (void)state;
-  ax_hlo_alias_entry aliases[] = {{.name = {"!t", 2}, .text = {"tensor<f32>", 11}}, {.name = {"#a", 2}, .text = {"5", 1}}, {.name = {"#ab", 3}, .text = {"6", 1}}};
+  ax_hlo_alias_entry aliases[] = {{.name = {"!t", 2}, .text = {"tensor<f32>", 11}},
+                                  {.name = {"#a", 2}, .text = {"5", 1}},
+                                  {.name = {"#ab", 3}, .text = {"6", 1}}};
   ax_hlo_module with = {.aliases = aliases, .alias_count = 3};
   for (int sorted = 0; sorted < 2; sorted++) {
     expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"#a", 2})->text, "5");
@@ -277,8 +282,9 @@ static void test_drafts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_words), cmocka_unit_test(test_places),     cmocka_unit_test(test_nesting),  cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_types), cmocka_unit_test(test_attributes), cmocka_unit_test(test_elements), cmocka_unit_test(test_scopes),
-      cmocka_unit_test(test_aliases), cmocka_unit_test(test_windows), cmocka_unit_test(test_drafts)};
+      cmocka_unit_test(test_words),    cmocka_unit_test(test_places), cmocka_unit_test(test_nesting),
+      cmocka_unit_test(test_lists),    cmocka_unit_test(test_types),  cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_elements), cmocka_unit_test(test_scopes), cmocka_unit_test(test_aliases),
+      cmocka_unit_test(test_windows),  cmocka_unit_test(test_drafts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/ops.h"
@@ -17,7 +18,8 @@
 #include "jit/widths_test.h"
 #include "machine/float_mode.h"
 
-enum { count = 4096, rounds = 24 };
+enum { count = 4096 };
+static uint32_t rounds = 24; /* of `count` operands, for each function, dtype, width, mode and accuracy; AXLE_ACCURACY_ROUNDS: as many */
 
 typedef long double (*exact_function)(long double);
 static long double logistic(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
@@ -395,6 +397,8 @@ static void exp_in_line_has_the_bits_of_calls(void **state) {
 }
 
 int main(void) {
+  const char *given = getenv("AXLE_ACCURACY_ROUNDS");
+  if (given != NULL) rounds = (uint32_t)strtoul(given, NULL, 10);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_in_line_has_the_bits_of_calls),
       cmocka_unit_test(errors),

@@ -1,6 +1,6 @@
-/* JAX's calls of LAPACK on CPUs, custom calls of StableHLO whose targets are lapack_?potrf_ffi and so on, read as Axle's functions of
-   matrices. Layouts say only where a matrix's elements lie, so they are not looked at. The last result, `info`, is 0 for each matrix of a
-   batch: where a factorisation fails Axle's gives NaN, as JAX does once it has seen `info`. */
+/* JAX's calls of LAPACK on CPUs, custom calls of StableHLO whose targets are lapack_?potrf_ffi and so on, read as Axle's
+   functions of matrices. Layouts say only where a matrix's elements lie, so they are not looked at. The last result, `info`, is 0
+   for each matrix of a batch: where a factorisation fails Axle's gives NaN, as JAX does once it has seen `info`. */
 #include "linalg/lapack_read.h"
 
 #include <string.h>
@@ -144,10 +144,11 @@ static const struct {
   const char *name, *of_complex; /* without the letter of the dtype */
   uint32_t operands, results;    /* at least */
   void (*read)(const ax_hlo_read_args *args);
-} routines[] = {{"potrf", NULL, 1, 1, potrf},     {"getrf", NULL, 1, 2, getrf},    {"geqrf", NULL, 1, 2, geqrf}, {"geqp3", NULL, 2, 3, geqp3},
-                {"orgqr", "ungqr", 2, 1, orgqr},  {"ormqr", "unmqr", 3, 1, ormqr}, {"syevd", "heevd", 1, 2, syevd}, {"gesdd", NULL, 1, 5, gesdd},
-                {"geev", NULL, 1, 4, geev},       {"gees", NULL, 1, 4, gees},      {"gehrd", NULL, 1, 2, gehrd}, {"sytrd", "hetrd", 1, 4, sytrd},
-                {"trsm", NULL, 2, 1, trsm},       {"gtsv", NULL, 4, 4, gtsv}};
+} routines[] = {{"potrf", NULL, 1, 1, potrf},    {"getrf", NULL, 1, 2, getrf},    {"geqrf", NULL, 1, 2, geqrf},
+                {"geqp3", NULL, 2, 3, geqp3},    {"orgqr", "ungqr", 2, 1, orgqr}, {"ormqr", "unmqr", 3, 1, ormqr},
+                {"syevd", "heevd", 1, 2, syevd}, {"gesdd", NULL, 1, 5, gesdd},    {"geev", NULL, 1, 4, geev},
+                {"gees", NULL, 1, 4, gees},      {"gehrd", NULL, 1, 2, gehrd},    {"sytrd", "hetrd", 1, 4, sytrd},
+                {"trsm", NULL, 2, 1, trsm},      {"gtsv", NULL, 4, 4, gtsv}};
 
 bool ax_lapack_reads(ax_hlo_slice target) {
   const size_t before = strlen("lapack_s"), behind = strlen("_ffi");
@@ -161,8 +162,9 @@ ax_status ax_lapack_read(const ax_hlo_read_args *args, ax_hlo_slice target) {
     const bool complex = routines[i].of_complex != NULL && ax_hlo_slice_is(name, routines[i].of_complex);
     if (!complex && !ax_hlo_slice_is(name, routines[i].name)) continue;
     if (args->op->operand_count < routines[i].operands || args->op->result_count < routines[i].results)
-      return ax_error(AX_INVALID_ARGUMENT, "%.*s takes %u operands and has %u results at least, and here are %u and %u", (int)target.length,
-                      target.start, routines[i].operands, routines[i].results, args->op->operand_count, args->op->result_count);
+      return ax_error(AX_INVALID_ARGUMENT, "%.*s takes %u operands and has %u results at least, and here are %u and %u",
+                      (int)target.length, target.start, routines[i].operands, routines[i].results, args->op->operand_count,
+                      args->op->result_count);
     routines[i].read(args);
     return AX_OK;
   }

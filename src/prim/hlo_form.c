@@ -15,8 +15,10 @@ static const ax_param *param_of(const ax_prim *prim, const char *name) {
 
 static void write_field(ax_text *text, const struct ax_hlo_field *field, const ax_param *param, const void *at) {
   ax_text_add(text, "%s%s = ", text->length > 0 ? ", " : "", field->attribute);
-  if (param->kind == AX_PARAM_DIMS) ax_hlo_dims(text, "", at);
-  else ax_text_add(text, "%lld : i64", *(const long long *)at);
+  if (param->kind == AX_PARAM_DIMS)
+    ax_hlo_dims(text, "", at);
+  else
+    ax_text_add(text, "%lld : i64", *(const long long *)at);
 }
 
 ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -33,7 +35,8 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 static ax_status read_field(const ax_hlo_read_args *args, const struct ax_hlo_field *field, const ax_param *param, void *at) {
   const ax_type *type = &args->out_types[0];
   if (field->attribute != NULL)
-    return param->kind == AX_PARAM_DIMS ? ax_hlo_integers(args->op, field->attribute, at) : ax_hlo_integer(args->op, field->attribute, at);
+    return param->kind == AX_PARAM_DIMS ? ax_hlo_integers(args->op, field->attribute, at)
+                                        : ax_hlo_integer(args->op, field->attribute, at);
   if (param->kind == AX_PARAM_DTYPE) {
     memcpy(at, &type->dtype, sizeof type->dtype);
     return AX_OK;
