@@ -83,7 +83,8 @@ static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t *
       if (quote == NULL) return false;
       if (end - quote > 2 && quote[1] == ':' && quote[2] >= '0' && quote[2] <= '9') {
         *file = (ax_hlo_slice){p + 1, (size_t)(quote - p) - 1};
-        *line = strtoll(quote + 2, NULL, 10);
+        *line = 0;
+        for (p = quote + 2; p < end && *p >= '0' && *p <= '9' && *line < INT32_MAX; p++) *line = *line * 10 + (*p - '0');
         return true;
       }
       p = quote;
