@@ -93,6 +93,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   scatter *by = scatter_by(name, type.dtype == AX_BOOL);
   AX_TRY(read_windows(op, type.rank, &w));
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
+  if (select.in_count != 2) return ax_error(AX_INVALID_ARGUMENT, "region 0 must take two elements");
   if (by == NULL)
     return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");

@@ -246,6 +246,11 @@ static const struct {
        "tensor<f32>",
        "tensor<f32>"),
      AX_INVALID_ARGUMENT, "dimension_numbers must be #stablehlo.gather<..>"},
+    {F("%0 = \"stablehlo.select_and_scatter\"(%a, %a, %a) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<i1>):\n    stablehlo.return "
+       "%z : tensor<i1>\n  }, {\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.add %x, %y : tensor<f32>\n    stablehlo.return %1 : "
+       "tensor<f32>\n  }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+       "tensor<4xf32>"),
+     AX_INVALID_ARGUMENT, "region 0 must take two elements"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n  return %a : tensor<2xf32>\n}\n", AX_INVALID_ARGUMENT,
      "m.mlir:2: func.return: the function returns other values than those that it says"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n  return %a : tensor<2xf32>\n}\n",
