@@ -255,6 +255,60 @@ def lstm(params, seq):
 add("lstm and gradient", jax.value_and_grad(lstm), F(12, 32) * 0.3, F(7, 3, 4))
 
 
+def add_models():
+    """Models of Flax, their results and a step of gradient descent. (Adam divides by gradients that may be rounding alone.)"""
+    import flax.linen as nn
+
+    class Convolutional(nn.Module):
+        @nn.compact
+        def __call__(self, a):
+            for features in (8, 16):
+                a = nn.BatchNorm(use_running_average=True)(nn.Conv(features, (3, 3))(a))
+                a = nn.avg_pool(nn.relu(a), (2, 2), (2, 2))
+            return nn.Dense(10)(a.reshape((a.shape[0], -1)))
+
+    class Residual(nn.Module):
+        @nn.compact
+        def __call__(self, a):
+            a = nn.max_pool(nn.Conv(8, (7, 7), (2, 2))(a), (3, 3), (2, 2), "SAME")
+            for features in (8, 16):
+                t = nn.Conv(features, (3, 3))(nn.relu(nn.GroupNorm(4)(a)))
+                t = nn.Conv(features, (3, 3))(nn.relu(nn.GroupNorm(4)(t)))
+                a = nn.Conv(features, (1, 1))(a) + t
+            return nn.Dense(10)(a.mean((1, 2)))
+
+    class Transformer(nn.Module):
+        @nn.compact
+        def __call__(self, words):
+            a = nn.Embed(50, 32)(words) + nn.Embed(16, 32)(jnp.arange(words.shape[1]))
+            for _ in range(2):
+                mask = nn.make_causal_mask(jnp.ones(words.shape))
+                a = a + nn.SelfAttention(4)(nn.LayerNorm()(a), mask=mask)
+                a = a + nn.Dense(32)(nn.gelu(nn.Dense(64)(nn.LayerNorm()(a))))
+            return nn.Dense(50)(nn.LayerNorm()(a))
+
+    for model, a, labels in [(Convolutional(), F(4, 16, 16, 3), I(4, n=10)), (Residual(), F(2, 32, 32, 3), I(2, n=10)),
+                             (Transformer(), I(2, 16, n=50), I(2, 16, n=50))]:  # fmt: skip
+        name = type(model).__name__
+        params = jax.tree.map(np.asarray, model.init(jax.random.key(0), a))
+
+        def step(params, a, labels, model=model):
+            def cost(params):
+                scores = jax.nn.log_softmax(model.apply(params, a))
+                return -jnp.mean(jnp.take_along_axis(scores, labels[..., None], -1))
+
+            return jax.tree.map(lambda k, g: k - 0.1 * g, params, jax.grad(cost)(params))
+
+        add(f"flax {name}", model.apply, params, a)
+        add(f"flax {name}, a step", step, params, a, labels)
+
+
+try:
+    add_models()
+except ImportError:
+    print("no Flax: its models are left out")
+
+
 def distance(got, want):
     if got.shape != want.shape or got.dtype != want.dtype:
         return np.inf
