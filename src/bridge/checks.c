@@ -14,7 +14,7 @@
 #include "bridge/readers.h"
 #include "ir/number.h"
 #include "ir/text.h"
-#include "prim/bind.h"
+#include "prim/rules.h"
 
 typedef enum check_kind { CHECK_EQ, CHECK_CLOSE, CHECK_ALMOST_EQ } check_kind;
 typedef struct check {
@@ -95,14 +95,9 @@ bool ax_hlo_is_check(ax_hlo_slice name) { return find_kind(name, &(check_kind){0
 static ax_status wanted(const ax_hlo_read_args *args, ax_value *out) {
   const ax_hlo_attribute *value = ax_hlo_find(args->op, "value");
   const bool constant = value != NULL && value->kind == AX_HLO_ELEMENTS;
-  ax_type type;
   if (args->op->operand_count != (constant ? 1u : 2u)) return ax_error(AX_INVALID_ARGUMENT, "it compares two arrays");
-  if (!constant) return *out = args->in[1], AX_OK;
-  AX_TRY(ax_hlo_array_type(value->type, &type));
-  const ax_type scalar = ax_array_type(type.dtype, AX_LIST(0, NULL));
-  const size_t bytes = ax_dtype_bytes(type.dtype) * (value->splat ? 1 : (size_t)ax_type_elems(&type));
-  *out = (ax_constant)(value->splat ? &scalar : &type, AX_NO_DTYPE, value->data, bytes);
-  if (value->splat) *out = (ax_broadcast_in_dim)(*out, AX_LIST(type.rank, type.dims), AX_LIST(0, NULL));
+  if (constant) return ax_hlo_elements_value(value, out);
+  *out = args->in[1];
   return AX_OK;
 }
 

@@ -6,8 +6,8 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
-#include "linalg/lapack_read.h"
 #include "ir/number.h"
+#include "linalg/lapack_read.h"
 #include "prim/bind.h"
 #include "prim/scalars.h"
 
@@ -65,27 +65,6 @@ static ax_status is_inf_read(const ax_hlo_read_args *args) {
 static ax_status conj_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 1));
   args->out[0] = ax_conj(args->in[0]);
-  return AX_OK;
-}
-
-/* Parts of real numbers are themselves and zeros. */
-static ax_status real_read(const ax_hlo_read_args *args) {
-  AX_TRY(takes(args, 1));
-  args->out[0] = ax_is_complex(ax_typeof(args->in[0]).dtype) ? ax_real_part(args->in[0]) : args->in[0];
-  return AX_OK;
-}
-static ax_status imag_read(const ax_hlo_read_args *args) {
-  AX_TRY(takes(args, 1));
-  const bool complex = ax_is_complex(ax_typeof(args->in[0]).dtype);
-  args->out[0] = complex ? ax_imag_part(args->in[0]) : ax_full_like(args->in[0], 0);
-  return AX_OK;
-}
-
-/* A complex number becomes a truth value by its real part, where ax_convert_element_type looks at both. */
-static ax_status convert_read(const ax_hlo_read_args *args) {
-  AX_TRY(takes(args, 1));
-  const bool by_real_part = args->out_types[0].dtype == AX_BOOL && ax_is_complex(ax_typeof(args->in[0]).dtype);
-  args->out[0] = ax_convert_element_type(by_real_part ? ax_real_part(args->in[0]) : args->in[0], args->out_types[0].dtype);
   return AX_OK;
 }
 
@@ -241,9 +220,6 @@ static ax_status batch_norm_grad_read(const ax_hlo_read_args *args) {
 }
 
 static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
-                                           {"stablehlo.real", real_read},
-                                           {"stablehlo.imag", imag_read},
-                                           {"stablehlo.convert", convert_read},
                                            {"stablehlo.power", power_read},
                                            {"stablehlo.dot", dot_read},
                                            {"stablehlo.einsum", einsum_read},

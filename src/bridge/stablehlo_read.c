@@ -81,10 +81,8 @@ static ax_status make_readers(ax_hlo_import *import) {
 
 static function_entry *function_slot(const ax_hlo_import *import, ax_hlo_slice name) {
   uint32_t slot = (uint32_t)hash_name(name.start, name.length) & (import->function_size - 1);
-  for (; import->functions[slot].op != NULL; slot = (slot + 1) & (import->function_size - 1)) {
-    const ax_hlo_slice known = import->functions[slot].name;
-    if (known.length == name.length && memcmp(known.start, name.start, name.length) == 0) break;
-  }
+  for (; import->functions[slot].op != NULL; slot = (slot + 1) & (import->function_size - 1))
+    if (ax_hlo_slice_same(import->functions[slot].name, name)) break;
   return &import->functions[slot];
 }
 

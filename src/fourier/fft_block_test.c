@@ -9,40 +9,12 @@
 #include "fourier/fft.h"
 #include "ir/prim.h"
 #include "support/cmocka.h"
+#include "support/layouts.h"
 #include "support/random.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
 static ax_runtime *runtime;
-
-typedef struct layout {
-  const char *mesh, *specs;
-} layout;
-
-static ax_program *laid_out(const ax_program *program, const layout *at) {
-  ax_mesh mesh;
-  ax_program *laid;
-  TEST_OK(ax_mesh_parse(at->mesh, &mesh));
-  TEST_OK(ax_program_with_shardings(program, &mesh, at->specs, &laid));
-  return laid;
-}
-
-/* Runs the program whole and laid out, and compares the results; tolerance 0: their bits. */
-static void same(ax_program *program, const layout *at, ax_tensor *const *in, double tolerance) {
-  ax_tensor *wanted[4], *got[4];
-  const uint32_t count = ax_program_out_count(program);
-  ax_program *laid = laid_out(program, at);
-  test_execute(runtime, program, in, wanted);
-  test_execute(runtime, laid, in, got);
-  for (uint32_t k = 0; k < count; k++)
-    for (int64_t i = 0; i < test_elems(wanted[k]); i++) {
-      const double x = test_get(got[k], i), y = test_get(wanted[k], i);
-      if (tolerance == 0 ? x != y : !test_near(x, y, tolerance))
-        fail_msg("%s, %s: result %u, element %d: %.17g, not %.17g", at->mesh, at->specs, k, (int)i, x, y);
-    }
-  test_release(wanted, (int)count), test_release(got, (int)count);
-  ax_program_release(laid);
-}
 
 /* In the order in which ax_fft, ax_ifft, ax_rfft and ax_irfft stand. */
 typedef enum direction { FORWARD, BACK, REAL, REAL_BACK } direction;
@@ -70,8 +42,8 @@ static ax_type type_of(const transform *t, bool wide, uint32_t rank, const int64
   return type;
 }
 
-static uint32_t count_of(const ax_program *program, const layout *at, const char *prim) {
-  ax_program *laid = laid_out(program, at), *partitioned;
+static uint32_t count_of(const ax_program *program, const test_layout *at, const char *prim) {
+  ax_program *laid = test_laid_out(program, at), *partitioned;
   TEST_OK(ax_program_partition(laid, &partitioned));
   const uint32_t count = (uint32_t)test_count_prim(partitioned, prim);
   ax_program_release(laid), ax_program_release(partitioned);
@@ -83,7 +55,7 @@ static uint32_t count_of(const ax_program *program, const layout *at, const char
 typedef struct lines {
   uint32_t rank;
   int64_t dims[4], axis;
-  layout at;
+  test_layout at;
 } lines;
 
 static void whole_lines(void **state) {
@@ -116,7 +88,7 @@ static void whole_lines(void **state) {
         test_random random = {11 + i};
         ax_tensor *x = test_random_tensor(&random, type, -1, 1);
         ax_program *program = test_trace(transformed, &t, &type, 1, 1);
-        same(program, &c->at, &x, 0);
+        test_same_laid_out(runtime, program, &c->at, &x, 0);
         ax_program_release(program);
         ax_tensor_release(x);
       }
@@ -143,7 +115,7 @@ static void four_steps(void **state) {
         test_random random = {17 + i};
         ax_tensor *x = test_random_tensor(&random, type, -1, 1);
         ax_program *program = test_trace(transformed, &t, &type, 1, 1);
-        same(program, &c->at, &x, wide ? 1e-12 : 3e-4);
+        test_same_laid_out(runtime, program, &c->at, &x, wide ? 1e-12 : 3e-4);
         ax_program_release(program);
         ax_tensor_release(x);
       }
@@ -162,13 +134,13 @@ static AX_BODY(gradients) { ax_grad(AX_FN(energy, 2, 1), AX_FIRST(2), in, out); 
 
 static void derivatives(void **state) {
   (void)state;
-  static const layout at[] = {{"a=2", "_,a; _ -> _,a; _"}, {"a=8", "_,a; ? -> ?; ?"}, {"a=2,b=4", "b,a; b -> b,a; b"}};
+  static const test_layout at[] = {{"a=2", "_,a; _ -> _,a; _"}, {"a=8", "_,a; ? -> ?; ?"}, {"a=2,b=4", "b,a; b -> b,a; b"}};
   const ax_type types[] = {TEST_TYPE(AX_F64, 64, 512), TEST_TYPE(AX_F64, 64, 257)};
   test_random random = {5};
   ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], -1, 1)};
   ax_program *program = test_trace(gradients, NULL, types, 2, 2), *whole = test_trace(energy, NULL, types, 2, 1);
-  for (size_t i = 0; i < AX_COUNT(at); i++) same(program, &at[i], in, 1e-10);
-  ax_program *laid = laid_out(whole, &(layout){"a=2,b=2", "b,a; b -> ?"});
+  for (size_t i = 0; i < AX_COUNT(at); i++) test_same_laid_out(runtime, program, &at[i], in, 1e-10);
+  ax_program *laid = test_laid_out(whole, &(test_layout){"a=2,b=2", "b,a; b -> ?"});
   TEST_EVERY_WAY(laid, in, 1e-9);
   ax_program_release(program), ax_program_release(whole), ax_program_release(laid);
   test_release(in, 2);
@@ -184,29 +156,19 @@ static AX_BODY(convolved_gradients) { ax_grad(AX_FN(convolved, 2, 1), AX_FIRST(2
 
 static void one_signal(void **state) {
   (void)state;
-  static const layout at[] = {{"a=2", "a; a -> a; a"}, {"a=8", "a; a -> a; _"}, {"a=8", "a; _ -> ?; ?"}};
+  static const test_layout at[] = {{"a=2", "a; a -> a; a"}, {"a=8", "a; a -> a; _"}, {"a=8", "a; _ -> ?; ?"}};
   const ax_type types[] = {TEST_TYPE(AX_F64, 4096), TEST_TYPE(AX_F64, 4096)};
   test_random random = {6};
   ax_tensor *in[] = {test_random_tensor(&random, types[0], -0.1, 0.1), test_random_tensor(&random, types[1], -0.1, 0.1)};
   ax_program *program = test_trace(convolved_gradients, NULL, types, 2, 2), *whole = test_trace(convolved, NULL, types, 2, 1);
-  for (size_t i = 0; i < AX_COUNT(at); i++) same(program, &at[i], in, 1e-10);
-  ax_program *laid = laid_out(whole, &(layout){"a=4", "a; a -> ?"});
+  for (size_t i = 0; i < AX_COUNT(at); i++) test_same_laid_out(runtime, program, &at[i], in, 1e-10);
+  ax_program *laid = test_laid_out(whole, &(test_layout){"a=4", "a; a -> ?"});
   TEST_EVERY_WAY(laid, in, 1e-9);
   ax_program_release(program), ax_program_release(whole), ax_program_release(laid);
   test_release(in, 2);
 }
 
 /* --- What is sent, and how --- */
-
-static double received(const ax_program *program, const layout *at) {
-  ax_program *laid = laid_out(program, at);
-  ax_cost cost;
-  TEST_OK(ax_program_cost(laid, &cost));
-  const double bytes = cost.received;
-  ax_cost_release(&cost);
-  ax_program_release(laid);
-  return bytes;
-}
 
 /* How many blocks a device receives: each exchange over D devices is all but 1 / D of one. */
 static void fewer_bytes(void **state) {
@@ -236,7 +198,7 @@ static void fewer_bytes(void **state) {
     ax_mesh mesh;
     TEST_OK(ax_mesh_parse(c->at.mesh, &mesh));
     const double bytes = (double)(ax_type_elems(&type) * (int64_t)ax_dtype_bytes(type.dtype));
-    const double blocks = received(program, &c->at) / (bytes / (double)mesh.axis[0].size);
+    const double blocks = test_received(program, &c->at) / (bytes / (double)mesh.axis[0].size);
     if (!(blocks <= cases[i].most)) fail_msg("%s, %s: %g blocks, not %g", c->at.mesh, c->at.specs, blocks, cases[i].most);
     const uint32_t exchanges = count_of(program, &c->at, "all_to_all");
     if (exchanges != cases[i].exchanges) fail_msg("%s, %s: %u exchanges", c->at.mesh, c->at.specs, exchanges);
@@ -251,11 +213,11 @@ static AX_BODY(there_and_back) {
 }
 static void fewer_bytes_of_halves(void **state) {
   (void)state;
-  const layout at = {"a=8", "_,a -> _,a"};
+  const test_layout at = {"a=8", "_,a -> _,a"};
   const ax_type type = TEST_TYPE(AX_F32, 512, 512);
   assert_true(ax_prim_fft.block == ax_fft_block);
   ax_program *program = test_trace(there_and_back, NULL, &type, 1, 1);
-  const double blocks = received(program, &at) / (512.0 * 512 * 4 / 8);
+  const double blocks = test_received(program, &at) / (512.0 * 512 * 4 / 8);
   if (!(blocks <= 0.875 * (1 + 66.0 / 64 + 66.0 / 64 + 1))) fail_msg("%g blocks", blocks);
   assert_int_equal(count_of(program, &at, "all_gather_invariant"), 0);
   ax_program_release(program);

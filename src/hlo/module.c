@@ -19,6 +19,11 @@ void ax_hlo_module_deinit(ax_hlo_module *module) {
 
 /* --- By name --- */
 
+int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b) {
+  const int order = memcmp(a.start, b.start, a.length < b.length ? a.length : b.length);
+  return order != 0 ? order : a.length < b.length ? -1 : a.length > b.length;
+}
+
 static const ax_hlo_attribute *find(const ax_hlo_attribute *items, uint32_t count, const char *name) {
   for (uint32_t i = 0; i < count; i++)
     if (ax_hlo_slice_is(items[i].name, name)) return &items[i];
@@ -40,21 +45,10 @@ const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t va
   return found != NULL && found->kind == AX_HLO_ELEMENTS && found->type == module->values[value] ? found : NULL;
 }
 
-const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slice name) {
-  for (uint32_t i = 0; i < module->body.operation_count; i++) {
-    const ax_hlo_operation *op = module->body.operations[i];
-    const ax_hlo_attribute *symbol = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "sym_name") : NULL;
-    if (symbol != NULL && symbol->text.length == name.length && memcmp(symbol->text.start, name.start, name.length) == 0) return op;
-  }
-  return NULL;
-}
-
 /* --- Aliases --- */
 
 static int by_name(const void *a, const void *b) {
-  const ax_hlo_slice x = ((const ax_hlo_alias_entry *)a)->name, y = ((const ax_hlo_alias_entry *)b)->name;
-  const int order = memcmp(x.start, y.start, x.length < y.length ? x.length : y.length);
-  return order != 0 ? order : x.length < y.length ? -1 : x.length > y.length;
+  return ax_hlo_slice_order(((const ax_hlo_alias_entry *)a)->name, ((const ax_hlo_alias_entry *)b)->name);
 }
 
 void ax_hlo_sort_aliases(ax_hlo_module *module) {
@@ -67,7 +61,7 @@ ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice 
   if (module->sorted && module->alias_count > 0)
     return bsearch(&wanted, module->aliases, module->alias_count, sizeof wanted, by_name);
   for (uint32_t i = module->alias_count; !module->sorted && i-- > 0;)
-    if (by_name(&module->aliases[i], &wanted) == 0) return &module->aliases[i];
+    if (ax_hlo_slice_same(module->aliases[i].name, name)) return &module->aliases[i];
   return NULL;
 }
 
@@ -129,6 +123,16 @@ ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out) {
   if (found == NULL || found->kind != AX_HLO_BOOL) return wrong(name, found, "true or false");
   *out = found->integer != 0;
   return AX_OK;
+}
+
+ax_status ax_hlo_integer_or(const ax_hlo_operation *op, const char *name, int64_t otherwise, int64_t *out) {
+  *out = otherwise;
+  return ax_hlo_find(op, name) != NULL ? ax_hlo_integer(op, name, out) : AX_OK;
+}
+
+ax_status ax_hlo_bool_or(const ax_hlo_operation *op, const char *name, bool otherwise, bool *out) {
+  *out = otherwise;
+  return ax_hlo_find(op, name) != NULL ? ax_hlo_bool(op, name, out) : AX_OK;
 }
 
 /* [1, 2], array<i64: 1, 2> and dense<[1, 2]> : tensor<2xi64>. False: it is none of these, or too long. */

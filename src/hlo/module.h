@@ -137,6 +137,9 @@ static inline bool ax_hlo_slice_is(ax_hlo_slice slice, const char *word) {
   while (i < slice.length && word[i] != '\0' && slice.start[i] == word[i]) i++;
   return i == slice.length && word[i] == '\0';
 }
+/* Below 0, 0 or above 0, as strcmp. */
+int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b);
+static inline bool ax_hlo_slice_same(ax_hlo_slice a, ax_hlo_slice b) { return ax_hlo_slice_order(a, b) == 0; }
 /* NULL: there is no alias of the name, which begins with its mark. */
 ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name);
 /* The attribute with the name; NULL: there is none. */
@@ -144,8 +147,6 @@ const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name
 const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name);
 /* The elements of a value that is a constant; NULL: it is none. */
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value);
-/* The function of the module with the name; NULL: there is none. */
-const ax_hlo_operation *ax_hlo_function(const ax_hlo_module *module, ax_hlo_slice name);
 /* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 
@@ -153,6 +154,9 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
    something else. */
 AX_MUST_USE ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out);
 AX_MUST_USE ax_status ax_hlo_bool(const ax_hlo_operation *op, const char *name, bool *out);
+/* The same of attributes that may be missing: they are `otherwise` then. */
+AX_MUST_USE ax_status ax_hlo_integer_or(const ax_hlo_operation *op, const char *name, int64_t otherwise, int64_t *out);
+AX_MUST_USE ax_status ax_hlo_bool_or(const ax_hlo_operation *op, const char *name, bool otherwise, bool *out);
 /* A list of integers, in any of the ways that versions of StableHLO write one. */
 AX_MUST_USE ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out);
 AX_MUST_USE ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out); /* absent: none */

@@ -12,9 +12,8 @@
 #include "ir/dtype.h"
 
 static bool at_end(const ax_hlo_scan *r) { return r->cursor >= r->end; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool in_number(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == 'x' || c == '.' || c == '+' || c == '-';
+  return ax_hlo_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == 'x' || c == '.' || c == '+' || c == '-';
 }
 
 /* --- Numbers --- */
@@ -31,7 +30,7 @@ static ax_status want_number_text(ax_hlo_scan *r, ax_hlo_slice *out) {
     if (*r->cursor == 'x' && !hex) break;
   }
   *out = (ax_hlo_slice){start, (size_t)(r->cursor - start)};
-  if (out->length > 0 && (is_digit(start[0]) || (out->length > 1 && is_digit(start[1])))) return AX_OK;
+  if (out->length > 0 && (ax_hlo_is_digit(start[0]) || (out->length > 1 && ax_hlo_is_digit(start[1])))) return AX_OK;
   r->cursor = start;
   return ax_hlo_expected(r, "a number");
 }
@@ -306,7 +305,7 @@ static ax_status want_any(ax_hlo_scan *r, ax_hlo_attribute *out) {
   const char c = at_end(r) ? '\0' : *r->cursor;
   if (c == '"') return want_string(r, out);
   if (c == '#') return want_dialect(r, out);
-  if (is_digit(c) || c == '-' || c == '+') return want_number(r, out);
+  if (ax_hlo_is_digit(c) || c == '-' || c == '+') return want_number(r, out);
   if (c == '@') {
     out->kind = AX_HLO_SYMBOL;
     return ax_hlo_want_symbol(r, &out->text);

@@ -99,13 +99,9 @@ static ax_status read_list(ax_hlo_scan *r, elements *e, uint32_t dim) {
 
 /* --- Bytes --- */
 
-static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static ax_status decode_hex(ax_hlo_scan *r, const char *text, size_t bytes, unsigned char *out) {
   for (size_t i = 0; i < bytes; i++) {
-    const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+    const int high = ax_hlo_hex_digit(text[2 * i]), low = ax_hlo_hex_digit(text[2 * i + 1]);
     if (high < 0 || low < 0) return ax_hlo_refuse(r, text + 2 * i, "no hexadecimal digit");
     out[i] = (unsigned char)(high << 4 | low);
   }
@@ -147,9 +143,7 @@ static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t di
    its alignment --- */
 
 static int by_name(const void *a, const void *b) {
-  const ax_hlo_slice x = ((const ax_hlo_attribute *)a)->name, y = ((const ax_hlo_attribute *)b)->name;
-  const int order = memcmp(x.start, y.start, x.length < y.length ? x.length : y.length);
-  return order != 0 ? order : x.length < y.length ? -1 : x.length > y.length;
+  return ax_hlo_slice_order(((const ax_hlo_attribute *)a)->name, ((const ax_hlo_attribute *)b)->name);
 }
 
 /* Every name: "text" of the section. */

@@ -24,12 +24,10 @@ ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_t
   return AX_OK;
 }
 
-static bool same_slice(ax_hlo_slice a, ax_hlo_slice b) { return a.length == b.length && memcmp(a.start, b.start, a.length) == 0; }
-
 static uint32_t name_slot(const ax_hlo_scan *r, ax_hlo_slice name) {
   uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (r->table_size - 1);
   for (; r->table[slot] != 0; slot = (slot + 1) & (r->table_size - 1))
-    if (same_slice(r->names[r->table[slot] - 1].name, name)) break;
+    if (ax_hlo_slice_same(r->names[r->table[slot] - 1].name, name)) break;
   return slot;
 }
 

@@ -10,7 +10,7 @@
 static uint32_t slot_of(const ax_hlo_scan *r, ax_hlo_slice text) {
   uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, text.start, text.length) & (r->type_capacity - 1);
   for (; r->types[slot].type != NULL; slot = (slot + 1) & (r->type_capacity - 1))
-    if (r->types[slot].text.length == text.length && memcmp(r->types[slot].text.start, text.start, text.length) == 0) break;
+    if (ax_hlo_slice_same(r->types[slot].text, text)) break;
   return slot;
 }
 
@@ -79,19 +79,17 @@ static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type) {
   return AX_OK;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* 4x?x: what stands before the elements' type. */
 static ax_status want_dims(ax_hlo_scan *r, ax_hlo_value_type *type) {
   int64_t dims[64];
   type->ranked = !ax_hlo_take(r, "*x");
   ax_hlo_skip(r);
-  while (type->ranked && r->cursor < r->end && (is_digit(*r->cursor) || *r->cursor == '?')) {
+  while (type->ranked && r->cursor < r->end && (ax_hlo_is_digit(*r->cursor) || *r->cursor == '?')) {
     int64_t extent = 0;
     const char *at = r->cursor;
     if (type->rank == AX_COUNT(dims)) return ax_hlo_refuse(r, at, "a tensor of more than %zu dimensions", AX_COUNT(dims));
     if (*r->cursor == '?') r->cursor++, extent = AX_HLO_DYNAMIC, type->dynamic = true;
-    for (; r->cursor < r->end && is_digit(*r->cursor); r->cursor++)
+    for (; r->cursor < r->end && ax_hlo_is_digit(*r->cursor); r->cursor++)
       if (__builtin_mul_overflow(extent, 10, &extent) || __builtin_add_overflow(extent, *r->cursor - '0', &extent))
         return ax_hlo_refuse(r, at, "the extent is larger than 64 bits hold");
     dims[type->rank++] = extent;

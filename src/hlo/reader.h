@@ -51,6 +51,8 @@ AX_MUST_USE ax_status ax_hlo_refuse(ax_hlo_scan *r, const char *at, const char *
 /* The same: "expected .., not ..", with what stands at the cursor. */
 AX_MUST_USE ax_status ax_hlo_expected(ax_hlo_scan *r, const char *what);
 ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at);
+static inline bool ax_hlo_is_digit(char c) { return c >= '0' && c <= '9'; }
+int ax_hlo_hex_digit(char c);     /* -1: it is none */
 void ax_hlo_skip(ax_hlo_scan *r); /* blanks, line ends and comments */
 /* Whether the mark or the word comes next; if so it is passed. A word is not taken as the beginning of a longer one. */
 bool ax_hlo_take(ax_hlo_scan *r, const char *mark);

@@ -37,8 +37,7 @@ ax_status ax_hlo_refuse(ax_hlo_scan *r, const char *at, const char *format, ...)
 }
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool in_word(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }
+static bool in_word(char c) { return is_letter(c) || ax_hlo_is_digit(c) || c == '$' || c == '.'; }
 static bool in_name(char c) { return in_word(c) || c == '-'; }
 
 ax_status ax_hlo_expected(ax_hlo_scan *r, const char *what) {
@@ -114,8 +113,8 @@ ax_status ax_hlo_want_name(ax_hlo_scan *r, char mark, ax_hlo_slice *out) {
   return out->length > 0 ? AX_OK : ax_hlo_expected(r, "a name");
 }
 
-static int hex_digit(char c) {
-  return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+int ax_hlo_hex_digit(char c) {
+  return ax_hlo_is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* \n, \t, \", \\ and \XX, two hexadecimal digits. */
@@ -124,8 +123,8 @@ static size_t unescape(const char *from, size_t length, char *to) {
   for (size_t i = 0; i < length; i++) {
     if (from[i] != '\\' || i + 1 == length) {
       to[count++] = from[i];
-    } else if (i + 2 < length && hex_digit(from[i + 1]) >= 0 && hex_digit(from[i + 2]) >= 0) {
-      to[count++] = (char)(hex_digit(from[i + 1]) * 16 + hex_digit(from[i + 2]));
+    } else if (i + 2 < length && ax_hlo_hex_digit(from[i + 1]) >= 0 && ax_hlo_hex_digit(from[i + 2]) >= 0) {
+      to[count++] = (char)(ax_hlo_hex_digit(from[i + 1]) * 16 + ax_hlo_hex_digit(from[i + 2]));
       i += 2;
     } else {
       i++;
@@ -161,7 +160,7 @@ ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out) {
   ax_hlo_skip(r);
   const char *at = r->cursor;
   if (r->cursor < r->end && (*r->cursor == '-' || *r->cursor == '+')) digits[length++] = *r->cursor++;
-  while (r->cursor < r->end && length < sizeof digits - 1 && (is_letter(*r->cursor) || is_digit(*r->cursor)))
+  while (r->cursor < r->end && length < sizeof digits - 1 && (is_letter(*r->cursor) || ax_hlo_is_digit(*r->cursor)))
     digits[length++] = *r->cursor++;
   digits[length] = '\0';
   errno = 0;

@@ -12,47 +12,20 @@
 #include "axle/transform.h"
 #include "linalg/matrices.h"
 #include "support/cmocka.h"
+#include "support/layouts.h"
 #include "support/random.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
 static ax_runtime *runtime;
 
-typedef struct layout {
-  const char *mesh, *specs;
-} layout;
-
-static ax_program *laid_out(const ax_program *program, const layout *at) {
-  ax_mesh mesh;
-  ax_program *laid;
-  TEST_OK(ax_mesh_parse(at->mesh, &mesh));
-  TEST_OK(ax_program_with_shardings(program, &mesh, at->specs, &laid));
-  return laid;
-}
-
 /* Fails unless devices exchange what bands need. */
-static void in_bands(const ax_program *program, const layout *at) {
-  ax_program *laid = laid_out(program, at), *partitioned;
+static void in_bands(const ax_program *program, const test_layout *at) {
+  ax_program *laid = test_laid_out(program, at), *partitioned;
   TEST_OK(ax_program_partition(laid, &partitioned));
   if (test_count_prim(partitioned, "pbroadcast") + test_count_prim(partitioned, "psum") == 0)
     fail_msg("%s, %s: not in bands", at->mesh, at->specs);
   ax_program_release(laid), ax_program_release(partitioned);
-}
-
-/* Runs the program whole and laid out, and compares the results. */
-static void same(ax_program *program, const layout *at, ax_tensor *const *in, double tolerance) {
-  ax_tensor *wanted[4], *got[4];
-  const uint32_t count = ax_program_out_count(program);
-  ax_program *laid = laid_out(program, at);
-  test_execute(runtime, program, in, wanted);
-  test_execute(runtime, laid, in, got);
-  for (uint32_t k = 0; k < count; k++)
-    for (int64_t i = 0; i < test_elems(wanted[k]); i++)
-      if (!test_near(test_get(got[k], i), test_get(wanted[k], i), tolerance))
-        fail_msg("%s, %s: result %u, element %d: %g, not %g", at->mesh, at->specs, k, (int)i, test_get(got[k], i),
-                 test_get(wanted[k], i));
-  test_release(wanted, (int)count), test_release(got, (int)count);
-  ax_program_release(laid);
 }
 
 static double tolerance_of(ax_dtype dtype) { return ax_part_dtype(dtype) == AX_F32 ? 2e-4 : 1e-11; }
@@ -82,7 +55,7 @@ static ax_tensor *positive_tensor(ax_type type, uint64_t seed) {
 
 static AX_BODY(factored) { out[0] = ax_cholesky(in[0], false); }
 
-static const layout square[] = {
+static const test_layout square[] = {
     {"a=2", "a -> a"},           {"a=2", "_,a -> _,a"},     {"a=3", "a -> a"},         {"a=3", "_,a -> _,a"},
     {"a=4", "a -> _"},           {"a=4", "_,a -> a"},       {"a=8", "a -> a"},         {"a=8", "_,a -> _,a"},
     {"a=2,b=2", "a,b -> a,b"},   {"a=2,b=4", "b,a -> b,a"}, {"a=3,b=2", "a,b -> b,a"}, {"a=2,b=2", "a+b -> a+b"},
@@ -99,7 +72,7 @@ static void cholesky(void **state) {
       ax_tensor *x = positive_tensor(type, 5 + s);
       ax_program *program = test_trace(factored, NULL, &type, 1, 1);
       for (size_t i = 0; i < AX_COUNT(square); i++)
-        if (s == 0 || i % 3 == d) in_bands(program, &square[i]), same(program, &square[i], &x, tolerance_of(dtypes[d]));
+        if (s == 0 || i % 3 == d) in_bands(program, &square[i]), test_same_laid_out(runtime, program, &square[i], &x, tolerance_of(dtypes[d]));
       ax_program_release(program);
       ax_tensor_release(x);
     }
@@ -107,11 +80,11 @@ static void cholesky(void **state) {
 
 static void cholesky_of_batches(void **state) {
   (void)state;
-  static const layout at[] = {{"a=2,b=2", "b,a -> b,a"}, {"a=3", "_,_,a -> _,_,a"}, {"a=2,b=2,c=2", "c,a,b -> c,a,b"}};
+  static const test_layout at[] = {{"a=2,b=2", "b,a -> b,a"}, {"a=3", "_,_,a -> _,_,a"}, {"a=2,b=2,c=2", "c,a,b -> c,a,b"}};
   const ax_type type = TEST_TYPE(AX_F64, 3, 514, 514);
   ax_tensor *x = positive_tensor(type, 9);
   ax_program *program = test_trace(factored, NULL, &type, 1, 1);
-  for (size_t i = 0; i < AX_COUNT(at); i++) same(program, &at[i], &x, 1e-11);
+  for (size_t i = 0; i < AX_COUNT(at); i++) test_same_laid_out(runtime, program, &at[i], &x, 1e-11);
   ax_program_release(program);
   ax_tensor_release(x);
 }
@@ -126,7 +99,7 @@ static void cholesky_fails(void **state) {
     for (size_t i = 0; i < AX_COUNT(square); i += 1 + (p > 2)) {
       ax_tensor *x = positive_tensor(type, 3);
       test_set(x, places[p][0] * 513 + places[p][1], p == 3 || p == 4 ? -1 : NAN);
-      same(program, &square[i], &x, 1e-11);
+      test_same_laid_out(runtime, program, &square[i], &x, 1e-11);
       ax_tensor_release(x);
     }
   ax_program_release(program);
@@ -158,20 +131,20 @@ static ax_tensor *triangle(ax_dtype dtype, int64_t n, const system_params *p) {
   return a;
 }
 
-static void one_system(ax_dtype dtype, const system_params *p, int64_t n, const layout *at) {
+static void one_system(ax_dtype dtype, const system_params *p, int64_t n, const test_layout *at) {
   const ax_type types[] = {TEST_TYPE(dtype, n, n), p->left ? TEST_TYPE(dtype, n, 5) : TEST_TYPE(dtype, 5, n)};
   test_random random = {23};
   ax_tensor *in[] = {triangle(dtype, n, p), test_random_tensor(&random, types[1], -1, 1)};
   ax_program *program = test_trace(solved, (void *)(uintptr_t)p, types, 2, 1);
   in_bands(program, at);
-  same(program, at, in, tolerance_of(dtype));
+  test_same_laid_out(runtime, program, at, in, tolerance_of(dtype));
   ax_program_release(program);
   test_release(in, 2);
 }
 
 static void triangular_systems(void **state) {
   (void)state;
-  static const layout left[] = {{"a=2", "a; a -> a"},           {"a=3", "_,a; _ -> _"},       {"a=4", "a; _ -> a"},
+  static const test_layout left[] = {{"a=2", "a; a -> a"},           {"a=3", "_,a; _ -> _"},       {"a=4", "a; _ -> a"},
                                 {"a=2,b=2", "a,b; a -> a"},     {"a=2,b=2", "a; a,b -> a,b"}, {"a=8", "a; _,a -> a"},
                                 {"a=3,b=2", "a,b; _,b -> _,b"}, {"a=16", "_,a; a -> a"},      {"a=4,b=2", "b,a; a -> _"}},
                       right[] = {{"a=2", "a; _,a -> _,a"},       {"a=3", "_,a; _ -> _"},       {"a=4", "a; _ -> _,a"},
@@ -199,7 +172,7 @@ static AX_BODY(orthogonal) { /* -> q, r; |q^H q - 1|^2, |q r - x|^2 */
   out[3] = off(ax_matmul(made[0], made[1]), in[0]);
 }
 
-static const layout tall[] = {
+static const test_layout tall[] = {
     {"a=2", "a -> a; _; ?; ?"}, {"a=3", "a -> a; ?; ?; ?"},       {"a=4", "a -> _; _; ?; ?"},
     {"a=8", "a -> a; _; ?; ?"}, {"a=2,b=2", "a,b -> a; _; ?; ?"}, {"a=2,b=4", "b+a -> b+a; _; ?; ?"},
 };
@@ -214,7 +187,7 @@ static void tall_qr(void **state) {
       test_random random = {31 + s};
       ax_tensor *x = test_random_tensor(&random, type, -1, 1);
       ax_program *program = test_trace(orthogonal, NULL, &type, 1, 4);
-      for (size_t i = 0; i < AX_COUNT(tall); i++) same(program, &tall[i], &x, ax_part_dtype(dtypes[d]) == AX_F32 ? 1e-5 : 1e-13);
+      for (size_t i = 0; i < AX_COUNT(tall); i++) test_same_laid_out(runtime, program, &tall[i], &x, ax_part_dtype(dtypes[d]) == AX_F32 ? 1e-5 : 1e-13);
       ax_program_release(program);
       ax_tensor_release(x);
     }
@@ -237,7 +210,7 @@ static void qr_of_singular(void **state) {
           if (kind == 1 && column == 5) test_set(x, at, 2 * test_get(x, row * 8));
         }
       if (kind == 2) test_set(x, 100 * 8 + 4, NAN);
-      ax_program *laid = laid_out(program, &tall[i]);
+      ax_program *laid = test_laid_out(program, &tall[i]);
       test_execute(runtime, laid, &x, out);
       test_execute(runtime, program, &x, whole);
       for (int k = 2; k < 4 && kind < 2; k++)
@@ -256,12 +229,12 @@ static void qr_of_singular(void **state) {
 
 static void qr_of_batches(void **state) {
   (void)state;
-  static const layout at[] = {{"a=2,b=2", "b,a -> b,a; b; ?; ?"}, {"a=3", "_,a -> _,a; _; ?; ?"}};
+  static const test_layout at[] = {{"a=2,b=2", "b,a -> b,a; b; ?; ?"}, {"a=3", "_,a -> _,a; _; ?; ?"}};
   const ax_type type = TEST_TYPE(AX_C64, 3, 50, 6);
   test_random random = {4};
   ax_tensor *x = test_random_tensor(&random, type, -1, 1);
   ax_program *program = test_trace(orthogonal, NULL, &type, 1, 4);
-  for (size_t i = 0; i < AX_COUNT(at); i++) same(program, &at[i], &x, 1e-5);
+  for (size_t i = 0; i < AX_COUNT(at); i++) test_same_laid_out(runtime, program, &at[i], &x, 1e-5);
   ax_program_release(program);
   ax_tensor_release(x);
 }
@@ -282,7 +255,7 @@ static AX_BODY(gradients) { ax_grad(AX_FN(loss, 3, 1), AX_FIRST(3), in, out); }
 
 static void derivatives(void **state) {
   (void)state;
-  static const layout at[] = {{"a=2", "a; a; a -> a; a; a"},
+  static const test_layout at[] = {{"a=2", "a; a; a -> a; a; a"},
                               {"a=4", "_,a; _; a -> _,a; _; a"},
                               {"a=2,b=2", "a,b; a; a+b -> a,b; a; a+b"},
                               {"a=3", "a; _; a -> _; _; _"}};
@@ -291,7 +264,7 @@ static void derivatives(void **state) {
   ax_tensor *in[] = {positive_tensor(types[0], 6), test_random_tensor(&random, types[1], -1, 1),
                      test_random_tensor(&random, types[2], -1, 1)};
   ax_program *program = test_trace(gradients, NULL, types, 3, 3);
-  for (size_t i = 0; i < AX_COUNT(at); i++) same(program, &at[i], in, 1e-10);
+  for (size_t i = 0; i < AX_COUNT(at); i++) test_same_laid_out(runtime, program, &at[i], in, 1e-10);
   ax_program_release(program);
   test_release(in, 3);
 }
@@ -299,14 +272,14 @@ static void derivatives(void **state) {
 /* Under every policy, with any number of workers: the same bits. */
 static void every_way(void **state) {
   (void)state;
-  static const layout at[] = {{"a=3", "a; a; a -> ?"}, {"a=2,b=2", "a,b; a; a -> ?"}};
+  static const test_layout at[] = {{"a=3", "a; a; a -> ?"}, {"a=2,b=2", "a,b; a; a -> ?"}};
   const ax_type types[] = {TEST_TYPE(AX_F64, 514, 514), TEST_TYPE(AX_F64, 514, 3), TEST_TYPE(AX_F64, 260, 6)};
   test_random random = {43};
   ax_tensor *in[] = {positive_tensor(types[0], 8), test_random_tensor(&random, types[1], -1, 1),
                      test_random_tensor(&random, types[2], -1, 1)};
   ax_program *program = test_trace(loss, NULL, types, 3, 1);
   for (size_t i = 0; i < AX_COUNT(at); i++) {
-    ax_program *laid = laid_out(program, &at[i]);
+    ax_program *laid = test_laid_out(program, &at[i]);
     TEST_EVERY_WAY(laid, in, 1e-9);
     ax_program_release(laid);
   }
@@ -316,21 +289,11 @@ static void every_way(void **state) {
 
 /* --- What is sent --- */
 
-static double received(const ax_program *program, const layout *at) {
-  ax_program *laid = laid_out(program, at);
-  ax_cost cost;
-  TEST_OK(ax_program_cost(laid, &cost));
-  const double bytes = cost.received;
-  ax_cost_release(&cost);
-  ax_program_release(laid);
-  return bytes;
-}
-
 static void fewer_bytes(void **state) {
   (void)state;
   enum { n = 1024 };
   static const struct {
-    layout at;
+    test_layout at;
     double most; /* in matrices; to gather one takes 1 - 1/devices */
   } factors[] = {{{"a=2", "_,a -> _,a"}, 0.251},
                  {{"a=2", "a -> a"}, 0.251},
@@ -342,19 +305,19 @@ static void fewer_bytes(void **state) {
   const double matrix = 4.0 * n * n;
   ax_program *cholesky_of = test_trace(factored, NULL, types, 1, 1), *qr_of = test_trace(orthogonal, NULL, &type, 1, 4);
   for (size_t i = 0; i < AX_COUNT(factors); i++) {
-    const double bytes = received(cholesky_of, &factors[i].at);
+    const double bytes = test_received(cholesky_of, &factors[i].at);
     if (!(bytes <= factors[i].most * matrix)) fail_msg("cholesky, %s: %g matrices", factors[i].at.specs, bytes / matrix);
   }
   for (int bits = 0; bits < 8; bits++) {
     const system_params p = {true, bits & 1, bits >> 1 & 1, false, bits >> 2 & 1};
     ax_program *system = test_trace(solved, (void *)(uintptr_t)&p, types, 2, 1);
     for (size_t i = 0; i < AX_COUNT(solutions); i++) {
-      const double bytes = received(system, &solutions[i].at);
+      const double bytes = test_received(system, &solutions[i].at);
       if (!(bytes <= solutions[i].most * matrix)) fail_msg("triangular_solve, %s: %g", solutions[i].at.specs, bytes / matrix);
     }
     ax_program_release(system);
   }
-  const double bytes = received(qr_of, &(layout){"a=8", "a -> a; _; ?; ?"}), triangles = 4.0 * 32 * 32;
+  const double bytes = test_received(qr_of, &(test_layout){"a=8", "a -> a; _; ?; ?"}), triangles = 4.0 * 32 * 32;
   if (!(bytes <= 16 * triangles)) fail_msg("qr: %g triangles", bytes / triangles);
   ax_program_release(cholesky_of), ax_program_release(qr_of);
 }

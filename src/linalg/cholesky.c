@@ -147,9 +147,9 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 /* The upper factor is the lower one's adjoint; the triangle that is not read becomes the other one's first. */
 static ax_status read(const ax_hlo_read_args *args) {
-  bool lower = false;
+  bool lower;
   if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
-  if (ax_hlo_find(args->op, "lower") != NULL) AX_TRY(ax_hlo_bool(args->op, "lower", &lower));
+  AX_TRY(ax_hlo_bool_or(args->op, "lower", false, &lower));
   const ax_value l = ax_cholesky(lower ? args->in[0] : ax_conjugated(ax_matrix_transpose(args->in[0])), false);
   args->out[0] = lower ? l : ax_conjugated(ax_matrix_transpose(l));
   return AX_OK;

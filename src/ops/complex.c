@@ -13,6 +13,7 @@
    Sharding: cuts of every dimension are kept. */
 #include "ops/complex.h"
 
+#include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
@@ -130,15 +131,28 @@ static ax_status conj_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 
 /* --- The records --- */
 
-#define COMPLEX_RECORD(name_, operands_, infer_, jvp_, transpose_, simplify_, lower_, hlo_)                                   \
+/* StableHLO has parts of real numbers too: themselves, and zeros. */
+static ax_status part_read(const ax_hlo_read_args *args) {
+  const ax_value x = args->in[0];
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operands, and here are %u", args->op->operand_count);
+  if (ax_is_complex(ax_typeof(x).dtype)) return ax_hlo_read_by_form(args);
+  args->out[0] = args->prim == &ax_prim_real ? x : ax_full_like(x, 0);
+  return AX_OK;
+}
+
+static const ax_hlo_reader real_readers[] = {{"stablehlo.real", part_read}, {0}};
+static const ax_hlo_reader imag_readers[] = {{"stablehlo.imag", part_read}, {0}};
+
+/* hlo, which may be followed by further slots, comes last. */
+#define COMPLEX_RECORD(name_, operands_, infer_, jvp_, transpose_, simplify_, lower_, ...)                                    \
   const ax_prim ax_prim_##name_ = {                                                                                         \
       .name = #name_, .kind = AX_LOCAL, .cheap = true, .form = AX_FORM(#name_), .in_count = operands_, .out_count = 1,      \
       .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_SUM, .infer = infer_, .spread = ax_spread_local, .eval = eval,             \
       .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = ax_batch_pointwise,    \
-      .simplify = simplify_, .shard = ax_shard_pointwise, .lower = lower_, .complex = lower_, .hlo = hlo_,                  \
+      .simplify = simplify_, .shard = ax_shard_pointwise, .lower = lower_, .complex = lower_, .hlo = __VA_ARGS__,           \
   }
-COMPLEX_RECORD(real, 1, infer_part, ax_jvp_linear, real_transpose, real_simplify, part_lower, ax_hlo_by_form);
-COMPLEX_RECORD(imag, 1, infer_part, ax_jvp_linear, imag_transpose, real_simplify, part_lower, ax_hlo_by_form);
+COMPLEX_RECORD(real, 1, infer_part, ax_jvp_linear, real_transpose, real_simplify, part_lower, ax_hlo_by_form, .reads = real_readers);
+COMPLEX_RECORD(imag, 1, infer_part, ax_jvp_linear, imag_transpose, real_simplify, part_lower, ax_hlo_by_form, .reads = imag_readers);
 COMPLEX_RECORD(complex, 2, infer_complex, complex_jvp, complex_transpose, complex_simplify, complex_lower, ax_hlo_by_form);
 COMPLEX_RECORD(conj, 1, infer_part, ax_jvp_linear, conj_transpose, conj_simplify, conj_lower, conj_hlo);
 

@@ -52,17 +52,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"value", AX_PARAM_LITERAL, 0}};
 
-/* dense<..>; of equal elements one is written, which is broadcast. */
 static ax_status read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *value = ax_hlo_find(args->op, "value");
   if (value == NULL || value->kind != AX_HLO_ELEMENTS) return ax_error(AX_INVALID_ARGUMENT, "its value must be dense<..>");
-  ax_type type;
-  AX_TRY(ax_hlo_array_type(value->type, &type));
-  const ax_type scalar = ax_array_type(type.dtype, AX_DIMS());
-  const ax_literal literal = {value->splat ? scalar : type, (void *)(uintptr_t)value->data};
-  args->out[0] = ax_bind1(&ax_prim_constant, &literal, NULL, 0);
-  if (value->splat) args->out[0] = ax_broadcast_in_dim(args->out[0], AX_LIST(type.rank, type.dims), AX_DIMS());
-  return AX_OK;
+  return ax_hlo_elements_value(value, &args->out[0]);
 }
 
 static const ax_hlo_reader readers[] = {{"stablehlo.constant", read}, {0}};

@@ -16,11 +16,11 @@
    Sharding: cuts of batch, features and groups are kept; a cut of in makes a sum. A spatial dimension is cut with the result's, or,
    where the kernel is longer than the result, with the kernel's, which makes a sum; devices exchange the elements that their
    windows need from neighbours' blocks. */
-#include "hlo/read.h"
 #include "ops/conv_general_dilated.h"
 
 #include <string.h>
 
+#include "hlo/read.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 
@@ -249,11 +249,6 @@ static ax_status hlo_spec(const ax_hlo_attribute *numbers, const char *first, co
   return AX_OK;
 }
 
-static ax_status hlo_groups(const ax_hlo_operation *op, const char *name, int64_t *out) {
-  *out = 1;
-  return ax_hlo_find(op, name) != NULL ? ax_hlo_integer(op, name, out) : AX_OK;
-}
-
 static ax_status read(const ax_hlo_read_args *args) {
   const ax_hlo_operation *op = args->op;
   const ax_hlo_attribute *numbers = ax_hlo_find(op, "dimension_numbers");
@@ -273,8 +268,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_integers_or(op, "rhs_dilation", count, 1, &p.rhs_dilation));
   AX_TRY(ax_hlo_integers_or(op, "window_reversal", count, 0, &reversed));
   AX_TRY(ax_hlo_read_padding(op, count, &p.padding_low, &p.padding_high));
-  AX_TRY(hlo_groups(op, "feature_group_count", &p.feature_group_count));
-  AX_TRY(hlo_groups(op, "batch_group_count", &p.batch_group_count));
+  AX_TRY(ax_hlo_integer_or(op, "feature_group_count", 1, &p.feature_group_count));
+  AX_TRY(ax_hlo_integer_or(op, "batch_group_count", 1, &p.batch_group_count));
   ax_dims turned = {0};
   for (uint32_t i = 0; i < count && i < reversed.count; i++)
     if (reversed.v[i] != 0) turned.v[turned.count++] = p.rhs_spec.v[AX_CONV_SPATIAL + i];

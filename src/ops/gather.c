@@ -257,7 +257,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "dimension_numbers");
   ax_dims offset, collapsed, map, batching, indices_batching, sizes;
   ax_value indices;
-  bool sorted = false;
+  bool sorted;
   if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY || args->op->operand_count != 2)
     return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.gather<..>");
   AX_TRY(ax_hlo_item_integers(numbers, "offset_dims", &offset));
@@ -266,7 +266,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_item_integers(numbers, "operand_batching_dims", &batching));
   AX_TRY(ax_hlo_item_integers(numbers, "start_indices_batching_dims", &indices_batching));
   AX_TRY(ax_hlo_integers(args->op, "slice_sizes", &sizes));
-  if (ax_hlo_find(args->op, "indices_are_sorted") != NULL) AX_TRY(ax_hlo_bool(args->op, "indices_are_sorted", &sorted));
+  AX_TRY(ax_hlo_bool_or(args->op, "indices_are_sorted", false, &sorted));
   AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
   const ax_gather_dims dims = {{offset.count, offset.v}, {collapsed.count, collapsed.v}, {map.count, map.v}, {batching.count, batching.v},
                                {indices_batching.count, indices_batching.v}};

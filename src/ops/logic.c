@@ -307,10 +307,20 @@ static ax_status convert_complex(ax_lower *lower, const ax_eqn *eqn, const uint3
 
 static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(convert_params, dtype)}};
 
-static const ax_hlo_form convert_form = {"stablehlo.convert", NULL, {{NULL, "dtype"}}};
+/* A complex number becomes a truth value by its real part, where the primitive looks at both. */
+static ax_status convert_read(const ax_hlo_read_args *args) {
+  const ax_dtype dtype = args->out_types[0].dtype;
+  ax_value x = args->in[0];
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operands, and here are %u", args->op->operand_count);
+  if (dtype == AX_BOOL && ax_is_complex(ax_typeof(x).dtype)) x = ax_real_part(x);
+  args->out[0] = ax_convert_element_type(x, dtype);
+  return AX_OK;
+}
+
+static const ax_hlo_reader convert_readers[] = {{"stablehlo.convert", convert_read}, {0}};
 
 const ax_prim ax_prim_convert_element_type = {
-    .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = &convert_form, .in_count = 1, .out_count = 1,
+    .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("convert"), .reads = convert_readers, .in_count = 1, .out_count = 1,
     AX_PARAMS(convert_describes, convert_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,

@@ -441,12 +441,10 @@ static bool from_neutral(const ax_hlo_read_args *args, const ax_dims *axes) {
                {"stablehlo.and", &ax_prim_reduce_and, AX_SCALAR_AND}, {"stablehlo.or", &ax_prim_reduce_or, AX_SCALAR_OR},
                {"stablehlo.xor", &ax_prim_reduce_xor, AX_SCALAR_XOR}};
   const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
-  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
-  const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
-  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && start->type->dtype == dtype && !ax_is_complex(dtype); i++) {
-    if (!ax_hlo_slice_is(name, known[i].op) || (dtype == AX_BOOL && i < 4)) continue;
-    const ax_number has = ax_number_load(dtype, start->data, 0), neutral = ax_reduce_identity(known[i].scalar, dtype);
-    if (ax_is_float(dtype) ? has.f != neutral.f : has.u != neutral.u) return false;
+  const bool of_bool = ax_typeof(args->in[0]).dtype == AX_BOOL;
+  for (size_t i = of_bool ? 4 : 0; i < AX_COUNT(known); i++) {
+    if (!ax_hlo_slice_is(name, known[i].op)) continue;
+    if (!ax_hlo_starts_neutral(args, known[i].scalar)) return false;
     args->out[0] = ax_bind1(known[i].prim, &(ax_reduce_params){*axes}, args->in, 1);
     return true;
   }

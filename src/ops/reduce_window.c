@@ -391,14 +391,8 @@ static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dty
                {"stablehlo.maximum", &ax_prim_reduce_window_max},
                {"stablehlo.minimum", &ax_prim_reduce_window_min}};
   const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
-  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
-  for (size_t i = 0; i < AX_COUNT(known) && start != NULL && start->type->dtype == dtype && dtype != AX_BOOL && !ax_is_complex(dtype); i++) {
-    if (!ax_hlo_slice_is(name, known[i].op)) continue;
-    const ax_number has = ax_number_load(dtype, start->data, 0);
-    const ax_number neutral = i == 0 ? ax_number_of(dtype, 0) : ax_reduce_identity(combination(known[i].prim), dtype);
-    const bool equal = ax_is_float(dtype) ? has.f == neutral.f : has.u == neutral.u;
-    return equal ? known[i].prim : NULL;
-  }
+  for (size_t i = 0; i < AX_COUNT(known) && dtype != AX_BOOL; i++)
+    if (ax_hlo_slice_is(name, known[i].op)) return ax_hlo_starts_neutral(args, combination(known[i].prim)) ? known[i].prim : NULL;
   return NULL;
 }
 

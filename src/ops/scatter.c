@@ -390,8 +390,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_item_integers(numbers, "scatter_dims_to_operand_dims", &map));
   AX_TRY(ax_hlo_item_integers(numbers, "input_batching_dims", &batching));
   AX_TRY(ax_hlo_item_integers(numbers, "scatter_indices_batching_dims", &indices_batching));
-  if (ax_hlo_find(args->op, "indices_are_sorted") != NULL) AX_TRY(ax_hlo_bool(args->op, "indices_are_sorted", &options.indices_are_sorted));
-  if (ax_hlo_find(args->op, "unique_indices") != NULL) AX_TRY(ax_hlo_bool(args->op, "unique_indices", &options.unique_indices));
+  AX_TRY(ax_hlo_bool_or(args->op, "indices_are_sorted", false, &options.indices_are_sorted));
+  AX_TRY(ax_hlo_bool_or(args->op, "unique_indices", false, &options.unique_indices));
   AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
   const ax_scatter_dims dims = {{window.count, window.v}, {inserted.count, inserted.v}, {map.count, map.v}, {batching.count, batching.v},
                                 {indices_batching.count, indices_batching.v}};

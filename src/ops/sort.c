@@ -338,12 +338,12 @@ static ax_status read_by(const ax_hlo_read_args *args, ax_fn less, int64_t dimen
 
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count;
-  int64_t dimension = -1;
+  int64_t dimension;
   ax_hlo_body body;
   ax_fn less;
   ax_dtype *dtypes = ax_trace_alloc(2 * count * sizeof dtypes[0]);
   if (dtypes == NULL) return AX_OK;
-  if (ax_hlo_find(args->op, "dimension") != NULL) AX_TRY(ax_hlo_integer(args->op, "dimension", &dimension));
+  AX_TRY(ax_hlo_integer_or(args->op, "dimension", -1, &dimension));
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &less));
   if (less.in_count != 2 * count || args->op->result_count != count)
     return ax_error(AX_INVALID_ARGUMENT, "%u operands need a comparator of %u scalars, and as many results", count, 2 * count);

@@ -1,8 +1,11 @@
-/* Primitives that are one StableHLO op on the same operands, written and read by the form in their records. */
+/* Primitives that are one StableHLO op on the same operands, written and read by the form in their records; constants, and what they
+   mean to readers of reductions. */
 #include <string.h>
 
 #include "hlo/hlo.h"
 #include "hlo/read.h"
+#include "ir/number.h"
+#include "prim/prims.h"
 #include "prim/rules.h"
 #include "prim/shape.h"
 
@@ -62,4 +65,22 @@ ax_status ax_hlo_read_by_form(const ax_hlo_read_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "it takes %d operands, and here are %u", prim->in_count, op->operand_count);
   ax_bind(prim, params, args->in, op->operand_count, args->out, op->result_count);
   return AX_OK;
+}
+
+ax_status ax_hlo_elements_value(const ax_hlo_attribute *elements, ax_value *out) {
+  ax_type type;
+  AX_TRY(ax_hlo_array_type(elements->type, &type));
+  const ax_type scalar = ax_array_type(type.dtype, AX_DIMS());
+  const ax_literal literal = {elements->splat ? scalar : type, (void *)(uintptr_t)elements->data};
+  *out = ax_bind1(&ax_prim_constant, &literal, NULL, 0);
+  if (elements->splat) *out = ax_broadcast_in_dim(*out, AX_LIST(type.rank, type.dims), AX_DIMS());
+  return AX_OK;
+}
+
+bool ax_hlo_starts_neutral(const ax_hlo_read_args *args, ax_scalar op) {
+  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
+  const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
+  if (start == NULL || start->type->dtype != dtype || ax_is_complex(dtype)) return false;
+  const ax_number has = ax_number_load(dtype, start->data, 0), neutral = ax_reduce_identity(op, dtype);
+  return ax_is_float(dtype) ? has.f == neutral.f : has.u == neutral.u;
 }

@@ -93,6 +93,11 @@ void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, c
 ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* The other way: binds the primitive for an op that its form names; also a reader of ops that a primitive's file lists. */
 ax_status ax_hlo_read_by_form(const ax_hlo_read_args *args);
+struct ax_hlo_attribute; /* hlo/module.h */
+/* The value of dense<..>; of equal elements one is written, which is broadcast. */
+AX_MUST_USE ax_status ax_hlo_elements_value(const struct ax_hlo_attribute *elements, ax_value *out);
+/* Says whether the op reduces one operand, of real numbers, and its second operand is a constant that is neutral in `op`. */
+bool ax_hlo_starts_neutral(const ax_hlo_read_args *args, ax_scalar op);
 /* Writes one op with the equation's operands, results and types. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);
