@@ -297,20 +297,9 @@ static ax_status rng_bits_read(const ax_hlo_read_args *args) {
 
 static const ax_hlo_reader draws[] = {{"stablehlo.rng_bit_generator", rng_bits_read}, {0}};
 
-/* --- One device --- */
-
-static ax_status first_device_read(const ax_hlo_read_args *args) {
-  const ax_type *type = &args->out_types[0];
-  args->out[0] = (ax_full)(type->dtype, AX_LIST(type->rank, type->dims), 0);
-  return AX_OK;
-}
-
-static const ax_hlo_reader devices[] = {
-    {"stablehlo.partition_id", first_device_read}, {"stablehlo.replica_id", first_device_read}, {0}};
-
 /* --- Custom calls --- */
 
-/* The operand: what the call says of it is where it lies, or how it is laid out. */
+/* The operand: what the call says of it is where it lies, or how it is laid out, which is seen to for all operations alike. */
 static ax_status same_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 1));
   args->out[0] = args->in[0];
@@ -346,6 +335,6 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic,          shapes, draws, devices, calls, ax_hlo_window_readers,
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers,
                                                     ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

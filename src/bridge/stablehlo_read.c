@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "axle/stablehlo.h"
+#include "bridge/devices.h"
 #include "bridge/readers.h"
 #include "bridge/stablehlo_read.h"
 #include "control/closed_call.h"
@@ -31,11 +32,14 @@ typedef struct function_entry {
   ax_hlo_slice name;
   const ax_hlo_operation *op;
   ax_program *program; /* NULL: not read yet */
+  ax_mesh axes;        /* that it was read for: a function may be called in several manual computations */
   bool in_progress;
 } function_entry;
 
 struct ax_hlo_import {
   const ax_hlo_module *module;
+  ax_arena arena;
+  ax_hlo_devices devices;
   ax_value *values; /* by number */
   reader_entry *readers;
   uint32_t reader_count, reader_size;
@@ -139,9 +143,10 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   for (uint32_t i = 0; i < op->operand_count; i++) f->in[i] = import->values[op->operands[i]];
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
   AX_TRY(entry->read(
-      &(ax_hlo_read_args){.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import}));
+      &(ax_hlo_read_args){.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import, .devices = &import->devices}));
   for (uint32_t k = 0; k < op->result_count && !ax_failed(); k++) {
     AX_TRY(check_result(op, k, f->out[k], &f->types[k]));
+    AX_TRY(ax_hlo_lay_out_as(&import->devices, op->attributes, op->attribute_count, k, &f->out[k]));
     import->values[op->result + k] = f->out[k];
   }
   return AX_OK;
@@ -231,14 +236,23 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
   return ax_hlo_constant(args->import->module, args->op->operands[operand]);
 }
 
+/* A scalar's layout, which JAX puts into reducers: nothing. */
+static bool is_layout(const ax_hlo_operation *op) {
+  const ax_hlo_attribute *target = ax_hlo_find(op, "call_target_name");
+  if (op->operand_count != 1 || op->result_count != 1) return false;
+  return ax_hlo_slice_is(op->name, "sdy.sharding_constraint") || (target != NULL && ax_hlo_slice_is(target->text, "Sharding"));
+}
+
 ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) {
   const ax_hlo_slice none = {0};
   const ax_hlo_block *block =
       region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
-  if (block == NULL || block->operation_count != 2 || block->argument_count != 2) return none;
-  const ax_hlo_operation *only = block->operations[0], *last = block->operations[1];
+  if (block == NULL || block->operation_count < 2 || block->operation_count > 3 || block->argument_count != 2) return none;
+  const ax_hlo_operation *only = block->operations[0], *laid = block->operations[1], *last = block->operations[block->operation_count - 1];
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
-  if (!is_return(last->name) || last->operand_count != 1 || last->operands[0] != only->result) return none;
+  const bool lays = laid != last && is_layout(laid) && laid->operands[0] == only->result;
+  if (laid != last && !lays) return none;
+  if (!is_return(last->name) || last->operand_count != 1 || last->operands[0] != (lays ? laid->result : only->result)) return none;
   const uint32_t a = block->argument, x = only->operands[0], y = only->operands[1];
   return (x == a && y == a + 1) || (x == a + 1 && y == a) ? only->name : none;
 }
@@ -250,9 +264,28 @@ typedef struct function_run {
   const ax_hlo_operation *op;
 } function_run;
 
+/* Lays out arguments or results as the function's attributes say. False: the trace has failed. */
+static bool lay_out(const function_run *run, const char *attributes, uint32_t count, ax_value *values) {
+  const ax_hlo_attribute *list = ax_hlo_find(run->op, attributes);
+  for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && i < count && !ax_failed(); i++) {
+    const ax_hlo_attribute *own = &list->items[i];
+    if (own->kind != AX_HLO_DICTIONARY) continue;
+    const ax_status status = ax_hlo_lay_out_as(&run->import->devices, own->items, own->count, 0, &values[i]);
+    if (status != AX_OK && !ax_failed()) ax_fail(blame(run->import, run->op, status));
+  }
+  return !ax_failed();
+}
+
 static AX_BODY(run_function) {
   const function_run *run = context;
-  run_block(run->import, &run->op->regions[0].blocks[0], in, out);
+  const ax_hlo_block *block = &run->op->regions[0].blocks[0];
+  const uint32_t out_count = last_of(&run->op->regions[0])->operand_count;
+  ax_value *laid = ax_trace_alloc((block->argument_count + 1) * sizeof laid[0]);
+  if (laid == NULL) return;
+  for (uint32_t i = 0; i < block->argument_count; i++) laid[i] = in[i];
+  if (!lay_out(run, "arg_attrs", block->argument_count, laid)) return;
+  run_block(run->import, block, laid, out);
+  if (!ax_failed()) lay_out(run, "res_attrs", out_count, out);
 }
 
 /* What the function returns is what it says that it does. */
@@ -267,6 +300,7 @@ static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operati
   return blame(import, last, ax_error(AX_INVALID_ARGUMENT, "the function returns other values than those that it says"));
 }
 
+/* In the axes of the trace in progress, if there is one. */
 static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_block *block, ax_type *types,
                              ax_program **out) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
@@ -276,7 +310,12 @@ static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, 
     AX_TRY(ax_hlo_array_type(import->module->values[block->argument + i], &types[i]));
   AX_TRY(check_results(import, op, last));
   function_run run = {import, op};
-  return (ax_trace)((ax_fn){run_function, block->argument_count, last->operand_count, &run}, block->argument_count, types, out);
+  ax_hlo_each each;
+  ax_fn function = {run_function, block->argument_count, last->operand_count, &run};
+  if (ax_builder_current() != NULL)
+    return (ax_trace_on)(&ax_builder_current()->axes, function, function.in_count, types, out);
+  if (import->devices.each) AX_TRY(ax_hlo_each_device(&import->devices, function, types, &each, &function));
+  return (ax_trace)(function, function.in_count, types, out);
 }
 
 static ax_status trace_function(ax_hlo_import *import, const ax_hlo_operation *op, ax_program **out) {
@@ -295,7 +334,13 @@ ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
   const ax_hlo_operation *op = args->op;
   if (entry->op == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", (int)function.length, function.start);
   if (entry->in_progress) return ax_error(AX_INVALID_ARGUMENT, "@%.*s calls itself", (int)function.length, function.start);
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  if (entry->program != NULL && !ax_mesh_equal(axes, &entry->axes, true)) {
+    ax_program_release(entry->program);
+    entry->program = NULL;
+  }
   if (entry->program == NULL) {
+    entry->axes = *axes;
     entry->in_progress = true;
     AX_TRY(trace_function(args->import, entry->op, &entry->program));
     entry->in_progress = false;
@@ -309,17 +354,6 @@ ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
 }
 
 /* --- The module --- */
-
-/* More than one device is not read yet. */
-static ax_status check_devices(const ax_hlo_module *module) {
-  static const char *const names[] = {"mhlo.num_partitions", "mhlo.num_replicas"};
-  for (uint32_t i = 0; i < module->attribute_count; i++)
-    for (size_t k = 0; k < AX_COUNT(names); k++)
-      if (ax_hlo_slice_is(module->attributes[i].name, names[k]) && module->attributes[i].integer > 1)
-        return ax_error(AX_ABSENT, "%s: modules for several devices are not read yet, and this one has %s = %" PRId64,
-                        module->source, names[k], module->attributes[i].integer);
-  return AX_OK;
-}
 
 /* @main, or the only function. */
 static ax_status find_main(const ax_hlo_import *import, const ax_hlo_operation **out) {
@@ -335,7 +369,7 @@ static ax_status find_main(const ax_hlo_import *import, const ax_hlo_operation *
 }
 
 static ax_status import_main(ax_hlo_import *import, const ax_hlo_operation **function, ax_program **out) {
-  AX_TRY(check_devices(import->module));
+  AX_TRY(ax_hlo_find_devices(import->module, &import->arena, &import->devices));
   AX_TRY(make_readers(import));
   AX_TRY(make_functions(import));
   AX_TRY(find_main(import, function));
@@ -372,6 +406,7 @@ static ax_status import_module(const ax_hlo_module *module, ax_program_names *na
   ax_free(import.functions);
   ax_free(import.readers);
   ax_free(import.values);
+  ax_arena_deinit(&import.arena);
   return status;
 }
 

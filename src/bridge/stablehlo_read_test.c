@@ -260,8 +260,8 @@ static const struct {
      "tensor<4xf32>):\n"
      "    stablehlo.return %x : tensor<4xf32>\n  }) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n",
      AX_INVALID_ARGUMENT, "argument 0 of a block is f32[4], and the module says s32[2]"},
-    {"module attributes {mhlo.num_partitions = 8 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_ABSENT,
-     "modules for several devices are not read yet"},
+    {"module attributes {mhlo.num_partitions = 0 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "m.mlir: mhlo.num_partitions is 0"},
     {"module {\n  func.func @f() {\n    return\n  }\n  func.func @g() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
      "the module has 2 functions, and none is @main"},
     {"module {\n  func.func @f() {\n    return\n  }\n  func.func @f() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,

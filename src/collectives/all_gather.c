@@ -11,6 +11,7 @@
 #include "collectives/collective.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct all_gather_params {
@@ -133,7 +134,19 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},
                                   {"dimension", AX_PARAM_I64, offsetof(all_gather_params, dimension)}};
 
-#define GATHER_RECORD(name_, spread_, transpose_, ungroup_) \
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  int64_t dimension;
+  AX_TRY(ax_hlo_integer(args->op, "all_gather_dim", &dimension));
+  AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, NULL));
+  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_gather(args->in[k], names, dimension, true);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.all_gather", read}, {0}};
+
+#define GATHER_RECORD(name_, spread_, transpose_, ungroup_, reads_) \
   const ax_prim ax_prim_##name_ = {                         \
       .name = #name_,                                       \
       .kind = AX_COLLECTIVE,                                \
@@ -158,11 +171,12 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .lower = lower,                                       \
       .complex = ax_complex_parts,                          \
       .keys = ax_keys_whole,                                \
+      .reads = reads_,                                      \
       .hlo = hlo,                                           \
   }
-GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);
-GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL);
-GATHER_RECORD(all_gather_reduced, ax_spread_reduced, gather_transpose, NULL);
+GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup, readers);
+GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL, NULL);
+GATHER_RECORD(all_gather_reduced, ax_spread_reduced, gather_transpose, NULL, NULL);
 
 static ax_value gather(const ax_prim *prim, ax_value x, const char *axes, int64_t dimension, bool tiled) {
   all_gather_params params = {.dimension = dimension};

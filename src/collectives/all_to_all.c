@@ -13,6 +13,7 @@
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct all_to_all_params {
@@ -130,6 +131,21 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_attributed(hlo, eqn, "stablehlo.all_to_all", in, &attributes, out);
 }
 
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  int64_t split, concat, count, size;
+  AX_TRY(ax_hlo_integer(args->op, "split_dimension", &split));
+  AX_TRY(ax_hlo_integer(args->op, "concat_dimension", &concat));
+  AX_TRY(ax_hlo_integer(args->op, "split_count", &count));
+  AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, &size));
+  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  if (count != size) return ax_error(AX_INVALID_ARGUMENT, "split_count is %lld, and a group has %lld", (long long)count, (long long)size);
+  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_to_all(args->in[k], names, split, concat, true);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.all_to_all", read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_params, axes)},
                                   {"split_axis", AX_PARAM_I64, offsetof(all_to_all_params, split_axis)},
                                   {"concat_axis", AX_PARAM_I64, offsetof(all_to_all_params, concat_axis)}};
@@ -156,6 +172,7 @@ const ax_prim ax_prim_all_to_all = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_whole,
+    .reads = readers,
     .hlo = hlo,
 };
 

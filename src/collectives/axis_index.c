@@ -5,6 +5,7 @@
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct axis_index_params {
@@ -102,6 +103,44 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return AX_OK;
 }
 
+/* The number along the mesh's axes from `first` to before `end`, of those that are taken by hand; others count as 0. u32[] */
+static ax_value place_along(const ax_mesh *mesh, uint32_t first, uint32_t end) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_value number = ax_full(AX_U32, AX_DIMS(), 0);
+  int64_t stride = 1;
+  for (uint32_t i = end; i-- > first; stride *= mesh->axis[i].size) {
+    if (ax_mesh_find_manual(axes, mesh->axis[i].name) < 0) continue;
+    const ax_value index = ax_convert_element_type(ax_axis_index(mesh->axis[i].name), AX_U32);
+    const ax_value step = ax_full_i64(AX_U32, AX_DIMS(), stride);
+    number = ax_add(number, ax_mul(index, step));
+  }
+  return number;
+}
+
+/* The devices there are: on one, and outside of manual computations over one, it is number 0. */
+static ax_status read_number(const ax_hlo_read_args *args, bool replicas) {
+  const ax_hlo_grid *grid = args->devices->grid;
+  const uint32_t with_replicas = grid != NULL && grid->replicas > 1;
+  if (args->op->result_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it has one result");
+  if (grid == NULL && args->devices->replicas * args->devices->partitions > 1)
+    return ax_error(AX_ABSENT, "it stands outside of manual computations in a module whose arrays have layouts: there is no one device");
+  if (grid == NULL || replicas) {
+    args->out[0] = with_replicas ? place_along(&grid->mesh, 0, 1) : ax_full(AX_U32, AX_DIMS(), 0);
+    return AX_OK;
+  }
+  args->out[0] = place_along(&grid->mesh, with_replicas, grid->mesh.count);
+  if (grid->ids == NULL) return AX_OK;
+  const int64_t count = ax_mesh_devices(&grid->mesh);
+  const ax_type type = (ax_array_type)(AX_S64, AX_LIST(1, &count));
+  const ax_value ids = (ax_constant)(&type, AX_S64, grid->ids, (size_t)count * sizeof grid->ids[0]);
+  args->out[0] = ax_convert_element_type(ax_take(ids, args->out[0], 0), AX_U32);
+  return AX_OK;
+}
+static ax_status partition_read(const ax_hlo_read_args *args) { return read_number(args, false); }
+static ax_status replica_read(const ax_hlo_read_args *args) { return read_number(args, true); }
+
+static const ax_hlo_reader readers[] = {{"stablehlo.partition_id", partition_read}, {"stablehlo.replica_id", replica_read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(axis_index_params, axes)}};
 
 const ax_prim ax_prim_axis_index = {
@@ -109,7 +148,7 @@ const ax_prim ax_prim_axis_index = {
     AX_PARAMS(params, axis_index_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .reads = readers, .hlo = hlo,
 };
 
 ax_value ax_axis_index(const char *axes) {

@@ -114,6 +114,13 @@ AX_MUST_USE ax_status ax_lower_is_same(const ax_lower *lower, const ax_axes *nam
 AX_MUST_USE ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes,
                                        uint32_t *out);
 
+/* --- reads --- */
+/* What the body of an all_reduce or a reduce_scatter does to elements of this dtype, if it is psum, pmax or pmin; NULL: it is not. */
+typedef ax_value (*ax_combining)(ax_value x, const char *axes);
+ax_combining ax_hlo_combining_of(const ax_hlo_read_args *args, ax_dtype dtype);
+/* The body applied to the rows of x, T[n, d..], one after the other in some tree: T[d..]. */
+AX_MUST_USE ax_status ax_hlo_combine_rows(const ax_hlo_read_args *args, ax_value x, ax_value *out);
+
 /* --- hlo --- */
 /* "replica_groups = ..., channel_handle = ..." for the groups along the names. */
 void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);

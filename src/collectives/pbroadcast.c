@@ -5,11 +5,14 @@
    Linear; the transpose: every member receives the source's x, so the source's cotangent is the sum over all members; the others
    have zeros.
    Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
+#include <string.h>
+
 #include "collectives/collective.h"
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/composite.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct pbroadcast_params {
@@ -98,6 +101,40 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_broadcast", in, &attributes, out);
 }
 
+/* On places that no group has: zeros. */
+static ax_value only_members(const ax_hlo_read_args *args, ax_value x, const bool *member, int64_t count) {
+  const ax_axes names = ax_axis_set_names(ax_all_axes(&args->devices->grid->mesh), &args->devices->grid->mesh);
+  const ax_type type = (ax_array_type)(AX_BOOL, AX_LIST(1, &count));
+  const ax_value table = (ax_constant)(&type, AX_BOOL, member, (size_t)count);
+  const ax_value own = ax_take(table, ax_axis_index(ax_axes_listed(&names).text), 0);
+  return ax_where(own, x, ax_full_like(x, 0));
+}
+
+/* Each group's first member's; groups that are no axes gather all and keep that. */
+static ax_value from_first(ax_value x, const char *names) {
+  if (strchr(names, '{') == NULL) return ax_pbroadcast(x, names, 0);
+  return ax_drop_dim(ax_slice_in_dim(ax_all_gather(x, names, 0, false), 0, 1, 1, 0), 0);
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  bool *member;
+  int64_t count = 0, dynamic;
+  AX_TRY(ax_hlo_integer_or(args->op, "has_dynamic_root", 0, &dynamic));
+  if (dynamic != 0) return ax_error(AX_ABSENT, "a root that is computed is not read");
+  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, NULL));
+  AX_TRY(ax_hlo_read_members(args, AX_HLO_BY_CHANNEL, &member, &count));
+  for (uint32_t k = 0; k < args->op->operand_count; k++) {
+    args->out[k] = from_first(args->in[k], names);
+    if (member != NULL) args->out[k] = only_members(args, args->out[k], member, count);
+  }
+  ax_free(member);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.collective_broadcast", read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pbroadcast_params, axes)},
                                   {"source", AX_PARAM_I64, offsetof(pbroadcast_params, source)}};
 
@@ -122,6 +159,7 @@ const ax_prim ax_prim_pbroadcast = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_words,
+    .reads = readers,
     .hlo = hlo,
 };
 

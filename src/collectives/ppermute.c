@@ -12,6 +12,7 @@
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct ppermute_params {
@@ -199,6 +200,18 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
 }
 
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  ax_pairs pairs;
+  AX_TRY(ax_hlo_read_pairs(args, &names, &pairs));
+  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  for (uint32_t k = 0; k < args->op->operand_count; k++)
+    args->out[k] = (ax_ppermute)(args->in[k], names, pairs.count, (const int64_t(*)[2])pairs.v);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.collective_permute", read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_params, axes)},
                                   {"pairs", AX_PARAM_PAIRS, offsetof(ppermute_params, pairs)}};
 
@@ -223,6 +236,7 @@ const ax_prim ax_prim_ppermute = {
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_whole,
+    .reads = readers,
     .hlo = hlo,
 };
 

@@ -18,6 +18,7 @@
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/composite.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
@@ -136,6 +137,26 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_combining(hlo, eqn, "stablehlo.all_reduce", combination(eqn->prim), in, &attributes, out);
 }
 
+/* Operands are combined in the dtype of the results. */
+static ax_status reduce_read(const ax_hlo_read_args *args, uint32_t k, const char *names) {
+  const ax_dtype dtype = args->out_types[k].dtype;
+  const ax_value x = ax_convert_element_type(args->in[k], dtype);
+  const ax_combining known = ax_hlo_combining_of(args, dtype);
+  if (known == NULL) return ax_hlo_combine_rows(args, ax_all_gather(x, names, 0, false), &args->out[k]);
+  args->out[k] = known(x, names);
+  return AX_OK;
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, NULL));
+  for (uint32_t k = 0; k < args->op->operand_count && !ax_failed(); k++) AX_TRY(reduce_read(args, k, names));
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.all_reduce", read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 
 #define REDUCE_RECORD(name_, kinds_, jvp_, ...) /* the transpose, and further slots */ \
@@ -163,7 +184,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .lower = lower,                                  \
       .hlo = hlo,                                      \
   }
-REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose, .complex = ax_complex_parts);
+REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose, .complex = ax_complex_parts, .reads = readers);
 REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose, .complex = extreme_complex);
 REDUCE_RECORD(pmin, AX_KINDS_MIN, extreme_jvp, ax_absent_transpose, .complex = extreme_complex);
 

@@ -6,11 +6,13 @@
    Numerics: as psum.
    Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
    Batching: the x of the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "collectives/collective.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
 typedef struct psum_scatter_params {
@@ -99,6 +101,32 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_combining(hlo, eqn, "stablehlo.reduce_scatter", AX_SCALAR_ADD, in, &attributes, out);
 }
 
+/* By another body than a sum: each member gets its part of all others', and combines them. */
+static ax_status scatter_by_body(const ax_hlo_read_args *args, ax_value x, const char *names, int64_t dimension, int64_t size) {
+  const ax_type type = ax_typeof(x);
+  if (ax_failed()) return AX_OK;
+  if (type.dims[dimension] % size != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "%" PRId64 " members do not divide dimension %" PRId64 " of %s", size, dimension,
+                    ax_type_string(&type, NULL));
+  const ax_value parts = ax_split_dim(ax_all_to_all(x, names, dimension, dimension, true), dimension, size);
+  return ax_hlo_combine_rows(args, ax_moveaxis(parts, dimension, 0), &args->out[0]);
+}
+
+static ax_status read(const ax_hlo_read_args *args) {
+  const char *names;
+  int64_t dimension, size;
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
+  AX_TRY(ax_hlo_integer(args->op, "scatter_dimension", &dimension));
+  AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, &size));
+  const ax_value x = ax_convert_element_type(args->in[0], args->out_types[0].dtype);
+  if (dimension < 0 || dimension >= ax_typeof(x).rank) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension is none of its operand's");
+  if (ax_hlo_combining_of(args, args->out_types[0].dtype) != ax_psum) return scatter_by_body(args, x, names, dimension, size);
+  args->out[0] = ax_psum_scatter(x, names, dimension, true);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.reduce_scatter", read}, {0}};
+
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_params, axes)},
                                   {"dimension", AX_PARAM_I64, offsetof(psum_scatter_params, dimension)}};
 
@@ -123,6 +151,7 @@ const ax_prim ax_prim_psum_scatter = {
     .shard = shard,
     .lower = lower,
     .complex = ax_complex_parts,
+    .reads = readers,
     .hlo = hlo,
 };
 

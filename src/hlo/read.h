@@ -8,6 +8,7 @@
 #include "ir/prim.h"
 
 typedef struct ax_hlo_import ax_hlo_import; /* the reading of a whole module (bridge/stablehlo_read.c) */
+typedef struct ax_hlo_devices ax_hlo_devices; /* what it says of devices (prim/hlo_groups.h) */
 
 struct ax_hlo_read_args {
   const ax_prim *prim; /* whose reader this is; NULL: of no primitive */
@@ -16,6 +17,7 @@ struct ax_hlo_read_args {
   ax_value *out;            /* to fill; their types are checked against those that the module says */
   const ax_type *out_types; /* what the module says */
   ax_hlo_import *import;
+  ax_hlo_devices *devices;
 };
 
 struct ax_hlo_reader {

@@ -9,7 +9,7 @@
    are other than patterns have functions. */
 #include <string.h>
 
-#include "hlo/reader.h"
+#include "hlo/read_sdy.h"
 
 typedef struct form {
   const char *name, *pattern; /* pattern: NULL where `read` reads all */
@@ -22,7 +22,7 @@ typedef enum results { RESULT_LAST, RESULT_ALL, RESULT_NONE } results;
 
 static results results_of(ax_hlo_slice name) {
   static const char *const none[] = {"func.return",        "stablehlo.return",       "sdy.return",
-                                     "sdy.mesh",           "check.expect_eq",        "check.expect_eq_const",
+                                     "sdy.mesh",           "sdy.sharding_group", "check.expect_eq",        "check.expect_eq_const",
                                      "check.expect_close", "check.expect_almost_eq", "check.expect_almost_eq_const"};
   for (size_t i = 0; i < AX_COUNT(none); i++)
     if (ax_hlo_slice_is(name, none[i])) return RESULT_NONE;
@@ -593,6 +593,16 @@ static const form forms[] = {
     {"chlo.constant", NULL, read_constant},
     {"sdy.mesh", "{sym_name:y} = {mesh:o}", NULL},
     {"sdy.sharding_constraint", "% {sharding:o}", NULL},
+    {"sdy.reshard", "% {sharding:o}", NULL},
+    {"sdy.all_gather", "{gathering_axes:o} % out_sharding={out_sharding:o}", NULL},
+    {"sdy.all_slice", "{slicing_axes:o} % out_sharding={out_sharding:o}", NULL},
+    {"sdy.all_to_all", "{params:o} % out_sharding={out_sharding:o}", NULL},
+    {"sdy.collective_permute", "% out_sharding={out_sharding:o}", NULL},
+    {"sdy.sharding_group", "% group_id={group_id:i}", NULL},
+    {"sdy.propagation_barrier", "% allowed_direction={allowed_direction:w}", NULL},
+    {"sdy.constant", NULL, read_constant},
+    {"sdy.manual_computation", NULL, ax_hlo_read_manual},
+    {"sdy.named_computation", NULL, ax_hlo_read_named},
     {"check.expect_eq", NULL, read_check},
     {"check.expect_eq_const", NULL, read_check},
     {"check.expect_almost_eq", NULL, read_check},

@@ -115,21 +115,26 @@ static void drop_manual_axes(ax_mesh *mesh, ax_spec *spec) {
   ax_spec_renumber(spec, &whole, mesh);
 }
 
+ax_value ax_lay_out(ax_value x, const ax_mesh *mesh, const ax_spec *spec) {
+  ax_spec own = *spec;
+  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh), .specs = {1, &own}};
+  drop_manual_axes(&params.mesh, &own);
+  shorten(&own, ax_typeof(x).rank);
+  return bind(&params, x);
+}
+
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   static const char name[] = "with_sharding";
   ax_spec parsed;
   if (!ax_check_operands(name, &x, 1)) return ax_poison;
   if (mesh == NULL || spec == NULL) return ax_reject_as(name, "there is no %s", mesh == NULL ? "mesh" : "spec");
-  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh), .specs = {1, &parsed}};
   ax_status status = ax_mesh_check(mesh);
-  if (status == AX_OK) status = ax_spec_parse_open(spec, &params.mesh, &parsed);
+  if (status == AX_OK) status = ax_spec_parse_open(spec, mesh, &parsed);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;
   }
-  drop_manual_axes(&params.mesh, &parsed);
-  shorten(&parsed, ax_typeof(x).rank);
-  return bind(&params, x);
+  return ax_lay_out(x, mesh, &parsed);
 }
 
 /* The mesh of input or result i: that of its array, or the one that the specs are over. */

@@ -13,6 +13,9 @@ typedef struct ax_constraint_params {
 /* Says whether the constraint lays out a value over axes that are automatic in this environment. */
 bool ax_constraint_is_around(const ax_constraint_params *params, const ax_mesh *axes);
 
+/* x laid out, as ax_with_sharding, by a spec over a sound mesh; its dimensions may be open. */
+ax_value ax_lay_out(ax_value x, const ax_mesh *mesh, const ax_spec *spec);
+
 /* The layout that an input takes from the array which is given for it. */
 typedef struct ax_array_layout {
   const ax_mesh *mesh; /* NULL: the input's layout is open */

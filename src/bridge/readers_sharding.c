@@ -1,0 +1,184 @@
+/* Readers of sdy: constraints, and manual computations, which are shard_maps. */
+#include <string.h>
+
+#include "bridge/devices.h"
+#include "bridge/readers.h"
+#include "mesh/constraint.h"
+#include "mesh/shard_map.h"
+#include "prim/bind.h"
+
+/* --- Operations that leave values as they are --- */
+
+static ax_status lay_out_by(const ax_hlo_read_args *args, const char *name) {
+  const ax_hlo_attribute *sharding = ax_hlo_find(args->op, name);
+  if (args->op->operand_count != 1 || args->op->result_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
+  if (sharding == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", name);
+  args->out[0] = args->in[0];
+  return ax_hlo_lay_out_by(args->devices, sharding->text, &args->out[0]);
+}
+static ax_status constraint_read(const ax_hlo_read_args *args) { return lay_out_by(args, "sharding"); }
+static ax_status moved_read(const ax_hlo_read_args *args) { return lay_out_by(args, "out_sharding"); }
+
+static ax_status same_read(const ax_hlo_read_args *args) {
+  for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = args->in[k];
+  return AX_OK;
+}
+
+/* --- Computations --- */
+
+/* The layout of each operand or result; *count of them, which must be `wanted`. */
+static ax_status read_layouts(const ax_hlo_read_args *args, const char *name, uint32_t wanted, ax_sdy_sharding *out) {
+  const ax_hlo_attribute *list = ax_hlo_find(args->op, name);
+  const ax_hlo_devices *devices = args->devices;
+  const char *at = NULL;
+  ax_hlo_slice item;
+  uint32_t count = 0;
+  if (list == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", name);
+  for (; ax_sdy_next(list->text, &at, &item); count++) {
+    if (count == wanted) break;
+    AX_TRY(ax_sdy_read_sharding(item, devices->meshes, devices->mesh_count, devices->arena, &out[count]));
+    if (out[count].unreduced != 0) return ax_error(AX_ABSENT, "unreduced axes are not read");
+  }
+  if (count == wanted && (at == NULL || !ax_sdy_next(list->text, &at, &item))) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s must have %u layouts", name, wanted);
+}
+
+static void lay_out_all(const ax_sdy_sharding *layouts, uint32_t count, ax_axis_set but, ax_value *values) {
+  for (uint32_t i = 0; i < count; i++)
+    if ((ax_spec_set(&layouts[i].spec) & ~but) != 0) values[i] = ax_lay_out(values[i], &layouts[i].mesh.mesh, &layouts[i].spec);
+}
+
+typedef struct manual {
+  const ax_hlo_read_args *args;
+  ax_sdy_sharding *in, *out;
+  ax_spec *specs;    /* of what blocks are: operands', then results' */
+  ax_hlo_grid grid;
+  ax_axis_set axes;  /* of grid.mesh: those that are taken by hand */
+  ax_mesh mesh;      /* the shard_map's */
+  ax_fn body;
+} manual;
+
+static AX_BODY(run_manual) {
+  const manual *m = context;
+  const ax_hlo_grid *around = m->args->devices->grid;
+  m->args->devices->grid = &m->grid;
+  m->body.function(in, out, m->body.context);
+  m->args->devices->grid = around;
+}
+
+/* The mesh that all layouts are over; those without axes say nothing. */
+static ax_status find_mesh(const manual *m, uint32_t count, ax_sdy_mesh *out) {
+  *out = (ax_sdy_mesh){0};
+  for (uint32_t i = 0; i < count; i++) {
+    if (m->in[i].mesh.mesh.count == 0) continue;
+    if (out->mesh.count == 0) *out = m->in[i].mesh;
+    else if (!ax_mesh_equal(&out->mesh, &m->in[i].mesh.mesh, false))
+      return ax_error(AX_ABSENT, "its layouts are over different meshes, or over parts of axes");
+  }
+  return AX_OK;
+}
+
+/* What of a layout the shard_map cuts: the axes that are taken by hand, which come first. */
+static ax_status block_spec(const manual *m, const ax_sdy_sharding *layout, ax_spec *out) {
+  *out = (ax_spec){.rank = layout->spec.rank};
+  for (uint32_t d = 0; d < layout->spec.rank; d++)
+    for (uint32_t k = 0; k < layout->spec.count[d]; k++) {
+      const uint8_t axis = layout->spec.axis[d][k];
+      if ((m->axes >> axis & 1) == 0) continue;
+      if (out->count[d] < k) return ax_error(AX_INVALID_ARGUMENT, "a dimension is cut by a free axis before one that is taken by hand");
+      out->axis[d][out->count[d]++] = axis;
+    }
+  ax_spec_renumber(out, &m->grid.mesh, &m->mesh);
+  return AX_OK;
+}
+
+/* The mesh without the axes that are taken by hand around it. */
+static ax_status own_mesh(manual *m) {
+  const ax_mesh *axes = &ax_builder_current()->axes, *whole = &m->grid.mesh;
+  for (uint32_t i = 0; i < whole->count; i++) {
+    const bool taken = ax_mesh_find_manual(axes, whole->axis[i].name) >= 0, mine = (m->axes >> i & 1) != 0;
+    if (taken && mine) return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is taken by hand around it already", whole->axis[i].name);
+    if (taken) continue;
+    m->mesh.axis[m->mesh.count] = whole->axis[i];
+    m->mesh.axis[m->mesh.count++].automatic = !mine;
+  }
+  return AX_OK;
+}
+
+static ax_status read_manual(manual *m) {
+  const ax_hlo_read_args *args = m->args;
+  const uint32_t in_count = args->op->operand_count, count = in_count + args->op->result_count;
+  const ax_hlo_attribute *axes = ax_hlo_find(args->op, "manual_axes");
+  ax_sdy_mesh mesh;
+  if (axes == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute manual_axes is missing");
+  AX_TRY(read_layouts(args, "in_shardings", in_count, m->in));
+  AX_TRY(read_layouts(args, "out_shardings", args->op->result_count, m->out));
+  AX_TRY(find_mesh(m, count, &mesh));
+  AX_TRY(ax_sdy_read_axes(axes->text, &mesh, &m->axes));
+  m->grid = (ax_hlo_grid){mesh.mesh, 1, mesh.ids};
+  AX_TRY(own_mesh(m));
+  for (uint32_t i = 0; i < count; i++) AX_TRY(block_spec(m, &m->in[i], &m->specs[i]));
+  return AX_OK;
+}
+
+static ax_status manual_read(const ax_hlo_read_args *args) {
+  const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count, count = in_count + out_count;
+  manual m = {.args = args};
+  ax_hlo_body body;
+  AX_TRY(ax_hlo_body_of(args, 0, out_count, &body, &m.body));
+  if (m.body.in_count != in_count) return ax_error(AX_INVALID_ARGUMENT, "its body must take as many values as it has operands");
+  m.in = ax_trace_alloc((count + 1) * sizeof m.in[0]);
+  m.specs = ax_trace_alloc((count + 1) * sizeof m.specs[0]);
+  ax_value *in = ax_trace_alloc((in_count + 1) * sizeof in[0]);
+  if (m.in == NULL || m.specs == NULL || in == NULL) return AX_OK;
+  m.out = m.in + in_count;
+  if (in_count > 0) memcpy(in, args->in, in_count * sizeof in[0]);
+  AX_TRY(read_manual(&m));
+  if (m.axes == 0) { /* nothing is taken by hand */
+    m.body.function(in, args->out, m.body.context);
+    return AX_OK;
+  }
+  lay_out_all(m.in, in_count, m.axes, in);
+  ax_shard_map_params params = {.mesh = m.mesh, .unchecked = true, .out_specs = {out_count, m.specs + in_count}};
+  const ax_fn function = {run_manual, in_count, out_count, &m};
+  if (!ax_failed()) ax_shard_map_trace("sdy.manual_computation", &params, m.specs, function, in, args->out);
+  if (!ax_failed()) lay_out_all(m.out, out_count, m.axes, args->out);
+  return AX_OK;
+}
+
+static ax_status lay_out_named(const ax_hlo_read_args *args, const char *name, uint32_t count, ax_value *values) {
+  const ax_hlo_attribute *list = ax_hlo_find(args->op, name);
+  const char *at = NULL;
+  ax_hlo_slice item;
+  for (uint32_t k = 0; list != NULL && k < count && ax_sdy_next(list->text, &at, &item); k++)
+    AX_TRY(ax_hlo_lay_out_by(args->devices, item, &values[k]));
+  return AX_OK;
+}
+
+/* Its region on its operands. */
+static ax_status named_read(const ax_hlo_read_args *args) {
+  const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count;
+  ax_hlo_body body;
+  ax_fn function;
+  AX_TRY(ax_hlo_body_of(args, 0, out_count, &body, &function));
+  if (function.in_count != in_count) return ax_error(AX_INVALID_ARGUMENT, "its body must take as many values as it has operands");
+  ax_value *in = ax_trace_alloc((in_count + 1) * sizeof in[0]);
+  if (in == NULL) return AX_OK;
+  if (in_count > 0) memcpy(in, args->in, in_count * sizeof in[0]);
+  AX_TRY(lay_out_named(args, "in_shardings", in_count, in));
+  function.function(in, args->out, function.context);
+  return ax_failed() ? AX_OK : lay_out_named(args, "out_shardings", out_count, args->out);
+}
+
+/* Moves between layouts by name: the value is the same. */
+const ax_hlo_reader ax_hlo_sharding_readers[] = {{"sdy.sharding_constraint", constraint_read},
+                                                 {"sdy.reshard", constraint_read},
+                                                 {"sdy.all_gather", moved_read},
+                                                 {"sdy.all_slice", moved_read},
+                                                 {"sdy.all_to_all", moved_read},
+                                                 {"sdy.collective_permute", moved_read},
+                                                 {"sdy.sharding_group", same_read},
+                                                 {"sdy.propagation_barrier", same_read},
+                                                 {"sdy.manual_computation", manual_read},
+                                                 {"sdy.named_computation", named_read},
+                                                 {0}};

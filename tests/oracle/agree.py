@@ -1,0 +1,39 @@
+"""Runs a module of JAX by Axle, with its arguments, and says how far its results are from XLA's."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import jax
+import ml_dtypes
+import numpy as np
+
+
+def distance(got, want):
+    """In epsilons of the dtype, of the largest element; integers must be equal."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return np.inf
+    if want.dtype.kind not in "fc":
+        return 0 if np.array_equal(got, want) else np.inf
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    finite = np.abs(want[np.isfinite(want)])
+    with np.errstate(all="ignore"):
+        apart = np.where(same, 0, np.abs(got - want)) / (max(1, finite.max(initial=0)) * float(ml_dtypes.finfo(want.dtype).eps))
+    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0))
+
+
+def disagreement(axle, text, args, want):
+    """None if the module's results are those wanted, within 32 epsilons; else what differs, or the error's first line."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "m.mlir").write_text(text)
+        words = []
+        for i, a in enumerate(jax.tree.leaves(args)):
+            np.save(f"{folder}/in{i}.npy", a)
+            words.append(f"--in={i}={folder}/in{i}.npy")
+        words += [f"--out={i}={folder}/out{i}.npy" for i in range(len(want))]
+        done = subprocess.run([axle, "run", f"{folder}/m.mlir", *words], capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            return "".join(done.stderr.replace(folder + "/", "").splitlines()[:1]) or f"exit {done.returncode}"
+        got = [np.load(f"{folder}/out{i}.npy") for i in range(len(want))]
+        apart = max([distance(g.view(k.dtype) if g.dtype.kind == "V" else g, k) for g, k in zip(got, want)], default=0)
+        return None if apart <= 32 else f"results differ: {apart:.3g} epsilons"
