@@ -92,17 +92,16 @@ static ax_status block_spec(const manual *m, const ax_sdy_sharding *layout, ax_s
   return AX_OK;
 }
 
-/* The mesh without the axes that are taken by hand around it. */
-static ax_status own_mesh(manual *m) {
+/* The mesh without the axes that are taken by hand around it, as one GSPMD computation inside another says all of them. */
+static void own_mesh(manual *m) {
   const ax_mesh *axes = &ax_builder_current()->axes, *whole = &m->grid.mesh;
   for (uint32_t i = 0; i < whole->count; i++) {
     const bool taken = ax_mesh_find_manual(axes, whole->axis[i].name) >= 0, mine = (m->axes >> i & 1) != 0;
-    if (taken && mine) return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is taken by hand around it already", whole->axis[i].name);
+    if (taken) m->axes &= ~((ax_axis_set)1 << i);
     if (taken) continue;
     m->mesh.axis[m->mesh.count] = whole->axis[i];
     m->mesh.axis[m->mesh.count++].automatic = !mine;
   }
-  return AX_OK;
 }
 
 static ax_status read_manual(manual *m) {
@@ -116,7 +115,7 @@ static ax_status read_manual(manual *m) {
   AX_TRY(find_mesh(m, count, &mesh));
   AX_TRY(ax_sdy_read_axes(axes->text, &mesh, &m->axes));
   m->grid = (ax_hlo_grid){mesh.mesh, 1, mesh.ids};
-  AX_TRY(own_mesh(m));
+  own_mesh(m);
   for (uint32_t i = 0; i < count; i++) AX_TRY(block_spec(m, &m->in[i], &m->specs[i]));
   return AX_OK;
 }

@@ -15,6 +15,7 @@
 #include "axle/stablehlo.h"
 #include "bridge/devices.h"
 #include "bridge/readers.h"
+#include "bridge/sections.h"
 #include "bridge/stablehlo_read.h"
 #include "control/closed_call.h"
 #include "hlo/hlo.h"
@@ -416,7 +417,8 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read_text(text, bytes, source != NULL ? source : "module", &module));
-  const ax_status status = import_module(&module, names, out);
+  ax_status status = ax_hlo_manual_sections(&module);
+  if (status == AX_OK) status = import_module(&module, names, out);
   ax_hlo_module_deinit(&module);
   if (status == AX_OK) return AX_OK;
   if (names != NULL) ax_program_names_deinit(names);
