@@ -39,7 +39,7 @@ static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t
 }
 
 typedef struct survey { /* of all operations of a module */
-  bool collectives, ids, layouts;
+  bool collectives, ids, layouts, tests;
   int64_t replicas, partitions; /* that groups need */
 } survey;
 
@@ -60,7 +60,7 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
   static const struct {
     const char *op;
     ax_hlo_numbering numbering;
-  } collectives[] = {{"stablehlo.all_reduce", AX_HLO_BY_IDS},         {"stablehlo.all_gather", AX_HLO_BY_IDS},
+  } collectives[] = {{"stablehlo.collective_reduce", AX_HLO_BY_IDS}, {"stablehlo.all_reduce", AX_HLO_BY_IDS},         {"stablehlo.all_gather", AX_HLO_BY_IDS},
                      {"stablehlo.reduce_scatter", AX_HLO_BY_IDS},     {"stablehlo.all_to_all", AX_HLO_BY_CHANNEL},
                      {"stablehlo.collective_permute", AX_HLO_BY_CHANNEL}, {"stablehlo.collective_broadcast", AX_HLO_BY_CHANNEL}};
   for (size_t i = 0; i < AX_COUNT(collectives); i++) {
@@ -69,6 +69,7 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
     ax_hlo_count_devices(op, collectives[i].numbering, &s->replicas, &s->partitions);
   }
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
+  s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
   s->layouts = s->layouts || ax_hlo_slice_is(op->name, "sdy.manual_computation") || has_layout(op->attributes, op->attribute_count) ||
                has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
 }
@@ -150,7 +151,7 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
                     module->source, out->replicas, out->partitions, (int)AX_HLO_MOST_DEVICES);
   if (s.layouts && out->replicas > 1)
     return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source, out->replicas);
-  out->each = (s.collectives || (s.ids && devices > 1)) && !s.layouts;
+  out->each = (s.collectives || (s.ids && devices > 1)) && !s.layouts && !s.tests;
   return AX_OK;
 }
 
@@ -273,18 +274,26 @@ static void add_axis(ax_mesh *mesh, const char *name, int64_t size) {
   axis->size = size;
 }
 
-ax_status ax_hlo_each_device(ax_hlo_devices *devices, ax_fn function, ax_type *types, ax_hlo_each *each, ax_fn *out) {
-  const int64_t count = devices->replicas * devices->partitions;
-  *each = (ax_hlo_each){devices, function, {0}};
-  if (devices->replicas > 1) add_axis(&each->mesh, "replica", devices->replicas);
-  if (devices->partitions > 1 || count == 1) add_axis(&each->mesh, "partition", devices->partitions);
-  for (uint32_t i = 0; i < function.in_count && count > 1; i++) {
+ax_hlo_each ax_hlo_each_of(ax_hlo_devices *devices, ax_fn function) {
+  ax_hlo_each each = {devices, function, {0}};
+  if (devices->replicas > 1) add_axis(&each.mesh, "replica", devices->replicas);
+  if (devices->partitions > 1 || devices->replicas == 1) add_axis(&each.mesh, "partition", devices->partitions);
+  return each;
+}
+
+ax_fn ax_hlo_each_function(ax_hlo_each *each) {
+  return (ax_fn){run_stacked, each->function.in_count, each->function.out_count, each};
+}
+
+ax_status ax_hlo_each_types(const ax_hlo_each *each, uint32_t count, ax_type *types) {
+  const int64_t devices = ax_mesh_devices(&each->mesh);
+  for (uint32_t i = 0; i < count && devices > 1; i++) {
     ax_type *type = &types[i];
-    if (type->rank == AX_MAX_RANK) return ax_error(AX_ABSENT, "argument %u has %d dimensions: those of all devices have one more", i, AX_MAX_RANK);
+    if (type->rank == AX_MAX_RANK)
+      return ax_error(AX_ABSENT, "argument %u has %d dimensions: those of all devices have one more", i, AX_MAX_RANK);
     memmove(type->dims + 1, type->dims, type->rank * sizeof type->dims[0]);
-    type->dims[0] = count;
+    type->dims[0] = devices;
     type->rank++;
   }
-  *out = (ax_fn){run_stacked, function.in_count, function.out_count, each};
   return AX_OK;
 }

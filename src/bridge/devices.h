@@ -5,6 +5,9 @@
 
 #include "prim/hlo_groups.h"
 
+/* An operation of StableHLO's own tests: functions on a grid of devices, inside a module for one. */
+#define AX_HLO_RUN_PARALLEL "interpreter.run_parallel"
+
 /* Everything in `out` is in the arena or the module. Counts that the module does not say are as many as its groups need.
    AX_INVALID_ARGUMENT: a mesh that is unsound, no devices. AX_ABSENT: more than AX_HLO_MOST_DEVICES. */
 AX_MUST_USE ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_hlo_devices *out);
@@ -23,8 +26,10 @@ typedef struct ax_hlo_each {
   ax_fn function; /* what each device runs */
   ax_mesh mesh;
 } ax_hlo_each;
-/* `types` are those of the function's inputs, and become those of all devices. *out: the function to trace, good as long as *each.
-   AX_ABSENT: an array of the greatest rank. */
-AX_MUST_USE ax_status ax_hlo_each_device(ax_hlo_devices *devices, ax_fn function, ax_type *types, ax_hlo_each *each, ax_fn *out);
+ax_hlo_each ax_hlo_each_of(ax_hlo_devices *devices, ax_fn function);
+/* The function on all devices' arrays, good as long as *each. */
+ax_fn ax_hlo_each_function(ax_hlo_each *each);
+/* Makes types of one device's arrays those of all devices. AX_ABSENT: an array of the greatest rank. */
+AX_MUST_USE ax_status ax_hlo_each_types(const ax_hlo_each *each, uint32_t count, ax_type *types);
 
 #endif

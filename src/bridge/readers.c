@@ -335,6 +335,6 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers,
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers, ax_hlo_parallel_readers,
                                                     ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

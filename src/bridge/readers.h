@@ -6,6 +6,7 @@
 
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
+extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */
 /* A check of StableHLO's tests; and reading one, by its name, which custom calls have as their target. */
 bool ax_hlo_is_check(ax_hlo_slice name);

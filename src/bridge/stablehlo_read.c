@@ -237,6 +237,8 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
   return ax_hlo_constant(args->import->module, args->op->operands[operand]);
 }
 
+const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value) { return args->import->module->makers[value]; }
+
 /* A scalar's layout, which JAX puts into reducers: nothing. */
 static bool is_layout(const ax_hlo_operation *op) {
   const ax_hlo_attribute *target = ax_hlo_find(op, "call_target_name");
@@ -315,8 +317,10 @@ static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, 
   ax_fn function = {run_function, block->argument_count, last->operand_count, &run};
   if (ax_builder_current() != NULL)
     return (ax_trace_on)(&ax_builder_current()->axes, function, function.in_count, types, out);
-  if (import->devices.each) AX_TRY(ax_hlo_each_device(&import->devices, function, types, &each, &function));
-  return (ax_trace)(function, function.in_count, types, out);
+  if (!import->devices.each) return (ax_trace)(function, function.in_count, types, out);
+  each = ax_hlo_each_of(&import->devices, function);
+  AX_TRY(ax_hlo_each_types(&each, function.in_count, types));
+  return (ax_trace)(ax_hlo_each_function(&each), function.in_count, types, out);
 }
 
 static ax_status trace_function(ax_hlo_import *import, const ax_hlo_operation *op, ax_program **out) {

@@ -70,6 +70,50 @@ static void test_programs(void **state) {
   }
 }
 
+/* --- Loops that count --- */
+
+#define LOOP(first, upper, test, step)                                                                                             \
+  "func.func @main() {\n  %i = stablehlo.constant dense<" first "> : tensor<i32>\n  %x = stablehlo.constant dense<1> : "          \
+  "tensor<i32>\n  %two = stablehlo.constant dense<2> : tensor<i32>\n  %r:2 = stablehlo.while(%k = %i, %a = %x) : tensor<i32>, "    \
+  "tensor<i32>\n  cond {\n    %u = stablehlo.constant dense<" upper "> : tensor<i32>\n    %t = " test                              \
+  " : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %t : tensor<i1>\n  } do {\n    %one = stablehlo.constant "    \
+  "dense<1> : tensor<i32>\n    %n = " step " : tensor<i32>\n    %b = stablehlo.multiply %a, %two : tensor<i32>\n"                 \
+  "    %d = stablehlo.add %b, %k : tensor<i32>\n    stablehlo.return %n, %d : tensor<i32>, tensor<i32>\n  }\n"
+#define LOOP_GIVES(k, a)                                                                                                           \
+  "  check.expect_eq_const %r#0, dense<" k "> : tensor<i32>\n  check.expect_eq_const %r#1, dense<" a "> : tensor<i32>\n  return\n}\n"
+#define BELOW "stablehlo.compare LT, %k, %u, SIGNED"
+#define NEXT "stablehlo.add %k, %one"
+
+/* a = 2 a + k, from a = 1 */
+static const struct {
+  const char *text, *loop;
+} loops[] = {
+    {LOOP("0", "4", BELOW, NEXT) LOOP_GIVES("4", "27"), "scan"},
+    {LOOP("2", "4", BELOW, "stablehlo.add %one, %k") LOOP_GIVES("4", "11"), "scan"},
+    {LOOP("4", "4", BELOW, NEXT) LOOP_GIVES("4", "1"), ""},
+    {LOOP("9", "4", BELOW, NEXT) LOOP_GIVES("9", "1"), ""},
+    {LOOP("0", "4", BELOW, "stablehlo.add %k, %two") LOOP_GIVES("4", "6"), "while"},
+    {LOOP("0", "4", BELOW, "stablehlo.subtract %k, %k") "  return\n}\n", "while"},
+    {LOOP("0", "4", "stablehlo.compare NE, %k, %u, SIGNED", NEXT) LOOP_GIVES("4", "27"), "while"},
+    {LOOP("0", "4", "stablehlo.compare GT, %u, %k, SIGNED", NEXT) LOOP_GIVES("4", "27"), "while"},
+    {LOOP("0", "4", "stablehlo.compare LT, %a, %u, SIGNED", NEXT) LOOP_GIVES("2", "5"), "while"},
+    {LOOP("0", "4", "stablehlo.compare LT, %k, %a, SIGNED", "stablehlo.add %k, %two") "  return\n}\n", "while"},
+};
+
+static void test_loops(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(loops); i++) {
+    ax_program *program = import(loops[i].text);
+    char *text;
+    TEST_OK(ax_program_print(program, &text));
+    if (strstr(text, loops[i].loop) == NULL || (strstr(text, "while") != NULL) != (strcmp(loops[i].loop, "while") == 0))
+      fail_msg("%s\n%s", loops[i].text, text);
+    if (strstr(loops[i].text, "check.") != NULL) TEST_OK(test_try(program, NULL, NULL));
+    ax_string_free(text);
+    ax_program_release(program);
+  }
+}
+
 /* --- There and back --- */
 
 static AX_BODY(step_body) { out[0] = ax_add(in[0], ax_sin(in[1])), out[1] = ax_mul(in[1], ax_real(1.25)); }
@@ -297,7 +341,8 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_there_and_back),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_loops),
+                                     cmocka_unit_test(test_there_and_back),
                                      cmocka_unit_test(test_checks),   cmocka_unit_test(test_results),
                                      cmocka_unit_test(test_refused),  cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

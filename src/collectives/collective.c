@@ -245,7 +245,11 @@ bool ax_ungrouped_names(const char *who, const char *axes, ax_axes *out) {
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out) {
   ax_axis_set set;
   if (!ax_collective_names(prim->name, axes, out)) return false;
-  if (ax_axes_resolve(out, &ax_builder_current()->axes, &set) != AX_OK) return false;
+  const ax_status status = ax_axes_resolve(out, &ax_builder_current()->axes, &set);
+  if (status != AX_OK) { /* no memory: the names are known, and their groups sound */
+    ax_fail(status);
+    return false;
+  }
   ax_spread on = ax_typeof(*x).spread;
   if ((set & (on.reduced | on.unreduced)) == 0) *x = ax_vary_to(*x, set);
   uint32_t id = ax_value_id(*x);

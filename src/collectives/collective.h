@@ -118,6 +118,8 @@ AX_MUST_USE ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, u
 /* What the body of an all_reduce or a reduce_scatter does to elements of this dtype, if it is psum, pmax or pmin; NULL: it is not. */
 typedef ax_value (*ax_combining)(ax_value x, const char *axes);
 ax_combining ax_hlo_combining_of(const ax_hlo_read_args *args, ax_dtype dtype);
+/* The entry of a table by place, s64[devices, d..], that is of the device's own place on the grid. */
+ax_value ax_hlo_own_row(const ax_hlo_read_args *args, const ax_type *type, const int64_t *table);
 /* The body applied to the rows of x, T[n, d..], one after the other in some tree: T[d..]. */
 AX_MUST_USE ax_status ax_hlo_combine_rows(const ax_hlo_read_args *args, ax_value x, ax_value *out);
 

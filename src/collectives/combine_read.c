@@ -1,4 +1,4 @@
-/* Reading all_reduce and reduce_scatter: what their bodies do. */
+/* Reading collectives: what the bodies of all_reduce and reduce_scatter do; tables by device. */
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "collectives/collective.h"
@@ -41,4 +41,11 @@ ax_status ax_hlo_combine_rows(const ax_hlo_read_args *args, ax_value x, ax_value
   *out = combine(function, x);
   ax_program_release(function);
   return AX_OK;
+}
+
+ax_value ax_hlo_own_row(const ax_hlo_read_args *args, const ax_type *type, const int64_t *table) {
+  const ax_mesh *mesh = &args->devices->grid->mesh;
+  const ax_axes names = ax_axis_set_names(ax_all_axes(mesh), mesh);
+  const ax_value rows = (ax_constant)(type, AX_S64, table, (size_t)ax_type_elems(type) * sizeof table[0]);
+  return ax_take(rows, ax_axis_index(ax_axes_listed(&names).text), 0);
 }

@@ -101,35 +101,46 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_broadcast", in, &attributes, out);
 }
 
-/* On places that no group has: zeros. */
-static ax_value only_members(const ax_hlo_read_args *args, ax_value x, const bool *member, int64_t count) {
-  const ax_axes names = ax_axis_set_names(ax_all_axes(&args->devices->grid->mesh), &args->devices->grid->mesh);
-  const ax_type type = (ax_array_type)(AX_BOOL, AX_LIST(1, &count));
-  const ax_value table = (ax_constant)(&type, AX_BOOL, member, (size_t)count);
-  const ax_value own = ax_take(table, ax_axis_index(ax_axes_listed(&names).text), 0);
-  return ax_where(own, x, ax_full_like(x, 0));
+typedef struct rooted { /* groups that are no axes, or have a root that is computed */
+  const char *all;  /* the names of all axes */
+  ax_value peers;   /* s64[most members of a group]: the places of this device's group; -1 behind them, or everywhere */
+} rooted;
+
+/* Everything is gathered, and the root's kept: root s32[] says which of the peers it is. In no group: zeros. */
+static ax_value from_root(const rooted *r, ax_value x, ax_value root) {
+  const ax_value place = ax_take(r->peers, root, 0), all = ax_all_gather(x, r->all, 0, false);
+  const ax_value kept = ax_take(all, ax_max(place, ax_integer(0)), 0);
+  return ax_where(ax_ge(place, ax_integer(0)), kept, ax_full_like(x, 0));
 }
 
-/* Each group's first member's; groups that are no axes gather all and keep that. */
-static ax_value from_first(ax_value x, const char *names) {
-  if (strchr(names, '{') == NULL) return ax_pbroadcast(x, names, 0);
-  return ax_drop_dim(ax_slice_in_dim(ax_all_gather(x, names, 0, false), 0, 1, 1, 0), 0);
+static ax_status read_rooted(const ax_hlo_read_args *args, bool dynamic) {
+  const ax_mesh *mesh = &args->devices->grid->mesh;
+  const ax_axes names = ax_axis_set_names(ax_all_axes(mesh), mesh);
+  const ax_axes_list all = ax_axes_listed(&names);
+  const uint32_t count = args->op->result_count;
+  ax_hlo_peers peers;
+  AX_TRY(ax_hlo_read_peers(args, AX_HLO_BY_CHANNEL, !dynamic, &peers));
+  const int64_t dims[] = {peers.devices, peers.columns};
+  const ax_type type = (ax_array_type)(AX_S64, AX_LIST(2, dims));
+  const rooted r = {all.text, ax_hlo_own_row(args, &type, peers.place)};
+  for (uint32_t k = 0; k < count && !ax_failed(); k++) {
+    ax_value root = ax_full(AX_S32, AX_DIMS(), 0);
+    if (dynamic) root = ax_drop_dim(ax_slice_in_dim(args->in[count], k, (int64_t)k + 1, 1, 0), 0);
+    args->out[k] = from_root(&r, args->in[k], root);
+  }
+  ax_free(peers.place);
+  return AX_OK;
 }
 
+/* Each group's first member's values; or of operand k those of the member that the last operand, s32[operands], says. */
 static ax_status read(const ax_hlo_read_args *args) {
   const char *names;
-  bool *member;
-  int64_t count = 0, dynamic;
-  AX_TRY(ax_hlo_integer_or(args->op, "has_dynamic_root", 0, &dynamic));
-  if (dynamic != 0) return ax_error(AX_ABSENT, "a root that is computed is not read");
-  if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  bool dynamic;
+  AX_TRY(ax_hlo_bool_or(args->op, "has_dynamic_root", false, &dynamic));
+  if (args->op->operand_count != args->op->result_count + dynamic) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, NULL));
-  AX_TRY(ax_hlo_read_members(args, AX_HLO_BY_CHANNEL, &member, &count));
-  for (uint32_t k = 0; k < args->op->operand_count; k++) {
-    args->out[k] = from_first(args->in[k], names);
-    if (member != NULL) args->out[k] = only_members(args, args->out[k], member, count);
-  }
-  ax_free(member);
+  if (dynamic || strchr(names, '{') != NULL) return read_rooted(args, dynamic);
+  for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = ax_pbroadcast(args->in[k], names, 0);
   return AX_OK;
 }
 

@@ -155,7 +155,20 @@ static ax_status read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
-static const ax_hlo_reader readers[] = {{"stablehlo.all_reduce", read}, {0}};
+/* The first of each group has the result, and the others have zeros. */
+static ax_status first_read(const ax_hlo_read_args *args) {
+  ax_hlo_peers peers;
+  AX_TRY(read(args));
+  AX_TRY(ax_hlo_read_peers(args, AX_HLO_BY_IDS, true, &peers));
+  for (int64_t d = 0; d < peers.devices; d++) peers.place[d] = peers.place[d] == d;
+  const ax_type type = (ax_array_type)(AX_S64, AX_LIST(1, &peers.devices));
+  const ax_value first = ax_ne(ax_hlo_own_row(args, &type, peers.place), ax_integer(0));
+  for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = ax_where(first, args->out[k], ax_full_like(args->out[k], 0));
+  ax_free(peers.place);
+  return AX_OK;
+}
+
+static const ax_hlo_reader readers[] = {{"stablehlo.all_reduce", read}, {"stablehlo.collective_reduce", first_read}, {0}};
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 

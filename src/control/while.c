@@ -7,6 +7,8 @@
    linearize, transpose and batch stand in while_transform.c, the function in while_trace.c. */
 #include <string.h>
 
+#include "axle/ops.h"
+#include "control/fori_loop.h"
 #include "control/while.h"
 #include "hlo/hlo.h"
 #include "hlo/read.h"
@@ -263,6 +265,91 @@ static const ax_param params[] = {
     {"body_nconsts", AX_PARAM_I64, offsetof(ax_while_params, body_nconsts)},
 };
 
+/* --- Loops that count: JAX writes those of known bounds as
+
+       while (i = lower, ..):  i < upper  do  .., i + 1
+
+   They become fori_loops, which are scans: with derivatives, and costs that say how often. --- */
+
+typedef struct counted {
+  uint32_t index, count; /* which carry counts, of so many */
+  ax_fn body;            /* of all carries */
+  ax_value upper;
+} counted;
+
+static bool is_argument(const ax_hlo_operation *op, uint32_t region, uint32_t value, uint32_t *which) {
+  const ax_hlo_block *block = &op->regions[region].blocks[0];
+  *which = value - block->argument;
+  return value >= block->argument && *which < block->argument_count;
+}
+
+/* A constant integer without dimensions. */
+static bool is_integer(const ax_hlo_read_args *args, uint32_t value, int64_t *out, ax_dtype *dtype) {
+  const ax_hlo_operation *maker = ax_hlo_maker_of(args, value);
+  const ax_hlo_attribute *elements = maker != NULL && ax_hlo_slice_is(maker->name, "stablehlo.constant") ? ax_hlo_find(maker, "value") : NULL;
+  if (elements == NULL || elements->kind != AX_HLO_ELEMENTS || elements->type->rank > 0 || elements->data == NULL) return false;
+  const ax_dtype_kind kind = ax_dtype_get(elements->type->dtype)->kind;
+  *dtype = elements->type->dtype;
+  *out = ax_number_load(*dtype, elements->data, 0).i;
+  return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
+}
+
+/* The condition is  carry < upper , where upper is a constant. */
+static bool is_below_bound(const ax_hlo_read_args *args, counted *loop) {
+  const ax_hlo_block *block = &args->op->regions[0].blocks[0];
+  const ax_hlo_operation *test = ax_hlo_maker_of(args, block->operations[block->operation_count - 1]->operands[0]);
+  const ax_hlo_attribute *direction = test != NULL ? ax_hlo_find(test, "comparison_direction") : NULL;
+  uint32_t other;
+  int64_t bound;
+  ax_dtype dtype;
+  if (direction == NULL || !ax_hlo_slice_is(direction->text, "LT") || test->operand_count != 2) return false;
+  if (!is_argument(args->op, 0, test->operands[0], &loop->index) || is_argument(args->op, 0, test->operands[1], &other)) return false;
+  if (loop->index >= loop->count) return false;
+  if (!is_integer(args, test->operands[1], &bound, &dtype)) return false;
+  loop->upper = ax_full_i64(dtype, AX_DIMS(), bound);
+  return !ax_failed() && ax_fori_known(args->in[loop->index], loop->upper);
+}
+
+/* The body gives  carry + 1  for it. */
+static bool adds_one(const ax_hlo_read_args *args, const counted *loop) {
+  const ax_hlo_block *block = &args->op->regions[1].blocks[0];
+  const ax_hlo_operation *next = ax_hlo_maker_of(args, block->operations[block->operation_count - 1]->operands[loop->index]);
+  if (next == NULL || !ax_hlo_slice_is(next->name, "stablehlo.add") || next->operand_count != 2) return false;
+  for (int side = 0; side < 2; side++) {
+    uint32_t which;
+    int64_t by;
+    ax_dtype dtype;
+    if (is_argument(args->op, 1, next->operands[side], &which) && which == loop->index && is_integer(args, next->operands[1 - side], &by, &dtype) &&
+        by == 1)
+      return true;
+  }
+  return false;
+}
+
+/* (index, the other carries..) -> (the other carries..) */
+static AX_BODY(run_counted) {
+  const counted *loop = context;
+  ax_value *carries = ax_trace_alloc(loop->count * sizeof carries[0]);
+  if (carries == NULL) return;
+  for (uint32_t k = 0, from = 1; k < loop->count; k++) carries[k] = k == loop->index ? in[0] : in[from++];
+  const ax_value *made = ax_builder_call(loop->body, carries);
+  for (uint32_t k = 0, to = 0; k < loop->count && made != NULL; k++)
+    if (k != loop->index) out[to++] = made[k];
+}
+
+static void count_up(const ax_hlo_read_args *args, counted *loop) {
+  const uint32_t others = loop->count - 1;
+  ax_value *in = ax_trace_alloc(2 * (size_t)loop->count * sizeof in[0]);
+  if (in == NULL) return;
+  ax_value *out = in + loop->count;
+  for (uint32_t k = 0, to = 0; k < loop->count; k++)
+    if (k != loop->index) in[to++] = args->in[k];
+  (ax_fori_loop)(args->in[loop->index], loop->upper, (ax_fn){run_counted, loop->count, others, loop}, others, in, others, out);
+  if (ax_failed()) return;
+  for (uint32_t k = 0, from = 0; k < loop->count; k++)
+    args->out[k] = k == loop->index ? ax_max(args->in[k], loop->upper) : out[from++];
+}
+
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count;
   ax_hlo_body bodies[2];
@@ -270,7 +357,10 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_body_of(args, 0, 1, &bodies[0], &condition));
   AX_TRY(ax_hlo_body_of(args, 1, count, &bodies[1], &body));
   if (args->op->result_count != count) return ax_error(AX_INVALID_ARGUMENT, "it has %u operands and %u results", count, args->op->result_count);
-  (ax_while)(condition, body, count, args->in, count, args->out);
+  counted loop = {.count = count, .body = body};
+  const bool takes_all = condition.in_count == count && body.in_count == count;
+  if (takes_all && count > 0 && is_below_bound(args, &loop) && adds_one(args, &loop)) count_up(args, &loop);
+  else if (!ax_failed()) (ax_while)(condition, body, count, args->in, count, args->out);
   return AX_OK;
 }
 

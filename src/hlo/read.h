@@ -28,6 +28,8 @@ struct ax_hlo_reader {
 
 /* The elements of an operand that is a constant; NULL: it is none. */
 const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, uint32_t operand);
+/* The operation whose result a value of the module is; NULL: it is an argument of a block. */
+const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value);
 /* A region of the operation as a function to trace: it runs the region's operations on its operands. Valid until the reader
    returns. */
 typedef struct ax_hlo_body {

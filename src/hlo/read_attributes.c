@@ -224,6 +224,7 @@ static ax_status want_alias(ax_hlo_scan *r, ax_hlo_alias_entry *alias, ax_hlo_at
 static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter",   "stablehlo.dot",
                                              "stablehlo.channel_handle", "mhlo.channel_handle", "stablehlo.output_operand_alias",
+                                             "stablehlo.axis_ref",       "stablehlo.replica_group_mesh_axes",
                                              "stablehlo.dot_algorithm",  "chlo.ragged_dot",     "mhlo.result_alias"};
   ax_hlo_skip(r);
   const char *at = r->cursor;

@@ -344,15 +344,29 @@ ax_status ax_hlo_read_groups(const ax_hlo_read_args *args, ax_hlo_numbering numb
   return status;
 }
 
-ax_status ax_hlo_read_members(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool **out, int64_t *count) {
-  const ax_hlo_attribute *given = ax_hlo_find(args->op, "replica_groups");
+static ax_status list_peers(const table *t, ax_hlo_peers *out) {
+  enum { most = 1 << 24 };
+  if (out->columns * t->devices > most) return ax_error(AX_ABSENT, "lists of %" PRId64 " members for each device", out->columns);
+  const size_t bytes = (size_t)(t->devices * out->columns) * sizeof out->place[0];
+  out->place = ax_alloc(bytes);
+  if (out->place == NULL) return ax_out_of_memory(bytes);
+  for (int64_t i = 0; i < t->devices * out->columns; i++) out->place[i] = -1;
+  for (int64_t g = 0; g < t->count; g++)
+    for (int64_t k = begin_of(t, g); k < t->end[g]; k++)
+      for (int64_t c = 0; c < out->columns && begin_of(t, g) + c < t->end[g]; c++)
+        out->place[t->member[k] * out->columns + c] = t->member[begin_of(t, g) + c];
+  return AX_OK;
+}
+
+ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first, ax_hlo_peers *out) {
   table t = {0};
-  *out = NULL;
+  *out = (ax_hlo_peers){.columns = 1};
   AX_TRY(need_grid(args));
-  if (given != NULL && given->kind == AX_HLO_DICTIONARY) return AX_OK;
-  const ax_status status = read_table(args, numbering, &t);
-  *count = t.devices;
-  if (status == AX_OK && t.used < t.devices) *out = t.seen, t.seen = NULL;
+  ax_status status = read_table(args, numbering, &t);
+  out->devices = t.devices;
+  for (int64_t g = 0; g < t.count && !only_first; g++)
+    if (t.end[g] - begin_of(&t, g) > out->columns) out->columns = t.end[g] - begin_of(&t, g);
+  if (status == AX_OK) status = list_peers(&t, out);
   table_deinit(&t);
   return status;
 }

@@ -40,9 +40,13 @@ typedef enum ax_hlo_numbering { AX_HLO_BY_IDS, AX_HLO_BY_CHANNEL } ax_hlo_number
 AX_MUST_USE ax_status ax_hlo_read_groups(const ax_hlo_read_args *args, ax_hlo_numbering numbering, const char **names, int64_t *size);
 /* The same of source_target_pairs; the pairs' numbers are of members along the names. */
 AX_MUST_USE ax_status ax_hlo_read_pairs(const ax_hlo_read_args *args, const char **names, ax_pairs *pairs);
-/* Which places are in some group, *count of them; NULL: all are. The caller frees it. */
-AX_MUST_USE ax_status ax_hlo_read_members(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool **out,
-                                            int64_t *count);
+/* By place, the members of its group, in a row of peers->columns: -1 behind the last, and where the place is in none. */
+typedef struct ax_hlo_peers {
+  int64_t devices, columns;
+  int64_t *place; /* to be freed */
+} ax_hlo_peers;
+/* `only_first`: rows have the first member alone. AX_ABSENT: too many of them. */
+AX_MUST_USE ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first, ax_hlo_peers *out);
 /* Replicas and partitions that the numbers of the operation's groups need at least, where the module does not say how many there
    are: both at least 1. */
 void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering, int64_t *replicas, int64_t *partitions);

@@ -1,0 +1,304 @@
+/* Modules for several devices. They say themselves what must come out (check.expect_eq_const); values are worked out by hand. That
+   JAX's modules run to XLA's values is the oracle's to say (tests/oracle/import_devices.py). */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "axle/stablehlo.h"
+#include "bridge/sections.h"
+#include "hlo/read_text.h"
+#include "prim/hlo_groups.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/random.h"
+#include "support/run.h"
+
+/* --- Groups: @f on a grid of 2 replicas by 3 partitions; device k = 3 replica + partition has 10^k --- */
+
+#define SUM "({\n  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %s = stablehlo.add %x, %y : tensor<i64>\n    stablehlo.return %s : tensor<i64>\n  })"
+#define GRID(function, type, results, checks)                                                                                      \
+  "module {\n  func.func @f(%a: tensor<1xi64>) -> " type " {\n" function "    return %0 : " type "\n  }\n"                          \
+  "  func.func @main() {\n    %a = stablehlo.constant dense<1> : tensor<1xi64>\n    %b = stablehlo.constant dense<10> : "           \
+  "tensor<1xi64>\n    %c = stablehlo.constant dense<100> : tensor<1xi64>\n    %d = stablehlo.constant dense<1000> : "               \
+  "tensor<1xi64>\n    %e = stablehlo.constant dense<10000> : tensor<1xi64>\n    %g = stablehlo.constant dense<100000> : "           \
+  "tensor<1xi64>\n    %r:6 = \"interpreter.run_parallel\"(%a, %b, %c, %d, %e, %g) {programs = [[@f, @f, @f], [@f, @f, @f]]} : "     \
+  "(tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> (" results ")\n" checks            \
+  "    return\n  }\n}\n"
+#define SIX(type) type ", " type ", " type ", " type ", " type ", " type
+#define IS(k, value) "    check.expect_eq_const %r#" #k ", dense<" value "> : tensor<1xi64>\n"
+#define SIX_ARE(a, b, c, d, e, g) IS(0, a) IS(1, b) IS(2, c) IS(3, d) IS(4, e) IS(5, g)
+#define REDUCE(attributes, ...)                                                                                                    \
+  GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{" attributes "}> " SUM " : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>",    \
+       SIX("tensor<1xi64>"), SIX_ARE(__VA_ARGS__))
+#define CHANNEL "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
+#define GLOBAL CHANNEL ", use_global_device_ids"
+#define MOVE(op, attributes, ...)                                                                                                  \
+  GRID("    %0 = \"" op "\"(%a) <{" attributes "}> : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>", SIX("tensor<1xi64>"),    \
+       SIX_ARE(__VA_ARGS__))
+
+static const char *const grids[] = {
+    /* of replicas, in each partition */
+    REDUCE("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>", "1001", "10010", "100100", "1001", "10010", "100100"),
+    REDUCE("replica_groups = dense<> : tensor<0x0xi64>", "1001", "10010", "100100", "1001", "10010", "100100"),
+    REDUCE("replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>", "1", "10", "100", "1000", "10000", "100000"),
+    /* of replicas with all their partitions */
+    REDUCE("replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>, " CHANNEL, "111111", "111111", "111111", "111111", "111111", "111111"),
+    REDUCE("replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>, " CHANNEL, "111", "111", "111", "111000", "111000", "111000"),
+    /* of devices; uneven ones; a device that is in none */
+    REDUCE("replica_groups = dense<[[0, 4], [5, 1], [3, 2]]> : tensor<3x2xi64>, " GLOBAL, "10001", "100010", "1100", "1100", "10001",
+           "100010"),
+    REDUCE("replica_groups = dense<[[0, 1, 2, 5], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL, "100111", "100111", "100111", "11000",
+           "11000", "100111"),
+    REDUCE("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL, "11", "11", "100", "1000", "10000", "100000"),
+    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>", "0", "0", "0", "1", "10", "100"),
+    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 2], [2, 1]]> : tensor<2x2xi64>, " CHANNEL, "0", "100", "1", "0",
+         "100000", "1000"),
+    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<> : tensor<0x2xi64>", "0", "0", "0", "0", "0", "0"),
+    MOVE("stablehlo.collective_broadcast", "replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>", "1000", "10000", "100000", "1000",
+         "10000", "100000"),
+    MOVE("stablehlo.collective_broadcast", "replica_groups = dense<[[2, 0]]> : tensor<1x2xi64>, " CHANNEL, "100", "0", "100", "100000",
+         "0", "100000"),
+    GRID("    %0 = \"stablehlo.all_gather\"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<[[2, 0, 1]]> : tensor<1x3xi64>, "
+         "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<1xi64>) -> "
+         "tensor<3xi64>\n",
+         "tensor<3xi64>", SIX("tensor<3xi64>"), ""),
+    GRID("    %i = stablehlo.partition_id : tensor<ui32>\n    %j = stablehlo.replica_id : tensor<ui32>\n"
+         "    %k = stablehlo.add %i, %j : tensor<ui32>\n    %l = stablehlo.convert %k : (tensor<ui32>) -> tensor<i64>\n"
+         "    %m = stablehlo.reshape %l : (tensor<i64>) -> tensor<1xi64>\n    %0 = stablehlo.add %a, %m : tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("1", "11", "102", "1001", "10002", "100003")),
+    /* a body that is no monoid of ours: the last one's value; and one of several operations */
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5]]> : tensor<1x6xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    stablehlo.return %y : tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("100000", "100000", "100000", "100000", "100000", "100000")),
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2], [3, 4, 5]]> : tensor<2x3xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %n = stablehlo.negate %y : tensor<i64>\n"
+         "    %m = stablehlo.negate %n : tensor<i64>\n    %s = stablehlo.add %x, %m : tensor<i64>\n    stablehlo.return %s : "
+         "tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("111", "111", "111", "111000", "111000", "111000")),
+};
+
+static ax_program *import(const char *text) {
+  ax_program *program;
+  if (ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
+  return program;
+}
+
+static void run_checked(const char *text) {
+  ax_program *program = import(text);
+  if (test_try(program, NULL, NULL) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
+  ax_program_release(program);
+}
+
+static void test_grids(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(grids); i++) {
+    if (strstr(grids[i], "all_gather") == NULL) run_checked(grids[i]);
+    else { /* groups of 3 and of 1 give results of several shapes */
+      ax_program *program;
+      TEST_FAILS(ax_program_from_stablehlo(grids[i], strlen(grids[i]), NULL, &program), AX_INVALID_ARGUMENT, "groups must be of one size");
+    }
+  }
+}
+
+/* --- Layouts --- */
+
+#define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n"
+#define MAIN(body) "module {\n" MESH "  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n" body "    return\n  }\n}\n"
+#define MANUAL(axes, in, out, arg, result, body)                                                                                   \
+  "    %r = sdy.manual_computation(%x) in_shardings=[<@m, [" in "]>] out_shardings=[<@m, [" out "]>] manual_axes={" axes "} (%a: "   \
+  "tensor<" arg "xi64>) {\n" body "      sdy.return %0 : tensor<" result "xi64>\n    } : (tensor<6xi64>) -> "
+#define ALL "      %0 = \"stablehlo.all_reduce\"(%a) <{"
+#define OF(n) "}> " SUM " : (tensor<" n "xi64>) -> tensor<" n "xi64>\n"
+
+static const char *const layouts[] = {
+    /* sums along one axis, both, and one with the other left free */
+    MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\", \"my axis\"}", "{\"my axis\"}", "1", "1",
+                ALL "replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("1")) "tensor<3xi64>\n"
+         "    check.expect_eq_const %r, dense<[3, 5, 7]> : tensor<3xi64>\n"),
+    MAIN(MANUAL("\"a\", \"my axis\"", "{\"my axis\", \"a\"}", "{}", "1", "1",
+                ALL "replica_groups = dense<[[0, 1, 2, 3, 4, 5]]> : tensor<1x6xi64>, " GLOBAL OF("1")) "tensor<1xi64>\n"
+         "    check.expect_eq_const %r, dense<15> : tensor<1xi64>\n"),
+    MAIN(MANUAL("\"a\"", "{\"a\", \"my axis\"}", "{?}", "3", "3",
+                ALL "replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("3")) "tensor<3xi64>\n"
+         "    check.expect_eq_const %r, dense<[3, 5, 7]> : tensor<3xi64>\n"),
+    MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\"}", "{\"a\"}", "3", "3",
+                ALL "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = \"a\">]>, " GLOBAL
+                    OF("3")) "tensor<6xi64>\n"
+         "    check.expect_eq_const %r, dense<[3, 5, 7, 3, 5, 7]> : tensor<6xi64>\n"),
+    /* nothing by hand */
+    MAIN(MANUAL("", "{\"a\"}", "{}", "6", "6", "      %0 = stablehlo.add %a, %a : tensor<6xi64>\n") "tensor<6xi64>\n"
+         "    check.expect_eq_const %r, dense<[0, 2, 4, 6, 8, 10]> : tensor<6xi64>\n"),
+    /* layouts, in the short and the generic form, of parts of axes and of a mesh of its own */
+    MAIN("    %1 = sdy.sharding_constraint %x <@m, [{\"a\", ?}p1]> : tensor<6xi64>\n"
+         "    %2 = \"sdy.sharding_constraint\"(%1) <{sharding = #sdy.sharding<@m, [{?}], replicated={\"a\"}>}> : (tensor<6xi64>) -> "
+         "tensor<6xi64>\n"
+         "    %3 = sdy.reshard %2 <mesh<[\"q\"=6]>, [{\"q\":(1)2}]> : tensor<6xi64>\n"
+         "    %4 = sdy.reshard %3 <mesh<[\"q\"=6]>, [{\"q\":(2)3}]> : tensor<6xi64>\n"
+         "    sdy.sharding_group %4 group_id=3 : tensor<6xi64>\n"
+         "    %5 = sdy.propagation_barrier %4 allowed_direction=FORWARD : tensor<6xi64>\n"
+         "    %6 = sdy.named_computation<\"n\">(%5) in_shardings=[<@m, [{\"a\"}]>] out_shardings=[<@m, [{}]>] (%7: tensor<6xi64>) {\n"
+         "      %8 = stablehlo.add %7, %7 : tensor<6xi64>\n      sdy.return %8 : tensor<6xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n"
+         "    %9 = sdy.all_gather [{\"a\"}] %6 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
+         "    %10 = stablehlo.negate %9 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{\"my axis\"}]>]>} : tensor<6xi64>\n"
+         "    check.expect_eq_const %10, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+    /* devices in another order: partition p stands at place (p mod 2, p / 2) */
+    "module {\n  sdy.mesh @t = <[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>\n  func.func @main() {\n"
+    "    %x = stablehlo.iota dim = 0 : tensor<4xi64>\n"
+    "    %r = sdy.manual_computation(%x) in_shardings=[<@t, [{\"a\", \"b\"}]>] out_shardings=[<@t, [{\"a\", \"b\"}]>] "
+    "manual_axes={\"a\", \"b\"} (%a: tensor<1xi64>) {\n      %p = stablehlo.partition_id : tensor<ui32>\n"
+    "      %q = stablehlo.convert %p : (tensor<ui32>) -> tensor<i64>\n      %t = stablehlo.reshape %q : (tensor<i64>) -> tensor<1xi64>\n"
+    "      %s = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, " GLOBAL OF("1")
+    "      %h = stablehlo.constant dense<100> : tensor<1xi64>\n      %u = stablehlo.multiply %s, %h : tensor<1xi64>\n"
+    "      %0 = stablehlo.add %t, %u : tensor<1xi64>\n      sdy.return %0 : tensor<1xi64>\n    } : (tensor<4xi64>) -> tensor<4xi64>\n"
+    "    check.expect_eq_const %r, dense<[200, 402, 201, 403]> : tensor<4xi64>\n    return\n  }\n}\n",
+    /* GSPMD: what needs the first computation's result stands between its operations, and begins the second one */
+    "module attributes {mhlo.num_partitions = 6 : i32} {\n  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n"
+    "    %0 = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = \"{devices=[6]<=[2,3]T(1,0)}\"} : (tensor<6xi64>) -> tensor<6xi64>\n"
+    "    %1 = stablehlo.custom_call @SPMDFullToShardShape(%0) {mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<1xi64>\n"
+    "    %2 = \"stablehlo.all_reduce\"(%1) <{replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("1")
+    "    %3 = stablehlo.custom_call @SPMDShardToFullShape(%2) {mhlo.sharding = \"{devices=[3,2]<=[2,3]T(1,0) last_tile_dim_replicate}\"} : "
+    "(tensor<1xi64>) -> tensor<3xi64>\n"
+    "    %c = stablehlo.constant dense<1> : tensor<3xi64>\n    %4 = stablehlo.add %3, %c : tensor<3xi64>\n"
+    "    %5 = stablehlo.custom_call @Sharding(%4) {mhlo.sharding = \"{replicated}\"} : (tensor<3xi64>) -> tensor<3xi64>\n"
+    "    %6 = stablehlo.custom_call @SPMDFullToShardShape(%5) {mhlo.sharding = \"{manual}\"} : (tensor<3xi64>) -> tensor<3xi64>\n"
+    "    %7 = stablehlo.negate %1 : tensor<1xi64>\n"
+    "    %8 = stablehlo.custom_call @SPMDShardToFullShape(%7) {mhlo.sharding = \"{devices=[6]<=[2,3]T(1,0)}\"} : (tensor<1xi64>) -> "
+    "tensor<6xi64>\n"
+    "    %9 = \"stablehlo.all_reduce\"(%6) <{replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("3")
+    "    %10 = stablehlo.custom_call @SPMDShardToFullShape(%9) {mhlo.sharding = \"{replicated}\"} : (tensor<3xi64>) -> tensor<3xi64>\n"
+    "    check.expect_eq_const %3, dense<[1, 5, 9]> : tensor<3xi64>\n"
+    "    check.expect_eq_const %8, dense<[0, -1, -2, -3, -4, -5]> : tensor<6xi64>\n"
+    "    check.expect_eq_const %10, dense<[4, 12, 20]> : tensor<3xi64>\n    return\n  }\n}\n",
+};
+
+static void test_layouts(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(layouts); i++) run_checked(layouts[i]);
+}
+
+/* --- What each device runs --- */
+
+static void test_each_device(void **state) {
+  static const char text[] =
+      "module attributes {mhlo.num_replicas = 2 : i32} {\n  func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {\n"
+      "    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({\n"
+      "    ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n      %1 = stablehlo.maximum %x, %y : tensor<f32>\n"
+      "      stablehlo.return %1 : tensor<f32>\n    }) : (tensor<3xf32>) -> tensor<3xf32>\n    return %0 : tensor<3xf32>\n  }\n}\n";
+  const double given[] = {1, 5, 3, 4, 2, 6};
+  const float wanted[] = {4, 5, 6, 4, 5, 6};
+  (void)state;
+  ax_program *program = import(text);
+  const ax_type type = TEST_TYPE(AX_F32, 2, 3);
+  assert_true(ax_type_equal(ax_program_in_type(program, 0), &type));
+  ax_tensor *in = test_tensor(type, given), *out = NULL;
+  TEST_OK(test_try(program, &in, &out));
+  assert_memory_equal(out->data, wanted, sizeof wanted);
+  ax_tensor_release(in);
+  ax_tensor_release(out);
+  ax_program_release(program);
+}
+
+/* --- What is refused --- */
+
+static const struct {
+  const char *text;
+  ax_status status;
+  const char *message;
+} refused[] = {
+    {REDUCE("replica_groups = dense<[[0, 2]]> : tensor<1x2xi64>", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT,
+     "replica 2 is none of the 2 there are"},
+    {REDUCE("replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT,
+     "is in two groups, or twice in one"},
+    {REDUCE("replica_groups = dense<[0, 1]> : tensor<2xi64>", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT,
+     "replica_groups must be a matrix"},
+    {REDUCE("", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT, "the attribute replica_groups is missing"},
+    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>", "0", "0", "0", "0", "0", "0"),
+     AX_INVALID_ARGUMENT, "two pairs have one source, or one target"},
+    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 7]]> : tensor<1x2xi64>, " CHANNEL, "0", "0", "0", "0", "0", "0"),
+     AX_INVALID_ARGUMENT, "partition 7 is none of the 3 there are"},
+    {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "3", "3", ALL "replica_groups = dense<[[0, 1], [2, 3], [4, 5]]> : tensor<3x2xi64>, " GLOBAL
+                     OF("3")) "tensor<3xi64>\n"),
+     AX_ABSENT, "no manual computation around it takes these axes"},
+    {MAIN(MANUAL("\"a\"", "{\"my axis\", \"a\"}", "{}", "3", "3", "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
+     AX_INVALID_ARGUMENT, "a dimension is cut by a free axis before one that is taken by hand"},
+    {MAIN(MANUAL("\"z\"", "{\"a\"}", "{}", "3", "3", "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
+     AX_INVALID_ARGUMENT, "the mesh has no axis \"z\""},
+    {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "2", "2", "      %0 = stablehlo.add %a, %a : tensor<2xi64>\n") "tensor<2xi64>\n"),
+     AX_INVALID_ARGUMENT, "argument 0 of a block is s64[3], and the module says s64[2]"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@other, [{}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT, "there is no mesh @other"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"a\"}, {\"a\"}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT, "the axis \"a\" twice"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"my axis\":(2)2}]> : tensor<6xi64>\n"), AX_ABSENT, "(2)2 is no part of the axis"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced axes"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, {}> : tensor<6xi64>\n"), AX_PARSE_ERROR, "'{}>' where [ is expected"},
+    {MAIN("    %p = stablehlo.partition_id {mhlo.sharding = \"{replicated}\"} : tensor<ui32>\n    %r = \"stablehlo.all_gather\"(%x) "
+          "<{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL "}> : (tensor<6xi64>) -> tensor<12xi64>\n"),
+     AX_ABSENT, "there is no one device"},
+    {"module {\n  sdy.mesh @m = <[\"a\"=0]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT, "the mesh @m: axis \"a\""},
+    {"module {\n  sdy.mesh @m = <[\"a\"=2], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "device_ids must be 0 to 1, each once"},
+    {"module {\n  sdy.mesh @m = <[\"a\"=2000000000], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_PARSE_ERROR,
+     "as many ids as the mesh has places"},
+    {"module attributes {mhlo.num_partitions = 2000000000 : i64, mhlo.num_replicas = 2000000000 : i64} {\n  func.func @main() {\n    return\n"
+     "  }\n}\n",
+     AX_ABSENT, "are more than the 1048576 devices that are read"},
+    {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "
+     "{mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<6xi64>\n    return %1 : tensor<6xi64>\n  }\n}\n",
+     AX_INVALID_ARGUMENT, "mhlo.num_partitions is missing"},
+};
+
+static void test_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(refused); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_program_from_stablehlo(refused[i].text, strlen(refused[i].text), "m.mlir", &program), refused[i].status,
+               refused[i].message);
+    assert_null(program);
+  }
+}
+
+/* Any text is read or refused: cut off anywhere, with characters changed, in little memory. */
+static ax_status read_some(void *context) {
+  const char *text = context;
+  ax_program *program;
+  const ax_status status = ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program);
+  ax_program_release(program);
+  return status;
+}
+
+static void spoil(const char *text, test_random *random) {
+  static const char signs[] = "0129<>[]{}\"#@,:x-";
+  const size_t length = strlen(text);
+  char *copy = ax_alloc(length + 1);
+  assert_non_null(copy);
+  memcpy(copy, text, length + 1);
+  for (int64_t k = test_random_below(random, 3); k >= 0; k--)
+    copy[test_random_below(random, (int64_t)length)] = signs[test_random_below(random, sizeof signs - 1)];
+  (void)read_some(copy);
+  memcpy(copy, text, length + 1);
+  copy[test_random_below(random, (int64_t)length)] = '\0';
+  (void)read_some(copy);
+  ax_free(copy);
+}
+
+static void test_any_text(void **state) {
+  test_random random = {.state = 11};
+  (void)state;
+  for (int round = 0; round < 40; round++) {
+    for (size_t i = 0; i < AX_COUNT(layouts); i++) spoil(layouts[i], &random);
+    for (size_t i = 0; i < AX_COUNT(grids); i += 3) spoil(grids[i], &random);
+  }
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 1]) > 50);
+  assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 3]) > 50);
+  assert_true(test_each_allocation(read_some, (void *)grids[5]) > 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts),
+                                     cmocka_unit_test(test_each_device), cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_any_text),    cmocka_unit_test(test_out_of_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
