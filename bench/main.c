@@ -36,6 +36,8 @@ static const struct {
     {"calls", calls, 2, "COUNT each|sum"},
     {"checked", checked, 2, "prove|state|state_limit|bytes|bytes_limit DEVICES"},
     {"simulated", simulated, 3, "ring|tree|all_to_all DEVICES real|simulated|form|limit"},
+    {"module_read", module_read, 1, "FILE"},
+    {"module_run", module_run, 1, "FILE"},
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},
     {"stages", every_stage, 2, "FAMILY N"},

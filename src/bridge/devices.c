@@ -12,6 +12,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "collectives/ragged.h"
 #include "mesh/constraint.h"
 #include "mesh/shard_map.h"
 #include "mesh/tiles.h"
@@ -56,22 +57,37 @@ static bool has_laid_out(const ax_hlo_operation *function, const char *name) {
   return false;
 }
 
+static void look_at_ragged(const ax_hlo_operation *op, survey *s) {
+  const ax_hlo_attribute *target = ax_hlo_find(op, "call_target_name");
+  if (target == NULL || !ax_hlo_slice_is(target->text, AX_RAGGED_TARGET)) return;
+  const ax_hlo_attribute *config = ax_hlo_find(op, "backend_config");
+  const bool has_items = config != NULL && config->kind == AX_HLO_DICTIONARY;
+  const ax_hlo_operation call = {.attributes = has_items ? config->items : NULL, .attribute_count = has_items ? config->count : 0};
+  s->collectives = true;
+  ax_hlo_count_devices(&call, AX_HLO_BY_CHANNEL, &s->replicas, &s->partitions);
+}
+
 static void look_at(const ax_hlo_operation *op, survey *s) {
   static const struct {
     const char *op;
     ax_hlo_numbering numbering;
-  } collectives[] = {{"stablehlo.collective_reduce", AX_HLO_BY_IDS}, {"stablehlo.all_reduce", AX_HLO_BY_IDS},         {"stablehlo.all_gather", AX_HLO_BY_IDS},
-                     {"stablehlo.reduce_scatter", AX_HLO_BY_IDS},     {"stablehlo.all_to_all", AX_HLO_BY_CHANNEL},
-                     {"stablehlo.collective_permute", AX_HLO_BY_CHANNEL}, {"stablehlo.collective_broadcast", AX_HLO_BY_CHANNEL}};
+  } collectives[] = {{"stablehlo.collective_reduce", AX_HLO_BY_IDS},
+                     {"stablehlo.all_reduce", AX_HLO_BY_IDS},
+                     {"stablehlo.all_gather", AX_HLO_BY_IDS},
+                     {"stablehlo.reduce_scatter", AX_HLO_BY_IDS},
+                     {"stablehlo.all_to_all", AX_HLO_BY_CHANNEL},
+                     {"stablehlo.collective_permute", AX_HLO_BY_CHANNEL},
+                     {"stablehlo.collective_broadcast", AX_HLO_BY_CHANNEL}};
   for (size_t i = 0; i < AX_COUNT(collectives); i++) {
     if (!ax_hlo_slice_is(op->name, collectives[i].op)) continue;
     s->collectives = true;
     ax_hlo_count_devices(op, collectives[i].numbering, &s->replicas, &s->partitions);
   }
+  look_at_ragged(op, s);
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
-  s->layouts = s->layouts || ax_hlo_slice_is(op->name, "sdy.manual_computation") || has_layout(op->attributes, op->attribute_count) ||
-               has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
+  s->layouts = s->layouts || ax_hlo_slice_is(op->name, "sdy.manual_computation") ||
+               has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
 }
 
 /* Regions are inside each other no deeper than readers allow. */
@@ -150,7 +166,8 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
     return ax_error(AX_ABSENT, "%s: %" PRId64 " replicas of %" PRId64 " partitions are more than the %d devices that are read",
                     module->source, out->replicas, out->partitions, (int)AX_HLO_MOST_DEVICES);
   if (s.layouts && out->replicas > 1)
-    return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source, out->replicas);
+    return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source,
+                    out->replicas);
   out->each = (s.collectives || (s.ids && devices > 1)) && !s.layouts && !s.tests;
   return AX_OK;
 }
@@ -227,7 +244,8 @@ static ax_status lay_out_item(const ax_hlo_devices *devices, ax_hlo_slice text, 
 
 ax_status ax_hlo_lay_out_as(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, uint32_t index,
                             ax_value *x) {
-  const ax_hlo_attribute *sdy = attribute_of(attributes, count, "sdy.sharding"), *tiled = attribute_of(attributes, count, "mhlo.sharding");
+  const ax_hlo_attribute *sdy = attribute_of(attributes, count, "sdy.sharding"),
+                         *tiled = attribute_of(attributes, count, "mhlo.sharding");
   if (sdy == NULL) sdy = frontend_of(attributes, count, "xla.sdy.sharding");
   if (devices->each) return AX_OK;
   if (sdy != NULL) return lay_out_item(devices, sdy->text, index, x);

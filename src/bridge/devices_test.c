@@ -15,25 +15,28 @@
 
 /* --- Groups: @f on a grid of 2 replicas by 3 partitions; device k = 3 replica + partition has 10^k --- */
 
-#define SUM "({\n  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %s = stablehlo.add %x, %y : tensor<i64>\n    stablehlo.return %s : tensor<i64>\n  })"
-#define GRID(function, type, results, checks)                                                                                      \
-  "module {\n  func.func @f(%a: tensor<1xi64>) -> " type " {\n" function "    return %0 : " type "\n  }\n"                          \
-  "  func.func @main() {\n    %a = stablehlo.constant dense<1> : tensor<1xi64>\n    %b = stablehlo.constant dense<10> : "           \
-  "tensor<1xi64>\n    %c = stablehlo.constant dense<100> : tensor<1xi64>\n    %d = stablehlo.constant dense<1000> : "               \
-  "tensor<1xi64>\n    %e = stablehlo.constant dense<10000> : tensor<1xi64>\n    %g = stablehlo.constant dense<100000> : "           \
-  "tensor<1xi64>\n    %r:6 = \"interpreter.run_parallel\"(%a, %b, %c, %d, %e, %g) {programs = [[@f, @f, @f], [@f, @f, @f]]} : "     \
-  "(tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> (" results ")\n" checks            \
+#define SUM                                                                                                                \
+  "({\n  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %s = stablehlo.add %x, %y : tensor<i64>\n    stablehlo.return %s : " \
+  "tensor<i64>\n  })"
+#define GRID(function, type, results, checks)                                                                                   \
+  "module {\n  func.func @f(%a: tensor<1xi64>) -> " type " {\n" function "    return %0 : " type                                \
+  "\n  }\n"                                                                                                                     \
+  "  func.func @main() {\n    %a = stablehlo.constant dense<1> : tensor<1xi64>\n    %b = stablehlo.constant dense<10> : "       \
+  "tensor<1xi64>\n    %c = stablehlo.constant dense<100> : tensor<1xi64>\n    %d = stablehlo.constant dense<1000> : "           \
+  "tensor<1xi64>\n    %e = stablehlo.constant dense<10000> : tensor<1xi64>\n    %g = stablehlo.constant dense<100000> : "       \
+  "tensor<1xi64>\n    %r:6 = \"interpreter.run_parallel\"(%a, %b, %c, %d, %e, %g) {programs = [[@f, @f, @f], [@f, @f, @f]]} : " \
+  "(tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> (" results ")\n" checks        \
   "    return\n  }\n}\n"
 #define SIX(type) type ", " type ", " type ", " type ", " type ", " type
 #define IS(k, value) "    check.expect_eq_const %r#" #k ", dense<" value "> : tensor<1xi64>\n"
 #define SIX_ARE(a, b, c, d, e, g) IS(0, a) IS(1, b) IS(2, c) IS(3, d) IS(4, e) IS(5, g)
-#define REDUCE(attributes, ...)                                                                                                    \
-  GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{" attributes "}> " SUM " : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>",    \
+#define REDUCE(attributes, ...)                                                                                                  \
+  GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{" attributes "}> " SUM " : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>", \
        SIX("tensor<1xi64>"), SIX_ARE(__VA_ARGS__))
 #define CHANNEL "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 #define GLOBAL CHANNEL ", use_global_device_ids"
-#define MOVE(op, attributes, ...)                                                                                                  \
-  GRID("    %0 = \"" op "\"(%a) <{" attributes "}> : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>", SIX("tensor<1xi64>"),    \
+#define MOVE(op, attributes, ...)                                                                                                \
+  GRID("    %0 = \"" op "\"(%a) <{" attributes "}> : (tensor<1xi64>) -> tensor<1xi64>\n", "tensor<1xi64>", SIX("tensor<1xi64>"), \
        SIX_ARE(__VA_ARGS__))
 
 static const char *const grids[] = {
@@ -42,22 +45,24 @@ static const char *const grids[] = {
     REDUCE("replica_groups = dense<> : tensor<0x0xi64>", "1001", "10010", "100100", "1001", "10010", "100100"),
     REDUCE("replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>", "1", "10", "100", "1000", "10000", "100000"),
     /* of replicas with all their partitions */
-    REDUCE("replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>, " CHANNEL, "111111", "111111", "111111", "111111", "111111", "111111"),
+    REDUCE("replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>, " CHANNEL, "111111", "111111", "111111", "111111", "111111",
+           "111111"),
     REDUCE("replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>, " CHANNEL, "111", "111", "111", "111000", "111000", "111000"),
     /* of devices; uneven ones; a device that is in none */
-    REDUCE("replica_groups = dense<[[0, 4], [5, 1], [3, 2]]> : tensor<3x2xi64>, " GLOBAL, "10001", "100010", "1100", "1100", "10001",
-           "100010"),
-    REDUCE("replica_groups = dense<[[0, 1, 2, 5], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL, "100111", "100111", "100111", "11000",
-           "11000", "100111"),
+    REDUCE("replica_groups = dense<[[0, 4], [5, 1], [3, 2]]> : tensor<3x2xi64>, " GLOBAL, "10001", "100010", "1100", "1100",
+           "10001", "100010"),
+    REDUCE("replica_groups = dense<[[0, 1, 2, 5], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL, "100111", "100111", "100111",
+           "11000", "11000", "100111"),
     REDUCE("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL, "11", "11", "100", "1000", "10000", "100000"),
-    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>", "0", "0", "0", "1", "10", "100"),
-    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 2], [2, 1]]> : tensor<2x2xi64>, " CHANNEL, "0", "100", "1", "0",
-         "100000", "1000"),
+    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>", "0", "0", "0", "1", "10",
+         "100"),
+    MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 2], [2, 1]]> : tensor<2x2xi64>, " CHANNEL, "0", "100",
+         "1", "0", "100000", "1000"),
     MOVE("stablehlo.collective_permute", "source_target_pairs = dense<> : tensor<0x2xi64>", "0", "0", "0", "0", "0", "0"),
     MOVE("stablehlo.collective_broadcast", "replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>", "1000", "10000", "100000", "1000",
          "10000", "100000"),
-    MOVE("stablehlo.collective_broadcast", "replica_groups = dense<[[2, 0]]> : tensor<1x2xi64>, " CHANNEL, "100", "0", "100", "100000",
-         "0", "100000"),
+    MOVE("stablehlo.collective_broadcast", "replica_groups = dense<[[2, 0]]> : tensor<1x2xi64>, " CHANNEL, "100", "0", "100",
+         "100000", "0", "100000"),
     GRID("    %0 = \"stablehlo.all_gather\"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<[[2, 0, 1]]> : tensor<1x3xi64>, "
          "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<1xi64>) -> "
          "tensor<3xi64>\n",
@@ -68,9 +73,11 @@ static const char *const grids[] = {
          "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("1", "11", "102", "1001", "10002", "100003")),
     /* a body that is no monoid of ours: the last one's value; and one of several operations */
     GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5]]> : tensor<1x6xi64>, " GLOBAL "}> ({\n"
-         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    stablehlo.return %y : tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    stablehlo.return %y : tensor<i64>\n  }) : (tensor<1xi64>) -> "
+         "tensor<1xi64>\n",
          "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("100000", "100000", "100000", "100000", "100000", "100000")),
-    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2], [3, 4, 5]]> : tensor<2x3xi64>, " GLOBAL "}> ({\n"
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2], [3, 4, 5]]> : tensor<2x3xi64>, " GLOBAL
+         "}> ({\n"
          "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %n = stablehlo.negate %y : tensor<i64>\n"
          "    %m = stablehlo.negate %n : tensor<i64>\n    %s = stablehlo.add %x, %m : tensor<i64>\n    stablehlo.return %s : "
          "tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
@@ -92,10 +99,12 @@ static void run_checked(const char *text) {
 static void test_grids(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(grids); i++) {
-    if (strstr(grids[i], "all_gather") == NULL) run_checked(grids[i]);
+    if (strstr(grids[i], "all_gather") == NULL)
+      run_checked(grids[i]);
     else { /* groups of 3 and of 1 give results of several shapes */
       ax_program *program;
-      TEST_FAILS(ax_program_from_stablehlo(grids[i], strlen(grids[i]), NULL, &program), AX_INVALID_ARGUMENT, "groups must be of one size");
+      TEST_FAILS(ax_program_from_stablehlo(grids[i], strlen(grids[i]), NULL, &program), AX_INVALID_ARGUMENT,
+                 "groups must be of one size");
     }
   }
 }
@@ -103,9 +112,11 @@ static void test_grids(void **state) {
 /* --- Layouts --- */
 
 #define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n"
-#define MAIN(body) "module {\n" MESH "  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n" body "    return\n  }\n}\n"
-#define MANUAL(axes, in, out, arg, result, body)                                                                                   \
-  "    %r = sdy.manual_computation(%x) in_shardings=[<@m, [" in "]>] out_shardings=[<@m, [" out "]>] manual_axes={" axes "} (%a: "   \
+#define MAIN(body) \
+  "module {\n" MESH "  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n" body "    return\n  }\n}\n"
+#define MANUAL(axes, in, out, arg, result, body)                                                                         \
+  "    %r = sdy.manual_computation(%x) in_shardings=[<@m, [" in "]>] out_shardings=[<@m, [" out "]>] manual_axes={" axes \
+  "} (%a: "                                                                                                              \
   "tensor<" arg "xi64>) {\n" body "      sdy.return %0 : tensor<" result "xi64>\n    } : (tensor<6xi64>) -> "
 #define ALL "      %0 = \"stablehlo.all_reduce\"(%a) <{"
 #define OF(n) "}> " SUM " : (tensor<" n "xi64>) -> tensor<" n "xi64>\n"
@@ -171,9 +182,26 @@ static const char *const layouts[] = {
     "    check.expect_eq_const %10, dense<[4, 12, 20]> : tensor<3xi64>\n    return\n  }\n}\n",
 };
 
+/* Each of two devices has rows 1, 2, 3 times 1 or 10, and sends one to the first and two to the second. */
+static const char ragged[] =
+    "module {\n  func.func @f(%x: tensor<3xi64>, %to: tensor<2xi32>, %got: tensor<2xi32>) -> tensor<4xi64> {\n"
+    "    %o = stablehlo.constant dense<[7, 7, 7, 7]> : tensor<4xi64>\n    %from = stablehlo.constant dense<[0, 1]> : tensor<2xi32>\n"
+    "    %send = stablehlo.constant dense<[1, 2]> : tensor<2xi32>\n"
+    "    %0 = stablehlo.custom_call @ragged_all_to_all(%x, %o, %from, %send, %to, %got) {api_version = 4 : i32, backend_config = "
+    "{channel_id = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}} : (tensor<3xi64>, tensor<4xi64>, tensor<2xi32>, "
+    "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4xi64>\n    return %0 : tensor<4xi64>\n  }\n  func.func @main() {\n"
+    "    %a = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi64>\n    %b = stablehlo.constant dense<[10, 20, 30]> : tensor<3xi64>\n"
+    "    %t = stablehlo.constant dense<0> : tensor<2xi32>\n    %u = stablehlo.constant dense<[1, 2]> : tensor<2xi32>\n"
+    "    %g = stablehlo.constant dense<1> : tensor<2xi32>\n    %h = stablehlo.constant dense<2> : tensor<2xi32>\n"
+    "    %r:2 = \"interpreter.run_parallel\"(%a, %t, %g, %b, %u, %h) {programs = [[@f, @f]]} : (tensor<3xi64>, tensor<2xi32>, "
+    "tensor<2xi32>, tensor<3xi64>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4xi64>, tensor<4xi64>)\n"
+    "    check.expect_eq_const %r#0, dense<[1, 10, 7, 7]> : tensor<4xi64>\n"
+    "    check.expect_eq_const %r#1, dense<[2, 3, 20, 30]> : tensor<4xi64>\n    return\n  }\n}\n";
+
 static void test_layouts(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(layouts); i++) run_checked(layouts[i]);
+  run_checked(ragged);
 }
 
 /* --- What each device runs --- */
@@ -212,33 +240,42 @@ static const struct {
     {REDUCE("replica_groups = dense<[0, 1]> : tensor<2xi64>", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT,
      "replica_groups must be a matrix"},
     {REDUCE("", "0", "0", "0", "0", "0", "0"), AX_INVALID_ARGUMENT, "the attribute replica_groups is missing"},
-    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>", "0", "0", "0", "0", "0", "0"),
+    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>", "0", "0", "0", "0",
+          "0", "0"),
      AX_INVALID_ARGUMENT, "two pairs have one source, or one target"},
-    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 7]]> : tensor<1x2xi64>, " CHANNEL, "0", "0", "0", "0", "0", "0"),
+    {MOVE("stablehlo.collective_permute", "source_target_pairs = dense<[[0, 7]]> : tensor<1x2xi64>, " CHANNEL, "0", "0", "0", "0",
+          "0", "0"),
      AX_INVALID_ARGUMENT, "partition 7 is none of the 3 there are"},
-    {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "3", "3", ALL "replica_groups = dense<[[0, 1], [2, 3], [4, 5]]> : tensor<3x2xi64>, " GLOBAL
-                     OF("3")) "tensor<3xi64>\n"),
+    {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "3", "3",
+                 ALL "replica_groups = dense<[[0, 1], [2, 3], [4, 5]]> : tensor<3x2xi64>, " GLOBAL OF("3")) "tensor<3xi64>\n"),
      AX_ABSENT, "no manual computation around it takes these axes"},
-    {MAIN(MANUAL("\"a\"", "{\"my axis\", \"a\"}", "{}", "3", "3", "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
+    {MAIN(MANUAL("\"a\"", "{\"my axis\", \"a\"}", "{}", "3", "3",
+                 "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
      AX_INVALID_ARGUMENT, "a dimension is cut by a free axis before one that is taken by hand"},
     {MAIN(MANUAL("\"z\"", "{\"a\"}", "{}", "3", "3", "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
      AX_INVALID_ARGUMENT, "the mesh has no axis \"z\""},
     {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "2", "2", "      %0 = stablehlo.add %a, %a : tensor<2xi64>\n") "tensor<2xi64>\n"),
      AX_INVALID_ARGUMENT, "argument 0 of a block is s64[3], and the module says s64[2]"},
     {MAIN("    %r = sdy.sharding_constraint %x <@other, [{}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT, "there is no mesh @other"},
-    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"a\"}, {\"a\"}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT, "the axis \"a\" twice"},
-    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"my axis\":(2)2}]> : tensor<6xi64>\n"), AX_ABSENT, "(2)2 is no part of the axis"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"a\"}, {\"a\"}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT,
+     "the axis \"a\" twice"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"my axis\":(2)2}]> : tensor<6xi64>\n"), AX_ABSENT,
+     "(2)2 is no part of the axis"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced axes"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, {}> : tensor<6xi64>\n"), AX_PARSE_ERROR, "'{}>' where [ is expected"},
-    {MAIN("    %p = stablehlo.partition_id {mhlo.sharding = \"{replicated}\"} : tensor<ui32>\n    %r = \"stablehlo.all_gather\"(%x) "
-          "<{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL "}> : (tensor<6xi64>) -> tensor<12xi64>\n"),
+    {MAIN(
+         "    %p = stablehlo.partition_id {mhlo.sharding = \"{replicated}\"} : tensor<ui32>\n    %r = \"stablehlo.all_gather\"(%x) "
+         "<{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL
+         "}> : (tensor<6xi64>) -> tensor<12xi64>\n"),
      AX_ABSENT, "there is no one device"},
-    {"module {\n  sdy.mesh @m = <[\"a\"=0]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT, "the mesh @m: axis \"a\""},
+    {"module {\n  sdy.mesh @m = <[\"a\"=0]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "the mesh @m: axis \"a\""},
     {"module {\n  sdy.mesh @m = <[\"a\"=2], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
      "device_ids must be 0 to 1, each once"},
-    {"module {\n  sdy.mesh @m = <[\"a\"=2000000000], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_PARSE_ERROR,
-     "as many ids as the mesh has places"},
-    {"module attributes {mhlo.num_partitions = 2000000000 : i64, mhlo.num_replicas = 2000000000 : i64} {\n  func.func @main() {\n    return\n"
+    {"module {\n  sdy.mesh @m = <[\"a\"=2000000000], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n",
+     AX_PARSE_ERROR, "as many ids as the mesh has places"},
+    {"module attributes {mhlo.num_partitions = 2000000000 : i64, mhlo.num_replicas = 2000000000 : i64} {\n  func.func @main() {\n  "
+     "  return\n"
      "  }\n}\n",
      AX_ABSENT, "are more than the 1048576 devices that are read"},
     {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "

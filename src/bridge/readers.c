@@ -6,6 +6,7 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "collectives/ragged.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
 #include "prim/bind.h"
@@ -316,6 +317,7 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {"annotate_device_placement", same_read},
                                         {"LayoutConstraint", same_read},
                                         {"mhlo.erf", erf_read},
+                                        {AX_RAGGED_TARGET, ax_ragged_read},
                                         {0}};
 
 static ax_status custom_call_read(const ax_hlo_read_args *args) {
@@ -335,6 +337,6 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers, ax_hlo_parallel_readers,
-                                                    ax_hlo_check_readers};
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers,
+                                                    ax_hlo_parallel_readers, ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

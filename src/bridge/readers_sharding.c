@@ -51,10 +51,10 @@ static void lay_out_all(const ax_sdy_sharding *layouts, uint32_t count, ax_axis_
 typedef struct manual {
   const ax_hlo_read_args *args;
   ax_sdy_sharding *in, *out;
-  ax_spec *specs;    /* of what blocks are: operands', then results' */
+  ax_spec *specs; /* of what blocks are: operands', then results' */
   ax_hlo_grid grid;
-  ax_axis_set axes;  /* of grid.mesh: those that are taken by hand */
-  ax_mesh mesh;      /* the shard_map's */
+  ax_axis_set axes; /* of grid.mesh: those that are taken by hand */
+  ax_mesh mesh;     /* the shard_map's */
   ax_fn body;
 } manual;
 
@@ -71,7 +71,8 @@ static ax_status find_mesh(const manual *m, uint32_t count, ax_sdy_mesh *out) {
   *out = (ax_sdy_mesh){0};
   for (uint32_t i = 0; i < count; i++) {
     if (m->in[i].mesh.mesh.count == 0) continue;
-    if (out->mesh.count == 0) *out = m->in[i].mesh;
+    if (out->mesh.count == 0)
+      *out = m->in[i].mesh;
     else if (!ax_mesh_equal(&out->mesh, &m->in[i].mesh.mesh, false))
       return ax_error(AX_ABSENT, "its layouts are over different meshes, or over parts of axes");
   }
@@ -85,7 +86,8 @@ static ax_status block_spec(const manual *m, const ax_sdy_sharding *layout, ax_s
     for (uint32_t k = 0; k < layout->spec.count[d]; k++) {
       const uint8_t axis = layout->spec.axis[d][k];
       if ((m->axes >> axis & 1) == 0) continue;
-      if (out->count[d] < k) return ax_error(AX_INVALID_ARGUMENT, "a dimension is cut by a free axis before one that is taken by hand");
+      if (out->count[d] < k)
+        return ax_error(AX_INVALID_ARGUMENT, "a dimension is cut by a free axis before one that is taken by hand");
       out->axis[d][out->count[d]++] = axis;
     }
   ax_spec_renumber(out, &m->grid.mesh, &m->mesh);

@@ -19,7 +19,7 @@ typedef struct rewrite {
   uint32_t *last_use;   /* by value: the place in its block of the operation that has the last use */
 } rewrite;
 
-typedef struct section { /* of a block's operations begin .. end */
+typedef struct section {                                  /* of a block's operations begin .. end */
   const ax_hlo_operation **ins, **outs, **body, **behind; /* each has room for all of them */
   uint32_t in_count, out_count, body_count, behind_count;
 } section;
@@ -121,7 +121,8 @@ static void add_layout(ax_text *text, const layout *l, const ax_mesh *mesh, uint
   ax_axis_list runs[AX_MAX_AXES];
   if (l->mesh.count > 0) ax_mesh_runs(mesh, 0, &l->mesh, runs);
   ax_text_add(text, "<mesh<[");
-  for (uint32_t i = 0; i < mesh->count; i++) ax_text_add(text, "%s\"t%u\"=%lld", i > 0 ? ", " : "", i, (long long)mesh->axis[i].size);
+  for (uint32_t i = 0; i < mesh->count; i++)
+    ax_text_add(text, "%s\"t%u\"=%lld", i > 0 ? ", " : "", i, (long long)mesh->axis[i].size);
   ax_text_add(text, "]>, [");
   for (uint32_t d = 0; d < rank; d++) {
     bool first = true;
@@ -165,7 +166,10 @@ static ax_status find_layouts(const rewrite *w, const section *s, layouts *l) {
     ax_axis_set set;
     bool all;
     AX_TRY(read_whole(in ? tiles_of(maker) : tiles_of(op), &l->whole[i]));
-    AX_TRY(read_by_hand(in ? tiles_of(op) : calls(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker) : NULL, &by_hand, &set, &all));
+    AX_TRY(read_by_hand(in ? tiles_of(op)
+                        : calls(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker)
+                                                                        : NULL,
+                        &by_hand, &set, &all));
     AX_TRY(check_refined(w, &l->whole[i]));
     AX_TRY(check_refined(w, &by_hand));
     if (all || !l->all) continue;
@@ -227,8 +231,12 @@ static const ax_hlo_operation *same(rewrite *w, const ax_hlo_operation *call, ui
   uint32_t *operands = ax_arena_alloc(&w->module->arena, sizeof operands[0]);
   if (op == NULL || operands == NULL) return NULL;
   operands[0] = operand;
-  *op = (ax_hlo_operation){.name = {"sdy.propagation_barrier", 23}, .operands = operands, .operand_count = 1, .result_count = 1,
-                           .result = call->result, .place = call->place};
+  *op = (ax_hlo_operation){.name = {"sdy.propagation_barrier", 23},
+                           .operands = operands,
+                           .operand_count = 1,
+                           .result_count = 1,
+                           .result = call->result,
+                           .place = call->place};
   w->module->makers[call->result] = op;
   return op;
 }
@@ -264,8 +272,12 @@ static ax_status make_computation(rewrite *w, const section *s, const ax_hlo_ope
   uint32_t *operands = ax_arena_alloc(arena, (s->in_count + 1) * sizeof operands[0]);
   if (op == NULL || operands == NULL) return ax_out_of_memory(sizeof *op);
   for (uint32_t i = 0; i < s->in_count; i++) operands[i] = s->ins[i]->operands[0];
-  *op = (ax_hlo_operation){.name = {"sdy.manual_computation", 22}, .operands = operands, .operand_count = s->in_count,
-                           .result_count = s->out_count, .result = w->next, .place = s->ins[0]->place};
+  *op = (ax_hlo_operation){.name = {"sdy.manual_computation", 22},
+                           .operands = operands,
+                           .operand_count = s->in_count,
+                           .result_count = s->out_count,
+                           .result = w->next,
+                           .place = s->ins[0]->place};
   AX_TRY(add_attributes(w, s, op));
   for (uint32_t k = 0; k < s->out_count; k++) new_value(w, w->module->values[s->outs[k]->result], op);
   AX_TRY(add_region(w, s, op));
@@ -315,8 +327,7 @@ static ax_status sort_operation(rewrite *w, section *s, const ax_hlo_operation *
   use u = {.w = w};
   visit_uses(op, note_side, &u);
   *outside = false;
-  if (u.inside && u.behind)
-    return ax_error(AX_ABSENT, "an operation needs blocks of a manual computation, and what comes of them");
+  if (u.inside && u.behind) return ax_error(AX_ABSENT, "an operation needs blocks of a manual computation, and what comes of them");
   if (u.behind) {
     set_sides(w, op, BEHIND);
     s->behind[s->behind_count++] = op;
@@ -386,8 +397,10 @@ static ax_status rewrite_operations(rewrite *w, ax_hlo_block *block, section *s,
     visit_uses(operations[i], note_last, &u);
   }
   for (uint32_t i = 0; i < block->operation_count;) {
-    if (makes_block(operations[i])) AX_TRY(rewrite_section(w, s, operations, block->operation_count, &i, &b));
-    else b.out[b.out_count++] = operations[i++];
+    if (makes_block(operations[i]))
+      AX_TRY(rewrite_section(w, s, operations, block->operation_count, &i, &b));
+    else
+      b.out[b.out_count++] = operations[i++];
   }
   block->operations = b.out, block->operation_count = b.out_count;
   return AX_OK;

@@ -143,8 +143,13 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
   for (uint32_t i = 0; i < op->operand_count; i++) f->in[i] = import->values[op->operands[i]];
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
-  AX_TRY(entry->read(
-      &(ax_hlo_read_args){.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import, .devices = &import->devices}));
+  AX_TRY(entry->read(&(ax_hlo_read_args){.prim = entry->prim,
+                                         .op = op,
+                                         .in = f->in,
+                                         .out = f->out,
+                                         .out_types = f->types,
+                                         .import = import,
+                                         .devices = &import->devices}));
   for (uint32_t k = 0; k < op->result_count && !ax_failed(); k++) {
     AX_TRY(check_result(op, k, f->out[k], &f->types[k]));
     AX_TRY(ax_hlo_lay_out_as(&import->devices, op->attributes, op->attribute_count, k, &f->out[k]));
@@ -237,7 +242,9 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
   return ax_hlo_constant(args->import->module, args->op->operands[operand]);
 }
 
-const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value) { return args->import->module->makers[value]; }
+const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value) {
+  return args->import->module->makers[value];
+}
 
 /* A scalar's layout, which JAX puts into reducers: nothing. */
 static bool is_layout(const ax_hlo_operation *op) {
@@ -251,7 +258,8 @@ ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) 
   const ax_hlo_block *block =
       region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
   if (block == NULL || block->operation_count < 2 || block->operation_count > 3 || block->argument_count != 2) return none;
-  const ax_hlo_operation *only = block->operations[0], *laid = block->operations[1], *last = block->operations[block->operation_count - 1];
+  const ax_hlo_operation *only = block->operations[0], *laid = block->operations[1];
+  const ax_hlo_operation *last = block->operations[block->operation_count - 1];
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
   const bool lays = laid != last && is_layout(laid) && laid->operands[0] == only->result;
   if (laid != last && !lays) return none;

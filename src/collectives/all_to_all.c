@@ -139,7 +139,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_integer(args->op, "split_count", &count));
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, &size));
   if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
-  if (count != size) return ax_error(AX_INVALID_ARGUMENT, "split_count is %lld, and a group has %lld", (long long)count, (long long)size);
+  if (count != size)
+    return ax_error(AX_INVALID_ARGUMENT, "split_count is %lld, and a group has %lld", (long long)count, (long long)size);
   for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_to_all(args->in[k], names, split, concat, true);
   return AX_OK;
 }

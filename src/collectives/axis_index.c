@@ -123,7 +123,8 @@ static ax_status read_number(const ax_hlo_read_args *args, bool replicas) {
   const uint32_t with_replicas = grid != NULL && grid->replicas > 1;
   if (args->op->result_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it has one result");
   if (grid == NULL && args->devices->replicas * args->devices->partitions > 1)
-    return ax_error(AX_ABSENT, "it stands outside of manual computations in a module whose arrays have layouts: there is no one device");
+    return ax_error(AX_ABSENT,
+                    "it stands outside of manual computations in a module whose arrays have layouts: there is no one device");
   if (grid == NULL || replicas) {
     args->out[0] = with_replicas ? place_along(&grid->mesh, 0, 1) : ax_full(AX_U32, AX_DIMS(), 0);
     return AX_OK;

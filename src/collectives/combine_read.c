@@ -9,7 +9,7 @@ ax_combining ax_hlo_combining_of(const ax_hlo_read_args *args, ax_dtype dtype) {
   static const struct {
     const char *op;
     ax_combining numbers, bools;
-  } known[] = {{"stablehlo.add", ax_psum, ax_pmax},     {"stablehlo.maximum", ax_pmax, ax_pmax}, {"stablehlo.or", NULL, ax_pmax},
+  } known[] = {{"stablehlo.add", ax_psum, ax_pmax},   {"stablehlo.maximum", ax_pmax, ax_pmax}, {"stablehlo.or", NULL, ax_pmax},
                {"stablehlo.multiply", NULL, ax_pmin}, {"stablehlo.minimum", ax_pmin, ax_pmin}, {"stablehlo.and", NULL, ax_pmin}};
   const ax_hlo_slice op = ax_hlo_body_operation(args->op, 0);
   for (size_t i = 0; i < AX_COUNT(known); i++)

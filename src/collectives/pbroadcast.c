@@ -137,7 +137,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   const char *names;
   bool dynamic;
   AX_TRY(ax_hlo_bool_or(args->op, "has_dynamic_root", false, &dynamic));
-  if (args->op->operand_count != args->op->result_count + dynamic) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
+  if (args->op->operand_count != args->op->result_count + dynamic)
+    return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, NULL));
   if (dynamic || strchr(names, '{') != NULL) return read_rooted(args, dynamic);
   for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = ax_pbroadcast(args->in[k], names, 0);

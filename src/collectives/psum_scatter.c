@@ -119,7 +119,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_integer(args->op, "scatter_dimension", &dimension));
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, &size));
   const ax_value x = ax_convert_element_type(args->in[0], args->out_types[0].dtype);
-  if (dimension < 0 || dimension >= ax_typeof(x).rank) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension is none of its operand's");
+  if (dimension < 0 || dimension >= ax_typeof(x).rank)
+    return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension is none of its operand's");
   if (ax_hlo_combining_of(args, args->out_types[0].dtype) != ax_psum) return scatter_by_body(args, x, names, dimension, size);
   args->out[0] = ax_psum_scatter(x, names, dimension, true);
   return AX_OK;

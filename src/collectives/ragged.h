@@ -25,5 +25,8 @@ ax_value ax_ragged_bind(const ax_ragged_params *params, const ax_value *in);
 /* Writes the equation, on operands of these types, as a program of exchanges between devices, none with a batch or backwards. */
 ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out);
 ax_status ax_ragged_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* Reads the custom call of this name: groups and channel stand in its backend_config. */
+#define AX_RAGGED_TARGET "ragged_all_to_all"
+AX_MUST_USE ax_status ax_ragged_read(const ax_hlo_read_args *args);
 
 #endif

@@ -7,6 +7,7 @@
      back           each slice comes back to an area of its own, at its place in the operand; the areas are added */
 #include "collectives/ragged.h"
 #include "hlo/hlo.h"
+#include "prim/hlo_groups.h"
 
 #include <string.h>
 
@@ -144,4 +145,24 @@ ax_status ax_ragged_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint
   ax_status status = hlo->inline_program(hlo, program, in, out);
   ax_program_release(program);
   return status;
+}
+
+/* --- Reading --- */
+
+ax_status ax_ragged_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *config = ax_hlo_find(args->op, "backend_config");
+  ax_hlo_operation call = *args->op;
+  ax_hlo_read_args inner = *args;
+  const char *names;
+  if (args->op->operand_count != 6 || args->op->result_count != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes six operands and gives one result");
+  if (config == NULL || config->kind != AX_HLO_DICTIONARY)
+    return ax_error(AX_INVALID_ARGUMENT, "its groups must stand in backend_config = {replica_groups = ..}");
+  call.attributes = config->items, call.attribute_count = config->count;
+  inner.op = &call;
+  AX_TRY(ax_hlo_read_groups(&inner, AX_HLO_BY_CHANNEL, &names, NULL));
+  const ax_value *in = args->in;
+  args->out[0] = ax_ragged_all_to_all(in[AX_RAGGED_OPERAND], in[AX_RAGGED_OUTPUT], in[AX_RAGGED_INPUT_OFFSETS], in[AX_RAGGED_SEND_SIZES],
+                                      in[AX_RAGGED_OUTPUT_OFFSETS], in[AX_RAGGED_RECV_SIZES], names);
+  return AX_OK;
 }

@@ -286,7 +286,8 @@ static bool is_argument(const ax_hlo_operation *op, uint32_t region, uint32_t va
 /* A constant integer without dimensions. */
 static bool is_integer(const ax_hlo_read_args *args, uint32_t value, int64_t *out, ax_dtype *dtype) {
   const ax_hlo_operation *maker = ax_hlo_maker_of(args, value);
-  const ax_hlo_attribute *elements = maker != NULL && ax_hlo_slice_is(maker->name, "stablehlo.constant") ? ax_hlo_find(maker, "value") : NULL;
+  const bool constant = maker != NULL && ax_hlo_slice_is(maker->name, "stablehlo.constant");
+  const ax_hlo_attribute *elements = constant ? ax_hlo_find(maker, "value") : NULL;
   if (elements == NULL || elements->kind != AX_HLO_ELEMENTS || elements->type->rank > 0 || elements->data == NULL) return false;
   const ax_dtype_kind kind = ax_dtype_get(elements->type->dtype)->kind;
   *dtype = elements->type->dtype;
@@ -319,9 +320,8 @@ static bool adds_one(const ax_hlo_read_args *args, const counted *loop) {
     uint32_t which;
     int64_t by;
     ax_dtype dtype;
-    if (is_argument(args->op, 1, next->operands[side], &which) && which == loop->index && is_integer(args, next->operands[1 - side], &by, &dtype) &&
-        by == 1)
-      return true;
+    if (!is_argument(args->op, 1, next->operands[side], &which) || which != loop->index) continue;
+    if (is_integer(args, next->operands[1 - side], &by, &dtype) && by == 1) return true;
   }
   return false;
 }
@@ -356,7 +356,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   ax_fn condition, body;
   AX_TRY(ax_hlo_body_of(args, 0, 1, &bodies[0], &condition));
   AX_TRY(ax_hlo_body_of(args, 1, count, &bodies[1], &body));
-  if (args->op->result_count != count) return ax_error(AX_INVALID_ARGUMENT, "it has %u operands and %u results", count, args->op->result_count);
+  if (args->op->result_count != count)
+    return ax_error(AX_INVALID_ARGUMENT, "it has %u operands and %u results", count, args->op->result_count);
   counted loop = {.count = count, .body = body};
   const bool takes_all = condition.in_count == count && body.in_count == count;
   if (takes_all && count > 0 && is_below_bound(args, &loop) && adds_one(args, &loop)) count_up(args, &loop);

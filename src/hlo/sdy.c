@@ -150,7 +150,8 @@ static ax_status cut_axis(ax_sdy_sharding *s, uint32_t at, int64_t pre, int64_t 
   const ax_axis whole = mesh->axis[at];
   int64_t taken;
   if (pre < 1 || size < 1 || !ax_mul_i64(pre, size, &taken) || whole.size % taken != 0)
-    return ax_error(AX_ABSENT, "(%" PRId64 ")%" PRId64 " is no part of the axis \"%s\" that goes with the others", pre, size, whole.name);
+    return ax_error(AX_ABSENT, "(%" PRId64 ")%" PRId64 " is no part of the axis \"%s\" that goes with the others", pre, size,
+                    whole.name);
   const int64_t sizes[] = {pre, size, whole.size / taken};
   uint32_t added = 0;
   for (int k = 0; k < 3; k++) added += sizes[k] > 1 || k == 1;
@@ -255,7 +256,6 @@ static ax_status read_set(cursor *c, ax_sdy_sharding *s, ax_axis_set *out) {
   return want(c, "}");
 }
 
-
 /* @mesh, or a mesh itself. */
 static ax_status read_its_mesh(cursor *c, const ax_sdy_named_mesh *meshes, uint32_t count, ax_arena *arena, ax_sdy_mesh *out) {
   if (!take(c, "@")) {
@@ -319,8 +319,10 @@ ax_status ax_sdy_read_sharding(ax_hlo_slice text, const ax_sdy_named_mesh *meshe
 
 bool ax_sdy_next(ax_hlo_slice list, const char **at, ax_hlo_slice *item) {
   cursor c = {list.start, list.start + list.length};
-  if (*at == NULL) skip_to(&c, "[");
-  else c.at = *at;
+  if (*at == NULL)
+    skip_to(&c, "[");
+  else
+    c.at = *at;
   if (c.at == c.end || (!take(&c, *at == NULL ? "[" : ","))) return false;
   skip(&c);
   if (c.at == c.end || *c.at == ']') return false;
@@ -329,9 +331,12 @@ bool ax_sdy_next(ax_hlo_slice list, const char **at, ax_hlo_slice *item) {
   for (bool quoted = false; c.at < c.end; c.at++) {
     if (*c.at == '"') quoted = !quoted;
     if (quoted) continue;
-    if (strchr("<[{", *c.at) != NULL) nested++;
-    else if (strchr(">]}", *c.at) != NULL && --nested < 0) break;
-    else if (*c.at == ',' && nested == 0) break;
+    if (strchr("<[{", *c.at) != NULL)
+      nested++;
+    else if (strchr(">]}", *c.at) != NULL && --nested < 0)
+      break;
+    else if (*c.at == ',' && nested == 0)
+      break;
   }
   item->length = (size_t)(c.at - item->start);
   *at = c.at;

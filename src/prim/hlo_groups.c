@@ -39,8 +39,8 @@ static ax_status read_matrix(const ax_hlo_operation *op, const char *name, matri
   *out = (matrix){.from = found};
   if (found == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", name);
   if (found->kind != AX_HLO_ELEMENTS || found->type == NULL || found->type->rank != 2 || found->type->dtype != AX_S64)
-    return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be a matrix of integers, as dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>",
-                    name);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the attribute %s must be a matrix of integers, as dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>", name);
   out->rows = found->type->dims[0], out->columns = found->type->dims[1];
   return AX_OK;
 }
@@ -54,11 +54,11 @@ static int64_t entry(const matrix *m, int64_t row, int64_t column) {
 
 typedef struct table { /* groups of places; the arrays are owned */
   int64_t devices, partitions, replicas;
-  int64_t *member; /* devices of them */
-  int64_t *end;    /* by group; up to `devices` of them */
+  int64_t *member;     /* devices of them */
+  int64_t *end;        /* by group; up to `devices` of them */
   int64_t count, used; /* groups; members */
-  bool *seen;      /* by place */
-  int64_t *place;  /* by partition's number; NULL: the same */
+  bool *seen;          /* by place */
+  int64_t *place;      /* by partition's number; NULL: the same */
 } table;
 
 static void table_deinit(table *t) {

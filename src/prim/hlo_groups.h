@@ -24,7 +24,7 @@ struct ax_hlo_devices {
   const ax_sdy_named_mesh *meshes;
   uint32_t mesh_count;
   int64_t replicas, partitions; /* as the module says, or as its groups need */
-  bool each; /* the module is what each device runs: there are collectives, and arrays have no layouts */
+  bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   ax_arena *arena;
 };
 
@@ -37,7 +37,8 @@ typedef enum ax_hlo_numbering { AX_HLO_BY_IDS, AX_HLO_BY_CHANNEL } ax_hlo_number
 /* "data,model" or "data {0,1} {2,3}", as the functions of axle/collectives.h take them, in the trace's memory. *size: members of the
    first group; NULL: not wanted. Devices that no group has are groups of one. AX_INVALID_ARGUMENT: no grid, numbers that it has
    not, or one twice. AX_ABSENT: groups along axes that are not taken by hand here, or that differ along these. */
-AX_MUST_USE ax_status ax_hlo_read_groups(const ax_hlo_read_args *args, ax_hlo_numbering numbering, const char **names, int64_t *size);
+AX_MUST_USE ax_status ax_hlo_read_groups(const ax_hlo_read_args *args, ax_hlo_numbering numbering, const char **names,
+                                         int64_t *size);
 /* The same of source_target_pairs; the pairs' numbers are of members along the names. */
 AX_MUST_USE ax_status ax_hlo_read_pairs(const ax_hlo_read_args *args, const char **names, ax_pairs *pairs);
 /* By place, the members of its group, in a row of peers->columns: -1 behind the last, and where the place is in none. */
@@ -46,7 +47,8 @@ typedef struct ax_hlo_peers {
   int64_t *place; /* to be freed */
 } ax_hlo_peers;
 /* `only_first`: rows have the first member alone. AX_ABSENT: too many of them. */
-AX_MUST_USE ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first, ax_hlo_peers *out);
+AX_MUST_USE ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first,
+                                        ax_hlo_peers *out);
 /* Replicas and partitions that the numbers of the operation's groups need at least, where the module does not say how many there
    are: both at least 1. */
 void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering, int64_t *replicas, int64_t *partitions);
