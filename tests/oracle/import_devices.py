@@ -6,6 +6,7 @@ As import_jax.py; the functions are laid out: by shard_map, pmap, and jit with s
 """
 
 import argparse
+import functools
 import os
 import re
 import sys
@@ -85,7 +86,6 @@ mapped("ppermute over both", lambda a: lax.ppermute(a, ("data", "model"), [(i, (
        P("data", "model"), x)  # fmt: skip
 mapped("ppermute, none", lambda a: lax.ppermute(a, "i", []), one, P("i"), P("i"), x)
 mapped("pshuffle", lambda a: lax.pshuffle(a, "i", [1, 0, 3, 2, 5, 4, 7, 6]), one, P("i"), P("i"), x)
-mapped("pbroadcast", lambda a: lax.pbroadcast(a, "i", 3), one, P("i"), P("i"), x)
 for axes in ["a", "b", "c", ("c", "a"), ("a", "b", "c")]:
     mapped(f"axis_index {axes}", lambda a, axes=axes: a + lax.axis_index(axes), cube, P(("a", "b", "c")), P(("a", "b", "c")), n)
 mapped("axis_index, turned", lambda a: a + lax.axis_index("model"), turned, P(("data", "model")), P(("data", "model")), n)
@@ -115,9 +115,9 @@ helper = jax.jit(lambda a: a * 2 + 1)
 add("jit inside and outside", lambda a: helper(jax.shard_map(lambda c: lax.psum(helper(c), "i"), mesh=one, in_specs=P("i"), out_specs=P(),
                                                                check_vma=False)(helper(a))), x)  # fmt: skip
 summed = jax.jit(lambda a: lax.psum(a, "data"))
-add("one helper in two meshes", lambda a: jax.shard_map(summed, mesh=two, in_specs=P("data", "model"), out_specs=P(None, "model"),
-                                                          check_vma=False)(a) +
-    jax.shard_map(summed, mesh=turned, in_specs=P("model", "data"), out_specs=P("model"), check_vma=False)(a)[:4, :1], x)  # fmt: skip
+other = Mesh(devices.reshape(2, 4), ("model", "data"))
+add("one helper in two meshes", lambda a: jax.shard_map(summed, mesh=two, in_specs=P("data"), out_specs=P(), check_vma=False)(a).sum(0) +
+    jax.shard_map(summed, mesh=other, in_specs=P(None, "data"), out_specs=P(), check_vma=False)(a)[0, 0], x)  # fmt: skip
 mapped("matmul by columns", lambda a, b: lax.psum(a @ b, "model"), two, (P("data", "model"), P("model", None)), P("data", None), x, y)
 loss = lambda a, b: jnp.sum(jax.shard_map(lambda c, d: lax.psum(jnp.tanh(c @ d), "model"), mesh=two,  # noqa: E731
                                           in_specs=(P("data", "model"), P("model")), out_specs=P("data"))(a, b) ** 2)  # fmt: skip
@@ -196,6 +196,115 @@ def experts(a, w1, w2, gate):
 
 
 sharded("a mixture of experts", experts, (at(one, "i"), at(one, "i"), at(one, "i"), at(one)), F(16, 4), F(8, 4, 6), F(8, 6, 4), F(4, 8))
+
+
+# --- Ways that models are cut ---
+
+checked = functools.partial(jax.shard_map, check_vma=True)
+
+
+def ring_attention(q, k, v):
+    """The keys and values go round; each device has a block of the sequence."""
+    size = 8
+
+    def step(carry, _):
+        k, v, top, total, out = carry
+        s = jnp.einsum("qd,kd->qk", q, k)
+        new = jnp.maximum(top, s.max(-1))
+        w = jnp.exp(s - new[:, None])
+        scale = jnp.exp(top - new)
+        out = out * scale[:, None] + w @ v
+        round_ = [(i, (i + 1) % size) for i in range(size)]
+        return (lax.ppermute(k, "i", round_), lax.ppermute(v, "i", round_), new, total * scale + w.sum(-1), out), None
+
+    start = (k, v, lax.pcast(jnp.full(q.shape[0], -jnp.inf), ("i",), to="varying"), lax.pcast(jnp.zeros(q.shape[0]), ("i",), to="varying"),
+             lax.pcast(jnp.zeros(q.shape), ("i",), to="varying"))  # fmt: skip
+    (_, _, _, total, out), _ = lax.scan(step, start, None, length=size)
+    return out / total[:, None]
+
+
+attended = checked(ring_attention, mesh=one, in_specs=(P("i"),) * 3, out_specs=P("i"))
+add("ring attention", attended, F(32, 4), F(32, 4), F(32, 4))
+add("gradients of ring attention", jax.grad(lambda *a: (attended(*a) ** 2).sum(), (0, 1, 2)), F(32, 4), F(32, 4), F(32, 4))
+
+
+def fsdp(w1, w2, a):
+    """Weights lie in parts, and are gathered where they are used; their gradients are scattered."""
+    full = [lax.all_gather(w, "i", tiled=True) for w in (w1, w2)]
+    return lax.pmean(jnp.mean((jax.nn.relu(a @ full[0]) @ full[1]) ** 2), "i")
+
+
+whole = checked(fsdp, mesh=one, in_specs=(P("i"), P("i"), P("i")), out_specs=P())
+add("weights in parts, gathered", jax.value_and_grad(whole, (0, 1)), F(8, 16), F(16, 8), F(16, 8))
+
+
+def pipeline(w, a):
+    """Each device has a layer; blocks of the batch go from one to the next."""
+    me = lax.axis_index("i")
+
+    def step(carry, t):
+        inside, done = carry
+        fresh = jnp.where(me == 0, a[jnp.minimum(t, 3)], inside)
+        made = jnp.tanh(fresh @ w[0])
+        done = jnp.where((me == 7) & (t >= 7), done.at[jnp.maximum(t - 7, 0)].set(made), done)
+        return (lax.ppermute(made, "i", [(i, i + 1) for i in range(7)]), done), None
+
+    start = (jnp.zeros_like(a[0]), jnp.zeros_like(a))
+    (_, done), _ = lax.scan(step, start, jnp.arange(11))
+    return lax.psum(jnp.where(me == 7, done, 0), "i")
+
+
+add("a pipeline", jax.shard_map(pipeline, mesh=one, in_specs=(P("i"), P()), out_specs=P(), check_vma=False), F(8, 6, 6), F(4, 3, 6))
+add("gradients of a pipeline", jax.grad(lambda w, a: (jax.shard_map(pipeline, mesh=one, in_specs=(P("i"), P()), out_specs=P(),
+                                                                    check_vma=False)(w, a) ** 2).sum()), F(8, 6, 6) / 3, F(4, 3, 6))  # fmt: skip
+
+
+def routed(a, gate, w):
+    """Tokens go to the devices that have their experts, and come back."""
+    chosen = jnp.argmax(a @ gate, -1)
+    place = jnp.cumsum(jax.nn.one_hot(chosen, 8, dtype=jnp.int32), 0)[jnp.arange(a.shape[0]), chosen] - 1
+    sent = jnp.zeros((8, a.shape[0], a.shape[1])).at[chosen, place].set(a)
+    got = lax.all_to_all(sent, "i", 0, 0, tiled=True)
+    made = jnp.tanh(got.reshape(-1, a.shape[1]) @ w[0]).reshape(got.shape)
+    return lax.all_to_all(made, "i", 0, 0, tiled=True)[chosen, place]
+
+
+add("experts on devices", checked(routed, mesh=one, in_specs=(P("i"), P(), P("i")), out_specs=P("i")), F(32, 4), F(4, 8), F(8, 4, 4))
+add("random numbers of each device", checked(lambda k: jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(k), lax.axis_index("i")), (1, 4)),
+                                             mesh=one, in_specs=P(), out_specs=P("i")), np.array([5, 6], np.uint32))  # fmt: skip
+add("checked types, mixed", checked(lambda a, b: (lax.psum(a * b, "data"), a + lax.pmax(b, "model")), mesh=two,
+                                    in_specs=(P("data", "model"), P(None, "model")), out_specs=(P(None, "model"), P("data", "model"))), x, F(4, 8))  # fmt: skip
+add("a constraint among free axes", lambda a, b: jax.shard_map(
+    lambda c, d: lax.psum(lax.with_sharding_constraint(c @ d, NamedSharding(jax.sharding.get_abstract_mesh(), P(None, "model"))), "data"),
+    mesh=two, in_specs=(P("data"), P()), out_specs=P(), axis_names={"data"})(a, b), x, y)  # fmt: skip
+add("jit of a halo", checked(lambda u: u + 0.1 * (lax.ppermute(u[-1:], "i", [(i, (i + 1) % 8) for i in range(8)])
+                                                    + lax.ppermute(u[:1], "i", [(i, (i - 1) % 8) for i in range(8)])), mesh=one, in_specs=P("i"),
+                             out_specs=P("i")), F(16, 5))  # fmt: skip
+for name, f in [("fft", lambda a: jnp.abs(jnp.fft.fft(a, axis=1))), ("sort along the cut", lambda a: jnp.sort(a, 1)), ("top_k", lambda a: lax.top_k(a, 3)),
+                ("cholesky", lambda a: jnp.linalg.cholesky(a @ a.T + 9 * jnp.eye(16))), ("norm", lambda a: jnp.linalg.norm(a, axis=0)),
+                ("roll", lambda a: jnp.roll(a, 3, 0)), ("concatenate", lambda a: jnp.concatenate([a, a * 2], 0)), ("flip", lambda a: jnp.flip(a, (0, 1))),
+                ("pad", lambda a: jnp.pad(a, 1)), ("pooling", lambda a: lax.reduce_window(a, -jnp.inf, lax.max, (3, 3), (1, 1), "SAME")),
+                ("unique sums", lambda a: jax.ops.segment_sum(a, jnp.arange(16) % 3, 3)), ("median", lambda a: jnp.median(a, 0)),
+                ("layer norm, gradients", jax.grad(lambda a: ((a - a.mean(1, keepdims=True)) / a.std(1, keepdims=True) ** 2).sum())),
+                ("while", lambda a: lax.while_loop(lambda c: jnp.abs(c).max() > 0.1, lambda c: c * 0.7, a))]:  # fmt: skip
+    sharded(name, f, (at(two, "data", "model"),), x)
+
+
+try:
+    import optax
+
+    adam = optax.adamw(1e-2)
+
+    def adam_step(w, state, a):
+        slope = jax.grad(lambda w: jnp.mean(jnp.tanh(a @ w["in"]) @ w["out"]))(w)
+        change, state = adam.update(slope, state, w)
+        return optax.apply_updates(w, change), state
+
+    weights = {"in": F(8, 16), "out": F(16, 4)}
+    add("jit: AdamW, weights cut", jax.jit(adam_step, in_shardings=({"in": at(two, None, "model"), "out": at(two, "model")}, None, at(two, "data")),
+                                           keep_unused=True), weights, jax.tree.map(np.asarray, adam.init(weights)), F(32, 8))  # fmt: skip
+except ImportError:
+    print("no optax: its step is left out")
 
 
 def lower(f, args, shardy):
