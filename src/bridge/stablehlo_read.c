@@ -248,6 +248,8 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
   return ax_hlo_constant(args->import->module, args->op->operands[operand]);
 }
 
+uint32_t ax_hlo_chosen_branch(const ax_hlo_read_args *args) { return ax_hlo_chosen(args->import->module, args->op); }
+
 /* A scalar's layout, which JAX puts into reducers: nothing. */
 static bool is_layout(const ax_hlo_operation *op) {
   const ax_hlo_attribute *target = ax_hlo_find(op, "call_target_name");

@@ -4,6 +4,7 @@
      read_bytecode.c    sections: strings, dialects, where attributes and types lie, resources
      bytecode_types.c, bytecode_attributes.c, bytecode_vhlo.c, bytecode_sdy.c, bytecode_mesh.c   types; attributes; attributes of VHLO
      bytecode_ops.c     operations, regions, values
+     called.c, platform.c   what jax.export says of @main
      vhlo.c             attributes of VHLO's operations as StableHLO has them
 
    Attributes and types are read when the first operation asks for them, once each. Types are written as text and read by the reader
@@ -12,6 +13,7 @@
 #define AX_HLO_BYTECODE_H
 
 #include "hlo/dialect.h"
+#include "hlo/exported.h"
 #include "hlo/reader.h"
 
 typedef struct ax_hlo_bytes { /* a part of the file; reading moves `next` */
@@ -73,6 +75,7 @@ typedef struct ax_hlo_bytecode {
   uint32_t *values;               /* by the numbers of the file: the tree's */
   uint32_t base, count, capacity; /* of `values`: where those begin that operations see; how many there are */
   uint32_t operations;            /* that were read */
+  const ax_hlo_calling *calling;  /* of @main; NULL: as it says itself */
 } ax_hlo_bytecode;
 
 /* --- bytes.c --- */
@@ -139,6 +142,21 @@ AX_MUST_USE ax_status ax_hlo_read_mesh_attribute(ax_hlo_bytecode *b, ax_hlo_byte
 /* The attributes of an operation of VHLO's, `count` of them, as StableHLO has them: those of the tables, then others. */
 AX_MUST_USE ax_status ax_hlo_from_vhlo(ax_hlo_bytecode *b, const ax_hlo_coded_name *name, const ax_hlo_attribute *items,
                                        uint32_t count, ax_hlo_operation *op);
+
+/* --- called.c --- */
+/* The operation is @main of a module that was exported, whose arguments are other ones. */
+bool ax_hlo_is_called(const ax_hlo_bytecode *b, const ax_hlo_operation *op);
+/* Makes the arguments of the function that was exported, and the platform, which is *first of the block's operations: numbers of these
+   values for each of the file's arguments, with these types. */
+AX_MUST_USE ax_status ax_hlo_called_arguments(ax_hlo_bytecode *b, ax_hlo_block *block, uint32_t count,
+                                              const ax_hlo_value_type *const *types, uint32_t *values,
+                                              const ax_hlo_operation **first);
+/* The attributes of its arguments, among those that it has not. */
+AX_MUST_USE ax_status ax_hlo_called_attributes(ax_hlo_bytecode *b, ax_hlo_operation *op);
+
+/* --- platform.c --- */
+/* Finds where the platform of the module is known. */
+AX_MUST_USE ax_status ax_hlo_spread_platform(ax_hlo_module *module);
 
 /* --- bytecode_ops.c --- */
 AX_MUST_USE ax_status ax_hlo_read_operations(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_block *out);

@@ -25,7 +25,11 @@ typedef struct scope { /* the values of a region: those that are still to come *
   uint32_t next, end;  /* in `values` */
 } scope;
 
-static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, bool in_function, ax_hlo_block *out);
+/* owner: the operation whose region it is; NULL: none. */
+static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, const ax_hlo_operation *owner,
+                            ax_hlo_block *out);
+
+static bool is_function(const ax_hlo_operation *op) { return op != NULL && ax_hlo_slice_is(op->name, "func.func"); }
 
 /* --- Values --- */
 
@@ -167,7 +171,7 @@ static ax_status pass_successors(ax_hlo_bytecode *b, ax_hlo_bytes *from) {
 
 /* --- Regions --- */
 
-static ax_status read_region(ax_hlo_bytecode *b, ax_hlo_bytes *from, bool in_function, ax_hlo_region *out) {
+static ax_status read_region(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_operation *owner, ax_hlo_region *out) {
   ax_hlo_block *blocks;
   uint32_t count;
   scope values;
@@ -177,7 +181,7 @@ static ax_status read_region(ax_hlo_bytecode *b, ax_hlo_bytes *from, bool in_fun
   const uint32_t before = b->count;
   AX_TRY(open_scope(b, count, &values));
   AX_TRY(ax_hlo_make(b, out->block_count, sizeof blocks[0], &blocks));
-  for (uint32_t i = 0; i < out->block_count; i++) AX_TRY(read_block(b, from, &values, in_function, &blocks[i]));
+  for (uint32_t i = 0; i < out->block_count; i++) AX_TRY(read_block(b, from, &values, owner, &blocks[i]));
   out->blocks = blocks;
   b->count = before;
   return AX_OK;
@@ -185,7 +189,6 @@ static ax_status read_region(ax_hlo_bytecode *b, ax_hlo_bytes *from, bool in_fun
 
 /* Regions that see no values outside are a section of their own, since version 2. */
 static ax_status read_regions(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_operation *op) {
-  const bool in_function = ax_hlo_slice_is(op->name, "func.func");
   const uint32_t base = b->base;
   ax_hlo_bytes own;
   ax_hlo_region *regions;
@@ -199,8 +202,8 @@ static ax_status read_regions(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_ope
   if (isolated) b->base = b->count;
   const bool apart = isolated && b->version >= with_sections;
   if (apart) AX_TRY(ax_hlo_read_section(b, from, &id, &own));
-  for (uint32_t i = 0; i < op->region_count; i++) AX_TRY(read_region(b, apart ? &own : from, in_function, &regions[i]));
-  if (in_function && op->region_count == 1 && regions[0].block_count == 0) op->region_count = 0; /* it is only declared */
+  for (uint32_t i = 0; i < op->region_count; i++) AX_TRY(read_region(b, apart ? &own : from, op, &regions[i]));
+  if (is_function(op) && op->region_count == 1 && regions[0].block_count == 0) op->region_count = 0; /* it is only declared */
   op->regions = regions;
   b->base = base;
   return AX_OK;
@@ -254,7 +257,8 @@ static ax_status read_operation(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *v
   AX_TRY(read_parts(b, from, mask, values, op));
   ax_hlo_leave(&b->scan);
   *out = op;
-  return ax_hlo_slice_is(op->name, "func.func") ? add_argument_names(b, op) : AX_OK;
+  if (ax_hlo_is_called(b, op)) AX_TRY(ax_hlo_called_attributes(b, op));
+  return is_function(op) ? add_argument_names(b, op) : AX_OK;
 }
 
 /* Functions' arguments are called as MLIR calls them in texts: arg0, arg1, .. */
@@ -293,35 +297,52 @@ static ax_status read_argument(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_
   return ax_hlo_type_at(b, (uint32_t)type, out);
 }
 
-static ax_status read_arguments(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, ax_hlo_block *out) {
+typedef struct argument_types {
   const ax_hlo_value_type **types;
+  uint32_t count;
+} argument_types;
+
+static ax_status read_arguments(ax_hlo_bytecode *b, ax_hlo_bytes *from, argument_types *out) {
   unsigned char ordered = 0;
-  uint32_t place = 0;
-  AX_TRY(ax_hlo_read_count(b, from, &out->argument_count));
-  AX_TRY(ax_hlo_make(b, out->argument_count, sizeof types[0], &types));
-  for (uint32_t i = 0; i < out->argument_count; i++) AX_TRY(read_argument(b, from, &types[i]));
+  AX_TRY(ax_hlo_read_count(b, from, &out->count));
+  AX_TRY(ax_hlo_make(b, out->count, sizeof out->types[0], &out->types));
+  for (uint32_t i = 0; i < out->count; i++) AX_TRY(read_argument(b, from, &out->types[i]));
   if (b->version >= with_orders) AX_TRY(ax_hlo_read_byte(b, from, &ordered));
-  if (ordered != 0) AX_TRY(pass_orders(b, from, out->argument_count));
-  AX_TRY(take_places(b, from, values, out->argument_count, &place));
-  AX_TRY(ax_hlo_new_values(&b->scan, out->argument_count, types, &out->argument));
-  for (uint32_t i = 0; i < out->argument_count; i++) b->values[place + i] = out->argument + i;
+  return ordered != 0 ? pass_orders(b, from, out->count) : AX_OK;
+}
+
+/* *first: an operation in front of the block's own; NULL: none. */
+static ax_status define_arguments(ax_hlo_bytecode *b, const ax_hlo_bytes *at, const argument_types *arguments, scope *values,
+                                  const ax_hlo_operation *owner, ax_hlo_block *out, const ax_hlo_operation **first) {
+  uint32_t place = 0;
+  AX_TRY(take_places(b, at, values, arguments->count, &place));
+  if (ax_hlo_is_called(b, owner))
+    return ax_hlo_called_arguments(b, out, arguments->count, arguments->types, b->values + place, first);
+  out->argument_count = arguments->count;
+  AX_TRY(ax_hlo_new_values(&b->scan, arguments->count, arguments->types, &out->argument));
+  for (uint32_t i = 0; i < arguments->count; i++) b->values[place + i] = out->argument + i;
   return AX_OK;
 }
 
-static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, bool in_function, ax_hlo_block *out) {
+static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, const ax_hlo_operation *owner,
+                            ax_hlo_block *out) {
+  const ax_hlo_operation *first = NULL;
+  argument_types arguments = {0};
   uint64_t count;
   bool has_arguments;
   AX_TRY(ax_hlo_read_flagged(b, from, &count, &has_arguments));
   if (count > ax_hlo_left(from)) return ax_hlo_broken(b, from->next, "there are fewer operations");
-  if (has_arguments) AX_TRY(read_arguments(b, from, values, out));
-  out->operation_count = (uint32_t)count;
-  AX_TRY(ax_hlo_make(b, count, sizeof out->operations[0], &out->operations));
-  for (uint32_t i = 0; i < out->operation_count; i++) AX_TRY(read_operation(b, from, values, in_function, &out->operations[i]));
+  if (has_arguments) AX_TRY(read_arguments(b, from, &arguments));
+  AX_TRY(define_arguments(b, from, &arguments, values, owner, out, &first));
+  AX_TRY(ax_hlo_make(b, count + 1, sizeof out->operations[0], &out->operations));
+  if (first != NULL) out->operations[out->operation_count++] = first;
+  for (uint64_t i = 0; i < count; i++)
+    AX_TRY(read_operation(b, from, values, is_function(owner), &out->operations[out->operation_count++]));
   return AX_OK;
 }
 
 ax_status ax_hlo_read_operations(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_block *out) {
   scope values;
   AX_TRY(open_scope(b, 0, &values));
-  return read_block(b, from, &values, false, out);
+  return read_block(b, from, &values, NULL, out);
 }

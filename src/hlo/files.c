@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "hlo/exported.h"
 #include "hlo/read_bytecode.h"
 #include "hlo/read_text.h"
 
@@ -32,10 +33,23 @@ static bool is_text(const char *text, size_t length) {
 
 ax_hlo_format ax_hlo_format_of(const char *bytes, size_t count) {
   if (ax_hlo_is_bytecode(bytes, count)) return AX_HLO_BYTECODE;
+  if (ax_hlo_is_exported(bytes, count)) return AX_HLO_EXPORTED;
   return is_text(bytes, count) ? AX_HLO_TEXT : AX_HLO_NO_MODULE;
 }
 
+static ax_status read_exported(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
+  ax_arena arena = {0};
+  ax_hlo_slice module;
+  ax_hlo_calling calling;
+  ax_status status = ax_hlo_read_exported(bytes, count, source, &arena, &module, &calling);
+  if (status == AX_OK) status = ax_hlo_read_called(module.start, module.length, source, &calling, out);
+  ax_arena_deinit(&arena);
+  return status;
+}
+
 ax_status ax_hlo_read(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
-  return ax_hlo_is_bytecode(bytes, count) ? ax_hlo_read_bytecode(bytes, count, source, out)
-                                          : ax_hlo_read_text(bytes, count, source, out);
+  *out = (ax_hlo_module){0};
+  if (ax_hlo_is_bytecode(bytes, count)) return ax_hlo_read_bytecode(bytes, count, source, out);
+  if (ax_hlo_is_exported(bytes, count)) return read_exported(bytes, count, source, out);
+  return ax_hlo_read_text(bytes, count, source, out);
 }

@@ -7,11 +7,13 @@
 typedef enum ax_hlo_format {
   AX_HLO_NO_MODULE, /* none of those below */
   AX_HLO_TEXT,
-  AX_HLO_BYTECODE
+  AX_HLO_BYTECODE,
+  AX_HLO_EXPORTED /* jax.export's */
 } ax_hlo_format;
 
 ax_hlo_format ax_hlo_format_of(const char *bytes, size_t count);
-/* Reads a module: bytecode as such, anything else as text. As ax_hlo_read_text and ax_hlo_read_bytecode. */
+/* Reads a module: bytecode and what jax.export wrote as such, anything else as text. As ax_hlo_read_text, ax_hlo_read_bytecode and
+   ax_hlo_read_exported. */
 AX_MUST_USE ax_status ax_hlo_read(const char *bytes, size_t count, const char *source, ax_hlo_module *out);
 
 #endif

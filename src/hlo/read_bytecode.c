@@ -63,8 +63,11 @@ static ax_status read_strings(ax_hlo_bytecode *b, ax_hlo_bytes from) {
 /* --- Dialects and operations --- */
 
 static ax_hlo_dialect which_dialect(ax_hlo_slice name) {
-  static const char *const names[] = {
-      [AX_HLO_BUILTIN] = "builtin", [AX_HLO_STABLEHLO] = "stablehlo", [AX_HLO_CHLO] = "chlo", [AX_HLO_VHLO] = "vhlo", [AX_HLO_SDY] = "sdy"};
+  static const char *const names[] = {[AX_HLO_BUILTIN] = "builtin",
+                                      [AX_HLO_STABLEHLO] = "stablehlo",
+                                      [AX_HLO_CHLO] = "chlo",
+                                      [AX_HLO_VHLO] = "vhlo",
+                                      [AX_HLO_SDY] = "sdy"};
   for (size_t i = AX_HLO_BUILTIN; i < AX_COUNT(names); i++)
     if (ax_hlo_slice_is(name, names[i])) return (ax_hlo_dialect)i;
   return AX_HLO_OTHER_DIALECT;
@@ -307,8 +310,14 @@ static ax_status read_file(ax_hlo_bytecode *b, ax_hlo_bytes from, ax_hlo_block *
 }
 
 ax_status ax_hlo_read_bytecode(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
+  return ax_hlo_read_called(bytes, count, source, NULL, out);
+}
+
+ax_status ax_hlo_read_called(const char *bytes, size_t count, const char *source, const ax_hlo_calling *calling,
+                             ax_hlo_module *out) {
   *out = (ax_hlo_module){.source = source};
   ax_hlo_bytecode b = {.scan = {.module = out},
+                       .calling = calling,
                        .start = (const unsigned char *)bytes,
                        .text_left = 64 * count + (1 << 20),
                        .attributes_left = 16 * count};
@@ -316,6 +325,7 @@ ax_status ax_hlo_read_bytecode(const char *bytes, size_t count, const char *sour
   ax_status status = ax_hlo_is_bytecode(bytes, count) ? AX_OK : ax_hlo_broken(&b, b.start, "this is no bytecode of MLIR's");
   if (status == AX_OK) status = read_file(&b, (ax_hlo_bytes){b.start, b.start + count}, &body);
   if (status == AX_OK) ax_hlo_find_body(out, &body);
+  if (status == AX_OK && calling != NULL) status = ax_hlo_spread_platform(out);
   ax_hlo_sort_aliases(out);
   ax_arena_deinit(&b.arena);
   ax_free(b.values);

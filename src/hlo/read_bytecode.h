@@ -3,7 +3,7 @@
 #ifndef AX_HLO_READ_BYTECODE_H
 #define AX_HLO_READ_BYTECODE_H
 
-#include "hlo/module.h"
+#include "hlo/exported.h"
 
 /* The bytes begin as bytecode does. */
 bool ax_hlo_is_bytecode(const char *bytes, size_t count);
@@ -11,5 +11,8 @@ bool ax_hlo_is_bytecode(const char *bytes, size_t count);
    Places are numbers of operations, from 1 on, where the module names no line. Errors: AX_PARSE_ERROR with the byte at which the file
    is not what it should be; AX_ABSENT, by name: encodings that are not read; AX_OUT_OF_MEMORY. Time and memory grow with the count. */
 AX_MUST_USE ax_status ax_hlo_read_bytecode(const char *bytes, size_t count, const char *source, ax_hlo_module *out);
+/* The same of a module that was exported: its @main takes the arguments of the function that was exported. */
+AX_MUST_USE ax_status ax_hlo_read_called(const char *bytes, size_t count, const char *source, const ax_hlo_calling *calling,
+                                         ax_hlo_module *out);
 
 #endif
