@@ -93,6 +93,7 @@ typedef struct source {
   ax_program *program;
   ax_program_names names; /* `in` is NULL once a pass has transformed the program */
 } source;
+AX_MUST_USE ax_status source_bytes(const char *path, ax_text *out); /* of the file, whatever they are; *out: ax_text_deinit */
 AX_MUST_USE ax_status source_read(const char *path, source *out); /* "-": standard input */
 void source_deinit(source *source);
 /* Finds an input, or result, by its name in the text, else by its number from 0, else by its letters in the printed form. -1:

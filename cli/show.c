@@ -17,6 +17,7 @@ typedef struct show {
   spread spread; /* for the cost, and for "auto" */
   char *after; /* --after: the pass to stop after; NULL: none */
   int cost, memory; /* --cost, --memory: the last pass */
+  int module;       /* --module: the module that was read, and no program */
   int64_t size;
   char *axis_name;
   source source;      /* the program after the passes so far */
@@ -266,7 +267,20 @@ static ax_status print_after(show *show) {
   return AX_OK;
 }
 
+/* The StableHLO module as it was read. */
+static ax_status show_module(const char *path) {
+  ax_text bytes = {0};
+  char *text = NULL;
+  ax_status status = source_bytes(path, &bytes);
+  if (status == AX_OK) status = ax_stablehlo_text(bytes.data != NULL ? bytes.data : "", bytes.length, path, &text);
+  if (status == AX_OK) fputs(text, stdout);
+  ax_string_free(text);
+  ax_text_deinit(&bytes);
+  return status;
+}
+
 static ax_status show_program(show *show, const char *path) {
+  if (show->module) return show_module(path);
   AX_TRY(source_read(path, &show->source));
   if (shardings_given(&show->shardings)) {
     ax_program *laid;
@@ -367,6 +381,7 @@ int show_main(int argc, const char **argv) {
       {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
       {"cost", '\0', POPT_ARG_NONE, &show.cost, 0, "What a run costs each device: as --pass cost, after all others", NULL},
       {"memory", '\0', POPT_ARG_NONE, &show.memory, 0, "What memory a run takes: as --pass memory, after all others", NULL},
+      {"module", '\0', POPT_ARG_NONE, &show.module, 0, "The StableHLO module of the file as text, also of bytecode", NULL},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},

@@ -1,11 +1,11 @@
 /* Reads a program's text, and finds its inputs and results by the names that the user may give them. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bridge/stablehlo_read.h"
 #include "cli.h"
+#include "hlo/files.h"
 
 static const size_t most_bytes = (size_t)1 << 28; /* of a text; so reading an endless device ends */
 
@@ -18,39 +18,21 @@ static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
   return text->failed ? ax_out_of_memory(text->length) : AX_OK;
 }
 
-/* "#name =" or "!name =": an alias of MLIR's. Comments of Axle's begin with # too. */
-static bool is_alias(const char *text, size_t length) {
-  size_t i = 1;
-  while (i < length && (isalnum((unsigned char)text[i]) || text[i] == '_')) i++;
-  const size_t name = i - 1;
-  while (i < length && text[i] == ' ') i++;
-  return length > 0 && (text[0] == '#' || text[0] == '!') && name > 0 && i < length && text[i] == '=';
-}
-
-/* The first word of MLIR's texts: an alias, a module, or a function without one. Axle's own begin with a brace or a comment. */
-static bool is_module(const char *text, size_t length) {
-  size_t i = 0;
-  for (; i < length; i++) {
-    if (text[i] == '/' && i + 1 < length && text[i + 1] == '/')
-      while (i < length && text[i] != '\n') i++;
-    else if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0')
-      break;
-  }
-  static const char *const words[] = {"module", "func.func", "\"builtin.module\"", "sdy.mesh"};
-  for (size_t k = 0; k < AX_COUNT(words); k++)
-    if (length - i > strlen(words[k]) && memcmp(text + i, words[k], strlen(words[k])) == 0) return true;
-  return is_alias(text + i, length - i);
+ax_status source_bytes(const char *path, ax_text *out) {
+  const bool standard = strcmp(path, "-") == 0;
+  FILE *file = standard ? stdin : fopen(path, "rb");
+  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
+  const ax_status status = read_stream(file, path, out);
+  if (!standard) fclose(file);
+  return status;
 }
 
 ax_status source_read(const char *path, source *out) {
   ax_text text = {0};
-  bool standard = strcmp(path, "-") == 0;
-  FILE *file = standard ? stdin : fopen(path, "rb");
+  const bool standard = strcmp(path, "-") == 0;
   *out = (source){0};
-  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
-  ax_status status = read_stream(file, path, &text);
-  if (!standard) fclose(file);
-  if (status == AX_OK && is_module(text.data, text.length))
+  ax_status status = source_bytes(path, &text);
+  if (status == AX_OK && ax_hlo_format_of(text.data, text.length) != AX_HLO_NO_MODULE)
     status = ax_program_from_stablehlo_named(text.data, text.length, standard ? "(standard input)" : path, &out->names, &out->program);
   else if (status == AX_OK)
     status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length,

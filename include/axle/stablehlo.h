@@ -26,21 +26,35 @@ extern "C" {
    Format: https://openxla.org/stablehlo/spec */
 AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out);
 
-/* Reads a module's text, as jax.jit(f).lower(x).as_text() and jax.export have it: the program of its function @main, or of its only
-   function. `text` need not end in NUL; `source` is its name in messages, NULL: "module". Equations have the lines of the text, or
-   those that its locations name ("train.py:31"), which messages and timelines show.
+/* Reads a module: the program of its function @main, or of its only function. It is text, as jax.jit(f).lower(x).as_text() has it, or
+   MLIR's bytecode, versions 0 to 6: StableHLO as it is in memory, or an artifact of VHLO, from 0.9.0 on, as jax.export makes it
+   (Exported.mlir_module_serialized), or a whole file of jax.export (Exported.serialize()): then the program takes the arguments of the
+   function that was exported, and is the part for CPUs of a module for several platforms. The first bytes say which. `text` need not end in NUL; `source` is its name in messages, NULL:
+   "module". Equations have the lines of the text, or those that the module's locations name ("train.py:31"), which messages and timelines
+   show; those of bytecode without locations have the number of the operation, from 1 on.
 
    `*out` is owned by the caller: ax_program_release. Any thread.
-   AX_PARSE_ERROR: text that is no module, with line and column, what was read and what was expected. AX_INVALID_ARGUMENT: operations
-   that are wrong in themselves. AX_ABSENT: operations and types that are not read yet, by name; modules for several devices; shapes
+   AX_PARSE_ERROR: text that is no module, with line and column, what was read and what was expected; bytes that are none, with the
+   place of the byte. AX_INVALID_ARGUMENT: operations
+   that are wrong in themselves. AX_ABSENT: operations and types that are not read yet, by name; files of jax.export
+   for other platforms than cpu or with effects in an order; modules for several devices; shapes
    that are not known. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out);
+
+/* Writes a module, given as text, as bytecode or as jax.export wrote it, as text: in MLIR's generic form, attributes in the order of their names, those left out
+   that stand for what they are by default. Modules that say the same have the same text. Locations are left out. As `stablehlo-translate
+   --deserialize`, which prints short forms.
+
+   `*out` is owned by the caller: ax_string_free. Any thread. As ax_program_from_stablehlo of modules that cannot be read; what a module
+   says is not looked at. AX_ABSENT also: attributes that share parts so often that their text is too long. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source, char **out);
 
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
+#define ax_stablehlo_text(...) AX_LINED_STATUS(stablehlo_text, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

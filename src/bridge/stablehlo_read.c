@@ -18,8 +18,8 @@
 #include "bridge/sections.h"
 #include "bridge/stablehlo_read.h"
 #include "control/closed_call.h"
+#include "hlo/files.h"
 #include "hlo/hlo.h"
-#include "hlo/read_text.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 
@@ -132,6 +132,15 @@ static ax_status check_result(const ax_hlo_operation *op, uint32_t k, ax_value m
                   ax_type_string(&type, NULL), ax_type_string(said, NULL));
 }
 
+/* The value of the number. A scalar constant from outside a region is made anew in it, since optimizers move constants out of bodies
+   that may use numbers but no values from outside: comparators and reducers. */
+static ax_status value_of(const ax_hlo_import *import, uint32_t number, ax_value *out) {
+  const ax_hlo_attribute *constant = ax_hlo_constant(import->module, number);
+  *out = import->values[number];
+  if (constant == NULL || constant->type->rank > 0 || out->trace == ax_builder_current()->serial) return AX_OK;
+  return ax_hlo_elements_value(constant, out);
+}
+
 typedef struct frame { /* what one operation needs besides itself */
   ax_value *in, *out;
   ax_type *types;
@@ -141,7 +150,7 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   const reader_entry *entry = reader_slot(import, op->name.start, op->name.length);
   if (entry->op == NULL) return ax_error(AX_ABSENT, "this operation is not read yet");
   for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
-  for (uint32_t i = 0; i < op->operand_count; i++) f->in[i] = import->values[op->operands[i]];
+  for (uint32_t i = 0; i < op->operand_count; i++) AX_TRY(value_of(import, op->operands[i], &f->in[i]));
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
   AX_TRY(entry->read(&(ax_hlo_read_args){.prim = entry->prim,
                                          .op = op,
@@ -208,7 +217,10 @@ static void run_block(ax_hlo_import *import, const ax_hlo_block *block, const ax
       return;
     }
     if (is_return(op->name)) {
-      for (uint32_t k = 0; k < op->operand_count; k++) out[k] = import->values[op->operands[k]];
+      for (uint32_t k = 0; k < op->operand_count; k++) {
+        const ax_status status = value_of(import, op->operands[k], &out[k]);
+        if (status != AX_OK && !ax_failed()) ax_fail(blame(import, op, status));
+      }
       return;
     }
     if (!run_operation(import, op)) return;
@@ -245,6 +257,8 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
 const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value) {
   return args->import->module->makers[value];
 }
+
+uint32_t ax_hlo_chosen_branch(const ax_hlo_read_args *args) { return ax_hlo_chosen(args->import->module, args->op); }
 
 /* A scalar's layout, which JAX puts into reducers: nothing. */
 static bool is_layout(const ax_hlo_operation *op) {
@@ -428,7 +442,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
-  AX_TRY(ax_hlo_read_text(text, bytes, source != NULL ? source : "module", &module));
+  AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
   ax_status status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, names, out);
   ax_hlo_module_deinit(&module);

@@ -168,9 +168,20 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(ax_cond_params, branches)}};
 
+/* One branch, since the index is known. */
+static ax_status chosen_read(const ax_hlo_read_args *args, uint32_t branch) {
+  ax_hlo_body body;
+  ax_fn function;
+  AX_TRY(ax_hlo_body_of(args, branch, args->op->result_count, &body, &function));
+  if (function.in_count > 0) return ax_error(AX_INVALID_ARGUMENT, "a branch takes no arguments");
+  function.function(NULL, args->out, function.context);
+  return AX_OK;
+}
+
 /* An index outside means the last branch. */
 static ax_status case_read(const ax_hlo_read_args *args) {
-  const uint32_t count = args->op->region_count, results = args->op->result_count;
+  const uint32_t count = args->op->region_count, results = args->op->result_count, chosen = ax_hlo_chosen_branch(args);
+  if (chosen != AX_NONE) return chosen_read(args, chosen);
   ax_hlo_body *bodies = ax_trace_alloc(count * sizeof bodies[0]);
   ax_fn *branches = ax_trace_alloc(count * sizeof branches[0]);
   if (bodies == NULL || branches == NULL) return AX_OK;

@@ -45,6 +45,14 @@ const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t va
   return found != NULL && found->kind == AX_HLO_ELEMENTS && found->type == module->values[value] ? found : NULL;
 }
 
+uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op) {
+  const ax_hlo_attribute *index = op->operand_count == 1 ? ax_hlo_constant(module, op->operands[0]) : NULL;
+  int32_t number;
+  if (index == NULL || index->type->dtype != AX_S32 || index->type->rank > 0 || op->region_count == 0) return AX_NONE;
+  memcpy(&number, index->data, sizeof number);
+  return number >= 0 && (uint32_t)number < op->region_count ? (uint32_t)number : op->region_count - 1;
+}
+
 /* --- Aliases --- */
 
 static int by_name(const void *a, const void *b) {

@@ -80,6 +80,20 @@ static ax_status want_array(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return end_items(r, &items, add_items(r, &items), out);
 }
 
+/* (1)2: a part of a mesh's axis, its place and its size. */
+static ax_status want_sub_axis(ax_hlo_scan *r, ax_hlo_attribute *out) {
+  ax_hlo_attribute sizes[] = {{.kind = AX_HLO_INTEGER, .name = {"pre_size", strlen("pre_size")}},
+                              {.kind = AX_HLO_INTEGER, .name = {"size", strlen("size")}}};
+  AX_TRY(ax_hlo_want(r, "("));
+  AX_TRY(ax_hlo_want_integer(r, &sizes[0].integer));
+  AX_TRY(ax_hlo_want(r, ")"));
+  AX_TRY(ax_hlo_want_integer(r, &sizes[1].integer));
+  out->kind = AX_HLO_DICTIONARY;
+  out->count = AX_COUNT(sizes);
+  out->items = ax_arena_copy(&r->module->arena, sizes, sizeof sizes);
+  return out->items != NULL ? AX_OK : ax_out_of_memory(sizeof sizes);
+}
+
 /* name = value, or name alone. */
 static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
   ax_hlo_attribute entry = {0};
@@ -87,7 +101,8 @@ static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
     AX_TRY(ax_hlo_want_string(r, &entry.name));
   else
     AX_TRY(ax_hlo_want_word(r, "the name of an attribute", &entry.name));
-  if (ax_hlo_take(r, "=")) AX_TRY(ax_hlo_want_attribute(r, &entry));
+  if (ax_hlo_take(r, "="))
+    AX_TRY(ax_hlo_slice_is(entry.name, "sub_axis_info") ? want_sub_axis(r, &entry) : ax_hlo_want_attribute(r, &entry));
   return ax_hlo_list_add(entries, &entry, sizeof entry);
 }
 
@@ -108,6 +123,8 @@ static ax_status want_dictionary(ax_hlo_scan *r, const char *end, ax_hlo_attribu
   out->kind = AX_HLO_DICTIONARY;
   return end_items(r, &entries, add_entries(r, end, &entries), out);
 }
+
+ax_status ax_hlo_want_group(ax_hlo_scan *r, ax_hlo_attribute *out) { return want_dictionary(r, ">", out); }
 
 /* array<i64: 1, 2>, array<i1: true>. */
 static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
@@ -222,10 +239,19 @@ static ax_status want_alias(ax_hlo_scan *r, ax_hlo_alias_entry *alias, ax_hlo_at
 
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
 static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
-  static const char *const dictionaries[] = {"stablehlo.gather",         "stablehlo.scatter",   "stablehlo.dot",
-                                             "stablehlo.channel_handle", "mhlo.channel_handle", "stablehlo.output_operand_alias",
-                                             "stablehlo.axis_ref",       "stablehlo.replica_group_mesh_axes",
-                                             "stablehlo.dot_algorithm",  "chlo.ragged_dot",     "mhlo.result_alias"};
+  static const char *const dictionaries[] = {"stablehlo.gather",
+                                             "stablehlo.scatter",
+                                             "stablehlo.dot",
+                                             "stablehlo.channel_handle",
+                                             "mhlo.channel_handle",
+                                             "stablehlo.output_operand_alias",
+                                             "stablehlo.dot_algorithm",
+                                             "stablehlo.result_accuracy",
+                                             "stablehlo.replica_group_mesh_axes",
+                                             "stablehlo.axis_ref",
+                                             "stablehlo.mesh_axis",
+                                             "chlo.ragged_dot",
+                                             "mhlo.result_alias"};
   ax_hlo_skip(r);
   const char *at = r->cursor;
   ax_hlo_slice name, inside;
@@ -241,6 +267,12 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
       AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
     else
       out->text = inside;
+    return ax_hlo_want(r, ">");
+  }
+  if (ax_hlo_slice_is(name, "stablehlo.result_accuracy_mode")) {
+    out->kind = AX_HLO_WORD;
+    AX_TRY(ax_hlo_want(r, "<"));
+    AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
     return ax_hlo_want(r, ">");
   }
   if (ax_hlo_slice_is(name, "stablehlo.conv")) {

@@ -124,14 +124,22 @@ static void unpack(const elements *e, const unsigned char *from, size_t bytes, i
   }
 }
 
+/* So many bytes are the elements, one that stands for all, or booleans that are packed: *room is what the elements take. */
+static ax_status measure(ax_hlo_scan *r, const elements *e, const char *at, size_t bytes, size_t *room, bool *splat) {
+  const size_t all = (size_t)e->count * e->bytes;
+  const bool packed = e->dtype == AX_BOOL && bytes == ((size_t)e->count + 7) / 8;
+  *splat = bytes == e->bytes && e->count != 1 && !packed;
+  *room = bytes > all ? bytes : all;
+  if (bytes == all || packed || *splat) return AX_OK;
+  return ax_hlo_refuse(r, at, "%zu bytes are not those of %lld elements", bytes, (long long)e->count);
+}
+
 /* at: the first digit. */
 static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t digits, ax_hlo_attribute *out) {
-  const size_t bytes = digits / 2, all = (size_t)e->count * e->bytes;
-  const bool packed = e->dtype == AX_BOOL && bytes == ((size_t)e->count + 7) / 8;
-  out->splat = bytes == e->bytes && e->count != 1 && !packed;
-  if (digits % 2 != 0 || (bytes != all && !packed && !out->splat))
-    return ax_hlo_refuse(r, at, "%zu bytes are not those of %lld elements", bytes, (long long)e->count);
-  const size_t room = bytes > (size_t)e->count * e->bytes ? bytes : (size_t)e->count * e->bytes;
+  const size_t bytes = digits / 2;
+  size_t room;
+  AX_TRY(measure(r, e, at, bytes, &room, &out->splat));
+  if (digits % 2 != 0) return ax_hlo_refuse(r, at, "an odd number of digits");
   e->data = ax_arena_alloc(&r->module->arena, room);
   if (e->data == NULL) return ax_out_of_memory(room);
   AX_TRY(decode_hex(r, at, bytes, (unsigned char *)e->data));
@@ -245,5 +253,23 @@ ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out) {
   AX_TRY(resource ? read_resource(r, &e, at, inside, out) : read_dense(r, &e, inside, out));
   out->data = e.data;
   r->cursor = behind;
+  return AX_OK;
+}
+
+ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax_hlo_attribute *out) {
+  const size_t alignment = out->type->element_known ? ax_dtype_bytes(ax_part_dtype(out->type->dtype)) : 1;
+  size_t room;
+  elements e;
+  out->kind = AX_HLO_ELEMENTS;
+  AX_TRY(type_of_elements(r, r->cursor, out->type, &e));
+  AX_TRY(measure(r, &e, r->cursor, count, &room, &out->splat));
+  if (ax_dtype_get(e.dtype)->bits >= 8 && (uintptr_t)bytes % alignment == 0) {
+    out->data = bytes;
+    return AX_OK;
+  }
+  e.data = ax_arena_alloc(&r->module->arena, room);
+  if (e.data == NULL) return ax_out_of_memory(room);
+  unpack(&e, bytes, count, out->splat ? 1 : e.count);
+  out->data = e.data;
   return AX_OK;
 }

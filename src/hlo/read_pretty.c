@@ -230,8 +230,8 @@ static ax_status read_dot_general(ax_hlo_scan *r, ax_hlo_draft *draft) {
     } else if (ax_hlo_take(r, "precision") || ax_hlo_take(r, "algorithm")) {
       precision = (ax_hlo_attribute){0};
       AX_TRY(ax_hlo_want(r, "="));
-      AX_TRY(ax_hlo_sees(r, "<") ? want_kind(r, 'o', &precision) : ax_hlo_want_attribute(r, &precision));
-      AX_TRY(ax_hlo_draft_attribute(draft, precision.kind == AX_HLO_OPAQUE ? "algorithm" : "precision_config", &precision));
+      AX_TRY(ax_hlo_take(r, "<") ? ax_hlo_want_group(r, &precision) : ax_hlo_want_attribute(r, &precision));
+      AX_TRY(ax_hlo_draft_attribute(draft, precision.kind == AX_HLO_DICTIONARY ? "algorithm" : "precision_config", &precision));
     } else {
       return ax_hlo_expected(r, "batching_dims, contracting_dims, precision or algorithm");
     }
@@ -296,6 +296,28 @@ static ax_status read_called(ax_hlo_scan *r, ax_hlo_draft *draft, const char *at
 }
 static ax_status read_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "callee"); }
 static ax_status read_custom_call(ax_hlo_scan *r, ax_hlo_draft *draft) { return read_called(r, draft, "call_target_name"); }
+
+/* %a, format = e5m10 */
+static ax_status read_reduce_precision(ax_hlo_scan *r, ax_hlo_draft *draft) {
+  static const char *const names[] = {"exponent_bits", "mantissa_bits"};
+  ax_hlo_slice word;
+  AX_TRY(add_operand(r, draft));
+  AX_TRY(ax_hlo_want(r, ","));
+  AX_TRY(ax_hlo_want(r, "format"));
+  AX_TRY(ax_hlo_want(r, "="));
+  ax_hlo_skip(r);
+  const char *p = r->cursor;
+  AX_TRY(ax_hlo_want_word(r, "a format, as e5m10", &word));
+  for (size_t i = 0; i < AX_COUNT(names); i++) {
+    ax_hlo_attribute bits = {.kind = AX_HLO_INTEGER};
+    const char *digits = p < r->cursor && *p == "em"[i] ? ++p : r->cursor;
+    for (; p < r->cursor && ax_hlo_is_digit(*p) && bits.integer < INT32_MAX / 10; p++) bits.integer = 10 * bits.integer + (*p - '0');
+    if (p == digits) return ax_hlo_refuse(r, word.start, "the format must be as e5m10");
+    AX_TRY(ax_hlo_draft_attribute(draft, names[i], &bits));
+  }
+  if (p != r->cursor) return ax_hlo_refuse(r, word.start, "the format must be as e5m10");
+  return want_rest(r, draft);
+}
 
 /* --- check, the dialect of StableHLO's own tests: operands, a constant, and name = value behind them --- */
 
@@ -581,7 +603,7 @@ static const form forms[] = {
     {"stablehlo.reverse", "%, dims = {dimensions:I}", NULL},
     {"stablehlo.dynamic_slice", "*, sizes = {slice_sizes:I}", NULL},
     {"stablehlo.get_tuple_element", "%[{index:i}]", NULL},
-    {"stablehlo.reduce_precision", "%, format = {format:w}", NULL},
+    {"stablehlo.reduce_precision", NULL, read_reduce_precision},
     {"stablehlo.cholesky", "%, lower = {lower:b}", NULL},
     {"stablehlo.fft", "%, type = {fft_type:w}, length = {fft_length:I}", NULL},
     {"stablehlo.rng", "%, %, %, distribution = {rng_distribution:w}", NULL},

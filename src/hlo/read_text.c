@@ -380,7 +380,7 @@ static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
 }
 
 /* The functions of a text without a module around them, or of the one in it. */
-static void find_body(ax_hlo_module *m, const ax_hlo_block *block) {
+void ax_hlo_find_body(ax_hlo_module *m, const ax_hlo_block *block) {
   m->body = *block;
   while (m->body.operation_count == 1) {
     const ax_hlo_operation *op = m->body.operations[0];
@@ -391,7 +391,7 @@ static void find_body(ax_hlo_module *m, const ax_hlo_block *block) {
   }
 }
 
-static void free_reader(ax_hlo_scan *r) {
+void ax_hlo_free_scan(ax_hlo_scan *r) {
   ax_free(r->names);
   ax_free(r->table);
   ax_free(r->hidden);
@@ -406,9 +406,9 @@ ax_status ax_hlo_read_text(const char *text, size_t bytes, const char *source, a
   ax_status status = add_toplevel(&r, &operations);
   block.operation_count = operations.count;
   block.operations = ax_hlo_list_end(&r, &operations, sizeof block.operations[0], &status);
-  if (status == AX_OK) find_body(out, &block);
+  if (status == AX_OK) ax_hlo_find_body(out, &block);
   ax_hlo_sort_aliases(out);
-  free_reader(&r);
+  ax_hlo_free_scan(&r);
   if (status != AX_OK) ax_hlo_module_deinit(out);
   return status;
 }

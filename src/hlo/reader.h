@@ -96,7 +96,11 @@ AX_MUST_USE ax_status ax_hlo_want_signature(ax_hlo_scan *r, const ax_hlo_value_t
 AX_MUST_USE ax_status ax_hlo_want_attribute(ax_hlo_scan *r, ax_hlo_attribute *out);
 /* name = value, .. between braces, which are passed; the entries are added to the list. */
 AX_MUST_USE ax_status ax_hlo_want_entries(ax_hlo_scan *r, ax_hlo_list *entries);
+AX_MUST_USE ax_status ax_hlo_want_group(ax_hlo_scan *r, ax_hlo_attribute *out); /* behind <: a dictionary, and > */
 AX_MUST_USE ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out); /* behind the word dense */
+/* Elements of out->type from a file's bytes, which stay as long as the module; they are copied only where they must be. Messages have
+   the place of the cursor. */
+AX_MUST_USE ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax_hlo_attribute *out);
 /* [b, 0, f]x[0, i, o]->[b, 0, f], as a dictionary. */
 AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
 
@@ -132,6 +136,10 @@ AX_MUST_USE ax_status ax_hlo_draft_attributes(ax_hlo_scan *r, ax_hlo_draft *draf
 
 /* ": (types) -> types": results' types, and operands', which must be those that they have. */
 AX_MUST_USE ax_status ax_hlo_want_typed(ax_hlo_scan *r, ax_hlo_draft *draft);
+
+/* The module's functions, which are those of the block, or of the module in it. */
+void ax_hlo_find_body(ax_hlo_module *m, const ax_hlo_block *block);
+void ax_hlo_free_scan(ax_hlo_scan *r); /* all that the state itself has */
 
 /* --- read_pretty.c --- */
 /* Reads what stands behind the name of an operation that is not in quotes. */

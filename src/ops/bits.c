@@ -240,21 +240,10 @@ static const ax_param precision_describes[] = {
     {"mantissa_bits", AX_PARAM_I64, offsetof(ax_precision_params, mantissa_bits)},
 };
 
-/* e5m10, or two attributes. */
 static ax_status reduce_precision_read(const ax_hlo_read_args *args) {
-  const ax_hlo_attribute *format = ax_hlo_find(args->op, "format");
   ax_precision_params p = {0};
-  char word[32] = {0};
-  if (format == NULL) {
-    AX_TRY(ax_hlo_integer(args->op, "exponent_bits", &p.exponent_bits));
-    AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
-  } else {
-    long long exponent, mantissa;
-    int length = 0;
-    if (format->text.length < sizeof word) memcpy(word, format->text.start, format->text.length);
-    if (sscanf(word, "e%lldm%lld%n", &exponent, &mantissa, &length) != 2 || (size_t)length != format->text.length) return ax_error(AX_INVALID_ARGUMENT, "the format must be as e5m10");
-    p = (ax_precision_params){exponent, mantissa};
-  }
+  AX_TRY(ax_hlo_integer(args->op, "exponent_bits", &p.exponent_bits));
+  AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
   args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);
   return AX_OK;
 }

@@ -22,10 +22,11 @@ def distance(got, want):
     return float(np.nan_to_num(apart, nan=np.inf).max(initial=0))
 
 
-def disagreement(axle, text, args, want):
-    """None if the module's results are those wanted, within 32 epsilons; else what differs, or the error's first line."""
+def disagreement(axle, module, args, want):
+    """None if the results of the module, its text or bytecode, are those wanted, within 32 epsilons; else what differs, or the
+    error's first line."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "m.mlir").write_text(text)
+        (Path(folder) / "m.mlir").write_bytes(module if isinstance(module, bytes) else module.encode())
         words = []
         for i, a in enumerate(jax.tree.leaves(args)):
             np.save(f"{folder}/in{i}.npy", a)

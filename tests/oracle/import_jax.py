@@ -1,26 +1,30 @@
 """Runs functions of JAX by Axle, from the text of their modules, beside XLA on CPU, and says which do not agree.
 
-  import_jax.py [--axle build/axle] [--only REGEX] [--list]
+  import_jax.py [--axle build/axle] [--only REGEX] [--form text|bytecode|vhlo|oldest|export|platforms|all]
 
-Each case is a function and its arguments: jax.jit(f).lower(x).as_text() is what `axle run` is given, with the arguments as .npy.
+Each case is a function and its arguments: jax.jit(f).lower(x) is what `axle run` is given, with the arguments as .npy. Forms of a
+module are its text, MLIR's bytecode of it, artifacts of VHLO, of the current version and of the oldest that has all it needs, and
+files of jax.export, for CPUs and for several platforms.
 Results agree within 32 epsilons of the dtype, of the largest element; integers exactly.
 """
 
 import argparse
+import io
 import os
 import re
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import jax.scipy as jsp  # noqa: E402
-import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
-from jax import lax  # noqa: E402
+from agree import disagreement  # noqa: E402
+from jax import export, lax  # noqa: E402
+from jax._src.lib import _jax  # noqa: E402
+from jaxlib.mlir.dialects import stablehlo  # noqa: E402
+
+mlir = _jax.mlir
 
 jax.config.update("jax_enable_x64", True)
 r = np.random.default_rng(5)
@@ -309,48 +313,80 @@ except ImportError:
     print("no Flax: its models are left out")
 
 
-def distance(got, want):
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return np.inf
-    if want.dtype.kind not in "fc":
-        return 0 if np.array_equal(got, want) else np.inf
-    same = (got == want) | (np.isnan(got) & np.isnan(want))
-    finite = np.abs(want[np.isfinite(want)])
-    with np.errstate(all="ignore"):
-        apart = np.where(same, 0, np.abs(got - want)) / (max(1, finite.max(initial=0)) * float(ml_dtypes.finfo(want.dtype).eps))
-    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0))
+def lower(f, args):
+    return jax.jit(f, keep_unused=True).lower(*args)
 
 
-def run(axle, f, args):
-    lowered = jax.jit(f, keep_unused=True).lower(*args)
-    want = [np.asarray(a) for a in jax.tree.leaves(lowered.compile()(*args))]
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "m.mlir").write_text(lowered.as_text())
-        words = []
-        for i, a in enumerate(jax.tree.leaves(args)):
-            np.save(f"{folder}/in{i}.npy", a)
-            words.append(f"--in={i}={folder}/in{i}.npy")
-        words += [f"--out={i}={folder}/out{i}.npy" for i in range(len(want))]
-        done = subprocess.run([axle, "run", f"{folder}/m.mlir", *words], capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            return "".join(done.stderr.replace(folder + "/", "").splitlines()[:1]) or f"exit {done.returncode}"
-        apart = max([distance(np.load(f"{folder}/out{i}.npy"), k) for i, k in enumerate(want)], default=0)
-        return None if apart <= 32 else f"results differ: {apart:.3g} epsilons"
+def bytecode(f, args):
+    out = io.BytesIO()
+    lower(f, args).compiler_ir("stablehlo").operation.write_bytecode(out)
+    return out.getvalue()
+
+
+def artifact(f, args):
+    return mlir.serialize_portable_artifact(lower(f, args).as_text(), stablehlo.get_current_version())
+
+
+def oldest(f, args):
+    """The oldest of these versions of VHLO that has all that the module needs."""
+    text = lower(f, args).as_text()
+    for version in ("0.9.0", "0.14.0", "0.20.0", "1.0.0", "1.8.0", "1.14.0"):
+        try:
+            return mlir.serialize_portable_artifact(text, version)
+        except Exception:  # noqa: BLE001 - of several kinds, by version
+            pass
+    return artifact(f, args)
+
+
+def exported(f, args, platforms=("cpu",)):
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in custom_calls(f, args, platforms)]
+    return bytes(export.export(jax.jit(f), platforms=platforms, disabled_checks=checks)(*args).serialize())
+
+
+def custom_calls(f, args, platforms):
+    """Targets that jax.export does not promise to keep; here writer and reader are of one day."""
+    text = jax.jit(f).trace(*args).lower(lowering_platforms=platforms).as_text()
+    return set(re.findall(r"custom_call @([\w.$]+)", text))
+
+
+FORMS = {
+    "text": lambda f, args: lower(f, args).as_text(),
+    "bytecode": bytecode,
+    "vhlo": artifact,
+    "oldest": oldest,
+    "export": exported,
+    "platforms": lambda f, args: exported(f, args, ("tpu", "cpu", "cuda")),
+}
+
+
+def run(axle, form, f, args):
+    want = [np.asarray(a) for a in jax.tree.leaves(lower(f, args).compile()(*args))]
+    try:
+        module = FORMS[form](f, args)
+    except Exception as error:  # noqa: BLE001 - what JAX cannot write is no fault of the reader
+        return f"not written: {str(error).splitlines()[0][:100]}"
+    return disagreement(axle, module, args, want)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--axle", default="build/axle")
     parser.add_argument("--only", default="")
+    parser.add_argument("--form", default="text", choices=[*FORMS, "all"])
     options = parser.parse_args()
+    forms = FORMS if options.form == "all" else [options.form]
     names = [name for name in CASES if re.search(options.only, name)]
-    failed = 0
+    failed = unwritten = 0
     for name in names:
-        why = run(options.axle, *CASES[name])
-        failed += why is not None
-        if why is not None:
-            print(f"{name}: {why}", flush=True)
-    print(f"{len(names)} functions: {len(names) - failed} agree, {failed} do not")
+        for form in forms:
+            why = run(options.axle, form, *CASES[name])
+            unwritten += (why or "").startswith("not written")
+            failed += why is not None
+            if why is not None:
+                print(f"{name}, {form}: {why}", flush=True)
+    failed -= unwritten
+    count = len(names) * len(forms) - unwritten
+    print(f"{len(names)} functions, {len(forms)} forms: {count - failed} agree, {failed} do not")
     sys.exit(failed > 0)
 
 

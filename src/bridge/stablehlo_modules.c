@@ -1,0 +1,17 @@
+/* Modules from one form to another, without making programs of them. */
+#include "axle/stablehlo.h"
+#include "hlo/files.h"
+#include "hlo/print.h"
+
+ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source, char **out) {
+  ax_hlo_module read;
+  ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_require(module, "module"));
+  AX_TRY(ax_hlo_read(module, bytes, source != NULL ? source : "module", &read));
+  const ax_status status = ax_hlo_print(&read, &text);
+  ax_hlo_module_deinit(&read);
+  if (status == AX_OK) return ax_text_finish(&text, out);
+  ax_text_deinit(&text);
+  return status;
+}

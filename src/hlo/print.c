@@ -1,0 +1,495 @@
+#include "hlo/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hlo/canonical.h"
+#include "ir/dtype.h"
+#include "ir/number.h"
+
+typedef struct printer {
+  const ax_hlo_module *module;
+  ax_text *text;
+  ax_arena arena;
+  uint32_t *names; /* by value */
+  uint32_t next, indent;
+  uint32_t attributes_left; /* that may still be printed, since parts are shared */
+  bool bare;                /* inside <..> of a dialect, where integers have no types */
+} printer;
+
+static void add_slice(printer *p, ax_hlo_slice slice) { ax_text_add_bytes(p->text, slice.start, slice.length); }
+
+static void add_quoted(printer *p, ax_hlo_slice slice) {
+  ax_text_add(p->text, "\"");
+  for (size_t i = 0; i < slice.length; i++) {
+    const unsigned char c = (unsigned char)slice.start[i];
+    if (c < ' ' || c == '"' || c == '\\' || c >= 0x7f)
+      ax_text_add(p->text, "\\%02X", c);
+    else
+      ax_text_add_bytes(p->text, &slice.start[i], 1);
+  }
+  ax_text_add(p->text, "\"");
+}
+
+/* --- Types --- */
+
+static void add_type(printer *p, const ax_hlo_value_type *type);
+
+static void add_types(printer *p, const ax_hlo_value_type *const *types, uint32_t count) {
+  ax_text_add(p->text, "(");
+  for (uint32_t i = 0; i < count; i++) {
+    if (i > 0) ax_text_add(p->text, ", ");
+    add_type(p, types[i]);
+  }
+  ax_text_add(p->text, ")");
+}
+
+static void add_type(printer *p, const ax_hlo_value_type *type) {
+  if (type->kind != AX_HLO_FUNCTION) {
+    add_slice(p, type->text);
+    return;
+  }
+  const uint32_t results = type->part_count - type->in_count;
+  add_types(p, type->parts, type->in_count);
+  ax_text_add(p->text, " -> ");
+  if (results == 1 && type->parts[type->in_count]->kind != AX_HLO_FUNCTION)
+    add_type(p, type->parts[type->in_count]);
+  else
+    add_types(p, type->parts + type->in_count, results);
+}
+
+/* --- Constants --- */
+
+static void add_hex(printer *p, const unsigned char *bytes, size_t count) {
+  static const char digits[] = "0123456789ABCDEF";
+  ax_text_add(p->text, "\"0x");
+  for (size_t i = 0; i < count; i++) {
+    const char pair[] = {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
+    ax_text_add_bytes(p->text, pair, 2);
+  }
+  ax_text_add(p->text, "\"");
+}
+
+/* Truth values as MLIR packs them. */
+static void add_truths(printer *p, const unsigned char *data, int64_t count, bool splat) {
+  if (splat) {
+    ax_text_add(p->text, data[0] != 0 ? "\"0xFF\"" : "\"0x00\"");
+    return;
+  }
+  ax_text_add(p->text, "\"0x");
+  for (int64_t i = 0; i < count; i += 8) {
+    unsigned byte = 0;
+    for (int64_t k = i; k < count && k < i + 8; k++) byte |= (unsigned)(data[k] != 0) << (k - i);
+    ax_text_add(p->text, "%02X", byte);
+  }
+  ax_text_add(p->text, "\"");
+}
+
+static void add_matrix_type(printer *p, const ax_hlo_value_type *type) {
+  if (type->text.length > 0)
+    add_slice(p, type->text);
+  else
+    ax_text_add(p->text, "tensor<%" PRId64 "x%" PRId64 "xi64>", type->dims[0], type->dims[1]);
+}
+
+static void add_elements(printer *p, const ax_hlo_attribute *a) {
+  const int64_t count = ax_hlo_element_count(a->type);
+  const bool splat = count > 0 && ax_hlo_is_splat(a);
+  ax_text_add(p->text, "dense<");
+  if (count > 0 && a->type->dtype == AX_BOOL)
+    add_truths(p, a->data, count, splat);
+  else if (count > 0)
+    add_hex(p, a->data, (splat ? 1 : (size_t)count) * ax_dtype_bytes(a->type->dtype));
+  ax_text_add(p->text, "> : ");
+  add_matrix_type(p, a->type);
+}
+
+/* --- Attributes --- */
+
+static ax_status add_attribute(printer *p, const ax_hlo_attribute *a);
+
+static int by_name(const void *a, const void *b) {
+  return ax_hlo_slice_order((*(const ax_hlo_attribute *const *)a)->name, (*(const ax_hlo_attribute *const *)b)->name);
+}
+
+static bool is_word(ax_hlo_slice name) {
+  for (size_t i = 0; i < name.length; i++) {
+    const char c = name.start[i];
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && (i == 0 || ((c < '0' || c > '9') && c != '.' && c != '$'))) return false;
+  }
+  return name.length > 0;
+}
+
+static ax_status add_entry(printer *p, const ax_hlo_attribute *a) {
+  if (is_word(a->name))
+    add_slice(p, a->name);
+  else
+    add_quoted(p, a->name);
+  if (a->kind == AX_HLO_UNIT) return AX_OK;
+  ax_text_add(p->text, " = ");
+  return add_attribute(p, a);
+}
+
+/* a = .., b = .., in the order of the names. */
+static ax_status add_entries(printer *p, const ax_hlo_attribute *const *entries, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (i > 0) ax_text_add(p->text, ", ");
+    AX_TRY(add_entry(p, entries[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status sorted(printer *p, const ax_hlo_attribute *items, uint32_t count, const ax_hlo_attribute ***out) {
+  *out = ax_arena_alloc(&p->arena, (count + 1) * sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(count * sizeof **out);
+  for (uint32_t i = 0; i < count; i++) (*out)[i] = &items[i];
+  if (count > 1) qsort(*out, count, sizeof **out, by_name);
+  return AX_OK;
+}
+
+/* {a = 1 : i64}, or #dialect.name<a = 1>. */
+static ax_status add_dictionary(printer *p, const ax_hlo_attribute *a) {
+  const ax_hlo_attribute **entries;
+  const bool before = p->bare, named = a->text.length > 0;
+  AX_TRY(sorted(p, a->items, a->count, &entries));
+  if (named) ax_text_add(p->text, "#%.*s", (int)a->text.length, a->text.start);
+  p->bare = named;
+  ax_text_add(p->text, named ? "<" : "{");
+  AX_TRY(add_entries(p, entries, a->count));
+  ax_text_add(p->text, named ? ">" : "}");
+  p->bare = before;
+  return AX_OK;
+}
+
+static ax_status add_array(printer *p, const ax_hlo_attribute *a) {
+  ax_text_add(p->text, "[");
+  for (uint32_t i = 0; i < a->count; i++) {
+    if (i > 0) ax_text_add(p->text, ", ");
+    AX_TRY(add_attribute(p, &a->items[i]));
+  }
+  ax_text_add(p->text, "]");
+  return AX_OK;
+}
+
+static void add_numbers(printer *p, const ax_hlo_attribute *a, const char *type) {
+  ax_text_add(p->text, p->bare ? "[" : "array<%s", type);
+  for (uint32_t i = 0; i < a->count; i++) {
+    ax_text_add(p->text, i > 0 ? ", " : p->bare ? "" : ": ");
+    if (strcmp(type, "i1") == 0)
+      ax_text_add(p->text, a->numbers[i] != 0 ? "true" : "false");
+    else
+      ax_text_add(p->text, "%" PRId64, a->numbers[i]);
+  }
+  ax_text_add(p->text, p->bare ? "]" : ">");
+}
+
+/* Each float has one form: as many digits as tell it from others. */
+static void add_float(printer *p, const ax_hlo_attribute *a) {
+  const ax_dtype dtype = a->type != NULL && a->type->element_known && ax_is_float(a->type->dtype) ? a->type->dtype : AX_F64;
+  char digits[64] = {0}, *end = digits;
+  if (a->text.length < sizeof digits && memchr(a->text.start, 'x', a->text.length) == NULL)
+    memcpy(digits, a->text.start, a->text.length);
+  const double number = digits[0] != '\0' ? ax_number_decimal(dtype, digits, &end).f : 0;
+  if (digits[0] == '\0')
+    add_slice(p, a->text);
+  else
+    ax_text_add(p->text, dtype == AX_F64 ? "%.16e" : "%.8e", number);
+  if (p->bare || a->type == NULL) return;
+  ax_text_add(p->text, " : ");
+  add_slice(p, a->type->text);
+}
+
+static void add_integer(printer *p, const ax_hlo_attribute *a) {
+  ax_text_add(p->text, "%" PRId64, a->integer);
+  if (p->bare) return;
+  ax_text_add(p->text, " : %.*s", a->type != NULL ? (int)a->type->text.length : 3, a->type != NULL ? a->type->text.start : "i64");
+}
+
+static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
+  switch (a->kind) {
+    case AX_HLO_UNIT:
+      ax_text_add(p->text, "unit");
+      return AX_OK;
+    case AX_HLO_BOOL:
+      ax_text_add(p->text, a->integer != 0 ? "true" : "false");
+      return AX_OK;
+    case AX_HLO_INTEGER:
+      add_integer(p, a);
+      return AX_OK;
+    case AX_HLO_FLOAT:
+      add_float(p, a);
+      return AX_OK;
+    case AX_HLO_STRING:
+      add_quoted(p, a->text);
+      return AX_OK;
+    case AX_HLO_SYMBOL:
+      ax_text_add(p->text, "@");
+      if (is_word(a->text))
+        add_slice(p, a->text);
+      else
+        add_quoted(p, a->text);
+      return AX_OK;
+    case AX_HLO_TYPE:
+      add_type(p, a->type);
+      return AX_OK;
+    case AX_HLO_ARRAY:
+      return add_array(p, a);
+    case AX_HLO_DICTIONARY:
+      return add_dictionary(p, a);
+    case AX_HLO_NUMBERS:
+      add_numbers(p, a, a->type != NULL && a->type->dtype == AX_BOOL ? "i1" : "i64");
+      return AX_OK;
+    case AX_HLO_ELEMENTS:
+      add_elements(p, a);
+      return AX_OK;
+    default:
+      add_slice(p, a->text);
+      return AX_OK;
+  }
+}
+
+static ax_status add_attribute(printer *p, const ax_hlo_attribute *a) {
+  if (p->attributes_left == 0) return ax_error(AX_ABSENT, "%s: the attributes are too large as text", p->module->source);
+  p->attributes_left--;
+  return add_value(p, a);
+}
+
+/* --- Attributes of the tables --- */
+
+/* [b, 0, f]: the two dimensions with letters, and the spatial ones. */
+static void add_conv_part(printer *p, const ax_hlo_attribute *numbers, const ax_hlo_slot *slots, const char letters[2]) {
+  const ax_hlo_attribute *first = ax_hlo_item(numbers, slots[0].name), *second = ax_hlo_item(numbers, slots[1].name);
+  const ax_hlo_attribute *spatial = ax_hlo_item(numbers, slots[2].name);
+  const uint32_t count = spatial != NULL && spatial->kind == AX_HLO_NUMBERS ? spatial->count : 0;
+  ax_text_add(p->text, "[");
+  for (int64_t place = 0; place < (int64_t)count + 2; place++) {
+    if (place > 0) ax_text_add(p->text, ", ");
+    if (first != NULL && first->integer == place)
+      ax_text_add(p->text, "%c", letters[0]);
+    else if (second != NULL && second->integer == place)
+      ax_text_add(p->text, "%c", letters[1]);
+    for (uint32_t i = 0; i < count; i++)
+      if (spatial->numbers[i] == place) ax_text_add(p->text, "%u", i);
+  }
+  ax_text_add(p->text, "]");
+}
+
+static void add_conv(printer *p, const ax_hlo_group *group, const ax_hlo_attribute *numbers) {
+  ax_text_add(p->text, "#%s<", group->name);
+  add_conv_part(p, numbers, group->slots, "bf");
+  ax_text_add(p->text, "x");
+  add_conv_part(p, numbers, group->slots + 3, "io");
+  ax_text_add(p->text, "->");
+  add_conv_part(p, numbers, group->slots + 6, "bf");
+  ax_text_add(p->text, ">");
+}
+
+/* The group's entries in their order, each as its slot says. Collectives' channels have a type that means nothing. */
+static ax_status add_group(printer *p, const ax_hlo_group *group, const ax_hlo_attribute *a) {
+  const bool before = p->bare;
+  const char *comma = "";
+  if (a->kind != AX_HLO_DICTIONARY) return add_attribute(p, a);
+  if (strcmp(group->name, "stablehlo.conv") == 0) return add_conv(p, group, a), AX_OK;
+  ax_text_add(p->text, "#%s<", group->name);
+  p->bare = true;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const ax_hlo_slot *slot = &group->slots[i];
+    const ax_hlo_attribute *item = ax_hlo_item(a, slot->name);
+    ax_hlo_attribute canonical = {0};
+    if (item == NULL) continue;
+    AX_TRY(ax_hlo_canonical(&p->arena, slot, item, &canonical));
+    if (ax_hlo_is_default(slot, &canonical)) continue;
+    if (slot->vhlo_name != NULL && slot->vhlo_name[0] == '\0') canonical.integer = 0;
+    ax_text_add(p->text, "%s%s = ", comma, slot->name);
+    AX_TRY(add_attribute(p, &canonical));
+    comma = ", ";
+  }
+  ax_text_add(p->text, ">");
+  p->bare = before;
+  return AX_OK;
+}
+
+static ax_status add_word(printer *p, const ax_hlo_slot *slot, const ax_hlo_attribute *a, const char *dialect) {
+  if (a->kind != AX_HLO_WORD) return add_attribute(p, a);
+  ax_text_add(p->text, "#%s<%s %.*s>", dialect, slot->words->name, (int)a->text.length, a->text.start);
+  return AX_OK;
+}
+
+static ax_status add_words(printer *p, const ax_hlo_slot *slot, const ax_hlo_attribute *a, const char *dialect) {
+  if (a->kind != AX_HLO_ARRAY) return add_attribute(p, a);
+  ax_text_add(p->text, "[");
+  for (uint32_t i = 0; i < a->count; i++) {
+    if (i > 0) ax_text_add(p->text, ", ");
+    AX_TRY(add_word(p, slot, &a->items[i], dialect));
+  }
+  ax_text_add(p->text, "]");
+  return AX_OK;
+}
+
+static ax_status add_accuracy(printer *p, const ax_hlo_attribute *a) {
+  const ax_hlo_attribute *mode = ax_hlo_item(a, "mode"), *ulps = ax_hlo_item(a, "ulps");
+  static const char *const names[] = {"atol", "rtol"};
+  if (mode == NULL) return add_attribute(p, a);
+  ax_text_add(p->text, "#stablehlo.result_accuracy<");
+  p->bare = true;
+  for (size_t i = 0; i < AX_COUNT(names); i++) {
+    const ax_hlo_attribute *number = ax_hlo_item(a, names[i]);
+    ax_text_add(p->text, "%s = ", names[i]);
+    if (number != NULL)
+      AX_TRY(add_attribute(p, number));
+    else
+      ax_text_add(p->text, "%.16e", 0.0);
+    ax_text_add(p->text, ", ");
+  }
+  p->bare = false;
+  ax_text_add(p->text, "ulps = %" PRId64 ", mode = #stablehlo.result_accuracy_mode<%.*s>>", ulps != NULL ? ulps->integer : 0,
+              (int)mode->text.length, mode->text.start);
+  return AX_OK;
+}
+
+static ax_status add_slot(printer *p, const ax_hlo_slot *slot, const ax_hlo_attribute *a, const char *dialect) {
+  ax_text_add(p->text, "%s", slot->name);
+  if (a->kind == AX_HLO_UNIT) return AX_OK;
+  ax_text_add(p->text, " = ");
+  switch (slot->kind) {
+    case AX_HLO_SLOT_GROUP:
+      return add_group(p, slot->group, a);
+    case AX_HLO_SLOT_WORD:
+      return add_word(p, slot, a, dialect);
+    case AX_HLO_SLOT_WORDS:
+      return add_words(p, slot, a, dialect);
+    case AX_HLO_SLOT_ACCURACY:
+      return add_accuracy(p, a);
+    case AX_HLO_SLOT_TRUTHS:
+      if (a->kind != AX_HLO_NUMBERS) return add_attribute(p, a);
+      add_numbers(p, a, "i1");
+      return AX_OK;
+    case AX_HLO_SLOT_INTEGER:
+    case AX_HLO_SLOT_INTEGER32:
+    case AX_HLO_SLOT_NUMBER:
+      if (a->kind != AX_HLO_INTEGER) return add_attribute(p, a);
+      ax_text_add(p->text, "%" PRId64 " : %s", a->integer, slot->kind == AX_HLO_SLOT_INTEGER ? "i64" : "i32");
+      return AX_OK;
+    default:
+      return add_attribute(p, a);
+  }
+}
+
+static const ax_hlo_slot *slot_of(const ax_hlo_known *known, ax_hlo_slice name) {
+  for (uint32_t i = 0; known != NULL && i < known->count; i++)
+    if (ax_hlo_slice_is(name, known->slots[i].name)) return &known->slots[i];
+  return NULL;
+}
+
+/* One attribute of an operation; false in *said if it may be left out. */
+static ax_status add_own(printer *p, const ax_hlo_known *known, const ax_hlo_attribute *a, const char *dialect,
+                         const char **comma) {
+  const ax_hlo_slot *slot = slot_of(known, a->name);
+  ax_hlo_attribute canonical = *a;
+  if (slot != NULL) AX_TRY(ax_hlo_canonical(&p->arena, slot, a, &canonical));
+  if (slot != NULL && (ax_hlo_is_default(slot, &canonical) || slot->last > 0)) return AX_OK;
+  if (ax_hlo_slice_is(a->name, AX_HLO_ARGUMENT_NAMES)) return AX_OK;
+  ax_text_add(p->text, "%s", *comma);
+  *comma = ", ";
+  return slot != NULL ? add_slot(p, slot, &canonical, dialect) : add_entry(p, a);
+}
+
+static ax_status add_attributes(printer *p, ax_hlo_slice op, const ax_hlo_attribute *items, uint32_t count) {
+  const ax_hlo_attribute **entries;
+  const char *comma = " {";
+  const char *dialect = op.length > 5 && memcmp(op.start, "chlo.", 5) == 0 ? "chlo" : "stablehlo";
+  const ax_hlo_known *known = ax_hlo_find_known(op);
+  AX_TRY(sorted(p, items, count, &entries));
+  for (uint32_t i = 0; i < count; i++) AX_TRY(add_own(p, known, entries[i], dialect, &comma));
+  if (comma[0] == ',') ax_text_add(p->text, "}");
+  return AX_OK;
+}
+
+/* --- Operations --- */
+
+static ax_status add_operation(printer *p, const ax_hlo_operation *op);
+
+static void new_line(printer *p) { ax_text_add(p->text, "\n%*s", (int)(2 * p->indent), ""); }
+
+static void name_values(printer *p, uint32_t first, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) p->names[first + i] = p->next++;
+}
+
+static void add_values(printer *p, const uint32_t *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ax_text_add(p->text, "%s%%%u", i > 0 ? ", " : "", p->names[values[i]]);
+}
+
+static ax_status add_block(printer *p, const ax_hlo_block *block) {
+  name_values(p, block->argument, block->argument_count);
+  if (block->argument_count > 0) {
+    new_line(p);
+    ax_text_add(p->text, "^bb0(");
+    for (uint32_t i = 0; i < block->argument_count; i++) {
+      ax_text_add(p->text, "%s%%%u: ", i > 0 ? ", " : "", p->names[block->argument + i]);
+      add_type(p, p->module->values[block->argument + i]);
+    }
+    ax_text_add(p->text, "):");
+  }
+  p->indent++;
+  for (uint32_t i = 0; i < block->operation_count; i++) AX_TRY(add_operation(p, block->operations[i]));
+  p->indent--;
+  return AX_OK;
+}
+
+static ax_status add_regions(printer *p, const ax_hlo_operation *op) {
+  for (uint32_t i = 0; i < op->region_count; i++) {
+    ax_text_add(p->text, i == 0 ? " ({" : ", {");
+    for (uint32_t k = 0; k < op->regions[i].block_count; k++) AX_TRY(add_block(p, &op->regions[i].blocks[k]));
+    new_line(p);
+    ax_text_add(p->text, "}");
+  }
+  if (op->region_count > 0) ax_text_add(p->text, ")");
+  return AX_OK;
+}
+
+static void add_signature(printer *p, const ax_hlo_operation *op) {
+  ax_text_add(p->text, " : (");
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    ax_text_add(p->text, i > 0 ? ", " : "");
+    add_type(p, p->module->values[op->operands[i]]);
+  }
+  ax_text_add(p->text, ") -> ");
+  if (op->result_count == 1 && p->module->values[op->result]->kind != AX_HLO_FUNCTION)
+    add_type(p, p->module->values[op->result]);
+  else
+    add_types(p, p->module->values + op->result, op->result_count);
+}
+
+static ax_status add_operation(printer *p, const ax_hlo_operation *op) {
+  new_line(p);
+  name_values(p, op->result, op->result_count);
+  for (uint32_t k = 0; k < op->result_count; k++) ax_text_add(p->text, "%s%%%u", k > 0 ? ", " : "", p->names[op->result + k]);
+  ax_text_add(p->text, "%s\"%.*s\"(", op->result_count > 0 ? " = " : "", (int)op->name.length, op->name.start);
+  add_values(p, op->operands, op->operand_count);
+  ax_text_add(p->text, ")");
+  AX_TRY(add_regions(p, op));
+  AX_TRY(add_attributes(p, op->name, op->attributes, op->attribute_count));
+  add_signature(p, op);
+  return AX_OK;
+}
+
+static ax_status add_module(printer *p) {
+  const ax_hlo_module *m = p->module;
+  p->names = ax_arena_alloc(&p->arena, (m->value_count + 1) * sizeof p->names[0]);
+  if (p->names == NULL) return ax_out_of_memory(m->value_count * sizeof p->names[0]);
+  ax_text_add(p->text, "\"builtin.module\"() ({");
+  AX_TRY(add_block(p, &m->body));
+  ax_text_add(p->text, "\n})");
+  AX_TRY(add_attributes(p, (ax_hlo_slice){"builtin.module", strlen("builtin.module")}, m->attributes, m->attribute_count));
+  ax_text_add(p->text, " : () -> ()\n");
+  return p->text->failed ? ax_out_of_memory(p->text->length) : AX_OK;
+}
+
+ax_status ax_hlo_print(const ax_hlo_module *module, ax_text *text) {
+  printer p = {.module = module, .text = text, .attributes_left = 1 << 24};
+  const ax_status status = add_module(&p);
+  ax_arena_deinit(&p.arena);
+  return status;
+}
