@@ -133,6 +133,12 @@ AX_MUST_USE ax_status ax_hlo_draft_attributes(ax_hlo_scan *r, ax_hlo_draft *draf
 /* ": (types) -> types": results' types, and operands', which must be those that they have. */
 AX_MUST_USE ax_status ax_hlo_want_typed(ax_hlo_scan *r, ax_hlo_draft *draft);
 
+/* (%a, %b), added to the operands. */
+AX_MUST_USE ax_status ax_hlo_want_operands(ax_hlo_scan *r, ax_hlo_draft *draft);
+
+/* --- read_chlo.c --- */
+AX_MUST_USE ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft);
+
 /* --- read_pretty.c --- */
 /* Reads what stands behind the name of an operation that is not in quotes. */
 AX_MUST_USE ax_status ax_hlo_want_pretty(ax_hlo_scan *r, ax_hlo_draft *draft);
