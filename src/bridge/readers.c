@@ -65,7 +65,7 @@ static ax_status is_inf_read(const ax_hlo_read_args *args) {
 
 static ax_status conj_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 1));
-  args->out[0] = ax_conj(args->in[0]);
+  args->out[0] = ax_is_complex(ax_typeof(args->in[0]).dtype) ? ax_conj(args->in[0]) : args->in[0];
   return AX_OK;
 }
 
@@ -89,6 +89,14 @@ static ax_status power_read(const ax_hlo_read_args *args) {
   const ax_type type = ax_typeof(args->in[0]);
   const bool integers = ax_dtype_get(type.dtype)->kind == AX_KIND_SIGNED || ax_dtype_get(type.dtype)->kind == AX_KIND_UNSIGNED;
   args->out[0] = integers ? integer_power(args->in[0], args->in[1], &type) : ax_pow(args->in[0], args->in[1]);
+  return AX_OK;
+}
+
+static ax_status cbrt_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  const ax_value x = args->in[0];
+  if (!ax_is_complex(ax_typeof(x).dtype)) args->out[0] = ax_cbrt(x);
+  else args->out[0] = ax_where(ax_eq(x, ax_zero_like(x)), x, ax_exp(ax_div(ax_log(x), ax_real(3))));
   return AX_OK;
 }
 
@@ -222,6 +230,7 @@ static ax_status batch_norm_grad_read(const ax_hlo_read_args *args) {
 
 static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
                                            {"stablehlo.power", power_read},
+                                           {"stablehlo.cbrt", cbrt_read},
                                            {"stablehlo.dot", dot_read},
                                            {"stablehlo.einsum", einsum_read},
                                            {"stablehlo.unary_einsum", einsum_read},
@@ -337,6 +346,7 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_sharding_readers,
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_chlo_readers,
+                                                    ax_hlo_host_readers, ax_hlo_rng_readers, ax_hlo_bits_readers, ax_hlo_sharding_readers,
                                                     ax_hlo_parallel_readers, ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

@@ -5,6 +5,10 @@
 #include "hlo/read.h"
 
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
+extern const ax_hlo_reader ax_hlo_chlo_readers[];   /* readers_chlo.c */
+extern const ax_hlo_reader ax_hlo_host_readers[];   /* readers_host.c */
+extern const ax_hlo_reader ax_hlo_rng_readers[];    /* readers_rng.c */
+extern const ax_hlo_reader ax_hlo_bits_readers[];   /* readers_bits.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
 extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */

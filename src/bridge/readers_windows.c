@@ -7,6 +7,7 @@
 
 #include "axle/ops.h"
 #include "ir/dtype.h"
+#include "ops/scatter.h"
 #include "prim/bind.h"
 
 typedef struct windows {
@@ -73,6 +74,22 @@ static ax_value scattered(scatter *by, const ax_type *type, ax_value places, ax_
   return of_bool ? ax_convert_element_type(whole, AX_BOOL) : whole;
 }
 
+/* By any body: each source's element is combined with what is in its place, in order. */
+static ax_status scatter_by_body(const ax_hlo_read_args *args, const ax_type *type, ax_value places) {
+  const int64_t all[] = {ax_type_elems(type)}, flat[] = {-1};
+  const ax_scatter_params p = {.at = {.collapsed = {1, {0}}, .map = {1, {0}}, .mode = "fill"}};
+  ax_hlo_body body;
+  ax_fn function;
+  AX_TRY(ax_hlo_body_of(args, 1, 1, &body, &function));
+  const ax_value x = (ax_broadcast_in_dim)(args->in[2], AX_LIST(1, all), AX_LIST(0, NULL));
+  const ax_value at = ax_expand_dims((ax_reshape)(places, AX_LIST(1, flat)), -1);
+  const ax_value source = (ax_reshape)(args->in[1], AX_LIST(1, flat));
+  ax_value y = ax_poison;
+  if (!ax_failed()) AX_TRY(ax_scatter_by(1, &x, at, &source, &p, function, &y));
+  args->out[0] = (ax_reshape)(y, AX_LIST(type->rank, type->dims));
+  return AX_OK;
+}
+
 /* "LE" or the like, if the select body compares its two arguments; empty: it does something else. */
 static ax_hlo_slice direction_of(const ax_hlo_operation *op) {
   const ax_hlo_slice none = {0}, name = ax_hlo_body_operation(op, 0);
@@ -94,8 +111,6 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(read_windows(op, type.rank, &w));
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
   if (select.in_count != 2) return ax_error(AX_INVALID_ARGUMENT, "region 0 must take two elements");
-  if (by == NULL)
-    return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");
   if (known && by == ax_scatter_add && ax_is_float(type.dtype) && !is_padded(&w)) {
     const ax_window_options options = {
@@ -105,6 +120,7 @@ static ax_status read(const ax_hlo_read_args *args) {
     return AX_OK;
   }
   const ax_value places = selected_places(args->in[0], &type, &select, &w);
+  if (by == NULL) return scatter_by_body(args, &type, places);
   args->out[0] = scattered(by, &type, places, args->in[1], args->in[2]);
   return AX_OK;
 }

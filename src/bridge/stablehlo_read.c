@@ -19,6 +19,7 @@
 #include "bridge/stablehlo_read.h"
 #include "control/closed_call.h"
 #include "hlo/files.h"
+#include "hlo/flatten.h"
 #include "hlo/hlo.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -165,6 +166,16 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
     import->values[op->result + k] = f->out[k];
   }
   return AX_OK;
+}
+
+ax_status ax_hlo_read_as(const ax_hlo_read_args *args, const char *name, const ax_value *in) {
+  const reader_entry *entry = reader_slot(args->import, name, strlen(name));
+  ax_hlo_read_args other = *args;
+  ax_hlo_operation op = *args->op;
+  if (entry->op == NULL) return ax_error(AX_ABSENT, "%s is not read yet", name);
+  op.name = (ax_hlo_slice){entry->op, strlen(entry->op)};
+  other.prim = entry->prim, other.op = &op, other.in = in;
+  return entry->read(&other);
 }
 
 /* Readers may look at the first operands and results, and set these, before they have counted how many there are. */
@@ -443,7 +454,8 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
-  ax_status status = ax_hlo_manual_sections(&module);
+  ax_status status = ax_hlo_flatten(&module);
+  if (status == AX_OK) status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, names, out);
   ax_hlo_module_deinit(&module);
   if (status == AX_OK) return AX_OK;

@@ -40,7 +40,9 @@ const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const ch
 
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
   const ax_hlo_operation *made_by = module->makers[value];
-  const bool constant = made_by != NULL && (ax_hlo_slice_is(made_by->name, "stablehlo.constant") || ax_hlo_slice_is(made_by->name, "sdy.constant"));
+  static const char *const names[] = {"stablehlo.constant", "sdy.constant", "chlo.constant"};
+  bool constant = false;
+  for (size_t i = 0; made_by != NULL && i < AX_COUNT(names); i++) constant = constant || ax_hlo_slice_is(made_by->name, names[i]);
   const ax_hlo_attribute *found = constant ? ax_hlo_find(made_by, "value") : NULL;
   return found != NULL && found->kind == AX_HLO_ELEMENTS && found->type == module->values[value] ? found : NULL;
 }

@@ -41,6 +41,8 @@ typedef struct ax_hlo_body {
 /* AX_INVALID_ARGUMENT: the operation has no such region of one block, or the region gives other than `out_count` values. */
 AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body,
                                      ax_fn *out);
+/* Reads the operation as if it had this name, on other operands. AX_ABSENT: no operation of the name is read. */
+AX_MUST_USE ax_status ax_hlo_read_as(const ax_hlo_read_args *args, const char *name, const ax_value *in);
 /* Calls a function of the module. */
 AX_MUST_USE ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function);
 

@@ -613,6 +613,7 @@ static const form forms[] = {
     {"stablehlo.composite", "{name:s} *", NULL},
     {"chlo.top_k", "(%, k = {k:i})", NULL},
     {"chlo.constant", NULL, read_constant},
+    {"chlo.scan", NULL, ax_hlo_read_scan},
     {"sdy.mesh", "{sym_name:y} = {mesh:o}", NULL},
     {"sdy.sharding_constraint", "% {sharding:o}", NULL},
     {"sdy.reshard", "% {sharding:o}", NULL},

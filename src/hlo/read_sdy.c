@@ -15,8 +15,7 @@ static ax_status want_layout(ax_hlo_scan *r, ax_hlo_draft *draft, const char *na
   return ax_hlo_draft_attribute(draft, name, &attribute);
 }
 
-/* (%a, %b) */
-static ax_status want_operands(ax_hlo_scan *r, ax_hlo_draft *draft) {
+ax_status ax_hlo_want_operands(ax_hlo_scan *r, ax_hlo_draft *draft) {
   uint32_t value;
   AX_TRY(ax_hlo_want(r, "("));
   if (ax_hlo_take(r, ")")) return AX_OK;
@@ -58,7 +57,7 @@ static ax_status want_body(ax_hlo_scan *r, ax_hlo_draft *draft) {
 
 /* (%a) in_shardings=[<..>] out_shardings=[<..>] manual_axes={"data"} (%b: type) {..} : (type) -> type */
 ax_status ax_hlo_read_manual(ax_hlo_scan *r, ax_hlo_draft *draft) {
-  AX_TRY(want_operands(r, draft));
+  AX_TRY(ax_hlo_want_operands(r, draft));
   AX_TRY(want_layout(r, draft, "in_shardings"));
   AX_TRY(want_layout(r, draft, "out_shardings"));
   AX_TRY(want_layout(r, draft, "manual_axes"));
@@ -72,7 +71,7 @@ ax_status ax_hlo_read_named(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(ax_hlo_want_string(r, &name.text));
   AX_TRY(ax_hlo_want(r, ">"));
   AX_TRY(ax_hlo_draft_attribute(draft, "name", &name));
-  AX_TRY(want_operands(r, draft));
+  AX_TRY(ax_hlo_want_operands(r, draft));
   if (ax_hlo_sees(r, "in_shardings")) AX_TRY(want_layout(r, draft, "in_shardings"));
   if (ax_hlo_sees(r, "out_shardings")) AX_TRY(want_layout(r, draft, "out_shardings"));
   return want_body(r, draft);

@@ -140,6 +140,11 @@ AX_MUST_USE ax_status ax_hlo_want_typed(ax_hlo_scan *r, ax_hlo_draft *draft);
 /* The module's functions, which are those of the block, or of the module in it. */
 void ax_hlo_find_body(ax_hlo_module *m, const ax_hlo_block *block);
 void ax_hlo_free_scan(ax_hlo_scan *r); /* all that the state itself has */
+/* (%a, %b), added to the operands. */
+AX_MUST_USE ax_status ax_hlo_want_operands(ax_hlo_scan *r, ax_hlo_draft *draft);
+
+/* --- read_chlo.c --- */
+AX_MUST_USE ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft);
 
 /* --- read_pretty.c --- */
 /* Reads what stands behind the name of an operation that is not in quotes. */

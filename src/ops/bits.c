@@ -245,6 +245,10 @@ static ax_status reduce_precision_read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_integer(args->op, "exponent_bits", &p.exponent_bits));
   AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
   args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);
+  if (p.mantissa_bits == 0 && !ax_failed()) { /* a float without a mantissa has no NaN */
+    const ax_value x = args->in[0], largest = ax_full_like(x, INFINITY);
+    args->out[0] = ax_where(ax_ne(x, x), largest, args->out[0]);
+  }
   return AX_OK;
 }
 

@@ -58,7 +58,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   return ax_hlo_elements_value(value, &args->out[0]);
 }
 
-static const ax_hlo_reader readers[] = {{"stablehlo.constant", read}, {"sdy.constant", read}, {0}};
+static const ax_hlo_reader readers[] = {{"stablehlo.constant", read}, {"sdy.constant", read}, {"chlo.constant", read}, {0}};
 
 const ax_prim ax_prim_constant = {
     .name = "constant",

@@ -376,15 +376,11 @@ static const ax_prim *combines_by(const ax_hlo_operation *op, bool of_bool) {
   return last != NULL && last->operand_count == 1 && last->operands[0] == block->argument + 1 ? &ax_prim_scatter : NULL;
 }
 
-static ax_status read(const ax_hlo_read_args *args) {
+static ax_status read_dims(const ax_hlo_read_args *args, ax_value *indices, ax_scatter_params *p) {
   const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "scatter_dimension_numbers");
-  const ax_prim *prim = combines_by(args->op, ax_typeof(args->in[0]).dtype == AX_BOOL);
   ax_dims window, inserted, map, batching, indices_batching;
   ax_index_options options = {.mode = AX_INDEX_FILL};
-  ax_value indices;
   if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension_numbers must be #stablehlo.scatter<..>");
-  if (args->op->operand_count != 3) return ax_error(AX_ABSENT, "scatters of several arrays are not read yet");
-  if (prim == NULL) return ax_error(AX_ABSENT, "a scatter that combines by other than add, multiply, minimum or maximum is not read yet");
   AX_TRY(ax_hlo_item_integers(numbers, "update_window_dims", &window));
   AX_TRY(ax_hlo_item_integers(numbers, "inserted_window_dims", &inserted));
   AX_TRY(ax_hlo_item_integers(numbers, "scatter_dims_to_operand_dims", &map));
@@ -392,13 +388,33 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_item_integers(numbers, "scatter_indices_batching_dims", &indices_batching));
   AX_TRY(ax_hlo_bool_or(args->op, "indices_are_sorted", false, &options.indices_are_sorted));
   AX_TRY(ax_hlo_bool_or(args->op, "unique_indices", false, &options.unique_indices));
-  AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
-  const ax_scatter_dims dims = {{window.count, window.v}, {inserted.count, inserted.v}, {map.count, map.v}, {batching.count, batching.v},
-                                {indices_batching.count, indices_batching.v}};
-  ax_value x = args->in[0], updates = args->in[2];
+  AX_TRY(ax_hlo_index_vectors(numbers, *indices, &indices_batching, indices));
+  const ax_dim_list window_list = {window.count, window.v}, inserted_list = {inserted.count, inserted.v}, map_list = {map.count, map.v},
+                    batching_list = {batching.count, batching.v}, paired = {indices_batching.count, indices_batching.v};
+  const ax_dim_list *const lists[] = {&window_list, &inserted_list, &map_list, &batching_list, &paired};
+  (void)ax_indexing_take(&ax_prim_scatter, lists, &options, &p->at); /* or the trace has failed */
+  return AX_OK;
+}
+
+/* Arrays, indices, updates. */
+static ax_status read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->operand_count / 2;
+  ax_scatter_params p = {0};
+  ax_hlo_body body;
+  ax_fn function;
+  if (count == 0 || args->op->operand_count != 2 * count + 1 || args->op->result_count != count)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes arrays, indices and as many updates as arrays, and has as many results");
+  const ax_prim *prim = count == 1 ? combines_by(args->op, ax_typeof(args->in[0]).dtype == AX_BOOL) : NULL;
+  ax_value indices = args->in[count], x = args->in[0], updates = args->in[count + 1];
+  AX_TRY(read_dims(args, &indices, &p));
+  if (ax_failed()) return AX_OK;
+  if (prim == NULL) {
+    AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
+    return ax_scatter_by(count, args->in, indices, args->in + count + 1, &p, function, args->out);
+  }
   const bool of_bool = ax_typeof(x).dtype == AX_BOOL && prim != &ax_prim_scatter;
   if (of_bool) x = ax_convert_element_type(x, AX_U8), updates = ax_convert_element_type(updates, AX_U8);
-  const ax_value y = scatter(prim, x, indices, updates, &dims, &options);
+  const ax_value y = bind(prim, x, indices, updates, &p.at);
   args->out[0] = of_bool ? ax_convert_element_type(y, AX_BOOL) : y;
   return AX_OK;
 }

@@ -12,6 +12,12 @@ typedef struct ax_scatter_params {
 ax_value ax_scatter_add_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);
 ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);
 
+/* Each array with its updates combined by the body, a function of the arrays' elements and then the updates' to the arrays' new ones, in
+   the order of the indices (scatter_by.c). AX_INVALID_ARGUMENT: lists and shapes as of scatter; a body that is no function of such
+   scalars. May also fail the trace. */
+AX_MUST_USE ax_status ax_scatter_by(uint32_t count, const ax_value *xs, ax_value indices, const ax_value *updates,
+                                    const ax_scatter_params *params, ax_fn body, ax_value *out);
+
 /* Adds the routine that applies the updates to a copy of the operand (scatter_routine.c). Its memory: indices, updates, then the
    result. combine AX_SCALAR_NONE: an update replaces the element. */
 AX_MUST_USE ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_windows *w, bool clips,

@@ -1,0 +1,299 @@
+/* Operations are gone through in the order of the text, so that operands are known. Those that have to do with no such value stay as
+   they are; of others there is a copy with other operands, and with results that have new numbers, one after the other. */
+#include "hlo/flatten.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  most_nested = 64,      /* tuples inside each other */
+  most_parts = 1u << 22, /* of all tuples' types together, as often as they are looked at */
+};
+
+typedef struct numbers { /* of values */
+  uint32_t *v, count, room;
+} numbers;
+
+typedef struct flatten {
+  ax_hlo_module *module;
+  uint32_t old_count;            /* values that the module had */
+  uint32_t *first, *count;       /* by these: where in `leaves` the arrays are that they became; count + 1, 0: they are as they were */
+  numbers leaves, list;          /* list: of the operation at hand */
+  const ax_hlo_value_type **types; /* of the value at hand */
+  uint32_t type_count, type_room, parts;
+  uint32_t value_room, maker_room;
+} flatten;
+
+static bool is_made(const ax_hlo_value_type *type) {
+  return type->kind == AX_HLO_TOKEN || type->kind == AX_HLO_TUPLE || type->kind == AX_HLO_FUTURE_TYPE;
+}
+
+static ax_status add_number(numbers *list, uint32_t value) {
+  AX_TRY(ax_grow(&list->v, sizeof list->v[0], list->count, 1, &list->room));
+  list->v[list->count++] = value;
+  return AX_OK;
+}
+
+/* --- Types --- */
+
+/* Adds the types of arrays that a value of this type is made of to w->types. */
+static ax_status add_types(flatten *w, const ax_hlo_value_type *type, uint32_t depth) {
+  if (depth > 0 && w->parts++ == most_parts) return ax_error(AX_ABSENT, "the tuples of the module have more than %u elements altogether", most_parts);
+  if (type->kind == AX_HLO_TOKEN) return AX_OK;
+  if (!is_made(type)) {
+    AX_TRY(ax_grow(&w->types, sizeof w->types[0], w->type_count, 1, &w->type_room));
+    w->types[w->type_count++] = type;
+    return AX_OK;
+  }
+  if (depth == most_nested) return ax_error(AX_ABSENT, "tuples are nested more than %d deep", most_nested);
+  for (uint32_t i = 0; i < type->part_count; i++) AX_TRY(add_types(w, type->parts[i], depth + 1));
+  return AX_OK;
+}
+
+static ax_status find_types(flatten *w, const ax_hlo_value_type *type) {
+  w->type_count = 0;
+  return add_types(w, type, 0);
+}
+
+/* --- Values --- */
+
+static bool has_moved(const flatten *w, uint32_t value) { return value < w->old_count && w->count[value] > 0; }
+
+/* What the value became. */
+static ax_status add_leaves(flatten *w, uint32_t value, numbers *out) {
+  if (!has_moved(w, value)) return add_number(out, value);
+  for (uint32_t i = 0; i + 1 < w->count[value]; i++) AX_TRY(add_number(out, w->leaves.v[w->first[value] + i]));
+  return AX_OK;
+}
+
+/* `value` stands for these from now on. */
+static ax_status become(flatten *w, uint32_t value, const uint32_t *leaves, uint32_t count) {
+  const uint32_t first = w->leaves.count;
+  for (uint32_t i = 0; i < count; i++) AX_TRY(add_number(&w->leaves, leaves[i]));
+  w->first[value] = first, w->count[value] = count + 1;
+  return AX_OK;
+}
+
+static bool any_made(const flatten *w, uint32_t first, uint32_t count) {
+  bool any = false;
+  for (uint32_t k = 0; k < count && !any; k++) any = is_made(w->module->values[first + k]);
+  return any;
+}
+
+/* New values, one after the other, for what `count` values from *first on are made of. */
+static ax_status make_values(flatten *w, const ax_hlo_operation *maker, uint32_t *first, uint32_t *count) {
+  ax_hlo_module *m = w->module;
+  const uint32_t old = *first, old_count = *count, begin = m->value_count;
+  for (uint32_t k = 0; k < old_count; k++) {
+    const uint32_t from = m->value_count;
+    AX_TRY(find_types(w, m->values[old + k]));
+    AX_TRY(ax_grow(&m->values, sizeof m->values[0], from, w->type_count, &w->value_room));
+    AX_TRY(ax_grow(&m->makers, sizeof m->makers[0], from, w->type_count, &w->maker_room));
+    w->first[old + k] = w->leaves.count, w->count[old + k] = w->type_count + 1;
+    for (uint32_t i = 0; i < w->type_count; i++) {
+      m->values[from + i] = w->types[i], m->makers[from + i] = maker;
+      AX_TRY(add_number(&w->leaves, from + i));
+    }
+    m->value_count = from + w->type_count;
+  }
+  *first = begin, *count = m->value_count - begin;
+  return AX_OK;
+}
+
+/* --- Operations that are values already --- */
+
+static ax_status check_types(flatten *w, const ax_hlo_value_type *type, const uint32_t *leaves, uint32_t count) {
+  AX_TRY(find_types(w, type));
+  bool same = w->type_count <= count;
+  for (uint32_t i = 0; same && i < w->type_count; i++) same = w->types[i] == w->module->values[leaves[i]];
+  return same ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "its elements have other types than %.*s", (int)type->text.length, type->text.start);
+}
+
+/* tuple, after_all, async_done, ..: the results are what the operands are made of. */
+static ax_status join(flatten *w, const ax_hlo_operation *op) {
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < op->result_count; k++) {
+    AX_TRY(check_types(w, w->module->values[op->result + k], w->list.v + at, w->list.count - at));
+    AX_TRY(become(w, op->result + k, w->list.v + at, w->type_count));
+    at += w->type_count;
+  }
+  return at == w->list.count ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "its operands have more elements than its results");
+}
+
+static ax_status pick(flatten *w, const ax_hlo_operation *op) {
+  int64_t index;
+  uint32_t before = 0;
+  if (op->operand_count != 1 || op->result_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand and has one result");
+  const ax_hlo_value_type *tuple = w->module->values[op->operands[0]];
+  AX_TRY(ax_hlo_integer(op, "index", &index));
+  if (tuple->kind != AX_HLO_TUPLE || index < 0 || index >= tuple->part_count)
+    return ax_error(AX_INVALID_ARGUMENT, "%.*s has no element %lld", (int)tuple->text.length, tuple->text.start, (long long)index);
+  for (uint32_t i = 0; i < (uint32_t)index; i++) {
+    AX_TRY(find_types(w, tuple->parts[i]));
+    before += w->type_count;
+  }
+  if (before > w->list.count) return ax_error(AX_INVALID_ARGUMENT, "the operand has fewer elements than its type");
+  AX_TRY(check_types(w, w->module->values[op->result], w->list.v + before, w->list.count - before));
+  return become(w, op->result, w->list.v + before, w->type_count);
+}
+
+static const struct {
+  const char *op;
+  ax_status (*rule)(flatten *w, const ax_hlo_operation *op);
+} rules[] = {{"stablehlo.tuple", join},        {"stablehlo.get_tuple_element", pick}, {"stablehlo.after_all", join},
+             {"stablehlo.create_token", join}, {"stablehlo.async_done", join}};
+
+/* --- Functions --- */
+
+/* The list with an item for each array: `item` makes that of leaf `i` of an argument that is made of others. */
+static ax_status spread_items(flatten *w, ax_hlo_attribute *list, const ax_hlo_value_type *const *types, uint32_t count,
+                              ax_status (*item)(flatten *w, const ax_hlo_attribute *of, uint32_t i, ax_hlo_attribute *out)) {
+  ax_hlo_attribute *items = NULL;
+  uint32_t made = 0, room = 0;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < list->count && i < count; i++) {
+    status = find_types(w, types[i]);
+    if (status == AX_OK) status = ax_grow(&items, sizeof items[0], made, w->type_count, &room);
+    for (uint32_t k = 0; status == AX_OK && k < w->type_count; k++) {
+      items[made] = list->items[i];
+      if (is_made(types[i])) status = item(w, &list->items[i], k, &items[made]);
+      made++;
+    }
+  }
+  list->count = made;
+  list->items = NULL;
+  if (status == AX_OK && made > 0) list->items = ax_arena_copy(&w->module->arena, items, made * sizeof items[0]);
+  ax_free(items);
+  return status != AX_OK || made == 0 || list->items != NULL ? status : ax_out_of_memory(made * sizeof items[0]);
+}
+
+static ax_status name_item(flatten *w, const ax_hlo_attribute *of, uint32_t i, ax_hlo_attribute *out) {
+  ax_text text = {0};
+  ax_text_add(&text, "%.*s.%u", (int)of->text.length, of->text.start, i);
+  out->text.length = text.length;
+  out->text.start = text.failed ? NULL : ax_arena_copy(&w->module->arena, text.data, text.length + 1);
+  ax_text_deinit(&text);
+  return out->text.start != NULL ? AX_OK : ax_out_of_memory(out->text.length);
+}
+
+/* What a tuple's attributes say is said of no array. */
+static ax_status no_item(flatten *w, const ax_hlo_attribute *of, uint32_t i, ax_hlo_attribute *out) {
+  (void)w, (void)i;
+  *out = (ax_hlo_attribute){.kind = AX_HLO_DICTIONARY, .name = of->name};
+  return AX_OK;
+}
+
+/* A function's type without tuples. */
+static ax_status flat_signature(flatten *w, const ax_hlo_value_type *from, const ax_hlo_value_type **out) {
+  ax_hlo_value_type *type = ax_arena_copy(&w->module->arena, from, sizeof *from);
+  w->type_count = 0;
+  for (uint32_t i = 0; i < from->part_count; i++) {
+    AX_TRY(add_types(w, from->parts[i], 0));
+    if (type != NULL && i + 1 == from->in_count) type->in_count = w->type_count;
+  }
+  if (type == NULL) return ax_out_of_memory(sizeof *type);
+  type->part_count = w->type_count;
+  if (w->type_count == 0) return *out = type, AX_OK;
+  type->parts = ax_arena_copy(&w->module->arena, w->types, w->type_count * sizeof type->parts[0]);
+  *out = type;
+  return type->parts != NULL ? AX_OK : ax_out_of_memory(w->type_count * sizeof type->parts[0]);
+}
+
+static ax_status flatten_function(flatten *w, ax_hlo_operation *op, const ax_hlo_value_type *type) {
+  const ax_hlo_value_type *const *parts = type->parts, *const *outs = parts + type->in_count;
+  const uint32_t ins = type->in_count, out_count = type->part_count - ins;
+  ax_hlo_attribute *attributes = ax_arena_copy(&w->module->arena, op->attributes, op->attribute_count * sizeof attributes[0]);
+  if (attributes == NULL) return ax_out_of_memory(op->attribute_count * sizeof attributes[0]);
+  op->attributes = attributes;
+  for (uint32_t i = 0; i < op->attribute_count; i++) {
+    ax_hlo_attribute *a = &attributes[i];
+    if (ax_hlo_slice_is(a->name, "function_type")) AX_TRY(flat_signature(w, type, &a->type));
+    if (a->kind != AX_HLO_ARRAY) continue;
+    if (ax_hlo_slice_is(a->name, "arg_attrs")) AX_TRY(spread_items(w, a, parts, ins, no_item));
+    if (ax_hlo_slice_is(a->name, "res_attrs")) AX_TRY(spread_items(w, a, outs, out_count, no_item));
+    if (ax_hlo_slice_is(a->name, AX_HLO_ARGUMENT_NAMES)) AX_TRY(spread_items(w, a, parts, ins, name_item));
+  }
+  return AX_OK;
+}
+
+/* --- Operations --- */
+
+static ax_status flatten_block(flatten *w, ax_hlo_block *block);
+
+static ax_status flatten_regions(flatten *w, const ax_hlo_operation *op) {
+  for (uint32_t r = 0; r < op->region_count; r++)
+    for (uint32_t b = 0; b < op->regions[r].block_count; b++) AX_TRY(flatten_block(w, (ax_hlo_block *)&op->regions[r].blocks[b]));
+  return AX_OK;
+}
+
+/* A copy with the operands in w->list, and arrays as results. */
+static ax_status flatten_values(flatten *w, const ax_hlo_operation *op, ax_hlo_operation **out) {
+  ax_hlo_operation *copy = ax_arena_copy(&w->module->arena, op, sizeof *op);
+  if (copy == NULL) return ax_out_of_memory(sizeof *op);
+  copy->operand_count = w->list.count;
+  if (w->list.count > 0) {
+    copy->operands = ax_arena_copy(&w->module->arena, w->list.v, w->list.count * sizeof w->list.v[0]);
+    if (copy->operands == NULL) return ax_out_of_memory(w->list.count * sizeof w->list.v[0]);
+  }
+  *out = copy;
+  if (any_made(w, op->result, op->result_count)) return make_values(w, copy, &copy->result, &copy->result_count);
+  for (uint32_t k = 0; k < op->result_count; k++) w->module->makers[op->result + k] = copy;
+  return AX_OK;
+}
+
+/* *out: what stands in the operation's place; NULL: nothing. */
+static ax_status flatten_operation(flatten *w, const ax_hlo_operation *op, const ax_hlo_operation **out) {
+  bool changes = any_made(w, op->result, op->result_count);
+  w->list.count = 0;
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    changes = changes || has_moved(w, op->operands[i]);
+    AX_TRY(add_leaves(w, op->operands[i], &w->list));
+  }
+  *out = NULL;
+  for (size_t i = 0; i < AX_COUNT(rules); i++)
+    if (ax_hlo_slice_is(op->name, rules[i].op)) return rules[i].rule(w, op);
+  const ax_hlo_attribute *type = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "function_type") : NULL;
+  const bool function = type != NULL && type->kind == AX_HLO_TYPE && type->type->kind == AX_HLO_FUNCTION;
+  ax_hlo_operation *copy = NULL;
+  if (changes || function) AX_TRY(flatten_values(w, op, &copy));
+  if (function) AX_TRY(flatten_function(w, copy, type->type));
+  *out = copy != NULL ? copy : op;
+  return flatten_regions(w, op);
+}
+
+static ax_status blame(const flatten *w, const ax_hlo_operation *op, ax_status status) {
+  char place[512];
+  if (status == AX_OUT_OF_MEMORY) return status;
+  ax_hlo_place_text(w->module, &op->place, place, sizeof place);
+  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
+}
+
+/* Modules are the arena's, and may be written until they are read. */
+static ax_status flatten_block(flatten *w, ax_hlo_block *block) {
+  uint32_t kept = 0;
+  if (any_made(w, block->argument, block->argument_count)) AX_TRY(make_values(w, NULL, &block->argument, &block->argument_count));
+  for (uint32_t i = 0; i < block->operation_count; i++) {
+    const ax_hlo_operation *op = block->operations[i], *made = NULL;
+    const bool outer = op->region_count > 0; /* the message has the innermost operation alone */
+    const ax_status status = flatten_operation(w, op, &made);
+    if (status != AX_OK) return outer ? status : blame(w, op, status);
+    if (made != NULL) block->operations[kept++] = made;
+  }
+  block->operation_count = kept;
+  return AX_OK;
+}
+
+ax_status ax_hlo_flatten(ax_hlo_module *module) {
+  flatten w = {.module = module, .old_count = module->value_count, .value_room = module->value_count, .maker_room = module->value_count};
+  if (!any_made(&w, 0, module->value_count)) return AX_OK;
+  w.first = ax_calloc(w.old_count, sizeof w.first[0]);
+  w.count = ax_calloc(w.old_count, sizeof w.count[0]);
+  ax_status status = w.first != NULL && w.count != NULL ? AX_OK : ax_out_of_memory(w.old_count * sizeof w.first[0]);
+  if (status == AX_OK) status = flatten_block(&w, &module->body);
+  ax_free(w.first);
+  ax_free(w.count);
+  ax_free(w.leaves.v);
+  ax_free(w.list.v);
+  ax_free(w.types);
+  return status;
+}

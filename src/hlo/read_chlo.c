@@ -1,0 +1,23 @@
+/* The short form of chlo.scan. */
+#include "hlo/reader.h"
+
+/* (%a, %b) inits (%c) dimension = 0 attributes {is_reverse = true} {..} : (types) -> types */
+ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft) {
+  ax_hlo_attribute dimension = {.kind = AX_HLO_INTEGER}, segments = {.kind = AX_HLO_NUMBERS, .count = 2};
+  int64_t *counts = ax_arena_alloc(&r->module->arena, 2 * sizeof counts[0]);
+  if (counts == NULL) return ax_out_of_memory(2 * sizeof counts[0]);
+  AX_TRY(ax_hlo_want_operands(r, draft));
+  counts[0] = draft->operands.count;
+  AX_TRY(ax_hlo_want(r, "inits"));
+  AX_TRY(ax_hlo_want_operands(r, draft));
+  counts[1] = (int64_t)draft->operands.count - counts[0];
+  segments.numbers = counts;
+  AX_TRY(ax_hlo_draft_attribute(draft, "operandSegmentSizes", &segments));
+  AX_TRY(ax_hlo_want(r, "dimension"));
+  AX_TRY(ax_hlo_want(r, "="));
+  AX_TRY(ax_hlo_want_integer(r, &dimension.integer));
+  AX_TRY(ax_hlo_draft_attribute(draft, "dimension", &dimension));
+  if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
+  AX_TRY(ax_hlo_want_region(r, draft, NULL));
+  return ax_hlo_want_typed(r, draft);
+}
