@@ -236,50 +236,6 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
                                            {"chlo.top_k", top_k_read},
                                            {0}};
 
-/* --- Shapes that operands say, where the module knows the result's type all the same: the operand is not looked at --- */
-
-static ax_status reshape_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  AX_TRY(takes(args, 2));
-  args->out[0] = (ax_reshape)(args->in[0], AX_LIST(to->rank, to->dims));
-  return AX_OK;
-}
-
-static ax_status iota_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  int64_t dimension;
-  AX_TRY(takes(args, 1));
-  AX_TRY(ax_hlo_integer(args->op, "iota_dimension", &dimension));
-  args->out[0] = (ax_iota)(to->dtype, AX_LIST(to->rank, to->dims), dimension);
-  return AX_OK;
-}
-
-static ax_status broadcast_in_dim_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  ax_dims at;
-  AX_TRY(takes(args, 2));
-  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
-  args->out[0] = (ax_broadcast_in_dim)(args->in[0], AX_LIST(to->rank, to->dims), AX_LIST(at.count, at.v));
-  return AX_OK;
-}
-
-static ax_status dimension_size_read(const ax_hlo_read_args *args) {
-  const ax_type type = ax_typeof(args->in[0]);
-  int64_t dimension;
-  AX_TRY(takes(args, 1));
-  AX_TRY(ax_hlo_integer(args->op, "dimension", &dimension));
-  if (dimension < 0 || dimension >= type.rank)
-    return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, type.rank);
-  args->out[0] = (ax_full)(AX_S32, AX_LIST(0, NULL), (double)type.dims[dimension]);
-  return AX_OK;
-}
-
-static const ax_hlo_reader shapes[] = {{"stablehlo.dynamic_reshape", reshape_read},
-                                       {"stablehlo.dynamic_iota", iota_read},
-                                       {"stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim_read},
-                                       {"stablehlo.get_dimension_size", dimension_size_read},
-                                       {0}};
-
 /* --- Random numbers --- */
 
 static ax_status rng_bits_read(const ax_hlo_read_args *args) {
@@ -329,23 +285,35 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {"mhlo.erf", erf_read},
                                         {0}};
 
+static ax_status read_target(const ax_hlo_read_args *args, ax_hlo_slice name) {
+  const ax_hlo_reader *const lists[] = {targets, ax_hlo_shape_targets};
+  if (ax_lapack_reads(name)) return ax_lapack_read(args, name);
+  if (ax_hlo_is_check(name)) return ax_hlo_read_check(args, name);
+  for (size_t i = 0; i < AX_COUNT(lists); i++)
+    for (const ax_hlo_reader *target = lists[i]; target->op != NULL; target++)
+      if (ax_hlo_slice_is(name, target->op)) return target->read(args);
+  return ax_error(AX_ABSENT,
+                  "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint, mhlo.erf, "
+                  "shape_assertion and stablehlo.dynamic_..",
+                  (int)name.length, name.start);
+}
+
 static ax_status custom_call_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *name = ax_hlo_find(args->op, "call_target_name");
+  ax_type *types = ax_trace_alloc((args->op->result_count + 1) * sizeof types[0]);
+  ax_hlo_operation op = *args->op;
+  ax_hlo_read_args shaped = *args;
   if (name == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute call_target_name is missing");
-  if (ax_lapack_reads(name->text)) return ax_lapack_read(args, name->text);
-  if (ax_hlo_is_check(name->text)) return ax_hlo_read_check(args, name->text);
-  for (const ax_hlo_reader *target = targets; target->op != NULL; target++)
-    if (ax_hlo_slice_is(name->text, target->op)) return target->read(args);
-  return ax_error(
-      AX_ABSENT,
-      "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
-      (int)name->text.length, name->text.start);
+  if (types == NULL) return AX_OK; /* the trace has failed */
+  AX_TRY(ax_hlo_take_shapes(args, &op, types));
+  shaped.op = &op, shaped.out_types = types;
+  return read_target(&shaped, name->text);
 }
 
 static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {0}};
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic,          shapes, draws, devices, calls, ax_hlo_window_readers,
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, calls, ax_hlo_shape_readers, ax_hlo_window_readers,
                                                     ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

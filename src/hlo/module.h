@@ -167,5 +167,10 @@ AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char 
 AX_MUST_USE ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high);
 /* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */
 AX_MUST_USE ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out);
+/* The same of a type that may leave extents open: these are AX_HLO_DYNAMIC. Of one without a rank all are, in AX_MAX_RANK dimensions.
+   AX_ABSENT: also extents that are bounded only. */
+AX_MUST_USE ax_status ax_hlo_open_type(const ax_hlo_value_type *type, ax_type *out);
+/* Whether a value of type `is` may stand where the module says `said`. */
+bool ax_hlo_type_fits(const ax_hlo_value_type *said, const ax_type *is);
 
 #endif

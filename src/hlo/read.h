@@ -14,7 +14,7 @@ struct ax_hlo_read_args {
   const ax_hlo_operation *op;
   const ax_value *in;
   ax_value *out;            /* to fill; their types are checked against those that the module says */
-  const ax_type *out_types; /* what the module says */
+  const ax_type *out_types; /* what the module says; an extent that it leaves open is AX_HLO_DYNAMIC */
   ax_hlo_import *import;
 };
 
@@ -26,6 +26,18 @@ struct ax_hlo_reader {
 
 /* The elements of an operand that is a constant; NULL: it is none. */
 const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, uint32_t operand);
+
+/* Integers that are known while the module is read, where shapes depend on some. NULL: they are not. */
+const ax_literal *ax_hlo_known(const ax_hlo_read_args *args, uint32_t operand);
+/* Its elements. AX_INVALID_ARGUMENT: it is not known, has more than `most`, or is of rank 3 or more. */
+AX_MUST_USE ax_status ax_hlo_known_integers(const ax_hlo_read_args *args, uint32_t operand, uint32_t most, int64_t *out,
+                                            uint32_t *count);
+AX_MUST_USE ax_status ax_hlo_known_dims(const ax_hlo_read_args *args, uint32_t operand, ax_dims *out);
+/* Says the elements of a result, which the reader has computed. */
+AX_MUST_USE ax_status ax_hlo_know(const ax_hlo_read_args *args, uint32_t result, const ax_type *type, const void *data);
+/* AX_INVALID_ARGUMENT: the module leaves the result's shape open. */
+AX_MUST_USE ax_status ax_hlo_want_shape(const ax_hlo_read_args *args, uint32_t result);
+
 /* A region of the operation as a function to trace: it runs the region's operations on its operands. Valid until the reader
    returns. */
 typedef struct ax_hlo_body {
@@ -35,6 +47,8 @@ typedef struct ax_hlo_body {
 /* AX_INVALID_ARGUMENT: the operation has no such region of one block, or the region gives other than `out_count` values. */
 AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body,
                                      ax_fn *out);
+/* The operation of a function of the module; NULL: it has none of the name. */
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_slice name);
 /* Calls a function of the module. */
 AX_MUST_USE ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function);
 

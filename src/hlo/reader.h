@@ -112,6 +112,9 @@ void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark);
 /* %x or %x#1 -> the value's number. */
 AX_MUST_USE ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out);
 
+/* loc("train.py":31:4), loc(#loc1), .., if it comes next: kept as text. */
+AX_MUST_USE ax_status ax_hlo_take_location(ax_hlo_scan *r, ax_hlo_slice *out);
+
 /* An operation while it is read. */
 typedef struct ax_hlo_draft {
   ax_hlo_operation op;
