@@ -2,6 +2,7 @@
 
      stablehlo_read.c   operations, regions, functions, the module
      known.c            integers that are known while the module is read, from which shapes come
+     quantized.c        operations on quantized values
      binding.c          the types of the entry function's arguments, where the module leaves extents open
 
    A trace has no shape that is not known. So a type with `?` is only compared with what comes, and a function whose arguments have

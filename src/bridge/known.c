@@ -84,7 +84,8 @@ static bool is_integer(ax_dtype dtype) {
 
 static bool may_be_known(const ax_hlo_value_type *type) {
   ax_type array;
-  if (type->kind != AX_HLO_TENSOR || !type->element_known || !is_integer(type->dtype) || type->dynamic || type->rank > AX_MAX_RANK)
+  if (type->kind != AX_HLO_TENSOR || !type->element_known || !is_integer(type->dtype) || type->dynamic || type->rank > AX_MAX_RANK ||
+      type->quantized != NULL)
     return false;
   return ax_hlo_array_type(type, &array) == AX_OK && ax_type_elems(&array) <= most_elements;
 }

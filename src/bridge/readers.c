@@ -6,6 +6,7 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "bridge/quantized.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
 #include "prim/bind.h"
@@ -314,6 +315,6 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, calls, ax_hlo_shape_readers, ax_hlo_window_readers,
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, draws, devices, calls, ax_hlo_shape_readers, ax_hlo_quantized_readers, ax_hlo_window_readers,
                                                     ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

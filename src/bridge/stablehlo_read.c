@@ -14,6 +14,7 @@
 
 #include "axle/stablehlo.h"
 #include "bridge/import.h"
+#include "bridge/quantized.h"
 #include "bridge/readers.h"
 #include "control/closed_call.h"
 #include "hlo/hlo.h"
@@ -128,8 +129,8 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   if (done) return AX_OK;
   take_operands(import, op, entry, f->in);
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
-  AX_TRY(entry->read(
-      &(ax_hlo_read_args){.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import}));
+  const ax_hlo_read_args args = {.prim = entry->prim, .op = op, .in = f->in, .out = f->out, .out_types = f->types, .import = import};
+  AX_TRY(ax_quantized_touches(import, op) ? ax_quantized_read(&args, entry->read) : entry->read(&args));
   for (uint32_t k = 0; k < op->result_count && !ax_failed(); k++) {
     AX_TRY(check_result(import, op, k, f->out[k]));
     import->values[op->result + k] = f->out[k];
@@ -226,7 +227,7 @@ ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) 
   const ax_hlo_slice none = {0};
   const ax_hlo_block *block =
       region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
-  if (block == NULL || block->operation_count != 2 || block->argument_count != 2) return none;
+  if (block == NULL || block->operation_count != 2 || block->argument_count != 2 || op->opaque) return none;
   const ax_hlo_operation *only = block->operations[0], *last = block->operations[1];
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
   if (!is_return(last->name) || last->operand_count != 1 || last->operands[0] != only->result) return none;
@@ -380,6 +381,11 @@ static ax_status check_call(const ax_hlo_import *import, const ax_hlo_operation 
   const ax_hlo_block *block = entry->op->regions[0].blocks;
   const uint32_t count = entry->op->regions[0].block_count > 0 ? block->argument_count : 0;
   AX_TRY(check_function(import, entry->op, &results));
+  for (uint32_t i = 0; i < count && count == call->operand_count; i++) {
+    const ax_hlo_value_type *said = import->module->values[block->argument + i], *is = import->module->values[call->operands[i]];
+    if (!ax_hlo_same_quantized(said->quantized, is->quantized))
+      return ax_error(AX_INVALID_ARGUMENT, "argument %u of @%.*s is quantized otherwise", i, (int)entry->name.length, entry->name.start);
+  }
   if (count == call->operand_count && results == call->result_count) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "@%.*s takes %u values and gives %u, and the call has %u and %u", (int)entry->name.length,
                   entry->name.start, count, results, call->operand_count, call->result_count);

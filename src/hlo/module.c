@@ -236,3 +236,10 @@ bool ax_hlo_type_fits(const ax_hlo_value_type *said, const ax_type *is) {
   for (uint32_t d = 0; fits && d < open.rank; d++) fits = open.dims[d] == AX_HLO_DYNAMIC || open.dims[d] == is->dims[d];
   return fits;
 }
+
+bool ax_hlo_same_quantized(const ax_hlo_quantized *a, const ax_hlo_quantized *b) {
+  if (a == NULL || b == NULL) return a == b;
+  return a->storage == b->storage && a->expressed == b->expressed && a->least == b->least && a->greatest == b->greatest &&
+         a->axis == b->axis && a->count == b->count && memcmp(a->scales, b->scales, a->count * sizeof a->scales[0]) == 0 &&
+         memcmp(a->zeros, b->zeros, a->count * sizeof a->zeros[0]) == 0;
+}
