@@ -42,6 +42,27 @@ static ax_status broadcast_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* The dimensions may stand in any order, where the primitive takes an ascending one. */
+static ax_status broadcast_in_dim_read(const ax_hlo_read_args *args) {
+  const ax_type *to = &args->out_types[0];
+  ax_dims at, order = {0}, sorted = {0};
+  AX_TRY(takes(args, 1));
+  AX_TRY(ax_hlo_want_shape(args, 0));
+  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
+  const ax_type x = ax_typeof(args->in[0]);
+  if (at.count != x.rank) return ax_error(AX_INVALID_ARGUMENT, "broadcast_dimensions has %u entries, and the operand rank %u", at.count, x.rank);
+  bool ascending = true;
+  for (uint32_t d = 1; d < at.count; d++) ascending = ascending && at.v[d - 1] < at.v[d];
+  for (int64_t place = 0; place < to->rank; place++)
+    for (uint32_t d = 0; d < at.count; d++)
+      if (at.v[d] == place) sorted.v[sorted.count++ % AX_MAX_RANK] = place, order.v[order.count++ % AX_MAX_RANK] = d;
+  const bool whole = sorted.count == at.count; /* else one is outside, or named twice, which the primitive says */
+  const ax_value turned = ascending || !whole ? args->in[0] : (ax_transpose)(args->in[0], AX_LIST(order.count, order.v));
+  const ax_dims *dims = ascending || !whole ? &at : &sorted;
+  args->out[0] = (ax_broadcast_in_dim)(turned, AX_LIST(to->rank, to->dims), AX_LIST(dims->count, dims->v));
+  return AX_OK;
+}
+
 static ax_status top_k_read(const ax_hlo_read_args *args) {
   int64_t k;
   AX_TRY(takes(args, 1));
@@ -89,6 +110,40 @@ static ax_status power_read(const ax_hlo_read_args *args) {
   const ax_type type = ax_typeof(args->in[0]);
   const bool integers = ax_dtype_get(type.dtype)->kind == AX_KIND_SIGNED || ax_dtype_get(type.dtype)->kind == AX_KIND_UNSIGNED;
   args->out[0] = integers ? integer_power(args->in[0], args->in[1], &type) : ax_pow(args->in[0], args->in[1]);
+  return AX_OK;
+}
+
+/* The upper half of a product of two unsigned integers of 64 bits, by the products of their halves. */
+static ax_value high_of_words(ax_value a, ax_value b) {
+  const ax_value low = ax_integer(UINT32_MAX), half = ax_integer(32);
+  const ax_value al = ax_and(a, low), ah = ax_shift_right_logical(a, half), bl = ax_and(b, low), bh = ax_shift_right_logical(b, half);
+  const ax_value ll = ax_mul(al, bl), lh = ax_mul(al, bh), hl = ax_mul(ah, bl), hh = ax_mul(ah, bh);
+  const ax_value upper = ax_add(ax_shift_right_logical(lh, half), ax_shift_right_logical(hl, half));
+  const ax_value both = ax_add(ax_and(lh, low), ax_and(hl, low)), carried = ax_add(ax_shift_right_logical(ll, half), both);
+  return ax_add(ax_add(hh, upper), ax_shift_right_logical(carried, half));
+}
+
+/* Taken as unsigned, an integer below 0 is 2^64 too large. */
+static ax_value high_of_signed(ax_value a, ax_value b) {
+  const ax_value x = ax_convert_element_type(a, AX_U64), y = ax_convert_element_type(b, AX_U64), zero = ax_full_like(a, 0);
+  const ax_value high = ax_convert_element_type(high_of_words(x, y), AX_S64);
+  const ax_value without = ax_sub(high, ax_where(ax_lt(a, zero), b, zero));
+  return ax_sub(without, ax_where(ax_lt(b, zero), a, zero));
+}
+
+static ax_status mulhi_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 2));
+  const ax_type type = ax_typeof(args->in[0]);
+  const ax_dtype_kind kind = ax_dtype_get(type.dtype)->kind;
+  const uint32_t bits = ax_dtype_get(type.dtype)->bits;
+  if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED) return ax_error(AX_INVALID_ARGUMENT, "its operands must be integers");
+  if (bits == 64) {
+    args->out[0] = (kind == AX_KIND_SIGNED ? high_of_signed : high_of_words)(args->in[0], args->in[1]);
+    return AX_OK;
+  }
+  const ax_dtype wide = kind == AX_KIND_SIGNED ? AX_S64 : AX_U64;
+  const ax_value a = ax_convert_element_type(args->in[0], wide), b = ax_convert_element_type(args->in[1], wide);
+  args->out[0] = ax_convert_element_type(ax_shift_right_arithmetic(ax_mul(a, b), ax_integer(bits)), type.dtype);
   return AX_OK;
 }
 
@@ -231,6 +286,8 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
                                            {"stablehlo.batch_norm_training", batch_norm_training_read},
                                            {"stablehlo.batch_norm_grad", batch_norm_grad_read},
                                            {"stablehlo.broadcast", broadcast_read},
+                                           {"stablehlo.broadcast_in_dim", broadcast_in_dim_read},
+                                           {"chlo.mulhi", mulhi_read},
                                            {"chlo.square", square_read},
                                            {"chlo.is_inf", is_inf_read},
                                            {"chlo.conj", conj_read},
