@@ -250,7 +250,7 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
 /* --- The command --- */
 
 static ax_status bench_program(bench *b, const char *path) {
-  AX_TRY(source_read(path, &b->source));
+  AX_TRY(source_read(path, &b->shardings, &b->in, &b->source));
   AX_TRY(whole_laid_out(&b->source, &b->shardings, NULL, &b->whole));
   b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
   if (b->arrays == NULL) return ax_out_of_memory(0);
@@ -298,7 +298,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
       return ax_error(AX_INVALID_ARGUMENT, "--inputs: expected normal, uniform, ones, masked or vanishing, got \"%s\"", argument);
     case option_mesh:
     case option_in_sharding:
-    case option_out_sharding: return shardings_take(&b->shardings, value, argument);
+    case option_out_sharding:
+    case option_dim: return shardings_take(&b->shardings, value, argument);
     case option_processes: return take_processes(argument, &b->options.processes);
     case option_runs: return take_number("--runs", "number of runs", 1, INT64_MAX, argument, &b->runs);
     case option_seed:

@@ -132,7 +132,7 @@ static void deinit(check *c) {
 static int check_path(check *c, const char *path) {
   ax_verdict verdict = AX_PROVED;
   c->options.explore = c->explore, c->options.exhaustive = c->exhaustive, c->options.every_visit = c->every_visit;
-  ax_status status = source_read(path, &c->source);
+  ax_status status = source_read(path, &c->shardings, &c->in, &c->source);
   if (status == AX_OK) status = check_program(c, &verdict);
   if (status != AX_OK) return report_error();
   return verdict == AX_PROVED ? EXIT_OK : EXIT_FAILED;

@@ -88,13 +88,16 @@ AX_MUST_USE ax_status processes_print(const ax_runtime *runtime, const ax_mesh *
 double memory_gibibytes(int pages); /* of this many pages, as sysconf names them */
 
 /* --- source.c --- */
+struct shardings;
 /* A program, and the names that its text gives to its inputs and results. */
 typedef struct source {
   ax_program *program;
   ax_program_names names; /* `in` is NULL once a pass has transformed the program */
 } source;
 AX_MUST_USE ax_status source_bytes(const char *path, ax_text *out); /* of the file, whatever they are; *out: ax_text_deinit */
-AX_MUST_USE ax_status source_read(const char *path, source *out); /* "-": standard input */
+/* "-": standard input. Extents that a module leaves open are those of --dim, which `s` has, and those of the values of --in; in:
+   NULL, the command takes none. */
+AX_MUST_USE ax_status source_read(const char *path, const struct shardings *s, const word_list *in, source *out);
 void source_deinit(source *source);
 /* Finds an input, or result, by its name in the text, else by its number from 0, else by its letters in the printed form. -1:
    there is none. */
@@ -119,6 +122,8 @@ AX_MUST_USE ax_status inputs_read_whole(inputs *inputs, uint32_t index);
 /* Makes the executable's argument of an input. */
 AX_MUST_USE ax_status inputs_put(const inputs *inputs, uint32_t index, const ax_executable *executable, ax_array **out);
 void inputs_deinit(inputs *inputs);
+/* The type of a VALUE, of files without their data. */
+AX_MUST_USE ax_status input_type(const char *value, ax_type *out);
 ax_type host_type(const ax_host_array *array);
 size_t host_bytes(const ax_host_array *array);
 /* Makes an array of `type` with room for its elements. */
@@ -149,18 +154,21 @@ AX_MUST_USE ax_status numbers_fill(const numbers *n, uint32_t input, const ax_ty
 AX_MUST_USE ax_status input_limits(const ax_program *program, int64_t *out);
 
 /* --- shardings.c --- */
-/* The values of --mesh, --in-sharding and --out-sharding. */
+/* The values of --mesh, --in-sharding and --out-sharding; and of --dim. */
 typedef struct shardings {
   word_list in, out; /* NAME=SPEC */
+  word_list dims;    /* NAME=N */
   ax_mesh mesh;
   bool has_mesh;
 } shardings;
-enum { option_mesh = 100, option_in_sharding, option_out_sharding, option_spread };
+enum { option_mesh = 100, option_in_sharding, option_out_sharding, option_dim, option_spread };
 #define SHARDING_OPTIONS                                                                                                           \
   {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                \
       {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"}, \
+      {"out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"},                         \
   {                                                                                                                                \
-    "out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"                             \
+    "dim", '\0', POPT_ARG_STRING, NULL, option_dim,                                                                                \
+        "An extent that a StableHLO module leaves open: b=8, as JAX calls it, or x.0=8, of an input's dimension", "NAME=N"         \
   }
 AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
 static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }

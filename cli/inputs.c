@@ -66,6 +66,15 @@ static ax_status read_value(const char *value, ax_host_array *out, const char **
   return read_header(value, out);
 }
 
+ax_status input_type(const char *value, ax_type *out) {
+  ax_host_array array = {0};
+  const char *file = NULL;
+  AX_TRY(read_value(value, &array, &file));
+  *out = host_type(&array);
+  ax_host_array_release(&array);
+  return AX_OK;
+}
+
 ax_status inputs_read_whole(inputs *inputs, uint32_t index) {
   const char *file = inputs->files[index];
   inputs->files[index] = NULL;

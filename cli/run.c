@@ -301,7 +301,7 @@ static ax_status run_program(run *run, const char *path) {
   if (run->reference && run->options.processes == AX_MPI)
     return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --processes mpi");
   if (run->traces && run->timeline == NULL) return ax_out_of_memory(0);
-  AX_TRY(source_read(path, &run->source));
+  AX_TRY(source_read(path, &run->shardings, &run->in, &run->source));
   AX_TRY(check_outputs(run));
   AX_TRY(read_inputs(run));
   if (!run->reference) AX_TRY(start_runtime(run));
@@ -354,7 +354,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_processes: return take_processes(argument, &run->options.processes);
     case option_mesh:
     case option_in_sharding:
-    case option_out_sharding: return shardings_take(&run->shardings, value, argument);
+    case option_out_sharding:
+    case option_dim: return shardings_take(&run->shardings, value, argument);
     case option_seed:
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;

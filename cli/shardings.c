@@ -52,6 +52,7 @@ ax_status shardings_apply(const shardings *s, const source *source, const ax_pro
 ax_status shardings_take(shardings *s, int value, const char *argument) {
   if (value == option_in_sharding) return take_pair(&s->in, "--in-sharding", argument);
   if (value == option_out_sharding) return take_pair(&s->out, "--out-sharding", argument);
+  if (value == option_dim) return take_pair(&s->dims, "--dim", argument);
   s->has_mesh = true;
   return ax_mesh_parse(argument, &s->mesh);
 }
@@ -59,6 +60,7 @@ ax_status shardings_take(shardings *s, int value, const char *argument) {
 void shardings_deinit(shardings *s) {
   word_list_deinit(&s->in);
   word_list_deinit(&s->out);
+  word_list_deinit(&s->dims);
 }
 
 /* --- --spread --- */

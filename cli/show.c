@@ -281,7 +281,7 @@ static ax_status show_module(const char *path) {
 
 static ax_status show_program(show *show, const char *path) {
   if (show->module) return show_module(path);
-  AX_TRY(source_read(path, &show->source));
+  AX_TRY(source_read(path, &show->shardings, NULL, &show->source));
   if (shardings_given(&show->shardings)) {
     ax_program *laid;
     AX_TRY(shardings_apply(&show->shardings, &show->source, &show->spread.layout, &laid));
@@ -335,7 +335,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_pass: return add_passes(show, argument);
     case option_mesh:
     case option_in_sharding:
-    case option_out_sharding: return shardings_take(&show->shardings, value, argument);
+    case option_out_sharding:
+    case option_dim: return shardings_take(&show->shardings, value, argument);
     case option_spread: return spread_take(&show->spread, argument);
     case option_after: return keep_text(&show->after, argument);
     case option_wrt: return split(&show->wrt, argument);

@@ -64,7 +64,7 @@ static ax_status simulate_path(simulate *s, const char *path) {
   if (s->spread.layout.processes > 0 && s->machine != NULL)
     return ax_error(AX_INVALID_ARGUMENT, "--spread makes a machine of processes: leave --machine out");
   if (s->spread.layout.processes > 0 && s->options.algorithm == AX_ALGORITHM_BEST) s->options.algorithm = AX_ALGORITHM_RUN;
-  AX_TRY(source_read(path, &s->source));
+  AX_TRY(source_read(path, &s->shardings, NULL, &s->source));
   s->options.every_device = s->every_device;
   ax_status status = simulate_file(s, &machine, &simulation);
   if (status == AX_OK) status = ax_simulation_print(&simulation, AX_SIMULATION_TEXT, &text);

@@ -27,16 +27,62 @@ ax_status source_bytes(const char *path, ax_text *out) {
   return status;
 }
 
-ax_status source_read(const char *path, source *out) {
+/* Reads a number below `count`; -1: the word is not one. */
+static int64_t as_number(const char *word, size_t length, uint32_t count) {
+  char digits[16] = {0};
+  int64_t index;
+  if (length >= sizeof digits) return -1;
+  memcpy(digits, word, length);
+  return ax_integer_parse(digits, &index) && index >= 0 && index < count ? index : -1;
+}
+
+/* The type of the input's value, of --in, if it is given by name or number. */
+static ax_status type_of_value(void *context, uint32_t index, ax_hlo_slice name, ax_type *out) {
+  const word_list *words = context;
+  *out = (ax_type){.dtype = AX_NO_DTYPE};
+  for (uint32_t i = 0; i < words->count; i++) {
+    const char *equals = strchr(words->words[i], '=');
+    const size_t length = (size_t)(equals - words->words[i]);
+    const bool named = name.length > 0 && ax_hlo_slice_same(name, (ax_hlo_slice){words->words[i], length});
+    if (named || as_number(words->words[i], length, UINT32_MAX) == index) return input_type(equals + 1, out);
+  }
+  return AX_OK;
+}
+
+static ax_status read_dims(const word_list *words, ax_stablehlo_dim *dims) {
+  for (uint32_t i = 0; i < words->count; i++) {
+    char *equals = strrchr(words->words[i], '=');
+    if (!ax_integer_parse(equals + 1, &dims[i].extent))
+      return ax_error(AX_INVALID_ARGUMENT, "--dim %s: not a number: %s", words->words[i], equals + 1);
+    *equals = '\0'; /* the word is its name from now on */
+    dims[i].name = words->words[i];
+  }
+  return AX_OK;
+}
+
+static ax_status read_module(const ax_text *text, const char *name, const shardings *s, const word_list *in, source *out) {
+  ax_stablehlo_dim *dims = ax_calloc(s->dims.count + 1, sizeof dims[0]);
+  if (dims == NULL) return ax_out_of_memory(s->dims.count);
+  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in};
+  ax_status status = read_dims(&s->dims, dims);
+  if (status == AX_OK)
+    status = ax_program_from_stablehlo_named(text->data, text->length, name, &binding, &out->names, &out->program);
+  ax_free(dims);
+  return status;
+}
+
+ax_status source_read(const char *path, const shardings *s, const word_list *in, source *out) {
   ax_text text = {0};
   const bool standard = strcmp(path, "-") == 0;
   *out = (source){0};
   ax_status status = source_bytes(path, &text);
-  if (status == AX_OK && ax_hlo_format_of(text.data, text.length) != AX_HLO_NO_MODULE)
-    status = ax_program_from_stablehlo_named(text.data, text.length, standard ? "(standard input)" : path, &out->names, &out->program);
+  const char *name = standard ? "(standard input)" : path;
+  const bool module = status == AX_OK && ax_hlo_format_of(text.data, text.length) != AX_HLO_NO_MODULE;
+  if (status == AX_OK && !module && s->dims.count > 0)
+    status = ax_error(AX_INVALID_ARGUMENT, "--dim: only StableHLO modules leave extents open");
+  if (status == AX_OK && module) status = read_module(&text, name, s, in, out);
   else if (status == AX_OK)
-    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length,
-                                    standard ? "(standard input)" : path, NULL, &out->names, &out->program);
+    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length, name, NULL, &out->names, &out->program);
   ax_text_deinit(&text);
   return status;
 }
@@ -48,15 +94,6 @@ void source_deinit(source *source) {
 
 static bool same(const char *name, const char *word, size_t length) {
   return name[0] != '\0' && strlen(name) == length && memcmp(name, word, length) == 0;
-}
-
-/* Reads a number below `count`; -1: the word is not one. */
-static int64_t as_number(const char *word, size_t length, uint32_t count) {
-  char digits[16] = {0};
-  int64_t index;
-  if (length >= sizeof digits) return -1;
-  memcpy(digits, word, length);
-  return ax_integer_parse(digits, &index) && index >= 0 && index < count ? index : -1;
 }
 
 static int64_t find(const ax_program *program, const char *const *names, const uint32_t *ids, uint32_t count,

@@ -35,11 +35,34 @@ AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out
 
    `*out` is owned by the caller: ax_program_release. Any thread.
    AX_PARSE_ERROR: text that is no module, with line and column, what was read and what was expected; bytes that are none, with the
-   place of the byte. AX_INVALID_ARGUMENT: operations
-   that are wrong in themselves. AX_ABSENT: operations and types that are not read yet, by name; files of jax.export
-   for other platforms than cpu or with effects in an order; modules for several devices; shapes
-   that are not known. AX_OUT_OF_MEMORY. */
+   place of the byte. AX_INVALID_ARGUMENT: operations that are wrong in themselves; extents that nothing says. AX_ABSENT: operations and
+   types that are not read yet, by name; files of jax.export for other platforms than cpu or with effects in an order; extents of which
+   only a bound is known. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out);
+
+/* Modules of shape-polymorphic functions (jax.export with symbolic shapes) leave extents of their arguments open: tensor<?x4xf32>. All
+   other shapes follow from these; each program has shapes that are known.
+     "x.0"  extent 0 of the argument that the text calls %x; "0.0": of the first argument
+     "b"    what jax.export calls b: every extent that is b, or computed from it (2*b + 1)
+     "n"    an argument that is an integer, from which shapes are computed: it becomes a constant, and is no input of the program */
+typedef struct ax_stablehlo_dim {
+  const char *name;
+  int64_t extent;
+} ax_stablehlo_dim;
+typedef struct ax_stablehlo_options {
+  uint32_t dim_count;
+  const ax_stablehlo_dim *dims;
+  uint32_t type_count;  /* of the program's inputs, from the first one on; dims and types together must say all extents */
+  const ax_type *types; /* of dtype AX_NO_DTYPE: not known */
+} ax_stablehlo_options;
+
+/* ax_program_from_stablehlo of a module that leaves extents open, bound as the options say. As JAX's and StableHLO's refinement of
+   shapes. A function that is called with several shapes is read once for each list of them.
+   AX_INVALID_ARGUMENT: also an extent that nothing says, by argument and dimension; two that do not agree; a name that the module has
+   not; a shape that is computed from elements of inputs; an assertion of the module that does not hold, with its message. AX_ABSENT:
+   also calls with so many shapes that reading them would take more than 100 times the module's operations. */
+AX_MUST_USE ax_status ax_program_from_stablehlo_with(const char *text, size_t bytes, const char *source,
+                                                     const ax_stablehlo_options *options, ax_program **out);
 
 /* Writes a module, given as text, as bytecode or as jax.export wrote it, as text: in MLIR's generic form, attributes in the order of their names, those left out
    that stand for what they are by default. Modules that say the same have the same text. Locations are left out. As `stablehlo-translate
@@ -53,6 +76,7 @@ AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const 
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
+#define ax_program_from_stablehlo_with(...) AX_LINED_STATUS(program_from_stablehlo_with, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
 #define ax_stablehlo_text(...) AX_LINED_STATUS(stablehlo_text, __VA_ARGS__)
 #endif

@@ -3,7 +3,8 @@
 
      expect_eq          the same numbers; NaN is NaN
      expect_close       floats at most max_ulp_difference units of the last place apart: 1, and of custom calls 3, unless it is said
-     expect_almost_eq   apart by a tolerance of 1e-4, unless it is said, or by that of their size */
+     expect_almost_eq   apart by a tolerance of 1e-4, unless it is said, or by that of their size
+     eq                 the same, and true is the result */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ static const struct {
 } kinds[] = {{"check.expect_eq", CHECK_EQ},
              {"check.expect_eq_const", CHECK_EQ},
              {"check.expect_close", CHECK_CLOSE},
+             {"check.eq", CHECK_ALMOST_EQ},
              {"check.expect_almost_eq", CHECK_ALMOST_EQ},
              {"check.expect_almost_eq_const", CHECK_ALMOST_EQ}};
 
@@ -135,6 +137,7 @@ ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name) {
   if (got.dtype != want.dtype || !ax_same_shape(&got, &want))
     return ax_error(AX_INVALID_ARGUMENT, "the two arrays have different types");
   snprintf(text, sizeof text, "%.*s", (int)name.length, name.start);
+  for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = (ax_full)(AX_BOOL, AX_LIST(0, NULL), 1);
   return bind_check(&c, text, pair);
 }
 

@@ -255,7 +255,7 @@ static const struct {
     {MAIN(MANUAL("\"z\"", "{\"a\"}", "{}", "3", "3", "      %0 = stablehlo.add %a, %a : tensor<3xi64>\n") "tensor<3xi64>\n"),
      AX_INVALID_ARGUMENT, "the mesh has no axis \"z\""},
     {MAIN(MANUAL("\"a\"", "{\"a\"}", "{}", "2", "2", "      %0 = stablehlo.add %a, %a : tensor<2xi64>\n") "tensor<2xi64>\n"),
-     AX_INVALID_ARGUMENT, "argument 0 of a block is s64[3], and the module says s64[2]"},
+     AX_INVALID_ARGUMENT, "argument 0 of a block is s64[3], and the module says tensor<2xi64>"},
     {MAIN("    %r = sdy.sharding_constraint %x <@other, [{}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT, "there is no mesh @other"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"a\"}, {\"a\"}]> : tensor<6xi64>\n"), AX_INVALID_ARGUMENT,
      "the axis \"a\" twice"},

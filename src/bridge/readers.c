@@ -6,6 +6,7 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "bridge/quantized.h"
 #include "collectives/ragged.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
@@ -39,6 +40,27 @@ static ax_status broadcast_read(const ax_hlo_read_args *args) {
   if (x.rank > to->rank) return ax_error(AX_INVALID_ARGUMENT, "the result has fewer dimensions than the operand");
   for (uint32_t d = 0; d < x.rank; d++) at[d] = to->rank - x.rank + d;
   args->out[0] = (ax_broadcast_in_dim)(args->in[0], AX_LIST(to->rank, to->dims), AX_LIST(x.rank, at));
+  return AX_OK;
+}
+
+/* The dimensions may stand in any order, where the primitive takes an ascending one. */
+static ax_status broadcast_in_dim_read(const ax_hlo_read_args *args) {
+  const ax_type *to = &args->out_types[0];
+  ax_dims at, order = {0}, sorted = {0};
+  AX_TRY(takes(args, 1));
+  AX_TRY(ax_hlo_want_shape(args, 0));
+  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
+  const ax_type x = ax_typeof(args->in[0]);
+  if (at.count != x.rank) return ax_error(AX_INVALID_ARGUMENT, "broadcast_dimensions has %u entries, and the operand rank %u", at.count, x.rank);
+  bool ascending = true;
+  for (uint32_t d = 1; d < at.count; d++) ascending = ascending && at.v[d - 1] < at.v[d];
+  for (int64_t place = 0; place < to->rank; place++)
+    for (uint32_t d = 0; d < at.count; d++)
+      if (at.v[d] == place) sorted.v[sorted.count++ % AX_MAX_RANK] = place, order.v[order.count++ % AX_MAX_RANK] = d;
+  const bool whole = sorted.count == at.count; /* else one is outside, or named twice, which the primitive says */
+  const ax_value turned = ascending || !whole ? args->in[0] : (ax_transpose)(args->in[0], AX_LIST(order.count, order.v));
+  const ax_dims *dims = ascending || !whole ? &at : &sorted;
+  args->out[0] = (ax_broadcast_in_dim)(turned, AX_LIST(to->rank, to->dims), AX_LIST(dims->count, dims->v));
   return AX_OK;
 }
 
@@ -240,55 +262,12 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
                                            {"stablehlo.batch_norm_training", batch_norm_training_read},
                                            {"stablehlo.batch_norm_grad", batch_norm_grad_read},
                                            {"stablehlo.broadcast", broadcast_read},
+                                           {"stablehlo.broadcast_in_dim", broadcast_in_dim_read},
                                            {"chlo.square", square_read},
                                            {"chlo.is_inf", is_inf_read},
                                            {"chlo.conj", conj_read},
                                            {"chlo.top_k", top_k_read},
                                            {0}};
-
-/* --- Shapes that operands say, where the module knows the result's type all the same: the operand is not looked at --- */
-
-static ax_status reshape_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  AX_TRY(takes(args, 2));
-  args->out[0] = (ax_reshape)(args->in[0], AX_LIST(to->rank, to->dims));
-  return AX_OK;
-}
-
-static ax_status iota_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  int64_t dimension;
-  AX_TRY(takes(args, 1));
-  AX_TRY(ax_hlo_integer(args->op, "iota_dimension", &dimension));
-  args->out[0] = (ax_iota)(to->dtype, AX_LIST(to->rank, to->dims), dimension);
-  return AX_OK;
-}
-
-static ax_status broadcast_in_dim_read(const ax_hlo_read_args *args) {
-  const ax_type *to = &args->out_types[0];
-  ax_dims at;
-  AX_TRY(takes(args, 2));
-  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
-  args->out[0] = (ax_broadcast_in_dim)(args->in[0], AX_LIST(to->rank, to->dims), AX_LIST(at.count, at.v));
-  return AX_OK;
-}
-
-static ax_status dimension_size_read(const ax_hlo_read_args *args) {
-  const ax_type type = ax_typeof(args->in[0]);
-  int64_t dimension;
-  AX_TRY(takes(args, 1));
-  AX_TRY(ax_hlo_integer(args->op, "dimension", &dimension));
-  if (dimension < 0 || dimension >= type.rank)
-    return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, type.rank);
-  args->out[0] = (ax_full)(AX_S32, AX_LIST(0, NULL), (double)type.dims[dimension]);
-  return AX_OK;
-}
-
-static const ax_hlo_reader shapes[] = {{"stablehlo.dynamic_reshape", reshape_read},
-                                       {"stablehlo.dynamic_iota", iota_read},
-                                       {"stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim_read},
-                                       {"stablehlo.get_dimension_size", dimension_size_read},
-                                       {0}};
 
 /* --- Random numbers --- */
 
@@ -329,24 +308,37 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {AX_RAGGED_TARGET, ax_ragged_read},
                                         {0}};
 
+static ax_status read_target(const ax_hlo_read_args *args, ax_hlo_slice name) {
+  const ax_hlo_reader *const lists[] = {targets, ax_hlo_shape_targets};
+  if (ax_lapack_reads(name)) return ax_lapack_read(args, name);
+  if (ax_hlo_is_check(name)) return ax_hlo_read_check(args, name);
+  for (size_t i = 0; i < AX_COUNT(lists); i++)
+    for (const ax_hlo_reader *target = lists[i]; target->op != NULL; target++)
+      if (ax_hlo_slice_is(name, target->op)) return target->read(args);
+  return ax_error(AX_ABSENT,
+                  "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint, mhlo.erf, "
+                  "shape_assertion and stablehlo.dynamic_..",
+                  (int)name.length, name.start);
+}
+
 static ax_status custom_call_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *name = ax_hlo_find(args->op, "call_target_name");
+  ax_type *types = ax_trace_alloc((args->op->result_count + 1) * sizeof types[0]);
+  ax_hlo_operation op = *args->op;
+  ax_hlo_read_args shaped = *args;
   if (name == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute call_target_name is missing");
-  if (ax_lapack_reads(name->text)) return ax_lapack_read(args, name->text);
-  if (ax_hlo_is_check(name->text)) return ax_hlo_read_check(args, name->text);
-  for (const ax_hlo_reader *target = targets; target->op != NULL; target++)
-    if (ax_hlo_slice_is(name->text, target->op)) return target->read(args);
-  return ax_error(
-      AX_ABSENT,
-      "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint and mhlo.erf",
-      (int)name->text.length, name->text.start);
+  if (types == NULL) return AX_OK; /* the trace has failed */
+  AX_TRY(ax_hlo_take_shapes(args, &op, types));
+  shaped.op = &op, shaped.out_types = types;
+  return read_target(&shaped, name->text);
 }
 
 static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {0}};
 
 /* --- The lists --- */
 
-const ax_hlo_reader *const ax_hlo_reader_lists[] = {arithmetic, shapes, draws, calls, ax_hlo_window_readers, ax_hlo_chlo_readers,
-                                                    ax_hlo_host_readers, ax_hlo_rng_readers, ax_hlo_bits_readers, ax_hlo_sharding_readers,
-                                                    ax_hlo_parallel_readers, ax_hlo_check_readers};
+const ax_hlo_reader *const ax_hlo_reader_lists[] = {
+    arithmetic,           draws,               calls,                    ax_hlo_shape_readers,    ax_hlo_quantized_readers,
+    ax_hlo_window_readers, ax_hlo_chlo_readers, ax_hlo_host_readers,      ax_hlo_rng_readers,      ax_hlo_bits_readers,
+    ax_hlo_sharding_readers, ax_hlo_parallel_readers, ax_hlo_check_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

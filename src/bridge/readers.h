@@ -12,6 +12,14 @@ extern const ax_hlo_reader ax_hlo_bits_readers[];   /* readers_bits.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
 extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */
+extern const ax_hlo_reader ax_hlo_shape_readers[];  /* readers_shapes.c; .. */
+extern const ax_hlo_reader ax_hlo_shape_targets[];  /* .. by the targets of custom calls */
+/* So many of an operation's last operands say shapes: the reader asks for their elements (ax_hlo_known), and their values may be
+   poison. */
+uint32_t ax_hlo_shape_operands(ax_hlo_slice op);
+/* Takes the last operands of a custom call, which indices_of_shape_operands names, as the shapes of its results: `op`, a copy of
+   args->op, is left without them, and `types` says the results. */
+AX_MUST_USE ax_status ax_hlo_take_shapes(const ax_hlo_read_args *args, ax_hlo_operation *op, ax_type *types);
 /* A check of StableHLO's tests; and reading one, by its name, which custom calls have as their target. */
 bool ax_hlo_is_check(ax_hlo_slice name);
 AX_MUST_USE ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name);

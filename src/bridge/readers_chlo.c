@@ -14,36 +14,58 @@
 
 /* --- Operands that are broadcast --- */
 
-/* The operand with the result's shape: by NumPy's rules, or as the attribute says of the operand with fewer dimensions. */
-static ax_status broadcast_operand(const ax_hlo_read_args *args, ax_value *x) {
-  const ax_type *to = &args->out_types[0], type = ax_typeof(*x);
-  ax_dims at = {0};
-  if (ax_failed() || ax_same_shape(&type, to)) return AX_OK;
-  if (type.rank > to->rank) return ax_error(AX_INVALID_ARGUMENT, "an operand has more dimensions than the result");
-  const bool said = ax_hlo_find(args->op, "broadcast_dimensions") != NULL;
-  if (said) AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", &at));
-  if (at.count != type.rank)
-    for (at.count = 0; at.count < type.rank; at.count++) at.v[at.count] = to->rank - type.rank + at.count;
-  *x = (ax_broadcast_in_dim)(*x, AX_LIST(to->rank, to->dims), AX_LIST(at.count, at.v));
+/* Where the dimensions of an operand stand in the result: last, unless broadcast_dimensions says so for those with fewer. */
+static ax_status places_of(const ax_hlo_read_args *args, uint32_t rank, uint32_t in_result, ax_dims *out) {
+  out->count = rank;
+  for (uint32_t d = 0; d < rank; d++) out->v[d] = in_result - rank + d;
+  if (rank == in_result || ax_hlo_find(args->op, "broadcast_dimensions") == NULL) return AX_OK;
+  AX_TRY(ax_hlo_integers(args->op, "broadcast_dimensions", out));
+  bool valid = out->count == rank;
+  for (uint32_t d = 0; valid && d < rank; d++) valid = out->v[d] >= 0 && out->v[d] < in_result;
+  return valid ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "broadcast_dimensions must have a dimension of the result for each of %u", rank);
+}
+
+static ax_status add_extents(const ax_type *type, const ax_dims *places, ax_dims *shape) {
+  for (uint32_t d = 0; d < type->rank; d++) {
+    int64_t *extent = &shape->v[places->v[d]];
+    if (*extent == 1) *extent = type->dims[d];
+    if (type->dims[d] != 1 && type->dims[d] != *extent)
+      return ax_error(AX_INVALID_ARGUMENT, "extents %lld and %lld cannot be broadcast together", (long long)*extent, (long long)type->dims[d]);
+  }
   return AX_OK;
 }
 
-static ax_status broadcast_read(const ax_hlo_read_args *args) {
+/* Reads the operation of the name behind "broadcast_" on the operands of one shape, which holds all of them. */
+static ax_status read_on(const ax_hlo_read_args *args, const ax_value *in) {
   static const char *const of_chlo[] = {"next_after", "polygamma", "zeta"};
-  const uint32_t count = args->op->operand_count;
   const size_t prefix = strlen("chlo.broadcast_");
   const ax_hlo_slice word = {args->op->name.start + prefix, args->op->name.length - prefix};
   char name[64];
   bool chlo = false;
   for (size_t i = 0; i < AX_COUNT(of_chlo); i++) chlo = chlo || ax_hlo_slice_is(word, of_chlo[i]);
   snprintf(name, sizeof name, "%s.%.*s", chlo ? "chlo" : "stablehlo", (int)word.length, word.start);
-  ax_value *in = ax_trace_alloc((count + 1) * sizeof in[0]);
-  if (in == NULL) return AX_OK;
-  for (uint32_t i = 0; i < count; i++) {
-    in[i] = args->in[i];
-    AX_TRY(broadcast_operand(args, &in[i]));
-  }
   return ax_hlo_read_as(args, name, in);
+}
+
+static ax_status broadcast_read(const ax_hlo_read_args *args) {
+  enum { most = 3 };
+  const uint32_t count = args->op->operand_count;
+  ax_type types[most];
+  ax_dims places[most], shape = {0};
+  ax_value in[most];
+  if (count == 0 || count > most) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", count);
+  for (uint32_t i = 0; i < count; i++) {
+    types[i] = ax_typeof(args->in[i]);
+    if (types[i].rank > shape.count) shape.count = types[i].rank;
+  }
+  for (uint32_t d = 0; d < shape.count; d++) shape.v[d] = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    AX_TRY(places_of(args, types[i].rank, shape.count, &places[i]));
+    AX_TRY(add_extents(&types[i], &places[i], &shape));
+  }
+  for (uint32_t i = 0; i < count; i++)
+    in[i] = (ax_broadcast_in_dim)(args->in[i], AX_LIST(shape.count, shape.v), AX_LIST(places[i].count, places[i].v));
+  return read_on(args, in);
 }
 
 /* --- Numbers --- */

@@ -310,7 +310,7 @@ static const struct {
     {F("%0 = \"stablehlo.rng\"(%a, %a, %a) {rng_distribution = #stablehlo<rng_distribution BETA>} : (tensor<4xf32>, tensor<4xf32>, "
        "tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "UNIFORM or NORMAL"},
     {F("%0 = chlo.mulhi %a, %a : tensor<4xf32>"), AX_INVALID_ARGUMENT, "it needs integers, not f32"},
-    {F("%0 = chlo.broadcast_add %a, %i : (tensor<4xf32>, tensor<i32>) -> tensor<f32>"), AX_INVALID_ARGUMENT, "an operand has more dimensions"},
+    {F("%0 = chlo.broadcast_add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>"), AX_INVALID_ARGUMENT, "result 0 of chlo.broadcast_add is f32[4]"},
     {F("%0 = \"chlo.scan\"(%a) ({\n  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n  }) {dimension = 0 : i64, "
        "operandSegmentSizes = array<i32: 2, 0>} : (tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operandSegmentSizes must say"},
     {F("%0 = \"chlo.scan\"(%i) ({\n  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n  }) {dimension = 0 : i64, "

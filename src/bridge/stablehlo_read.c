@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "axle/stablehlo.h"
-#include "bridge/devices.h"
+#include "bridge/import.h"
+#include "bridge/quantized.h"
 #include "bridge/readers.h"
 #include "bridge/sections.h"
-#include "bridge/stablehlo_read.h"
 #include "control/closed_call.h"
 #include "hlo/files.h"
 #include "hlo/flatten.h"
@@ -24,36 +24,11 @@
 #include "prim/prims.h"
 #include "prim/rules.h"
 
-typedef struct reader_entry { /* of the table of readers, by the op's name */
-  const char *op;
-  const ax_prim *prim;
-  ax_status (*read)(const ax_hlo_read_args *args);
-} reader_entry;
-
-typedef struct function_entry {
-  ax_hlo_slice name;
-  const ax_hlo_operation *op;
-  ax_program *program; /* NULL: not read yet */
-  ax_mesh axes;        /* that it was read for: a function may be called in several manual computations */
-  bool in_progress;
-} function_entry;
-
-struct ax_hlo_import {
-  const ax_hlo_module *module;
-  ax_arena arena;
-  ax_hlo_devices devices;
-  ax_value *values; /* by number */
-  reader_entry *readers;
-  uint32_t reader_count, reader_size;
-  function_entry *functions; /* a hash table */
-  uint32_t function_size;
-};
-
 /* --- Tables --- */
 
 static uint64_t hash_name(const char *name, size_t length) { return ax_hash_bytes(AX_HASH_SEED, name, length); }
 
-static reader_entry *reader_slot(const ax_hlo_import *import, const char *name, size_t length) {
+ax_reader_entry *ax_reader_slot(const ax_hlo_import *import, const char *name, size_t length) {
   uint32_t slot = (uint32_t)hash_name(name, length) & (import->reader_size - 1);
   for (; import->readers[slot].op != NULL; slot = (slot + 1) & (import->reader_size - 1))
     if (ax_hlo_slice_is((ax_hlo_slice){name, length}, import->readers[slot].op)) break;
@@ -61,14 +36,16 @@ static reader_entry *reader_slot(const ax_hlo_import *import, const char *name, 
 }
 
 /* The first reader of an op stays: lists of readers come before forms. */
-static void add_reader(ax_hlo_import *import, const reader_entry *entry) {
-  reader_entry *slot = reader_slot(import, entry->op, strlen(entry->op));
-  if (slot->op == NULL) *slot = *entry;
+static void add_reader(ax_hlo_import *import, const ax_reader_entry *entry) {
+  ax_reader_entry *slot = ax_reader_slot(import, entry->op, strlen(entry->op));
+  if (slot->op != NULL) return;
+  *slot = *entry;
+  slot->shape_operands = ax_hlo_shape_operands((ax_hlo_slice){entry->op, strlen(entry->op)});
 }
 
 static void add_readers(ax_hlo_import *import, const ax_prim *prim, const ax_hlo_reader *readers) {
   for (; readers != NULL && readers->op != NULL; readers++)
-    add_reader(import, &(reader_entry){.op = readers->op, .prim = prim, .read = readers->read});
+    add_reader(import, &(ax_reader_entry){.op = readers->op, .prim = prim, .read = readers->read});
 }
 
 static ax_status make_readers(ax_hlo_import *import) {
@@ -80,12 +57,12 @@ static ax_status make_readers(ax_hlo_import *import) {
   for (uint32_t i = 0; i < ax_prim_count; i++) {
     const ax_hlo_form *form = ax_prims[i]->form;
     if (form == NULL || form->attributes != NULL) continue;
-    add_reader(import, &(reader_entry){.op = form->op, .prim = ax_prims[i], .read = ax_hlo_read_by_form});
+    add_reader(import, &(ax_reader_entry){.op = form->op, .prim = ax_prims[i], .read = ax_hlo_read_by_form});
   }
   return AX_OK;
 }
 
-static function_entry *function_slot(const ax_hlo_import *import, ax_hlo_slice name) {
+static ax_function_entry *function_slot(const ax_hlo_import *import, ax_hlo_slice name) {
   uint32_t slot = (uint32_t)hash_name(name.start, name.length) & (import->function_size - 1);
   for (; import->functions[slot].op != NULL; slot = (slot + 1) & (import->function_size - 1))
     if (ax_hlo_slice_same(import->functions[slot].name, name)) break;
@@ -101,11 +78,11 @@ static ax_status make_functions(ax_hlo_import *import) {
     const ax_hlo_operation *op = body->operations[i];
     const ax_hlo_attribute *name = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "sym_name") : NULL;
     if (name == NULL || op->region_count != 1) continue;
-    function_entry *entry = function_slot(import, name->text);
+    ax_function_entry *entry = function_slot(import, name->text);
     if (entry->op != NULL)
       return ax_error(AX_INVALID_ARGUMENT, "%s:%u: there are two functions @%.*s", import->module->source, op->place.line,
                       (int)name->text.length, name->text.start);
-    *entry = (function_entry){.name = name->text, .op = op};
+    *entry = (ax_function_entry){.name = name->text, .op = op};
   }
   return AX_OK;
 }
@@ -126,42 +103,44 @@ static ax_status blame(const ax_hlo_import *import, const ax_hlo_operation *op, 
   return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
 }
 
-static ax_status check_result(const ax_hlo_operation *op, uint32_t k, ax_value made, const ax_type *said) {
+static ax_status check_result(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t k, ax_value made) {
+  const ax_hlo_value_type *said = import->module->values[op->result + k];
   const ax_type type = ax_typeof(made);
-  if (type.dtype == said->dtype && type.form == said->form && ax_same_shape(&type, said)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "result %u of %.*s is %s, and the module says %s", k, (int)op->name.length, op->name.start,
-                  ax_type_string(&type, NULL), ax_type_string(said, NULL));
+  if (ax_failed() || ax_hlo_type_fits(said, &type)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "result %u of %.*s is %s, and the module says %.*s", k, (int)op->name.length, op->name.start,
+                  ax_type_string(&type, NULL), said->text.length < 200 ? (int)said->text.length : 200, said->text.start);
 }
 
-/* The value of the number. A scalar constant from outside a region is made anew in it, since optimizers move constants out of bodies
-   that may use numbers but no values from outside: comparators and reducers. */
-static ax_status value_of(const ax_hlo_import *import, uint32_t number, ax_value *out) {
-  const ax_hlo_attribute *constant = ax_hlo_constant(import->module, number);
-  *out = import->values[number];
-  if (constant == NULL || constant->type->rank > 0 || out->trace == ax_builder_current()->serial) return AX_OK;
-  return ax_hlo_elements_value(constant, out);
+/* The last operands may be shapes, which no equation takes. */
+static void take_operands(ax_hlo_import *import, const ax_hlo_operation *op, const ax_reader_entry *entry, ax_value *in) {
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    const bool shape = i + entry->shape_operands >= op->operand_count && import->known != NULL && import->known[op->operands[i]] != NULL;
+    in[i] = shape ? ax_poison : ax_known_value(import, op->operands[i]);
+  }
 }
 
-typedef struct frame { /* what one operation needs besides itself */
-  ax_value *in, *out;
-  ax_type *types;
-} frame;
-
-static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *op, const frame *f) {
-  const reader_entry *entry = reader_slot(import, op->name.start, op->name.length);
+static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_frame *f) {
+  const ax_reader_entry *entry = ax_reader_slot(import, op->name.start, op->name.length);
+  bool done;
   if (entry->op == NULL) return ax_error(AX_ABSENT, "this operation is not read yet");
-  for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_array_type(import->module->values[op->result + k], &f->types[k]));
-  for (uint32_t i = 0; i < op->operand_count; i++) AX_TRY(value_of(import, op->operands[i], &f->in[i]));
+  if (++import->read_count > import->most_read)
+    return ax_error(AX_ABSENT, "functions are called with so many shapes that %" PRIu64 " operations are read", import->most_read);
+  for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_open_type(import->module->values[op->result + k], &f->types[k]));
+  for (uint32_t k = 0; k < op->result_count && import->known != NULL; k++) import->known[op->result + k] = NULL;
+  AX_TRY(ax_known_fold(import, op, entry, f, &done));
+  if (done) return AX_OK;
+  take_operands(import, op, entry, f->in);
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
-  AX_TRY(entry->read(&(ax_hlo_read_args){.prim = entry->prim,
-                                         .op = op,
-                                         .in = f->in,
-                                         .out = f->out,
-                                         .out_types = f->types,
-                                         .import = import,
-                                         .devices = &import->devices}));
+  const ax_hlo_read_args args = {.prim = entry->prim,
+                                 .op = op,
+                                 .in = f->in,
+                                 .out = f->out,
+                                 .out_types = f->types,
+                                 .import = import,
+                                 .devices = &import->devices};
+  AX_TRY(ax_quantized_touches(import, op) ? ax_quantized_read(&args, entry->read) : entry->read(&args));
   for (uint32_t k = 0; k < op->result_count && !ax_failed(); k++) {
-    AX_TRY(check_result(op, k, f->out[k], &f->types[k]));
+    AX_TRY(check_result(import, op, k, f->out[k]));
     AX_TRY(ax_hlo_lay_out_as(&import->devices, op->attributes, op->attribute_count, k, &f->out[k]));
     import->values[op->result + k] = f->out[k];
   }
@@ -169,7 +148,7 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
 }
 
 ax_status ax_hlo_read_as(const ax_hlo_read_args *args, const char *name, const ax_value *in) {
-  const reader_entry *entry = reader_slot(args->import, name, strlen(name));
+  const ax_reader_entry *entry = ax_reader_slot(args->import, name, strlen(name));
   ax_hlo_read_args other = *args;
   ax_hlo_operation op = *args->op;
   if (entry->op == NULL) return ax_error(AX_ABSENT, "%s is not read yet", name);
@@ -194,7 +173,7 @@ static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
   if (status == AX_OK)
     status = read_operation(
         import, op,
-        &(frame){
+        &(ax_hlo_frame){
             .in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
   builder->location = NULL;
   ax_free(memory);
@@ -206,21 +185,19 @@ static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
 }
 
 /* The value must have the type that the module says for the block's argument. False: the trace has failed. */
-static bool take_argument(ax_hlo_import *import, const ax_hlo_block *block, uint32_t i, ax_value value) {
-  const ax_type type = ax_typeof(value);
-  ax_type said;
-  ax_status status = ax_hlo_array_type(import->module->values[block->argument + i], &said);
-  if (status == AX_OK && !ax_failed() && (type.dtype != said.dtype || !ax_same_shape(&type, &said)))
-    status = ax_error(AX_INVALID_ARGUMENT, "argument %u of a block is %s, and the module says %s", i, ax_type_string(&type, NULL),
-                      ax_type_string(&said, NULL));
-  if (status != AX_OK) ax_fail(status);
+static bool take_argument(ax_hlo_import *import, const ax_hlo_block *block, uint32_t i, ax_value value, const ax_literal *known) {
+  const ax_hlo_value_type *said = import->module->values[block->argument + i];
+  const ax_type type = known != NULL ? known->type : ax_typeof(value);
+  if (!ax_failed() && !ax_hlo_type_fits(said, &type))
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "argument %u of a block is %s, and the module says %.*s", i, ax_type_string(&type, NULL),
+                     said->text.length < 200 ? (int)said->text.length : 200, said->text.start));
   import->values[block->argument + i] = value;
+  if (import->known != NULL) import->known[block->argument + i] = known;
   return !ax_failed();
 }
 
-static void run_block(ax_hlo_import *import, const ax_hlo_block *block, const ax_value *in, ax_value *out) {
-  for (uint32_t i = 0; i < block->argument_count; i++)
-    if (!take_argument(import, block, i, in[i])) return;
+/* Runs the operations on the block's arguments, which are set. */
+static void run_block(ax_hlo_import *import, const ax_hlo_block *block, ax_value *out) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
     if (is_return(op->name) && i + 1 < block->operation_count) {
@@ -228,10 +205,7 @@ static void run_block(ax_hlo_import *import, const ax_hlo_block *block, const ax
       return;
     }
     if (is_return(op->name)) {
-      for (uint32_t k = 0; k < op->operand_count; k++) {
-        const ax_status status = value_of(import, op->operands[k], &out[k]);
-        if (status != AX_OK && !ax_failed()) ax_fail(blame(import, op, status));
-      }
+      for (uint32_t k = 0; k < op->operand_count; k++) out[k] = ax_known_value(import, op->operands[k]);
       return;
     }
     if (!run_operation(import, op)) return;
@@ -247,7 +221,10 @@ static const ax_hlo_operation *last_of(const ax_hlo_region *region) {
 
 static AX_BODY(run_body) {
   const ax_hlo_body *body = context;
-  run_block(body->import, &body->region->blocks[0], in, out);
+  const ax_hlo_block *block = &body->region->blocks[0];
+  for (uint32_t i = 0; i < block->argument_count; i++)
+    if (!take_argument(body->import, block, i, in[i], NULL)) return;
+  run_block(body->import, block, out);
 }
 
 ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
@@ -282,7 +259,7 @@ ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) 
   const ax_hlo_slice none = {0};
   const ax_hlo_block *block =
       region < op->region_count && op->regions[region].block_count == 1 ? &op->regions[region].blocks[0] : NULL;
-  if (block == NULL || block->operation_count < 2 || block->operation_count > 3 || block->argument_count != 2) return none;
+  if (block == NULL || block->operation_count < 2 || block->operation_count > 3 || block->argument_count != 2 || op->opaque) return none;
   const ax_hlo_operation *only = block->operations[0], *laid = block->operations[1];
   const ax_hlo_operation *last = block->operations[block->operation_count - 1];
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
@@ -297,31 +274,43 @@ ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) 
 
 typedef struct function_run {
   ax_hlo_import *import;
-  const ax_hlo_operation *op;
+  ax_variant *variant;
+  bool drops; /* arguments that are known are no inputs */
 } function_run;
 
-/* Lays out arguments or results as the function's attributes say. False: the trace has failed. */
-static bool lay_out(const function_run *run, const char *attributes, uint32_t count, ax_value *values) {
-  const ax_hlo_attribute *list = ax_hlo_find(run->op, attributes);
-  for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && i < count && !ax_failed(); i++) {
-    const ax_hlo_attribute *own = &list->items[i];
-    if (own->kind != AX_HLO_DICTIONARY) continue;
-    const ax_status status = ax_hlo_lay_out_as(&run->import->devices, own->items, own->count, 0, &values[i]);
-    if (status != AX_OK && !ax_failed()) ax_fail(blame(run->import, run->op, status));
-  }
+/* What is known of the results, as long as the function's values are there. */
+static void keep_known(const function_run *run, const ax_hlo_block *block) {
+  const ax_hlo_operation *last = block->operations[block->operation_count - 1];
+  for (uint32_t k = 0; k < last->operand_count && run->import->known != NULL; k++)
+    run->variant->out_known[k] = run->import->known[last->operands[k]];
+}
+
+/* Lays out argument or result number i as the function's attributes say. False: the trace has failed. */
+static bool lay_out(const function_run *run, const char *attributes, uint32_t i, ax_value *value) {
+  const ax_hlo_operation *op = run->variant->op;
+  const ax_hlo_attribute *list = ax_hlo_find(op, attributes);
+  if (ax_failed() || list == NULL || list->kind != AX_HLO_ARRAY || i >= list->count) return !ax_failed();
+  const ax_hlo_attribute *own = &list->items[i];
+  if (own->kind != AX_HLO_DICTIONARY) return true;
+  const ax_status status = ax_hlo_lay_out_as(&run->import->devices, own->items, own->count, 0, value);
+  if (status != AX_OK && !ax_failed()) ax_fail(blame(run->import, op, status));
   return !ax_failed();
 }
 
 static AX_BODY(run_function) {
   const function_run *run = context;
-  const ax_hlo_block *block = &run->op->regions[0].blocks[0];
-  const uint32_t out_count = last_of(&run->op->regions[0])->operand_count;
-  ax_value *laid = ax_trace_alloc((block->argument_count + 1) * sizeof laid[0]);
-  if (laid == NULL) return;
-  for (uint32_t i = 0; i < block->argument_count; i++) laid[i] = in[i];
-  if (!lay_out(run, "arg_attrs", block->argument_count, laid)) return;
-  run_block(run->import, block, laid, out);
-  if (!ax_failed()) lay_out(run, "res_attrs", out_count, out);
+  const ax_variant *variant = run->variant;
+  const ax_hlo_block *block = &variant->op->regions[0].blocks[0];
+  for (uint32_t i = 0, next = 0; i < block->argument_count; i++) {
+    const bool dropped = run->drops && variant->known[i] != NULL;
+    ax_value value = dropped ? ax_poison : in[next++];
+    if (!dropped && !lay_out(run, "arg_attrs", i, &value)) return;
+    if (!take_argument(run->import, block, i, value, variant->known[i])) return;
+  }
+  run_block(run->import, block, out);
+  if (!ax_failed()) keep_known(run, block);
+  for (uint32_t k = 0; k < last_of(&variant->op->regions[0])->operand_count; k++)
+    if (!lay_out(run, "res_attrs", k, &out[k])) return;
 }
 
 /* What the function returns is what it says that it does. */
@@ -336,57 +325,150 @@ static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operati
   return blame(import, last, ax_error(AX_INVALID_ARGUMENT, "the function returns other values than those that it says"));
 }
 
-/* In the axes of the trace in progress, if there is one. */
-static ax_status trace_types(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_block *block, ax_type *types,
-                             ax_program **out) {
+/* The function of one block that ends in a return, with as many results as *results. */
+static ax_status check_function(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t *results) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
   if (last == NULL || !is_return(last->name))
     return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
-  for (uint32_t i = 0; i < block->argument_count; i++)
-    AX_TRY(ax_hlo_array_type(import->module->values[block->argument + i], &types[i]));
-  AX_TRY(check_results(import, op, last));
-  function_run run = {import, op};
-  ax_hlo_each each;
-  ax_fn function = {run_function, block->argument_count, last->operand_count, &run};
-  if (ax_builder_current() != NULL)
-    return (ax_trace_on)(&ax_builder_current()->axes, function, function.in_count, types, out);
+  *results = last->operand_count;
+  return check_results(import, op, last);
+}
+
+/* In the axes of the trace in progress, if there is one; else it is the whole program, which may be what each device runs. */
+static ax_status trace_in(ax_hlo_import *import, ax_fn function, ax_type *types, ax_program **out) {
+  if (ax_builder_current() != NULL) return (ax_trace_on)(&ax_builder_current()->axes, function, function.in_count, types, out);
   if (!import->devices.each) return (ax_trace)(function, function.in_count, types, out);
-  each = ax_hlo_each_of(&import->devices, function);
+  ax_hlo_each each = ax_hlo_each_of(&import->devices, function);
   AX_TRY(ax_hlo_each_types(&each, function.in_count, types));
   return (ax_trace)(ax_hlo_each_function(&each), function.in_count, types, out);
 }
 
-static ax_status trace_function(ax_hlo_import *import, const ax_hlo_operation *op, ax_program **out) {
-  *out = NULL;
-  if (op->regions[0].block_count != 1) return ax_error(AX_INVALID_ARGUMENT, "a function must have one block");
-  const ax_hlo_block *block = &op->regions[0].blocks[0];
-  ax_type *types = ax_alloc(block->argument_count * sizeof types[0]);
-  if (types == NULL) return ax_out_of_memory(block->argument_count * sizeof types[0]);
-  const ax_status status = trace_types(import, op, block, types, out);
+/* drops: arguments that are known are no inputs of the program. */
+static ax_status trace_variant(ax_hlo_import *import, ax_variant *variant, bool drops) {
+  uint32_t results, count = 0;
+  AX_TRY(check_function(import, variant->op, &results));
+  ax_type *types = ax_alloc((variant->in_count + 1) * sizeof types[0]);
+  variant->out_known = ax_arena_alloc(&import->arena, (results + 1) * sizeof variant->out_known[0]);
+  if (types == NULL || variant->out_known == NULL) {
+    ax_free(types);
+    return ax_out_of_memory(variant->in_count * sizeof types[0]);
+  }
+  for (uint32_t i = 0; i < variant->in_count; i++)
+    if (!drops || variant->known[i] == NULL) types[count++] = variant->types[i];
+  function_run run = {import, variant, drops};
+  const ax_status status = trace_in(import, (ax_fn){run_function, count, results, &run}, types, &variant->program);
   ax_free(types);
   return status;
 }
 
+static uint64_t hash_variant(const ax_variant *v) {
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, &v->op, sizeof v->op);
+  hash = ax_hash_bytes(hash, &v->axes.count, sizeof v->axes.count);
+  for (uint32_t i = 0; i < v->in_count; i++) {
+    hash = ax_hash_bytes(hash, &v->types[i].dtype, sizeof v->types[i].dtype);
+    hash = ax_hash_bytes(hash, v->types[i].dims, v->types[i].rank * sizeof v->types[i].dims[0]);
+    hash = ax_known_hash(hash, v->known[i]);
+  }
+  return hash;
+}
+
+static bool same_variant(const ax_variant *a, const ax_variant *b) {
+  bool same = a->hash == b->hash && a->op == b->op && a->in_count == b->in_count && ax_mesh_equal(&a->axes, &b->axes, true);
+  for (uint32_t i = 0; same && i < a->in_count; i++) {
+    const ax_type *x = &a->types[i], *y = &b->types[i];
+    same = x->form == y->form && x->dtype == y->dtype && ax_same_shape(x, y) && ax_spread_equal(&x->spread, &y->spread) &&
+           ax_known_same(a->known[i], b->known[i]);
+  }
+  return same;
+}
+
+static ax_variant **variant_slot(const ax_hlo_import *import, const ax_variant *wanted) {
+  uint32_t slot = (uint32_t)wanted->hash & (import->variant_size - 1);
+  for (; import->variants[slot] != NULL; slot = (slot + 1) & (import->variant_size - 1))
+    if (same_variant(import->variants[slot], wanted)) break;
+  return &import->variants[slot];
+}
+
+static ax_status grow_variants(ax_hlo_import *import) {
+  const uint32_t old_size = import->variant_size;
+  if (2 * (import->variant_count + 1) <= old_size) return AX_OK;
+  ax_variant **old = import->variants;
+  ax_variant **larger = ax_calloc(old_size == 0 ? 16 : 2 * (size_t)old_size, sizeof larger[0]);
+  if (larger == NULL) return ax_out_of_memory(2 * (size_t)old_size * sizeof larger[0]);
+  import->variants = larger;
+  import->variant_size = old_size == 0 ? 16 : 2 * old_size;
+  for (uint32_t i = 0; i < old_size; i++)
+    if (old[i] != NULL) *variant_slot(import, old[i]) = old[i];
+  ax_free(old);
+  return AX_OK;
+}
+
+static ax_status new_variant(ax_hlo_import *import, const ax_hlo_operation *op, ax_variant **out) {
+  const uint32_t count = op->regions[0].block_count == 1 ? op->regions[0].blocks[0].argument_count : 0;
+  if (op->regions[0].block_count != 1) return ax_error(AX_INVALID_ARGUMENT, "a function must have one block");
+  ax_variant *variant = ax_arena_alloc(&import->arena, sizeof *variant);
+  ax_type *types = ax_arena_alloc(&import->arena, (count + 1) * sizeof types[0]);
+  const ax_literal **known = ax_arena_alloc(&import->arena, (count + 1) * sizeof known[0]);
+  if (variant == NULL || types == NULL || known == NULL) return ax_out_of_memory(count * sizeof types[0]);
+  *variant = (ax_variant){.op = op, .in_count = count, .types = types, .known = known};
+  if (ax_builder_current() != NULL) variant->axes = ax_builder_current()->axes;
+  *out = variant;
+  return AX_OK;
+}
+
+/* The function as the operation calls it: read now, or before. */
+static ax_status find_variant(const ax_hlo_read_args *args, ax_function_entry *entry, ax_variant **out) {
+  ax_hlo_import *import = args->import;
+  ax_variant *wanted;
+  AX_TRY(grow_variants(import));
+  AX_TRY(new_variant(import, entry->op, &wanted));
+  for (uint32_t i = 0; i < wanted->in_count; i++) {
+    ((ax_type *)wanted->types)[i] = ax_typeof(args->in[i]);
+    if (import->known != NULL) ((const ax_literal **)wanted->known)[i] = import->known[args->op->operands[i]];
+  }
+  wanted->hash = hash_variant(wanted);
+  if ((*out = *variant_slot(import, wanted)) != NULL || ax_failed()) return AX_OK;
+  entry->in_progress = true;
+  const ax_status status = trace_variant(import, wanted, false);
+  entry->in_progress = false;
+  AX_TRY(status);
+  AX_TRY(grow_variants(import)); /* the function may have called others */
+  *variant_slot(import, wanted) = *out = wanted;
+  import->variant_count++;
+  return AX_OK;
+}
+
+static ax_status check_call(const ax_hlo_import *import, const ax_hlo_operation *call, const ax_function_entry *entry) {
+  uint32_t results;
+  const ax_hlo_block *block = entry->op->regions[0].blocks;
+  const uint32_t count = entry->op->regions[0].block_count > 0 ? block->argument_count : 0;
+  AX_TRY(check_function(import, entry->op, &results));
+  for (uint32_t i = 0; i < count && count == call->operand_count; i++) {
+    const ax_hlo_value_type *said = import->module->values[block->argument + i], *is = import->module->values[call->operands[i]];
+    if (!ax_hlo_same_quantized(said->quantized, is->quantized))
+      return ax_error(AX_INVALID_ARGUMENT, "argument %u of @%.*s is quantized otherwise", i, (int)entry->name.length, entry->name.start);
+  }
+  if (count == call->operand_count && results == call->result_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "@%.*s takes %u values and gives %u, and the call has %u and %u", (int)entry->name.length,
+                  entry->name.start, count, results, call->operand_count, call->result_count);
+}
+
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_slice name) {
+  return function_slot(args->import, name)->op;
+}
+
 ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
-  function_entry *entry = function_slot(args->import, function);
+  ax_function_entry *entry = function_slot(args->import, function);
   const ax_hlo_operation *op = args->op;
+  ax_variant *variant;
   if (entry->op == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", (int)function.length, function.start);
   if (entry->in_progress) return ax_error(AX_INVALID_ARGUMENT, "@%.*s calls itself", (int)function.length, function.start);
-  const ax_mesh *axes = &ax_builder_current()->axes;
-  if (entry->program != NULL && !ax_mesh_equal(axes, &entry->axes, true)) {
-    ax_program_release(entry->program);
-    entry->program = NULL;
-  }
-  if (entry->program == NULL) {
-    entry->axes = *axes;
-    entry->in_progress = true;
-    AX_TRY(trace_function(args->import, entry->op, &entry->program));
-    entry->in_progress = false;
-  }
-  if (entry->program->in_count != op->operand_count || entry->program->out_count != op->result_count)
-    return ax_error(AX_INVALID_ARGUMENT, "@%.*s takes %u values and gives %u, and the call has %u and %u", (int)function.length,
-                    function.start, entry->program->in_count, entry->program->out_count, op->operand_count, op->result_count);
-  const ax_closed_call_params params = {.body = entry->program};
+  AX_TRY(check_call(args->import, op, entry));
+  AX_TRY(find_variant(args, entry, &variant));
+  if (ax_failed()) return AX_OK;
+  for (uint32_t k = 0; k < op->result_count && args->import->known != NULL; k++)
+    args->import->known[op->result + k] = variant->out_known[k];
+  const ax_closed_call_params params = {.body = variant->program};
   ax_bind(&ax_prim_closed_call, &params, args->in, op->operand_count, args->out, op->result_count);
   return AX_OK;
 }
@@ -395,60 +477,87 @@ ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
 
 /* @main, or the only function. */
 static ax_status find_main(const ax_hlo_import *import, const ax_hlo_operation **out) {
-  const function_entry *only = NULL;
+  const ax_function_entry *only = NULL;
   uint32_t count = 0;
   for (uint32_t i = 0; i < import->function_size; i++)
     if (import->functions[i].op != NULL) only = &import->functions[i], count++;
-  const function_entry *entry = function_slot(import, (ax_hlo_slice){"main", 4});
+  const ax_function_entry *entry = function_slot(import, (ax_hlo_slice){"main", 4});
   if (entry->op == NULL && count != 1)
     return ax_error(AX_INVALID_ARGUMENT, "%s: the module has %u functions, and none is @main", import->module->source, count);
   *out = entry->op != NULL ? entry->op : only->op;
   return AX_OK;
 }
 
-static ax_status import_main(ax_hlo_import *import, const ax_hlo_operation **function, ax_program **out) {
+/* The program of the entry function. */
+static ax_status trace_main(ax_hlo_import *import, const ax_hlo_operation *function, const ax_hlo_binding *binding, ax_variant **out) {
+  ax_function_entry *entry = NULL;
+  AX_TRY(new_variant(import, function, out));
+  for (uint32_t i = 0; i < import->function_size; i++)
+    if (import->functions[i].op == function) entry = &import->functions[i];
+  AX_TRY(ax_bind_arguments(import, function, binding, (ax_type *)(*out)->types, (const ax_literal **)(*out)->known));
+  entry->in_progress = true;
+  return trace_variant(import, *out, true);
+}
+
+enum { most_read_each = 100, most_read_least = 100000 }; /* operations that are read for each of the module's */
+
+static ax_status import_main(ax_hlo_import *import, const ax_hlo_binding *binding, ax_variant **out) {
+  const ax_hlo_operation *function = NULL;
   AX_TRY(ax_hlo_find_devices(import->module, &import->arena, &import->devices));
   AX_TRY(make_readers(import));
   AX_TRY(make_functions(import));
-  AX_TRY(find_main(import, function));
+  AX_TRY(find_main(import, &function));
   const size_t bytes = import->module->value_count * sizeof import->values[0];
   import->values = ax_calloc(import->module->value_count + 1, sizeof import->values[0]); /* none is set: ax_poison */
   if (import->values == NULL) return ax_out_of_memory(bytes);
-  return trace_function(import, *function, out);
+  import->most_read = most_read_least + (uint64_t)most_read_each * import->module->value_count;
+  AX_TRY(ax_known_begin(import));
+  return trace_main(import, function, binding, out);
 }
 
 /* Names of the inputs as the text has them, empty ones of the results. */
-static ax_status keep_names(const ax_hlo_operation *function, const ax_program *program, ax_program_names *names) {
-  const ax_hlo_attribute *found = ax_hlo_find(function, AX_HLO_ARGUMENT_NAMES);
-  const char **in = ax_arena_alloc(&names->arena, (program->in_count + 1) * sizeof in[0]);
-  const char **out = ax_arena_alloc(&names->arena, (program->out_count + 1) * sizeof out[0]);
+static ax_status keep_names(const ax_variant *main, ax_program_names *names) {
+  const ax_hlo_attribute *found = ax_hlo_find(main->op, AX_HLO_ARGUMENT_NAMES);
+  const char **in = ax_arena_alloc(&names->arena, (main->program->in_count + 1) * sizeof in[0]);
+  const char **out = ax_arena_alloc(&names->arena, (main->program->out_count + 1) * sizeof out[0]);
   if (in == NULL || out == NULL) return ax_out_of_memory(0);
-  for (uint32_t k = 0; k < program->out_count; k++) out[k] = "";
-  for (uint32_t i = 0; i < program->in_count; i++) {
+  for (uint32_t k = 0; k < main->program->out_count; k++) out[k] = "";
+  for (uint32_t i = 0, next = 0; i < main->in_count; i++) {
+    if (main->known[i] != NULL) continue;
     const ax_hlo_slice text = found != NULL && i < found->count ? found->items[i].text : (ax_hlo_slice){"", 0};
     char *copy = ax_arena_alloc(&names->arena, text.length + 1);
     if (copy == NULL) return ax_out_of_memory(text.length);
     memcpy(copy, text.start, text.length);
-    in[i] = copy;
+    in[next++] = copy;
   }
   names->in = in, names->out = out;
   return AX_OK;
 }
 
-static ax_status import_module(const ax_hlo_module *module, ax_program_names *names, ax_program **out) {
+static void end_import(ax_hlo_import *import) {
+  for (uint32_t i = 0; i < import->variant_size; i++)
+    if (import->variants[i] != NULL) ax_program_release(import->variants[i]->program);
+  ax_free(import->variants);
+  ax_free(import->functions);
+  ax_free(import->readers);
+  ax_free(import->values);
+  ax_free(import->known);
+  ax_arena_deinit(&import->arena);
+}
+
+static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding *binding, ax_program_names *names, ax_program **out) {
   ax_hlo_import import = {.module = module};
-  const ax_hlo_operation *function = NULL;
-  ax_status status = import_main(&import, &function, out);
-  if (status == AX_OK && names != NULL) status = keep_names(function, *out, names);
-  for (uint32_t i = 0; i < import.function_size && import.functions != NULL; i++) ax_program_release(import.functions[i].program);
-  ax_free(import.functions);
-  ax_free(import.readers);
-  ax_free(import.values);
-  ax_arena_deinit(&import.arena);
+  ax_variant *main = NULL;
+  ax_status status = import_main(&import, binding, &main);
+  if (status == AX_OK && names != NULL) status = keep_names(main, names);
+  *out = main != NULL ? main->program : NULL;
+  end_import(&import);
   return status;
 }
 
-ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, ax_program_names *names, ax_program **out) {
+ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, const ax_hlo_binding *binding,
+                                          ax_program_names *names, ax_program **out) {
+  const ax_hlo_binding none = {0};
   ax_hlo_module module;
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
@@ -456,7 +565,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
   ax_status status = ax_hlo_flatten(&module);
   if (status == AX_OK) status = ax_hlo_manual_sections(&module);
-  if (status == AX_OK) status = import_module(&module, names, out);
+  if (status == AX_OK) status = import_module(&module, binding != NULL ? binding : &none, names, out);
   ax_hlo_module_deinit(&module);
   if (status == AX_OK) return AX_OK;
   if (names != NULL) ax_program_names_deinit(names);
@@ -466,5 +575,21 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
 }
 
 ax_status ax_program_from_stablehlo(const char *text, size_t bytes, const char *source, ax_program **out) {
-  return ax_program_from_stablehlo_named(text, bytes, source, NULL, out);
+  return ax_program_from_stablehlo_named(text, bytes, source, NULL, NULL, out);
+}
+
+/* Types that the caller says. */
+static ax_status type_of_options(void *context, uint32_t index, ax_hlo_slice name, ax_type *out) {
+  const ax_stablehlo_options *options = context;
+  (void)name;
+  *out = index < options->type_count ? options->types[index] : (ax_type){.dtype = AX_NO_DTYPE};
+  return AX_OK;
+}
+
+ax_status ax_program_from_stablehlo_with(const char *text, size_t bytes, const char *source, const ax_stablehlo_options *options,
+                                         ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(options, "options"));
+  const ax_hlo_binding binding = {options->dim_count, options->dims, type_of_options, (void *)(uintptr_t)options};
+  return ax_program_from_stablehlo_named(text, bytes, source, &binding, NULL, out);
 }

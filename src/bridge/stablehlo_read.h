@@ -2,11 +2,23 @@
 #ifndef AX_BRIDGE_STABLEHLO_READ_H
 #define AX_BRIDGE_STABLEHLO_READ_H
 
+#include "axle/stablehlo.h"
 #include "hlo/module.h"
 #include "ir/text.h"
 
-/* ax_program_from_stablehlo, with the names that the text gives to the inputs; results have none. NULL: not wanted. */
-AX_MUST_USE ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
-                                                      ax_program **out);
+/* What the caller knows of the entry function's arguments, where the module leaves extents open. */
+typedef struct ax_hlo_binding {
+  uint32_t dim_count;
+  const ax_stablehlo_dim *dims;
+  /* Asked for the type of an argument, which is the program's input `index`, where extents are open; AX_NO_DTYPE: not known. NULL: none
+     is. */
+  ax_status (*type_of)(void *context, uint32_t index, ax_hlo_slice name, ax_type *out);
+  void *context;
+} ax_hlo_binding;
+
+/* ax_program_from_stablehlo_with, with the names that the text gives to the inputs; results have none. binding, names: NULL, there is
+   none, and none are wanted. */
+AX_MUST_USE ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, const ax_hlo_binding *binding,
+                                                      ax_program_names *names, ax_program **out);
 
 #endif

@@ -216,15 +216,40 @@ ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dim
 
 /* --- Types --- */
 
-ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out) {
+ax_status ax_hlo_open_type(const ax_hlo_value_type *type, ax_type *out) {
   const int length = type->text.length < 200 ? (int)type->text.length : 200;
   const char *text = type->text.start;
   if (type->kind == AX_HLO_TOKEN) return *out = (ax_type){.form = AX_TOKEN, .dtype = AX_BOOL}, AX_OK;
   if (type->kind != AX_HLO_TENSOR) return ax_error(AX_ABSENT, "values of type %.*s are not supported", length, text);
   if (!type->element_known) return ax_error(AX_ABSENT, "%.*s: elements of this type are not supported", length, text);
-  if (!type->ranked || type->dynamic) return ax_error(AX_ABSENT, "%.*s: shapes that are not known are not supported", length, text);
+  if (type->dynamic && type->encoding != NULL) /* #stablehlo.bounds<..> */
+    return ax_error(AX_ABSENT, "%.*s: extents of which only a bound is known are not supported", length, text);
   if (type->rank > AX_MAX_RANK) return ax_error(AX_ABSENT, "%.*s: the rank exceeds %d", length, text, AX_MAX_RANK);
-  *out = (ax_type){.form = AX_ARRAY, .dtype = type->dtype, .rank = type->rank};
+  *out = (ax_type){.form = AX_ARRAY, .dtype = type->dtype, .rank = type->ranked ? type->rank : AX_MAX_RANK};
   if (type->rank > 0) memcpy(out->dims, type->dims, type->rank * sizeof type->dims[0]);
+  for (uint32_t d = 0; !type->ranked && d < out->rank; d++) out->dims[d] = AX_HLO_DYNAMIC;
   return AX_OK;
+}
+
+ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out) {
+  AX_TRY(ax_hlo_open_type(type, out));
+  if (type->kind != AX_HLO_TENSOR || (type->ranked && !type->dynamic)) return AX_OK;
+  return ax_error(AX_ABSENT, "%.*s: shapes that are not known are not supported here", type->text.length < 200 ? (int)type->text.length : 200,
+                  type->text.start);
+}
+
+bool ax_hlo_type_fits(const ax_hlo_value_type *said, const ax_type *is) {
+  ax_type open;
+  if (ax_hlo_open_type(said, &open) != AX_OK || is->form != open.form || is->dtype != open.dtype) return false;
+  if (said->kind != AX_HLO_TENSOR || !said->ranked) return true;
+  bool fits = is->rank == open.rank;
+  for (uint32_t d = 0; fits && d < open.rank; d++) fits = open.dims[d] == AX_HLO_DYNAMIC || open.dims[d] == is->dims[d];
+  return fits;
+}
+
+bool ax_hlo_same_quantized(const ax_hlo_quantized *a, const ax_hlo_quantized *b) {
+  if (a == NULL || b == NULL) return a == b;
+  return a->storage == b->storage && a->expressed == b->expressed && a->least == b->least && a->greatest == b->greatest &&
+         a->axis == b->axis && a->count == b->count && memcmp(a->scales, b->scales, a->count * sizeof a->scales[0]) == 0 &&
+         memcmp(a->zeros, b->zeros, a->count * sizeof a->zeros[0]) == 0;
 }

@@ -37,6 +37,16 @@ typedef enum ax_hlo_kind {
 
 enum { AX_HLO_DYNAMIC = -1 }; /* an extent that is not known */
 
+/* !quant.uniform<storage<least:greatest>:expressed:axis, {scale:zero, ..}>: an element stands for (stored - zero) * scale. */
+typedef struct ax_hlo_quantized {
+  ax_dtype storage, expressed;
+  int64_t least, greatest; /* that is stored */
+  int64_t axis;            /* each index of this dimension has a scale of its own; -1: one for all */
+  uint32_t count;          /* of scales */
+  const double *scales;
+  const int64_t *zeros;
+} ax_hlo_quantized;
+
 /* Equal types of one module are one object. */
 typedef struct ax_hlo_value_type {
   ax_hlo_kind kind;
@@ -47,6 +57,7 @@ typedef struct ax_hlo_value_type {
   const int64_t *dims;
   const struct ax_hlo_value_type **parts;
   const ax_hlo_attribute *encoding; /* TENSOR; NULL: it has none */
+  const ax_hlo_quantized *quantized; /* TENSOR: `dtype` is that of what is stored; NULL: it is not quantized */
   ax_hlo_slice text;
 } ax_hlo_value_type;
 
@@ -91,6 +102,7 @@ typedef struct ax_hlo_operation {
   const uint32_t *operands;
   uint32_t operand_count, result_count, region_count, attribute_count;
   uint32_t result; /* the first one's number */
+  bool opaque;     /* its regions are more than the single operations that they look like, since their values are quantized */
   const ax_hlo_region *regions;
   const ax_hlo_attribute *attributes; /* properties and others alike */
   ax_hlo_place place;
@@ -170,5 +182,11 @@ AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char 
 AX_MUST_USE ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high);
 /* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */
 AX_MUST_USE ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out);
+/* The same of a type that may leave extents open: these are AX_HLO_DYNAMIC. Of one without a rank all are, in AX_MAX_RANK dimensions.
+   AX_ABSENT: also extents that are bounded only. */
+AX_MUST_USE ax_status ax_hlo_open_type(const ax_hlo_value_type *type, ax_type *out);
+bool ax_hlo_same_quantized(const ax_hlo_quantized *a, const ax_hlo_quantized *b); /* NULL is as NULL */
+/* Whether a value of type `is` may stand where the module says `said`. */
+bool ax_hlo_type_fits(const ax_hlo_value_type *said, const ax_type *is);
 
 #endif

@@ -15,7 +15,7 @@ struct ax_hlo_read_args {
   const ax_hlo_operation *op;
   const ax_value *in;
   ax_value *out;            /* to fill; their types are checked against those that the module says */
-  const ax_type *out_types; /* what the module says */
+  const ax_type *out_types; /* what the module says; an extent that it leaves open is AX_HLO_DYNAMIC */
   ax_hlo_import *import;
   ax_hlo_devices *devices;
 };
@@ -32,6 +32,18 @@ const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, ui
 const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value);
 /* The number of the branch that an index chooses, the first operand, if it is known; else AX_NONE. */
 uint32_t ax_hlo_chosen_branch(const ax_hlo_read_args *args);
+
+/* Integers that are known while the module is read, where shapes depend on some. NULL: they are not. */
+const ax_literal *ax_hlo_known(const ax_hlo_read_args *args, uint32_t operand);
+/* Its elements. AX_INVALID_ARGUMENT: it is not known, has more than `most`, or is of rank 3 or more. */
+AX_MUST_USE ax_status ax_hlo_known_integers(const ax_hlo_read_args *args, uint32_t operand, uint32_t most, int64_t *out,
+                                            uint32_t *count);
+AX_MUST_USE ax_status ax_hlo_known_dims(const ax_hlo_read_args *args, uint32_t operand, ax_dims *out);
+/* Says the elements of a result, which the reader has computed. */
+AX_MUST_USE ax_status ax_hlo_know(const ax_hlo_read_args *args, uint32_t result, const ax_type *type, const void *data);
+/* AX_INVALID_ARGUMENT: the module leaves the result's shape open. */
+AX_MUST_USE ax_status ax_hlo_want_shape(const ax_hlo_read_args *args, uint32_t result);
+
 /* A region of the operation as a function to trace: it runs the region's operations on its operands. Valid until the reader
    returns. */
 typedef struct ax_hlo_body {
@@ -43,6 +55,8 @@ AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t regi
                                      ax_fn *out);
 /* Reads the operation as if it had this name, on other operands. AX_ABSENT: no operation of the name is read. */
 AX_MUST_USE ax_status ax_hlo_read_as(const ax_hlo_read_args *args, const char *name, const ax_value *in);
+/* The operation of a function of the module; NULL: it has none of the name. */
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_slice name);
 /* Calls a function of the module. */
 AX_MUST_USE ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function);
 

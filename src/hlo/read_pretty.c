@@ -419,6 +419,7 @@ static ax_status add_applied(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice n
 /* reducer(%a: type, %b: type) (%c: type, %d: type) {..}: its arguments are %a, %c, %b, %d. */
 static ax_status add_reducer_of(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice *names, const ax_hlo_value_type **types,
                                 uint32_t count) {
+  ax_hlo_slice location;
   AX_TRY(ax_hlo_want(r, "reducer"));
   for (uint32_t i = 0; i < count; i++) {
     AX_TRY(ax_hlo_want(r, "("));
@@ -427,6 +428,7 @@ static ax_status add_reducer_of(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slic
       AX_TRY(ax_hlo_want_name(r, '%', &names[i + k * count]));
       AX_TRY(ax_hlo_want(r, ":"));
       AX_TRY(ax_hlo_want_type(r, &types[i + k * count]));
+      AX_TRY(ax_hlo_take_location(r, &location));
     }
     AX_TRY(ax_hlo_want(r, ")"));
   }
@@ -508,8 +510,7 @@ static ax_status add_declared(ax_hlo_scan *r, signature *s, bool named) {
   AX_TRY(ax_hlo_want_type(r, &type));
   AX_TRY(ax_hlo_list_add(&s->types, &type, sizeof type));
   AX_TRY(add_dictionary(r, named ? &s->in_attributes : &s->out_attributes));
-  if (!ax_hlo_take(r, "loc")) return AX_OK;
-  return ax_hlo_want_balanced(r, &location);
+  return ax_hlo_take_location(r, &location);
 }
 
 static ax_status add_list(ax_hlo_scan *r, signature *s, bool inputs) {

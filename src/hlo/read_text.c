@@ -136,8 +136,7 @@ static ax_status end_draft(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_ope
 
 /* --- Locations --- */
 
-/* loc("train.py":31:4), loc(#loc1), ..: kept as text. */
-static ax_status take_location(ax_hlo_scan *r, ax_hlo_slice *out) {
+ax_status ax_hlo_take_location(ax_hlo_scan *r, ax_hlo_slice *out) {
   if (!ax_hlo_sees(r, "loc")) return AX_OK;
   r->cursor += 3;
   return ax_hlo_want_balanced(r, out);
@@ -156,7 +155,7 @@ static ax_status want_arguments(ax_hlo_scan *r, ax_hlo_block *block) {
     AX_TRY(ax_hlo_want_name(r, '%', &name));
     AX_TRY(ax_hlo_want(r, ":"));
     AX_TRY(ax_hlo_want_type(r, &type));
-    AX_TRY(take_location(r, &location));
+    AX_TRY(ax_hlo_take_location(r, &location));
     AX_TRY(ax_hlo_new_values(r, 1, &type, &value));
     AX_TRY(ax_hlo_name_values(r, name, value, 1));
     if (block->argument_count++ == 0) block->argument = value;
@@ -319,7 +318,7 @@ static ax_status want_named_operation(ax_hlo_scan *r, result_names *names, ax_hl
   draft->at = r->cursor;
   draft->op.place = ax_hlo_place_at(r, r->cursor);
   AX_TRY(ax_hlo_sees(r, "\"") ? want_generic(r, draft) : ax_hlo_want_pretty(r, draft));
-  AX_TRY(take_location(r, &draft->op.place.location));
+  AX_TRY(ax_hlo_take_location(r, &draft->op.place.location));
   const char *at = draft->at;
   AX_TRY(end_draft(r, draft, out));
   return name_results(r, at, names, *out);
@@ -346,7 +345,7 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
   ax_hlo_skip(r);
   text.start = r->cursor;
   if (ax_hlo_sees(r, "loc")) {
-    AX_TRY(take_location(r, &location));
+    AX_TRY(ax_hlo_take_location(r, &location));
   } else { /* to the end of the line, or of the brackets that are open there */
     ax_hlo_slice inside;
     for (; r->cursor < r->end && *r->cursor != '\n';)

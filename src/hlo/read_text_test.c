@@ -165,7 +165,7 @@ static const char *const forms[][2] = {
      "(tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>"},
     {"%0:2 = stablehlo.reduce(%a init: %s), (%b init: %s) across dimensions = [0] : (tensor<4x6xf32>, tensor<4x6xf32>, "
      "tensor<f32>, "
-     "tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n reducer(%x: tensor<f32>, %u: tensor<f32>) (%y: tensor<f32>, %v: "
+     "tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n reducer(%x: tensor<f32> loc(\"a\"), %u: tensor<f32> loc(unknown)) (%y: tensor<f32>, %v: "
      "tensor<f32>) {\n"
      "  stablehlo.return %x, %v : tensor<f32>, tensor<f32>\n}",
      "%0:2 = \"stablehlo.reduce\"(%a, %b, %s, %s) <{dimensions = array<i64: 0>}> ({\n^bb0(%x: tensor<f32>, %y: tensor<f32>, %u: "

@@ -51,7 +51,7 @@ static ax_status keep_type(ax_hlo_scan *r, const ax_hlo_value_type *type, const 
 /* --- Elements of tensors --- */
 
 /* i8 and si8 are one; index, which only shapes have, is an integer of 64 bits. */
-static bool find_dtype(ax_hlo_slice name, ax_dtype *out) {
+bool ax_hlo_find_dtype(ax_hlo_slice name, ax_dtype *out) {
   if (name.length > 1 && name.start[0] == 's' && name.start[1] == 'i') name.start++, name.length--;
   for (uint32_t d = AX_NO_DTYPE + 1; d < AX_DTYPE_COUNT; d++) {
     const char *hlo = ax_dtype_get((ax_dtype)d)->hlo;
@@ -64,18 +64,36 @@ static bool find_dtype(ax_hlo_slice name, ax_dtype *out) {
   return true;
 }
 
-/* f32, complex<f32>, !quant.uniform<..>: *text is all of it. */
+/* !quant.uniform<..>, or an alias of one. */
+static ax_status want_quantized(ax_hlo_scan *r, ax_hlo_value_type *type) {
+  static const char start[] = "!quant.uniform";
+  const char *at = r->cursor;
+  ax_hlo_slice name, inside, text;
+  AX_TRY(ax_hlo_want_name(r, '!', &name));
+  if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
+  text = (ax_hlo_slice){at, (size_t)(r->cursor - at)};
+  const ax_hlo_alias_entry *alias = ax_hlo_find_alias(r->module, text);
+  if (alias != NULL) text = alias->text;
+  const size_t length = sizeof start - 1;
+  if (text.length < length + 2 || memcmp(text.start, start, length) != 0 || text.start[length] != '<') return AX_OK;
+  inside = (ax_hlo_slice){text.start + length + 1, text.length - length - 2};
+  AX_TRY(ax_hlo_read_quantized(&r->module->arena, inside, &type->quantized));
+  if (type->quantized == NULL) return AX_OK;
+  type->element_known = true;
+  type->dtype = type->quantized->storage;
+  return AX_OK;
+}
+
+/* f32, complex<f32>, !quant.uniform<..>. */
 static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type) {
   ax_hlo_slice inside, text;
   ax_hlo_skip(r);
   text.start = r->cursor;
-  if (ax_hlo_sees(r, "!"))
-    AX_TRY(ax_hlo_want_name(r, '!', &inside));
-  else
-    AX_TRY(ax_hlo_want_word(r, "a type", &inside));
+  if (ax_hlo_sees(r, "!")) return want_quantized(r, type);
+  AX_TRY(ax_hlo_want_word(r, "a type", &inside));
   if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
   text.length = (size_t)(r->cursor - text.start);
-  type->element_known = find_dtype(text, &type->dtype);
+  type->element_known = ax_hlo_find_dtype(text, &type->dtype);
   return AX_OK;
 }
 

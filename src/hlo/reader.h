@@ -1,7 +1,7 @@
 /* The reader of texts, inside hlo: the state that its files share.
 
      scan.c         characters and words; errors with line and column
-     read_types.c   types
+     read_types.c   types; read_quantized.c those of quantized elements
      read_attributes.c, read_elements.c   attributes; dense<..>
      read_text.c    operations in MLIR's generic form, regions, aliases, the module
      read_pretty.c  the short forms that dialects give their operations
@@ -86,6 +86,10 @@ void *ax_hlo_list_end(ax_hlo_scan *r, ax_hlo_list *list, size_t bytes, ax_status
 
 /* --- read_types.c --- */
 AX_MUST_USE ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out);
+/* What stands in !quant.uniform<..>. NULL and AX_OK: it is no such type, or one that Axle has no storage for. */
+AX_MUST_USE ax_status ax_hlo_read_quantized(ax_arena *arena, ax_hlo_slice text, const ax_hlo_quantized **out);
+/* The dtype that StableHLO calls so. */
+bool ax_hlo_find_dtype(ax_hlo_slice name, ax_dtype *out);
 /* (types) or one type. */
 AX_MUST_USE ax_status ax_hlo_want_results(ax_hlo_scan *r, ax_hlo_list *types);
 /* (types) -> results, as one function type. */
@@ -115,6 +119,9 @@ static inline uint32_t ax_hlo_names_mark(const ax_hlo_scan *r) { return r->name_
 void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark);
 /* %x or %x#1 -> the value's number. */
 AX_MUST_USE ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out);
+
+/* loc("train.py":31:4), loc(#loc1), .., if it comes next: kept as text. */
+AX_MUST_USE ax_status ax_hlo_take_location(ax_hlo_scan *r, ax_hlo_slice *out);
 
 /* An operation while it is read. */
 typedef struct ax_hlo_draft {

@@ -160,8 +160,87 @@ static const ax_param bitcast_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(
 
 static const ax_hlo_form bitcast_form = {"stablehlo.bitcast_convert", NULL, {{NULL, "dtype"}}};
 
+/* --- Reading: of StableHLO truth values have one bit, and complex numbers are bits too --- */
+
+static ax_dtype word_of(uint32_t bits) {
+  return bits == 64 ? AX_U64 : bits == 32 ? AX_U32 : bits == 16 ? AX_U16 : bits == 8 ? AX_U8 : AX_NO_DTYPE;
+}
+
+/* bool[.., n] as a number of n bits, the first one being the lowest. */
+static ax_value number_of_bits(ax_value x, ax_dtype to) {
+  const ax_type type = ax_typeof(x);
+  const ax_dtype word = word_of(ax_dtype_get(to)->bits);
+  const int64_t last[] = {(int64_t)type.rank - 1};
+  const ax_value place = (ax_iota)(word, AX_LIST(type.rank, type.dims), last[0]);
+  const ax_value bits = ax_shift_left(ax_convert_element_type(x, word), place);
+  return ax_bitcast_convert_type((ax_reduce_sum)(bits, AX_LIST(1, last), false), to);
+}
+
+static ax_value bits_of_number(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  const ax_dtype word = word_of(ax_dtype_get(type.dtype)->bits);
+  ax_dims dims = {.count = type.rank + 1}, at = {.count = type.rank};
+  for (uint32_t d = 0; d < type.rank; d++) dims.v[d] = type.dims[d], at.v[d] = d;
+  dims.v[type.rank] = ax_dtype_get(type.dtype)->bits;
+  const ax_value words = (ax_broadcast_in_dim)(ax_bitcast_convert_type(x, word), AX_LIST(dims.count, dims.v), AX_LIST(at.count, at.v));
+  const ax_value shifted = ax_shift_right_logical(words, (ax_iota)(word, AX_LIST(dims.count, dims.v), type.rank));
+  return ax_ne(ax_and(shifted, ax_integer(1)), ax_integer(0));
+}
+
+/* Index k of the last dimension. */
+static ax_value last_at(ax_value x, int64_t k) {
+  const ax_type type = ax_typeof(x);
+  ax_dims start = {.count = type.rank}, limit = {.count = type.rank};
+  if (ax_failed()) return ax_poison;
+  memcpy(limit.v, type.dims, type.rank * sizeof limit.v[0]);
+  start.v[type.rank - 1] = k, limit.v[type.rank - 1] = k + 1;
+  const ax_value one = (ax_slice)(x, AX_LIST(start.count, start.v), AX_LIST(limit.count, limit.v), AX_LIST(0, NULL));
+  return (ax_reshape)(one, AX_LIST(type.rank - 1, type.dims));
+}
+
+/* c128[..] as c64[.., 2]: its parts, each of which is two floats. */
+static ax_value halves_of_complex(ax_value x) {
+  ax_value made[2];
+  for (int k = 0; k < 2; k++) {
+    const ax_value pair = ax_bitcast_convert_type(k == 0 ? ax_real_part(x) : ax_imag_part(x), AX_F32);
+    const ax_value low = last_at(pair, 0), high = last_at(pair, 1);
+    made[k] = ax_complex(low, high);
+  }
+  return (ax_stack)(2, made, -1);
+}
+
+static ax_value complex_of_halves(ax_value x) {
+  ax_value part[2];
+  for (int k = 0; k < 2; k++) {
+    const ax_value one = last_at(x, k), pair[] = {ax_real_part(one), ax_imag_part(one)};
+    part[k] = ax_bitcast_convert_type((ax_stack)(2, pair, -1), AX_F64);
+  }
+  return ax_complex(part[0], part[1]);
+}
+
+static ax_status bitcast_read(const ax_hlo_read_args *args) {
+  const ax_dtype to = args->out_types[0].dtype;
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operands, and here are %u", args->op->operand_count);
+  const ax_type x = ax_typeof(args->in[0]);
+  const bool from_bits = x.dtype == AX_BOOL && to != AX_BOOL && x.rank > 0 && !ax_is_complex(to);
+  if (from_bits && x.dims[x.rank - 1] == ax_dtype_get(to)->bits && word_of(ax_dtype_get(to)->bits) != AX_NO_DTYPE)
+    args->out[0] = number_of_bits(args->in[0], to);
+  else if (to == AX_BOOL && !ax_is_complex(x.dtype) && x.rank < AX_MAX_RANK && word_of(ax_dtype_get(x.dtype)->bits) != AX_NO_DTYPE &&
+           x.dtype != AX_BOOL)
+    args->out[0] = bits_of_number(args->in[0]);
+  else if (x.dtype == AX_C128 && to == AX_C64)
+    args->out[0] = halves_of_complex(args->in[0]);
+  else if (x.dtype == AX_C64 && to == AX_C128 && x.rank > 0 && x.dims[x.rank - 1] == 2)
+    args->out[0] = complex_of_halves(args->in[0]);
+  else
+    return ax_hlo_read_by_form(args);
+  return AX_OK;
+}
+
+static const ax_hlo_reader bitcast_readers[] = {{"stablehlo.bitcast_convert", bitcast_read}, {0}};
+
 const ax_prim ax_prim_bitcast_convert_type = {
-    .name = "bitcast_convert_type", .kind = AX_LOCAL, .cheap = true, .form = &bitcast_form, .in_count = 1, .out_count = 1,
+    .name = "bitcast_convert_type", .kind = AX_LOCAL, .cheap = true, .form = &bitcast_form, .reads = bitcast_readers, .in_count = 1, .out_count = 1,
     AX_PARAMS(bitcast_describes, bitcast_params),
     .infer = bitcast_infer, .spread = ax_spread_local, .eval = bitcast_eval, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero, .transpose = ax_absent_transpose, .batch = bitcast_batch,

@@ -45,6 +45,7 @@ static ax_status read_field(const ax_hlo_read_args *args, const struct ax_hlo_fi
     return AX_OK;
   }
   ax_dims *dims = at;
+  AX_TRY(ax_hlo_want_shape(args, 0));
   dims->count = type->rank;
   memcpy(dims->v, type->dims, type->rank * sizeof dims->v[0]);
   return AX_OK;
