@@ -329,8 +329,8 @@ void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uin
    log2(n) (log2(n) + 1) / 2 passes; ax_sort_together, whose orders are known, is faster. All derivatives. As XLA's Sort with a
    comparator. Errors besides: less of other counts or types; more than 2^30 elements along the dimension. */
 void ax_sort_by(uint32_t count, const ax_value *xs, int64_t dimension, ax_fn less, uint32_t out_count, ax_value *out);
-/* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
-   elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
+/* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. Floats are in total
+   order (NaN greatest, -NaN least, 0 above -0); equal elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
 void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
 
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. T numeric, except where a

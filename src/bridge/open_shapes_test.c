@@ -30,6 +30,8 @@ static ax_status import_with(const char *text, uint32_t dim_count, const ax_stab
   "  %o = stablehlo.constant dense<1> : tensor<1xi32>\n  %f = stablehlo.constant dense<0.0> : tensor<f32>\n" \
   "  %ob = stablehlo.concatenate %o, %b1, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>\n" \
   "  %bo = stablehlo.concatenate %b1, %o, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>\n" \
+  "  %n3v = stablehlo.reshape %n3 : (tensor<i32>) -> tensor<1xi32>\n" \
+  "  %b3 = stablehlo.concatenate %b1, %n3v, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>\n" \
   "  %oo = stablehlo.constant dense<1> : tensor<2xi32>\n  %zz = stablehlo.constant dense<0> : tensor<2xi32>\n"
 static const char *const operations[] = {
     "  %0 = stablehlo.dynamic_reshape %x, %n1 : (tensor<?x3xf32>, tensor<1xi32>) -> tensor<?xf32>\n"
@@ -91,6 +93,12 @@ static const char *const operations[] = {
     "  check.expect_eq_const %k11, dense<[[3.0, 2.0], [6.0, 5.0]]> : tensor<2x2xf32>\n"
     "  %k12 = stablehlo.convert %0#1 : (tensor<?x?xi32>) -> tensor<2x2xi32>\n"
     "  check.expect_eq_const %k12, dense<[[2, 1], [2, 1]]> : tensor<2x2xi32>\n",
+    "  %i = stablehlo.dynamic_iota %b3, dim = 1 : (tensor<2xi32>) -> tensor<?x3xi32>\n  %z = stablehlo.constant dense<0> : tensor<i32>\n"
+    "  %0:2 = stablehlo.custom_call @stablehlo.dynamic_approx_top_k(%x, %i, %f, %z, %o, %bo, %bo) {called_computations = [@above], "
+    "indices_of_shape_operands = dense<[5, 6]> : tensor<2xi64>, mhlo.backend_config = {reduction_dim = 1 : i64}} : (tensor<?x3xf32>, "
+    "tensor<?x3xi32>, tensor<f32>, tensor<i32>, tensor<1xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<?x?xf32>, tensor<?x?xi32>)\n"
+    "  %k20 = stablehlo.convert %0#1 : (tensor<?x?xi32>) -> tensor<2x1xi32>\n"
+    "  check.expect_eq_const %k20, dense<[[2], [2]]> : tensor<2x1xi32>\n",
     "  %r = stablehlo.constant dense<[10.0, 20.0, 30.0]> : tensor<3xf32>\n"
     "  %0 = \"chlo.broadcast_add\"(%x, %r) : (tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32>\n"
     "  %k13 = stablehlo.convert %0 : (tensor<?x3xf32>) -> tensor<2x3xf32>\n"
@@ -132,6 +140,8 @@ static const char *const operations[] = {
 static const char functions[] =
     "  return\n}\nfunc.func private @plus(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {\n"
     "  %0 = stablehlo.add %x, %y : tensor<f32>\n  return %0 : tensor<f32>\n}\n"
+    "func.func private @above(%x: tensor<f32>, %y: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {\n"
+    "  %0 = stablehlo.compare GT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>\n  return %0 : tensor<i1>\n}\n"
     "func.func private @count(%x: tensor<?x?xf32>, %b: tensor<i32>) -> (tensor<?xf32>, tensor<i32>) {\n"
     "  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>\n"
     "  %0 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>\n"

@@ -317,7 +317,7 @@ static ax_status read_target(const ax_hlo_read_args *args, ax_hlo_slice name) {
       if (ax_hlo_slice_is(name, target->op)) return target->read(args);
   return ax_error(AX_ABSENT,
                   "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint, mhlo.erf, "
-                  "shape_assertion and stablehlo.dynamic_..",
+                  "ApproxTopK, shape_assertion and stablehlo.dynamic_..",
                   (int)name.length, name.start);
 }
 

@@ -203,17 +203,57 @@ static ax_status real_dynamic_slice_read(const ax_hlo_read_args *args) {
   return sizes != NULL ? moving_slice(args, sizes) : form_read(args);
 }
 
-/* A function that the call names has the body. */
+/* The function that a custom call names, if it names one, has the region. */
+static ax_status take_computation(const ax_hlo_read_args *args, ax_hlo_operation *op) {
+  const ax_hlo_attribute *computations = ax_hlo_find(op, "called_computations");
+  if (computations == NULL || computations->kind != AX_HLO_ARRAY || computations->count != 1) return AX_OK;
+  const ax_hlo_operation *function = ax_hlo_function(args, computations->items[0].text);
+  if (function == NULL) return ax_error(AX_INVALID_ARGUMENT, "called_computations names no function");
+  op->regions = function->regions, op->region_count = function->region_count;
+  return AX_OK;
+}
+
 static ax_status call_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *target = ax_hlo_find(args->op, "call_target_name");
-  const ax_hlo_attribute *computations = ax_hlo_find(args->op, "called_computations");
   ax_hlo_operation op = *args->op;
-  if (computations != NULL && computations->kind == AX_HLO_ARRAY && computations->count == 1) {
-    const ax_hlo_operation *function = ax_hlo_function(args, computations->items[0].text);
-    if (function == NULL) return ax_error(AX_INVALID_ARGUMENT, "called_computations names no function");
-    op.regions = function->regions, op.region_count = function->region_count;
-  }
+  AX_TRY(take_computation(args, &op));
   return read_as(args, find_form(calls, AX_COUNT(calls), target->text), &op);
+}
+
+/* --- The approximate top k, exactly: operands, starts, and perhaps k; sorted by the computation, and the first of them --- */
+
+static ax_status want_reduced(const ax_hlo_read_args *args, const ax_type *x, int64_t *dimension) {
+  const ax_hlo_attribute *of_jax = ax_hlo_find(args->op, "mhlo.backend_config");
+  const ax_hlo_attribute *config = of_jax != NULL ? of_jax : ax_hlo_find(args->op, "backend_config");
+  const ax_hlo_attribute *found = config != NULL ? ax_hlo_item(config, "reduction_dim") : NULL;
+  if (found == NULL || found->kind != AX_HLO_INTEGER || found->integer < 0 || found->integer >= x->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "its configuration must say reduction_dim, a dimension of %s", ax_type_string(x, NULL));
+  *dimension = found->integer;
+  return AX_OK;
+}
+
+static ax_status approx_top_k_read(const ax_hlo_read_args *args) {
+  const uint32_t count = args->op->result_count;
+  const ax_reader_entry *entry = ax_reader_slot(args->import, "stablehlo.sort", strlen("stablehlo.sort"));
+  ax_hlo_operation op = *args->op;
+  ax_hlo_read_args sort = *args;
+  int64_t dimension = 0;
+  if (count == 0 || op.operand_count < 2 * count) return ax_error(AX_INVALID_ARGUMENT, "it takes operands and as many starts");
+  const ax_type x = ax_typeof(args->in[0]);
+  AX_TRY(want_reduced(args, &x, &dimension));
+  AX_TRY(take_computation(args, &op));
+  const ax_hlo_attribute attributes[] = {{.kind = AX_HLO_INTEGER, .name = {"dimension", 9}, .integer = dimension},
+                                         {.kind = AX_HLO_BOOL, .name = {"is_stable", 9}, .integer = 1}};
+  op.attributes = attributes, op.attribute_count = 2, op.operand_count = count;
+  sort.op = &op, sort.prim = entry->prim;
+  AX_TRY(entry->read(&sort));
+  const ax_dims start = {.count = x.rank};
+  for (uint32_t k = 0; k < count; k++) {
+    const ax_type *type = &args->out_types[k];
+    AX_TRY(ax_hlo_want_shape(args, k));
+    args->out[k] = (ax_slice)(args->out[k], AX_LIST(start.count, start.v), AX_LIST(type->rank, type->dims), AX_LIST(0, NULL));
+  }
+  return AX_OK;
 }
 
 /* --- Custom calls whose last operands are the shapes of their results --- */
@@ -325,5 +365,7 @@ const ax_hlo_reader ax_hlo_shape_readers[] = {{"stablehlo.dynamic_reshape", form
 const ax_hlo_reader ax_hlo_shape_targets[] = {{"stablehlo.dynamic_reduce_window", call_read},
                                               {"stablehlo.dynamic_rng_bit_generator", call_read},
                                               {"stablehlo.dynamic_top_k", call_read},
+                                              {"stablehlo.dynamic_approx_top_k", approx_top_k_read},
+                                              {"ApproxTopK", approx_top_k_read},
                                               {"shape_assertion", shape_assertion_read},
                                               {0}};

@@ -218,6 +218,11 @@ uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uin
   return hlo_compare(hlo, direction, is_float ? "TOTALORDER" : NULL, a, b, type);
 }
 
+uint32_t ax_hlo_total_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
+  if (!ax_is_float(type->dtype) || ax_is_byte_float(type->dtype)) return ax_hlo_sort_compare(hlo, direction, a, b, type);
+  return hlo_compare(hlo, direction, "TOTALORDER", a, b, type);
+}
+
 static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
   const int64_t keys = ((const ax_sort_params *)eqn->params)->num_keys;
   const ax_type truth = ax_array_type(AX_BOOL, AX_DIMS()), both[] = {truth, truth};

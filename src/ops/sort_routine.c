@@ -63,6 +63,22 @@ uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at) {
   }
 }
 
+/* Bits without a sign ascend with the number, those with one descend. */
+static uint64_t total_key(uint64_t bits, unsigned width) {
+  const uint64_t sign = (uint64_t)1 << (width - 1);
+  return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
+}
+
+uint64_t ax_total_key(ax_dtype dtype, const void *data, int64_t at) {
+  switch (dtype) {
+    case AX_F32: return total_key(((const uint32_t *)data)[at], 32);
+    case AX_F64: return total_key(((const uint64_t *)data)[at], 64);
+    case AX_BF16:
+    case AX_F16: return total_key(((const uint16_t *)data)[at], 16);
+    default: return ax_sort_key(dtype, data, at);
+  }
+}
+
 /* --- Words --- */
 
 static void insert_words(uint64_t *words, int64_t n) {

@@ -69,7 +69,7 @@ static void many_elements(void **state) {
 static void chunks(void **state) {
   (void)state;
   static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32};
-  static const double strange[] = {0, -0.0, 1e-40, -1e-40, HUGE_VAL, -HUGE_VAL, NAN, -7};
+  static const double strange[] = {0, -0.0, 1e-40, -1e-40, HUGE_VAL, -HUGE_VAL, NAN, -NAN, -7};
   const int64_t count = 2 * AX_SORT_CHUNK;
   for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
     const ax_dtype dtype = dtypes[d];
@@ -78,13 +78,40 @@ static void chunks(void **state) {
     for (size_t i = 0; i < AX_COUNT(strange) && dtype != AX_S32; i++) test_set(x, 3 * (int64_t)i, strange[i]);
     for (int64_t i = 0; i < count; i++)
       for (int64_t at = 0; at <= AX_SORT_CHUNK; at += AX_SORT_CHUNK / 4) {
-        const uint64_t key = ax_sort_key(dtype, x->data, i);
+        const uint64_t key = ax_total_key(dtype, x->data, i);
         bool above = false;
-        for (int64_t k = at; k < at + AX_SORT_CHUNK; k++) above = above || ax_sort_key(dtype, x->data, k) > key;
+        for (int64_t k = at; k < at + AX_SORT_CHUNK; k++) above = above || ax_total_key(dtype, x->data, k) > key;
         assert_int_equal(ax_sort_any_above(dtype, x->data, at, key), above);
       }
     test_release(&x, 1);
   }
+}
+
+static AX_BODY(all_greatest) {
+  ax_top_k(in[0], 6, AX_LIST(2, out));
+  (void)context;
+}
+
+/* Compiled and by the reference: the total order of floats, NaN first and -NaN last. */
+static void greatest_in_total_order(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16};
+  static const double values[] = {-HUGE_VAL, -0.0, -NAN, NAN, 0.0, HUGE_VAL}, places[] = {3, 5, 4, 1, 0, 2};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+    const ax_type type = TEST_TYPE(dtypes[d], 6);
+    ax_program *program = test_trace(all_greatest, NULL, &type, 1, 2);
+    ax_tensor *in = test_tensor(type, values), *out[2][2];
+    test_execute(runtime, program, &in, out[0]);
+    TEST_OK(test_try(program, &in, out[1]));
+    for (int i = 0; i < 2; i++)
+      for (int64_t k = 0; k < 6; k++) assert_true(test_get(out[i][1], k) == places[k]);
+    for (int i = 0; i < 2; i++) test_release(out[i], 2);
+    test_release(&in, 1);
+    ax_program_release(program);
+  }
+  ax_runtime_release(runtime);
 }
 
 static AX_BODY(three_greatest) {
@@ -122,7 +149,7 @@ int main(void) {
       cmocka_unit_test(few_elements),
       cmocka_unit_test(many_elements),
       cmocka_unit_test(chunks),
-      cmocka_unit_test(greatest_of_long_rows),
+      cmocka_unit_test(greatest_in_total_order), cmocka_unit_test(greatest_of_long_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* top_k: x T[.., n] -> T[.., k], s32[.., k]         the k greatest along the last dimension, descending, and where they are
-   NaN is greatest; 0 and -0 are equal, as NaNs are; equal elements stay in order.
+   Floats are in IEEE 754's total order: NaN is greatest and -NaN least, 0 is above -0; of less than 16 bits NaN is greatest, and zeros
+   are equal. Equal elements stay in order.
    Parameters: k.
    Errors: a scalar; k below 0 or above n; n beyond s32.
    The values' tangents are taken from where they are, by a gather; places have none. Batched and cut along other dimensions.
@@ -48,7 +49,7 @@ static ax_status eval(const ax_eval_args *args) {
       int64_t best = -1;
       for (int64_t i = 0; i < n; i++) {
         if (is_taken(places, j, i)) continue;
-        if (best < 0 || ax_sort_key(x->dtype, x->data, row * n + i) > ax_sort_key(x->dtype, x->data, row * n + best)) best = i;
+        if (best < 0 || ax_total_key(x->dtype, x->data, row * n + i) > ax_total_key(x->dtype, x->data, row * n + best)) best = i;
       }
       places[j] = (int32_t)best;
       memcpy((char *)values->data + (size_t)(row * k + j) * bytes, (const char *)x->data + (size_t)(row * n + best) * bytes, bytes);
@@ -99,7 +100,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_text_add(&iota, "iota_dimension = %u : i64", x->rank - 1);
   uint32_t operands[] = {in[0], ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, iota.data, &places, 1)};
   uint32_t sorted = ax_hlo_begin(hlo, "stablehlo.sort", operands, 2, 2), arg = ax_hlo_region_begin(hlo, scalars, 4);
-  uint32_t before = ax_hlo_sort_compare(hlo, "GT", arg, arg + 1, &value);
+  uint32_t before = ax_hlo_total_compare(hlo, "GT", arg, arg + 1, &value);
   ax_hlo_region_end(hlo, &before, &truth, 1);
   ax_text_add(&order, "dimension = %u : i64, is_stable = true", x->rank - 1);
   ax_hlo_end(hlo, order.data, both, 2, both, 2);

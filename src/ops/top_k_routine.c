@@ -37,12 +37,8 @@ static void rise(entry *heap, int64_t at, entry one) {
   heap[at] = one;
 }
 
-/* The key of a float of 32 bits, as ax_sort_key gives it, without branches. */
-static inline uint32_t float_key(uint32_t bits) {
-  const uint32_t sign = 0x80000000, magnitude = bits & ~sign, below = 0 - (bits >> 31);
-  const uint32_t key = sign + ((magnitude ^ below) - below);
-  return magnitude > 0x7f800000 ? UINT32_MAX : key;
-}
+/* The key of a float of 32 bits, as ax_total_key gives it, without branches. */
+static inline uint32_t float_key(uint32_t bits) { return bits ^ ((0 - (bits >> 31)) | 0x80000000); }
 
 static bool floats_above(const uint32_t *x, uint32_t key) {
   uint32_t any = 0;
@@ -50,7 +46,7 @@ static bool floats_above(const uint32_t *x, uint32_t key) {
   return any != 0;
 }
 
-/* A bf16 is the upper half of a float of 32 bits; the lower half of a key is 0, or that of NaN. */
+/* A bf16 is the upper half of a float of 32 bits, and its key that of the float's. */
 static bool halves_above(const uint16_t *x, uint32_t key) {
   uint32_t any = 0;
   for (int i = 0; i < AX_SORT_CHUNK; i++) any |= float_key((uint32_t)x[i] << 16) >> 16 > key;
@@ -75,12 +71,12 @@ bool ax_sort_any_above(ax_dtype dtype, const void *data, int64_t at, uint64_t ke
 static void pick_row(const picker *p, const char *row, char *values, int32_t *places, entry *heap) {
   const int64_t k = p->k;
   const size_t bytes = ax_dtype_bytes(p->dtype);
-  for (int64_t i = 0; i < k; i++) rise(heap, i, (entry){ax_sort_key(p->dtype, row, i), (int32_t)i});
+  for (int64_t i = 0; i < k; i++) rise(heap, i, (entry){ax_total_key(p->dtype, row, i), (int32_t)i});
   for (int64_t i = k, end; i < p->extent; i = end) {
     end = p->extent - i < AX_SORT_CHUNK ? p->extent : i + AX_SORT_CHUNK;
     if (end - i == AX_SORT_CHUNK && !ax_sort_any_above(p->dtype, row, i, heap[0].key)) continue;
     for (; i < end; i++) {
-      const uint64_t key = ax_sort_key(p->dtype, row, i);
+      const uint64_t key = ax_total_key(p->dtype, row, i);
       if (key > heap[0].key) sink(heap, k, (entry){key, (int32_t)i});
     }
   }

@@ -145,6 +145,7 @@ for name in """relu relu6 sigmoid softplus silu soft_sign log_sigmoid elu selu c
     add(f"gradient of jax.nn.{name}", jax.grad(lambda a, f=getattr(jax.nn, name): jnp.sum(jnp.sin(f(a)))), x)
 add("jax.nn.one_hot", lambda i: jax.nn.one_hot(i, 9), n)
 q = F(2, 7, 4, 8)
+add("lax.approx_max_k", lambda a: lax.approx_max_k(a, 2), x)
 add("jax.nn.dot_product_attention", lambda a, k, t: jax.nn.dot_product_attention(a, k, t, is_causal=True), q, F(2, 7, 4, 8), F(2, 7, 4, 8))
 add("gradient of attention", jax.grad(lambda a: jnp.sum(jax.nn.dot_product_attention(a, a, a, is_causal=True) ** 2)), q)
 
@@ -364,6 +365,8 @@ add_open("lax.cond", lambda a, i: lax.cond(i[0] > 0, jnp.sin, lambda t: t + a.sh
 add_open("softmax and mean", lambda a: (jax.nn.softmax(a), a.mean(0), a.std(1), jnp.max(a), jnp.argmax(a, 0)), ["b, c"], {"b": 3, "c": 5}, {"b": 1, "c": 2})
 add_open("sorts", lambda a: (jnp.sort(a, 0), jnp.argsort(a), lax.top_k(a, 2), lax.top_k(a[0], a.shape[1] - 1)), ["b, c"],
          {"b": 3, "c": 5}, {"b": 4, "c": 3}, constraints=("c>=2",))
+add_open("lax.approx_max_k", lambda a: (lax.approx_max_k(a, 2), lax.approx_min_k(a, a.shape[1] - 1)), ["b, c"], {"b": 3, "c": 5}, {"b": 4, "c": 3},
+         constraints=("c>=2",))
 add_open("sums along a dimension", lambda a: (jnp.cumsum(a, 0), jnp.cumprod(a, 1), lax.cummax(a)), ["b, c"], {"b": 3, "c": 5}, {"b": 6, "c": 2})
 add_open("windows", lambda a: lax.reduce_window(a, -jnp.inf, lax.max, (a.shape[0], 2), (1, 1), "SAME"), ["b, c"], {"b": 3, "c": 5}, {"b": 2, "c": 4})
 add_open("indexing", lambda a, i: (a[i], a[0], a[-1], a[1:], a[:, ::2], jnp.take(a, i, 0)), ["b, c", "i32 k"], {"b": 3, "c": 5, "k": 2},
