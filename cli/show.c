@@ -1,4 +1,5 @@
 /* axle show: shows a program after the passes asked for. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct show {
   char *after; /* --after: the pass to stop after; NULL: none */
   int cost, memory; /* --cost, --memory: the last pass */
   int module;       /* --module: the module that was read, and no program */
+  char *bytecode, *target; /* --bytecode, --target: where a module goes, and the version of VHLO; NULL: as text */
   int64_t size;
   char *axis_name;
   source source;      /* the program after the passes so far */
@@ -25,7 +27,7 @@ typedef struct show {
   ax_program *primal; /* after linearize: the primal; printed if linearize is the last pass */
 } show;
 
-enum { option_pass = 1, option_after, option_wrt, option_linear, option_size, option_axis };
+enum { option_pass = 1, option_after, option_wrt, option_linear, option_size, option_axis, option_bytecode, option_target };
 
 static ax_status split(word_list *list, const char *words) {
   for (const char *word = words;;) {
@@ -267,20 +269,41 @@ static ax_status print_after(show *show) {
   return AX_OK;
 }
 
+static ax_status write_file(const char *path, const char *bytes, size_t count) {
+  FILE *file = fopen(path, "wb");
+  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
+  const bool written = fwrite(bytes, 1, count, file) == count;
+  const bool closed = fclose(file) == 0;
+  return written && closed ? AX_OK : ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
+}
+
+/* A StableHLO module, in any form: as text, or as bytecode into the file that --bytecode names. */
+static ax_status put_module(const show *show, const char *module, size_t count, const char *source) {
+  char *out = NULL;
+  size_t bytes = 0;
+  if (show->bytecode == NULL) {
+    AX_TRY(ax_stablehlo_text(module, count, source, &out));
+    fputs(out, stdout);
+    ax_string_free(out);
+    return AX_OK;
+  }
+  AX_TRY(ax_stablehlo_bytecode(module, count, source, show->target, &out, &bytes));
+  const ax_status status = write_file(show->bytecode, out, bytes);
+  ax_string_free(out);
+  return status;
+}
+
 /* The StableHLO module as it was read. */
-static ax_status show_module(const char *path) {
+static ax_status show_module(const show *show, const char *path) {
   ax_text bytes = {0};
-  char *text = NULL;
   ax_status status = source_bytes(path, &bytes);
-  if (status == AX_OK) status = ax_stablehlo_text(bytes.data != NULL ? bytes.data : "", bytes.length, path, &text);
-  if (status == AX_OK) fputs(text, stdout);
-  ax_string_free(text);
+  if (status == AX_OK) status = put_module(show, bytes.data != NULL ? bytes.data : "", bytes.length, path);
   ax_text_deinit(&bytes);
   return status;
 }
 
 static ax_status show_program(show *show, const char *path) {
-  if (show->module) return show_module(path);
+  if (show->module) return show_module(show, path);
   AX_TRY(source_read(path, &show->shardings, NULL, &show->source));
   if (shardings_given(&show->shardings)) {
     ax_program *laid;
@@ -296,9 +319,13 @@ static ax_status show_program(show *show, const char *path) {
     }
     char *text;
     AX_TRY(passes[pass].text(show, &text));
-    fputs(text, stdout);
+    ax_status status = AX_OK;
+    if (show->bytecode != NULL && passes[pass].text == stablehlo)
+      status = put_module(show, text, strlen(text), path);
+    else
+      fputs(text, stdout);
     ax_string_free(text);
-    return AX_OK;
+    return status;
   }
   if (show->after != NULL) return print_after(show);
   if (show->primal != NULL) AX_TRY(print_program("# primal\n", show->primal));
@@ -339,6 +366,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_dim: return shardings_take(&show->shardings, value, argument);
     case option_spread: return spread_take(&show->spread, argument);
     case option_after: return keep_text(&show->after, argument);
+    case option_bytecode: return keep_text(&show->bytecode, argument);
+    case option_target: return keep_text(&show->target, argument);
     case option_wrt: return split(&show->wrt, argument);
     case option_linear: return split(&show->linear, argument);
     case option_size:
@@ -383,6 +412,8 @@ int show_main(int argc, const char **argv) {
       {"cost", '\0', POPT_ARG_NONE, &show.cost, 0, "What a run costs each device: as --pass cost, after all others", NULL},
       {"memory", '\0', POPT_ARG_NONE, &show.memory, 0, "What memory a run takes: as --pass memory, after all others", NULL},
       {"module", '\0', POPT_ARG_NONE, &show.module, 0, "The StableHLO module of the file as text, also of bytecode", NULL},
+      {"bytecode", '\0', POPT_ARG_STRING, NULL, option_bytecode, "Writes the module of --module or --pass stablehlo as bytecode", "FILE"},
+      {"target", '\0', POPT_ARG_STRING, NULL, option_target, "The version of VHLO that --bytecode writes (1.0.0)", "VERSION"},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},
@@ -416,6 +447,8 @@ int show_main(int argc, const char **argv) {
   spread_deinit(&show.spread);
   free(show.axis_name);
   free(show.after);
+  free(show.bytecode);
+  free(show.target);
   free(file);
   return code;
 }

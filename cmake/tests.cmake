@@ -55,6 +55,14 @@ foreach(source ${unit_tests} ${whole_tests})
   endif()
 endforeach()
 
+# --- What libFuzzer runs: no tests, since they have no end ---
+if(AXLE_FUZZ)
+  add_executable(fuzz_hlo tests/fuzz/hlo.c)
+  set_target_properties(fuzz_hlo PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+  target_link_libraries(fuzz_hlo PRIVATE inside_shared)
+  target_link_options(fuzz_hlo PRIVATE -fsanitize=fuzzer)
+endif()
+
 # --- sh ---
 file(GLOB script_tests CONFIGURE_DEPENDS tests/*_test.sh)
 foreach(source ${script_tests})

@@ -72,12 +72,23 @@ AX_MUST_USE ax_status ax_program_from_stablehlo_with(const char *text, size_t by
    says is not looked at. AX_ABSENT also: attributes that share parts so often that their text is too long. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source, char **out);
 
+/* Writes a module, given in any of these forms, as an artifact of VHLO `version`, "1.0.0" (NULL: that one), which XLA, PJRT plugins and
+   jax.export of that version and later read. As `stablehlo.serialize_portable_artifact_str(text, version)`. Of locations the file and
+   line are kept.
+
+   `*out` is owned by the caller: ax_string_free; it is `*out_bytes` long. Any thread. As ax_stablehlo_text of modules that cannot be
+   read. AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; attributes that are missing. AX_ABSENT, by name: operations,
+   attributes and types that the version has not, and those of chlo and sdy, which VHLO has not; quantized types. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_stablehlo_bytecode(const char *module, size_t bytes, const char *source, const char *version, char **out,
+                                            size_t *out_bytes);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
 #define ax_program_from_stablehlo_with(...) AX_LINED_STATUS(program_from_stablehlo_with, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
+#define ax_stablehlo_bytecode(...) AX_LINED_STATUS(stablehlo_bytecode, __VA_ARGS__)
 #define ax_stablehlo_text(...) AX_LINED_STATUS(stablehlo_text, __VA_ARGS__)
 #endif
 

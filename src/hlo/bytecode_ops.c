@@ -317,7 +317,7 @@ static ax_status define_arguments(ax_hlo_bytecode *b, const ax_hlo_bytes *at, co
   uint32_t place = 0;
   AX_TRY(take_places(b, at, values, arguments->count, &place));
   if (ax_hlo_is_called(b, owner))
-    return ax_hlo_called_arguments(b, out, arguments->count, arguments->types, b->values + place, first);
+    return ax_hlo_called_arguments(b, out, arguments->count, arguments->types, arguments->count > 0 ? &b->values[place] : NULL, first);
   out->argument_count = arguments->count;
   AX_TRY(ax_hlo_new_values(&b->scan, arguments->count, arguments->types, &out->argument));
   for (uint32_t i = 0; i < arguments->count; i++) b->values[place + i] = out->argument + i;

@@ -20,7 +20,8 @@ void ax_hlo_module_deinit(ax_hlo_module *module) {
 /* --- By name --- */
 
 int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b) {
-  const int order = memcmp(a.start, b.start, a.length < b.length ? a.length : b.length);
+  const size_t shared = a.length < b.length ? a.length : b.length;
+  const int order = shared > 0 ? memcmp(a.start, b.start, shared) : 0; /* empty slices may be nowhere */
   return order != 0 ? order : a.length < b.length ? -1 : a.length > b.length;
 }
 
@@ -103,11 +104,15 @@ static bool find_line(const ax_hlo_module *module, ax_hlo_slice text, uint32_t *
   return false;
 }
 
+bool ax_hlo_place_line(const ax_hlo_module *module, const ax_hlo_place *place, ax_hlo_slice *file, int64_t *line) {
+  uint32_t steps = 64;
+  return place->location.length > 0 && find_line(module, place->location, &steps, file, line);
+}
+
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes) {
   ax_hlo_slice file;
   int64_t line;
-  uint32_t steps = 64;
-  if (place->location.length > 0 && find_line(module, place->location, &steps, &file, &line))
+  if (ax_hlo_place_line(module, place, &file, &line))
     snprintf(out, bytes, "%.*s:%" PRId64, (int)file.length, file.start, line);
   else
     snprintf(out, bytes, "%s:%u", module->source, place->line);

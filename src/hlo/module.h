@@ -162,6 +162,8 @@ const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t va
 /* Of branches that an index chooses, an operand that is a constant, the one that is chosen: one outside means the last. AX_NONE: the
    index is not known. */
 uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op);
+/* The file and line that a location names; false: it names none. */
+bool ax_hlo_place_line(const ax_hlo_module *module, const ax_hlo_place *place, ax_hlo_slice *file, int64_t *line);
 /* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 

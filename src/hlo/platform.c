@@ -21,6 +21,7 @@ typedef struct spreading {
   const ax_hlo_operation **given; /* by value, of arguments: what calls give them, in this round; */
   bool *differ;                   /* some gives what is no constant, or another one */
   bool changed;
+  ax_status status;
 } spreading;
 
 static int by_name(const void *a, const void *b) {
@@ -65,12 +66,33 @@ static void note_call(spreading *s, const ax_hlo_operation *op) {
   }
 }
 
+/* A constant of 64 bits as one of 32, which branches are chosen by. */
+static void spread_convert(spreading *s, const ax_hlo_operation *op) {
+  const ax_hlo_attribute *from = op->operand_count == 1 ? ax_hlo_constant(s->module, op->operands[0]) : NULL;
+  const ax_hlo_value_type *type = op->result_count == 1 ? s->module->values[op->result] : NULL;
+  if (from == NULL || type == NULL || s->module->makers[op->result] != op || from->type->rank > 0 || from->type->dtype != AX_S64)
+    return;
+  if (type->kind != AX_HLO_TENSOR || type->rank > 0 || !type->element_known || type->dtype != AX_S32) return;
+  const int32_t number = (int32_t) * (const int64_t *)from->data;
+  const void *data = ax_arena_copy(&s->module->arena, &number, sizeof number);
+  const ax_hlo_attribute value = {.kind = AX_HLO_ELEMENTS, .name = from->name, .type = type, .data = data};
+  ax_hlo_operation constant = *s->module->makers[op->operands[0]];
+  constant.result = op->result;
+  constant.attributes = ax_arena_copy(&s->module->arena, &value, sizeof value);
+  const ax_hlo_operation *maker = ax_arena_copy(&s->module->arena, &constant, sizeof constant);
+  if (data == NULL || constant.attributes == NULL || maker == NULL)
+    s->status = ax_out_of_memory(sizeof constant);
+  else
+    set_maker(s, op->result, maker);
+}
+
 static void spread_block(spreading *s, const ax_hlo_block *block) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
     for (uint32_t k = 0; k < op->region_count; k++)
       for (uint32_t j = 0; j < op->regions[k].block_count; j++) spread_block(s, &op->regions[k].blocks[j]);
     if (ax_hlo_slice_is(op->name, "stablehlo.case")) spread_branch(s, op);
+    if (ax_hlo_slice_is(op->name, "stablehlo.convert")) spread_convert(s, op);
     if (ax_hlo_slice_is(op->name, "func.call")) note_call(s, op);
   }
 }
@@ -103,10 +125,10 @@ static void spread_once(spreading *s) {
 ax_status ax_hlo_spread_platform(ax_hlo_module *module) {
   enum { most_rounds = 64 }; /* calls of calls */
   spreading s = {.module = module, .changed = true};
-  const ax_status status = list_functions(&s);
-  for (int round = 0; status == AX_OK && s.changed && round < most_rounds; round++) spread_once(&s);
+  s.status = list_functions(&s);
+  for (int round = 0; s.status == AX_OK && s.changed && round < most_rounds; round++) spread_once(&s);
   ax_free(s.functions);
   ax_free(s.given);
   ax_free(s.differ);
-  return status;
+  return s.status;
 }

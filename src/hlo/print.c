@@ -56,7 +56,7 @@ static void add_type(printer *p, const ax_hlo_value_type *type) {
   if (results == 1 && type->parts[type->in_count]->kind != AX_HLO_FUNCTION)
     add_type(p, type->parts[type->in_count]);
   else
-    add_types(p, type->parts + type->in_count, results);
+    add_types(p, results > 0 ? &type->parts[type->in_count] : NULL, results);
 }
 
 /* --- Constants --- */
@@ -459,7 +459,7 @@ static void add_signature(printer *p, const ax_hlo_operation *op) {
   if (op->result_count == 1 && p->module->values[op->result]->kind != AX_HLO_FUNCTION)
     add_type(p, p->module->values[op->result]);
   else
-    add_types(p, p->module->values + op->result, op->result_count);
+    add_types(p, op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count);
 }
 
 static ax_status add_operation(printer *p, const ax_hlo_operation *op) {

@@ -123,7 +123,7 @@ static const char *const refused[][2] = {
        "tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n"), "result 0 of the body is bool, and the array is f32"},
     {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "the body must take 2 scalars and give 1"},
     {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    stablehlo.return %x, %y : tensor<f32>, tensor<f32>\n"), "region 0 returns 2 values, and not 1"},
-    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<i32>, %y: tensor<f32>):\n    %1 = stablehlo.sine %y : tensor<f32>\n    stablehlo.return %1 : tensor<f32>\n"), "argument 0 of a block is f32[], and the module says s32[]"},
+    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<i32>, %y: tensor<f32>):\n    %1 = stablehlo.sine %y : tensor<f32>\n    stablehlo.return %1 : tensor<f32>\n"), "argument 0 of a block is f32[], and the module says tensor<i32>"},
     {S("%0", "%a, %i", "(tensor<4xf32>, tensor<2x1xi32>) -> tensor<4xf32>", "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "it takes arrays, indices and as many updates"},
     {S("%0:2", "%a, %b, %i, %u, %u", "(tensor<4xf32>, tensor<3xf32>, tensor<2x1xi32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<3xf32>)",
        "  ^bb0(%w: tensor<f32>, %x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>):\n    stablehlo.return %y, %z : tensor<f32>, tensor<f32>\n"),

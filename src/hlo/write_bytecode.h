@@ -1,0 +1,11 @@
+/* Writing modules as VHLO, the form of StableHLO that is stable over versions, in MLIR's bytecode. */
+#ifndef AX_HLO_WRITE_BYTECODE_H
+#define AX_HLO_WRITE_BYTECODE_H
+
+#include "hlo/module.h"
+
+/* Adds the bytes of the module for readers of VHLO `version` (AX_HLO_VERSION) and later. AX_INVALID_ARGUMENT: attributes that are missing.
+   AX_ABSENT, by name: operations, attributes and types that the version has not, or that VHLO has not. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_hlo_write_bytecode(const ax_hlo_module *module, uint32_t version, ax_text *out);
+
+#endif
