@@ -57,10 +57,12 @@ endforeach()
 
 # --- What libFuzzer runs: no tests, since they have no end ---
 if(AXLE_FUZZ)
-  add_executable(fuzz_hlo tests/fuzz/hlo.c)
-  set_target_properties(fuzz_hlo PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
-  target_link_libraries(fuzz_hlo PRIVATE inside_shared)
-  target_link_options(fuzz_hlo PRIVATE -fsanitize=fuzzer)
+  foreach(name hlo program)
+    add_executable(fuzz_${name} tests/fuzz/${name}.c)
+    set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+    target_link_libraries(fuzz_${name} PRIVATE inside_shared)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  endforeach()
 endif()
 
 # --- sh ---

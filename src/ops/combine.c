@@ -2,13 +2,13 @@
    Extremes of floats of 16 bits are those of integers that have their order. */
 #include "ops/combine.h"
 
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "base/complex_numbers.h"
 #include "ir/dtype.h"
 #include "machine/caches.h"
 #include "machine/features.h"

@@ -4,8 +4,9 @@
 #include "ops/pointwise.h"
 
 #include <assert.h>
-#include <complex.h> /* after the record, which has a slot of its macro's name */
 #include <math.h>
+
+#include "base/complex_numbers.h" /* after the record, which has a slot of its macro's name */
 
 typedef double _Complex number;
 

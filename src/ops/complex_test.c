@@ -2,7 +2,6 @@
    conventions of gradients, and numbers beside complex operands. */
 #include "ops/complex.h"
 
-#include <complex.h> /* after the record, which has a slot of its macro's name */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/run.h"
+#include "base/complex_numbers.h" /* after the record, which has a slot of its macro's name */
 #undef complex
 
 /* --- Primitives --- */
