@@ -201,7 +201,7 @@ static bool text_reserve(ax_text *text, size_t more) {
 
 void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count) {
   if (!text_reserve(text, count)) return;
-  memcpy(text->data + text->length, bytes, count);
+  if (count > 0) memcpy(text->data + text->length, bytes, count); /* no bytes may be nowhere */
   text->length += count;
   text->data[text->length] = '\0';
 }

@@ -137,8 +137,8 @@ static int64_t sum_of(expression *e) {
 
 /* False: the extent does not follow from the symbols that are bound. */
 static bool extent_of(const binder *b, ax_hlo_slice text, int64_t *out) {
-  expression e = {.binder = b, .at = text.start, .end = text.start + text.length};
   if (text.length == 0) return false;
+  expression e = {.binder = b, .at = text.start, .end = text.start + text.length};
   *out = sum_of(&e);
   while (e.at < e.end && *e.at == ' ') e.at++;
   return !e.failed && e.at == e.end && *out >= 0;
@@ -154,6 +154,7 @@ static bool is_symbol(ax_hlo_slice text) {
 
 /* Entry `d` of a list of dimensions. */
 static ax_hlo_slice dimension_text(ax_hlo_slice shape, uint32_t d) {
+  if (shape.length == 0) return shape;
   const char *p = shape.start, *end = shape.start + shape.length;
   for (uint32_t nested = 0, i = 0; i <= d; i++, p++) {
     while (p < end && *p == ' ') p++;

@@ -200,7 +200,7 @@ static ax_status flat_signature(flatten *w, const ax_hlo_value_type *from, const
 }
 
 static ax_status flatten_function(flatten *w, ax_hlo_operation *op, const ax_hlo_value_type *type) {
-  const ax_hlo_value_type *const *parts = type->parts, *const *outs = parts + type->in_count;
+  const ax_hlo_value_type *const *parts = type->parts, *const *outs = type->part_count > 0 ? &parts[type->in_count] : NULL;
   const uint32_t ins = type->in_count, out_count = type->part_count - ins;
   ax_hlo_attribute *attributes = ax_arena_copy(&w->module->arena, op->attributes, op->attribute_count * sizeof attributes[0]);
   if (attributes == NULL) return ax_out_of_memory(op->attribute_count * sizeof attributes[0]);

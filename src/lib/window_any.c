@@ -32,9 +32,9 @@ static void parts(const windows *w, const ax_value *x, uint32_t d, int64_t start
 static void reduce_dimension(const windows *w, uint32_t d, ax_value *x) {
   const ax_window *along = &w->along[d];
   const int64_t positions = ax_window_count(along);
-  ax_value *power = ax_trace_alloc(4 * w->count * sizeof power[0]), *sum = power + w->count, *piece = sum + w->count,
-           *next = piece + w->count;
+  ax_value *power = ax_trace_alloc(4 * w->count * sizeof power[0]);
   if (power == NULL) return;
+  ax_value *sum = power + w->count, *piece = sum + w->count, *next = piece + w->count;
   if (positions == 0) {
     parts(w, x, d, 0, 0, 1, x);
     return;
