@@ -143,7 +143,7 @@ def made(model, *inputs):
     graph, params, rest = nnx.split(model(nnx.Rngs(1, dropout=2)), nnx.Param, ...)
 
     def apply(params, key, *inputs):
-        model = nnx.merge(graph, params, rest)
+        model = nnx.merge(graph, params, rest, copy=True)
         nnx.reseed(model, dropout=jax.random.wrap_key_data(key))
         result = model(*inputs)
         return result, nnx.to_pure_dict(nnx.state(model, nnx.BatchStat))
