@@ -9,16 +9,27 @@ import ml_dtypes
 import numpy as np
 
 
+def is_float(dtype):
+    try:
+        return dtype.kind != "c" and ml_dtypes.finfo(dtype) is not None
+    except ValueError:
+        return False
+
+
 def distance(got, want):
-    """In epsilons of the dtype, of the largest element; integers must be equal."""
+    """In epsilons of the dtype, in eighths of them for dtypes of fewer than 32 bits, of the largest element; integers must be equal."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return np.inf
-    if want.dtype.kind not in "fc":
+    if not is_float(want.dtype) and want.dtype.kind != "c":
         return 0 if np.array_equal(got, want) else np.inf
+    narrow = want.dtype.itemsize < 4
+    eps = float(ml_dtypes.finfo(want.dtype).eps) / (8 if narrow else 1)
+    if narrow:
+        got, want = got.astype(np.float32), want.astype(np.float32)
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     finite = np.abs(want[np.isfinite(want)])
     with np.errstate(all="ignore"):
-        apart = np.where(same, 0, np.abs(got - want)) / (max(1, finite.max(initial=0)) * float(ml_dtypes.finfo(want.dtype).eps))
+        apart = np.where(same, 0, np.abs(got - want)) / (max(1, finite.max(initial=0)) * eps)
     return float(np.nan_to_num(apart, nan=np.inf).max(initial=0))
 
 
@@ -36,7 +47,7 @@ def moved(function, args, want):
 
 def shaken(r, array):
     array = np.asarray(array)
-    if array.dtype.kind != "f":
+    if not is_float(array.dtype):
         return array
     return (array * (1 + float(ml_dtypes.finfo(array.dtype).eps) * r.choice([-1, 1], array.shape))).astype(array.dtype)
 

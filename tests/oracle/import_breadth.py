@@ -107,7 +107,7 @@ def outputs(f, args):
         leaves = jax.tree.leaves(jax.eval_shape(f, *args))
     except Exception:  # noqa: BLE001 - of any kind
         return None
-    fine = leaves and all(hasattr(s, "dtype") and not jnp.issubdtype(s.dtype, jax.dtypes.extended) for s in leaves)
+    fine = leaves and all(hasattr(s, "dtype") and s.dtype != jax.dtypes.float0 and not jnp.issubdtype(s.dtype, jax.dtypes.extended) for s in leaves)
     return leaves if fine else None
 
 

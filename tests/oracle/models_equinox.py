@@ -154,7 +154,7 @@ class UNet(eqx.Module):
         self.convs = [conv(3, 8, 1, k[1]), conv(8, 16, 2, k[2]), conv(16, 16, 1, k[3]), conv(16, 3, 1, k[4])]
         self.norms = [nn.GroupNorm(4, c) for c in (8, 16, 16, 16)]
         self.attention = nn.MultiheadAttention(2, 16, key=k[5])
-        self.up = nn.ConvTranspose2d(16, 8, 4, 2, 1, key=k[6])
+        self.up = nn.ConvTranspose2d(16, 8, 4, 2, padding=1, key=k[6])
 
     def __call__(self, a, time, key):
         angles = time * jnp.exp(-np.log(10000.0) * jnp.arange(8) / 8)

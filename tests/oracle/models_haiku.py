@@ -15,7 +15,9 @@ def cnn(a):
 
 
 def resnet18(a):
-    return hk.nets.ResNet18(10, channels_per_group=(8, 16, 32, 64), initial_conv_config={"output_channels": 8})(a, is_training=True)
+    model = hk.nets.ResNet((2, 2, 2, 2), 10, bottleneck=False, channels_per_group=(8, 16, 32, 64), use_projection=(False, True, True, True),
+                           initial_conv_config={"output_channels": 8})  # fmt: skip
+    return model(a, is_training=True)
 
 
 def transformer(words):

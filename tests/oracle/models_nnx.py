@@ -64,7 +64,7 @@ class ResNet18(nnx.Module):
 class Transformer(nnx.Module):
     def __init__(self, rngs):
         self.words, self.places = nnx.Embed(50, 32, rngs=rngs), nnx.Embed(16, 32, rngs=rngs)
-        self.attention = nnx.List([nnx.MultiHeadAttention(4, 32, dropout_rate=0.1, decode=False, rngs=rngs) for _ in range(2)])
+        self.attention = nnx.List([nnx.MultiHeadAttention(4, 32, dropout_rate=0.1, decode=False, deterministic=False, rngs=rngs) for _ in range(2)])
         self.wide = nnx.List([nnx.Linear(32, 64, rngs=rngs) for _ in range(2)])
         self.narrow = nnx.List([nnx.Linear(64, 32, rngs=rngs) for _ in range(2)])
         self.norms = nnx.List([nnx.LayerNorm(32, rngs=rngs) for _ in range(4)])
@@ -123,7 +123,7 @@ class UNet(nnx.Module):
         self.time = nnx.Sequential(nnx.Linear(16, 32, rngs=rngs), nnx.silu, nnx.Linear(32, 16, rngs=rngs))
         self.first, self.down, self.deep = conv(3, 8), conv(8, 16, s=2), conv(16, 16)
         self.norms = nnx.List([nnx.GroupNorm(c, 4, rngs=rngs) for c in (8, 16, 16, 16)])
-        self.attention = nnx.MultiHeadAttention(2, 16, decode=False, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, 16, decode=False, deterministic=False, rngs=rngs)
         self.up = nnx.ConvTranspose(16, 8, (4, 4), 2, rngs=rngs)
         self.last = conv(16, 3)
 

@@ -87,7 +87,7 @@ def by_devices(options, path, text, args, want):
     got = []
     for parts, spec, whole in zip(run(executable, devices, cut), specs(head, "out_specs"), want):
         result = np.zeros(whole.shape, whole.dtype)
-        for k in range(count):
+        for k in reversed(range(count)):  # where devices differ in what should be one, the first counts
             result[place(mesh, spec, whole.shape, k)] = parts[k]
         got.append(result)
     return got
