@@ -117,19 +117,19 @@ def floats(leaves):
 
 def transformed(f, args):
     """(name, function, arguments) of what transformations make of a function of floats."""
-    if not all(jnp.issubdtype(a.dtype, jnp.floating) for a in args) or not args:
+    out = outputs(f, args)
+    if out is None or not args or not all(jnp.issubdtype(a.dtype, jnp.floating) for a in args):
         return
     many = [np.stack([a, a[::-1] if a.ndim else a * 2]) for a in args]
     total = lambda *a: sum(jnp.sum(t * t).astype(jnp.float32) for t in jax.tree.leaves(f(*a)) if jnp.issubdtype(t.dtype, jnp.floating))  # noqa: E731
     yield "vmap", jax.vmap(f), many
-    if floats(outputs(f, args)):
+    if floats(out):
         yield "grad", jax.grad(total, tuple(range(len(args)))), args
         yield "jvp", lambda *a: jax.jvp(f, a[: len(args)], a[len(args) :])[1], [*args, *args]
         yield "hessian", jax.hessian(lambda a: total(a[:2] if a.ndim == 1 else a[..., :2], *args[1:])), args[:1]
         yield "grad of vmap", jax.grad(lambda *a: sum(jnp.sum(t) for t in jax.tree.leaves(jax.vmap(total)(*a)))), many
     yield "scan", lambda *a: lax.scan(lambda c, t: (c + 1, f(*t)), 0, a), many
     yield "cond", lambda *a: lax.cond(a[0].sum() > 0, f, lambda *b: jax.tree.map(jnp.zeros_like, f(*b)), *a), args
-    out = outputs(f, args)
     if len(out) == 1 and (out[0].shape, out[0].dtype) == (args[0].shape, args[0].dtype):
         yield "while", lambda *a: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, f(c[1], *a[1:]).reshape(a[0].shape)), (0, a[0])), args
 
