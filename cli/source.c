@@ -112,7 +112,10 @@ static int64_t find(const ax_program *program, const char *const *names, const u
 }
 
 int64_t source_find_input(const source *source, const char *word, size_t length) {
-  return find(source->program, source->names.in, NULL, source->program->in_count, word, length);
+  const int64_t index = find(source->program, source->names.in, NULL, source->program->in_count, word, length);
+  for (uint32_t i = 0; index < 0 && source->names.in_also != NULL && i < source->program->in_count; i++)
+    if (same(source->names.in_also[i], word, length)) return i;
+  return index;
 }
 
 int64_t source_find_output(const source *source, const char *word, size_t length) {

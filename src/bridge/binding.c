@@ -41,6 +41,12 @@ static ax_hlo_slice name_of(const binder *b, uint32_t i) {
   return names != NULL && i < names->count ? names->items[i].text : (ax_hlo_slice){"", 0};
 }
 
+/* What the argument's location calls it. */
+static ax_hlo_slice called(const binder *b, uint32_t i) {
+  const ax_hlo_attribute *names = ax_hlo_find(b->function, AX_HLO_ARGUMENT_NAMES);
+  return names != NULL && i < names->count ? ax_hlo_location_name(b->import->module, names->items[i].name) : (ax_hlo_slice){0};
+}
+
 /* --- Dimensions as JAX writes them: 2*b + 1, floordiv(b, 2), b^2 --- */
 
 typedef struct expression {
@@ -243,7 +249,7 @@ static uint32_t find_argument(const binder *b, ax_hlo_slice name) {
   const uint32_t count = b->block->argument_count;
   expression e = {0};
   for (uint32_t i = 0; i < count; i++)
-    if (ax_hlo_slice_same(name_of(b, i), name)) return i;
+    if (ax_hlo_slice_same(name_of(b, i), name) || ax_hlo_slice_same(called(b, i), name)) return i;
   const int64_t number = number_of(&e, name);
   return e.failed || name.length == 0 || number >= count ? count : (uint32_t)number;
 }
@@ -280,10 +286,12 @@ static ax_status bind_named(binder *b, const ax_stablehlo_dim *dim, const ax_lit
 
 /* What the caller knows of the argument's own type. */
 static ax_status bind_type(binder *b, uint32_t i, uint32_t input, const ax_hlo_binding *binding) {
-  ax_type given;
+  ax_type given = {.dtype = AX_NO_DTYPE};
   if (!is_open(&b->types[i]) || binding->type_of == NULL) return AX_OK;
   const ax_hlo_slice name = name_of(b, i);
-  AX_TRY(binding->type_of(binding->context, input, name, &given));
+  const ax_hlo_slice by_jax = called(b, i);
+  if (by_jax.length > 0) AX_TRY(binding->type_of(binding->context, input, by_jax, &given));
+  if (given.dtype == AX_NO_DTYPE) AX_TRY(binding->type_of(binding->context, input, name, &given));
   if (given.dtype == AX_NO_DTYPE) return AX_OK;
   if (given.rank != b->types[i].rank)
     return ax_error(AX_INVALID_ARGUMENT, "argument %u is %.*s, and its value has rank %u", i, (int)declared(b, i)->text.length,

@@ -162,6 +162,15 @@ static const char *const layouts[] = {
     "      %h = stablehlo.constant dense<100> : tensor<1xi64>\n      %u = stablehlo.multiply %s, %h : tensor<1xi64>\n"
     "      %0 = stablehlo.add %t, %u : tensor<1xi64>\n      sdy.return %0 : tensor<1xi64>\n    } : (tensor<4xi64>) -> tensor<4xi64>\n"
     "    check.expect_eq_const %r, dense<[200, 402, 201, 403]> : tensor<4xi64>\n    return\n  }\n}\n",
+    /* where integers are computed while the module is read, a device's number is none of them */
+    "module {\n  sdy.mesh @t = <[\"a\"=4]>\n  func.func @main() {\n    %x0 = stablehlo.iota dim = 0 : tensor<4xi64>\n"
+    "    %x = stablehlo.optimization_barrier %x0 : tensor<4xi64>\n"
+    "    %r = sdy.manual_computation(%x) in_shardings=[<@t, [{\"a\"}]>] out_shardings=[<@t, [{\"a\"}]>] manual_axes={\"a\"} "
+    "(%a: tensor<1xi64>) {\n      %p = stablehlo.partition_id : tensor<ui32>\n"
+    "      %q = stablehlo.convert %p : (tensor<ui32>) -> tensor<i64>\n      %s = stablehlo.constant dense<1> : tensor<1xi64>\n"
+    "      %t = stablehlo.dynamic_broadcast_in_dim %q, %s, dims = [] : (tensor<i64>, tensor<1xi64>) -> tensor<1xi64>\n"
+    "      %0 = stablehlo.add %t, %t : tensor<1xi64>\n      sdy.return %0 : tensor<1xi64>\n    } : (tensor<4xi64>) -> tensor<4xi64>\n"
+    "    check.expect_eq_const %r, dense<[0, 2, 4, 6]> : tensor<4xi64>\n    return\n  }\n}\n",
     /* GSPMD: what needs the first computation's result stands between its operations, and begins the second one */
     "module attributes {mhlo.num_partitions = 6 : i32} {\n  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n"
     "    %0 = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = \"{devices=[6]<=[2,3]T(1,0)}\"} : (tensor<6xi64>) -> tensor<6xi64>\n"

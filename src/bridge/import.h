@@ -3,6 +3,7 @@
      stablehlo_read.c   operations, regions, functions, the module
      known.c            integers that are known while the module is read, from which shapes come
      quantized.c        operations on quantized values
+     naming.c           what the module calls inputs and results
      binding.c          the types of the entry function's arguments, where the module leaves extents open
 
    A trace has no shape that is not known. So a type with `?` is only compared with what comes, and a function whose arguments have
@@ -80,5 +81,9 @@ uint64_t ax_known_hash(uint64_t seed, const ax_literal *literal);
    AX_INVALID_ARGUMENT: an extent that nothing says, two that do not agree, a name that is none. */
 AX_MUST_USE ax_status ax_bind_arguments(ax_hlo_import *import, const ax_hlo_operation *function, const ax_hlo_binding *binding,
                                         ax_type *types, const ax_literal **known);
+
+/* --- naming.c --- */
+/* What the module calls the inputs and results of the entry function's program, as ax_program_from_stablehlo_named says. */
+AX_MUST_USE ax_status ax_keep_names(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names);
 
 #endif

@@ -91,7 +91,9 @@ static bool may_be_known(const ax_hlo_value_type *type) {
 }
 
 static bool is_computed(const ax_hlo_import *import, const ax_hlo_operation *op, const ax_reader_entry *entry) {
-  if (import->known == NULL || op->result_count == 0 || (entry->prim != NULL && entry->prim->kind == AX_REGION)) return false;
+  if (import->known == NULL || op->result_count == 0) return false;
+  /* A collective is of the devices around it, which an operation by itself has not: a device's number differs. */
+  if (entry->prim != NULL && (entry->prim->kind == AX_REGION || entry->prim->kind == AX_COLLECTIVE)) return false;
   for (uint32_t i = 0; i < op->operand_count; i++)
     if (import->known[op->operands[i]] == NULL) return false;
   for (uint32_t k = 0; k < op->result_count; k++)
@@ -115,6 +117,7 @@ static AX_BODY(run_alone) {
                                  .in = c->frame->in,
                                  .out = c->frame->out,
                                  .out_types = c->frame->types,
+                                 .devices = &c->import->devices,
                                  .import = c->import};
   const ax_status status = c->entry->read(&args);
   if (status != AX_OK) ax_fail(status);

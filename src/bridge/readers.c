@@ -27,7 +27,10 @@ static ax_status clamp_read(const ax_hlo_read_args *args) {
   for (int k = 0; k < 2; k++)
     if (ax_typeof(bounds[k]).rank == 0)
       bounds[k] = (ax_broadcast_in_dim)(bounds[k], AX_LIST(type.rank, type.dims), AX_LIST(0, NULL));
-  args->out[0] = ax_min(ax_max(args->in[1], bounds[0]), bounds[1]); /* NaN where a bound is, unlike ax_clamp */
+  if (type.dtype == AX_BOOL)
+    args->out[0] = ax_and(ax_or(args->in[1], bounds[0]), bounds[1]);
+  else
+    args->out[0] = ax_min(ax_max(args->in[1], bounds[0]), bounds[1]); /* NaN where a bound is, unlike ax_clamp */
   return AX_OK;
 }
 

@@ -42,6 +42,16 @@ static const char *const results[] = {
     "  %6 = stablehlo.get_tuple_element %4[1] : (" PAIR ") -> tuple<tensor<i32>>\n"
     "  %7 = stablehlo.get_tuple_element %6[0] : (tuple<tensor<i32>>) -> tensor<i32>\n"
     EQ("%5", "[1.0, 2.0]", "tensor<2xf32>") EQ("%7", "12", "tensor<i32>"),
+    /* a product of booleans: or of and */
+    C("%a", "[[true, true], [true, false], [false, false]]", "tensor<3x2xi1>") C("%b", "[true, true]", "tensor<2xi1>")
+    "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<3x2xi1>, tensor<2xi1>) -> tensor<3xi1>\n"
+    EQ("%0", "[true, true, false]", "tensor<3xi1>"),
+    C("%a", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>") C("%k", "[[[true, true]]]", "tensor<1x1x2xi1>")
+    C("%f", "false", "tensor<i1>")
+    "  %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [2]} {batch_group_count = 1 : i64, "
+    "feature_group_count = 1 : i64} : (tensor<1x1x4xi1>, tensor<1x1x2xi1>) -> tensor<1x1x2xi1>\n"
+    "  %1 = stablehlo.clamp %f, %a, %a : (tensor<i1>, tensor<1x1x4xi1>, tensor<1x1x4xi1>) -> tensor<1x1x4xi1>\n"
+    EQ("%0", "[[[true, true]]]", "tensor<1x1x2xi1>") EQ("%1", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>"),
     /* what begins and is done */
     C("%a", "[1.0, 4.0]", "tensor<2xf32>")
     "  %0 = \"stablehlo.async_start\"(%a) ({\n  ^bb0(%x: tensor<2xf32>):\n    %1 = stablehlo.sqrt %x : tensor<2xf32>\n"

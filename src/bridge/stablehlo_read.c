@@ -515,25 +515,6 @@ static ax_status import_main(ax_hlo_import *import, const ax_hlo_binding *bindin
   return trace_main(import, function, binding, out);
 }
 
-/* Names of the inputs as the text has them, empty ones of the results. */
-static ax_status keep_names(const ax_variant *main, ax_program_names *names) {
-  const ax_hlo_attribute *found = ax_hlo_find(main->op, AX_HLO_ARGUMENT_NAMES);
-  const char **in = ax_arena_alloc(&names->arena, (main->program->in_count + 1) * sizeof in[0]);
-  const char **out = ax_arena_alloc(&names->arena, (main->program->out_count + 1) * sizeof out[0]);
-  if (in == NULL || out == NULL) return ax_out_of_memory(0);
-  for (uint32_t k = 0; k < main->program->out_count; k++) out[k] = "";
-  for (uint32_t i = 0, next = 0; i < main->in_count; i++) {
-    if (main->known[i] != NULL) continue;
-    const ax_hlo_slice text = found != NULL && i < found->count ? found->items[i].text : (ax_hlo_slice){"", 0};
-    char *copy = ax_arena_alloc(&names->arena, text.length + 1);
-    if (copy == NULL) return ax_out_of_memory(text.length);
-    memcpy(copy, text.start, text.length);
-    in[next++] = copy;
-  }
-  names->in = in, names->out = out;
-  return AX_OK;
-}
-
 static void end_import(ax_hlo_import *import) {
   for (uint32_t i = 0; i < import->variant_size; i++)
     if (import->variants[i] != NULL) ax_program_release(import->variants[i]->program);
@@ -549,7 +530,7 @@ static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding
   ax_hlo_import import = {.module = module};
   ax_variant *main = NULL;
   ax_status status = import_main(&import, binding, &main);
-  if (status == AX_OK && names != NULL) status = keep_names(main, names);
+  if (status == AX_OK && names != NULL) status = ax_keep_names(module, main, names);
   *out = main != NULL ? main->program : NULL;
   end_import(&import);
   return status;

@@ -16,7 +16,8 @@ typedef struct ax_hlo_binding {
   void *context;
 } ax_hlo_binding;
 
-/* ax_program_from_stablehlo_with, with the names that the text gives to the inputs; results have none. binding, names: NULL, there is
+/* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as
+   the text does; results have none then. binding, names: NULL, there is
    none, and none are wanted. */
 AX_MUST_USE ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const char *source, const ax_hlo_binding *binding,
                                                       ax_program_names *names, ax_program **out);

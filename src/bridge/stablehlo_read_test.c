@@ -6,6 +6,7 @@
 #include "axle/exec.h"
 #include "axle/ops.h"
 #include "axle/stablehlo.h"
+#include "bridge/stablehlo_read.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
@@ -344,6 +345,39 @@ static void test_refused(void **state) {
   }
 }
 
+/* --- What inputs and results are called (ax_keep_names) --- */
+
+#define NAMED "#loc1 = loc(\"params['w']\")\nmodule {\n  func.func public @main(%arg0: tensor<4xf32> loc(#loc1), %b: tensor<f32> loc(\"f.py\":3:0), " \
+              "%arg2: tensor<2xi32> loc(\"n\"(#loc2))) -> (tensor<4xf32> {jax.result_info = \"result['grads'][0]\"}, tensor<f32> " \
+              "{jax.result_info = \"\"}, tensor<2xi32>) {\n    return %arg0, %b, %arg2 : tensor<4xf32>, tensor<f32>, tensor<2xi32>\n  }\n}\n" \
+              "#loc2 = loc(unknown)\n"
+
+static void test_names(void **state) {
+  (void)state;
+  static const char *const in[] = {"params['w']", "b", "n"}, *const also[] = {"arg0", "", "arg2"}, *const out[] = {"result['grads'][0]", "", ""};
+  ax_program_names names;
+  ax_program *program;
+  TEST_OK(ax_program_from_stablehlo_named(NAMED, strlen(NAMED), "m.mlir", NULL, &names, &program));
+  for (size_t i = 0; i < AX_COUNT(in); i++) {
+    assert_string_equal(names.in[i], in[i]);
+    assert_string_equal(names.in_also[i], also[i]);
+    assert_string_equal(names.out[i], out[i]);
+  }
+  ax_program_names_deinit(&names);
+  ax_program_release(program);
+}
+
+static ax_status import_named(void *context) {
+  ax_program_names names;
+  ax_program *program;
+  (void)context;
+  const ax_status status = ax_program_from_stablehlo_named(NAMED, strlen(NAMED), "m.mlir", NULL, &names, &program);
+  if (status != AX_OK) return status;
+  ax_program_names_deinit(&names);
+  ax_program_release(program);
+  return AX_OK;
+}
+
 /* --- Memory and growth --- */
 
 static ax_status import_first(void *context) {
@@ -360,11 +394,12 @@ static ax_status import_first(void *context) {
 static void test_out_of_memory(void **state) {
   (void)state;
   assert_true(test_each_allocation(import_first, NULL) > 50);
+  assert_true(test_each_allocation(import_named, NULL) > 10);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_loops),
-                                     cmocka_unit_test(test_there_and_back),
+                                     cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_names),
                                      cmocka_unit_test(test_checks),   cmocka_unit_test(test_results),
                                      cmocka_unit_test(test_refused),  cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,8 @@ typedef struct ax_hlo_bytecode {
   uint32_t base, count, capacity; /* of `values`: where those begin that operations see; how many there are */
   uint32_t operations;            /* that were read */
   const ax_hlo_calling *calling;  /* of @main; NULL: as it says itself */
+  const ax_hlo_slice *called;     /* what the locations of the last function's arguments call them */
+  uint32_t called_count;
 } ax_hlo_bytecode;
 
 /* --- bytes.c --- */

@@ -178,7 +178,7 @@ static ax_status read_numbers(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_att
   return AX_OK;
 }
 
-/* --- Locations: `integer` is the line, 0 where there is none --- */
+/* --- Locations: `integer` is the line, 0 where there is none; `name` is that of a named one --- */
 
 static ax_status set_location(ax_hlo_bytecode *b, ax_hlo_slice file, uint64_t line, ax_hlo_attribute *out) {
   ax_text text = {0};
@@ -220,6 +220,7 @@ static ax_status read_inner_location(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_
   const ax_hlo_attribute *inner;
   AX_TRY(ax_hlo_read_attribute(b, from, &inner));
   if (out->kind != AX_HLO_OPAQUE || out->integer == 0) *out = *inner;
+  out->name = (ax_hlo_slice){0};
   return AX_OK;
 }
 static ax_status read_call_site(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {
@@ -236,7 +237,9 @@ static ax_status read_fused(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attri
 static ax_status read_named_location(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {
   const ax_hlo_attribute *name;
   AX_TRY(ax_hlo_read_attribute(b, from, &name));
-  return read_inner_location(b, from, out);
+  AX_TRY(read_inner_location(b, from, out));
+  out->name = name->text;
+  return AX_OK;
 }
 
 typedef ax_status reader(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);

@@ -6,6 +6,7 @@
 
    Operands are numbers of values, which are counted from the start of the innermost operation around them whose regions see nothing
    outside. A region's values follow those of the regions around it, in the order in which they are defined. */
+#include <stdio.h>
 #include <string.h>
 
 #include "hlo/bytecode.h"
@@ -261,6 +262,15 @@ static ax_status read_operation(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *v
   return is_function(op) ? add_argument_names(b, op) : AX_OK;
 }
 
+/* A copy in the module's arena, between marks. */
+static ax_status keep(ax_hlo_bytecode *b, ax_hlo_slice name, const char *mark, ax_hlo_slice *out) {
+  ax_text text = {0};
+  ax_text_add(&text, "%s%.*s%s", mark, (int)name.length, name.start, mark);
+  *out = (ax_hlo_slice){text.failed ? NULL : ax_arena_copy(&b->scan.module->arena, text.data, text.length), text.length};
+  ax_text_deinit(&text);
+  return out->start != NULL ? AX_OK : ax_out_of_memory(name.length);
+}
+
 /* Functions' arguments are called as MLIR calls them in texts: arg0, arg1, .. */
 static ax_status add_argument_names(ax_hlo_bytecode *b, ax_hlo_operation *op) {
   const uint32_t count = op->region_count == 1 && op->regions[0].block_count > 0 ? op->regions[0].blocks[0].argument_count : 0;
@@ -268,12 +278,11 @@ static ax_status add_argument_names(ax_hlo_bytecode *b, ax_hlo_operation *op) {
   AX_TRY(ax_hlo_make(b, op->attribute_count + 1, sizeof attributes[0], &attributes));
   AX_TRY(ax_hlo_make(b, count, sizeof items[0], &items));
   for (uint32_t i = 0; i < count; i++) {
-    ax_text text = {0};
-    ax_text_add(&text, "arg%u", i);
-    char *copy = text.failed ? NULL : ax_arena_copy(&b->scan.module->arena, text.data, text.length);
-    items[i] = (ax_hlo_attribute){.kind = AX_HLO_STRING, .text = {copy, text.length}};
-    ax_text_deinit(&text);
-    if (copy == NULL) return ax_out_of_memory(0);
+    char name[16];
+    items[i].kind = AX_HLO_STRING;
+    snprintf(name, sizeof name, "arg%u", i);
+    AX_TRY(keep(b, (ax_hlo_slice){name, strlen(name)}, "", &items[i].text));
+    if (i < b->called_count && b->called[i].length > 0) AX_TRY(keep(b, b->called[i], "\"", &items[i].name));
   }
   if (op->attribute_count > 0) memcpy(attributes, op->attributes, op->attribute_count * sizeof attributes[0]);
   attributes[op->attribute_count++] = (ax_hlo_attribute){
@@ -284,7 +293,9 @@ static ax_status add_argument_names(ax_hlo_bytecode *b, ax_hlo_operation *op) {
 
 /* --- Blocks --- */
 
-static ax_status read_argument(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_value_type **out) {
+/* *name: NULL, it is not wanted; else what the argument's location calls it. */
+static ax_status read_argument(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_value_type **out, ax_hlo_slice *name) {
+  const ax_hlo_attribute *place;
   const unsigned char *at = from->next;
   uint64_t type, location;
   bool located = true;
@@ -293,20 +304,24 @@ static ax_status read_argument(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_
   else
     AX_TRY(ax_hlo_read_number(b, from, &type));
   if (type >= b->type_count) return ax_hlo_broken(b, at, "there is no such type");
-  if (located) AX_TRY(ax_hlo_read_number(b, from, &location));
+  if (located && name != NULL) AX_TRY(ax_hlo_read_attribute(b, from, &place));
+  else if (located) AX_TRY(ax_hlo_read_number(b, from, &location));
+  if (located && name != NULL) *name = place->name;
   return ax_hlo_type_at(b, (uint32_t)type, out);
 }
 
 typedef struct argument_types {
   const ax_hlo_value_type **types;
+  ax_hlo_slice *names; /* of a function's; empty: it has none */
   uint32_t count;
 } argument_types;
 
-static ax_status read_arguments(ax_hlo_bytecode *b, ax_hlo_bytes *from, argument_types *out) {
+static ax_status read_arguments(ax_hlo_bytecode *b, ax_hlo_bytes *from, bool named, argument_types *out) {
   unsigned char ordered = 0;
   AX_TRY(ax_hlo_read_count(b, from, &out->count));
   AX_TRY(ax_hlo_make(b, out->count, sizeof out->types[0], &out->types));
-  for (uint32_t i = 0; i < out->count; i++) AX_TRY(read_argument(b, from, &out->types[i]));
+  if (named) AX_TRY(ax_hlo_make(b, out->count, sizeof out->names[0], &out->names));
+  for (uint32_t i = 0; i < out->count; i++) AX_TRY(read_argument(b, from, &out->types[i], named ? &out->names[i] : NULL));
   if (b->version >= with_orders) AX_TRY(ax_hlo_read_byte(b, from, &ordered));
   return ordered != 0 ? pass_orders(b, from, out->count) : AX_OK;
 }
@@ -316,6 +331,7 @@ static ax_status define_arguments(ax_hlo_bytecode *b, const ax_hlo_bytes *at, co
                                   const ax_hlo_operation *owner, ax_hlo_block *out, const ax_hlo_operation **first) {
   uint32_t place = 0;
   AX_TRY(take_places(b, at, values, arguments->count, &place));
+  if (is_function(owner)) b->called = arguments->names, b->called_count = arguments->count;
   if (ax_hlo_is_called(b, owner))
     return ax_hlo_called_arguments(b, out, arguments->count, arguments->types, arguments->count > 0 ? &b->values[place] : NULL, first);
   out->argument_count = arguments->count;
@@ -332,7 +348,7 @@ static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *value
   bool has_arguments;
   AX_TRY(ax_hlo_read_flagged(b, from, &count, &has_arguments));
   if (count > ax_hlo_left(from)) return ax_hlo_broken(b, from->next, "there are fewer operations");
-  if (has_arguments) AX_TRY(read_arguments(b, from, &arguments));
+  if (has_arguments) AX_TRY(read_arguments(b, from, is_function(owner), &arguments));
   AX_TRY(define_arguments(b, from, &arguments, values, owner, out, &first));
   AX_TRY(ax_hlo_make(b, count + 1, sizeof out->operations[0], &out->operations));
   if (first != NULL) out->operations[out->operation_count++] = first;

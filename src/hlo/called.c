@@ -35,6 +35,17 @@ static ax_status make_platform(ax_hlo_bytecode *b, const ax_hlo_value_type *type
   return AX_OK;
 }
 
+/* What the arguments are called, of those that the user's function has. */
+static ax_status call_arguments(ax_hlo_bytecode *b) {
+  const ax_hlo_calling *calling = b->calling;
+  ax_hlo_slice *names;
+  AX_TRY(ax_hlo_make(b, calling->in_count, sizeof names[0], &names));
+  for (uint32_t k = 0; k < calling->kept_count && b->called != NULL; k++)
+    names[calling->kept[k]] = b->called[calling->has_platform + k];
+  b->called = names, b->called_count = calling->in_count;
+  return AX_OK;
+}
+
 ax_status ax_hlo_called_arguments(ax_hlo_bytecode *b, ax_hlo_block *block, uint32_t count, const ax_hlo_value_type *const *types,
                                   uint32_t *values, const ax_hlo_operation **first) {
   const ax_hlo_calling *calling = b->calling;
@@ -50,6 +61,7 @@ ax_status ax_hlo_called_arguments(ax_hlo_bytecode *b, ax_hlo_block *block, uint3
     else
       AX_TRY(ax_hlo_type_of_text(b, calling->in[i].start, calling->in[i].length, &all[i]));
   }
+  AX_TRY(call_arguments(b));
   block->argument_count = calling->in_count;
   AX_TRY(ax_hlo_new_values(&b->scan, calling->in_count, all, &block->argument));
   for (uint32_t k = 0; k < calling->kept_count; k++) values[before + k] = block->argument + calling->kept[k];

@@ -170,6 +170,7 @@ static ax_status spread_items(flatten *w, ax_hlo_attribute *list, const ax_hlo_v
 static ax_status name_item(flatten *w, const ax_hlo_attribute *of, uint32_t i, ax_hlo_attribute *out) {
   ax_text text = {0};
   ax_text_add(&text, "%.*s.%u", (int)of->text.length, of->text.start, i);
+  out->name = (ax_hlo_slice){0};
   out->text.length = text.length;
   out->text.start = text.failed ? NULL : ax_arena_copy(&w->module->arena, text.data, text.length + 1);
   ax_text_deinit(&text);

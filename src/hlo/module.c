@@ -109,6 +109,29 @@ bool ax_hlo_place_line(const ax_hlo_module *module, const ax_hlo_place *place, a
   return place->location.length > 0 && find_line(module, place->location, &steps, file, line);
 }
 
+/* A name in quotes, behind which a place in brackets may stand, but no line. */
+static ax_hlo_slice quoted_name(ax_hlo_slice text) {
+  const ax_hlo_slice none = {0};
+  const char *end = text.start + text.length;
+  const char *quote = text.length > 1 && text.start[0] == '"' ? memchr(text.start + 1, '"', text.length - 1) : NULL;
+  if (quote == NULL || (quote + 1 < end && quote[1] != '(')) return none;
+  return (ax_hlo_slice){text.start + 1, (size_t)(quote - text.start) - 1};
+}
+
+ax_hlo_slice ax_hlo_location_name(const ax_hlo_module *module, ax_hlo_slice location) {
+  enum { most_aliases = 8 }; /* that stand for each other */
+  static const char opening[] = "loc(";
+  const size_t length = strlen(opening);
+  for (uint32_t steps = 0; steps < most_aliases && location.length > 0; steps++) {
+    if (location.length > length && memcmp(location.start, opening, length) == 0)
+      location = (ax_hlo_slice){location.start + length, location.length - length - 1};
+    if (location.length == 0 || location.start[0] != '#') return quoted_name(location);
+    const ax_hlo_alias_entry *alias = ax_hlo_find_alias(module, location);
+    location = alias != NULL ? alias->text : (ax_hlo_slice){0};
+  }
+  return (ax_hlo_slice){0};
+}
+
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes) {
   ax_hlo_slice file;
   int64_t line;

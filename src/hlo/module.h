@@ -138,7 +138,8 @@ typedef struct ax_hlo_module {
   bool sorted;
 } ax_hlo_module;
 
-/* An attribute of functions that were read in the short form: strings, what the text calls the arguments, without their %. */
+/* An attribute of functions that were read in the short form or from bytecode: strings, what the text calls the arguments, without
+   their %. The `name` of each is what stands in the argument's loc(..), where JAX says what it calls the argument. */
 #define AX_HLO_ARGUMENT_NAMES "argument_names"
 
 void ax_hlo_module_deinit(ax_hlo_module *module);
@@ -164,6 +165,8 @@ const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t va
 uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op);
 /* The file and line that a location names; false: it names none. */
 bool ax_hlo_place_line(const ax_hlo_module *module, const ax_hlo_place *place, ax_hlo_slice *file, int64_t *line);
+/* What a location calls a value: params['w'] of "params['w']" or of an alias of that; empty: it says a place, or nothing. */
+ax_hlo_slice ax_hlo_location_name(const ax_hlo_module *module, ax_hlo_slice location);
 /* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 

@@ -480,7 +480,7 @@ static ax_status read_module(ax_hlo_scan *r, ax_hlo_draft *draft) {
 }
 
 typedef struct signature { /* of a function, while it is read */
-  ax_hlo_list names, types, in_attributes, out_attributes;
+  ax_hlo_list names, locations, types, in_attributes, out_attributes;
   uint32_t in_count;
 } signature;
 
@@ -501,7 +501,7 @@ static ax_status add_result(ax_hlo_scan *r, signature *s) {
 
 static ax_status add_declared(ax_hlo_scan *r, signature *s, bool named) {
   const ax_hlo_value_type *type;
-  ax_hlo_slice name, location;
+  ax_hlo_slice name, location = {0};
   if (named && ax_hlo_sees(r, "%")) { /* a declaration has types alone */
     AX_TRY(ax_hlo_want_name(r, '%', &name));
     AX_TRY(ax_hlo_list_add(&s->names, &name, sizeof name));
@@ -510,7 +510,8 @@ static ax_status add_declared(ax_hlo_scan *r, signature *s, bool named) {
   AX_TRY(ax_hlo_want_type(r, &type));
   AX_TRY(ax_hlo_list_add(&s->types, &type, sizeof type));
   AX_TRY(add_dictionary(r, named ? &s->in_attributes : &s->out_attributes));
-  return ax_hlo_take_location(r, &location);
+  AX_TRY(ax_hlo_take_location(r, &location));
+  return named ? ax_hlo_list_add(&s->locations, &location, sizeof location) : AX_OK;
 }
 
 static ax_status add_list(ax_hlo_scan *r, signature *s, bool inputs) {
@@ -522,12 +523,15 @@ static ax_status add_list(ax_hlo_scan *r, signature *s, bool inputs) {
 }
 
 /* What the text calls the function's arguments, in an attribute of our own. */
-static ax_status add_argument_names(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_list *names) {
+static ax_status add_argument_names(ax_hlo_scan *r, ax_hlo_draft *draft, const signature *s) {
+  const ax_hlo_list *names = &s->names;
   ax_hlo_attribute array = {.kind = AX_HLO_ARRAY, .count = names->count};
   ax_hlo_attribute *items = ax_arena_alloc(&r->module->arena, (names->count + 1) * sizeof items[0]);
   if (items == NULL) return ax_out_of_memory(names->count * sizeof items[0]);
   for (uint32_t i = 0; i < names->count; i++)
-    items[i] = (ax_hlo_attribute){.kind = AX_HLO_STRING, .text = ((const ax_hlo_slice *)names->items)[i]};
+    items[i] = (ax_hlo_attribute){.kind = AX_HLO_STRING,
+                                  .name = ((const ax_hlo_slice *)s->locations.items)[i],
+                                  .text = ((const ax_hlo_slice *)names->items)[i]};
   array.items = items;
   return ax_hlo_draft_attribute(draft, AX_HLO_ARGUMENT_NAMES, &array);
 }
@@ -553,7 +557,7 @@ static ax_status add_function(ax_hlo_scan *r, ax_hlo_draft *draft, signature *s)
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(add_parts(r, draft, "arg_attrs", &s->in_attributes));
   AX_TRY(add_parts(r, draft, "res_attrs", &s->out_attributes));
-  AX_TRY(add_argument_names(r, draft, &s->names));
+  AX_TRY(add_argument_names(r, draft, s));
   const ax_hlo_arguments arguments = {s->names.items, s->types.items, s->in_count};
   ax_hlo_value_type type = {.kind = AX_HLO_FUNCTION, .in_count = s->in_count, .part_count = s->types.count};
   const bool declared = s->names.count < s->in_count || !ax_hlo_sees(r, "{");
@@ -569,6 +573,7 @@ static ax_status read_function(ax_hlo_scan *r, ax_hlo_draft *draft) {
   signature s = {0};
   const ax_status status = add_function(r, draft, &s);
   ax_free(s.names.items);
+  ax_free(s.locations.items);
   ax_free(s.types.items);
   ax_free(s.in_attributes.items);
   ax_free(s.out_attributes.items);

@@ -394,6 +394,22 @@ static void test_changed(void **state) {
   }
 }
 
+static void test_location_names(void **state) {
+  (void)state;
+  static const char text[] = "#a = loc(\"x[0]\")\n#b = loc(#a)\n#c = loc(#c)\nmodule {\n}\n";
+  static const struct {
+    const char *location, *name;
+  } cases[] = {{"\"w\"", "w"}, {"\"w\"(#a)", "w"}, {"#a", "x[0]"}, {"#b", "x[0]"}, {"#c", ""}, {"#d", ""},
+               {"\"f.py\":3:1", ""}, {"\"open", ""}, {"unknown", ""}, {"", ""}};
+  ax_hlo_module module;
+  TEST_OK(ax_hlo_read_text(text, sizeof text - 1, "m.mlir", &module));
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    const ax_hlo_slice name = ax_hlo_location_name(&module, (ax_hlo_slice){cases[i].location, strlen(cases[i].location)});
+    assert_true(ax_hlo_slice_is(name, cases[i].name));
+  }
+  ax_hlo_module_deinit(&module);
+}
+
 static ax_status read_whole(void *context) {
   ax_hlo_module module;
   (void)context;
@@ -412,6 +428,7 @@ int main(void) {
                                      cmocka_unit_test(test_elements),
                                      cmocka_unit_test(test_resources),
                                      cmocka_unit_test(test_places),
+                                     cmocka_unit_test(test_location_names),
                                      cmocka_unit_test(test_errors),
                                      cmocka_unit_test(test_deep),
                                      cmocka_unit_test(test_aliases_of_aliases),

@@ -36,6 +36,7 @@ AX_MUST_USE ax_status ax_literal_parse(const char *text, const char *source, ax_
 typedef struct ax_program_names {
   ax_arena arena;
   const char *const *in, *const *out; /* in_count, out_count of the program */
+  const char *const *in_also;         /* other names of the inputs, "" for none; NULL: there are none */
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
 /* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL:

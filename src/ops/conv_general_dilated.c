@@ -275,9 +275,12 @@ static ax_status read(const ax_hlo_read_args *args) {
     if (reversed.v[i] != 0) turned.v[turned.count++] = p.rhs_spec.v[AX_CONV_SPATIAL + i];
   ax_value lhs = args->in[0], rhs = args->in[1];
   if (turned.count > 0) rhs = ax_rev(rhs, AX_LIST(turned.count, turned.v));
+  const bool truth = wanted == AX_BOOL; /* `and` and `or` take the places of product and sum */
+  if (truth) lhs = ax_convert_element_type(lhs, AX_S32), rhs = ax_convert_element_type(rhs, AX_S32);
   const bool wider = ax_dtype_widens(ax_typeof(lhs).dtype, wanted) && ax_dtype_widens(ax_typeof(rhs).dtype, wanted);
   if (wider) lhs = ax_convert_element_type(lhs, wanted), rhs = ax_convert_element_type(rhs, wanted);
-  args->out[0] = ax_convert_element_type(ax_conv_bind(&p, lhs, rhs), wanted);
+  const ax_value made = ax_conv_bind(&p, lhs, rhs);
+  args->out[0] = truth ? ax_ne(made, ax_zero_like(made)) : ax_convert_element_type(made, wanted);
   return AX_OK;
 }
 

@@ -324,8 +324,14 @@ static const ax_param params[] = {
     {"rhs_batch", AX_PARAM_DIMS, offsetof(ax_dot_params, rhs_batch)},
 };
 
-/* The module says the dtype in which products are added: narrower operands become that first. */
+/* The module says the dtype in which products are added: narrower operands become that first. Of booleans, `and` and `or` take the
+   places of product and sum. */
 static ax_value product_as(const ax_dot_params *p, ax_value lhs, ax_value rhs, ax_dtype wanted) {
+  if (wanted == AX_BOOL) {
+    const ax_value left = ax_convert_element_type(lhs, AX_S32);
+    const ax_value count = bind(p, left, ax_convert_element_type(rhs, AX_S32));
+    return ax_ne(count, ax_zero_like(count));
+  }
   const ax_dtype left = ax_typeof(lhs).dtype, right = ax_typeof(rhs).dtype;
   if (left == right && !ax_dtype_widens(left, wanted)) return ax_convert_element_type(bind(p, lhs, rhs), wanted);
   const ax_value wide = ax_convert_element_type(lhs, wanted);

@@ -10,7 +10,6 @@ Results agree within 32 epsilons of the dtype, of the largest element; integers 
 """
 
 import argparse
-import io
 import os
 import re
 import sys
@@ -21,11 +20,8 @@ import jax.numpy as jnp  # noqa: E402
 import jax.scipy as jsp  # noqa: E402
 import numpy as np  # noqa: E402
 from agree import disagreement  # noqa: E402
+from forms import FORMS, lower  # noqa: E402
 from jax import export, lax  # noqa: E402
-from jax._src.lib import _jax  # noqa: E402
-from jaxlib.mlir.dialects import stablehlo  # noqa: E402
-
-mlir = _jax.mlir
 
 jax.config.update("jax_enable_x64", True)
 r = np.random.default_rng(5)
@@ -381,52 +377,6 @@ add_open("matrices", lambda a: (jnp.linalg.qr(a), jnp.linalg.cholesky(a @ a.mT +
 add_open("extents from extents", lambda a, k: a.reshape(-1)[: k.shape[0]] + k, ["b, 2*c+1", "b"], {"b": 2, "c": 1}, {"b": 3, "c": 4})
 add_open("a jitted function of several shapes", lambda a, k: (jax.jit(lambda t: jnp.sum(t) + jnp.arange(t.shape[0]))(a), jax.nn.gelu(a),
          jax.jit(jnp.linalg.norm)(k), jnp.var(k)), ["b", "c"], {"b": 2, "c": 3}, {"b": 5, "c": 5})
-
-
-def lower(f, args):
-    return jax.jit(f, keep_unused=True).lower(*args)
-
-
-def bytecode(f, args):
-    out = io.BytesIO()
-    lower(f, args).compiler_ir("stablehlo").operation.write_bytecode(out)
-    return out.getvalue()
-
-
-def artifact(f, args):
-    return mlir.serialize_portable_artifact(lower(f, args).as_text(), stablehlo.get_current_version())
-
-
-def oldest(f, args):
-    """The oldest of these versions of VHLO that has all that the module needs."""
-    text = lower(f, args).as_text()
-    for version in ("0.9.0", "0.14.0", "0.20.0", "1.0.0", "1.8.0", "1.14.0"):
-        try:
-            return mlir.serialize_portable_artifact(text, version)
-        except Exception:  # noqa: BLE001 - of several kinds, by version
-            pass
-    return artifact(f, args)
-
-
-def exported(f, args, platforms=("cpu",)):
-    checks = [export.DisabledSafetyCheck.custom_call(name) for name in custom_calls(f, args, platforms)]
-    return bytes(export.export(jax.jit(f), platforms=platforms, disabled_checks=checks)(*args).serialize())
-
-
-def custom_calls(f, args, platforms):
-    """Targets that jax.export does not promise to keep; here writer and reader are of one day."""
-    text = jax.jit(f).trace(*args).lower(lowering_platforms=platforms).as_text()
-    return set(re.findall(r"custom_call @([\w.$]+)", text))
-
-
-FORMS = {
-    "text": lambda f, args: lower(f, args).as_text(),
-    "bytecode": bytecode,
-    "vhlo": artifact,
-    "oldest": oldest,
-    "export": exported,
-    "platforms": lambda f, args: exported(f, args, ("tpu", "cpu", "cuda")),
-}
 
 
 # Of functions of open shapes.

@@ -1,0 +1,56 @@
+/* What a module calls the inputs and results of its entry function.
+
+     @main(%arg0: tensor<4xf32> loc("params['w']")) -> (tensor<f32> {jax.result_info = "result['loss']"})
+
+   The input is params['w'], and also arg0; the result is result['loss']. Texts have locations where they are asked for
+   (as_text(debug_info=True)), bytecode and files of jax.export always. */
+#include <string.h>
+
+#include "bridge/import.h"
+
+/* A string in the arena; "" for an empty slice. NULL: no memory. */
+static const char *copy_of(ax_program_names *names, ax_hlo_slice text) {
+  char *copy = text.length > 0 ? ax_arena_alloc(&names->arena, text.length + 1) : NULL;
+  if (text.length == 0) return "";
+  if (copy != NULL) memcpy(copy, text.start, text.length), copy[text.length] = '\0';
+  return copy;
+}
+
+static ax_status name_inputs(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names) {
+  const ax_hlo_attribute *found = ax_hlo_find(main->op, AX_HLO_ARGUMENT_NAMES);
+  const size_t bytes = (main->program->in_count + 1) * sizeof(char *);
+  const char **in = ax_arena_alloc(&names->arena, bytes), **also = ax_arena_alloc(&names->arena, bytes);
+  if (in == NULL || also == NULL) return ax_out_of_memory(2 * bytes);
+  for (uint32_t i = 0, next = 0; i < main->in_count; i++) {
+    if (main->known[i] != NULL) continue;
+    const bool named = found != NULL && i < found->count;
+    const ax_hlo_slice text = named ? found->items[i].text : (ax_hlo_slice){0};
+    const ax_hlo_slice called = named ? ax_hlo_location_name(module, found->items[i].name) : (ax_hlo_slice){0};
+    in[next] = copy_of(names, called.length > 0 ? called : text);
+    also[next] = copy_of(names, called.length > 0 ? text : called);
+    if (in[next] == NULL || also[next] == NULL) return ax_out_of_memory(called.length + text.length);
+    next++;
+  }
+  names->in = in, names->in_also = also;
+  return AX_OK;
+}
+
+static ax_status name_results(const ax_variant *main, ax_program_names *names) {
+  const ax_hlo_attribute *list = ax_hlo_find(main->op, "res_attrs");
+  const size_t bytes = (main->program->out_count + 1) * sizeof(char *);
+  const char **out = ax_arena_alloc(&names->arena, bytes);
+  if (out == NULL) return ax_out_of_memory(bytes);
+  for (uint32_t k = 0; k < main->program->out_count; k++) {
+    const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && k < list->count && list->items[k].kind == AX_HLO_DICTIONARY;
+    const ax_hlo_attribute *info = listed ? ax_hlo_item(&list->items[k], "jax.result_info") : NULL;
+    out[k] = copy_of(names, info != NULL && info->kind == AX_HLO_STRING ? info->text : (ax_hlo_slice){0});
+    if (out[k] == NULL) return ax_out_of_memory(0);
+  }
+  names->out = out;
+  return AX_OK;
+}
+
+ax_status ax_keep_names(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names) {
+  AX_TRY(name_inputs(module, main, names));
+  return name_results(main, names);
+}
