@@ -251,6 +251,22 @@ static ax_status take_results(const ax_hlo_read_args *args, edge *e) {
   return AX_OK;
 }
 
+/* One memory has one order. */
+static ax_status check_aliases(const ax_hlo_read_args *args, const ax_ffi_site *site) {
+  for (uint32_t k = 0; site->alias != NULL && k < site->out_count; k++) {
+    const uint32_t i = site->alias[k], rank = args->out_types[k].rank;
+    ax_dims in, out;
+    bool plain_in, plain_out;
+    if (i == AX_NONE) continue;
+    AX_TRY(take_layout(args->op, "operand_layouts", i, rank, &in, &plain_in));
+    AX_TRY(take_layout(args->op, "result_layouts", k, rank, &out, &plain_out));
+    bool same = plain_in == plain_out;
+    for (uint32_t d = 0; same && !plain_in && d < rank; d++) same = in.v[d] == out.v[d];
+    if (!same) return ax_error(AX_ABSENT, "output_operand_aliases: result %u and operand %u have different layouts", k, i);
+  }
+  return AX_OK;
+}
+
 static ax_status give_results(const ax_hlo_read_args *args, const edge *e) {
   for (uint32_t k = 0; k < args->op->result_count; k++) {
     ax_dims order, back = {0};
@@ -305,6 +321,8 @@ static ax_status describe(ax_ffi_site *site, const ax_hlo_read_args *args, bool 
   const ax_hlo_attribute *computations = ax_hlo_find(args->op, "called_computations");
   if (computations != NULL && computations->count > 0) return ax_error(AX_ABSENT, "called_computations are not read");
   AX_TRY(ax_hlo_integer_or(args->op, "api_version", 1, &site->version));
+  const ax_hlo_attribute *typed = ax_hlo_find(args->op, "mhlo.backend_config");
+  if (typed != NULL && typed->kind == AX_HLO_DICTIONARY) site->version = AX_FFI_TYPED; /* so JAX writes it, with api_version 1 */
   AX_TRY(take_config(site, args->op));
   AX_TRY(take_aliases(site, args->op));
   AX_TRY(write_text(site, has_side_effect));
@@ -324,8 +342,8 @@ static ax_status bind_call(const ax_hlo_read_args *args, ax_callback *callback, 
   } else {
     AX_TRY(take_operands(args, &e));
     AX_TRY(take_results(args, &e));
+    AX_TRY(check_aliases(args, site));
   }
-  if (!e.plain && site->alias != NULL) return ax_error(AX_ABSENT, "output_operand_aliases together with layouts other than row-major are not read");
   callback->custom_call = e.plain ? site->text : NULL;
   if (has_side_effect) (ax_io_callback)(callback, false, in_count, e.in, out_count, e.types, out_count, e.out);
   else if (out_count > 0) (ax_pure_callback)(callback, own && site->entry.options.vectorized, in_count, e.in, out_count, e.types, out_count, e.out);

@@ -2,8 +2,8 @@
    that was compiled with XLA's headers is called with, and what it calls back. tests/oracle/ffi_abi.cc compares sizes, offsets and
    numbers with the published header, xla/ffi/api/c_api.h.
 
-   Each struct begins with its size in bytes, as far as its maker knew it, and a list of extensions. A reader takes a larger one, and
-   refuses a smaller one. The sizes of a call frame and of metadata leave out their last field, which came later (ax_ffi_*_bytes). */
+   Each struct begins with its size in bytes, as far as its maker knew it, up to the end of the last field, and a list of extensions. A
+   reader takes a larger one, and refuses a smaller one. The sizes of a call frame and of metadata leave out their last field, which came later (ax_ffi_*_bytes). */
 #ifndef AX_FFI_ABI_H
 #define AX_FFI_ABI_H
 

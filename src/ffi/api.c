@@ -48,15 +48,15 @@ static size_t known(int code) { return code > AX_FFI_OK && (size_t)code < AX_COU
 const char *ax_ffi_code_name(int code) { return codes[known(code)].name; }
 ax_status ax_ffi_status_of(int code) { return codes[known(code)].status; }
 
-/* NULL: the struct has all fields that its function knows. */
+/* NULL: the struct has all fields that its function knows. Sizes end at the last field, without what C puts behind it. */
 static ax_ffi_error *check(size_t given, size_t wanted) {
   if (given >= wanted) return NULL;
   return ax_ffi_error_make(AX_FFI_INVALID_ARGUMENT, "the arguments of a function of XLA's interface are those of another version");
 }
-#define CHECK(args) check((args)->struct_size, sizeof *(args))
+#define CHECK(args, last) check((args)->struct_size, offsetof(__typeof__(*(args)), last) + sizeof (args)->last)
 
 static ax_ffi_error *error_create(ax_ffi_error_create *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, code);
   return wrong != NULL ? wrong : ax_ffi_error_make(args->code, args->message);
 }
 
@@ -79,19 +79,19 @@ static ax_ffi_error *register_type(ax_ffi_type_register *args) {
 }
 
 static ax_ffi_error *stream(ax_ffi_stream *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, stream);
   if (wrong != NULL) return wrong;
   args->stream = NULL;
   return ax_ffi_error_make(AX_FFI_UNIMPLEMENTED, "there is no stream: devices are threads of this process");
 }
 
 static ax_ffi_error *user_data(ax_ffi_user_data *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, data);
   return wrong != NULL ? wrong : ax_ffi_error_make(AX_FFI_NOT_FOUND, "there is no user data");
 }
 
 static ax_ffi_error *run_id(ax_ffi_run_id *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, run);
   return wrong != NULL ? wrong : ax_ffi_error_make(AX_FFI_UNIMPLEMENTED, "runs have no numbers");
 }
 
@@ -103,7 +103,7 @@ void ax_ffi_state_end(ax_ffi_state_slot *slot) {
 }
 
 static ax_ffi_error *slot_of(ax_ffi_state *args, ax_ffi_state_slot **out) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, state);
   if (wrong != NULL) return wrong;
   if (args->stage < 0 || args->stage >= AX_FFI_EXECUTE) return ax_ffi_error_make(AX_FFI_INVALID_ARGUMENT, "this stage has no state");
   *out = &args->context->states[args->stage];
@@ -135,7 +135,7 @@ static ax_ffi_error *state_get(ax_ffi_state *args) {
 /* --- Scratch: where its block begins stands before it --- */
 
 static ax_ffi_error *allocate(ax_ffi_allocate *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, data);
   if (wrong != NULL) return wrong;
   const size_t align = args->alignment > 64 ? args->alignment : 64;
   if ((align & (align - 1)) != 0) return ax_ffi_error_make(AX_FFI_INVALID_ARGUMENT, "the alignment is no power of 2");
@@ -148,7 +148,7 @@ static ax_ffi_error *allocate(ax_ffi_allocate *args) {
 }
 
 static ax_ffi_error *release(ax_ffi_release *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, data);
   char *block;
   if (wrong != NULL || args->data == NULL) return wrong;
   memcpy(&block, (char *)args->data - sizeof block, sizeof block);
@@ -159,19 +159,19 @@ static ax_ffi_error *release(ax_ffi_release *args) {
 /* --- Threads: the caller's. A task is done when it is scheduled --- */
 
 static ax_ffi_error *schedule(ax_ffi_schedule *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, data);
   if (wrong == NULL) args->task(args->data);
   return wrong;
 }
 
 static ax_ffi_error *threads(ax_ffi_threads *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, count);
   if (wrong == NULL) *args->count = 1;
   return wrong;
 }
 
 static ax_ffi_error *device(ax_ffi_device *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, device);
   if (wrong == NULL) args->device = (int32_t)args->context->device;
   return wrong;
 }
@@ -208,12 +208,12 @@ static ax_ffi_error *set_future(ax_ffi_future *future, ax_ffi_error *error) {
 }
 
 static ax_ffi_error *future_available(ax_ffi_future_available *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, future);
   return wrong != NULL ? wrong : set_future(args->future, NULL);
 }
 
 static ax_ffi_error *future_error(ax_ffi_future_error *args) {
-  ax_ffi_error *wrong = CHECK(args);
+  ax_ffi_error *wrong = CHECK(args, error);
   if (wrong != NULL) return wrong;
   return set_future(args->future, args->error != NULL ? args->error : ax_ffi_error_make(AX_FFI_UNKNOWN, "an error without a message"));
 }
