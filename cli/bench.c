@@ -299,7 +299,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding:
-    case option_dim: return shardings_take(&b->shardings, value, argument);
+    case option_dim:
+    case option_ffi: return shardings_take(&b->shardings, value, argument);
     case option_processes: return take_processes(argument, &b->options.processes);
     case option_runs: return take_number("--runs", "number of runs", 1, INT64_MAX, argument, &b->runs);
     case option_seed:

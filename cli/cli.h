@@ -4,6 +4,7 @@
 
 #include <popt.h>
 
+#include "axle/custom_call.h"
 #include "axle/exec.h"
 #include "axle/npy.h"
 #include "assemble/nests.h"
@@ -154,21 +155,24 @@ AX_MUST_USE ax_status numbers_fill(const numbers *n, uint32_t input, const ax_ty
 AX_MUST_USE ax_status input_limits(const ax_program *program, int64_t *out);
 
 /* --- shardings.c --- */
-/* The values of --mesh, --in-sharding and --out-sharding; and of --dim. */
+/* The values of --mesh, --in-sharding and --out-sharding; and of --dim and --ffi. */
 typedef struct shardings {
   word_list in, out; /* NAME=SPEC */
   word_list dims;    /* NAME=N */
+  ax_custom_calls *calls; /* NULL: there is no --ffi */
   ax_mesh mesh;
   bool has_mesh;
 } shardings;
-enum { option_mesh = 100, option_in_sharding, option_out_sharding, option_dim, option_spread };
+enum { option_mesh = 100, option_in_sharding, option_out_sharding, option_dim, option_ffi, option_spread };
 #define SHARDING_OPTIONS                                                                                                           \
   {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                \
       {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"}, \
       {"out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"},                         \
+      {"dim", '\0', POPT_ARG_STRING, NULL, option_dim,                                                                              \
+       "An extent that a StableHLO module leaves open: b=8, as JAX calls it, or x.0=8, of an input's dimension", "NAME=N"},         \
   {                                                                                                                                \
-    "dim", '\0', POPT_ARG_STRING, NULL, option_dim,                                                                                \
-        "An extent that a StableHLO module leaves open: b=8, as JAX calls it, or x.0=8, of an input's dimension", "NAME=N"         \
+    "ffi", '\0', POPT_ARG_STRING, NULL, option_ffi,                                                                                \
+        "A function for custom calls of a StableHLO module, built for XLA on CPUs: ./ffi.so:RmsNorm=rms_norm", "LIB:SYMBOL=TARGET" \
   }
 AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
 static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }

@@ -355,7 +355,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding:
-    case option_dim: return shardings_take(&run->shardings, value, argument);
+    case option_dim:
+    case option_ffi: return shardings_take(&run->shardings, value, argument);
     case option_seed:
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;

@@ -49,10 +49,17 @@ ax_status shardings_apply(const shardings *s, const source *source, const ax_pro
   return status;
 }
 
+static ax_status take_library(shardings *s, const char *argument) {
+  if (s->calls == NULL) AX_TRY(ax_custom_calls_create(&s->calls));
+  const ax_status status = ax_custom_calls_load(s->calls, argument);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "--ffi %s: ", argument);
+}
+
 ax_status shardings_take(shardings *s, int value, const char *argument) {
   if (value == option_in_sharding) return take_pair(&s->in, "--in-sharding", argument);
   if (value == option_out_sharding) return take_pair(&s->out, "--out-sharding", argument);
   if (value == option_dim) return take_pair(&s->dims, "--dim", argument);
+  if (value == option_ffi) return take_library(s, argument);
   s->has_mesh = true;
   return ax_mesh_parse(argument, &s->mesh);
 }
@@ -61,6 +68,7 @@ void shardings_deinit(shardings *s) {
   word_list_deinit(&s->in);
   word_list_deinit(&s->out);
   word_list_deinit(&s->dims);
+  ax_custom_calls_release(s->calls);
 }
 
 /* --- --spread --- */

@@ -363,7 +363,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding:
-    case option_dim: return shardings_take(&show->shardings, value, argument);
+    case option_dim:
+    case option_ffi: return shardings_take(&show->shardings, value, argument);
     case option_spread: return spread_take(&show->spread, argument);
     case option_after: return keep_text(&show->after, argument);
     case option_bytecode: return keep_text(&show->bytecode, argument);

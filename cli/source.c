@@ -63,7 +63,7 @@ static ax_status read_dims(const word_list *words, ax_stablehlo_dim *dims) {
 static ax_status read_module(const ax_text *text, const char *name, const shardings *s, const word_list *in, source *out) {
   ax_stablehlo_dim *dims = ax_calloc(s->dims.count + 1, sizeof dims[0]);
   if (dims == NULL) return ax_out_of_memory(s->dims.count);
-  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in};
+  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in, s->calls};
   ax_status status = read_dims(&s->dims, dims);
   if (status == AX_OK)
     status = ax_program_from_stablehlo_named(text->data, text->length, name, &binding, &out->names, &out->program);
@@ -80,6 +80,8 @@ ax_status source_read(const char *path, const shardings *s, const word_list *in,
   const bool module = status == AX_OK && ax_hlo_format_of(text.data, text.length) != AX_HLO_NO_MODULE;
   if (status == AX_OK && !module && s->dims.count > 0)
     status = ax_error(AX_INVALID_ARGUMENT, "--dim: only StableHLO modules leave extents open");
+  if (status == AX_OK && !module && s->calls != NULL)
+    status = ax_error(AX_INVALID_ARGUMENT, "--ffi: only StableHLO modules have custom calls");
   if (status == AX_OK && module) status = read_module(&text, name, s, in, out);
   else if (status == AX_OK)
     status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length, name, NULL, &out->names, &out->program);

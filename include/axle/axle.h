@@ -7,6 +7,7 @@
 #include "axle/check.h"
 #include "axle/collective_matmul.h"
 #include "axle/collectives.h"
+#include "axle/custom_call.h"
 #include "axle/exec.h"
 #include "axle/host.h"
 #include "axle/jitted.h"

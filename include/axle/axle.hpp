@@ -33,6 +33,7 @@
 #include "axle/cxx/callback.hpp"
 #include "axle/cxx/check.hpp"
 #include "axle/cxx/collectives.hpp"
+#include "axle/cxx/custom_call.hpp"
 #include "axle/cxx/exec.hpp"
 #include "axle/cxx/function.hpp"
 #include "axle/cxx/functions.hpp" /* made of the C headers */

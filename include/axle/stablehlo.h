@@ -2,6 +2,7 @@
 #ifndef AXLE_STABLEHLO_H
 #define AXLE_STABLEHLO_H
 
+#include "axle/custom_call.h"
 #include "axle/program.h"
 
 #ifdef __cplusplus
@@ -54,6 +55,7 @@ typedef struct ax_stablehlo_options {
   const ax_stablehlo_dim *dims;
   uint32_t type_count;  /* of the program's inputs, from the first one on; dims and types together must say all extents */
   const ax_type *types; /* of dtype AX_NO_DTYPE: not known */
+  ax_custom_calls *custom_calls; /* functions that the module may call by name; NULL: none. The program holds what it calls */
 } ax_stablehlo_options;
 
 /* ax_program_from_stablehlo of a module that leaves extents open, bound as the options say. As JAX's and StableHLO's refinement of

@@ -43,6 +43,7 @@ struct ax_hlo_import {
   const ax_hlo_module *module;
   ax_arena arena;           /* known integers, variants, meshes */
   ax_hlo_devices devices;
+  ax_custom_calls *custom_calls; /* borrowed; NULL: none */
   ax_value *values;         /* by number */
   const ax_literal **known; /* by number; NULL: the values are not looked at, since no shape depends on them */
   ax_reader_entry *readers;

@@ -313,15 +313,15 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
 
 static ax_status read_target(const ax_hlo_read_args *args, ax_hlo_slice name) {
   const ax_hlo_reader *const lists[] = {targets, ax_hlo_shape_targets};
+  bool found;
+  AX_TRY(ax_hlo_read_custom(args, name, &found));
+  if (found) return AX_OK;
   if (ax_lapack_reads(name)) return ax_lapack_read(args, name);
   if (ax_hlo_is_check(name)) return ax_hlo_read_check(args, name);
   for (size_t i = 0; i < AX_COUNT(lists); i++)
     for (const ax_hlo_reader *target = lists[i]; target->op != NULL; target++)
       if (ax_hlo_slice_is(name, target->op)) return target->read(args);
-  return ax_error(AX_ABSENT,
-                  "the target @%.*s is not known: there are lapack_.._ffi, Sharding, annotate_device_placement, LayoutConstraint, mhlo.erf, "
-                  "ApproxTopK, shape_assertion and stablehlo.dynamic_..",
-                  (int)name.length, name.start);
+  return ax_hlo_refuse_target(args, name);
 }
 
 static ax_status custom_call_read(const ax_hlo_read_args *args) {

@@ -4,6 +4,10 @@
 
 #include "hlo/read.h"
 
+/* readers_custom.c: a custom call of a target that is registered. *found: it is; else nothing is done. */
+AX_MUST_USE ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, bool *found);
+/* AX_ABSENT: the target is not known; the message lists those that are. */
+AX_MUST_USE ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target);
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
 extern const ax_hlo_reader ax_hlo_chlo_readers[];   /* readers_chlo.c */
 extern const ax_hlo_reader ax_hlo_host_readers[];   /* readers_host.c */

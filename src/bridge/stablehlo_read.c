@@ -527,7 +527,7 @@ static void end_import(ax_hlo_import *import) {
 }
 
 static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding *binding, ax_program_names *names, ax_program **out) {
-  ax_hlo_import import = {.module = module};
+  ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls};
   ax_variant *main = NULL;
   ax_status status = import_main(&import, binding, &main);
   if (status == AX_OK && names != NULL) status = ax_keep_names(module, main, names);
@@ -571,6 +571,6 @@ ax_status ax_program_from_stablehlo_with(const char *text, size_t bytes, const c
                                          ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(options, "options"));
-  const ax_hlo_binding binding = {options->dim_count, options->dims, type_of_options, (void *)(uintptr_t)options};
+  const ax_hlo_binding binding = {options->dim_count, options->dims, type_of_options, (void *)(uintptr_t)options, options->custom_calls};
   return ax_program_from_stablehlo_named(text, bytes, source, &binding, NULL, out);
 }

@@ -6,7 +6,7 @@
 #include "hlo/module.h"
 #include "ir/text.h"
 
-/* What the caller knows of the entry function's arguments, where the module leaves extents open. */
+/* What the caller knows of the entry function's arguments, where the module leaves extents open; and custom calls. */
 typedef struct ax_hlo_binding {
   uint32_t dim_count;
   const ax_stablehlo_dim *dims;
@@ -14,6 +14,7 @@ typedef struct ax_hlo_binding {
      is. */
   ax_status (*type_of)(void *context, uint32_t index, ax_hlo_slice name, ax_type *out);
   void *context;
+  ax_custom_calls *custom_calls; /* borrowed; NULL: none */
 } ax_hlo_binding;
 
 /* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "ir/callback.h"
 #include "prim/prims.h"
 
 static const ax_axes *axes_of(const ax_eqn *eqn) { return eqn->params; }
@@ -116,8 +118,20 @@ void ax_host_call_batch(const ax_batch_args *args) {
   ax_batch_one_by_one(args, params);
 }
 
+/* A callback that was read from a custom call is one again. */
 ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)hlo, (void)in, (void)out;
-  return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside",
-                  eqn->prim->name);
+  const ax_callback *callback = NULL;
+  const ax_prim *prim = eqn->prim;
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    if (prim->params[i].kind == AX_PARAM_CALLBACK) memcpy(&callback, (const char *)eqn->params + prim->params[i].offset, sizeof callback);
+  if (callback == NULL || callback->custom_call == NULL)
+    return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside", prim->name);
+  ax_type *types = ax_alloc((eqn->in_count + (size_t)1) * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(eqn->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = hlo->program->types[eqn->in[i]];
+  const uint32_t first = ax_hlo_op(hlo, "stablehlo.custom_call", in, types, eqn->in_count, callback->custom_call,
+                                   &hlo->program->types[eqn->out], eqn->out_count);
+  for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = first + k;
+  ax_free(types);
+  return AX_OK;
 }

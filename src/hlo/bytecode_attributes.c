@@ -154,7 +154,7 @@ static ax_status read_resource(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_at
   return ax_hlo_elements_of(&b->scan, blob.next, ax_hlo_left(&blob), out);
 }
 
-/* array<i64: ..>: of floats only how many there are is kept. */
+/* array<i64: ..>; of floats their bits. */
 static ax_status read_numbers(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {
   uint64_t count;
   ax_hlo_bytes blob;
@@ -167,10 +167,10 @@ static ax_status read_numbers(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_att
   if (!known || count > ax_hlo_left(&blob) || count * bytes != ax_hlo_left(&blob))
     return ax_hlo_broken(b, from->next, "an array of numbers has other bytes than its type says");
   AX_TRY(ax_hlo_make(b, count, sizeof numbers[0], &numbers));
-  for (uint64_t i = 0; i < count && !ax_is_float(out->type->dtype); i++) {
+  for (uint64_t i = 0; i < count; i++) {
     uint64_t element = 0;
     memcpy(&element, blob.next + i * bytes, bytes);
-    numbers[i] = ax_number_load(out->type->dtype, &element, 0).i;
+    numbers[i] = ax_is_float(out->type->dtype) ? (int64_t)element : ax_number_load(out->type->dtype, &element, 0).i;
   }
   out->kind = AX_HLO_NUMBERS;
   out->numbers = numbers;

@@ -73,7 +73,7 @@ typedef enum ax_hlo_attribute_kind {
   AX_HLO_TYPE,       /* type */
   AX_HLO_ARRAY,      /* items */
   AX_HLO_DICTIONARY, /* items with names; text: what a dialect calls it, "stablehlo.gather", or empty */
-  AX_HLO_NUMBERS,    /* array<i64: ..>, numbers; of floats only the text */
+  AX_HLO_NUMBERS,    /* array<i64: ..>, numbers; of floats their bits */
   AX_HLO_ELEMENTS,   /* dense<..>: type, and data or `splat` */
   AX_HLO_OPAQUE      /* text of an attribute of a dialect that is read by whoever needs it */
 } ax_hlo_attribute_kind;

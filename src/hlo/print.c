@@ -177,7 +177,9 @@ static void add_numbers(printer *p, const ax_hlo_attribute *a, const char *type)
   ax_text_add(p->text, p->bare ? "[" : "array<%s", type);
   for (uint32_t i = 0; i < a->count; i++) {
     ax_text_add(p->text, i > 0 ? ", " : p->bare ? "" : ": ");
-    if (strcmp(type, "i1") == 0)
+    if (a->type != NULL && ax_is_float(a->type->dtype))
+      ax_text_add(p->text, "0x%0*" PRIX64, (int)(2 * ax_dtype_bytes(a->type->dtype)), (uint64_t)a->numbers[i]);
+    else if (strcmp(type, "i1") == 0)
       ax_text_add(p->text, a->numbers[i] != 0 ? "true" : "false");
     else
       ax_text_add(p->text, "%" PRId64, a->numbers[i]);
@@ -239,7 +241,7 @@ static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
     case AX_HLO_DICTIONARY:
       return add_dictionary(p, a);
     case AX_HLO_NUMBERS:
-      add_numbers(p, a, a->type != NULL && a->type->dtype == AX_BOOL ? "i1" : "i64");
+      add_numbers(p, a, a->type != NULL && a->type->element_known ? ax_dtype_get(a->type->dtype)->hlo : "i64");
       return AX_OK;
     case AX_HLO_ELEMENTS:
       add_elements(p, a);

@@ -10,6 +10,9 @@
 
 #include "hlo/reader.h"
 #include "ir/dtype.h"
+#include "ir/number.h"
+
+enum { most_float = 63 }; /* characters of a float in an array */
 
 static bool at_end(const ax_hlo_scan *r) { return r->cursor >= r->end; }
 static bool in_number(char c) {
@@ -126,8 +129,18 @@ static ax_status want_dictionary(ax_hlo_scan *r, const char *end, ax_hlo_attribu
 
 ax_status ax_hlo_want_group(ax_hlo_scan *r, ax_hlo_attribute *out) { return want_dictionary(r, ">", out); }
 
-/* array<i64: 1, 2>, array<i1: true>. */
-static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
+static ax_status want_float_bits(ax_hlo_scan *r, ax_dtype dtype, ax_hlo_slice text, int64_t *out) {
+  char word[most_float + 1] = {0}, *end;
+  if (text.length > most_float) return ax_hlo_refuse(r, text.start, "the number has more than %d characters", most_float);
+  memcpy(word, text.start, text.length);
+  const ax_number number = ax_number_decimal(dtype, word, &end);
+  if (*end != '\0' || end == word) return ax_hlo_refuse(r, text.start, "'%s' is no number", word);
+  ax_number_store(dtype, out, 0, number);
+  return AX_OK;
+}
+
+/* array<i64: 1, 2>, array<i1: true>; floats, decimal or as bits, become their bits. */
+static ax_status add_numbers(ax_hlo_scan *r, ax_dtype dtype, ax_hlo_list *numbers) {
   do {
     int64_t number = 0;
     ax_hlo_slice text;
@@ -139,7 +152,9 @@ static ax_status add_numbers(ax_hlo_scan *r, ax_hlo_list *numbers) {
       AX_TRY(want_number_text(r, &text));
       const char *behind = r->cursor;
       r->cursor = text.start;
-      if (!is_float_text(text)) AX_TRY(ax_hlo_want_integer(r, &number)); /* of floats only how many there are is kept */
+      const bool bits = text.length > 1 && text.start[1] == 'x';
+      if (ax_is_float(dtype) && !bits) AX_TRY(want_float_bits(r, dtype, text, &number));
+      else AX_TRY(ax_hlo_want_integer(r, &number));
       r->cursor = behind;
     }
     AX_TRY(ax_hlo_list_add(numbers, &number, sizeof number));
@@ -152,7 +167,7 @@ static ax_status want_numbers(ax_hlo_scan *r, ax_hlo_attribute *out) {
   out->kind = AX_HLO_NUMBERS;
   AX_TRY(ax_hlo_want(r, "<"));
   AX_TRY(ax_hlo_want_type(r, &out->type));
-  ax_status status = ax_hlo_take(r, ":") ? add_numbers(r, &numbers) : AX_OK;
+  ax_status status = ax_hlo_take(r, ":") ? add_numbers(r, out->type->element_known ? out->type->dtype : AX_S64, &numbers) : AX_OK;
   out->count = numbers.count;
   out->numbers = ax_hlo_list_end(r, &numbers, sizeof out->numbers[0], &status);
   AX_TRY(status);

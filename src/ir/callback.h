@@ -13,6 +13,8 @@ struct ax_callback {
   ax_callback_function function; /* NULL: a callback read from a text, of which only the name is known */
   void *context;
   void (*release)(void *context);
+  const char *custom_call; /* attributes of the stablehlo.custom_call that it was read from, to be written again; the context's.
+                              NULL: none */
   char name[];
 };
 
