@@ -45,7 +45,8 @@ static const char *const results[] = {
     /* a product of booleans: or of and */
     C("%a", "[[true, true], [true, false], [false, false]]", "tensor<3x2xi1>") C("%b", "[true, true]", "tensor<2xi1>")
     "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<3x2xi1>, tensor<2xi1>) -> tensor<3xi1>\n"
-    EQ("%0", "[true, true, false]", "tensor<3xi1>"),
+    "  %1 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<3x2xi1>, tensor<2xi1>) -> tensor<3xf32>\n"
+    EQ("%0", "[true, true, false]", "tensor<3xi1>") EQ("%1", "[2.0, 1.0, 0.0]", "tensor<3xf32>"),
     C("%a", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>") C("%k", "[[[true, true]]]", "tensor<1x1x2xi1>")
     C("%f", "false", "tensor<i1>")
     "  %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [2]} {batch_group_count = 1 : i64, "

@@ -276,7 +276,9 @@ static ax_status read(const ax_hlo_read_args *args) {
   ax_value lhs = args->in[0], rhs = args->in[1];
   if (turned.count > 0) rhs = ax_rev(rhs, AX_LIST(turned.count, turned.v));
   const bool truth = wanted == AX_BOOL; /* `and` and `or` take the places of product and sum */
-  if (truth) lhs = ax_convert_element_type(lhs, AX_S32), rhs = ax_convert_element_type(rhs, AX_S32);
+  const ax_dtype counted = truth ? AX_S32 : wanted;
+  if (ax_typeof(lhs).dtype == AX_BOOL) lhs = ax_convert_element_type(lhs, counted);
+  if (ax_typeof(rhs).dtype == AX_BOOL) rhs = ax_convert_element_type(rhs, counted);
   const bool wider = ax_dtype_widens(ax_typeof(lhs).dtype, wanted) && ax_dtype_widens(ax_typeof(rhs).dtype, wanted);
   if (wider) lhs = ax_convert_element_type(lhs, wanted), rhs = ax_convert_element_type(rhs, wanted);
   const ax_value made = ax_conv_bind(&p, lhs, rhs);

