@@ -157,6 +157,31 @@ static void test_effects(void **state) {
   ax_custom_calls_release(calls);
 }
 
+/* The memory of operand and result, call by call. */
+static ax_status look(ax_callback_call *call, const ax_attribute *attributes, void *context) {
+  const void **seen = context;
+  (void)attributes;
+  while (*seen != NULL) seen++;
+  seen[0] = call->in[0].data, seen[1] = call->out[0].data;
+  return AX_OK;
+}
+
+/* Nothing is copied between two calls. */
+static void test_memory(void **state) {
+  (void)state;
+  ax_custom_calls *calls;
+  ax_program *program;
+  const void *seen[5] = {NULL};
+  TEST_OK(ax_custom_calls_create(&calls));
+  TEST_OK(ax_custom_call_register(calls, "look", look, seen, NULL, NULL));
+  TEST_OK(import(MAIN("%1 = stablehlo.custom_call @look(%x) : (" T ") -> " T "\n  %0 = stablehlo.custom_call @look(%1) : (" T ") -> " T), calls, &program));
+  TEST_OK(run(program, 1, 1, NULL));
+  assert_non_null(seen[3]);
+  assert_ptr_equal(seen[1], seen[2]);
+  ax_program_release(program);
+  ax_custom_calls_release(calls);
+}
+
 static ax_status in_place(ax_callback_call *call, const ax_attribute *attributes, void *context) {
   (void)attributes, (void)context;
   if (call->in[0].data != call->out[0].data) return AX_INVALID_ARGUMENT;
@@ -431,6 +456,7 @@ static const struct {
     {ONE("future", TYPED), AX_ABSENT, "its execute handler is built for version 0.4 of XLA's interface, and here are 0.1 to 0.3"},
     {ONE("ask", TYPED ", backend_config = {a = [1, \"x\"]}"), AX_ABSENT, "the attribute a of the call is no number, array, string or dictionary"},
     {ONE("ask", TYPED ", backend_config = {a = f32}"), AX_ABSENT, "the attribute a of the call is no number"},
+    {ONE("ask", TYPED ", backend_config = {a = dense<1> : tensor<99999999x99999999xi8>}"), AX_ABSENT, "one element, repeated too often"},
     {ONE("ask", TYPED ", backend_config = 7 : i32"), AX_ABSENT, "the attribute backend_config of the call is no dictionary"},
     {ONE("ask", TYPED ", backend_config = \"7\""), AX_ABSENT, "text that is no dictionary"},
     {ONE("ask", TYPED ", backend_config = \"{a = \""), AX_PARSE_ERROR, "backend_config:1"},
@@ -505,7 +531,7 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases), cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_handlers), cmocka_unit_test(test_states),  cmocka_unit_test(test_untyped),
                                      cmocka_unit_test(test_refused), cmocka_unit_test(test_written), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

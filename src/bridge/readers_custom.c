@@ -80,11 +80,14 @@ static ax_status decode_numbers(ax_arena *arena, const ax_hlo_attribute *from, a
   return AX_OK;
 }
 
+enum { most_same = 1 << 24 }; /* elements that a module writes as one, since memory is to be bounded by what is read */
+
 static ax_status decode_elements(ax_arena *arena, const ax_hlo_attribute *from, ax_attribute *out) {
   void *data;
   const ax_dtype dtype = dtype_of(from, AX_NO_DTYPE);
   if (dtype == AX_NO_DTYPE || from->type->dynamic || !from->type->ranked) return refuse(out, "an array of a type that Axle has not");
   const size_t count = (size_t)ax_dims_elems(from->type->rank, from->type->dims), bytes = ax_dtype_bytes(dtype);
+  if (from->splat && count > most_same) return refuse(out, "one element, repeated too often");
   AX_TRY(elements(arena, AX_ATTRIBUTE_ARRAY, dtype, count, out, &data));
   for (size_t i = 0; i < count; i++) memcpy((char *)data + i * bytes, (const char *)from->data + (from->splat ? 0 : i * bytes), bytes);
   return AX_OK;

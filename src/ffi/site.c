@@ -9,7 +9,7 @@ ax_status ax_ffi_site_create(ax_custom_calls *calls, const char *target, size_t 
   ax_ffi_site *site = ax_calloc(1, sizeof *site);
   if (site == NULL) return ax_out_of_memory(sizeof *site);
   char *name = ax_arena_alloc(&site->arena, length + 1);
-  if (name != NULL) memcpy(name, target, length);
+  if (name != NULL && length > 0) memcpy(name, target, length);
   site->target = name;
   site->attributes = (ax_attribute){.name = "", .kind = AX_ATTRIBUTE_DICTIONARY};
   const bool found = name != NULL && ax_custom_calls_find(calls, name, &site->entry);
@@ -118,7 +118,7 @@ static ax_status call_untyped(const ax_ffi_site *site, ax_callback_call *call) {
   ax_free(memory);
   if (!status.failed) return AX_OK;
   const size_t length = status.count < AX_MESSAGE_BYTES ? status.count : AX_MESSAGE_BYTES - 1;
-  memcpy(call->message, status.text, length);
+  if (length > 0) memcpy(call->message, status.text, length);
   call->message[length] = '\0';
   return AX_INVALID_ARGUMENT;
 }

@@ -504,6 +504,44 @@ void callbacks_that_own() {
   }
 }
 
+/* Functions that a module calls by name: kept by the program, which outlives the collection. */
+void custom_calls() {
+  const std::string module =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.custom_call @add(%x) {api_version = 4 : i32, backend_config = "
+      "{by = 3 : i32}} : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n";
+  auto gone = std::make_shared<int>(0);
+  std::weak_ptr<int> kept = gone;
+  axle::program program;
+  {
+    auto calls = axle::custom_calls::create();
+    calls.add("add", [gone](ax_callback_call &call, const ax_attribute &attributes) {
+      std::int64_t by = 0;
+      axle::attribute_integer(&attributes, "by", &by);
+      if (by > 100) throw std::runtime_error("too much");
+      for (int i = 0; i < 2; i++) static_cast<float *>(call.out[0].data)[i] = static_cast<float>(ax_host_at(&call.in[0], i)) + static_cast<float>(by);
+    });
+    ax_stablehlo_options options{};
+    options.custom_calls = calls.get();
+    program = axle::program_from_stablehlo_with(module, module.size(), "m.mlir", options);
+    try {
+      calls.add("add", [](ax_callback_call &, const ax_attribute &) { return AX_OK; });
+      CHECK(false);
+    } catch (const axle::error &failed) {
+      check_has(failed.what(), "the custom call @add is registered already");
+    }
+  }
+  gone.reset();
+  axle::runtime runtime = axle::runtime::create();
+  float x[] = {1, 2};
+  axle::executable executable = runtime.compile(program);
+  CHECK(executable.run_host({axle::host_view(x, axle::f32, {2})})[0].elements<float>()[1] == 5);
+  executable = axle::executable();
+  runtime = axle::runtime();
+  CHECK(!kept.expired());
+  program = axle::program();
+  CHECK(kept.expired());
+}
+
 }  // namespace
 
 void functions_test() {
@@ -516,4 +554,5 @@ void functions_test() {
   recursion_and_threads();
   callbacks();
   callbacks_that_own();
+  custom_calls();
 }
