@@ -225,63 +225,61 @@ static ax_status take_layout(const ax_hlo_operation *op, const char *name, uint3
   return AX_OK;
 }
 
-typedef struct edge { /* the values on both sides of a call */
-  ax_value *in, *out;
-  ax_type *types; /* of the results, as they lie in memory */
-  bool plain;     /* all are row-major */
-} edge;
-
-static ax_status take_operands(const ax_hlo_read_args *args, edge *e) {
-  for (uint32_t i = 0; i < args->op->operand_count; i++) {
-    ax_dims order;
+/* Sets site->orders, if some value is not row-major. */
+static ax_status take_layouts(ax_ffi_site *site, const ax_hlo_operation *op) {
+  const uint32_t count = site->in_count + site->out_count;
+  ax_dims *orders = ax_arena_alloc(&site->arena, (count + (size_t)1) * sizeof orders[0]);
+  bool all = true;
+  if (orders == NULL) return ax_out_of_memory(count * sizeof orders[0]);
+  for (uint32_t i = 0; i < count; i++) {
+    const bool operand = i < site->in_count;
+    const uint32_t number = operand ? i : i - site->in_count;
     bool plain;
-    AX_TRY(take_layout(args->op, "operand_layouts", i, ax_typeof(args->in[i]).rank, &order, &plain));
-    e->in[i] = plain ? args->in[i] : (ax_transpose)(args->in[i], AX_LIST(order.count, order.v));
-    e->plain = e->plain && plain;
+    AX_TRY(take_layout(op, operand ? "operand_layouts" : "result_layouts", number,
+                       operand ? site->in_types[number].rank : site->out_types[number].rank, &orders[i], &plain));
+    if (plain) orders[i].count = 0;
+    all = all && plain;
   }
-  return AX_OK;
-}
-
-static ax_status take_results(const ax_hlo_read_args *args, edge *e) {
-  for (uint32_t k = 0; k < args->op->result_count; k++) {
-    const ax_type *type = &args->out_types[k];
-    ax_dims order;
-    bool plain;
-    AX_TRY(take_layout(args->op, "result_layouts", k, type->rank, &order, &plain));
-    for (uint32_t d = 0; d < type->rank && !plain; d++) e->types[k].dims[d] = type->dims[order.v[d]];
-    e->plain = e->plain && plain;
-  }
+  if (!all) site->orders = orders;
   return AX_OK;
 }
 
 /* One memory has one order. */
-static ax_status check_aliases(const ax_hlo_read_args *args, const ax_ffi_site *site) {
-  for (uint32_t k = 0; site->alias != NULL && k < site->out_count; k++) {
-    const uint32_t i = site->alias[k], rank = args->out_types[k].rank;
-    ax_dims in, out;
-    bool plain_in, plain_out;
+static ax_status check_aliases(const ax_ffi_site *site) {
+  for (uint32_t k = 0; site->alias != NULL && site->orders != NULL && k < site->out_count; k++) {
+    const uint32_t i = site->alias[k];
     if (i == AX_NONE) continue;
-    AX_TRY(take_layout(args->op, "operand_layouts", i, rank, &in, &plain_in));
-    AX_TRY(take_layout(args->op, "result_layouts", k, rank, &out, &plain_out));
-    bool same = plain_in == plain_out;
-    for (uint32_t d = 0; same && !plain_in && d < rank; d++) same = in.v[d] == out.v[d];
-    if (!same) return ax_error(AX_ABSENT, "output_operand_aliases: result %u and operand %u have different layouts", k, i);
+    const ax_dims *in = &site->orders[i], *out = &site->orders[site->in_count + k];
+    if (in->count != out->count || memcmp(in->v, out->v, in->count * sizeof in->v[0]) != 0)
+      return ax_error(AX_ABSENT, "output_operand_aliases: result %u and operand %u have different layouts", k, i);
   }
   return AX_OK;
 }
 
-static ax_status give_results(const ax_hlo_read_args *args, const edge *e) {
-  for (uint32_t k = 0; k < args->op->result_count; k++) {
-    ax_dims order, back = {0};
-    bool plain;
-    AX_TRY(take_layout(args->op, "result_layouts", k, args->out_types[k].rank, &order, &plain));
-    for (uint32_t d = 0; d < order.count && !plain; d++) back.v[order.v[d]] = d;
-    args->out[k] = plain ? e->out[k] : (ax_transpose)(e->out[k], AX_LIST(order.count, back.v));
-  }
-  return AX_OK;
+static ax_value turned(ax_value x, const ax_dims *order) {
+  return order->count == 0 ? x : (ax_transpose)(x, AX_LIST(order->count, order->v));
+}
+
+static ax_value turned_back(ax_value x, const ax_dims *order) {
+  ax_dims back = {.count = order->count};
+  for (uint32_t d = 0; d < order->count; d++) back.v[order->v[d]] = d;
+  return turned(x, &back);
 }
 
 /* --- The call --- */
+
+/* Of each value the dimensions from the innermost in memory on. */
+static void write_layouts(ax_text *text, const char *name, const ax_type *types, const ax_dims *orders, uint32_t count) {
+  ax_text_add(text, ", %s = [", name);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t rank = types[i].rank;
+    ax_text_add(text, "%sdense<%s", i > 0 ? ", " : "", rank > 0 ? "[" : "");
+    for (uint32_t d = rank; d-- > 0;)
+      ax_text_add(text, "%" PRId64 "%s", orders[i].count > 0 ? orders[i].v[d] : (int64_t)d, d > 0 ? ", " : "]");
+    ax_text_add(text, "> : tensor<%uxindex>", rank);
+  }
+  ax_text_add(text, "]");
+}
 
 /* What ax_program_stablehlo writes again. */
 static ax_status write_text(ax_ffi_site *site, bool has_side_effect) {
@@ -306,6 +304,10 @@ static ax_status write_text(ax_ffi_site *site, bool has_side_effect) {
     comma = ", ";
   }
   if (comma[2] == '\0') ax_text_add(&text, "]");
+  if (site->orders != NULL) {
+    write_layouts(&text, "operand_layouts", site->in_types, site->orders, site->in_count);
+    write_layouts(&text, "result_layouts", site->out_types, site->orders + site->in_count, site->out_count);
+  }
   site->text = text.failed ? NULL : ax_arena_copy(&site->arena, text.data, text.length + 1);
   ax_text_deinit(&text);
   return site->text != NULL ? AX_OK : ax_out_of_memory(0);
@@ -328,31 +330,28 @@ static ax_status describe(ax_ffi_site *site, const ax_hlo_read_args *args, bool 
   if (typed != NULL && typed->kind == AX_HLO_DICTIONARY) site->version = AX_FFI_TYPED; /* so JAX writes it, with api_version 1 */
   AX_TRY(take_config(site, args->op));
   AX_TRY(take_aliases(site, args->op));
+  if (site->entry.function == NULL) AX_TRY(take_layouts(site, args->op));
+  AX_TRY(check_aliases(site));
   AX_TRY(write_text(site, has_side_effect));
   return ax_ffi_site_begin(site);
 }
 
-static ax_status bind_call(const ax_hlo_read_args *args, ax_callback *callback, const ax_ffi_site *site, bool has_side_effect) {
-  const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count;
-  edge e = {.in = ax_trace_alloc((in_count + (size_t)1) * sizeof e.in[0]), .plain = true};
-  e.out = ax_trace_alloc((out_count + (size_t)1) * sizeof e.out[0]);
-  e.types = ax_trace_alloc((out_count + (size_t)1) * sizeof e.types[0]);
-  if (e.in == NULL || e.out == NULL || e.types == NULL) return AX_OK; /* the trace has failed */
-  const bool own = site->entry.function != NULL;
-  memcpy(e.types, args->out_types, out_count * sizeof e.types[0]);
-  if (own) {
-    memcpy(e.in, args->in, in_count * sizeof e.in[0]);
-  } else {
-    AX_TRY(take_operands(args, &e));
-    AX_TRY(take_results(args, &e));
-    AX_TRY(check_aliases(args, site));
+static void bind_call(const ax_hlo_read_args *args, ax_callback *callback, const ax_ffi_site *site, bool has_side_effect) {
+  const uint32_t in_count = site->in_count, out_count = site->out_count;
+  const ax_dims *orders = site->orders, *out_orders = orders != NULL ? orders + in_count : NULL;
+  ax_value *in = ax_trace_alloc((in_count + (size_t)1) * sizeof in[0]), *out = ax_trace_alloc((out_count + (size_t)1) * sizeof out[0]);
+  ax_type *types = ax_trace_alloc((out_count + (size_t)1) * sizeof types[0]);
+  if (in == NULL || out == NULL || types == NULL) return; /* the trace has failed */
+  for (uint32_t i = 0; i < in_count; i++) in[i] = orders != NULL ? turned(args->in[i], &orders[i]) : args->in[i];
+  for (uint32_t k = 0; k < out_count; k++) {
+    types[k] = args->out_types[k];
+    for (uint32_t d = 0; orders != NULL && d < out_orders[k].count; d++) types[k].dims[d] = args->out_types[k].dims[out_orders[k].v[d]];
   }
-  callback->custom_call = e.plain ? site->text : NULL;
-  if (has_side_effect) (ax_io_callback)(callback, false, in_count, e.in, out_count, e.types, out_count, e.out);
-  else if (out_count > 0) (ax_pure_callback)(callback, own && site->entry.options.vectorized, in_count, e.in, out_count, e.types, out_count, e.out);
-  if (!own) return give_results(args, &e);
-  memcpy(args->out, e.out, out_count * sizeof e.out[0]);
-  return AX_OK;
+  callback->custom_call = site->text;
+  callback->orders = orders;
+  if (has_side_effect) (ax_io_callback)(callback, false, in_count, in, out_count, types, out_count, out);
+  else if (out_count > 0) (ax_pure_callback)(callback, site->entry.options.vectorized, in_count, in, out_count, types, out_count, out);
+  for (uint32_t k = 0; k < out_count; k++) args->out[k] = orders != NULL ? turned_back(out[k], &out_orders[k]) : out[k];
 }
 
 ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, bool *found) {
@@ -372,9 +371,9 @@ ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, 
     ax_ffi_site_release(site);
     return ax_error_context(status, "@%.*s: ", (int)target.length, target.start);
   }
-  status = bind_call(args, callback, site, has_side_effect);
+  bind_call(args, callback, site, has_side_effect);
   ax_callback_release(callback);
-  return status == AX_OK ? AX_OK : ax_error_context(status, "@%.*s: ", (int)target.length, target.start);
+  return AX_OK;
 }
 
 ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target) {

@@ -118,6 +118,47 @@ void ax_host_call_batch(const ax_batch_args *args) {
   ax_batch_one_by_one(args, params);
 }
 
+static void write_transpose(ax_hlo *hlo, const ax_dims *permutation, ax_type *type, uint32_t *id) {
+  ax_text attributes = {0};
+  ax_type to = *type;
+  for (uint32_t d = 0; d < permutation->count; d++) to.dims[d] = type->dims[permutation->v[d]];
+  ax_text_add(&attributes, "permutation = ");
+  ax_hlo_i64_array(&attributes, permutation->v, permutation->count);
+  hlo->text.failed = hlo->text.failed || attributes.failed;
+  *id = ax_hlo_op(hlo, "stablehlo.transpose", id, type, 1, attributes.data, &to, 1);
+  *type = to;
+  ax_text_deinit(&attributes);
+}
+
+static ax_dims inverse(const ax_dims *permutation) {
+  ax_dims back = {.count = permutation->count};
+  for (uint32_t d = 0; d < permutation->count; d++) back.v[permutation->v[d]] = d;
+  return back;
+}
+
+/* The call as the module had it: its operands and results are in the order of their dimensions, and those of the callback as they lie in
+   memory. in, types: room for operands and results. */
+static void write_custom_call(ax_hlo *hlo, const ax_callback *callback, const ax_eqn *eqn, uint32_t *in, ax_type *types, uint32_t *out) {
+  const ax_dims *orders = callback->orders;
+  ax_type *out_types = types + eqn->in_count;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    types[i] = hlo->program->types[eqn->in[i]];
+    const ax_dims back = orders != NULL ? inverse(&orders[i]) : (ax_dims){0};
+    if (back.count > 0) write_transpose(hlo, &back, &types[i], &in[i]);
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_type *type = &hlo->program->types[eqn->out + k];
+    const ax_dims *order = orders != NULL ? &orders[eqn->in_count + k] : NULL;
+    out_types[k] = *type;
+    for (uint32_t d = 0; order != NULL && d < order->count; d++) out_types[k].dims[order->v[d]] = type->dims[d];
+  }
+  const uint32_t first = ax_hlo_op(hlo, "stablehlo.custom_call", in, types, eqn->in_count, callback->custom_call, out_types, eqn->out_count);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    out[k] = first + k;
+    if (orders != NULL && orders[eqn->in_count + k].count > 0) write_transpose(hlo, &orders[eqn->in_count + k], &out_types[k], &out[k]);
+  }
+}
+
 /* A callback that was read from a custom call is one again. */
 ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_callback *callback = NULL;
@@ -126,12 +167,12 @@ ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, u
     if (prim->params[i].kind == AX_PARAM_CALLBACK) memcpy(&callback, (const char *)eqn->params + prim->params[i].offset, sizeof callback);
   if (callback == NULL || callback->custom_call == NULL)
     return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside", prim->name);
-  ax_type *types = ax_alloc((eqn->in_count + (size_t)1) * sizeof types[0]);
-  if (types == NULL) return ax_out_of_memory(eqn->in_count * sizeof types[0]);
-  for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = hlo->program->types[eqn->in[i]];
-  const uint32_t first = ax_hlo_op(hlo, "stablehlo.custom_call", in, types, eqn->in_count, callback->custom_call,
-                                   &hlo->program->types[eqn->out], eqn->out_count);
-  for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = first + k;
+  const size_t count = (size_t)eqn->in_count + eqn->out_count + 1, bytes = count * (sizeof(ax_type) + sizeof in[0]);
+  ax_type *types = ax_alloc(bytes);
+  if (types == NULL) return ax_out_of_memory(bytes);
+  uint32_t *ids = (uint32_t *)(types + count);
+  if (eqn->in_count > 0) memcpy(ids, in, eqn->in_count * sizeof in[0]);
+  write_custom_call(hlo, callback, eqn, ids, types, out);
   ax_free(types);
   return AX_OK;
 }

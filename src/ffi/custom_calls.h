@@ -7,6 +7,7 @@
 #include "axle/custom_call.h"
 #include "base/base.h"
 #include "ffi/abi.h"
+#include "ir/equation.h"
 
 typedef struct ax_custom_call_entry { /* a target: a function of Axle's, or any of the others */
   ax_custom_call_function function;
@@ -58,7 +59,8 @@ typedef struct ax_ffi_site {
   uint32_t in_count, out_count;
   const ax_type *in_types, *out_types; /* as the module has them; the callback's arrays are in the order that layouts say */
   const uint32_t *alias;               /* by result: the operand whose memory it is to be; AX_NONE: none */
-  const char *text;                    /* the call's attributes, to be written again; NULL: it cannot be */
+  const ax_dims *orders; /* of operands, then results: their dimensions from the outermost in memory on, count 0: in order. NULL: all are */
+  const char *text;                    /* the call's attributes, to be written again */
   ax_ffi_attributes typed;             /* version 4; and buffers without their memory, operands first, and their kinds */
   ax_ffi_buffer *buffers;
   int *kinds;

@@ -176,6 +176,9 @@ static const char *const forms[][2] = {
      "%0 = \"stablehlo.while\"(%s) ({\n^bb0(%x: tensor<f32>):\n  %1 = \"stablehlo.is_finite\"(%x) : (tensor<f32>) -> tensor<i1>\n  "
      "\"stablehlo.return\"(%1) : (tensor<i1>) -> ()\n}, {\n^bb0(%x: tensor<f32>):\n  \"stablehlo.return\"(%x) : (tensor<f32>) -> "
      "()\n}) : (tensor<f32>) -> tensor<f32>"},
+    {"%0 = stablehlo.custom_call @t(%a) {x = array<f32: 1.0, -2.5e1, 0x7FC00000>, y = array<f64: 0.5>} : (tensor<4x6xf32>) -> tensor<4x6xf32>",
+     "%0 = \"stablehlo.custom_call\"(%a) {call_target_name = \"t\", x = array<i64: 1065353216, 3251109888, 2143289344>, "
+     "y = array<i64: 4602678819172646912>} : (tensor<4x6xf32>) -> tensor<4x6xf32>"}, /* floats are kept as their bits */
     {"%0 = stablehlo.custom_call @t(%a) {api_version = 4 : i32, mhlo.backend_config = {k = [1, 2]}} : (tensor<4x6xf32>) -> "
      "tensor<f32>",
      "%0 = \"stablehlo.custom_call\"(%a) {call_target_name = \"t\", api_version = 4 : i32, mhlo.backend_config = {k = [1, 2]}} : "

@@ -437,7 +437,7 @@ static ax_status write_any(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t
       if (a->text.length == 0) return write_parts_of(w, a, out);
       break;
     case AX_HLO_NUMBERS:
-      if (a->type != NULL && ax_is_float(a->type->dtype)) break;
+      if (a->type != NULL && a->type->dtype != AX_S64 && a->type->dtype != AX_BOOL) break; /* as StableHLO's own writer */
       return ax_hlo_write_numbers(w, a->numbers, a->count, 0, a->type != NULL && a->type->dtype == AX_BOOL, out);
     case AX_HLO_ELEMENTS:
       return write_elements(w, a, out);

@@ -107,6 +107,8 @@ static void test_refused(void **state) {
                 "!quant.uniform<i8:f32, 1.0> cannot be written");
   check_refused("%0 = \"stablehlo.sine\"(%a) {x = #sdy.sharding<@m, [{}]>} : (tensor<4xf32>) -> tensor<4xf32>", "1.0.0",
                 "VHLO has no attribute for #sdy.sharding");
+  check_refused("%0 = \"stablehlo.custom_call\"(%a) {call_target_name = \"f\", backend_config = {n = array<i32: 1>}} : (tensor<4xf32>) -> tensor<4xf32>",
+                "1.0.0", "VHLO has no attribute for n");
   check_refused("%0 = stablehlo.sine %a : tensor<4xf32>", "0.8.0", "\"0.8.0\" is no version of VHLO");
   check_refused("%0 = stablehlo.sine %a : tensor<4xf32>", "1.x", "is no version of VHLO");
 }

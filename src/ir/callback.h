@@ -15,6 +15,8 @@ struct ax_callback {
   void (*release)(void *context);
   const char *custom_call; /* attributes of the stablehlo.custom_call that it was read from, to be written again; the context's.
                               NULL: none */
+  const struct ax_dims *orders; /* of that call's operands, then results: their dimensions as they lie in memory, which is how the callback
+                                   has them. Count 0: in order; NULL: all are */
   char name[];
 };
 

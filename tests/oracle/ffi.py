@@ -9,6 +9,7 @@ handlers must be the same text. What Axle writes of a module with calls, XLA run
 
 import argparse
 import ctypes
+import io
 import os
 import pathlib
 import subprocess
@@ -23,6 +24,7 @@ import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 from jax._src.lib import _jax  # noqa: E402
 from jaxlib import lapack  # noqa: E402
+from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 HERE = pathlib.Path(__file__).parent
@@ -287,18 +289,35 @@ def check_lapack(axle, name, f, args):
     return None
 
 
+def check_forms(axle):
+    """Attributes come through bytecode, and through an artifact of VHLO of the current version."""
+    wrong = None
+    for name in ("attributes", "state", "in place, in columns"):
+        f, args = CASES[name]
+        lowered = jax.jit(f).lower(*args)
+        module = lowered.compiler_ir("stablehlo")
+        want = [np.asarray(a) for a in jax.tree.leaves(lowered.compile()(*args))]
+        code = io.BytesIO()
+        module.operation.write_bytecode(code)
+        for form in (code.getvalue(), stablehlo.serialize_portable_artifact_str(lowered.as_text(), stablehlo.get_current_version())):
+            got, said = attempt(lambda: axle.run(axle.executable(form), args, len(want)))  # noqa: B023
+            wrong = wrong or said or differs(got, want)
+    return wrong
+
+
 def check_written(axle):
-    """XLA runs what Axle writes of a module with calls."""
-    x = F(4, 33)
-    lowered = jax.jit(lambda x: call("RmsNorm", like(x), x * 2, eps=np.float32(1e-5))).lower(x)
-    text = axle.stablehlo(lowered.as_text())
-    client = jax.devices()[0].client
+    """XLA runs what Axle writes of modules with calls."""
     options = _jax.CompileOptions()
     options.executable_build_options.use_spmd_partitioning = True
-    devices = _jax.DeviceList((jax.devices()[0],))
-    made = client.compile_and_load(text.encode(), devices, options)
-    got = made.execute_sharded([jax.device_put(x)]).disassemble_into_single_device_arrays()[0][0]
-    return differs([np.asarray(got)], [np.asarray(lowered.compile()(x))])
+    wrong = None
+    for name in ("rms_norm", "rms_norm in a loop", "state", "layouts", "in place, in columns", "with an effect"):
+        f, args = CASES[name]
+        lowered = jax.jit(f).lower(*args)
+        text = axle.stablehlo(lowered.as_text())
+        made = jax.devices()[0].client.compile_and_load(text.encode(), _jax.DeviceList((jax.devices()[0],)), options)
+        got = made.execute_sharded([jax.device_put(a) for a in args]).disassemble_into_single_device_arrays()[0][0]
+        wrong = wrong or differs([np.asarray(got)], [np.asarray(lowered.compile()(*args))])
+    return wrong
 
 
 def measure(axle):
@@ -347,12 +366,13 @@ def main():
             failed += wrong is not None
             if wrong is not None:
                 print(f"ffi: lapack {name}: {wrong}")
-        wrong = check_written(axle)
-        failed += wrong is not None
-        if wrong is not None:
-            print(f"ffi: written: {wrong}")
+        for check in (check_forms, check_written):
+            wrong = check(axle)
+            failed += wrong is not None
+            if wrong is not None:
+                print(f"ffi: {check.__name__}: {wrong}")
         measure(axle)
-    print(f"ffi: {len(CASES)} cases of handlers, {len(LAPACK)} of jaxlib's LAPACK, 1 module written: {failed} disagree")
+    print(f"ffi: {len(CASES)} cases of handlers, {len(LAPACK)} of jaxlib's LAPACK, 6 modules written: {failed} disagree")
     return failed > 0
 
 
