@@ -3,7 +3,7 @@
   import_models.py [--axle build/axle] [--only REGEX] [--form text|bytecode|vhlo|oldest|export|platforms|all] [--keep FOLDER]
 
 Models are those of models_*.py, of Flax Linen, Flax NNX, Equinox and Haiku: results, gradients, and steps of training by optax's SGD with
-momentum and by AdamW. On one device; and steps on eight, laid out by jit, as Shardy's module and as GSPMD's, and by shard_map.
+momentum and by AdamW; and solvers and samplers of diffrax and numpyro. On one device; and steps on eight, laid out by jit, as Shardy's module and as GSPMD's, and by shard_map.
 Results agree within 32 epsilons of the dtype, of the largest element, or within eight times what XLA's own results move by when each
 argument is changed by one epsilon.
 """
@@ -20,6 +20,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+import models_numerics  # noqa: E402
 import numpy as np  # noqa: E402
 import optax  # noqa: E402
 from agree import disagreement, moved  # noqa: E402
@@ -111,6 +112,8 @@ def by_shard_map(model):
 
 def case(model, kind):
     """The function and its arguments."""
+    if model is None:
+        return models_numerics.CASES[kind]
     data = (key, model.wanted, *model.inputs)
     if kind == "results":
         return lambda params, key, *inputs: model.apply(params, key, *inputs)[0], (model.params, key, *model.inputs)
@@ -127,7 +130,7 @@ def case(model, kind):
 def prepare(model, kind):
     jax.config.update("jax_use_shardy_partitioner", "GSPMD" not in kind)
     jax.clear_caches()
-    if model.constrain is not None:
+    if model is not None and model.constrain is not None:
         model.constrain[0] = (lambda a, *spec: lax.with_sharding_constraint(a, NamedSharding(mesh, P(*spec)))) if "jit" in kind else lambda a, *spec: a
 
 
@@ -143,6 +146,7 @@ def cases(only):
             kinds = [kind for kind in KINDS if re.search(only, f"{library} {name}, {kind}")]
             model = Model(library, name) if kinds else None
             yield from ((f"{library} {name}, {kind}", model, kind) for kind in kinds)
+    yield from ((name, None, name) for name in models_numerics.CASES if re.search(only, name))
 
 
 def compiled(f, args):
