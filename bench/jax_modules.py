@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import jax_programs
+
 
 def S(*shape, dtype=jnp.float32):
     return jax.ShapeDtypeStruct(shape, dtype)
@@ -188,6 +190,7 @@ MODELS = {
     "1,024 particles, forces": (particles, [S(1024, 3)]),
     "a positive system of 256, 8 right sides": (solve, [S(256, 256), S(256, 8)]),
     "normal numbers, 2^20": (lambda key: jax.random.normal(jax.random.wrap_key_data(key), (2**20,)), [S(2, dtype=jnp.uint32)]),
+    **jax_programs.MODELS,
 }
 CHAINS = (100, 1000, 10_000, 100_000)
 
@@ -236,7 +239,8 @@ def time_of(work, count):
 def run(name):
     f, shapes = MODELS[name]
     r = np.random.default_rng(0)
-    args = [r.integers(0, 8, s.shape).astype(s.dtype) if s.dtype != jnp.float32 else r.uniform(-0.5, 0.5, s.shape).astype(np.float32) for s in shapes]
+    args = [r.integers(0, 8, s.shape) if jnp.issubdtype(s.dtype, jnp.integer) else r.uniform(-0.5, 0.5, s.shape) for s in shapes]
+    args = [np.asarray(a).astype(s.dtype) for a, s in zip(args, shapes)]
     args = [jax.device_put(a) for a in args]
     compiled = jax.jit(f, keep_unused=True).lower(*args).compile()
 

@@ -46,16 +46,49 @@ void module_read(char **arguments) {
   bench_serve(read_module, &m, 1);
 }
 
+/* A runtime of its own each time, so that no code is there already. */
+static void compile_module(void *context, int64_t count) {
+  const module_text *m = context;
+  const ax_runtime_options options = {.code_cache = "off"};
+  for (int64_t i = 0; i < count; i++) {
+    ax_runtime *runtime;
+    ax_program *program;
+    ax_executable *executable;
+    check(ax_runtime_create(&options, &runtime));
+    check(ax_program_from_stablehlo(m->text, m->bytes, m->name, &program));
+    check(ax_compile(runtime, program, NULL, &executable));
+    ax_program_release(program);
+    ax_executable_release(executable);
+    ax_runtime_release(runtime);
+  }
+}
+
+void module_compile(char **arguments) {
+  module_text m = {.name = arguments[0]};
+  m.text = read_file(arguments[0], &m.bytes);
+  bench_serve(compile_module, &m, 1);
+}
+
 /* Integers from 0 to 7, floats from -0.5 to 0.5. */
 static void fill(void *data, const ax_type *type, uint64_t *state) {
   for (int64_t i = 0; i < ax_type_elems(type); i++) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
-    if (type->dtype == AX_F32) ((float *)data)[i] = (float)(*state >> 40) / (1 << 24) - 0.5f;
-    else ((int32_t *)data)[i] = (int32_t)(*state >> 61);
+    const float number = (float)(*state >> 40) / (1 << 24) - 0.5f;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (type->dtype == AX_F32) ((float *)data)[i] = number;
+    else if (type->dtype == AX_BF16) ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
+    else if (ax_dtype_bytes(type->dtype) == 4) ((int32_t *)data)[i] = (int32_t)(*state >> 61);
+    else if (ax_dtype_bytes(type->dtype) == 1) ((int8_t *)data)[i] = (int8_t)(*state >> 61);
+    else {
+      fprintf(stderr, "an input of a dtype that is not filled yet\n");
+      exit(1);
+    }
   }
 }
 
-void module_run(char **arguments) {
+/* The module compiled, and arrays for its inputs. */
+static job module_job(char **arguments) {
   size_t bytes;
   char *text = read_file(arguments[0], &bytes);
   uint64_t state = 1;
@@ -70,10 +103,26 @@ void module_run(char **arguments) {
     const ax_type *type = ax_program_in_type(program, i);
     const ax_mesh one = {0};
     void *data = calloc((size_t)ax_type_elems(type), 4);
-    if (j.arrays == NULL || data == NULL || ax_dtype_bytes(type->dtype) != 4) exit(1);
+    if (j.arrays == NULL || data == NULL) exit(1);
     fill(data, type, &state);
     check(ax_device_put_data(j.runtime, &one, "", type, data, &j.arrays[i]));
     free(data);
   }
+  ax_program_release(program);
+  return j;
+}
+
+void module_run(char **arguments) {
+  job j = module_job(arguments);
   bench_serve(job_run, &j, 1);
+}
+
+/* The most bytes that the runtime held, until after the first run: inputs, results, constants, temporaries and what its pool keeps. */
+void module_memory(char **arguments) {
+  size_t now, peak;
+  job j = module_job(arguments);
+  bench_wait();
+  job_run(&j, 1);
+  ax_runtime_memory(j.runtime, &now, &peak);
+  bench_answer((double)peak);
 }

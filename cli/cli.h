@@ -95,7 +95,15 @@ typedef struct source {
   ax_program *program;
   ax_program_names names; /* `in` is NULL once a pass has transformed the program */
 } source;
-AX_MUST_USE ax_status source_bytes(const char *path, ax_text *out); /* of the file, whatever they are; *out: ax_text_deinit */
+/* A file, whatever it has in it. A large one is mapped, and must not change meanwhile. */
+typedef struct source_bytes {
+  const char *data;
+  size_t length;
+  bool mapped;
+  ax_text text; /* has the bytes of one that is not mapped */
+  struct ax_shared *owner; /* its release frees this */
+} source_bytes;
+AX_MUST_USE ax_status source_bytes_read(const char *path, source_bytes **out);
 /* "-": standard input. Extents that a module leaves open are those of --dim, which `s` has, and those of the values of --in; in:
    NULL, the command takes none. */
 AX_MUST_USE ax_status source_read(const char *path, const struct shardings *s, const word_list *in, source *out);

@@ -9,6 +9,7 @@
 #include "axle/stages.h"
 #include "axle/transform.h"
 #include "array/executable.h"
+#include "base/shared.h"
 #include "cli.h"
 #include "ir/prim.h"
 
@@ -295,10 +296,10 @@ static ax_status put_module(const show *show, const char *module, size_t count, 
 
 /* The StableHLO module as it was read. */
 static ax_status show_module(const show *show, const char *path) {
-  ax_text bytes = {0};
-  ax_status status = source_bytes(path, &bytes);
-  if (status == AX_OK) status = put_module(show, bytes.data != NULL ? bytes.data : "", bytes.length, path);
-  ax_text_deinit(&bytes);
+  source_bytes *bytes;
+  AX_TRY(source_bytes_read(path, &bytes));
+  const ax_status status = put_module(show, bytes->data, bytes->length, path);
+  ax_shared_release(bytes->owner);
   return status;
 }
 

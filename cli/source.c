@@ -2,12 +2,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
+#include "base/shared.h"
 #include "bridge/stablehlo_read.h"
 #include "cli.h"
 #include "hlo/files.h"
 
-static const size_t most_bytes = (size_t)1 << 28; /* of a text; so reading an endless device ends */
+static const size_t most_bytes = (size_t)1 << 28; /* of a stream; so reading an endless device ends */
+static const off_t least_mapped = 1 << 20;        /* bytes of a file that is looked at where the system has it */
 
 static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
   char block[16384];
@@ -18,12 +22,44 @@ static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
   return text->failed ? ax_out_of_memory(text->length) : AX_OK;
 }
 
-ax_status source_bytes(const char *path, ax_text *out) {
+static void release_bytes(void *context) {
+  source_bytes *bytes = context;
+  if (bytes->mapped) munmap((void *)(uintptr_t)bytes->data, bytes->length);
+  ax_text_deinit(&bytes->text);
+  ax_free(bytes);
+}
+
+/* A large file of the disk is mapped: its constants stay where they are until a run has them. False: it is to be read. */
+static bool map_file(FILE *file, source_bytes *bytes) {
+  struct stat stat;
+  if (fstat(fileno(file), &stat) != 0 || !S_ISREG(stat.st_mode) || stat.st_size < least_mapped) return false;
+  void *at = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+  if (at == MAP_FAILED) return false;
+  bytes->data = at, bytes->length = (size_t)stat.st_size, bytes->mapped = true;
+  return true;
+}
+
+static ax_status read_file(const char *path, source_bytes *bytes) {
   const bool standard = strcmp(path, "-") == 0;
+  ax_status status = AX_OK;
   FILE *file = standard ? stdin : fopen(path, "rb");
   if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
-  const ax_status status = read_stream(file, path, out);
+  if (standard || !map_file(file, bytes)) {
+    status = read_stream(file, path, &bytes->text);
+    bytes->data = bytes->text.data != NULL ? bytes->text.data : "", bytes->length = bytes->text.length;
+  }
   if (!standard) fclose(file);
+  return status;
+}
+
+ax_status source_bytes_read(const char *path, source_bytes **out) {
+  source_bytes *bytes = *out = ax_calloc(1, sizeof *bytes);
+  if (bytes == NULL) return ax_out_of_memory(sizeof *bytes);
+  ax_status status = ax_shared_lend(release_bytes, bytes, &bytes->owner);
+  if (status == AX_OK && (status = read_file(path, bytes)) == AX_OK) return AX_OK;
+  if (bytes->owner != NULL) ax_shared_release(bytes->owner);
+  else ax_free(bytes);
+  *out = NULL;
   return status;
 }
 
@@ -60,32 +96,34 @@ static ax_status read_dims(const word_list *words, ax_stablehlo_dim *dims) {
   return AX_OK;
 }
 
-static ax_status read_module(const ax_text *text, const char *name, const shardings *s, const word_list *in, source *out) {
+static ax_status read_module(const source_bytes *bytes, const char *name, const shardings *s, const word_list *in, source *out) {
   ax_stablehlo_dim *dims = ax_calloc(s->dims.count + 1, sizeof dims[0]);
   if (dims == NULL) return ax_out_of_memory(s->dims.count);
-  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in, s->calls};
+  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in, s->calls,
+                                  bytes->owner};
   ax_status status = read_dims(&s->dims, dims);
   if (status == AX_OK)
-    status = ax_program_from_stablehlo_named(text->data, text->length, name, &binding, &out->names, &out->program);
+    status = ax_program_from_stablehlo_named(bytes->data, bytes->length, name, &binding, &out->names, &out->program);
   ax_free(dims);
   return status;
 }
 
 ax_status source_read(const char *path, const shardings *s, const word_list *in, source *out) {
-  ax_text text = {0};
+  source_bytes *bytes;
   const bool standard = strcmp(path, "-") == 0;
-  *out = (source){0};
-  ax_status status = source_bytes(path, &text);
   const char *name = standard ? "(standard input)" : path;
-  const bool module = status == AX_OK && ax_hlo_format_of(text.data, text.length) != AX_HLO_NO_MODULE;
-  if (status == AX_OK && !module && s->dims.count > 0)
+  *out = (source){0};
+  AX_TRY(source_bytes_read(path, &bytes));
+  ax_status status = AX_OK;
+  if (ax_hlo_format_of(bytes->data, bytes->length) != AX_HLO_NO_MODULE)
+    status = read_module(bytes, name, s, in, out);
+  else if (s->dims.count > 0)
     status = ax_error(AX_INVALID_ARGUMENT, "--dim: only StableHLO modules leave extents open");
-  if (status == AX_OK && !module && s->calls != NULL)
+  else if (s->calls != NULL)
     status = ax_error(AX_INVALID_ARGUMENT, "--ffi: only StableHLO modules have custom calls");
-  if (status == AX_OK && module) status = read_module(&text, name, s, in, out);
-  else if (status == AX_OK)
-    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length, name, NULL, &out->names, &out->program);
-  ax_text_deinit(&text);
+  else
+    status = ax_program_parse_named(bytes->data, bytes->length, name, NULL, &out->names, &out->program);
+  ax_shared_release(bytes->owner);
   return status;
 }
 

@@ -31,7 +31,7 @@ static size_t literal_bytes(const ax_type *type) { return (size_t)ax_type_elems(
 const ax_literal *ax_known_copy(ax_hlo_import *import, const ax_type *type, const void *data) {
   ax_literal *literal = ax_arena_alloc(&import->arena, sizeof *literal);
   if (literal == NULL) return NULL;
-  *literal = (ax_literal){*type, ax_arena_copy(&import->arena, data, literal_bytes(type))};
+  *literal = (ax_literal){*type, ax_arena_copy(&import->arena, data, literal_bytes(type)), NULL};
   return literal->data != NULL || literal_bytes(type) == 0 ? literal : NULL;
 }
 

@@ -37,7 +37,7 @@ static ax_value spread_numbers(const ax_hlo_quantized *q, const double *numbers,
     const ax_number number = of_integers ? (ax_number){.i = (int64_t)numbers[i]} : (ax_number){.f = numbers[i]};
     ax_number_store(dtype, data, i, number);
   }
-  const ax_value made = ax_bind1(&ax_prim_constant, &(ax_literal){type, data}, NULL, 0);
+  const ax_value made = ax_bind1(&ax_prim_constant, &(ax_literal){.type = type, .data = data}, NULL, 0);
   return (ax_broadcast_in_dim)(made, AX_LIST(shape->rank, shape->dims), AX_LIST(q->axis >= 0, &q->axis));
 }
 

@@ -544,6 +544,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
+  if (binding != NULL && binding->owner != NULL) ax_hlo_own(&module, text, bytes, binding->owner);
   ax_status status = ax_hlo_flatten(&module);
   if (status == AX_OK) status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, binding != NULL ? binding : &none, names, out);
@@ -571,6 +572,10 @@ ax_status ax_program_from_stablehlo_with(const char *text, size_t bytes, const c
                                          ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(options, "options"));
-  const ax_hlo_binding binding = {options->dim_count, options->dims, type_of_options, (void *)(uintptr_t)options, options->custom_calls};
+  const ax_hlo_binding binding = {.dim_count = options->dim_count,
+                                  .dims = options->dims,
+                                  .type_of = type_of_options,
+                                  .context = (void *)(uintptr_t)options,
+                                  .custom_calls = options->custom_calls};
   return ax_program_from_stablehlo_named(text, bytes, source, &binding, NULL, out);
 }

@@ -15,6 +15,8 @@ typedef struct ax_hlo_binding {
   ax_status (*type_of)(void *context, uint32_t index, ax_hlo_slice name, ax_type *out);
   void *context;
   ax_custom_calls *custom_calls; /* borrowed; NULL: none */
+  struct ax_shared *owner; /* holds the module's bytes: the program's constants lie in them, and retain it. NULL: they are copied, since
+                              the caller may free the bytes */
 } ax_hlo_binding;
 
 /* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as

@@ -6,10 +6,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared.h"
 #include "ir/dtype.h"
 #include "ir/equation.h"
 
+/* --- Memory --- */
+
+enum { least_shared = 4096 }; /* bytes of a constant that programs share */
+
+struct ax_hlo_held {
+  ax_shared *memory;
+  struct ax_hlo_held *next;
+};
+
+void *ax_hlo_room(ax_hlo_module *module, size_t bytes, ax_shared **owner) {
+  *owner = NULL;
+  if (bytes < least_shared) return ax_arena_alloc(&module->arena, bytes);
+  struct ax_hlo_held *held = ax_arena_alloc(&module->arena, sizeof *held);
+  if (held == NULL || ax_shared_create(bytes, owner) != AX_OK) return NULL;
+  *held = (struct ax_hlo_held){*owner, module->held};
+  module->held = held;
+  return ax_shared_data(*owner);
+}
+
+void ax_hlo_own(ax_hlo_module *module, const char *bytes, size_t count, ax_shared *owner) {
+  for (uint32_t v = 0; v < module->value_count; v++) {
+    const ax_hlo_operation *maker = module->makers[v];
+    for (uint32_t i = 0; maker != NULL && i < maker->attribute_count; i++) {
+      ax_hlo_attribute *a = (ax_hlo_attribute *)(uintptr_t)&maker->attributes[i]; /* the module's own */
+      const uintptr_t at = (uintptr_t)a->data;
+      if (a->kind == AX_HLO_ELEMENTS && at >= (uintptr_t)bytes && at < (uintptr_t)bytes + count) a->owner = owner;
+    }
+  }
+}
+
 void ax_hlo_module_deinit(ax_hlo_module *module) {
+  for (struct ax_hlo_held *h = module->held; h != NULL; h = h->next) ax_shared_release(h->memory);
   ax_arena_deinit(&module->arena);
   ax_free(module->values);
   ax_free(module->makers);

@@ -89,6 +89,7 @@ struct ax_hlo_attribute {
   uint32_t count;   /* of numbers or items */
   bool splat;       /* ELEMENTS: `data` has one element, which all are */
   const void *data; /* elements as Axle's arrays have them, row-major */
+  struct ax_shared *owner; /* ELEMENTS: holds `data`, and is held by the module; NULL: the text or the module's arena has it */
 };
 
 /* --- Operations --- */
@@ -136,6 +137,7 @@ typedef struct ax_hlo_module {
   struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for; in the order of the names once the text is read */
   uint32_t alias_count;
   bool sorted;
+  struct ax_hlo_held *held; /* memory of large constants */
 } ax_hlo_module;
 
 /* An attribute of functions that were read in the short form or from bytecode: strings, what the text calls the arguments, without
@@ -143,6 +145,11 @@ typedef struct ax_hlo_module {
 #define AX_HLO_ARGUMENT_NAMES "argument_names"
 
 void ax_hlo_module_deinit(ax_hlo_module *module);
+/* Room for the elements of a constant, as long as the module, or longer if it is large: then *owner holds it, else *owner is NULL.
+   Whoever wants it for longer retains *owner. NULL: out of memory. */
+void *ax_hlo_room(ax_hlo_module *module, size_t bytes, struct ax_shared **owner);
+/* Constants that lie in the bytes that the module was read from are this owner's. Borrowed: it must live as long as the module. */
+void ax_hlo_own(ax_hlo_module *module, const char *bytes, size_t count, struct ax_shared *owner);
 
 /* --- Questions --- */
 static inline bool ax_hlo_slice_is(ax_hlo_slice slice, const char *word) {

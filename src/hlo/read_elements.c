@@ -16,6 +16,7 @@ typedef struct elements {
   const int64_t *dims;
   int64_t count, next; /* elements; those that are read */
   char *data;
+  struct ax_shared *owner; /* of the data */
 } elements;
 
 /* --- One number --- */
@@ -140,7 +141,7 @@ static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t di
   size_t room;
   AX_TRY(measure(r, e, at, bytes, &room, &out->splat));
   if (digits % 2 != 0) return ax_hlo_refuse(r, at, "an odd number of digits");
-  e->data = ax_arena_alloc(&r->module->arena, room);
+  e->data = ax_hlo_room(r->module, room, &e->owner);
   if (e->data == NULL) return ax_out_of_memory(room);
   AX_TRY(decode_hex(r, at, bytes, (unsigned char *)e->data));
   unpack(e, (unsigned char *)e->data, bytes, out->splat ? 1 : e->count);
@@ -214,7 +215,7 @@ static ax_status read_dense(ax_hlo_scan *r, elements *e, ax_hlo_slice inside, ax
   }
   out->splat = !ax_hlo_sees(r, "[") && e->rank > 0 && inside.length > 0;
   const size_t bytes = (out->splat ? 1 : (size_t)e->count) * e->bytes;
-  e->data = ax_arena_alloc(&r->module->arena, bytes);
+  e->data = ax_hlo_room(r->module, bytes, &e->owner);
   if (e->data == NULL) return ax_out_of_memory(bytes);
   if (inside.length == 0 && e->count == 0) return AX_OK;
   return read_list(r, e, out->splat ? e->rank : 0);
@@ -251,7 +252,7 @@ ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out) {
   AX_TRY(type_of_elements(r, at, out->type, &e));
   if (!resource && !can_be(&e, inside)) return ax_hlo_refuse(r, at, "the list has fewer elements than its type");
   AX_TRY(resource ? read_resource(r, &e, at, inside, out) : read_dense(r, &e, inside, out));
-  out->data = e.data;
+  out->data = e.data, out->owner = e.owner;
   r->cursor = behind;
   return AX_OK;
 }
@@ -267,9 +268,9 @@ ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax
     out->data = bytes;
     return AX_OK;
   }
-  e.data = ax_arena_alloc(&r->module->arena, room);
+  e.data = ax_hlo_room(r->module, room, &e.owner);
   if (e.data == NULL) return ax_out_of_memory(room);
   unpack(&e, bytes, count, out->splat ? 1 : e.count);
-  out->data = e.data;
+  out->data = e.data, out->owner = e.owner;
   return AX_OK;
 }

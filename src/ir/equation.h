@@ -46,6 +46,7 @@ typedef struct ax_types { /* types of arrays or memory, without their spreads */
 typedef struct ax_literal { /* a dense row-major array */
   ax_type type;
   void *data;
+  struct ax_shared *owner; /* holds the data; an equation has a reference of its own. NULL: the data is its arena's */
 } ax_literal;
 
 /* --- Equations --- */

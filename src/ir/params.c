@@ -1,6 +1,7 @@
 /* Operations on parameters, written once for all primitives by the record's description: copy, release, compare, hash. */
 #include <string.h>
 
+#include "base/shared.h"
 #include "ir/prim.h"
 #include "ir/program.h"
 
@@ -17,7 +18,22 @@ static size_t literal_bytes(const ax_literal *literal) {
   return (size_t)ax_type_elems(&literal->type) * ax_dtype_bytes(literal->type.dtype);
 }
 
-/* Memory first; programs and callbacks are retained only once nothing can fail any more. */
+enum { least_shared = 4096 }; /* bytes of an array that programs made of each other share instead of copying it */
+
+/* Short arrays are the arena's; a long one is copied once, where it comes from memory without an owner, and shared from then on. */
+static ax_status copy_literal(ax_arena *arena, ax_literal *literal) {
+  const size_t bytes = literal_bytes(literal);
+  if (literal->owner != NULL) {
+    (void)ax_shared_retain(literal->owner);
+    return AX_OK;
+  }
+  if (bytes < least_shared) return copy_bytes(arena, &literal->data, bytes);
+  AX_TRY(ax_shared_create(bytes, &literal->owner));
+  literal->data = memcpy(ax_shared_data(literal->owner), literal->data, bytes);
+  return AX_OK;
+}
+
+/* Memory first; what is held by reference is retained only once nothing can fail any more. */
 static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
   switch (kind) {
     case AX_PARAM_AXES: {
@@ -37,10 +53,6 @@ static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
     case AX_PARAM_SPECS: {
       ax_specs *specs = field;
       return copy_bytes(arena, &specs->v, specs->count * sizeof specs->v[0]);
-    }
-    case AX_PARAM_LITERAL: {
-      ax_literal *literal = field;
-      return copy_bytes(arena, &literal->data, literal_bytes(literal));
     }
     case AX_PARAM_TEXT: return copy_bytes(arena, field, strlen(*(const char *const *)field) + 1);
     case AX_PARAM_TYPES: {
@@ -74,6 +86,8 @@ ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *param
   if (copy == NULL) return ax_out_of_memory(prim->params_bytes);
   for (uint32_t i = 0; i < prim->param_count; i++)
     AX_TRY(copy_field(arena, prim->params[i].kind, copy + prim->params[i].offset));
+  for (uint32_t i = 0; i < prim->param_count; i++) /* a primitive has one at most */
+    if (prim->params[i].kind == AX_PARAM_LITERAL) AX_TRY(copy_literal(arena, (void *)(copy + prim->params[i].offset)));
   each_held(prim, copy, retain, retain_callback);
   *out = copy;
   return AX_OK;
@@ -81,6 +95,9 @@ ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *param
 
 void ax_params_release(const ax_prim *prim, const void *params) {
   each_held(prim, params, ax_program_release, ax_callback_release);
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    if (prim->params[i].kind == AX_PARAM_LITERAL)
+      ax_shared_release(((const ax_literal *)(const void *)((const char *)params + prim->params[i].offset))->owner);
 }
 
 static bool specs_equal(const ax_specs *a, const ax_specs *b) {
@@ -125,7 +142,7 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
     case AX_PARAM_PROGRAMS: return programs_equal(a, b);
     case AX_PARAM_LITERAL: {
       const ax_literal *x = a, *y = b;
-      return ax_type_equal(&x->type, &y->type) && memcmp(x->data, y->data, literal_bytes(x)) == 0;
+      return ax_type_equal(&x->type, &y->type) && (x->data == y->data || memcmp(x->data, y->data, literal_bytes(x)) == 0);
     }
     case AX_PARAM_MESH: return ax_mesh_equal(a, b, true);
     case AX_PARAM_SPECS: return specs_equal(a, b);

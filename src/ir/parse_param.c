@@ -296,6 +296,7 @@ ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
                           ax_type_string(&out->type, NULL));
   size_t bytes = (size_t)elems * ax_dtype_bytes(out->type.dtype);
   if (bytes > most_literal_bytes) return ax_lexer_error(&parser->lexer, &type_at, "too large to be a literal");
+  out->owner = NULL;
   out->data = ax_arena_alloc(&parser->arena, bytes);
   if (out->data == NULL) return ax_out_of_memory(bytes);
   parser->lexer = start;

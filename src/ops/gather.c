@@ -95,7 +95,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* 0 of any dtype. */
 static const ax_element zero_bits;
-static ax_literal zero_of(ax_dtype dtype) { return (ax_literal){ax_array_type(dtype, AX_DIMS()), (void *)(uintptr_t)&zero_bits}; }
+static ax_literal zero_of(ax_dtype dtype) { return (ax_literal){.type = ax_array_type(dtype, AX_DIMS()), .data = (void *)(uintptr_t)&zero_bits}; }
 
 ax_value ax_gather_of(ax_value x, ax_value indices, const ax_indexing *at, const int64_t *sizes) {
   ax_gather_params p = {.at = *at, .slice_sizes = {.count = ax_typeof(x).rank}, .fill_value = zero_of(ax_typeof(x).dtype)};
@@ -235,7 +235,7 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
     ax_element fill = {0};
     memcpy(&fill, (const char *)((const ax_gather_params *)eqn->params)->fill_value.data + (size_t)k * ax_dtype_bytes(dtype),
            ax_dtype_bytes(dtype));
-    p.fill_value = (ax_literal){ax_array_type(dtype, AX_DIMS()), &fill};
+    p.fill_value = (ax_literal){.type = ax_array_type(dtype, AX_DIMS()), .data = &fill};
     ax_value x = k == 0 ? ax_real_part(in[0]) : ax_imag_part(in[0]);
     part[k] = ax_bind1(&ax_prim_gather, &p, (ax_value[]){x, in[1]}, 2);
   }
@@ -346,6 +346,6 @@ ax_value (ax_gather)(ax_value x, ax_value indices, uint32_t count, const int64_t
     return ax_poison;
   if (ax_indexing_fills(&p.at) && !take_fill(options != NULL ? options->fill_value : (ax_value){0, 0}, type.dtype, &bits))
     return ax_poison;
-  p.fill_value = (ax_literal){ax_array_type(type.dtype, AX_DIMS()), &bits};
+  p.fill_value = (ax_literal){.type = ax_array_type(type.dtype, AX_DIMS()), .data = &bits};
   return ax_bind1(&ax_prim_gather, &p, (ax_value[]){x, indices}, 2);
 }

@@ -72,7 +72,7 @@ ax_status ax_hlo_elements_value(const ax_hlo_attribute *elements, ax_value *out)
   ax_type type;
   AX_TRY(ax_hlo_array_type(elements->type, &type));
   const ax_type scalar = ax_array_type(type.dtype, AX_DIMS());
-  const ax_literal literal = {elements->splat ? scalar : type, (void *)(uintptr_t)elements->data};
+  const ax_literal literal = {elements->splat ? scalar : type, (void *)(uintptr_t)elements->data, elements->owner};
   *out = ax_bind1(&ax_prim_constant, &literal, NULL, 0);
   if (elements->splat) *out = ax_broadcast_in_dim(*out, AX_LIST(type.rank, type.dims), AX_DIMS());
   return AX_OK;

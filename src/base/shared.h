@@ -1,0 +1,20 @@
+/* Memory that several owners hold, with a count: large constants of programs, and the files that they lie in. */
+#ifndef AX_BASE_SHARED_H
+#define AX_BASE_SHARED_H
+
+#include "base/base.h"
+
+typedef struct ax_shared ax_shared;
+
+/* Both give one reference. `*out` is NULL on failure. Any thread. AX_OUT_OF_MEMORY. */
+/* New memory, aligned to 64 bytes, not cleared. */
+AX_MUST_USE ax_status ax_shared_create(size_t bytes, ax_shared **out);
+/* Memory of the caller's, which is not touched here: release(context) is called once, on the thread of the last release. */
+AX_MUST_USE ax_status ax_shared_lend(void (*release)(void *context), void *context, ax_shared **out);
+/* Of ax_shared_create: its memory. */
+void *ax_shared_data(ax_shared *shared);
+/* NULL is allowed. Any thread. */
+ax_shared *ax_shared_retain(ax_shared *shared);
+void ax_shared_release(ax_shared *shared);
+
+#endif
