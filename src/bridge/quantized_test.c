@@ -14,6 +14,9 @@
 #include "support/tensor.h"
 
 #define Q "!quant.uniform<i8:f32, 0.5:10>"    /* (stored - 10) / 2 */
+#define QI "!quant.uniform<i8<1:100>:f32, 0.25>"
+#define QH "!quant.uniform<i8:f32, 0.5>"
+#define Q2 "!quant.uniform<i8:f32, 2.0>"
 #define QU "!quant.uniform<u8<1:200>:f32, 0.25>"
 #define QA "!quant.uniform<i8:f32:1, {0.5:-1, 2.0}>"
 #define X \
@@ -41,12 +44,14 @@ static const char *const operations[] = {
     "  %u = stablehlo.uniform_quantize %a : (tensor<2x2x" QA ">) -> tensor<2x2x" Q ">\n"
     STORED("%u", "tensor<2x2x" Q ">", "[[12, 6], [17, 127]]", "2x2xi8"),
     /* what they stand for is added, and the sum is quantized */
-    "  %u = stablehlo.add %q, %q : (tensor<2x2x" Q ">, tensor<2x2x" Q ">) -> tensor<2x2x" QU ">\n"
-    STORED("%u", "tensor<2x2x" QU ">", "[[8, 1], [24, 200]]", "2x2xui8"),
+    "  %u = stablehlo.add %q, %q : (tensor<2x2x" Q ">, tensor<2x2x" Q ">) -> tensor<2x2x" QI ">\n"
+    STORED("%u", "tensor<2x2x" QI ">", "[[8, 1], [24, 100]]", "2x2xi8"),
     "  %f = stablehlo.constant dense<[[2.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf32>\n"
-    "  %d = stablehlo.dot_general %f, %q, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2x" Q ">) -> tensor<2x2xf32>\n"
-    "  check.expect_eq_const %d, dense<[[2.0, -4.0], [3.0, 58.5]]> : tensor<2x2xf32>\n",
-    "  %d = stablehlo.compare LT, %q, %a : (tensor<2x2x" Q ">, tensor<2x2x" QA ">) -> tensor<2x2xi1>\n"
+    "  %h = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x" QH ">\n"
+    "  %d = stablehlo.dot_general %f, %h, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2x" QH ">) -> tensor<2x2xf32>\n"
+    "  check.expect_eq_const %d, dense<[[2.0, -4.0], [3.0, 63.5]]> : tensor<2x2xf32>\n",
+    "  %k = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x" Q2 ">\n"
+    "  %d = stablehlo.compare LT, %q, %k : (tensor<2x2x" Q ">, tensor<2x2x" Q2 ">) -> tensor<2x2xi1>\n"
     "  check.expect_eq_const %d, dense<[[false, false], [true, true]]> : tensor<2x2xi1>\n",
     /* elements that only move */
     "  %t = stablehlo.transpose %q, dims = [1, 0] : (tensor<2x2x" Q ">) -> tensor<2x2x" Q ">\n"
@@ -88,20 +93,20 @@ static const struct {
   const char *message;
 } refused[] = {
     {"  %u = stablehlo.reshape %q : (tensor<2x2x" Q ">) -> tensor<4x" QU ">\n", AX_INVALID_ARGUMENT,
-     "m.mlir:7: stablehlo.reshape: its result is quantized otherwise than its operand 0"},
+     "all operands and results must have the same elements, and there are tensor<2x2x!quant.uniform<i8:f32"},
     {"  %u = call @f(%a) : (tensor<2x2x" QA ">) -> tensor<2x2x" Q ">\n", AX_INVALID_ARGUMENT, "argument 0 of @f is quantized otherwise"},
-    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2xi8>\n", AX_INVALID_ARGUMENT, "its result is not quantized"},
-    {"  %u = stablehlo.uniform_dequantize %x : (tensor<2x2xf32>) -> tensor<2x2xf32>\n", AX_INVALID_ARGUMENT, "its operand is not quantized"},
+    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2xi8>\n", AX_INVALID_ARGUMENT, "result 0 is tensor<2x2xi8>, and must be of these: quantized numbers of one scale, quantized numbers "},
+    {"  %u = stablehlo.uniform_dequantize %x : (tensor<2x2xf32>) -> tensor<2x2xf32>\n", AX_INVALID_ARGUMENT, "operand 0 is tensor<2x2xf32>, and must be of these: quantized numbers of one scale, quantized number"},
     {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32:1, {0.5}>>\n", AX_INVALID_ARGUMENT,
-     "there are 1 scales along dimension 1 of f32[2,2]"},
+     "tensor<2x2x!quant.uniform<i8:f32:1, {0.5}>>: dimension 1 must be there, and have 1 indices, one for "},
     {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32:2, {0.5, 1.0}>>\n", AX_INVALID_ARGUMENT,
-     "there are 2 scales along dimension 2 of f32[2,2]"},
-    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32, 0.0>>\n", AX_ABSENT,
-     "elements of this type are not supported"},
-    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8<-200:7>:f32, 1.0>>\n", AX_ABSENT,
-     "elements of this type are not supported"},
-    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32, 1.0:200>>\n", AX_ABSENT,
-     "elements of this type are not supported"},
+     "tensor<2x2x!quant.uniform<i8:f32:2, {0.5, 1.0}>>: dimension 2 must be there, and have 2 indices, one"},
+    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32, 0.0>>\n", AX_INVALID_ARGUMENT,
+     "result 0 is tensor<2x2x!quant.uniform<i8:f32, 0.0>>, and must be of these: quantized numbers of one "},
+    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8<-200:7>:f32, 1.0>>\n", AX_INVALID_ARGUMENT,
+     "result 0 is tensor<2x2x!quant.uniform<i8<-200:7>:f32, 1.0>>, and must be of these: quantized numbers"},
+    {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32, 1.0:200>>\n", AX_INVALID_ARGUMENT,
+     "result 0 is tensor<2x2x!quant.uniform<i8:f32, 1.0:200>>, and must be of these: quantized numbers of "},
     {"  %u = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> tensor<2x2x!quant.any<i8:f32>>\n", AX_ABSENT,
      "elements of this type are not supported"},
 };

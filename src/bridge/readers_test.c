@@ -55,9 +55,9 @@ static const char *const results[] = {
     EQ("%0", "[[[true, true]]]", "tensor<1x1x2xi1>") EQ("%1", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>"),
     /* what begins and is done */
     C("%a", "[1.0, 4.0]", "tensor<2xf32>")
-    "  %0 = \"stablehlo.async_start\"(%a) ({\n  ^bb0(%x: tensor<2xf32>):\n    %1 = stablehlo.sqrt %x : tensor<2xf32>\n"
-    "    stablehlo.return %1 : tensor<2xf32>\n  }) : (tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>>\n"
-    "  %1 = \"stablehlo.async_done\"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>\n" EQ("%1", "[1.0, 2.0]", "tensor<2xf32>"),
+    "  %0 = \"stablehlo.async_start\"(%a) ({\n  ^bb0(%x: tensor<2xf32>):\n    %1 = stablehlo.slice %x [1:2] : (tensor<2xf32>) -> tensor<1xf32>\n"
+    "    stablehlo.return %1 : tensor<1xf32>\n  }) : (tensor<2xf32>) -> !stablehlo.future<tensor<1xf32>>\n"
+    "  %1 = \"stablehlo.async_done\"(%0) : (!stablehlo.future<tensor<1xf32>>) -> tensor<1xf32>\n" EQ("%1", "[4.0]", "tensor<1xf32>"),
     /* broadcast by NumPy's rules, and as the attribute says */
     C("%a", "[[1, 2], [3, 4]]", "tensor<2x2xi32>") C("%b", "[10, 20]", "tensor<2xi32>")
     "  %0 = chlo.broadcast_add %a, %b : (tensor<2x2xi32>, tensor<2xi32>) -> tensor<2x2xi32>\n"
@@ -109,16 +109,12 @@ static const char *const results[] = {
     C("%a", "[[true, false, true, true, false, false, false, true]]", "tensor<1x8xi1>")
     "  %0 = stablehlo.bitcast_convert %a : (tensor<1x8xi1>) -> tensor<1xui8>\n" EQ("%0", "141", "tensor<1xui8>")
     "  %1 = stablehlo.bitcast_convert %0 : (tensor<1xui8>) -> tensor<1x8xi1>\n  check.expect_eq %a, %1 : tensor<1x8xi1>\n"
-    C("%z", "(1.0, -2.0)", "tensor<complex<f32>>")
-    "  %2 = stablehlo.bitcast_convert %z : (tensor<complex<f32>>) -> tensor<ui64>\n" EQ("%2", "0xC00000003F800000", "tensor<ui64>")
-    "  %3 = stablehlo.bitcast_convert %2 : (tensor<ui64>) -> tensor<complex<f32>>\n  check.expect_eq %z, %3 : tensor<complex<f32>>\n"
     C("%n", "[-1, 2]", "tensor<2xi4>") "  %4 = stablehlo.bitcast_convert %n : (tensor<2xi4>) -> tensor<i8>\n" EQ("%4", "47", "tensor<i8>")
     "  %5 = stablehlo.bitcast_convert %4 : (tensor<i8>) -> tensor<2xi4>\n  check.expect_eq %n, %5 : tensor<2xi4>\n"
     C("%i", "true", "tensor<4xi1>") "  %6 = stablehlo.bitcast_convert %i : (tensor<4xi1>) -> tensor<i4>\n" EQ("%6", "-1", "tensor<i4>")
-    C("%f", "[1.0, 2.0]", "tensor<2xf64>") "  %7 = stablehlo.bitcast_convert %f : (tensor<2xf64>) -> tensor<complex<f64>>\n"
-    EQ("%7", "(1.0, 2.0)", "tensor<complex<f64>>")
-    "  %8 = stablehlo.bitcast_convert %7 : (tensor<complex<f64>>) -> tensor<2xcomplex<f32>>\n"
-    EQ("%8", "[(0.0, 1.875), (0.0, 2.0)]", "tensor<2xcomplex<f32>>"),
+    C("%f", "[(1.0, 2.0)]", "tensor<1xcomplex<f64>>") "  %7 = stablehlo.bitcast_convert %f : (tensor<1xcomplex<f64>>) -> tensor<1x2xcomplex<f32>>\n"
+    EQ("%7", "[[(0.0, 1.875), (0.0, 2.0)]]", "tensor<1x2xcomplex<f32>>")
+    "  %8 = stablehlo.bitcast_convert %7 : (tensor<1x2xcomplex<f32>>) -> tensor<1xcomplex<f64>>\n  check.expect_eq %f, %8 : tensor<1xcomplex<f64>>\n",
     /* the principal root: (1 + i)^3 = -2 + 2i */
     C("%z", "[(-2.0, 2.0), (0.0, 0.0), (27.0, 0.0)]", "tensor<3xcomplex<f64>>") "  %0 = stablehlo.cbrt %z : tensor<3xcomplex<f64>>\n"
     "  check.expect_almost_eq_const %0, dense<[(1.0, 1.0), (0.0, 0.0), (3.0, 0.0)]> : tensor<3xcomplex<f64>>\n",
@@ -303,33 +299,33 @@ static const struct {
   ax_status status;
   const char *message;
 } refused[] = {
-    {F("%0 = stablehlo.tuple %a : tuple<tensor<i32>>"), AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.tuple: its elements have other types than tuple<tensor<i32>>"},
-    {F("%0 = stablehlo.tuple %a, %i : tuple<tensor<4xf32>>"), AX_INVALID_ARGUMENT, "more elements than its results"},
-    {F("%0 = stablehlo.tuple %a : tuple<tensor<4xf32>, tensor<4xf32>>"), AX_INVALID_ARGUMENT, "its elements have other types"},
+    {F("%0 = stablehlo.tuple %a : tuple<tensor<i32>>"), AX_INVALID_ARGUMENT, "the result, tuple<tensor<i32>>, must be the tuple of the operands"},
+    {F("%0 = stablehlo.tuple %a, %i : tuple<tensor<4xf32>>"), AX_INVALID_ARGUMENT, "the result, tuple<tensor<4xf32>>, must be the tuple of the operands"},
+    {F("%0 = stablehlo.tuple %a : tuple<tensor<4xf32>, tensor<4xf32>>"), AX_INVALID_ARGUMENT, "the result, tuple<tensor<4xf32>, tensor<4xf32>>, must be the tuple of the operands"},
     {F("%0 = stablehlo.tuple %a : tuple<tensor<4xf32>>\n  %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<4xf32>>) -> tensor<4xf32>"),
-     AX_INVALID_ARGUMENT, "has no element 1"},
+     AX_INVALID_ARGUMENT, "index is 1, and tuple<tensor<4xf32>> has 1 elements"},
     {F("%0 = stablehlo.tuple %a : tuple<tensor<4xf32>>\n  %1 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<4xf32>>) -> tensor<i32>"),
-     AX_INVALID_ARGUMENT, "its elements have other types than tensor<i32>"},
-    {F("%0 = \"stablehlo.get_tuple_element\"(%a) {index = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "has no element 0"},
-    {F("%0 = \"stablehlo.get_tuple_element\"() {index = 0 : i32} : () -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "it takes one operand"},
+     AX_INVALID_ARGUMENT, "the result must have the type of element 0 of tuple<tensor<4xf32>>"},
+    {F("%0 = \"stablehlo.get_tuple_element\"(%a) {index = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operand 0 is tensor<4xf32>, and must be of these: a tuple"},
+    {F("%0 = \"stablehlo.get_tuple_element\"() {index = 0 : i32} : () -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "it must have 1 operands, and has 0"},
     {F("%0 = stablehlo.add %t, %t : " T), AX_INVALID_ARGUMENT, "stablehlo.add: "},
-    {F("%0 = \"stablehlo.infeed\"(%a) : (tensor<4xf32>) -> " T), AX_INVALID_ARGUMENT, "its one operand is a token"},
-    {F("%0 = \"stablehlo.send\"(%a, %t) {is_host_transfer = true} : (tensor<4xf32>, " T ") -> " T), AX_INVALID_ARGUMENT, "must have a handle"},
+    {F("%0 = \"stablehlo.infeed\"(%a) : (tensor<4xf32>) -> " T), AX_INVALID_ARGUMENT, "operand 0 is tensor<4xf32>, and must be of these: a token"},
+    {F("%0 = \"stablehlo.send\"(%a, %t) {is_host_transfer = true} : (tensor<4xf32>, " T ") -> " T), AX_INVALID_ARGUMENT, "the attribute channel_handle is missing"},
     {F("%0 = \"stablehlo.send\"(%a, %t) {channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>} : (tensor<4xf32>, " T ") -> " T),
      AX_ABSENT, "transfers between devices are not read"},
-    {F("%0 = \"stablehlo.bitcast_convert\"(%a) : (tensor<4xf32>) -> tensor<4x16xi1>"), AX_INVALID_ARGUMENT, "the bits of f32[4] are not those of bool[4,16]"},
+    {F("%0 = \"stablehlo.bitcast_convert\"(%a) : (tensor<4xf32>) -> tensor<4x16xi1>"), AX_INVALID_ARGUMENT, "16 elements of 1 bits do not make one of 32"},
     {F("%0 = \"stablehlo.rng\"(%a, %a, %a) {rng_distribution = #stablehlo<rng_distribution BETA>} : (tensor<4xf32>, tensor<4xf32>, "
-       "tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "UNIFORM or NORMAL"},
-    {F("%0 = chlo.mulhi %a, %a : tensor<4xf32>"), AX_INVALID_ARGUMENT, "it needs integers, not f32"},
-    {F("%0 = chlo.broadcast_add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>"), AX_INVALID_ARGUMENT, "result 0 of chlo.broadcast_add is f32[4]"},
+       "tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operand 2 is tensor<4xf32>, and must be of these: signed integers, unsigned integers"},
+    {F("%0 = chlo.mulhi %a, %a : tensor<4xf32>"), AX_INVALID_ARGUMENT, "chlo.mulhi: operand 0 is tensor<4xf32>, and must be of these: signed integers, unsigned integers"},
+    {F("%0 = chlo.broadcast_add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>"), AX_INVALID_ARGUMENT, "chlo.broadcast_add: result 0 is tensor<f32>, and must have the shape [4]"},
     {F("%0 = \"chlo.scan\"(%a) ({\n  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n  }) {dimension = 0 : i64, "
        "operandSegmentSizes = array<i32: 2, 0>} : (tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operandSegmentSizes must say"},
     {F("%0 = \"chlo.scan\"(%i) ({\n  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n  }) {dimension = 0 : i64, "
-       "operandSegmentSizes = array<i32: 1, 0>} : (tensor<i32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operand 0 has no dimension 0"},
+       "operandSegmentSizes = array<i32: 1, 0>} : (tensor<i32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "chlo.scan: operand 0 and argument 0 of the region have different elements"},
     {F("%0 = \"stablehlo.async_start\"(%a) ({\n    stablehlo.return %a : tensor<4xf32>\n  }) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>>"),
-     AX_INVALID_ARGUMENT, "the body takes 0 values, and there are 1 operands"},
+     AX_INVALID_ARGUMENT, "region 0 must take 1 values, and takes 0"},
     {F("%0 = \"chlo.ragged_dot\"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT,
-     "ragged_dot_dimension_numbers is missing"},
+     "chlo.ragged_dot: operand 2 is tensor<4xf32>, and must be of these: signed integers, unsigned integer"},
 };
 
 static void test_refused(void **state) {

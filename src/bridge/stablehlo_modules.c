@@ -6,6 +6,7 @@
 #include "hlo/files.h"
 #include "hlo/dialect.h"
 #include "hlo/print.h"
+#include "hlo/verify.h"
 #include "hlo/write_bytecode.h"
 
 ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source, char **out) {
@@ -14,7 +15,8 @@ ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source
   *out = NULL;
   AX_TRY(ax_require(module, "module"));
   AX_TRY(ax_hlo_read(module, bytes, source != NULL ? source : "module", &read));
-  const ax_status status = ax_hlo_print(&read, &text);
+  ax_status status = ax_hlo_verify(&read);
+  if (status == AX_OK) status = ax_hlo_print(&read, &text);
   ax_hlo_module_deinit(&read);
   if (status == AX_OK) return ax_text_finish(&text, out);
   ax_text_deinit(&text);
@@ -41,7 +43,8 @@ ax_status ax_stablehlo_bytecode(const char *module, size_t bytes, const char *so
   AX_TRY(ax_require(module, "module"));
   AX_TRY(parse_version(version, &number));
   AX_TRY(ax_hlo_read(module, bytes, source != NULL ? source : "module", &read));
-  const ax_status status = ax_hlo_write_bytecode(&read, number, &text);
+  ax_status status = ax_hlo_verify(&read);
+  if (status == AX_OK) status = ax_hlo_write_bytecode(&read, number, &text);
   *out_bytes = text.length;
   ax_hlo_module_deinit(&read);
   if (status == AX_OK) return ax_text_finish(&text, out);

@@ -21,6 +21,7 @@
 #include "hlo/files.h"
 #include "hlo/flatten.h"
 #include "hlo/hlo.h"
+#include "hlo/verify.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 
@@ -545,7 +546,8 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
   if (binding != NULL && binding->owner != NULL) ax_hlo_own(&module, text, bytes, binding->owner);
-  ax_status status = ax_hlo_flatten(&module);
+  ax_status status = ax_hlo_verify(&module);
+  if (status == AX_OK) status = ax_hlo_flatten(&module);
   if (status == AX_OK) status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, binding != NULL ? binding : &none, names, out);
   ax_hlo_module_deinit(&module);

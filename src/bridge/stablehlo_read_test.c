@@ -286,7 +286,7 @@ static const struct {
 } refused[] = {
     {F("%0 = stablehlo.add %a, %i : tensor<4xf32>", "tensor<4xf32>"), AX_INVALID_ARGUMENT, "m.mlir:2: stablehlo.add: "},
     {F("%0 = stablehlo.sine %a : (tensor<4xf32>) -> tensor<5xf32>", "tensor<5xf32>"), AX_INVALID_ARGUMENT,
-     "result 0 of stablehlo.sine is f32[4], and the module says tensor<5xf32>"},
+     "all operands and results must have the same shape, and there are tensor<4xf32> and tensor<5xf32>"},
     {F("%0 = stablehlo.sine %a : (tensor<4xf32>) -> tensor<?xf32, #stablehlo.bounds<9>>", "tensor<?xf32, #stablehlo.bounds<9>>"),
      AX_ABSENT, "extents of which only a bound is known are not supported"},
     {F("%0 = \"x.y\"(%a) : (tensor<4xf32>) -> tensor<4xf32> loc(\"train.py\":3:1)", "tensor<4xf32>"), AX_ABSENT,
@@ -312,12 +312,12 @@ static const struct {
        "tensor<i32>) -> "
        "tensor<f32>",
        "tensor<f32>"),
-     AX_INVALID_ARGUMENT, "dimension_numbers must be #stablehlo.gather<..>"},
+     AX_INVALID_ARGUMENT, "the attribute dimension_numbers is missing"},
     {F("%0 = \"stablehlo.select_and_scatter\"(%a, %a, %a) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<i1>):\n    stablehlo.return "
        "%z : tensor<i1>\n  }, {\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.add %x, %y : tensor<f32>\n    stablehlo.return %1 : "
        "tensor<f32>\n  }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
        "tensor<4xf32>"),
-     AX_INVALID_ARGUMENT, "region 0 must take two elements"},
+     AX_INVALID_ARGUMENT, "region 0 must take 2 values, and takes 3"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n  return %a : tensor<2xf32>\n}\n", AX_INVALID_ARGUMENT,
      "m.mlir:2: func.return: the function returns other values than those that it says"},
     {"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n  return %a : tensor<2xf32>\n}\n",
@@ -326,7 +326,7 @@ static const struct {
      "    %c = stablehlo.constant dense<false> : tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n  ^bb0(%x: "
      "tensor<4xf32>):\n"
      "    stablehlo.return %x : tensor<4xf32>\n  }) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n",
-     AX_INVALID_ARGUMENT, "argument 0 of a block is f32[4], and the module says tensor<2xi32>"},
+     AX_INVALID_ARGUMENT, "region 0: argument 0 is tensor<2xi32>, and operand 0 is tensor<4xf32>"},
     {"module attributes {mhlo.num_partitions = 0 : i32} {\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
      "m.mlir: mhlo.num_partitions is 0"},
     {"module {\n  func.func @f() {\n    return\n  }\n  func.func @g() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,

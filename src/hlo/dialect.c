@@ -95,6 +95,12 @@ const ax_hlo_group *ax_hlo_find_group(uint64_t code) {
   return NULL;
 }
 
+const ax_hlo_group *ax_hlo_find_named_group(ax_hlo_slice name) {
+  for (size_t i = 0; i < AX_COUNT(all_groups); i++)
+    if (ax_hlo_slice_is(name, all_groups[i]->name)) return all_groups[i];
+  return NULL;
+}
+
 /* --- Attributes that several operations have --- */
 
 #define ANY(NAME) \

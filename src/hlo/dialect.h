@@ -89,6 +89,7 @@ static inline const char *ax_hlo_vhlo_name(const ax_hlo_slot *slot) {
 /* The table of enumerations and groups, by their codes in either dialect; NULL: there is none. */
 const ax_hlo_words *ax_hlo_find_words(bool vhlo, uint64_t code);
 const ax_hlo_group *ax_hlo_find_group(uint64_t code);
+const ax_hlo_group *ax_hlo_find_named_group(ax_hlo_slice name); /* "stablehlo.gather" */
 extern const ax_hlo_words ax_hlo_accuracy_modes; /* of result_accuracy */
 
 /* Types of VHLO that have no parts, by their codes: MLIR's name for each, as "f32"; NULL: there is none. */

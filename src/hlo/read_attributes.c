@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/dialect.h"
 #include "hlo/reader.h"
 #include "ir/dtype.h"
 #include "ir/number.h"
@@ -112,7 +113,7 @@ static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
 static ax_status add_entries(ax_hlo_scan *r, const char *end, ax_hlo_list *entries) {
   if (ax_hlo_take(r, end)) return AX_OK;
   do AX_TRY(want_entry(r, entries));
-  while (ax_hlo_take(r, ","));
+  while (ax_hlo_take(r, ",") && !ax_hlo_sees(r, end)); /* a comma may stand behind the last one */
   return ax_hlo_want(r, end);
 }
 
@@ -193,16 +194,18 @@ static ax_status add_integer(ax_hlo_list *entries, const char *name, int64_t int
 /* [b, 0, 1, f]: the place of each letter, and of each spatial dimension in order. */
 static ax_status want_conv_part(ax_hlo_scan *r, const conv_part *part, ax_hlo_list *entries) {
   int64_t spatial[AX_MAX_RANK], place = 0, count = 0;
+  bool seen[2] = {false, false};
   for (uint32_t i = 0; i < AX_MAX_RANK; i++) spatial[i] = -1;
   AX_TRY(ax_hlo_want(r, "["));
   do {
     const char letter[][2] = {{part->first, '\0'}, {part->second, '\0'}};
     int64_t dimension;
-    if (ax_hlo_take(r, letter[0]))
-      AX_TRY(add_integer(entries, part->names[0], place++));
-    else if (ax_hlo_take(r, letter[1]))
-      AX_TRY(add_integer(entries, part->names[1], place++));
-    else if (ax_hlo_take(r, "?"))
+    const int which = ax_hlo_take(r, letter[0]) ? 0 : ax_hlo_take(r, letter[1]) ? 1 : 2;
+    if (which < 2) {
+      if (seen[which]) return ax_hlo_refuse(r, r->cursor, "the dimension %c is there twice", letter[which][0]);
+      seen[which] = true;
+      AX_TRY(add_integer(entries, part->names[which], place++));
+    } else if (ax_hlo_take(r, "?"))
       place++;
     else {
       AX_TRY(ax_hlo_want_integer(r, &dimension));
@@ -211,6 +214,10 @@ static ax_status want_conv_part(ax_hlo_scan *r, const conv_part *part, ax_hlo_li
       spatial[dimension] = place++, count++;
     }
   } while (ax_hlo_take(r, ","));
+  for (int k = 0; k < 2; k++)
+    if (!seen[k]) return ax_hlo_refuse(r, r->cursor, "the dimension %c is missing", k == 0 ? part->first : part->second);
+  for (int64_t d = 0; d < count; d++)
+    if (spatial[d] < 0) return ax_hlo_refuse(r, r->cursor, "the spatial dimension %d is missing", (int)d);
   int64_t *numbers = ax_arena_copy(&r->module->arena, spatial, sizeof spatial);
   if (numbers == NULL) return ax_out_of_memory(sizeof spatial);
   const ax_hlo_attribute entry = {
@@ -250,6 +257,27 @@ static ax_status want_alias(ax_hlo_scan *r, ax_hlo_alias_entry *alias, ax_hlo_at
   *out = *alias->attribute;
   out->name = name;
   return AX_OK;
+}
+
+/* #stablehlo.gather<..> and the like have no entries but their own, each once. */
+static ax_status check_group(ax_hlo_scan *r, const ax_hlo_group *group, const ax_hlo_attribute *found) {
+  for (uint32_t i = 0; i < found->count; i++) {
+    const ax_hlo_slice name = found->items[i].name;
+    bool known = false;
+    for (uint32_t k = 0; k < group->count; k++) known = known || ax_hlo_slice_is(name, group->slots[k].name);
+    if (!known) return ax_hlo_refuse(r, name.start, "#%s has no entry %.*s", group->name, (int)name.length, name.start);
+    for (uint32_t k = 0; k < i; k++)
+      if (ax_hlo_slice_same(name, found->items[k].name))
+        return ax_hlo_refuse(r, name.start, "#%s has %.*s twice", group->name, (int)name.length, name.start);
+  }
+  return AX_OK;
+}
+
+static ax_status want_group(ax_hlo_scan *r, ax_hlo_slice name, ax_hlo_attribute *out) {
+  const ax_hlo_group *group = ax_hlo_find_named_group(name);
+  AX_TRY(ax_hlo_want(r, "<"));
+  AX_TRY(want_dictionary(r, ">", out));
+  return group != NULL ? check_group(r, group, out) : AX_OK;
 }
 
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
@@ -292,14 +320,12 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   }
   if (ax_hlo_slice_is(name, "stablehlo.conv")) {
     AX_TRY(ax_hlo_want(r, "<"));
+    if (ax_hlo_take(r, "raw")) return want_dictionary(r, ">", out);
     AX_TRY(ax_hlo_want_conv(r, out));
     return ax_hlo_want(r, ">");
   }
   for (size_t i = 0; i < AX_COUNT(dictionaries); i++)
-    if (ax_hlo_slice_is(name, dictionaries[i])) {
-      AX_TRY(ax_hlo_want(r, "<"));
-      return want_dictionary(r, ">", out);
-    }
+    if (ax_hlo_slice_is(name, dictionaries[i])) return want_group(r, name, out);
   out->kind = AX_HLO_OPAQUE;
   if (at_end(r) || *r->cursor != '<') return ax_hlo_refuse(r, at, "there is no alias #%.*s", (int)name.length, name.start);
   AX_TRY(ax_hlo_want_balanced(r, &inside));

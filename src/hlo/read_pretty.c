@@ -151,8 +151,13 @@ static ax_status want_pattern(ax_hlo_scan *r, const char *p, ax_hlo_draft *draft
 
 /* --- Forms that are no patterns --- */
 
+/* constant dense<..>, and constant() {value = dense<..>} : () -> type, of a type that is not the value's. */
 static ax_status read_constant(ax_hlo_scan *r, ax_hlo_draft *draft) {
   ax_hlo_attribute value = {0};
+  if (ax_hlo_take(r, "(")) {
+    AX_TRY(ax_hlo_want(r, ")"));
+    return want_rest(r, draft);
+  }
   AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(ax_hlo_want_attribute(r, &value));
   if (value.type == NULL) return ax_hlo_expected(r, "a constant with its type");
@@ -395,6 +400,14 @@ static ax_status add_reduced(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *i
   return AX_OK;
 }
 
+static bool may_apply(ax_hlo_slice name) {
+  static const char *const names[] = {"stablehlo.add",      "stablehlo.and", "stablehlo.maximum", "stablehlo.minimum",
+                                      "stablehlo.multiply", "stablehlo.or",  "stablehlo.xor"};
+  for (size_t i = 0; i < AX_COUNT(names); i++)
+    if (ax_hlo_slice_is(name, names[i])) return true;
+  return false;
+}
+
 /* "applies stablehlo.add": the region that these words stand for. */
 static ax_status add_applied(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_slice name, const uint32_t *init) {
   const ax_hlo_value_type *type = r->module->values[*init];
@@ -451,6 +464,8 @@ static ax_status add_reduction(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list 
   ax_hlo_slice applied = {0};
   AX_TRY(add_reduced(r, draft, inits));
   if (ax_hlo_take(r, "applies")) AX_TRY(ax_hlo_want_word(r, "an operation", &applied));
+  if (applied.length > 0 && !may_apply(applied))
+    return ax_hlo_refuse(r, applied.start, "%.*s is no operation of StableHLO on two operands in any order", (int)applied.length, applied.start);
   AX_TRY(ax_hlo_want(r, "across"));
   AX_TRY(ax_hlo_want(r, "dimensions"));
   AX_TRY(ax_hlo_want(r, "="));
@@ -587,6 +602,7 @@ static const form forms[] = {
     {"func.func", NULL, read_function},
     {"func.call", NULL, read_call},
     {"stablehlo.constant", NULL, read_constant},
+    {"arith.constant", NULL, read_constant},
     {"stablehlo.compare", NULL, read_compare},
     {"stablehlo.slice", NULL, read_slice},
     {"stablehlo.dot", NULL, read_dot},

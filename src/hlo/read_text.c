@@ -81,10 +81,7 @@ ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
   if (r->cursor < r->end && *r->cursor == '#') {
     r->cursor++;
     AX_TRY(ax_hlo_want_integer(r, &number));
-  } else if (named->count != 1) {
-    return ax_hlo_refuse(r, at, "%%%.*s stands for %u values: %%%.*s#0, ..", (int)name.length, name.start, named->count,
-                         (int)name.length, name.start);
-  }
+  } /* without a number it is the first of several */
   if (number < 0 || number >= named->count)
     return ax_hlo_refuse(r, at, "%%%.*s has %u values, and this is number %lld", (int)name.length, name.start, named->count,
                          (long long)number);

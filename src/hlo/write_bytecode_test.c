@@ -61,7 +61,7 @@ static void test_rest(void **state) {
       "rhs_contracting_dimensions = [0]>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = bf16, rhs_precision_type = "
       "bf16, "
       "accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 3, "
-      "allow_imprecise_accumulation = true>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>\n"
+      "allow_imprecise_accumulation = false>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>\n"
       "    %1 = \"stablehlo.exponential\"(%a) <{result_accuracy = #stablehlo.result_accuracy<atol = 0.25, ulps = 3, mode = "
       "#stablehlo.result_accuracy_mode<TOLERANCE>>}> : (tensor<4xf32>) -> tensor<4xf32>\n"
       "    %2 = \"stablehlo.all_reduce\"(%1) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = "
