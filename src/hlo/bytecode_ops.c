@@ -214,7 +214,17 @@ static ax_status read_regions(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_ope
 
 static ax_status add_argument_names(ax_hlo_bytecode *b, ax_hlo_operation *op);
 
-static ax_status read_parts(ax_hlo_bytecode *b, ax_hlo_bytes *from, unsigned char mask, scope *values, ax_hlo_operation *op) {
+/* Between operations of VHLO and of Shardy, which both stand in files of jax.export, values change their types: to those that they have here
+   already. Such an operation is its operands. */
+static bool is_cast(const ax_hlo_bytecode *b, const ax_hlo_operation *op, const ax_hlo_value_type *const *types) {
+  bool same = ax_hlo_slice_is(op->name, "builtin.unrealized_conversion_cast") && op->operand_count == op->result_count;
+  for (uint32_t i = 0; same && i < op->operand_count; i++) same = b->scan.module->values[op->operands[i]] == types[i];
+  return same;
+}
+
+/* *cast: nothing stands in the module for it. */
+static ax_status read_parts(ax_hlo_bytecode *b, ax_hlo_bytes *from, unsigned char mask, scope *values, ax_hlo_operation *op,
+                            bool *cast) {
   const ax_hlo_value_type **types = NULL;
   uint32_t place = 0;
   if ((mask & HAS_RESULTS) != 0) {
@@ -225,6 +235,9 @@ static ax_status read_parts(ax_hlo_bytecode *b, ax_hlo_bytes *from, unsigned cha
   if ((mask & HAS_SUCCESSORS) != 0) AX_TRY(pass_successors(b, from));
   if ((mask & HAS_ORDERS) != 0 && b->version >= with_orders) AX_TRY(pass_orders(b, from, op->result_count));
   if ((mask & HAS_REGIONS) != 0) AX_TRY(read_regions(b, from, op));
+  *cast = is_cast(b, op, types);
+  for (uint32_t k = 0; *cast && k < op->result_count; k++) b->values[place + k] = op->operands[k];
+  if (*cast) return AX_OK;
   AX_TRY(ax_hlo_new_values(&b->scan, op->result_count, types, &op->result));
   for (uint32_t k = 0; k < op->result_count; k++) {
     b->values[place + k] = op->result + k;
@@ -239,6 +252,7 @@ static ax_hlo_slice name_in(const ax_hlo_coded_name *name, bool in_function) {
   return inner ? (ax_hlo_slice){"stablehlo.return", strlen("stablehlo.return")} : name->name;
 }
 
+/* *out: NULL where nothing stands in the module for it. */
 static ax_status read_operation(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *values, bool in_function,
                                 const ax_hlo_operation **out) {
   const ax_hlo_attribute *location;
@@ -255,9 +269,11 @@ static ax_status read_operation(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *v
   op->place.location = location->text;
   AX_TRY(read_attributes(b, from, mask, name, op));
   AX_TRY(ax_hlo_enter(&b->scan));
-  AX_TRY(read_parts(b, from, mask, values, op));
+  bool cast;
+  AX_TRY(read_parts(b, from, mask, values, op, &cast));
   ax_hlo_leave(&b->scan);
-  *out = op;
+  *out = cast ? NULL : op;
+  if (cast) return AX_OK;
   if (ax_hlo_is_called(b, op)) AX_TRY(ax_hlo_called_attributes(b, op));
   return is_function(op) ? add_argument_names(b, op) : AX_OK;
 }
@@ -352,8 +368,11 @@ static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *value
   AX_TRY(define_arguments(b, from, &arguments, values, owner, out, &first));
   AX_TRY(ax_hlo_make(b, count + 1, sizeof out->operations[0], &out->operations));
   if (first != NULL) out->operations[out->operation_count++] = first;
-  for (uint64_t i = 0; i < count; i++)
-    AX_TRY(read_operation(b, from, values, is_function(owner), &out->operations[out->operation_count++]));
+  for (uint64_t i = 0; i < count; i++) {
+    const ax_hlo_operation **at = &out->operations[out->operation_count];
+    AX_TRY(read_operation(b, from, values, is_function(owner), at));
+    out->operation_count += *at != NULL;
+  }
   return AX_OK;
 }
 

@@ -72,6 +72,12 @@ static void test_plain(void **state) {
   check_same("plain.plain.mlirbc", "plain.mlir");
 }
 
+/* Values between operations of VHLO and of Shardy have one type. */
+static void test_mixed(void **state) {
+  (void)state;
+  check_same("mixed.1.0.0.mlirbc", "mixed.mlir");
+}
+
 /* What is printed is read, and printed again as it was. */
 static void test_printed(void **state) {
   (void)state;
@@ -215,7 +221,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_versions), cmocka_unit_test(test_plain),  cmocka_unit_test(test_printed),
+      cmocka_unit_test(test_versions), cmocka_unit_test(test_plain), cmocka_unit_test(test_mixed), cmocka_unit_test(test_printed),
       cmocka_unit_test(test_formats),  cmocka_unit_test(test_places), cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_changed),  cmocka_unit_test(test_errors), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 """Writes the modules of a folder as bytecode: StableHLO's as it is in memory, and of all.mlir artifacts of several versions of VHLO; and
-files of jax.export: with an argument that is not used, for one platform and for three, and with what is refused.
+mixed.mlir as jax.export writes programs over meshes, VHLO with Shardy's operations; files of jax.export: with an argument that is not used, for one platform and for three, and with what is refused.
 
   make.py FOLDER
 """
@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import export
 from jax._src.interpreters import mlir
+from jax._src.lib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
@@ -25,6 +26,8 @@ for name in ("all", "plain"):
         out = io.BytesIO()
         ir.Module.parse((folder / f"{name}.mlir").read_text()).operation.write_bytecode(out)
         (folder / f"{name}.plain.mlirbc").write_bytes(out.getvalue())
+mixed = (folder / "mixed.mlir").read_text()
+(folder / "mixed.1.0.0.mlirbc").write_bytes(_jax.mlir.serialize_portable_artifact(mixed, "1.0.0", True))
 
 
 def function(x, unused, w):
