@@ -205,6 +205,47 @@ static void test_aliases(void **state) {
   ax_custom_calls_release(calls);
 }
 
+static ax_status count_calls(ax_callback_call *call, const ax_attribute *attributes, void *context) {
+  (void)attributes;
+  ++*(int *)context;
+  *(int32_t *)call->out[0].data = 5;
+  return AX_OK;
+}
+
+/* Integers that are known are computed while a module of open shapes is read; calls are not made then. */
+static void test_known_operands(void **state) {
+  (void)state;
+  static const char text[] = "func.func @main(%x: tensor<?xf32>) -> tensor<i32> {\n  %c = stablehlo.constant dense<3> : tensor<i32>\n  "
+      "%0 = \"stablehlo.custom_call\"(%c) {call_target_name = \"five\"} : (tensor<i32>) -> tensor<i32>\n  return %0 : tensor<i32>\n}\n";
+  ax_custom_calls *calls;
+  ax_program *program;
+  int count = 0;
+  TEST_OK(ax_custom_calls_create(&calls));
+  TEST_OK(ax_custom_call_register(calls, "five", count_calls, &count, NULL, NULL));
+  const ax_stablehlo_dim dims[] = {{"x.0", 2}};
+  TEST_OK(ax_program_from_stablehlo_with(text, strlen(text), "m.mlir", &(ax_stablehlo_options){.dim_count = 1, .dims = dims, .custom_calls = calls},
+                                         &program));
+  assert_int_equal(count, 0);
+  ax_program_release(program);
+  ax_custom_calls_release(calls);
+}
+
+#define TOKENS(call) "func.func @main(%x: " T ") -> " T " {\n  %t = stablehlo.create_token : !stablehlo.token\n  %y = stablehlo.add %x, %x : " T "\n  " call
+
+/* Tokens and tuples are no arrays: what names values by their numbers names the same ones without them. */
+static void test_aliases_beside_tokens(void **state) {
+  (void)state;
+  ax_custom_calls *calls;
+  TEST_OK(ax_custom_calls_create(&calls));
+  TEST_OK(ax_custom_call_register(calls, "in_place", in_place, NULL, NULL, NULL));
+  check(TOKENS(CALL("in_place", "%t, %y, %x", ALIAS("", "1"), "(!stablehlo.token, " T ", " T ") -> " T)) "\n  return %0 : " T "\n}\n", calls,
+        (float[]){2, 4, 16, 8, 10, 12});
+  check(TOKENS(CALL("in_place", "%t, %y", ALIAS("1", "1"), "(!stablehlo.token, " T ") -> tuple<!stablehlo.token, " T ">"))
+        "\n  %1 = stablehlo.get_tuple_element %0[1] : (tuple<!stablehlo.token, " T ">) -> " T "\n  return %1 : " T "\n}\n",
+        calls, (float[]){2, 4, 16, 8, 10, 12});
+  ax_custom_calls_release(calls);
+}
+
 /* --- Handlers --- */
 
 static ax_ffi_error *failure(const ax_ffi_frame *frame, int code, const char *message) {
@@ -376,6 +417,9 @@ static ax_custom_calls *handlers(void) {
 
 #define LAYOUTS ", operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]"
 
+#define TOKEN_LAYOUTS \
+  ", operand_layouts = [dense<> : tensor<0xindex>, dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]"
+
 static void test_handlers(void **state) {
   (void)state;
   ax_custom_calls *calls = handlers();
@@ -387,6 +431,8 @@ static void test_handlers(void **state) {
   fails_to_run(ONE("later", TYPED ", backend_config = {error = true}"), calls, AX_IO_ERROR, "DATA_LOSS: later");
   check(ONE("ask", TYPED), calls, input);
   check(ONE("columns", TYPED LAYOUTS), calls, (float[]){1, 2, 3, 5, 7, 9});
+  check(TOKENS(CALL("columns", "%t, %x", TYPED TOKEN_LAYOUTS, "(!stablehlo.token, " T ") -> " T)) "\n  return %0 : " T "\n}\n", calls,
+        (float[]){1, 2, 3, 5, 7, 9});
   check(ONE("columns", ", mhlo.backend_config = {}" LAYOUTS ALIAS("", "0")), calls, (float[]){1, 2, 3, 5, 7, 9}); /* as JAX writes it */
   ax_custom_calls_release(calls);
 }
@@ -536,7 +582,8 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases), cmocka_unit_test(test_memory),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases), cmocka_unit_test(test_aliases_beside_tokens), cmocka_unit_test(test_known_operands),
+                                     cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_handlers), cmocka_unit_test(test_states),  cmocka_unit_test(test_untyped),
                                      cmocka_unit_test(test_refused), cmocka_unit_test(test_written), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

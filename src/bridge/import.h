@@ -44,6 +44,7 @@ struct ax_hlo_import {
   ax_arena arena;           /* known integers, variants, meshes */
   ax_hlo_devices devices;
   ax_custom_calls *custom_calls; /* borrowed; NULL: none */
+  bool alone; /* an operation is computed while the module is read, which runs no code of others */
   ax_value *values;         /* by number */
   const ax_literal **known; /* by number; NULL: the values are not looked at, since no shape depends on them */
   ax_reader_entry *readers;

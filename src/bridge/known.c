@@ -146,7 +146,10 @@ static ax_status evaluate(const computed *c, const ax_program *program, ax_tenso
 static ax_status compute(const computed *c, bool *done) {
   ax_program *program;
   *done = false;
-  AX_TRY((ax_trace)((ax_fn){run_alone, 0, c->op->result_count, (void *)(uintptr_t)c}, 0, NULL, &program));
+  c->import->alone = true;
+  const ax_status traced = (ax_trace)((ax_fn){run_alone, 0, c->op->result_count, (void *)(uintptr_t)c}, 0, NULL, &program);
+  c->import->alone = false;
+  AX_TRY(traced);
   ax_tensor **out = ax_calloc(program->out_count, sizeof out[0]);
   ax_status status = out != NULL ? AX_OK : ax_out_of_memory(program->out_count * sizeof out[0]);
   if (status == AX_OK && is_small(program, c)) {

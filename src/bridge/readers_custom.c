@@ -363,6 +363,10 @@ ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, 
   if (status == AX_ABSENT) return AX_OK;
   AX_TRY(status);
   *found = true;
+  if (args->import->alone) {
+    ax_ffi_site_release(site);
+    return ax_error(AX_ABSENT, "a custom call is made by runs alone");
+  }
   status = ax_hlo_bool_or(args->op, "has_side_effect", false, &has_side_effect);
   has_side_effect = status == AX_OK && (has_side_effect || site->entry.options.has_side_effect);
   if (status == AX_OK) status = describe(site, args, has_side_effect);

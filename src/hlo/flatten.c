@@ -217,6 +217,90 @@ static ax_status flatten_function(flatten *w, ax_hlo_operation *op, const ax_hlo
   return AX_OK;
 }
 
+/* --- Custom calls, whose attributes have an entry for each value, or name some --- */
+
+/* Of a list with an entry for each value the entries of arrays; the one result may be a tuple, of which each element has an entry. */
+static ax_status keep_layouts(flatten *w, uint32_t first, const uint32_t *values, uint32_t count, ax_hlo_attribute *list) {
+  const ax_hlo_value_type *whole = count == 1 ? w->module->values[values != NULL ? values[0] : first] : NULL;
+  const bool tuple = whole != NULL && whole->kind == AX_HLO_TUPLE;
+  if (list->kind != AX_HLO_ARRAY || list->count != (tuple ? whole->part_count : count)) return AX_OK; /* its reader says what is wrong */
+  ax_hlo_attribute *items = ax_arena_copy(&w->module->arena, list->items, list->count * sizeof items[0]);
+  if (items == NULL && list->count > 0) return ax_out_of_memory(list->count * sizeof items[0]);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const ax_hlo_value_type *type = tuple ? whole->parts[i] : w->module->values[values != NULL ? values[i] : first + i];
+    if (!is_made(type)) items[kept++] = list->items[i];
+  }
+  list->items = items, list->count = kept;
+  return AX_OK;
+}
+
+/* Adds the number of arrays in front of the one at these places in a value of the type. */
+static ax_status count_before(flatten *w, const ax_hlo_value_type *type, const int64_t *places, uint32_t count, int64_t *number) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (type->kind != AX_HLO_TUPLE || places[i] < 0 || places[i] >= type->part_count)
+      return ax_error(AX_INVALID_ARGUMENT, "output_operand_aliases: %.*s has no element %lld", (int)type->text.length, type->text.start,
+                      (long long)places[i]);
+    for (uint32_t k = 0; k < places[i]; k++) {
+      AX_TRY(find_types(w, type->parts[k]));
+      *number += w->type_count;
+    }
+    type = type->parts[places[i]];
+  }
+  return is_made(type) ? ax_error(AX_INVALID_ARGUMENT, "output_operand_aliases names what is no array") : AX_OK;
+}
+
+/* The arrays of the values in front of number `at`. */
+static ax_status count_values(flatten *w, uint32_t first, const uint32_t *values, int64_t at, int64_t *number) {
+  for (uint32_t i = 0; i < at; i++) {
+    AX_TRY(find_types(w, w->module->values[values != NULL ? values[i] : first + i]));
+    *number += w->type_count;
+  }
+  return AX_OK;
+}
+
+static ax_status flatten_alias(flatten *w, const ax_hlo_operation *op, ax_hlo_attribute *alias) {
+  ax_dims out = {0}, in = {0};
+  const ax_hlo_attribute *operand = alias->kind == AX_HLO_DICTIONARY ? ax_hlo_item(alias, "operand_index") : NULL;
+  if (operand == NULL || operand->kind != AX_HLO_INTEGER) return AX_OK; /* its reader says so */
+  AX_TRY(ax_hlo_item_integers(alias, "output_tuple_indices", &out));
+  AX_TRY(ax_hlo_item_integers(alias, "operand_tuple_indices", &in));
+  const int64_t i = operand->integer, k = op->result_count > 1 && out.count > 0 ? out.v[0] : 0;
+  if (i < 0 || i >= op->operand_count || k < 0 || k >= op->result_count)
+    return ax_error(AX_INVALID_ARGUMENT, "output_operand_aliases names result %lld and operand %lld, which there are not", (long long)k, (long long)i);
+  int64_t *numbers = ax_arena_alloc(&w->module->arena, 2 * sizeof numbers[0]);
+  ax_hlo_attribute *items = ax_arena_alloc(&w->module->arena, 2 * sizeof items[0]);
+  if (numbers == NULL || items == NULL) return ax_out_of_memory(0);
+  numbers[0] = numbers[1] = 0;
+  const uint32_t skipped = op->result_count > 1 && out.count > 0;
+  AX_TRY(count_values(w, op->result, NULL, k, &numbers[0]));
+  AX_TRY(count_before(w, w->module->values[op->result + k], out.v + skipped, out.count - skipped, &numbers[0]));
+  AX_TRY(count_values(w, 0, op->operands, i, &numbers[1]));
+  AX_TRY(count_before(w, w->module->values[op->operands[i]], in.v, in.count, &numbers[1]));
+  items[0] = (ax_hlo_attribute){.kind = AX_HLO_NUMBERS, .name = {"output_tuple_indices", 20}, .numbers = numbers, .count = 1};
+  items[1] = (ax_hlo_attribute){.kind = AX_HLO_INTEGER, .name = {"operand_index", 13}, .integer = numbers[1]};
+  alias->items = items, alias->count = 2;
+  return AX_OK;
+}
+
+/* Layouts are of arrays alone, and aliases have the numbers of arrays. */
+static ax_status flatten_call(flatten *w, const ax_hlo_operation *op, ax_hlo_operation *copy) {
+  ax_hlo_attribute *attributes = ax_arena_copy(&w->module->arena, op->attributes, op->attribute_count * sizeof attributes[0]);
+  if (attributes == NULL && op->attribute_count > 0) return ax_out_of_memory(op->attribute_count * sizeof attributes[0]);
+  copy->attributes = attributes;
+  for (uint32_t i = 0; i < op->attribute_count; i++) {
+    ax_hlo_attribute *a = &attributes[i];
+    if (ax_hlo_slice_is(a->name, "operand_layouts")) AX_TRY(keep_layouts(w, 0, op->operands, op->operand_count, a));
+    if (ax_hlo_slice_is(a->name, "result_layouts")) AX_TRY(keep_layouts(w, op->result, NULL, op->result_count, a));
+    if (!ax_hlo_slice_is(a->name, "output_operand_aliases") || a->kind != AX_HLO_ARRAY || a->count == 0) continue;
+    ax_hlo_attribute *list = ax_arena_copy(&w->module->arena, a->items, a->count * sizeof list[0]);
+    if (list == NULL) return ax_out_of_memory(a->count * sizeof list[0]);
+    for (uint32_t k = 0; k < a->count; k++) AX_TRY(flatten_alias(w, op, &list[k]));
+    a->items = list;
+  }
+  return AX_OK;
+}
+
 /* --- Operations --- */
 
 static ax_status flatten_block(flatten *w, ax_hlo_block *block);
@@ -257,6 +341,7 @@ static ax_status flatten_operation(flatten *w, const ax_hlo_operation *op, const
   const bool function = type != NULL && type->kind == AX_HLO_TYPE && type->type->kind == AX_HLO_FUNCTION;
   ax_hlo_operation *copy = NULL;
   if (changes || function) AX_TRY(flatten_values(w, op, &copy));
+  if (changes && ax_hlo_slice_is(op->name, "stablehlo.custom_call")) AX_TRY(flatten_call(w, op, copy));
   if (function) AX_TRY(flatten_function(w, copy, type->type));
   *out = copy != NULL ? copy : op;
   return flatten_regions(w, op);

@@ -120,14 +120,14 @@ static void test_function(void **state) {
 #define ONE "(tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>"
 static const char *const refused[][2] = {
     {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> "
-       "tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n"), "result 0 of the body is bool, and the array is f32"},
-    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "the body must take 2 scalars and give 1"},
-    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    stablehlo.return %x, %y : tensor<f32>, tensor<f32>\n"), "region 0 returns 2 values, and not 1"},
-    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<i32>, %y: tensor<f32>):\n    %1 = stablehlo.sine %y : tensor<f32>\n    stablehlo.return %1 : tensor<f32>\n"), "argument 0 of a block is f32[], and the module says tensor<i32>"},
-    {S("%0", "%a, %i", "(tensor<4xf32>, tensor<2x1xi32>) -> tensor<4xf32>", "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "it takes arrays, indices and as many updates"},
+       "tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n"), "region 0: argument 0 is tensor<f32>, which does not fit tensor<i1>"},
+    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "region 0 must take 2 values, and takes 1"},
+    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    stablehlo.return %x, %y : tensor<f32>, tensor<f32>\n"), "region 0 must return 1 values, and returns 2"},
+    {S("%0", "%a, %i, %u", ONE, "  ^bb0(%x: tensor<i32>, %y: tensor<f32>):\n    %1 = stablehlo.sine %y : tensor<f32>\n    stablehlo.return %1 : tensor<f32>\n"), "region 0: argument 0 is tensor<i32>, which does not fit tensor<f32>"},
+    {S("%0", "%a, %i", "(tensor<4xf32>, tensor<2x1xi32>) -> tensor<4xf32>", "  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n"), "it must have at least 3 operands, and has 2"},
     {S("%0:2", "%a, %b, %i, %u, %u", "(tensor<4xf32>, tensor<3xf32>, tensor<2x1xi32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<3xf32>)",
        "  ^bb0(%w: tensor<f32>, %x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>):\n    stablehlo.return %y, %z : tensor<f32>, tensor<f32>\n"),
-     "array 1 and its updates must have the shapes of the first"},
+     "all arrays that are scattered into must have one shape"},
 };
 
 static void test_refused(void **state) {
