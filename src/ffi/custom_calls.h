@@ -76,7 +76,7 @@ ax_status ax_ffi_site_call(ax_callback_call *call, void *site);
 void ax_ffi_site_release(void *site);
 
 /* --- frame.c --- */
-/* A handler's own version is one that runs here. Of one that makes a state: its type is known. */
+/* Asks a handler for its version, which must be one that runs here. */
 AX_MUST_USE ax_status ax_ffi_ask(ax_ffi_handler handler, const char *stage);
 AX_MUST_USE ax_status ax_ffi_instantiate(ax_ffi_site *site);
 AX_MUST_USE ax_status ax_ffi_execute(const ax_ffi_site *site, ax_callback_call *call);
