@@ -6,6 +6,8 @@
 
 typedef struct ax_shared ax_shared;
 
+enum { AX_SHARED_LEAST = 4096 }; /* bytes of an array from which on programs that are made of each other share it instead of copying it */
+
 /* Both give one reference. `*out` is NULL on failure. Any thread. AX_OUT_OF_MEMORY. */
 /* New memory, aligned to 64 bytes, not cleared. */
 AX_MUST_USE ax_status ax_shared_create(size_t bytes, ax_shared **out);

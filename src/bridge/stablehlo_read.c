@@ -98,10 +98,7 @@ static bool is_return(ax_hlo_slice name) {
 enum { most_context = 600 }; /* bytes */
 
 static ax_status blame(const ax_hlo_import *import, const ax_hlo_operation *op, ax_status status) {
-  char place[512];
-  if (status == AX_OUT_OF_MEMORY || strlen(ax_message()) > most_context) return status;
-  ax_hlo_place_text(import->module, &op->place, place, sizeof place);
-  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
+  return strlen(ax_message()) > most_context ? status : ax_hlo_blame(import->module, op, status);
 }
 
 static ax_status check_result(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t k, ax_value made) {

@@ -219,16 +219,21 @@ static ax_status flatten_function(flatten *w, ax_hlo_operation *op, const ax_hlo
 
 /* --- Custom calls, whose attributes have an entry for each value, or name some --- */
 
+/* The type of value number i of these: of a list, or, where that is NULL, of those that follow each other from `first` on. */
+static const ax_hlo_value_type *type_of(const flatten *w, uint32_t first, const uint32_t *values, uint32_t i) {
+  return w->module->values[values != NULL ? values[i] : first + i];
+}
+
 /* Of a list with an entry for each value the entries of arrays; the one result may be a tuple, of which each element has an entry. */
 static ax_status keep_layouts(flatten *w, uint32_t first, const uint32_t *values, uint32_t count, ax_hlo_attribute *list) {
-  const ax_hlo_value_type *whole = count == 1 ? w->module->values[values != NULL ? values[0] : first] : NULL;
+  const ax_hlo_value_type *whole = count == 1 ? type_of(w, first, values, 0) : NULL;
   const bool tuple = whole != NULL && whole->kind == AX_HLO_TUPLE;
   if (list->kind != AX_HLO_ARRAY || list->count != (tuple ? whole->part_count : count)) return AX_OK; /* its reader says what is wrong */
   ax_hlo_attribute *items = ax_arena_copy(&w->module->arena, list->items, list->count * sizeof items[0]);
   if (items == NULL && list->count > 0) return ax_out_of_memory(list->count * sizeof items[0]);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < list->count; i++) {
-    const ax_hlo_value_type *type = tuple ? whole->parts[i] : w->module->values[values != NULL ? values[i] : first + i];
+    const ax_hlo_value_type *type = tuple ? whole->parts[i] : type_of(w, first, values, i);
     if (!is_made(type)) items[kept++] = list->items[i];
   }
   list->items = items, list->count = kept;
@@ -253,7 +258,7 @@ static ax_status count_before(flatten *w, const ax_hlo_value_type *type, const i
 /* The arrays of the values in front of number `at`. */
 static ax_status count_values(flatten *w, uint32_t first, const uint32_t *values, int64_t at, int64_t *number) {
   for (uint32_t i = 0; i < at; i++) {
-    AX_TRY(find_types(w, w->module->values[values != NULL ? values[i] : first + i]));
+    AX_TRY(find_types(w, type_of(w, first, values, i)));
     *number += w->type_count;
   }
   return AX_OK;
@@ -347,13 +352,6 @@ static ax_status flatten_operation(flatten *w, const ax_hlo_operation *op, const
   return flatten_regions(w, op);
 }
 
-static ax_status blame(const flatten *w, const ax_hlo_operation *op, ax_status status) {
-  char place[512];
-  if (status == AX_OUT_OF_MEMORY) return status;
-  ax_hlo_place_text(w->module, &op->place, place, sizeof place);
-  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
-}
-
 /* Modules are the arena's, and may be written until they are read. */
 static ax_status flatten_block(flatten *w, ax_hlo_block *block) {
   uint32_t kept = 0;
@@ -362,7 +360,7 @@ static ax_status flatten_block(flatten *w, ax_hlo_block *block) {
     const ax_hlo_operation *op = block->operations[i], *made = NULL;
     const bool outer = op->region_count > 0; /* the message has the innermost operation alone */
     const ax_status status = flatten_operation(w, op, &made);
-    if (status != AX_OK) return outer ? status : blame(w, op, status);
+    if (status != AX_OK) return outer ? status : ax_hlo_blame(w->module, op, status);
     if (made != NULL) block->operations[kept++] = made;
   }
   block->operation_count = kept;

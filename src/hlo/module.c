@@ -12,8 +12,6 @@
 
 /* --- Memory --- */
 
-enum { least_shared = 4096 }; /* bytes of a constant that programs share */
-
 struct ax_hlo_held {
   ax_shared *memory;
   struct ax_hlo_held *next;
@@ -21,7 +19,7 @@ struct ax_hlo_held {
 
 void *ax_hlo_room(ax_hlo_module *module, size_t bytes, ax_shared **owner) {
   *owner = NULL;
-  if (bytes < least_shared) return ax_arena_alloc(&module->arena, bytes);
+  if (bytes < AX_SHARED_LEAST) return ax_arena_alloc(&module->arena, bytes);
   struct ax_hlo_held *held = ax_arena_alloc(&module->arena, sizeof *held);
   if (held == NULL || ax_shared_create(bytes, owner) != AX_OK) return NULL;
   *held = (struct ax_hlo_held){*owner, module->held};
@@ -171,6 +169,13 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
     snprintf(out, bytes, "%.*s:%" PRId64, (int)file.length, file.start, line);
   else
     snprintf(out, bytes, "%s:%u", module->source, place->line);
+}
+
+ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, ax_status status) {
+  char place[512];
+  if (status == AX_OK || status == AX_OUT_OF_MEMORY) return status;
+  ax_hlo_place_text(module, &op->place, place, sizeof place);
+  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
 }
 
 /* --- Kinds --- */

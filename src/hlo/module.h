@@ -177,6 +177,9 @@ ax_hlo_slice ax_hlo_location_name(const ax_hlo_module *module, ax_hlo_slice loca
 /* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 
+/* The message with the operation's line and name in front of it; AX_OK and AX_OUT_OF_MEMORY stay as they are. Returns the status. */
+AX_MUST_USE ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, ax_status status);
+
 /* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or
    something else. */
 AX_MUST_USE ax_status ax_hlo_integer(const ax_hlo_operation *op, const char *name, int64_t *out);

@@ -207,23 +207,16 @@ static ax_status check_whole(const ax_verified *v, const ax_hlo_rule *rule) {
   return rule->check != NULL ? rule->check(v) : AX_OK;
 }
 
-static ax_status blame(const verifier *w, const ax_hlo_operation *op, ax_status status) {
-  char place[512];
-  if (status == AX_OK) return status;
-  ax_hlo_place_text(w->module, &op->place, place, sizeof place);
-  return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
-}
-
 static ax_status check_block(verifier *w, const ax_hlo_block *block) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
     uint32_t index = 0;
     const ax_verified v = {w->module, op};
     const ax_hlo_rule *rule = ax_hlo_find_rule(op->name, &index);
-    AX_TRY(blame(w, op, check_parts(w, &v, rule, index)));
+    AX_TRY(ax_hlo_blame(w->module, op, check_parts(w, &v, rule, index)));
     for (uint32_t r = 0; r < op->region_count; r++)
       for (uint32_t b = 0; b < op->regions[r].block_count; b++) AX_TRY(check_block(w, &op->regions[r].blocks[b]));
-    AX_TRY(blame(w, op, check_whole(&v, rule)));
+    AX_TRY(ax_hlo_blame(w->module, op, check_whole(&v, rule)));
   }
   return AX_OK;
 }

@@ -18,8 +18,6 @@ static size_t literal_bytes(const ax_literal *literal) {
   return (size_t)ax_type_elems(&literal->type) * ax_dtype_bytes(literal->type.dtype);
 }
 
-enum { least_shared = 4096 }; /* bytes of an array that programs made of each other share instead of copying it */
-
 /* Short arrays are the arena's; a long one is copied once, where it comes from memory without an owner, and shared from then on. */
 static ax_status copy_literal(ax_arena *arena, ax_literal *literal) {
   const size_t bytes = literal_bytes(literal);
@@ -27,7 +25,7 @@ static ax_status copy_literal(ax_arena *arena, ax_literal *literal) {
     (void)ax_shared_retain(literal->owner);
     return AX_OK;
   }
-  if (bytes < least_shared) return copy_bytes(arena, &literal->data, bytes);
+  if (bytes < AX_SHARED_LEAST) return copy_bytes(arena, &literal->data, bytes);
   AX_TRY(ax_shared_create(bytes, &literal->owner));
   literal->data = memcpy(ax_shared_data(literal->owner), literal->data, bytes);
   return AX_OK;
