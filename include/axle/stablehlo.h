@@ -84,12 +84,18 @@ AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const 
 AX_MUST_USE ax_status ax_stablehlo_bytecode(const char *module, size_t bytes, const char *source, const char *version, char **out,
                                             size_t *out_bytes);
 
+/* The same of a program's module, which ax_program_stablehlo prints; no text is made on the way. As `stablehlo.serialize_portable_artifact`.
+   `*out` is owned by the caller: ax_string_free; it is `*out_bytes` long. Any thread. Errors as of ax_program_stablehlo; further
+   AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; AX_ABSENT: operations of chlo, which VHLO has not. */
+AX_MUST_USE ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
 #define ax_program_from_stablehlo_with(...) AX_LINED_STATUS(program_from_stablehlo_with, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
+#define ax_program_stablehlo_bytecode(...) AX_LINED_STATUS(program_stablehlo_bytecode, __VA_ARGS__)
 #define ax_stablehlo_bytecode(...) AX_LINED_STATUS(stablehlo_bytecode, __VA_ARGS__)
 #define ax_stablehlo_text(...) AX_LINED_STATUS(stablehlo_text, __VA_ARGS__)
 #endif

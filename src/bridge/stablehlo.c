@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "hlo/print.h"
+#include "hlo/write_bytecode.h"
 #include "ir/memo.h"
 #include "ir/prim.h"
 #include "partition/partition.h"
@@ -64,6 +66,7 @@ static ax_status function_of(module *m, const ax_program *body, uint32_t *number
   return AX_OK;
 }
 
+/* Room for the types of the program's results, which are filled in. */
 static ax_type *result_types(const ax_program *program) {
   ax_type *types = ax_alloc(program->out_count * sizeof types[0]);
   for (uint32_t k = 0; types != NULL && k < program->out_count; k++) types[k] = program->types[program->outs[k]];
@@ -74,11 +77,13 @@ static ax_type *result_types(const ax_program *program) {
 static ax_status write_call(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out) {
   char callee[32];
   uint32_t number = 0;
+  ax_hlo_attributes attributes = {.hlo = hlo};
   AX_TRY(function_of((module *)hlo, program, &number));
   ax_type *types = result_types(program);
   if (types == NULL) return ax_out_of_memory(program->out_count * sizeof types[0]);
-  snprintf(callee, sizeof callee, "callee = @body_%" PRIu32, number);
-  uint32_t first = ax_hlo_op(hlo, "func.call", in, program->types, program->in_count, callee, types, program->out_count);
+  snprintf(callee, sizeof callee, "body_%" PRIu32, number);
+  ax_hlo_add_symbol(&attributes, "callee", callee);
+  const uint32_t first = ax_hlo_op(hlo, "func.call", in, program->in_count, &attributes, types, program->out_count);
   for (uint32_t k = 0; k < program->out_count; k++) out[k] = first + k;
   ax_free(types);
   return AX_OK;
@@ -86,39 +91,44 @@ static ax_status write_call(ax_hlo *hlo, const ax_program *program, const uint32
 
 /* --- The module --- */
 
-/* "%0: type" each, or without a name; `values` NULL: the first `count`. mark: behind each. */
-static void add_declared(ax_hlo *hlo, const ax_type *types, const uint32_t *values, uint32_t count, bool named, const char *mark) {
-  for (uint32_t i = 0; i < count; i++) {
-    ax_text_add(&hlo->text, "%s", i > 0 ? ", " : "");
-    if (named) ax_text_add(&hlo->text, "%%%u: ", hlo->next++);
-    ax_hlo_type(&hlo->text, &types[values != NULL ? values[i] : i]);
-    ax_text_add(&hlo->text, "%s", mark);
+typedef struct function {
+  const char *name;
+  bool main;
+  const ax_hlo_attributes *mark; /* what each argument and result of it has; NULL: nothing */
+} function;
+
+static void end_function(ax_hlo *hlo, const ax_program *program, const function *f, const ax_type *out_types) {
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_string(&attributes, "sym_name", f->name);
+  ax_hlo_add_string(&attributes, "sym_visibility", f->main ? "public" : "private");
+  ax_hlo_add(&attributes, "function_type",
+             (ax_hlo_attribute){.kind = AX_HLO_TYPE,
+                                .type = ax_hlo_function_type(hlo, program->types, program->in_count, out_types, program->out_count)});
+  if (f->mark != NULL) {
+    ax_hlo_add_repeated(&attributes, "arg_attrs", f->mark, program->in_count);
+    ax_hlo_add_repeated(&attributes, "res_attrs", f->mark, program->out_count);
   }
+  ax_hlo_region_close(hlo);
+  ax_hlo_end(hlo, &attributes);
 }
 
-/* heading: "public @main"; ids: room for those of parameters and results. */
-static ax_status write_function_with(ax_hlo *hlo, const ax_program *program, const char *heading, const char *mark, uint32_t *ids,
-                                     const ax_type *out_types) {
+/* ids: room for those of parameters and results. */
+static ax_status write_function_with(ax_hlo *hlo, const ax_program *program, const function *f, uint32_t *ids, const ax_type *out_types) {
   uint32_t *in = ids, *out = ids + program->in_count;
-  hlo->next = 0;
-  hlo->indent = 2;
-  ax_text_add(&hlo->text, "  func.func %s(", heading);
-  add_declared(hlo, program->types, NULL, program->in_count, true, mark);
-  ax_text_add(&hlo->text, ") -> (");
-  add_declared(hlo, program->types, program->outs, program->out_count, false, mark);
-  ax_text_add(&hlo->text, ") {\n");
-  for (uint32_t i = 0; i < program->in_count; i++) in[i] = i;
+  ax_hlo_begin(hlo, "func.func", NULL, 0, NULL, 0);
+  const uint32_t argument = ax_hlo_region_begin(hlo, program->types, program->in_count);
+  for (uint32_t i = 0; i < program->in_count; i++) in[i] = argument + i;
   AX_TRY(write_program(hlo, program, in, out));
-  ax_hlo_op(hlo, "func.return", out, out_types, program->out_count, NULL, NULL, 0);
-  ax_text_add(&hlo->text, "  }\n");
+  ax_hlo_op(hlo, "func.return", out, program->out_count, NULL, NULL, 0);
+  end_function(hlo, program, f, out_types);
   return AX_OK;
 }
 
-static ax_status write_function(ax_hlo *hlo, const ax_program *program, const char *heading, const char *mark) {
+static ax_status write_function(ax_hlo *hlo, const ax_program *program, const function *f) {
   ax_type *out_types = result_types(program);
   uint32_t *ids = ax_alloc(((size_t)program->in_count + program->out_count) * sizeof ids[0]);
   ax_status status = out_types != NULL && ids != NULL ? AX_OK : ax_out_of_memory(0);
-  if (status == AX_OK) status = write_function_with(hlo, program, heading, mark, ids, out_types);
+  if (status == AX_OK) status = write_function_with(hlo, program, f, ids, out_types);
   ax_free(out_types);
   ax_free(ids);
   return status;
@@ -129,40 +139,71 @@ enum { most_devices = 1 << 20 };
 static ax_status write_functions(module *m, const ax_program *program) {
   ax_hlo *hlo = &m->hlo;
   const int64_t devices = ax_mesh_devices(&hlo->axes);
-  ax_text_add(&hlo->text, "module @axle attributes {mhlo.num_partitions = %" PRId64 " : i32, mhlo.num_replicas = 1 : i32} {\n",
-              devices);
-  AX_TRY(write_function(hlo, program, "public @main", devices > 1 ? " {mhlo.sharding = \"{manual}\"}" : ""));
+  ax_hlo_attributes by_hand = {.hlo = hlo}, attributes = {.hlo = hlo};
+  ax_hlo_add_string(&by_hand, "mhlo.sharding", "{manual}");
+  AX_TRY(write_function(hlo, program, &(function){"main", true, devices > 1 ? &by_hand : NULL}));
   for (uint32_t i = 0; i < m->body_count; i++) { /* there may be more of them after each */
-    char heading[32];
-    snprintf(heading, sizeof heading, "private @body_%" PRIu32, i);
-    AX_TRY(write_function(hlo, m->bodies[i], heading, ""));
+    char name[32];
+    snprintf(name, sizeof name, "body_%" PRIu32, i);
+    AX_TRY(write_function(hlo, m->bodies[i], &(function){name, false, NULL}));
   }
-  ax_text_add(&hlo->text, "}\n");
-  return AX_OK;
+  ax_hlo_add_string(&attributes, "sym_name", "axle");
+  ax_hlo_add_short(&attributes, "mhlo.num_partitions", devices, "i32");
+  ax_hlo_add_short(&attributes, "mhlo.num_replicas", 1, "i32");
+  return ax_hlo_finish(hlo, &attributes);
 }
 
-/* Writes the module of a partitioned program, which is one device's. */
-static ax_status write_module(const ax_program *program, char **out) {
+/* What becomes of the module that was made. */
+typedef ax_status module_use(const ax_hlo_module *module, uint32_t version, ax_text *out);
+
+static ax_status print_module(const ax_hlo_module *module, AX_UNUSED uint32_t version, ax_text *out) { return ax_hlo_print(module, out); }
+
+/* Makes the module of a partitioned program, which is one device's. */
+static ax_status use_partitioned(const ax_program *program, module_use *use, uint32_t version, ax_text *out) {
   module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}};
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)
     return ax_error(AX_ABSENT,
                     "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
                     ax_mesh_devices(&m.hlo.axes), (int)most_devices);
-  ax_status status = write_functions(&m, program);
-  if (status == AX_OK) status = ax_text_finish(&m.hlo.text, out);
-  ax_text_deinit(&m.hlo.text);
+  ax_status status = ax_hlo_init(&m.hlo);
+  if (status == AX_OK) status = write_functions(&m, program);
+  if (status == AX_OK) status = use(&m.hlo.module, version, out);
+  ax_hlo_deinit(&m.hlo);
   ax_memo_deinit(&m.memo);
   ax_free(m.bodies);
   return status;
 }
 
-ax_status ax_program_stablehlo(const ax_program *program, char **out) {
+static ax_status use_module(const ax_program *program, module_use *use, uint32_t version, ax_text *out) {
   ax_program *partitioned;
+  if (program->axes.count > 0) return use_partitioned(program, use, version, out);
+  AX_TRY(ax_program_partition_plain(program, &partitioned));
+  ax_status status = use_partitioned(ax_partitioned_of(partitioned).body, use, version, out);
+  ax_program_release(partitioned);
+  return status;
+}
+
+ax_status ax_program_stablehlo(const ax_program *program, char **out) {
+  ax_text text = {0};
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  if (program->axes.count > 0) return write_module(program, out);
-  AX_TRY(ax_program_partition_plain(program, &partitioned));
-  ax_status status = write_module(ax_partitioned_of(partitioned).body, out);
-  ax_program_release(partitioned);
+  ax_status status = use_module(program, print_module, 0, &text);
+  if (status == AX_OK) status = ax_text_finish(&text, out);
+  ax_text_deinit(&text);
+  return status;
+}
+
+ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes) {
+  ax_text bytes = {0};
+  uint32_t number;
+  *out = NULL;
+  *out_bytes = 0;
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_hlo_parse_version(version, &number));
+  ax_status status = use_module(program, ax_hlo_write_bytecode, number, &bytes);
+  const size_t length = bytes.length;
+  if (status == AX_OK) status = ax_text_finish(&bytes, out);
+  if (status == AX_OK) *out_bytes = length;
+  ax_text_deinit(&bytes);
   return status;
 }

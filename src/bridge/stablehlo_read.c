@@ -57,7 +57,7 @@ static ax_status make_readers(ax_hlo_import *import) {
   for (uint32_t i = 0; i < ax_prim_count; i++) add_readers(import, ax_prims[i], ax_prims[i]->reads);
   for (uint32_t i = 0; i < ax_prim_count; i++) {
     const ax_hlo_form *form = ax_prims[i]->form;
-    if (form == NULL || form->attributes != NULL) continue;
+    if (form == NULL || form->word_of != NULL) continue;
     add_reader(import, &(ax_reader_entry){.op = form->op, .prim = ax_prims[i], .read = ax_hlo_read_by_form});
   }
   return AX_OK;

@@ -34,9 +34,8 @@ static void test_local(void **state) {
       program,
       "module @axle attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
       "  func.func public @main(%0: tensor<2xf32>, %1: tensor<2xf32>) -> (tensor<2xf32>) {\n"
-      "    %2 = \"stablehlo.compare\"(%0, %1) {comparison_direction = #stablehlo<comparison_direction LT>, "
-      "compare_type = "
-      "#stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n"
+      "    %2 = \"stablehlo.compare\"(%0, %1) {compare_type = #stablehlo<comparison_type FLOAT>, "
+      "comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n"
       "    %3 = \"stablehlo.multiply\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
       "    %4 = \"stablehlo.multiply\"(%0, %3) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
       "    %5 = \"stablehlo.custom_call\"(%0) {call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 "
@@ -64,8 +63,8 @@ static void sum_body(const ax_value *in, ax_value *out, void *context) {
   "    ^bb0(%2: tensor<f32>, %3: tensor<f32>):\n"                                                                \
   "      %4 = \"stablehlo.add\"(%2, %3) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"                           \
   "      \"stablehlo.return\"(%4) : (tensor<f32>) -> ()\n"                                                       \
-  "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = "                        \
-  "#stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>\n" \
+  "    }) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = dense<[[0, 1], [2, 3]]> : " \
+  "tensor<2x2xi64>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>\n"                              \
   "    \"func.return\"(%1) : (tensor<2xf32>) -> ()\n"                                                            \
   "  }\n"                                                                                                        \
   "}\n"

@@ -9,6 +9,7 @@
    that sum out, and is n times off).
    Batching: the part of the batched axis is its batch dimension moved in front of `dimension` and merged with it. */
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/hlo_groups.h"
@@ -124,11 +125,11 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_gather_params *params = eqn->params;
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "all_gather_dim = %lld : i64, ", (long long)params->dimension);
-  ax_hlo_groups(&attributes, hlo, &params->axes);
-  ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.all_gather", in, &attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_fields(&attributes, eqn->prim, params);
+  ax_hlo_add_groups(&attributes, &params->axes);
+  ax_hlo_add_unit(&attributes, "use_global_device_ids");
+  return ax_hlo_simple(hlo, eqn, "stablehlo.all_gather", in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},
@@ -136,13 +137,16 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
 
 static ax_status read(const ax_hlo_read_args *args) {
   const char *names;
-  int64_t dimension;
-  AX_TRY(ax_hlo_integer(args->op, "all_gather_dim", &dimension));
+  all_gather_params p = {0};
+  AX_TRY(ax_hlo_read_fields(args, args->prim, &p));
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, NULL));
   if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
-  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_gather(args->in[k], names, dimension, true);
+  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_gather(args->in[k], names, p.dimension, true);
   return AX_OK;
 }
+
+/* The groups are read and written beside it. */
+static const ax_hlo_form form = {.op = "stablehlo.all_gather", .fields = AX_HLO_FIELDS({"all_gather_dim", "dimension"})};
 
 static const ax_hlo_reader readers[] = {{"stablehlo.all_gather", read}, {0}};
 
@@ -156,7 +160,7 @@ static const ax_hlo_reader readers[] = {{"stablehlo.all_gather", read}, {0}};
       .out_count = 1,                                       \
       .linear = AX_LINEAR_ALL,                              \
       .kinds = AX_KINDS_ALL,                                \
-      AX_PARAMS(params, all_gather_params),                 \
+      AX_PARAMS(params, all_gather_params), .form = &form,  \
       .infer = infer,                                       \
       .spread = spread_,                                    \
       .eval = eval,                                         \

@@ -121,29 +121,33 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_to_all_params *params = eqn->params;
-  ax_text attributes = {0};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   ax_axis_set set;
   AX_TRY(ax_axes_resolve(&params->axes, &hlo->axes, &set));
   int64_t size = params->axes.groups.count > 0 ? ax_group_size(&params->axes.groups, 0) : ax_axis_set_size(set, &hlo->axes);
-  ax_text_add(&attributes, "split_dimension = %lld : i64, concat_dimension = %lld : i64, split_count = %lld : i64, ",
-              (long long)params->split_axis, (long long)params->concat_axis, (long long)size);
-  ax_hlo_groups(&attributes, hlo, &params->axes);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.all_to_all", in, &attributes, out);
+  ax_hlo_add_fields(&attributes, eqn->prim, params);
+  ax_hlo_add_integer(&attributes, "split_count", size);
+  ax_hlo_add_groups(&attributes, &params->axes);
+  return ax_hlo_simple(hlo, eqn, "stablehlo.all_to_all", in, &attributes, out);
 }
 
 static ax_status read(const ax_hlo_read_args *args) {
   const char *names;
-  int64_t split, concat, count, size;
-  AX_TRY(ax_hlo_integer(args->op, "split_dimension", &split));
-  AX_TRY(ax_hlo_integer(args->op, "concat_dimension", &concat));
+  int64_t count, size;
+  all_to_all_params p = {0};
+  AX_TRY(ax_hlo_read_fields(args, args->prim, &p));
   AX_TRY(ax_hlo_integer(args->op, "split_count", &count));
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_CHANNEL, &names, &size));
   if (args->op->operand_count != args->op->result_count) return ax_error(AX_INVALID_ARGUMENT, "it has a result for each operand");
   if (count != size)
     return ax_error(AX_INVALID_ARGUMENT, "split_count is %lld, and a group has %lld", (long long)count, (long long)size);
-  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_to_all(args->in[k], names, split, concat, true);
+  for (uint32_t k = 0; k < args->op->operand_count; k++) args->out[k] = ax_all_to_all(args->in[k], names, p.split_axis, p.concat_axis, true);
   return AX_OK;
 }
+
+/* The groups, and how many members they have, are read and written beside it. */
+static const ax_hlo_form form = {.op = "stablehlo.all_to_all",
+                                 .fields = AX_HLO_FIELDS({"split_dimension", "split_axis"}, {"concat_dimension", "concat_axis"})};
 
 static const ax_hlo_reader readers[] = {{"stablehlo.all_to_all", read}, {0}};
 
@@ -158,7 +162,7 @@ const ax_prim ax_prim_all_to_all = {
     .traffic = AX_TRAFFIC_PARTS,
     .in_count = 1,
     .out_count = 1,
-    AX_PARAMS(params, all_to_all_params),
+    AX_PARAMS(params, all_to_all_params), .form = &form,
     AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_ALL,
     .infer = infer,

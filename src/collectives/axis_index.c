@@ -73,18 +73,19 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* op(a, number), on u32 scalars. */
 static uint32_t hlo_with(ax_hlo *hlo, const char *op, uint32_t a, int64_t number) {
-  ax_type type = ax_array_type(AX_U32, AX_DIMS()), types[] = {type, type};
+  ax_type type = ax_array_type(AX_U32, AX_DIMS());
   uint32_t bits = (uint32_t)number, in[] = {a, ax_hlo_splat(hlo, &type, &bits)};
-  return ax_hlo_op(hlo, op, in, types, 2, NULL, &type, 1);
+  return ax_hlo_op(hlo, op, in, 2, NULL, &type, 1);
 }
 
 /* The device's coordinate along an axis is  id / (sizes of the axes inside it) % size;  the number is put together from those. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)in;
   const axis_index_params *params = eqn->params;
-  ax_type type = ax_array_type(AX_U32, AX_DIMS()), types[] = {type, type};
-  const char *by_hand = "mhlo.sharding = \"{manual}\""; /* XLA refuses one of which it does not find out by its uses */
-  uint32_t device = ax_hlo_op(hlo, "stablehlo.partition_id", NULL, NULL, 0, by_hand, &type, 1), index = AX_NONE;
+  ax_type type = ax_array_type(AX_U32, AX_DIMS());
+  ax_hlo_attributes by_hand = {.hlo = hlo};
+  ax_hlo_add_string(&by_hand, "mhlo.sharding", "{manual}"); /* XLA refuses one of which it does not find out by its uses */
+  uint32_t device = ax_hlo_op(hlo, "stablehlo.partition_id", NULL, 0, &by_hand, &type, 1), index = AX_NONE;
   for (uint32_t i = 0; i < params->axes.count; i++) {
     int axis = ax_mesh_find(&hlo->axes, params->axes.name[i]);
     if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not in the module's mesh", params->axes.name[i]);
@@ -94,12 +95,12 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
     uint32_t coordinate = hlo_with(hlo, "stablehlo.remainder", outer, size);
     if (index != AX_NONE) {
       uint32_t both[] = {hlo_with(hlo, "stablehlo.multiply", index, size), coordinate};
-      coordinate = ax_hlo_op(hlo, "stablehlo.add", both, types, 2, NULL, &type, 1);
+      coordinate = ax_hlo_op(hlo, "stablehlo.add", both, 2, NULL, &type, 1);
     }
     index = coordinate;
   }
   if (index == AX_NONE) index = hlo_with(hlo, "stablehlo.multiply", device, 0);
-  out[0] = ax_hlo_op(hlo, "stablehlo.convert", &index, &type, 1, NULL, &hlo->program->types[eqn->out], 1);
+  out[0] = ax_hlo_op(hlo, "stablehlo.convert", &index, 1, NULL, &hlo->program->types[eqn->out], 1);
   return AX_OK;
 }
 

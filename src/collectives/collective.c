@@ -446,17 +446,23 @@ ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, 
 
 /* --- hlo --- */
 
-void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names) {
-  ax_text_add(text, "replica_groups = ");
-  ax_hlo_replica_groups(text, names, &hlo->axes);
-  ax_text_add(text, ", channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>", ++hlo->channel);
+void ax_hlo_add_channel(ax_hlo_attributes *to, uint32_t channel) {
+  ax_hlo_attributes handle = {.hlo = to->hlo};
+  ax_hlo_add_integer(&handle, "handle", channel);
+  ax_hlo_add_integer(&handle, "type", 1);
+  ax_hlo_add_group(to, "channel_handle", "stablehlo.channel_handle", &handle);
 }
 
-ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
-                           ax_text *attributes, uint32_t *out) {
-  const ax_type *x = &hlo->program->types[eqn->in[0]], *y = &hlo->program->types[eqn->out];
-  out[0] = ax_hlo_begin(hlo, name, in, 1, 1);
-  ax_hlo_combination(hlo, op, x->dtype);
-  ax_hlo_end(hlo, attributes->data, x, 1, y, 1);
-  return ax_hlo_attributes_end(attributes);
+void ax_hlo_add_groups(ax_hlo_attributes *to, const ax_axes *names) {
+  ax_hlo_add_replica_groups(to, names, &to->hlo->axes);
+  ax_hlo_add_channel(to, ++to->hlo->channel);
+}
+
+uint32_t ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
+                          const ax_hlo_attributes *attributes) {
+  const ax_type *y = &hlo->program->types[eqn->out];
+  const uint32_t made = ax_hlo_begin(hlo, name, in, 1, y, 1);
+  ax_hlo_combination(hlo, op, y->dtype);
+  ax_hlo_end(hlo, attributes);
+  return made;
 }

@@ -22,8 +22,8 @@ AX_MUST_USE ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64
 AX_MUST_USE ax_status ax_pairs_check(const ax_pairs *pairs, int64_t members);
 /* Exchanges sources and targets, in the trace's memory. False: no memory, and the trace has failed. */
 bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out);
-/* "source_target_pairs = .., channel_handle = .." */
-AX_MUST_USE ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs, uint32_t channel);
+/* Adds source_target_pairs and channel_handle. */
+AX_MUST_USE ax_status ax_hlo_add_exchanged(struct ax_hlo_attributes *to, const ax_axes *names, const ax_pairs *pairs, uint32_t channel);
 
 /* --- spread --- */
 /* The operand must vary over the checked axes among those named. The result is invariant / varies / is reduced over them. */
@@ -124,10 +124,11 @@ ax_value ax_hlo_own_row(const ax_hlo_read_args *args, const ax_type *type, const
 AX_MUST_USE ax_status ax_hlo_combine_rows(const ax_hlo_read_args *args, ax_value x, ax_value *out);
 
 /* --- hlo --- */
-/* "replica_groups = ..., channel_handle = ..." for the groups along the names. */
-void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);
-/* The op of a combining collective. Releases the attributes. */
-AX_MUST_USE ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
-                                       ax_text *attributes, uint32_t *out);
+/* Adds replica_groups, for the groups along the names, and a channel_handle of their own. */
+void ax_hlo_add_groups(struct ax_hlo_attributes *to, const ax_axes *names);
+void ax_hlo_add_channel(struct ax_hlo_attributes *to, uint32_t channel);
+/* The op of a combining collective. Returns its result. */
+uint32_t ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
+                          const struct ax_hlo_attributes *attributes);
 
 #endif

@@ -52,20 +52,18 @@ bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out) {
 }
 
 /* Each pair once for every group: the groups' first members are the devices whose number in their group is 0. */
-ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs, uint32_t channel) {
-  const ax_mesh *mesh = &hlo->axes;
+ax_status ax_hlo_add_exchanged(ax_hlo_attributes *to, const ax_axes *names, const ax_pairs *pairs, uint32_t channel) {
+  const ax_mesh *mesh = &to->hlo->axes;
   ax_axis_set set;
+  int64_t *entry;
   AX_TRY(ax_axes_resolve(names, mesh, &set));
-  int64_t devices = ax_mesh_devices(mesh), count = devices / ax_axis_set_size(set, mesh) * pairs->count;
-  const char *comma = "";
-  ax_text_add(text, "source_target_pairs = dense<%s", count > 0 ? "[" : "");
-  for (int64_t d = 0; d < devices && pairs->count > 0; d++) {
+  const int64_t devices = ax_mesh_devices(mesh), count = devices / ax_axis_set_size(set, mesh) * pairs->count;
+  ax_hlo_add_matrix(to, "source_target_pairs", count, 2, &entry);
+  for (int64_t d = 0; d < devices && pairs->count > 0 && entry != NULL; d++) {
     if (ax_axes_index(names, mesh, d) != 0) continue;
-    for (uint32_t i = 0; i < pairs->count; i++, comma = ", ")
-      ax_text_add(text, "%s[%lld, %lld]", comma, (long long)ax_axes_device(names, mesh, d, pairs->v[i][0]),
-                  (long long)ax_axes_device(names, mesh, d, pairs->v[i][1]));
+    for (uint32_t i = 0; i < pairs->count; i++)
+      for (int side = 0; side < 2; side++) *entry++ = ax_axes_device(names, mesh, d, pairs->v[i][side]);
   }
-  ax_text_add(text, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
-              count > 0 ? "]" : "", (long long)count, channel);
+  ax_hlo_add_channel(to, channel);
   return AX_OK;
 }

@@ -82,23 +82,20 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const pbroadcast_params *params = eqn->params;
   const ax_mesh *mesh = &hlo->axes;
-  ax_text attributes = {0};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   ax_axis_set set;
+  int64_t *row;
   AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
-  int64_t devices = ax_mesh_devices(mesh), members = ax_axis_set_size(set, mesh);
-  const char *comma = "";
-  ax_text_add(&attributes, "replica_groups = dense<[");
-  for (int64_t d = 0; d < devices; d++) {
+  const int64_t devices = ax_mesh_devices(mesh), members = ax_axis_set_size(set, mesh);
+  ax_hlo_add_matrix(&attributes, "replica_groups", devices / members, members, &row);
+  for (int64_t d = 0; d < devices && row != NULL; d++) {
     if (ax_axes_index(&params->axes, mesh, d) != params->source) continue;
-    ax_text_add(&attributes, "%s[%lld", comma, (long long)d);
+    *row++ = d;
     for (int64_t m = 0; m < members; m++)
-      if (m != params->source) ax_text_add(&attributes, ", %lld", (long long)ax_axes_device(&params->axes, mesh, d, m));
-    ax_text_add(&attributes, "]");
-    comma = ", ";
+      if (m != params->source) *row++ = ax_axes_device(&params->axes, mesh, d, m);
   }
-  ax_text_add(&attributes, "]> : tensor<%lldx%lldxi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
-              (long long)(devices / members), (long long)members, ++hlo->channel);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_broadcast", in, &attributes, out);
+  ax_hlo_add_channel(&attributes, ++hlo->channel);
+  return ax_hlo_simple(hlo, eqn, "stablehlo.collective_broadcast", in, &attributes, out);
 }
 
 typedef struct rooted { /* groups that are no axes, or have a root that is computed */

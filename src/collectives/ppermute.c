@@ -195,9 +195,9 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ppermute_params *params = eqn->params;
-  ax_text attributes = {0};
-  AX_TRY(ax_hlo_pairs(&attributes, hlo, &params->axes, &params->pairs, ++hlo->channel));
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  AX_TRY(ax_hlo_add_exchanged(&attributes, &params->axes, &params->pairs, ++hlo->channel));
+  return ax_hlo_simple(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
 }
 
 static ax_status read(const ax_hlo_read_args *args) {

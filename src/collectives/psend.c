@@ -253,29 +253,29 @@ static ax_status create_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t
 
 /* --- hlo --- */
 
-static uint32_t hlo_token(ax_hlo *hlo) { return ax_hlo_op(hlo, "stablehlo.create_token", NULL, NULL, 0, NULL, &token, 1); }
+static uint32_t hlo_token(ax_hlo *hlo) { return ax_hlo_op(hlo, "stablehlo.create_token", NULL, 0, NULL, &token, 1); }
 
-static ax_status add_attributes(ax_text *attributes, ax_hlo *hlo, const message_params *params) {
+static ax_status add_message(ax_hlo_attributes *to, const message_params *params) {
+  ax_hlo *hlo = to->hlo;
   if (hlo->messages == 0) hlo->messages = ++hlo->channel;
-  ax_text_add(attributes, "is_host_transfer = false, ");
-  return ax_hlo_pairs(attributes, hlo, &params->axes, &params->pairs, hlo->messages);
+  ax_hlo_add_bool(to, "is_host_transfer", false);
+  return ax_hlo_add_exchanged(to, &params->axes, &params->pairs, hlo->messages);
 }
 
 static ax_status send_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
-  ax_type types[] = {hlo->program->types[eqn->in[0]], token};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   uint32_t operands[] = {in[0], hlo_token(hlo)};
-  AX_TRY(add_attributes(&attributes, hlo, eqn->params));
-  out[0] = ax_hlo_op(hlo, "stablehlo.send", operands, types, 2, attributes.data, &token, 1);
-  return ax_hlo_attributes_end(&attributes);
+  AX_TRY(add_message(&attributes, eqn->params));
+  out[0] = ax_hlo_op(hlo, "stablehlo.send", operands, 2, &attributes, &token, 1);
+  return AX_OK;
 }
 
 static ax_status receive_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
-  ax_type types[] = {hlo->program->types[eqn->out], token};
-  AX_TRY(add_attributes(&attributes, hlo, eqn->params));
-  out[0] = ax_hlo_op(hlo, "stablehlo.recv", in, &token, 1, attributes.data, types, 2);
-  return ax_hlo_attributes_end(&attributes);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  const ax_type types[] = {hlo->program->types[eqn->out], token};
+  AX_TRY(add_message(&attributes, eqn->params));
+  out[0] = ax_hlo_op(hlo, "stablehlo.recv", in, 1, &attributes, types, 2);
+  return AX_OK;
 }
 
 static ax_status create_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

@@ -129,12 +129,13 @@ static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint3
 
 /* stablehlo.all_reduce with the combination as its region. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_text attributes = {0};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   const bool has_region = eqn->prim == &ax_prim_psum || !ax_is_complex(hlo->program->types[eqn->out].dtype);
   if (!has_region) return ax_hlo_expanded(hlo, eqn, by_parts, in, out);
-  ax_hlo_groups(&attributes, hlo, eqn->params);
-  ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_combining(hlo, eqn, "stablehlo.all_reduce", combination(eqn->prim), in, &attributes, out);
+  ax_hlo_add_groups(&attributes, eqn->params);
+  ax_hlo_add_unit(&attributes, "use_global_device_ids");
+  out[0] = ax_hlo_combining(hlo, eqn, "stablehlo.all_reduce", combination(eqn->prim), in, &attributes);
+  return AX_OK;
 }
 
 /* Operands are combined in the dtype of the results. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/hlo_groups.h"
@@ -94,11 +95,12 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const psum_scatter_params *params = eqn->params;
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "scatter_dimension = %lld : i64, ", (long long)params->dimension);
-  ax_hlo_groups(&attributes, hlo, &params->axes);
-  ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_combining(hlo, eqn, "stablehlo.reduce_scatter", AX_SCALAR_ADD, in, &attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_fields(&attributes, eqn->prim, params);
+  ax_hlo_add_groups(&attributes, &params->axes);
+  ax_hlo_add_unit(&attributes, "use_global_device_ids");
+  out[0] = ax_hlo_combining(hlo, eqn, "stablehlo.reduce_scatter", AX_SCALAR_ADD, in, &attributes);
+  return AX_OK;
 }
 
 /* By another body than a sum: each member gets its part of all others', and combines them. */
@@ -126,6 +128,10 @@ static ax_status read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* The groups, and the region, which adds, are read and written beside it. */
+static const ax_hlo_form form = {
+    .op = "stablehlo.reduce_scatter", .reducer = AX_SCALAR_ADD, .fields = AX_HLO_FIELDS({"scatter_dimension", "dimension"})};
+
 static const ax_hlo_reader readers[] = {{"stablehlo.reduce_scatter", read}, {0}};
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_params, axes)},
@@ -138,7 +144,7 @@ const ax_prim ax_prim_psum_scatter = {
     .traffic = AX_TRAFFIC_PARTS,
     .in_count = 1,
     .out_count = 1,
-    AX_PARAMS(params, psum_scatter_params),
+    AX_PARAMS(params, psum_scatter_params), .form = &form,
     AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_SUM,
     .infer = infer,

@@ -118,11 +118,13 @@ static void written_out(const ax_value *in, ax_value *out, void *context) {
 
 static ax_status call(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_ragged_params *params = eqn->params;
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "call_target_name = \"ragged_all_to_all\", api_version = 4 : i32, backend_config = {replica_groups = ");
-  ax_hlo_replica_groups(&attributes, &params->axes, &hlo->axes);
-  ax_text_add(&attributes, ", channel_id = %u : i64}", ++hlo->channel);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.custom_call", in, &attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo}, config = {.hlo = hlo};
+  ax_hlo_add_replica_groups(&config, &params->axes, &hlo->axes);
+  ax_hlo_add_integer(&config, "channel_id", ++hlo->channel);
+  ax_hlo_add_string(&attributes, "call_target_name", "ragged_all_to_all");
+  ax_hlo_add_short(&attributes, "api_version", 4, "i32");
+  ax_hlo_add_group(&attributes, "backend_config", "", &config);
+  return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, &attributes, out);
 }
 
 ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out) {

@@ -127,23 +127,19 @@ static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
    exchange is more than one op, and nothing was written. */
 static ax_status write_begun(ax_hlo *hlo, const ax_eqn *eqn, uint32_t x, uint32_t *out, bool *written) {
   const ax_type *types = hlo->program->types;
-  const ax_hlo before = *hlo;
+  const uint32_t channel = hlo->channel;
   ax_type future = types[eqn->out];
   uint32_t result;
   future.form = AX_FUTURE;
-  *out = AX_HLO_FUTURE | ax_hlo_begin(hlo, "stablehlo.async_start", &x, 1, 1);
+  *out = AX_HLO_FUTURE | ax_hlo_begin(hlo, "stablehlo.async_start", &x, 1, &future, 1);
   uint32_t inside = ax_hlo_region_begin(hlo, &types[eqn->in[0]], 1);
-  hlo->watched = hlo->indent;
-  hlo->watched_ops = 0;
   AX_TRY(ax_hlo_eqn(hlo, eqn, &inside, &result));
-  hlo->watched = 0;
-  *written = hlo->watched_ops == 1;
-  ax_hlo_region_end(hlo, &result, &types[eqn->out], 1);
-  ax_hlo_end(hlo, NULL, &types[eqn->in[0]], 1, &future, 1);
+  *written = ax_hlo_region_count(hlo) == 1;
+  ax_hlo_region_end(hlo, &result, 1);
+  ax_hlo_end(hlo, NULL);
   if (*written) return AX_OK;
-  if (!hlo->text.failed) hlo->text.data[hlo->text.length = before.text.length] = '\0';
-  hlo->next = before.next;
-  hlo->channel = before.channel;
+  ax_hlo_drop(hlo);
+  hlo->channel = channel;
   return AX_OK;
 }
 
@@ -211,7 +207,7 @@ static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
   const ax_type *types = hlo->program->types;
   uint32_t future = in[0] & ~AX_HLO_FUTURE;
   out[0] =
-      future == in[0] ? in[0] : ax_hlo_op(hlo, "stablehlo.async_done", &future, &types[eqn->in[0]], 1, NULL, &types[eqn->out], 1);
+      future == in[0] ? in[0] : ax_hlo_op(hlo, "stablehlo.async_done", &future, 1, NULL, &types[eqn->out], 1);
   return AX_OK;
 }
 

@@ -129,7 +129,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_program *body = body_of(eqn);
   if (!((const checkpoint_params *)eqn->params)->differentiated || eqn->in_count == 0) return hlo->call_program(hlo, body, in, out);
   uint32_t first =
-      ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, body->types, eqn->in_count, NULL, body->types, eqn->in_count);
+      ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, eqn->in_count, NULL, body->types, eqn->in_count);
   uint32_t *held = ax_alloc(eqn->in_count * sizeof held[0]);
   if (held == NULL) return ax_out_of_memory(eqn->in_count * sizeof held[0]);
   for (uint32_t i = 0; i < eqn->in_count; i++) held[i] = first + i;

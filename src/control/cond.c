@@ -137,28 +137,27 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* stablehlo.case takes the last branch for an index out of range; ours is clamped, so it is clamped first. */
 static uint32_t hlo_clamped(ax_hlo *hlo, uint32_t index, uint32_t count) {
-  ax_type scalar = ax_array_type(AX_S32, AX_DIMS()), types[] = {scalar, scalar, scalar};
+  ax_type scalar = ax_array_type(AX_S32, AX_DIMS());
   int32_t low = 0, high = (int32_t)count - 1;
   uint32_t first = ax_hlo_splat(hlo, &scalar, &low), last = ax_hlo_splat(hlo, &scalar, &high);
   uint32_t in[] = {first, index, last};
-  return ax_hlo_op(hlo, "stablehlo.clamp", in, types, 3, NULL, &scalar, 1);
+  return ax_hlo_op(hlo, "stablehlo.clamp", in, 3, NULL, &scalar, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_programs *branches = &((const ax_cond_params *)eqn->params)->branches;
   const ax_type *types = hlo->program->types + eqn->out;
-  ax_type scalar = ax_array_type(AX_S32, AX_DIMS());
   uint32_t *results = ax_calloc(eqn->out_count, sizeof results[0]);
   if (results == NULL) return ax_out_of_memory(eqn->out_count * sizeof results[0]);
   uint32_t index = hlo_clamped(hlo, in[0], branches->count);
-  uint32_t first = ax_hlo_begin(hlo, "stablehlo.case", &index, 1, eqn->out_count);
+  uint32_t first = ax_hlo_begin(hlo, "stablehlo.case", &index, 1, types, eqn->out_count);
   ax_status status = AX_OK;
   for (uint32_t b = 0; b < branches->count && status == AX_OK; b++) {
     ax_hlo_region_begin(hlo, NULL, 0);
     status = hlo->inline_program(hlo, branches->v[b], in + 1, results);
-    ax_hlo_region_end(hlo, results, types, eqn->out_count);
+    ax_hlo_region_end(hlo, results, eqn->out_count);
   }
-  ax_hlo_end(hlo, NULL, &scalar, 1, types, eqn->out_count);
+  ax_hlo_end(hlo, NULL);
   for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = first + k;
   ax_free(results);
   return status;

@@ -119,15 +119,12 @@ void ax_host_call_batch(const ax_batch_args *args) {
 }
 
 static void write_transpose(ax_hlo *hlo, const ax_dims *permutation, ax_type *type, uint32_t *id) {
-  ax_text attributes = {0};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   ax_type to = *type;
   for (uint32_t d = 0; d < permutation->count; d++) to.dims[d] = type->dims[permutation->v[d]];
-  ax_text_add(&attributes, "permutation = ");
-  ax_hlo_i64_array(&attributes, permutation->v, permutation->count);
-  hlo->text.failed = hlo->text.failed || attributes.failed;
-  *id = ax_hlo_op(hlo, "stablehlo.transpose", id, type, 1, attributes.data, &to, 1);
+  ax_hlo_add_dims(&attributes, "permutation", permutation);
+  *id = ax_hlo_op(hlo, "stablehlo.transpose", id, 1, &attributes, &to, 1);
   *type = to;
-  ax_text_deinit(&attributes);
 }
 
 static ax_dims inverse(const ax_dims *permutation) {
@@ -138,8 +135,10 @@ static ax_dims inverse(const ax_dims *permutation) {
 
 /* The call as the module had it: its operands and results are in the order of their dimensions, and those of the callback as they lie in
    memory. in, types: room for operands and results. */
-static void write_custom_call(ax_hlo *hlo, const ax_callback *callback, const ax_eqn *eqn, uint32_t *in, ax_type *types, uint32_t *out) {
+static ax_status write_custom_call(ax_hlo *hlo, const ax_callback *callback, const ax_eqn *eqn, uint32_t *in, ax_type *types,
+                                   uint32_t *out) {
   const ax_dims *orders = callback->orders;
+  ax_hlo_attributes attributes = {.hlo = hlo};
   ax_type *out_types = types + eqn->in_count;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     types[i] = hlo->program->types[eqn->in[i]];
@@ -152,11 +151,13 @@ static void write_custom_call(ax_hlo *hlo, const ax_callback *callback, const ax
     out_types[k] = *type;
     for (uint32_t d = 0; order != NULL && d < order->count; d++) out_types[k].dims[order->v[d]] = type->dims[d];
   }
-  const uint32_t first = ax_hlo_op(hlo, "stablehlo.custom_call", in, types, eqn->in_count, callback->custom_call, out_types, eqn->out_count);
+  AX_TRY(ax_hlo_add_spelled(&attributes, callback->custom_call));
+  const uint32_t first = ax_hlo_op(hlo, "stablehlo.custom_call", in, eqn->in_count, &attributes, out_types, eqn->out_count);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     out[k] = first + k;
     if (orders != NULL && orders[eqn->in_count + k].count > 0) write_transpose(hlo, &orders[eqn->in_count + k], &out_types[k], &out[k]);
   }
+  return AX_OK;
 }
 
 /* A callback that was read from a custom call is one again. */
@@ -172,7 +173,7 @@ ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, u
   if (types == NULL) return ax_out_of_memory(bytes);
   uint32_t *ids = (uint32_t *)(types + count);
   if (eqn->in_count > 0) memcpy(ids, in, eqn->in_count * sizeof in[0]);
-  write_custom_call(hlo, callback, eqn, ids, types, out);
+  const ax_status status = write_custom_call(hlo, callback, eqn, ids, types, out);
   ax_free(types);
-  return AX_OK;
+  return status;
 }

@@ -358,9 +358,9 @@ static uint32_t hlo_s64(ax_hlo *hlo, int64_t value) {
 }
 
 static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b) {
-  ax_type scalar = ax_array_type(AX_S64, AX_DIMS()), types[] = {scalar, scalar};
+  ax_type scalar = ax_array_type(AX_S64, AX_DIMS());
   uint32_t in[] = {a, b};
-  return ax_hlo_op(hlo, name, in, types, 2, NULL, &scalar, 1);
+  return ax_hlo_op(hlo, name, in, 2, NULL, &scalar, 1);
 }
 
 /* name(x, [update,] place, 0, ..): a part with one entry in dimension 0. */
@@ -368,34 +368,20 @@ static uint32_t hlo_part(const hlo_state *s, const ax_type *of, const ax_type *p
                          uint32_t place) {
   const ax_type physical[] = {ax_hlo_physical(of), ax_hlo_physical(part_of)}, *whole = &physical[0], *part = &physical[1];
   uint32_t in[AX_MAX_RANK + 2], count = 0;
-  ax_type types[AX_MAX_RANK + 2];
-  types[count] = *whole;
   in[count++] = x;
-  if (update != NULL) {
-    types[count] = *part;
-    in[count++] = *update;
-  }
-  for (uint32_t d = 0; d < whole->rank; d++) {
-    types[count] = ax_array_type(AX_S64, AX_DIMS());
-    in[count++] = d == 0 ? place : hlo_s64(s->hlo, 0);
-  }
-  if (update != NULL) return ax_hlo_op(s->hlo, "stablehlo.dynamic_update_slice", in, types, count, NULL, whole, 1);
-  ax_text sizes = {0};
-  ax_text_add(&sizes, "slice_sizes = ");
-  ax_hlo_i64_array(&sizes, part->dims, part->rank);
-  uint32_t id = ax_hlo_op(s->hlo, "stablehlo.dynamic_slice", in, types, count, sizes.data, part, 1);
-  s->hlo->text.failed = s->hlo->text.failed || sizes.failed;
-  ax_text_deinit(&sizes);
-  return id;
+  if (update != NULL) in[count++] = *update;
+  for (uint32_t d = 0; d < whole->rank; d++) in[count++] = d == 0 ? place : hlo_s64(s->hlo, 0);
+  if (update != NULL) return ax_hlo_op(s->hlo, "stablehlo.dynamic_update_slice", in, count, NULL, whole, 1);
+  ax_hlo_attributes sizes = {.hlo = s->hlo};
+  ax_hlo_add_integers(&sizes, "slice_sizes", part->dims, part->rank);
+  return ax_hlo_op(s->hlo, "stablehlo.dynamic_slice", in, count, &sizes, part, 1);
 }
 
 static void hlo_condition(const hlo_state *s) {
-  ax_type flag = ax_array_type(AX_BOOL, AX_DIMS()), scalar = ax_array_type(AX_S64, AX_DIMS()), pair[] = {scalar, scalar};
-  uint32_t counter = ax_hlo_region_begin(s->hlo, s->types, s->count);
-  uint32_t in[] = {counter, hlo_s64(s->hlo, s->params->length)};
-  uint32_t more = ax_hlo_op(s->hlo, "stablehlo.compare", in, pair, 2,
-                            "comparison_direction = #stablehlo<comparison_direction LT>", &flag, 1);
-  ax_hlo_region_end(s->hlo, &more, &flag, 1);
+  const ax_type scalar = ax_array_type(AX_S64, AX_DIMS());
+  const uint32_t counter = ax_hlo_region_begin(s->hlo, s->types, s->count);
+  const uint32_t more = ax_hlo_compare(s->hlo, "LT", NULL, counter, hlo_s64(s->hlo, s->params->length), &scalar);
+  ax_hlo_region_end(s->hlo, &more, 1);
 }
 
 static ax_status hlo_body(const hlo_state *s) {
@@ -409,7 +395,7 @@ static ax_status hlo_body(const hlo_state *s) {
     ax_type part = s->types[1 + i];
     part.dims[0] = 1;
     uint32_t slice = hlo_part(s, &s->types[1 + i], &part, s->body_in[i], NULL, place);
-    s->body_in[i] = ax_hlo_op(hlo, "stablehlo.reshape", &slice, &part, 1, NULL, &body->types[i], 1);
+    s->body_in[i] = ax_hlo_op(hlo, "stablehlo.reshape", &slice, 1, NULL, &body->types[i], 1);
   }
   AX_TRY(hlo->inline_program(hlo, body, s->body_in, s->body_out));
   s->values[0] = hlo_binary(hlo, "stablehlo.add", counter, hlo_s64(hlo, 1));
@@ -422,10 +408,10 @@ static ax_status hlo_body(const hlo_state *s) {
     ax_type part = s->types[at];
     part.dims[0] = 1;
     uint32_t slice =
-        ax_hlo_op(hlo, "stablehlo.reshape", &s->body_out[k], &body->types[body->outs[k]], 1, NULL, &part, 1);
+        ax_hlo_op(hlo, "stablehlo.reshape", &s->body_out[k], 1, NULL, &part, 1);
     s->values[at] = hlo_part(s, &s->types[at], &part, counter + at, &slice, place);
   }
-  ax_hlo_region_end(hlo, s->values, s->types, s->count);
+  ax_hlo_region_end(hlo, s->values, s->count);
   return AX_OK;
 }
 
@@ -443,10 +429,10 @@ static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out)
     s->types[at] = s->outer[eqn->out + k];
     s->values[at] = ax_hlo_splat(s->hlo, &s->types[at], &zero);
   }
-  uint32_t first = ax_hlo_begin(s->hlo, "stablehlo.while", s->values, s->count, s->count);
+  uint32_t first = ax_hlo_begin(s->hlo, "stablehlo.while", s->values, s->count, s->types, s->count);
   hlo_condition(s);
   ax_status status = hlo_body(s);
-  ax_hlo_end(s->hlo, NULL, s->types, s->count, s->types, s->count);
+  ax_hlo_end(s->hlo, NULL);
   for (uint32_t k = 0; k < eqn->out_count; k++)
     out[k] = first + 1 + (k < s->carries ? s->consts + k : eqn->in_count + k - s->carries);
   return status;

@@ -228,19 +228,18 @@ static ax_status hlo_loop(ax_hlo *hlo, const ax_eqn *eqn, const ax_type *types, 
   const ax_while_params *params = eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, consts = cond_consts + (uint32_t)params->body_nconsts;
   uint32_t count = eqn->in_count, *results = values + count, holds;
-  ax_type flag = ax_array_type(AX_BOOL, AX_DIMS());
-  uint32_t first = ax_hlo_begin(hlo, "stablehlo.while", in, count, count);
+  uint32_t first = ax_hlo_begin(hlo, "stablehlo.while", in, count, types, count);
   uint32_t arg = ax_hlo_region_begin(hlo, types, count);
   for (uint32_t i = 0; i < params->cond->in_count; i++)
     values[i] = arg + (i < cond_consts ? i : consts + i - cond_consts);
   AX_TRY(hlo->inline_program(hlo, params->cond, values, &holds));
-  ax_hlo_region_end(hlo, &holds, &flag, 1);
+  ax_hlo_region_end(hlo, &holds, 1);
   arg = ax_hlo_region_begin(hlo, types, count);
   for (uint32_t i = 0; i < params->body->in_count; i++) values[i] = arg + cond_consts + i;
   for (uint32_t i = 0; i < consts; i++) results[i] = arg + i;
   AX_TRY(hlo->inline_program(hlo, params->body, values, results + consts));
-  ax_hlo_region_end(hlo, results, types, count);
-  ax_hlo_end(hlo, NULL, types, count, types, count);
+  ax_hlo_region_end(hlo, results, count);
+  ax_hlo_end(hlo, NULL);
   for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = first + consts + k;
   return AX_OK;
 }

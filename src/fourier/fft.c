@@ -282,14 +282,13 @@ static ax_type exchanged(const ax_type *x, int64_t axis) {
   return type;
 }
 
-static ax_status hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_type *to, int64_t axis, uint32_t *out) {
-  ax_dims permutation = {.count = from->rank};
-  ax_text attributes = {0};
-  for (uint32_t d = 0; d < from->rank; d++) permutation.v[d] = d;
-  permutation.v[axis] = from->rank - 1, permutation.v[from->rank - 1] = axis;
-  ax_hlo_dims(&attributes, "permutation = ", &permutation);
-  *out = ax_hlo_op(hlo, "stablehlo.transpose", &x, from, 1, attributes.data, to, 1);
-  return ax_hlo_attributes_end(&attributes);
+static uint32_t hlo_exchanged(ax_hlo *hlo, uint32_t x, const ax_type *to, int64_t axis) {
+  ax_dims permutation = {.count = to->rank};
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  for (uint32_t d = 0; d < to->rank; d++) permutation.v[d] = d;
+  permutation.v[axis] = to->rank - 1, permutation.v[to->rank - 1] = axis;
+  ax_hlo_add_dims(&attributes, "permutation", &permutation);
+  return ax_hlo_op(hlo, "stablehlo.transpose", &x, 1, &attributes, to, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -297,14 +296,12 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type *x = &hlo->program->types[eqn->in[0]], *y = &hlo->program->types[eqn->out];
   const ax_type from = exchanged(x, p->axis), to = exchanged(y, p->axis);
   const bool last = p->axis + 1 == (int64_t)x->rank;
-  ax_text attributes = {0};
-  uint32_t id = in[0];
-  if (!last) AX_TRY(hlo_exchanged(hlo, in[0], x, &from, p->axis, &id));
-  ax_text_add(&attributes, "fft_type = #stablehlo<fft_type %s>, fft_length = ", p->fft_type);
-  ax_hlo_i64_array(&attributes, &p->fft_length, 1);
-  out[0] = ax_hlo_op(hlo, "stablehlo.fft", &id, &from, 1, attributes.data, &to, 1);
-  AX_TRY(ax_hlo_attributes_end(&attributes));
-  return last ? AX_OK : hlo_exchanged(hlo, out[0], &to, y, p->axis, &out[0]);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  const uint32_t id = last ? in[0] : hlo_exchanged(hlo, in[0], &from, p->axis);
+  ax_hlo_add_fields(&attributes, eqn->prim, p);
+  out[0] = ax_hlo_op(hlo, "stablehlo.fft", &id, 1, &attributes, &to, 1);
+  if (!last) out[0] = hlo_exchanged(hlo, out[0], y, p->axis);
+  return AX_OK;
 }
 
 /* --- The record --- */
@@ -314,6 +311,10 @@ static const ax_param params[] = {
     {"fft_length", AX_PARAM_I64, offsetof(ax_fft_params, fft_length)},
     {"axis", AX_PARAM_I64, offsetof(ax_fft_params, axis)},
 };
+
+/* Written by it; StableHLO's transforms may be along several dimensions. */
+static const ax_hlo_form form = {.op = "stablehlo.fft",
+                                 .fields = AX_HLO_FIELDS({"fft_type", "fft_type"}, {"fft_length", "fft_length"})};
 
 /* Along the last fft_length.count dimensions: real ones along the last, the others one after the other. */
 static ax_status read(const ax_hlo_read_args *args) {
@@ -342,7 +343,7 @@ static ax_status read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader readers[] = {{"stablehlo.fft", read}, {0}};
 
 const ax_prim ax_prim_fft = {
-    .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, ax_fft_params), AX_LINEAR_TANGENTS,
+    .name = "fft", .kind = AX_LOCAL, .in_count = 1, .out_count = 1, .form = &form, AX_PARAMS(params, ax_fft_params), AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_SUM, .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = ax_fft_block,
     .lower = lower, .complex = lower, .reads = readers, .hlo = hlo,

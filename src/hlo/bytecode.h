@@ -42,7 +42,7 @@ typedef struct ax_hlo_coded { /* an attribute or a type */
 
 typedef struct ax_hlo_coded_name { /* of an operation */
   ax_hlo_slice name;               /* as the tree has it */
-  const ax_hlo_known *known;       /* NULL: nothing is known of its attributes */
+  const ax_hlo_listed *known;       /* NULL: nothing is known of its attributes */
   const ax_hlo_slot *const *slots; /* its own attributes in the order in which bytecode has them, which is that of their names */
   uint32_t slot_count;
   uint32_t form; /* VHLO's number behind the name; 0: it is no operation of VHLO's */

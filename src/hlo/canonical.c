@@ -14,7 +14,7 @@ bool ax_hlo_is_splat(const ax_hlo_attribute *elements) {
   const size_t bytes = ax_dtype_bytes(elements->type->dtype);
   const int64_t count = ax_hlo_element_count(elements->type);
   const char *data = elements->data;
-  if (elements->splat || count < 2) return elements->splat;
+  if (elements->splat || count < 2) return elements->splat || count == 1; /* MLIR knows one element as a splat, too */
   return memcmp(data, data + bytes, (size_t)(count - 1) * bytes) == 0;
 }
 

@@ -285,7 +285,7 @@ static const ax_hlo_slot out_sharding_slots[] = {SHARDING("out_sharding")};
 #define SINCE(first, second) \
   { first, second }
 #define V AX_HLO_VERSION
-static const ax_hlo_known operations[] = {
+static const ax_hlo_listed operations[] = {
     {"all_gather", SLOTS(all_gather_slots), SINCE(0, V(1, 5)), true},
     {"all_reduce", SLOTS(all_reduce_slots), SINCE(0, V(1, 5)), true},
     {"all_to_all", SLOTS(all_to_all_slots), SINCE(0, V(1, 5)), true},
@@ -373,13 +373,13 @@ static const ax_hlo_known operations[] = {
     {"sdy.collective_permute", SLOTS(out_sharding_slots), {0}, false},
     {"sdy.sharding_group", SLOTS(group_id_slots), {0}, false},
 };
-static const ax_hlo_known broadcasting = {"chlo.broadcast_", SLOTS(binary_slots), {0}, false};
+static const ax_hlo_listed broadcasting = {"chlo.broadcast_", SLOTS(binary_slots), {0}, false};
 
 static bool begins(ax_hlo_slice name, const char *word) {
   return name.length >= strlen(word) && memcmp(name.start, word, strlen(word)) == 0;
 }
 
-const ax_hlo_known *ax_hlo_find_known(ax_hlo_slice name) {
+const ax_hlo_listed *ax_hlo_find_known(ax_hlo_slice name) {
   const size_t dialect = begins(name, "stablehlo.") ? strlen("stablehlo.") : 0;
   const ax_hlo_slice rest = {name.start + dialect, name.length - dialect};
   for (size_t i = 0; i < AX_COUNT(operations); i++)
@@ -410,7 +410,7 @@ static void insert_all(const ax_hlo_slot *slots, uint32_t slot_count, uint32_t f
   }
 }
 
-uint32_t ax_hlo_order_slots(const ax_hlo_known *known, uint32_t form, const ax_hlo_slot *out[AX_HLO_MOST_SLOTS]) {
+uint32_t ax_hlo_order_slots(const ax_hlo_listed *known, uint32_t form, const ax_hlo_slot *out[AX_HLO_MOST_SLOTS]) {
   uint32_t count = 0;
   if (known != NULL) insert_all(known->slots, known->count, form, out, &count);
   return count;

@@ -68,20 +68,20 @@ struct ax_hlo_group {
 };
 
 enum { AX_HLO_MOST_FORMS = 2 };
-typedef struct ax_hlo_known { /* an operation that has attributes, or is not of VHLO's first version */
+typedef struct ax_hlo_listed { /* an operation that has attributes, or is not of VHLO's first version */
   const char *name;           /* without the dialect, which is StableHLO's unless it stands before it: func.func */
   const ax_hlo_slot *slots;
   uint32_t count;
   uint32_t since[AX_HLO_MOST_FORMS]; /* versions that the operation's first and second form came with; 0: the oldest */
   bool single;                       /* its first form has one operand and one result */
-} ax_hlo_known;
+} ax_hlo_listed;
 
 /* The operation with the name, as "stablehlo.gather" or "func.func". NULL: it is not listed. */
-const ax_hlo_known *ax_hlo_find_known(ax_hlo_slice name);
+const ax_hlo_listed *ax_hlo_find_known(ax_hlo_slice name);
 /* The operation's attributes in the order of their names, with those of groups one by one if it is of VHLO's form `form`, from 1 on; 0:
    it is StableHLO's. Returns how many there are, at most AX_HLO_MOST_SLOTS. */
 enum { AX_HLO_MOST_SLOTS = 24 };
-uint32_t ax_hlo_order_slots(const ax_hlo_known *known, uint32_t form, const ax_hlo_slot *out[AX_HLO_MOST_SLOTS]);
+uint32_t ax_hlo_order_slots(const ax_hlo_listed *known, uint32_t form, const ax_hlo_slot *out[AX_HLO_MOST_SLOTS]);
 static inline const char *ax_hlo_vhlo_name(const ax_hlo_slot *slot) {
   return slot->vhlo_name != NULL ? slot->vhlo_name : slot->name;
 }

@@ -43,7 +43,7 @@ static void test_codes(void **state) {
 }
 
 static const ax_hlo_slot *slot_of(const char *op, const char *name) {
-  const ax_hlo_known *known = ax_hlo_find_known(slice(op));
+  const ax_hlo_listed *known = ax_hlo_find_known(slice(op));
   uint32_t i = 0;
   while (strcmp(known->slots[i].name, name) != 0) i++;
   return &known->slots[i];

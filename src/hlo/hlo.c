@@ -1,21 +1,86 @@
-/* StableHLO text. The generic form has one grammar for every op:
+/* A module in the making. Operations whose regions are being made are a stack, `open`; what the blocks in progress have is another,
+   `added`, in which each block's operations lie together:
 
-     %5, %6 = "name"(%1, %2) ({ ^bb0(%7: type): ops "stablehlo.return"(%8) : (type) -> () }, {..}) {attributes} : (types) -> types
+     open     while          reduce
+     added    a b while      c d reduce     e f
+              the body's     the region's   the region's
 
-   The end of the text shows how far an op is written: if it is "}", a region has just ended, so the next region begins with a
-   comma. SSA ids are never used twice in a module. */
+   When a region ends, its operations leave that stack as a block; when an operation ends, it takes its blocks. Value numbers are
+   never used twice in a module. */
 #include "hlo/hlo.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "hlo/reader.h"
 #include "ir/number.h"
 #include "ir/prim.h"
 
-/* --- Types and lists --- */
+struct ax_hlo_open {
+  ax_hlo_operation *op;
+  ax_hlo_block block;          /* that is being made */
+  uint32_t first, first_block; /* where its operations begin in `added`, and the operation's regions in `blocks` */
+};
+
+static ax_hlo_slice slice_of(const char *word) { return (ax_hlo_slice){word, strlen(word)}; }
+
+ax_status ax_hlo_init(ax_hlo *hlo) {
+  hlo->scan = ax_calloc(1, sizeof *hlo->scan);
+  if (hlo->scan == NULL) return ax_out_of_memory(sizeof *hlo->scan);
+  hlo->scan->module = &hlo->module;
+  hlo->module.source = "the program";
+  return AX_OK;
+}
+
+void ax_hlo_deinit(ax_hlo *hlo) {
+  if (hlo->scan != NULL) ax_hlo_free_scan(hlo->scan);
+  ax_free(hlo->scan);
+  ax_free(hlo->added);
+  ax_free(hlo->blocks);
+  ax_free(hlo->open);
+  for (uint32_t i = 0; i < hlo->held_count; i++) ax_program_release((ax_program *)(uintptr_t)hlo->held[i]);
+  ax_free(hlo->held);
+  ax_text_deinit(&hlo->scratch);
+  ax_hlo_module_deinit(&hlo->module);
+}
+
+/* Remembers a failure. */
+static bool works(ax_hlo *hlo, ax_status status) {
+  if (status != AX_OK) hlo->failed = true;
+  return !hlo->failed;
+}
+
+static void *room(ax_hlo *hlo, size_t bytes) {
+  void *memory = hlo->failed ? NULL : ax_arena_alloc(&hlo->module.arena, bytes > 0 ? bytes : 1);
+  if (memory == NULL) hlo->failed = true;
+  return memory;
+}
+
+static void *copied(ax_hlo *hlo, const void *data, size_t bytes) {
+  void *memory = room(hlo, bytes);
+  if (memory != NULL && bytes > 0) memcpy(memory, data, bytes);
+  return memory;
+}
+
+ax_status ax_hlo_finish(ax_hlo *hlo, const ax_hlo_attributes *attributes) {
+  ax_hlo_block *body = &hlo->module.body;
+  body->operations = copied(hlo, hlo->added, hlo->added_count * sizeof hlo->added[0]);
+  hlo->module.attributes = attributes->items;
+  if (hlo->failed || hlo->scratch.failed) return ax_out_of_memory(0);
+  hlo->module.attribute_count = attributes->count;
+  body->operation_count = hlo->added_count;
+  return AX_OK;
+}
+
+ax_status ax_hlo_hold(ax_hlo *hlo, const ax_program *program) {
+  AX_TRY(ax_grow(&hlo->held, sizeof hlo->held[0], hlo->held_count, 1, &hlo->held_capacity));
+  hlo->held[hlo->held_count++] = program;
+  ax_program_retain((ax_program *)(uintptr_t)program);
+  return AX_OK;
+}
+
+/* --- Types --- */
 
 ax_type ax_hlo_physical(const ax_type *type) {
   ax_type words = *type;
@@ -36,236 +101,275 @@ void ax_hlo_type(ax_text *text, const ax_type *type) {
   ax_text_add(text, type->form == AX_FUTURE ? "%s>>" : "%s>", ax_dtype_get(type->dtype)->hlo);
 }
 
-static void add_types(ax_text *text, const ax_type *types, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    ax_text_add(text, "%s", i > 0 ? ", " : "");
-    ax_hlo_type(text, &types[i]);
+/* The type that hlo->scratch spells, which is emptied. */
+static const ax_hlo_value_type *spelled(ax_hlo *hlo) {
+  const ax_hlo_value_type *type = NULL;
+  if (hlo->scratch.failed) hlo->failed = true;
+  if (!hlo->failed) (void)works(hlo, ax_hlo_spelled_type(hlo->scan, (ax_hlo_slice){hlo->scratch.data, hlo->scratch.length}, &type));
+  hlo->scratch.length = 0;
+  return type;
+}
+
+const ax_hlo_value_type *ax_hlo_value_type_of(ax_hlo *hlo, const ax_type *type) {
+  ax_hlo_type(&hlo->scratch, type);
+  return spelled(hlo);
+}
+
+const ax_hlo_value_type *ax_hlo_function_type(ax_hlo *hlo, const ax_type *in, uint32_t in_count, const ax_type *out,
+                                              uint32_t out_count) {
+  ax_text_add(&hlo->scratch, "(");
+  for (uint32_t i = 0; i < in_count + out_count; i++) {
+    if (i == in_count) ax_text_add(&hlo->scratch, ") -> (");
+    else if (i > 0) ax_text_add(&hlo->scratch, ", ");
+    ax_hlo_type(&hlo->scratch, i < in_count ? &in[i] : &out[i - in_count]);
   }
+  ax_text_add(&hlo->scratch, out_count == 0 ? ") -> ()" : ")");
+  return spelled(hlo);
 }
 
-static void add_ids(ax_text *text, const uint32_t *ids, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) ax_text_add(text, "%s%%%u", i > 0 ? ", " : "", ids[i]);
-}
-
-/* Adds "(types) -> type" for one result, and "(types) -> (types)" for any other number of results. */
-static void add_signature(ax_text *text, const ax_type *in, uint32_t in_count, const ax_type *out, uint32_t out_count) {
-  ax_text_add(text, "(");
-  add_types(text, in, in_count);
-  ax_text_add(text, out_count == 1 ? ") -> " : ") -> (");
-  add_types(text, out, out_count);
-  ax_text_add(text, out_count == 1 ? "" : ")");
-}
-
-static void add_indent(ax_hlo *hlo) { ax_text_add(&hlo->text, "%*s", (int)(2 * hlo->indent), ""); }
-
-/* --- Ops --- */
-
-uint32_t ax_hlo_begin(ax_hlo *hlo, const char *name, const uint32_t *in, uint32_t in_count, uint32_t out_count) {
-  uint32_t first = hlo->next;
-  hlo->next += out_count;
-  if (hlo->indent == hlo->watched) hlo->watched_ops++;
-  add_indent(hlo);
-  for (uint32_t i = 0; i < out_count; i++) ax_text_add(&hlo->text, "%s%%%u", i > 0 ? ", " : "", first + i);
-  ax_text_add(&hlo->text, "%s\"%s\"(", out_count > 0 ? " = " : "", name);
-  add_ids(&hlo->text, in, in_count);
-  ax_text_add(&hlo->text, ")");
+static uint32_t new_values(ax_hlo *hlo, const ax_type *types, uint32_t count) {
+  uint32_t first = 0, value;
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_hlo_value_type *type = ax_hlo_value_type_of(hlo, &types[i]);
+    if (hlo->failed || !works(hlo, ax_hlo_new_values(hlo->scan, 1, &type, &value))) return 0;
+    if (i == 0) first = value;
+  }
   return first;
 }
 
-static bool after_region(const ax_hlo *hlo) {
-  return hlo->text.length > 0 && hlo->text.data[hlo->text.length - 1] == '}';
+/* --- Operations --- */
+
+uint32_t ax_hlo_begin(ax_hlo *hlo, const char *name, const uint32_t *in, uint32_t in_count, const ax_type *out_types,
+                      uint32_t out_count) {
+  ax_hlo_operation *op = room(hlo, sizeof *op);
+  const uint32_t *operands = copied(hlo, in, in_count * sizeof in[0]);
+  const uint32_t first = new_values(hlo, out_types, out_count);
+  if (hlo->failed) return 0;
+  *op = (ax_hlo_operation){.name = slice_of(name), .operands = operands, .operand_count = in_count, .result = first,
+                           .result_count = out_count, .place = hlo->place};
+  for (uint32_t k = 0; k < out_count; k++) hlo->module.makers[first + k] = op;
+  if (!works(hlo, ax_grow(&hlo->added, sizeof hlo->added[0], hlo->added_count, 1, &hlo->added_capacity))) return 0;
+  if (!works(hlo, ax_grow(&hlo->open, sizeof hlo->open[0], hlo->open_count, 1, &hlo->open_capacity))) return 0;
+  hlo->added[hlo->added_count++] = op;
+  hlo->open[hlo->open_count++] = (ax_hlo_open){.op = op, .first = hlo->added_count, .first_block = hlo->block_count};
+  return first;
 }
 
 uint32_t ax_hlo_region_begin(ax_hlo *hlo, const ax_type *arg_types, uint32_t arg_count) {
-  uint32_t first = hlo->next;
-  hlo->next += arg_count;
-  ax_text_add(&hlo->text, after_region(hlo) ? ", {\n" : " ({\n");
-  add_indent(hlo);
-  hlo->indent++;
-  ax_text_add(&hlo->text, "^bb0");
-  for (uint32_t i = 0; i < arg_count; i++) {
-    ax_text_add(&hlo->text, "%s%%%u: ", i > 0 ? ", " : "(", first + i);
-    ax_hlo_type(&hlo->text, &arg_types[i]);
-  }
-  ax_text_add(&hlo->text, arg_count > 0 ? "):\n" : ":\n");
+  const uint32_t first = new_values(hlo, arg_types, arg_count);
+  if (hlo->failed) return 0;
+  hlo->open[hlo->open_count - 1].block = (ax_hlo_block){.argument = first, .argument_count = arg_count};
   return first;
 }
 
-void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, const ax_type *types, uint32_t count) {
-  ax_hlo_op(hlo, "stablehlo.return", results, types, count, NULL, NULL, 0);
-  hlo->indent--;
-  add_indent(hlo);
-  ax_text_add(&hlo->text, "}");
+void ax_hlo_region_close(ax_hlo *hlo) {
+  if (hlo->failed) return;
+  ax_hlo_open *open = &hlo->open[hlo->open_count - 1];
+  const uint32_t count = hlo->added_count - open->first;
+  open->block.operation_count = count;
+  open->block.operations = copied(hlo, hlo->added + open->first, count * sizeof hlo->added[0]);
+  if (!works(hlo, ax_grow(&hlo->blocks, sizeof hlo->blocks[0], hlo->block_count, 1, &hlo->block_capacity))) return;
+  hlo->blocks[hlo->block_count++] = open->block;
+  hlo->added_count = open->first;
 }
 
-void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count,
-                const ax_type *out_types, uint32_t out_count) {
-  if (after_region(hlo)) ax_text_add(&hlo->text, ")");
-  if (attributes != NULL) {
-    ax_text_add(&hlo->text, " {");
-    ax_text_add_bytes(&hlo->text, attributes, strlen(attributes)); /* constants may be long */
-    ax_text_add(&hlo->text, "}");
-  }
-  ax_text_add(&hlo->text, " : ");
-  add_signature(&hlo->text, in_types, in_count, out_types, out_count);
-  ax_text_add(&hlo->text, "\n");
+void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, uint32_t count) {
+  ax_hlo_op(hlo, "stablehlo.return", results, count, NULL, NULL, 0);
+  ax_hlo_region_close(hlo);
 }
 
-uint32_t ax_hlo_op(ax_hlo *hlo, const char *name, const uint32_t *in, const ax_type *in_types, uint32_t in_count,
-                   const char *attributes, const ax_type *out_types, uint32_t out_count) {
-  uint32_t first = ax_hlo_begin(hlo, name, in, in_count, out_count);
-  ax_hlo_end(hlo, attributes, in_types, in_count, out_types, out_count);
+void ax_hlo_end(ax_hlo *hlo, const ax_hlo_attributes *attributes) {
+  if (hlo->failed) return;
+  const ax_hlo_open *open = &hlo->open[hlo->open_count - 1];
+  ax_hlo_operation *op = open->op;
+  const uint32_t count = hlo->block_count - open->first_block;
+  ax_hlo_block *blocks = count > 0 ? copied(hlo, hlo->blocks + open->first_block, count * sizeof blocks[0]) : NULL;
+  ax_hlo_region *regions = count > 0 ? room(hlo, count * sizeof regions[0]) : NULL;
+  for (uint32_t i = 0; i < count && !hlo->failed; i++) regions[i] = (ax_hlo_region){1, &blocks[i]};
+  op->regions = regions;
+  op->region_count = count;
+  if (attributes != NULL) op->attributes = attributes->items, op->attribute_count = attributes->count;
+  hlo->block_count = open->first_block;
+  hlo->open_count--;
+}
+
+uint32_t ax_hlo_op(ax_hlo *hlo, const char *name, const uint32_t *in, uint32_t in_count, const ax_hlo_attributes *attributes,
+                   const ax_type *out_types, uint32_t out_count) {
+  const uint32_t first = ax_hlo_begin(hlo, name, in, in_count, out_types, out_count);
+  ax_hlo_end(hlo, attributes);
   return first;
 }
 
-ax_status ax_hlo_attributes_end(ax_text *attributes) {
-  bool failed = attributes->failed;
-  ax_text_deinit(attributes);
-  return failed ? ax_out_of_memory(0) : AX_OK;
+uint32_t ax_hlo_region_count(const ax_hlo *hlo) {
+  return hlo->failed ? 0 : hlo->added_count - hlo->open[hlo->open_count - 1].first;
 }
 
-/* --- Constants --- */
-
-/* Adds a finite value in 2, 7, 12 or 17 digits, the first of these that reads back as the same number. MLIR wants a point after the
-   first digit, whatever sign the locale has for it. */
-static void add_float(ax_text *text, ax_dtype dtype, double value) {
-  char digits[64];
-  for (int precision = 1; precision <= 16; precision += 5) {
-    snprintf(digits, sizeof digits, "%.*e", precision, value);
-    double again = ax_number_round(dtype, (ax_number){.f = strtod(digits, NULL)}).f;
-    if (again == value) break;
-  }
-  size_t whole = digits[0] == '-' ? 2 : 1, fraction = whole + strcspn(digits + whole, "0123456789");
-  ax_text_add(text, "%.*s.%s", (int)whole, digits, digits + fraction);
-}
-
-static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t index) {
-  const ax_dtype_info *info = ax_dtype_get(dtype);
-  ax_number number = ax_number_load(dtype, data, index);
-  uint64_t bits = 0;
-  switch (info->kind) {
-    case AX_KIND_BOOL:
-      ax_text_add(text, number.u != 0 ? "true" : "false");
-      break;
-    case AX_KIND_SIGNED:
-      ax_text_add(text, "%" PRId64, number.i);
-      break;
-    case AX_KIND_UNSIGNED:
-      ax_text_add(text, "%" PRIu64, number.u);
-      break;
-    case AX_KIND_KEY: break; /* they are written as words */
-    case AX_KIND_COMPLEX:
-      ax_text_add(text, "(");
-      add_element(text, ax_part_dtype(dtype), data, 2 * index);
-      ax_text_add(text, ", ");
-      add_element(text, ax_part_dtype(dtype), data, 2 * index + 1);
-      ax_text_add(text, ")");
-      break;
-    case AX_KIND_FLOAT:
-      memcpy(&bits, (const char *)data + (size_t)index * info->bytes, info->bytes);
-      if (isfinite(number.f))
-        add_float(text, dtype, number.f);
-      else
-        ax_text_add(text, "0x%0*" PRIX64, (int)info->bytes * 2, bits);
-      break;
-  }
-}
-
-/* Adds "[[a, b], [c, d]]": dimension `dim` and those inside it, which hold `count` elements from number `first` on. */
-static void add_nested(ax_text *text, const ax_type *type, const void *data, uint32_t dim, int64_t first,
-                       int64_t count) {
-  if (dim == type->rank) {
-    add_element(text, type->dtype, data, first);
-    return;
-  }
-  int64_t step = count / type->dims[dim];
-  ax_text_add(text, "[");
-  for (int64_t i = 0; i < type->dims[dim]; i++) {
-    ax_text_add(text, "%s", i > 0 ? ", " : "");
-    add_nested(text, type, data, dim + 1, first + i * step, step);
-  }
-  ax_text_add(text, "]");
-}
-
-/* Adds "0x3F80..": the bytes as they lie in memory, which MLIR takes to be little-endian. */
-static void add_bytes(ax_text *text, const void *data, size_t bytes) {
-  static const char digit[] = "0123456789ABCDEF";
-  const unsigned char *from = data;
-  ax_text_add(text, "\"0x");
-  for (size_t i = 0; i < bytes; i++) {
-    char pair[] = {digit[from[i] >> 4], digit[from[i] & 15]};
-    ax_text_add_bytes(text, pair, 2);
-  }
-  ax_text_add(text, "\"");
-}
-
-static uint32_t add_constant(ax_hlo *hlo, const ax_type *type, ax_text *value) {
-  ax_text_add(value, "> : ");
-  ax_hlo_type(value, type);
-  uint32_t id = ax_hlo_op(hlo, "stablehlo.constant", NULL, NULL, 0, value->data, type, 1);
-  hlo->text.failed = hlo->text.failed || value->failed;
-  ax_text_deinit(value);
-  return id;
-}
-
-uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar) {
-  const ax_type made = ax_hlo_physical(type);
-  ax_text value = {0};
-  ax_text_add(&value, "value = dense<");
-  add_element(&value, made.dtype, scalar, 0);
-  return add_constant(hlo, &made, &value);
-}
-
-/* Few elements are written as numbers, so that people can read them, and many as bytes. Bools are never written as bytes, because
-   MLIR packs eight of them into one. */
-uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data) {
-  enum { FEW = 64 };
-  const ax_type made = ax_hlo_physical(type);
-  ax_text value = {0};
-  int64_t elems = ax_type_elems(&made);
-  ax_text_add(&value, "value = dense<");
-  if (elems > 0 && (elems <= FEW || made.dtype == AX_BOOL))
-    add_nested(&value, &made, data, 0, 0, elems);
-  else if (elems > 0)
-    add_bytes(&value, data, (size_t)elems * ax_dtype_bytes(made.dtype));
-  return add_constant(hlo, &made, &value);
+void ax_hlo_drop(ax_hlo *hlo) {
+  if (!hlo->failed) hlo->added_count--;
 }
 
 /* --- Attributes --- */
 
-void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count) {
-  ax_text_add(text, "array<i64");
-  for (uint32_t i = 0; i < count; i++) ax_text_add(text, "%s%" PRId64, i > 0 ? ", " : ": ", v[i]);
-  ax_text_add(text, ">");
+static void add_named(ax_hlo_attributes *to, const ax_hlo_attribute *attribute) {
+  if (to->count == to->capacity) {
+    const uint32_t capacity = to->capacity > 0 ? 2 * to->capacity : 4;
+    ax_hlo_attribute *items = room(to->hlo, capacity * sizeof items[0]);
+    if (items == NULL) return;
+    if (to->count > 0) memcpy(items, to->items, to->count * sizeof items[0]);
+    to->items = items, to->capacity = capacity;
+  }
+  to->items[to->count++] = *attribute;
 }
 
-/* Adds one group of devices, "[0, 2, -1]", filled up with -1 to `size` entries. The devices are those that differ from `device`
-   only along the axes: group number `group` of them, or all of them if `group` is AX_NONE. */
-static void replica_group(ax_text *text, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size,
-                          bool first) {
+void ax_hlo_add(ax_hlo_attributes *to, const char *name, ax_hlo_attribute attribute) {
+  attribute.name = slice_of(name);
+  add_named(to, &attribute);
+}
+
+ax_status ax_hlo_add_spelled(ax_hlo_attributes *to, const char *text) {
+  ax_hlo_scan *r = to->hlo->scan;
+  ax_hlo_list list = {0};
+  const size_t length = strlen(text) + 2;
+  char *braced = room(to->hlo, length + 1);
+  if (braced == NULL) return AX_OK; /* remembered */
+  snprintf(braced, length + 1, "{%s}", text);
+  r->text = r->cursor = r->line_start = braced;
+  r->end = braced + length;
+  const ax_status status = ax_hlo_want_entries(r, &list);
+  for (uint32_t i = 0; status == AX_OK && i < list.count; i++) add_named(to, &((ax_hlo_attribute *)list.items)[i]);
+  ax_free(list.items);
+  return status;
+}
+
+void ax_hlo_add_unit(ax_hlo_attributes *to, const char *name) { ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_UNIT}); }
+
+void ax_hlo_add_bool(ax_hlo_attributes *to, const char *name, bool value) {
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_BOOL, .integer = value});
+}
+
+void ax_hlo_add_short(ax_hlo_attributes *to, const char *name, int64_t value, const char *type) {
+  ax_text_add(&to->hlo->scratch, "%s", type);
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_INTEGER, .integer = value, .type = spelled(to->hlo)});
+}
+
+void ax_hlo_add_integer(ax_hlo_attributes *to, const char *name, int64_t value) {
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_INTEGER, .integer = value}); /* without a type: i64 */
+}
+
+static void add_text(ax_hlo_attributes *to, const char *name, ax_hlo_attribute_kind kind, const char *value) {
+  const char *own = copied(to->hlo, value, strlen(value) + 1);
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = kind, .text = slice_of(own != NULL ? own : "")});
+}
+
+void ax_hlo_add_string(ax_hlo_attributes *to, const char *name, const char *value) { add_text(to, name, AX_HLO_STRING, value); }
+void ax_hlo_add_symbol(ax_hlo_attributes *to, const char *name, const char *value) { add_text(to, name, AX_HLO_SYMBOL, value); }
+
+void ax_hlo_add_word(ax_hlo_attributes *to, const char *name, const char *word) {
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_WORD, .text = slice_of(word)});
+}
+
+void ax_hlo_add_integers(ax_hlo_attributes *to, const char *name, const int64_t *v, uint32_t count) {
+  const int64_t *numbers = copied(to->hlo, v, count * sizeof v[0]);
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_NUMBERS, .numbers = numbers, .count = count});
+}
+
+void ax_hlo_add_dims(ax_hlo_attributes *to, const char *name, const ax_dims *dims) { ax_hlo_add_integers(to, name, dims->v, dims->count); }
+
+void ax_hlo_add_matrix(ax_hlo_attributes *to, const char *name, int64_t rows, int64_t columns, int64_t **to_fill) {
+  const ax_type type = ax_array_type(AX_S64, AX_DIMS(rows, columns));
+  *to_fill = room(to->hlo, (size_t)(rows * columns) * sizeof **to_fill);
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ELEMENTS, .type = ax_hlo_value_type_of(to->hlo, &type), .data = *to_fill});
+}
+
+void ax_hlo_add_pairs(ax_hlo_attributes *to, const char *name, const ax_dims *low, const ax_dims *high) {
+  int64_t *pairs;
+  ax_hlo_add_matrix(to, name, low->count, 2, &pairs);
+  for (uint32_t i = 0; pairs != NULL && i < low->count; i++) pairs[2 * i] = low->v[i], pairs[2 * i + 1] = high->v[i];
+}
+
+static ax_hlo_attribute dictionary_of(const char *kind, const ax_hlo_attributes *entries) {
+  return (ax_hlo_attribute){.kind = AX_HLO_DICTIONARY, .text = slice_of(kind), .items = entries->items, .count = entries->count};
+}
+
+void ax_hlo_add_group(ax_hlo_attributes *to, const char *name, const char *kind, const ax_hlo_attributes *entries) {
+  ax_hlo_add(to, name, dictionary_of(kind, entries));
+}
+
+void ax_hlo_add_entry(ax_hlo_attributes *to, const char *group, const char *name, int64_t value) {
+  uint32_t i = 0;
+  if (to->hlo->failed) return;
+  while (!ax_hlo_slice_is(to->items[i].name, group)) i++;
+  ax_hlo_attribute *found = &to->items[i], *items = room(to->hlo, (found->count + 1) * sizeof items[0]);
+  if (items == NULL) return;
+  if (found->count > 0) memcpy(items, found->items, found->count * sizeof items[0]);
+  items[found->count++] = (ax_hlo_attribute){.kind = AX_HLO_INTEGER, .name = slice_of(name), .integer = value};
+  found->items = items;
+}
+
+void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count) {
+  ax_hlo_attribute *items = room(to->hlo, count * sizeof items[0]);
+  for (uint32_t i = 0; items != NULL && i < count; i++) items[i] = dictionary_of("", each);
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ARRAY, .items = items, .count = count});
+}
+
+void ax_hlo_add_layouts(ax_hlo_attributes *to, const char *name, const ax_dims *layouts, uint32_t count) {
+  ax_hlo *hlo = to->hlo;
+  ax_hlo_attribute *items = room(hlo, count * sizeof items[0]);
+  for (uint32_t i = 0; items != NULL && i < count; i++) {
+    ax_text_add(&hlo->scratch, "tensor<%uxindex>", layouts[i].count);
+    items[i] = (ax_hlo_attribute){.kind = AX_HLO_ELEMENTS, .type = spelled(hlo),
+                                  .data = copied(hlo, layouts[i].v, layouts[i].count * sizeof layouts[i].v[0])};
+  }
+  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ARRAY, .items = items, .count = count});
+}
+
+/* --- Constants --- */
+
+static uint32_t add_constant(ax_hlo *hlo, const ax_type *type, bool splat, const void *data) {
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add(&attributes, "value",
+             (ax_hlo_attribute){.kind = AX_HLO_ELEMENTS, .type = ax_hlo_value_type_of(hlo, type), .splat = splat, .data = data});
+  return ax_hlo_op(hlo, "stablehlo.constant", NULL, 0, &attributes, type, 1);
+}
+
+uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar) {
+  const ax_type made = ax_hlo_physical(type);
+  return add_constant(hlo, &made, true, copied(hlo, scalar, ax_dtype_bytes(made.dtype)));
+}
+
+uint32_t ax_hlo_dense_borrowed(ax_hlo *hlo, const ax_type *type, const void *data) {
+  const ax_type made = ax_hlo_physical(type);
+  return add_constant(hlo, &made, false, data);
+}
+
+uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data) {
+  const ax_type made = ax_hlo_physical(type);
+  return add_constant(hlo, &made, false, copied(hlo, data, (size_t)ax_type_elems(&made) * ax_dtype_bytes(made.dtype)));
+}
+
+/* --- Devices --- */
+
+/* One group of devices, filled up with -1 to `size` entries. The devices are those that differ from `device` only along the axes:
+   group number `group` of them, or all of them if `group` is AX_NONE. */
+static void replica_group(int64_t *to, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size) {
   const ax_groups *groups = &names->groups;
   const uint32_t *member = group != AX_NONE ? groups->member + ax_group_begin(groups, group) : NULL;
-  int64_t count = member != NULL ? ax_group_size(groups, group) : size;
-  ax_text_add(text, first ? "[" : ", [");
-  for (int64_t k = 0; k < size; k++)
-    ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "",
-                k < count ? ax_axes_device(names, axes, device, member != NULL ? member[k] : k) : -1);
-  ax_text_add(text, "]");
+  const int64_t count = member != NULL ? ax_group_size(groups, group) : size;
+  for (int64_t k = 0; k < size; k++) to[k] = k < count ? ax_axes_device(names, axes, device, member != NULL ? member[k] : k) : -1;
 }
 
-void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes) {
-  int64_t devices = ax_mesh_devices(axes), members = 1, size = 1;
+void ax_hlo_add_replica_groups(ax_hlo_attributes *to, const ax_axes *names, const ax_mesh *axes) {
+  int64_t devices = ax_mesh_devices(axes), members = 1, size = 1, *row;
   const ax_groups *groups = &names->groups;
   for (uint32_t i = 0; i < names->count; i++) members *= axes->axis[ax_mesh_find(axes, names->name[i])].size;
   if (groups->count == 0) size = members;
   for (uint32_t g = 0; g < groups->count; g++) size = ax_group_size(groups, g) > size ? ax_group_size(groups, g) : size;
-  ax_text_add(text, "dense<[");
-  for (int64_t device = 0; device < devices; device++) {
+  ax_hlo_add_matrix(to, "replica_groups", devices / members * (groups->count > 0 ? groups->count : 1), size, &row);
+  for (int64_t device = 0; device < devices && row != NULL; device++) {
     if (ax_axes_index(names, axes, device) != 0) continue; /* its group was written with the first device in it */
-    if (groups->count == 0) replica_group(text, names, axes, device, AX_NONE, size, device == 0);
-    for (uint32_t g = 0; g < groups->count; g++) replica_group(text, names, axes, device, g, size, device == 0 && g == 0);
+    if (groups->count == 0) replica_group(row, names, axes, device, AX_NONE, size), row += size;
+    for (uint32_t g = 0; g < groups->count; g++, row += size) replica_group(row, names, axes, device, g, size);
   }
-  ax_text_add(text, "]> : tensor<%" PRId64 "x%" PRId64 "xi64>", devices / members * (groups->count > 0 ? groups->count : 1), size);
 }
 
 /* --- Equations --- */

@@ -59,52 +59,6 @@ static void add_type(printer *p, const ax_hlo_value_type *type) {
     add_types(p, results > 0 ? &type->parts[type->in_count] : NULL, results);
 }
 
-/* --- Constants --- */
-
-static void add_hex(printer *p, const unsigned char *bytes, size_t count) {
-  static const char digits[] = "0123456789ABCDEF";
-  ax_text_add(p->text, "\"0x");
-  for (size_t i = 0; i < count; i++) {
-    const char pair[] = {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
-    ax_text_add_bytes(p->text, pair, 2);
-  }
-  ax_text_add(p->text, "\"");
-}
-
-/* Truth values as MLIR packs them. */
-static void add_truths(printer *p, const unsigned char *data, int64_t count, bool splat) {
-  if (splat) {
-    ax_text_add(p->text, data[0] != 0 ? "\"0xFF\"" : "\"0x00\"");
-    return;
-  }
-  ax_text_add(p->text, "\"0x");
-  for (int64_t i = 0; i < count; i += 8) {
-    unsigned byte = 0;
-    for (int64_t k = i; k < count && k < i + 8; k++) byte |= (unsigned)(data[k] != 0) << (k - i);
-    ax_text_add(p->text, "%02X", byte);
-  }
-  ax_text_add(p->text, "\"");
-}
-
-static void add_matrix_type(printer *p, const ax_hlo_value_type *type) {
-  if (type->text.length > 0)
-    add_slice(p, type->text);
-  else
-    ax_text_add(p->text, "tensor<%" PRId64 "x%" PRId64 "xi64>", type->dims[0], type->dims[1]);
-}
-
-static void add_elements(printer *p, const ax_hlo_attribute *a) {
-  const int64_t count = ax_hlo_element_count(a->type);
-  const bool splat = count > 0 && ax_hlo_is_splat(a);
-  ax_text_add(p->text, "dense<");
-  if (count > 0 && a->type->dtype == AX_BOOL)
-    add_truths(p, a->data, count, splat);
-  else if (count > 0)
-    add_hex(p, a->data, (splat ? 1 : (size_t)count) * ax_dtype_bytes(a->type->dtype));
-  ax_text_add(p->text, "> : ");
-  add_matrix_type(p, a->type);
-}
-
 /* --- Attributes --- */
 
 static ax_status add_attribute(printer *p, const ax_hlo_attribute *a);
@@ -244,7 +198,7 @@ static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
       add_numbers(p, a, a->type != NULL && a->type->element_known ? ax_dtype_get(a->type->dtype)->hlo : "i64");
       return AX_OK;
     case AX_HLO_ELEMENTS:
-      add_elements(p, a);
+      ax_hlo_print_elements(p->text, a);
       return AX_OK;
     default:
       add_slice(p, a->text);
@@ -379,14 +333,14 @@ static ax_status add_slot(printer *p, const ax_hlo_slot *slot, const ax_hlo_attr
   }
 }
 
-static const ax_hlo_slot *slot_of(const ax_hlo_known *known, ax_hlo_slice name) {
+static const ax_hlo_slot *slot_of(const ax_hlo_listed *known, ax_hlo_slice name) {
   for (uint32_t i = 0; known != NULL && i < known->count; i++)
     if (ax_hlo_slice_is(name, known->slots[i].name)) return &known->slots[i];
   return NULL;
 }
 
 /* One attribute of an operation; false in *said if it may be left out. */
-static ax_status add_own(printer *p, const ax_hlo_known *known, const ax_hlo_attribute *a, const char *dialect,
+static ax_status add_own(printer *p, const ax_hlo_listed *known, const ax_hlo_attribute *a, const char *dialect,
                          const char **comma) {
   const ax_hlo_slot *slot = slot_of(known, a->name);
   ax_hlo_attribute canonical = *a;
@@ -402,7 +356,7 @@ static ax_status add_attributes(printer *p, ax_hlo_slice op, const ax_hlo_attrib
   const ax_hlo_attribute **entries;
   const char *comma = " {";
   const char *dialect = op.length > 5 && memcmp(op.start, "chlo.", 5) == 0 ? "chlo" : "stablehlo";
-  const ax_hlo_known *known = ax_hlo_find_known(op);
+  const ax_hlo_listed *known = ax_hlo_find_known(op);
   AX_TRY(sorted(p, items, count, &entries));
   for (uint32_t i = 0; i < count; i++) AX_TRY(add_own(p, known, entries[i], dialect, &comma));
   if (comma[0] == ',') ax_text_add(p->text, "}");
@@ -464,7 +418,91 @@ static void add_signature(printer *p, const ax_hlo_operation *op) {
     add_types(p, op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count);
 }
 
+/* {a = 1 : i64} behind an argument or result: entry i of a list of dictionaries. */
+static ax_status add_listed(printer *p, const ax_hlo_attribute *list, uint32_t i) {
+  const ax_hlo_attribute *item = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count ? &list->items[i] : NULL;
+  if (item == NULL || item->kind != AX_HLO_DICTIONARY || item->count == 0) return AX_OK;
+  ax_text_add(p->text, " ");
+  return add_attribute(p, item);
+}
+
+static bool is_spelled(ax_hlo_slice name) {
+  static const char *const names[] = {"sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs", AX_HLO_ARGUMENT_NAMES};
+  for (size_t i = 0; i < AX_COUNT(names); i++)
+    if (ax_hlo_slice_is(name, names[i])) return true;
+  return false;
+}
+
+/* attributes {..}: what the short form does not say otherwise. */
+static ax_status add_others(printer *p, const ax_hlo_attribute *items, uint32_t count) {
+  const ax_hlo_attribute **entries;
+  const char *comma = " attributes {";
+  AX_TRY(sorted(p, items, count, &entries));
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_spelled(entries[i]->name)) continue;
+    ax_text_add(p->text, "%s", comma);
+    AX_TRY(add_entry(p, entries[i]));
+    comma = ", ";
+  }
+  if (comma[0] == ',') ax_text_add(p->text, "}");
+  return AX_OK;
+}
+
+/* (%0: tensor<4xf32> {..}) -> (tensor<4xf32>): the types alone if there is no block. */
+static ax_status add_declared(printer *p, const ax_hlo_operation *op, const ax_hlo_value_type *function, const ax_hlo_block *block) {
+  const ax_hlo_attribute *in_attributes = ax_hlo_find(op, "arg_attrs"), *out_attributes = ax_hlo_find(op, "res_attrs");
+  ax_text_add(p->text, "(");
+  for (uint32_t i = 0; i < function->in_count; i++) {
+    ax_text_add(p->text, "%s", i > 0 ? ", " : "");
+    if (block != NULL) ax_text_add(p->text, "%%%u: ", p->names[block->argument + i]);
+    add_type(p, function->parts[i]);
+    AX_TRY(add_listed(p, in_attributes, i));
+  }
+  ax_text_add(p->text, ") -> (");
+  for (uint32_t k = 0; k + function->in_count < function->part_count; k++) {
+    ax_text_add(p->text, k > 0 ? ", " : "");
+    add_type(p, function->parts[function->in_count + k]);
+    AX_TRY(add_listed(p, out_attributes, k));
+  }
+  ax_text_add(p->text, ")");
+  return AX_OK;
+}
+
+/* func.func public @main(%0: tensor<4xf32>) -> (tensor<4xf32>) {..}; of a declaration the first line. Values of a function are numbered
+   from 0. */
+static ax_status add_function(printer *p, const ax_hlo_operation *op, const ax_hlo_attribute *name, const ax_hlo_attribute *type) {
+  const ax_hlo_attribute *visibility = ax_hlo_find(op, "sym_visibility");
+  const ax_hlo_block *block = op->region_count == 1 && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
+  p->next = 0;
+  if (block != NULL) name_values(p, block->argument, block->argument_count);
+  new_line(p);
+  ax_text_add(p->text, "func.func ");
+  if (visibility != NULL && visibility->text.length > 0) ax_text_add(p->text, "%.*s ", (int)visibility->text.length, visibility->text.start);
+  AX_TRY(add_value(p, &(ax_hlo_attribute){.kind = AX_HLO_SYMBOL, .text = name->text}));
+  AX_TRY(add_declared(p, op, type->type, block));
+  AX_TRY(add_others(p, op->attributes, op->attribute_count));
+  if (block == NULL) return AX_OK;
+  ax_text_add(p->text, " {");
+  p->indent++;
+  for (uint32_t i = 0; i < block->operation_count; i++) AX_TRY(add_operation(p, block->operations[i]));
+  p->indent--;
+  new_line(p);
+  ax_text_add(p->text, "}");
+  return AX_OK;
+}
+
+/* Whether the operation is a function, or the declaration of one, that the short form can say. */
+static bool is_function(const ax_hlo_operation *op, const ax_hlo_attribute **name, const ax_hlo_attribute **type) {
+  *name = ax_hlo_find(op, "sym_name"), *type = ax_hlo_find(op, "function_type");
+  if (!ax_hlo_slice_is(op->name, "func.func") || *name == NULL || *type == NULL || (*type)->kind != AX_HLO_TYPE) return false;
+  const uint32_t blocks = op->region_count > 0 ? op->regions[0].block_count : 0;
+  return (*type)->type->kind == AX_HLO_FUNCTION && op->region_count <= 1 &&
+         (blocks == 0 || (blocks == 1 && op->regions[0].blocks[0].argument_count == (*type)->type->in_count));
+}
+
 static ax_status add_operation(printer *p, const ax_hlo_operation *op) {
+  const ax_hlo_attribute *name, *type;
+  if (is_function(op, &name, &type)) return add_function(p, op, name, type);
   new_line(p);
   name_values(p, op->result, op->result_count);
   for (uint32_t k = 0; k < op->result_count; k++) ax_text_add(p->text, "%s%%%u", k > 0 ? ", " : "", p->names[op->result + k]);
@@ -477,15 +515,21 @@ static ax_status add_operation(printer *p, const ax_hlo_operation *op) {
   return AX_OK;
 }
 
+/* module @name attributes {..} {. */
 static ax_status add_module(printer *p) {
   const ax_hlo_module *m = p->module;
   p->names = ax_arena_alloc(&p->arena, (m->value_count + 1) * sizeof p->names[0]);
   if (p->names == NULL) return ax_out_of_memory(m->value_count * sizeof p->names[0]);
-  ax_text_add(p->text, "\"builtin.module\"() ({");
+  ax_text_add(p->text, "module");
+  for (uint32_t i = 0; i < m->attribute_count; i++) {
+    if (!ax_hlo_slice_is(m->attributes[i].name, "sym_name")) continue;
+    ax_text_add(p->text, " ");
+    AX_TRY(add_value(p, &(ax_hlo_attribute){.kind = AX_HLO_SYMBOL, .text = m->attributes[i].text}));
+  }
+  AX_TRY(add_others(p, m->attributes, m->attribute_count));
+  ax_text_add(p->text, " {");
   AX_TRY(add_block(p, &m->body));
-  ax_text_add(p->text, "\n})");
-  AX_TRY(add_attributes(p, (ax_hlo_slice){"builtin.module", strlen("builtin.module")}, m->attributes, m->attribute_count));
-  ax_text_add(p->text, " : () -> ()\n");
+  ax_text_add(p->text, "\n}\n");
   return p->text->failed ? ax_out_of_memory(p->text->length) : AX_OK;
 }
 

@@ -1,5 +1,5 @@
-/* A module as text in MLIR's generic form. Attributes are in the order of their names and in one form, those left out that may be; values
-   are numbered from 0. So modules that say the same have the same text, whichever form they were read from; locations are left out. */
+/* A module as text: operations in MLIR's generic form, functions and the module in the short one. Attributes are in the order of their names and in one form, those left out that may be; values
+   of a function are numbered from 0. So modules that say the same have the same text, whichever form they were read from; locations are left out. */
 #ifndef AX_HLO_PRINT_H
 #define AX_HLO_PRINT_H
 
@@ -7,5 +7,8 @@
 
 /* Adds the text. AX_ABSENT: attributes that share parts so often that they are too large as text. AX_OUT_OF_MEMORY, also of the text. */
 AX_MUST_USE ax_status ax_hlo_print(const ax_hlo_module *module, ax_text *text);
+
+/* dense<..> : type. */
+void ax_hlo_print_elements(ax_text *text, const ax_hlo_attribute *elements);
 
 #endif

@@ -250,6 +250,15 @@ ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   return keep_type(r, &type, out);
 }
 
+ax_status ax_hlo_spelled_type(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out) {
+  if ((*out = known_type(r, text)) != NULL) return AX_OK;
+  const char *own = ax_arena_copy(&r->module->arena, text.start, text.length);
+  if (own == NULL) return ax_out_of_memory(text.length);
+  r->text = r->cursor = r->line_start = own;
+  r->end = own + text.length;
+  return ax_hlo_want_type(r, out);
+}
+
 ax_status ax_hlo_want_signature(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   if (!ax_hlo_sees(r, "(")) return ax_hlo_expected(r, "a signature, (types) -> types");
   return ax_hlo_want_type(r, out);

@@ -86,6 +86,8 @@ void *ax_hlo_list_end(ax_hlo_scan *r, ax_hlo_list *list, size_t bytes, ax_status
 
 /* --- read_types.c --- */
 AX_MUST_USE ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out);
+/* The type with the text, which is copied if the module has it not yet. */
+AX_MUST_USE ax_status ax_hlo_spelled_type(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out);
 /* What stands in !quant.uniform<..>. NULL and AX_OK: it is no such type, or one that Axle has no storage for. */
 AX_MUST_USE ax_status ax_hlo_read_quantized(ax_arena *arena, ax_hlo_slice text, const ax_hlo_quantized **out);
 /* The dtype that StableHLO calls so. */

@@ -9,7 +9,7 @@
 
 typedef struct verifier {
   const ax_hlo_module *module;
-  const ax_hlo_known *known[AX_HLO_MOST_RULES]; /* by rule: the operation's attributes, once they were looked up */
+  const ax_hlo_listed *known[AX_HLO_MOST_RULES]; /* by rule: the operation's attributes, once they were looked up */
   bool looked[AX_HLO_MOST_RULES];
 } verifier;
 
@@ -171,7 +171,7 @@ static ax_status check_accuracy(const ax_hlo_attribute *found) {
 
 static ax_status check_attributes(verifier *w, const ax_verified *v, uint32_t index) {
   if (!w->looked[index]) w->known[index] = ax_hlo_find_known(v->op->name), w->looked[index] = true;
-  const ax_hlo_known *known = w->known[index];
+  const ax_hlo_listed *known = w->known[index];
   for (uint32_t i = 0; known != NULL && i < known->count; i++) {
     if (known->slots[i].last != 0) continue;
     AX_TRY(check_slot(v, &known->slots[i]));

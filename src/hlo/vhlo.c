@@ -53,7 +53,7 @@ static ax_status gather_group(ax_hlo_bytecode *b, const ax_hlo_slot *slot, const
   return AX_OK;
 }
 
-static bool in_tables(const ax_hlo_known *known, ax_hlo_slice name) {
+static bool in_tables(const ax_hlo_listed *known, ax_hlo_slice name) {
   for (uint32_t i = 0; known != NULL && i < known->count; i++) {
     const ax_hlo_slot *slot = &known->slots[i];
     if (slot->group == NULL && ax_hlo_slice_is(name, ax_hlo_vhlo_name(slot))) return true;
@@ -82,7 +82,7 @@ static ax_status add_known(ax_hlo_bytecode *b, const ax_hlo_slot *slot, const ax
 
 ax_status ax_hlo_from_vhlo(ax_hlo_bytecode *b, const ax_hlo_coded_name *name, const ax_hlo_attribute *items, uint32_t count,
                            ax_hlo_operation *op) {
-  const ax_hlo_known *known = name->known;
+  const ax_hlo_listed *known = name->known;
   ax_hlo_attribute *out;
   AX_TRY(ax_hlo_make(b, count + (known != NULL ? known->count : 0), sizeof out[0], &out));
   for (uint32_t i = 0; known != NULL && i < known->count; i++)

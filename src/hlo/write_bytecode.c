@@ -2,6 +2,7 @@
    and types are what they asked for. */
 #include "hlo/write_bytecode.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "hlo/writer.h"
@@ -218,4 +219,15 @@ ax_status ax_hlo_write_bytecode(const ax_hlo_module *module, uint32_t version, a
   ax_hlo_pool_deinit(&w.types);
   ax_arena_deinit(&w.arena);
   return status;
+}
+
+/* --- Versions --- */
+
+ax_status ax_hlo_parse_version(const char *word, uint32_t *out) {
+  unsigned major = 1, minor = 0, patch = 0;
+  int length = 0;
+  const bool read = word == NULL || (sscanf(word, "%4u.%4u.%4u%n", &major, &minor, &patch, &length) == 3 && word[length] == '\0');
+  *out = AX_HLO_VERSION(major, minor);
+  if (read && *out >= AX_HLO_OLDEST && *out <= AX_HLO_NEWEST) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "\"%s\" is no version of VHLO from 0.9.0 to 1.20.0", word);
 }

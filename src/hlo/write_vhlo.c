@@ -8,7 +8,7 @@
 typedef struct writing { /* one operation */
   ax_hlo_writer *w;
   const ax_hlo_operation *op;
-  const ax_hlo_known *known;
+  const ax_hlo_listed *known;
   uint32_t form;
   ax_hlo_entry_index *entries;
   uint32_t count;
@@ -185,7 +185,7 @@ static ax_status write_group(writing *r, const ax_hlo_slot *slot, const ax_hlo_a
 
 /* --- Operations --- */
 
-static bool in_table(const ax_hlo_known *known, ax_hlo_slice name) {
+static bool in_table(const ax_hlo_listed *known, ax_hlo_slice name) {
   for (uint32_t i = 0; known != NULL && i < known->count; i++)
     if (ax_hlo_slice_is(name, known->slots[i].name)) return true;
   return ax_hlo_slice_is(name, AX_HLO_ARGUMENT_NAMES);

@@ -129,18 +129,21 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* StableHLO's own operation takes Hermitian matrices alone; LAPACK's does not read the imaginary parts of the diagonal. */
 static ax_status hlo_complex(ax_hlo *hlo, const ax_type *x, const uint32_t *in, uint32_t *out) {
   const ax_type results[] = {*x, ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims))};
-  uint32_t made;
-  AX_TRY(ax_hlo_lapack(hlo, "potrf", "uplo = 76 : ui8", in, x, 1, results, 2, &made)); /* 'L' */
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_short(&config, "uplo", 'L', "ui8");
+  const uint32_t made = ax_hlo_lapack(hlo, "potrf", &config, in, x, 1, results, 2);
   out[0] = ax_hlo_or_nan(hlo, made + 1, made, x, x->rank - 2);
   return AX_OK;
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &hlo->program->types[eqn->out];
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_bool(&attributes, "lower", true);
   if (ax_is_complex(x->dtype) && ax_type_elems(x) > 0)
     AX_TRY(hlo_complex(hlo, x, in, out));
   else
-    AX_TRY(ax_hlo_simple(hlo, eqn, "stablehlo.cholesky", in, "lower = true", out));
+    AX_TRY(ax_hlo_simple(hlo, eqn, "stablehlo.cholesky", in, &attributes, out));
   out[0] = ax_hlo_matrix_lower(hlo, out[0], x, 0);
   return AX_OK;
 }

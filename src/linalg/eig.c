@@ -194,18 +194,17 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type values = ax_array_type(x->dtype, AX_LIST(x->rank - 1, x->dims)), vectors = ax_matrix_complex_type(x, 0);
   const ax_type info = ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims)), results[] = {values, values, vectors, vectors, info};
   const uint32_t parted = ax_is_complex(x->dtype) ? 0 : 1, count = count_outs(p);
-  char config[80];
-  uint32_t made, at = 0;
+  ax_hlo_attributes config = {.hlo = hlo};
+  uint32_t at = 0;
   if (ax_type_elems(x) == 0) {
     for (uint32_t k = 0; k < count; k++) out[k] = ax_hlo_zeros(hlo, &types[k]);
     return AX_OK;
   }
-  snprintf(config, sizeof config, "compute_left = %d : ui8, compute_right = %d : ui8", p->compute_left_eigenvectors ? 'V' : 'N',
-           p->compute_right_eigenvectors ? 'V' : 'N');
-  AX_TRY(ax_hlo_lapack(hlo, "geev", config, in, x, 1, results + 1 - parted, 4 + parted, &made));
+  ax_hlo_add_short(&config, "compute_left", p->compute_left_eigenvectors ? 'V' : 'N', "ui8");
+  ax_hlo_add_short(&config, "compute_right", p->compute_right_eigenvectors ? 'V' : 'N', "ui8");
+  const uint32_t made = ax_hlo_lapack(hlo, "geev", &config, in, x, 1, results + 1 - parted, 4 + parted);
   const uint32_t parts[] = {made, made + 1}, vl = made + 1 + parted;
-  const ax_type both[] = {values, values};
-  out[at++] = parted ? ax_hlo_op(hlo, "stablehlo.complex", parts, both, 2, NULL, &types[0], 1) : made;
+  out[at++] = parted ? ax_hlo_op(hlo, "stablehlo.complex", parts, 2, NULL, &types[0], 1) : made;
   if (p->compute_left_eigenvectors) out[at++] = vl;
   if (p->compute_right_eigenvectors) out[at++] = vl + 1;
   for (uint32_t k = 0; k < count; k++) out[k] = ax_hlo_or_nan(hlo, vl + 2, out[k], &types[k], x->rank - 2);

@@ -114,13 +114,14 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const eigh_params *p = eqn->params;
   const ax_type *types = &hlo->program->types[eqn->out], *x = &types[0];
   const ax_type info = ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims)), results[] = {types[0], types[1], info};
-  uint32_t made;
   if (ax_type_elems(x) == 0) {
     for (uint32_t k = 0; k < 2; k++) out[k] = ax_hlo_zeros(hlo, &types[k]);
     return AX_OK;
   }
-  const char *config = p->lower ? "mode = 86 : ui8, uplo = 76 : ui8" : "mode = 86 : ui8, uplo = 85 : ui8"; /* 'V'; 'L' or 'U' */
-  AX_TRY(ax_hlo_lapack(hlo, "syevd", config, in, x, 1, results, 3, &made));
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_short(&config, "mode", 'V', "ui8");
+  ax_hlo_add_short(&config, "uplo", p->lower ? 'L' : 'U', "ui8");
+  const uint32_t made = ax_hlo_lapack(hlo, "syevd", &config, in, x, 1, results, 3);
   for (uint32_t k = 0; k < 2; k++) out[k] = ax_hlo_or_nan(hlo, made + 2, made + k, &types[k], x->rank - 2);
   return AX_OK;
 }

@@ -69,17 +69,15 @@ static void jvp(const ax_jvp_args *args) {
 }
 
 static uint32_t counted_from_1(ax_hlo *hlo, const ax_type *type) {
-  char attributes[48];
   const int32_t one = 1;
-  snprintf(attributes, sizeof attributes, "iota_dimension = %u : i64", type->rank - 1);
-  const uint32_t in[] = {ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attributes, type, 1), ax_hlo_splat(hlo, type, &one)};
-  return ax_hlo_op(hlo, "stablehlo.add", in, (ax_type[]){*type, *type}, 2, NULL, type, 1);
+  const uint32_t in[] = {ax_hlo_iota(hlo, type, type->rank - 1), ax_hlo_splat(hlo, type, &one)};
+  return ax_hlo_op(hlo, "stablehlo.add", in, 2, NULL, type, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = &hlo->program->types[eqn->out], in_types[] = {types[0], types[1]};
   if (ax_type_elems(&types[0]) > 0) {
-    AX_TRY(ax_hlo_lapack(hlo, "geqp3", "", in, in_types, 2, types, 3, &out[0]));
+    out[0] = ax_hlo_lapack(hlo, "geqp3", NULL, in, in_types, 2, types, 3);
     out[1] = out[0] + 1, out[2] = out[0] + 2;
   } else {
     out[0] = ax_hlo_zeros(hlo, &types[0]), out[2] = ax_hlo_zeros(hlo, &types[2]);

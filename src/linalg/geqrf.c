@@ -60,7 +60,7 @@ static void jvp(const ax_jvp_args *args) {
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = &hlo->program->types[eqn->out];
   if (ax_type_elems(&types[0]) > 0) {
-    AX_TRY(ax_hlo_lapack(hlo, "geqrf", "", in, &types[0], 1, types, 2, &out[0]));
+    out[0] = ax_hlo_lapack(hlo, "geqrf", NULL, in, &types[0], 1, types, 2);
     out[1] = out[0] + 1;
   } else {
     for (uint32_t k = 0; k < 2; k++) out[k] = ax_hlo_zeros(hlo, &types[k]);

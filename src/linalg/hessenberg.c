@@ -119,14 +119,14 @@ static void jvp(const ax_jvp_args *args) {
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = &hlo->program->types[eqn->out], *x = &types[0];
   const ax_type results[] = {types[0], types[1], ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims))};
-  char config[64];
-  uint32_t made;
+  ax_hlo_attributes config = {.hlo = hlo};
   if (ax_type_elems(x) == 0) {
     for (uint32_t k = 0; k < 2; k++) out[k] = ax_hlo_zeros(hlo, &types[k]);
     return AX_OK;
   }
-  snprintf(config, sizeof config, "high = %lld : i32, low = 1 : i32", (long long)x->dims[x->rank - 1]);
-  AX_TRY(ax_hlo_lapack(hlo, "gehrd", config, in, x, 1, results, 3, &made));
+  ax_hlo_add_short(&config, "high", x->dims[x->rank - 1], "i32");
+  ax_hlo_add_short(&config, "low", 1, "i32");
+  const uint32_t made = ax_hlo_lapack(hlo, "gehrd", &config, in, x, 1, results, 3);
   for (uint32_t k = 0; k < 2; k++) out[k] = ax_hlo_or_nan(hlo, made + 2, made + k, &types[k], x->rank - 2);
   return AX_OK;
 }

@@ -59,8 +59,8 @@ static void jvp(const ax_jvp_args *args) {
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = hlo->program->types, in_types[] = {types[eqn->in[0]], types[eqn->in[1]]};
-  if (ax_type_elems(&types[eqn->out]) > 0) return ax_hlo_lapack(hlo, "orgqr", "", in, in_types, 2, &types[eqn->out], 1, &out[0]);
-  out[0] = ax_hlo_zeros(hlo, &types[eqn->out]);
+  const bool any = ax_type_elems(&types[eqn->out]) > 0;
+  out[0] = any ? ax_hlo_lapack(hlo, "orgqr", NULL, in, in_types, 2, &types[eqn->out], 1) : ax_hlo_zeros(hlo, &types[eqn->out]);
   return AX_OK;
 }
 

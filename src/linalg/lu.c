@@ -163,11 +163,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type *types = &hlo->program->types[eqn->out], *x = &types[0];
   const ax_type info = ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims)), results[] = {types[0], types[1], info};
   const int32_t one = 1;
-  uint32_t made;
-  AX_TRY(ax_hlo_lapack(hlo, "getrf", "", in, x, 1, results, 3, &made));
+  const uint32_t made = ax_hlo_lapack(hlo, "getrf", NULL, in, x, 1, results, 3);
   const uint32_t pivots[] = {made + 1, ax_hlo_splat(hlo, &types[1], &one)};
   out[0] = made;
-  out[1] = ax_hlo_op(hlo, "stablehlo.subtract", pivots, (ax_type[]){types[1], types[1]}, 2, NULL, &types[1], 1);
+  out[1] = ax_hlo_op(hlo, "stablehlo.subtract", pivots, 2, NULL, &types[1], 1);
   return AX_OK;
 }
 

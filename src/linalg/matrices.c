@@ -436,50 +436,30 @@ void ax_shard_batches(const ax_shard_args *args) {
 }
 
 uint32_t ax_hlo_matrix_compare(ax_hlo *hlo, const ax_type *type, const char *direction, int64_t k) {
-  ax_type numbers = *type, truth = *type;
+  ax_type numbers = *type;
   const int32_t shift = (int32_t)k;
-  uint32_t at[2];
-  char attributes[80];
-  numbers.dtype = AX_S32, truth.dtype = AX_BOOL;
-  for (uint32_t i = 0; i < 2; i++) {
-    snprintf(attributes, sizeof attributes, "iota_dimension = %u : i64", type->rank - 2 + i);
-    at[i] = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attributes, &numbers, 1);
-  }
-  const ax_type pair[] = {numbers, numbers};
-  const uint32_t row[] = {at[0], k != 0 ? ax_hlo_splat(hlo, &numbers, &shift) : AX_NONE};
-  const uint32_t compared[] = {k != 0 ? ax_hlo_op(hlo, "stablehlo.add", row, pair, 2, NULL, &numbers, 1) : at[0], at[1]};
-  snprintf(attributes, sizeof attributes, "comparison_direction = #stablehlo<comparison_direction %s>", direction);
-  return ax_hlo_op(hlo, "stablehlo.compare", compared, pair, 2, attributes, &truth, 1);
+  numbers.dtype = AX_S32;
+  uint32_t row = ax_hlo_iota(hlo, &numbers, type->rank - 2), column = ax_hlo_iota(hlo, &numbers, type->rank - 1);
+  if (k != 0) row = ax_hlo_op(hlo, "stablehlo.add", (uint32_t[]){row, ax_hlo_splat(hlo, &numbers, &shift)}, 2, NULL, &numbers, 1);
+  return ax_hlo_compare(hlo, direction, NULL, row, column, &numbers);
 }
 
 uint32_t ax_hlo_matrix_lower(ax_hlo *hlo, uint32_t x, const ax_type *type, int64_t k) {
-  ax_type truth = *type;
-  const ax_element zero = {0};
-  truth.dtype = AX_BOOL;
-  const ax_type cases[] = {truth, *type, *type};
   const uint32_t which = ax_hlo_matrix_compare(hlo, type, "GE", k);
-  const uint32_t chosen[] = {which, x, ax_hlo_splat(hlo, type, &zero)};
-  return ax_hlo_op(hlo, "stablehlo.select", chosen, cases, 3, NULL, type, 1);
+  const uint32_t chosen[] = {which, x, ax_hlo_zeros(hlo, type)};
+  return ax_hlo_op(hlo, "stablehlo.select", chosen, 3, NULL, type, 1);
 }
 
-/* The layout of an array, minor dimension first; of matrices column by column if `turned`. */
-static void layout_text(ax_text *text, uint32_t rank, bool turned) {
-  ax_text_add(text, "dense<");
-  if (rank > 0) ax_text_add(text, "[");
-  for (uint32_t i = 0; i < rank; i++) {
-    const uint32_t d = rank - 1 - (turned && i < 2 ? 1 - i : i);
-    ax_text_add(text, "%s%u", i > 0 ? ", " : "", d);
-  }
-  ax_text_add(text, "%s> : tensor<%uxindex>", rank > 0 ? "]" : "", rank);
-}
-
-static void layouts_text(ax_text *text, const char *name, const ax_type *types, uint32_t count, uint32_t rank) {
-  ax_text_add(text, ", %s = [", name);
+/* Adds the layouts of arrays; of matrices, which have this rank, column by column. */
+static void add_layouts(ax_hlo_attributes *to, const char *name, const ax_type *types, uint32_t count, uint32_t rank) {
+  enum { most = 8 };
+  ax_dims layouts[most];
+  assert(count <= most);
   for (uint32_t k = 0; k < count; k++) {
-    if (k > 0) ax_text_add(text, ", ");
-    layout_text(text, types[k].rank, types[k].rank == rank);
+    layouts[k].count = types[k].rank;
+    for (uint32_t i = 0; i < types[k].rank; i++) layouts[k].v[i] = types[k].rank - 1 - (types[k].rank == rank && i < 2 ? 1 - i : i);
   }
-  ax_text_add(text, "]");
+  ax_hlo_add_layouts(to, name, layouts, count);
 }
 
 uint32_t ax_hlo_zeros(ax_hlo *hlo, const ax_type *type) {
@@ -488,22 +468,16 @@ uint32_t ax_hlo_zeros(ax_hlo *hlo, const ax_type *type) {
 }
 
 uint32_t ax_hlo_or_nan(ax_hlo *hlo, uint32_t info, uint32_t x, const ax_type *type, uint32_t batch_rank) {
-  ax_type numbers = ax_array_type(AX_S32, AX_LIST(batch_rank, type->dims)), truth = numbers, everywhere = *type;
+  const ax_type numbers = ax_array_type(AX_S32, AX_LIST(batch_rank, type->dims)),
+                everywhere = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
   const float nan_f32[] = {NAN, NAN};
   const double nan_f64[] = {NAN, NAN};
-  int64_t places[AX_MAX_RANK];
-  ax_text attributes = {0};
-  truth.dtype = everywhere.dtype = AX_BOOL;
-  for (uint32_t d = 0; d < batch_rank; d++) places[d] = d;
-  const uint32_t compared[] = {info, ax_hlo_zeros(hlo, &numbers)};
-  const char *direction = "comparison_direction = #stablehlo<comparison_direction EQ>";
-  const uint32_t ok = ax_hlo_op(hlo, "stablehlo.compare", compared, (ax_type[]){numbers, numbers}, 2, direction, &truth, 1);
-  ax_text_add(&attributes, "broadcast_dimensions = ");
-  ax_hlo_i64_array(&attributes, places, batch_rank);
-  const uint32_t which = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &ok, &truth, 1, attributes.data, &everywhere, 1);
+  ax_dims places = {.count = batch_rank};
+  for (uint32_t d = 0; d < batch_rank; d++) places.v[d] = d;
+  const uint32_t ok = ax_hlo_compare(hlo, "EQ", NULL, info, ax_hlo_zeros(hlo, &numbers), &numbers);
+  const uint32_t which = ax_hlo_broadcast(hlo, ok, &places, &everywhere);
   const uint32_t nans = ax_hlo_splat(hlo, type, ax_part_dtype(type->dtype) == AX_F32 ? (const void *)nan_f32 : nan_f64);
-  ax_text_deinit(&attributes);
-  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, x, nans}, (ax_type[]){everywhere, *type, *type}, 3, NULL, type, 1);
+  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, x, nans}, 3, NULL, type, 1);
 }
 
 static uint32_t most_dims(const ax_type *types, uint32_t count, uint32_t rank) {
@@ -520,16 +494,19 @@ static const char *family_of(ax_dtype dtype, const char *routine) {
   return strncmp(routine, "or", 2) == 0 ? "un" : strncmp(routine, "sy", 2) == 0 ? "he" : "";
 }
 
-ax_status ax_hlo_lapack(ax_hlo *hlo, const char *routine, const char *config, const uint32_t *in, const ax_type *in_types,
-                        uint32_t in_count, const ax_type *out_types, uint32_t out_count, uint32_t *out) {
+uint32_t ax_hlo_lapack(ax_hlo *hlo, const char *routine, const ax_hlo_attributes *config, const uint32_t *in, const ax_type *in_types,
+                       uint32_t in_count, const ax_type *out_types, uint32_t out_count) {
   const uint32_t rank = most_dims(out_types, out_count, most_dims(in_types, in_count, 0));
   const ax_dtype dtype = in_types[0].dtype;
   const char *family = family_of(dtype, routine);
-  ax_text text = {0};
-  ax_text_add(&text, "api_version = 4 : i32, backend_config = {%s}, call_target_name = \"lapack_%c%s%s_ffi\"", config,
-              letter_of(dtype), family, routine + strlen(family));
-  layouts_text(&text, "operand_layouts", in_types, in_count, rank);
-  layouts_text(&text, "result_layouts", out_types, out_count, rank);
-  *out = ax_hlo_op(hlo, "stablehlo.custom_call", in, in_types, in_count, text.data, out_types, out_count);
-  return ax_hlo_attributes_end(&text);
+  const ax_hlo_attributes none = {.hlo = hlo};
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  char target[32];
+  snprintf(target, sizeof target, "lapack_%c%s%s_ffi", letter_of(dtype), family, routine + strlen(family));
+  ax_hlo_add_short(&attributes, "api_version", 4, "i32");
+  ax_hlo_add_group(&attributes, "backend_config", "", config != NULL ? config : &none);
+  ax_hlo_add_string(&attributes, "call_target_name", target);
+  add_layouts(&attributes, "operand_layouts", in_types, in_count, rank);
+  add_layouts(&attributes, "result_layouts", out_types, out_count, rank);
+  return ax_hlo_op(hlo, "stablehlo.custom_call", in, in_count, &attributes, out_types, out_count);
 }

@@ -135,8 +135,8 @@ uint32_t ax_hlo_or_nan(ax_hlo *hlo, uint32_t info, uint32_t x, const ax_type *ty
 
 /* The call of a LAPACK routine that XLA:CPU has under JAX's name for it: lapack_<letter><routine>_ffi, the letter being that of the
    first operand's dtype; an "or" or "sy" at the beginning becomes "un" or "he" for complex numbers. Matrices, which are the
-   operands and results of the most dimensions, go column by column. config: its attributes, or "". *out: the first result. */
-AX_MUST_USE ax_status ax_hlo_lapack(ax_hlo *hlo, const char *routine, const char *config, const uint32_t *in, const ax_type *in_types,
-                                    uint32_t in_count, const ax_type *out_types, uint32_t out_count, uint32_t *out);
+   operands and results of the most dimensions, go column by column. config: its attributes; NULL: none. Returns the first result. */
+uint32_t ax_hlo_lapack(ax_hlo *hlo, const char *routine, const struct ax_hlo_attributes *config, const uint32_t *in,
+                       const ax_type *in_types, uint32_t in_count, const ax_type *out_types, uint32_t out_count);
 
 #endif

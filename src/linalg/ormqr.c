@@ -108,11 +108,13 @@ static void shard(const ax_shard_args *args) {
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ormqr_params *p = eqn->params;
   const ax_type *types = hlo->program->types, in_types[] = {types[eqn->in[0]], types[eqn->in[1]], types[eqn->in[2]]};
-  char config[64];
-  snprintf(config, sizeof config, "left = %s, transpose = %s", p->left ? "true" : "false", p->transpose ? "true" : "false");
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_bool(&config, "left", p->left);
+  ax_hlo_add_bool(&config, "transpose", p->transpose);
   out[0] = in[2];
   if (ax_type_elems(&in_types[1]) == 0 || ax_type_elems(&in_types[2]) == 0) return AX_OK;
-  return ax_hlo_lapack(hlo, "ormqr", config, in, in_types, 3, &types[eqn->out], 1, &out[0]);
+  out[0] = ax_hlo_lapack(hlo, "ormqr", &config, in, in_types, 3, &types[eqn->out], 1);
+  return AX_OK;
 }
 
 static const ax_param params[] = {{"left", AX_PARAM_BOOL, offsetof(ormqr_params, left)},

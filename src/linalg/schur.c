@@ -211,11 +211,12 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
                 info = ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims));
   const uint32_t count = ax_is_complex(x->dtype) ? 5 : 6;
   const ax_type results[] = {form, form, values, count == 6 ? values : info, info, info};
-  uint32_t made;
   for (uint32_t k = 0; k < count_outs(eqn->params); k++) out[k] = in[0];
   if (ax_type_elems(x) == 0) return AX_OK;
-  const char *config = vectors ? "mode = 86 : ui8, sort = 78 : ui8" : "mode = 78 : ui8, sort = 78 : ui8"; /* 'V' or 'N'; 'N' */
-  AX_TRY(ax_hlo_lapack(hlo, "gees", config, in, x, 1, results, count, &made));
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_short(&config, "mode", vectors ? 'V' : 'N', "ui8");
+  ax_hlo_add_short(&config, "sort", 'N', "ui8");
+  const uint32_t made = ax_hlo_lapack(hlo, "gees", &config, in, x, 1, results, count);
   for (uint32_t k = 0; k < count_outs(eqn->params); k++)
     out[k] = ax_hlo_or_nan(hlo, made + count - 1, made + k, &form, x->rank - 2);
   return AX_OK;

@@ -206,10 +206,8 @@ static void jvp(const ax_jvp_args *args) {
 /* --- hlo --- */
 
 static uint32_t unit(ax_hlo *hlo, const ax_type *type) {
-  ax_type truth = *type;
-  truth.dtype = AX_BOOL;
   const uint32_t same = ax_hlo_matrix_compare(hlo, type, "EQ", 0);
-  return ax_hlo_op(hlo, "stablehlo.convert", &same, &truth, 1, NULL, type, 1);
+  return ax_hlo_op(hlo, "stablehlo.convert", &same, 1, NULL, type, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -217,17 +215,17 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type *x = &hlo->program->types[eqn->in[0]];
   const uint32_t count = count_outs(p);
   ax_type types[3] = {{0}}, results[5];
-  uint32_t made;
   AX_TRY(infer(&(ax_infer_args){.params = &with, .in = x, .in_count = 1, .out = types, .out_count = 3}));
   if (ax_type_elems(x) == 0) {
     for (uint32_t k = 0; k < count; k++) out[k] = k == 0 ? ax_hlo_zeros(hlo, &types[k]) : unit(hlo, &types[k]);
     return AX_OK;
   }
-  const char *config = !p->compute_uv ? "mode = 78 : ui8" : p->full_matrices ? "mode = 65 : ui8" : "mode = 83 : ui8"; /* N, A, S */
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_short(&config, "mode", !p->compute_uv ? 'N' : p->full_matrices ? 'A' : 'S', "ui8");
   results[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   memcpy(&results[1], types, sizeof types);
   results[4] = ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims));
-  AX_TRY(ax_hlo_lapack(hlo, "gesdd", config, in, results, 1, results, 5, &made));
+  const uint32_t made = ax_hlo_lapack(hlo, "gesdd", &config, in, results, 1, results, 5);
   for (uint32_t k = 0; k < count; k++) out[k] = ax_hlo_or_nan(hlo, made + 4, made + 1 + k, &types[k], x->rank - 2);
   return AX_OK;
 }

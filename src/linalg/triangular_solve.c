@@ -232,13 +232,11 @@ static ax_status lower_complex(ax_lower *by, const ax_eqn *eqn, const uint32_t *
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const solve_params *p = eqn->params;
   const bool is_complex = ax_is_complex(hlo->program->types[eqn->out].dtype);
-  char attributes[160];
+  ax_hlo_attributes attributes = {.hlo = hlo};
   if (is_complex && conjugates_alone(p)) return ax_hlo_expanded(hlo, eqn, with_conjugate, in, out);
-  snprintf(attributes, sizeof attributes,
-           "left_side = %s, lower = %s, unit_diagonal = %s, transpose_a = #stablehlo<transpose %s>", p->left_side ? "true" : "false",
-           p->lower ? "true" : "false", p->unit_diagonal ? "true" : "false",
-           !p->transpose_a ? "NO_TRANSPOSE" : is_complex && p->conjugate_a ? "ADJOINT" : "TRANSPOSE");
-  return ax_hlo_simple(hlo, eqn, "stablehlo.triangular_solve", in, attributes, out);
+  ax_hlo_add_fields(&attributes, eqn->prim, p);
+  ax_hlo_add_word(&attributes, "transpose_a", !p->transpose_a ? "NO_TRANSPOSE" : is_complex && p->conjugate_a ? "ADJOINT" : "TRANSPOSE");
+  return ax_hlo_simple(hlo, eqn, "stablehlo.triangular_solve", in, &attributes, out);
 }
 
 static const ax_param params[] = {{"left_side", AX_PARAM_BOOL, offsetof(solve_params, left_side)},
@@ -247,19 +245,22 @@ static const ax_param params[] = {{"left_side", AX_PARAM_BOOL, offsetof(solve_pa
                                   {"conjugate_a", AX_PARAM_BOOL, offsetof(solve_params, conjugate_a)},
                                   {"unit_diagonal", AX_PARAM_BOOL, offsetof(solve_params, unit_diagonal)}};
 
+/* The word of transpose_a is two parameters; narrow floats are computed with in f32. */
+static const ax_hlo_form form = {
+    .op = "stablehlo.triangular_solve",
+    .fields = AX_HLO_FIELDS({"left_side", "left_side"}, {"lower", "lower"}, {"unit_diagonal", "unit_diagonal"})};
+
 static ax_status read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *transpose = ax_hlo_find(args->op, "transpose_a");
-  bool left, lower, unit;
+  solve_params p = {0};
   if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes two operands");
-  AX_TRY(ax_hlo_bool(args->op, "left_side", &left));
-  AX_TRY(ax_hlo_bool(args->op, "lower", &lower));
-  AX_TRY(ax_hlo_bool(args->op, "unit_diagonal", &unit));
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_triangular_solve, &p));
   const bool adjoint = transpose != NULL && ax_hlo_slice_is(transpose->text, "ADJOINT");
   const bool transposed = adjoint || (transpose != NULL && ax_hlo_slice_is(transpose->text, "TRANSPOSE"));
   const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
   ax_value a = args->in[0], b = args->in[1];
   if (ax_is_narrow_float(dtype)) a = ax_convert_element_type(a, AX_F32), b = ax_convert_element_type(b, AX_F32);
-  args->out[0] = ax_convert_element_type(ax_triangular_solve(a, b, left, lower, transposed, adjoint, unit), dtype);
+  args->out[0] = ax_convert_element_type(ax_triangular_solve(a, b, p.left_side, p.lower, transposed, adjoint, p.unit_diagonal), dtype);
   return AX_OK;
 }
 
@@ -271,7 +272,7 @@ const ax_prim ax_prim_triangular_solve = {
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = ax_triangular_solve_block, .lower = lower,
     .complex = lower_complex,
-    .reads = readers, .hlo = hlo,
+    .form = &form, .reads = readers, .hlo = hlo,
 };
 
 ax_value ax_triangular_solve(ax_value a, ax_value b, bool left_side, bool lower, bool transpose_a, bool conjugate_a,

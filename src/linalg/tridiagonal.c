@@ -119,13 +119,13 @@ static void jvp(const ax_jvp_args *args) {
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = &hlo->program->types[eqn->out], *x = &types[0];
   const ax_type results[] = {types[0], types[1], types[2], types[3], ax_array_type(AX_S32, AX_LIST(x->rank - 2, x->dims))};
-  uint32_t made;
   if (ax_type_elems(x) == 0) {
     for (uint32_t k = 0; k < 4; k++) out[k] = ax_hlo_zeros(hlo, &types[k]);
     return AX_OK;
   }
-  const char *config = ((const tridiagonal_params *)eqn->params)->lower ? "uplo = 76 : ui8" : "uplo = 85 : ui8"; /* 'L', 'U' */
-  AX_TRY(ax_hlo_lapack(hlo, "sytrd", config, in, x, 1, results, 5, &made));
+  ax_hlo_attributes config = {.hlo = hlo};
+  ax_hlo_add_short(&config, "uplo", ((const tridiagonal_params *)eqn->params)->lower ? 'L' : 'U', "ui8");
+  const uint32_t made = ax_hlo_lapack(hlo, "sytrd", &config, in, x, 1, results, 5);
   for (uint32_t k = 0; k < 4; k++) out[k] = ax_hlo_or_nan(hlo, made + 4, made + k, &types[k], x->rank - 2);
   return AX_OK;
 }

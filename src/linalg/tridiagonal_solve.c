@@ -111,12 +111,11 @@ static void shard(const ax_shard_args *args) {
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_type types[5];
-  uint32_t made;
   for (uint32_t i = 0; i < 4; i++) types[i] = hlo->program->types[eqn->in[i]];
   types[4] = ax_array_type(AX_S32, AX_LIST(types[3].rank - 2, types[3].dims));
   out[0] = in[3];
   if (ax_type_elems(&types[3]) == 0) return AX_OK;
-  AX_TRY(ax_hlo_lapack(hlo, "gtsv", "", in, types, 4, types, 5, &made));
+  const uint32_t made = ax_hlo_lapack(hlo, "gtsv", NULL, in, types, 4, types, 5);
   out[0] = ax_hlo_or_nan(hlo, made + 4, made + 3, &types[3], types[3].rank - 2);
   return AX_OK;
 }

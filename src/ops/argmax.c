@@ -172,45 +172,26 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo: the same two steps --- */
 
-static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
-  uint32_t in[] = {a, b};
-  return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
-}
-
 /* A mask that is true where x equals its extreme along the axes, or is NaN. */
-static ax_status hlo_hits(ax_hlo *hlo, bool least, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
-  ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
-  ax_type small = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
-  ax_type hits = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims)), pair[] = {hits, hits};
-  uint32_t most;
-  AX_TRY(ax_hlo_reduce_axes(hlo, least ? AX_SCALAR_MIN : AX_SCALAR_MAX, x, type, axes, &most));
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "broadcast_dimensions = ", &kept);
-  most = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &most, &small, 1, attributes.data, type, 1);
-  AX_TRY(ax_hlo_attributes_end(&attributes));
-  uint32_t both[] = {
-      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction EQ>", x, most, type),
-      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction NE>", x, x, type),
-  };
-  out[0] = ax_hlo_op(hlo, "stablehlo.or", both, pair, 2, NULL, &hits, 1);
-  return AX_OK;
+static uint32_t hlo_hits(ax_hlo *hlo, bool least, uint32_t x, const ax_type *type, const ax_dims *axes) {
+  const ax_dims kept = ax_dims_others(type->rank, axes, NULL);
+  const ax_type hits = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
+  uint32_t most = ax_hlo_reduce_axes(hlo, least ? AX_SCALAR_MIN : AX_SCALAR_MAX, x, type, axes);
+  most = ax_hlo_broadcast(hlo, most, &kept, type);
+  const uint32_t equal = ax_hlo_compare(hlo, "EQ", NULL, x, most, type), nan = ax_hlo_compare(hlo, "NE", NULL, x, x, type);
+  return ax_hlo_op(hlo, "stablehlo.or", (uint32_t[]){equal, nan}, 2, NULL, &hits, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const argmax_params *p = eqn->params;
   const ax_type *x = &hlo->program->types[eqn->in[0]];
-  ax_type indices = ax_array_type(p->index_dtype, AX_LIST(x->rank, x->dims));
-  ax_type types[] = {ax_array_type(AX_BOOL, AX_LIST(x->rank, x->dims)), indices, indices};
-  int64_t last = x->dims[p->axes.v[0]] - 1;
-  char attribute[64];
-  uint32_t hits;
-  AX_TRY(hlo_hits(hlo, seeks_least(eqn), in[0], x, &p->axes, &hits));
-  snprintf(attribute, sizeof attribute, "iota_dimension = %lld : i64", (long long)p->axes.v[0]);
-  uint32_t index = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attribute, &indices, 1);
-  uint32_t operands[] = {hits, index, ax_hlo_splat(hlo, &indices, &last)};
-  uint32_t places = ax_hlo_op(hlo, "stablehlo.select", operands, types, 3, NULL, &indices, 1);
-  return ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, places, &indices, &p->axes, out);
+  const ax_type indices = ax_array_type(p->index_dtype, AX_LIST(x->rank, x->dims));
+  const int64_t last = x->dims[p->axes.v[0]] - 1;
+  const uint32_t hits = hlo_hits(hlo, seeks_least(eqn), in[0], x, &p->axes), index = ax_hlo_iota(hlo, &indices, p->axes.v[0]);
+  const uint32_t operands[] = {hits, index, ax_hlo_splat(hlo, &indices, &last)};
+  const uint32_t places = ax_hlo_op(hlo, "stablehlo.select", operands, 3, NULL, &indices, 1);
+  out[0] = ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, places, &indices, &p->axes);
+  return AX_OK;
 }
 
 static const ax_param params[] = {

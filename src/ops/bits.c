@@ -158,7 +158,7 @@ static ax_status bitcast_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
 
 static const ax_param bitcast_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(bitcast_params, dtype)}};
 
-static const ax_hlo_form bitcast_form = {"stablehlo.bitcast_convert", NULL, {{NULL, "dtype"}}};
+static const ax_hlo_form bitcast_form = {.op = "stablehlo.bitcast_convert", .fields = AX_HLO_FIELDS({NULL, "dtype"})};
 
 /* --- Reading: of StableHLO truth values have one bit, and complex numbers are bits too --- */
 
@@ -301,12 +301,12 @@ static void reduce_precision_transpose(const ax_transpose_args *args) {
 }
 
 static ax_status reduce_precision_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_precision_params *p = eqn->params;
-  const int64_t exponent_bits = p->exponent_bits < 64 ? p->exponent_bits : 64, mantissa_bits = p->mantissa_bits < 64 ? p->mantissa_bits : 64;
-  char attributes[96];
-  snprintf(attributes, sizeof attributes, "exponent_bits = %lld : i32, mantissa_bits = %lld : i32", (long long)exponent_bits,
-           (long long)mantissa_bits);
-  return ax_hlo_simple(hlo, eqn, "stablehlo.reduce_precision", in, attributes, out);
+  ax_precision_params p = *(const ax_precision_params *)eqn->params;
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  if (p.exponent_bits > 64) p.exponent_bits = 64;
+  if (p.mantissa_bits > 64) p.mantissa_bits = 64;
+  ax_hlo_add_fields(&attributes, eqn->prim, &p);
+  return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, &attributes, out);
 }
 
 AX_POINTWISE(is_finite, IS_FINITE, AX_FORM("is_finite"), 1, infer_is_finite, ax_jvp_zero, ax_absent_transpose);
@@ -319,10 +319,12 @@ static const ax_param precision_describes[] = {
     {"mantissa_bits", AX_PARAM_I64, offsetof(ax_precision_params, mantissa_bits)},
 };
 
+static const ax_hlo_form precision_form = {
+    .op = "stablehlo.reduce_precision", .fields = AX_HLO_FIELDS({"exponent_bits", "exponent_bits"}, {"mantissa_bits", "mantissa_bits"})};
+
 static ax_status reduce_precision_read(const ax_hlo_read_args *args) {
   ax_precision_params p = {0};
-  AX_TRY(ax_hlo_integer(args->op, "exponent_bits", &p.exponent_bits));
-  AX_TRY(ax_hlo_integer(args->op, "mantissa_bits", &p.mantissa_bits));
+  AX_TRY(ax_hlo_read_fields(args, args->prim, &p));
   args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);
   if (p.mantissa_bits == 0 && !ax_failed()) { /* a float without a mantissa has no NaN */
     const ax_value x = args->in[0], largest = ax_full_like(x, INFINITY);
@@ -339,7 +341,8 @@ const ax_prim ax_prim_reduce_precision = {
     AX_PARAMS(precision_describes, ax_precision_params),
     .infer = reduce_precision_infer, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear, .transpose = reduce_precision_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .reads = readers, .hlo = reduce_precision_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .form = &precision_form, .reads = readers,
+    .hlo = reduce_precision_hlo,
 };
 
 /* --- The functions --- */

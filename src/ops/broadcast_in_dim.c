@@ -98,7 +98,9 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
 }
 
-static const ax_hlo_form form = {"stablehlo.broadcast_in_dim", NULL, {{"broadcast_dimensions", "broadcast_dimensions"}, {NULL, "shape"}}};
+static const ax_hlo_form form = {
+    .op = "stablehlo.broadcast_in_dim",
+    .fields = AX_HLO_FIELDS({"broadcast_dimensions", "broadcast_dimensions"}, {NULL, "shape"})};
 
 static const ax_param params[] = {
     {"shape", AX_PARAM_DIMS, offsetof(broadcast_params, shape)},

@@ -149,7 +149,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return AX_OK;
 }
 
-static const ax_hlo_form form = {"stablehlo.concatenate", NULL, {{"dimension", "dimension"}}};
+static const ax_hlo_form form = {.op = "stablehlo.concatenate", .fields = AX_HLO_FIELDS({"dimension", "dimension"})};
 
 static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
 

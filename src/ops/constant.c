@@ -46,7 +46,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)in;
   const ax_literal *value = eqn->params;
-  out[0] = ax_hlo_dense(hlo, &value->type, value->data);
+  out[0] = ax_hlo_dense_borrowed(hlo, &value->type, value->data);
   return AX_OK;
 }
 

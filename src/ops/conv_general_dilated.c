@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "hlo/read.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
@@ -190,39 +191,6 @@ static void jvp(const ax_jvp_args *args) {
                                     ax_is_zero(right) ? ax_zero : ax_conv_bind(p, args->in[0], right));
 }
 
-/* --- hlo --- */
-
-/* "[b, 0, 1, f]": what stands in each dimension. */
-static void spec_text(ax_text *text, const ax_dims *spec, char first, char second) {
-  ax_text_add(text, "[");
-  for (uint32_t d = 0; d < spec->count; d++) {
-    uint32_t place = 0;
-    while (spec->v[place] != d) place++;
-    if (d > 0) ax_text_add(text, ", ");
-    if (place < AX_CONV_SPATIAL) ax_text_add(text, "%c", place == 0 ? first : second);
-    else ax_text_add(text, "%u", place - AX_CONV_SPATIAL);
-  }
-  ax_text_add(text, "]");
-}
-
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_conv_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "batch_group_count = %lld : i64, dimension_numbers = #stablehlo.conv<", (long long)p->batch_group_count);
-  spec_text(&attributes, &p->lhs_spec, 'b', 'f');
-  ax_text_add(&attributes, "x");
-  spec_text(&attributes, &p->rhs_spec, 'o', 'i');
-  ax_text_add(&attributes, "->");
-  spec_text(&attributes, &p->out_spec, 'b', 'f');
-  ax_text_add(&attributes, ">, feature_group_count = %lld : i64", (long long)p->feature_group_count);
-  ax_hlo_dims(&attributes, ", lhs_dilation = ", &p->lhs_dilation);
-  ax_text_add(&attributes, ", padding = ");
-  ax_hlo_padding(&attributes, &p->padding_low, &p->padding_high);
-  ax_hlo_dims(&attributes, ", rhs_dilation = ", &p->rhs_dilation);
-  ax_hlo_dims(&attributes, ", window_strides = ", &p->window_strides);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.convolution", in, &attributes, out);
-}
-
 /* --- The record --- */
 
 static const ax_param params[] = {
@@ -238,40 +206,32 @@ static const ax_param params[] = {
     {"batch_group_count", AX_PARAM_I64, offsetof(ax_conv_params, batch_group_count)},
 };
 
-static ax_status hlo_spec(const ax_hlo_attribute *numbers, const char *first, const char *second, const char *spatial, ax_dims *out) {
-  const ax_hlo_attribute *a = ax_hlo_item(numbers, first), *b = ax_hlo_item(numbers, second);
-  ax_dims others;
-  AX_TRY(ax_hlo_item_integers(numbers, spatial, &others));
-  if (a == NULL || b == NULL || others.count + 2 > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "dimension_numbers lack %s", first);
-  out->count = 0;
-  out->v[out->count++] = a->integer, out->v[out->count++] = b->integer;
-  for (uint32_t i = 0; i < others.count; i++) out->v[out->count++] = others.v[i];
-  return AX_OK;
-}
+static const ax_hlo_form form = {
+    .op = "stablehlo.convolution",
+    .fields = AX_HLO_FIELDS({"dimension_numbers.input_batch_dimension", "lhs_spec[0]"},
+                            {"dimension_numbers.input_feature_dimension", "lhs_spec[1]"},
+                            {"dimension_numbers.input_spatial_dimensions", "lhs_spec[2..]"},
+                            {"dimension_numbers.kernel_output_feature_dimension", "rhs_spec[0]"},
+                            {"dimension_numbers.kernel_input_feature_dimension", "rhs_spec[1]"},
+                            {"dimension_numbers.kernel_spatial_dimensions", "rhs_spec[2..]"},
+                            {"dimension_numbers.output_batch_dimension", "out_spec[0]"},
+                            {"dimension_numbers.output_feature_dimension", "out_spec[1]"},
+                            {"dimension_numbers.output_spatial_dimensions", "out_spec[2..]"},
+                            {"window_strides", "window_strides"}, {"padding.low", "padding_low"}, {"padding.high", "padding_high"},
+                            {"lhs_dilation", "lhs_dilation"}, {"rhs_dilation", "rhs_dilation"},
+                            {"feature_group_count", "feature_group_count"}, {"batch_group_count", "batch_group_count"})};
 
+/* It does more than the form: windows may be reversed, and the result's dtype is that of the sums. */
 static ax_status read(const ax_hlo_read_args *args) {
-  const ax_hlo_operation *op = args->op;
-  const ax_hlo_attribute *numbers = ax_hlo_find(op, "dimension_numbers");
   const ax_dtype wanted = args->out_types[0].dtype;
   ax_conv_params p = {0};
-  ax_dims reversed;
-  if (numbers == NULL || op->operand_count != 2)
-    return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.conv<..>");
-  AX_TRY(hlo_spec(numbers, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", &p.lhs_spec));
-  AX_TRY(hlo_spec(numbers, "kernel_output_feature_dimension", "kernel_input_feature_dimension", "kernel_spatial_dimensions", &p.rhs_spec));
-  AX_TRY(hlo_spec(numbers, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", &p.out_spec));
-  const uint32_t count = ax_conv_spatial(&p);
+  ax_dims reversed, turned = {0};
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_conv_general_dilated, &p));
   if (p.rhs_spec.count != p.lhs_spec.count || p.out_spec.count != p.lhs_spec.count)
     return ax_error(AX_INVALID_ARGUMENT, "dimension_numbers say other numbers of spatial dimensions for operands and result");
-  AX_TRY(ax_hlo_integers_or(op, "window_strides", count, 1, &p.window_strides));
-  AX_TRY(ax_hlo_integers_or(op, "lhs_dilation", count, 1, &p.lhs_dilation));
-  AX_TRY(ax_hlo_integers_or(op, "rhs_dilation", count, 1, &p.rhs_dilation));
-  AX_TRY(ax_hlo_integers_or(op, "window_reversal", count, 0, &reversed));
-  AX_TRY(ax_hlo_read_padding(op, count, &p.padding_low, &p.padding_high));
-  AX_TRY(ax_hlo_integer_or(op, "feature_group_count", 1, &p.feature_group_count));
-  AX_TRY(ax_hlo_integer_or(op, "batch_group_count", 1, &p.batch_group_count));
-  ax_dims turned = {0};
-  for (uint32_t i = 0; i < count && i < reversed.count; i++)
+  AX_TRY(ax_hlo_integers_or(args->op, "window_reversal", ax_conv_spatial(&p), 0, &reversed));
+  for (uint32_t i = 0; i < reversed.count; i++)
     if (reversed.v[i] != 0) turned.v[turned.count++] = p.rhs_spec.v[AX_CONV_SPATIAL + i];
   ax_value lhs = args->in[0], rhs = args->in[1];
   if (turned.count > 0) rhs = ax_rev(rhs, AX_LIST(turned.count, turned.v));
@@ -293,7 +253,8 @@ const ax_prim ax_prim_conv_general_dilated = {
     AX_PARAMS(params, ax_conv_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_conv_transpose, .batch = ax_conv_batch, .simplify = ax_simplify_nothing,
-    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .complex = ax_complex_product, .reads = readers, .hlo = hlo,
+    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .complex = ax_complex_product, .form = &form,
+    .reads = readers, .hlo = ax_hlo_by_form,
 };
 
 /* --- The public functions --- */

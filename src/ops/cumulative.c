@@ -276,65 +276,59 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo: a window that ends, or begins, at its place and sees everything up to there, as JAX exports it --- */
 
-static void hlo_attributes(ax_text *text, const ax_type *x, const cumulative_params *p) {
-  ax_dims ones = {.count = x->rank}, window = {.count = x->rank}, none = {.count = x->rank}, padding = {.count = x->rank};
-  for (uint32_t d = 0; d < x->rank; d++) ones.v[d] = window.v[d] = 1;
-  window.v[p->axis] = x->dims[p->axis];
-  padding.v[p->axis] = x->dims[p->axis] - 1;
-  ax_hlo_dims(text, "base_dilations = ", &ones);
-  ax_text_add(text, ", padding = ");
-  ax_hlo_padding(text, p->reverse ? &none : &padding, p->reverse ? &padding : &none);
-  ax_hlo_dims(text, ", window_dilations = ", &ones);
-  ax_hlo_dims(text, ", window_dimensions = ", &window);
-  ax_hlo_dims(text, ", window_strides = ", &ones);
+static ax_window_params hlo_window(const ax_type *x, const cumulative_params *p) {
+  ax_window_params w = {.window_dimensions = {.count = x->rank}, .padding_low = {.count = x->rank}};
+  for (uint32_t d = 0; d < x->rank; d++) w.window_dimensions.v[d] = 1;
+  w.window_strides = w.base_dilation = w.window_dilation = w.window_dimensions;
+  w.padding_high = w.padding_low;
+  w.window_dimensions.v[p->axis] = x->dims[p->axis];
+  (p->reverse ? &w.padding_high : &w.padding_low)->v[p->axis] = x->dims[p->axis] - 1;
+  return w;
 }
 
 static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b, const ax_type *scalar) {
-  const ax_type pair[] = {*scalar, *scalar};
-  return ax_hlo_op(hlo, name, (uint32_t[]){a, b}, pair, 2, NULL, scalar, 1);
+  return ax_hlo_op(hlo, name, (uint32_t[]){a, b}, 2, NULL, scalar, 1);
 }
 
 static uint32_t hlo_unary(ax_hlo *hlo, const char *name, uint32_t a, const ax_type *scalar) {
-  return ax_hlo_op(hlo, name, &a, scalar, 1, NULL, scalar, 1);
+  return ax_hlo_op(hlo, name, &a, 1, NULL, scalar, 1);
 }
 
 /* The region of logaddexp, as above. */
 static void hlo_logaddexp(ax_hlo *hlo, ax_dtype dtype) {
-  const ax_type scalar = ax_array_type(dtype, AX_DIMS()), is_nan = ax_array_type(AX_BOOL, AX_DIMS()), pair[] = {scalar, scalar},
-                choice[] = {is_nan, scalar, scalar};
+  const ax_type scalar = ax_array_type(dtype, AX_DIMS()), pair[] = {scalar, scalar};
   const uint32_t a = ax_hlo_region_begin(hlo, pair, 2), b = a + 1, greater = hlo_binary(hlo, "stablehlo.maximum", a, b, &scalar),
                  apart = hlo_binary(hlo, "stablehlo.subtract", a, b, &scalar);
-  const uint32_t nan = ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){apart, apart}, pair, 2,
-                                 "comparison_direction = #stablehlo<comparison_direction NE>", &is_nan, 1);
+  const uint32_t nan = ax_hlo_compare(hlo, "NE", NULL, apart, apart, &scalar);
   const uint32_t sum = hlo_binary(hlo, "stablehlo.add", a, b, &scalar);
   uint32_t more = hlo_unary(hlo, "stablehlo.negate", hlo_unary(hlo, "stablehlo.abs", apart, &scalar), &scalar);
   more = hlo_unary(hlo, "stablehlo.log_plus_one", hlo_unary(hlo, "stablehlo.exponential", more, &scalar), &scalar);
   more = hlo_binary(hlo, "stablehlo.add", greater, more, &scalar);
-  const uint32_t made = ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){nan, sum, more}, choice, 3, NULL, &scalar, 1);
-  ax_hlo_region_end(hlo, &made, &scalar, 1);
+  const uint32_t made = ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){nan, sum, more}, 3, NULL, &scalar, 1);
+  ax_hlo_region_end(hlo, &made, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type type = hlo->program->types[eqn->in[0]], result = ax_array_type(type.dtype, AX_LIST(type.rank, type.dims));
   const ax_scalar op = combination(eqn->prim);
-  const ax_type x = ax_array_type(made_in(op, type.dtype), AX_LIST(type.rank, type.dims)), scalar = ax_array_type(x.dtype, AX_DIMS()),
-                types[] = {x, scalar};
-  ax_text attributes = {0};
+  const ax_type x = ax_array_type(made_in(op, type.dtype), AX_LIST(type.rank, type.dims)), scalar = ax_array_type(x.dtype, AX_DIMS());
+  ax_hlo_attributes attributes = {.hlo = hlo};
   ax_element bits = {0};
   uint32_t id = in[0];
   if (type.dims[((const cumulative_params *)eqn->params)->axis] == 0) return ax_hlo_same(hlo, eqn, in, out);
   if (op == AX_SCALAR_NONE && ax_is_complex(type.dtype)) return ax_hlo_expanded(hlo, eqn, complex_expand, in, out);
-  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &type, 1, NULL, &x, 1);
+  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, 1, NULL, &x, 1);
   ax_number_store(x.dtype, &bits, 0, ax_reduce_identity(identity_of(op), x.dtype));
   const uint32_t operands[] = {id, ax_hlo_splat(hlo, &scalar, &bits)};
-  hlo_attributes(&attributes, &type, eqn->params);
-  id = ax_hlo_begin(hlo, "stablehlo.reduce_window", operands, 2, 1);
+  const ax_window_params window = hlo_window(&type, eqn->params);
+  ax_hlo_add_fields(&attributes, &ax_prim_reduce_window_sum, &window);
+  id = ax_hlo_begin(hlo, "stablehlo.reduce_window", operands, 2, &x, 1);
   if (op == AX_SCALAR_NONE) hlo_logaddexp(hlo, x.dtype);
   else ax_hlo_combination(hlo, op, x.dtype);
-  ax_hlo_end(hlo, attributes.data, types, 2, &x, 1);
-  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &x, 1, NULL, &result, 1);
+  ax_hlo_end(hlo, &attributes);
+  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, 1, NULL, &result, 1);
   out[0] = id;
-  return ax_hlo_attributes_end(&attributes);
+  return AX_OK;
 }
 
 /* --- The records --- */

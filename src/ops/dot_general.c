@@ -16,6 +16,7 @@
    Sharding: a cut of a batch or free dimension is kept; a cut of a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "hlo/read.h"
 #include "ops/dot_general.h"
 #include "prim/prims.h"
@@ -298,24 +299,7 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
-/* --- hlo --- */
-
-static void add_list(ax_text *text, const char *name, const ax_dims *dims, const char *end) {
-  ax_text_add(text, "%s = [", name);
-  for (uint32_t i = 0; i < dims->count; i++) ax_text_add(text, "%s%lld", i ? ", " : "", (long long)dims->v[i]);
-  ax_text_add(text, "]%s", end);
-}
-
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_dot_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_text_add(&attributes, "dot_dimension_numbers = #stablehlo.dot<");
-  add_list(&attributes, "lhs_batching_dimensions", &p->lhs_batch, ", ");
-  add_list(&attributes, "rhs_batching_dimensions", &p->rhs_batch, ", ");
-  add_list(&attributes, "lhs_contracting_dimensions", &p->lhs_contract, ", ");
-  add_list(&attributes, "rhs_contracting_dimensions", &p->rhs_contract, ">");
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.dot_general", in, &attributes, out);
-}
+/* --- StableHLO --- */
 
 static const ax_param params[] = {
     {"lhs_contract", AX_PARAM_DIMS, offsetof(ax_dot_params, lhs_contract)},
@@ -338,21 +322,20 @@ static ax_value product_as(const ax_dot_params *p, ax_value lhs, ax_value rhs, a
   return bind(p, wide, ax_convert_element_type(rhs, wanted));
 }
 
+/* It does more than the form: the result's dtype is that of the sums. */
 static ax_status read(const ax_hlo_read_args *args) {
-  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "dot_dimension_numbers");
-  const ax_dtype wanted = args->out_types[0].dtype;
   ax_dot_params p = {0};
-  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY)
-    return ax_error(AX_INVALID_ARGUMENT, "dot_dimension_numbers must be #stablehlo.dot<..>");
   if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
-  AX_TRY(ax_hlo_item_integers(numbers, "lhs_batching_dimensions", &p.lhs_batch));
-  AX_TRY(ax_hlo_item_integers(numbers, "rhs_batching_dimensions", &p.rhs_batch));
-  AX_TRY(ax_hlo_item_integers(numbers, "lhs_contracting_dimensions", &p.lhs_contract));
-  AX_TRY(ax_hlo_item_integers(numbers, "rhs_contracting_dimensions", &p.rhs_contract));
-  args->out[0] = product_as(&p, args->in[0], args->in[1], wanted);
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_dot_general, &p));
+  args->out[0] = product_as(&p, args->in[0], args->in[1], args->out_types[0].dtype);
   return AX_OK;
 }
 
+static const ax_hlo_form form = {.op = "stablehlo.dot_general",
+                                 .fields = AX_HLO_FIELDS({"dot_dimension_numbers.lhs_batching_dimensions", "lhs_batch"},
+                                                         {"dot_dimension_numbers.rhs_batching_dimensions", "rhs_batch"},
+                                                         {"dot_dimension_numbers.lhs_contracting_dimensions", "lhs_contract"},
+                                                         {"dot_dimension_numbers.rhs_contracting_dimensions", "rhs_contract"})};
 static const ax_hlo_reader readers[] = {{"stablehlo.dot_general", read}, {0}};
 
 const ax_prim ax_prim_dot_general = {
@@ -360,7 +343,8 @@ const ax_prim ax_prim_dot_general = {
     AX_PARAMS(params, ax_dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .complex = ax_complex_product, .reads = readers, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .complex = ax_complex_product, .form = &form,
+    .reads = readers, .hlo = ax_hlo_by_form,
 };
 
 static bool take_list(uint32_t count, const int64_t *list, ax_dims *out) {

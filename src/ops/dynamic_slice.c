@@ -7,7 +7,7 @@
    of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter. */
 #include <string.h>
 
-#include "hlo/read.h"
+#include "hlo/hlo.h"
 #include "ops/gather.h"
 #include "ops/scatter.h"
 #include "plan/lower.h"
@@ -299,39 +299,12 @@ static ax_status update_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t
   return ax_lower_kernel_end(lower);
 }
 
-/* --- hlo --- */
-
-static ax_status slice_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const dynamic_slice_params *p = eqn->params;
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "slice_sizes = ", &p->slice_sizes);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.dynamic_slice", in, &attributes, out);
-}
-
-static ax_status update_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_hlo_simple(hlo, eqn, "stablehlo.dynamic_update_slice", in, NULL, out);
-}
-
 /* --- The records --- */
 
 static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(dynamic_slice_params, slice_sizes)}};
 
-static ax_status slice_read(const ax_hlo_read_args *args) {
-  dynamic_slice_params p = {0};
-  if (args->op->operand_count == 0) return ax_error(AX_INVALID_ARGUMENT, "it has no operand");
-  AX_TRY(ax_hlo_integers(args->op, "slice_sizes", &p.slice_sizes));
-  args->out[0] = ax_bind1(args->prim, &p, args->in, args->op->operand_count);
-  return AX_OK;
-}
-
-static ax_status update_read(const ax_hlo_read_args *args) {
-  if (args->op->operand_count < 2) return ax_error(AX_INVALID_ARGUMENT, "it lacks operands");
-  args->out[0] = ax_bind1(&ax_prim_dynamic_update_slice, NULL, args->in, args->op->operand_count);
-  return AX_OK;
-}
-
-static const ax_hlo_reader readers[] = {
-    {"stablehlo.dynamic_slice", slice_read}, {"stablehlo.dynamic_update_slice", update_read}, {0}};
+static const ax_hlo_form slice_form = {.op = "stablehlo.dynamic_slice", .fields = AX_HLO_FIELDS({"slice_sizes", "slice_sizes"})};
+static const ax_hlo_form update_form = {.op = "stablehlo.dynamic_update_slice"};
 
 const ax_prim ax_prim_dynamic_slice = {
     .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
@@ -341,7 +314,7 @@ const ax_prim ax_prim_dynamic_slice = {
     .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch,
     .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower,
-    .complex = ax_complex_parts, .keys = ax_keys_words, .reads = readers, .hlo = slice_hlo,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .form = &slice_form, .hlo = ax_hlo_by_form,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
@@ -351,7 +324,7 @@ const ax_prim ax_prim_dynamic_update_slice = {
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,
     .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower,
-    .complex = ax_complex_parts, .keys = ax_keys_words, .hlo = update_hlo,
+    .complex = ax_complex_parts, .keys = ax_keys_words, .form = &update_form, .hlo = ax_hlo_by_form,
 };
 
 static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {

@@ -86,11 +86,11 @@ static void atan2_jvp(const ax_jvp_args *a) {
 
 /* As a power of 2. */
 static ax_status exp2_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_type *type = &hlo->program->types[eqn->out], types[] = {*type, *type};
+  const ax_type *type = &hlo->program->types[eqn->out];
   ax_element two = {0};
   ax_number_store(type->dtype, &two, 0, ax_number_of(type->dtype, 2));
   const uint32_t operands[] = {ax_hlo_splat(hlo, type, &two), in[0]};
-  out[0] = ax_hlo_op(hlo, "stablehlo.power", operands, types, 2, NULL, type, 1);
+  out[0] = ax_hlo_op(hlo, "stablehlo.power", operands, 2, NULL, type, 1);
   return AX_OK;
 }
 

@@ -203,26 +203,29 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo: stablehlo.gather takes the nearest window --- */
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  static const char *const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims",
-                                      "start_index_map"};
   const ax_gather_params *p = eqn->params;
   const ax_type *x = &hlo->program->types[eqn->in[0]], *indices = &hlo->program->types[eqn->in[1]],
                 *y = &hlo->program->types[eqn->out];
   const ax_index_windows w = ax_windows_of(&p->at, x, indices, p->slice_sizes.v);
-  ax_text attributes = {0};
-  uint32_t inside;
-  ax_hlo_indexing(&attributes, "dimension_numbers = #stablehlo.gather", names, &p->at);
-  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, ", indices->rank - 1,
-              p->at.sorted ? "true" : "false");
-  ax_hlo_dims(&attributes, "slice_sizes = ", &p->slice_sizes);
-  AX_TRY(ax_hlo_attributed(hlo, eqn, "stablehlo.gather", in, &attributes, out));
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_fields(&attributes, eqn->prim, p);
+  ax_hlo_add_entry(&attributes, "dimension_numbers", "index_vector_dim", indices->rank - 1);
+  AX_TRY(ax_hlo_simple(hlo, eqn, "stablehlo.gather", in, &attributes, out));
   if (!ax_indexing_fills(&p->at) || p->at.map.count == 0) return AX_OK;
-  AX_TRY(ax_hlo_windows_inside(hlo, &w, in[1], indices, y, &inside));
-  ax_type types[] = {ax_array_type(AX_BOOL, AX_LIST(y->rank, y->dims)), *y, *y};
+  const uint32_t inside = ax_hlo_windows_inside(hlo, &w, in[1], indices, y);
   uint32_t cases[] = {inside, out[0], ax_hlo_splat(hlo, y, p->fill_value.data)};
-  out[0] = ax_hlo_op(hlo, "stablehlo.select", cases, types, 3, NULL, y, 1);
+  out[0] = ax_hlo_op(hlo, "stablehlo.select", cases, 3, NULL, y, 1);
   return AX_OK;
 }
+
+static const ax_hlo_form form = {
+    .op = "stablehlo.gather",
+    .fields = AX_HLO_FIELDS({"dimension_numbers.offset_dims", "offset_dims"},
+                            {"dimension_numbers.collapsed_slice_dims", "collapsed_slice_dims"},
+                            {"dimension_numbers.operand_batching_dims", "operand_batching_dims"},
+                            {"dimension_numbers.start_indices_batching_dims", "start_indices_batching_dims"},
+                            {"dimension_numbers.start_index_map", "start_index_map"}, {"indices_are_sorted", "indices_are_sorted"},
+                            {"slice_sizes", "slice_sizes"})};
 
 /* --- The record --- */
 
@@ -253,25 +256,14 @@ static const ax_param params[] = {
     {"fill_value", AX_PARAM_LITERAL, offsetof(ax_gather_params, fill_value)},
 };
 
+/* It does more than the form: an index's numbers may stand along any dimension. */
 static ax_status read(const ax_hlo_read_args *args) {
-  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "dimension_numbers");
-  ax_dims offset, collapsed, map, batching, indices_batching, sizes;
+  ax_gather_params p = {.at.mode = "clip", .fill_value = zero_of(ax_typeof(args->in[0]).dtype)};
   ax_value indices;
-  bool sorted;
-  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY || args->op->operand_count != 2)
-    return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and dimension_numbers must be #stablehlo.gather<..>");
-  AX_TRY(ax_hlo_item_integers(numbers, "offset_dims", &offset));
-  AX_TRY(ax_hlo_item_integers(numbers, "collapsed_slice_dims", &collapsed));
-  AX_TRY(ax_hlo_item_integers(numbers, "start_index_map", &map));
-  AX_TRY(ax_hlo_item_integers(numbers, "operand_batching_dims", &batching));
-  AX_TRY(ax_hlo_item_integers(numbers, "start_indices_batching_dims", &indices_batching));
-  AX_TRY(ax_hlo_integers(args->op, "slice_sizes", &sizes));
-  AX_TRY(ax_hlo_bool_or(args->op, "indices_are_sorted", false, &sorted));
-  AX_TRY(ax_hlo_index_vectors(numbers, args->in[1], &indices_batching, &indices));
-  const ax_gather_dims dims = {{offset.count, offset.v}, {collapsed.count, collapsed.v}, {map.count, map.v}, {batching.count, batching.v},
-                               {indices_batching.count, indices_batching.v}};
-  args->out[0] = (ax_gather)(args->in[0], indices, AX_LIST(sizes.count, sizes.v), &dims,
-                             &(ax_index_options){.mode = AX_INDEX_CLIP, .indices_are_sorted = sorted});
+  if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_gather, &p));
+  AX_TRY(ax_hlo_index_vectors(args, "dimension_numbers", args->in[1], &p.at.index_batching, &indices));
+  args->out[0] = ax_bind1(&ax_prim_gather, &p, (ax_value[]){args->in[0], indices}, 2);
   return AX_OK;
 }
 
@@ -299,7 +291,7 @@ const ax_prim ax_prim_gather = {
     .lower = lower,
     .complex = gather_complex,
     .keys = ax_keys_words,
-    .reads = readers, .hlo = hlo,
+    .form = &form, .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -194,81 +194,48 @@ void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indic
 
 /* --- hlo --- */
 
-static ax_status splat_broadcast(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_dims *where, const ax_type *to,
-                                 uint32_t *out) {
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "broadcast_dimensions = ", where);
-  *out = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &x, from, 1, attributes.data, to, 1);
-  return ax_hlo_attributes_end(&attributes);
-}
-
 /* By component, the largest that a window may begin at; of the indices' shape. */
-static ax_status hlo_limits(ax_hlo *hlo, const ax_index_windows *w, const ax_type *type, uint32_t *out) {
+static uint32_t hlo_limits(ax_hlo *hlo, const ax_index_windows *w, const ax_type *type) {
   int64_t limits[AX_MAX_RANK] = {0}, count = type->dims[type->rank - 1];
   for (uint32_t d = 0; d < w->rank; d++)
     if (w->component_of[d] >= 0) limits[w->component_of[d]] = w->limit[d];
   const ax_type row = ax_array_type(AX_S64, AX_LIST(1, &count));
   const ax_dims last = {1, {type->rank - 1}};
-  return splat_broadcast(hlo, ax_hlo_dense(hlo, &row, limits), &row, &last, type, out);
-}
-
-static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
-  uint32_t in[] = {a, b};
-  return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
+  return ax_hlo_broadcast(hlo, ax_hlo_dense(hlo, &row, limits), &last, type);
 }
 
 /* A u64 beyond s64 becomes a negative s64, which is outside the operand as well. */
 static uint32_t hlo_as_s64(ax_hlo *hlo, uint32_t indices, const ax_type *type, ax_type *as) {
   *as = ax_array_type(AX_S64, AX_LIST(type->rank, type->dims));
-  return type->dtype == AX_S64 ? indices : ax_hlo_op(hlo, "stablehlo.convert", &indices, type, 1, NULL, as, 1);
+  return type->dtype == AX_S64 ? indices : ax_hlo_op(hlo, "stablehlo.convert", &indices, 1, NULL, as, 1);
 }
 
-ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
-                                const ax_type *wide, uint32_t *out) {
+uint32_t ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
+                               const ax_type *wide) {
   const int64_t zero = 0;
-  ax_type type, pair[2];
-  uint32_t index = hlo_as_s64(hlo, indices, index_type, &type), limits, all;
+  ax_type type;
+  const uint32_t index = hlo_as_s64(hlo, indices, index_type, &type), limits = hlo_limits(hlo, w, &type);
+  const ax_type truths = ax_array_type(AX_BOOL, AX_LIST(type.rank, type.dims)), result = ax_array_type(AX_BOOL, AX_LIST(wide->rank, wide->dims));
   const ax_dims last = {1, {type.rank - 1}};
-  AX_TRY(hlo_limits(hlo, w, &type, &limits));
-  pair[0] = pair[1] = ax_array_type(AX_BOOL, AX_LIST(type.rank, type.dims));
-  uint32_t bounds[] = {
-      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction GE>", index, ax_hlo_splat(hlo, &type, &zero), &type),
-      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction LE>", index, limits, &type),
-  };
-  uint32_t inside = ax_hlo_op(hlo, "stablehlo.and", bounds, pair, 2, NULL, pair, 1);
-  AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, inside, &pair[0], &last, &all));
-  ax_type flat = ax_array_type(AX_BOOL, AX_LIST(type.rank - 1, type.dims)),
-          result = ax_array_type(AX_BOOL, AX_LIST(wide->rank, wide->dims));
-  ax_dims where = {.count = flat.rank};
-  for (uint32_t d = 0; d < flat.rank; d++) where.v[d] = w->wide_of_index[d];
-  return splat_broadcast(hlo, all, &flat, &where, &result, out);
+  const uint32_t low = ax_hlo_compare(hlo, "GE", NULL, index, ax_hlo_splat(hlo, &type, &zero), &type);
+  const uint32_t high = ax_hlo_compare(hlo, "LE", NULL, index, limits, &type);
+  const uint32_t inside = ax_hlo_op(hlo, "stablehlo.and", (uint32_t[]){low, high}, 2, NULL, &truths, 1);
+  const uint32_t all = ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, inside, &truths, &last);
+  ax_dims where = {.count = type.rank - 1};
+  for (uint32_t d = 0; d < where.count; d++) where.v[d] = w->wide_of_index[d];
+  return ax_hlo_broadcast(hlo, all, &where, &result);
 }
 
-ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type, ax_type *type,
-                                 uint32_t *out) {
+uint32_t ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type) {
   const int64_t zero = 0;
-  ax_type three[3];
-  uint32_t index = hlo_as_s64(hlo, indices, index_type, type), limits;
-  AX_TRY(hlo_limits(hlo, w, type, &limits));
-  three[0] = three[1] = three[2] = *type;
-  uint32_t in[] = {ax_hlo_splat(hlo, type, &zero), index, limits};
-  *out = ax_hlo_op(hlo, "stablehlo.clamp", in, three, 3, NULL, type, 1);
-  return AX_OK;
+  ax_type type;
+  const uint32_t index = hlo_as_s64(hlo, indices, index_type, &type), limits = hlo_limits(hlo, w, &type);
+  const uint32_t in[] = {ax_hlo_splat(hlo, &type, &zero), index, limits};
+  return ax_hlo_op(hlo, "stablehlo.clamp", in, 3, NULL, &type, 1);
 }
 
-void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, const ax_indexing *at) {
-  const ax_dims *const lists[] = {&at->window, &at->collapsed, &at->batching, &at->index_batching, &at->map};
-  ax_text_add(text, "%s<", lead);
-  for (size_t i = 0; i < AX_COUNT(lists); i++) {
-    ax_text_add(text, "%s%s = [", i > 0 ? ", " : "", names[i]);
-    for (uint32_t k = 0; k < lists[i]->count; k++) ax_text_add(text, "%s%lld", k > 0 ? ", " : "", (long long)lists[i]->v[k]);
-    ax_text_add(text, "]");
-  }
-}
-
-ax_status ax_hlo_index_vectors(const ax_hlo_attribute *numbers, ax_value indices, ax_dims *batching, ax_value *out) {
-  const ax_hlo_attribute *dimension = ax_hlo_item(numbers, "index_vector_dim");
+ax_status ax_hlo_index_vectors(const ax_hlo_read_args *args, const char *numbers, ax_value indices, ax_dims *batching, ax_value *out) {
+  const ax_hlo_attribute *group = ax_hlo_find(args->op, numbers), *dimension = ax_hlo_item(group, "index_vector_dim");
   const ax_type type = ax_typeof(indices);
   const int64_t vector = dimension != NULL ? dimension->integer : 0;
   if (vector < 0 || vector > type.rank || type.rank == AX_MAX_RANK)

@@ -29,8 +29,9 @@ typedef struct ax_indexing {
       {"indices_are_sorted", AX_PARAM_BOOL, offsetof(type, at.sorted)}, {"unique_indices", AX_PARAM_BOOL, offsetof(type, at.unique)}
 
 /* For reading StableHLO, where any dimension of the indices may have an index's numbers, or none: makes it the last. Dimensions in
-   `batching` follow. */
-AX_MUST_USE ax_status ax_hlo_index_vectors(const ax_hlo_attribute *numbers, ax_value indices, ax_dims *batching, ax_value *out);
+   `batching` follow. numbers: the attribute that says which it is. */
+AX_MUST_USE ax_status ax_hlo_index_vectors(const ax_hlo_read_args *args, const char *numbers, ax_value indices, ax_dims *batching,
+                                           ax_value *out);
 
 /* The dimensions of operand, indices and wide array that belong together; -1: none does. */
 typedef struct ax_index_windows {
@@ -71,14 +72,10 @@ bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], co
    dimensions. *inside becomes the node that says whether the window is inside, AX_NONE if it always is; `inside` may be NULL. */
 void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indices, ax_position *at, ax_ex *inside);
 
-/* For hlo: a mask of the wide array's shape, true where the window is inside; the indices as s64, clamped; and the lists of
-   "#stablehlo.gather<..", without the closing bracket, with `names` in the order window, collapsed, batching, index_batching,
-   map. */
-AX_MUST_USE ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
-                                            const ax_type *wide, uint32_t *out);
-AX_MUST_USE ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
-                                             ax_type *type, uint32_t *out);
-void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, const ax_indexing *at);
+/* For hlo: a mask of the wide array's shape, true where the window is inside; the indices as s64, clamped. */
+uint32_t ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
+                               const ax_type *wide);
+uint32_t ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type);
 
 /* For shard: gives each dimension of the indices but the last a factor, shared with its dimension of the wide array and with the
    operand's dimension that it is batched with. A dimension that is not batched gets a factor of kind *alone, or none if `alone` is

@@ -79,7 +79,7 @@ static ax_status iota_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t
   return ax_lower_expanded(lower, eqn, expand, in, out);
 }
 
-static const ax_hlo_form form = {"stablehlo.iota", NULL, {{"iota_dimension", "dimension"}, {NULL, "shape"}, {NULL, "dtype"}}};
+static const ax_hlo_form form = {.op = "stablehlo.iota", .fields = AX_HLO_FIELDS({"iota_dimension", "dimension"}, {NULL, "shape"}, {NULL, "dtype"})};
 
 static const ax_param params[] = {
     {"dtype", AX_PARAM_DTYPE, offsetof(iota_params, dtype)},

@@ -26,11 +26,10 @@
 static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   static const char *const kinds[] = {[AX_KIND_BOOL] = "UNSIGNED", [AX_KIND_SIGNED] = "SIGNED",
                                       [AX_KIND_UNSIGNED] = "UNSIGNED", [AX_KIND_FLOAT] = "FLOAT", [AX_KIND_COMPLEX] = "FLOAT"};
-  char attributes[160];
-  const ax_hlo_form *form = eqn->prim->form;
-  snprintf(attributes, sizeof attributes, "%s, compare_type = #stablehlo<comparison_type %s>", form->attributes,
-           kinds[ax_dtype_get(hlo->program->types[eqn->in[0]].dtype)->kind]);
-  return ax_hlo_simple(hlo, eqn, form->op, in, attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_fields(&attributes, eqn->prim, NULL);
+  ax_hlo_add_word(&attributes, "compare_type", kinds[ax_dtype_get(hlo->program->types[eqn->in[0]].dtype)->kind]);
+  return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, &attributes, out);
 }
 
 /* Keys are equal where both words are. */
@@ -47,9 +46,8 @@ static ax_status compare_keys(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in
   return ax_hlo_expanded(hlo, eqn, keys_compared, in, out);
 }
 
-#define COMPARE(direction) \
-  (&(const ax_hlo_form){.op = "stablehlo.compare",         \
-                        .attributes = "comparison_direction = #stablehlo<comparison_direction " direction ">"})
+#define COMPARE(direction) (&(const ax_hlo_form){.op = "stablehlo.compare", .word_of = "comparison_direction", .word = direction})
+
 ax_value ax_total_order(ax_value x) {
   const ax_type type = ax_typeof(x);
   if (ax_failed() || !ax_is_float(type.dtype)) return x;
@@ -61,18 +59,16 @@ ax_value ax_total_order(ax_value x) {
   return ax_xor(bits, ax_and(sign, all_but_sign));
 }
 
+/* The comparison whose form has the op's direction. */
 static ax_status compare_read(const ax_hlo_read_args *args) {
-  static const struct {
-    const char *word;
-    const ax_prim *prim;
-  } directions[] = {{"EQ", &ax_prim_eq}, {"NE", &ax_prim_ne}, {"LT", &ax_prim_lt}, {"LE", &ax_prim_le}, {"GT", &ax_prim_gt}, {"GE", &ax_prim_ge}};
+  static const ax_prim *const family[] = {&ax_prim_eq, &ax_prim_ne, &ax_prim_lt, &ax_prim_le, &ax_prim_gt, &ax_prim_ge};
   const ax_hlo_attribute *direction = ax_hlo_find(args->op, "comparison_direction"), *type = ax_hlo_find(args->op, "compare_type");
   ax_value in[] = {args->in[0], args->in[1]};
   if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
   for (int i = 0; i < 2 && type != NULL && ax_hlo_slice_is(type->text, "TOTALORDER"); i++) in[i] = ax_total_order(in[i]);
-  for (size_t i = 0; direction != NULL && i < AX_COUNT(directions); i++) {
-    if (!ax_hlo_slice_is(direction->text, directions[i].word)) continue;
-    args->out[0] = ax_bind1(directions[i].prim, NULL, in, 2);
+  for (size_t i = 0; direction != NULL && i < AX_COUNT(family); i++) {
+    if (!ax_hlo_slice_is(direction->text, family[i]->form->word)) continue;
+    args->out[0] = ax_bind1(family[i], NULL, in, 2);
     return AX_OK;
   }
   return ax_error(AX_INVALID_ARGUMENT, "comparison_direction must be EQ, NE, LT, LE, GT or GE");
@@ -185,9 +181,8 @@ static ax_status select_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t
 /* stablehlo.select has the case for true first. */
 static ax_status select_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = hlo->program->types;
-  ax_type in_types[] = {types[eqn->in[0]], types[eqn->in[2]], types[eqn->in[1]]};
   uint32_t operands[] = {in[0], in[2], in[1]};
-  out[0] = ax_hlo_op(hlo, "stablehlo.select", operands, in_types, 3, NULL, &types[eqn->out], 1);
+  out[0] = ax_hlo_op(hlo, "stablehlo.select", operands, 3, NULL, &types[eqn->out], 1);
   return AX_OK;
 }
 

@@ -70,15 +70,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const uint32_t count = eqn->in_count;
-  if (count == 0) return AX_OK;
-  ax_type *types = ax_alloc(count * sizeof types[0]);
-  if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
-  for (uint32_t k = 0; k < count; k++) types[k] = hlo->program->types[eqn->in[k]];
-  const uint32_t first = ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, types, count, NULL, types, count);
-  for (uint32_t k = 0; k < count; k++) out[k] = first + k;
-  ax_free(types);
-  return AX_OK;
+  if (eqn->in_count == 0) return AX_OK;
+  return ax_hlo_simple(hlo, eqn, "stablehlo.optimization_barrier", in, NULL, out);
 }
 
 static ax_status read(const ax_hlo_read_args *args) {

@@ -229,7 +229,9 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
 
-static const ax_hlo_form form = {"stablehlo.pad", NULL, {{"edge_padding_low", "low"}, {"edge_padding_high", "high"}, {"interior_padding", "interior"}}};
+static const ax_hlo_form form = {
+    .op = "stablehlo.pad",
+    .fields = AX_HLO_FIELDS({"edge_padding_low", "low"}, {"edge_padding_high", "high"}, {"interior_padding", "interior"})};
 
 static const ax_param params[] = {
     {"low", AX_PARAM_DIMS, offsetof(pad_params, low)},

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/complex.h"
@@ -179,8 +180,7 @@ static uint32_t one_hlo(ax_hlo *hlo, const ax_type *type) {
 
 static uint32_t binary_hlo(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b, const ax_type *type) {
   uint32_t operands[] = {a, b};
-  ax_type types[] = {*type, *type};
-  return ax_hlo_op(hlo, name, operands, types, 2, NULL, type, 1);
+  return ax_hlo_op(hlo, name, operands, 2, NULL, type, 1);
 }
 
 static bool is_unsigned(const ax_hlo *hlo, const ax_eqn *eqn) {
@@ -209,22 +209,21 @@ static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 
 /* StableHLO has no erf; XLA knows it under this name, as JAX's older exports write it. */
 static ax_status erf_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const char *attributes = "call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64";
-  return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, attributes, out);
+  ax_hlo_attributes attributes = {.hlo = hlo}, none = {.hlo = hlo};
+  ax_hlo_add_string(&attributes, "call_target_name", "mhlo.erf");
+  ax_hlo_add_group(&attributes, "mhlo.attributes", "", &none);
+  ax_hlo_add_integer(&attributes, "mhlo.version", 1);
+  return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, &attributes, out);
 }
 
 ax_status ax_function_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const int64_t accuracy = *(const int64_t *)eqn->params;
-  char attributes[160];
+  ax_hlo_attributes attributes = {.hlo = hlo}, group = {.hlo = hlo};
   if (accuracy == AX_ACCURACY_DEFAULT) return ax_hlo_by_form(hlo, eqn, in, out);
-  if (accuracy == AX_ACCURACY_HIGHEST)
-    snprintf(attributes, sizeof attributes,
-             "result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>");
-  else
-    snprintf(attributes, sizeof attributes,
-             "result_accuracy = #stablehlo.result_accuracy<ulps = %lld, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>",
-             (long long)accuracy);
-  return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, attributes, out);
+  if (accuracy != AX_ACCURACY_HIGHEST) ax_hlo_add_integer(&group, "ulps", accuracy);
+  ax_hlo_add_word(&group, "mode", accuracy == AX_ACCURACY_HIGHEST ? "HIGHEST" : "TOLERANCE");
+  ax_hlo_add_group(&attributes, "result_accuracy", "stablehlo.result_accuracy", &group);
+  return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, &attributes, out);
 }
 
 /* By squaring, and a division for a negative exponent. */

@@ -22,14 +22,7 @@
 
 typedef ax_reduce_params reduce_params;
 
-static ax_scalar combination(const ax_prim *prim) {
-  if (prim == &ax_prim_reduce_sum) return AX_SCALAR_ADD;
-  if (prim == &ax_prim_reduce_prod) return AX_SCALAR_MUL;
-  if (prim == &ax_prim_reduce_and) return AX_SCALAR_AND;
-  if (prim == &ax_prim_reduce_or) return AX_SCALAR_OR;
-  if (prim == &ax_prim_reduce_xor) return AX_SCALAR_XOR;
-  return prim == &ax_prim_reduce_max ? AX_SCALAR_MAX : AX_SCALAR_MIN;
-}
+static ax_scalar combination(const ax_prim *prim) { return prim->form->reducer; }
 
 /* Whether the operation is one of bits, which floats do not have. */
 static bool is_bitwise(ax_scalar op) { return op == AX_SCALAR_AND || op == AX_SCALAR_OR || op == AX_SCALAR_XOR; }
@@ -274,23 +267,22 @@ static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint3
 
 static uint32_t hlo_convert(ax_hlo *hlo, uint32_t x, const ax_type *from, ax_dtype dtype) {
   ax_type to = ax_array_type(dtype, AX_LIST(from->rank, from->dims));
-  return ax_hlo_op(hlo, "stablehlo.convert", &x, from, 1, NULL, &to, 1);
+  return ax_hlo_op(hlo, "stablehlo.convert", &x, 1, NULL, &to, 1);
 }
 
-ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
-                             uint32_t *out) {
-  ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
+uint32_t ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes) {
+  ax_type scalar = ax_array_type(type->dtype, AX_DIMS());
   ax_dims left = ax_dims_left(type, axes);
   ax_type result = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
   ax_element bits = {0};
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "dimensions = ", axes);
-  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2, 1);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_fields(&attributes, &ax_prim_reduce_sum, &(reduce_params){*axes}); /* all of the family have the same */
+  const uint32_t made = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2, &result, 1);
   ax_hlo_combination(hlo, op, type->dtype);
-  ax_hlo_end(hlo, attributes.data, types, 2, &result, 1);
-  return ax_hlo_attributes_end(&attributes);
+  ax_hlo_end(hlo, &attributes);
+  return made;
 }
 
 /* Sums and products of bf16 and f16 are made in f32. */
@@ -299,12 +291,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out];
   ax_scalar op = combination(eqn->prim);
   bool narrow = (op == AX_SCALAR_ADD || op == AX_SCALAR_MUL) && ax_is_narrow_float(type.dtype);
-  if (!narrow) return ax_hlo_reduce_axes(hlo, op, in[0], &type, axes, out);
-  uint32_t wide = hlo_convert(hlo, in[0], &type, AX_F32);
-  type.dtype = AX_F32;
-  AX_TRY(ax_hlo_reduce_axes(hlo, op, wide, &type, axes, &wide));
-  result.dtype = AX_F32;
-  out[0] = hlo_convert(hlo, wide, &result, hlo->program->types[eqn->out].dtype);
+  const uint32_t x = narrow ? hlo_convert(hlo, in[0], &type, AX_F32) : in[0];
+  if (narrow) type.dtype = AX_F32;
+  out[0] = ax_hlo_reduce_axes(hlo, op, x, &type, axes);
+  if (narrow) out[0] = hlo_convert(hlo, out[0], &result, result.dtype);
   return AX_OK;
 }
 
@@ -312,21 +302,24 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params, axes)}};
 
-#define REDUCE_RECORD(name_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                           \
+/* Reading: reduce_by.c finds the one of them that has the region's reducer. */
+#define REDUCE_RECORD(name_, reducer_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                           \
+  static const ax_hlo_form name_##_form = {                                                                      \
+      .op = "stablehlo.reduce", .reducer = reducer_, .fields = AX_HLO_FIELDS({"dimensions", "axes"})};               \
   const ax_prim ax_prim_##name_ = {                                                                              \
-      .name = #name_, .kind = AX_LOCAL, .linear = linear_, .kinds = kinds_, .in_count = 1, .out_count = 1, \
+      .name = #name_, .kind = AX_LOCAL, .linear = linear_, .kinds = kinds_, .in_count = 1, .out_count = 1, .form = &name_##_form, \
       AX_PARAMS(params, reduce_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
       .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__, \
   }
-REDUCE_RECORD(reduce_sum, AX_LINEAR_ALL, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts);
-REDUCE_RECORD(reduce_max, AX_LINEAR_ALL, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
-REDUCE_RECORD(reduce_min, AX_LINEAR_ALL, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
-REDUCE_RECORD(reduce_prod, AX_LINEAR_NOT, 0, ax_reduce_prod_jvp, ax_absent_transpose, .complex = prod_complex);
-REDUCE_RECORD(reduce_and, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
-REDUCE_RECORD(reduce_or, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
-REDUCE_RECORD(reduce_xor, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
+REDUCE_RECORD(reduce_sum, AX_SCALAR_ADD, AX_LINEAR_ALL, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts);
+REDUCE_RECORD(reduce_max, AX_SCALAR_MAX, AX_LINEAR_ALL, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+REDUCE_RECORD(reduce_min, AX_SCALAR_MIN, AX_LINEAR_ALL, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+REDUCE_RECORD(reduce_prod, AX_SCALAR_MUL, AX_LINEAR_NOT, 0, ax_reduce_prod_jvp, ax_absent_transpose, .complex = prod_complex);
+REDUCE_RECORD(reduce_and, AX_SCALAR_AND, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
+REDUCE_RECORD(reduce_or, AX_SCALAR_OR, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
+REDUCE_RECORD(reduce_xor, AX_SCALAR_XOR, AX_LINEAR_NOT, 0, ax_jvp_zero, ax_absent_transpose);
 
 /* The axes, counted from 0. */
 static bool take_axes(const ax_prim *prim, uint32_t rank, uint32_t count, const int64_t *axes, ax_dims *out) {

@@ -343,24 +343,21 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo --- */
 
-static ax_status hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, ax_type *types, uint32_t *ids, const uint32_t *in, uint32_t *out) {
+static ax_status hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars, uint32_t *ids, const uint32_t *in, uint32_t *out) {
   const reduce_params *p = eqn->params;
   const uint32_t count = eqn->out_count;
-  ax_text attributes = {0};
-  for (uint32_t i = 0; i < 2 * count; i++) types[i] = hlo->program->types[eqn->in[i]];
-  ax_type *scalars = types + 2 * count, *results = types + 4 * count;
-  for (uint32_t i = 0; i < 2 * count; i++) scalars[i] = ax_array_type(types[i % count].dtype, AX_DIMS());
-  for (uint32_t k = 0; k < count; k++) results[k] = hlo->program->types[eqn->out + k];
-  ax_hlo_dims(&attributes, "dimensions = ", &p->axes);
-  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2 * count, count);
+  const ax_type *types = hlo->program->types;
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  for (uint32_t i = 0; i < 2 * count; i++) scalars[i] = ax_array_type(types[eqn->in[i % count]].dtype, AX_DIMS());
+  ax_hlo_add_fields(&attributes, eqn->prim, p);
+  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2 * count, types + eqn->out, count);
   for (uint32_t k = 1; k < count; k++) out[k] = out[0] + k;
   const uint32_t arg = ax_hlo_region_begin(hlo, scalars, 2 * count);
   for (uint32_t i = 0; i < 2 * count; i++) ids[i] = arg + i;
-  ax_status status = hlo->inline_program(hlo, p->body, ids, ids + 2 * count);
-  ax_hlo_region_end(hlo, ids + 2 * count, scalars, count);
-  ax_hlo_end(hlo, attributes.data, types, 2 * count, results, count);
-  ax_status text = ax_hlo_attributes_end(&attributes);
-  return status != AX_OK ? status : text;
+  AX_TRY(hlo->inline_program(hlo, p->body, ids, ids + 2 * count));
+  ax_hlo_region_end(hlo, ids + 2 * count, count);
+  ax_hlo_end(hlo, &attributes);
+  return AX_OK;
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -368,13 +365,15 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   for (uint32_t k = 0; k < count; k++)
     if (hlo->program->types[eqn->in[count + k]].rank != 0) return ax_hlo_expanded_all(hlo, eqn, expand, in, out); /* it takes scalars */
   ax_arena arena = {0};
-  ax_type *types = ax_arena_alloc(&arena, 5 * (size_t)count * sizeof types[0]);
+  ax_type *scalars = ax_arena_alloc(&arena, 2 * (size_t)count * sizeof scalars[0]);
   uint32_t *ids = ax_arena_alloc(&arena, 3 * (size_t)count * sizeof ids[0]);
   ax_status status =
-      types == NULL || ids == NULL ? ax_out_of_memory(5 * count * sizeof types[0]) : hlo_reduce(hlo, eqn, types, ids, in, out);
+      scalars == NULL || ids == NULL ? ax_out_of_memory(2 * count * sizeof scalars[0]) : hlo_reduce(hlo, eqn, scalars, ids, in, out);
   ax_arena_deinit(&arena);
   return status;
 }
+
+static const ax_hlo_form form = {.op = "stablehlo.reduce", .fields = AX_HLO_FIELDS({"dimensions", "axes"})};
 
 /* --- The record --- */
 
@@ -388,14 +387,14 @@ static bool from_neutral(const ax_hlo_read_args *args, const ax_dims *axes);
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count / 2;
   ax_hlo_body body;
-  ax_dims axes;
+  reduce_params p = {0};
   ax_fn function;
   if (args->op->operand_count != 2 * count || args->op->result_count != count)
     return ax_error(AX_INVALID_ARGUMENT, "it takes operands and as many starts, and has as many results");
-  AX_TRY(ax_hlo_integers(args->op, "dimensions", &axes));
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_reduce, &p));
   AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
-  if (from_neutral(args, &axes)) return AX_OK;
-  (ax_reduce)(count, args->in, count, args->in + count, function, AX_LIST(axes.count, axes.v), count, args->out);
+  if (from_neutral(args, &p.axes)) return AX_OK;
+  (ax_reduce)(count, args->in, count, args->in + count, function, AX_LIST(p.axes.count, p.axes.v), count, args->out);
   return AX_OK;
 }
 
@@ -406,7 +405,7 @@ const ax_prim ax_prim_reduce = {
     AX_PARAMS(params, reduce_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .complex = ax_complex_whole,
-    .reads = readers, .hlo = hlo,
+    .form = &form, .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -432,23 +431,14 @@ static bool by_one_operation(const ax_program *body, ax_value x, ax_value start,
 
 /* The same without the start, where that is a constant that changes nothing. */
 static bool from_neutral(const ax_hlo_read_args *args, const ax_dims *axes) {
-  static const struct {
-    const char *op;
-    const ax_prim *prim;
-    ax_scalar scalar;
-  } known[] = {{"stablehlo.add", &ax_prim_reduce_sum, AX_SCALAR_ADD}, {"stablehlo.multiply", &ax_prim_reduce_prod, AX_SCALAR_MUL},
-               {"stablehlo.maximum", &ax_prim_reduce_max, AX_SCALAR_MAX}, {"stablehlo.minimum", &ax_prim_reduce_min, AX_SCALAR_MIN},
-               {"stablehlo.and", &ax_prim_reduce_and, AX_SCALAR_AND}, {"stablehlo.or", &ax_prim_reduce_or, AX_SCALAR_OR},
-               {"stablehlo.xor", &ax_prim_reduce_xor, AX_SCALAR_XOR}};
-  const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
+  static const ax_prim *const family[] = {&ax_prim_reduce_and, &ax_prim_reduce_or,  &ax_prim_reduce_xor, &ax_prim_reduce_sum,
+                                          &ax_prim_reduce_max, &ax_prim_reduce_min, &ax_prim_reduce_prod};
+  enum { of_bits = 3 };
   const bool of_bool = ax_typeof(args->in[0]).dtype == AX_BOOL;
-  for (size_t i = of_bool ? 4 : 0; i < AX_COUNT(known); i++) {
-    if (!ax_hlo_slice_is(name, known[i].op)) continue;
-    if (!ax_hlo_starts_neutral(args, known[i].scalar)) return false;
-    args->out[0] = ax_bind1(known[i].prim, &(ax_reduce_params){*axes}, args->in, 1);
-    return true;
-  }
-  return false;
+  const ax_prim *prim = ax_hlo_reducer_of(family, of_bool ? of_bits : AX_COUNT(family), ax_hlo_body_scalar(args->op, 0));
+  if (prim == NULL || !ax_hlo_starts_neutral(args, prim->form->reducer)) return false;
+  args->out[0] = ax_bind1(prim, &(ax_reduce_params){*axes}, args->in, 1);
+  return true;
 }
 
 static bool take_axes(const ax_type *type, uint32_t count, const int64_t *axes, ax_dims *out) {

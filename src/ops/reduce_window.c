@@ -23,14 +23,9 @@
 #include "prim/composite.h"
 #include "prim/prims.h"
 
-typedef struct window_params {
-  ax_dims window_dimensions, window_strides, padding_low, padding_high, base_dilation, window_dilation;
-} window_params;
+typedef ax_window_params window_params;
 
-static ax_scalar combination(const ax_prim *prim) {
-  if (prim == &ax_prim_reduce_window_sum) return AX_SCALAR_ADD;
-  return prim == &ax_prim_reduce_window_max ? AX_SCALAR_MAX : AX_SCALAR_MIN;
-}
+static ax_scalar combination(const ax_prim *prim) { return prim->form->reducer; }
 
 static ax_window window_of(const window_params *p, const int64_t *dims, uint32_t d) {
   return (ax_window){.array = dims[d], .base = p->base_dilation.v[d], .low = p->padding_low.v[d], .high = p->padding_high.v[d],
@@ -329,36 +324,24 @@ static ax_status extreme_complex(ax_lower *lower, const ax_eqn *eqn, const uint3
 
 /* --- hlo --- */
 
-static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type,
-                           const ax_type *result, ax_text *attributes) {
-  ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
-  ax_element bits = {0};
-  ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
-  uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
-  ax_hlo_dims(attributes, "base_dilations = ", &p->base_dilation);
-  ax_text_add(attributes, ", padding = ");
-  ax_hlo_padding(attributes, &p->padding_low, &p->padding_high);
-  ax_hlo_dims(attributes, ", window_dilations = ", &p->window_dilation);
-  ax_hlo_dims(attributes, ", window_dimensions = ", &p->window_dimensions);
-  ax_hlo_dims(attributes, ", window_strides = ", &p->window_strides);
-  uint32_t made = ax_hlo_begin(hlo, "stablehlo.reduce_window", in, 2, 1);
-  ax_hlo_combination(hlo, op, type->dtype);
-  ax_hlo_end(hlo, attributes->data, types, 2, result, 1);
-  return made;
-}
-
 /* bf16 and f16 sums are made in f32. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out], x = type, wide = result;
+  ax_type x = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out], wide = result;
   const ax_scalar op = combination(eqn->prim);
-  ax_text attributes = {0};
-  uint32_t id = in[0];
-  if (op == AX_SCALAR_ADD && ax_is_narrow_float(type.dtype)) x.dtype = wide.dtype = AX_F32;
-  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &type, 1, NULL, &x, 1);
-  id = hlo_window(hlo, eqn->params, op, id, &x, &wide, &attributes);
-  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &wide, 1, NULL, &result, 1);
-  out[0] = id;
-  return ax_hlo_attributes_end(&attributes);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  const bool narrow = op == AX_SCALAR_ADD && ax_is_narrow_float(x.dtype);
+  if (narrow) x.dtype = wide.dtype = AX_F32;
+  const ax_type scalar = ax_array_type(x.dtype, AX_DIMS());
+  ax_element bits = {0};
+  ax_number_store(x.dtype, &bits, 0, ax_reduce_identity(op, x.dtype));
+  const uint32_t wider = narrow ? ax_hlo_op(hlo, "stablehlo.convert", in, 1, NULL, &x, 1) : in[0];
+  const uint32_t operands[] = {wider, ax_hlo_splat(hlo, &scalar, &bits)};
+  ax_hlo_add_fields(&attributes, eqn->prim, eqn->params);
+  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce_window", operands, 2, &wide, 1);
+  ax_hlo_combination(hlo, op, x.dtype);
+  ax_hlo_end(hlo, &attributes);
+  if (narrow) out[0] = ax_hlo_op(hlo, "stablehlo.convert", &out[0], 1, NULL, &result, 1);
+  return AX_OK;
 }
 
 /* --- The records --- */
@@ -374,26 +357,11 @@ static const ax_param params[] = {
 
 /* --- Reading StableHLO --- */
 
-static ax_status read_params(const ax_hlo_operation *op, uint32_t rank, window_params *p) {
-  AX_TRY(ax_hlo_integers_or(op, "window_dimensions", rank, 1, &p->window_dimensions));
-  AX_TRY(ax_hlo_integers_or(op, "window_strides", rank, 1, &p->window_strides));
-  AX_TRY(ax_hlo_integers_or(op, "base_dilations", rank, 1, &p->base_dilation));
-  AX_TRY(ax_hlo_integers_or(op, "window_dilations", rank, 1, &p->window_dilation));
-  return ax_hlo_read_padding(op, rank, &p->padding_low, &p->padding_high);
-}
-
 /* The primitive for a body that is one operation, if the start is neutral; NULL: there is none. */
 static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dtype) {
-  static const struct {
-    const char *op;
-    const ax_prim *prim;
-  } known[] = {{"stablehlo.add", &ax_prim_reduce_window_sum},
-               {"stablehlo.maximum", &ax_prim_reduce_window_max},
-               {"stablehlo.minimum", &ax_prim_reduce_window_min}};
-  const ax_hlo_slice name = ax_hlo_body_operation(args->op, 0);
-  for (size_t i = 0; i < AX_COUNT(known) && dtype != AX_BOOL; i++)
-    if (ax_hlo_slice_is(name, known[i].op)) return ax_hlo_starts_neutral(args, combination(known[i].prim)) ? known[i].prim : NULL;
-  return NULL;
+  static const ax_prim *const family[] = {&ax_prim_reduce_window_sum, &ax_prim_reduce_window_max, &ax_prim_reduce_window_min};
+  const ax_prim *prim = dtype != AX_BOOL ? ax_hlo_reducer_of(family, AX_COUNT(family), ax_hlo_body_scalar(args->op, 0)) : NULL;
+  return prim != NULL && ax_hlo_starts_neutral(args, prim->form->reducer) ? prim : NULL;
 }
 
 static ax_status read(const ax_hlo_read_args *args) {
@@ -404,7 +372,9 @@ static ax_status read(const ax_hlo_read_args *args) {
   if (count == 0 || args->op->operand_count != 2 * count || args->op->result_count != count)
     return ax_error(AX_INVALID_ARGUMENT, "it takes operands and as many starts, and has as many results");
   const ax_type type = ax_typeof(args->in[0]);
-  AX_TRY(read_params(args->op, type.rank, &p));
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_reduce_window_sum, &p)); /* all of the family have the same */
+  if (p.window_dimensions.count != type.rank)
+    return ax_error(AX_INVALID_ARGUMENT, "window_dimensions has %u entries, and must have %u", p.window_dimensions.count, type.rank);
   AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
   const ax_prim *known = known_reduction(args, type.dtype);
   if (known != NULL) {
@@ -424,18 +394,23 @@ static ax_status read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader readers[] = {{"stablehlo.reduce_window", read}, {0}};
 
 
-#define WINDOW_RECORD(name_, kinds_, jvp_, ...)                                                                  \
+#define WINDOW_FIELDS                                                                                                  \
+  AX_HLO_FIELDS({"window_dimensions", "window_dimensions"}, {"window_strides", "window_strides"},                      \
+                {"base_dilations", "base_dilation"}, {"window_dilations", "window_dilation"},                         \
+                {"padding.low", "padding_low"}, {"padding.high", "padding_high"})
+#define WINDOW_RECORD(name_, reducer_, kinds_, jvp_, ...)                                                                  \
+  static const ax_hlo_form name_##_form = {.op = "stablehlo.reduce_window", .reducer = reducer_, .fields = WINDOW_FIELDS}; \
   const ax_prim ax_prim_##name_ = {                                                                              \
       .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
-      AX_PARAMS(params, window_params),                  \
+      AX_PARAMS(params, window_params), .form = &name_##_form,                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                      \
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                             \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__, /* and further slots */               \
   }
-WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts,
+WINDOW_RECORD(reduce_window_sum, AX_SCALAR_ADD, AX_KINDS_SUM, ax_jvp_linear, sum_transpose, .complex = ax_complex_parts,
               .reads = readers);
-WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
-WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+WINDOW_RECORD(reduce_window_max, AX_SCALAR_MAX, AX_KINDS_MAX, max_jvp, ax_absent_transpose, .complex = extreme_complex);
+WINDOW_RECORD(reduce_window_min, AX_SCALAR_MIN, AX_KINDS_MIN, max_jvp, ax_absent_transpose, .complex = extreme_complex);
 
 /* --- The public functions --- */
 

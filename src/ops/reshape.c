@@ -74,7 +74,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
 }
 
-static const ax_hlo_form form = {"stablehlo.reshape", NULL, {{NULL, "new_sizes"}}};
+static const ax_hlo_form form = {.op = "stablehlo.reshape", .fields = AX_HLO_FIELDS({NULL, "new_sizes"})};
 
 static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_params, new_sizes)}};
 

@@ -74,7 +74,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, x->rank, x->dims, out[0], to, in[0], from);
 }
 
-static const ax_hlo_form form = {"stablehlo.reverse", NULL, {{"dimensions", "dimensions"}}};
+static const ax_hlo_form form = {.op = "stablehlo.reverse", .fields = AX_HLO_FIELDS({"dimensions", "dimensions"})};
 
 static const ax_param params[] = {{"dimensions", AX_PARAM_DIMS, offsetof(rev_params, dimensions)}};
 

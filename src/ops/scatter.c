@@ -34,13 +34,7 @@ static const char *const list_names[] = {"update_window_dims", "inserted_window_
                                          "operand_batching_dims", "scatter_indices_batching_dims"};
 
 /* The operation that combines an update with the element there; NONE: the update replaces it. */
-static ax_scalar combination(const ax_prim *prim) {
-  return prim == &ax_prim_scatter_add   ? AX_SCALAR_ADD
-         : prim == &ax_prim_scatter_mul ? AX_SCALAR_MUL
-         : prim == &ax_prim_scatter_min ? AX_SCALAR_MIN
-         : prim == &ax_prim_scatter_max ? AX_SCALAR_MAX
-                                        : AX_SCALAR_NONE;
-}
+static ax_scalar combination(const ax_prim *prim) { return prim->form->reducer; }
 
 static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
                         const ax_index_options *options);
@@ -323,30 +317,26 @@ static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
     return;
   }
   uint32_t result = ax_hlo_region_begin(hlo, pair, 2) + 1;
-  ax_hlo_region_end(hlo, &result, &scalar, 1);
+  ax_hlo_region_end(hlo, &result, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
-                                      "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
-  const ax_type *program = hlo->program->types, *y = &program[eqn->out];
-  ax_type types[] = {program[eqn->in[0]], program[eqn->in[1]], program[eqn->in[2]]};
+  const ax_type *types = hlo->program->types, *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *y = &types[eqn->out];
   uint32_t operands[] = {in[0], in[1], in[2]};
   int64_t sizes[AX_MAX_RANK];
-  ax_text attributes = {0};
+  ax_hlo_attributes attributes = {.hlo = hlo};
   if (strcmp(at->mode, "clip") == 0 && at->map.count > 0) {
-    ax_window_sizes(at, &types[0], &types[2], sizes);
-    const ax_index_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
-    AX_TRY(ax_hlo_indices_clamped(hlo, &w, in[1], &program[eqn->in[1]], &types[1], &operands[1]));
+    ax_window_sizes(at, x, &types[eqn->in[2]], sizes);
+    const ax_index_windows w = ax_windows_of(at, x, indices, sizes);
+    operands[1] = ax_hlo_indices_clamped(hlo, &w, in[1], indices);
   }
-  ax_hlo_indexing(&attributes, "scatter_dimension_numbers = #stablehlo.scatter", names, at);
-  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, unique_indices = %s", types[1].rank - 1,
-              at->sorted ? "true" : "false", at->unique ? "true" : "false");
-  out[0] = ax_hlo_begin(hlo, "stablehlo.scatter", operands, 3, 1);
+  ax_hlo_add_fields(&attributes, eqn->prim, eqn->params);
+  ax_hlo_add_entry(&attributes, "scatter_dimension_numbers", "index_vector_dim", indices->rank - 1);
+  out[0] = ax_hlo_begin(hlo, "stablehlo.scatter", operands, 3, y, 1);
   hlo_region(hlo, combination(eqn->prim), y->dtype);
-  ax_hlo_end(hlo, attributes.data, types, 3, y, 1);
-  return ax_hlo_attributes_end(&attributes);
+  ax_hlo_end(hlo, &attributes);
+  return AX_OK;
 }
 
 /* --- The records --- */
@@ -358,55 +348,29 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
 /* What the body makes of an element and an update: the update, or one operation on both. NULL: something else. Booleans are combined as
    the numbers 0 and 1. */
 static const ax_prim *combines_by(const ax_hlo_operation *op, bool of_bool) {
-  static const struct {
-    const char *op;
-    const ax_prim *prim;
-  } known[] = {{"stablehlo.add", &ax_prim_scatter_add},
-               {"stablehlo.multiply", &ax_prim_scatter_mul},
-               {"stablehlo.minimum", &ax_prim_scatter_min},
-               {"stablehlo.maximum", &ax_prim_scatter_max}};
-  const ax_hlo_slice name = ax_hlo_body_operation(op, 0);
-  if (of_bool && (ax_hlo_slice_is(name, "stablehlo.or") || ax_hlo_slice_is(name, "stablehlo.add"))) return &ax_prim_scatter_max;
-  if (of_bool && (ax_hlo_slice_is(name, "stablehlo.and") || ax_hlo_slice_is(name, "stablehlo.multiply"))) return &ax_prim_scatter_min;
-  for (size_t i = 0; i < AX_COUNT(known); i++)
-    if (ax_hlo_slice_is(name, known[i].op)) return known[i].prim;
+  static const ax_prim *const family[] = {&ax_prim_scatter_add, &ax_prim_scatter_mul, &ax_prim_scatter_min, &ax_prim_scatter_max};
+  const ax_scalar by = ax_hlo_body_scalar(op, 0);
+  if (of_bool && (by == AX_SCALAR_OR || by == AX_SCALAR_ADD)) return &ax_prim_scatter_max;
+  if (of_bool && (by == AX_SCALAR_AND || by == AX_SCALAR_MUL)) return &ax_prim_scatter_min;
+  if (by != AX_SCALAR_NONE) return ax_hlo_reducer_of(family, AX_COUNT(family), by);
   const ax_hlo_block *block = op->region_count == 1 && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
   const bool returns = block != NULL && block->operation_count == 1 && block->argument_count == 2;
   const ax_hlo_operation *last = returns ? block->operations[0] : NULL;
   return last != NULL && last->operand_count == 1 && last->operands[0] == block->argument + 1 ? &ax_prim_scatter : NULL;
 }
 
-static ax_status read_dims(const ax_hlo_read_args *args, ax_value *indices, ax_scatter_params *p) {
-  const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "scatter_dimension_numbers");
-  ax_dims window, inserted, map, batching, indices_batching;
-  ax_index_options options = {.mode = AX_INDEX_FILL};
-  if (numbers == NULL || numbers->kind != AX_HLO_DICTIONARY) return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension_numbers must be #stablehlo.scatter<..>");
-  AX_TRY(ax_hlo_item_integers(numbers, "update_window_dims", &window));
-  AX_TRY(ax_hlo_item_integers(numbers, "inserted_window_dims", &inserted));
-  AX_TRY(ax_hlo_item_integers(numbers, "scatter_dims_to_operand_dims", &map));
-  AX_TRY(ax_hlo_item_integers(numbers, "input_batching_dims", &batching));
-  AX_TRY(ax_hlo_item_integers(numbers, "scatter_indices_batching_dims", &indices_batching));
-  AX_TRY(ax_hlo_bool_or(args->op, "indices_are_sorted", false, &options.indices_are_sorted));
-  AX_TRY(ax_hlo_bool_or(args->op, "unique_indices", false, &options.unique_indices));
-  AX_TRY(ax_hlo_index_vectors(numbers, *indices, &indices_batching, indices));
-  const ax_dim_list window_list = {window.count, window.v}, inserted_list = {inserted.count, inserted.v}, map_list = {map.count, map.v},
-                    batching_list = {batching.count, batching.v}, paired = {indices_batching.count, indices_batching.v};
-  const ax_dim_list *const lists[] = {&window_list, &inserted_list, &map_list, &batching_list, &paired};
-  (void)ax_indexing_take(&ax_prim_scatter, lists, &options, &p->at); /* or the trace has failed */
-  return AX_OK;
-}
-
 /* Arrays, indices, updates. */
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count / 2;
-  ax_scatter_params p = {0};
+  ax_scatter_params p = {.at.mode = "fill"};
   ax_hlo_body body;
   ax_fn function;
   if (count == 0 || args->op->operand_count != 2 * count + 1 || args->op->result_count != count)
     return ax_error(AX_INVALID_ARGUMENT, "it takes arrays, indices and as many updates as arrays, and has as many results");
   const ax_prim *prim = count == 1 ? combines_by(args->op, ax_typeof(args->in[0]).dtype == AX_BOOL) : NULL;
   ax_value indices = args->in[count], x = args->in[0], updates = args->in[count + 1];
-  AX_TRY(read_dims(args, &indices, &p));
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_scatter, &p));
+  AX_TRY(ax_hlo_index_vectors(args, "scatter_dimension_numbers", indices, &p.at.index_batching, &indices));
   if (ax_failed()) return AX_OK;
   if (prim == NULL) {
     AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
@@ -422,20 +386,28 @@ static ax_status read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader readers[] = {{"stablehlo.scatter", read}, {0}};
 
 
-#define SCATTER_RECORD(name_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                    \
+#define SCATTER_FIELDS                                                                                               \
+  AX_HLO_FIELDS({"scatter_dimension_numbers.update_window_dims", "update_window_dims"},                              \
+                {"scatter_dimension_numbers.inserted_window_dims", "inserted_window_dims"},                          \
+                {"scatter_dimension_numbers.input_batching_dims", "operand_batching_dims"},                          \
+                {"scatter_dimension_numbers.scatter_indices_batching_dims", "scatter_indices_batching_dims"},        \
+                {"scatter_dimension_numbers.scatter_dims_to_operand_dims", "scatter_dims_to_operand_dims"},          \
+                {"indices_are_sorted", "indices_are_sorted"}, {"unique_indices", "unique_indices"})
+#define SCATTER_RECORD(name_, reducer_, linear_, kinds_, jvp_, ...) /* the transpose, and further slots */                    \
+  static const ax_hlo_form name_##_form = {.op = "stablehlo.scatter", .reducer = reducer_, .fields = SCATTER_FIELDS};   \
   const ax_prim ax_prim_##name_ = {                                                                                 \
-      .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .linear = linear_, .kinds = kinds_,          \
+      .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .form = &name_##_form, .linear = linear_, .kinds = kinds_,          \
       AX_PARAMS(params, ax_scatter_params),                 \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                         \
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                                \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__,                               \
   }
-SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words,
+SCATTER_RECORD(scatter, AX_SCALAR_NONE, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words,
                .reads = readers);
-SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
-SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_complex_whole);
-SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
-SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
+SCATTER_RECORD(scatter_add, AX_SCALAR_ADD, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
+SCATTER_RECORD(scatter_mul, AX_SCALAR_MUL, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_complex_whole);
+SCATTER_RECORD(scatter_min, AX_SCALAR_MIN, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
+SCATTER_RECORD(scatter_max, AX_SCALAR_MAX, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
 
 /* --- The functions --- */
 

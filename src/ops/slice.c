@@ -156,15 +156,13 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, y->rank, y->dims, out[0], to, in[0], from);
 }
 
+/* Strides are written as the result has them: of a dimension of one element any would do. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const slice_params *p = eqn->params;
-  ax_dims strides = p->strides;
-  for (uint32_t d = 0; d < strides.count; d++) strides.v[d] = step_of(p, d, hlo->program->types[eqn->in[0]].dims);
-  ax_text attributes = {0};
-  ax_hlo_dims(&attributes, "start_indices = ", &p->start_indices);
-  ax_hlo_dims(&attributes, ", limit_indices = ", &p->limit_indices);
-  ax_hlo_dims(&attributes, ", strides = ", &strides);
-  return ax_hlo_attributed(hlo, eqn, "stablehlo.slice", in, &attributes, out);
+  slice_params p = *(const slice_params *)eqn->params;
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  for (uint32_t d = 0; d < p.strides.count; d++) p.strides.v[d] = step_of(eqn->params, d, hlo->program->types[eqn->in[0]].dims);
+  ax_hlo_add_fields(&attributes, eqn->prim, &p);
+  return ax_hlo_simple(hlo, eqn, "stablehlo.slice", in, &attributes, out);
 }
 
 static const ax_param params[] = {
@@ -173,9 +171,9 @@ static const ax_param params[] = {
     {"strides", AX_PARAM_DIMS, offsetof(slice_params, strides)},
 };
 
-/* Read by it; when it is written, strides are those that the result has. */
 static const ax_hlo_form form = {
-    "stablehlo.slice", NULL, {{"start_indices", "start_indices"}, {"limit_indices", "limit_indices"}, {"strides", "strides"}}};
+    .op = "stablehlo.slice",
+    .fields = AX_HLO_FIELDS({"start_indices", "start_indices"}, {"limit_indices", "limit_indices"}, {"strides", "strides"})};
 
 const ax_prim ax_prim_slice = {
     .name = "slice",

@@ -186,19 +186,9 @@ static ax_status sort_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t
 
 /* --- hlo: a comparison of keys, the last first --- */
 
-static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, const char *kind, uint32_t a, uint32_t b, const ax_type *type) {
-  char attributes[160];
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_DIMS());
-  uint32_t in[] = {a, b};
-  snprintf(attributes, sizeof attributes, "comparison_direction = #stablehlo<comparison_direction %s>%s%s%s", direction,
-           kind != NULL ? ", compare_type = #stablehlo<comparison_type " : "", kind != NULL ? kind : "", kind != NULL ? ">" : "");
-  return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, attributes, &result, 1);
-}
-
 static uint32_t hlo_select(ax_hlo *hlo, uint32_t which, uint32_t yes, uint32_t no, const ax_type *type) {
-  ax_type types[] = {ax_array_type(AX_BOOL, AX_DIMS()), *type, *type};
   uint32_t in[] = {which, yes, no};
-  return ax_hlo_op(hlo, "stablehlo.select", in, types, 3, NULL, type, 1);
+  return ax_hlo_op(hlo, "stablehlo.select", in, 3, NULL, type, 1);
 }
 
 /* A float as the total order has it where all zeros and all NaNs are one. */
@@ -207,25 +197,25 @@ static uint32_t hlo_plain(ax_hlo *hlo, uint32_t x, const ax_type *type) {
   ax_number_store(type->dtype, &zero, 0, (ax_number){.f = 0});
   ax_number_store(type->dtype, &nan, 0, (ax_number){.f = __builtin_nan("")});
   uint32_t zeros = ax_hlo_splat(hlo, type, &zero);
-  x = hlo_select(hlo, hlo_compare(hlo, "EQ", NULL, x, zeros, type), zeros, x, type);
+  x = hlo_select(hlo, ax_hlo_compare(hlo, "EQ", NULL, x, zeros, type), zeros, x, type);
   const uint32_t nans = ax_hlo_splat(hlo, type, &nan);
-  return hlo_select(hlo, hlo_compare(hlo, "NE", NULL, x, x, type), nans, x, type);
+  return hlo_select(hlo, ax_hlo_compare(hlo, "NE", NULL, x, x, type), nans, x, type);
 }
 
 uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
   const bool is_float = ax_is_float(type->dtype);
   if (is_float) a = hlo_plain(hlo, a, type), b = hlo_plain(hlo, b, type);
-  return hlo_compare(hlo, direction, is_float ? "TOTALORDER" : NULL, a, b, type);
+  return ax_hlo_compare(hlo, direction, is_float ? "TOTALORDER" : NULL, a, b, type);
 }
 
 uint32_t ax_hlo_total_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
   if (!ax_is_float(type->dtype) || ax_is_byte_float(type->dtype)) return ax_hlo_sort_compare(hlo, direction, a, b, type);
-  return hlo_compare(hlo, direction, "TOTALORDER", a, b, type);
+  return ax_hlo_compare(hlo, direction, "TOTALORDER", a, b, type);
 }
 
 static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
   const int64_t keys = ((const ax_sort_params *)eqn->params)->num_keys;
-  const ax_type truth = ax_array_type(AX_BOOL, AX_DIMS()), both[] = {truth, truth};
+  const ax_type truth = ax_array_type(AX_BOOL, AX_DIMS());
   for (uint32_t k = 0; k < 2 * eqn->in_count; k++) scalars[k] = ax_array_type(hlo->program->types[eqn->in[k / 2]].dtype, AX_DIMS());
   uint32_t arg = ax_hlo_region_begin(hlo, scalars, 2 * eqn->in_count), before = 0;
   for (int64_t k = keys; k-- > 0;) {
@@ -236,35 +226,31 @@ static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
       continue;
     }
     uint32_t tie[] = {ax_hlo_sort_compare(hlo, "EQ", a, b, type), before};
-    uint32_t either[] = {less, ax_hlo_op(hlo, "stablehlo.and", tie, both, 2, NULL, &truth, 1)};
-    before = ax_hlo_op(hlo, "stablehlo.or", either, both, 2, NULL, &truth, 1);
+    uint32_t either[] = {less, ax_hlo_op(hlo, "stablehlo.and", tie, 2, NULL, &truth, 1)};
+    before = ax_hlo_op(hlo, "stablehlo.or", either, 2, NULL, &truth, 1);
   }
-  ax_hlo_region_end(hlo, &before, &truth, 1);
+  ax_hlo_region_end(hlo, &before, 1);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_sort_params *p = eqn->params;
   const uint32_t count = eqn->in_count;
-  ax_type *types = ax_alloc(3 * count * sizeof types[0]);
-  ax_text attributes = {0};
-  if (types == NULL) return ax_out_of_memory(3 * count * sizeof types[0]);
-  bool is_complex = false;
-  for (uint32_t k = 0; k < count; k++) {
-    types[k] = hlo->program->types[eqn->in[k]];
-    is_complex = is_complex || ax_is_complex(types[k].dtype);
-  }
-  if (is_complex) {
-    ax_free(types);
-    return ax_hlo_expanded_all(hlo, eqn, expand, in, out);
-  }
-  ax_text_add(&attributes, "dimension = %lld : i64, is_stable = %s", (long long)p->dimension, p->is_stable ? "true" : "false");
-  out[0] = ax_hlo_begin(hlo, "stablehlo.sort", in, count, count);
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  for (uint32_t k = 0; k < count; k++)
+    if (ax_is_complex(hlo->program->types[eqn->in[k]].dtype)) return ax_hlo_expanded_all(hlo, eqn, expand, in, out);
+  ax_type *scalars = ax_alloc(2 * (size_t)count * sizeof scalars[0]);
+  if (scalars == NULL) return ax_out_of_memory(2 * count * sizeof scalars[0]);
+  ax_hlo_add_fields(&attributes, eqn->prim, eqn->params);
+  out[0] = ax_hlo_begin(hlo, "stablehlo.sort", in, count, hlo->program->types + eqn->out, count);
   for (uint32_t k = 1; k < count; k++) out[k] = out[0] + k;
-  hlo_comparator(hlo, eqn, types + count);
-  ax_hlo_end(hlo, attributes.data, types, count, types, count);
-  ax_free(types);
-  return ax_hlo_attributes_end(&attributes);
+  hlo_comparator(hlo, eqn, scalars);
+  ax_hlo_end(hlo, &attributes);
+  ax_free(scalars);
+  return AX_OK;
 }
+
+/* How many operands are keys, the comparator says. */
+static const ax_hlo_form form = {.op = "stablehlo.sort",
+                                 .fields = AX_HLO_FIELDS({"dimension", "dimension"}, {"is_stable", "is_stable"})};
 
 /* --- The record --- */
 
@@ -343,17 +329,17 @@ static ax_status read_by(const ax_hlo_read_args *args, ax_fn less, int64_t dimen
 
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count;
-  int64_t dimension;
+  ax_sort_params p = {0};
   ax_hlo_body body;
   ax_fn less;
   ax_dtype *dtypes = ax_trace_alloc(2 * count * sizeof dtypes[0]);
   if (dtypes == NULL) return AX_OK;
-  AX_TRY(ax_hlo_integer_or(args->op, "dimension", -1, &dimension));
+  AX_TRY(ax_hlo_read_fields(args, &ax_prim_sort, &p));
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &less));
   if (less.in_count != 2 * count || args->op->result_count != count)
     return ax_error(AX_INVALID_ARGUMENT, "%u operands need a comparator of %u scalars, and as many results", count, 2 * count);
   for (uint32_t k = 0; k < 2 * count; k++) dtypes[k] = ax_typeof(args->in[k / 2]).dtype;
-  return read_by(args, less, dimension, dtypes);
+  return read_by(args, less, p.dimension, dtypes);
 }
 
 static const ax_hlo_reader readers[] = {{"stablehlo.sort", read}, {0}};
@@ -364,7 +350,7 @@ const ax_prim ax_prim_sort = {
     AX_PARAMS(params, ax_sort_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,
-    .complex = sort_complex, .reads = readers, .hlo = hlo,
+    .complex = sort_complex, .form = &form, .reads = readers, .hlo = hlo,
 };
 
 /* --- The functions --- */

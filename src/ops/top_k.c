@@ -92,27 +92,25 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   const ax_type *x = &hlo->program->types[eqn->in[0]];
   const ax_type places = ax_array_type(AX_S32, AX_LIST(x->rank, x->dims)), value = ax_array_type(x->dtype, AX_DIMS()),
                 place = ax_array_type(AX_S32, AX_DIMS());
-  const ax_type both[] = {*x, places}, scalars[] = {value, value, place, place}, truth = ax_array_type(AX_BOOL, AX_DIMS());
+  const ax_type both[] = {*x, places}, scalars[] = {value, value, place, place};
   const ax_dims none = {.count = x->rank};
   ax_dims limits = {.count = x->rank}, ones = {.count = x->rank};
-  ax_text iota = {0}, order = {0}, cut = {0};
+  ax_hlo_attributes order = {.hlo = hlo}, part = {.hlo = hlo};
   for (uint32_t d = 0; d < x->rank; d++) limits.v[d] = hlo->program->types[eqn->out].dims[d], ones.v[d] = 1;
-  ax_text_add(&iota, "iota_dimension = %u : i64", x->rank - 1);
-  uint32_t operands[] = {in[0], ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, iota.data, &places, 1)};
-  uint32_t sorted = ax_hlo_begin(hlo, "stablehlo.sort", operands, 2, 2), arg = ax_hlo_region_begin(hlo, scalars, 4);
+  uint32_t operands[] = {in[0], ax_hlo_iota(hlo, &places, x->rank - 1)};
+  uint32_t sorted = ax_hlo_begin(hlo, "stablehlo.sort", operands, 2, both, 2), arg = ax_hlo_region_begin(hlo, scalars, 4);
   uint32_t before = ax_hlo_total_compare(hlo, "GT", arg, arg + 1, &value);
-  ax_hlo_region_end(hlo, &before, &truth, 1);
-  ax_text_add(&order, "dimension = %u : i64, is_stable = true", x->rank - 1);
-  ax_hlo_end(hlo, order.data, both, 2, both, 2);
-  ax_hlo_dims(&cut, "start_indices = ", &none);
-  ax_hlo_dims(&cut, ", limit_indices = ", &limits);
-  ax_hlo_dims(&cut, ", strides = ", &ones);
+  ax_hlo_region_end(hlo, &before, 1);
+  ax_hlo_add_fields(&order, &ax_prim_sort, &(ax_sort_params){.dimension = x->rank - 1, .is_stable = true});
+  ax_hlo_end(hlo, &order);
+  ax_hlo_add_dims(&part, "start_indices", &none);
+  ax_hlo_add_dims(&part, "limit_indices", &limits);
+  ax_hlo_add_dims(&part, "strides", &ones);
   for (uint32_t k = 0; k < 2; k++) {
     uint32_t one = sorted + k;
-    out[k] = ax_hlo_op(hlo, "stablehlo.slice", &one, &both[k], 1, cut.data, &hlo->program->types[eqn->out + k], 1);
+    out[k] = ax_hlo_op(hlo, "stablehlo.slice", &one, 1, &part, &hlo->program->types[eqn->out + k], 1);
   }
-  ax_status status = ax_hlo_attributes_end(&iota), second = ax_hlo_attributes_end(&order), third = ax_hlo_attributes_end(&cut);
-  return status != AX_OK ? status : second != AX_OK ? second : third;
+  return AX_OK;
 }
 
 static const ax_param params[] = {{"k", AX_PARAM_I64, offsetof(top_k_params, k)}};

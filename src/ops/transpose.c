@@ -92,7 +92,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
 }
 
-static const ax_hlo_form form = {"stablehlo.transpose", NULL, {{"permutation", "permutation"}}};
+static const ax_hlo_form form = {.op = "stablehlo.transpose", .fields = AX_HLO_FIELDS({"permutation", "permutation"})};
 
 static const ax_param params[] = {{"permutation", AX_PARAM_DIMS, offsetof(transpose_params, permutation)}};
 

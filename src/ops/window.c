@@ -99,11 +99,3 @@ ax_value ax_window_padded(ax_value x, ax_value value, uint32_t first, uint32_t c
   }
   return pads ? ax_pad(x, value, low, high, interior) : x;
 }
-
-void ax_hlo_padding(ax_text *text, const ax_dims *low, const ax_dims *high) {
-  ax_text_add(text, "dense<");
-  if (low->count > 0) ax_text_add(text, "[");
-  for (uint32_t i = 0; i < low->count; i++)
-    ax_text_add(text, "%s[%lld, %lld]", i > 0 ? ", " : "", (long long)low->v[i], (long long)high->v[i]);
-  ax_text_add(text, "%s> : tensor<%ux2xi64>", low->count > 0 ? "]" : "", low->count);
-}

@@ -46,8 +46,9 @@ ax_value ax_window_padded(ax_value x, ax_value value, uint32_t first, uint32_t c
 AX_MUST_USE ax_status ax_window_lower_running(ax_lower *lower, const ax_eqn *eqn, ax_scalar op, uint32_t d, bool reverse,
                                               uint32_t in, uint32_t *out);
 
-/* --- For hlo --- */
-/* "dense<[[1, 2], [0, 0]]> : tensor<2x2xi64>" */
-void ax_hlo_padding(ax_text *text, const ax_dims *low, const ax_dims *high);
+/* Parameters of the reduce_windows, one entry a dimension. */
+typedef struct ax_window_params {
+  ax_dims window_dimensions, window_strides, padding_low, padding_high, base_dilation, window_dilation;
+} ax_window_params;
 
 #endif

@@ -102,15 +102,6 @@ static void windows_that_cannot_be_are_refused(void **state) {
   TEST_FAILS(ax_window_positions(&w, "x", 0, &positions), AX_INVALID_ARGUMENT, "too large");
 }
 
-static void paddings_are_written_by_dimension(void **state) {
-  (void)state;
-  const ax_dims low = {2, {1, 0}}, high = {2, {2, 3}};
-  ax_text text = {0};
-  ax_hlo_padding(&text, &low, &high);
-  assert_string_equal(text.data, "dense<[[1, 2], [0, 3]]> : tensor<2x2xi64>");
-  ax_text_deinit(&text);
-}
-
 /* --- Values --- */
 
 static AX_BODY(parts_and_padding) {
@@ -147,7 +138,6 @@ int main(void) {
       cmocka_unit_test(a_transposed_window_sees_what_sees),
       cmocka_unit_test(same_padding_puts_the_odd_one_behind),
       cmocka_unit_test(windows_that_cannot_be_are_refused),
-      cmocka_unit_test(paddings_are_written_by_dimension),
       cmocka_unit_test(parts_are_cut_out_and_padded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,45 +333,53 @@ void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, c
 
 /* --- StableHLO --- */
 
-ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
+ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const ax_hlo_attributes *attributes,
                         uint32_t *out) {
-  const ax_type *types = hlo->program->types;
-  ax_type *in_types = ax_alloc(eqn->in_count * sizeof in_types[0]);
-  if (in_types == NULL) return ax_out_of_memory(eqn->in_count * sizeof in_types[0]);
-  for (uint32_t i = 0; i < eqn->in_count; i++) in_types[i] = types[eqn->in[i]];
-  uint32_t first = ax_hlo_op(hlo, name, in, in_types, eqn->in_count, attributes, types + eqn->out, eqn->out_count);
+  const uint32_t first = ax_hlo_op(hlo, name, in, eqn->in_count, attributes, hlo->program->types + eqn->out, eqn->out_count);
   for (uint32_t i = 0; i < eqn->out_count; i++) out[i] = first + i;
-  ax_free(in_types);
   return AX_OK;
 }
 
+uint32_t ax_hlo_compare(ax_hlo *hlo, const char *direction, const char *kind, uint32_t a, uint32_t b, const ax_type *type) {
+  const ax_type truth = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_word(&attributes, "comparison_direction", direction);
+  if (kind != NULL) ax_hlo_add_word(&attributes, "compare_type", kind);
+  return ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){a, b}, 2, &attributes, &truth, 1);
+}
+
+uint32_t ax_hlo_iota(ax_hlo *hlo, const ax_type *type, int64_t dimension) {
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_integer(&attributes, "iota_dimension", dimension);
+  return ax_hlo_op(hlo, "stablehlo.iota", NULL, 0, &attributes, type, 1);
+}
+
+uint32_t ax_hlo_broadcast(ax_hlo *hlo, uint32_t x, const ax_dims *where, const ax_type *to) {
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  ax_hlo_add_dims(&attributes, "broadcast_dimensions", where);
+  return ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &x, 1, &attributes, to, 1);
+}
 
 /* The larger or smaller of two complex numbers: by the real part, and where that is equal by the imaginary one, else the second. */
 static uint32_t hlo_extreme(ax_hlo *hlo, ax_scalar op, const uint32_t *both, const ax_type *type) {
   static const char *const ops[] = {"stablehlo.real", "stablehlo.imag"};
-  const ax_type part = ax_array_type(ax_part_dtype(type->dtype), AX_LIST(type->rank, type->dims)), parts[] = {part, part};
-  const ax_type truth = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims)), cases[] = {truth, truth, truth}, pair[] = {truth, *type, *type};
-  const char *above = op == AX_SCALAR_MAX ? "comparison_direction = #stablehlo<comparison_direction GT>"
-                                          : "comparison_direction = #stablehlo<comparison_direction LT>";
+  const ax_type part = ax_array_type(ax_part_dtype(type->dtype), AX_LIST(type->rank, type->dims));
+  const ax_type truth = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
   uint32_t beyond[2], equal = AX_NONE;
   for (int k = 0; k < 2; k++) {
-    const uint32_t a = ax_hlo_op(hlo, ops[k], &both[0], type, 1, NULL, &part, 1), b = ax_hlo_op(hlo, ops[k], &both[1], type, 1, NULL, &part, 1);
-    beyond[k] = ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){a, b}, parts, 2, above, &truth, 1);
-    if (k == 0)
-      equal = ax_hlo_op(hlo, "stablehlo.compare", (uint32_t[]){a, b}, parts, 2, "comparison_direction = #stablehlo<comparison_direction EQ>",
-                        &truth, 1);
+    const uint32_t a = ax_hlo_op(hlo, ops[k], &both[0], 1, NULL, &part, 1), b = ax_hlo_op(hlo, ops[k], &both[1], 1, NULL, &part, 1);
+    beyond[k] = ax_hlo_compare(hlo, op == AX_SCALAR_MAX ? "GT" : "LT", NULL, a, b, &part);
+    if (k == 0) equal = ax_hlo_compare(hlo, "EQ", NULL, a, b, &part);
   }
-  const uint32_t which = ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){equal, beyond[1], beyond[0]}, cases, 3, NULL, &truth, 1);
-  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, both[0], both[1]}, pair, 3, NULL, type, 1);
+  const uint32_t which = ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){equal, beyond[1], beyond[0]}, 3, NULL, &truth, 1);
+  return ax_hlo_op(hlo, "stablehlo.select", (uint32_t[]){which, both[0], both[1]}, 3, NULL, type, 1);
 }
 
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
-  static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
-                                      [AX_SCALAR_MIN] = "stablehlo.minimum", [AX_SCALAR_MUL] = "stablehlo.multiply",
-                                      [AX_SCALAR_AND] = "stablehlo.and", [AX_SCALAR_OR] = "stablehlo.or", [AX_SCALAR_XOR] = "stablehlo.xor"};
   ax_type scalar = ax_array_type(dtype, AX_DIMS()), pair[] = {scalar, scalar};
   uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
   const bool by_parts = ax_is_complex(dtype) && (op == AX_SCALAR_MAX || op == AX_SCALAR_MIN);
-  uint32_t result = by_parts ? hlo_extreme(hlo, op, both, &scalar) : ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
-  ax_hlo_region_end(hlo, &result, &scalar, 1);
+  uint32_t result = by_parts ? hlo_extreme(hlo, op, both, &scalar)
+                             : ax_hlo_op(hlo, ax_hlo_combination_name(op), both, 2, NULL, &scalar, 1);
+  ax_hlo_region_end(hlo, &result, 1);
 }

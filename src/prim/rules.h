@@ -94,14 +94,29 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 /* The other way: binds the primitive for an op that its form names; also a reader of ops that a primitive's file lists. */
 ax_status ax_hlo_read_by_form(const ax_hlo_read_args *args);
 struct ax_hlo_attribute; /* hlo/module.h */
+struct ax_hlo_operation;
+struct ax_hlo_attributes; /* hlo/hlo.h */
 /* The value of dense<..>; of equal elements one is written, which is broadcast. */
 AX_MUST_USE ax_status ax_hlo_elements_value(const struct ax_hlo_attribute *elements, ax_value *out);
 /* Says whether the op reduces one operand, of real numbers, and its second operand is a constant that is neutral in `op`. */
 bool ax_hlo_starts_neutral(const ax_hlo_read_args *args, ax_scalar op);
-/* Writes one op with the equation's operands, results and types. */
-ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
-                        uint32_t *out);
+/* The attributes that the primitive's form has, of these parameters. */
+void ax_hlo_add_fields(struct ax_hlo_attributes *to, const ax_prim *prim, const void *params);
+/* The same the other way; *params is zero before. AX_INVALID_ARGUMENT: attributes that are missing, or something else. */
+AX_MUST_USE ax_status ax_hlo_read_fields(const ax_hlo_read_args *args, const ax_prim *prim, void *params);
+/* Writes one op with the equation's operands, results and types. `attributes` may be NULL. */
+ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in,
+                        const struct ax_hlo_attributes *attributes, uint32_t *out);
 /* The region of an op that combines by ADD, MUL, MAX, MIN, AND, OR or XOR: two scalars of `dtype` to one. */
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
+const char *ax_hlo_combination_name(ax_scalar op); /* "stablehlo.add" */
+/* By what a region combines two scalars; AX_SCALAR_NONE: it does something else. */
+ax_scalar ax_hlo_body_scalar(const struct ax_hlo_operation *op, uint32_t region);
+/* The one of the primitives whose form has this reducer; NULL: none has. */
+const ax_prim *ax_hlo_reducer_of(const ax_prim *const *family, uint32_t count, ax_scalar op);
+/* Single ops. compare: a direction, "GE", and a type of comparison or NULL; to truth values in the shape of `type`. */
+uint32_t ax_hlo_compare(ax_hlo *hlo, const char *direction, const char *kind, uint32_t a, uint32_t b, const ax_type *type);
+uint32_t ax_hlo_iota(ax_hlo *hlo, const ax_type *type, int64_t dimension);
+uint32_t ax_hlo_broadcast(ax_hlo *hlo, uint32_t x, const ax_dims *where, const ax_type *to);
 
 #endif

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/shape.h"
 
@@ -145,18 +144,4 @@ ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value) {
 ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint32_t in, int64_t offset, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   return ax_lower_view(lower, in, type, offset * (int64_t)ax_dtype_bytes(type->dtype), AX_NONE, 0, out);
-}
-
-/* --- For hlo --- */
-
-void ax_hlo_dims(ax_text *text, const char *lead, const ax_dims *dims) {
-  ax_text_add(text, "%s", lead);
-  ax_hlo_i64_array(text, dims->v, dims->count);
-}
-
-ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, ax_text *attributes,
-                            uint32_t *out) {
-  ax_status status = ax_hlo_simple(hlo, eqn, name, in, attributes->data, out);
-  ax_status whole = ax_hlo_attributes_end(attributes);
-  return status == AX_OK ? whole : status;
 }

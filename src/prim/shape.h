@@ -51,13 +51,6 @@ AX_MUST_USE ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number val
 /* The result is the operand's memory under the result's type, `offset` elements in. */
 AX_MUST_USE ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint32_t in, int64_t offset, uint32_t *out);
 
-/* --- For hlo --- */
-/* "name = array<i64: 1, 2>" */
-void ax_hlo_dims(ax_text *text, const char *lead, const ax_dims *dims);
-/* As ax_hlo_simple; frees the attributes. */
-AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in,
-                                        ax_text *attributes, uint32_t *out);
-
 /* --- Reductions (reduce.c) --- */
 /* Repeats y, which lacks the axes, along them to the shape of `like`. */
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
@@ -73,7 +66,6 @@ typedef struct ax_reduction {
 } ax_reduction;
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
 /* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */
-AX_MUST_USE ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type,
-                                         const ax_dims *axes, uint32_t *out);
+uint32_t ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes);
 
 #endif
