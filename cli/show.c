@@ -278,29 +278,47 @@ static ax_status write_file(const char *path, const char *bytes, size_t count) {
   return written && closed ? AX_OK : ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
 }
 
-/* A StableHLO module, in any form: as text, or as bytecode into the file that --bytecode names. */
-static ax_status put_module(const show *show, const char *module, size_t count, const char *source) {
-  char *out = NULL;
-  size_t bytes = 0;
-  if (show->bytecode == NULL) {
-    AX_TRY(ax_stablehlo_text(module, count, source, &out));
-    fputs(out, stdout);
-    ax_string_free(out);
-    return AX_OK;
-  }
-  AX_TRY(ax_stablehlo_bytecode(module, count, source, show->target, &out, &bytes));
-  const ax_status status = write_file(show->bytecode, out, bytes);
-  ax_string_free(out);
-  return status;
+/* Writes what --bytecode asks for, which is released. */
+static ax_status put_bytecode(const show *show, ax_status made, char *bytes, size_t count) {
+  if (made == AX_OK) made = write_file(show->bytecode, bytes, count);
+  ax_string_free(bytes);
+  return made;
 }
 
-/* The StableHLO module as it was read. */
+/* The StableHLO module as it was read, in any form: as text, or as bytecode into the file that --bytecode names. */
+static ax_status put_module(const show *show, const source_bytes *module, const char *source) {
+  char *out = NULL;
+  size_t count = 0;
+  if (show->bytecode != NULL) {
+    const ax_status made = ax_stablehlo_bytecode(module->data, module->length, source, show->target, &out, &count);
+    return put_bytecode(show, made, out, count);
+  }
+  AX_TRY(ax_stablehlo_text(module->data, module->length, source, &out));
+  fputs(out, stdout);
+  ax_string_free(out);
+  return AX_OK;
+}
+
 static ax_status show_module(const show *show, const char *path) {
   source_bytes *bytes;
   AX_TRY(source_bytes_read(path, &bytes));
-  const ax_status status = put_module(show, bytes->data, bytes->length, path);
+  const ax_status status = put_module(show, bytes, path);
   ax_shared_release(bytes->owner);
   return status;
+}
+
+/* What the pass makes of the program, which ends there. */
+static ax_status put_text(show *show, size_t pass) {
+  char *text = NULL;
+  if (show->bytecode != NULL && passes[pass].text == stablehlo) {
+    size_t count = 0;
+    const ax_status made = ax_program_stablehlo_bytecode(show->source.program, show->target, &text, &count);
+    return put_bytecode(show, made, text, count);
+  }
+  AX_TRY(passes[pass].text(show, &text));
+  fputs(text, stdout);
+  ax_string_free(text);
+  return AX_OK;
 }
 
 static ax_status show_program(show *show, const char *path) {
@@ -318,15 +336,7 @@ static ax_status show_program(show *show, const char *path) {
       AX_TRY(transform(show, pass));
       continue;
     }
-    char *text;
-    AX_TRY(passes[pass].text(show, &text));
-    ax_status status = AX_OK;
-    if (show->bytecode != NULL && passes[pass].text == stablehlo)
-      status = put_module(show, text, strlen(text), path);
-    else
-      fputs(text, stdout);
-    ax_string_free(text);
-    return status;
+    return put_text(show, pass);
   }
   if (show->after != NULL) return print_after(show);
   if (show->primal != NULL) AX_TRY(print_program("# primal\n", show->primal));

@@ -235,6 +235,46 @@ static void test_checkpoints(void **state) {
   ax_program_release(program);
 }
 
+/* As bytecode: the same module, with the line of each equation; what VHLO has not is refused at its line. */
+static ax_program *read_module(const char *text, size_t bytes) {
+  ax_program *program;
+  TEST_OK(ax_program_from_stablehlo(text, bytes, "m", &program));
+  return program;
+}
+
+static void test_bytecode(void **state) {
+  (void)state;
+#define OF(operation)                                       \
+  "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n" \
+  "  %0 = " operation "\n"                                  \
+  "  return %0 : tensor<2xf32>\n}\n"
+  static const char sine[] = OF("stablehlo.sine %x : tensor<2xf32> loc(\"train.py\":31:4)");
+  static const char asinh[] = OF("chlo.asinh %x : tensor<2xf32> -> tensor<2xf32> loc(\"train.py\":32:4)");
+  char *bytes, *before, *after;
+  size_t count;
+  ax_program *program = read_module(sine, strlen(sine));
+  TEST_OK(ax_program_stablehlo_bytecode(program, "1.0.0", &bytes, &count));
+  TEST_OK(ax_program_stablehlo(program, &before));
+  TEST_OK(ax_stablehlo_text(bytes, count, "m", &after));
+  assert_string_equal(after, before);
+  ax_string_free(before);
+  ax_string_free(after);
+  ax_program_release(program);
+  program = read_module(bytes, count);
+  TEST_OK(ax_program_print_locations(program, &after));
+  assert_non_null(strstr(after, "train.py:31"));
+  ax_string_free(after);
+  ax_string_free(bytes);
+  ax_program_release(program);
+  program = read_module(asinh, strlen(asinh));
+  TEST_FAILS(ax_program_stablehlo_bytecode(program, NULL, &bytes, &count), AX_ABSENT, "train.py:32: chlo.asinh: VHLO has no such operation");
+  assert_null(bytes);
+  TEST_FAILS(ax_program_stablehlo_bytecode(program, "0.1.0", &bytes, &count), AX_INVALID_ARGUMENT, "no version of VHLO");
+  ax_program_release(program);
+  TEST_FAILS(ax_program_stablehlo_bytecode(NULL, NULL, &bytes, &count), AX_INVALID_ARGUMENT, "program");
+#undef OF
+}
+
 static ax_status export_again(void *context) {
   char *text;
   ax_status status = ax_program_stablehlo(context, &text);
@@ -309,6 +349,7 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_checkpoints),
+                                     cmocka_unit_test(test_bytecode),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_shapes),

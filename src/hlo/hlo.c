@@ -387,8 +387,32 @@ static ax_status has_keys(const ax_program *program, const ax_eqn *eqn, bool *ou
   return AX_OK;
 }
 
+/* loc("train.py":31:0) of "train.py:31" and of "train.py:31: ax_add". Equations of one line mostly stand together. */
+static ax_hlo_place place_of(ax_hlo *hlo, const ax_eqn *eqn) {
+  const char *colon = eqn->location, *end = NULL;
+  ax_hlo_place place = {.line = eqn->line};
+  if (eqn->location == hlo->located && colon != NULL) return place.location = hlo->place_text, place;
+  while (colon != NULL && (colon = strchr(colon, ':')) != NULL) {
+    const size_t digits = strspn(++colon, "0123456789");
+    if (digits > 0 && (colon[digits] == '\0' || colon[digits] == ':')) {
+      end = colon + digits;
+      break;
+    }
+  }
+  if (end == NULL) return place;
+  ax_text_add(&hlo->scratch, "loc(\"%.*s\":%.*s:0)", (int)(colon - 1 - eqn->location), eqn->location, (int)(end - colon), colon);
+  const char *text = hlo->scratch.failed ? NULL : copied(hlo, hlo->scratch.data, hlo->scratch.length);
+  if (text != NULL) place.location = hlo->place_text = (ax_hlo_slice){text, hlo->scratch.length}, hlo->located = eqn->location;
+  hlo->scratch.length = 0;
+  return place;
+}
+
 ax_status ax_hlo_eqn(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   bool keys = false;
   AX_TRY(has_keys(hlo->program, eqn, &keys));
-  return (keys ? eqn->prim->keys : eqn->prim->hlo)(hlo, eqn, in, out);
+  const ax_hlo_place outer = hlo->place;
+  hlo->place = place_of(hlo, eqn);
+  const ax_status status = (keys ? eqn->prim->keys : eqn->prim->hlo)(hlo, eqn, in, out);
+  hlo->place = outer;
+  return status;
 }

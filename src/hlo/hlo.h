@@ -43,7 +43,9 @@ struct ax_hlo {
   ax_mesh axes; /* the devices the module runs on: replica groups are made from it */
   uint32_t channel;
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
-  ax_hlo_place place; /* of the operations that are added */
+  ax_hlo_place place; /* of the operations that are added: the line that their equation comes from */
+  const char *located;     /* the equation's location that was spelled last, .. */
+  ax_hlo_slice place_text; /* .. and its spelling */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules. The driver (bridge/) sets it; rules of regions call it. */
   ax_status (*inline_program)(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);

@@ -167,8 +167,10 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
   int64_t line;
   if (ax_hlo_place_line(module, place, &file, &line))
     snprintf(out, bytes, "%.*s:%" PRId64, (int)file.length, file.start, line);
-  else
+  else if (place->line > 0)
     snprintf(out, bytes, "%s:%u", module->source, place->line);
+  else
+    snprintf(out, bytes, "%s", module->source);
 }
 
 ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, ax_status status) {

@@ -174,7 +174,8 @@ uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op);
 bool ax_hlo_place_line(const ax_hlo_module *module, const ax_hlo_place *place, ax_hlo_slice *file, int64_t *line);
 /* What a location calls a value: params['w'] of "params['w']" or of an alias of that; empty: it says a place, or nothing. */
 ax_hlo_slice ax_hlo_location_name(const ax_hlo_module *module, ax_hlo_slice location);
-/* The operation's line: "train.py:31" if the text has a location for it, else the text's own name, line and column. */
+/* The operation's line: "train.py:31" if the text has a location for it, else the text's own name and line; of a module that was
+   made, which has no lines, the name alone. */
 void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, char *out, size_t bytes);
 
 /* The message with the operation's line and name in front of it; AX_OK and AX_OUT_OF_MEMORY stay as they are. Returns the status. */

@@ -116,7 +116,7 @@ static ax_status attribute_of(ax_hlo_writer *w, ax_text *bytes, uint32_t *out) {
 /* --- Types --- */
 
 static ax_status absent_type(const ax_hlo_writer *w, ax_hlo_slice text) {
-  return ax_error(AX_ABSENT, "%s: the type %.*s cannot be written as VHLO %u.%u", w->module->source,
+  return ax_error(AX_ABSENT, "the type %.*s cannot be written as VHLO %u.%u",
                   (int)(text.length < 200 ? text.length : 200), text.start, w->version >> 16, w->version & 0xffff);
 }
 
@@ -208,7 +208,7 @@ static ax_status write_parts(ax_hlo_writer *w, const ax_hlo_value_type *type, ui
 }
 
 ax_status ax_hlo_write_type(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out) {
-  if (w->attributes_left-- == 0) return ax_error(AX_ABSENT, "%s: types share their parts too often", w->module->source);
+  if (w->attributes_left-- == 0) return ax_error(AX_ABSENT, "types share their parts too often");
   if (type->kind == AX_HLO_TENSOR) return write_tensor(w, type, out);
   if (type->kind == AX_HLO_FUTURE_TYPE && w->version < AX_HLO_VERSION(1, 15)) return absent_type(w, type->text);
   if (type->kind == AX_HLO_FUNCTION || type->kind == AX_HLO_TUPLE || type->kind == AX_HLO_FUTURE_TYPE)
@@ -278,7 +278,7 @@ static ax_status write_float(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32
 ax_status ax_hlo_write_word(ax_hlo_writer *w, const ax_hlo_words *words, ax_hlo_slice word, uint32_t *out) {
   for (uint32_t i = 0; i < words->count; i++)
     if (ax_hlo_slice_is(word, words->words[i])) return write_coded(w, words->vhlo, i, out);
-  return ax_error(AX_INVALID_ARGUMENT, "%s: there is no %s %.*s", w->module->source, words->name, (int)word.length, word.start);
+  return ax_error(AX_INVALID_ARGUMENT, "there is no %s %.*s", words->name, (int)word.length, word.start);
 }
 
 ax_status ax_hlo_write_array(ax_hlo_writer *w, const uint32_t *items, uint32_t count, uint32_t *out) {
@@ -445,13 +445,13 @@ static ax_status write_any(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t
       break;
   }
   const ax_hlo_slice text = a->text.length > 0 ? a->text : a->name;
-  return ax_error(AX_ABSENT, "%s: VHLO has no attribute for %.*s", w->module->source, (int)(text.length < 100 ? text.length : 100),
+  return ax_error(AX_ABSENT, "VHLO has no attribute for %.*s", (int)(text.length < 100 ? text.length : 100),
                   text.start);
 }
 
 ax_status ax_hlo_write_attribute(ax_hlo_writer *w, const ax_hlo_attribute *attribute, uint32_t *out) {
   if (w->nested == most_nested || w->attributes_left == 0)
-    return ax_error(AX_ABSENT, "%s: attributes are nested too deeply, or share their parts too often", w->module->source);
+    return ax_error(AX_ABSENT, "attributes are nested too deeply, or share their parts too often");
   w->nested++, w->attributes_left--;
   const ax_status status = write_any(w, attribute, out);
   w->nested--;

@@ -38,7 +38,7 @@ static ax_status add_regions(ax_hlo_writer *w, const ax_hlo_operation *op, ax_te
 
 static ax_status add_operation(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *next, ax_text *out) {
   uint32_t name, attributes, place;
-  AX_TRY(ax_hlo_write_named(w, op, &name, &attributes));
+  AX_TRY(ax_hlo_blame(w->module, op, ax_hlo_write_named(w, op, &name, &attributes)));
   AX_TRY(ax_hlo_write_place(w, &op->place, &place));
   const bool regions = op->region_count > 0 || ax_hlo_slice_is(op->name, "func.func");
   const char mask = (char)((attributes != AX_NONE ? HAS_ATTRIBUTES : 0) | (op->result_count > 0 ? HAS_RESULTS : 0) |
@@ -47,7 +47,7 @@ static ax_status add_operation(ax_hlo_writer *w, const ax_hlo_operation *op, uin
   ax_text_add_bytes(out, &mask, 1);
   ax_hlo_add_number(out, place);
   if (attributes != AX_NONE) ax_hlo_add_number(out, attributes);
-  if (op->result_count > 0) AX_TRY(add_types(w, op->result, op->result_count, out));
+  if (op->result_count > 0) AX_TRY(ax_hlo_blame(w->module, op, add_types(w, op->result, op->result_count, out)));
   if (op->operand_count > 0) ax_hlo_add_number(out, op->operand_count);
   for (uint32_t i = 0; i < op->operand_count; i++) ax_hlo_add_number(out, w->ids[op->operands[i]]);
   for (uint32_t k = 0; k < op->result_count; k++) w->ids[op->result + k] = (*next)++;

@@ -15,8 +15,7 @@ typedef struct writing { /* one operation */
 } writing;
 
 static ax_status absent(const writing *r, const char *what) {
-  return ax_error(AX_ABSENT, "%s:%u: VHLO %u.%u has no %s of %.*s", r->w->module->source, r->op->place.line, r->w->version >> 16,
-                  r->w->version & 0xffff, what, (int)r->op->name.length, r->op->name.start);
+  return ax_error(AX_ABSENT, "VHLO %u.%u has no %s of it", r->w->version >> 16, r->w->version & 0xffff, what);
 }
 
 static bool in_form(const ax_hlo_slot *slot, uint32_t form) {
@@ -45,7 +44,7 @@ static ax_status write_filled(writing *r, const ax_hlo_slot *slot, uint32_t *out
   const uint32_t count = slot->like != NULL ? length_of(r, slot->like) : 0;
   const bool pairs = slot->kind == AX_HLO_SLOT_PAIRS && slot->like != NULL;
   int64_t numbers[2 * most];
-  if (count > most) return ax_error(AX_INVALID_ARGUMENT, "%s: %s is too long", r->w->module->source, slot->like);
+  if (count > most) return ax_error(AX_INVALID_ARGUMENT, "%s is too long", slot->like);
   for (uint32_t i = 0; i < 2 * most; i++) numbers[i] = slot->otherwise;
   return ax_hlo_write_numbers(r->w, numbers, count, pairs ? 2 : 0, slot->kind == AX_HLO_SLOT_TRUTHS, out);
 }
@@ -148,8 +147,7 @@ static ax_status write_slot(writing *r, const ax_hlo_slot *slot, const ax_hlo_at
   if (given != NULL) AX_TRY(ax_hlo_canonical(&r->w->arena, slot, given, &canonical));
   if (!in_form(slot, r->form)) return given == NULL || ax_hlo_is_default(slot, &canonical) ? AX_OK : absent(r, slot->name);
   if (given == NULL && !slot->optional)
-    return ax_error(AX_INVALID_ARGUMENT, "%s:%u: %.*s: the attribute %s is missing", r->w->module->source, r->op->place.line,
-                    (int)r->op->name.length, r->op->name.start, slot->name);
+    return ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", slot->name);
   AX_TRY(given != NULL ? write_value(r, slot, &canonical, &value) : write_otherwise(r, slot, &value));
   add(r, name, value);
   return AX_OK;
@@ -177,8 +175,7 @@ static ax_status write_group(writing *r, const ax_hlo_slot *slot, const ax_hlo_a
   const ax_hlo_group *group = slot->group;
   if (given == NULL && slot->optional) return write_no_group(r, slot);
   if (given == NULL || given->kind != AX_HLO_DICTIONARY)
-    return ax_error(AX_INVALID_ARGUMENT, "%s:%u: %.*s: the attribute %s is missing", r->w->module->source, r->op->place.line,
-                    (int)r->op->name.length, r->op->name.start, slot->name);
+    return ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", slot->name);
   for (uint32_t i = 0; i < group->count; i++) AX_TRY(write_slot(r, &group->slots[i], ax_hlo_item(given, group->slots[i].name)));
   return AX_OK;
 }
@@ -212,8 +209,7 @@ static ax_status find_form(writing *r) {
   const uint32_t *since = r->known != NULL ? r->known->since : (const uint32_t[AX_HLO_MOST_FORMS]){0};
   r->form = since[1] != 0 && since[1] <= r->w->version ? 2 : 1;
   if (since[0] > r->w->version)
-    return ax_error(AX_ABSENT, "%s:%u: VHLO has %.*s since version %u.%u", r->w->module->source, r->op->place.line,
-                    (int)r->op->name.length, r->op->name.start, since[0] >> 16, since[0] & 0xffff);
+    return ax_error(AX_ABSENT, "VHLO has it since version %u.%u", since[0] >> 16, since[0] & 0xffff);
   if (r->form == 1 && r->known != NULL && r->known->single && (r->op->operand_count != 1 || r->op->result_count != 1))
     return absent(r, "form of several operands");
   return AX_OK;
@@ -228,8 +224,7 @@ static ax_status base_of(const writing *r, ax_hlo_slice *out) {
     *out = (ax_hlo_slice){r->op->name.start + length, r->op->name.length - length};
     return AX_OK;
   }
-  return ax_error(AX_ABSENT, "%s:%u: VHLO has no %.*s", r->w->module->source, r->op->place.line, (int)r->op->name.length,
-                  r->op->name.start);
+  return ax_error(AX_ABSENT, "VHLO has no such operation");
 }
 
 ax_status ax_hlo_write_named(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *name, uint32_t *attributes) {
