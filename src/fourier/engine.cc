@@ -44,6 +44,18 @@ template <typename T> inline vector<T> loaded(const T *from) {
 }
 template <typename T> inline void stored(T *to, vector<T> x) { std::memcpy(to, &x, sizeof x); }
 
+// Number k is number where[k] of a and, after it, b.
+template <typename T> inline vector<T> shuffled(vector<T> a, vector<T> b, typename vector_of<T>::mask where) {
+#ifdef __clang__ // which has only shuffles whose places are written out
+  constexpr int n = width<T>;
+  vector<T> x;
+  for (int k = 0; k < n; k++) x[k] = where[k] < n ? a[where[k]] : b[where[k] - n];
+  return x;
+#else
+  return __builtin_shuffle(a, b, where);
+#endif
+}
+
 // A square transposed: of two rows `step` apart the numbers beside the diagonal of each square change places.
 template <typename T, int step> inline void turn(vector<T> *x) {
   constexpr int n = width<T>;
@@ -56,8 +68,8 @@ template <typename T, int step> inline void turn(vector<T> *x) {
     for (int i = 0; i < n; i++)
       if ((i & step) == 0) {
         const vector<T> a = x[i], b = x[i + step];
-        x[i] = __builtin_shuffle(a, b, low);
-        x[i + step] = __builtin_shuffle(a, b, high);
+        x[i] = shuffled<T>(a, b, low);
+        x[i + step] = shuffled<T>(a, b, high);
       }
     turn<T, 2 * step>(x);
   }
@@ -102,8 +114,8 @@ template <typename T> void gather_side_by_side(const T *from, int64_t step, int6
       continue;
     }
     const vector<T> b = loaded<T>(from + n);
-    stored<T>(x + 2 * i * n, __builtin_shuffle(a, b, even));
-    stored<T>(x + (2 * i + 1) * n, __builtin_shuffle(a, b, odd));
+    stored<T>(x + 2 * i * n, shuffled<T>(a, b, even));
+    stored<T>(x + (2 * i + 1) * n, shuffled<T>(a, b, odd));
   }
 }
 
@@ -117,8 +129,8 @@ template <typename T> void scatter_side_by_side(T *to, int64_t step, int64_t cou
       continue;
     }
     const vector<T> re = loaded<T>(x + 2 * i * n), im = loaded<T>(x + (2 * i + 1) * n);
-    stored<T>(to, __builtin_shuffle(re, im, low));
-    stored<T>(to + n, __builtin_shuffle(re, im, high));
+    stored<T>(to, shuffled<T>(re, im, low));
+    stored<T>(to + n, shuffled<T>(re, im, high));
   }
 }
 
