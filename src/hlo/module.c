@@ -245,9 +245,10 @@ ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *n
 }
 
 ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise, ax_dims *out) {
-  out->count = count;
-  for (uint32_t d = 0; d < count; d++) out->v[d] = otherwise;
+  *out = (ax_dims){0};
   if (ax_hlo_find(op, name) != NULL) AX_TRY(ax_hlo_integers(op, name, out));
+  if (out->count == 0)
+    for (; out->count < count; out->count++) out->v[out->count] = otherwise;
   return out->count == count ? AX_OK
                              : ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, and must have %u", name, out->count, count);
 }
@@ -273,6 +274,7 @@ ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dim
   const ax_hlo_attribute *found = ax_hlo_find(op, "padding");
   int64_t pair[2] = {0, 0};
   low->count = high->count = count;
+  if (found != NULL && found->kind == AX_HLO_ARRAY && found->count == 0) found = NULL;
   for (uint32_t d = 0; d < count; d++) {
     if (found != NULL && !pair_of(found, count, d, pair))
       return ax_error(AX_INVALID_ARGUMENT, "padding must be a list of %u pairs of integers", count);

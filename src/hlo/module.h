@@ -57,6 +57,8 @@ typedef struct ax_hlo_value_type {
   const int64_t *dims;
   const struct ax_hlo_value_type **parts;
   const ax_hlo_attribute *encoding; /* TENSOR; NULL: it has none */
+  const int64_t *bounds; /* TENSOR: the most that extents which are not known may be, AX_HLO_DYNAMIC where there is none; NULL: no bounds */
+  uint32_t bound_count;  /* the rank, which the verifier checks */
   const ax_hlo_quantized *quantized; /* TENSOR: `dtype` is that of what is stored; NULL: it is not quantized */
   ax_hlo_slice text;
 } ax_hlo_value_type;
@@ -191,10 +193,10 @@ AX_MUST_USE ax_status ax_hlo_bool_or(const ax_hlo_operation *op, const char *nam
 /* A list of integers, in any of the ways that versions of StableHLO write one. */
 AX_MUST_USE ax_status ax_hlo_integers(const ax_hlo_operation *op, const char *name, ax_dims *out);
 AX_MUST_USE ax_status ax_hlo_item_integers(const ax_hlo_attribute *dictionary, const char *name, ax_dims *out); /* absent: none */
-/* The same of an attribute that must have `count` entries; missing: each is `otherwise`. */
+/* The same of an attribute that must have `count` entries; missing or without an entry: each is `otherwise`. */
 AX_MUST_USE ax_status ax_hlo_integers_or(const ax_hlo_operation *op, const char *name, uint32_t count, int64_t otherwise,
                                          ax_dims *out);
-/* The attribute padding: [[low, high], ..], `count` of them, as a list of lists or as dense<..>; missing: zeros. */
+/* The attribute padding: [[low, high], ..], `count` of them, as a list of lists or as dense<..>; missing or an empty list: zeros. */
 AX_MUST_USE ax_status ax_hlo_read_padding(const ax_hlo_operation *op, uint32_t count, ax_dims *low, ax_dims *high);
 /* The type as a program's value has it. AX_ABSENT: a dynamic one, a dtype or a rank that Axle has not. */
 AX_MUST_USE ax_status ax_hlo_array_type(const ax_hlo_value_type *type, ax_type *out);

@@ -37,6 +37,9 @@ static ax_status add_listed(ax_hlo_scan *r, ax_hlo_draft *draft, ax_hlo_list *ty
   } while (ax_hlo_take(r, ","));
   if (ax_hlo_take(r, "->")) return ax_hlo_want_results(r, &draft->results);
   const results how = results_of(draft->op.name);
+  const uint32_t most = ax_hlo_slice_is(draft->op.name, "stablehlo.select") ? 2 : 1; /* the predicate's type, too */
+  if (how == RESULT_LAST && types->count > most)
+    return ax_hlo_refuse(r, draft->at, "%u types stand behind the operation, which has %u: or (types) -> type", types->count, most);
   const uint32_t first = how == RESULT_ALL ? 0 : how == RESULT_LAST ? types->count - 1 : types->count;
   for (uint32_t i = first; i < types->count; i++) {
     type = ((const ax_hlo_value_type *const *)types->items)[i];

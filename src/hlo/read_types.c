@@ -1,9 +1,11 @@
 /* Types of MLIR's texts. Equal texts of one module are one type, found by a hash table, so that most types of a long module are
    looked at once. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "hlo/reader.h"
 #include "ir/dtype.h"
+#include "ir/text.h"
 
 /* --- The table --- */
 
@@ -48,11 +50,18 @@ static ax_status keep_type(ax_hlo_scan *r, const ax_hlo_value_type *type, const 
   return AX_OK;
 }
 
+/* Finds the type by another text as well. */
+static ax_status keep_spelling(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type *type) {
+  AX_TRY(grow_types(r));
+  r->types[slot_of(r, text)] = (ax_hlo_type_entry){text, type};
+  r->type_count++;
+  return AX_OK;
+}
+
 /* --- Elements of tensors --- */
 
-/* i8 and si8 are one; index, which only shapes have, is an integer of 64 bits. */
+/* index, which only shapes have, is an integer of 64 bits. MLIR's si8 is no i8, and no type of StableHLO. */
 bool ax_hlo_find_dtype(ax_hlo_slice name, ax_dtype *out) {
-  if (name.length > 1 && name.start[0] == 's' && name.start[1] == 'i') name.start++, name.length--;
   for (uint32_t d = AX_NO_DTYPE + 1; d < AX_DTYPE_COUNT; d++) {
     const char *hlo = ax_dtype_get((ax_dtype)d)->hlo;
     if (ax_is_key((ax_dtype)d) || hlo == NULL || !ax_hlo_slice_is(name, hlo)) continue;
@@ -85,15 +94,18 @@ static ax_status want_quantized(ax_hlo_scan *r, ax_hlo_value_type *type) {
 }
 
 /* f32, complex<f32>, !quant.uniform<..>. */
-static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type) {
-  ax_hlo_slice inside, text;
+static ax_status want_element(ax_hlo_scan *r, ax_hlo_value_type *type, ax_hlo_slice *text) {
+  ax_hlo_slice inside;
   ax_hlo_skip(r);
-  text.start = r->cursor;
-  if (ax_hlo_sees(r, "!")) return want_quantized(r, type);
-  AX_TRY(ax_hlo_want_word(r, "a type", &inside));
-  if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
-  text.length = (size_t)(r->cursor - text.start);
-  type->element_known = ax_hlo_find_dtype(text, &type->dtype);
+  text->start = r->cursor;
+  if (ax_hlo_sees(r, "!")) {
+    AX_TRY(want_quantized(r, type));
+  } else {
+    AX_TRY(ax_hlo_want_word(r, "a type", &inside));
+    if (r->cursor < r->end && *r->cursor == '<') AX_TRY(ax_hlo_want_balanced(r, &inside));
+  }
+  text->length = (size_t)(r->cursor - text->start);
+  if (type->quantized == NULL) type->element_known = ax_hlo_find_dtype(*text, &type->dtype);
   return AX_OK;
 }
 
@@ -118,18 +130,97 @@ static ax_status want_dims(ax_hlo_scan *r, ax_hlo_value_type *type) {
   return type->dims != NULL || type->rank == 0 ? AX_OK : ax_out_of_memory(sizeof dims);
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/* --- Bounds of extents that are not known --- */
+
+/* What is listed in #stablehlo.bounds<3, ?> or #stablehlo.type_extensions<bounds = [3, ?]>, with the bracket behind it; empty: neither. */
+static ax_hlo_slice bounds_listed(ax_hlo_slice text) {
+  static const char bounds[] = "#stablehlo.bounds<", extensions[] = "#stablehlo.type_extensions<";
+  const char *start = NULL, *end = text.start + text.length;
+  if (text.length >= sizeof bounds && memcmp(text.start, bounds, sizeof bounds - 1) == 0) start = text.start + sizeof bounds - 1;
+  if (text.length >= sizeof extensions && memcmp(text.start, extensions, sizeof extensions - 1) == 0)
+    start = memchr(text.start, '[', text.length), start += start != NULL;
+  return start != NULL ? (ax_hlo_slice){start, (size_t)(end - start)} : (ax_hlo_slice){0};
+}
+
+/* One bound; *p goes to behind it. */
+static bool take_bound(const char **p, const char *end, int64_t *bound) {
+  *bound = **p == '?' ? AX_HLO_DYNAMIC : 0;
+  if (**p == '?') return ++*p, true;
+  if (!ax_hlo_is_digit(**p)) return false;
+  for (; *p < end && ax_hlo_is_digit(**p); ++*p)
+    if (__builtin_mul_overflow(*bound, 10, bound) || __builtin_add_overflow(*bound, **p - '0', bound)) return false;
+  return true;
+}
+
+enum { most_dims = 64 };
+
+/* How many bounds the text lists; -1: it is no such list. */
+static int64_t find_bounds(ax_hlo_slice text, int64_t bounds[most_dims]) {
+  const ax_hlo_slice list = bounds_listed(text);
+  const char *p = list.start, *const end = list.start + list.length;
+  for (int64_t count = 0; p < end; count++) {
+    while (p < end && (*p == ',' || is_blank(*p))) p++;
+    if (p < end && (*p == '>' || *p == ']')) return count;
+    if (p == end || count == most_dims || !take_bound(&p, end, &bounds[count])) return -1;
+  }
+  return -1;
+}
+
+static ax_status want_encoding(ax_hlo_scan *r, ax_hlo_value_type *type) {
+  int64_t bounds[most_dims];
+  ax_hlo_attribute *encoding = ax_arena_alloc(&r->module->arena, sizeof *encoding);
+  if (encoding == NULL) return ax_out_of_memory(sizeof *encoding);
+  AX_TRY(ax_hlo_want_attribute(r, encoding));
+  type->encoding = encoding;
+  const int64_t count = encoding->kind == AX_HLO_OPAQUE ? find_bounds(encoding->text, bounds) : -1;
+  if (count < 0) return AX_OK;
+  int64_t *copy = ax_arena_alloc(&r->module->arena, ((size_t)count + 1) * sizeof copy[0]); /* not NULL, where there are none */
+  if (copy == NULL) return ax_out_of_memory((size_t)count * sizeof copy[0]);
+  memcpy(copy, bounds, (size_t)count * sizeof copy[0]);
+  type->bounds = copy, type->bound_count = (uint32_t)count;
+  return AX_OK;
+}
+
+static void add_extent(ax_text *text, int64_t extent, const char *behind) {
+  if (extent == AX_HLO_DYNAMIC)
+    ax_text_add(text, "?%s", behind);
+  else
+    ax_text_add(text, "%" PRId64 "%s", extent, behind);
+}
+
+/* Gives a tensor the text that all spellings of it have in common: without blanks, and bounds in their own form. */
+static ax_status respell(ax_hlo_scan *r, ax_hlo_value_type *type, ax_hlo_slice element) {
+  ax_text text = {0};
+  ax_text_add(&text, "tensor<%s", type->ranked ? "" : "*x");
+  for (uint32_t d = 0; d < type->rank; d++) add_extent(&text, type->dims[d], "x");
+  ax_text_add_bytes(&text, element.start, element.length);
+  for (uint32_t d = 0; d < type->bound_count; d++) {
+    if (d == 0) ax_text_add(&text, ", #stablehlo.bounds<");
+    add_extent(&text, type->bounds[d], d + 1 < type->bound_count ? ", " : ">");
+  }
+  ax_text_add(&text, ">");
+  type->text.length = text.length;
+  type->text.start = text.failed ? NULL : ax_arena_copy(&r->module->arena, text.data, text.length);
+  ax_text_deinit(&text);
+  return type->text.start != NULL ? AX_OK : ax_out_of_memory(type->text.length);
+}
+
 static ax_status want_tensor(ax_hlo_scan *r, ax_hlo_value_type *type) {
+  const char *start = type->text.start;
+  ax_hlo_slice element;
   type->kind = AX_HLO_TENSOR;
   AX_TRY(ax_hlo_want(r, "<"));
   AX_TRY(want_dims(r, type));
-  AX_TRY(want_element(r, type));
-  if (ax_hlo_take(r, ",")) {
-    ax_hlo_attribute *encoding = ax_arena_alloc(&r->module->arena, sizeof *encoding);
-    if (encoding == NULL) return ax_out_of_memory(sizeof *encoding);
-    AX_TRY(ax_hlo_want_attribute(r, encoding));
-    type->encoding = encoding;
-  }
-  return ax_hlo_want(r, ">");
+  AX_TRY(want_element(r, type, &element));
+  if (ax_hlo_take(r, ",")) AX_TRY(want_encoding(r, type));
+  AX_TRY(ax_hlo_want(r, ">"));
+  type->text.length = (size_t)(r->cursor - start);
+  if (type->encoding != NULL) return type->bounds != NULL ? respell(r, type, element) : AX_OK;
+  size_t blanks = 0;
+  for (const char *p = start; p < element.start; p++) blanks += is_blank(*p);
+  return blanks > 0 || element.start + element.length + 1 != r->cursor ? respell(r, type, element) : AX_OK;
 }
 
 /* --- Types made of others --- */
@@ -193,8 +284,9 @@ static ax_status read_type(ax_hlo_scan *r, ax_hlo_value_type *type) {
     return want_parts(r, type);
   }
   if (ax_hlo_sees(r, "!")) return want_dialect_type(r, type);
+  ax_hlo_slice element;
   type->kind = AX_HLO_SCALAR;
-  return want_element(r, type);
+  return want_element(r, type, &element);
 }
 
 /* Reads the alias's text where it stands, once, and returns to behind the alias. */
@@ -204,10 +296,7 @@ static ax_status want_alias(ax_hlo_scan *r, const ax_hlo_alias_entry *alias, con
   r->cursor = alias->text.start;
   AX_TRY(ax_hlo_want_type(r, out));
   r->cursor = cursor;
-  AX_TRY(grow_types(r));
-  r->types[slot_of(r, alias->name)] = (ax_hlo_type_entry){alias->name, *out};
-  r->type_count++;
-  return AX_OK;
+  return keep_spelling(r, alias->name, *out);
 }
 
 /* A tensor's text, by which the table has its type; empty: what comes next is no tensor. */
@@ -244,10 +333,13 @@ ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out) {
     }
     r->cursor = at;
   }
+  const char *start = r->cursor;
   AX_TRY(read_type(r, &type));
   ax_hlo_leave(r);
-  type.text.length = (size_t)(r->cursor - type.text.start);
-  return keep_type(r, &type, out);
+  const ax_hlo_slice spelling = {start, (size_t)(r->cursor - start)};
+  if (type.kind != AX_HLO_TENSOR) type.text = spelling;
+  AX_TRY(keep_type(r, &type, out));
+  return type.text.start == start || known_type(r, spelling) != NULL ? AX_OK : keep_spelling(r, spelling, *out);
 }
 
 ax_status ax_hlo_spelled_type(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out) {

@@ -16,7 +16,8 @@ ax_status ax_hlo_check_slice(const ax_verified *v) {
     return ax_error(AX_INVALID_ARGUMENT, "start_indices, limit_indices and strides must have %u entries each", in->rank);
   dims.count = in->rank;
   for (uint32_t d = 0; d < in->rank; d++) {
-    if (first.v[d] < 0 || limit.v[d] < first.v[d] || (in->dims[d] >= 0 && limit.v[d] > in->dims[d]))
+    const int64_t most = in->dims[d] != AX_HLO_DYNAMIC ? in->dims[d] : ax_hlo_bound(in, d);
+    if (first.v[d] < 0 || limit.v[d] < first.v[d] || (most != AX_HLO_DYNAMIC && limit.v[d] > most))
       return ax_error(AX_INVALID_ARGUMENT, "along dimension %u it goes from %" PRId64 " to %" PRId64 ", and the operand is %.*s", d,
                       first.v[d], limit.v[d], ax_hlo_length(in->text), in->text.start);
     if (step.v[d] <= 0) return ax_error(AX_INVALID_ARGUMENT, "strides has %" PRId64 ", and must have numbers above 0", step.v[d]);

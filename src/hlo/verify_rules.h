@@ -74,6 +74,9 @@ static inline int ax_hlo_length(ax_hlo_slice text) { return text.length < 160 ? 
 uint32_t ax_hlo_class_of(const ax_hlo_value_type *type);
 bool ax_hlo_ranked(const ax_hlo_value_type *type); /* an array of a known rank, of at most AX_MAX_RANK */
 bool ax_hlo_extents_fit(int64_t a, int64_t b);     /* equal, or one is not known */
+/* The most that an extent which is not known may be; AX_HLO_DYNAMIC: there is no bound. */
+int64_t ax_hlo_bound(const ax_hlo_value_type *type, uint32_t d);
+/* Likewise; and an extent is at most the other one's bound. */
 bool ax_hlo_shapes_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b);
 /* Equal; of quantized ones what they stand for, and how it is stored. */
 bool ax_hlo_elements_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b);

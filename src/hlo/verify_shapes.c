@@ -296,21 +296,23 @@ ax_status ax_hlo_check_concatenate(const ax_verified *v) {
   return ax_hlo_check_shape(v, 0, &dims);
 }
 
-/* The padded array's shape; AX_HLO_DYNAMIC: padding that is not known. */
+/* The padded array's shape; AX_HLO_DYNAMIC: an extent that is not known. Of one that has a bound the bound must not become negative. */
 static ax_status padded(const ax_hlo_value_type *in, const ax_dims *low, const ax_dims *high, const ax_dims *inner, ax_dims *dims) {
   *dims = ax_hlo_dims_of(in);
   for (uint32_t d = 0; d < in->rank; d++) {
     if (inner->v[d] < 0)
       return ax_error(AX_INVALID_ARGUMENT, "interior padding has %" PRId64 ", and must have no negative number", inner->v[d]);
-    if (dims->v[d] == AX_HLO_DYNAMIC) continue;
-    const int64_t gaps = dims->v[d] > 0 ? dims->v[d] - 1 : 0;
+    const bool known = dims->v[d] != AX_HLO_DYNAMIC;
+    const int64_t most = known ? dims->v[d] : ax_hlo_bound(in, d);
+    if (most == AX_HLO_DYNAMIC) continue;
     int64_t extent, between;
-    const bool fits = !__builtin_mul_overflow(gaps, inner->v[d], &between) &&
-                      !__builtin_add_overflow(dims->v[d], between, &extent) &&
-                      !__builtin_add_overflow(extent, low->v[d], &extent) && !__builtin_add_overflow(extent, high->v[d], &extent);
+    const bool fits = !__builtin_mul_overflow(most > 0 ? most - 1 : 0, inner->v[d], &between) &&
+                      !__builtin_add_overflow(most, between, &extent) && !__builtin_add_overflow(extent, low->v[d], &extent) &&
+                      !__builtin_add_overflow(extent, high->v[d], &extent);
     if (!fits || extent < 0)
-      return ax_error(AX_INVALID_ARGUMENT, "padding leaves dimension %u an extent of less than 0, or too large a one", d);
-    dims->v[d] = extent;
+      return ax_error(AX_INVALID_ARGUMENT, "padding leaves dimension %u %s of less than 0, or too large a one", d,
+                      known ? "an extent" : "a bound");
+    if (known) dims->v[d] = extent;
   }
   return AX_OK;
 }

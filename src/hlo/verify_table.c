@@ -150,7 +150,7 @@ static const ax_hlo_rule rules[] = {
     {"stablehlo.multiply", 2, 2, 1, 1, 0, SHAPE | ELEMENT, {ARRAY}, ARRAY, NULL},
     {"stablehlo.negate", 1, 1, 1, 1, 0, SHAPE | ELEMENT, {I | F | C | Q}, I | F | C | Q, NULL},
     {"stablehlo.not", 1, 1, 1, 1, 0, SHAPE | ELEMENT, {P | I}, P | I, NULL},
-    {"stablehlo.optimization_barrier", 0, MANY, 0, MANY, 0, COUNT | PAIRS, {ANY | T | TUPLE}, ANY | T | TUPLE, NULL},
+    {"stablehlo.optimization_barrier", 0, MANY, 0, MANY, 0, COUNT | PAIRS, {ARRAY | T | TUPLE}, ARRAY | T | TUPLE, NULL},
     {"stablehlo.or", 2, 2, 1, 1, 0, SHAPE | ELEMENT, {P | I}, P | I, NULL},
     {"stablehlo.outfeed", 1, MANY, 1, 1, 0, 0, {ANY | T}, T, NULL},
     {"stablehlo.pad", 2, 2, 1, 1, 0, ELEMENT, {ARRAY}, ARRAY, ax_hlo_check_pad},

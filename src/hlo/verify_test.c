@@ -7,6 +7,7 @@
 #include "hlo/files.h"
 #include "hlo/verify_rules.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 
 static ax_status verify(const char *text) {
   ax_hlo_module module;
@@ -20,6 +21,10 @@ static ax_status verify(const char *text) {
   "func.func @main() { return }\n"                                                                                              \
   "func.func private @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %s: tensor<f32>, %i: tensor<2xi32>, %p: tensor<i1>) {\n" body \
   "  return\n}\n"
+
+#define BOUNDED(body)                                                                                                           \
+  "func.func @main() { return }\n"                                                                                              \
+  "func.func private @f(%x: tensor<?xf32, #stablehlo.bounds<2>>, %s: tensor<3xf32>, %z: tensor<f32>, %p: tensor<i1>) {\n" body "  return\n}\n"
 
 static const struct {
   const char *text, *message;
@@ -56,6 +61,23 @@ static const struct {
      "regions 0 and 1 return different types as value 0"},
     {F("  %0 = stablehlo.composite \"gelu\" %a {decomposition = @main} : (tensor<2x3xf32>) -> tensor<2x3xf32>\n"),
      "in a namespace"},
+    {F("  %0 = stablehlo.select %p, %a, %a : tensor<i1>, tensor<2x3xf32>, tensor<2x3xf32>\n"), "3 types stand behind the operation"},
+    {BOUNDED("  %0 = \"stablehlo.add\"(%x, %s) : (tensor<?xf32, #stablehlo.bounds<2>>, tensor<3xf32>) -> tensor<?xf32>\n"),
+     "must have the same shape"},
+    {BOUNDED("  %0 = stablehlo.negate %x : (tensor<?xf32, #stablehlo.bounds<2>>) -> tensor<3xf32>\n"), "must have the same shape"},
+    {BOUNDED("  %0 = stablehlo.slice %x [0:3] : (tensor<?xf32, #stablehlo.bounds<2>>) -> tensor<3xf32>\n"),
+     "along dimension 0 it goes from 0 to 3"},
+    {BOUNDED("  %0 = stablehlo.pad %x, %z, low = [-4], high = [1], interior = [0] : (tensor<?xf32, #stablehlo.bounds<2>>, "
+             "tensor<f32>) -> tensor<?xf32>\n"),
+     "padding leaves dimension 0 a bound of less than 0"},
+    {"func.func @main(%x: tensor<4xsi8>) {\n  %0 = stablehlo.negate %x : tensor<4xsi8>\n  return\n}\n",
+     "operand 0 is tensor<4xsi8>, and must be of these"},
+    {"func.func @main(%x: tensor<4x!quant.uniform<si8:f32, 1.0>>) {\n  %0 = stablehlo.uniform_dequantize %x : "
+     "(tensor<4x!quant.uniform<si8:f32, 1.0>>) -> tensor<4xf32>\n  return\n}\n",
+     "and must be of these"},
+    {"func.func @main(%x: tensor<1x!quant.uniform<i8:f32:0, {0.1:-30}>>) {\n  %0 = stablehlo.optimization_barrier %x : "
+     "tensor<1x!quant.uniform<i8:f32:0, {0.1:-30}>>\n  return\n}\n",
+     "and must be of these"},
     {"func.func @main(%x: !stablehlo.foobar) { return }\n", "!stablehlo.foobar is no type of StableHLO"},
     {"func.func @main(%x: !stablehlo.future<f32>) { return }\n", "a future is of arrays of known ranks"},
     {"func.func @main(%x: tensor<?x?xf32, #stablehlo.bounds<3>>) { return }\n", "there are 1 bounds, and 2 dimensions"},
@@ -80,7 +102,15 @@ static const char *const taken[] = {
     "func.func @main(%x: tensor<?x3xf32>, %y: tensor<2x?xf32>) -> tensor<?x?xf32> {\n"
     "  %0 = stablehlo.add %x, %y : (tensor<?x3xf32>, tensor<2x?xf32>) -> tensor<?x?xf32>\n  return %0 : tensor<?x?xf32>\n}\n",
     "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = stablehlo.cosine %x : tensor<4xf32>\n  return %0 : "
-    "tensor<4xf32>\n}\n"};
+    "tensor<4xf32>\n}\n",
+    BOUNDED("  %0 = stablehlo.negate %x : (tensor<?xf32, #stablehlo.bounds<2>>) -> tensor<2xf32>\n"
+            "  %1 = \"stablehlo.negate\"(%x) : (tensor< ?xf32,#stablehlo.type_extensions<bounds = [2]>>) -> tensor<?xf32>\n"
+            "  %2 = \"stablehlo.negate\"(%s) : (tensor< 3xf32 >) -> tensor<3xf32>\n"
+            "  %3 = stablehlo.select %p, %s, %s : tensor<i1>, tensor<3xf32>\n"),
+    "func.func @main(%x: tensor<1x8x8x1xf32>, %w: tensor<3x3x1x1xf32>) {\n  %0 = stablehlo.convolution(%x, %w) dim_numbers = "
+    "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [], pad = [], lhs_dilate = [], rhs_dilate = [], reverse = []} "
+    "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x8x1xf32>, tensor<3x3x1x1xf32>) -> "
+    "tensor<1x6x6x1xf32>\n  return\n}\n"};
 
 static void test_taken(void **state) {
   (void)state;
@@ -225,8 +255,31 @@ static void test_types(void **state) {
   ax_hlo_module_deinit(&m);
 }
 
+/* Of each rule that takes memory one operation. */
+static const char many[] =
+    "func.func @main(%a: tensor<4x2xf32>, %z: tensor<f32>, %i: tensor<1x1xi32>, %u: tensor<1x2xf32>) {\n"
+    "  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [1] : (tensor<4x2xf32>, tensor<f32>) -> "
+    "tensor<4xf32>\n"
+    "  %1 = \"stablehlo.scatter\"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], "
+    "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n"
+    "  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    stablehlo.return %y : tensor<f32>\n"
+    "  }) : (tensor<4x2xf32>, tensor<1x1xi32>, tensor<1x2xf32>) -> tensor<4x2xf32>\n"
+    "  %2 = \"stablehlo.all_gather\"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : "
+    "(tensor<4x2xf32>) -> tensor<8x2xf32>\n  return\n}\n";
+
+static ax_status verify_again(void *context) { return ax_hlo_verify(context); }
+
+static void test_out_of_memory(void **state) {
+  ax_hlo_module module;
+  (void)state;
+  assert_int_equal(ax_hlo_read(many, strlen(many), "m", &module), AX_OK);
+  assert_true(test_each_allocation(verify_again, &module) >= 3);
+  ax_hlo_module_deinit(&module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),  cmocka_unit_test(test_types),   cmocka_unit_test(test_windows),
-                                     cmocka_unit_test(test_places), cmocka_unit_test(test_refused), cmocka_unit_test(test_taken)};
+                                     cmocka_unit_test(test_places), cmocka_unit_test(test_refused), cmocka_unit_test(test_taken),
+                                     cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,10 +63,21 @@ bool ax_hlo_ranked(const ax_hlo_value_type *type) {
 
 bool ax_hlo_extents_fit(int64_t a, int64_t b) { return a == b || a == AX_HLO_DYNAMIC || b == AX_HLO_DYNAMIC; }
 
+int64_t ax_hlo_bound(const ax_hlo_value_type *type, uint32_t d) {
+  return type->bounds != NULL && d < type->bound_count ? type->bounds[d] : AX_HLO_DYNAMIC;
+}
+
+/* An extent that is known is at most the other one's bound. */
+static bool is_within(const ax_hlo_value_type *a, const ax_hlo_value_type *b, uint32_t d) {
+  const int64_t bound = ax_hlo_bound(b, d);
+  return bound == AX_HLO_DYNAMIC || a->dims[d] <= bound;
+}
+
 bool ax_hlo_shapes_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b) {
   if (!ax_hlo_ranked(a) || !ax_hlo_ranked(b)) return true;
   bool fit = a->rank == b->rank;
-  for (uint32_t d = 0; fit && d < a->rank; d++) fit = ax_hlo_extents_fit(a->dims[d], b->dims[d]);
+  for (uint32_t d = 0; fit && d < a->rank; d++)
+    fit = ax_hlo_extents_fit(a->dims[d], b->dims[d]) && is_within(a, b, d) && is_within(b, a, d);
   return fit;
 }
 
@@ -138,23 +149,14 @@ int64_t ax_hlo_table_at(const ax_hlo_attribute *attribute, int64_t place) {
 
 /* #stablehlo.bounds<3, ?>: as many as dimensions, and each of one that is not known. */
 static ax_status check_bounds(const ax_hlo_value_type *type) {
-  const char *end = type->text.start + type->text.length;
-  const char *list = memmem(type->text.start, type->text.length, "bounds", strlen("bounds"));
-  uint32_t count = 0;
-  for (; list != NULL && list < end && *list != '<' && *list != '['; list++)
-    ;
-  if (list == NULL || list >= end) return AX_OK;
-  for (list++; list < end && *list != '>' && *list != ']'; list++) {
-    if (*list == ' ' || *list == ',') continue;
-    if (count < type->rank && *list != '?' && *list != '-' && type->dims[count] != AX_HLO_DYNAMIC)
+  if (type->bound_count != type->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "%.*s: there are %u bounds, and %u dimensions", ax_hlo_length(type->text),
+                    type->text.start, type->bound_count, type->rank);
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (type->bounds[d] != AX_HLO_DYNAMIC && type->dims[d] != AX_HLO_DYNAMIC)
       return ax_error(AX_INVALID_ARGUMENT, "%.*s: dimension %u has an extent, and cannot have a bound", ax_hlo_length(type->text),
-                      type->text.start, count);
-    for (count++; list + 1 < end && strchr(",>] ", list[1]) == NULL; list++)
-      ;
-  }
-  if (count == type->rank) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%.*s: there are %u bounds, and %u dimensions", ax_hlo_length(type->text), type->text.start,
-                  count, type->rank);
+                      type->text.start, d);
+  return AX_OK;
 }
 
 static ax_status check_quantized(const ax_hlo_value_type *type, const ax_hlo_quantized *q) {
@@ -178,7 +180,7 @@ static ax_status check_quantized(const ax_hlo_value_type *type, const ax_hlo_qua
 
 ax_status ax_hlo_check_type(const ax_hlo_value_type *type) {
   if (type->kind == AX_HLO_TENSOR && type->quantized != NULL) AX_TRY(check_quantized(type, type->quantized));
-  if (type->kind == AX_HLO_TENSOR) return type->encoding != NULL && type->ranked ? check_bounds(type) : AX_OK;
+  if (type->kind == AX_HLO_TENSOR) return type->bounds != NULL && type->ranked ? check_bounds(type) : AX_OK;
   if (type->kind == AX_HLO_OTHER && type->text.length > 11 && memcmp(type->text.start, "!stablehlo.", 11) == 0)
     return ax_error(AX_INVALID_ARGUMENT, "%.*s is no type of StableHLO", ax_hlo_length(type->text), type->text.start);
   for (uint32_t i = 0; type->kind == AX_HLO_FUTURE_TYPE && i < type->part_count; i++)

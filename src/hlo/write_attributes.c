@@ -155,20 +155,12 @@ static ax_status write_element(ax_hlo_writer *w, ax_hlo_slice element, uint32_t 
 
 /* #stablehlo.bounds<?, 4> */
 static ax_status write_bounds(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out) {
-  const ax_hlo_slice text = type->encoding->text;
-  const char *p = text.length > 0 ? memchr(text.start, '<', text.length) : NULL, *end = text.start + text.length;
   ax_text bytes = {0};
-  if (type->encoding->kind != AX_HLO_OPAQUE || p == NULL || text.length < 17 || memcmp(text.start, "#stablehlo.bounds", 17) != 0)
-    return absent_type(w, type->text);
+  if (type->bounds == NULL) return absent_type(w, type->text);
   ax_hlo_add_number(&bytes, vhlo_bounds);
-  ax_hlo_add_number(&bytes, type->rank);
-  for (uint32_t d = 0; d < type->rank; d++) {
-    int64_t bound = 0;
-    for (p++; p < end && *p == ' ';) p++;
-    if (p < end && *p == '?') bound = INT64_MIN, p++;
-    for (; p < end && *p >= '0' && *p <= '9' && bound < INT64_MAX / 20; p++) bound = 10 * bound + (*p - '0');
-    ax_hlo_add_signed(&bytes, bound);
-  }
+  ax_hlo_add_number(&bytes, type->bound_count);
+  for (uint32_t d = 0; d < type->bound_count; d++)
+    ax_hlo_add_signed(&bytes, type->bounds[d] == AX_HLO_DYNAMIC ? INT64_MIN : type->bounds[d]);
   return attribute_of(w, &bytes, out);
 }
 
