@@ -53,6 +53,27 @@ static const char *const results[] = {
     "feature_group_count = 1 : i64} : (tensor<1x1x4xi1>, tensor<1x1x2xi1>) -> tensor<1x1x2xi1>\n"
     "  %1 = stablehlo.clamp %f, %a, %a : (tensor<i1>, tensor<1x1x4xi1>, tensor<1x1x4xi1>) -> tensor<1x1x4xi1>\n"
     EQ("%0", "[[[true, true]]]", "tensor<1x1x2xi1>") EQ("%1", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>"),
+    /* running sums whose start is a constant that is broadcast: of f16 in f32, of complex numbers by their parts; a sum of these */
+    C("%a", "[2048.0, 1.0, 1.0, 1.0, 1.0]", "tensor<5xf16>") C("%c", "0.0", "tensor<f16>")
+    "  %z = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f16>) -> tensor<f16>\n"
+    "  %0 = \"stablehlo.reduce_window\"(%a, %z) <{padding = dense<[[4, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 5>}> ({\n"
+    "  ^bb0(%x: tensor<f16>, %y: tensor<f16>):\n    %s = stablehlo.add %x, %y : tensor<f16>\n"
+    "    stablehlo.return %s : tensor<f16>\n  }) : (tensor<5xf16>, tensor<f16>) -> tensor<5xf16>\n"
+    EQ("%0", "[2048.0, 2048.0, 2050.0, 2052.0, 2052.0]", "tensor<5xf16>"),
+    C("%a", "[(1.0, 8.0), (2.0, -4.0), (3.0, 2.0)]", "tensor<3xcomplex<f32>>") C("%c", "(0.0, 0.0)", "tensor<complex<f32>>")
+    "  %z = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<complex<f32>>) -> tensor<complex<f32>>\n"
+    "  %0 = \"stablehlo.reduce_window\"(%a, %z) <{padding = dense<[[2, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 3>}> ({\n"
+    "  ^bb0(%x: tensor<complex<f32>>, %y: tensor<complex<f32>>):\n    %s = stablehlo.add %x, %y : tensor<complex<f32>>\n"
+    "    stablehlo.return %s : tensor<complex<f32>>\n  }) : (tensor<3xcomplex<f32>>, tensor<complex<f32>>) -> tensor<3xcomplex<f32>>\n"
+    "  %1 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<3xcomplex<f32>>, "
+    "tensor<complex<f32>>) -> tensor<complex<f32>>\n"
+    "  %2 = stablehlo.reduce(%a init: %z) applies stablehlo.multiply across dimensions = [0] : (tensor<3xcomplex<f32>>, "
+    "tensor<complex<f32>>) -> tensor<complex<f32>>\n"
+    C("%o", "(1.0, 0.0)", "tensor<complex<f32>>")
+    "  %3 = stablehlo.reduce(%a init: %o) applies stablehlo.multiply across dimensions = [0] : (tensor<3xcomplex<f32>>, "
+    "tensor<complex<f32>>) -> tensor<complex<f32>>\n"
+    EQ("%0", "[(1.0, 8.0), (3.0, 4.0), (6.0, 6.0)]", "tensor<3xcomplex<f32>>") EQ("%1", "(6.0, 6.0)", "tensor<complex<f32>>")
+    EQ("%2", "(0.0, 0.0)", "tensor<complex<f32>>") EQ("%3", "(78.0, 104.0)", "tensor<complex<f32>>"),
     /* what begins and is done */
     C("%a", "[1.0, 4.0]", "tensor<2xf32>")
     "  %0 = \"stablehlo.async_start\"(%a) ({\n  ^bb0(%x: tensor<2xf32>):\n    %1 = stablehlo.slice %x [1:2] : (tensor<2xf32>) -> tensor<1xf32>\n"

@@ -69,7 +69,21 @@ const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const ch
   return dictionary->kind == AX_HLO_DICTIONARY ? find(dictionary->items, dictionary->count, name) : NULL;
 }
 
+/* The scalar that is broadcast or reshaped to a scalar, or converted to its own type, as JAX writes starts of reductions; AX_NONE: the
+   value is made in another way. */
+static uint32_t same_scalar(const ax_hlo_module *module, uint32_t value) {
+  static const char *const names[] = {"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"};
+  const ax_hlo_operation *op = module->makers[value];
+  for (size_t i = 0; op != NULL && op->operand_count == 1 && i < AX_COUNT(names); i++) {
+    const ax_hlo_value_type *type = module->values[op->operands[0]];
+    if (ax_hlo_slice_is(op->name, names[i]) && type == module->values[value] && type->kind == AX_HLO_TENSOR && type->ranked && type->rank == 0)
+      return op->operands[0];
+  }
+  return AX_NONE;
+}
+
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
+  for (uint32_t steps = 0, before; steps < 4 && (before = same_scalar(module, value)) != AX_NONE; steps++) value = before;
   const ax_hlo_operation *made_by = module->makers[value];
   static const char *const names[] = {"stablehlo.constant", "sdy.constant", "chlo.constant"};
   bool constant = false;

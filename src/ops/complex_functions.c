@@ -494,6 +494,33 @@ ax_status ax_complex_pointwise_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_
   return ax_hlo_expanded(hlo, eqn, expand, in, out);
 }
 
+/* Functions whose formulas cancel, or take several roundings, where f32 holds the result well: logarithms of numbers of about size 1,
+   angles and inverse hyperbolic functions. */
+static bool wants_f64(ax_scalar op) {
+  switch (op) {
+    case AX_SCALAR_LOG:
+    case AX_SCALAR_LOG1P:
+    case AX_SCALAR_ASIN:
+    case AX_SCALAR_ACOS:
+    case AX_SCALAR_ATAN:
+    case AX_SCALAR_ASINH:
+    case AX_SCALAR_ACOSH:
+    case AX_SCALAR_ATANH: return true;
+    default: return false;
+  }
+}
+
+/* Of c64 those functions are computed in f64, and each part is rounded once. */
+static ax_value expand_in_f64(const ax_eqn *eqn, const ax_value *in) {
+  pair z = parts(in[0]);
+  if (ax_failed() || ax_typeof(z.x).dtype != AX_F32 || !wants_f64(eqn->prim->scalar)) return expand(eqn, in);
+  z.x = ax_convert_element_type(z.x, AX_F64);
+  z.y = ax_convert_element_type(z.y, AX_F64);
+  const pair made = function(eqn, z);
+  ax_value x = ax_convert_element_type(made.x, AX_F32);
+  return ax_complex(x, ax_convert_element_type(made.y, AX_F32));
+}
+
 ax_status ax_complex_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_expanded(lower, eqn, expand, in, out);
+  return ax_lower_expanded(lower, eqn, expand_in_f64, in, out);
 }

@@ -250,9 +250,15 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
 
 static AX_BODY(two_joined) { out[0] = joined(*(const ax_scalar *)context, in[0], in[1]); }
 
+/* Sums are those of the parts, in one pass each; other combinations have parts that depend on each other. */
 static ax_value complex_expand(const ax_eqn *eqn, const ax_value *in) {
   const cumulative_params *p = eqn->params;
   const ax_scalar op = combination(eqn->prim);
+  if (op == AX_SCALAR_ADD) {
+    ax_value re = ax_real_part(in[0]), im = ax_imag_part(in[0]);
+    re = ax_bind1(eqn->prim, p, &re, 1);
+    return ax_complex(re, ax_bind1(eqn->prim, p, &im, 1));
+  }
   ax_value x[] = {in[0]};
   ax_associative_scan(AX_CLOSURE(two_joined, 2, 1, &op), p->axis, p->reverse, x, x);
   return x[0];

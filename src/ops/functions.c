@@ -16,7 +16,7 @@
      erfc           1 - erf(x)                                                -2 / sqrt(pi) e^(-x^2) dx
 
    All but atan2 have the parameter accuracy, as exp has. All but cbrt and erfc take complex numbers, with the branch cuts
-   of C; atan2(y, x) is then -i log((x + i y) / sqrt(x^2 + y^2)).
+   of C; atan2(y, x) is then -i log((x + i y) / sqrt(x^2 + y^2)). Of c64, log, log1p and the inverse functions are computed in f64.
    Errors: shapes or dtypes that differ; a dtype that is no float.
    Sharding: cuts of every dimension are kept. */
 #include <math.h>

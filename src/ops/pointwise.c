@@ -36,7 +36,7 @@
    min operands that are unreduced by min.
    Complex numbers are taken by all but rem, floor, ceil, round and erf, where `numeric` and `float` then mean them too. max and min go
    by real parts, then by imaginary ones. Products are the four real ones; quotients by zero and of infinities are those of C (C17,
-   G.5.1). Functions have the branch cuts of C, and no bounds of accuracy.
+   G.5.1). Functions have the branch cuts of C, and no bounds of accuracy; logarithms and inverses of c64 take f64.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for.
    Sharding: cuts of every dimension are kept.
    A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,

@@ -252,7 +252,9 @@ ax_status ax_hlo_elements_value(const ax_hlo_attribute *elements, ax_value *out)
 bool ax_hlo_starts_neutral(const ax_hlo_read_args *args, ax_scalar op) {
   const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
   const ax_dtype dtype = ax_typeof(args->in[0]).dtype;
-  if (start == NULL || start->type->dtype != dtype || ax_is_complex(dtype)) return false;
+  if (start == NULL || start->type->dtype != dtype) return false;
+  if (ax_is_complex(dtype) && op != AX_SCALAR_ADD && op != AX_SCALAR_MUL) return false; /* no number is below all others */
   const ax_number has = ax_number_load(dtype, start->data, 0), neutral = ax_reduce_identity(op, dtype);
+  if (ax_is_complex(dtype)) return has.f == neutral.f && has.imag == neutral.imag;
   return ax_is_float(dtype) ? has.f == neutral.f : has.u == neutral.u;
 }

@@ -3,7 +3,8 @@ fail. Each check compares two arrays while the program runs (src/bridge/checks.c
 
   run_testdata.py FOLDER [--axle build/axle] [--only REGEX] [--jobs N] [--list]
 
---list prints a line for each module that does not pass, with its message.
+--list prints a line for each module that does not pass, with its message. exact_testdata.py says of those that differ who is nearer to the
+truth.
 """
 
 import argparse
