@@ -28,6 +28,7 @@ static ax_status check_counts(const ax_verified *v, const ax_hlo_rule *rule) {
   if ((rule->common & AX_HLO_SAME_COUNT) != 0 && v->op->operand_count != v->op->result_count)
     return ax_error(AX_INVALID_ARGUMENT, "it must have as many results as operands, and has %u and %u", v->op->result_count,
                     v->op->operand_count);
+  if (rule->regions == AX_HLO_ANY_REGIONS) return AX_OK;
   return rule->regions == AX_HLO_MANY ? check_count("regions", v->op->region_count, 1, AX_HLO_MANY)
                                       : check_count("regions", v->op->region_count, rule->regions, rule->regions);
 }

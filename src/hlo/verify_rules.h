@@ -46,11 +46,11 @@ enum { /* what operands and results have in common, as bits */
        AX_HLO_PAIRWISE = 16   /* result number i has the elements of operand number i */
 };
 
-enum { AX_HLO_MANY = 255, AX_HLO_MOST_CLASSES = 5 };
+enum { AX_HLO_MANY = 255, AX_HLO_ANY_REGIONS = 254, AX_HLO_MOST_CLASSES = 5 };
 typedef struct ax_hlo_rule {
   const char *op;
   uint8_t least_in, most_in, least_out, most_out; /* MANY: any number */
-  uint8_t regions;                                /* MANY: at least one */
+  uint8_t regions;                                /* MANY: at least one; ANY_REGIONS: or none */
   uint8_t common;
   uint16_t in[AX_HLO_MOST_CLASSES], out;    /* kinds; 0: as the one before. Operands behind the last listed one are as that */
   ax_status (*check)(const ax_verified *v); /* NULL: that is all */

@@ -107,7 +107,7 @@ static const ax_hlo_rule rules[] = {
     {"stablehlo.collective_reduce", 1, MANY, 1, MANY, 1, 0, {ARRAY}, ARRAY, ax_hlo_check_rooted},
     {"stablehlo.compare", 2, 2, 1, 1, 0, SHAPE, {ARRAY}, P, ax_hlo_check_compare},
     {"stablehlo.complex", 2, 2, 1, 1, 0, SHAPE, {F}, C, ax_hlo_check_complex},
-    {"stablehlo.composite", 0, MANY, 0, MANY, 0, UNRANKED, {ALL}, ALL, ax_hlo_check_composite},
+    {"stablehlo.composite", 0, MANY, 0, MANY, AX_HLO_ANY_REGIONS, UNRANKED, {ALL}, ALL, ax_hlo_check_composite},
     {"stablehlo.concatenate", 1, MANY, 1, 1, 0, ELEMENT, {ARRAY}, ARRAY, ax_hlo_check_concatenate},
     {"stablehlo.constant", 0, 0, 1, 1, 0, 0, {0}, ANY, ax_hlo_check_constant},
     {"stablehlo.convert", 1, 1, 1, 1, 0, SHAPE, {F | C | I | P}, F | C | I | P, NULL},

@@ -107,6 +107,10 @@ static const char *const taken[] = {
             "  %1 = \"stablehlo.negate\"(%x) : (tensor< ?xf32,#stablehlo.type_extensions<bounds = [2]>>) -> tensor<?xf32>\n"
             "  %2 = \"stablehlo.negate\"(%s) : (tensor< 3xf32 >) -> tensor<3xf32>\n"
             "  %3 = stablehlo.select %p, %s, %s : tensor<i1>, tensor<3xf32>\n"),
+    /* regions of a composite are for those who know it by name */
+    F("  %0 = \"stablehlo.composite\"(%s) ({\n  ^bb0(%x: tensor<f32>):\n    stablehlo.return %x : tensor<f32>\n  }) {name = \"a.b\", "
+      "decomposition = @g} : (tensor<f32>) -> tensor<f32>\n")
+    "func.func private @g(%x: tensor<f32>) -> tensor<f32> {\n  return %x : tensor<f32>\n}\n",
     "func.func @main(%x: tensor<1x8x8x1xf32>, %w: tensor<3x3x1x1xf32>) {\n  %0 = stablehlo.convolution(%x, %w) dim_numbers = "
     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [], pad = [], lhs_dilate = [], rhs_dilate = [], reverse = []} "
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x8x1xf32>, tensor<3x3x1x1xf32>) -> "
