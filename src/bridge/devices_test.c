@@ -207,6 +207,36 @@ static const char ragged[] =
     "    check.expect_eq_const %r#0, dense<[1, 10, 7, 7]> : tensor<4xi64>\n"
     "    check.expect_eq_const %r#1, dense<[2, 3, 20, 30]> : tensor<4xi64>\n    return\n  }\n}\n";
 
+/* What is fed in, by functions, in the order in which it is taken. */
+#define FED(body, given, attributes)                                                                                        \
+  "module {\n  func.func @f(%t: !stablehlo.token) -> (tensor<i64>, tensor<i64>) {\n" body                                    \
+  "    return %a#0, %b#0 : tensor<i64>, tensor<i64>\n  }\n"                                                                 \
+  "  func.func @one() -> tensor<i64> {\n    %0 = stablehlo.constant dense<1> : tensor<i64>\n    return %0 : tensor<i64>\n  }\n" \
+  "  func.func @two() -> tensor<i64> {\n    %0 = stablehlo.constant dense<2> : tensor<i64>\n    return %0 : tensor<i64>\n  }\n" \
+  "  func.func @none() {\n    return\n  }\n  func.func @main() {\n    %t = stablehlo.after_all : !stablehlo.token\n"         \
+  "    %r:2 = \"interpreter.run_parallel\"(" given ") {" attributes "programs = [[@f]]} : (!stablehlo.token) -> (tensor<i64>, " \
+  "tensor<i64>)\n    check.expect_eq_const %r#0, dense<1> : tensor<i64>\n"                                                  \
+  "    check.expect_eq_const %r#1, dense<2> : tensor<i64>\n    return\n  }\n}\n"
+#define TAKE(name) "    " name ":2 = \"stablehlo.infeed\"(%t) : (!stablehlo.token) -> (tensor<i64>, !stablehlo.token)\n"
+#define TWO TAKE("%a") TAKE("%b") "    %u = \"stablehlo.outfeed\"(%a#0, %t) : (tensor<i64>, !stablehlo.token) -> !stablehlo.token\n"
+
+static void test_infeed(void **state) {
+  static const struct {
+    const char *text, *message;
+  } wrong[] = {{FED(TWO, "%t", ""), "nothing is fed in"},
+               {FED(TWO, "%t", "infeed = [], "), "infeed must be a list of functions"},
+               {FED(TWO, "%t", "infeed = [@three], "), "infeed: there is no function @three"},
+               {FED(TWO, "%t", "infeed = [@none], "), "infeed: @none must give one array, and gives 0"},
+               {FED(TWO, "%t", "infeed = [@one], "), "1 arrays are fed in, and this would take one more"}};
+  (void)state;
+  run_checked(FED(TWO, "%t", "infeed = [@one, @two], "));
+  for (size_t i = 0; i < AX_COUNT(wrong); i++) {
+    ax_program *program;
+    if (ax_program_from_stablehlo(wrong[i].text, strlen(wrong[i].text), "m", &program) == AX_OK) fail_msg("taken: %s", wrong[i].text);
+    if (strstr(ax_message(), wrong[i].message) == NULL) fail_msg("%s, not \"%s\"", ax_message(), wrong[i].message);
+  }
+}
+
 static void test_layouts(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(layouts); i++) run_checked(layouts[i]);
@@ -343,7 +373,7 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts), cmocka_unit_test(test_infeed),
                                      cmocka_unit_test(test_each_device), cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_any_text),    cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,7 @@ struct ax_hlo_import {
   ax_arena arena;           /* known integers, variants, meshes */
   ax_hlo_devices devices;
   ax_custom_calls *custom_calls; /* borrowed; NULL: none */
+  struct ax_hlo_probes *probes;  /* what the program's callbacks share (probes.c); NULL: none yet */
   bool alone; /* an operation is computed while the module is read, which runs no code of others */
   ax_value *values;         /* by number */
   const ax_literal **known; /* by number; NULL: the values are not looked at, since no shape depends on them */
@@ -64,6 +65,10 @@ typedef struct ax_hlo_frame { /* what one operation needs besides itself */
 /* --- stablehlo_read.c --- */
 /* Where the table has the op's reader, or would have it. */
 ax_reader_entry *ax_reader_slot(const ax_hlo_import *import, const char *name, size_t length);
+
+/* --- probes.c --- */
+typedef struct ax_hlo_probes ax_hlo_probes;
+void ax_hlo_probes_release(ax_hlo_probes *probes); /* NULL: nothing is done */
 
 /* --- known.c --- */
 /* Whether the module has shapes that depend on integers; if so they are looked at from now on. */

@@ -343,5 +343,5 @@ static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read
 const ax_hlo_reader *const ax_hlo_reader_lists[] = {
     arithmetic,           draws,               calls,                    ax_hlo_shape_readers,    ax_hlo_quantized_readers,
     ax_hlo_window_readers, ax_hlo_chlo_readers, ax_hlo_host_readers,      ax_hlo_rng_readers,      ax_hlo_bits_readers,
-    ax_hlo_sharding_readers, ax_hlo_parallel_readers, ax_hlo_check_readers};
+    ax_hlo_sharding_readers, ax_hlo_parallel_readers, ax_hlo_check_readers,    ax_hlo_probe_readers};
 const uint32_t ax_hlo_reader_list_count = AX_COUNT(ax_hlo_reader_lists);

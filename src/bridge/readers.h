@@ -8,6 +8,8 @@
 AX_MUST_USE ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, bool *found);
 /* AX_ABSENT: the target is not known; the message lists those that are. */
 AX_MUST_USE ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target);
+/* run_parallel.c: an infeed of a function that is given what is fed in. */
+AX_MUST_USE ax_status ax_hlo_read_infeed(const ax_hlo_read_args *args);
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
 extern const ax_hlo_reader ax_hlo_chlo_readers[];   /* readers_chlo.c */
 extern const ax_hlo_reader ax_hlo_host_readers[];   /* readers_host.c */
@@ -15,6 +17,7 @@ extern const ax_hlo_reader ax_hlo_rng_readers[];    /* readers_rng.c */
 extern const ax_hlo_reader ax_hlo_bits_readers[];   /* readers_bits.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
 extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
+extern const ax_hlo_reader ax_hlo_probe_readers[];    /* probes.c */
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */
 extern const ax_hlo_reader ax_hlo_shape_readers[];  /* readers_shapes.c; .. */
 extern const ax_hlo_reader ax_hlo_shape_targets[];  /* .. by the targets of custom calls */

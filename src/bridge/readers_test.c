@@ -74,6 +74,14 @@ static const char *const results[] = {
     "tensor<complex<f32>>) -> tensor<complex<f32>>\n"
     EQ("%0", "[(1.0, 8.0), (3.0, 4.0), (6.0, 6.0)]", "tensor<3xcomplex<f32>>") EQ("%1", "(6.0, 6.0)", "tensor<complex<f32>>")
     EQ("%2", "(0.0, 0.0)", "tensor<complex<f32>>") EQ("%3", "(78.0, 104.0)", "tensor<complex<f32>>"),
+    /* probes, which keep a value each time that it is computed */
+    C("%0", "0", "tensor<i32>") C("%1", "1", "tensor<i32>") C("%2", "2", "tensor<i32>") C("%3", "3", "tensor<i32>")
+    "  %r = stablehlo.while(%i = %0) : tensor<i32>\n  cond {\n    %c = stablehlo.compare LT, %i, %3 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+    "    stablehlo.return %c : tensor<i1>\n  } do {\n    %n = stablehlo.add %i, %1 : tensor<i32>\n"
+    "    %p = interpreter.probe %n, probe_id = \"a/b\" : tensor<i32>\n    stablehlo.return %p : tensor<i32>\n  }\n"
+    "  interpreter.print %r : tensor<i32>\n"
+    "  check.expect_serialized_eq %1, probe_id = \"a/b\" : tensor<i32>\n  check.expect_serialized_eq %2, probe_id = \"a/b\", iter = 1 : "
+    "tensor<i32>\n  check.expect_serialized_eq %r, probe_id = \"a/b\", iter = 2 : tensor<i32>\n",
     /* what begins and is done */
     C("%a", "[1.0, 4.0]", "tensor<2xf32>")
     "  %0 = \"stablehlo.async_start\"(%a) ({\n  ^bb0(%x: tensor<2xf32>):\n    %1 = stablehlo.slice %x [1:2] : (tensor<2xf32>) -> tensor<1xf32>\n"
@@ -158,6 +166,23 @@ static void test_results(void **state) {
     ax_text_add(&text, "module {\nfunc.func public @main() {\n%s  return\n}\n%s}\n", results[i], turn);
     ax_program *program = import(text.data);
     if (test_try(program, NULL, NULL) != AX_OK) fail_msg("%s\n%s", ax_message(), text.data);
+    ax_program_release(program);
+    ax_text_deinit(&text);
+  }
+}
+
+static void test_probes_differ(void **state) {
+  static const char *const wrong[][2] = {{"%b, probe_id = \"p\"", "the value differs from that of the probe \"p\" at iteration 0"},
+                                         {"%a, probe_id = \"p\", iter = 1", "iteration 1, which there was not"},
+                                         {"%a, probe_id = \"q\"", "the probe \"q\" at iteration 0, which there was not"}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(wrong); i++) {
+    ax_text text = {0};
+    ax_text_add(&text, "func.func @main() {\n" C("%%a", "1", "tensor<i32>") C("%%b", "2", "tensor<i32>")
+                "  %%p = interpreter.probe %%a, probe_id = \"p\" : tensor<i32>\n  check.expect_serialized_eq %s : tensor<i32>\n  return\n}\n",
+                wrong[i][0]);
+    ax_program *program = import(text.data);
+    TEST_FAILS(test_try(program, NULL, NULL), AX_INVALID_ARGUMENT, wrong[i][1]);
     ax_program_release(program);
     ax_text_deinit(&text);
   }
@@ -393,7 +418,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_results), cmocka_unit_test(test_arguments), cmocka_unit_test(test_flat_module),    cmocka_unit_test(test_host),
+      cmocka_unit_test(test_results), cmocka_unit_test(test_arguments), cmocka_unit_test(test_probes_differ), cmocka_unit_test(test_flat_module),    cmocka_unit_test(test_host),
       cmocka_unit_test(test_rng),     cmocka_unit_test(test_refused),   cmocka_unit_test(test_large_tuples), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -517,6 +517,7 @@ static void end_import(ax_hlo_import *import) {
   for (uint32_t i = 0; i < import->variant_size; i++)
     if (import->variants[i] != NULL) ax_program_release(import->variants[i]->program);
   ax_free(import->variants);
+  ax_hlo_probes_release(import->probes);
   ax_free(import->functions);
   ax_free(import->readers);
   ax_free(import->values);

@@ -23,7 +23,8 @@ typedef enum results { RESULT_LAST, RESULT_ALL, RESULT_NONE } results;
 static results results_of(ax_hlo_slice name) {
   static const char *const none[] = {"func.return",        "stablehlo.return",       "sdy.return",
                                      "sdy.mesh",           "sdy.sharding_group", "check.expect_eq",        "check.expect_eq_const",
-                                     "check.expect_close", "check.expect_almost_eq", "check.expect_almost_eq_const"};
+                                     "check.expect_close", "check.expect_almost_eq", "check.expect_almost_eq_const",
+                                     "check.expect_serialized_eq", "interpreter.print"};
   for (size_t i = 0; i < AX_COUNT(none); i++)
     if (ax_hlo_slice_is(name, none[i])) return RESULT_NONE;
   return ax_hlo_slice_is(name, "stablehlo.optimization_barrier") ? RESULT_ALL : RESULT_LAST;
@@ -331,12 +332,18 @@ static ax_status read_reduce_precision(ax_hlo_scan *r, ax_hlo_draft *draft) {
 
 static ax_status read_check(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(add_operands(r, draft));
+  static const struct {
+    const char *name;
+    char kind;
+  } named[] = {{"max_ulp_difference", 'i'}, {"min_ulp_difference", 'i'}, {"tolerance", 'a'}, {"probe_id", 's'}, {"iter", 'i'}};
   while (ax_hlo_take(r, ",")) {
     ax_hlo_attribute attribute = {.name = {"value", strlen("value")}};
-    if (ax_hlo_sees(r, "max_ulp_difference") || ax_hlo_sees(r, "min_ulp_difference") || ax_hlo_sees(r, "tolerance")) {
+    size_t i = 0;
+    while (i < AX_COUNT(named) && !ax_hlo_sees(r, named[i].name)) i++;
+    if (i < AX_COUNT(named)) {
       attribute.name = ax_hlo_take_word(r);
       AX_TRY(ax_hlo_want(r, "="));
-      AX_TRY(want_kind(r, ax_hlo_slice_is(attribute.name, "tolerance") ? 'a' : 'i', &attribute));
+      AX_TRY(want_kind(r, named[i].kind, &attribute));
     } else {
       AX_TRY(ax_hlo_want_attribute(r, &attribute));
     }
@@ -656,6 +663,8 @@ static const form forms[] = {
     {"check.expect_almost_eq", NULL, read_check},
     {"check.expect_almost_eq_const", NULL, read_check},
     {"check.expect_close", NULL, read_check},
+    {"check.expect_serialized_eq", NULL, read_check},
+    {"interpreter.probe", NULL, read_check},
 };
 
 /* Operations of builtin and func may be written without their dialect. */

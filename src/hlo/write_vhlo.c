@@ -208,6 +208,7 @@ static ax_status write_all(writing *r) {
 static ax_status find_form(writing *r) {
   const uint32_t *since = r->known != NULL ? r->known->since : (const uint32_t[AX_HLO_MOST_FORMS]){0};
   r->form = since[1] != 0 && since[1] <= r->w->version ? 2 : 1;
+  if (r->form == 1 && r->op->region_count > 0 && ax_hlo_slice_is(r->op->name, "stablehlo.composite")) return absent(r, "regions");
   if (since[0] > r->w->version)
     return ax_error(AX_ABSENT, "VHLO has it since version %u.%u", since[0] >> 16, since[0] & 0xffff);
   if (r->form == 1 && r->known != NULL && r->known->single && (r->op->operand_count != 1 || r->op->result_count != 1))

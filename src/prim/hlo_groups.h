@@ -25,6 +25,7 @@ struct ax_hlo_devices {
   uint32_t mesh_count;
   int64_t replicas, partitions; /* as the module says, or as its groups need */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
+  struct ax_hlo_infeed *infeed; /* of StableHLO's tests: functions whose results are fed in (bridge/run_parallel.c); NULL: the host does it */
   ax_arena *arena;
 };
 
