@@ -1,5 +1,6 @@
 /* Custom calls: functions in Axle's own terms, handlers of XLA's interface written against ffi/abi.h, functions of the older kinds; what
    is refused. tests/oracle/ffi.py has handlers that are compiled with XLA's own headers. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -462,14 +463,23 @@ static void third(float **out, const float **in, const char *config, size_t byte
   (void)status;
   for (int i = 0; i < 6; i++) out[0][i] = in[0][i] * (float)bytes, out[1][i] = (float)config[0];
 }
-/* What std::optional<std::string> is after it was given a text. */
-static void second(float *out, const float **in, char *status) {
-  const char *text = "no way", **begin = (const char **)(void *)status;
+/* What std::optional<std::string> is after it was given a text: a short one lies in itself, a longer one in memory of operator new. */
+static void *of_new(size_t bytes) {
+  void *symbol = dlsym(RTLD_DEFAULT, "_Znwm"), *(*operator_new)(size_t) = malloc;
+  if (symbol != NULL) memcpy(&operator_new, &symbol, sizeof symbol);
+  return operator_new(bytes);
+}
+static void fail_with(const char *text, char *status) {
   const size_t count = strlen(text);
-  (void)out, (void)in;
-  *begin = text;
+  char *begin = count < 16 ? status + 16 : of_new(count + 1);
+  memcpy(begin, text, count + 1);
+  memcpy(status, &begin, sizeof begin);
   memcpy(status + 8, &count, sizeof count);
   status[32] = 1;
+}
+static void second(float *out, const float **in, char *status) { (void)out, (void)in, fail_with("no way", status); }
+static void second_long(float *out, const float **in, char *status) {
+  (void)out, (void)in, fail_with("no way through here, nor through there", status);
 }
 
 static void test_untyped(void **state) {
@@ -483,6 +493,8 @@ static void test_untyped(void **state) {
   check(ONE("first", ""), calls, (float[]){2, 3, 4, 5, 6, 7});
   check(ONE("first", TYPED), calls, input);
   fails_to_run(ONE("second", ", api_version = 2 : i32"), calls, AX_INVALID_ARGUMENT, "no way");
+  TEST_OK(ax_custom_call_register_untyped(calls, "second_long", (ax_foreign_function)second_long));
+  fails_to_run(ONE("second_long", ", api_version = 2 : i32"), calls, AX_INVALID_ARGUMENT, "no way through here, nor through there");
   check("func.func @main(%x: " T ") -> " T " {\n  %0, %1 = \"stablehlo.custom_call\"(%x) {call_target_name = \"third\", api_version = 3 : i32, "
         "backend_config = \"abc\"} : (" T ") -> (" T ", " T ")\n  return %0 : " T "\n}\n", calls, (float[]){3, 6, 9, 12, 15, 18});
   ax_custom_calls_release(calls);

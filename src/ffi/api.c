@@ -181,7 +181,7 @@ static ax_ffi_error *device(ax_ffi_device *args) {
 struct ax_ffi_future {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool set;
+  bool set, abandoned; /* both: it is ended */
   ax_ffi_error *error;
 };
 
@@ -196,12 +196,23 @@ static ax_ffi_error *future_create(ax_ffi_future_create *args) {
   return NULL;
 }
 
+static void end_future(ax_ffi_future *future) {
+  pthread_cond_destroy(&future->changed);
+  pthread_mutex_destroy(&future->lock);
+  ax_free(future);
+}
+
 static ax_ffi_error *set_future(ax_ffi_future *future, ax_ffi_error *error) {
   pthread_mutex_lock(&future->lock);
-  const bool again = future->set;
+  const bool again = future->set, abandoned = future->abandoned;
   if (!again) future->set = true, future->error = error;
   pthread_cond_signal(&future->changed);
   pthread_mutex_unlock(&future->lock);
+  if (abandoned) {
+    if (error != NULL) ax_ffi_error_end(error);
+    end_future(future);
+    return NULL;
+  }
   if (!again) return NULL;
   if (error != NULL) ax_ffi_error_end(error);
   return ax_ffi_error_make(AX_FFI_FAILED_PRECONDITION, "the future is set already");
@@ -223,10 +234,18 @@ ax_ffi_error *ax_ffi_future_wait(ax_ffi_future *future) {
   while (!future->set) pthread_cond_wait(&future->changed, &future->lock);
   pthread_mutex_unlock(&future->lock);
   ax_ffi_error *error = future->error;
-  pthread_cond_destroy(&future->changed);
-  pthread_mutex_destroy(&future->lock);
-  ax_free(future);
+  end_future(future);
   return error;
+}
+
+void ax_ffi_future_abandon(ax_ffi_future *future) {
+  pthread_mutex_lock(&future->lock);
+  const bool set = future->set;
+  future->abandoned = true;
+  pthread_mutex_unlock(&future->lock);
+  if (!set) return;
+  if (future->error != NULL) ax_ffi_error_end(future->error);
+  end_future(future);
 }
 
 /* --- The table --- */

@@ -24,6 +24,8 @@ const char *ax_ffi_code_name(int code);
 ax_status ax_ffi_status_of(int code);
 /* Waits until the future is set, and ends it. NULL: it succeeded. */
 ax_ffi_error *ax_ffi_future_wait(ax_ffi_future *future);
+/* Ends a future that nothing waits for: at once if it is set, else when it is. */
+void ax_ffi_future_abandon(ax_ffi_future *future);
 void ax_ffi_state_end(ax_ffi_state_slot *slot);
 
 #endif

@@ -35,6 +35,7 @@ void ax_custom_calls_release(ax_custom_calls *calls) {
   for (uint32_t i = calls->library_count; i-- > 0;) dlclose(calls->libraries[i]);
   pthread_mutex_destroy(&calls->lock);
   ax_free(calls->entries);
+  ax_free(calls->slots);
   ax_free(calls->types);
   ax_free(calls->libraries);
   ax_free(calls);
@@ -42,19 +43,38 @@ void ax_custom_calls_release(ax_custom_calls *calls) {
 
 /* --- Targets --- */
 
-/* With the lock held, as the next two. */
+/* Where the table has the target's entry, or would have it. With the lock held, as all up to `put`. */
+static uint32_t *slot_of(const ax_custom_calls *calls, const char *target) {
+  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, target, strlen(target)) & (calls->slot_count - 1);
+  while (calls->slots[slot] != 0 && strcmp(calls->entries[calls->slots[slot] - 1]->name, target) != 0) slot = (slot + 1) & (calls->slot_count - 1);
+  return &calls->slots[slot];
+}
+
 static ax_custom_call_entry *find(const ax_custom_calls *calls, const char *target) {
-  for (uint32_t i = 0; i < calls->entry_count; i++)
-    if (strcmp(calls->entries[i]->name, target) == 0) return calls->entries[i];
-  return NULL;
+  const uint32_t found = calls->slot_count > 0 ? *slot_of(calls, target) : 0;
+  return found > 0 ? calls->entries[found - 1] : NULL;
+}
+
+/* Makes room for one more; at most half of the table is full. */
+static ax_status grow_slots(ax_custom_calls *calls) {
+  const uint32_t count = calls->slot_count == 0 ? 16 : 2 * calls->slot_count;
+  if (2 * (calls->entry_count + 1) <= calls->slot_count) return AX_OK;
+  uint32_t *slots = ax_calloc(count, sizeof slots[0]);
+  if (slots == NULL) return ax_out_of_memory(count * sizeof slots[0]);
+  ax_free(calls->slots);
+  calls->slots = slots, calls->slot_count = count;
+  for (uint32_t i = 0; i < calls->entry_count; i++) *slot_of(calls, calls->entries[i]->name) = i + 1;
+  return AX_OK;
 }
 
 static ax_status add(ax_custom_calls *calls, const char *target, ax_custom_call_entry **out) {
   const size_t length = strlen(target);
+  AX_TRY(grow_slots(calls));
   AX_TRY(ax_grow(&calls->entries, sizeof calls->entries[0], calls->entry_count, 1, &calls->entry_capacity));
   ax_custom_call_entry *entry = ax_calloc(1, sizeof *entry + length + 1);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry + length + 1);
   entry->name = memcpy(entry + 1, target, length);
+  *slot_of(calls, target) = calls->entry_count + 1;
   calls->entries[calls->entry_count++] = *out = entry;
   return AX_OK;
 }

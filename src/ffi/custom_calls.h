@@ -28,6 +28,7 @@ struct ax_custom_calls {
   _Atomic uint32_t references;
   pthread_mutex_t lock;
   ax_custom_call_entry **entries; /* in the order in which they came */
+  uint32_t *slots, slot_count;    /* a hash table of targets: 1 + the place in `entries`; 0: none */
   ax_ffi_type *types;
   void **libraries; /* of dlopen */
   uint32_t entry_count, entry_capacity, type_count, type_capacity, library_count, library_capacity;

@@ -2,6 +2,7 @@
    together is in src/bridge/custom_calls_test.c. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ffi/api.h"
@@ -126,6 +127,42 @@ static void test_futures(void **state) {
   }
 }
 
+/* Futures that nothing waits for are ended when both sides are done with them, in any order, with their errors. */
+static void test_abandoned_futures(void **state) {
+  (void)state;
+  const ax_ffi_api *api = ax_ffi_functions();
+  for (int way = 0; way < 4; way++) {
+    ax_ffi_future_create created = {.struct_size = AX_FFI_FUTURE_CREATE_BYTES};
+    assert_null(api->future_create(&created));
+    ax_ffi_future_error set = {.struct_size = sizeof set, .future = created.future};
+    if (way % 2 == 0) ax_ffi_future_abandon(created.future);
+    if (way / 2 == 0) set_later(created.future);
+    if (way / 2 == 1) set.error = ax_ffi_error_make(AX_FFI_ABORTED, "over");
+    if (way / 2 == 1) assert_null(api->future_error(&set));
+    if (way % 2 == 1) ax_ffi_future_abandon(created.future);
+  }
+}
+
+/* A collection of many targets finds each. */
+static void test_many(void **state) {
+  ax_custom_calls *calls;
+  ax_custom_call_entry found;
+  char name[16];
+  (void)state;
+  TEST_OK(ax_custom_calls_create(&calls));
+  assert_false(ax_custom_calls_find(calls, "call0", &found));
+  for (int i = 0; i < 1000; i++) {
+    snprintf(name, sizeof name, "call%d", i);
+    TEST_OK(ax_custom_call_register_untyped(calls, name, (ax_foreign_function)test_many));
+  }
+  for (int i = 0; i < 1001; i++) {
+    snprintf(name, sizeof name, "call%d", i);
+    assert_true(ax_custom_calls_find(calls, name, &found) == (i < 1000));
+    if (i < 1000) assert_string_equal(found.name, name);
+  }
+  ax_custom_calls_release(calls);
+}
+
 static void count(void *object) { ++*(int *)object; }
 
 static void test_states(void **state) {
@@ -230,7 +267,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_attributes), cmocka_unit_test(test_forms), cmocka_unit_test(test_errors),
-                                     cmocka_unit_test(test_futures),    cmocka_unit_test(test_states), cmocka_unit_test(test_site),
+                                     cmocka_unit_test(test_futures), cmocka_unit_test(test_abandoned_futures), cmocka_unit_test(test_many),    cmocka_unit_test(test_states), cmocka_unit_test(test_site),
                                      cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,10 +32,14 @@ static ax_ffi_frame empty_frame(ax_ffi_context *context, ax_ffi_stage stage) {
                         .attributes = {.struct_size = sizeof(ax_ffi_attributes)}};
 }
 
+/* A handler that returns an error has failed, whatever its future says. */
 static ax_ffi_error *call(ax_ffi_handler handler, ax_ffi_frame *frame) {
   frame->future = NULL;
   ax_ffi_error *error = handler(frame);
-  return error == NULL && frame->future != NULL ? ax_ffi_future_wait(frame->future) : error;
+  if (frame->future == NULL) return error;
+  if (error == NULL) return ax_ffi_future_wait(frame->future);
+  ax_ffi_future_abandon(frame->future);
+  return error;
 }
 
 ax_status ax_ffi_ask(ax_ffi_handler handler, const char *stage) {

@@ -1,4 +1,6 @@
 /* A call of a registered function in a module: what becomes the context of a callback. */
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ffi/attributes.h"
@@ -86,7 +88,7 @@ ax_status ax_ffi_site_begin(ax_ffi_site *site) {
 /* --- Calls --- */
 
 /* XLA's status of a call is an optional string of C++. So libstdc++ has it: where its characters are, how many, room for 16 short ones,
-   and whether there is one. */
+   and whether there is one. Longer ones are in memory of operator new. */
 typedef struct untyped_status {
   const char *text;
   size_t count;
@@ -101,6 +103,16 @@ typedef union untyped {
   void (*second)(void *out, const void **in, untyped_status *status);
   void (*third)(void *out, const void **in, const char *config, size_t config_bytes, untyped_status *status);
 } untyped;
+
+/* Frees a string's memory as the function would: by the operator delete of the process, which is libstdc++'s, that is free, where nothing
+   else is loaded for all. */
+static void end_status(untyped_status *status) {
+  void *symbol = dlsym(RTLD_DEFAULT, "_ZdlPv");
+  void (*operator_delete)(void *) = free;
+  if (!status->failed || status->text == status->room) return;
+  if (symbol != NULL) memcpy(&operator_delete, &symbol, sizeof symbol); /* POSIX has both of one form */
+  operator_delete((char *)(uintptr_t)status->text);
+}
 
 static ax_status call_untyped(const ax_ffi_site *site, ax_callback_call *call) {
   const size_t count = (size_t)call->in_count + call->out_count;
@@ -120,6 +132,7 @@ static ax_status call_untyped(const ax_ffi_site *site, ax_callback_call *call) {
   const size_t length = status.count < AX_MESSAGE_BYTES ? status.count : AX_MESSAGE_BYTES - 1;
   if (length > 0) memcpy(call->message, status.text, length);
   call->message[length] = '\0';
+  end_status(&status);
   return AX_INVALID_ARGUMENT;
 }
 
