@@ -57,10 +57,7 @@ static ax_status write_svg(const check *c, const ax_check_report *report) {
   for (uint32_t k = 0; k < report->kernel_count && first == NULL; k++)
     if (report->kernels[k].finding_count > 0) first = report->kernels[k].findings;
   if (c->svg == NULL || first == NULL) return AX_OK;
-  FILE *file = fopen(c->svg, "wb");
-  bool written = file != NULL && fputs(first->svg, file) >= 0;
-  if (file != NULL) written = fclose(file) == 0 && written;
-  return written ? AX_OK : ax_error(AX_IO_ERROR, "%s: cannot be written", c->svg);
+  return write_file(c->svg, first->svg, strlen(first->svg));
 }
 
 static ax_status print_report(const check *c, const ax_check_report *report) {

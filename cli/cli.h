@@ -88,6 +88,10 @@ AX_MUST_USE ax_status processes_take_first(const ax_runtime *runtime, int64_t *n
 AX_MUST_USE ax_status processes_print(const ax_runtime *runtime, const ax_mesh *mesh);
 double memory_gibibytes(int pages); /* of this many pages, as sysconf names them */
 
+/* --- write.c --- */
+/* Writes a file anew; the name - is standard output. AX_IO_ERROR. */
+AX_MUST_USE ax_status write_file(const char *path, const char *bytes, size_t count);
+
 /* --- source.c --- */
 struct shardings;
 /* A program, and the names that its text gives to its inputs and results. */

@@ -220,15 +220,9 @@ static ax_status write_timeline(const run *run, ax_executable *executable) {
   bool json = length > 5 && strcmp(name + length - 5, ".json") == 0;
   char *text;
   AX_TRY(ax_executable_gather_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
-  if (run->process > 0) {
-    ax_string_free(text);
-    return AX_OK;
-  }
-  FILE *file = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
-  bool written = file != NULL && fputs(text, file) >= 0;
-  if (file != NULL && file != stdout) written = fclose(file) == 0 && written;
+  const ax_status status = run->process > 0 ? AX_OK : write_file(name, text, strlen(text));
   ax_string_free(text);
-  return written ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "--timeline: %s cannot be written", name);
+  return status;
 }
 
 static ax_status start_runtime(run *run) {

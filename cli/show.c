@@ -1,5 +1,4 @@
 /* axle show: shows a program after the passes asked for. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,14 +267,6 @@ static ax_status print_after(show *show) {
   fputs(text, stdout);
   ax_string_free(text);
   return AX_OK;
-}
-
-static ax_status write_file(const char *path, const char *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
-  const bool written = fwrite(bytes, 1, count, file) == count;
-  const bool closed = fclose(file) == 0;
-  return written && closed ? AX_OK : ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
 }
 
 /* Writes what --bytecode asks for, which is released. */

@@ -47,14 +47,11 @@ static bool ends_with(const char *word, const char *end) {
 
 static ax_status write_timeline(const simulate *s, const ax_simulation *simulation) {
   char *text;
-  FILE *file;
   if (s->timeline == NULL) return AX_OK;
   AX_TRY(ax_simulation_print(simulation, ends_with(s->timeline, ".svg") ? AX_SIMULATION_SVG : AX_SIMULATION_JSON, &text));
-  const size_t length = strlen(text);
-  bool written = (file = fopen(s->timeline, "wb")) != NULL && fwrite(text, 1, length, file) == length;
-  if (file != NULL) written = fclose(file) == 0 && written;
+  const ax_status status = write_file(s->timeline, text, strlen(text));
   ax_string_free(text);
-  return written ? AX_OK : ax_error(AX_IO_ERROR, "%s: cannot be written", s->timeline);
+  return status;
 }
 
 static ax_status simulate_path(simulate *s, const char *path) {

@@ -90,10 +90,6 @@ static ax_status make_functions(ax_hlo_import *import) {
 
 /* --- Operations --- */
 
-static bool is_return(ax_hlo_slice name) {
-  return ax_hlo_slice_is(name, "stablehlo.return") || ax_hlo_slice_is(name, "func.return") || ax_hlo_slice_is(name, "sdy.return");
-}
-
 /* The message with the operation and its line; of operations inside others, with the innermost lines. */
 enum { most_context = 600 }; /* bytes */
 
@@ -198,11 +194,11 @@ static bool take_argument(ax_hlo_import *import, const ax_hlo_block *block, uint
 static void run_block(ax_hlo_import *import, const ax_hlo_block *block, ax_value *out) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
-    if (is_return(op->name) && i + 1 < block->operation_count) {
+    if (ax_hlo_is_return(op->name) && i + 1 < block->operation_count) {
       ax_fail(blame(import, op, ax_error(AX_INVALID_ARGUMENT, "operations stand behind it")));
       return;
     }
-    if (is_return(op->name)) {
+    if (ax_hlo_is_return(op->name)) {
       for (uint32_t k = 0; k < op->operand_count; k++) out[k] = ax_known_value(import, op->operands[k]);
       return;
     }
@@ -227,7 +223,7 @@ static AX_BODY(run_body) {
 
 ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
   const ax_hlo_operation *op = args->op, *last = region < op->region_count ? last_of(&op->regions[region]) : NULL;
-  if (last == NULL || !is_return(last->name))
+  if (last == NULL || !ax_hlo_is_return(last->name))
     return ax_error(AX_INVALID_ARGUMENT, "region %u must be one block that ends in a return", region);
   if (last->operand_count != out_count)
     return ax_error(AX_INVALID_ARGUMENT, "region %u returns %u values, and not %u", region, last->operand_count, out_count);
@@ -263,7 +259,7 @@ ax_hlo_slice ax_hlo_body_operation(const ax_hlo_operation *op, uint32_t region) 
   if (only->operand_count != 2 || only->result_count != 1 || only->region_count > 0) return none;
   const bool lays = laid != last && is_layout(laid) && laid->operands[0] == only->result;
   if (laid != last && !lays) return none;
-  if (!is_return(last->name) || last->operand_count != 1 || last->operands[0] != (lays ? laid->result : only->result)) return none;
+  if (!ax_hlo_is_return(last->name) || last->operand_count != 1 || last->operands[0] != (lays ? laid->result : only->result)) return none;
   const uint32_t a = block->argument, x = only->operands[0], y = only->operands[1];
   return (x == a && y == a + 1) || (x == a + 1 && y == a) ? only->name : none;
 }
@@ -326,7 +322,7 @@ static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operati
 /* The function of one block that ends in a return, with as many results as *results. */
 static ax_status check_function(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t *results) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
-  if (last == NULL || !is_return(last->name))
+  if (last == NULL || !ax_hlo_is_return(last->name))
     return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
   *results = last->operand_count;
   return check_results(import, op, last);

@@ -159,6 +159,9 @@ static inline bool ax_hlo_slice_is(ax_hlo_slice slice, const char *word) {
   while (i < slice.length && word[i] != '\0' && slice.start[i] == word[i]) i++;
   return i == slice.length && word[i] == '\0';
 }
+static inline bool ax_hlo_is_return(ax_hlo_slice name) {
+  return ax_hlo_slice_is(name, "stablehlo.return") || ax_hlo_slice_is(name, "func.return") || ax_hlo_slice_is(name, "sdy.return");
+}
 /* Below 0, 0 or above 0, as strcmp. */
 int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b);
 static inline bool ax_hlo_slice_same(ax_hlo_slice a, ax_hlo_slice b) { return ax_hlo_slice_order(a, b) == 0; }

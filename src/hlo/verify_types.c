@@ -230,10 +230,6 @@ ax_status ax_hlo_check_disjoint(const char *name, const ax_dims *list, const cha
   return AX_OK;
 }
 
-static bool is_return(ax_hlo_slice name) {
-  return ax_hlo_slice_is(name, "stablehlo.return") || ax_hlo_slice_is(name, "func.return");
-}
-
 ax_status ax_hlo_check_block(const ax_verified *v, uint32_t region, uint32_t count, const ax_hlo_block **block,
                              const ax_hlo_operation **last) {
   const ax_hlo_region *r = region < v->op->region_count ? &v->op->regions[region] : NULL;
@@ -241,7 +237,7 @@ ax_status ax_hlo_check_block(const ax_verified *v, uint32_t region, uint32_t cou
   *block = &r->blocks[0];
   if ((*block)->operation_count == 0) return ax_error(AX_INVALID_ARGUMENT, "region %u is empty, and must return values", region);
   *last = (*block)->operations[(*block)->operation_count - 1];
-  if (!is_return((*last)->name)) return ax_error(AX_INVALID_ARGUMENT, "region %u must end in a return", region);
+  if (!ax_hlo_is_return((*last)->name)) return ax_error(AX_INVALID_ARGUMENT, "region %u must end in a return", region);
   if (count == AX_NONE || (*block)->argument_count == count) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "region %u must take %u values, and takes %u", region, count, (*block)->argument_count);
 }
