@@ -1,9 +1,11 @@
 /* Readers of sdy: constraints, and manual computations, which are shard_maps. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bridge/devices.h"
 #include "bridge/readers.h"
 #include "mesh/constraint.h"
+#include "mesh/refine.h"
 #include "mesh/shard_map.h"
 #include "prim/bind.h"
 
@@ -20,6 +22,7 @@ static ax_status constraint_read(const ax_hlo_read_args *args) { return lay_out_
 static ax_status moved_read(const ax_hlo_read_args *args) { return lay_out_by(args, "out_sharding"); }
 
 static ax_status same_read(const ax_hlo_read_args *args) {
+  if (args->op->result_count > args->op->operand_count) return ax_error(AX_INVALID_ARGUMENT, "it has more results than operands");
   for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = args->in[k];
   return AX_OK;
 }
@@ -66,15 +69,61 @@ static AX_BODY(run_manual) {
   m->args->devices->grid = around;
 }
 
-/* The mesh that all layouts are over; those without axes say nothing. */
+/* Gives the axes of a refinement the names of the axes that they are, or are parts of: data, or data__0 and data__1. */
+static ax_status name_parts(const ax_mesh *whole, ax_mesh *refined) {
+  ax_axis_list runs[AX_MAX_AXES];
+  ax_mesh_runs(refined, 0, whole, runs);
+  for (uint32_t i = 0; i < whole->count; i++)
+    for (uint32_t k = 0; k < runs[i].count; k++) {
+      ax_axis *axis = &refined->axis[runs[i].axis[k]];
+      const int length = runs[i].count == 1 ? snprintf(axis->name, sizeof axis->name, "%s", whole->axis[i].name)
+                                            : snprintf(axis->name, sizeof axis->name, "%s__%u", whole->axis[i].name, k);
+      if ((size_t)length >= sizeof axis->name) return ax_error(AX_ABSENT, "the axis \"%s\" has too long a name to be cut up", whole->axis[i].name);
+    }
+  return AX_OK;
+}
+
+static void lay_out_over(const ax_mesh *refined, ax_sdy_sharding *layout) {
+  ax_axis_list runs[AX_MAX_AXES];
+  const ax_spec from = layout->spec;
+  ax_mesh_runs(refined, 0, &layout->mesh.mesh, runs);
+  for (uint32_t d = 0; d < from.rank; d++) {
+    layout->spec.count[d] = 0;
+    for (uint32_t k = 0; k < from.count[d]; k++)
+      for (uint32_t r = 0; r < runs[from.axis[d][k]].count; r++)
+        layout->spec.axis[d][layout->spec.count[d]++] = runs[from.axis[d][k]].axis[r];
+  }
+  layout->mesh.mesh = *refined;
+}
+
+/* The mesh that all layouts are over, cut up as far as they need it; those without axes say nothing. */
 static ax_status find_mesh(const manual *m, uint32_t count, ax_sdy_mesh *out) {
+  const ax_sdy_sharding *first = NULL;
+  ax_mesh refined;
   *out = (ax_sdy_mesh){0};
   for (uint32_t i = 0; i < count; i++) {
-    if (m->in[i].mesh.mesh.count == 0) continue;
-    if (out->mesh.count == 0)
-      *out = m->in[i].mesh;
-    else if (!ax_mesh_equal(&out->mesh, &m->in[i].mesh.mesh, false))
-      return ax_error(AX_ABSENT, "its layouts are over different meshes, or over parts of axes");
+    const ax_sdy_sharding *own = &m->in[i];
+    if (own->whole.count == 0) continue;
+    if (first == NULL) first = own, *out = own->mesh;
+    if (!ax_mesh_equal(&first->whole, &own->whole, false)) return ax_error(AX_ABSENT, "its layouts are over different meshes");
+    if (!ax_mesh_refine(&out->mesh, &own->mesh.mesh, &refined)) return ax_error(AX_ABSENT, "its layouts are over parts of axes that do not go together");
+    out->mesh = refined;
+  }
+  if (first == NULL) return AX_OK;
+  AX_TRY(name_parts(&first->whole, &out->mesh));
+  for (uint32_t i = 0; i < count; i++)
+    if (m->in[i].whole.count > 0) lay_out_over(&out->mesh, &m->in[i]);
+  return AX_OK;
+}
+
+/* A computation inside another has the axes of that one's mesh, by their names. */
+static ax_status check_around(const ax_mesh *mesh) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t a = 0; a < axes->count; a++) {
+    bool same = false;
+    for (uint32_t i = 0; i < mesh->count; i++)
+      same = same || (strcmp(axes->axis[a].name, mesh->axis[i].name) == 0 && axes->axis[a].size == mesh->axis[i].size);
+    if (!same) return ax_error(AX_ABSENT, "its mesh has not the axis \"%s\" of the computation around it", axes->axis[a].name);
   }
   return AX_OK;
 }
@@ -116,6 +165,7 @@ static ax_status read_manual(manual *m) {
   AX_TRY(read_layouts(args, "out_shardings", args->op->result_count, m->out));
   AX_TRY(find_mesh(m, count, &mesh));
   AX_TRY(ax_sdy_read_axes(axes->text, &mesh, &m->axes));
+  AX_TRY(check_around(&mesh.mesh));
   m->grid = (ax_hlo_grid){mesh.mesh, 1, mesh.ids};
   own_mesh(m);
   for (uint32_t i = 0; i < count; i++) AX_TRY(block_spec(m, &m->in[i], &m->specs[i]));
@@ -124,9 +174,11 @@ static ax_status read_manual(manual *m) {
 
 static ax_status manual_read(const ax_hlo_read_args *args) {
   const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count, count = in_count + out_count;
+  const ax_hlo_attribute *callee = ax_hlo_find(args->op, "callee"); /* bridge/shardy_calls.h */
   manual m = {.args = args};
   ax_hlo_body body;
-  AX_TRY(ax_hlo_body_of(args, 0, out_count, &body, &m.body));
+  AX_TRY(callee != NULL ? ax_hlo_function_body(args, callee->text, out_count, &body, &m.body)
+                        : ax_hlo_body_of(args, 0, out_count, &body, &m.body));
   if (m.body.in_count != in_count) return ax_error(AX_INVALID_ARGUMENT, "its body must take as many values as it has operands");
   m.in = ax_trace_alloc((count + 1) * sizeof m.in[0]);
   m.specs = ax_trace_alloc((count + 1) * sizeof m.specs[0]);

@@ -69,6 +69,12 @@ const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const ch
   return dictionary->kind == AX_HLO_DICTIONARY ? find(dictionary->items, dictionary->count, name) : NULL;
 }
 
+bool ax_hlo_calls_target(const ax_hlo_operation *op, const char *target) {
+  if (!ax_hlo_slice_is(op->name, "stablehlo.custom_call")) return false;
+  const ax_hlo_attribute *name = ax_hlo_find(op, "call_target_name");
+  return name != NULL && ax_hlo_slice_is(name->text, target);
+}
+
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
   const ax_hlo_operation *made_by = module->makers[value];
   static const char *const names[] = {"stablehlo.constant", "sdy.constant", "chlo.constant"};

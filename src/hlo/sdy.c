@@ -306,6 +306,7 @@ ax_status ax_sdy_read_sharding(ax_hlo_slice text, const ax_sdy_named_mesh *meshe
   skip_to(&c, "<");
   AX_TRY(want(&c, "<"));
   AX_TRY(read_its_mesh(&c, meshes, count, arena, &out->mesh));
+  out->whole = out->mesh.mesh;
   AX_TRY(want(&c, ","));
   AX_TRY(want(&c, "["));
   if (!take(&c, "]")) {

@@ -24,6 +24,7 @@ typedef struct ax_sdy_named_mesh {
 
 typedef struct ax_sdy_sharding {
   ax_sdy_mesh mesh; /* without axes: nothing is said of the array */
+  ax_mesh whole;    /* before axes of it were cut up */
   ax_spec spec;     /* over mesh.mesh */
   ax_axis_set unreduced;
 } ax_sdy_sharding;

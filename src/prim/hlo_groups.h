@@ -24,6 +24,7 @@ struct ax_hlo_devices {
   const ax_sdy_named_mesh *meshes;
   uint32_t mesh_count;
   int64_t replicas, partitions; /* as the module says, or as its groups need */
+  bool kept;                    /* what Shardy says is kept as text (bridge/shardy_calls.h): tiles beside it say less */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   ax_arena *arena;
 };

@@ -2,7 +2,8 @@
 
   import_devices.py [--axle build/axle] [--only REGEX] [--keep FOLDER]
 
-As import_jax.py; the functions are laid out: by shard_map, pmap, and jit with shardings, each as Shardy's module and as GSPMD's.
+As import_jax.py; the functions are laid out: by shard_map, pmap, and jit with shardings, each as Shardy's module, in the forms that XLA gives that where Shardy's dialect is not,
+and as GSPMD's.
 """
 
 import argparse
@@ -20,8 +21,12 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from agree import disagreement  # noqa: E402
 from jax import lax  # noqa: E402
+from jax._src.lib import _jax  # noqa: E402
 from jax.sharding import Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
+from jaxlib.mlir.dialects import stablehlo  # noqa: E402
+
+mlir = _jax.mlir
 
 r = np.random.default_rng(7)
 F = lambda *s: r.standard_normal(s).astype(np.float32)  # noqa: E731
@@ -320,6 +325,14 @@ def lower(f, args, shardy):
     return laid_out(f, args)[0].jitted.lower(*args)
 
 
+def without_shardy(text):
+    """The module as PJRT plugins get it, and as it comes back from HLO: Shardy's operations are custom calls in both."""
+    computation = mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+    forms = {"artifact": mlir.serialize_portable_artifact(text, stablehlo.get_current_version()),
+             "HLO": mlir.xla_computation_to_mlir_module(computation)}  # fmt: skip
+    return {f" ({kind})": form for kind, form in forms.items() if not re.search("= mhlo[.]", str(form))}  # that dialect is XLA's own
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--axle", default="build/axle")
@@ -334,13 +347,13 @@ def main():
         try:
             lowered = lower(f, args, True)
             want = [np.asarray(a) for a in jax.tree.leaves(lowered.compile()(*args))]
-            texts = {"": lowered.as_text(), " (GSPMD)": lower(f, args, False).as_text()}
+            texts = {"": lowered.as_text(), **without_shardy(lowered.as_text()), " (GSPMD)": lower(f, args, False).as_text()}
         except Exception as error:  # JAX itself cannot
             print(f"{name}: left out: {str(error).splitlines()[0][:200]}", flush=True)
             continue
         for kind, text in texts.items():
             if options.keep:
-                (Path(options.keep) / f"{number}{kind[2:3].lower()}.mlir").write_text(text)
+                (Path(options.keep) / f"{number}{kind[2:3].lower()}.mlir").write_bytes(text if isinstance(text, bytes) else text.encode())
             why = disagreement(options.axle, text, args, want)
             tried += 1
             failed += why is not None
