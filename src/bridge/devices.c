@@ -62,6 +62,14 @@ static void look_at_ragged(const ax_hlo_operation *op, survey *s) {
   ax_hlo_count_devices(&call, AX_HLO_BY_CHANNEL, &s->replicas, &s->partitions);
 }
 
+/* Messages between devices say their pairs; those of the host have none. */
+static void look_at_messages(const ax_hlo_operation *op, survey *s) {
+  if (!ax_hlo_slice_is(op->name, "stablehlo.send") && !ax_hlo_slice_is(op->name, "stablehlo.recv")) return;
+  if (ax_hlo_find(op, "source_target_pairs") == NULL) return;
+  s->collectives = true;
+  ax_hlo_count_devices(op, AX_HLO_BY_CHANNEL, &s->replicas, &s->partitions);
+}
+
 static void look_at(const ax_hlo_operation *op, survey *s) {
   static const struct {
     const char *op;
@@ -79,6 +87,7 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
     ax_hlo_count_devices(op, collectives[i].numbering, &s->replicas, &s->partitions);
   }
   look_at_ragged(op, s);
+  look_at_messages(op, s);
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
   s->kept = s->kept || ax_hlo_frontend(op->attributes, op->attribute_count, "xla.sdy.sharding") != NULL;

@@ -119,6 +119,9 @@ static void test_grids(void **state) {
   "} (%a: "                                                                                                              \
   "tensor<" arg "xi64>) {\n" body "      sdy.return %0 : tensor<" result "xi64>\n    } : (tensor<6xi64>) -> "
 #define ALL "      %0 = \"stablehlo.all_reduce\"(%a) <{"
+#define TO_NEXT(channel)                                                                                                \
+  "<{channel_handle = #stablehlo.channel_handle<handle = " channel ", type = 1>, is_host_transfer = false, " \
+  "source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]> : tensor<5x2xi64>}>"
 #define OF(n) "}> " SUM " : (tensor<" n "xi64>) -> tensor<" n "xi64>\n"
 
 static const char *const layouts[] = {
@@ -152,6 +155,15 @@ static const char *const layouts[] = {
          "    %9 = sdy.all_gather [{\"a\"}] %6 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
          "    %10 = stablehlo.negate %9 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{\"my axis\"}]>]>} : tensor<6xi64>\n"
          "    check.expect_eq_const %10, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+    /* messages: from each device to the next one, over two channels, of which the second is asked first; who gets none has zeros */
+    MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\", \"my axis\"}", "{\"a\", \"my axis\"}", "1", "1",
+                "      %t = stablehlo.create_token : !stablehlo.token\n      %n = stablehlo.negate %a : tensor<1xi64>\n"
+                "      %u = \"stablehlo.send\"(%a, %t) " TO_NEXT("1") " : (tensor<1xi64>, !stablehlo.token) -> !stablehlo.token\n"
+                "      %v = \"stablehlo.send\"(%n, %n, %u) " TO_NEXT("2") " : (tensor<1xi64>, tensor<1xi64>, !stablehlo.token) -> !stablehlo.token\n"
+                "      %b:3 = \"stablehlo.recv\"(%v) " TO_NEXT("2") " : (!stablehlo.token) -> (tensor<1xi64>, tensor<1xi64>, !stablehlo.token)\n"
+                "      %c:2 = \"stablehlo.recv\"(%b#2) " TO_NEXT("1") " : (!stablehlo.token) -> (tensor<1xi64>, !stablehlo.token)\n"
+                "      %d = stablehlo.multiply %b#0, %b#1 : tensor<1xi64>\n      %0 = stablehlo.add %d, %c#0 : tensor<1xi64>\n")
+         "tensor<6xi64>\n    check.expect_eq_const %r, dense<[0, 0, 2, 6, 12, 20]> : tensor<6xi64>\n"),
     /* devices in another order: partition p stands at place (p mod 2, p / 2) */
     "module {\n  sdy.mesh @t = <[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>\n  func.func @main() {\n"
     "    %x = stablehlo.iota dim = 0 : tensor<4xi64>\n"

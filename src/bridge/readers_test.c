@@ -312,7 +312,7 @@ static const struct {
     {F("%0 = \"stablehlo.infeed\"(%a) : (tensor<4xf32>) -> " T), AX_INVALID_ARGUMENT, "operand 0 is tensor<4xf32>, and must be of these: a token"},
     {F("%0 = \"stablehlo.send\"(%a, %t) {is_host_transfer = true} : (tensor<4xf32>, " T ") -> " T), AX_INVALID_ARGUMENT, "the attribute channel_handle is missing"},
     {F("%0 = \"stablehlo.send\"(%a, %t) {channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>} : (tensor<4xf32>, " T ") -> " T),
-     AX_ABSENT, "transfers between devices are not read"},
+     AX_INVALID_ARGUMENT, "the attribute source_target_pairs is missing"},
     {F("%0 = \"stablehlo.bitcast_convert\"(%a) : (tensor<4xf32>) -> tensor<4x16xi1>"), AX_INVALID_ARGUMENT, "16 elements of 1 bits do not make one of 32"},
     {F("%0 = \"stablehlo.rng\"(%a, %a, %a) {rng_distribution = #stablehlo<rng_distribution BETA>} : (tensor<4xf32>, tensor<4xf32>, "
        "tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operand 2 is tensor<4xf32>, and must be of these: signed integers, unsigned integers"},

@@ -333,6 +333,21 @@ def without_shardy(text):
     return {f" ({kind})": form for kind, form in forms.items() if not re.search("= mhlo[.]", str(form))}  # that dialect is XLA's own
 
 
+def messages():
+    """psend and precv, which XLA runs on GPUs alone: their module, and what ppermute gives."""
+    pairs = [(k, (3 * k + 1) % 8) for k in range(8)]
+
+    def sent(a):
+        token = lax.psend(a, "i", pairs[:5])
+        other = lax.psend(a.sum(0), "i", pairs[2:])
+        return lax.precv(token, jax.ShapeDtypeStruct(a.shape, a.dtype), "i", pairs[:5]), lax.precv(
+            other, jax.ShapeDtypeStruct(a.shape[1:], a.dtype), "i", pairs[2:])
+
+    whole = lambda f: jax.jit(jax.shard_map(f, mesh=one, in_specs=P("i"), out_specs=(P("i"), P("i")), check_vma=False))  # noqa: E731
+    want = whole(lambda a: (lax.ppermute(a, "i", pairs[:5]), lax.ppermute(a.sum(0), "i", pairs[2:])))(x)
+    return whole(sent).trace(x).lower(lowering_platforms=("cuda",)).as_text(), [np.asarray(a) for a in want]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--axle", default="build/axle")
@@ -359,6 +374,14 @@ def main():
             failed += why is not None
             if why is not None:
                 print(f"{name}{kind} {number}: {why}", flush=True)
+    if re.search(options.only, "messages"):
+        jax.config.update("jax_use_shardy_partitioner", True)
+        jax.clear_caches()
+        text, want = messages()
+        why = disagreement(options.axle, text, (x,), want)
+        tried += 1
+        failed += why is not None
+        print(f"messages: {why}\n" if why is not None else "", end="", flush=True)
     print(f"{tried} modules: {tried - failed} agree, {failed} do not")
     sys.exit(failed > 0)
 
