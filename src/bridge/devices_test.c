@@ -219,6 +219,44 @@ static const char ragged[] =
     "    check.expect_eq_const %r#0, dense<[1, 10, 7, 7]> : tensor<4xi64>\n"
     "    check.expect_eq_const %r#1, dense<[2, 3, 20, 30]> : tensor<4xi64>\n    return\n  }\n}\n";
 
+/* --- Functions that differ by device, and the host of tests --- */
+
+#define OVER(handle, type) "{channel_handle = #stablehlo.channel_handle<handle = " handle ", type = " type ">, is_host_transfer = true}"
+#define TOKEN "!stablehlo.token"
+#define PARALLEL(programs, results)                                                                                    \
+  "  func.func @main() {\n    %x = stablehlo.constant dense<[1, 2]> : tensor<2xi64>\n    %y = stablehlo.constant dense<10> : tensor<i64>\n" \
+  "    %t = stablehlo.after_all : " TOKEN "\n    %r:3 = \"interpreter.run_parallel\"(%x, %t, %t, %y) {programs = " programs "} : (tensor<2xi64>, " TOKEN ", " TOKEN \
+  ", tensor<i64>) -> (" TOKEN ", tensor<2xi64>, tensor<i64>)\n" results "    return\n  }\n}\n"
+
+static const char different[] =
+    "module {\n  func.func @first(%a: tensor<2xi64>, %t: " TOKEN ") -> " TOKEN " {\n"
+    "    %u = \"stablehlo.send\"(%a, %t) " OVER("5", "2") " : (tensor<2xi64>, " TOKEN ") -> " TOKEN "\n    return %u : " TOKEN "\n  }\n"
+    "  func.func @second(%t: " TOKEN ") -> tensor<2xi64> {\n"
+    "    %b:2 = \"stablehlo.recv\"(%t) " OVER("5", "3") " : (" TOKEN ") -> (tensor<2xi64>, " TOKEN ")\n"
+    "    %c = stablehlo.slice %b#0 [1:2] : (tensor<2xi64>) -> tensor<1xi64>\n    %d = stablehlo.reshape %c : (tensor<1xi64>) -> tensor<i64>\n"
+    "    %u = \"stablehlo.send\"(%d, %b#1) " OVER("6", "2") " : (tensor<i64>, " TOKEN ") -> " TOKEN "\n    return %b#0 : tensor<2xi64>\n  }\n"
+    "  func.func @third(%a: tensor<i64>) -> tensor<i64> {\n    %t = stablehlo.create_token : " TOKEN "\n"
+    "    %b:2 = \"stablehlo.recv\"(%t) " OVER("6", "3") " : (" TOKEN ") -> (tensor<i64>, " TOKEN ")\n"
+    "    %c = stablehlo.add %a, %b#0 : tensor<i64>\n    return %c : tensor<i64>\n  }\n"
+    PARALLEL("[[@first, @second, @third]]", "    check.expect_eq_const %r#1, dense<[1, 2]> : tensor<2xi64>\n"
+             "    check.expect_eq_const %r#2, dense<12> : tensor<i64>\n");
+
+static const char host[] =
+    "module {\n  func.func @f(%t: " TOKEN ") -> (tensor<2xi64>, tensor<i64>) {\n"
+    "    %a:2 = \"stablehlo.infeed\"(%t) : (" TOKEN ") -> (tensor<2xi64>, " TOKEN ")\n    %b:2 = \"stablehlo.infeed\"(%a#1) : (" TOKEN ") -> (tensor<i64>, " TOKEN ")\n"
+    "    %u = \"stablehlo.outfeed\"(%a#0, %b#1) : (tensor<2xi64>, " TOKEN ") -> " TOKEN "\n    return %a#0, %b#0 : tensor<2xi64>, tensor<i64>\n  }\n"
+    "  func.func @p() -> tensor<2xi64> {\n    %0 = stablehlo.constant dense<[5, 6]> : tensor<2xi64>\n    return %0 : tensor<2xi64>\n  }\n"
+    "  func.func @q() -> tensor<i64> {\n    %0 = stablehlo.constant dense<7> : tensor<i64>\n    return %0 : tensor<i64>\n  }\n"
+    "  func.func @main() {\n    %t = stablehlo.after_all : " TOKEN "\n    %r:2 = \"interpreter.run_parallel\"(%t) {infeed = [@p, @q], programs = [[@f]]} : (" TOKEN
+    ") -> (tensor<2xi64>, tensor<i64>)\n    check.expect_eq_const %r#0, dense<[5, 6]> : tensor<2xi64>\n    check.expect_eq_const %r#1, dense<7> : tensor<i64>\n"
+    "    return\n  }\n}\n";
+
+static void test_functions(void **state) {
+  (void)state;
+  run_checked(different);
+  run_checked(host);
+}
+
 static void test_layouts(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(layouts); i++) run_checked(layouts[i]);
@@ -344,6 +382,8 @@ static void test_any_text(void **state) {
   for (int round = 0; round < 40; round++) {
     for (size_t i = 0; i < AX_COUNT(layouts); i++) spoil(layouts[i], &random);
     for (size_t i = 0; i < AX_COUNT(grids); i += 3) spoil(grids[i], &random);
+    spoil(different, &random);
+    spoil(host, &random);
   }
 }
 
@@ -352,10 +392,12 @@ static void test_out_of_memory(void **state) {
   assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 1]) > 50);
   assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 3]) > 50);
   assert_true(test_each_allocation(read_some, (void *)grids[5]) > 50);
+  assert_true(test_each_allocation(read_some, (void *)different) > 50);
+  assert_true(test_each_allocation(read_some, (void *)host) > 50);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts), cmocka_unit_test(test_functions),
                                      cmocka_unit_test(test_each_device), cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_any_text),    cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

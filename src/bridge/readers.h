@@ -15,6 +15,8 @@ extern const ax_hlo_reader ax_hlo_rng_readers[];    /* readers_rng.c */
 extern const ax_hlo_reader ax_hlo_bits_readers[];   /* readers_bits.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
 extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
+/* infeed, outfeed, send and recv in functions that run_parallel runs, whose host the test is. *done: it was read so. */
+AX_MUST_USE ax_status ax_hlo_parallel_host(const ax_hlo_read_args *args, bool *done);
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */
 extern const ax_hlo_reader ax_hlo_shape_readers[];  /* readers_shapes.c; .. */
 extern const ax_hlo_reader ax_hlo_shape_targets[];  /* .. by the targets of custom calls */

@@ -296,10 +296,8 @@ static ax_status read_link(const ax_hlo_read_args *args, int64_t *link) {
   return AX_OK;
 }
 
-ax_status ax_send_read(const ax_hlo_read_args *args) {
-  message_params params = {0};
-  const char *names;
-  AX_TRY(ax_hlo_read_pairs(args, &names, &params.pairs));
+ax_status ax_send_along(const ax_hlo_read_args *args, const char *names, const ax_pairs *pairs) {
+  message_params params = {.pairs = *pairs};
   AX_TRY(read_link(args, &params.link));
   for (uint32_t i = 0; i < args->op->operand_count; i++) {
     ax_value x = args->in[i];
@@ -309,10 +307,8 @@ ax_status ax_send_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
-ax_status ax_recv_read(const ax_hlo_read_args *args) {
-  precv_params params = {0};
-  const char *names;
-  AX_TRY(ax_hlo_read_pairs(args, &names, &params.of.pairs));
+ax_status ax_recv_along(const ax_hlo_read_args *args, const char *names, const ax_pairs *pairs) {
+  precv_params params = {.of.pairs = *pairs};
   AX_TRY(read_link(args, &params.of.link));
   for (uint32_t k = 0; k < args->op->result_count; k++) {
     const ax_type *type = &args->out_types[k];
@@ -324,6 +320,20 @@ ax_status ax_recv_read(const ax_hlo_read_args *args) {
     args->out[k] = ax_bind1(&ax_prim_precv, &params, &after, 1);
   }
   return AX_OK;
+}
+
+ax_status ax_send_read(const ax_hlo_read_args *args) {
+  const char *names;
+  ax_pairs pairs;
+  AX_TRY(ax_hlo_read_pairs(args, &names, &pairs));
+  return ax_send_along(args, names, &pairs);
+}
+
+ax_status ax_recv_read(const ax_hlo_read_args *args) {
+  const char *names;
+  ax_pairs pairs;
+  AX_TRY(ax_hlo_read_pairs(args, &names, &pairs));
+  return ax_recv_along(args, names, &pairs);
 }
 
 /* --- The records --- */

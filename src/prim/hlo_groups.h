@@ -27,6 +27,7 @@ struct ax_hlo_devices {
   bool kept;                    /* what Shardy says is kept as text (bridge/shardy_calls.h): tiles beside it say less */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   ax_arena *arena;
+  struct ax_hlo_parallel *parallel; /* functions on a grid of devices that are being read (bridge/run_parallel.c); NULL: none */
 };
 
 enum { AX_HLO_MOST_DEVICES = 1 << 20 }; /* of a grid: more are refused, as groups list them one by one */
