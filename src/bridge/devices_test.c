@@ -82,6 +82,15 @@ static const char *const grids[] = {
          "    %m = stablehlo.negate %n : tensor<i64>\n    %s = stablehlo.add %x, %m : tensor<i64>\n    stablehlo.return %s : "
          "tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
          "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("111", "111", "111", "111000", "111000", "111000")),
+    /* such bodies over groups of several sizes */
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 5, 2, 1], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %n = stablehlo.negate %y : tensor<i64>\n"
+         "    %s = stablehlo.subtract %x, %n : tensor<i64>\n    stablehlo.return %s : tensor<i64>\n  }) : (tensor<1xi64>) -> "
+         "tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("100111", "100111", "100111", "11000", "11000", "100111")),
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 5, 2, 1], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    stablehlo.return %y : tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("10", "10", "10", "1000", "1000", "10")),
 };
 
 static ax_program *import(const char *text) {

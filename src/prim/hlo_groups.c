@@ -459,6 +459,19 @@ ax_status ax_hlo_read_pairs(const ax_hlo_read_args *args, const char **names, ax
   return status;
 }
 
+ax_status ax_hlo_groups_uneven(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool *out) {
+  const ax_hlo_attribute *given = ax_hlo_find(args->op, "replica_groups");
+  table t = {0};
+  *out = false;
+  AX_TRY(need_grid(args));
+  if (given != NULL && given->kind == AX_HLO_DICTIONARY) return AX_OK; /* those along axes are all of one size */
+  const ax_status status = read_table(args, numbering, &t);
+  if (status == AX_OK) fill_up(&t);
+  for (int64_t g = 1; g < t.count && status == AX_OK; g++) *out = *out || t.end[g] - begin_of(&t, g) != t.end[0];
+  table_deinit(&t);
+  return status;
+}
+
 /* --- Modules that do not say how many devices there are --- */
 
 static void at_least(int64_t *count, int64_t wanted) {

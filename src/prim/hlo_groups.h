@@ -51,6 +51,8 @@ typedef struct ax_hlo_peers {
 /* `only_first`: rows have the first member alone. AX_ABSENT: too many of them. */
 AX_MUST_USE ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first,
                                         ax_hlo_peers *out);
+/* Whether the groups have several sizes; devices that no group has are groups of one. */
+AX_MUST_USE ax_status ax_hlo_groups_uneven(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool *out);
 /* Replicas and partitions that the numbers of the operation's groups need at least, where the module does not say how many there
    are: both at least 1. */
 void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering, int64_t *replicas, int64_t *partitions);
