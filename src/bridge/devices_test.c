@@ -120,7 +120,7 @@ static void test_grids(void **state) {
 
 /* --- Layouts --- */
 
-#define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n"
+#define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n  sdy.mesh @n = <[\"c\"=6]>\n"
 #define MAIN(body) \
   "module {\n" MESH "  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n" body "    return\n  }\n}\n"
 #define MANUAL(axes, in, out, arg, result, body)                                                                         \
@@ -132,6 +132,11 @@ static void test_grids(void **state) {
   "<{channel_handle = #stablehlo.channel_handle<handle = " channel ", type = 1>, is_host_transfer = false, " \
   "source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]> : tensor<5x2xi64>}>"
 #define OF(n) "}> " SUM " : (tensor<" n "xi64>) -> tensor<" n "xi64>\n"
+
+#define PART(part, wanted)                                                                                                                       \
+    MAIN("    %r = sdy.manual_computation(%x) in_shardings=[<@n, [{\"c\"}]>] out_shardings=[<@n, [{\"c\"}]>] manual_axes={\"c\"} (%a: tensor<1xi64>) {\n" ALL \
+         "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @n, axes = [#stablehlo.axis_ref<name = \"c\", sub_axis_info = " part ">]>, " GLOBAL OF("1")  \
+         "      sdy.return %0 : tensor<1xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n    check.expect_eq_const %r, dense<" wanted "> : tensor<6xi64>\n")
 
 static const char *const layouts[] = {
     /* sums along one axis, both, and one with the other left free */
@@ -148,6 +153,8 @@ static const char *const layouts[] = {
                 ALL "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = \"a\">]>, " GLOBAL
                     OF("3")) "tensor<6xi64>\n"
          "    check.expect_eq_const %r, dense<[3, 5, 7, 3, 5, 7]> : tensor<6xi64>\n"),
+    /* groups along a part of an axis: of six places by 3 and by 2 those that lie one apart, and those that lie two apart */
+    PART("(3)2", "[1, 1, 5, 5, 9, 9]"), PART("(1)3", "[6, 9, 6, 9, 6, 9]"),
     /* nothing by hand */
     MAIN(MANUAL("", "{\"a\"}", "{}", "6", "6", "      %0 = stablehlo.add %a, %a : tensor<6xi64>\n") "tensor<6xi64>\n"
          "    check.expect_eq_const %r, dense<[0, 2, 4, 6, 8, 10]> : tensor<6xi64>\n"),
