@@ -191,7 +191,6 @@ static bool all_by_hand(const ax_mesh *mesh) {
 ax_status ax_hlo_lay_out_by(const ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x) {
   ax_sdy_sharding s;
   AX_TRY(ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, &s));
-  if (s.unreduced != 0) return ax_error(AX_ABSENT, "unreduced axes are not read");
   if (!all_by_hand(&s.mesh.mesh)) *x = ax_lay_out(*x, &s.mesh.mesh, &s.spec);
   return AX_OK;
 }

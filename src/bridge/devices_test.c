@@ -155,6 +155,14 @@ static const char *const layouts[] = {
          "    check.expect_eq_const %r, dense<[3, 5, 7, 3, 5, 7]> : tensor<6xi64>\n"),
     /* groups along a part of an axis: of six places by 3 and by 2 those that lie one apart, and those that lie two apart */
     PART("(3)2", "[1, 1, 5, 5, 9, 9]"), PART("(1)3", "[6, 9, 6, 9, 6, 9]"),
+    /* sums of what devices have: an operand that is one, a result that is one, and a layout that says so */
+    MAIN("    %y = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %r = sdy.manual_computation(%y) in_shardings=[<@m, [{\"my axis\"}], unreduced={\"a\"}>] out_shardings=[<@m, [{\"my axis\"}]>] "
+         "manual_axes={\"a\", \"my axis\"} (%a: tensor<2xi64>) {\n" ALL "replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("2")
+         "      sdy.return %0 : tensor<2xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n"
+         "    %s = sdy.manual_computation(%r) in_shardings=[<@m, [{\"my axis\"}]>] out_shardings=[<@m, [{\"a\"}], unreduced={\"my axis\"}>] "
+         "manual_axes={\"a\", \"my axis\"} (%a: tensor<2xi64>) {\n      sdy.return %a : tensor<2xi64>\n    } : (tensor<6xi64>) -> tensor<4xi64>\n"
+         "    check.expect_eq_const %r, dense<[0, 1, 2, 3, 4, 5]> : tensor<6xi64>\n    check.expect_eq_const %s, dense<[6, 9, 6, 9]> : tensor<4xi64>\n"),
     /* nothing by hand */
     MAIN(MANUAL("", "{\"a\"}", "{}", "6", "6", "      %0 = stablehlo.add %a, %a : tensor<6xi64>\n") "tensor<6xi64>\n"
          "    check.expect_eq_const %r, dense<[0, 2, 4, 6, 8, 10]> : tensor<6xi64>\n"),
@@ -170,7 +178,11 @@ static const char *const layouts[] = {
          "      %8 = stablehlo.add %7, %7 : tensor<6xi64>\n      sdy.return %8 : tensor<6xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n"
          "    %9 = sdy.all_gather [{\"a\"}] %6 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
          "    %10 = stablehlo.negate %9 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{\"my axis\"}]>]>} : tensor<6xi64>\n"
-         "    check.expect_eq_const %10, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+         "    %11 = sdy.replicated_to_unreduced {\"a\"} %10 out_sharding=<@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %12 = sdy.all_reduce {\"a\"} %11 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
+         "    %13 = sdy.sharded_to_unreduced [{\"a\"}] %12 out_sharding=<@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %14 = sdy.reduce_scatter [{\"a\"}] %13 out_sharding=<@m, [{\"a\"}]> : tensor<6xi64>\n"
+         "    check.expect_eq_const %14, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
     /* messages: from each device to the next one, over two channels, of which the second is asked first; who gets none has zeros */
     MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\", \"my axis\"}", "{\"a\", \"my axis\"}", "1", "1",
                 "      %t = stablehlo.create_token : !stablehlo.token\n      %n = stablehlo.negate %a : tensor<1xi64>\n"
@@ -336,7 +348,8 @@ static const struct {
      "the axis \"a\" twice"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"my axis\":(2)2}]> : tensor<6xi64>\n"), AX_ABSENT,
      "(2)2 is no part of the axis"},
-    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced axes"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"my axis\":(1)3, \"a\"}> : tensor<6xi64>\n    %s = sdy.sharding_constraint %x <@n, [{}], "
+          "unreduced={\"c\":(1)2}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced along parts of axes"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, {}> : tensor<6xi64>\n"), AX_PARSE_ERROR, "'{}>' where [ is expected"},
     {MAIN(
          "    %p = stablehlo.partition_id {mhlo.sharding = \"{replicated}\"} : tensor<ui32>\n    %r = \"stablehlo.all_gather\"(%x) "

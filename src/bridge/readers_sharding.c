@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "axle/collectives.h"
+#include "axle/ops.h"
 #include "bridge/devices.h"
 #include "bridge/readers.h"
 #include "mesh/constraint.h"
@@ -40,7 +42,6 @@ static ax_status read_layouts(const ax_hlo_read_args *args, const char *name, ui
   for (; ax_sdy_next(list->text, &at, &item); count++) {
     if (count == wanted) break;
     AX_TRY(ax_sdy_read_sharding(item, devices->meshes, devices->mesh_count, devices->arena, &out[count]));
-    if (out[count].unreduced != 0) return ax_error(AX_ABSENT, "unreduced axes are not read");
   }
   if (count == wanted && (at == NULL || !ax_sdy_next(list->text, &at, &item))) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%s must have %u layouts", name, wanted);
@@ -61,12 +62,33 @@ typedef struct manual {
   ax_fn body;
 } manual;
 
+/* The axes taken by hand along which the array is a sum of what devices have, "x,y"; empty: there are none. */
+static ax_axes_list summed_along(const manual *m, const ax_sdy_sharding *layout) {
+  const ax_axes names = ax_axis_set_names(layout->unreduced & m->axes, &m->grid.mesh);
+  return ax_axes_listed(&names);
+}
+
+/* Of an operand that is such a sum the first device along these axes has all, and the others have nothing. */
+static ax_value as_parts(ax_value x, const char *names) {
+  return ax_where(ax_eq(ax_axis_index(names), ax_integer(0)), x, ax_full_like(x, 0));
+}
+
 static AX_BODY(run_manual) {
   const manual *m = context;
   const ax_hlo_grid *around = m->args->devices->grid;
+  ax_value *blocks = ax_trace_alloc((m->body.in_count + (size_t)1) * sizeof blocks[0]);
+  if (blocks == NULL) return;
+  for (uint32_t i = 0; i < m->body.in_count; i++) {
+    const ax_axes_list names = summed_along(m, &m->in[i]);
+    blocks[i] = names.text[0] != '\0' ? as_parts(in[i], names.text) : in[i];
+  }
   m->args->devices->grid = &m->grid;
-  m->body.function(in, out, m->body.context);
+  m->body.function(blocks, out, m->body.context);
   m->args->devices->grid = around;
+  for (uint32_t k = 0; k < m->body.out_count && !ax_failed(); k++) {
+    const ax_axes_list names = summed_along(m, &m->out[k]);
+    if (names.text[0] != '\0') out[k] = ax_psum(out[k], names.text);
+  }
 }
 
 /* Gives the axes of a refinement the names of the axes that they are, or are parts of: data, or data__0 and data__1. */
@@ -93,6 +115,10 @@ static void lay_out_over(const ax_mesh *refined, ax_sdy_sharding *layout) {
       for (uint32_t r = 0; r < runs[from.axis[d][k]].count; r++)
         layout->spec.axis[d][layout->spec.count[d]++] = runs[from.axis[d][k]].axis[r];
   }
+  const ax_axis_set unreduced = layout->unreduced;
+  layout->unreduced = 0;
+  for (uint32_t i = 0; i < layout->mesh.mesh.count; i++)
+    for (uint32_t r = 0; r < runs[i].count && (unreduced >> i & 1) != 0; r++) layout->unreduced |= (ax_axis_set)1 << runs[i].axis[r];
   layout->mesh.mesh = *refined;
 }
 
@@ -223,13 +249,17 @@ static ax_status named_read(const ax_hlo_read_args *args) {
   return ax_failed() ? AX_OK : lay_out_named(args, "out_shardings", out_count, args->out);
 }
 
-/* Moves between layouts by name: the value is the same. */
+/* Moves between layouts by name: the value is the same, also where it was a sum of what devices have, or becomes one. */
 const ax_hlo_reader ax_hlo_sharding_readers[] = {{"sdy.sharding_constraint", constraint_read},
                                                  {"sdy.reshard", constraint_read},
                                                  {"sdy.all_gather", moved_read},
                                                  {"sdy.all_slice", moved_read},
                                                  {"sdy.all_to_all", moved_read},
                                                  {"sdy.collective_permute", moved_read},
+                                                 {"sdy.all_reduce", moved_read},
+                                                 {"sdy.reduce_scatter", moved_read},
+                                                 {"sdy.sharded_to_unreduced", moved_read},
+                                                 {"sdy.replicated_to_unreduced", moved_read},
                                                  {"sdy.sharding_group", same_read},
                                                  {"sdy.propagation_barrier", same_read},
                                                  {"sdy.manual_computation", manual_read},

@@ -294,7 +294,9 @@ static ax_status read_rest(cursor *c, ax_sdy_sharding *out) {
     const bool whole = take(c, "replicated");
     if (!whole) AX_TRY(want(c, "unreduced"));
     AX_TRY(want(c, "="));
+    const uint32_t axes = out->mesh.mesh.count;
     AX_TRY(read_set(c, out, whole ? &replicated : &out->unreduced));
+    if (!whole && out->mesh.mesh.count != axes) return ax_error(AX_ABSENT, "an array that is unreduced along parts of axes is not read");
   }
   return want(c, ">");
 }

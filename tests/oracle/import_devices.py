@@ -203,6 +203,35 @@ def experts(a, w1, w2, gate):
 sharded("a mixture of experts", experts, (at(one, "i"), at(one, "i"), at(one, "i"), at(one)), F(16, 4), F(8, 4, 6), F(8, 6, 4), F(4, 8))
 
 
+# --- Arrays that are sums of what devices have ---
+
+explicit = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+
+
+class InMesh:
+    """A function of arrays whose types say how they lie, and how its arguments lie."""
+
+    def __init__(self, f, *specs):
+        self.f = lambda *args: f(*(jax.sharding.reshard(a, spec) for a, spec in zip(args, specs)))
+
+    def lower(self, *args):
+        with jax.set_mesh(explicit):
+            return jax.jit(self.f, keep_unused=True).lower(*args)
+
+
+product = lambda a, b, spec: jnp.einsum("ij,jk->ik", a, b, out_sharding=spec)  # noqa: E731
+parts = P("data", None, unreduced={"model"})
+cut = (P("data", "model"), P("model", None))
+whole_again = lambda a: jax.sharding.reshard(a, P("data", None))  # noqa: E731
+add("unreduced: a product", InMesh(lambda a, b: whole_again(product(a, b, parts)), *cut), x, y)
+add("unreduced: a sum of products", InMesh(lambda a, b: whole_again(product(a, b, parts) + product(a * 2, b, parts)), *cut), x, y)
+add("unreduced: into a cut result", InMesh(lambda a, b: jax.sharding.reshard(product(a, b, parts), P("data", "model")), *cut), x, y)
+add("unreduced: out of shard_map", InMesh(lambda a, b: whole_again(jax.shard_map(lambda c, d: c @ d, in_specs=cut, out_specs=parts)(a, b)), *cut), x, y)
+add("unreduced: into shard_map", InMesh(lambda a, b: jax.shard_map(lambda c: lax.psum(c, "model"), in_specs=parts, out_specs=P("data", None))(
+    product(a, b, parts)), *cut), x, y)  # fmt: skip
+add("unreduced: of a whole array", InMesh(lambda a: whole_again(jax.sharding.reshard(a, parts)), P("data", None)), x)
+add("unreduced: gradients", InMesh(jax.grad(lambda a, b: (whole_again(product(a, b, parts)) ** 2).sum(), (0, 1)), *cut), x, y)
+
 # --- Ways that models are cut ---
 
 checked = functools.partial(jax.shard_map, check_vma=True)
@@ -326,9 +355,11 @@ def lower(f, args, shardy):
 
 
 def without_shardy(text):
-    """The module as PJRT plugins get it, and as it comes back from HLO: Shardy's operations are custom calls in both."""
+    """The module as PJRT plugins get it, and as it comes back from HLO: Shardy's operations are custom calls in both. An artifact may
+    also have the dialect itself."""
     computation = mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
     forms = {"artifact": mlir.serialize_portable_artifact(text, stablehlo.get_current_version()),
+             "mixed": mlir.serialize_portable_artifact(text, stablehlo.get_current_version(), True),
              "HLO": mlir.xla_computation_to_mlir_module(computation)}  # fmt: skip
     return {f" ({kind})": form for kind, form in forms.items() if not re.search("= mhlo[.]", str(form))}  # that dialect is XLA's own
 
@@ -362,7 +393,9 @@ def main():
         try:
             lowered = lower(f, args, True)
             want = [np.asarray(a) for a in jax.tree.leaves(lowered.compile()(*args))]
-            texts = {"": lowered.as_text(), **without_shardy(lowered.as_text()), " (GSPMD)": lower(f, args, False).as_text()}
+            texts = {"": lowered.as_text(), **without_shardy(lowered.as_text())}
+            if not isinstance(f, InMesh):  # GSPMD has no such sums
+                texts[" (GSPMD)"] = lower(f, args, False).as_text()
         except Exception as error:  # JAX itself cannot
             print(f"{name}: left out: {str(error).splitlines()[0][:200]}", flush=True)
             continue
