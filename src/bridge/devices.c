@@ -12,6 +12,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "bridge/shardy_calls.h"
 #include "collectives/ragged.h"
 #include "mesh/constraint.h"
 #include "mesh/shard_map.h"
@@ -26,12 +27,6 @@ static const ax_hlo_attribute *attribute_of(const ax_hlo_attribute *attributes, 
   return NULL;
 }
 
-/* The text of an attribute that a frontend kept as a string, mhlo.frontend_attributes = {name = ".."}. */
-static const ax_hlo_attribute *frontend_of(const ax_hlo_attribute *attributes, uint32_t count, const char *name) {
-  const ax_hlo_attribute *all = attribute_of(attributes, count, "mhlo.frontend_attributes");
-  return all != NULL && all->kind == AX_HLO_DICTIONARY ? ax_hlo_item(all, name) : NULL;
-}
-
 static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t *out) {
   const ax_hlo_attribute *said = attribute_of(module->attributes, module->attribute_count, name);
   *out = said != NULL ? said->integer : 0;
@@ -40,13 +35,13 @@ static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t
 }
 
 typedef struct survey { /* of all operations of a module */
-  bool collectives, ids, layouts, tests;
+  bool collectives, ids, layouts, tests, kept;
   int64_t replicas, partitions; /* that groups need */
 } survey;
 
 static bool has_layout(const ax_hlo_attribute *attributes, uint32_t count) {
   const ax_hlo_attribute *tiles = attribute_of(attributes, count, "mhlo.sharding");
-  return attribute_of(attributes, count, "sdy.sharding") != NULL || frontend_of(attributes, count, "xla.sdy.sharding") != NULL ||
+  return attribute_of(attributes, count, "sdy.sharding") != NULL || ax_hlo_frontend(attributes, count, "xla.sdy.sharding") != NULL ||
          (tiles != NULL && !ax_hlo_slice_is(tiles->text, "{manual}"));
 }
 
@@ -67,6 +62,14 @@ static void look_at_ragged(const ax_hlo_operation *op, survey *s) {
   ax_hlo_count_devices(&call, AX_HLO_BY_CHANNEL, &s->replicas, &s->partitions);
 }
 
+/* Messages between devices say their pairs; those of the host have none. */
+static void look_at_messages(const ax_hlo_operation *op, survey *s) {
+  if (!ax_hlo_slice_is(op->name, "stablehlo.send") && !ax_hlo_slice_is(op->name, "stablehlo.recv")) return;
+  if (ax_hlo_find(op, "source_target_pairs") == NULL) return;
+  s->collectives = true;
+  ax_hlo_count_devices(op, AX_HLO_BY_CHANNEL, &s->replicas, &s->partitions);
+}
+
 static void look_at(const ax_hlo_operation *op, survey *s) {
   static const struct {
     const char *op;
@@ -84,8 +87,10 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
     ax_hlo_count_devices(op, collectives[i].numbering, &s->replicas, &s->partitions);
   }
   look_at_ragged(op, s);
+  look_at_messages(op, s);
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
+  s->kept = s->kept || ax_hlo_frontend(op->attributes, op->attribute_count, "xla.sdy.sharding") != NULL;
   s->layouts = s->layouts || ax_hlo_slice_is(op->name, "sdy.manual_computation") ||
                has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
 }
@@ -134,7 +139,7 @@ static ax_status add_kept(ax_hlo_slice text, ax_arena *arena, ax_sdy_named_mesh 
 
 static ax_status find_meshes(const ax_hlo_module *module, ax_arena *arena, ax_hlo_devices *out) {
   const ax_hlo_block *body = &module->body;
-  const ax_hlo_attribute *kept = frontend_of(module->attributes, module->attribute_count, "xla.sdy.meshes");
+  const ax_hlo_attribute *kept = ax_hlo_frontend(module->attributes, module->attribute_count, "xla.sdy.meshes");
   uint32_t most = kept != NULL ? kept_count(kept->text) : 0;
   for (uint32_t i = 0; i < body->operation_count; i++) most += ax_hlo_slice_is(body->operations[i]->name, "sdy.mesh");
   if (most == 0) return AX_OK;
@@ -168,6 +173,7 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
   if (s.layouts && out->replicas > 1)
     return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source,
                     out->replicas);
+  out->kept = s.kept || ax_hlo_frontend(module->attributes, module->attribute_count, "xla.sdy.meshes") != NULL;
   out->each = (s.collectives || (s.ids && devices > 1)) && !s.layouts && !s.tests;
   return AX_OK;
 }
@@ -185,7 +191,6 @@ static bool all_by_hand(const ax_mesh *mesh) {
 ax_status ax_hlo_lay_out_by(const ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x) {
   ax_sdy_sharding s;
   AX_TRY(ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, &s));
-  if (s.unreduced != 0) return ax_error(AX_ABSENT, "unreduced axes are not read");
   if (!all_by_hand(&s.mesh.mesh)) *x = ax_lay_out(*x, &s.mesh.mesh, &s.spec);
   return AX_OK;
 }
@@ -246,10 +251,10 @@ ax_status ax_hlo_lay_out_as(const ax_hlo_devices *devices, const ax_hlo_attribut
                             ax_value *x) {
   const ax_hlo_attribute *sdy = attribute_of(attributes, count, "sdy.sharding"),
                          *tiled = attribute_of(attributes, count, "mhlo.sharding");
-  if (sdy == NULL) sdy = frontend_of(attributes, count, "xla.sdy.sharding");
+  if (sdy == NULL) sdy = ax_hlo_frontend(attributes, count, "xla.sdy.sharding");
   if (devices->each) return AX_OK;
   if (sdy != NULL) return lay_out_item(devices, sdy->text, index, x);
-  if (tiled == NULL || tiled->kind != AX_HLO_STRING) return AX_OK;
+  if (tiled == NULL || tiled->kind != AX_HLO_STRING || devices->kept) return AX_OK;
   return lay_out_tiled(devices, tiled, attribute_of(attributes, count, "backend_config"), x);
 }
 

@@ -82,6 +82,15 @@ static const char *const grids[] = {
          "    %m = stablehlo.negate %n : tensor<i64>\n    %s = stablehlo.add %x, %m : tensor<i64>\n    stablehlo.return %s : "
          "tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
          "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("111", "111", "111", "111000", "111000", "111000")),
+    /* such bodies over groups of several sizes */
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 5, 2, 1], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    %n = stablehlo.negate %y : tensor<i64>\n"
+         "    %s = stablehlo.subtract %x, %n : tensor<i64>\n    stablehlo.return %s : tensor<i64>\n  }) : (tensor<1xi64>) -> "
+         "tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("100111", "100111", "100111", "11000", "11000", "100111")),
+    GRID("    %0 = \"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 5, 2, 1], [4, 3, -1, -1]]> : tensor<2x4xi64>, " GLOBAL "}> ({\n"
+         "  ^bb0(%x: tensor<i64>, %y: tensor<i64>):\n    stablehlo.return %y : tensor<i64>\n  }) : (tensor<1xi64>) -> tensor<1xi64>\n",
+         "tensor<1xi64>", SIX("tensor<1xi64>"), SIX_ARE("10", "10", "10", "1000", "1000", "10")),
 };
 
 static ax_program *import(const char *text) {
@@ -111,7 +120,7 @@ static void test_grids(void **state) {
 
 /* --- Layouts --- */
 
-#define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n"
+#define MESH "  sdy.mesh @m = <[\"a\"=2, \"my axis\"=3]>\n  sdy.mesh @n = <[\"c\"=6]>\n"
 #define MAIN(body) \
   "module {\n" MESH "  func.func @main() {\n    %x = stablehlo.iota dim = 0 : tensor<6xi64>\n" body "    return\n  }\n}\n"
 #define MANUAL(axes, in, out, arg, result, body)                                                                         \
@@ -119,7 +128,15 @@ static void test_grids(void **state) {
   "} (%a: "                                                                                                              \
   "tensor<" arg "xi64>) {\n" body "      sdy.return %0 : tensor<" result "xi64>\n    } : (tensor<6xi64>) -> "
 #define ALL "      %0 = \"stablehlo.all_reduce\"(%a) <{"
+#define TO_NEXT(channel)                                                                                                \
+  "<{channel_handle = #stablehlo.channel_handle<handle = " channel ", type = 1>, is_host_transfer = false, " \
+  "source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]> : tensor<5x2xi64>}>"
 #define OF(n) "}> " SUM " : (tensor<" n "xi64>) -> tensor<" n "xi64>\n"
+
+#define PART(part, wanted)                                                                                                                       \
+    MAIN("    %r = sdy.manual_computation(%x) in_shardings=[<@n, [{\"c\"}]>] out_shardings=[<@n, [{\"c\"}]>] manual_axes={\"c\"} (%a: tensor<1xi64>) {\n" ALL \
+         "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @n, axes = [#stablehlo.axis_ref<name = \"c\", sub_axis_info = " part ">]>, " GLOBAL OF("1")  \
+         "      sdy.return %0 : tensor<1xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n    check.expect_eq_const %r, dense<" wanted "> : tensor<6xi64>\n")
 
 static const char *const layouts[] = {
     /* sums along one axis, both, and one with the other left free */
@@ -136,6 +153,16 @@ static const char *const layouts[] = {
                 ALL "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = \"a\">]>, " GLOBAL
                     OF("3")) "tensor<6xi64>\n"
          "    check.expect_eq_const %r, dense<[3, 5, 7, 3, 5, 7]> : tensor<6xi64>\n"),
+    /* groups along a part of an axis: of six places by 3 and by 2 those that lie one apart, and those that lie two apart */
+    PART("(3)2", "[1, 1, 5, 5, 9, 9]"), PART("(1)3", "[6, 9, 6, 9, 6, 9]"),
+    /* sums of what devices have: an operand that is one, a result that is one, and a layout that says so */
+    MAIN("    %y = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %r = sdy.manual_computation(%y) in_shardings=[<@m, [{\"my axis\"}], unreduced={\"a\"}>] out_shardings=[<@m, [{\"my axis\"}]>] "
+         "manual_axes={\"a\", \"my axis\"} (%a: tensor<2xi64>) {\n" ALL "replica_groups = dense<[[0, 3], [1, 4], [2, 5]]> : tensor<3x2xi64>, " GLOBAL OF("2")
+         "      sdy.return %0 : tensor<2xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n"
+         "    %s = sdy.manual_computation(%r) in_shardings=[<@m, [{\"my axis\"}]>] out_shardings=[<@m, [{\"a\"}], unreduced={\"my axis\"}>] "
+         "manual_axes={\"a\", \"my axis\"} (%a: tensor<2xi64>) {\n      sdy.return %a : tensor<2xi64>\n    } : (tensor<6xi64>) -> tensor<4xi64>\n"
+         "    check.expect_eq_const %r, dense<[0, 1, 2, 3, 4, 5]> : tensor<6xi64>\n    check.expect_eq_const %s, dense<[6, 9, 6, 9]> : tensor<4xi64>\n"),
     /* nothing by hand */
     MAIN(MANUAL("", "{\"a\"}", "{}", "6", "6", "      %0 = stablehlo.add %a, %a : tensor<6xi64>\n") "tensor<6xi64>\n"
          "    check.expect_eq_const %r, dense<[0, 2, 4, 6, 8, 10]> : tensor<6xi64>\n"),
@@ -151,7 +178,20 @@ static const char *const layouts[] = {
          "      %8 = stablehlo.add %7, %7 : tensor<6xi64>\n      sdy.return %8 : tensor<6xi64>\n    } : (tensor<6xi64>) -> tensor<6xi64>\n"
          "    %9 = sdy.all_gather [{\"a\"}] %6 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
          "    %10 = stablehlo.negate %9 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{\"my axis\"}]>]>} : tensor<6xi64>\n"
-         "    check.expect_eq_const %10, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+         "    %11 = sdy.replicated_to_unreduced {\"a\"} %10 out_sharding=<@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %12 = sdy.all_reduce {\"a\"} %11 out_sharding=<@m, [{}]> : tensor<6xi64>\n"
+         "    %13 = sdy.sharded_to_unreduced [{\"a\"}] %12 out_sharding=<@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
+         "    %14 = sdy.reduce_scatter [{\"a\"}] %13 out_sharding=<@m, [{\"a\"}]> : tensor<6xi64>\n"
+         "    check.expect_eq_const %14, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+    /* messages: from each device to the next one, over two channels, of which the second is asked first; who gets none has zeros */
+    MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\", \"my axis\"}", "{\"a\", \"my axis\"}", "1", "1",
+                "      %t = stablehlo.create_token : !stablehlo.token\n      %n = stablehlo.negate %a : tensor<1xi64>\n"
+                "      %u = \"stablehlo.send\"(%a, %t) " TO_NEXT("1") " : (tensor<1xi64>, !stablehlo.token) -> !stablehlo.token\n"
+                "      %v = \"stablehlo.send\"(%n, %n, %u) " TO_NEXT("2") " : (tensor<1xi64>, tensor<1xi64>, !stablehlo.token) -> !stablehlo.token\n"
+                "      %b:3 = \"stablehlo.recv\"(%v) " TO_NEXT("2") " : (!stablehlo.token) -> (tensor<1xi64>, tensor<1xi64>, !stablehlo.token)\n"
+                "      %c:2 = \"stablehlo.recv\"(%b#2) " TO_NEXT("1") " : (!stablehlo.token) -> (tensor<1xi64>, !stablehlo.token)\n"
+                "      %d = stablehlo.multiply %b#0, %b#1 : tensor<1xi64>\n      %0 = stablehlo.add %d, %c#0 : tensor<1xi64>\n")
+         "tensor<6xi64>\n    check.expect_eq_const %r, dense<[0, 0, 2, 6, 12, 20]> : tensor<6xi64>\n"),
     /* devices in another order: partition p stands at place (p mod 2, p / 2) */
     "module {\n  sdy.mesh @t = <[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>\n  func.func @main() {\n"
     "    %x = stablehlo.iota dim = 0 : tensor<4xi64>\n"
@@ -237,6 +277,44 @@ static void test_infeed(void **state) {
   }
 }
 
+/* --- Functions that differ by device, and the host of tests --- */
+
+#define OVER(handle, type) "{channel_handle = #stablehlo.channel_handle<handle = " handle ", type = " type ">, is_host_transfer = true}"
+#define TOKEN "!stablehlo.token"
+#define PARALLEL(programs, results)                                                                                    \
+  "  func.func @main() {\n    %x = stablehlo.constant dense<[1, 2]> : tensor<2xi64>\n    %y = stablehlo.constant dense<10> : tensor<i64>\n" \
+  "    %t = stablehlo.after_all : " TOKEN "\n    %r:3 = \"interpreter.run_parallel\"(%x, %t, %t, %y) {programs = " programs "} : (tensor<2xi64>, " TOKEN ", " TOKEN \
+  ", tensor<i64>) -> (" TOKEN ", tensor<2xi64>, tensor<i64>)\n" results "    return\n  }\n}\n"
+
+static const char different[] =
+    "module {\n  func.func @first(%a: tensor<2xi64>, %t: " TOKEN ") -> " TOKEN " {\n"
+    "    %u = \"stablehlo.send\"(%a, %t) " OVER("5", "2") " : (tensor<2xi64>, " TOKEN ") -> " TOKEN "\n    return %u : " TOKEN "\n  }\n"
+    "  func.func @second(%t: " TOKEN ") -> tensor<2xi64> {\n"
+    "    %b:2 = \"stablehlo.recv\"(%t) " OVER("5", "3") " : (" TOKEN ") -> (tensor<2xi64>, " TOKEN ")\n"
+    "    %c = stablehlo.slice %b#0 [1:2] : (tensor<2xi64>) -> tensor<1xi64>\n    %d = stablehlo.reshape %c : (tensor<1xi64>) -> tensor<i64>\n"
+    "    %u = \"stablehlo.send\"(%d, %b#1) " OVER("6", "2") " : (tensor<i64>, " TOKEN ") -> " TOKEN "\n    return %b#0 : tensor<2xi64>\n  }\n"
+    "  func.func @third(%a: tensor<i64>) -> tensor<i64> {\n    %t = stablehlo.create_token : " TOKEN "\n"
+    "    %b:2 = \"stablehlo.recv\"(%t) " OVER("6", "3") " : (" TOKEN ") -> (tensor<i64>, " TOKEN ")\n"
+    "    %c = stablehlo.add %a, %b#0 : tensor<i64>\n    return %c : tensor<i64>\n  }\n"
+    PARALLEL("[[@first, @second, @third]]", "    check.expect_eq_const %r#1, dense<[1, 2]> : tensor<2xi64>\n"
+             "    check.expect_eq_const %r#2, dense<12> : tensor<i64>\n");
+
+static const char host[] =
+    "module {\n  func.func @f(%t: " TOKEN ") -> (tensor<2xi64>, tensor<i64>) {\n"
+    "    %a:2 = \"stablehlo.infeed\"(%t) : (" TOKEN ") -> (tensor<2xi64>, " TOKEN ")\n    %b:2 = \"stablehlo.infeed\"(%a#1) : (" TOKEN ") -> (tensor<i64>, " TOKEN ")\n"
+    "    %u = \"stablehlo.outfeed\"(%a#0, %b#1) : (tensor<2xi64>, " TOKEN ") -> " TOKEN "\n    return %a#0, %b#0 : tensor<2xi64>, tensor<i64>\n  }\n"
+    "  func.func @p() -> tensor<2xi64> {\n    %0 = stablehlo.constant dense<[5, 6]> : tensor<2xi64>\n    return %0 : tensor<2xi64>\n  }\n"
+    "  func.func @q() -> tensor<i64> {\n    %0 = stablehlo.constant dense<7> : tensor<i64>\n    return %0 : tensor<i64>\n  }\n"
+    "  func.func @main() {\n    %t = stablehlo.after_all : " TOKEN "\n    %r:2 = \"interpreter.run_parallel\"(%t) {infeed = [@p, @q], programs = [[@f]]} : (" TOKEN
+    ") -> (tensor<2xi64>, tensor<i64>)\n    check.expect_eq_const %r#0, dense<[5, 6]> : tensor<2xi64>\n    check.expect_eq_const %r#1, dense<7> : tensor<i64>\n"
+    "    return\n  }\n}\n";
+
+static void test_functions(void **state) {
+  (void)state;
+  run_checked(different);
+  run_checked(host);
+}
+
 static void test_layouts(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(layouts); i++) run_checked(layouts[i]);
@@ -300,7 +378,8 @@ static const struct {
      "the axis \"a\" twice"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, [{\"my axis\":(2)2}]> : tensor<6xi64>\n"), AX_ABSENT,
      "(2)2 is no part of the axis"},
-    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced axes"},
+    {MAIN("    %r = sdy.sharding_constraint %x <@m, [{}], unreduced={\"my axis\":(1)3, \"a\"}> : tensor<6xi64>\n    %s = sdy.sharding_constraint %x <@n, [{}], "
+          "unreduced={\"c\":(1)2}> : tensor<6xi64>\n"), AX_ABSENT, "unreduced along parts of axes"},
     {MAIN("    %r = sdy.sharding_constraint %x <@m, {}> : tensor<6xi64>\n"), AX_PARSE_ERROR, "'{}>' where [ is expected"},
     {MAIN(
          "    %p = stablehlo.partition_id {mhlo.sharding = \"{replicated}\"} : tensor<ui32>\n    %r = \"stablehlo.all_gather\"(%x) "
@@ -362,6 +441,8 @@ static void test_any_text(void **state) {
   for (int round = 0; round < 40; round++) {
     for (size_t i = 0; i < AX_COUNT(layouts); i++) spoil(layouts[i], &random);
     for (size_t i = 0; i < AX_COUNT(grids); i += 3) spoil(grids[i], &random);
+    spoil(different, &random);
+    spoil(host, &random);
   }
 }
 
@@ -370,10 +451,12 @@ static void test_out_of_memory(void **state) {
   assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 1]) > 50);
   assert_true(test_each_allocation(read_some, (void *)layouts[AX_COUNT(layouts) - 3]) > 50);
   assert_true(test_each_allocation(read_some, (void *)grids[5]) > 50);
+  assert_true(test_each_allocation(read_some, (void *)different) > 50);
+  assert_true(test_each_allocation(read_some, (void *)host) > 50);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts), cmocka_unit_test(test_infeed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),       cmocka_unit_test(test_layouts), cmocka_unit_test(test_infeed), cmocka_unit_test(test_functions),
                                      cmocka_unit_test(test_each_device), cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_any_text),    cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,6 @@
 AX_MUST_USE ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, bool *found);
 /* AX_ABSENT: the target is not known; the message lists those that are. */
 AX_MUST_USE ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target);
-/* run_parallel.c: an infeed of a function that is given what is fed in. */
-AX_MUST_USE ax_status ax_hlo_read_infeed(const ax_hlo_read_args *args);
 extern const ax_hlo_reader ax_hlo_window_readers[]; /* readers_windows.c */
 extern const ax_hlo_reader ax_hlo_chlo_readers[];   /* readers_chlo.c */
 extern const ax_hlo_reader ax_hlo_host_readers[];   /* readers_host.c */
@@ -18,6 +16,8 @@ extern const ax_hlo_reader ax_hlo_bits_readers[];   /* readers_bits.c */
 extern const ax_hlo_reader ax_hlo_check_readers[];  /* checks.c */
 extern const ax_hlo_reader ax_hlo_parallel_readers[]; /* run_parallel.c */
 extern const ax_hlo_reader ax_hlo_probe_readers[];    /* probes.c */
+/* infeed, outfeed, send and recv in functions that run_parallel runs, whose host the test is. *done: it was read so. */
+AX_MUST_USE ax_status ax_hlo_parallel_host(const ax_hlo_read_args *args, bool *done);
 extern const ax_hlo_reader ax_hlo_sharding_readers[]; /* readers_sharding.c */
 extern const ax_hlo_reader ax_hlo_shape_readers[];  /* readers_shapes.c; .. */
 extern const ax_hlo_reader ax_hlo_shape_targets[];  /* .. by the targets of custom calls */

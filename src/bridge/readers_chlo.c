@@ -143,8 +143,19 @@ static ax_status constant_like_read(const ax_hlo_read_args *args) {
 
 typedef struct ragged {
   ax_dims lhs_batch, rhs_batch, lhs_contract, rhs_contract, ragged, group;
+  ax_dims before; /* dimensions of the left operand at whose places groups have sizes of their own; none: all have the same */
   int64_t groups;
 } ragged;
+
+/* Batching dimensions, and those of what is contracted, or of rows, that stand before the ragged one. */
+static void find_before(ragged *r) {
+  const int64_t at = r->ragged.v[0];
+  const bool contracted = ax_dims_has(&r->lhs_contract, at);
+  r->before = r->lhs_batch;
+  for (uint32_t i = 0; contracted && r->lhs_contract.v[i] != at; i++) r->before.v[r->before.count++] = r->lhs_contract.v[i];
+  for (int64_t d = 0; d < at && !contracted; d++)
+    if (!ax_dims_has(&r->lhs_contract, d) && !ax_dims_has(&r->lhs_batch, d)) r->before.v[r->before.count++] = d;
+}
 
 static ax_status read_ragged(const ax_hlo_read_args *args, ragged *r) {
   const ax_hlo_attribute *numbers = ax_hlo_find(args->op, "ragged_dot_dimension_numbers");
@@ -160,22 +171,34 @@ static ax_status read_ragged(const ax_hlo_read_args *args, ragged *r) {
   const ax_type lhs = ax_typeof(args->in[0]), rhs = ax_typeof(args->in[1]), sizes = ax_typeof(args->in[2]);
   if (r->ragged.count != 1 || r->ragged.v[0] < 0 || r->ragged.v[0] >= lhs.rank || r->group.count > 1)
     return ax_error(AX_INVALID_ARGUMENT, "the left operand must have one ragged dimension, the right one at most one of groups");
-  if (sizes.rank != 1) return ax_error(AX_ABSENT, "sizes of groups that differ by batch are not read yet");
-  r->groups = sizes.dims[0];
+  if (sizes.rank > 1 && !ax_dims_has(&r->lhs_batch, r->ragged.v[0])) find_before(r);
+  r->groups = sizes.rank > 0 ? sizes.dims[sizes.rank - 1] : 1;
   if (r->group.count == 1 && (r->group.v[0] < 0 || r->group.v[0] >= rhs.rank || rhs.dims[r->group.v[0]] != r->groups))
     return ax_error(AX_INVALID_ARGUMENT, "the right operand must have as many groups as there are sizes");
   return AX_OK;
 }
 
-/* bool[g, d..]: whether the place along dimension `d` of the type belongs to group g. */
-static ax_value in_group(const ax_type *lhs, int64_t d, int64_t groups, ax_value sizes) {
-  int64_t dims[AX_MAX_RANK + 1] = {groups}, at[] = {0};
+/* sizes[before.., g] -> [g, before..], the dimensions in the left operand's order; *at: where they stand behind that of the groups. */
+static ax_value order_sizes(const ragged *r, ax_value sizes, int64_t *at) {
+  int64_t order[AX_MAX_RANK] = {r->before.count};
+  uint32_t count = 1;
+  at[0] = 0;
+  for (int64_t d = 0; d < AX_MAX_RANK; d++)
+    for (uint32_t i = 0; i < r->before.count; i++)
+      if (r->before.v[i] == d) order[count] = i, at[count++] = d + 1;
+  return (ax_transpose)(sizes, AX_LIST(count, order));
+}
+
+/* bool[g, d..]: whether the place along the ragged dimension of the left operand belongs to group g. */
+static ax_value in_group(const ragged *r, const ax_type *lhs, ax_value sizes) {
+  int64_t dims[AX_MAX_RANK + 1] = {r->groups}, at[AX_MAX_RANK + 1];
+  const uint32_t count = r->before.count + 1;
   memcpy(dims + 1, lhs->dims, lhs->rank * sizeof dims[0]);
-  const ax_value ends = ax_cumsum(ax_convert_element_type(sizes, AX_S64), 0, false);
-  const ax_value starts = ax_sub(ends, ax_convert_element_type(sizes, AX_S64));
-  const ax_value place = (ax_iota)(AX_S64, AX_LIST(lhs->rank + 1, dims), d + 1);
-  const ax_value from = (ax_broadcast_in_dim)(starts, AX_LIST(lhs->rank + 1, dims), AX_LIST(1, at));
-  const ax_value to = (ax_broadcast_in_dim)(ends, AX_LIST(lhs->rank + 1, dims), AX_LIST(1, at));
+  const ax_value ordered = order_sizes(r, ax_convert_element_type(sizes, AX_S64), at);
+  const ax_value ends = ax_cumsum(ordered, 0, false), starts = ax_sub(ends, ordered);
+  const ax_value place = (ax_iota)(AX_S64, AX_LIST(lhs->rank + 1, dims), r->ragged.v[0] + 1);
+  const ax_value from = (ax_broadcast_in_dim)(starts, AX_LIST(lhs->rank + 1, dims), AX_LIST(count, at));
+  const ax_value to = (ax_broadcast_in_dim)(ends, AX_LIST(lhs->rank + 1, dims), AX_LIST(count, at));
   const ax_value behind = ax_ge(place, from), before = ax_lt(place, to);
   return ax_and(behind, before);
 }
@@ -187,7 +210,7 @@ static void shift(ax_dims *dims) {
 
 /* Groups of rows have a matrix each (the groups are contracted, too), or groups of what is contracted have a product each. */
 static ax_status ragged_dot_read(const ax_hlo_read_args *args) {
-  ragged r;
+  ragged r = {0};
   AX_TRY(read_ragged(args, &r));
   const ax_type lhs = ax_typeof(args->in[0]);
   const ax_dtype wanted = args->out_types[0].dtype;
@@ -202,7 +225,7 @@ static ax_status ragged_dot_read(const ax_hlo_read_args *args) {
     memcpy(dims + 1, lhs.dims, lhs.rank * sizeof dims[0]);
     for (uint32_t d = 0; d < lhs.rank; d++) at[d] = d + 1;
     const ax_value each = (ax_broadcast_in_dim)(x, AX_LIST(lhs.rank + 1, dims), AX_LIST(lhs.rank, at));
-    x = ax_where(in_group(&lhs, r.ragged.v[0], r.groups, args->in[2]), each, ax_zero_like(each));
+    x = ax_where(in_group(&r, &lhs, args->in[2]), each, ax_zero_like(each));
     shift(&r.lhs_batch);
     shift(&r.lhs_contract);
   }

@@ -1,9 +1,13 @@
 /* Readers of sdy: constraints, and manual computations, which are shard_maps. */
+#include <stdio.h>
 #include <string.h>
 
+#include "axle/collectives.h"
+#include "axle/ops.h"
 #include "bridge/devices.h"
 #include "bridge/readers.h"
 #include "mesh/constraint.h"
+#include "mesh/refine.h"
 #include "mesh/shard_map.h"
 #include "prim/bind.h"
 
@@ -20,6 +24,7 @@ static ax_status constraint_read(const ax_hlo_read_args *args) { return lay_out_
 static ax_status moved_read(const ax_hlo_read_args *args) { return lay_out_by(args, "out_sharding"); }
 
 static ax_status same_read(const ax_hlo_read_args *args) {
+  if (args->op->result_count > args->op->operand_count) return ax_error(AX_INVALID_ARGUMENT, "it has more results than operands");
   for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = args->in[k];
   return AX_OK;
 }
@@ -37,7 +42,6 @@ static ax_status read_layouts(const ax_hlo_read_args *args, const char *name, ui
   for (; ax_sdy_next(list->text, &at, &item); count++) {
     if (count == wanted) break;
     AX_TRY(ax_sdy_read_sharding(item, devices->meshes, devices->mesh_count, devices->arena, &out[count]));
-    if (out[count].unreduced != 0) return ax_error(AX_ABSENT, "unreduced axes are not read");
   }
   if (count == wanted && (at == NULL || !ax_sdy_next(list->text, &at, &item))) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%s must have %u layouts", name, wanted);
@@ -58,23 +62,94 @@ typedef struct manual {
   ax_fn body;
 } manual;
 
+/* The axes taken by hand along which the array is a sum of what devices have, "x,y"; empty: there are none. */
+static ax_axes_list summed_along(const manual *m, const ax_sdy_sharding *layout) {
+  const ax_axes names = ax_axis_set_names(layout->unreduced & m->axes, &m->grid.mesh);
+  return ax_axes_listed(&names);
+}
+
+/* Of an operand that is such a sum the first device along these axes has all, and the others have nothing. */
+static ax_value as_parts(ax_value x, const char *names) {
+  return ax_where(ax_eq(ax_axis_index(names), ax_integer(0)), x, ax_full_like(x, 0));
+}
+
 static AX_BODY(run_manual) {
   const manual *m = context;
   const ax_hlo_grid *around = m->args->devices->grid;
+  ax_value *blocks = ax_trace_alloc((m->body.in_count + (size_t)1) * sizeof blocks[0]);
+  if (blocks == NULL) return;
+  for (uint32_t i = 0; i < m->body.in_count; i++) {
+    const ax_axes_list names = summed_along(m, &m->in[i]);
+    blocks[i] = names.text[0] != '\0' ? as_parts(in[i], names.text) : in[i];
+  }
   m->args->devices->grid = &m->grid;
-  m->body.function(in, out, m->body.context);
+  m->body.function(blocks, out, m->body.context);
   m->args->devices->grid = around;
+  for (uint32_t k = 0; k < m->body.out_count && !ax_failed(); k++) {
+    const ax_axes_list names = summed_along(m, &m->out[k]);
+    if (names.text[0] != '\0') out[k] = ax_psum(out[k], names.text);
+  }
 }
 
-/* The mesh that all layouts are over; those without axes say nothing. */
+/* Gives the axes of a refinement the names of the axes that they are, or are parts of: data, or data__0 and data__1. */
+static ax_status name_parts(const ax_mesh *whole, ax_mesh *refined) {
+  ax_axis_list runs[AX_MAX_AXES];
+  ax_mesh_runs(refined, 0, whole, runs);
+  for (uint32_t i = 0; i < whole->count; i++)
+    for (uint32_t k = 0; k < runs[i].count; k++) {
+      ax_axis *axis = &refined->axis[runs[i].axis[k]];
+      const int length = runs[i].count == 1 ? snprintf(axis->name, sizeof axis->name, "%s", whole->axis[i].name)
+                                            : snprintf(axis->name, sizeof axis->name, "%s__%u", whole->axis[i].name, k);
+      if ((size_t)length >= sizeof axis->name) return ax_error(AX_ABSENT, "the axis \"%s\" has too long a name to be cut up", whole->axis[i].name);
+    }
+  return AX_OK;
+}
+
+static void lay_out_over(const ax_mesh *refined, ax_sdy_sharding *layout) {
+  ax_axis_list runs[AX_MAX_AXES];
+  const ax_spec from = layout->spec;
+  ax_mesh_runs(refined, 0, &layout->mesh.mesh, runs);
+  for (uint32_t d = 0; d < from.rank; d++) {
+    layout->spec.count[d] = 0;
+    for (uint32_t k = 0; k < from.count[d]; k++)
+      for (uint32_t r = 0; r < runs[from.axis[d][k]].count; r++)
+        layout->spec.axis[d][layout->spec.count[d]++] = runs[from.axis[d][k]].axis[r];
+  }
+  const ax_axis_set unreduced = layout->unreduced;
+  layout->unreduced = 0;
+  for (uint32_t i = 0; i < layout->mesh.mesh.count; i++)
+    for (uint32_t r = 0; r < runs[i].count && (unreduced >> i & 1) != 0; r++) layout->unreduced |= (ax_axis_set)1 << runs[i].axis[r];
+  layout->mesh.mesh = *refined;
+}
+
+/* The mesh that all layouts are over, cut up as far as they need it; those without axes say nothing. */
 static ax_status find_mesh(const manual *m, uint32_t count, ax_sdy_mesh *out) {
+  const ax_sdy_sharding *first = NULL;
+  ax_mesh refined;
   *out = (ax_sdy_mesh){0};
   for (uint32_t i = 0; i < count; i++) {
-    if (m->in[i].mesh.mesh.count == 0) continue;
-    if (out->mesh.count == 0)
-      *out = m->in[i].mesh;
-    else if (!ax_mesh_equal(&out->mesh, &m->in[i].mesh.mesh, false))
-      return ax_error(AX_ABSENT, "its layouts are over different meshes, or over parts of axes");
+    const ax_sdy_sharding *own = &m->in[i];
+    if (own->whole.count == 0) continue;
+    if (first == NULL) first = own, *out = own->mesh;
+    if (!ax_mesh_equal(&first->whole, &own->whole, false)) return ax_error(AX_ABSENT, "its layouts are over different meshes");
+    if (!ax_mesh_refine(&out->mesh, &own->mesh.mesh, &refined)) return ax_error(AX_ABSENT, "its layouts are over parts of axes that do not go together");
+    out->mesh = refined;
+  }
+  if (first == NULL) return AX_OK;
+  AX_TRY(name_parts(&first->whole, &out->mesh));
+  for (uint32_t i = 0; i < count; i++)
+    if (m->in[i].whole.count > 0) lay_out_over(&out->mesh, &m->in[i]);
+  return AX_OK;
+}
+
+/* A computation inside another has the axes of that one's mesh, by their names. */
+static ax_status check_around(const ax_mesh *mesh) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t a = 0; a < axes->count; a++) {
+    bool same = false;
+    for (uint32_t i = 0; i < mesh->count; i++)
+      same = same || (strcmp(axes->axis[a].name, mesh->axis[i].name) == 0 && axes->axis[a].size == mesh->axis[i].size);
+    if (!same) return ax_error(AX_ABSENT, "its mesh has not the axis \"%s\" of the computation around it", axes->axis[a].name);
   }
   return AX_OK;
 }
@@ -116,6 +191,7 @@ static ax_status read_manual(manual *m) {
   AX_TRY(read_layouts(args, "out_shardings", args->op->result_count, m->out));
   AX_TRY(find_mesh(m, count, &mesh));
   AX_TRY(ax_sdy_read_axes(axes->text, &mesh, &m->axes));
+  AX_TRY(check_around(&mesh.mesh));
   m->grid = (ax_hlo_grid){mesh.mesh, 1, mesh.ids};
   own_mesh(m);
   for (uint32_t i = 0; i < count; i++) AX_TRY(block_spec(m, &m->in[i], &m->specs[i]));
@@ -124,9 +200,11 @@ static ax_status read_manual(manual *m) {
 
 static ax_status manual_read(const ax_hlo_read_args *args) {
   const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count, count = in_count + out_count;
+  const ax_hlo_attribute *callee = ax_hlo_find(args->op, "callee"); /* bridge/shardy_calls.h */
   manual m = {.args = args};
   ax_hlo_body body;
-  AX_TRY(ax_hlo_body_of(args, 0, out_count, &body, &m.body));
+  AX_TRY(callee != NULL ? ax_hlo_function_body(args, callee->text, out_count, &body, &m.body)
+                        : ax_hlo_body_of(args, 0, out_count, &body, &m.body));
   if (m.body.in_count != in_count) return ax_error(AX_INVALID_ARGUMENT, "its body must take as many values as it has operands");
   m.in = ax_trace_alloc((count + 1) * sizeof m.in[0]);
   m.specs = ax_trace_alloc((count + 1) * sizeof m.specs[0]);
@@ -171,13 +249,17 @@ static ax_status named_read(const ax_hlo_read_args *args) {
   return ax_failed() ? AX_OK : lay_out_named(args, "out_shardings", out_count, args->out);
 }
 
-/* Moves between layouts by name: the value is the same. */
+/* Moves between layouts by name: the value is the same, also where it was a sum of what devices have, or becomes one. */
 const ax_hlo_reader ax_hlo_sharding_readers[] = {{"sdy.sharding_constraint", constraint_read},
                                                  {"sdy.reshard", constraint_read},
                                                  {"sdy.all_gather", moved_read},
                                                  {"sdy.all_slice", moved_read},
                                                  {"sdy.all_to_all", moved_read},
                                                  {"sdy.collective_permute", moved_read},
+                                                 {"sdy.all_reduce", moved_read},
+                                                 {"sdy.reduce_scatter", moved_read},
+                                                 {"sdy.sharded_to_unreduced", moved_read},
+                                                 {"sdy.replicated_to_unreduced", moved_read},
                                                  {"sdy.sharding_group", same_read},
                                                  {"sdy.propagation_barrier", same_read},
                                                  {"sdy.manual_computation", manual_read},

@@ -128,6 +128,19 @@ static const char *const results[] = {
     "rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], "
     "rhs_group_dimensions = []>} : (tensor<3x1xf32>, tensor<3x1xf32>, tensor<2xi64>) -> tensor<3xf32>\n"
     EQ("%1", "[16.0, 25.0, 36.0]", "tensor<3xf32>"),
+    /* sizes of groups that differ by batch */
+    C("%a", "[[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]]", "tensor<2x3x1xf32>")
+    C("%b", "[[[[10.0]], [[100.0]]], [[[7.0]], [[9.0]]]]", "tensor<2x2x1x1xf32>") C("%n", "[[1, 2], [2, 0]]", "tensor<2x2xi32>")
+    "  %0 = \"chlo.ragged_dot\"(%a, %b, %n) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], "
+    "rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], "
+    "rhs_group_dimensions = [1]>} : (tensor<2x3x1xf32>, tensor<2x2x1x1xf32>, tensor<2x2xi32>) -> tensor<2x3x1xf32>\n"
+    EQ("%0", "[[[10.0], [200.0], [300.0]], [[7.0], [14.0], [0.0]]]", "tensor<2x3x1xf32>"),
+    /* transforms of nothing */
+    C("%a", "", "tensor<2x0xcomplex<f32>>") C("%b", "", "tensor<2x0xf32>") C("%c", "(1.0, 2.0)", "tensor<2x1xcomplex<f32>>")
+    "  %0 = stablehlo.fft %a, type = FFT, length = [0] : (tensor<2x0xcomplex<f32>>) -> tensor<2x0xcomplex<f32>>\n"
+    "  %1 = stablehlo.fft %b, type = RFFT, length = [0] : (tensor<2x0xf32>) -> tensor<2x0xcomplex<f32>>\n"
+    "  %2 = stablehlo.fft %c, type = IRFFT, length = [0] : (tensor<2x1xcomplex<f32>>) -> tensor<2x0xf32>\n"
+    EQ("%0", "", "tensor<2x0xcomplex<f32>>") EQ("%1", "", "tensor<2x0xcomplex<f32>>") EQ("%2", "", "tensor<2x0xf32>"),
     /* a scan from the end along the second dimension; what comes out are differences of neighbours */
     C("%a", "[[1, 3, 6], [2, 2, 9]]", "tensor<2x3xi32>") C("%z", "0", "tensor<2xi32>")
     "  %0:2 = chlo.scan(%a) inits(%z) dimension=1 attributes {is_reverse = true} {\n  ^bb0(%x: tensor<2xi32>, %c: tensor<2xi32>):\n"
@@ -358,7 +371,7 @@ static const struct {
     {F("%0 = \"stablehlo.infeed\"(%a) : (tensor<4xf32>) -> " T), AX_INVALID_ARGUMENT, "operand 0 is tensor<4xf32>, and must be of these: a token"},
     {F("%0 = \"stablehlo.send\"(%a, %t) {is_host_transfer = true} : (tensor<4xf32>, " T ") -> " T), AX_INVALID_ARGUMENT, "the attribute channel_handle is missing"},
     {F("%0 = \"stablehlo.send\"(%a, %t) {channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>} : (tensor<4xf32>, " T ") -> " T),
-     AX_ABSENT, "transfers between devices are not read"},
+     AX_INVALID_ARGUMENT, "the attribute source_target_pairs is missing"},
     {F("%0 = \"stablehlo.bitcast_convert\"(%a) : (tensor<4xf32>) -> tensor<4x16xi1>"), AX_INVALID_ARGUMENT, "16 elements of 1 bits do not make one of 32"},
     {F("%0 = \"stablehlo.rng\"(%a, %a, %a) {rng_distribution = #stablehlo<rng_distribution BETA>} : (tensor<4xf32>, tensor<4xf32>, "
        "tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT, "operand 2 is tensor<4xf32>, and must be of these: signed integers, unsigned integers"},

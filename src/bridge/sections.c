@@ -24,13 +24,8 @@ typedef struct section {                                  /* of a block's operat
   uint32_t in_count, out_count, body_count, behind_count;
 } section;
 
-static bool calls(const ax_hlo_operation *op, const char *target) {
-  if (!ax_hlo_slice_is(op->name, "stablehlo.custom_call")) return false;
-  const ax_hlo_attribute *name = ax_hlo_find(op, "call_target_name");
-  return name != NULL && ax_hlo_slice_is(name->text, target);
-}
-static bool makes_block(const ax_hlo_operation *op) { return calls(op, "SPMDFullToShardShape"); }
-static bool makes_whole(const ax_hlo_operation *op) { return calls(op, "SPMDShardToFullShape"); }
+static bool makes_block(const ax_hlo_operation *op) { return ax_hlo_calls_target(op, "SPMDFullToShardShape"); }
+static bool makes_whole(const ax_hlo_operation *op) { return ax_hlo_calls_target(op, "SPMDShardToFullShape"); }
 
 /* --- Tiles as layouts of sdy --- */
 
@@ -167,7 +162,7 @@ static ax_status find_layouts(const rewrite *w, const section *s, layouts *l) {
     bool all;
     AX_TRY(read_whole(in ? tiles_of(maker) : tiles_of(op), &l->whole[i]));
     AX_TRY(read_by_hand(in ? tiles_of(op)
-                        : calls(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker)
+                        : ax_hlo_calls_target(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker)
                                                                         : NULL,
                         &by_hand, &set, &all));
     AX_TRY(check_refined(w, &l->whole[i]));
@@ -443,7 +438,7 @@ static uint32_t count_calls(const ax_hlo_block *block, ax_mesh *mesh) {
     const bool counts = makes_block(op) || makes_whole(op);
     layout own;
     count += counts;
-    if ((counts || calls(op, "Sharding")) && read_whole(tiles_of(op), &own) == AX_OK) (void)refine(&own.mesh, mesh);
+    if ((counts || ax_hlo_calls_target(op, "Sharding")) && read_whole(tiles_of(op), &own) == AX_OK) (void)refine(&own.mesh, mesh);
     for (uint32_t r = 0; r < op->region_count; r++)
       for (uint32_t b = 0; b < op->regions[r].block_count; b++) count += count_calls(&op->regions[r].blocks[b], mesh);
   }

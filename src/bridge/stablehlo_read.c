@@ -17,6 +17,7 @@
 #include "bridge/quantized.h"
 #include "bridge/readers.h"
 #include "bridge/sections.h"
+#include "bridge/shardy_calls.h"
 #include "control/closed_call.h"
 #include "hlo/files.h"
 #include "hlo/flatten.h"
@@ -86,6 +87,11 @@ static ax_status make_functions(ax_hlo_import *import) {
     *entry = (ax_function_entry){.name = name->text, .op = op};
   }
   return AX_OK;
+}
+
+static ax_status check_callable(const ax_function_entry *entry, ax_hlo_slice name) {
+  if (entry->op == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", (int)name.length, name.start);
+  return entry->in_progress ? ax_error(AX_INVALID_ARGUMENT, "@%.*s calls itself", (int)name.length, name.start) : AX_OK;
 }
 
 /* --- Operations --- */
@@ -218,17 +224,32 @@ static AX_BODY(run_body) {
   const ax_hlo_block *block = &body->region->blocks[0];
   for (uint32_t i = 0; i < block->argument_count; i++)
     if (!take_argument(body->import, block, i, in[i], NULL)) return;
+  if (body->in_progress != NULL) *body->in_progress = true;
   run_block(body->import, block, out);
+  if (body->in_progress != NULL) *body->in_progress = false;
 }
 
-ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
-  const ax_hlo_operation *op = args->op, *last = region < op->region_count ? last_of(&op->regions[region]) : NULL;
+static ax_status region_body(const ax_hlo_read_args *args, const ax_hlo_operation *of, uint32_t region, uint32_t out_count,
+                             ax_hlo_body *body, ax_fn *out) {
+  const ax_hlo_operation *last = region < of->region_count ? last_of(&of->regions[region]) : NULL;
   if (last == NULL || !ax_hlo_is_return(last->name))
     return ax_error(AX_INVALID_ARGUMENT, "region %u must be one block that ends in a return", region);
   if (last->operand_count != out_count)
     return ax_error(AX_INVALID_ARGUMENT, "region %u returns %u values, and not %u", region, last->operand_count, out_count);
-  *body = (ax_hlo_body){args->import, &op->regions[region]};
-  *out = (ax_fn){run_body, op->regions[region].blocks[0].argument_count, out_count, body};
+  *body = (ax_hlo_body){args->import, &of->regions[region], NULL};
+  *out = (ax_fn){run_body, of->regions[region].blocks[0].argument_count, out_count, body};
+  return AX_OK;
+}
+
+ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
+  return region_body(args, args->op, region, out_count, body, out);
+}
+
+ax_status ax_hlo_function_body(const ax_hlo_read_args *args, ax_hlo_slice function, uint32_t out_count, ax_hlo_body *body, ax_fn *out) {
+  ax_function_entry *entry = function_slot(args->import, function);
+  AX_TRY(check_callable(entry, function));
+  AX_TRY(region_body(args, entry->op, 0, out_count, body, out));
+  body->in_progress = &entry->in_progress;
   return AX_OK;
 }
 
@@ -455,8 +476,7 @@ ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
   ax_function_entry *entry = function_slot(args->import, function);
   const ax_hlo_operation *op = args->op;
   ax_variant *variant;
-  if (entry->op == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", (int)function.length, function.start);
-  if (entry->in_progress) return ax_error(AX_INVALID_ARGUMENT, "@%.*s calls itself", (int)function.length, function.start);
+  AX_TRY(check_callable(entry, function));
   AX_TRY(check_call(args->import, op, entry));
   AX_TRY(find_variant(args, entry, &variant));
   if (ax_failed()) return AX_OK;
@@ -542,6 +562,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   if (binding != NULL && binding->owner != NULL) ax_hlo_own(&module, text, bytes, binding->owner);
   ax_status status = ax_hlo_verify(&module);
   if (status == AX_OK) status = ax_hlo_flatten(&module);
+  if (status == AX_OK) status = ax_hlo_shardy_calls(&module);
   if (status == AX_OK) status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, binding != NULL ? binding : &none, names, out);
   ax_hlo_module_deinit(&module);

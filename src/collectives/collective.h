@@ -122,6 +122,8 @@ ax_combining ax_hlo_combining_of(const ax_hlo_read_args *args, ax_dtype dtype);
 ax_value ax_hlo_own_row(const ax_hlo_read_args *args, const ax_type *type, const int64_t *table);
 /* The body applied to the rows of x, T[n, d..], one after the other in some tree: T[d..]. */
 AX_MUST_USE ax_status ax_hlo_combine_rows(const ax_hlo_read_args *args, ax_value x, ax_value *out);
+/* The body applied to the x of this device's group, where groups have several sizes. AX_ABSENT: some axes are free. */
+AX_MUST_USE ax_status ax_hlo_combine_uneven(const ax_hlo_read_args *args, ax_value x, ax_value *out);
 
 /* --- hlo --- */
 /* Adds replica_groups, for the groups along the names, and a channel_handle of their own. */

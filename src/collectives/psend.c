@@ -23,11 +23,14 @@
    sides agree; over a batched axis itself there is no rule. */
 #include <string.h>
 
+#include "axle/collectives.h"
 #include "collectives/collective.h"
+#include "collectives/messages.h"
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "plan/lowering.h"
 #include "plan/plan.h"
+#include "prim/hlo_groups.h"
 #include "prim/prims.h"
 #include "prim/region.h"
 
@@ -282,6 +285,55 @@ static ax_status create_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, 
   (void)eqn, (void)in;
   out[0] = hlo_token(hlo);
   return AX_OK;
+}
+
+/* The link that the channel stands for. */
+static ax_status read_link(const ax_hlo_read_args *args, int64_t *link) {
+  const ax_hlo_attribute *channel = ax_hlo_find(args->op, "channel_handle");
+  const ax_hlo_attribute *handle = channel != NULL ? ax_hlo_item(channel, "handle") : NULL;
+  if (handle == NULL || handle->kind != AX_HLO_INTEGER) return ax_error(AX_INVALID_ARGUMENT, "the attribute channel_handle must have a handle");
+  *link = handle->integer;
+  return AX_OK;
+}
+
+ax_status ax_send_along(const ax_hlo_read_args *args, const char *names, const ax_pairs *pairs) {
+  message_params params = {.pairs = *pairs};
+  AX_TRY(read_link(args, &params.link));
+  for (uint32_t i = 0; i < args->op->operand_count; i++) {
+    ax_value x = args->in[i];
+    if (!ax_collective_operand(&ax_prim_psend, &x, names, &params.axes)) return AX_OK;
+    (void)ax_bind1(&ax_prim_psend, &params, &x, 1);
+  }
+  return AX_OK;
+}
+
+ax_status ax_recv_along(const ax_hlo_read_args *args, const char *names, const ax_pairs *pairs) {
+  precv_params params = {.of.pairs = *pairs};
+  AX_TRY(read_link(args, &params.of.link));
+  for (uint32_t k = 0; k < args->op->result_count; k++) {
+    const ax_type *type = &args->out_types[k];
+    AX_TRY(ax_hlo_want_shape(args, k));
+    if (!ax_collective_names("recv", names, &params.of.axes)) return AX_OK;
+    params.dtype = type->dtype, params.dims.count = type->rank;
+    memcpy(params.dims.v, type->dims, sizeof params.dims.v);
+    const ax_value after = ax_create_token();
+    args->out[k] = ax_bind1(&ax_prim_precv, &params, &after, 1);
+  }
+  return AX_OK;
+}
+
+ax_status ax_send_read(const ax_hlo_read_args *args) {
+  const char *names;
+  ax_pairs pairs;
+  AX_TRY(ax_hlo_read_pairs(args, &names, &pairs));
+  return ax_send_along(args, names, &pairs);
+}
+
+ax_status ax_recv_read(const ax_hlo_read_args *args) {
+  const char *names;
+  ax_pairs pairs;
+  AX_TRY(ax_hlo_read_pairs(args, &names, &pairs));
+  return ax_recv_along(args, names, &pairs);
 }
 
 /* --- The records --- */

@@ -143,6 +143,9 @@ static ax_status reduce_read(const ax_hlo_read_args *args, uint32_t k, const cha
   const ax_dtype dtype = args->out_types[k].dtype;
   const ax_value x = ax_convert_element_type(args->in[k], dtype);
   const ax_combining known = ax_hlo_combining_of(args, dtype);
+  bool uneven = false;
+  if (known == NULL) AX_TRY(ax_hlo_groups_uneven(args, AX_HLO_BY_IDS, &uneven));
+  if (uneven) return ax_hlo_combine_uneven(args, x, &args->out[k]);
   if (known == NULL) return ax_hlo_combine_rows(args, ax_all_gather(x, names, 0, false), &args->out[k]);
   args->out[k] = known(x, names);
   return AX_OK;

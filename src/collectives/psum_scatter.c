@@ -117,9 +117,12 @@ static ax_status scatter_by_body(const ax_hlo_read_args *args, ax_value x, const
 static ax_status read(const ax_hlo_read_args *args) {
   const char *names;
   int64_t dimension, size;
+  bool uneven;
   if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
   AX_TRY(ax_hlo_integer(args->op, "scatter_dimension", &dimension));
   AX_TRY(ax_hlo_read_groups(args, AX_HLO_BY_IDS, &names, &size));
+  AX_TRY(ax_hlo_groups_uneven(args, AX_HLO_BY_IDS, &uneven));
+  if (uneven) return ax_error(AX_INVALID_ARGUMENT, "its groups must be of one size, which the result's shape depends on");
   const ax_value x = ax_convert_element_type(args->in[0], args->out_types[0].dtype);
   if (dimension < 0 || dimension >= ax_typeof(x).rank)
     return ax_error(AX_INVALID_ARGUMENT, "scatter_dimension is none of its operand's");

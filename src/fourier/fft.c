@@ -329,6 +329,11 @@ static ax_status read(const ax_hlo_read_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "fft_type must be FFT, IFFT, RFFT or IRFFT, with the lengths of some of the last dimensions");
   ax_value y = args->in[0];
   const bool inverse = kind == 3;
+  const ax_type *out = &args->out_types[0];
+  if (ax_dims_has(&length, 0) && ax_type_elems(out) == 0) { /* a transform of nothing: there is nothing to compute */
+    args->out[0] = (ax_full)(out->dtype, AX_LIST(out->rank, out->dims), 0);
+    return AX_OK;
+  }
   for (uint32_t i = 0; i < length.count; i++) { /* the last dimension is transformed first, but last of all by IRFFT */
     const uint32_t k = inverse ? i : length.count - 1 - i;
     const bool last = k + 1 == length.count;

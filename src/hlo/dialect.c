@@ -279,6 +279,13 @@ static const ax_hlo_slot manual_slots[] = {
 static const ax_hlo_slot group_id_slots[] = {INTEGER("group_id")};
 static const ax_hlo_slot all_gather_axes_slots[] = {ANY("gathering_axes"), SHARDING("out_sharding")};
 static const ax_hlo_slot all_slice_axes_slots[] = {ANY("slicing_axes"), SHARDING("out_sharding")};
+static const ax_hlo_slot reduction_axes_slots[] = {ANY("reduction_axes"), SHARDING("out_sharding")};
+static const ax_hlo_slot scattered_axes_slots[] = {ANY("reduce_scatter_axes"), SHARDING("out_sharding")};
+static const ax_hlo_slot unreduced_axes_slots[] = {ANY("axes"), SHARDING("out_sharding")};
+static const ax_hlo_slot direction_slots[] = {ANY("allowed_direction")};
+static const ax_hlo_slot named_slots[] = {STRING("name"),
+                                          {.name = "in_shardings", .kind = AX_HLO_SLOT_ANY, .optional = true, .before = "#sdy.sharding_per_value<", .behind = ">"},
+                                          {.name = "out_shardings", .kind = AX_HLO_SLOT_ANY, .optional = true, .before = "#sdy.sharding_per_value<", .behind = ">"}};
 static const ax_hlo_slot exchange_slots[] = {ANY("params"), SHARDING("out_sharding")};
 static const ax_hlo_slot out_sharding_slots[] = {SHARDING("out_sharding")};
 
@@ -372,6 +379,12 @@ static const ax_hlo_listed operations[] = {
     {"sdy.all_to_all", SLOTS(exchange_slots), {0}, false},
     {"sdy.collective_permute", SLOTS(out_sharding_slots), {0}, false},
     {"sdy.sharding_group", SLOTS(group_id_slots), {0}, false},
+    {"sdy.all_reduce", SLOTS(reduction_axes_slots), {0}, false},
+    {"sdy.reduce_scatter", SLOTS(scattered_axes_slots), {0}, false},
+    {"sdy.sharded_to_unreduced", SLOTS(unreduced_axes_slots), {0}, false},
+    {"sdy.replicated_to_unreduced", SLOTS(unreduced_axes_slots), {0}, false},
+    {"sdy.propagation_barrier", SLOTS(direction_slots), {0}, false},
+    {"sdy.named_computation", SLOTS(named_slots), {0}, false},
 };
 static const ax_hlo_listed broadcasting = {"chlo.broadcast_", SLOTS(binary_slots), {0}, false};
 

@@ -82,6 +82,12 @@ static uint32_t same_scalar(const ax_hlo_module *module, uint32_t value) {
   return AX_NONE;
 }
 
+bool ax_hlo_calls_target(const ax_hlo_operation *op, const char *target) {
+  if (!ax_hlo_slice_is(op->name, "stablehlo.custom_call")) return false;
+  const ax_hlo_attribute *name = ax_hlo_find(op, "call_target_name");
+  return name != NULL && ax_hlo_slice_is(name->text, target);
+}
+
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value) {
   for (uint32_t steps = 0, before; steps < 4 && (before = same_scalar(module, value)) != AX_NONE; steps++) value = before;
   const ax_hlo_operation *made_by = module->makers[value];

@@ -170,6 +170,8 @@ ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice 
 /* The attribute with the name; NULL: there is none. */
 const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name);
 const ax_hlo_attribute *ax_hlo_item(const ax_hlo_attribute *dictionary, const char *name);
+/* Whether the operation is a custom call of the target. */
+bool ax_hlo_calls_target(const ax_hlo_operation *op, const char *target);
 /* The elements of a value that is a constant, or a constant scalar that is broadcast to a scalar; NULL: it is none. */
 const ax_hlo_attribute *ax_hlo_constant(const ax_hlo_module *module, uint32_t value);
 /* Of branches that an index chooses, an operand that is a constant, the one that is chosen: one outside means the last. AX_NONE: the

@@ -49,10 +49,15 @@ AX_MUST_USE ax_status ax_hlo_want_shape(const ax_hlo_read_args *args, uint32_t r
 typedef struct ax_hlo_body {
   ax_hlo_import *import;
   const ax_hlo_region *region;
+  bool *in_progress; /* of the function that is the body, which must not call itself; NULL: it is a region of the operation */
 } ax_hlo_body;
 /* AX_INVALID_ARGUMENT: the operation has no such region of one block, or the region gives other than `out_count` values. */
 AX_MUST_USE ax_status ax_hlo_body_of(const ax_hlo_read_args *args, uint32_t region, uint32_t out_count, ax_hlo_body *body,
                                      ax_fn *out);
+/* The same of a function of the module, in the place of a region. AX_INVALID_ARGUMENT: also no such function, or one that is being
+   read. */
+AX_MUST_USE ax_status ax_hlo_function_body(const ax_hlo_read_args *args, ax_hlo_slice function, uint32_t out_count, ax_hlo_body *body,
+                                           ax_fn *out);
 /* Reads the operation as if it had this name, on other operands. AX_ABSENT: no operation of the name is read. */
 AX_MUST_USE ax_status ax_hlo_read_as(const ax_hlo_read_args *args, const char *name, const ax_value *in);
 /* The operation of a function of the module; NULL: it has none of the name. */

@@ -294,7 +294,9 @@ static ax_status read_rest(cursor *c, ax_sdy_sharding *out) {
     const bool whole = take(c, "replicated");
     if (!whole) AX_TRY(want(c, "unreduced"));
     AX_TRY(want(c, "="));
+    const uint32_t axes = out->mesh.mesh.count;
     AX_TRY(read_set(c, out, whole ? &replicated : &out->unreduced));
+    if (!whole && out->mesh.mesh.count != axes) return ax_error(AX_ABSENT, "an array that is unreduced along parts of axes is not read");
   }
   return want(c, ">");
 }
@@ -306,6 +308,7 @@ ax_status ax_sdy_read_sharding(ax_hlo_slice text, const ax_sdy_named_mesh *meshe
   skip_to(&c, "<");
   AX_TRY(want(&c, "<"));
   AX_TRY(read_its_mesh(&c, meshes, count, arena, &out->mesh));
+  out->whole = out->mesh.mesh;
   AX_TRY(want(&c, ","));
   AX_TRY(want(&c, "["));
   if (!take(&c, "]")) {

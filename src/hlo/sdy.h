@@ -24,8 +24,9 @@ typedef struct ax_sdy_named_mesh {
 
 typedef struct ax_sdy_sharding {
   ax_sdy_mesh mesh; /* without axes: nothing is said of the array */
+  ax_mesh whole;    /* before axes of it were cut up */
   ax_spec spec;     /* over mesh.mesh */
-  ax_axis_set unreduced;
+  ax_axis_set unreduced; /* along these the array is the sum of what devices have */
 } ax_sdy_sharding;
 
 /* <[..], ..> of an operation sdy.mesh, also behind #sdy.mesh or mesh. The ids are in `arena`. AX_PARSE_ERROR says what is

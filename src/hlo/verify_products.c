@@ -317,8 +317,9 @@ ax_status ax_hlo_check_fft(const ax_verified *v) {
   for (uint32_t i = 0; i < lengths.count; i++) {
     int64_t *extent = &dims.v[in->rank - lengths.count + i];
     const bool last = i + 1 == lengths.count;
-    const int64_t wanted = real_out && last ? (lengths.v[i] > 0 ? lengths.v[i] / 2 + 1 : 0) : lengths.v[i];
-    if (!ax_hlo_extents_fit(*extent, wanted))
+    const int64_t wanted = real_out && last ? lengths.v[i] / 2 + 1 : lengths.v[i];
+    const bool nothing = real_out && last && lengths.v[i] == 0 && ax_hlo_extents_fit(*extent, 0);
+    if (!nothing && !ax_hlo_extents_fit(*extent, wanted))
       return ax_error(AX_INVALID_ARGUMENT,
                       "fft_length has %" PRId64 ", and the operand's dimension %u the extent %" PRId64 ", not %" PRId64,
                       lengths.v[i], in->rank - lengths.count + i, *extent, wanted);

@@ -290,12 +290,68 @@ static ax_status add_axis_ref(const ax_hlo_attribute *ref, const ax_mesh *mesh, 
   const ax_hlo_attribute *name = ax_hlo_item(ref, "name");
   if (name == NULL || name->text.length >= AX_MAX_NAME || names->count == AX_MAX_AXES)
     return ax_error(AX_INVALID_ARGUMENT, "replica_groups has an axis without a name");
-  if (ax_hlo_item(ref, "sub_axis_info") != NULL) return ax_error(AX_ABSENT, "replica_groups has a part of an axis");
   memcpy(names->name[names->count], name->text.start, name->text.length);
   if (ax_mesh_find(mesh, names->name[names->count]) < 0)
     return ax_error(AX_INVALID_ARGUMENT, "replica_groups has the axis \"%s\", which the mesh has not", names->name[names->count]);
   names->count++;
   return AX_OK;
+}
+
+/* A part of an axis along which groups lie: a coordinate's digit, (coordinate / below) mod size. */
+typedef struct digit {
+  uint32_t axis;
+  int64_t below, size, stride; /* stride: of the axis among places */
+} digit;
+
+static ax_status read_digit(const ax_hlo_attribute *ref, const ax_mesh *mesh, digit *out) {
+  const ax_hlo_attribute *part = ax_hlo_item(ref, "sub_axis_info");
+  const ax_hlo_attribute *pre = part != NULL ? ax_hlo_item(part, "pre_size") : NULL, *size = part != NULL ? ax_hlo_item(part, "size") : NULL;
+  ax_axes name = {0};
+  int64_t taken = 1;
+  AX_TRY(add_axis_ref(ref, mesh, &name));
+  *out = (digit){.axis = (uint32_t)ax_mesh_find(mesh, name.name[0]), .below = 1, .stride = 1};
+  out->size = mesh->axis[out->axis].size;
+  for (uint32_t i = out->axis + 1; i < mesh->count; i++) out->stride *= mesh->axis[i].size;
+  if (part == NULL) return AX_OK;
+  const bool good = pre != NULL && size != NULL && pre->integer >= 1 && size->integer >= 1 && ax_mul_i64(pre->integer, size->integer, &taken);
+  if (!good || out->size % taken != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "replica_groups has a part that the axis \"%s\" has not", name.name[0]);
+  out->below = out->size / taken, out->size = size->integer;
+  return AX_OK;
+}
+
+/* Groups along axes, or parts of axes, in their order. */
+static ax_status fill_along(table *t, const ax_hlo_attribute *axes, const ax_mesh *mesh) {
+  digit digits[AX_MAX_AXES];
+  int64_t members = 1;
+  if (axes == NULL || axes->kind != AX_HLO_ARRAY || axes->count == 0 || axes->count > AX_MAX_AXES)
+    return ax_error(AX_INVALID_ARGUMENT, "replica_groups must have axes");
+  for (uint32_t i = 0; i < axes->count; i++) {
+    AX_TRY(read_digit(&axes->items[i], mesh, &digits[i]));
+    if (!ax_mul_i64(members, digits[i].size, &members) || members > t->devices)
+      return ax_error(AX_INVALID_ARGUMENT, "replica_groups has more places along its axes than there are");
+  }
+  for (int64_t place = 0; place < t->devices; place++) {
+    bool first = true;
+    for (uint32_t i = 0; i < axes->count; i++)
+      first = first && ax_mesh_coordinate(mesh, place, digits[i].axis) / digits[i].below % digits[i].size == 0;
+    for (int64_t k = 0; k < members && first; k++) {
+      int64_t member = place, rest = k;
+      for (uint32_t i = axes->count; i-- > 0; rest /= digits[i].size)
+        member += rest % digits[i].size * digits[i].below * digits[i].stride;
+      AX_TRY(check_number(member, t->devices, "place"));
+      AX_TRY(add_place(t, member));
+    }
+    if (first) end_group(t);
+  }
+  return AX_OK;
+}
+
+static bool has_parts(const ax_hlo_attribute *from) {
+  const ax_hlo_attribute *axes = ax_hlo_item(from, "axes");
+  for (uint32_t i = 0; axes != NULL && axes->kind == AX_HLO_ARRAY && i < axes->count; i++)
+    if (ax_hlo_item(&axes->items[i], "sub_axis_info") != NULL) return true;
+  return false;
 }
 
 static ax_status read_mesh_axes(const ax_hlo_read_args *args, const ax_hlo_attribute *from, ax_text *text, int64_t *size) {
@@ -315,8 +371,10 @@ static ax_status read_mesh_axes(const ax_hlo_read_args *args, const ax_hlo_attri
 /* --- The questions --- */
 
 static ax_status read_table(const ax_hlo_read_args *args, ax_hlo_numbering numbering, table *t) {
+  const ax_hlo_attribute *given = ax_hlo_find(args->op, "replica_groups");
   matrix m;
   AX_TRY(table_init(t, args->devices->grid));
+  if (given != NULL && given->kind == AX_HLO_DICTIONARY) return fill_along(t, ax_hlo_item(given, "axes"), &args->devices->grid->mesh);
   AX_TRY(read_matrix(args->op, "replica_groups", &m));
   return fill(t, crossing_of(args->op, numbering), &m);
 }
@@ -325,7 +383,7 @@ static ax_status read_groups(const ax_hlo_read_args *args, ax_hlo_numbering numb
   const ax_hlo_attribute *given = ax_hlo_find(args->op, "replica_groups");
   table t = {0};
   AX_TRY(need_grid(args));
-  if (given != NULL && given->kind == AX_HLO_DICTIONARY) return read_mesh_axes(args, given, text, size);
+  if (given != NULL && given->kind == AX_HLO_DICTIONARY && !has_parts(given)) return read_mesh_axes(args, given, text, size);
   ax_status status = read_table(args, numbering, &t);
   if (status == AX_OK) fill_up(&t);
   if (status == AX_OK) status = name_groups(&t, &args->devices->grid->mesh, text);
@@ -455,6 +513,17 @@ ax_status ax_hlo_read_pairs(const ax_hlo_read_args *args, const char **names, ax
   if (status == AX_OK) status = keep_text(&text, names);
   ax_text_deinit(&text);
   ax_free(target);
+  table_deinit(&t);
+  return status;
+}
+
+ax_status ax_hlo_groups_uneven(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool *out) {
+  table t = {0};
+  *out = false;
+  AX_TRY(need_grid(args));
+  const ax_status status = read_table(args, numbering, &t);
+  if (status == AX_OK) fill_up(&t);
+  for (int64_t g = 1; g < t.count && status == AX_OK; g++) *out = *out || t.end[g] - begin_of(&t, g) != t.end[0];
   table_deinit(&t);
   return status;
 }

@@ -24,9 +24,11 @@ struct ax_hlo_devices {
   const ax_sdy_named_mesh *meshes;
   uint32_t mesh_count;
   int64_t replicas, partitions; /* as the module says, or as its groups need */
+  bool kept;                    /* what Shardy says is kept as text (bridge/shardy_calls.h): tiles beside it say less */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   struct ax_hlo_infeed *infeed; /* of StableHLO's tests: functions whose results are fed in (bridge/run_parallel.c); NULL: the host does it */
   ax_arena *arena;
+  struct ax_hlo_parallel *parallel; /* functions on a grid of devices that are being read (bridge/run_parallel.c); NULL: none */
 };
 
 enum { AX_HLO_MOST_DEVICES = 1 << 20 }; /* of a grid: more are refused, as groups list them one by one */
@@ -50,6 +52,8 @@ typedef struct ax_hlo_peers {
 /* `only_first`: rows have the first member alone. AX_ABSENT: too many of them. */
 AX_MUST_USE ax_status ax_hlo_read_peers(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool only_first,
                                         ax_hlo_peers *out);
+/* Whether the groups have several sizes; devices that no group has are groups of one. */
+AX_MUST_USE ax_status ax_hlo_groups_uneven(const ax_hlo_read_args *args, ax_hlo_numbering numbering, bool *out);
 /* Replicas and partitions that the numbers of the operation's groups need at least, where the module does not say how many there
    are: both at least 1. */
 void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering, int64_t *replicas, int64_t *partitions);

@@ -2,7 +2,8 @@
 
   import_devices.py [--axle build/axle] [--only REGEX] [--keep FOLDER]
 
-As import_jax.py; the functions are laid out: by shard_map, pmap, and jit with shardings, each as Shardy's module and as GSPMD's.
+As import_jax.py; the functions are laid out: by shard_map, pmap, and jit with shardings, each as Shardy's module, in the forms that XLA gives that where Shardy's dialect is not,
+and as GSPMD's.
 """
 
 import argparse
@@ -20,8 +21,12 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from agree import disagreement  # noqa: E402
 from jax import lax  # noqa: E402
+from jax._src.lib import _jax  # noqa: E402
 from jax.sharding import Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
+from jaxlib.mlir.dialects import stablehlo  # noqa: E402
+
+mlir = _jax.mlir
 
 r = np.random.default_rng(7)
 F = lambda *s: r.standard_normal(s).astype(np.float32)  # noqa: E731
@@ -198,6 +203,35 @@ def experts(a, w1, w2, gate):
 sharded("a mixture of experts", experts, (at(one, "i"), at(one, "i"), at(one, "i"), at(one)), F(16, 4), F(8, 4, 6), F(8, 6, 4), F(4, 8))
 
 
+# --- Arrays that are sums of what devices have ---
+
+explicit = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+
+
+class InMesh:
+    """A function of arrays whose types say how they lie, and how its arguments lie."""
+
+    def __init__(self, f, *specs):
+        self.f = lambda *args: f(*(jax.sharding.reshard(a, spec) for a, spec in zip(args, specs)))
+
+    def lower(self, *args):
+        with jax.set_mesh(explicit):
+            return jax.jit(self.f, keep_unused=True).lower(*args)
+
+
+product = lambda a, b, spec: jnp.einsum("ij,jk->ik", a, b, out_sharding=spec)  # noqa: E731
+parts = P("data", None, unreduced={"model"})
+cut = (P("data", "model"), P("model", None))
+whole_again = lambda a: jax.sharding.reshard(a, P("data", None))  # noqa: E731
+add("unreduced: a product", InMesh(lambda a, b: whole_again(product(a, b, parts)), *cut), x, y)
+add("unreduced: a sum of products", InMesh(lambda a, b: whole_again(product(a, b, parts) + product(a * 2, b, parts)), *cut), x, y)
+add("unreduced: into a cut result", InMesh(lambda a, b: jax.sharding.reshard(product(a, b, parts), P("data", "model")), *cut), x, y)
+add("unreduced: out of shard_map", InMesh(lambda a, b: whole_again(jax.shard_map(lambda c, d: c @ d, in_specs=cut, out_specs=parts)(a, b)), *cut), x, y)
+add("unreduced: into shard_map", InMesh(lambda a, b: jax.shard_map(lambda c: lax.psum(c, "model"), in_specs=parts, out_specs=P("data", None))(
+    product(a, b, parts)), *cut), x, y)  # fmt: skip
+add("unreduced: of a whole array", InMesh(lambda a: whole_again(jax.sharding.reshard(a, parts)), P("data", None)), x)
+add("unreduced: gradients", InMesh(jax.grad(lambda a, b: (whole_again(product(a, b, parts)) ** 2).sum(), (0, 1)), *cut), x, y)
+
 # --- Ways that models are cut ---
 
 checked = functools.partial(jax.shard_map, check_vma=True)
@@ -320,6 +354,31 @@ def lower(f, args, shardy):
     return laid_out(f, args)[0].jitted.lower(*args)
 
 
+def without_shardy(text):
+    """The module as PJRT plugins get it, and as it comes back from HLO: Shardy's operations are custom calls in both. An artifact may
+    also have the dialect itself."""
+    computation = mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+    forms = {"artifact": mlir.serialize_portable_artifact(text, stablehlo.get_current_version()),
+             "mixed": mlir.serialize_portable_artifact(text, stablehlo.get_current_version(), True),
+             "HLO": mlir.xla_computation_to_mlir_module(computation)}  # fmt: skip
+    return {f" ({kind})": form for kind, form in forms.items() if not re.search("= mhlo[.]", str(form))}  # that dialect is XLA's own
+
+
+def messages():
+    """psend and precv, which XLA runs on GPUs alone: their module, and what ppermute gives."""
+    pairs = [(k, (3 * k + 1) % 8) for k in range(8)]
+
+    def sent(a):
+        token = lax.psend(a, "i", pairs[:5])
+        other = lax.psend(a.sum(0), "i", pairs[2:])
+        return lax.precv(token, jax.ShapeDtypeStruct(a.shape, a.dtype), "i", pairs[:5]), lax.precv(
+            other, jax.ShapeDtypeStruct(a.shape[1:], a.dtype), "i", pairs[2:])
+
+    whole = lambda f: jax.jit(jax.shard_map(f, mesh=one, in_specs=P("i"), out_specs=(P("i"), P("i")), check_vma=False))  # noqa: E731
+    want = whole(lambda a: (lax.ppermute(a, "i", pairs[:5]), lax.ppermute(a.sum(0), "i", pairs[2:])))(x)
+    return whole(sent).trace(x).lower(lowering_platforms=("cuda",)).as_text(), [np.asarray(a) for a in want]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--axle", default="build/axle")
@@ -334,18 +393,28 @@ def main():
         try:
             lowered = lower(f, args, True)
             want = [np.asarray(a) for a in jax.tree.leaves(lowered.compile()(*args))]
-            texts = {"": lowered.as_text(), " (GSPMD)": lower(f, args, False).as_text()}
+            texts = {"": lowered.as_text(), **without_shardy(lowered.as_text())}
+            if not isinstance(f, InMesh):  # GSPMD has no such sums
+                texts[" (GSPMD)"] = lower(f, args, False).as_text()
         except Exception as error:  # JAX itself cannot
             print(f"{name}: left out: {str(error).splitlines()[0][:200]}", flush=True)
             continue
         for kind, text in texts.items():
             if options.keep:
-                (Path(options.keep) / f"{number}{kind[2:3].lower()}.mlir").write_text(text)
+                (Path(options.keep) / f"{number}{kind[2:3].lower()}.mlir").write_bytes(text if isinstance(text, bytes) else text.encode())
             why = disagreement(options.axle, text, args, want)
             tried += 1
             failed += why is not None
             if why is not None:
                 print(f"{name}{kind} {number}: {why}", flush=True)
+    if re.search(options.only, "messages"):
+        jax.config.update("jax_use_shardy_partitioner", True)
+        jax.clear_caches()
+        text, want = messages()
+        why = disagreement(options.axle, text, (x,), want)
+        tried += 1
+        failed += why is not None
+        print(f"messages: {why}\n" if why is not None else "", end="", flush=True)
     print(f"{tried} modules: {tried - failed} agree, {failed} do not")
     sys.exit(failed > 0)
 
