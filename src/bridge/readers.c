@@ -291,7 +291,8 @@ static const ax_hlo_reader draws[] = {{"stablehlo.rng_bit_generator", rng_bits_r
 
 /* --- Custom calls --- */
 
-/* The operand: what the call says of it is where it lies, or how it is laid out, which is seen to for all operations alike. */
+/* The operand: what the call says of it is where it lies, or how it is laid out, which is seen to for all operations alike; what a cast
+   says is which of its extents are known. */
 static ax_status same_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 1));
   args->out[0] = args->in[0];
@@ -336,7 +337,7 @@ static ax_status custom_call_read(const ax_hlo_read_args *args) {
   return read_target(&shaped, name->text);
 }
 
-static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {0}};
+static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {"tensor.cast", same_read}, {0}};
 
 /* --- The lists --- */
 

@@ -74,6 +74,9 @@ static const char *const results[] = {
     "tensor<complex<f32>>) -> tensor<complex<f32>>\n"
     EQ("%0", "[(1.0, 8.0), (3.0, 4.0), (6.0, 6.0)]", "tensor<3xcomplex<f32>>") EQ("%1", "(6.0, 6.0)", "tensor<complex<f32>>")
     EQ("%2", "(0.0, 0.0)", "tensor<complex<f32>>") EQ("%3", "(78.0, 104.0)", "tensor<complex<f32>>"),
+    /* a cast, beside StableHLO's operations */
+    C("%a", "[1.0, 4.0]", "tensor<2xf32>") "  %0 = tensor.cast %a : tensor<2xf32> to tensor<?xf32>\n"
+    "  %1 = tensor.cast %0 : tensor<?xf32> to tensor<2xf32>\n" EQ("%1", "[1.0, 4.0]", "tensor<2xf32>"),
     /* probes, which keep a value each time that it is computed */
     C("%0", "0", "tensor<i32>") C("%1", "1", "tensor<i32>") C("%2", "2", "tensor<i32>") C("%3", "3", "tensor<i32>")
     "  %r = stablehlo.while(%i = %0) : tensor<i32>\n  cond {\n    %c = stablehlo.compare LT, %i, %3 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"

@@ -1,4 +1,4 @@
-/* The short form of chlo.scan. */
+/* The short forms of chlo.scan, and of tensor.cast, which is beside StableHLO's operations where shapes are open. */
 #include "hlo/reader.h"
 
 /* (%a, %b) inits (%c) dimension = 0 attributes {is_reverse = true} {..} : (types) -> types */
@@ -20,4 +20,19 @@ ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft) {
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(ax_hlo_want_region(r, draft, NULL));
   return ax_hlo_want_typed(r, draft);
+}
+
+/* %a : tensor<4xf32> to tensor<?xf32> */
+ax_status ax_hlo_read_cast(ax_hlo_scan *r, ax_hlo_draft *draft) {
+  const ax_hlo_value_type *from, *to;
+  uint32_t value;
+  AX_TRY(ax_hlo_want_operand(r, &value));
+  AX_TRY(ax_hlo_list_add(&draft->operands, &value, sizeof value));
+  AX_TRY(ax_hlo_draft_attributes(r, draft));
+  AX_TRY(ax_hlo_want(r, ":"));
+  AX_TRY(ax_hlo_want_type(r, &from));
+  if (r->module->values[value] != from) return ax_hlo_refuse(r, draft->at, "the operand has another type than that before `to`");
+  AX_TRY(ax_hlo_want(r, "to"));
+  AX_TRY(ax_hlo_want_type(r, &to));
+  return ax_hlo_list_add(&draft->results, &to, sizeof to);
 }

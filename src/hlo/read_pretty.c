@@ -646,6 +646,7 @@ static const form forms[] = {
     {"chlo.top_k", "(%, k = {k:i})", NULL},
     {"chlo.constant", NULL, read_constant},
     {"chlo.scan", NULL, ax_hlo_read_scan},
+    {"tensor.cast", NULL, ax_hlo_read_cast},
     {"sdy.mesh", "{sym_name:y} = {mesh:o}", NULL},
     {"sdy.sharding_constraint", "% {sharding:o}", NULL},
     {"sdy.reshard", "% {sharding:o}", NULL},

@@ -154,6 +154,7 @@ AX_MUST_USE ax_status ax_hlo_want_operands(ax_hlo_scan *r, ax_hlo_draft *draft);
 
 /* --- read_chlo.c --- */
 AX_MUST_USE ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft);
+AX_MUST_USE ax_status ax_hlo_read_cast(ax_hlo_scan *r, ax_hlo_draft *draft);
 
 /* --- read_pretty.c --- */
 /* Reads what stands behind the name of an operation that is not in quotes. */

@@ -26,7 +26,6 @@ struct ax_hlo_devices {
   int64_t replicas, partitions; /* as the module says, or as its groups need */
   bool kept;                    /* what Shardy says is kept as text (bridge/shardy_calls.h): tiles beside it say less */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
-  struct ax_hlo_infeed *infeed; /* of StableHLO's tests: functions whose results are fed in (bridge/run_parallel.c); NULL: the host does it */
   ax_arena *arena;
   struct ax_hlo_parallel *parallel; /* functions on a grid of devices that are being read (bridge/run_parallel.c); NULL: none */
 };

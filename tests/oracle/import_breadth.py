@@ -39,7 +39,7 @@ SKIPPED = set("""array_repr array_str save savez load fromfile frombuffer fromst
     stage custom_root composite dce_sink clone key PRNGKey key_impl key_dtype apply_along_axis apply_over_axes fromfunction piecewise""".split())  # fmt: skip
 # What differs, and why: a regular expression of names and labels.
 KNOWN = {
-    r"numpy.poly: float32 specials 1 1": "a convolution multiplies NaN with the zeros of its padding, which XLA leaves out",
+    r"numpy.poly: (float32|bfloat16) specials 1 1": "a convolution multiplies NaN with the zeros of its padding, which XLA leaves out",
     r"random.beta: (vmap )?8": "of parameters below 0, which has no meaning",
     r"lax.cumlogsumexp: complex64 .*": "a window takes its padding, of -inf, into the sum, as the specification says, which XLA leaves out",
 }
