@@ -9,6 +9,7 @@
 #include "assemble/assemble.h"
 #include "assemble/assembly.h"
 #include "assemble/nests.h"
+#include "ir/transform.h"
 #include "plan/contract.h"
 
 /* The state of a build, as far as the passes have come. */
@@ -58,6 +59,15 @@ static ax_status take_body(build *b) {
   ax_status status = ax_pruning_make(&b->inner, simple, &whole, b->keep_unused, &b->program);
   ax_program_release(simple);
   return status;
+}
+
+/* Functions that call each other twice would be exponentially long plans. */
+static ax_status loop_calls(build *b) {
+  ax_program *looped;
+  AX_TRY(ax_program_loop_calls(b->program, AX_MOST_WRITTEN_OUT, &looped));
+  ax_program_release(b->program);
+  b->program = looped;
+  return AX_OK;
 }
 
 /* --- The plan --- */
@@ -123,6 +133,7 @@ static const pass passes[] = {
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
     {"ungroup", .change = ungroup},                 /* collectives over groups become collectives over axes */
     {"body", .change = take_body},                  /* the program of each device, simplified */
+    {"calls", .change = loop_calls},                /* of functions that call each other often, steps of loops */
     {"lower", .change = lower},                     /* operations on buffers */
     {.name = NULL},                                 /* the passes over plans */
     {"flatten", .instrs = ax_instrs_flatten, .makes = AX_INSTRS_FLAT}, /* one list with jumps */
@@ -281,6 +292,7 @@ static ax_status plan_of(build *b, ax_plan **out) {
   AX_TRY(ax_contraction_fused(b->options->contraction, &options.contract));
   AX_TRY(ungroup(b));
   AX_TRY(take_body(b));
+  AX_TRY(loop_calls(b));
   ax_partitioned left = ax_partitioned_of(b->whole);
   left.body = b->program;
   AX_TRY(ax_pruning_specs(&b->inner, &left, &b->a.scratch));

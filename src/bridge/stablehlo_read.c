@@ -96,11 +96,16 @@ static ax_status check_callable(const ax_function_entry *entry, ax_hlo_slice nam
 
 /* --- Operations --- */
 
-/* The message with the operation and its line; of operations inside others, with the innermost lines. */
-enum { most_context = 600 }; /* bytes */
+/* The message with the operation and its line; of operations inside others, with the innermost lines. Of calls inside one another
+   the reason must not be hidden behind hundreds of lines. */
+enum { most_context = 600, most_calls = 3 }; /* bytes; calls */
 
 static ax_status blame(const ax_hlo_import *import, const ax_hlo_operation *op, ax_status status) {
-  return strlen(ax_message()) > most_context ? status : ax_hlo_blame(import->module, op, status);
+  static const char call[] = ": func.call: ";
+  uint32_t calls = 0;
+  for (const char *at = ax_message(); (at = strstr(at, call)) != NULL; at += sizeof call - 1) calls++;
+  const bool is_enough = strlen(ax_message()) > most_context || (calls >= most_calls && ax_hlo_slice_is(op->name, "func.call"));
+  return is_enough ? status : ax_hlo_blame(import->module, op, status);
 }
 
 static ax_status check_result(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t k, ax_value made) {

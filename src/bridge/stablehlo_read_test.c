@@ -378,6 +378,25 @@ static ax_status import_named(void *context) {
   return AX_OK;
 }
 
+/* The reason is not hidden behind the lines of all calls. */
+static void test_calls_too_deep(void **state) {
+  (void)state;
+  ax_text text = {0};
+  ax_program *program;
+  for (int i = 0; i < 300; i++)
+    ax_text_add(&text, "func.func @f%d(%%a: tensor<f32>) -> tensor<f32> {\n  %%0 = call @f%d(%%a) : (tensor<f32>) -> tensor<f32>\n"
+                       "  return %%0 : tensor<f32>\n}\n", i, i + 1);
+  ax_text_add(&text, "func.func @main(%%a: tensor<f32>) -> tensor<f32> {\n  %%0 = call @f0(%%a) : (tensor<f32>) -> tensor<f32>\n"
+                     "  return %%0 : tensor<f32>\n}\nfunc.func @f300(%%a: tensor<f32>) -> tensor<f32> {\n  return %%a : tensor<f32>\n}\n");
+  assert_false(text.failed);
+  TEST_FAILS(ax_program_from_stablehlo(text.data, text.length, "m.mlir", &program), AX_INVALID_ARGUMENT,
+             ": func.call: programs more than 256 deep inside one another");
+  uint32_t calls = 0;
+  for (const char *at = ax_message(); (at = strstr(at, ": func.call: ")) != NULL; at++) calls++;
+  assert_int_equal(calls, 3);
+  ax_text_deinit(&text);
+}
+
 /* --- Memory and growth --- */
 
 static ax_status import_first(void *context) {
@@ -401,6 +420,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_loops),
                                      cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_names),
                                      cmocka_unit_test(test_checks),   cmocka_unit_test(test_results),
-                                     cmocka_unit_test(test_refused),  cmocka_unit_test(test_out_of_memory)};
+                                     cmocka_unit_test(test_refused),  cmocka_unit_test(test_calls_too_deep),
+                                     cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,21 @@ static const ax_eqn *next_eqn(const ax_program *program, uint32_t *cursor) {
   return *cursor < program->eqn_count ? &program->eqns[(*cursor)++] : NULL;
 }
 
-bool ax_program_equal(const ax_program *a, const ax_program *b) {
-  if (a == b) return true;
-  if (a == NULL || b == NULL) return false;
+/* Pairs that the comparison in progress on this thread has found equal. Bodies occur in several places, at each depth of a nest:
+   comparing them anew would take exponential time. A pair may be overwritten by another one. */
+enum { most_pairs = 256 };
+typedef struct pair {
+  const ax_program *a, *b;
+} pair;
+static _Thread_local pair pairs[most_pairs];
+static _Thread_local uint32_t comparing; /* comparisons inside one another */
+
+static pair *pair_of(const ax_program *a, const ax_program *b) {
+  const pair key = {a, b};
+  return &pairs[ax_hash_bytes(AX_HASH_SEED, &key, sizeof key) & (most_pairs - 1)];
+}
+
+static bool equal(const ax_program *a, const ax_program *b) {
   if (a->hash != b->hash || a->in_count != b->in_count || a->out_count != b->out_count ||
       a->label_count != b->label_count || !ax_mesh_equal(&a->axes, &b->axes, true) || !types_equal(a, 0, b, 0, a->in_count))
     return false;
@@ -97,4 +109,19 @@ bool ax_program_equal(const ax_program *a, const ax_program *b) {
     if ((x == NULL) != (y == NULL) || (x != NULL && !eqn_equal(a, x, b, y))) return false;
     if (x == NULL) return operands_equal(a, a->outs, b, b->outs, a->out_count);
   }
+}
+
+/* Programs without bodies are compared as fast as they could be looked up. */
+bool ax_program_equal(const ax_program *a, const ax_program *b) {
+  if (a == b) return true;
+  if (a == NULL || b == NULL) return false;
+  if (a->nesting == 0 || b->nesting == 0) return equal(a, b);
+  pair *pair = pair_of(a, b);
+  if (comparing > 0 && pair->a == a && pair->b == b) return true;
+  if (comparing == 0) memset(pairs, 0, sizeof pairs); /* programs of earlier comparisons may be gone */
+  comparing++;
+  const bool same = equal(a, b);
+  comparing--;
+  if (same) pair->a = a, pair->b = b;
+  return same;
 }

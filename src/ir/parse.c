@@ -382,8 +382,52 @@ static ax_status parse_program(ax_parser *parser, const ax_mesh *outer, scope *s
   return status == AX_OK ? AX_OK : ax_lexer_place(&parser->lexer, &at, status);
 }
 
+/* Programs that occur more than once have names, as in @a { .. }. Where @a stands without a text, it is that program. */
+struct ax_named_programs {
+  map map;          /* the id of a value is an index into .. */
+  ax_list programs; /* ax_program *; NULL: its text is being read */
+};
+
+static ax_status add_name(ax_parser *parser, const ax_lexeme *name, uint32_t *index) {
+  struct ax_named_programs *named = parser->named;
+  ax_program **program = ax_list_add(parser, &named->programs, sizeof *program);
+  if (program == NULL) return ax_out_of_memory(sizeof *program);
+  AX_TRY(map_reserve(parser, &named->map));
+  *index = named->programs.count - 1;
+  *map_find(&named->map, name->start, name->length) = (entry){name->start, name->length, {.id = *index}};
+  named->map.count++;
+  return AX_OK;
+}
+
+/* Reads a name, if one stands here. A text follows: *index is where its program is to be kept. If none does, *known is the program
+   of that name. No name: AX_NONE. */
+static ax_status parse_program_name(ax_parser *parser, const ax_mesh *outer, uint32_t *index, ax_program **known) {
+  ax_lexeme name;
+  bool given;
+  *index = AX_NONE, *known = NULL;
+  AX_TRY(ax_accept(parser, "@", &given));
+  if (!given) return AX_OK;
+  AX_TRY(ax_expect_name(parser, "the name of a program", &name));
+  if (parser->named == NULL) parser->named = ax_arena_alloc(&parser->arena, sizeof *parser->named);
+  if (parser->named == NULL) return ax_out_of_memory(sizeof *parser->named);
+  AX_TRY(map_reserve(parser, &parser->named->map));
+  const entry *entry = map_find(&parser->named->map, name.start, name.length);
+  if (ax_next_is(parser, "{")) {
+    if (entry->key == NULL) return add_name(parser, &name, index);
+    return ax_lexer_error(&parser->lexer, &name, "the program '%.*s' is defined twice", ax_token_shown(&name), name.start);
+  }
+  *known = entry->key != NULL ? ((ax_program **)parser->named->programs.items)[entry->value.id] : NULL;
+  if (*known == NULL)
+    return ax_lexer_error(&parser->lexer, &name, "the program '%.*s' is not defined before", ax_token_shown(&name), name.start);
+  if (ax_axes_begin_with(&(*known)->axes, outer)) return AX_OK;
+  return ax_lexer_error(&parser->lexer, &name, "the axes of a nested program begin with those around it");
+}
+
 ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool unify, ax_program **out) {
   scope scope = {0};
+  uint32_t name;
+  AX_TRY(parse_program_name(parser, outer, &name, out));
+  if (*out != NULL) return AX_OK;
   if (parser->depth == AX_MAX_NESTING) return ax_unexpected(parser, "no deeper nesting");
   ax_program **kept = ax_list_add(parser, &parser->programs, sizeof *kept);
   if (kept == NULL) return ax_out_of_memory(sizeof *kept);
@@ -393,6 +437,7 @@ ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool unify, a
   parser->depth--;
   if (unify) *out = ax_unify_program(*out); /* its equations' positions are those of the first */
   ((ax_program **)parser->programs.items)[index] = *out;
+  if (name != AX_NONE) ((ax_program **)parser->named->programs.items)[name] = *out;
   return ax_lexer_next(&parser->lexer);
 }
 

@@ -15,6 +15,7 @@ typedef struct ax_parser {
   ax_lexer lexer;
   ax_arena arena;   /* lives until the whole text is read */
   ax_list programs; /* ax_program *: the nested programs, released at the end */
+  struct ax_named_programs *named; /* those that have names (parse.c); NULL: none yet */
   ax_list callbacks; /* ax_callback *: released at the end too */
   const ax_hooks *hooks; /* the host in which callbacks are looked up; NULL: none */
   uint32_t depth;

@@ -5,16 +5,21 @@
          d:f32[8,4] = psum[axes=(data,)] c
        in (d,) }
 
-   Scalar constants stand where they are used, so they are no lines of their own. Everything else is written out in full: two
+   Scalar constants stand where they are used, so they are no lines of their own. A program that occurs more than once in a long one
+   is written once, as @a { .. }, and then called @a. Everything else is written out in full: two
    programs have the same text exactly when ax_program_equal holds. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "axle/ops.h"
 #include "ir/prim.h"
+#include "ir/repeats.h"
 #include "ir/text.h"
 
-enum { line_columns = 100 };
+enum {
+  line_columns = 100,
+  most_written_out = 10000 /* equations of a program; of a longer one, a program that occurs in it more than once is written once */
+};
 
 /* Additional text that is shown. */
 typedef enum style {
@@ -22,7 +27,12 @@ typedef enum style {
   LOCATIONS,
   SHARDINGS /* in types, of values that a constraint alone takes; these are not shown then */
 } style;
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, style style);
+/* What all parts of one text share. */
+typedef struct page {
+  style style;
+  ax_repeats repeats; /* empty: all is written out */
+} page;
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, page *page);
 
 static void new_line(ax_text *text, int indent) { ax_text_add(text, "\n%*s", indent, ""); }
 
@@ -123,11 +133,11 @@ void ax_literal_text(ax_text *text, const ax_literal *literal) {
   ax_type_text(text, type, NULL);
 }
 
-static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, style style) {
+static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, page *page) {
   ax_text_add(text, "(");
   for (uint32_t i = 0; i < programs->count; i++) {
     new_line(text, indent + 2);
-    program_text(text, programs->v[i], axes, indent + 2, style);
+    program_text(text, programs->v[i], axes, indent + 2, page);
     ax_text_add(text, ",");
   }
   if (programs->count > 0) new_line(text, indent);
@@ -158,7 +168,7 @@ static bool is_default(const ax_eqn *eqn, const ax_param *param) {
 }
 
 static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent,
-                       style style) {
+                       page *page) {
   static const ax_mesh none;
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
@@ -169,9 +179,9 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_AXES:
     case AX_PARAM_NAMES: axes_text(text, field); break;
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
-    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, style); break;
-    case AX_PARAM_SCALARS: program_text(text, *(ax_program *const *)field, &none, indent, style); break;
-    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, style); break;
+    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, page); break;
+    case AX_PARAM_SCALARS: program_text(text, *(ax_program *const *)field, &none, indent, page); break;
+    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, page); break;
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
@@ -184,7 +194,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
 }
 
 /* On one line, or a line each when there is a program among them. */
-static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, style style) {
+static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, page *page) {
   bool lines = false, none = true;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     const ax_param_kind kind = eqn->prim->params[i].kind;
@@ -201,7 +211,7 @@ static void params_text(ax_text *text, const ax_program *program, const ax_eqn *
     else if (i > 0)
       ax_text_add(text, " ");
     ax_text_add(text, "%s=", param->name);
-    param_text(text, program, eqn, param, indent + 2, style);
+    param_text(text, program, eqn, param, indent + 2, page);
   }
   if (lines) new_line(text, indent);
   ax_text_add(text, "]");
@@ -252,21 +262,33 @@ static void binder_text(ax_text *text, const ax_program *program, uint32_t id, c
 }
 
 static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_eqn *const *said, int indent,
-                     style style) {
+                     page *page) {
   for (uint32_t i = 0; i < eqn->out_count; i++) {
     binder_text(text, program, eqn->out + i, said != NULL ? said[eqn->out + i] : NULL);
     ax_text_add(text, " ");
   }
   ax_text_add(text, "= %s", eqn->prim->name);
-  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, style);
+  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, page);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     ax_text_add(text, " ");
     ax_operand_text(text, program, eqn->in[i]);
   }
-  if (style != LOCATIONS || eqn->location == NULL) return;
+  if (page->style != LOCATIONS || eqn->location == NULL) return;
   ax_text_add(text, " @\"");
   for (const char *c = eqn->location; *c != '\0'; c++) ax_text_add(text, "%c", *c == '"' || (unsigned char)*c < ' ' ? '?' : *c);
   ax_text_add(text, "\"");
+}
+
+/* @name, where the program occurs more than once. True: its text stands where the name was met first. */
+static bool is_named(ax_text *text, const ax_program *program, page *page) {
+  ax_repeat *repeat = ax_repeats_of(&page->repeats, program);
+  char name[16];
+  if (repeat == NULL || repeat->occurrences == 1) return false;
+  const bool known = repeat->name > 0;
+  if (!known) repeat->name = ++page->repeats.names;
+  ax_label_name(repeat->name - 1, name);
+  ax_text_add(text, known ? "@%s" : "@%s ", name);
+  return known;
 }
 
 static void head_text(ax_text *text, const ax_program *program, const ax_eqn *const *said, const ax_mesh *outer, int indent) {
@@ -289,17 +311,18 @@ static void head_text(ax_text *text, const ax_program *program, const ax_eqn *co
 }
 
 /* `outer`: the environment around; axes are written where they differ from it. */
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, style style) {
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, page *page) {
   ax_text item = {0};
   bool any = false;
-  const ax_eqn **said = style == SHARDINGS ? find_said(program) : NULL;
+  if (is_named(text, program, page)) return;
+  const ax_eqn **said = page->style == SHARDINGS ? find_said(program) : NULL;
   head_text(text, program, said, outer, indent);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     if (ax_eqn_literal(eqn) != NULL || (said != NULL && eqn->in_count > 0 && said[eqn->in[0]] == eqn)) continue;
     any = true;
     new_line(text, indent + 4);
-    eqn_text(text, program, eqn, said, indent + 4, style);
+    eqn_text(text, program, eqn, said, indent + 4, page);
   }
   if (any)
     new_line(text, indent + 2);
@@ -316,16 +339,30 @@ static void program_text(ax_text *text, const ax_program *program, const ax_mesh
   ax_free(said);
 }
 
+/* Only the text that says no more than equality looks at has to be the same for equal programs. */
+static ax_status find_repeats(const ax_program *program, page *page) {
+  if (program->nesting == 0) return AX_OK;
+  AX_TRY(ax_repeats_find(program, page->style != PLAIN, &page->repeats));
+  if (ax_repeats_of(&page->repeats, program)->equations <= most_written_out) ax_repeats_deinit(&page->repeats);
+  return AX_OK;
+}
+
 static ax_status print(const ax_program *program, style style, char **out) {
   const ax_mesh none = {0};
   ax_text text = {0};
   locale_t saved;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  AX_TRY(ax_text_locale_enter(&saved));
-  program_text(&text, program, &none, 0, style);
-  ax_text_add(&text, "\n");
-  ax_text_locale_leave(saved);
+  page page = {.style = style};
+  AX_TRY(find_repeats(program, &page));
+  const ax_status status = ax_text_locale_enter(&saved);
+  if (status == AX_OK) {
+    program_text(&text, program, &none, 0, &page);
+    ax_text_add(&text, "\n");
+    ax_text_locale_leave(saved);
+  }
+  ax_repeats_deinit(&page.repeats);
+  AX_TRY(status);
   return ax_text_finish(&text, out);
 }
 

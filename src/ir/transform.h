@@ -74,4 +74,13 @@ AX_MUST_USE ax_status ax_batch_program(const ax_program *program, const int *in_
 void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_dim, int64_t size, const char *axis,
                    const int *want, ax_value *out);
 
+/* --- For compilation --- */
+
+/* Equations, with those of bodies as often as they are called: of a program whose calls stay calls, and of any that is compiled. */
+enum { AX_MOST_WRITTEN_OUT = 1 << 18, AX_MOST_COMPILED = 1 << 24 };
+/* The program as it is compiled. If it has more than `most` equations, written out, calls of bodies that are called more than once
+   become steps of loops, in which each body stands once (xform/calls.c). Otherwise it is the program itself. AX_INVALID_ARGUMENT:
+   what is left has more than AX_MOST_COMPILED. */
+AX_MUST_USE ax_status ax_program_loop_calls(const ax_program *program, uint64_t most, ax_program **out);
+
 #endif

@@ -7,26 +7,33 @@
      futures    are no inputs and no outputs; one equation ends each
      tokens     are used once at most
      memory     is no result
-     nested     programs hold the same, and their environment begins with their parent's
+     nested     programs hold the same, and their environment begins with their parent's; one that occurs often is checked once
 
    Only a defect in Axle can break one, so the status is AX_INTERNAL. */
+#include "ir/memo.h"
 #include "ir/prim.h"
 #include "ir/text.h"
+
+static ax_status verify(const ax_program *program, ax_memo *memo);
 
 static ax_status check_type(const ax_type *type, const ax_mesh *axes) {
   return ax_type_check(type, axes) == AX_OK ? AX_OK : ax_error(AX_INTERNAL, "%s", ax_message());
 }
 
-static ax_status check_nested(const ax_program *program, const ax_program *nested) {
+static ax_status check_nested(const ax_program *program, const ax_program *nested, ax_memo *memo) {
   if (nested == NULL) return ax_error(AX_INTERNAL, "a program is missing");
   if (!ax_axes_begin_with(&nested->axes, &program->axes))
     return ax_error(AX_INTERNAL, "the axes of a nested program do not begin with those around it");
-  return ax_program_verify(nested);
+  ax_memo_entry *entry = ax_memo_ask(memo, "verified", nested, NULL, 0);
+  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
+  if (!entry->known) AX_TRY(verify(nested, memo));
+  entry->known = true;
+  return AX_OK;
 }
 
-static ax_status check_params(const ax_program *program, const ax_eqn *eqn) {
+static ax_status check_params(const ax_program *program, const ax_eqn *eqn, ax_memo *memo) {
   const ax_program *nested;
-  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_nested(program, nested));
+  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_nested(program, nested, memo));
   return AX_OK;
 }
 
@@ -45,14 +52,14 @@ static ax_status check_types(const ax_program *program, const ax_eqn *eqn, ax_ty
 }
 
 /* next: the first id that does not exist yet. */
-static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_t next, ax_arena *scratch) {
+static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_t next, ax_memo *memo, ax_arena *scratch) {
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (eqn->in[i] >= next) return ax_error(AX_INTERNAL, "operand %u is used before it is defined", i);
   if (eqn->out_count > 0 && eqn->out != next) return ax_error(AX_INTERNAL, "its results are not the next values");
   if (eqn->out_count > program->value_count - next) return ax_error(AX_INTERNAL, "more results than there are values");
   if ((eqn->params == NULL) != (eqn->prim->params_bytes == 0))
     return ax_error(AX_INTERNAL, "its parameters are missing");
-  AX_TRY(check_params(program, eqn));
+  AX_TRY(check_params(program, eqn, memo));
   if (eqn->out_count != ax_prim_outs(eqn->prim, eqn->params, eqn->in_count))
     return ax_error(AX_INTERNAL, "it has %u results, not %u", eqn->out_count, ax_prim_outs(eqn->prim, eqn->params, eqn->in_count));
   size_t bytes = ((size_t)eqn->in_count + eqn->out_count) * sizeof(ax_type);
@@ -80,8 +87,7 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
   return status != AX_INVALID_ARGUMENT ? status : ax_error_context(AX_INTERNAL, "verify: ");
 }
 
-ax_status ax_program_verify(const ax_program *program) {
-  AX_TRY(ax_require(program, "program"));
+static ax_status verify(const ax_program *program, ax_memo *memo) {
   uint32_t next = program->in_count;
   if (next > program->value_count) return ax_error(AX_INTERNAL, "verify: more inputs than values");
   for (uint32_t i = 0; i < program->in_count; i++) {
@@ -92,10 +98,18 @@ ax_status ax_program_verify(const ax_program *program) {
     const ax_eqn *eqn = &program->eqns[i];
     ax_arena scratch = {0};
     ax_status status =
-        eqn->prim != NULL ? check_eqn(program, eqn, next, &scratch) : ax_error(AX_INTERNAL, "no primitive");
+        eqn->prim != NULL ? check_eqn(program, eqn, next, memo, &scratch) : ax_error(AX_INTERNAL, "no primitive");
     ax_arena_deinit(&scratch);
     if (status != AX_OK) return name_eqn(status, program, i);
     next += eqn->out_count;
   }
   return check_outputs(program, next);
+}
+
+ax_status ax_program_verify(const ax_program *program) {
+  AX_TRY(ax_require(program, "program"));
+  ax_memo memo = {0};
+  const ax_status status = verify(program, &memo);
+  ax_memo_deinit(&memo);
+  return status;
 }
