@@ -328,11 +328,25 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   return drop_dead(f, position);
 }
 
+/* The nodes of the kernel that made what the slot loads; 0: no kernel of this block did. */
+static uint32_t nodes_behind(fuser *f, uint32_t at, uint32_t slot) {
+  const uint32_t position = last_touch(f, allocation_of(f, f->block->ops[at].kernel.buffers[slot]), true);
+  if (position == AX_NONE || position == at || f->block->ops[position].kind != AX_OP_KERNEL) return 0;
+  return f->block->ops[position].kernel.kernel->expr_count;
+}
+
+/* Kernels of one node, as numbers, first: each rewrite copies all that has been taken in before. */
 static ax_status inline_into(fuser *f, uint32_t at) {
+  bool done = false;
   for (uint32_t slot = 0; slot < f->block->ops[at].kernel.kernel->slot_count; slot++) {
-    bool done = false;
-    AX_TRY(inline_slot(f, at, slot, &done));
+    if (nodes_behind(f, at, slot) == 1) AX_TRY(inline_slot(f, at, slot, &done));
     if (done) slot = AX_NONE; /* the slots are new: start again (each time one producer less is left) */
+    done = false;
+  }
+  for (uint32_t slot = 0; slot < f->block->ops[at].kernel.kernel->slot_count; slot++) {
+    AX_TRY(inline_slot(f, at, slot, &done));
+    if (done) slot = AX_NONE;
+    done = false;
   }
   return AX_OK;
 }

@@ -74,7 +74,8 @@ static void take_hash(void *context, uint64_t word) {
   *hash = ax_hash_word(*hash, word);
 }
 
-static void at_words(const ax_position *at, uint32_t rank, ax_take_word *take, void *context) {
+/* Inlined, so that hashing, which all rewrites do to all nodes, calls nothing for a word. */
+static inline __attribute__((always_inline)) void at_words(const ax_position *at, uint32_t rank, ax_take_word *take, void *context) {
   for (uint32_t d = 0; d < rank; d++) {
     take(context, pair((uint32_t)at[d].dim, at[d].dynamic));
     take(context, (uint64_t)at[d].offset);
@@ -83,7 +84,8 @@ static void at_words(const ax_position *at, uint32_t rank, ax_take_word *take, v
   }
 }
 
-static void expr_words(const ax_loop_kernel *kernel, const ax_expr *expr, ax_take_word *take, void *context) {
+static inline __attribute__((always_inline)) void expr_words(const ax_loop_kernel *kernel, const ax_expr *expr, ax_take_word *take,
+                                                             void *context) {
   take(context, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
   take(context, (uint64_t)expr->imm);
   at_words(expr->at, ax_expr_positions(kernel, expr), take, context);
@@ -91,46 +93,42 @@ static void expr_words(const ax_loop_kernel *kernel, const ax_expr *expr, ax_tak
   take(context, expr->arg[2]);
 }
 
-static uint64_t hash_expr(const ax_loop_kernel *kernel, const ax_expr *expr) {
+static uint32_t hash_expr(const ax_loop_kernel *kernel, const ax_expr *expr) {
   uint64_t hash = AX_HASH_SEED;
   expr_words(kernel, expr, take_hash, &hash);
-  return hash;
+  return (uint32_t)hash;
 }
 
-/* The table's entry for an equal node, or a free one. */
-static uint32_t *place_of(const ax_loop_kernel *kernel, const ax_expr *expr) {
-  for (uint64_t at = hash_expr(kernel, expr);; at++) {
-    uint32_t *place = &kernel->table[at & (kernel->table_size - 1)];
-    if (*place == 0 || expr_equal(kernel, &kernel->exprs[*place - 1], expr)) return place;
+/* The table's entry for an equal node, or a free one. expr NULL: a free one. */
+static uint64_t *place_of(const ax_loop_kernel *kernel, const ax_expr *expr, uint32_t hash) {
+  for (uint32_t at = hash;; at++) {
+    uint64_t *place = &kernel->table[at & (kernel->table_size - 1)];
+    if (*place == 0) return place;
+    if (expr != NULL && (uint32_t)(*place >> 32) == hash && expr_equal(kernel, &kernel->exprs[(uint32_t)*place - 1], expr)) return place;
   }
 }
 
 /* A table that is at most half full. False when there is no memory. */
 static bool reserve_table(ax_loop_kernel *kernel) {
   if (2 * kernel->expr_count < kernel->table_size) return true;
-  uint32_t size = kernel->table_size == 0 ? 4 * few_exprs : kernel->table_size;
+  const uint64_t *old = kernel->table;
+  const uint32_t old_size = kernel->table_size;
+  uint32_t size = old_size == 0 ? 8 * few_exprs : 2 * old_size;
   while (size <= 2 * kernel->expr_count) size *= 2;
   kernel->table = ax_arena_alloc(kernel->arena, size * sizeof kernel->table[0]);
   kernel->table_size = kernel->table != NULL ? size : 0;
   kernel->failed = kernel->table == NULL;
-  for (uint32_t i = 0; i < kernel->expr_count && !kernel->failed; i++) *place_of(kernel, &kernel->exprs[i]) = i + 1;
+  for (uint32_t i = 0; i < old_size && !kernel->failed; i++)
+    if (old[i] != 0) *place_of(kernel, NULL, (uint32_t)(old[i] >> 32)) = old[i];
+  for (uint32_t i = 0; i < kernel->expr_count && old_size == 0 && !kernel->failed; i++) {
+    const uint32_t hash = hash_expr(kernel, &kernel->exprs[i]);
+    *place_of(kernel, NULL, hash) = pair(hash, i + 1);
+  }
   return !kernel->failed;
 }
 
-static ax_ex find(const ax_loop_kernel *kernel, const ax_expr *expr) {
-  if (kernel->table_size > 0) {
-    uint32_t found = *place_of(kernel, expr);
-    return found != 0 ? found - 1 : AX_NONE;
-  }
-  for (uint32_t i = 0; i < kernel->expr_count; i++)
-    if (expr_equal(kernel, &kernel->exprs[i], expr)) return i;
-  return AX_NONE;
-}
-
-static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
-  if (kernel->failed || (kernel->expr_count >= few_exprs && !reserve_table(kernel))) return 0;
-  ax_ex found = find(kernel, expr);
-  if (found != AX_NONE) return found;
+/* Copies a node that is not there yet. */
+static ax_ex add_fresh(ax_loop_kernel *kernel, const ax_expr *expr) {
   ax_expr fresh = *expr;
   if (expr->at != NULL) {
     fresh.at = ax_arena_copy(kernel->arena, expr->at, ax_expr_positions(kernel, expr) * sizeof expr->at[0]);
@@ -138,8 +136,22 @@ static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
   }
   if (!reserve(kernel, &kernel->exprs, sizeof kernel->exprs[0], kernel->expr_count, &kernel->expr_capacity)) return 0;
   kernel->exprs[kernel->expr_count] = fresh;
-  if (kernel->table_size > 0) *place_of(kernel, expr) = kernel->expr_count + 1;
   return kernel->expr_count++;
+}
+
+static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
+  if (kernel->failed || (kernel->expr_count >= few_exprs && !reserve_table(kernel))) return 0;
+  if (kernel->table_size > 0) {
+    const uint32_t hash = hash_expr(kernel, expr);
+    uint64_t *place = place_of(kernel, expr, hash);
+    if (*place != 0) return (uint32_t)*place - 1;
+    const ax_ex made = add_fresh(kernel, expr);
+    if (!kernel->failed) *place = pair(hash, made + 1);
+    return made;
+  }
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (expr_equal(kernel, &kernel->exprs[i], expr)) return i;
+  return add_fresh(kernel, expr);
 }
 
 static ax_ex leaf(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, int64_t imm) {
@@ -261,7 +273,7 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
 
 /* --- Structure --- */
 
-void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) {
+static inline __attribute__((always_inline)) void kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) {
   take(context, pair(kernel->rank, kernel->reduce_rank));
   take(context, pair(kernel->ranged, (uint32_t)kernel->streams | (uint32_t)kernel->running << 1));
   for (uint32_t d = 0; d < kernel->rank; d++) take(context, (uint64_t)kernel->dims[d]);
@@ -281,9 +293,11 @@ void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *con
   }
 }
 
+void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) { kernel_words(kernel, take, context); }
+
 uint64_t ax_kernel_hash(const ax_loop_kernel *kernel) {
   uint64_t hash = AX_HASH_SEED;
-  ax_kernel_words(kernel, take_hash, &hash);
+  kernel_words(kernel, take_hash, &hash);
   return hash;
 }
 

@@ -41,7 +41,7 @@ typedef struct ax_expr {
   const ax_position *at; /* LOAD: one for each dimension of the slot; INSIDE: one */
 } ax_expr;
 
-enum { AX_MAX_SLOTS = 64, AX_MAX_GIVEN = 64 }; /* of one kernel: slots; numbers that its calls give */
+enum { AX_MAX_SLOTS = 64, AX_MAX_GIVEN = 128 }; /* of one kernel: slots; numbers that its calls give */
 /* The code generator makes loads of neighbouring elements of a row together: at most AX_LINE_LOADS of them, and in no fewer than
    AX_LINE_ROWS rows (jit/emit/columns.c). Lowering that spells a short row out as loads keeps to both (ops/argmax.c). */
 enum { AX_LINE_LOADS = 16, AX_LINE_ROWS = 1 << 13 };
@@ -71,7 +71,8 @@ typedef struct ax_loop_kernel {
   ax_expr *exprs;
   ax_slot *slots;
   ax_store *stores;
-  uint32_t *table, table_size; /* 1 + a node, by its hash; 0: free. Finds equal nodes */
+  uint64_t *table; /* by a node's hash: the hash, and 1 + the node; 0: free. Finds equal nodes */
+  uint32_t table_size;
 } ax_loop_kernel;
 
 /* A kernel with the buffer, by number, that each of its slots stands for. */
