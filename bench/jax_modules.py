@@ -1,12 +1,15 @@
 """Models in JAX, as modules of StableHLO and as XLA runs them; the sides of b21 and b22. serve.h says how it talks.
 
-  jax_modules.py write FOLDER     writes a module for each model, and chain_N.mlir; prints their names and files
+  jax_modules.py write FOLDER     writes a module for each model, chain_N.mlir and the modules of module_kinds.py; prints what they are
   jax_modules.py run NAME         XLA's side: runs a model on random arguments
-  jax_modules.py compile FILE     XLA's side: from a module's text to an executable
+  jax_modules.py check NAME AXLE FILE   prints how far results of `AXLE run FILE` are from XLA's
+  jax_modules.py compile FILE     XLA's side: from a module's text or bytecode to an executable
 """
 
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import numpy as np
 from jax import lax
 
 import jax_programs
+import module_kinds
 
 
 def S(*shape, dtype=jnp.float32):
@@ -213,7 +217,20 @@ def write(folder):
         (folder / file_of(name)).write_text(jax.jit(f, keep_unused=True).lower(*shapes).as_text())
     for count in CHAINS:
         (folder / f"chain_{count}.mlir").write_text(chain(count))
-    print([(name, file_of(name)) for name in MODELS] + [(f"{count:,} operations", f"chain_{count}.mlir") for count in CHAINS])
+    names = [(name, file_of(name)) for name in MODELS] + [(f"{count:,} operations", f"chain_{count}.mlir") for count in CHAINS]
+    print((names, module_kinds.write(folder, bytecode_of)))
+
+
+def bytecode_of(text):
+    import io
+
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+
+    out = io.BytesIO()
+    with mlir.make_ir_context(), ir.Location.unknown():
+        ir.Module.parse(text).operation.write_bytecode(out)
+    return out.getvalue()
 
 
 def wait():
@@ -236,12 +253,47 @@ def time_of(work, count):
     return time.perf_counter() - start
 
 
-def run(name):
-    f, shapes = MODELS[name]
+def arguments_of(shapes):
     r = np.random.default_rng(0)
     args = [r.integers(0, 8, s.shape) if jnp.issubdtype(s.dtype, jnp.integer) else r.uniform(-0.5, 0.5, s.shape) for s in shapes]
-    args = [np.asarray(a).astype(s.dtype) for a, s in zip(args, shapes)]
-    args = [jax.device_put(a) for a in args]
+    return [np.asarray(a).astype(s.dtype) for a, s in zip(args, shapes)]
+
+
+def check(name, axle, path):
+    """Prints how far the results of `axle run` on the module are from XLA's: the largest difference of an element, beside the largest
+    element of its array. Integers and booleans, which may be choices among what is nearly equal: the share of those that differ."""
+    f, shapes = MODELS[name]
+    args, far = arguments_of(shapes), 0.0
+    wanted = jax.tree.leaves(jax.jit(f, keep_unused=True)(*args))
+    with tempfile.TemporaryDirectory() as folder:
+        command = [axle, "run", path]
+        for i, a in enumerate(args):
+            # NumPy has no bf16; all of its numbers are f32's, too
+            np.save(f"{folder}/in{i}.npy", a.astype(np.float32) if a.dtype == jnp.bfloat16 else a)
+            command += ["--in", f"{i}={folder}/in{i}.npy"]
+        for k in range(len(wanted)):
+            command += ["--out", f"{'result' if len(wanted) == 1 else f'result[{k}]'}={folder}/out{k}.npy"]
+        subprocess.run([*command, "--convert"], check=True, stdout=subprocess.DEVNULL)
+        for k, want in enumerate(wanted):
+            got = np.load(f"{folder}/out{k}.npy")
+            want = np.asarray(want)
+            if got.dtype.kind == "V" or want.dtype == jnp.bfloat16:
+                got, want = got.view(jnp.bfloat16).astype(np.float64) if got.dtype.kind == "V" else got.astype(np.float64), want.astype(np.float64)
+            if got.shape != want.shape:
+                far = float("inf")
+            elif want.dtype.kind in "iub":
+                far = max(far, float(np.mean(got != want)) if want.size else 0)
+            elif want.size:
+                same = (got == want) | (np.isnan(got) & np.isnan(want))
+                difference = np.where(same, 0, np.abs(got - want))
+                largest = np.max(np.abs(want), where=np.isfinite(want), initial=0)
+                far = max(far, float(np.max(difference / max(largest, 1e-30))) if not np.all(same) else 0)
+    print(far)
+
+
+def run(name):
+    f, shapes = MODELS[name]
+    args = [jax.device_put(a) for a in arguments_of(shapes)]
     compiled = jax.jit(f, keep_unused=True).lower(*args).compile()
 
     def work(count):
@@ -258,7 +310,7 @@ def run(name):
 def compile_text(path):
     from jax._src import compiler, xla_bridge
 
-    text = Path(path).read_text()
+    text = Path(path).read_bytes() if path.endswith(".mlirbc") else Path(path).read_text()
     backend = xla_bridge.get_backend()
     devices = backend.devices()[:1]
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
@@ -276,4 +328,4 @@ def compile_text(path):
 
 
 if __name__ == "__main__":
-    {"write": write, "run": run, "compile": compile_text}[sys.argv[1]](sys.argv[2])
+    {"write": write, "run": run, "compile": compile_text, "check": check}[sys.argv[1]](*sys.argv[2:])

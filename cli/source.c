@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/shared.h"
 #include "bridge/stablehlo_read.h"
@@ -27,6 +28,14 @@ static void release_bytes(void *context) {
   if (bytes->mapped) munmap((void *)(uintptr_t)bytes->data, bytes->length);
   ax_text_deinit(&bytes->text);
   ax_free(bytes);
+}
+
+/* Whole pages of a mapped file that were copied need not stay in memory: the file has them. */
+static void forget_bytes(void *context, const void *start, size_t count) {
+  const source_bytes *bytes = context;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)start + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)start + count) / page * page;
+  if (bytes->mapped && first < end) (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
 /* A large file of the disk is mapped: its constants stay where they are until a run has them. False: it is to be read. */
@@ -56,6 +65,7 @@ ax_status source_bytes_read(const char *path, source_bytes **out) {
   source_bytes *bytes = *out = ax_calloc(1, sizeof *bytes);
   if (bytes == NULL) return ax_out_of_memory(sizeof *bytes);
   ax_status status = ax_shared_lend(release_bytes, bytes, &bytes->owner);
+  if (status == AX_OK) ax_shared_set_forget(bytes->owner, forget_bytes);
   if (status == AX_OK && (status = read_file(path, bytes)) == AX_OK) return AX_OK;
   if (bytes->owner != NULL) ax_shared_release(bytes->owner);
   else ax_free(bytes);

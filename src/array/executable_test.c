@@ -1,5 +1,6 @@
 /* What compiling promises whatever the size. */
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -270,6 +271,40 @@ static void constants_of_calls(void **state) {
   ax_program_release(program);
 }
 
+enum { large_elems = 1 << 16 };
+
+static void add_large(const ax_value *in, ax_value *out, void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, large_elems);
+  const ax_value large = ax_constant(&type, (const float *)context);
+  out[0] = ax_mul(ax_add(in[0], large), large);
+}
+
+static void add_large_twice(const ax_value *in, ax_value *out, void *context) {
+  ax_closed_call(AX_CLOSURE(add_large, 1, 1, context), in, out);
+  ax_closed_call(AX_CLOSURE(add_large, 1, 1, context), out, out);
+}
+
+/* A large constant stays where the program has it, once however often its body is called, and outlives the program there. */
+static void large_constants_stay(void **state) {
+  (void)state;
+  float *table = malloc(large_elems * sizeof *table);
+  const ax_type type = TEST_TYPE(AX_F32, large_elems);
+  ax_runtime *runtime;
+  ax_executable *executable;
+  assert_non_null(table);
+  for (int i = 0; i < large_elems; i++) table[i] = (float)i / large_elems;
+  ax_program *program = test_trace(add_large_twice, table, &type, 1, 1);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  assert_int_equal(executable->compiled.lent_count, 1);
+  assert_int_equal(executable->compiled.spaces[executable->compiled.const_space].bytes, 0);
+  test_random_run(program, 1, false, 1e-5);
+  ax_program_release(program);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  free(table);
+}
+
 static void columns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(ax_tanh(ax_matmul(in[0], in[1])), in[2]);
@@ -301,7 +336,7 @@ static void test_parking(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(constants_of_calls),
+      cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(constants_of_calls), cmocka_unit_test(large_constants_stay),
       cmocka_unit_test(test_layouts),           cmocka_unit_test(test_donations), cmocka_unit_test(test_layers),
       cmocka_unit_test(test_training),          cmocka_unit_test(test_parking),
   };

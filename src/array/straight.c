@@ -169,7 +169,7 @@ static void fill_parts(const ax_straight *s, void *const *in, void *const *out, 
   size_t kept = s->kept_at;
   for (uint32_t p = 0; p < c->space_count; p++) {
     const ax_part_space *space = &c->spaces[p];
-    if (space->kind == AX_SPACE_CONST) part[space->first] = c->constants;
+    if (space->kind == AX_SPACE_CONST) part[space->first] = ax_constants_of(c, space);
     if (space->kind == AX_SPACE_SCRATCH) part[space->first] = (unsigned char *)work + s->scratch_at;
     if (space->kind != AX_SPACE_KEPT) continue;
     part[space->first] = (unsigned char *)work + kept;

@@ -16,12 +16,14 @@
 
 #include "assemble/assembly.h"
 #include "assemble/pack.h"
+#include "base/shared.h"
 #include "code/split.h"
 #include "plan/panels.h"
 
 typedef struct placer {
   ax_assembly *a;
   ax_compiled *c;
+  uint32_t *alike; /* by allocation: of a constant, the first one with the same data */
   ax_lifetime *lives;    /* by allocation */
   uint32_t *space;       /* by allocation */
   int64_t *offset;       /* by allocation */
@@ -152,16 +154,25 @@ static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, ui
   return allocation;
 }
 
+/* A large constant that is not packed stays in the memory of its owner, as a space of its own. */
+enum { least_lent = 1 << 16 }; /* bytes */
+
+static bool is_lent(const ax_buffer *buffer) {
+  return buffer->owner != NULL && buffer->panels == NULL && ax_buffer_bytes(buffer) >= least_lent;
+}
+
 static ax_status find_constants(placer *p, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
   size_t count = 0, size = 16;
   for (uint32_t i = 0; i < allocation_count(p); i++) count += is_constant(plan, i);
   while (size < 2 * count) size *= 2;
   uint32_t *seen = ax_arena_alloc(&p->a->scratch, size * sizeof seen[0]);
-  if (seen == NULL) return ax_out_of_memory(size * sizeof seen[0]);
+  p->alike = ax_arena_alloc(&p->a->scratch, allocation_count(p) * sizeof p->alike[0]);
+  if (seen == NULL || p->alike == NULL) return ax_out_of_memory(size * sizeof seen[0]);
   for (uint32_t i = 0; i < allocation_count(p); i++) {
     if (!is_held(p, i)) continue;
-    uint32_t first = first_alike(plan, seen, size, i);
+    uint32_t first = p->alike[i] = first_alike(plan, seen, size, i);
+    if (is_lent(&plan->buffers[i])) continue;
     p->offset[i] = first == i ? *bytes : p->offset[first];
     if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
   }
@@ -176,6 +187,25 @@ static ax_status put_constant(const ax_buffer *buffer, unsigned char *to) {
   return AX_OK;
 }
 
+static ax_status lend_constants(placer *p) {
+  const ax_plan *plan = p->a->plan;
+  ax_compiled *c = p->c;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < allocation_count(p); i++) count += is_held(p, i) && is_lent(&plan->buffers[i]) && p->alike[i] == i;
+  c->lent = ax_arena_alloc(&p->a->plan->arena, count * sizeof c->lent[0]);
+  if (c->lent == NULL) return ax_out_of_memory(count * sizeof c->lent[0]);
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    if (!is_held(p, i) || !is_lent(buffer)) continue;
+    p->offset[i] = 0;
+    p->space[i] = p->space[p->alike[i]]; /* the first comes first */
+    if (p->alike[i] != i) continue;
+    c->lent[c->lent_count++] = (ax_lent_constant){buffer->data, ax_shared_retain(buffer->owner)};
+    AX_TRY(new_space(p, AX_SPACE_CONST, c->lent_count, 0, ax_buffer_bytes(buffer), &p->space[i]));
+  }
+  return AX_OK;
+}
+
 static ax_status place_constants(placer *p) {
   ax_plan *plan = p->a->plan;
   int64_t bytes = 0, copied = 0; /* consecutive ones lie in order */
@@ -185,13 +215,13 @@ static ax_status place_constants(placer *p) {
   if (p->c->constants == NULL) return ax_out_of_memory((size_t)bytes);
   for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
-    if (!is_held(p, i)) continue;
+    if (!is_held(p, i) || is_lent(buffer)) continue;
     p->space[i] = p->c->const_space;
     if (ax_buffer_bytes(buffer) == 0 || p->offset[i] < copied) continue;
     AX_TRY(put_constant(buffer, p->c->constants + p->offset[i]));
     copied = p->offset[i] + ax_buffer_bytes(buffer);
   }
-  return AX_OK;
+  return lend_constants(p);
 }
 
 /* Says in which part of its space each block of result k is, if there are fewer parts than blocks. */

@@ -563,8 +563,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
-  AX_TRY(ax_hlo_read(text, bytes, source != NULL ? source : "module", &module));
-  if (binding != NULL && binding->owner != NULL) ax_hlo_own(&module, text, bytes, binding->owner);
+  AX_TRY(ax_hlo_read_lent(text, bytes, source != NULL ? source : "module", binding != NULL ? binding->owner : NULL, &module));
   ax_status status = ax_hlo_verify(&module);
   if (status == AX_OK) status = ax_hlo_flatten(&module);
   if (status == AX_OK) status = ax_hlo_shardy_calls(&module);

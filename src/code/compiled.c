@@ -1,11 +1,13 @@
 /* See compiled.h. */
 #include "code/compiled.h"
 
+#include "base/shared.h"
 #include "ir/path.h"
 
 void ax_compiled_deinit(ax_compiled *c, ax_compiler *jit) {
   if (jit != NULL) ax_jit_drop(jit, &c->jit_use);
   else ax_free(c->jit_use.objects);
+  for (uint32_t i = 0; i < c->lent_count; i++) ax_shared_release(c->lent[i].owner); /* in the plan's memory */
   ax_plan_destroy(c->plan);
   ax_free(c->constants);
   ax_free(c->map);

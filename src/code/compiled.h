@@ -89,6 +89,12 @@ typedef struct ax_owned_by {
 } ax_owned_by;
 
 /* Zero-initialise to start. */
+/* A large constant that stays where the program has it: in a mapped file, say. */
+typedef struct ax_lent_constant {
+  const void *data;        /* aligned to an element */
+  struct ax_shared *owner; /* holds it; retained */
+} ax_lent_constant;
+
 typedef struct ax_compiled {
   ax_plan *plan;      /* of each device; its arena owns the tables below */
   ax_jit_use jit_use; /* the machine code of all instructions */
@@ -115,8 +121,9 @@ typedef struct ax_compiled {
   ax_part_space *spaces;
   ax_set *sets;
   ax_result *results;       /* by output of the plan */
-  unsigned char *constants; /* of the CONST space: aligned, on the heap */
-  uint32_t const_space, scratch_space;
+  unsigned char *constants; /* of the CONST space of index 0: aligned, on the heap */
+  ax_lent_constant *lent; /* of the CONST spaces of index 1, 2, .. */
+  uint32_t lent_count, const_space, scratch_space;
   size_t
       rows_bytes; /* most bytes of a ROWS instruction's local allocations; each thread that runs one has such a block */
   bool points;      /* some instruction is a POINT */
@@ -131,6 +138,10 @@ typedef struct ax_compiled {
   const ax_op **ops; /* if timed: by instruction of the first code, the plan's operation */
 } ax_compiled;
 
+/* The memory of a space of constants. */
+static inline unsigned char *ax_constants_of(const ax_compiled *c, const ax_part_space *space) {
+  return space->index == 0 ? c->constants : (unsigned char *)(uintptr_t)c->lent[space->index - 1].data;
+}
 /* jit: the compiler that made the code. NULL: only the memory is freed, since a thread that is not in this process may hold the
    compiler's lock. */
 void ax_compiled_deinit(ax_compiled *compiled, ax_compiler *jit);

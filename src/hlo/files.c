@@ -37,19 +37,25 @@ ax_hlo_format ax_hlo_format_of(const char *bytes, size_t count) {
   return is_text(bytes, count) ? AX_HLO_TEXT : AX_HLO_NO_MODULE;
 }
 
-static ax_status read_exported(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
+static ax_status read_exported(const char *bytes, size_t count, const char *source, struct ax_shared *lender, ax_hlo_module *out) {
   ax_arena arena = {0};
   ax_hlo_slice module;
   ax_hlo_calling calling;
   ax_status status = ax_hlo_read_exported(bytes, count, source, &arena, &module, &calling);
-  if (status == AX_OK) status = ax_hlo_read_called(module.start, module.length, source, &calling, out);
+  if (status == AX_OK) status = ax_hlo_read_called(module.start, module.length, source, &calling, lender, out);
   ax_arena_deinit(&arena);
   return status;
 }
 
 ax_status ax_hlo_read(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
+  return ax_hlo_read_lent(bytes, count, source, NULL, out);
+}
+
+ax_status ax_hlo_read_lent(const char *bytes, size_t count, const char *source, struct ax_shared *lender, ax_hlo_module *out) {
   *out = (ax_hlo_module){0};
-  if (ax_hlo_is_bytecode(bytes, count)) return ax_hlo_read_bytecode(bytes, count, source, out);
-  if (ax_hlo_is_exported(bytes, count)) return read_exported(bytes, count, source, out);
-  return ax_hlo_read_text(bytes, count, source, out);
+  if (ax_hlo_is_exported(bytes, count) && !ax_hlo_is_bytecode(bytes, count)) return read_exported(bytes, count, source, lender, out);
+  ax_status status = ax_hlo_is_bytecode(bytes, count) ? ax_hlo_read_called(bytes, count, source, NULL, lender, out)
+                                                      : ax_hlo_read_lent_text(bytes, count, source, lender, out);
+  if (status == AX_OK && lender != NULL) ax_hlo_own(out, bytes, count, lender);
+  return status;
 }

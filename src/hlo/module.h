@@ -140,6 +140,7 @@ typedef struct ax_hlo_module {
   uint32_t alias_count;
   bool sorted;
   struct ax_hlo_held *held; /* memory of large constants */
+  struct ax_shared *lender; /* of the bytes that are read, which may forget what has been copied; borrowed. NULL: there is none */
 } ax_hlo_module;
 
 /* An attribute of functions that were read in the short form or from bytecode: strings, what the text calls the arguments, without

@@ -310,12 +310,12 @@ static ax_status read_file(ax_hlo_bytecode *b, ax_hlo_bytes from, ax_hlo_block *
 }
 
 ax_status ax_hlo_read_bytecode(const char *bytes, size_t count, const char *source, ax_hlo_module *out) {
-  return ax_hlo_read_called(bytes, count, source, NULL, out);
+  return ax_hlo_read_called(bytes, count, source, NULL, NULL, out);
 }
 
 ax_status ax_hlo_read_called(const char *bytes, size_t count, const char *source, const ax_hlo_calling *calling,
-                             ax_hlo_module *out) {
-  *out = (ax_hlo_module){.source = source};
+                             struct ax_shared *lender, ax_hlo_module *out) {
+  *out = (ax_hlo_module){.source = source, .lender = lender};
   ax_hlo_bytecode b = {.scan = {.module = out},
                        .calling = calling,
                        .start = (const unsigned char *)bytes,

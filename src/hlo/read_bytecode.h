@@ -11,8 +11,9 @@ bool ax_hlo_is_bytecode(const char *bytes, size_t count);
    Places are numbers of operations, from 1 on, where the module names no line. Errors: AX_PARSE_ERROR with the byte at which the file
    is not what it should be; AX_ABSENT, by name: encodings that are not read; AX_OUT_OF_MEMORY. Time and memory grow with the count. */
 AX_MUST_USE ax_status ax_hlo_read_bytecode(const char *bytes, size_t count, const char *source, ax_hlo_module *out);
-/* The same of a module that was exported: its @main takes the arguments of the function that was exported. */
+/* calling: of a module that was exported, whose @main takes the arguments of the function that was exported; NULL: of others. lender:
+   as ax_hlo_read_lent's (hlo/files.h). */
 AX_MUST_USE ax_status ax_hlo_read_called(const char *bytes, size_t count, const char *source, const ax_hlo_calling *calling,
-                                         ax_hlo_module *out);
+                                         struct ax_shared *lender, ax_hlo_module *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shared.h"
 #include "hlo/reader.h"
 #include "ir/number.h"
 
@@ -100,8 +101,11 @@ static ax_status read_list(ax_hlo_scan *r, elements *e, uint32_t dim) {
 
 /* --- Bytes --- */
 
+enum { piece = 4 << 20 }; /* bytes that are decoded or copied, before their text is forgotten: elements are never in memory twice */
+
 static ax_status decode_hex(ax_hlo_scan *r, const char *text, size_t bytes, unsigned char *out) {
   for (size_t i = 0; i < bytes; i++) {
+    if (i % piece == 0 && i > 0) ax_shared_forget(r->module->lender, text + 2 * (i - piece), 2 * (size_t)piece);
     const int high = ax_hlo_hex_digit(text[2 * i]), low = ax_hlo_hex_digit(text[2 * i + 1]);
     if (high < 0 || low < 0) return ax_hlo_refuse(r, text + 2 * i, "no hexadecimal digit");
     out[i] = (unsigned char)(high << 4 | low);
@@ -257,6 +261,14 @@ ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return AX_OK;
 }
 
+static void copy_piecewise(const ax_hlo_module *module, void *to, const void *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += piece) {
+    const size_t length = bytes - at < piece ? bytes - at : piece;
+    memcpy((char *)to + at, (const char *)from + at, length);
+    ax_shared_forget(module->lender, (const char *)from + at, length);
+  }
+}
+
 ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax_hlo_attribute *out) {
   const size_t alignment = out->type->element_known ? ax_dtype_bytes(ax_part_dtype(out->type->dtype)) : 1;
   size_t room;
@@ -270,7 +282,8 @@ ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax
   }
   e.data = ax_hlo_room(r->module, room, &e.owner);
   if (e.data == NULL) return ax_out_of_memory(room);
-  unpack(&e, bytes, count, out->splat ? 1 : e.count);
+  if (ax_dtype_get(e.dtype)->bits < 8) unpack(&e, bytes, count, out->splat ? 1 : e.count);
+  else copy_piecewise(r->module, e.data, bytes, count);
   out->data = e.data, out->owner = e.owner;
   return AX_OK;
 }

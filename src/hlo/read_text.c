@@ -395,7 +395,11 @@ void ax_hlo_free_scan(ax_hlo_scan *r) {
 }
 
 ax_status ax_hlo_read_text(const char *text, size_t bytes, const char *source, ax_hlo_module *out) {
-  *out = (ax_hlo_module){.source = source};
+  return ax_hlo_read_lent_text(text, bytes, source, NULL, out);
+}
+
+ax_status ax_hlo_read_lent_text(const char *text, size_t bytes, const char *source, struct ax_shared *lender, ax_hlo_module *out) {
+  *out = (ax_hlo_module){.source = source, .lender = lender};
   ax_hlo_scan r = {.module = out, .text = text, .end = text + bytes, .cursor = text, .line_start = text, .line = 1};
   ax_hlo_list operations = {0};
   ax_hlo_block block = {0};

@@ -8,5 +8,8 @@
    On failure *out is empty. Errors: AX_PARSE_ERROR with line, column, what was read and what was expected; AX_OUT_OF_MEMORY. Time
    and memory grow with the text's length. */
 AX_MUST_USE ax_status ax_hlo_read_text(const char *text, size_t bytes, const char *source, ax_hlo_module *out);
+/* lender: as ax_hlo_read_lent's (hlo/files.h). */
+AX_MUST_USE ax_status ax_hlo_read_lent_text(const char *text, size_t bytes, const char *source, struct ax_shared *lender,
+                                            ax_hlo_module *out);
 
 #endif

@@ -40,6 +40,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_buffer *buffer = &lower->plan->buffers[out[0]];
   buffer->kind = AX_BUFFER_CONST;
   buffer->data = value->data;
+  buffer->owner = value->owner;
   return AX_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct ax_buffer {
   ax_axis_set axes;  /* stored once for each coordinate along these */
   uint32_t index;    /* INPUT: its number */
   const void *data;  /* CONST: borrowed from the program ... */
+  struct ax_shared *owner; /* ... or held by this, which the program retains; NULL: by the program alone */
   const struct ax_panels *panels; /* ... and packed in this layout (plan/panels.h); NULL: not packed */
   uint32_t allocation;     /* the buffer whose memory this is; its own id unless it is a view */
   int64_t offset;    /* of a view: bytes into the allocation ... */

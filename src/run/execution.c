@@ -89,7 +89,7 @@ static ax_status allocate_spaces(ax_execution *run) {
   if (run->kept == NULL) return ax_out_of_memory(c->space_count * sizeof run->kept[0]);
   for (uint32_t s = 0; s < c->space_count; s++) {
     const ax_part_space *space = &c->spaces[s];
-    if (space->kind == AX_SPACE_CONST) run->part[space->first] = c->constants;
+    if (space->kind == AX_SPACE_CONST) run->part[space->first] = ax_constants_of(c, space);
     if (space->kind == AX_SPACE_KEPT) AX_TRY(allocate_kept(run, space, &run->kept[s]));
   }
   return AX_OK;
