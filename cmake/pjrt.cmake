@@ -4,15 +4,15 @@ find_program(PROTOC_C NAMES protoc-c REQUIRED)
 find_library(PROTOBUF_C_ARCHIVE NAMES libprotobuf-c.a protobuf-c REQUIRED) # the archive, so that the plugin is one file
 set(pjrt_proto ${PROJECT_BINARY_DIR}/generated/pjrt)
 file(MAKE_DIRECTORY ${pjrt_proto})
-add_custom_command(OUTPUT ${pjrt_proto}/options.pb-c.c ${pjrt_proto}/options.pb-c.h DEPENDS src/pjrt/options.proto VERBATIM
-                   COMMAND ${PROTOC_C} --c_out=${pjrt_proto} --proto_path=${PROJECT_SOURCE_DIR}/src/pjrt options.proto)
-set_source_files_properties(${pjrt_proto}/options.pb-c.c PROPERTIES COMPILE_OPTIONS "-w")
+add_custom_command(OUTPUT ${pjrt_proto}/messages.pb-c.c ${pjrt_proto}/messages.pb-c.h DEPENDS src/pjrt/messages.proto VERBATIM
+                   COMMAND ${PROTOC_C} --c_out=${pjrt_proto} --proto_path=${PROJECT_SOURCE_DIR}/src/pjrt messages.proto)
+set_source_files_properties(${pjrt_proto}/messages.pb-c.c PROPERTIES COMPILE_OPTIONS "-w")
 
 file(GLOB pjrt_sources CONFIGURE_DEPENDS src/pjrt/*.c)
 list(FILTER pjrt_sources EXCLUDE REGEX "_test\\.c$")
 set(pjrt_symbols ${PROJECT_BINARY_DIR}/generated/pjrt/symbols)
 file(WRITE ${pjrt_symbols} "{ global: GetPjrtApi; local: *; };\n")
-add_library(axle_pjrt SHARED ${pjrt_sources} ${pjrt_proto}/options.pb-c.c $<TARGET_OBJECTS:objects>)
+add_library(axle_pjrt SHARED ${pjrt_sources} ${pjrt_proto}/messages.pb-c.c $<TARGET_OBJECTS:objects>)
 target_include_directories(axle_pjrt PRIVATE include src ${pjrt_proto})
 target_compile_definitions(axle_pjrt PRIVATE AXLE_NO_LINES AXLE_VERSION="${PROJECT_VERSION}")
 target_link_options(axle_pjrt PRIVATE LINKER:--version-script=${pjrt_symbols})

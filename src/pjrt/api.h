@@ -6,6 +6,7 @@
      api_client.h      clients, devices, memories, topologies
      api_buffer.h      buffers, and how they are made and read
      api_executable.h  compiling and running
+     api_extensions.h  what a plugin may have besides
 
    Each call has one struct, whose first member is its size as the caller knows it: callers and plugins of other versions have more
    members at its end or fewer. So a plugin reads and writes a member only if the size reaches it (AX_PJRT_HAS). What stands behind
@@ -24,11 +25,9 @@ enum { AX_PJRT_MAJOR = 0, AX_PJRT_MINOR = 114 }; /* of the interface that is des
 
 typedef struct ax_pjrt_extension { /* more functions, in a list */
   size_t struct_size;
-  int type; /* AX_PJRT_LAYOUTS, .. */
+  int type; /* AX_PJRT_SHARDINGS, .. */
   struct ax_pjrt_extension *next;
 } ax_pjrt_extension;
-
-enum { AX_PJRT_LAYOUTS = 4, AX_PJRT_FFI = 5, AX_PJRT_MEMORY_DESCRIPTIONS = 6 }; /* types of extensions */
 
 #define AX_PJRT_HEAD   \
   size_t struct_size; \
@@ -137,6 +136,7 @@ AX_PJRT_ARGS(event_set, ax_pjrt_event *of; ax_pjrt_code code; const char *messag
 #include "pjrt/api_buffer.h"
 #include "pjrt/api_client.h"
 #include "pjrt/api_executable.h"
+#include "pjrt/api_extensions.h"
 
 /* --- The table, in its order: X(what it is given, PJRT's name) --- */
 

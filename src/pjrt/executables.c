@@ -8,13 +8,22 @@
 #include "base/digest.h"
 #include "mesh/assignment.h"
 #include "pjrt/pjrt.h"
+#include "pjrt/shardings.h"
 
 /* --- Objects --- */
+
+static void free_texts(ax_pjrt_texts *texts, size_t count) {
+  for (size_t i = 0; texts->items != NULL && i < count; i++) ax_free(texts->items[i]);
+  ax_free(texts->items);
+  ax_free(texts->lengths);
+}
 
 void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   if (e == NULL || atomic_fetch_sub(&e->references, 1) != 1) return;
   for (size_t i = 0; e->in != NULL && i < e->in_count; i++) ax_sharding_release(e->in[i].sharding);
   for (size_t k = 0; e->out != NULL && k < e->out_count; k++) ax_sharding_release(e->out[k].sharding);
+  free_texts(&e->in_shardings, e->in_count);
+  free_texts(&e->out_shardings, e->out_count);
   ax_free(e->in);
   ax_free(e->out);
   ax_free(e->donated);
@@ -87,6 +96,16 @@ static ax_pjrt_error *list_all(ax_pjrt_executable *e) {
   return NULL;
 }
 
+static ax_pjrt_error *list_shardings(const ax_pjrt_value *values, size_t count, ax_pjrt_texts *out) {
+  ax_pjrt_error *error = NULL;
+  out->items = ax_calloc(count + 1, sizeof out->items[0]);
+  out->lengths = ax_calloc(count + 1, sizeof out->lengths[0]);
+  if (out->items == NULL || out->lengths == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for shardings");
+  for (size_t i = 0; error == NULL && i < count; i++)
+    error = ax_pjrt_sharding_bytes(values[i].sharding, values[i].whole.rank, &out->items[i], &out->lengths[i]);
+  return error;
+}
+
 static void sign(ax_pjrt_executable *e, const char *code, size_t code_bytes, const char *options, size_t option_bytes) {
   ax_digester digester;
   ax_digester_init(&digester);
@@ -128,6 +147,8 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   if (places != (int64_t)e->device_count && e->device_count > 1)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the module is for %" PRId64 " devices, and the options for %zu", places, e->device_count);
   AX_PJRT_TRY(lay_all(e));
+  AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));
+  AX_PJRT_TRY(list_shardings(e->out, e->out_count, &e->out_shardings));
   return list_all(e);
 }
 

@@ -1,8 +1,8 @@
-/* XLA's compile options, read by protobuf-c (options.proto), and device assignments, written by it. */
+/* XLA's compile options, read by protobuf-c (messages.proto), and device assignments, written by it. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "options.pb-c.h"
+#include "messages.pb-c.h"
 #include "pjrt/pjrt.h"
 
 typedef AxPjrtProto__DeviceAssignmentProto assignment_message;

@@ -117,6 +117,11 @@ typedef struct ax_pjrt_value { /* an input or a result */
   ax_sharding *sharding; /* NULL: there is one device */
 } ax_pjrt_value;
 
+typedef struct ax_pjrt_texts { /* a list that is given to callers */
+  char **items;
+  size_t *lengths;
+} ax_pjrt_texts;
+
 struct ax_pjrt_executable { /* shared by what was loaded and what asks about it */
   atomic_uint references;
   ax_pjrt_client *client;
@@ -133,6 +138,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t *ranks;
   const char **kinds;
   size_t *kind_lengths;
+  ax_pjrt_texts in_shardings, out_shardings;
 };
 
 struct ax_pjrt_loaded_executable {
