@@ -10,7 +10,12 @@
 enum { most_devices = 65536 };
 
 static const char *const kinds[AX_PJRT_MEMORIES] = {"device", "pinned_host", "unpinned_host"};
-static const char platform[] = "axle";
+
+/* What the platform is called: "axle", or what the environment says, since JAX asks for some of its rules by the name "cpu". */
+static const char *platform_name(void) {
+  const char *name = getenv("AXLE_PLATFORM");
+  return name != NULL && strcmp(name, "cpu") == 0 ? "cpu" : "axle";
+}
 const char ax_pjrt_version_text[] = "Axle " AXLE_VERSION;
 
 #define TEXT(args, string) ((args)->text = (string), (args)->length = strlen(string), (ax_pjrt_error *)NULL)
@@ -101,7 +106,7 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
   if (client == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a client");
   atomic_init(&client->references, 1);
   client->device_count = client->topology.count = device_count;
-  client->topology.platform = platform;
+  client->topology.platform = platform_name();
   client->devices = ax_calloc(device_count, sizeof client->devices[0]);
   client->device_list = ax_calloc(device_count, sizeof client->device_list[0]);
   client->memory_list = ax_calloc(device_count, AX_PJRT_MEMORIES * sizeof client->memory_list[0]);
@@ -149,7 +154,10 @@ ax_pjrt_error *ax_pjrt_do_client_destroy(ax_pjrt_client_destroy_args *args) {
 
 /* --- Clients --- */
 
-ax_pjrt_error *ax_pjrt_do_client_platform_name(ax_pjrt_client_platform_name_args *args) { return TEXT(args, platform); }
+ax_pjrt_error *ax_pjrt_do_client_platform_name(ax_pjrt_client_platform_name_args *args) {
+  return TEXT(args, args->of->topology.platform);
+}
+
 ax_pjrt_error *ax_pjrt_do_client_platform_version(ax_pjrt_client_platform_version_args *args) { return TEXT(args, ax_pjrt_version_text); }
 
 ax_pjrt_error *ax_pjrt_do_client_process_index(ax_pjrt_client_process_index_args *args) {
@@ -222,7 +230,9 @@ ax_pjrt_error *ax_pjrt_do_device_description_attributes(ax_pjrt_device_descripti
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_do_device_description_kind(ax_pjrt_device_description_kind_args *args) { return TEXT(args, platform); }
+ax_pjrt_error *ax_pjrt_do_device_description_kind(ax_pjrt_device_description_kind_args *args) {
+  return TEXT(args, platform_name());
+}
 
 ax_pjrt_error *ax_pjrt_do_device_description_debug_string(ax_pjrt_device_description_debug_string_args *args) {
   return TEXT(args, args->of->text);
@@ -258,15 +268,10 @@ ax_pjrt_error *ax_pjrt_do_device_default_memory(ax_pjrt_device_default_memory_ar
   return NULL;
 }
 
+/* Callers take an error for "not known"; what the runtime holds is no one device's. */
 ax_pjrt_error *ax_pjrt_do_device_memory_stats(ax_pjrt_device_memory_stats_args *args) {
-  size_t now = 0, peak = 0;
-  ax_runtime_memory(args->of->client->runtime, &now, &peak); /* of all devices, which share it */
-  args->bytes_in_use = (int64_t)now;
-  const ax_pjrt_statistic known = {(int64_t)peak, true};
-  if (AX_PJRT_HAS(args, peak_bytes_in_use)) args->peak_bytes_in_use = known;
-  ax_pjrt_statistic *first = &args->allocations, *end = &args->peak_allocated_bytes + 1;
-  for (ax_pjrt_statistic *s = first; s < end && (size_t)((char *)(s + 1) - (char *)args) <= args->struct_size; s++) s->is_set = false;
-  return NULL;
+  (void)args;
+  return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "devices have no memory of their own: they share the process's");
 }
 
 static void release_nothing(ax_pjrt_held *held) { (void)held; }
