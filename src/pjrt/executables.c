@@ -54,6 +54,10 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
   out->whole.spread = (ax_spread){0};
   out->block = out->whole;
   if (e->device_count == 1) return NULL;
+  if (e->alike) {
+    out->sharding = ax_sharding_retain((ax_sharding *)(uintptr_t)devices);
+    return NULL;
+  }
   if (spec == NULL) return ax_pjrt_fail(AX_PJRT_INTERNAL, "a value lies nowhere");
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(ax_executable_mesh(e->made), spec, devices, &out->sharding)));
   return ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block));
@@ -144,7 +148,8 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   AX_PJRT_TRY(ax_pjrt_status(ax_compile(e->client->runtime, e->program, NULL, &e->made)));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
   const int64_t places = mesh != NULL ? ax_mesh_devices(mesh) : 1;
-  if (places != (int64_t)e->device_count && e->device_count > 1)
+  e->alike = places == 1 && e->device_count > 1;
+  if (places != (int64_t)e->device_count && places > 1)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the module is for %" PRId64 " devices, and the options for %zu", places, e->device_count);
   AX_PJRT_TRY(lay_all(e));
   AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));

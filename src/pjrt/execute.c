@@ -2,6 +2,7 @@
    arrays that lie over all, and results taken apart; nothing is copied. */
 #include <string.h>
 
+#include "axle/stages.h"
 #include "ir/program.h"
 #include "pjrt/pjrt.h"
 
@@ -26,6 +27,8 @@ static ax_pjrt_error *check(const ax_pjrt_buffer *buffer, const ax_pjrt_value *v
                       ax_type_string(want, NULL));
 }
 
+static bool value_is_whole(const running *r) { return r->device_count == 1 || r->e->alike; }
+
 /* The arrays of all devices, as one. */
 static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array **parts, ax_array **out) {
   const ax_pjrt_value *value = &r->e->in[index];
@@ -37,7 +40,7 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
     if (error == NULL) error = ax_pjrt_buffer_array(buffer, &parts[held]);
     if (error == NULL) held++;
   }
-  if (error == NULL && r->device_count == 1) *out = ax_array_retain(parts[0]);
+  if (error == NULL && value_is_whole(r)) *out = ax_array_retain(parts[0]);
   else if (error == NULL)
     error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
                                                          (uint32_t)r->device_count, parts, out));
@@ -54,6 +57,26 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
 }
 
 /* --- Results --- */
+
+/* What one device has computed for all, or has given back as it came: on each device, in memory of its own where the caller gave it. */
+static ax_pjrt_error *spread_results(const running *r) {
+  for (size_t k = 0; k < r->e->out_count; k++) {
+    const bool passed = ax_executable_passed(r->e->made, (uint32_t)k) >= 0;
+    ax_sharding *where = ax_sharding_retain(r->e->out[k].sharding);
+    ax_array *array = NULL;
+    if (!passed && !r->e->alike) {
+      ax_sharding_release(where);
+      continue;
+    }
+    if (where == NULL) AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
+    const ax_status status = (passed ? ax_array_copy_to : ax_array_reshard)(r->out[k], where, &array);
+    ax_sharding_release(where);
+    AX_PJRT_TRY(ax_pjrt_status(status));
+    ax_array_release(r->out[k]);
+    r->out[k] = array;
+  }
+  return NULL;
+}
 
 static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, ax_pjrt_buffer **out) {
   ax_pjrt_device *device = r->devices[place];
@@ -99,6 +122,7 @@ static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
 static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
   AX_PJRT_TRY(take_arguments(r, args->arguments));
   AX_PJRT_TRY(ax_pjrt_status((ax_run_start)(r->e->made, (uint32_t)r->e->in_count, r->in, (uint32_t)r->e->out_count, r->out)));
+  AX_PJRT_TRY(spread_results(r));
   AX_PJRT_TRY(give_results(r, args->outputs));
   if (args->events == NULL) return NULL;
   ax_pjrt_error *error = give_events(r, args->events);

@@ -131,6 +131,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
   bool *donated; /* by input */
+  bool alike;    /* all devices compute the same, so that one does */
   char name[64], fingerprint[33];
   /* lists that getters give */
   ax_pjrt_element *elements;
