@@ -426,6 +426,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
+#define ax_array_when_ready(...) AX_LINED_STATUS(array_when_ready, __VA_ARGS__)
 #define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
 #define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
 #endif
