@@ -385,6 +385,12 @@ AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count,
    AX_INVALID_ARGUMENT: a donated array.
    Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
+/* Calls `tell` once, when ax_array_wait would not wait any more, with what that would give: a status and, unless it is AX_OK, a message,
+   which is read only during the call. At once if the array is ready; else on the thread that ends the run which makes it, where the
+   rules of callbacks hold (axle/callback.h). The array may be released meanwhile. AX_INVALID_ARGUMENT: NULL. AX_OUT_OF_MEMORY. On
+   failure `tell` is not called. Any thread. */
+typedef void (*ax_ready_callback)(ax_status status, const char *message, void *context);
+AX_MUST_USE ax_status ax_array_when_ready(const ax_array *array, ax_ready_callback tell, void *context);
 /* True when ax_array_wait would not wait: the run that makes it is over, well or not, or the array was donated. */
 bool ax_array_is_ready(const ax_array *array);
 
@@ -420,6 +426,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
+#define ax_array_when_ready(...) AX_LINED_STATUS(array_when_ready, __VA_ARGS__)
 #define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
 #define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
 #endif

@@ -530,6 +530,17 @@ ax_status ax_array_wait(const ax_array *array) {
   return status;
 }
 
+ax_status ax_array_when_ready(const ax_array *array, ax_ready_callback tell, void *context) {
+  AX_TRY(ax_require(array, "array"));
+  ax_array *held = ax_array_retain((ax_array *)array);
+  ax_status status = AX_OK;
+  if (ax_array_gone(held)) tell(ax_array_refuse_donated(held), ax_message(), context);
+  else if (held->maker == NULL) tell(AX_OK, NULL, context);
+  else status = ax_pending_when_over(held->maker, tell, context);
+  ax_array_release(held);
+  return status;
+}
+
 bool ax_array_is_ready(const ax_array *array) {
   return array != NULL && (array->maker == NULL || ax_pending_over(array->maker) || ax_array_gone((ax_array *)array));
 }

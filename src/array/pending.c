@@ -11,6 +11,12 @@ typedef struct dependent { /* of a run whose result is an argument */
   struct dependent *next;
 } dependent;
 
+typedef struct listener { /* is told when a run is over */
+  ax_ready_callback tell;
+  void *context;
+  struct listener *next;
+} listener;
+
 struct ax_pending {
   ax_task task; /* first member, so that the task's address is the run's; queued when nothing is missing */
   atomic_uint references;
@@ -22,6 +28,7 @@ struct ax_pending {
   dependent behind; /* the list entry by which it waits for the run before it that all processes make */
   uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
   dependent *dependents;
+  listener *listeners; /* guarded likewise */
   /* until it is over: */
   ax_run_call call;     /* its arguments and results retained, its lists here */
   uint32_t place;       /* where it is counted as a call of its executable */
@@ -72,6 +79,38 @@ static ax_status check_made(const ax_pending *run) {
   return AX_OK;
 }
 
+/* Calls the listeners, in the order in which they came. */
+static void tell_all(const ax_pending *run, listener *listeners) {
+  listener *ordered = NULL;
+  for (listener *l = listeners, *next; l != NULL; l = next) {
+    next = l->next;
+    l->next = ordered;
+    ordered = l;
+  }
+  for (listener *l = ordered, *next; l != NULL; l = next) {
+    next = l->next;
+    l->tell(run->status, run->message, l->context);
+    ax_free(l);
+  }
+}
+
+ax_status ax_pending_when_over(ax_pending *run, ax_ready_callback tell, void *context) {
+  if (!ax_pending_over(run)) {
+    ax_runtime *runtime = run->runtime; /* stays alive, as in ax_pending_wait */
+    listener *l = ax_alloc(sizeof *l);
+    if (l == NULL) return ax_out_of_memory(sizeof *l);
+    *l = (listener){tell, context, NULL};
+    lock_order(runtime);
+    const bool over = ax_pending_over(run);
+    if (!over) l->next = run->listeners, run->listeners = l;
+    unlock_order(runtime);
+    if (!over) return AX_OK;
+    ax_free(l);
+  }
+  tell(run->status, run->message, context);
+  return AX_OK;
+}
+
 /* Tells all that wait; the run's own references are released last, and perhaps the runtime with them. False: the runtime is
    gone. */
 static bool end(ax_pending *run) {
@@ -88,7 +127,10 @@ static bool end(ax_pending *run) {
     runtime->together = NULL;
     ax_pending_release(run);
   }
+  listener *listeners = run->listeners;
+  run->listeners = NULL;
   unlock_order(runtime);
+  tell_all(run, listeners);
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
   ax_executable_leave(call->e, run->place);

@@ -24,6 +24,9 @@ AX_MUST_USE ax_status ax_pending_start(const ax_run_call *call, ax_pending **run
 /* Waits until the run is over; returns its status and message. The thread helps meanwhile, with this run before others. */
 AX_MUST_USE ax_status ax_pending_wait(ax_pending *run);
 bool ax_pending_over(const ax_pending *run);
+/* Calls `tell` with the run's status and message when it is over: on the thread that ends it, with no lock held, or at once if it is
+   over. AX_OUT_OF_MEMORY: it will not be called. */
+AX_MUST_USE ax_status ax_pending_when_over(ax_pending *run, ax_ready_callback tell, void *context);
 void ax_pending_release(ax_pending *run);
 /* Called when the last user of an array that was given away has left. */
 void ax_pending_array_free(ax_array *array);

@@ -3,6 +3,7 @@
    floating-point environment, and a fork. */
 #include <fenv.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -169,6 +170,61 @@ static void failures(void **state) {
   ax_executable_release(fails);
   ax_executable_release(goes);
   ax_runtime_release(runtime);
+}
+
+typedef struct told { /* what callbacks hear */
+  _Atomic int well, badly;
+  char message[200];
+} told;
+
+static void hear(ax_status status, const char *message, void *context) {
+  told *t = context;
+  if (status == AX_OK) {
+    t->well++;
+    return;
+  }
+  snprintf(t->message, sizeof t->message, "%s", message);
+  t->badly++;
+}
+
+/* Callbacks are told once each, whether they come before the run is over or after; the array may be gone by then. */
+static void told_when_ready(void **state) {
+  (void)state;
+  enum { count = 500 };
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    ax_runtime *runtime = new_runtime(workers);
+    ax_executable *goes = compile(runtime, turns, 1, true), *fails = compile(runtime, never, 1, false);
+    ax_array *x = put(runtime, known), *y;
+    told t = {0};
+    TEST_OK(ax_array_when_ready(x, hear, &t));
+    assert_int_equal(t.well, 1);
+    for (int i = 0; i < count; i++) {
+      TEST_OK(ax_run_start(goes, &x, &y));
+      ax_array_release(x);
+      x = y;
+      TEST_OK(ax_array_when_ready(x, hear, &t));
+      if (i % 2 == 0) TEST_OK(ax_array_when_ready(x, hear, &t));
+    }
+    TEST_OK(ax_array_wait(x));
+    ax_runtime_wait(runtime);
+    assert_int_equal(t.well, 1 + count + count / 2);
+    assert_int_equal(t.badly, 0);
+    TEST_OK(ax_run_start(fails, &x, &y));
+    TEST_OK(ax_array_when_ready(y, hear, &t));
+    ax_array_release(y);
+    ax_runtime_wait(runtime);
+    assert_int_equal(t.badly, 1);
+    assert_non_null(strstr(t.message, "deadlock: 3 of 4 devices wait"));
+    TEST_OK(ax_run_start(goes, &x, &y));
+    TEST_OK(ax_array_when_ready(x, hear, &t)); /* given away */
+    assert_non_null(strstr(t.message, "donated"));
+    TEST_FAILS(ax_array_when_ready(NULL, hear, &t), AX_INVALID_ARGUMENT, "array");
+    ax_array_release(x);
+    ax_array_release(y);
+    ax_executable_release(goes);
+    ax_executable_release(fails);
+    ax_runtime_release(runtime);
+  }
 }
 
 static void note_release(void *context) { *(_Atomic int *)context += 1; }
@@ -493,7 +549,7 @@ static void forked_while_compiling(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chain), cmocka_unit_test(thousands), cmocka_unit_test(failures),
+      cmocka_unit_test(chain), cmocka_unit_test(thousands), cmocka_unit_test(failures), cmocka_unit_test(told_when_ready),
       cmocka_unit_test(given_up), cmocka_unit_test(twice), cmocka_unit_test(mixes),
       cmocka_unit_test(float_environment), cmocka_unit_test(forked), cmocka_unit_test(forked_while_compiling), cmocka_unit_test(out_of_memory),
   };

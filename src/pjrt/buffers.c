@@ -1,0 +1,465 @@
+/* Buffers: arrays on one device. A buffer that was deleted or given to a run has its type still, and no array. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+/* --- Elements --- */
+
+static const uint8_t elements[AX_DTYPE_COUNT] = {
+    [AX_BOOL] = AX_PJRT_PRED,
+    [AX_S2] = AX_PJRT_S2,
+    [AX_S4] = AX_PJRT_S4,
+    [AX_S8] = AX_PJRT_S8,
+    [AX_S16] = AX_PJRT_S16,
+    [AX_S32] = AX_PJRT_S32,
+    [AX_S64] = AX_PJRT_S64,
+    [AX_U2] = AX_PJRT_U2,
+    [AX_U4] = AX_PJRT_U4,
+    [AX_U8] = AX_PJRT_U8,
+    [AX_U16] = AX_PJRT_U16,
+    [AX_U32] = AX_PJRT_U32,
+    [AX_U64] = AX_PJRT_U64,
+    [AX_F4E2M1FN] = AX_PJRT_F4E2M1FN,
+    [AX_F8E3M4] = AX_PJRT_F8E3M4,
+    [AX_F8E4M3] = AX_PJRT_F8E4M3,
+    [AX_F8E4M3B11FNUZ] = AX_PJRT_F8E4M3B11FNUZ,
+    [AX_F8E4M3FN] = AX_PJRT_F8E4M3FN,
+    [AX_F8E4M3FNUZ] = AX_PJRT_F8E4M3FNUZ,
+    [AX_F8E5M2] = AX_PJRT_F8E5M2,
+    [AX_F8E5M2FNUZ] = AX_PJRT_F8E5M2FNUZ,
+    [AX_F8E8M0FNU] = AX_PJRT_F8E8M0FNU,
+    [AX_BF16] = AX_PJRT_BF16,
+    [AX_F16] = AX_PJRT_F16,
+    [AX_F32] = AX_PJRT_F32,
+    [AX_F64] = AX_PJRT_F64,
+    [AX_C64] = AX_PJRT_C64,
+    [AX_C128] = AX_PJRT_C128,
+};
+
+ax_pjrt_element ax_pjrt_element_of(ax_dtype dtype) { return dtype < AX_DTYPE_COUNT ? elements[dtype] : AX_PJRT_NO_ELEMENT; }
+
+ax_dtype ax_pjrt_dtype_of(ax_pjrt_element element) {
+  for (ax_dtype dtype = 0; element != AX_PJRT_NO_ELEMENT && dtype < AX_DTYPE_COUNT; dtype++)
+    if (elements[dtype] == element) return dtype;
+  return AX_NO_DTYPE;
+}
+
+static ax_pjrt_error *type_of(ax_pjrt_element element, const int64_t *dims, size_t rank, ax_type *out) {
+  const ax_dtype dtype = ax_pjrt_dtype_of(element);
+  if (dtype == AX_NO_DTYPE) return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "Axle has no arrays of PJRT's element type %d", (int)element);
+  if (rank > AX_MAX_RANK) return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "%zu dimensions are more than Axle's %d", rank, AX_MAX_RANK);
+  *out = (ax_type){.dtype = dtype, .rank = (uint32_t)rank};
+  for (size_t d = 0; d < rank; d++) {
+    if (dims[d] < 0) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "dimension %zu is %" PRId64, d, dims[d]);
+    out->dims[d] = dims[d];
+  }
+  return NULL;
+}
+
+static size_t bytes_of(const ax_type *type) {
+  size_t bytes = ax_dtype_bytes(type->dtype);
+  for (uint32_t d = 0; d < type->rank; d++) bytes *= (size_t)type->dims[d];
+  return bytes;
+}
+
+/* --- Objects --- */
+
+ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
+  ax_pjrt_buffer *buffer = *out = ax_calloc(1, sizeof *buffer);
+  if (buffer == NULL) {
+    ax_array_release(array);
+    return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
+  }
+  buffer->client = memory->device->client;
+  buffer->memory = memory;
+  buffer->type = *ax_array_typeof(array);
+  buffer->array = array;
+  pthread_mutex_init(&buffer->lock, NULL);
+  atomic_fetch_add(&buffer->client->references, 1);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out) {
+  pthread_mutex_lock(&buffer->lock);
+  *out = ax_array_retain(buffer->array);
+  pthread_mutex_unlock(&buffer->lock);
+  return *out != NULL ? NULL : ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the buffer was deleted, or donated to a run");
+}
+
+void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer) {
+  pthread_mutex_lock(&buffer->lock);
+  ax_array *array = buffer->array;
+  buffer->array = NULL;
+  pthread_mutex_unlock(&buffer->lock);
+  ax_array_release(array);
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_destroy(ax_pjrt_buffer_destroy_args *args) {
+  ax_pjrt_buffer *buffer = args->of;
+  if (buffer == NULL) return NULL;
+  ax_pjrt_client *client = buffer->client;
+  ax_pjrt_buffer_forget(buffer);
+  pthread_mutex_destroy(&buffer->lock);
+  ax_free(buffer);
+  ax_pjrt_client_release(client);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_delete(ax_pjrt_buffer_delete_args *args) {
+  ax_pjrt_buffer_forget(args->of);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_is_deleted(ax_pjrt_buffer_is_deleted_args *args) {
+  pthread_mutex_lock(&args->of->lock);
+  args->value = args->of->array == NULL;
+  pthread_mutex_unlock(&args->of->lock);
+  return NULL;
+}
+
+/* --- From the host --- */
+
+/* The memory and the device that the caller names: one of them is enough. */
+static ax_pjrt_error *place_of(const ax_pjrt_client *client, ax_pjrt_device *device, ax_pjrt_memory *memory, ax_pjrt_memory **out) {
+  *out = memory != NULL ? memory : device != NULL ? &device->memory[0] : NULL;
+  if (*out == NULL) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "neither a device nor a memory is given");
+  if ((*out)->device->client != client) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the device is another client's");
+  return NULL;
+}
+
+/* Whether the strides, in bytes, are those of a dense row-major array. */
+static bool is_dense(const ax_type *type, const int64_t *strides, size_t count) {
+  int64_t expected = (int64_t)ax_dtype_bytes(type->dtype);
+  for (size_t d = count; d-- > 0;) {
+    if (type->dims[d] != 1 && strides[d] != expected) return false;
+    expected *= type->dims[d];
+  }
+  return true;
+}
+
+/* Copies elements from where the strides have them to a dense row-major array, or, if `back`, the other way. */
+static void copy_strided(const ax_type *type, char *dense, char *far, const int64_t *strides, bool back) {
+  const size_t size = ax_dtype_bytes(type->dtype);
+  int64_t at[AX_MAX_RANK] = {0};
+  for (size_t left = bytes_of(type) / size; left > 0; left--, dense += size) {
+    char *element = far;
+    for (uint32_t d = 0; d < type->rank; d++) element += at[d] * strides[d];
+    memcpy(back ? element : dense, back ? dense : element, size);
+    for (uint32_t d = type->rank; d-- > 0 && ++at[d] == type->dims[d];) at[d] = 0;
+  }
+}
+
+static ax_pjrt_error *put(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const void *data, ax_array **out) {
+  ax_host_array host = {.dtype = type->dtype, .rank = type->rank, .data = (void *)(uintptr_t)data, .view = true};
+  memcpy(host.dims, type->dims, type->rank * sizeof host.dims[0]);
+  return ax_pjrt_status(ax_device_put_as(client->runtime, where, &host, out));
+}
+
+static ax_pjrt_error *put_strided(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const void *data,
+                                  const int64_t *strides, ax_array **out) {
+  const size_t bytes = bytes_of(type);
+  char *dense = ax_alloc(bytes > 0 ? bytes : 1);
+  if (dense == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu bytes", bytes);
+  copy_strided(type, dense, (char *)(uintptr_t)data, strides, false);
+  ax_pjrt_error *error = put(client, where, type, dense, out);
+  ax_free(dense);
+  return error;
+}
+
+/* Memory of the caller's that a buffer lies in. */
+typedef struct lent {
+  ax_pjrt_event *done; /* comes about when it is given back; NULL: `release` is called instead */
+  void (*release)(void *data, void *context);
+  void *data, *context;
+} lent;
+
+static void give_back(void *context) {
+  lent *l = context;
+  if (l->release != NULL) l->release(l->data, l->context);
+  if (l->done != NULL) {
+    ax_pjrt_event_set_args set = {.struct_size = sizeof set, .of = l->done};
+    ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = ax_pjrt_do_event_set(&set)});
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = l->done});
+  }
+  ax_free(l);
+}
+
+static ax_pjrt_error *lend(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const lent *l, bool read_only,
+                           ax_array **out) {
+  lent *own = ax_alloc(sizeof *own);
+  if (own == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
+  *own = *l;
+  const ax_part part = {l->data, bytes_of(type), give_back, own, read_only};
+  const ax_status status = (ax_array_from_device_parts)(client->runtime, where, type, 1, &part, out);
+  if (status != AX_OK) ax_free(own);
+  return ax_pjrt_status(status);
+}
+
+/* Copies, unless the memory stays: then the buffer lies in it, and `done` comes about when it is gone. */
+static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_sharding *where, const ax_type *type,
+                                ax_array **out) {
+  const bool dense = args->stride_count == 0 || is_dense(type, args->strides, args->stride_count);
+  const bool stays = args->semantics == AX_PJRT_SHARED || args->semantics == AX_PJRT_SHARED_MUTABLE;
+  if (dense && stays && bytes_of(type) > 0 && (uintptr_t)args->data % ax_dtype_bytes(type->dtype) == 0) {
+    ax_pjrt_event_create_args create = {.struct_size = sizeof create};
+    AX_PJRT_TRY(ax_pjrt_do_event_create(&create));
+    ax_pjrt_event *given = ax_pjrt_event_retain(create.value);
+    ax_pjrt_error *error = lend(args->of, where, type, &(lent){.done = given, .data = (void *)(uintptr_t)args->data},
+                                args->semantics == AX_PJRT_SHARED, out);
+    args->done = create.value;
+    if (error == NULL) return NULL;
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = given});
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});
+    args->done = NULL;
+    return error;
+  }
+  AX_PJRT_TRY(dense ? put(args->of, where, type, args->data, out)
+                    : put_strided(args->of, where, type, args->data, args->strides, out));
+  args->done = ax_pjrt_event_now(NULL);
+  if (args->done != NULL) return NULL;
+  ax_array_release(*out);
+  return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
+}
+
+/* Only the layout that Axle has. */
+static ax_pjrt_error *check_layout(const ax_pjrt_memory_layout *layout, const ax_type *type) {
+  if (layout == NULL) return NULL;
+  bool row_major = layout->kind == 0 ? layout->tiled.tile_count == 0 && layout->tiled.rank == type->rank
+                                     : is_dense(type, layout->strides.strides, layout->strides.rank);
+  for (size_t d = 0; layout->kind == 0 && row_major && d < type->rank; d++)
+    row_major = layout->tiled.minor_to_major[d] == (int64_t)(type->rank - 1 - d);
+  return row_major ? NULL : ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "on devices arrays are dense and row-major: no other layout");
+}
+
+ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_from_host_buffer_args *args) {
+  ax_type type;
+  ax_pjrt_memory *memory;
+  ax_sharding *where;
+  ax_array *array = NULL;
+  args->value = NULL, args->done = NULL;
+  AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
+  AX_PJRT_TRY(place_of(args->of, args->device, args->memory, &memory));
+  AX_PJRT_TRY(check_layout(args->layout, &type));
+  if (args->stride_count != 0 && args->stride_count != args->rank)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu strides for %zu dimensions", args->stride_count, args->rank);
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
+  ax_pjrt_error *error = from_host(args, where, &type, &array);
+  ax_sharding_release(where);
+  if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
+  return error;
+}
+
+ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_create_view_of_device_buffer_args *args) {
+  ax_type type;
+  ax_pjrt_memory *memory;
+  ax_sharding *where;
+  ax_array *array = NULL;
+  args->value = NULL;
+  AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
+  AX_PJRT_TRY(place_of(args->of, args->device, AX_PJRT_HAS(args, memory) ? args->memory : NULL, &memory));
+  AX_PJRT_TRY(check_layout(args->layout, &type));
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
+  ax_pjrt_error *error =
+      lend(args->of, where, &type, &(lent){.release = args->release, .data = args->data, .context = args->context}, true, &array);
+  ax_sharding_release(where);
+  if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
+  return error;
+}
+
+/* --- To the host --- */
+
+/* The strides of an array with the dimensions in this order, the one that changes fastest first. */
+static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layout *layout, int64_t strides[AX_MAX_RANK]) {
+  int64_t next = (int64_t)ax_dtype_bytes(type->dtype);
+  const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
+  if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
+  for (uint32_t i = 0; i < type->rank; i++) {
+    const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
+    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
+    strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
+    next *= type->dims[d];
+  }
+  return NULL;
+}
+
+typedef struct reading { /* of an array, into memory of the host */
+  ax_array *array;
+  ax_pjrt_event *done;
+  char *data;
+  int64_t strides[AX_MAX_RANK];
+} reading;
+
+static ax_status read_strided(const reading *r, const ax_type *type) {
+  const size_t bytes = bytes_of(type);
+  if (bytes == 0 || is_dense(type, r->strides, type->rank)) return (ax_array_read)(r->array, type->dtype, r->data, bytes);
+  const void *part;
+  size_t part_bytes;
+  AX_TRY(ax_array_part(r->array, 0, &part, &part_bytes, NULL));
+  copy_strided(type, (char *)(uintptr_t)part, r->data, r->strides, true);
+  return AX_OK;
+}
+
+static void read_now(ax_status status, const char *message, void *context) {
+  reading *r = context;
+  if (status == AX_OK) {
+    status = read_strided(r, ax_array_typeof(r->array));
+    message = ax_message();
+  }
+  ax_pjrt_event_set_args set = {.struct_size = sizeof set, .of = r->done, .code = ax_pjrt_code_of(status), .message = message,
+                                .message_length = message != NULL ? strlen(message) : 0};
+  ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = ax_pjrt_do_event_set(&set)});
+  (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = r->done});
+  ax_array_release(r->array);
+  ax_free(r);
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_args *args) {
+  const ax_type *type = &args->of->type;
+  const size_t bytes = bytes_of(type);
+  int64_t strides[AX_MAX_RANK];
+  args->done = NULL;
+  if (args->data == NULL && bytes > 0) {
+    args->bytes = bytes;
+    return NULL;
+  }
+  AX_PJRT_TRY(strides_of(type, args->layout, strides));
+  if (args->bytes < bytes) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu bytes are too few for %zu", args->bytes, bytes);
+  reading *r = ax_calloc(1, sizeof *r);
+  ax_pjrt_event_create_args create = {.struct_size = sizeof create};
+  ax_pjrt_error *error = r != NULL ? ax_pjrt_do_event_create(&create) : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  if (error == NULL) error = ax_pjrt_buffer_array(args->of, &r->array);
+  if (error == NULL) {
+    args->done = create.value;
+    r->done = ax_pjrt_event_retain(create.value);
+    r->data = args->data;
+    memcpy(r->strides, strides, sizeof strides);
+    ax_pjrt_event_awaits(create.value, r->array);
+    const ax_status status = ax_array_when_ready(r->array, read_now, r);
+    if (status == AX_OK) return NULL;
+    error = ax_pjrt_status(status);
+    ax_array_release(r->array);
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = r->done});
+  }
+  (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = create.value});
+  args->done = NULL;
+  ax_free(r);
+  return error;
+}
+
+/* --- Asked --- */
+
+ax_pjrt_error *ax_pjrt_do_buffer_element_type(ax_pjrt_buffer_element_type_args *args) {
+  args->value = ax_pjrt_element_of(args->of->type.dtype);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_dimensions(ax_pjrt_buffer_dimensions_args *args) {
+  args->items = args->of->type.dims;
+  args->count = args->of->type.rank;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_unpadded_dimensions(ax_pjrt_buffer_unpadded_dimensions_args *args) {
+  args->items = args->of->type.dims;
+  args->count = args->of->type.rank;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_dynamic_dimensions(ax_pjrt_buffer_dynamic_dimensions_args *args) {
+  args->items = NULL;
+  args->count = 0;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_on_device_bytes(ax_pjrt_buffer_on_device_bytes_args *args) {
+  args->value = bytes_of(&args->of->type);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_device(ax_pjrt_buffer_device_args *args) {
+  args->value = args->of->memory->device;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_memory(ax_pjrt_buffer_memory_args *args) {
+  args->value = args->of->memory;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_is_on_cpu(ax_pjrt_buffer_is_on_cpu_args *args) {
+  args->value = true;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
+  ax_array *array;
+  args->value = NULL;
+  AX_PJRT_TRY(ax_pjrt_buffer_array(args->of, &array));
+  ax_pjrt_error *error = ax_pjrt_event_of(array, &args->value);
+  ax_array_release(array);
+  return error;
+}
+
+static ax_pjrt_error *address_of(ax_pjrt_buffer *buffer, const void **out) {
+  ax_array *array;
+  size_t bytes;
+  AX_PJRT_TRY(ax_pjrt_buffer_array(buffer, &array));
+  ax_pjrt_error *error = ax_pjrt_status(ax_array_part(array, 0, out, &bytes, NULL));
+  ax_array_release(array); /* the buffer holds it still */
+  return error;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_unsafe_pointer(ax_pjrt_buffer_unsafe_pointer_args *args) {
+  const void *data = NULL;
+  AX_PJRT_TRY(address_of(args->of, &data));
+  args->value = (uintptr_t)data;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_device_pointer(ax_pjrt_buffer_device_pointer_args *args) {
+  const void *data = NULL;
+  AX_PJRT_TRY(address_of(args->of, &data));
+  args->value = (void *)(uintptr_t)data;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_increase_references(ax_pjrt_buffer_increase_references_args *args) {
+  pthread_mutex_lock(&args->of->lock);
+  args->of->held++;
+  pthread_mutex_unlock(&args->of->lock);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_decrease_references(ax_pjrt_buffer_decrease_references_args *args) {
+  pthread_mutex_lock(&args->of->lock);
+  const bool held = args->of->held > 0;
+  if (held) args->of->held--;
+  pthread_mutex_unlock(&args->of->lock);
+  return held ? NULL : ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the buffer has no external references");
+}
+
+/* --- Copied --- */
+
+static ax_pjrt_error *copy_to(ax_pjrt_buffer *from, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
+  ax_array *array, *copy = NULL;
+  ax_sharding *where;
+  *out = NULL;
+  AX_PJRT_TRY(ax_pjrt_buffer_array(from, &array));
+  ax_pjrt_error *error = ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where));
+  if (error == NULL) {
+    error = ax_pjrt_status(ax_array_copy_to(array, where, &copy));
+    ax_sharding_release(where);
+  }
+  ax_array_release(array);
+  return error != NULL ? error : ax_pjrt_buffer_of(copy, memory, out);
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_copy_to_device(ax_pjrt_buffer_copy_to_device_args *args) {
+  return copy_to(args->of, &args->device->memory[0], &args->value);
+}
+
+ax_pjrt_error *ax_pjrt_do_buffer_copy_to_memory(ax_pjrt_buffer_copy_to_memory_args *args) {
+  return copy_to(args->of, args->memory, &args->value);
+}

@@ -1,0 +1,347 @@
+/* Compiling modules, and what is asked about executables. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/stablehlo.h"
+#include "axle/stages.h"
+#include "base/digest.h"
+#include "mesh/assignment.h"
+#include "pjrt/pjrt.h"
+#include "pjrt/shardings.h"
+
+/* --- Objects --- */
+
+static void free_texts(ax_pjrt_texts *texts, size_t count) {
+  for (size_t i = 0; texts->items != NULL && i < count; i++) ax_free(texts->items[i]);
+  ax_free(texts->items);
+  ax_free(texts->lengths);
+}
+
+void ax_pjrt_executable_release(ax_pjrt_executable *e) {
+  if (e == NULL || atomic_fetch_sub(&e->references, 1) != 1) return;
+  for (size_t i = 0; e->in != NULL && i < e->in_count; i++) ax_sharding_release(e->in[i].sharding);
+  for (size_t k = 0; e->out != NULL && k < e->out_count; k++) ax_sharding_release(e->out[k].sharding);
+  free_texts(&e->in_shardings, e->in_count);
+  free_texts(&e->out_shardings, e->out_count);
+  ax_free(e->in);
+  ax_free(e->out);
+  ax_free(e->donated);
+  ax_free(e->elements);
+  ax_free(e->dims);
+  ax_free(e->ranks);
+  ax_free(e->kinds);
+  ax_free(e->kind_lengths);
+  ax_pjrt_options_free(&e->options);
+  ax_executable_release(e->made);
+  ax_program_release(e->program);
+  ax_pjrt_client_release(e->client);
+  ax_free(e);
+}
+
+/* --- How values lie --- */
+
+/* The devices that the options name, in the order of the mesh's places. */
+static ax_pjrt_error *devices_of(const ax_pjrt_executable *e, ax_sharding **out) {
+  ax_sharding_options options = {.device_count = (uint32_t)e->device_count};
+  if (e->options.devices != NULL) options.devices = (ax_dim_list){(uint32_t)e->device_count, e->options.devices};
+  return ax_pjrt_status(ax_sharding_replicated(&options, out));
+}
+
+static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *devices, const ax_type *type, const ax_spec *spec,
+                          ax_pjrt_value *out) {
+  out->whole = *type;
+  out->whole.spread = (ax_spread){0};
+  out->block = out->whole;
+  if (e->device_count == 1) return NULL;
+  if (e->alike) {
+    out->sharding = ax_sharding_retain((ax_sharding *)(uintptr_t)devices);
+    return NULL;
+  }
+  if (spec == NULL) return ax_pjrt_fail(AX_PJRT_INTERNAL, "a value lies nowhere");
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(ax_executable_mesh(e->made), spec, devices, &out->sharding)));
+  return ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block));
+}
+
+static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
+  ax_sharding *devices = NULL;
+  ax_pjrt_error *error = e->device_count > 1 ? devices_of(e, &devices) : NULL;
+  for (uint32_t i = 0; error == NULL && i < e->in_count; i++)
+    error = lay(e, devices, ax_program_in_type(e->program, i), ax_executable_in_spec(e->made, i), &e->in[i]);
+  for (uint32_t k = 0; error == NULL && k < e->out_count; k++)
+    error = lay(e, devices, ax_program_out_type(e->program, k), ax_executable_out_spec(e->made, k), &e->out[k]);
+  ax_sharding_release(devices);
+  return error;
+}
+
+/* --- Lists that getters give --- */
+
+static ax_pjrt_error *list_all(ax_pjrt_executable *e) {
+  static const char kind[] = "device";
+  const size_t values = e->in_count > e->out_count ? e->in_count : e->out_count;
+  size_t dims = 0;
+  for (size_t k = 0; k < e->out_count; k++) dims += e->out[k].block.rank;
+  e->elements = ax_alloc((e->out_count + 1) * sizeof e->elements[0]);
+  e->ranks = ax_alloc((e->out_count + 1) * sizeof e->ranks[0]);
+  e->dims = ax_alloc((dims + 1) * sizeof e->dims[0]);
+  e->kinds = ax_alloc((values + 1) * sizeof e->kinds[0]);
+  e->kind_lengths = ax_alloc((values + 1) * sizeof e->kind_lengths[0]);
+  if (e->elements == NULL || e->ranks == NULL || e->dims == NULL || e->kinds == NULL || e->kind_lengths == NULL)
+    return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
+  dims = 0;
+  for (size_t k = 0; k < e->out_count; k++) {
+    const ax_type *block = &e->out[k].block;
+    e->elements[k] = ax_pjrt_element_of(block->dtype);
+    e->ranks[k] = block->rank;
+    memcpy(e->dims + dims, block->dims, block->rank * sizeof e->dims[0]);
+    dims += block->rank;
+  }
+  for (size_t i = 0; i < values; i++) e->kinds[i] = kind, e->kind_lengths[i] = sizeof kind - 1;
+  return NULL;
+}
+
+static ax_pjrt_error *list_shardings(const ax_pjrt_value *values, size_t count, ax_pjrt_texts *out) {
+  ax_pjrt_error *error = NULL;
+  out->items = ax_calloc(count + 1, sizeof out->items[0]);
+  out->lengths = ax_calloc(count + 1, sizeof out->lengths[0]);
+  if (out->items == NULL || out->lengths == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for shardings");
+  for (size_t i = 0; error == NULL && i < count; i++)
+    error = ax_pjrt_sharding_bytes(values[i].sharding, values[i].whole.rank, &out->items[i], &out->lengths[i]);
+  return error;
+}
+
+static void sign(ax_pjrt_executable *e, const char *code, size_t code_bytes, const char *options, size_t option_bytes) {
+  ax_digester digester;
+  ax_digester_init(&digester);
+  ax_digester_add(&digester, ax_pjrt_version_text, strlen(ax_pjrt_version_text));
+  ax_digester_add(&digester, code, code_bytes);
+  ax_digester_add(&digester, options, option_bytes);
+  const ax_digest digest = ax_digester_finish(&digester);
+  for (size_t i = 0; i + 1 < sizeof e->fingerprint; i += 2)
+    snprintf(e->fingerprint + i, 3, "%02x", digest.bytes[i / 2]);
+}
+
+/* --- Compiling --- */
+
+static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
+  if (e->device_count > e->client->device_count)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the program wants %zu devices, and there are %zu", e->device_count,
+                        e->client->device_count);
+  for (size_t i = 0; e->options.devices != NULL && i < e->device_count; i++)
+    if (e->options.devices[i] < 0 || e->options.devices[i] >= (int64_t)e->client->device_count)
+      return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "there is no device %" PRId64 ": there are %zu", e->options.devices[i],
+                          e->client->device_count);
+  return NULL;
+}
+
+static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+  static const char mlir[] = "mlir";
+  if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo(program->code, program->code_bytes, "module", &e->program)));
+  e->in_count = ax_program_in_count(e->program);
+  e->out_count = ax_program_out_count(e->program);
+  e->in = ax_calloc(e->in_count + 1, sizeof e->in[0]);
+  e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
+  e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
+  if (e->in == NULL || e->out == NULL || e->donated == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  AX_PJRT_TRY(ax_pjrt_status(ax_compile(e->client->runtime, e->program, NULL, &e->made)));
+  const ax_mesh *mesh = ax_executable_mesh(e->made);
+  const int64_t places = mesh != NULL ? ax_mesh_devices(mesh) : 1;
+  e->alike = places == 1 && e->device_count > 1;
+  if (places != (int64_t)e->device_count && places > 1)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the module is for %" PRId64 " devices, and the options for %zu", places, e->device_count);
+  AX_PJRT_TRY(lay_all(e));
+  AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));
+  AX_PJRT_TRY(list_shardings(e->out, e->out_count, &e->out_shardings));
+  return list_all(e);
+}
+
+static ax_pjrt_error *compile(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
+                              ax_pjrt_executable **out) {
+  ax_pjrt_executable *e = *out = ax_calloc(1, sizeof *e);
+  if (e == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
+  atomic_init(&e->references, 1);
+  atomic_fetch_add(&client->references, 1);
+  e->client = client;
+  ax_pjrt_error *error = ax_pjrt_options_read(options, option_bytes, &e->options);
+  e->device_count = (size_t)(e->options.replicas * e->options.partitions);
+  if (error == NULL) error = check_devices(e);
+  if (error == NULL) error = compile_program(e, program);
+  if (error == NULL) {
+    snprintf(e->name, sizeof e->name, "main");
+    sign(e, program->code, program->code_bytes, options, option_bytes);
+    return NULL;
+  }
+  ax_pjrt_executable_release(e);
+  *out = NULL;
+  return error;
+}
+
+/* Takes the executable over. */
+static ax_pjrt_error *load(ax_pjrt_executable *e, ax_pjrt_loaded_executable **out) {
+  ax_pjrt_loaded_executable *loaded = *out = ax_calloc(1, sizeof *loaded);
+  const size_t count = e->device_count;
+  if (loaded != NULL) {
+    loaded->executable = e;
+    loaded->devices = e->options.portable ? NULL : ax_alloc(count * sizeof loaded->devices[0]);
+    loaded->ids = ax_alloc(count * sizeof loaded->ids[0]);
+  }
+  if (loaded == NULL || loaded->ids == NULL || (loaded->devices == NULL && !e->options.portable)) {
+    if (loaded != NULL) ax_free(loaded->devices), ax_free(loaded->ids);
+    ax_free(loaded);
+    *out = NULL;
+    ax_pjrt_executable_release(e);
+    return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
+  }
+  for (size_t i = 0; i < count; i++) {
+    const int64_t id = e->options.devices != NULL ? e->options.devices[i] : (int64_t)i;
+    if (loaded->devices != NULL) loaded->devices[i] = e->client->device_list[id];
+    loaded->ids[i] = (ax_pjrt_logical_id){(int)((int64_t)i / e->options.partitions), (int)((int64_t)i % e->options.partitions)};
+  }
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_client_compile(ax_pjrt_client_compile_args *args) {
+  ax_pjrt_executable *e;
+  args->value = NULL;
+  AX_PJRT_TRY(compile(args->of, args->program, args->options, args->option_bytes, &e));
+  return load(e, &args->value);
+}
+
+/* --- Executables --- */
+
+ax_pjrt_error *ax_pjrt_do_executable_destroy(ax_pjrt_executable_destroy_args *args) {
+  ax_pjrt_executable_release(args->of);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_name(ax_pjrt_executable_name_args *args) {
+  args->text = args->of->name;
+  args->length = strlen(args->of->name);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_replicas(ax_pjrt_executable_replicas_args *args) {
+  args->value = (size_t)args->of->options.replicas;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_partitions(ax_pjrt_executable_partitions_args *args) {
+  args->value = (size_t)args->of->options.partitions;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_outputs(ax_pjrt_executable_outputs_args *args) {
+  args->value = args->of->out_count;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_fingerprint(ax_pjrt_executable_fingerprint_args *args) {
+  args->text = args->of->fingerprint;
+  args->length = strlen(args->of->fingerprint);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_output_element_types(ax_pjrt_executable_output_element_types_args *args) {
+  args->items = args->of->elements;
+  args->count = args->of->out_count;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_output_dimensions(ax_pjrt_executable_output_dimensions_args *args) {
+  args->count = args->of->out_count;
+  args->dims = args->of->dims;
+  args->ranks = args->of->ranks;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_output_memory_kinds(ax_pjrt_executable_output_memory_kinds_args *args) {
+  args->count = args->of->out_count;
+  args->texts = args->of->kinds;
+  args->lengths = args->of->kind_lengths;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_parameter_memory_kinds_args *args) {
+  args->count = args->of->in_count;
+  args->texts = args->of->kinds;
+  args->lengths = args->of->kind_lengths;
+  return NULL;
+}
+
+/* What each device runs, as StableHLO. */
+ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
+  static const char mlir[] = "mlir";
+  char *text;
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
+  const size_t count = strlen(text);
+  const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
+  if (fits) memcpy(args->program->code, text, count);
+  ax_string_free(text);
+  if (args->program->code != NULL && !fits) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the program has %zu bytes", count);
+  args->program->code_bytes = count;
+  args->program->format = mlir;
+  args->program->format_length = strlen(mlir);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_executable_memory_stats(ax_pjrt_executable_memory_stats_args *args) {
+  ax_memory memory;
+  AX_PJRT_TRY(ax_pjrt_status(ax_executable_memory(args->of->made, &memory)));
+  const ax_memory_bytes *device = &memory.device;
+  args->device = (ax_pjrt_memory_use){.arguments = (int64_t)device->arguments,
+                                      .outputs = (int64_t)device->results,
+                                      .temporaries = (int64_t)(device->kept + device->scratch + device->constants)};
+  args->host = (ax_pjrt_memory_use){0};
+  const int64_t total = args->device.arguments + args->device.outputs + args->device.temporaries;
+  int64_t *const rest[] = {&args->peak, &args->total, &args->allocated, &args->indefinite, &args->peak_unpadded};
+  for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+    if ((size_t)((char *)(rest[i] + 1) - (char *)args) <= args->struct_size) *rest[i] = rest[i] == &args->indefinite ? 0 : total;
+  return NULL;
+}
+
+/* --- Loaded ones --- */
+
+ax_pjrt_error *ax_pjrt_do_loaded_destroy(ax_pjrt_loaded_destroy_args *args) {
+  if (args->of == NULL) return NULL;
+  ax_pjrt_executable_release(args->of->executable);
+  ax_free(args->of->devices);
+  ax_free(args->of->ids);
+  ax_free(args->of);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_executable(ax_pjrt_loaded_executable_args *args) {
+  atomic_fetch_add(&args->of->executable->references, 1);
+  args->value = args->of->executable;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_addressable_devices(ax_pjrt_loaded_addressable_devices_args *args) {
+  args->items = args->of->devices;
+  args->count = args->of->devices != NULL ? args->of->executable->device_count : 0;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_logical_ids(ax_pjrt_loaded_logical_ids_args *args) {
+  args->items = args->of->ids;
+  args->count = args->of->devices != NULL ? args->of->executable->device_count : 0;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_fingerprint(ax_pjrt_loaded_fingerprint_args *args) {
+  args->text = args->of->executable->fingerprint;
+  args->length = strlen(args->text);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_delete(ax_pjrt_loaded_delete_args *args) {
+  atomic_store(&args->of->deleted, true);
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_is_deleted(ax_pjrt_loaded_is_deleted_args *args) {
+  args->value = atomic_load(&args->of->deleted);
+  return NULL;
+}

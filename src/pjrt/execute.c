@@ -1,0 +1,163 @@
+/* Runs. Each device has a list of buffers for the arguments, and gets one of results. Arguments of several devices are put together to
+   arrays that lie over all, and results taken apart; nothing is copied. */
+#include <string.h>
+
+#include "axle/stages.h"
+#include "ir/program.h"
+#include "pjrt/pjrt.h"
+
+struct ax_pjrt_execute_context {
+  char unused;
+};
+
+typedef struct running {
+  const ax_pjrt_executable *e;
+  ax_pjrt_device *const *devices;
+  size_t device_count;
+  ax_array **in, **out; /* retained */
+} running;
+
+/* --- Arguments --- */
+
+static ax_pjrt_error *check(const ax_pjrt_buffer *buffer, const ax_pjrt_value *value, size_t index) {
+  const ax_type *have = &buffer->type, *want = &value->block;
+  if (have->dtype == want->dtype && have->rank == want->rank && memcmp(have->dims, want->dims, want->rank * sizeof want->dims[0]) == 0)
+    return NULL;
+  return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "argument %zu is %s, and the program's is %s", index, ax_type_string(have, NULL),
+                      ax_type_string(want, NULL));
+}
+
+static bool value_is_whole(const running *r) { return r->device_count == 1 || r->e->alike; }
+
+/* The arrays of all devices, as one. */
+static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array **parts, ax_array **out) {
+  const ax_pjrt_value *value = &r->e->in[index];
+  ax_pjrt_error *error = NULL;
+  size_t held = 0;
+  while (error == NULL && held < r->device_count) {
+    ax_pjrt_buffer *buffer = lists[held][index];
+    error = check(buffer, value, index);
+    if (error == NULL) error = ax_pjrt_buffer_array(buffer, &parts[held]);
+    if (error == NULL) held++;
+  }
+  if (error == NULL && value_is_whole(r)) *out = ax_array_retain(parts[0]);
+  else if (error == NULL)
+    error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
+                                                         (uint32_t)r->device_count, parts, out));
+  while (held > 0) ax_array_release(parts[--held]);
+  return error;
+}
+
+static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *const *lists) {
+  ax_array **parts = ax_alloc(r->device_count * sizeof parts[0]);
+  ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
+  for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
+  ax_free(parts);
+  return error;
+}
+
+/* --- Results --- */
+
+/* What one device has computed for all, or has given back as it came: on each device, in memory of its own where the caller gave it. */
+static ax_pjrt_error *spread_results(const running *r) {
+  for (size_t k = 0; k < r->e->out_count; k++) {
+    const bool passed = ax_executable_passed(r->e->made, (uint32_t)k) >= 0;
+    ax_sharding *where = ax_sharding_retain(r->e->out[k].sharding);
+    ax_array *array = NULL;
+    if (!passed && !r->e->alike) {
+      ax_sharding_release(where);
+      continue;
+    }
+    if (where == NULL) AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
+    const ax_status status = (passed ? ax_array_copy_to : ax_array_reshard)(r->out[k], where, &array);
+    ax_sharding_release(where);
+    AX_PJRT_TRY(ax_pjrt_status(status));
+    ax_array_release(r->out[k]);
+    r->out[k] = array;
+  }
+  return NULL;
+}
+
+static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, ax_pjrt_buffer **out) {
+  ax_pjrt_device *device = r->devices[place];
+  ax_array *part = NULL;
+  if (r->device_count == 1) part = ax_array_retain(r->out[k]);
+  else AX_PJRT_TRY(ax_pjrt_status(ax_array_on_device(r->out[k], device->description.id, &part)));
+  return ax_pjrt_buffer_of(part, &device->memory[0], out);
+}
+
+static void destroy_results(const running *r, ax_pjrt_buffer **const *outputs) {
+  for (size_t place = 0; place < r->device_count; place++)
+    for (size_t k = 0; k < r->e->out_count; k++) {
+      (void)ax_pjrt_do_buffer_destroy(&(ax_pjrt_buffer_destroy_args){.of = outputs[place][k]});
+      outputs[place][k] = NULL;
+    }
+}
+
+static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *outputs) {
+  ax_pjrt_error *error = NULL;
+  for (size_t place = 0; place < r->device_count; place++)
+    for (size_t k = 0; k < r->e->out_count; k++) outputs[place][k] = NULL;
+  for (size_t place = 0; error == NULL && place < r->device_count; place++)
+    for (size_t k = 0; error == NULL && k < r->e->out_count; k++) error = give_result(r, k, place, &outputs[place][k]);
+  if (error != NULL) destroy_results(r, outputs);
+  return error;
+}
+
+/* An event for each device: all come about with the results. */
+static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
+  size_t made = 0;
+  ax_pjrt_error *error = NULL;
+  for (; error == NULL && made < r->device_count; made++) {
+    if (r->e->out_count > 0) error = ax_pjrt_event_of(r->out[0], &events[made]);
+    else events[made] = ax_pjrt_event_now(NULL);
+    if (error == NULL && events[made] == NULL) error = ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
+  }
+  for (size_t i = 0; error != NULL && i + 1 < made; i++) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = events[i]});
+  return error;
+}
+
+/* --- Runs --- */
+
+static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
+  AX_PJRT_TRY(take_arguments(r, args->arguments));
+  AX_PJRT_TRY(ax_pjrt_status((ax_run_start)(r->e->made, (uint32_t)r->e->in_count, r->in, (uint32_t)r->e->out_count, r->out)));
+  AX_PJRT_TRY(spread_results(r));
+  AX_PJRT_TRY(give_results(r, args->outputs));
+  if (args->events == NULL) return NULL;
+  ax_pjrt_error *error = give_events(r, args->events);
+  if (error != NULL) destroy_results(r, args->outputs);
+  return error;
+}
+
+ax_pjrt_error *ax_pjrt_do_loaded_execute(ax_pjrt_loaded_execute_args *args) {
+  const ax_pjrt_executable *e = args->of->executable;
+  ax_pjrt_device *named = AX_PJRT_HAS(args, device) ? args->device : NULL;
+  running r = {.e = e, .devices = named != NULL ? &named : args->of->devices, .device_count = args->device_count};
+  if (atomic_load(&args->of->deleted)) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable was deleted");
+  if (r.device_count != (named != NULL ? 1 : e->device_count) || r.device_count != e->device_count || r.devices == NULL)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable is for %zu devices, and it is run on %zu", e->device_count,
+                        r.device_count);
+  if (args->argument_count != e->in_count)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the program takes %zu arguments, and here are %zu", e->in_count, args->argument_count);
+  if (args->options != NULL && args->options->send_count + args->options->receive_count > 0)
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "runs with callbacks that send and receive");
+  r.in = ax_calloc(e->in_count + e->out_count + 1, sizeof r.in[0]);
+  if (r.in == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a run");
+  r.out = r.in + e->in_count;
+  ax_pjrt_error *error = run(&r, args);
+  for (size_t i = 0; i < e->in_count + e->out_count; i++) ax_array_release(r.in[i]);
+  ax_free(r.in);
+  return error;
+}
+
+/* What handlers of custom calls find data of the caller's in; there is none yet. */
+ax_pjrt_error *ax_pjrt_do_context_create(ax_pjrt_context_create_args *args) {
+  args->value = ax_calloc(1, sizeof *args->value);
+  return args->value != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a context");
+}
+
+ax_pjrt_error *ax_pjrt_do_context_destroy(ax_pjrt_context_destroy_args *args) {
+  ax_free(args->of);
+  return NULL;
+}

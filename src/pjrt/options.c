@@ -1,0 +1,99 @@
+/* XLA's compile options, read by protobuf-c (messages.proto), and device assignments, written by it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "messages.pb-c.h"
+#include "pjrt/pjrt.h"
+
+typedef AxPjrtProto__DeviceAssignmentProto assignment_message;
+typedef AxPjrtProto__ComputationDevice computation_message;
+
+static void *allocate(void *context, size_t bytes) { return (void)context, ax_alloc(bytes); }
+static void give_back(void *context, void *memory) { (void)context, ax_free(memory); }
+static ProtobufCAllocator allocator = {allocate, give_back, NULL};
+
+/* The ids of all replicas' partitions; of a table that is not replicas by partitions nothing is taken. */
+static ax_pjrt_error *read_assignment(const assignment_message *from, ax_pjrt_options *out) {
+  const int64_t replicas = from->replica_count, partitions = from->computation_count;
+  if (replicas != out->replicas || partitions != out->partitions || from->n_computation_devices != (size_t)partitions)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the device assignment is %" PRId64 " x %" PRId64 ", and there are %" PRId64
+                        " replicas of %" PRId64 " partitions", replicas, partitions, out->replicas, out->partitions);
+  out->devices = ax_alloc((size_t)(replicas * partitions) * sizeof out->devices[0]);
+  if (out->devices == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");
+  for (int64_t p = 0; p < partitions; p++) {
+    const computation_message *column = from->computation_devices[p];
+    if (column->n_replica_device_ids != (size_t)replicas)
+      return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the device assignment lacks replicas of partition %" PRId64, p);
+    for (int64_t r = 0; r < replicas; r++) out->devices[r * partitions + p] = column->replica_device_ids[r];
+  }
+  return NULL;
+}
+
+static ax_pjrt_error *read_build(const AxPjrtProto__ExecutableBuildOptionsProto *from, ax_pjrt_options *out) {
+  enum { most = 65536 };
+  out->replicas = from->num_replicas > 0 ? from->num_replicas : 1;
+  out->partitions = from->num_partitions > 0 ? from->num_partitions : 1;
+  if (out->replicas > most || out->partitions > most || out->replicas * out->partitions > most)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%" PRId64 " replicas of %" PRId64 " partitions are too many", out->replicas,
+                        out->partitions);
+  return from->device_assignment != NULL ? read_assignment(from->device_assignment, out) : NULL;
+}
+
+ax_pjrt_error *ax_pjrt_options_read(const char *bytes, size_t count, ax_pjrt_options *out) {
+  *out = (ax_pjrt_options){.replicas = 1, .partitions = 1};
+  AxPjrtProto__CompileOptionsProto *read = ax_pjrt_proto__compile_options_proto__unpack(&allocator, count, (const uint8_t *)bytes);
+  if (read == NULL) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the compile options are no CompileOptionsProto");
+  ax_pjrt_error *error = NULL;
+  if (read->parameter_is_tupled_arguments) error = ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "arguments in one tuple");
+  if (error == NULL && read->executable_build_options != NULL) error = read_build(read->executable_build_options, out);
+  out->portable = read->compile_portable_executable;
+  ax_pjrt_proto__compile_options_proto__free_unpacked(read, &allocator);
+  if (error != NULL) ax_pjrt_options_free(out);
+  return error;
+}
+
+void ax_pjrt_options_free(ax_pjrt_options *options) {
+  ax_free(options->devices);
+  options->devices = NULL;
+}
+
+/* --- A device assignment as bytes --- */
+
+struct ax_pjrt_held {
+  size_t count;
+  uint8_t bytes[];
+};
+
+static void release_held(ax_pjrt_held *held) { ax_free(held); }
+
+ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignment_args *args) {
+  const ax_pjrt_options *options = &args->of->executable->options;
+  const size_t replicas = (size_t)options->replicas, partitions = (size_t)options->partitions;
+  assignment_message message = AX_PJRT_PROTO__DEVICE_ASSIGNMENT_PROTO__INIT;
+  char *memory = ax_alloc(partitions * (sizeof(computation_message) + sizeof(void *) + replicas * sizeof(int64_t)) + 1);
+  if (memory == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");
+  int64_t *ids = (int64_t *)(void *)memory;
+  computation_message *columns = (computation_message *)(void *)(ids + partitions * replicas);
+  computation_message **list = (computation_message **)(void *)(columns + partitions);
+  for (size_t p = 0; p < partitions; p++) {
+    ax_pjrt_proto__computation_device__init(&columns[p]);
+    columns[p].n_replica_device_ids = replicas;
+    columns[p].replica_device_ids = &ids[p * replicas];
+    for (size_t r = 0; r < replicas; r++) {
+      const size_t at = r * partitions + p;
+      ids[p * replicas + r] = args->of->devices != NULL ? args->of->devices[at]->description.id : (int64_t)at;
+    }
+    list[p] = &columns[p];
+  }
+  message.replica_count = (int32_t)replicas, message.computation_count = (int32_t)partitions;
+  message.n_computation_devices = partitions, message.computation_devices = list;
+  const size_t count = ax_pjrt_proto__device_assignment_proto__get_packed_size(&message);
+  ax_pjrt_held *held = ax_alloc(sizeof *held + count);
+  if (held != NULL) {
+    held->count = ax_pjrt_proto__device_assignment_proto__pack(&message, held->bytes);
+    args->bytes = (const char *)held->bytes, args->count = held->count;
+    args->held = held, args->release = release_held;
+  }
+  ax_free(memory);
+  return held != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");
+}

@@ -1,0 +1,163 @@
+/* The plugin's objects, inside pjrt: what the pointers of PJRT's interface point to. */
+#ifndef AX_PJRT_PJRT_H
+#define AX_PJRT_PJRT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "axle/exec.h"
+#include "axle/sharding.h"
+#include "base/base.h"
+#include "pjrt/api.h"
+
+/* --- errors.c --- */
+
+/* An error object; NULL is none. When there is no memory for one, the error says that. */
+ax_pjrt_error *ax_pjrt_fail(ax_pjrt_code code, const char *format, ...) AX_PRINTF(2, 3);
+/* That of a status, with the thread's message; NULL for AX_OK. */
+ax_pjrt_error *ax_pjrt_status(ax_status status);
+ax_pjrt_error *ax_pjrt_status_of(ax_status status, const char *message);
+ax_pjrt_code ax_pjrt_code_of(ax_status status);
+/* Returns from the calling function if the expression is an error. */
+#define AX_PJRT_TRY(expression)              \
+  do {                                       \
+    ax_pjrt_error *failed_ = (expression);   \
+    if (failed_ != NULL) return failed_;     \
+  } while (0)
+
+/* --- events.c --- */
+
+/* An event that has come about; error: as what (NULL: well), taken over. NULL: no memory, and the error is gone. */
+ax_pjrt_event *ax_pjrt_event_now(ax_pjrt_error *error);
+ax_pjrt_event *ax_pjrt_event_retain(ax_pjrt_event *event); /* event_destroy releases it */
+/* Who awaits the event works on the array's run meanwhile. */
+void ax_pjrt_event_awaits(ax_pjrt_event *event, ax_array *array);
+/* An event that comes about when the array is ready, and with its failure. The array may be released. */
+ax_pjrt_error *ax_pjrt_event_of(ax_array *array, ax_pjrt_event **out);
+
+/* --- clients.c --- */
+
+enum { AX_PJRT_MEMORIES = 3 }; /* of a device: its own, pinned and unpinned memory of the host, which all are the same */
+
+struct ax_pjrt_memory {
+  const ax_pjrt_memory_functions *functions; /* first: callers read it */
+  ax_pjrt_device *device;
+  int id, kind;
+  char text[48];
+  pthread_mutex_t lock; /* of the data that callers hang on it */
+  struct ax_pjrt_memory_data *data;
+};
+
+struct ax_pjrt_device_description {
+  int id;
+  char text[32];
+};
+
+struct ax_pjrt_device {
+  ax_pjrt_client *client;
+  ax_pjrt_device_description description;
+  ax_pjrt_memory memory[AX_PJRT_MEMORIES];
+  ax_pjrt_memory *memories[AX_PJRT_MEMORIES];
+};
+
+struct ax_pjrt_topology {
+  const char *platform;
+  ax_pjrt_device_description **descriptions;
+  size_t count;
+};
+
+struct ax_pjrt_client {
+  atomic_uint references; /* the caller's, and one of each object that is the client's */
+  ax_runtime *runtime;
+  ax_pjrt_device *devices;
+  ax_pjrt_device **device_list;
+  ax_pjrt_memory **memory_list;
+  size_t device_count;
+  ax_pjrt_topology topology;
+};
+
+void ax_pjrt_client_release(ax_pjrt_client *client);
+extern const char ax_pjrt_version_text[];
+
+/* --- buffers.c --- */
+
+struct ax_pjrt_buffer {
+  ax_pjrt_client *client;
+  ax_pjrt_memory *memory;
+  ax_type type;
+  pthread_mutex_t lock;
+  ax_array *array; /* NULL: deleted or donated */
+  uint32_t held;   /* external references, which keep the memory in place */
+};
+
+/* Takes the array over. */
+ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
+/* The buffer's array, retained. */
+ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
+void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer); /* its array is given to a run, or deleted */
+ax_pjrt_element ax_pjrt_element_of(ax_dtype dtype);
+/* AX_NO_DTYPE: Axle has none. */
+ax_dtype ax_pjrt_dtype_of(ax_pjrt_element element);
+
+/* --- options.c --- */
+
+typedef struct ax_pjrt_options { /* what of XLA's CompileOptionsProto counts here */
+  int64_t replicas, partitions;
+  int64_t *devices; /* ids: replica by replica its partitions; NULL: the first ones */
+  bool portable;    /* for whichever device a run names */
+} ax_pjrt_options;
+
+ax_pjrt_error *ax_pjrt_options_read(const char *bytes, size_t count, ax_pjrt_options *out);
+void ax_pjrt_options_free(ax_pjrt_options *options);
+
+/* --- executables.c --- */
+
+typedef struct ax_pjrt_value { /* an input or a result */
+  ax_type whole, block;  /* of all devices, of one */
+  ax_sharding *sharding; /* NULL: there is one device */
+} ax_pjrt_value;
+
+typedef struct ax_pjrt_texts { /* a list that is given to callers */
+  char **items;
+  size_t *lengths;
+} ax_pjrt_texts;
+
+struct ax_pjrt_executable { /* shared by what was loaded and what asks about it */
+  atomic_uint references;
+  ax_pjrt_client *client;
+  ax_program *program;
+  ax_executable *made;
+  ax_pjrt_options options;
+  size_t device_count, in_count, out_count;
+  ax_pjrt_value *in, *out;
+  bool *donated; /* by input */
+  bool alike;    /* all devices compute the same, so that one does */
+  char name[64], fingerprint[33];
+  /* lists that getters give */
+  ax_pjrt_element *elements;
+  int64_t *dims;
+  size_t *ranks;
+  const char **kinds;
+  size_t *kind_lengths;
+  ax_pjrt_texts in_shardings, out_shardings;
+};
+
+struct ax_pjrt_loaded_executable {
+  ax_pjrt_executable *executable;
+  ax_pjrt_device **devices; /* NULL: portable */
+  ax_pjrt_logical_id *ids;
+  atomic_bool deleted;
+};
+
+void ax_pjrt_executable_release(ax_pjrt_executable *executable);
+
+/* --- The functions, each in the file of its object --- */
+
+#define AX_PJRT_DECLARE(name, known_as) void ax_pjrt_do_##name(ax_pjrt_##name##_args *args);
+AX_PJRT_QUIET(AX_PJRT_DECLARE)
+#undef AX_PJRT_DECLARE
+#define AX_PJRT_DECLARE(name, known_as) ax_pjrt_error *ax_pjrt_do_##name(ax_pjrt_##name##_args *args);
+AX_PJRT_FUNCTIONS(AX_PJRT_DECLARE)
+#undef AX_PJRT_DECLARE
+
+#endif

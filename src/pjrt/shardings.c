@@ -1,0 +1,69 @@
+/* Layouts as XLA says them, in bytes: how many tiles each dimension has, and the numbers of the devices in the order of the tiles. With
+   P(y, x) over the mesh (x=4, y=2):
+
+     tiles        2 x 4                        dimension 0 is cut over y, dimension 1 over x
+     devices      0 .. 7 as 4 x 2, transposed: the mesh's axes in the order in which dimensions use them, the unused ones last */
+#include "messages.pb-c.h"
+
+#include "mesh/assignment.h"
+#include "pjrt/pjrt.h"
+#include "pjrt/shardings.h"
+
+typedef AxPjrtProto__OpSharding message;
+
+typedef struct tiles { /* room for a message's lists */
+  int64_t counts[AX_MAX_RANK + 1], sizes[AX_MAX_AXES];
+  int32_t order[AX_MAX_AXES];
+} tiles;
+
+static void describe(const ax_sharding *sharding, uint32_t rank, tiles *t, message *out) {
+  const ax_mesh *mesh = &sharding->mesh;
+  const ax_spec *spec = &sharding->spec;
+  bool used[AX_MAX_AXES] = {0};
+  uint32_t ordered = 0;
+  int64_t rest = 1;
+  for (uint32_t d = 0; d < rank; d++) {
+    t->counts[d] = 1;
+    for (uint32_t i = 0; d < spec->rank && i < spec->count[d]; i++) {
+      const uint32_t axis = spec->axis[d][i];
+      t->counts[d] *= mesh->axis[axis].size;
+      t->order[ordered++] = (int32_t)axis;
+      used[axis] = true;
+    }
+  }
+  if (ordered == 0) return; /* the default: replicated */
+  for (uint32_t a = 0; a < mesh->count; a++) {
+    t->sizes[a] = mesh->axis[a].size;
+    if (!used[a]) rest *= t->sizes[a], t->order[ordered++] = (int32_t)a;
+  }
+  t->counts[rank] = rest;
+  out->type = AX_PJRT_PROTO__OP_SHARDING__TYPE__OTHER;
+  out->n_tile_assignment_dimensions = rank + (rest > 1), out->tile_assignment_dimensions = t->counts;
+  out->replicate_on_last_tile_dim = rest > 1;
+  out->n_iota_reshape_dims = mesh->count, out->iota_reshape_dims = t->sizes;
+  out->n_iota_transpose_perm = mesh->count, out->iota_transpose_perm = t->order;
+}
+
+ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_sharding *sharding, uint32_t rank, char **out, size_t *count) {
+  message m = AX_PJRT_PROTO__OP_SHARDING__INIT;
+  tiles t = {0};
+  if (sharding != NULL) describe(sharding, rank, &t, &m);
+  *count = ax_pjrt_proto__op_sharding__get_packed_size(&m);
+  *out = ax_alloc(*count + 1);
+  if (*out == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a sharding");
+  ax_pjrt_proto__op_sharding__pack(&m, (uint8_t *)*out);
+  return NULL;
+}
+
+static ax_pjrt_error *give(ax_pjrt_executable_shardings_args *args, size_t count, const ax_pjrt_texts *texts) {
+  args->count = count;
+  args->items = (const char *const *)texts->items;
+  args->lengths = texts->lengths;
+  return NULL;
+}
+
+static ax_pjrt_error *parameters(ax_pjrt_executable_shardings_args *args) { return give(args, args->of->in_count, &args->of->in_shardings); }
+static ax_pjrt_error *results(ax_pjrt_executable_shardings_args *args) { return give(args, args->of->out_count, &args->of->out_shardings); }
+
+ax_pjrt_shardings ax_pjrt_shardings_extension = {
+    .base = {.struct_size = sizeof ax_pjrt_shardings_extension, .type = AX_PJRT_SHARDINGS}, .parameters = parameters, .results = results};
