@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "messages.pb-c.h"
+#include "pjrt/messages.pb-c.h"
 #include "pjrt/pjrt.h"
 
 typedef AxPjrtProto__DeviceAssignmentProto assignment_message;

@@ -3,9 +3,9 @@
 
      tiles        2 x 4                        dimension 0 is cut over y, dimension 1 over x
      devices      0 .. 7 as 4 x 2, transposed: the mesh's axes in the order in which dimensions use them, the unused ones last */
-#include "messages.pb-c.h"
 
 #include "mesh/assignment.h"
+#include "pjrt/messages.pb-c.h"
 #include "pjrt/pjrt.h"
 #include "pjrt/shardings.h"
 
