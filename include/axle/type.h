@@ -34,9 +34,7 @@ typedef enum ax_dtype {
   AX_U16,
   AX_U32,
   AX_U64,
-  AX_F4E2M1FN, /* floats of 4, 6 and 8 bits, one byte each; their names say the bits of exponent and mantissa, and are ml_dtypes' */
-  AX_F6E2M3FN,
-  AX_F6E3M2FN,
+  AX_F4E2M1FN, /* floats of 4 and 8 bits, one byte each; their names say the bits of exponent and mantissa, and are ml_dtypes' */
   AX_F8E3M4,
   AX_F8E4M3,
   AX_F8E4M3B11FNUZ,
