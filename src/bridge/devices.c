@@ -35,7 +35,7 @@ static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t
 }
 
 typedef struct survey { /* of all operations of a module */
-  bool collectives, ids, layouts, tests, kept;
+  bool collectives, ids, layouts, tests, kept, by_hand;
   int64_t replicas, partitions; /* that groups need */
 } survey;
 
@@ -91,8 +91,8 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
   s->kept = s->kept || ax_hlo_frontend(op->attributes, op->attribute_count, "xla.sdy.sharding") != NULL;
-  s->layouts = s->layouts || ax_hlo_slice_is(op->name, "sdy.manual_computation") ||
-               has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
+  s->by_hand = s->by_hand || ax_hlo_slice_is(op->name, "sdy.manual_computation");
+  s->layouts = s->layouts || s->by_hand || has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
 }
 
 /* Regions are inside each other no deeper than readers allow. */
@@ -174,7 +174,7 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
     return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source,
                     out->replicas);
   out->kept = s.kept || ax_hlo_frontend(module->attributes, module->attribute_count, "xla.sdy.meshes") != NULL;
-  out->each = (s.collectives || (s.ids && devices > 1)) && !s.layouts && !s.tests;
+  out->each = (s.collectives || (s.ids && devices > 1)) && (!s.layouts || (devices == 1 && !s.by_hand)) && !s.tests; /* on one device layouts say nothing */
   return AX_OK;
 }
 

@@ -105,8 +105,17 @@ static void run_checked(const char *text) {
   ax_program_release(program);
 }
 
+/* JAX takes manual computations over one device away, and leaves collectives of groups of one. */
+static const char alone[] =
+    "module attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n  sdy.mesh @mesh = <[\"i\"=1]>\n"
+    "  func.func @main() {\n    %x = stablehlo.constant {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"i\"}]>]>} dense<[3]> : tensor<1xi64>\n"
+    "    %0 = \"stablehlo.all_reduce\"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({\n    ^bb0(%a: tensor<i64>, %b: tensor<i64>):\n"
+    "      %s = stablehlo.add %a, %b : tensor<i64>\n      stablehlo.return %s : tensor<i64>\n    }) : (tensor<1xi64>) -> tensor<1xi64>\n"
+    "    check.expect_eq_const %0, dense<[3]> : tensor<1xi64>\n    return\n  }\n}\n";
+
 static void test_grids(void **state) {
   (void)state;
+  run_checked(alone);
   for (size_t i = 0; i < AX_COUNT(grids); i++) {
     if (strstr(grids[i], "all_gather") == NULL)
       run_checked(grids[i]);

@@ -1,4 +1,4 @@
-/* What a module calls the inputs and results of its entry function.
+/* What a module calls the inputs and results of its entry function, and which inputs it is given for good.
 
      @main(%arg0: tensor<4xf32> loc("params['w']")) -> (tensor<f32> {jax.result_info = "result['loss']"})
 
@@ -35,6 +35,21 @@ static ax_status name_inputs(const ax_hlo_module *module, const ax_variant *main
   return AX_OK;
 }
 
+/* tf.aliasing_output says of which result an input's memory becomes, jax.buffer_donor that it may become any's. */
+static ax_status mark_donated(const ax_variant *main, ax_program_names *names) {
+  const ax_hlo_attribute *list = ax_hlo_find(main->op, "arg_attrs");
+  bool *donated = ax_arena_alloc(&names->arena, main->program->in_count + 1);
+  if (donated == NULL) return ax_out_of_memory(main->program->in_count);
+  for (uint32_t i = 0, next = 0; i < main->in_count; i++) {
+    if (main->known[i] != NULL) continue;
+    const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
+    const ax_hlo_attribute *donor = listed ? ax_hlo_item(&list->items[i], "jax.buffer_donor") : NULL;
+    donated[next++] = listed && (ax_hlo_item(&list->items[i], "tf.aliasing_output") != NULL || (donor != NULL && donor->integer != 0));
+  }
+  names->donated = donated;
+  return AX_OK;
+}
+
 static ax_status name_results(const ax_variant *main, ax_program_names *names) {
   const ax_hlo_attribute *list = ax_hlo_find(main->op, "res_attrs");
   const size_t bytes = (main->program->out_count + 1) * sizeof(char *);
@@ -52,5 +67,6 @@ static ax_status name_results(const ax_variant *main, ax_program_names *names) {
 
 ax_status ax_keep_names(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names) {
   AX_TRY(name_inputs(module, main, names));
+  AX_TRY(mark_donated(main, names));
   return name_results(main, names);
 }

@@ -454,7 +454,7 @@ static ax_status parse_text(ax_parser *parser, const char *text, size_t bytes, c
   AX_TRY(ax_lexer_next(&parser->lexer));
   if (parser->lexer.token.kind != AX_TOKEN_END) return ax_unexpected(parser, "the end of the text");
   if (names == NULL) return AX_OK;
-  *names = (ax_program_names){parser->arena, scope.in_names.items, scope.out_names.items, NULL};
+  *names = (ax_program_names){.arena = parser->arena, .in = scope.in_names.items, .out = scope.out_names.items};
   parser->arena = (ax_arena){0};
   return AX_OK;
 }

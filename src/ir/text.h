@@ -37,6 +37,7 @@ typedef struct ax_program_names {
   ax_arena arena;
   const char *const *in, *const *out; /* in_count, out_count of the program */
   const char *const *in_also;         /* other names of the inputs, "" for none; NULL: there are none */
+  const bool *donated;                /* inputs whose memory a module gives away; NULL: the program comes from no module */
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
 /* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL:

@@ -6,6 +6,7 @@
 #include "axle/stablehlo.h"
 #include "axle/stages.h"
 #include "base/digest.h"
+#include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
 #include "pjrt/pjrt.h"
 #include "pjrt/shardings.h"
@@ -134,18 +135,38 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
   return NULL;
 }
 
-static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
-  static const char mlir[] = "mlir";
-  if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
-    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo(program->code, program->code_bytes, "module", &e->program)));
+/* The program, and which of its inputs it is given for good. */
+static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+  ax_program_names names;
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", NULL, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
   e->out_count = ax_program_out_count(e->program);
   e->in = ax_calloc(e->in_count + 1, sizeof e->in[0]);
   e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
-  if (e->in == NULL || e->out == NULL || e->donated == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
-  AX_PJRT_TRY(ax_pjrt_status(ax_compile(e->client->runtime, e->program, NULL, &e->made)));
+  if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
+  ax_program_names_deinit(&names);
+  return e->in != NULL && e->out != NULL && e->donated != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+static ax_pjrt_error *compile_read(ax_pjrt_executable *e) {
+  ax_compile_options options = {0};
+  uint32_t *list = ax_alloc((e->in_count + 1) * sizeof list[0]);
+  if (list == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < e->in_count; i++)
+    if (e->donated[i]) list[options.donate.count++] = i;
+  if (options.donate.count > 0) options.donate.list = list;
+  const ax_status status = ax_compile(e->client->runtime, e->program, &options, &e->made);
+  ax_free(list);
+  return ax_pjrt_status(status);
+}
+
+static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+  static const char mlir[] = "mlir";
+  if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
+  AX_PJRT_TRY(read_program(e, program));
+  AX_PJRT_TRY(compile_read(e));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
   const int64_t places = mesh != NULL ? ax_mesh_devices(mesh) : 1;
   e->alike = places == 1 && e->device_count > 1;

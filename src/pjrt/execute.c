@@ -14,6 +14,7 @@ typedef struct running {
   const ax_pjrt_executable *e;
   ax_pjrt_device *const *devices;
   size_t device_count;
+  const ax_pjrt_execute_options *options; /* NULL: none */
   ax_array **in, **out; /* retained */
 } running;
 
@@ -48,10 +49,36 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
   return error;
 }
 
+/* Whether the program is given the argument for good, and the caller leaves it at that. */
+static bool is_given(const running *r, size_t index) {
+  const ax_pjrt_execute_options *options = r->options;
+  for (size_t i = 0; options != NULL && i < options->kept_count; i++)
+    if (options->kept[i] == (int64_t)index) return false;
+  return r->e->donated[index];
+}
+
+/* The program takes the argument's memory, which is the caller's still: it gets a copy. */
+static ax_pjrt_error *copy_kept(ax_array **array) {
+  ax_sharding *where;
+  ax_array *copy = NULL;
+  AX_PJRT_TRY(ax_pjrt_status(ax_array_sharding(*array, &where)));
+  const ax_status status = ax_array_copy_to(*array, where, &copy);
+  ax_sharding_release(where);
+  AX_PJRT_TRY(ax_pjrt_status(status));
+  ax_array_release(*array);
+  *array = copy;
+  return NULL;
+}
+
+/* Buffers that are given are gone, whatever becomes of the run: so what their arrays are put together to has the memory alone. */
 static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *const *lists) {
   ax_array **parts = ax_alloc(r->device_count * sizeof parts[0]);
   ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
+  for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
+    if (r->e->donated[i] && !is_given(r, i)) error = copy_kept(&r->in[i]);
+  for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
+    for (size_t place = 0; place < r->device_count && is_given(r, i); place++) ax_pjrt_buffer_forget(lists[place][i]);
   ax_free(parts);
   return error;
 }
@@ -61,7 +88,8 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
 /* What one device has computed for all, or has given back as it came: on each device, in memory of its own where the caller gave it. */
 static ax_pjrt_error *spread_results(const running *r) {
   for (size_t k = 0; k < r->e->out_count; k++) {
-    const bool passed = ax_executable_passed(r->e->made, (uint32_t)k) >= 0;
+    const int64_t input = ax_executable_passed(r->e->made, (uint32_t)k);
+    const bool passed = input >= 0 && !r->e->donated[input]; /* what was given has no other owner */
     ax_sharding *where = ax_sharding_retain(r->e->out[k].sharding);
     ax_array *array = NULL;
     if (!passed && !r->e->alike) {
@@ -133,7 +161,8 @@ static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *a
 ax_pjrt_error *ax_pjrt_do_loaded_execute(ax_pjrt_loaded_execute_args *args) {
   const ax_pjrt_executable *e = args->of->executable;
   ax_pjrt_device *named = AX_PJRT_HAS(args, device) ? args->device : NULL;
-  running r = {.e = e, .devices = named != NULL ? &named : args->of->devices, .device_count = args->device_count};
+  running r = {.e = e, .devices = named != NULL ? &named : args->of->devices, .device_count = args->device_count,
+               .options = args->options};
   if (atomic_load(&args->of->deleted)) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable was deleted");
   if (r.device_count != (named != NULL ? 1 : e->device_count) || r.device_count != e->device_count || r.devices == NULL)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable is for %zu devices, and it is run on %zu", e->device_count,

@@ -1,6 +1,7 @@
 /* XLA's compile options, read by protobuf-c (messages.proto), and device assignments, written by it. */
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "pjrt/messages.pb-c.h"
 #include "pjrt/pjrt.h"
@@ -39,6 +40,20 @@ static ax_pjrt_error *read_build(const AxPjrtProto__ExecutableBuildOptionsProto 
   return from->device_assignment != NULL ? read_assignment(from->device_assignment, out) : NULL;
 }
 
+/* Options of XLA's compiler mean nothing here, but one that XLA has not is a slip of the caller's, as is a text for a truth value: of the
+   options that scripts set most the kind is known. */
+static ax_pjrt_error *check_override(const AxPjrtProto__CompileOptionsProto__EnvOptionOverridesEntry *entry) {
+  static const char *const truths[] = {"xla_embed_ir_in_executable", "xla_allow_excess_precision", "xla_cpu_enable_fast_math",
+                                       "xla_cpu_enable_fast_min_max", "xla_cpu_enable_concurrency_optimized_scheduler"};
+  const AxPjrtProto__OptionOverrideProto *value = entry->value;
+  const char *text = value != NULL && value->value_case == AX_PJRT_PROTO__OPTION_OVERRIDE_PROTO__VALUE_STRING_FIELD ? value->string_field : NULL;
+  if (strncmp(entry->key, "xla_", 4) != 0) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "No such compile option: '%s'", entry->key);
+  for (size_t i = 0; text != NULL && i < sizeof truths / sizeof truths[0]; i++)
+    if (strcmp(entry->key, truths[i]) == 0 && strcasecmp(text, "true") != 0 && strcasecmp(text, "false") != 0)
+      return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "While setting option %s, '%s' is not a valid bool value.", entry->key, text);
+  return NULL;
+}
+
 ax_pjrt_error *ax_pjrt_options_read(const char *bytes, size_t count, ax_pjrt_options *out) {
   *out = (ax_pjrt_options){.replicas = 1, .partitions = 1};
   AxPjrtProto__CompileOptionsProto *read = ax_pjrt_proto__compile_options_proto__unpack(&allocator, count, (const uint8_t *)bytes);
@@ -46,6 +61,7 @@ ax_pjrt_error *ax_pjrt_options_read(const char *bytes, size_t count, ax_pjrt_opt
   ax_pjrt_error *error = NULL;
   if (read->parameter_is_tupled_arguments) error = ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "arguments in one tuple");
   if (error == NULL && read->executable_build_options != NULL) error = read_build(read->executable_build_options, out);
+  for (size_t i = 0; error == NULL && i < read->n_env_option_overrides; i++) error = check_override(read->env_option_overrides[i]);
   out->portable = read->compile_portable_executable;
   ax_pjrt_proto__compile_options_proto__free_unpacked(read, &allocator);
   if (error != NULL) ax_pjrt_options_free(out);

@@ -359,6 +359,39 @@ static void test_one_device(void **state) {
   destroy(client);
 }
 
+/* An argument that is given is gone; one that the caller keeps is still there, and so is what was not asked for. */
+static void test_donated(void **state) {
+  (void)state;
+  static char module[] = MODULE("1", "func.func public @main(%x: tensor<2xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<2xf32>, %z: tensor<2xf32> "
+                                     "{jax.buffer_donor = false}) -> tensor<2xf32> {\n  %0 = stablehlo.add %x, %y : tensor<2xf32>\n"
+                                     "  %1 = stablehlo.add %0, %z : tensor<2xf32>\n  return %1 : tensor<2xf32>\n}\n");
+  ax_pjrt_client *client = create(1);
+  ax_pjrt_loaded_executable *loaded;
+  const int64_t dims[] = {2}, kept[] = {0};
+  expect_no_error("compile", compile(client, module, "", 0, &loaded));
+  for (int keep = 0; keep < 2; keep++) {
+    ax_pjrt_buffer *list[3], *result = NULL, **const outputs[] = {&result}, *const *const lists[] = {list};
+    for (int i = 0; i < 3; i++) list[i] = put(client, 0, (const float[]){1, (float)i}, AX_PJRT_F32, dims, 1);
+    ax_pjrt_execute_options options = {.struct_size = sizeof options, .kept = kept, .kept_count = (size_t)keep};
+    CALL(loaded_execute, .of = loaded, .options = &options, .arguments = lists, .device_count = 1, .argument_count = 3, .outputs = outputs);
+    float back[2];
+    read_buffer(result, back, sizeof back);
+    assert_true(back[0] == 3 && back[1] == 3);
+    for (int i = 0; i < 3; i++) {
+      CALL(buffer_is_deleted, .of = list[i]);
+      assert_int_equal(buffer_is_deleted_args.value, i == 0 && !keep);
+    }
+    if (keep) {
+      read_buffer(list[0], back, sizeof back);
+      assert_true(back[0] == 1 && back[1] == 0);
+    }
+    for (int i = 0; i < 3; i++) drop(list[i]);
+    drop(result);
+  }
+  CALL(loaded_destroy, .of = loaded);
+  destroy(client);
+}
+
 static const ax_pjrt_shardings *shardings_of(const ax_pjrt_api *api) {
   for (const ax_pjrt_extension *e = api->extensions; e != NULL; e = e->next)
     if (e->type == AX_PJRT_SHARDINGS) return (const ax_pjrt_shardings *)(const void *)e;
@@ -418,6 +451,10 @@ static void test_not_compiled(void **state) {
   expect_error(compile(client, summed, three, sizeof three - 1, &loaded), AX_PJRT_INVALID_ARGUMENT, "wants 3 devices, and there are 2");
   expect_error(compile(client, doubled, torn, sizeof torn - 1, &loaded), AX_PJRT_INVALID_ARGUMENT, "no CompileOptionsProto");
   expect_error(compile(client, doubled, far, sizeof far - 1, &loaded), AX_PJRT_INVALID_ARGUMENT, "no device 7");
+  static const char unknown[] = "\x3a\x03\x0a\x01x", known[] = "\x3a\x08\x0a\x06xla_ab";
+  expect_error(compile(client, doubled, unknown, sizeof unknown - 1, &loaded), AX_PJRT_INVALID_ARGUMENT, "No such compile option: 'x'");
+  expect_no_error("compile", compile(client, doubled, known, sizeof known - 1, &loaded));
+  CALL(loaded_destroy, .of = loaded);
   const ax_pjrt_program hlo = {.code = doubled, .code_bytes = strlen(doubled), .format = "hlo", .format_length = 3};
   REFUSES(AX_PJRT_UNIMPLEMENTED, "format hlo", client_compile, .of = client, .program = &hlo);
   destroy(client);
@@ -428,6 +465,6 @@ int main(void) {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_devices),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),
       cmocka_unit_test(test_from_host),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
-      cmocka_unit_test(test_two_devices), cmocka_unit_test(test_not_compiled)};
+      cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_not_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
