@@ -57,7 +57,7 @@ ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_sharding *sharding, uint32_t rank
 
 static ax_pjrt_error *give(ax_pjrt_executable_shardings_args *args, size_t count, const ax_pjrt_texts *texts) {
   args->count = count;
-  args->items = (const char *const *)texts->items;
+  args->items = count > 0 ? (const char *const *)texts->items : NULL; /* of no values callers want no list */
   args->lengths = texts->lengths;
   return NULL;
 }
