@@ -40,6 +40,7 @@ static ax_status write_eqns(ax_hlo *hlo, const ax_program *program, uint32_t *va
 
 /* ax_hlo.inline_program. */
 static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out) {
+  AX_TRY(ax_hlo_hold(hlo, program)); /* constants of the module lie in it, and rules may release it before the module is printed */
   const ax_program *outer = hlo->program;
   size_t bytes = ((size_t)program->value_count + ax_most_operands(program)) * sizeof(uint32_t);
   uint32_t *value = ax_alloc(bytes);

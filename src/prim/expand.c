@@ -49,8 +49,7 @@ static ax_status lower_kept(ax_lower *lower, ax_program *program, const uint32_t
 }
 
 static ax_status write_here(ax_hlo *hlo, ax_program *program, const uint32_t *in, uint32_t *out) {
-  ax_status status = ax_hlo_hold(hlo, program);
-  if (status == AX_OK) status = hlo->inline_program(hlo, program, in, out);
+  ax_status status = hlo->inline_program(hlo, program, in, out);
   ax_program_release(program);
   return status;
 }
