@@ -50,11 +50,16 @@ static ax_status find_functions(const ax_hlo_attribute *programs, parallel *p) {
 
 /* --- A function of one device --- */
 
+/* NULL: there is no such function of one block. */
+static const ax_hlo_block *block_of(const parallel *p, ax_hlo_slice name) {
+  const ax_hlo_operation *op = ax_hlo_function(p->args, name);
+  return op != NULL && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
+}
+
 /* How many values the function takes and gives. */
 static ax_status count_values(const parallel *p, int64_t device, uint32_t *ins, uint32_t *outs) {
   const ax_hlo_slice name = p->functions[device];
-  const ax_hlo_operation *op = ax_hlo_function(p->args, name);
-  const ax_hlo_block *block = op != NULL && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
+  const ax_hlo_block *block = block_of(p, name);
   if (block == NULL || block->operation_count == 0)
     return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s of one block", (int)name.length, name.start);
   *ins = block->argument_count;
@@ -132,8 +137,7 @@ static ax_status check_queue(const parallel *p) {
     return ax_error(AX_INVALID_ARGUMENT, "infeed must be a list of functions that is not empty, or be left out");
   for (uint32_t i = 0; i < p->queue->count; i++) {
     const ax_hlo_attribute *name = &p->queue->items[i];
-    const ax_hlo_operation *function = name->kind == AX_HLO_SYMBOL ? ax_hlo_function(p->args, name->text) : NULL;
-    const ax_hlo_block *block = function != NULL && function->regions[0].block_count == 1 ? &function->regions[0].blocks[0] : NULL;
+    const ax_hlo_block *block = name->kind == AX_HLO_SYMBOL ? block_of(p, name->text) : NULL;
     const int length = (int)name->text.length;
     if (block == NULL) return ax_error(AX_INVALID_ARGUMENT, "infeed: there is no function @%.*s", length, name->text.start);
     const uint32_t results = block->operation_count > 0 ? block->operations[block->operation_count - 1]->operand_count : 0;
@@ -145,7 +149,7 @@ static ax_status check_queue(const parallel *p) {
 
 /* Infeeds in loops, branches and other functions take arrays each time that they run, which is not known here. */
 static ax_status take_fed(const ax_hlo_read_args *args, parallel *p) {
-  const ax_hlo_block *block = &ax_hlo_function(p->args, p->functions[0])->regions[0].blocks[0];
+  const ax_hlo_block *block = block_of(p, p->functions[0]); /* it was counted before, so there is one */
   bool inside = false;
   if (p->queue == NULL) return ax_error(AX_INVALID_ARGUMENT, "nothing is fed in: the attribute infeed of " AX_HLO_RUN_PARALLEL " says what");
   if (p->count > 1) return ax_error(AX_ABSENT, "several devices that take from one infeed are not read");

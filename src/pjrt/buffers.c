@@ -57,11 +57,7 @@ static ax_pjrt_error *type_of(ax_pjrt_element element, const int64_t *dims, size
   return NULL;
 }
 
-static size_t bytes_of(const ax_type *type) {
-  size_t bytes = ax_dtype_bytes(type->dtype);
-  for (uint32_t d = 0; d < type->rank; d++) bytes *= (size_t)type->dims[d];
-  return bytes;
-}
+static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
 
 /* --- Objects --- */
 
@@ -177,11 +173,7 @@ typedef struct lent {
 static void give_back(void *context) {
   lent *l = context;
   if (l->release != NULL) l->release(l->data, l->context);
-  if (l->done != NULL) {
-    ax_pjrt_event_set_args set = {.struct_size = sizeof set, .of = l->done};
-    ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = ax_pjrt_do_event_set(&set)});
-    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = l->done});
-  }
+  if (l->done != NULL) ax_pjrt_event_end(l->done, AX_OK, NULL);
   ax_free(l);
 }
 
@@ -307,10 +299,7 @@ static void read_now(ax_status status, const char *message, void *context) {
     status = read_strided(r, ax_array_typeof(r->array));
     message = ax_message();
   }
-  ax_pjrt_event_set_args set = {.struct_size = sizeof set, .of = r->done, .code = ax_pjrt_code_of(status), .message = message,
-                                .message_length = message != NULL ? strlen(message) : 0};
-  ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = ax_pjrt_do_event_set(&set)});
-  (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = r->done});
+  ax_pjrt_event_end(r->done, status, message);
   ax_array_release(r->array);
   ax_free(r);
 }
@@ -350,48 +339,14 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
 
 /* --- Asked --- */
 
-ax_pjrt_error *ax_pjrt_do_buffer_element_type(ax_pjrt_buffer_element_type_args *args) {
-  args->value = ax_pjrt_element_of(args->of->type.dtype);
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_dimensions(ax_pjrt_buffer_dimensions_args *args) {
-  args->items = args->of->type.dims;
-  args->count = args->of->type.rank;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_unpadded_dimensions(ax_pjrt_buffer_unpadded_dimensions_args *args) {
-  args->items = args->of->type.dims;
-  args->count = args->of->type.rank;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_dynamic_dimensions(ax_pjrt_buffer_dynamic_dimensions_args *args) {
-  args->items = NULL;
-  args->count = 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_on_device_bytes(ax_pjrt_buffer_on_device_bytes_args *args) {
-  args->value = bytes_of(&args->of->type);
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_device(ax_pjrt_buffer_device_args *args) {
-  args->value = args->of->memory->device;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_memory(ax_pjrt_buffer_memory_args *args) {
-  args->value = args->of->memory;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_buffer_is_on_cpu(ax_pjrt_buffer_is_on_cpu_args *args) {
-  args->value = true;
-  return NULL;
-}
+AX_PJRT_GIVE_VALUE(buffer_element_type, ax_pjrt_element_of(args->of->type.dtype))
+AX_PJRT_GIVE_LIST(buffer_dimensions, args->of->type.dims, args->of->type.rank)
+AX_PJRT_GIVE_LIST(buffer_unpadded_dimensions, args->of->type.dims, args->of->type.rank)
+AX_PJRT_GIVE_LIST(buffer_dynamic_dimensions, NULL, 0)
+AX_PJRT_GIVE_VALUE(buffer_on_device_bytes, bytes_of(&args->of->type))
+AX_PJRT_GIVE_VALUE(buffer_device, args->of->memory->device)
+AX_PJRT_GIVE_VALUE(buffer_memory, args->of->memory)
+AX_PJRT_GIVE_VALUE(buffer_is_on_cpu, true)
 
 ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
   ax_array *array;

@@ -18,7 +18,6 @@ static const char *platform_name(void) {
 }
 const char ax_pjrt_version_text[] = "Axle " AXLE_VERSION;
 
-#define TEXT(args, string) ((args)->text = (string), (args)->length = strlen(string), (ax_pjrt_error *)NULL)
 
 /* --- What callers hang on memories --- */
 
@@ -154,39 +153,13 @@ ax_pjrt_error *ax_pjrt_do_client_destroy(ax_pjrt_client_destroy_args *args) {
 
 /* --- Clients --- */
 
-ax_pjrt_error *ax_pjrt_do_client_platform_name(ax_pjrt_client_platform_name_args *args) {
-  return TEXT(args, args->of->topology.platform);
-}
-
-ax_pjrt_error *ax_pjrt_do_client_platform_version(ax_pjrt_client_platform_version_args *args) { return TEXT(args, ax_pjrt_version_text); }
-
-ax_pjrt_error *ax_pjrt_do_client_process_index(ax_pjrt_client_process_index_args *args) {
-  args->value = 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_client_topology(ax_pjrt_client_topology_args *args) {
-  args->value = &args->of->topology;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_client_devices(ax_pjrt_client_devices_args *args) {
-  args->items = args->of->device_list;
-  args->count = args->of->device_count;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_client_addressable_devices(ax_pjrt_client_addressable_devices_args *args) {
-  args->items = args->of->device_list;
-  args->count = args->of->device_count;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_client_addressable_memories(ax_pjrt_client_addressable_memories_args *args) {
-  args->items = args->of->memory_list;
-  args->count = args->of->device_count * AX_PJRT_MEMORIES;
-  return NULL;
-}
+AX_PJRT_GIVE_TEXT(client_platform_name, args->of->topology.platform)
+AX_PJRT_GIVE_TEXT(client_platform_version, ax_pjrt_version_text)
+AX_PJRT_GIVE_VALUE(client_process_index, 0)
+AX_PJRT_GIVE_VALUE(client_topology, &args->of->topology)
+AX_PJRT_GIVE_LIST(client_devices, args->of->device_list, args->of->device_count)
+AX_PJRT_GIVE_LIST(client_addressable_devices, args->of->device_list, args->of->device_count)
+AX_PJRT_GIVE_LIST(client_addressable_memories, args->of->memory_list, args->of->device_count * AX_PJRT_MEMORIES)
 
 static ax_pjrt_error *find(const ax_pjrt_client *client, int id, ax_pjrt_device **out) {
   *out = NULL;
@@ -214,59 +187,17 @@ ax_pjrt_error *ax_pjrt_do_client_default_assignment(ax_pjrt_client_default_assig
 
 /* --- Devices --- */
 
-ax_pjrt_error *ax_pjrt_do_device_description_id(ax_pjrt_device_description_id_args *args) {
-  args->value = args->of->id;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description_process_index(ax_pjrt_device_description_process_index_args *args) {
-  args->value = 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description_attributes(ax_pjrt_device_description_attributes_args *args) {
-  args->items = NULL;
-  args->count = 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description_kind(ax_pjrt_device_description_kind_args *args) {
-  return TEXT(args, platform_name());
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description_debug_string(ax_pjrt_device_description_debug_string_args *args) {
-  return TEXT(args, args->of->text);
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description_to_string(ax_pjrt_device_description_to_string_args *args) {
-  return TEXT(args, args->of->text);
-}
-
-ax_pjrt_error *ax_pjrt_do_device_description(ax_pjrt_device_description_args *args) {
-  args->value = &args->of->description;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_is_addressable(ax_pjrt_device_is_addressable_args *args) {
-  args->value = true;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_local_hardware_id(ax_pjrt_device_local_hardware_id_args *args) {
-  args->value = args->of->description.id;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_addressable_memories(ax_pjrt_device_addressable_memories_args *args) {
-  args->items = args->of->memories;
-  args->count = AX_PJRT_MEMORIES;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_device_default_memory(ax_pjrt_device_default_memory_args *args) {
-  args->value = &args->of->memory[0];
-  return NULL;
-}
+AX_PJRT_GIVE_VALUE(device_description_id, args->of->id)
+AX_PJRT_GIVE_VALUE(device_description_process_index, 0)
+AX_PJRT_GIVE_LIST(device_description_attributes, NULL, 0)
+AX_PJRT_GIVE_TEXT(device_description_kind, platform_name())
+AX_PJRT_GIVE_TEXT(device_description_debug_string, args->of->text)
+AX_PJRT_GIVE_TEXT(device_description_to_string, args->of->text)
+AX_PJRT_GIVE_VALUE(device_description, &args->of->description)
+AX_PJRT_GIVE_VALUE(device_is_addressable, true)
+AX_PJRT_GIVE_VALUE(device_local_hardware_id, args->of->description.id)
+AX_PJRT_GIVE_LIST(device_addressable_memories, args->of->memories, AX_PJRT_MEMORIES)
+AX_PJRT_GIVE_VALUE(device_default_memory, &args->of->memory[0])
 
 /* Callers take an error for "not known"; what the runtime holds is no one device's. */
 ax_pjrt_error *ax_pjrt_do_device_memory_stats(ax_pjrt_device_memory_stats_args *args) {
@@ -286,20 +217,11 @@ ax_pjrt_error *ax_pjrt_do_device_attributes(ax_pjrt_device_attributes_args *args
 
 /* --- Memories --- */
 
-ax_pjrt_error *ax_pjrt_do_memory_id(ax_pjrt_memory_id_args *args) {
-  args->value = args->of->id;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_memory_kind(ax_pjrt_memory_kind_args *args) { return TEXT(args, kinds[args->of->kind]); }
-
-ax_pjrt_error *ax_pjrt_do_memory_kind_id(ax_pjrt_memory_kind_id_args *args) {
-  args->value = args->of->kind;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_memory_debug_string(ax_pjrt_memory_debug_string_args *args) { return TEXT(args, args->of->text); }
-ax_pjrt_error *ax_pjrt_do_memory_to_string(ax_pjrt_memory_to_string_args *args) { return TEXT(args, args->of->text); }
+AX_PJRT_GIVE_VALUE(memory_id, args->of->id)
+AX_PJRT_GIVE_TEXT(memory_kind, kinds[args->of->kind])
+AX_PJRT_GIVE_VALUE(memory_kind_id, args->of->kind)
+AX_PJRT_GIVE_TEXT(memory_debug_string, args->of->text)
+AX_PJRT_GIVE_TEXT(memory_to_string, args->of->text)
 
 ax_pjrt_error *ax_pjrt_do_memory_addressable_by_devices(ax_pjrt_memory_addressable_by_devices_args *args) {
   ax_pjrt_device *device = args->of->device;
@@ -310,23 +232,10 @@ ax_pjrt_error *ax_pjrt_do_memory_addressable_by_devices(ax_pjrt_memory_addressab
 
 /* --- Topologies --- */
 
-ax_pjrt_error *ax_pjrt_do_topology_platform_name(ax_pjrt_topology_platform_name_args *args) { return TEXT(args, args->of->platform); }
-
-ax_pjrt_error *ax_pjrt_do_topology_platform_version(ax_pjrt_topology_platform_version_args *args) {
-  return TEXT(args, ax_pjrt_version_text);
-}
-
-ax_pjrt_error *ax_pjrt_do_topology_device_descriptions(ax_pjrt_topology_device_descriptions_args *args) {
-  args->items = args->of->descriptions;
-  args->count = args->of->count;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_topology_attributes(ax_pjrt_topology_attributes_args *args) {
-  args->items = NULL;
-  args->count = 0;
-  return NULL;
-}
+AX_PJRT_GIVE_TEXT(topology_platform_name, args->of->platform)
+AX_PJRT_GIVE_TEXT(topology_platform_version, ax_pjrt_version_text)
+AX_PJRT_GIVE_LIST(topology_device_descriptions, args->of->descriptions, args->of->count)
+AX_PJRT_GIVE_LIST(topology_attributes, NULL, 0)
 
 /* Of what decides whether a program that was compiled for one topology runs on another. */
 ax_pjrt_error *ax_pjrt_do_topology_fingerprint(ax_pjrt_topology_fingerprint_args *args) {

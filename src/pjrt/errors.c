@@ -91,10 +91,7 @@ void ax_pjrt_do_error_destroy(ax_pjrt_error_destroy_args *args) {
 
 void ax_pjrt_do_error_message(ax_pjrt_error_message_args *args) { message_of(args->of, &args->text, &args->length); }
 
-ax_pjrt_error *ax_pjrt_do_error_code(ax_pjrt_error_code_args *args) {
-  args->value = code_of(args->of);
-  return NULL;
-}
+AX_PJRT_GIVE_VALUE(error_code, code_of(args->of))
 
 ax_pjrt_error *ax_pjrt_do_error_payloads(ax_pjrt_error_payloads_args *args) {
   (void)args; /* no error has any */

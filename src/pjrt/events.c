@@ -96,11 +96,12 @@ ax_pjrt_event *ax_pjrt_event_now(ax_pjrt_error *error) {
   return event;
 }
 
-static void array_is_ready(ax_status status, const char *message, void *context) {
-  ax_pjrt_event *event = context;
+void ax_pjrt_event_end(ax_pjrt_event *event, ax_status status, const char *message) {
   set(event, ax_pjrt_code_of(status), message, message != NULL ? strlen(message) : 0);
   release(event);
 }
+
+static void array_is_ready(ax_status status, const char *message, void *context) { ax_pjrt_event_end(context, status, message); }
 
 ax_pjrt_error *ax_pjrt_event_of(ax_array *array, ax_pjrt_event **out) {
   ax_pjrt_event *event = *out = create();

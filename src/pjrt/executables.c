@@ -237,38 +237,12 @@ ax_pjrt_error *ax_pjrt_do_executable_destroy(ax_pjrt_executable_destroy_args *ar
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_do_executable_name(ax_pjrt_executable_name_args *args) {
-  args->text = args->of->name;
-  args->length = strlen(args->of->name);
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_executable_replicas(ax_pjrt_executable_replicas_args *args) {
-  args->value = (size_t)args->of->options.replicas;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_executable_partitions(ax_pjrt_executable_partitions_args *args) {
-  args->value = (size_t)args->of->options.partitions;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_executable_outputs(ax_pjrt_executable_outputs_args *args) {
-  args->value = args->of->out_count;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_executable_fingerprint(ax_pjrt_executable_fingerprint_args *args) {
-  args->text = args->of->fingerprint;
-  args->length = strlen(args->of->fingerprint);
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_executable_output_element_types(ax_pjrt_executable_output_element_types_args *args) {
-  args->items = args->of->elements;
-  args->count = args->of->out_count;
-  return NULL;
-}
+AX_PJRT_GIVE_TEXT(executable_name, args->of->name)
+AX_PJRT_GIVE_VALUE(executable_replicas, (size_t)args->of->options.replicas)
+AX_PJRT_GIVE_VALUE(executable_partitions, (size_t)args->of->options.partitions)
+AX_PJRT_GIVE_VALUE(executable_outputs, args->of->out_count)
+AX_PJRT_GIVE_TEXT(executable_fingerprint, args->of->fingerprint)
+AX_PJRT_GIVE_LIST(executable_output_element_types, args->of->elements, args->of->out_count)
 
 ax_pjrt_error *ax_pjrt_do_executable_output_dimensions(ax_pjrt_executable_output_dimensions_args *args) {
   args->count = args->of->out_count;
@@ -339,30 +313,13 @@ ax_pjrt_error *ax_pjrt_do_loaded_executable(ax_pjrt_loaded_executable_args *args
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_do_loaded_addressable_devices(ax_pjrt_loaded_addressable_devices_args *args) {
-  args->items = args->of->devices;
-  args->count = args->of->devices != NULL ? args->of->executable->device_count : 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_loaded_logical_ids(ax_pjrt_loaded_logical_ids_args *args) {
-  args->items = args->of->ids;
-  args->count = args->of->devices != NULL ? args->of->executable->device_count : 0;
-  return NULL;
-}
-
-ax_pjrt_error *ax_pjrt_do_loaded_fingerprint(ax_pjrt_loaded_fingerprint_args *args) {
-  args->text = args->of->executable->fingerprint;
-  args->length = strlen(args->text);
-  return NULL;
-}
+AX_PJRT_GIVE_LIST(loaded_addressable_devices, args->of->devices, args->of->devices != NULL ? args->of->executable->device_count : 0)
+AX_PJRT_GIVE_LIST(loaded_logical_ids, args->of->ids, args->of->devices != NULL ? args->of->executable->device_count : 0)
+AX_PJRT_GIVE_TEXT(loaded_fingerprint, args->of->executable->fingerprint)
 
 ax_pjrt_error *ax_pjrt_do_loaded_delete(ax_pjrt_loaded_delete_args *args) {
   atomic_store(&args->of->deleted, true);
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_do_loaded_is_deleted(ax_pjrt_loaded_is_deleted_args *args) {
-  args->value = atomic_load(&args->of->deleted);
-  return NULL;
-}
+AX_PJRT_GIVE_VALUE(loaded_is_deleted, atomic_load(&args->of->deleted))

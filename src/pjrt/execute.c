@@ -132,17 +132,13 @@ static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *out
   return error;
 }
 
-/* An event for each device: all come about with the results. */
+/* Each device's event is the same one, which comes about with the results. */
 static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
-  size_t made = 0;
-  ax_pjrt_error *error = NULL;
-  for (; error == NULL && made < r->device_count; made++) {
-    if (r->e->out_count > 0) error = ax_pjrt_event_of(r->out[0], &events[made]);
-    else events[made] = ax_pjrt_event_now(NULL);
-    if (error == NULL && events[made] == NULL) error = ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
-  }
-  for (size_t i = 0; error != NULL && i + 1 < made; i++) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = events[i]});
-  return error;
+  if (r->e->out_count > 0) AX_PJRT_TRY(ax_pjrt_event_of(r->out[0], &events[0]));
+  else events[0] = ax_pjrt_event_now(NULL);
+  if (events[0] == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
+  for (size_t place = 1; place < r->device_count; place++) events[place] = ax_pjrt_event_retain(events[0]);
+  return NULL;
 }
 
 /* --- Runs --- */

@@ -32,6 +32,8 @@ ax_pjrt_event *ax_pjrt_event_now(ax_pjrt_error *error);
 ax_pjrt_event *ax_pjrt_event_retain(ax_pjrt_event *event); /* event_destroy releases it */
 /* Who awaits the event works on the array's run meanwhile. */
 void ax_pjrt_event_awaits(ax_pjrt_event *event, ax_array *array);
+/* It comes about, with the status's error, and the reference is released. */
+void ax_pjrt_event_end(ax_pjrt_event *event, ax_status status, const char *message);
 /* An event that comes about when the array is ready, and with its failure. The array may be released. */
 ax_pjrt_error *ax_pjrt_event_of(ax_array *array, ax_pjrt_event **out);
 
@@ -159,5 +161,15 @@ AX_PJRT_QUIET(AX_PJRT_DECLARE)
 #define AX_PJRT_DECLARE(name, known_as) ax_pjrt_error *ax_pjrt_do_##name(ax_pjrt_##name##_args *args);
 AX_PJRT_FUNCTIONS(AX_PJRT_DECLARE)
 #undef AX_PJRT_DECLARE
+
+/* A function that only tells what an object has: a value, a text, or a list, as pjrt/api.h has these. */
+#define AX_PJRT_GIVE(name, ...)                                   \
+  ax_pjrt_error *ax_pjrt_do_##name(ax_pjrt_##name##_args *args) { \
+    __VA_ARGS__;                                                  \
+    return NULL;                                                  \
+  }
+#define AX_PJRT_GIVE_VALUE(name, what) AX_PJRT_GIVE(name, args->value = (what))
+#define AX_PJRT_GIVE_TEXT(name, string) AX_PJRT_GIVE(name, args->text = (string); args->length = strlen(args->text))
+#define AX_PJRT_GIVE_LIST(name, list, number) AX_PJRT_GIVE(name, args->items = (list); args->count = (number))
 
 #endif
