@@ -82,7 +82,9 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *x = args->in[0], *out = args->out[0];
   const ax_dtype wide = ax_widest_dtype(x->dtype);
-  const bool begins = ax_is_complex(wide) && op != AX_SCALAR_ADD && op != AX_SCALAR_MUL; /* no complex number is below all others */
+  /* No complex number is below all others, and logaddexp has no neutral element in a dtype without infinity. */
+  const bool begins = (ax_is_complex(wide) && op != AX_SCALAR_ADD && op != AX_SCALAR_MUL) ||
+                      (op == AX_SCALAR_NONE && !ax_has_infinity(x->dtype));
   const uint32_t d = (uint32_t)p->axis;
   const int64_t length = x->dims[d], inner = ax_dims_elems(x->rank - d - 1, x->dims + d + 1), rows = ax_dims_elems(d, x->dims) * inner;
   for (int64_t row = 0; row < rows; row++) {
