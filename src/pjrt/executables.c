@@ -28,6 +28,7 @@ void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   ax_free(e->in);
   ax_free(e->out);
   ax_free(e->donated);
+  ax_free(e->code);
   ax_free(e->elements);
   ax_free(e->dims);
   ax_free(e->ranks);
@@ -61,7 +62,12 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
   }
   if (spec == NULL) return ax_pjrt_fail(AX_PJRT_INTERNAL, "a value lies nowhere");
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(ax_executable_mesh(e->made), spec, devices, &out->sharding)));
-  return ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block));
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block)));
+  if (out->having == AX_HAVE_ARRAY) return NULL;
+  if (out->block.dims[0] != 1) return ax_pjrt_fail(AX_PJRT_INTERNAL, "parts of devices lie otherwise");
+  out->block.rank--;
+  memmove(out->block.dims, out->block.dims + 1, out->block.rank * sizeof out->block.dims[0]);
+  return NULL;
 }
 
 static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
@@ -107,7 +113,7 @@ static ax_pjrt_error *list_shardings(const ax_pjrt_value *values, size_t count, 
   out->lengths = ax_calloc(count + 1, sizeof out->lengths[0]);
   if (out->items == NULL || out->lengths == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for shardings");
   for (size_t i = 0; error == NULL && i < count; i++)
-    error = ax_pjrt_sharding_bytes(values[i].sharding, values[i].whole.rank, &out->items[i], &out->lengths[i]);
+    error = ax_pjrt_sharding_bytes(&values[i], &out->items[i], &out->lengths[i]);
   return error;
 }
 
@@ -137,14 +143,17 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
 
 /* The program, and which of its inputs it is given for good. */
 static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+  const ax_hlo_binding binding = {.parts = true};
   ax_program_names names;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", NULL, &names, &e->program)));
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", &binding, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
   e->out_count = ax_program_out_count(e->program);
   e->in = ax_calloc(e->in_count + 1, sizeof e->in[0]);
   e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
+  for (size_t i = 0; e->in != NULL && i < e->in_count; i++) e->in[i].having = names.in_having[i];
+  for (size_t k = 0; e->out != NULL && k < e->out_count; k++) e->out[k].having = names.out_having[k];
   ax_program_names_deinit(&names);
   return e->in != NULL && e->out != NULL && e->donated != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
 }
@@ -165,6 +174,10 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   static const char mlir[] = "mlir";
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
+  e->code_bytes = program->code_bytes;
+  e->code = ax_alloc(program->code_bytes + 1);
+  if (e->code == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a module");
+  memcpy(e->code, program->code, program->code_bytes);
   AX_PJRT_TRY(read_program(e, program));
   AX_PJRT_TRY(compile_read(e));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
@@ -265,11 +278,27 @@ ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_p
   return NULL;
 }
 
+static bool has_parts(const ax_pjrt_value *values, size_t count) {
+  bool has = false;
+  for (size_t i = 0; i < count; i++) has = has || values[i].having != AX_HAVE_ARRAY;
+  return has;
+}
+
+/* The program with the values that the caller knows: none has a dimension for the parts that devices have by themselves. */
+static ax_status print_program(const ax_pjrt_executable *e, char **out) {
+  ax_program *plain;
+  if (!has_parts(e->in, e->in_count) && !has_parts(e->out, e->out_count)) return ax_program_stablehlo(e->program, out);
+  AX_TRY(ax_program_from_stablehlo(e->code, e->code_bytes, "module", &plain));
+  const ax_status status = ax_program_stablehlo(plain, out);
+  ax_program_release(plain);
+  return status;
+}
+
 /* What each device runs, as StableHLO. */
 ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
   static const char mlir[] = "mlir";
   char *text;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
+  AX_PJRT_TRY(ax_pjrt_status(print_program(args->of, &text)));
   const size_t count = strlen(text);
   const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
   if (fits) memcpy(args->program->code, text, count);

@@ -8,6 +8,7 @@
 #include "axle/exec.h"
 #include "axle/sharding.h"
 #include "base/base.h"
+#include "ir/text.h"
 #include "pjrt/api.h"
 
 /* --- errors.c --- */
@@ -87,15 +88,24 @@ struct ax_pjrt_buffer {
   ax_pjrt_client *client;
   ax_pjrt_memory *memory;
   ax_type type;
-  pthread_mutex_t lock;
-  ax_array *array; /* NULL: deleted or donated */
+  pthread_mutex_t lock; /* of all that follows */
+  ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
+  bool is_there;   /* the whole lies on the device; else all of it is the buffer's, and lies on another one */
+  ax_array *array; /* the buffer's own; NULL: not asked for yet, or deleted or donated */
   uint32_t held;   /* external references, which keep the memory in place */
 };
 
 /* Takes the array over. */
 ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
-/* The buffer's array, retained. */
+/* A buffer of this type for what the device has of a result, which need not be ready; retains it. is_there: the result lies on the
+   device, and on no other one that has all of it. */
+ax_pjrt_error *ax_pjrt_buffer_of_whole(ax_array *whole, bool is_there, const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
+/* The buffer's array, retained; waits for a result of several devices. */
 ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
+/* The result of a run that the buffer is a part of, retained; NULL: it is of none. */
+ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
+/* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
+AX_MUST_USE ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out);
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer); /* its array is given to a run, or deleted */
 ax_pjrt_element ax_pjrt_element_of(ax_dtype dtype);
 /* AX_NO_DTYPE: Axle has none. */
@@ -115,8 +125,9 @@ void ax_pjrt_options_free(ax_pjrt_options *options);
 /* --- executables.c --- */
 
 typedef struct ax_pjrt_value { /* an input or a result */
-  ax_type whole, block;  /* of all devices, of one */
-  ax_sharding *sharding; /* NULL: there is one device */
+  ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
+  ax_having having;
+  ax_sharding *sharding; /* of the whole; NULL: there is one device */
 } ax_pjrt_value;
 
 typedef struct ax_pjrt_texts { /* a list that is given to callers */
@@ -133,6 +144,8 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
   bool *donated; /* by input */
+  char *code;    /* the module */
+  size_t code_bytes;
   bool alike;    /* all devices compute the same, so that one does */
   char name[64], fingerprint[33];
   /* lists that getters give */
