@@ -35,6 +35,14 @@ static ax_status name_inputs(const ax_hlo_module *module, const ax_variant *main
   return AX_OK;
 }
 
+static ax_status name_module(const ax_hlo_module *module, ax_program_names *names) {
+  ax_hlo_slice name = {0};
+  for (uint32_t i = 0; i < module->attribute_count; i++)
+    if (ax_hlo_slice_is(module->attributes[i].name, "sym_name")) name = module->attributes[i].text;
+  names->module = copy_of(names, name);
+  return names->module != NULL ? AX_OK : ax_out_of_memory(name.length + 1);
+}
+
 /* tf.aliasing_output says of which result an input's memory becomes, jax.buffer_donor that it may become any's. */
 static ax_status mark_donated(const ax_variant *main, ax_program_names *names) {
   const ax_hlo_attribute *list = ax_hlo_find(main->op, "arg_attrs");
@@ -77,6 +85,7 @@ static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main
 }
 
 ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  AX_TRY(name_module(import->module, names));
   AX_TRY(name_inputs(import->module, main, names));
   if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
   AX_TRY(mark_donated(main, names));

@@ -44,6 +44,7 @@ typedef struct ax_program_names {
   ax_arena arena;
   const char *const *in, *const *out; /* in_count, out_count of the program */
   const char *const *in_also;         /* other names of the inputs, "" for none; NULL: there are none */
+  const char *module;                 /* the module's own name; "": it has none. NULL: the program comes from no module */
   const bool *donated;                /* inputs whose memory a module gives away; NULL: the program comes from no module */
   const ax_having *in_having, *out_having; /* NULL: it comes from no module, or parts were not asked for */
 } ax_program_names;

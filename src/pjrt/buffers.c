@@ -441,6 +441,16 @@ AX_PJRT_GIVE_VALUE(buffer_device, args->of->memory->device)
 AX_PJRT_GIVE_VALUE(buffer_memory, args->of->memory)
 AX_PJRT_GIVE_VALUE(buffer_is_on_cpu, true)
 
+/* Row-major: the last dimension changes fastest. */
+ax_pjrt_error *ax_pjrt_do_buffer_memory_layout(ax_pjrt_buffer_memory_layout_args *args) {
+  static const int64_t order[] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  _Static_assert(sizeof order / sizeof order[0] == AX_MAX_RANK, "an entry for each dimension that there may be");
+  const uint32_t rank = args->of->type.rank;
+  args->value.kind = 0;
+  args->value.tiled = (ax_pjrt_tiled){.struct_size = sizeof args->value.tiled, .minor_to_major = order + (AX_MAX_RANK - rank), .rank = rank};
+  return NULL;
+}
+
 ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
   source s;
   args->value = NULL;

@@ -75,13 +75,6 @@ void ax_pjrt_options_free(ax_pjrt_options *options) {
 
 /* --- A device assignment as bytes --- */
 
-struct ax_pjrt_held {
-  size_t count;
-  uint8_t bytes[];
-};
-
-static void release_held(ax_pjrt_held *held) { ax_free(held); }
-
 ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignment_args *args) {
   const ax_pjrt_options *options = &args->of->executable->options;
   const size_t replicas = (size_t)options->replicas, partitions = (size_t)options->partitions;
@@ -104,11 +97,11 @@ ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignm
   message.replica_count = (int32_t)replicas, message.computation_count = (int32_t)partitions;
   message.n_computation_devices = partitions, message.computation_devices = list;
   const size_t count = ax_pjrt_proto__device_assignment_proto__get_packed_size(&message);
-  ax_pjrt_held *held = ax_alloc(sizeof *held + count);
+  ax_pjrt_held *held = ax_pjrt_held_of(count);
   if (held != NULL) {
-    held->count = ax_pjrt_proto__device_assignment_proto__pack(&message, held->bytes);
-    args->bytes = (const char *)held->bytes, args->count = held->count;
-    args->held = held, args->release = release_held;
+    held->count = ax_pjrt_proto__device_assignment_proto__pack(&message, (uint8_t *)held->bytes);
+    args->bytes = held->bytes, args->count = held->count;
+    args->held = held, args->release = ax_pjrt_held_release;
   }
   ax_free(memory);
   return held != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");

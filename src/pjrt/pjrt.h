@@ -64,6 +64,7 @@ struct ax_pjrt_device {
 };
 
 struct ax_pjrt_topology {
+  ax_pjrt_client *client; /* whose devices it has; it is not held by the client's own topology */
   const char *platform;
   ax_pjrt_device_description **descriptions;
   size_t count;
@@ -80,6 +81,9 @@ struct ax_pjrt_client {
 };
 
 void ax_pjrt_client_release(ax_pjrt_client *client);
+/* As many devices as the options say, else the environment, else one. */
+ax_pjrt_error *ax_pjrt_client_of(const ax_pjrt_named *options, size_t option_count, ax_pjrt_client **out);
+ax_pjrt_error *ax_pjrt_client_of_count(size_t device_count, ax_pjrt_client **out);
 extern const char ax_pjrt_version_text[];
 
 /* --- buffers.c --- */
@@ -144,10 +148,12 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
   bool *donated; /* by input */
-  char *code;    /* the module */
-  size_t code_bytes;
+  char *code, *option_text; /* the module, and the compile options, as they were given */
+  size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
-  char name[64], fingerprint[33];
+  char name[256], fingerprint[33];
+  ax_pjrt_named costs[4];
+  size_t cost_count;
   /* lists that getters give */
   ax_pjrt_element *elements;
   int64_t *dims;
@@ -165,6 +171,20 @@ struct ax_pjrt_loaded_executable {
 };
 
 void ax_pjrt_executable_release(ax_pjrt_executable *executable);
+/* Compiles a module; the client is held. */
+ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
+                                     ax_pjrt_executable **out);
+/* Takes the executable over, also on failure. */
+ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *executable, ax_pjrt_loaded_executable **out);
+
+/* --- serialized.c --- */
+
+struct ax_pjrt_held { /* bytes that are given to callers */
+  size_t count;
+  char bytes[];
+};
+ax_pjrt_held *ax_pjrt_held_of(size_t count); /* NULL: no memory */
+void ax_pjrt_held_release(ax_pjrt_held *held);
 
 /* --- The functions, each in the file of its object --- */
 
