@@ -4,6 +4,7 @@
 
 #include "pjrt/pjrt.h"
 #include "support/plugin.h"
+#include "support/random.h"
 
 static char module[] = "module @squares attributes {mhlo.num_partitions = 1 : i32} {\nfunc.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
                        "  %0 = stablehlo.multiply %x, %x : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n}\n";
@@ -120,6 +121,33 @@ static void test_ahead_of_time(void **state) {
   destroy(client);
 }
 
+/* Options with any bytes changed, cut or added are read or refused. */
+static void test_any_options(void **state) {
+  (void)state;
+  static const char good[] = "\x1a\x12\x20\x01\x28\x02\x4a\x0c\x08\x01\x10\x02\x1a\x02\x08\x01\x1a\x02\x08\x00\x3a\x08\x0a\x06xla_ab";
+  test_random random = {.state = 7};
+  int read = 0, refused = 0;
+  for (int round = 0; round < 20000; round++) {
+    char bytes[sizeof good + 8];
+    size_t count = sizeof good - 1;
+    memcpy(bytes, good, count);
+    for (int64_t changes = test_random_below(&random, 4); changes > 0; changes--)
+      bytes[test_random_below(&random, (int64_t)count)] = (char)test_random_below(&random, 256);
+    if (test_random_below(&random, 3) == 0) count = (size_t)test_random_below(&random, (int64_t)count + 1);
+    ax_pjrt_options options;
+    ax_pjrt_error *error = ax_pjrt_options_read(bytes, count, &options);
+    if (error == NULL) {
+      assert_in_range(options.replicas * options.partitions, 1, 65536);
+      for (int64_t i = 0; options.devices != NULL && i < options.replicas * options.partitions; i++) read += options.devices[i] == INT64_MAX;
+      ax_pjrt_options_free(&options);
+    } else {
+      ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
+    }
+    *(error == NULL ? &read : &refused) += 1;
+  }
+  assert_true(read > 1000 && refused > 1000);
+}
+
 static void test_held(void **state) {
   (void)state;
   ax_pjrt_held *held = ax_pjrt_held_of(3);
@@ -129,6 +157,6 @@ static void test_held(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_saved), cmocka_unit_test(test_told), cmocka_unit_test(test_ahead_of_time),
-                                     cmocka_unit_test(test_held)};
+                                     cmocka_unit_test(test_any_options), cmocka_unit_test(test_held)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
