@@ -224,6 +224,21 @@ static bool is_dense(const ax_type *type, const int64_t *strides, size_t count) 
   return true;
 }
 
+/* The strides of an array with the dimensions in this order, the one that changes fastest first. */
+static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layout *layout, int64_t strides[AX_MAX_RANK]) {
+  int64_t next = (int64_t)ax_dtype_bytes(type->dtype);
+  const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
+  if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
+  for (uint32_t i = 0; i < type->rank; i++) {
+    const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
+    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
+    strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
+    next *= type->dims[d];
+  }
+  return NULL;
+}
+
 /* Copies elements from where the strides have them to a dense row-major array, or, if `back`, the other way. */
 static void copy_strided(const ax_type *type, char *dense, char *far, const int64_t *strides, bool back) {
   const size_t size = ax_dtype_bytes(type->dtype);
@@ -332,6 +347,23 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   return error;
 }
 
+/* A view where the elements lie as Axle has them; else a copy, and the memory is given back at once. What is not aligned is refused: callers that
+   XLA refuses it, too, then say that a copy is wanted. */
+static ax_pjrt_error *view(ax_pjrt_client_create_view_of_device_buffer_args *args, const ax_sharding *where, const ax_type *type, ax_array **out) {
+  const size_t size = ax_dtype_bytes(type->dtype), alignment = size > 4 ? size : 4;
+  int64_t strides[AX_MAX_RANK];
+  const bool some = bytes_of(type) > 0;
+  AX_PJRT_TRY(strides_of(type, args->layout, strides));
+  if (some && !is_dense(type, strides, type->rank)) {
+    AX_PJRT_TRY(put_strided(args->of, where, type, args->data, strides, out));
+    if (args->release != NULL) args->release(args->data, args->context);
+    return NULL;
+  }
+  if (some && (uintptr_t)args->data % alignment != 0)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "there is no view of memory at %p, which is not aligned to %zu bytes", args->data, alignment);
+  return lend(args->of, where, type, &(lent){.release = args->release, .data = args->data, .context = args->context}, true, out);
+}
+
 ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_create_view_of_device_buffer_args *args) {
   ax_type type;
   ax_pjrt_memory *memory;
@@ -340,31 +372,14 @@ ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_cre
   args->value = NULL;
   AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
   AX_PJRT_TRY(place_of(args->of, args->device, AX_PJRT_HAS(args, memory) ? args->memory : NULL, &memory));
-  AX_PJRT_TRY(check_layout(args->layout, &type));
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
-  ax_pjrt_error *error =
-      lend(args->of, where, &type, &(lent){.release = args->release, .data = args->data, .context = args->context}, true, &array);
+  ax_pjrt_error *error = view(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
   return error;
 }
 
 /* --- To the host --- */
-
-/* The strides of an array with the dimensions in this order, the one that changes fastest first. */
-static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layout *layout, int64_t strides[AX_MAX_RANK]) {
-  int64_t next = (int64_t)ax_dtype_bytes(type->dtype);
-  const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
-  if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
-    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
-  for (uint32_t i = 0; i < type->rank; i++) {
-    const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
-    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
-    strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
-    next *= type->dims[d];
-  }
-  return NULL;
-}
 
 typedef struct reading { /* of an array, into memory of the host */
   source from;

@@ -72,6 +72,7 @@ static void test_topology(void **state) {
 
 static int released;
 static void count_release(void *data) { released += data != NULL; }
+static void count_view(void *data, void *context) { released += data != NULL && context == NULL; }
 
 /* Callers hang what they like on a memory, by keys of theirs. */
 static void test_memory_data(void **state) {
@@ -192,6 +193,40 @@ static void test_from_host(void **state) {
           .element = AX_PJRT_S16, .dims = dims, .rank = 2, .strides = strides, .stride_count = 1, .device = device);
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "neither a device nor a memory", client_buffer_from_host_buffer, .of = client, .data = data,
           .element = AX_PJRT_S16, .dims = dims, .rank = 2);
+  destroy(client);
+}
+
+/* Of memory that is there: as it is, copied from another layout, or refused. */
+static void test_views(void **state) {
+  (void)state;
+  ax_pjrt_client *client = create(1);
+  ax_pjrt_device *device = device_of(client, 0);
+  _Alignas(16) static int16_t data[] = {0, 1, 2, 3, 4, 5};
+  const int64_t dims[] = {2, 3}, order[] = {0, 1};
+  int16_t back[6];
+  ax_pjrt_memory_layout columns = {.tiled = {.minor_to_major = order, .rank = 2}};
+  released = 0;
+  {
+    CALL(client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2, .element = AX_PJRT_S16, .device = device,
+         .release = count_view);
+    CALL(buffer_unsafe_pointer, .of = client_create_view_of_device_buffer_args.value);
+    assert_int_equal(buffer_unsafe_pointer_args.value, (uintptr_t)data);
+    assert_int_equal(released, 0);
+    drop(client_create_view_of_device_buffer_args.value);
+    assert_int_equal(released, 1);
+  }
+  CALL(client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2, .element = AX_PJRT_S16, .device = device,
+       .layout = &columns, .release = count_view);
+  assert_int_equal(released, 2);
+  read_buffer(client_create_view_of_device_buffer_args.value, back, sizeof back);
+  assert_memory_equal(back, ((const int16_t[]){0, 2, 4, 1, 3, 5}), sizeof back);
+  drop(client_create_view_of_device_buffer_args.value);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "is not aligned to 4 bytes", client_create_view_of_device_buffer, .of = client, .data = data + 1, .dims = dims,
+          .rank = 1, .element = AX_PJRT_S16, .device = device, .release = count_view);
+  columns.tiled.rank = 1;
+  REFUSES(AX_PJRT_UNIMPLEMENTED, "not of 2 dimensions", client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2,
+          .element = AX_PJRT_S16, .device = device, .layout = &columns);
+  assert_int_equal(released, 2);
   destroy(client);
 }
 
@@ -376,7 +411,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_devices),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),
-      cmocka_unit_test(test_from_host),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
+      cmocka_unit_test(test_from_host),   cmocka_unit_test(test_views),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
       cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_not_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
