@@ -76,7 +76,9 @@ ax_status ax_hlo_layout_of(const ax_hlo_devices *devices, const ax_hlo_attribute
   ax_hlo_slice text = found->text, item;
   static const char per_value[] = "#sdy.sharding_per_value";
   if (text.length > sizeof per_value && memcmp(text.start, per_value, sizeof per_value - 1) == 0 && ax_sdy_next(text, &at, &item)) text = item;
-  return ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, out);
+  AX_TRY(ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, out));
+  if (ax_axis_set_size(out->unreduced, &out->mesh.mesh) == 1) out->unreduced = 0; /* one device has all */
+  return AX_OK;
 }
 
 ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_type *type,

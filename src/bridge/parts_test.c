@@ -93,6 +93,24 @@ static void test_module(void **state) {
   assert_true(test_each_allocation(read, NULL) > 50);
 }
 
+/* Along an axis of one device nothing is apart. */
+static void test_one_device(void **state) {
+  (void)state;
+  static const char one[] = "module {\n  sdy.mesh @m = <[\"x\"=1]>\n  func.func @main(%a: tensor<6xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={\"x\"}>}) -> "
+                            "(tensor<6xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={\"x\"}>}) {\n"
+                            "    %1 = sdy.manual_computation(%a) in_shardings=[<@m, [{}], unreduced={\"x\"}>] out_shardings=[<@m, [{}], unreduced={\"x\"}>] manual_axes={\"x\"} "
+                            "(%c: tensor<6xf32>) {\n      sdy.return %c : tensor<6xf32>\n    } : (tensor<6xf32>) -> tensor<6xf32>\n    return %1 : tensor<6xf32>\n  }\n}\n";
+  const ax_hlo_binding binding = {.parts = true};
+  ax_program_names names;
+  ax_program *program;
+  assert_int_equal(ax_program_from_stablehlo_named(one, strlen(one), "m", &binding, &names, &program), AX_OK);
+  assert_string_equal(ax_type_string(ax_program_in_type(program, 0), NULL), "f32[6]");
+  assert_string_equal(ax_type_string(ax_program_out_type(program, 0), NULL), "f32[6]");
+  assert_true(names.in_having[0] == AX_HAVE_ARRAY && names.out_having[0] == AX_HAVE_ARRAY);
+  ax_program_names_deinit(&names);
+  ax_program_release(program);
+}
+
 /* Booleans are no terms of a sum. */
 static void test_refused(void **state) {
   (void)state;
@@ -106,6 +124,6 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_types_and_specs), cmocka_unit_test(test_list), cmocka_unit_test(test_module),
-                                     cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_one_device), cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,7 @@ static uint32_t expect_parts(manual *m) {
   for (uint32_t k = 0; ax_hlo_parts_here(m->args->devices) && k < out_count; k++) {
     const ax_axis_set summed = m->out[k].unreduced & m->axes;
     m->given[k] = summed != 0 ? summed : m->axes & ~ax_spec_set(&m->out[k].spec);
+    if (ax_axis_set_size(m->given[k], &m->grid.mesh) == 1) m->given[k] = 0;
     if (m->given[k] == 0) continue;
     m->specs[in_count + count++] = ax_hlo_parts_spec(m->given[k], &m->specs[in_count + k]);
   }
