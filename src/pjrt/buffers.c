@@ -344,6 +344,9 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   ax_pjrt_error *error = from_host(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
+  if (error == NULL) return NULL;
+  if (args->done != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});
+  args->done = NULL;
   return error;
 }
 

@@ -1,10 +1,12 @@
 /* Runs on several devices: results that devices have by themselves or in sums, modules that are what each device runs, and chains of
    runs of which none is waited for. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "axle/status.h"
+#include "support/oom.h"
 #include "support/plugin.h"
 
 #define ON(partitions, body) MODULE(partitions, "sdy.mesh @mesh = <[\"d\"=2]>\n" body)
@@ -200,6 +202,128 @@ static void test_parts_apart(void **state) {
   destroy(client);
 }
 
+/* Threads run one program on one argument, and read and drop what they get, each in its own order. */
+typedef struct task {
+  ax_pjrt_loaded_executable *loaded;
+  ax_pjrt_buffer *const *x;
+  int number, wrong;
+} task;
+
+static void *run_often(void *context) {
+  task *t = context;
+  for (int round = 0; round < 50; round++) {
+    ax_pjrt_buffer *once[2], *twice[2];
+    float back[2];
+    run_on_two(t->loaded, t->x, once, NULL);
+    const int d = (t->number + round) % 2;
+    if (round % 3 == 0) read_buffer(once[d], back, sizeof back);
+    run_on_two(t->loaded, once, twice, NULL);
+    drop(once[d]);
+    read_buffer(twice[1 - d], back, sizeof back);
+    t->wrong += back[0] != (1 - d == 0 ? 4 : 12) || back[1] != (1 - d == 0 ? 8 : 16);
+    drop(once[1 - d]);
+    drop_two(twice);
+  }
+  return NULL;
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  enum { threads = 4 };
+  static char module[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> " CUT ") {\n"
+                                 "  %0 = stablehlo.add %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions);
+  ax_pjrt_buffer *x[2];
+  pthread_t thread[threads];
+  task tasks[threads];
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  for (int i = 0; i < threads; i++) {
+    tasks[i] = (task){loaded, x, i, 0};
+    assert_int_equal(pthread_create(&thread[i], NULL, run_often, &tasks[i]), 0);
+  }
+  for (int i = 0; i < threads; i++) {
+    pthread_join(thread[i], NULL);
+    assert_int_equal(tasks[i].wrong, 0);
+  }
+  drop_two(x);
+  unload(loaded);
+  destroy(client);
+}
+
+/* Whichever allocation fails, the caller hears of it, and nothing is left. */
+typedef struct attempt {
+  ax_pjrt_client *client;
+  ax_pjrt_loaded_executable *loaded;
+  ax_pjrt_buffer *x[2], *result[2];
+  ax_pjrt_event *events[2];
+} attempt;
+
+#define TRY(name, ...)                                                                  \
+  ax_pjrt_##name##_args name##_args = {.struct_size = sizeof name##_args, __VA_ARGS__}; \
+  if ((error = GetPjrtApi()->name(&name##_args)) != NULL) return error
+
+static ax_pjrt_error *try_put(attempt *a, int device) {
+  static const float data[] = {1, 2};
+  static const int64_t dims[] = {2};
+  ax_pjrt_error *error;
+  TRY(client_lookup_device, .of = a->client, .id = device);
+  TRY(client_buffer_from_host_buffer, .of = a->client, .data = data, .element = AX_PJRT_F32, .dims = dims, .rank = 1,
+      .semantics = AX_PJRT_DURING_CALL, .device = client_lookup_device_args.value);
+  a->x[device] = client_buffer_from_host_buffer_args.value;
+  TRY(event_destroy, .of = client_buffer_from_host_buffer_args.done);
+  return NULL;
+}
+
+static ax_pjrt_error *try_run(attempt *a) {
+  ax_pjrt_buffer *const *const lists[] = {&a->x[0], &a->x[1]};
+  ax_pjrt_buffer **const outputs[] = {&a->result[0], &a->result[1]};
+  float back[2];
+  ax_pjrt_error *error;
+  TRY(loaded_execute, .of = a->loaded, .arguments = lists, .device_count = 2, .argument_count = 1, .outputs = outputs, .events = a->events);
+  TRY(event_await, .of = a->events[1]);
+  TRY(buffer_to_host_buffer, .of = a->result[1], .data = back, .bytes = sizeof back);
+  ax_pjrt_event_await_args await = {.struct_size = sizeof await, .of = buffer_to_host_buffer_args.done};
+  error = GetPjrtApi()->event_await(&await);
+  drop_event(buffer_to_host_buffer_args.done);
+  if (error == NULL) assert_true(back[0] == 2 && back[1] == 4);
+  return error;
+}
+
+static ax_pjrt_error *try_all(attempt *a) {
+  static char module[] = ON("2", "func.func public @main(%x: tensor<2xf32> " UNREDUCED ") -> (tensor<2xf32> " REPLICATED ") {\n"
+                                 "  return %x : tensor<2xf32>\n}\n");
+  const ax_pjrt_named two = {.struct_size = sizeof two, .name = "num_devices", .name_length = 11, .kind = AX_PJRT_INTEGER, .integer = 2, .count = 1};
+  ax_pjrt_error *error;
+  TRY(client_create, .options = &two, .option_count = 1);
+  a->client = client_create_args.client;
+  if ((error = compile(a->client, module, two_partitions, 6, &a->loaded)) != NULL) return error;
+  for (int d = 0; d < 2; d++)
+    if ((error = try_put(a, d)) != NULL) return error;
+  return try_run(a);
+}
+
+static ax_status attempt_all(void *context) {
+  attempt a = {0};
+  (void)context;
+  ax_pjrt_error *error = try_all(&a);
+  for (int d = 0; d < 2; d++) {
+    if (a.events[d] != NULL) drop_event(a.events[d]);
+    drop(a.x[d]), drop(a.result[d]);
+  }
+  unload(a.loaded);
+  if (a.client != NULL) destroy(a.client);
+  if (error == NULL) return AX_OK;
+  CALL(error_code, .of = error);
+  GetPjrtApi()->error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
+  return error_code_args.value == AX_PJRT_RESOURCE_EXHAUSTED ? AX_OUT_OF_MEMORY : AX_INVALID_ARGUMENT;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(attempt_all, NULL) > 100);
+}
+
 /* Allocations that are live, from before a client is made. */
 static atomic_long live;
 static void *allocate(void *user, size_t bytes, size_t align) {
@@ -257,6 +381,6 @@ static void test_many(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
                                      cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart),
-                                     cmocka_unit_test(test_many)};
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
