@@ -125,7 +125,7 @@ static ax_pjrt_error *copy_passed(const running *r) {
 /* Whether the result lies on the run's devices: what depends on no arguments is computed on the first device there is. */
 static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
   ax_sharding *where = NULL;
-  *is_there = r->device_count > 1 && !r->e->alike;
+  *is_there = r->device_count > 1 ? !r->e->alike : r->e->in_count > 0;
   if (*is_there) return NULL;
   if (r->device_count > 1) where = ax_sharding_retain(r->e->out[k].sharding);
   else AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
