@@ -61,12 +61,14 @@ endforeach()
 
 # --- What libFuzzer runs: no tests, since they have no end ---
 if(AXLE_FUZZ)
-  foreach(name hlo program)
+  foreach(name hlo program pjrt)
     add_executable(fuzz_${name} tests/fuzz/${name}.c)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
     target_link_libraries(fuzz_${name} PRIVATE inside_shared)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
+  target_sources(fuzz_pjrt PRIVATE $<TARGET_OBJECTS:pjrt_objects>)
+  target_link_libraries(fuzz_pjrt PRIVATE ${PROTOBUF_C_ARCHIVE})
 endif()
 
 # --- sh ---

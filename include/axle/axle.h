@@ -8,6 +8,7 @@
 #include "axle/collective_matmul.h"
 #include "axle/collectives.h"
 #include "axle/custom_call.h"
+#include "axle/dlpack.h"
 #include "axle/exec.h"
 #include "axle/host.h"
 #include "axle/jitted.h"

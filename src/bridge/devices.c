@@ -12,6 +12,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "bridge/parts.h"
 #include "bridge/shardy_calls.h"
 #include "collectives/ragged.h"
 #include "mesh/constraint.h"
@@ -160,7 +161,7 @@ static ax_status find_meshes(const ax_hlo_module *module, ax_arena *arena, ax_hl
 ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_hlo_devices *out) {
   survey s = {.replicas = 1, .partitions = 1};
   int64_t devices;
-  *out = (ax_hlo_devices){.arena = arena};
+  *out = (ax_hlo_devices){.arena = arena, .parts_wanted = out->parts_wanted};
   AX_TRY(count_of(module, "mhlo.num_replicas", &out->replicas));
   AX_TRY(count_of(module, "mhlo.num_partitions", &out->partitions));
   AX_TRY(find_meshes(module, arena, out));
@@ -174,7 +175,7 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
     return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source,
                     out->replicas);
   out->kept = s.kept || ax_hlo_frontend(module->attributes, module->attribute_count, "xla.sdy.meshes") != NULL;
-  out->each = (s.collectives || (s.ids && devices > 1)) && (!s.layouts || (devices == 1 && !s.by_hand)) && !s.tests; /* on one device layouts say nothing */
+  out->each = (s.collectives || (s.ids && devices > 1) || (out->parts_wanted && out->replicas > 1)) && (!s.layouts || (devices == 1 && !s.by_hand)) && !s.tests; /* on one device layouts say nothing */
   return AX_OK;
 }
 
@@ -188,11 +189,13 @@ static bool all_by_hand(const ax_mesh *mesh) {
   return true;
 }
 
-ax_status ax_hlo_lay_out_by(const ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x) {
+ax_status ax_hlo_lay_out_by(ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x) {
   ax_sdy_sharding s;
   AX_TRY(ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, &s));
-  if (!all_by_hand(&s.mesh.mesh)) *x = ax_lay_out(*x, &s.mesh.mesh, &s.spec);
-  return AX_OK;
+  if (all_by_hand(&s.mesh.mesh)) return AX_OK;
+  const ax_value before = *x;
+  *x = ax_lay_out(*x, &s.mesh.mesh, &s.spec);
+  return ax_hlo_parts_carry(devices, before, &s, *x);
 }
 
 /* Dimensions that a call of @Sharding leaves open: backend_config = "unspecified_dims=[0,1]". */
@@ -237,7 +240,7 @@ static ax_status lay_out_tiled(const ax_hlo_devices *devices, const ax_hlo_attri
   return AX_OK;
 }
 
-static ax_status lay_out_item(const ax_hlo_devices *devices, ax_hlo_slice text, uint32_t index, ax_value *x) {
+static ax_status lay_out_item(ax_hlo_devices *devices, ax_hlo_slice text, uint32_t index, ax_value *x) {
   const char *at = NULL;
   ax_hlo_slice item, per_value = {"sharding_per_value", strlen("sharding_per_value")};
   const bool many = text.length > per_value.length + 5 && memcmp(text.start + 5, per_value.start, per_value.length) == 0;
@@ -247,7 +250,7 @@ static ax_status lay_out_item(const ax_hlo_devices *devices, ax_hlo_slice text, 
   return AX_OK;
 }
 
-ax_status ax_hlo_lay_out_as(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, uint32_t index,
+ax_status ax_hlo_lay_out_as(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, uint32_t index,
                             ax_value *x) {
   const ax_hlo_attribute *sdy = attribute_of(attributes, count, "sdy.sharding"),
                          *tiled = attribute_of(attributes, count, "mhlo.sharding");

@@ -14,10 +14,10 @@ AX_MUST_USE ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena 
 
 /* Lays out value number `index` of those that the attributes are about, as sdy.sharding or mhlo.sharding among them says; without
    these, and where all axes are taken by hand already, it stays as it is. */
-AX_MUST_USE ax_status ax_hlo_lay_out_as(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count,
+AX_MUST_USE ax_status ax_hlo_lay_out_as(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count,
                                         uint32_t index, ax_value *x);
 /* The same by the text of a sharding of sdy. */
-AX_MUST_USE ax_status ax_hlo_lay_out_by(const ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x);
+AX_MUST_USE ax_status ax_hlo_lay_out_by(ax_hlo_devices *devices, ax_hlo_slice text, ax_value *x);
 
 /* A module that is what each device runs, as one program: its arrays are those of all devices, stacked along a new first dimension,
    replica by replica and in each partition by partition. On one device nothing is stacked. */

@@ -54,6 +54,8 @@ struct ax_hlo_import {
   uint32_t function_size;
   ax_variant **variants; /* likewise */
   uint32_t variant_count, variant_size;
+  ax_having *in_having, *out_having; /* of the entry function's arguments and results, where parts are wanted; else NULL */
+  bool *opened; /* by value, where parts are wanted: the first result of a call that is read in its place (bridge/parts.h) */
   uint64_t read_count, most_read; /* operations, each time that one is read */
 };
 
@@ -91,6 +93,6 @@ AX_MUST_USE ax_status ax_bind_arguments(ax_hlo_import *import, const ax_hlo_oper
 
 /* --- naming.c --- */
 /* What the module calls the inputs and results of the entry function's program, as ax_program_from_stablehlo_named says. */
-AX_MUST_USE ax_status ax_keep_names(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names);
+AX_MUST_USE ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names);
 
 #endif

@@ -35,6 +35,14 @@ static ax_status name_inputs(const ax_hlo_module *module, const ax_variant *main
   return AX_OK;
 }
 
+static ax_status name_module(const ax_hlo_module *module, ax_program_names *names) {
+  ax_hlo_slice name = {0};
+  for (uint32_t i = 0; i < module->attribute_count; i++)
+    if (ax_hlo_slice_is(module->attributes[i].name, "sym_name")) name = module->attributes[i].text;
+  names->module = copy_of(names, name);
+  return names->module != NULL ? AX_OK : ax_out_of_memory(name.length + 1);
+}
+
 /* tf.aliasing_output says of which result an input's memory becomes, jax.buffer_donor that it may become any's. */
 static ax_status mark_donated(const ax_variant *main, ax_program_names *names) {
   const ax_hlo_attribute *list = ax_hlo_find(main->op, "arg_attrs");
@@ -65,8 +73,21 @@ static ax_status name_results(const ax_variant *main, ax_program_names *names) {
   return AX_OK;
 }
 
-ax_status ax_keep_names(const ax_hlo_module *module, const ax_variant *main, ax_program_names *names) {
-  AX_TRY(name_inputs(module, main, names));
+static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  const size_t in_count = main->program->in_count, out_count = main->program->out_count;
+  ax_having *having = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof having[0]);
+  if (having == NULL) return ax_out_of_memory((in_count + out_count) * sizeof having[0]);
+  for (uint32_t i = 0, next = 0; i < main->in_count; i++)
+    if (main->known[i] == NULL) having[next++] = import->in_having[i];
+  memcpy(having + in_count, import->out_having, out_count * sizeof having[0]);
+  names->in_having = having, names->out_having = having + in_count;
+  return AX_OK;
+}
+
+ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  AX_TRY(name_module(import->module, names));
+  AX_TRY(name_inputs(import->module, main, names));
+  if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
   AX_TRY(mark_donated(main, names));
   return name_results(main, names);
 }

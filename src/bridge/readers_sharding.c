@@ -5,11 +5,15 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "bridge/devices.h"
+#include "bridge/parts.h"
 #include "bridge/readers.h"
+#include "ir/flow.h"
+#include "ir/prim.h"
 #include "mesh/constraint.h"
 #include "mesh/refine.h"
 #include "mesh/shard_map.h"
 #include "prim/bind.h"
+#include "prim/prims.h"
 
 /* --- Operations that leave values as they are --- */
 
@@ -60,6 +64,8 @@ typedef struct manual {
   ax_axis_set axes; /* of grid.mesh: those that are taken by hand */
   ax_mesh mesh;     /* the shard_map's */
   ax_fn body;
+  const ax_hlo_parts **taken; /* by operand: its parts, which the body takes as they are; NULL: the array */
+  ax_axis_set *given;         /* by result: the axes along which its parts are a result, too; 0: they are none */
 } manual;
 
 /* The axes taken by hand along which the array is a sum of what devices have, "x,y"; empty: there are none. */
@@ -80,11 +86,14 @@ static AX_BODY(run_manual) {
   if (blocks == NULL) return;
   for (uint32_t i = 0; i < m->body.in_count; i++) {
     const ax_axes_list names = summed_along(m, &m->in[i]);
-    blocks[i] = names.text[0] != '\0' ? as_parts(in[i], names.text) : in[i];
+    if (m->taken[i] != NULL) blocks[i] = ax_squeeze(in[i], AX_DIMS(0));
+    else blocks[i] = names.text[0] != '\0' ? as_parts(in[i], names.text) : in[i];
   }
   m->args->devices->grid = &m->grid;
   m->body.function(blocks, out, m->body.context);
   m->args->devices->grid = around;
+  for (uint32_t k = 0, next = m->body.out_count; k < m->body.out_count && !ax_failed(); k++)
+    if (m->given[k] != 0) out[next++] = ax_expand_dims(out[k], 0);
   for (uint32_t k = 0; k < m->body.out_count && !ax_failed(); k++) {
     const ax_axes_list names = summed_along(m, &m->out[k]);
     if (names.text[0] != '\0') out[k] = ax_psum(out[k], names.text);
@@ -198,6 +207,83 @@ static ax_status read_manual(manual *m) {
   return AX_OK;
 }
 
+/* --- Parts of devices (bridge/parts.h) --- */
+
+/* Operands that have parts which the body takes. */
+static void take_parts(manual *m, ax_value *in) {
+  for (uint32_t i = 0; i < m->body.in_count; i++) {
+    const ax_hlo_parts *p = m->taken[i] = ax_hlo_parts_for(m->args->devices, m->args->in[i], &m->in[i], m->axes);
+    if (p == NULL) continue;
+    in[i] = p->stacked;
+    m->specs[i] = ax_hlo_parts_spec(p->axes, &m->specs[i]);
+  }
+}
+
+/* The results that may have parts: sums, and what the body may give otherwise to devices that have the same by the layout. */
+static uint32_t expect_parts(manual *m) {
+  const uint32_t in_count = m->body.in_count, out_count = m->body.out_count;
+  uint32_t count = out_count;
+  for (uint32_t k = 0; ax_hlo_parts_here(m->args->devices) && k < out_count; k++) {
+    const ax_axis_set summed = m->out[k].unreduced & m->axes;
+    m->given[k] = summed != 0 ? summed : m->axes & ~ax_spec_set(&m->out[k].spec);
+    if (ax_axis_set_size(m->given[k], &m->grid.mesh) == 1) m->given[k] = 0;
+    if (m->given[k] == 0) continue;
+    m->specs[in_count + count++] = ax_hlo_parts_spec(m->given[k], &m->specs[in_count + k]);
+  }
+  return count;
+}
+
+/* The axes along which the results of the shard_map that was bound last may differ between devices; by result, in the trace's memory. */
+static const ax_axis_set *find_differing(uint32_t out_count) {
+  const ax_builder *builder = ax_builder_current();
+  const ax_eqn *eqn = &builder->eqns[builder->eqn_count - 1];
+  const ax_shard_map_params *params = eqn->params;
+  const ax_program *body = params->body;
+  ax_axis_set *in = ax_trace_alloc((body->in_count + (size_t)1) * sizeof in[0]), *out = ax_trace_alloc((out_count + (size_t)1) * sizeof out[0]);
+  if (in == NULL || out == NULL) return NULL;
+  for (uint32_t i = 0; i < body->in_count; i++) in[i] = ax_axis_set_on(ax_spec_set(&params->in_specs.v[i]), &params->mesh, &body->axes);
+  ax_memo memo = {0};
+  ax_flow flow = {.memo = &memo, .question = "differs"};
+  const ax_axis_set *sets = ax_flow_program(&flow, body, in);
+  if (sets == NULL) ax_fail(ax_out_of_memory(body->value_count * sizeof sets[0]));
+  for (uint32_t k = 0; sets != NULL && k < out_count; k++) out[k] = ax_axis_set_on(sets[body->outs[k]], &body->axes, &params->mesh);
+  ax_memo_deinit(&memo);
+  return ax_failed() ? NULL : out;
+}
+
+/* Notes the parts of results that have any. */
+static ax_status give_parts(const manual *m, const ax_value *out, uint32_t made) {
+  const uint32_t out_count = m->body.out_count;
+  const ax_axis_set *differing = made > out_count ? find_differing(made) : NULL;
+  for (uint32_t k = 0, next = out_count; differing != NULL && k < out_count; k++) {
+    if (m->given[k] == 0) continue;
+    const uint32_t own = next++;
+    const bool summed = (m->out[k].unreduced & m->axes) != 0;
+    if (!summed && (differing[own] & m->given[k]) == 0) continue;
+    ax_hlo_parts parts = {.of = out[k], .mesh = m->grid.mesh, .axes = m->given[k], .summed = summed};
+    parts.spec = ax_hlo_parts_spec(parts.axes, &m->out[k].spec);
+    parts.stacked = ax_lay_out(out[own], &parts.mesh, &parts.spec);
+    if (!ax_failed()) AX_TRY(ax_hlo_parts_note(m->args->devices, &parts));
+  }
+  return AX_OK;
+}
+
+static ax_status bind_manual(manual *m, ax_value *in, ax_value *out) {
+  const uint32_t in_count = m->body.in_count, out_count = m->body.out_count;
+  take_parts(m, in);
+  const uint32_t made = expect_parts(m);
+  ax_value *all = ax_trace_alloc((made + (size_t)1) * sizeof all[0]);
+  if (all == NULL) return AX_OK;
+  ax_shard_map_params params = {.mesh = m->mesh, .unchecked = true, .out_specs = {made, m->specs + in_count}};
+  const ax_fn function = {run_manual, in_count, made, m};
+  if (!ax_failed()) ax_shard_map_trace("sdy.manual_computation", &params, m->specs, function, in, all);
+  if (ax_failed()) return AX_OK;
+  if (out_count > 0) memcpy(out, all, out_count * sizeof out[0]);
+  lay_out_all(m->out, out_count, m->axes, out);
+  memcpy(all, out, out_count * sizeof out[0]);
+  return ax_failed() ? AX_OK : give_parts(m, all, made);
+}
+
 static ax_status manual_read(const ax_hlo_read_args *args) {
   const uint32_t in_count = args->op->operand_count, out_count = args->op->result_count, count = in_count + out_count;
   const ax_hlo_attribute *callee = ax_hlo_find(args->op, "callee"); /* bridge/shardy_calls.h */
@@ -207,9 +293,12 @@ static ax_status manual_read(const ax_hlo_read_args *args) {
                         : ax_hlo_body_of(args, 0, out_count, &body, &m.body));
   if (m.body.in_count != in_count) return ax_error(AX_INVALID_ARGUMENT, "its body must take as many values as it has operands");
   m.in = ax_trace_alloc((count + 1) * sizeof m.in[0]);
-  m.specs = ax_trace_alloc((count + 1) * sizeof m.specs[0]);
+  m.specs = ax_trace_alloc((count + (size_t)out_count + 1) * sizeof m.specs[0]);
+  m.taken = ax_trace_alloc((in_count + (size_t)1) * sizeof m.taken[0]);
+  m.given = ax_trace_alloc((out_count + (size_t)1) * sizeof m.given[0]);
   ax_value *in = ax_trace_alloc((in_count + 1) * sizeof in[0]);
-  if (m.in == NULL || m.specs == NULL || in == NULL) return AX_OK;
+  if (m.in == NULL || m.specs == NULL || m.taken == NULL || m.given == NULL || in == NULL) return AX_OK;
+  memset(m.given, 0, out_count * sizeof m.given[0]);
   m.out = m.in + in_count;
   if (in_count > 0) memcpy(in, args->in, in_count * sizeof in[0]);
   AX_TRY(read_manual(&m));
@@ -218,11 +307,7 @@ static ax_status manual_read(const ax_hlo_read_args *args) {
     return AX_OK;
   }
   lay_out_all(m.in, in_count, m.axes, in);
-  ax_shard_map_params params = {.mesh = m.mesh, .unchecked = true, .out_specs = {out_count, m.specs + in_count}};
-  const ax_fn function = {run_manual, in_count, out_count, &m};
-  if (!ax_failed()) ax_shard_map_trace("sdy.manual_computation", &params, m.specs, function, in, args->out);
-  if (!ax_failed()) lay_out_all(m.out, out_count, m.axes, args->out);
-  return AX_OK;
+  return ax_failed() ? AX_OK : bind_manual(&m, in, args->out);
 }
 
 static ax_status lay_out_named(const ax_hlo_read_args *args, const char *name, uint32_t count, ax_value *values) {

@@ -14,6 +14,7 @@
 
 #include "axle/stablehlo.h"
 #include "bridge/import.h"
+#include "bridge/parts.h"
 #include "bridge/quantized.h"
 #include "bridge/readers.h"
 #include "bridge/sections.h"
@@ -305,14 +306,25 @@ static void keep_known(const function_run *run, const ax_hlo_block *block) {
     run->variant->out_known[k] = run->import->known[last->operands[k]];
 }
 
+/* The attributes of argument or result number i; empty where there are none. */
+static ax_hlo_attribute attributes_of(const ax_hlo_operation *function, const char *attributes, uint32_t i) {
+  const ax_hlo_attribute *list = ax_hlo_find(function, attributes);
+  const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
+  return listed ? list->items[i] : (ax_hlo_attribute){0};
+}
+
 /* Lays out argument or result number i as the function's attributes say. False: the trace has failed. */
 static bool lay_out(const function_run *run, const char *attributes, uint32_t i, ax_value *value) {
   const ax_hlo_operation *op = run->variant->op;
-  const ax_hlo_attribute *list = ax_hlo_find(op, attributes);
-  if (ax_failed() || list == NULL || list->kind != AX_HLO_ARRAY || i >= list->count) return !ax_failed();
-  const ax_hlo_attribute *own = &list->items[i];
-  if (own->kind != AX_HLO_DICTIONARY) return true;
-  const ax_status status = ax_hlo_lay_out_as(&run->import->devices, own->items, own->count, 0, value);
+  const ax_hlo_attribute own = attributes_of(op, attributes, i);
+  ax_hlo_import *import = run->import;
+  ax_status status = AX_OK;
+  if (ax_failed()) return false;
+  const bool parts = ax_hlo_parts_here(&import->devices), takes = strcmp(attributes, "arg_attrs") == 0;
+  if (parts && takes && import->in_having[i] == AX_HAVE_SUMMED) status = ax_hlo_parts_take(&import->devices, own.items, own.count, value);
+  else if (parts && !takes) status = ax_hlo_parts_give(&import->devices, own.items, own.count, value, &import->out_having[i]);
+  if (status == AX_OK && (!parts || (takes ? import->in_having : import->out_having)[i] == AX_HAVE_ARRAY))
+    status = ax_hlo_lay_out_as(&import->devices, own.items, own.count, 0, value);
   if (status != AX_OK && !ax_failed()) ax_fail(blame(run->import, op, status));
   return !ax_failed();
 }
@@ -321,6 +333,7 @@ static AX_BODY(run_function) {
   const function_run *run = context;
   const ax_variant *variant = run->variant;
   const ax_hlo_block *block = &variant->op->regions[0].blocks[0];
+  if (run->drops && !run->import->devices.each) run->import->devices.main = ax_builder_current();
   for (uint32_t i = 0, next = 0; i < block->argument_count; i++) {
     const bool dropped = run->drops && variant->known[i] != NULL;
     ax_value value = dropped ? ax_poison : in[next++];
@@ -363,6 +376,23 @@ static ax_status trace_in(ax_hlo_import *import, ax_fn function, ax_type *types,
   return (ax_trace)(ax_hlo_each_function(&each), function.in_count, types, out);
 }
 
+/* Says how devices have the entry function's arguments, and makes the types of inputs that come as parts theirs. */
+static ax_status expect_parts(ax_hlo_import *import, const ax_variant *main, uint32_t results, ax_type *types) {
+  const ax_having each = import->devices.each && import->devices.replicas * import->devices.partitions > 1 ? AX_HAVE_BY_DEVICE : AX_HAVE_ARRAY;
+  import->in_having = ax_arena_alloc(&import->arena, (main->in_count + (size_t)results + 1) * sizeof import->in_having[0]);
+  if (import->in_having == NULL) return ax_out_of_memory(main->in_count + (size_t)results);
+  import->out_having = import->in_having + main->in_count;
+  for (uint32_t i = 0; i < main->in_count + results; i++) import->in_having[i] = each;
+  for (uint32_t i = 0, next = 0; i < main->in_count && !import->devices.each; i++) {
+    if (main->known[i] != NULL) continue;
+    const ax_hlo_attribute own = attributes_of(main->op, "arg_attrs", i);
+    bool is;
+    AX_TRY(ax_hlo_parts_argument(&import->devices, own.items, own.count, &types[next++], &is));
+    if (is) import->in_having[i] = AX_HAVE_SUMMED;
+  }
+  return AX_OK;
+}
+
 /* drops: arguments that are known are no inputs of the program. */
 static ax_status trace_variant(ax_hlo_import *import, ax_variant *variant, bool drops) {
   uint32_t results, count = 0;
@@ -376,7 +406,8 @@ static ax_status trace_variant(ax_hlo_import *import, ax_variant *variant, bool 
   for (uint32_t i = 0; i < variant->in_count; i++)
     if (!drops || variant->known[i] == NULL) types[count++] = variant->types[i];
   function_run run = {import, variant, drops};
-  const ax_status status = trace_in(import, (ax_fn){run_function, count, results, &run}, types, &variant->program);
+  ax_status status = drops && import->devices.parts_wanted ? expect_parts(import, variant, results, types) : AX_OK;
+  if (status == AX_OK) status = trace_in(import, (ax_fn){run_function, count, results, &run}, types, &variant->program);
   ax_free(types);
   return status;
 }
@@ -477,12 +508,49 @@ const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_sli
   return function_slot(args->import, name)->op;
 }
 
+/* Whether the value comes, by calls and layouts, from a manual computation, whose parts no call can pass on; marks these calls. */
+static bool open_calls(ax_hlo_import *import, uint32_t value, uint32_t depth) {
+  enum { deepest = 256 };
+  const ax_hlo_operation *maker;
+  while ((maker = import->module->makers[value]) != NULL && maker->operand_count == 1 && maker->result_count == 1 &&
+         (ax_hlo_slice_is(maker->name, "sdy.sharding_constraint") || ax_hlo_slice_is(maker->name, "sdy.propagation_barrier")))
+    value = maker->operands[0];
+  if (maker == NULL || depth > deepest) return false;
+  const ax_hlo_attribute *callee = ax_hlo_slice_is(maker->name, "func.call") ? ax_hlo_find(maker, "callee") : NULL;
+  if (callee == NULL) return ax_hlo_slice_is(maker->name, "sdy.manual_computation");
+  const ax_hlo_operation *function = function_slot(import, callee->text)->op;
+  const ax_hlo_operation *last = function != NULL ? last_of(&function->regions[0]) : NULL;
+  const uint32_t k = value - maker->result;
+  if (last == NULL || k >= last->operand_count || !open_calls(import, last->operands[k], depth + 1)) return false;
+  return import->opened[maker->result] = true;
+}
+
+static ax_status open_calls_of(ax_hlo_import *import, const ax_hlo_operation *main) {
+  const ax_hlo_operation *last = last_of(&main->regions[0]);
+  if (!import->devices.parts_wanted || import->devices.each || import->known != NULL || last == NULL) return AX_OK;
+  import->opened = ax_arena_alloc(&import->arena, import->module->value_count + (size_t)1);
+  if (import->opened == NULL) return ax_out_of_memory(import->module->value_count);
+  for (uint32_t k = 0; k < last->operand_count; k++) (void)open_calls(import, last->operands[k], 0);
+  return AX_OK;
+}
+
+/* Reads the function's operations as if they stood in the place of the call. */
+static ax_status read_in_place(const ax_hlo_read_args *args, ax_hlo_slice function) {
+  ax_hlo_body body;
+  ax_fn fn;
+  AX_TRY(ax_hlo_function_body(args, function, args->op->result_count, &body, &fn));
+  fn.function(args->in, args->out, fn.context);
+  return AX_OK;
+}
+
 ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
   ax_function_entry *entry = function_slot(args->import, function);
   const ax_hlo_operation *op = args->op;
   ax_variant *variant;
   AX_TRY(check_callable(entry, function));
   AX_TRY(check_call(args->import, op, entry));
+  if (args->import->opened != NULL && args->import->opened[op->result] && ax_hlo_parts_here(&args->import->devices))
+    return read_in_place(args, function);
   AX_TRY(find_variant(args, entry, &variant));
   if (ax_failed()) return AX_OK;
   for (uint32_t k = 0; k < op->result_count && args->import->known != NULL; k++)
@@ -531,6 +599,7 @@ static ax_status import_main(ax_hlo_import *import, const ax_hlo_binding *bindin
   if (import->values == NULL) return ax_out_of_memory(bytes);
   import->most_read = most_read_least + (uint64_t)most_read_each * import->module->value_count;
   AX_TRY(ax_known_begin(import));
+  AX_TRY(open_calls_of(import, function));
   return trace_main(import, function, binding, out);
 }
 
@@ -547,10 +616,10 @@ static void end_import(ax_hlo_import *import) {
 }
 
 static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding *binding, ax_program_names *names, ax_program **out) {
-  ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls};
+  ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls, .devices.parts_wanted = binding->parts};
   ax_variant *main = NULL;
   ax_status status = import_main(&import, binding, &main);
-  if (status == AX_OK && names != NULL) status = ax_keep_names(module, main, names);
+  if (status == AX_OK && names != NULL) status = ax_keep_names(&import, main, names);
   *out = main != NULL ? main->program : NULL;
   end_import(&import);
   return status;

@@ -17,6 +17,8 @@ typedef struct ax_hlo_binding {
   ax_custom_calls *custom_calls; /* borrowed; NULL: none */
   struct ax_shared *owner; /* holds the module's bytes: the program's constants lie in them, and retain it. NULL: they are copied, since
                               the caller may free the bytes */
+  bool parts; /* inputs and results that devices have by themselves, or in sums, have a new first dimension of their parts (bridge/parts.h);
+                 the names say which */
 } ax_hlo_binding;
 
 /* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as

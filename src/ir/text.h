@@ -32,12 +32,21 @@ void ax_literal_text(ax_text *text, const ax_literal *literal);
 /* Reads what ax_literal_text writes; the data is the arena's. AX_PARSE_ERROR. */
 AX_MUST_USE ax_status ax_literal_parse(const char *text, const char *source, ax_arena *arena, ax_literal *out);
 
+/* How the devices of a module have an input or result of its entry function (bridge/parts.h). */
+typedef enum ax_having {
+  AX_HAVE_ARRAY,     /* parts of one array, as its layout says */
+  AX_HAVE_BY_DEVICE, /* each has its own, though the layout says that some have the same */
+  AX_HAVE_SUMMED     /* the array is the sum of what devices have */
+} ax_having;
+
 /* The names that a text gave to a program's inputs and results; "" for a result that is a literal. */
 typedef struct ax_program_names {
   ax_arena arena;
   const char *const *in, *const *out; /* in_count, out_count of the program */
   const char *const *in_also;         /* other names of the inputs, "" for none; NULL: there are none */
+  const char *module;                 /* the module's own name; "": it has none. NULL: the program comes from no module */
   const bool *donated;                /* inputs whose memory a module gives away; NULL: the program comes from no module */
+  const ax_having *in_having, *out_having; /* NULL: it comes from no module, or parts were not asked for */
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
 /* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL:

@@ -4,19 +4,11 @@
 
 #define AX_PJRT_ABSENT_FUNCTIONS(X)                                                        \
   X(executable_code_bytes, "PJRT_Executable_SizeOfGeneratedCodeInBytes")                   \
-  X(executable_cost_analysis, "PJRT_Executable_GetCostAnalysis")                           \
-  X(executable_serialize, "PJRT_Executable_Serialize")                                     \
-  X(executable_deserialize_and_load, "PJRT_Executable_DeserializeAndLoad")                 \
-  X(buffer_memory_layout, "PJRT_Buffer_GetMemoryLayout")                                   \
   X(stream_destroy, "PJRT_CopyToDeviceStream_Destroy")                                     \
   X(stream_add_chunk, "PJRT_CopyToDeviceStream_AddChunk")                                  \
   X(stream_total_bytes, "PJRT_CopyToDeviceStream_TotalBytes")                              \
   X(stream_granule_size, "PJRT_CopyToDeviceStream_GranuleSize")                            \
   X(stream_current_bytes, "PJRT_CopyToDeviceStream_CurrentBytes")                          \
-  X(topology_create, "PJRT_TopologyDescription_Create")                                    \
-  X(topology_destroy, "PJRT_TopologyDescription_Destroy")                                  \
-  X(topology_serialize, "PJRT_TopologyDescription_Serialize")                              \
-  X(compile, "PJRT_Compile")                                                               \
   X(buffer_copy_raw_to_host, "PJRT_Buffer_CopyRawToHost")                                  \
   X(transfer_destroy, "PJRT_AsyncHostToDeviceTransferManager_Destroy")                     \
   X(transfer_transfer_data, "PJRT_AsyncHostToDeviceTransferManager_TransferData")          \
@@ -31,7 +23,6 @@
   X(client_dma_unmap, "PJRT_Client_DmaUnmap")                                              \
   X(client_create_uninitialized_buffer, "PJRT_Client_CreateUninitializedBuffer")           \
   X(client_update_global_process_info, "PJRT_Client_UpdateGlobalProcessInfo")              \
-  X(topology_deserialize, "PJRT_TopologyDescription_Deserialize")                          \
   X(client_create_alias_buffer, "PJRT_Client_CreateAliasBuffer")                           \
   X(client_fulfill_alias_buffer, "PJRT_Client_FulfillAliasBuffer")                         \
   X(client_create_error_buffer, "PJRT_Client_CreateErrorBuffer")                           \
@@ -40,9 +31,7 @@
   X(device_poison_execution, "PJRT_Device_PoisonExecution")                                \
   X(device_create_async_tracking_event, "PJRT_Device_CreateAsyncTrackingEvent")            \
   X(async_tracking_event_destroy, "PJRT_AsyncTrackingEvent_Destroy")                       \
-  X(executable_compile_options, "PJRT_Executable_GetCompileOptions")                       \
   X(buffer_donate_with_control_dependency, "PJRT_Buffer_DonateWithControlDependency")      \
-  X(client_load, "PJRT_Client_Load")                                                       \
   X(buffer_bitcast, "PJRT_Buffer_Bitcast")                                                 \
   X(device_clear_memory_stats, "PJRT_Device_ClearMemoryStats")                             \
   X(topology_canonical_shape, "PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace") \

@@ -61,34 +61,124 @@ static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type)
 
 /* --- Objects --- */
 
-ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
+static ax_pjrt_error *create(const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
   ax_pjrt_buffer *buffer = *out = ax_calloc(1, sizeof *buffer);
-  if (buffer == NULL) {
-    ax_array_release(array);
-    return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
-  }
+  if (buffer == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
   buffer->client = memory->device->client;
   buffer->memory = memory;
-  buffer->type = *ax_array_typeof(array);
-  buffer->array = array;
+  buffer->type = *type;
   pthread_mutex_init(&buffer->lock, NULL);
   atomic_fetch_add(&buffer->client->references, 1);
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out) {
+ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
+  ax_pjrt_error *error = create(ax_array_typeof(array), memory, out);
+  if (error == NULL) (*out)->array = array;
+  else ax_array_release(array);
+  return error;
+}
+
+ax_pjrt_error *ax_pjrt_buffer_of_whole(ax_array *whole, bool is_there, const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
+  AX_PJRT_TRY(create(type, memory, out));
+  (*out)->whole = ax_array_retain(whole);
+  (*out)->is_there = is_there;
+  return NULL;
+}
+
+static void release_array(void *array) { ax_array_release(array); }
+
+ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out) {
+  ax_part part = {.release = release_array, .context = array, .read_only = true};
+  const void *data;
+  ax_sharding *where;
+  *out = NULL;
+  AX_TRY(ax_array_part(array, 0, &data, &part.bytes, NULL));
+  AX_TRY(ax_sharding_single(device, &where));
+  part.data = (void *)(uintptr_t)data;
+  ax_array_retain(array);
+  const ax_status status = (ax_array_from_device_parts)(runtime, where, type, 1, &part, out);
+  if (status != AX_OK) ax_array_release(array);
+  ax_sharding_release(where);
+  return status;
+}
+
+/* Where a buffer's elements are, good also when the buffer is gone. */
+typedef struct source {
+  ax_array *array; /* retained: the buffer's own, or the whole that it is a part of */
+  bool is_own, is_there;
+  int device;
+  ax_type type;
+  ax_runtime *runtime;
+} source;
+
+static ax_pjrt_error *source_of(ax_pjrt_buffer *buffer, source *out) {
   pthread_mutex_lock(&buffer->lock);
-  *out = ax_array_retain(buffer->array);
+  *out = (source){.array = ax_array_retain(buffer->array != NULL ? buffer->array : buffer->whole), .is_own = buffer->array != NULL};
   pthread_mutex_unlock(&buffer->lock);
-  return *out != NULL ? NULL : ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the buffer was deleted, or donated to a run");
+  out->is_there = buffer->is_there;
+  out->device = buffer->memory->device->description.id;
+  out->type = buffer->type;
+  out->runtime = buffer->client->runtime;
+  return out->array != NULL ? NULL : ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the buffer was deleted, or donated to a run");
+}
+
+/* The array that a device has of its own. Waits. */
+static ax_status open_source(const source *s, ax_array **out) {
+  ax_array *own = NULL;
+  *out = NULL;
+  if (s->is_own) {
+    *out = ax_array_retain(s->array);
+    return AX_OK;
+  }
+  if (s->is_there) {
+    AX_TRY(ax_array_on_device(s->array, s->device, &own));
+  } else {
+    ax_sharding *where;
+    AX_TRY(ax_sharding_single(s->device, &where));
+    const ax_status status = ax_array_reshard(s->array, where, &own);
+    ax_sharding_release(where);
+    AX_TRY(status);
+  }
+  *out = own;
+  if (ax_type_equal(ax_array_typeof(own), &s->type)) return AX_OK;
+  const ax_status status = ax_pjrt_array_as(own, &s->type, s->device, s->runtime, out);
+  ax_array_release(own);
+  return status;
+}
+
+ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out) {
+  source s;
+  *out = NULL;
+  AX_PJRT_TRY(source_of(buffer, &s));
+  const ax_status status = open_source(&s, out); /* no lock is held */
+  ax_array_release(s.array);
+  AX_PJRT_TRY(ax_pjrt_status(status));
+  if (s.is_own) return NULL;
+  pthread_mutex_lock(&buffer->lock);
+  ax_array *first = ax_array_retain(buffer->array); /* another thread's */
+  if (first == NULL && buffer->whole != NULL) buffer->array = ax_array_retain(*out);
+  pthread_mutex_unlock(&buffer->lock);
+  if (first == NULL) return NULL;
+  ax_array_release(*out);
+  *out = first;
+  return NULL;
+}
+
+ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer) {
+  pthread_mutex_lock(&buffer->lock);
+  ax_array *whole = ax_array_retain(buffer->whole);
+  pthread_mutex_unlock(&buffer->lock);
+  return whole;
 }
 
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer) {
   pthread_mutex_lock(&buffer->lock);
-  ax_array *array = buffer->array;
-  buffer->array = NULL;
+  ax_array *array = buffer->array, *whole = buffer->whole;
+  buffer->array = buffer->whole = NULL;
   pthread_mutex_unlock(&buffer->lock);
   ax_array_release(array);
+  ax_array_release(whole);
 }
 
 ax_pjrt_error *ax_pjrt_do_buffer_destroy(ax_pjrt_buffer_destroy_args *args) {
@@ -109,7 +199,7 @@ ax_pjrt_error *ax_pjrt_do_buffer_delete(ax_pjrt_buffer_delete_args *args) {
 
 ax_pjrt_error *ax_pjrt_do_buffer_is_deleted(ax_pjrt_buffer_is_deleted_args *args) {
   pthread_mutex_lock(&args->of->lock);
-  args->value = args->of->array == NULL;
+  args->value = args->of->array == NULL && args->of->whole == NULL;
   pthread_mutex_unlock(&args->of->lock);
   return NULL;
 }
@@ -132,6 +222,21 @@ static bool is_dense(const ax_type *type, const int64_t *strides, size_t count) 
     expected *= type->dims[d];
   }
   return true;
+}
+
+/* The strides of an array with the dimensions in this order, the one that changes fastest first. */
+static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layout *layout, int64_t strides[AX_MAX_RANK]) {
+  int64_t next = (int64_t)ax_dtype_bytes(type->dtype);
+  const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
+  if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
+    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
+  for (uint32_t i = 0; i < type->rank; i++) {
+    const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
+    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
+    strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
+    next *= type->dims[d];
+  }
+  return NULL;
 }
 
 /* Copies elements from where the strides have them to a dense row-major array, or, if `back`, the other way. */
@@ -239,7 +344,27 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   ax_pjrt_error *error = from_host(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
+  if (error == NULL) return NULL;
+  if (args->done != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});
+  args->done = NULL;
   return error;
+}
+
+/* A view where the elements lie as Axle has them; else a copy, and the memory is given back at once. What is not aligned is refused: callers that
+   XLA refuses it, too, then say that a copy is wanted. */
+static ax_pjrt_error *view(ax_pjrt_client_create_view_of_device_buffer_args *args, const ax_sharding *where, const ax_type *type, ax_array **out) {
+  const size_t size = ax_dtype_bytes(type->dtype), alignment = size > 4 ? size : 4;
+  int64_t strides[AX_MAX_RANK];
+  const bool some = bytes_of(type) > 0;
+  AX_PJRT_TRY(strides_of(type, args->layout, strides));
+  if (some && !is_dense(type, strides, type->rank)) {
+    AX_PJRT_TRY(put_strided(args->of, where, type, args->data, strides, out));
+    if (args->release != NULL) args->release(args->data, args->context);
+    return NULL;
+  }
+  if (some && (uintptr_t)args->data % alignment != 0)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "there is no view of memory at %p, which is not aligned to %zu bytes", args->data, alignment);
+  return lend(args->of, where, type, &(lent){.release = args->release, .data = args->data, .context = args->context}, true, out);
 }
 
 ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_create_view_of_device_buffer_args *args) {
@@ -250,10 +375,8 @@ ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_cre
   args->value = NULL;
   AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
   AX_PJRT_TRY(place_of(args->of, args->device, AX_PJRT_HAS(args, memory) ? args->memory : NULL, &memory));
-  AX_PJRT_TRY(check_layout(args->layout, &type));
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
-  ax_pjrt_error *error =
-      lend(args->of, where, &type, &(lent){.release = args->release, .data = args->data, .context = args->context}, true, &array);
+  ax_pjrt_error *error = view(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
   return error;
@@ -261,46 +384,34 @@ ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_cre
 
 /* --- To the host --- */
 
-/* The strides of an array with the dimensions in this order, the one that changes fastest first. */
-static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layout *layout, int64_t strides[AX_MAX_RANK]) {
-  int64_t next = (int64_t)ax_dtype_bytes(type->dtype);
-  const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
-  if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
-    return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
-  for (uint32_t i = 0; i < type->rank; i++) {
-    const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
-    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
-    strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
-    next *= type->dims[d];
-  }
-  return NULL;
-}
-
 typedef struct reading { /* of an array, into memory of the host */
-  ax_array *array;
+  source from;
   ax_pjrt_event *done;
   char *data;
   int64_t strides[AX_MAX_RANK];
 } reading;
 
-static ax_status read_strided(const reading *r, const ax_type *type) {
+static ax_status read_strided(const reading *r, const ax_array *array, const ax_type *type) {
   const size_t bytes = bytes_of(type);
-  if (bytes == 0 || is_dense(type, r->strides, type->rank)) return (ax_array_read)(r->array, type->dtype, r->data, bytes);
+  if (bytes == 0 || is_dense(type, r->strides, type->rank)) return (ax_array_read)(array, type->dtype, r->data, bytes);
   const void *part;
   size_t part_bytes;
-  AX_TRY(ax_array_part(r->array, 0, &part, &part_bytes, NULL));
+  AX_TRY(ax_array_part(array, 0, &part, &part_bytes, NULL));
   copy_strided(type, (char *)(uintptr_t)part, r->data, r->strides, true);
   return AX_OK;
 }
 
 static void read_now(ax_status status, const char *message, void *context) {
   reading *r = context;
+  ax_array *array = NULL;
   if (status == AX_OK) {
-    status = read_strided(r, ax_array_typeof(r->array));
+    status = open_source(&r->from, &array);
+    if (status == AX_OK) status = read_strided(r, array, &r->from.type);
     message = ax_message();
   }
   ax_pjrt_event_end(r->done, status, message);
-  ax_array_release(r->array);
+  ax_array_release(array);
+  ax_array_release(r->from.array);
   ax_free(r);
 }
 
@@ -318,17 +429,17 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
   reading *r = ax_calloc(1, sizeof *r);
   ax_pjrt_event_create_args create = {.struct_size = sizeof create};
   ax_pjrt_error *error = r != NULL ? ax_pjrt_do_event_create(&create) : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
-  if (error == NULL) error = ax_pjrt_buffer_array(args->of, &r->array);
+  if (error == NULL) error = source_of(args->of, &r->from);
   if (error == NULL) {
     args->done = create.value;
     r->done = ax_pjrt_event_retain(create.value);
     r->data = args->data;
     memcpy(r->strides, strides, sizeof strides);
-    ax_pjrt_event_awaits(create.value, r->array);
-    const ax_status status = ax_array_when_ready(r->array, read_now, r);
+    ax_pjrt_event_awaits(create.value, r->from.array);
+    const ax_status status = ax_array_when_ready(r->from.array, read_now, r);
     if (status == AX_OK) return NULL;
     error = ax_pjrt_status(status);
-    ax_array_release(r->array);
+    ax_array_release(r->from.array);
     (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = r->done});
   }
   (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = create.value});
@@ -348,12 +459,22 @@ AX_PJRT_GIVE_VALUE(buffer_device, args->of->memory->device)
 AX_PJRT_GIVE_VALUE(buffer_memory, args->of->memory)
 AX_PJRT_GIVE_VALUE(buffer_is_on_cpu, true)
 
+/* Row-major: the last dimension changes fastest. */
+ax_pjrt_error *ax_pjrt_do_buffer_memory_layout(ax_pjrt_buffer_memory_layout_args *args) {
+  static const int64_t order[] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  _Static_assert(sizeof order / sizeof order[0] == AX_MAX_RANK, "an entry for each dimension that there may be");
+  const uint32_t rank = args->of->type.rank;
+  args->value.kind = 0;
+  args->value.tiled = (ax_pjrt_tiled){.struct_size = sizeof args->value.tiled, .minor_to_major = order + (AX_MAX_RANK - rank), .rank = rank};
+  return NULL;
+}
+
 ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
-  ax_array *array;
+  source s;
   args->value = NULL;
-  AX_PJRT_TRY(ax_pjrt_buffer_array(args->of, &array));
-  ax_pjrt_error *error = ax_pjrt_event_of(array, &args->value);
-  ax_array_release(array);
+  AX_PJRT_TRY(source_of(args->of, &s));
+  ax_pjrt_error *error = ax_pjrt_event_of(s.array, &args->value);
+  ax_array_release(s.array);
   return error;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/machine.h"
 #include "pjrt/pjrt.h"
 
 enum { most_devices = 65536 };
@@ -106,6 +107,7 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
   atomic_init(&client->references, 1);
   client->device_count = client->topology.count = device_count;
   client->topology.platform = platform_name();
+  client->topology.client = client;
   client->devices = ax_calloc(device_count, sizeof client->devices[0]);
   client->device_list = ax_calloc(device_count, sizeof client->device_list[0]);
   client->memory_list = ax_calloc(device_count, AX_PJRT_MEMORIES * sizeof client->memory_list[0]);
@@ -113,19 +115,21 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
   if (client->devices == NULL || client->device_list == NULL || client->memory_list == NULL || client->topology.descriptions == NULL)
     return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu devices", device_count);
   for (size_t i = 0; i < device_count; i++) make_device(client, i);
-  return ax_pjrt_status(ax_runtime_create(NULL, &client->runtime));
+  /* Callers of PJRT wait for callbacks, and do not work on runs while they wait: a thread for each processor, beside the caller's. */
+  const ax_runtime_options options = {.workers = ax_machine_threads() + 1};
+  return ax_pjrt_status(ax_runtime_create(&options, &client->runtime));
 }
 
 /* From the options, else from the environment, else one. */
-static ax_pjrt_error *count_devices(const ax_pjrt_client_create_args *args, size_t *out) {
+static ax_pjrt_error *count_devices(const ax_pjrt_named *options, size_t option_count, size_t *out) {
   static const char name[] = "num_devices";
   const char *text = getenv("AXLE_DEVICES");
   int64_t count = 1;
   char *end = NULL;
   if (text != NULL && text[0] != '\0') count = strtoll(text, &end, 10);
   if (end != NULL && *end != '\0') return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "AXLE_DEVICES is no number: %s", text);
-  for (size_t i = 0; i < args->option_count; i++) {
-    const ax_pjrt_named *option = &args->options[i];
+  for (size_t i = 0; i < option_count; i++) {
+    const ax_pjrt_named *option = &options[i];
     if (option->name_length != strlen(name) || memcmp(option->name, name, strlen(name)) != 0) continue;
     if (option->kind != AX_PJRT_INTEGER) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the option num_devices is no integer");
     count = option->integer;
@@ -136,14 +140,25 @@ static ax_pjrt_error *count_devices(const ax_pjrt_client_create_args *args, size
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_do_client_create(ax_pjrt_client_create_args *args) {
-  size_t count = 1;
-  args->client = NULL;
-  AX_PJRT_TRY(count_devices(args, &count));
-  ax_pjrt_error *error = create(count, &args->client);
-  if (error != NULL && args->client != NULL) destroy(args->client);
-  if (error != NULL) args->client = NULL;
+ax_pjrt_error *ax_pjrt_client_of_count(size_t device_count, ax_pjrt_client **out) {
+  *out = NULL;
+  if (device_count < 1 || device_count > most_devices)
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu devices: there may be 1 to %d", device_count, (int)most_devices);
+  ax_pjrt_error *error = create(device_count, out);
+  if (error != NULL && *out != NULL) destroy(*out);
+  if (error != NULL) *out = NULL;
   return error;
+}
+
+ax_pjrt_error *ax_pjrt_client_of(const ax_pjrt_named *options, size_t option_count, ax_pjrt_client **out) {
+  size_t count = 1;
+  *out = NULL;
+  AX_PJRT_TRY(count_devices(options, option_count, &count));
+  return ax_pjrt_client_of_count(count, out);
+}
+
+ax_pjrt_error *ax_pjrt_do_client_create(ax_pjrt_client_create_args *args) {
+  return ax_pjrt_client_of(args->options, args->option_count, &args->client);
 }
 
 ax_pjrt_error *ax_pjrt_do_client_destroy(ax_pjrt_client_destroy_args *args) {
@@ -227,20 +242,5 @@ ax_pjrt_error *ax_pjrt_do_memory_addressable_by_devices(ax_pjrt_memory_addressab
   ax_pjrt_device *device = args->of->device;
   args->items = &device->client->device_list[device->description.id];
   args->count = 1;
-  return NULL;
-}
-
-/* --- Topologies --- */
-
-AX_PJRT_GIVE_TEXT(topology_platform_name, args->of->platform)
-AX_PJRT_GIVE_TEXT(topology_platform_version, ax_pjrt_version_text)
-AX_PJRT_GIVE_LIST(topology_device_descriptions, args->of->descriptions, args->of->count)
-AX_PJRT_GIVE_LIST(topology_attributes, NULL, 0)
-
-/* Of what decides whether a program that was compiled for one topology runs on another. */
-ax_pjrt_error *ax_pjrt_do_topology_fingerprint(ax_pjrt_topology_fingerprint_args *args) {
-  uint64_t hash = 14695981039346656037u; /* FNV-1a */
-  for (const char *c = ax_pjrt_version_text; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-  args->value = (hash ^ args->of->count) * 1099511628211u;
   return NULL;
 }

@@ -28,6 +28,8 @@ void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   ax_free(e->in);
   ax_free(e->out);
   ax_free(e->donated);
+  ax_free(e->code);
+  ax_free(e->option_text);
   ax_free(e->elements);
   ax_free(e->dims);
   ax_free(e->ranks);
@@ -61,7 +63,12 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
   }
   if (spec == NULL) return ax_pjrt_fail(AX_PJRT_INTERNAL, "a value lies nowhere");
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(ax_executable_mesh(e->made), spec, devices, &out->sharding)));
-  return ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block));
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block)));
+  if (out->having == AX_HAVE_ARRAY) return NULL;
+  if (out->block.dims[0] != 1) return ax_pjrt_fail(AX_PJRT_INTERNAL, "parts of devices lie otherwise");
+  out->block.rank--;
+  memmove(out->block.dims, out->block.dims + 1, out->block.rank * sizeof out->block.dims[0]);
+  return NULL;
 }
 
 static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
@@ -107,7 +114,7 @@ static ax_pjrt_error *list_shardings(const ax_pjrt_value *values, size_t count, 
   out->lengths = ax_calloc(count + 1, sizeof out->lengths[0]);
   if (out->items == NULL || out->lengths == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for shardings");
   for (size_t i = 0; error == NULL && i < count; i++)
-    error = ax_pjrt_sharding_bytes(values[i].sharding, values[i].whole.rank, &out->items[i], &out->lengths[i]);
+    error = ax_pjrt_sharding_bytes(&values[i], &out->items[i], &out->lengths[i]);
   return error;
 }
 
@@ -137,14 +144,18 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
 
 /* The program, and which of its inputs it is given for good. */
 static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+  const ax_hlo_binding binding = {.parts = true};
   ax_program_names names;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", NULL, &names, &e->program)));
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", &binding, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
   e->out_count = ax_program_out_count(e->program);
   e->in = ax_calloc(e->in_count + 1, sizeof e->in[0]);
   e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
+  snprintf(e->name, sizeof e->name, "%s", names.module[0] != '\0' ? names.module : "main");
+  for (size_t i = 0; e->in != NULL && i < e->in_count; i++) e->in[i].having = names.in_having[i];
+  for (size_t k = 0; e->out != NULL && k < e->out_count; k++) e->out[k].having = names.out_having[k];
   ax_program_names_deinit(&names);
   return e->in != NULL && e->out != NULL && e->donated != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
 }
@@ -178,8 +189,19 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   return list_all(e);
 }
 
-static ax_pjrt_error *compile(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
-                              ax_pjrt_executable **out) {
+/* What the executable is made of, for those who save it. */
+static ax_pjrt_error *keep(ax_pjrt_executable *e, const ax_pjrt_program *program, const char *options, size_t option_bytes) {
+  e->code = ax_alloc(program->code_bytes + 1);
+  e->option_text = ax_alloc(option_bytes + 1);
+  if (e->code == NULL || e->option_text == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a module");
+  if (program->code_bytes > 0) memcpy(e->code, program->code, program->code_bytes);
+  if (option_bytes > 0) memcpy(e->option_text, options, option_bytes);
+  e->code_bytes = program->code_bytes, e->option_bytes = option_bytes;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
+                                     ax_pjrt_executable **out) {
   ax_pjrt_executable *e = *out = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
   atomic_init(&e->references, 1);
@@ -188,9 +210,9 @@ static ax_pjrt_error *compile(ax_pjrt_client *client, const ax_pjrt_program *pro
   ax_pjrt_error *error = ax_pjrt_options_read(options, option_bytes, &e->options);
   e->device_count = (size_t)(e->options.replicas * e->options.partitions);
   if (error == NULL) error = check_devices(e);
+  if (error == NULL) error = keep(e, program, options, option_bytes);
   if (error == NULL) error = compile_program(e, program);
   if (error == NULL) {
-    snprintf(e->name, sizeof e->name, "main");
     sign(e, program->code, program->code_bytes, options, option_bytes);
     return NULL;
   }
@@ -199,8 +221,7 @@ static ax_pjrt_error *compile(ax_pjrt_client *client, const ax_pjrt_program *pro
   return error;
 }
 
-/* Takes the executable over. */
-static ax_pjrt_error *load(ax_pjrt_executable *e, ax_pjrt_loaded_executable **out) {
+ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *e, ax_pjrt_loaded_executable **out) {
   ax_pjrt_loaded_executable *loaded = *out = ax_calloc(1, sizeof *loaded);
   const size_t count = e->device_count;
   if (loaded != NULL) {
@@ -226,8 +247,8 @@ static ax_pjrt_error *load(ax_pjrt_executable *e, ax_pjrt_loaded_executable **ou
 ax_pjrt_error *ax_pjrt_do_client_compile(ax_pjrt_client_compile_args *args) {
   ax_pjrt_executable *e;
   args->value = NULL;
-  AX_PJRT_TRY(compile(args->of, args->program, args->options, args->option_bytes, &e));
-  return load(e, &args->value);
+  AX_PJRT_TRY(ax_pjrt_executable_of(args->of, args->program, args->options, args->option_bytes, &e));
+  return ax_pjrt_executable_load(e, &args->value);
 }
 
 /* --- Executables --- */
@@ -265,11 +286,27 @@ ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_p
   return NULL;
 }
 
+static bool has_parts(const ax_pjrt_value *values, size_t count) {
+  bool has = false;
+  for (size_t i = 0; i < count; i++) has = has || values[i].having != AX_HAVE_ARRAY;
+  return has;
+}
+
+/* The program with the values that the caller knows: none has a dimension for the parts that devices have by themselves. */
+static ax_status print_program(const ax_pjrt_executable *e, char **out) {
+  ax_program *plain;
+  if (!has_parts(e->in, e->in_count) && !has_parts(e->out, e->out_count)) return ax_program_stablehlo(e->program, out);
+  AX_TRY(ax_program_from_stablehlo(e->code, e->code_bytes, "module", &plain));
+  const ax_status status = ax_program_stablehlo(plain, out);
+  ax_program_release(plain);
+  return status;
+}
+
 /* What each device runs, as StableHLO. */
 ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
   static const char mlir[] = "mlir";
   char *text;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
+  AX_PJRT_TRY(ax_pjrt_status(print_program(args->of, &text)));
   const size_t count = strlen(text);
   const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
   if (fits) memcpy(args->program->code, text, count);
@@ -294,6 +331,33 @@ ax_pjrt_error *ax_pjrt_do_executable_memory_stats(ax_pjrt_executable_memory_stat
   for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
     if ((size_t)((char *)(rest[i] + 1) - (char *)args) <= args->struct_size) *rest[i] = rest[i] == &args->indefinite ? 0 : total;
   return NULL;
+}
+
+static ax_pjrt_named cost_of(const char *name, double number) {
+  return (ax_pjrt_named){.struct_size = sizeof(ax_pjrt_named), .name = name, .name_length = strlen(name), .kind = AX_PJRT_FLOAT,
+                         .number = (float)number, .count = 1};
+}
+
+static ax_pjrt_error *count_costs(ax_pjrt_executable *e) {
+  ax_cost cost;
+  AX_PJRT_TRY(ax_pjrt_status(ax_executable_cost(e->made, &cost)));
+  e->costs[0] = cost_of("flops", cost.flops);
+  e->costs[1] = cost_of("bytes accessed", cost.bytes);
+  e->costs[2] = cost_of("bytes received", cost.received);
+  e->cost_count = 3;
+  ax_cost_release(&cost);
+  return NULL;
+}
+
+/* Of a run on one device, by XLA's names where it has any; counted when the first caller asks. */
+ax_pjrt_error *ax_pjrt_do_executable_cost_analysis(ax_pjrt_executable_cost_analysis_args *args) {
+  static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&counting);
+  ax_pjrt_error *error = args->of->cost_count == 0 ? count_costs(args->of) : NULL;
+  pthread_mutex_unlock(&counting);
+  args->items = args->of->costs;
+  args->count = args->of->cost_count;
+  return error;
 }
 
 /* --- Loaded ones --- */

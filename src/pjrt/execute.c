@@ -28,21 +28,49 @@ static ax_pjrt_error *check(const ax_pjrt_buffer *buffer, const ax_pjrt_value *v
                       ax_type_string(want, NULL));
 }
 
-static bool value_is_whole(const running *r) { return r->device_count == 1 || r->e->alike; }
+/* The run's result that the buffers of all devices are the parts of, retained; NULL: they are of none, or it lies otherwise. */
+static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
+  const ax_pjrt_value *value = &r->e->in[index];
+  ax_array *whole = ax_pjrt_buffer_whole(lists[0][index]);
+  bool same = whole != NULL;
+  for (size_t place = 1; same && place < r->device_count; place++) {
+    ax_array *other = ax_pjrt_buffer_whole(lists[place][index]);
+    same = other == whole;
+    ax_array_release(other);
+  }
+  for (size_t place = 0; same && place < r->device_count; place++) same = lists[place][index]->memory->device == r->devices[place];
+  if (same && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding)) return whole;
+  ax_array_release(whole);
+  return NULL;
+}
 
-/* The arrays of all devices, as one. */
+/* The array of a device, as one that is a block of the whole. */
+static ax_pjrt_error *block_of(const running *r, const ax_pjrt_value *value, ax_pjrt_buffer *buffer, ax_array **out) {
+  AX_PJRT_TRY(ax_pjrt_buffer_array(buffer, out));
+  if (value->having == AX_HAVE_ARRAY || r->device_count == 1) return NULL;
+  ax_array *own = *out;
+  ax_type block = value->block;
+  memmove(block.dims + 1, block.dims, block.rank * sizeof block.dims[0]);
+  block.dims[0] = 1;
+  block.rank++;
+  const ax_status status = ax_pjrt_array_as(own, &block, buffer->memory->device->description.id, r->e->client->runtime, out);
+  ax_array_release(own);
+  return ax_pjrt_status(status);
+}
+
+/* The arrays of all devices, as one. Those that a run has given as one are it again, whether or not the run is over; others are waited for. */
 static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array **parts, ax_array **out) {
   const ax_pjrt_value *value = &r->e->in[index];
   ax_pjrt_error *error = NULL;
   size_t held = 0;
+  for (size_t place = 0; place < r->device_count; place++) AX_PJRT_TRY(check(lists[place][index], value, index));
+  if (r->device_count == 1) return ax_pjrt_buffer_array(lists[0][index], out);
+  if ((*out = whole_of(r, lists, index)) != NULL) return NULL;
   while (error == NULL && held < r->device_count) {
-    ax_pjrt_buffer *buffer = lists[held][index];
-    error = check(buffer, value, index);
-    if (error == NULL) error = ax_pjrt_buffer_array(buffer, &parts[held]);
+    error = block_of(r, value, lists[held][index], &parts[held]);
     if (error == NULL) held++;
   }
-  if (error == NULL && value_is_whole(r)) *out = ax_array_retain(parts[0]);
-  else if (error == NULL)
+  if (error == NULL)
     error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
                                                          (uint32_t)r->device_count, parts, out));
   while (held > 0) ax_array_release(parts[--held]);
@@ -57,16 +85,16 @@ static bool is_given(const running *r, size_t index) {
   return r->e->donated[index];
 }
 
-/* The program takes the argument's memory, which is the caller's still: it gets a copy. */
-static ax_pjrt_error *copy_kept(ax_array **array) {
+/* The same elements in memory of their own. Waits. */
+static ax_pjrt_error *copy(ax_array **array) {
   ax_sharding *where;
-  ax_array *copy = NULL;
+  ax_array *own = NULL;
   AX_PJRT_TRY(ax_pjrt_status(ax_array_sharding(*array, &where)));
-  const ax_status status = ax_array_copy_to(*array, where, &copy);
+  const ax_status status = ax_array_copy_to(*array, where, &own);
   ax_sharding_release(where);
   AX_PJRT_TRY(ax_pjrt_status(status));
   ax_array_release(*array);
-  *array = copy;
+  *array = own;
   return NULL;
 }
 
@@ -76,7 +104,7 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
   ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
-    if (r->e->donated[i] && !is_given(r, i)) error = copy_kept(&r->in[i]);
+    if (r->e->donated[i] && !is_given(r, i)) error = copy(&r->in[i]); /* the program takes its memory, and the caller has it still */
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
     for (size_t place = 0; place < r->device_count && is_given(r, i); place++) ax_pjrt_buffer_forget(lists[place][i]);
   ax_free(parts);
@@ -85,33 +113,31 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
 
 /* --- Results --- */
 
-/* What one device has computed for all, or has given back as it came: on each device, in memory of its own where the caller gave it. */
-static ax_pjrt_error *spread_results(const running *r) {
+/* What the program gives back as it came has memory of its own, where the caller has the argument still. */
+static ax_pjrt_error *copy_passed(const running *r) {
   for (size_t k = 0; k < r->e->out_count; k++) {
     const int64_t input = ax_executable_passed(r->e->made, (uint32_t)k);
-    const bool passed = input >= 0 && !r->e->donated[input]; /* what was given has no other owner */
-    ax_sharding *where = ax_sharding_retain(r->e->out[k].sharding);
-    ax_array *array = NULL;
-    if (!passed && !r->e->alike) {
-      ax_sharding_release(where);
-      continue;
-    }
-    if (where == NULL) AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
-    const ax_status status = (passed ? ax_array_copy_to : ax_array_reshard)(r->out[k], where, &array);
-    ax_sharding_release(where);
-    AX_PJRT_TRY(ax_pjrt_status(status));
-    ax_array_release(r->out[k]);
-    r->out[k] = array;
+    if (input >= 0 && !r->e->donated[input]) AX_PJRT_TRY(copy(&r->out[k]));
   }
   return NULL;
 }
 
-static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, ax_pjrt_buffer **out) {
+/* Whether the result lies on the run's devices: what depends on no arguments is computed on the first device there is. */
+static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
+  ax_sharding *where = NULL;
+  *is_there = r->device_count > 1 ? !r->e->alike : r->e->in_count > 0;
+  if (*is_there) return NULL;
+  if (r->device_count > 1) where = ax_sharding_retain(r->e->out[k].sharding);
+  else AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
+  *is_there = ax_array_is_laid_as(r->out[k], where);
+  ax_sharding_release(where);
+  return NULL;
+}
+
+static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, bool is_there, ax_pjrt_buffer **out) {
   ax_pjrt_device *device = r->devices[place];
-  ax_array *part = NULL;
-  if (r->device_count == 1) part = ax_array_retain(r->out[k]);
-  else AX_PJRT_TRY(ax_pjrt_status(ax_array_on_device(r->out[k], device->description.id, &part)));
-  return ax_pjrt_buffer_of(part, &device->memory[0], out);
+  if (r->device_count == 1 && is_there) return ax_pjrt_buffer_of(ax_array_retain(r->out[k]), &device->memory[0], out);
+  return ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, &device->memory[0], out);
 }
 
 static void destroy_results(const running *r, ax_pjrt_buffer **const *outputs) {
@@ -126,8 +152,11 @@ static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *out
   ax_pjrt_error *error = NULL;
   for (size_t place = 0; place < r->device_count; place++)
     for (size_t k = 0; k < r->e->out_count; k++) outputs[place][k] = NULL;
-  for (size_t place = 0; error == NULL && place < r->device_count; place++)
-    for (size_t k = 0; error == NULL && k < r->e->out_count; k++) error = give_result(r, k, place, &outputs[place][k]);
+  for (size_t k = 0; error == NULL && k < r->e->out_count; k++) {
+    bool is_there = false;
+    error = find_place(r, k, &is_there);
+    for (size_t place = 0; error == NULL && place < r->device_count; place++) error = give_result(r, k, place, is_there, &outputs[place][k]);
+  }
   if (error != NULL) destroy_results(r, outputs);
   return error;
 }
@@ -146,7 +175,7 @@ static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
 static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
   AX_PJRT_TRY(take_arguments(r, args->arguments));
   AX_PJRT_TRY(ax_pjrt_status((ax_run_start)(r->e->made, (uint32_t)r->e->in_count, r->in, (uint32_t)r->e->out_count, r->out)));
-  AX_PJRT_TRY(spread_results(r));
+  AX_PJRT_TRY(copy_passed(r));
   AX_PJRT_TRY(give_results(r, args->outputs));
   if (args->events == NULL) return NULL;
   ax_pjrt_error *error = give_events(r, args->events);

@@ -9,9 +9,13 @@
 typedef AxPjrtProto__DeviceAssignmentProto assignment_message;
 typedef AxPjrtProto__ComputationDevice computation_message;
 
-static void *allocate(void *context, size_t bytes) { return (void)context, ax_alloc(bytes); }
+/* context: set where there is no memory, which protobuf-c does not tell from bytes that are no message. */
+static void *allocate(void *context, size_t bytes) {
+  void *memory = ax_alloc(bytes);
+  if (memory == NULL) *(bool *)context = true;
+  return memory;
+}
 static void give_back(void *context, void *memory) { (void)context, ax_free(memory); }
-static ProtobufCAllocator allocator = {allocate, give_back, NULL};
 
 /* The ids of all replicas' partitions; of a table that is not replicas by partitions nothing is taken. */
 static ax_pjrt_error *read_assignment(const assignment_message *from, ax_pjrt_options *out) {
@@ -55,8 +59,11 @@ static ax_pjrt_error *check_override(const AxPjrtProto__CompileOptionsProto__Env
 }
 
 ax_pjrt_error *ax_pjrt_options_read(const char *bytes, size_t count, ax_pjrt_options *out) {
+  bool lacking = false;
+  ProtobufCAllocator allocator = {allocate, give_back, &lacking};
   *out = (ax_pjrt_options){.replicas = 1, .partitions = 1};
   AxPjrtProto__CompileOptionsProto *read = ax_pjrt_proto__compile_options_proto__unpack(&allocator, count, (const uint8_t *)bytes);
+  if (read == NULL && lacking) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for compile options");
   if (read == NULL) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the compile options are no CompileOptionsProto");
   ax_pjrt_error *error = NULL;
   if (read->parameter_is_tupled_arguments) error = ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "arguments in one tuple");
@@ -74,13 +81,6 @@ void ax_pjrt_options_free(ax_pjrt_options *options) {
 }
 
 /* --- A device assignment as bytes --- */
-
-struct ax_pjrt_held {
-  size_t count;
-  uint8_t bytes[];
-};
-
-static void release_held(ax_pjrt_held *held) { ax_free(held); }
 
 ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignment_args *args) {
   const ax_pjrt_options *options = &args->of->executable->options;
@@ -104,11 +104,11 @@ ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignm
   message.replica_count = (int32_t)replicas, message.computation_count = (int32_t)partitions;
   message.n_computation_devices = partitions, message.computation_devices = list;
   const size_t count = ax_pjrt_proto__device_assignment_proto__get_packed_size(&message);
-  ax_pjrt_held *held = ax_alloc(sizeof *held + count);
+  ax_pjrt_held *held = ax_pjrt_held_of(count);
   if (held != NULL) {
-    held->count = ax_pjrt_proto__device_assignment_proto__pack(&message, held->bytes);
-    args->bytes = (const char *)held->bytes, args->count = held->count;
-    args->held = held, args->release = release_held;
+    held->count = ax_pjrt_proto__device_assignment_proto__pack(&message, (uint8_t *)held->bytes);
+    args->bytes = held->bytes, args->count = held->count;
+    args->held = held, args->release = ax_pjrt_held_release;
   }
   ax_free(memory);
   return held != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");

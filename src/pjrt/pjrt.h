@@ -8,6 +8,7 @@
 #include "axle/exec.h"
 #include "axle/sharding.h"
 #include "base/base.h"
+#include "ir/text.h"
 #include "pjrt/api.h"
 
 /* --- errors.c --- */
@@ -63,6 +64,7 @@ struct ax_pjrt_device {
 };
 
 struct ax_pjrt_topology {
+  ax_pjrt_client *client; /* whose devices it has; it is not held by the client's own topology */
   const char *platform;
   ax_pjrt_device_description **descriptions;
   size_t count;
@@ -79,6 +81,9 @@ struct ax_pjrt_client {
 };
 
 void ax_pjrt_client_release(ax_pjrt_client *client);
+/* As many devices as the options say, else the environment, else one. */
+ax_pjrt_error *ax_pjrt_client_of(const ax_pjrt_named *options, size_t option_count, ax_pjrt_client **out);
+ax_pjrt_error *ax_pjrt_client_of_count(size_t device_count, ax_pjrt_client **out);
 extern const char ax_pjrt_version_text[];
 
 /* --- buffers.c --- */
@@ -87,15 +92,24 @@ struct ax_pjrt_buffer {
   ax_pjrt_client *client;
   ax_pjrt_memory *memory;
   ax_type type;
-  pthread_mutex_t lock;
-  ax_array *array; /* NULL: deleted or donated */
+  pthread_mutex_t lock; /* of all that follows */
+  ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
+  bool is_there;   /* the whole lies on the device; else all of it is the buffer's, and lies on another one */
+  ax_array *array; /* the buffer's own; NULL: not asked for yet, or deleted or donated */
   uint32_t held;   /* external references, which keep the memory in place */
 };
 
 /* Takes the array over. */
 ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
-/* The buffer's array, retained. */
+/* A buffer of this type for what the device has of a result, which need not be ready; retains it. is_there: the result lies on the
+   device, and on no other one that has all of it. */
+ax_pjrt_error *ax_pjrt_buffer_of_whole(ax_array *whole, bool is_there, const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
+/* The buffer's array, retained; waits for a result of several devices. */
 ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
+/* The result of a run that the buffer is a part of, retained; NULL: it is of none. */
+ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
+/* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
+AX_MUST_USE ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out);
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer); /* its array is given to a run, or deleted */
 ax_pjrt_element ax_pjrt_element_of(ax_dtype dtype);
 /* AX_NO_DTYPE: Axle has none. */
@@ -115,8 +129,9 @@ void ax_pjrt_options_free(ax_pjrt_options *options);
 /* --- executables.c --- */
 
 typedef struct ax_pjrt_value { /* an input or a result */
-  ax_type whole, block;  /* of all devices, of one */
-  ax_sharding *sharding; /* NULL: there is one device */
+  ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
+  ax_having having;
+  ax_sharding *sharding; /* of the whole; NULL: there is one device */
 } ax_pjrt_value;
 
 typedef struct ax_pjrt_texts { /* a list that is given to callers */
@@ -133,8 +148,12 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
   bool *donated; /* by input */
+  char *code, *option_text; /* the module, and the compile options, as they were given */
+  size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
-  char name[64], fingerprint[33];
+  char name[256], fingerprint[33];
+  ax_pjrt_named costs[4];
+  size_t cost_count;
   /* lists that getters give */
   ax_pjrt_element *elements;
   int64_t *dims;
@@ -152,6 +171,20 @@ struct ax_pjrt_loaded_executable {
 };
 
 void ax_pjrt_executable_release(ax_pjrt_executable *executable);
+/* Compiles a module; the client is held. */
+ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
+                                     ax_pjrt_executable **out);
+/* Takes the executable over, also on failure. */
+ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *executable, ax_pjrt_loaded_executable **out);
+
+/* --- serialized.c --- */
+
+struct ax_pjrt_held { /* bytes that are given to callers */
+  size_t count;
+  char bytes[];
+};
+ax_pjrt_held *ax_pjrt_held_of(size_t count); /* NULL: no memory */
+void ax_pjrt_held_release(ax_pjrt_held *held);
 
 /* --- The functions, each in the file of its object --- */
 

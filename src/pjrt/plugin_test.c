@@ -4,62 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "pjrt/api.h"
-#include "support/cmocka.h"
-
-const ax_pjrt_api *GetPjrtApi(void);
-
-/* Calls a function of the table with its members; the struct is `args` afterwards. */
-#define CALL(name, ...)                                                                        \
-  ax_pjrt_##name##_args name##_args = {.struct_size = sizeof name##_args, __VA_ARGS__};        \
-  expect_no_error(#name, GetPjrtApi()->name(&name##_args))
-#define REFUSES(expected, message, name, ...)                                                      \
-  do {                                                                                             \
-    ax_pjrt_##name##_args refused_args = {.struct_size = sizeof refused_args, __VA_ARGS__};        \
-    expect_error(GetPjrtApi()->name(&refused_args), expected, message);                            \
-  } while (0)
-
-static void expect_no_error(const char *name, ax_pjrt_error *error) {
-  if (error == NULL) return;
-  ax_pjrt_error_message_args args = {.struct_size = sizeof args, .of = error};
-  GetPjrtApi()->error_message(&args);
-  fail_msg("%s: %.*s", name, (int)args.length, args.text);
-}
-
-static void visit(const char *key, size_t key_length, const char *value, size_t value_length, void *context) {
-  (void)key, (void)key_length, (void)value, (void)value_length;
-  ++*(int *)context;
-}
-
-/* By the table, and by the functions that the error itself has. */
-static void expect_error(ax_pjrt_error *error, ax_pjrt_code expected, const char *message) {
-  int payloads = 0;
-  assert_non_null(error);
-  CALL(error_code, .of = error);
-  ax_pjrt_error_message_args args = {.struct_size = sizeof args, .of = error};
-  GetPjrtApi()->error_message(&args);
-  if (error_code_args.value != expected || strstr(args.text, message) == NULL)
-    fail_msg("%d, %s\nand not: %d, %s", (int)error_code_args.value, args.text, (int)expected, message);
-  CALL(error_payloads, .of = error, .visitor = visit, .context = &payloads);
-  assert_int_equal(payloads, 0);
-  const ax_pjrt_error_functions *own = *(const ax_pjrt_error_functions *const *)(const void *)error;
-  assert_int_equal(own->code(error), expected);
-  own->destroy(error);
-}
-
-static ax_pjrt_client *create(int64_t devices) {
-  const ax_pjrt_named option = {.struct_size = sizeof option, .name = "num_devices", .name_length = 11, .kind = AX_PJRT_INTEGER,
-                                .integer = devices, .count = 1};
-  CALL(client_create, .options = &option, .option_count = 1);
-  return client_create_args.client;
-}
-
-static void destroy(ax_pjrt_client *client) { CALL(client_destroy, .of = client); }
-
-static ax_pjrt_device *device_of(ax_pjrt_client *client, int id) {
-  CALL(client_lookup_device, .of = client, .id = id);
-  return client_lookup_device_args.value;
-}
+#include "support/plugin.h"
 
 /* --- Clients, devices, memories --- */
 
@@ -127,6 +72,7 @@ static void test_topology(void **state) {
 
 static int released;
 static void count_release(void *data) { released += data != NULL; }
+static void count_view(void *data, void *context) { released += data != NULL && context == NULL; }
 
 /* Callers hang what they like on a memory, by keys of theirs. */
 static void test_memory_data(void **state) {
@@ -159,22 +105,6 @@ static void test_wrong_options(void **state) {
 }
 
 /* --- Buffers --- */
-
-static ax_pjrt_buffer *put(ax_pjrt_client *client, int device, const void *data, ax_pjrt_element element, const int64_t *dims, size_t rank) {
-  CALL(client_buffer_from_host_buffer, .of = client, .data = data, .element = element, .dims = dims, .rank = rank,
-       .semantics = AX_PJRT_DURING_CALL, .device = device_of(client, device));
-  CALL(event_await, .of = client_buffer_from_host_buffer_args.done);
-  CALL(event_destroy, .of = client_buffer_from_host_buffer_args.done);
-  return client_buffer_from_host_buffer_args.value;
-}
-
-static void read_buffer(ax_pjrt_buffer *buffer, void *out, size_t bytes) {
-  CALL(buffer_to_host_buffer, .of = buffer, .data = out, .bytes = bytes);
-  CALL(event_await, .of = buffer_to_host_buffer_args.done);
-  CALL(event_destroy, .of = buffer_to_host_buffer_args.done);
-}
-
-static void drop(ax_pjrt_buffer *buffer) { CALL(buffer_destroy, .of = buffer); }
 
 static void test_buffers(void **state) {
   (void)state;
@@ -266,6 +196,40 @@ static void test_from_host(void **state) {
   destroy(client);
 }
 
+/* Of memory that is there: as it is, copied from another layout, or refused. */
+static void test_views(void **state) {
+  (void)state;
+  ax_pjrt_client *client = create(1);
+  ax_pjrt_device *device = device_of(client, 0);
+  _Alignas(16) static int16_t data[] = {0, 1, 2, 3, 4, 5};
+  const int64_t dims[] = {2, 3}, order[] = {0, 1};
+  int16_t back[6];
+  ax_pjrt_memory_layout columns = {.tiled = {.minor_to_major = order, .rank = 2}};
+  released = 0;
+  {
+    CALL(client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2, .element = AX_PJRT_S16, .device = device,
+         .release = count_view);
+    CALL(buffer_unsafe_pointer, .of = client_create_view_of_device_buffer_args.value);
+    assert_int_equal(buffer_unsafe_pointer_args.value, (uintptr_t)data);
+    assert_int_equal(released, 0);
+    drop(client_create_view_of_device_buffer_args.value);
+    assert_int_equal(released, 1);
+  }
+  CALL(client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2, .element = AX_PJRT_S16, .device = device,
+       .layout = &columns, .release = count_view);
+  assert_int_equal(released, 2);
+  read_buffer(client_create_view_of_device_buffer_args.value, back, sizeof back);
+  assert_memory_equal(back, ((const int16_t[]){0, 2, 4, 1, 3, 5}), sizeof back);
+  drop(client_create_view_of_device_buffer_args.value);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "is not aligned to 4 bytes", client_create_view_of_device_buffer, .of = client, .data = data + 1, .dims = dims,
+          .rank = 1, .element = AX_PJRT_S16, .device = device, .release = count_view);
+  columns.tiled.rank = 1;
+  REFUSES(AX_PJRT_UNIMPLEMENTED, "not of 2 dimensions", client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 2,
+          .element = AX_PJRT_S16, .device = device, .layout = &columns);
+  assert_int_equal(released, 2);
+  destroy(client);
+}
+
 static void note_error(ax_pjrt_error *error, void *context) {
   *(int *)context += error != NULL ? 10 : 1;
   GetPjrtApi()->error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
@@ -288,7 +252,6 @@ static void test_events(void **state) {
 
 /* --- Programs --- */
 
-#define MODULE(partitions, body) "module @m attributes {mhlo.num_partitions = " partitions " : i32, mhlo.num_replicas = 1 : i32} {\n" body "}\n"
 static char doubled[] = MODULE("1", "func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {\n"
                                     "  %0 = stablehlo.add %x, %x : tensor<2xf32>\n"
                                     "  %1 = stablehlo.multiply %0, %x : tensor<2xf32>\n"
@@ -300,15 +263,6 @@ static char summed[] = MODULE("2", "sdy.mesh @mesh = <[\"d\"=2]>\n"
                                    "  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, "
                                    "tensor<f32>) -> tensor<f32>\n"
                                    "  return %x, %0 : tensor<4xf32>, tensor<f32>\n}\n");
-
-static ax_pjrt_error *compile(ax_pjrt_client *client, char *code, const char *options, size_t option_bytes, ax_pjrt_loaded_executable **out) {
-  const ax_pjrt_program program = {.struct_size = sizeof program, .code = code, .code_bytes = strlen(code), .format = "mlir", .format_length = 4};
-  ax_pjrt_client_compile_args args = {.struct_size = sizeof args, .of = client, .program = &program, .options = options,
-                                      .option_bytes = option_bytes};
-  ax_pjrt_error *error = GetPjrtApi()->client_compile(&args);
-  *out = args.value;
-  return error;
-}
 
 static void test_one_device(void **state) {
   (void)state;
@@ -392,13 +346,6 @@ static void test_donated(void **state) {
   destroy(client);
 }
 
-static const ax_pjrt_shardings *shardings_of(const ax_pjrt_api *api) {
-  for (const ax_pjrt_extension *e = api->extensions; e != NULL; e = e->next)
-    if (e->type == AX_PJRT_SHARDINGS) return (const ax_pjrt_shardings *)(const void *)e;
-  fail_msg("there is no extension for shardings");
-  return NULL;
-}
-
 static void test_two_devices(void **state) {
   (void)state;
   /* executable_build_options {num_replicas 1, num_partitions 2, device_assignment {1, 2, {{1}, {0}}}}: in the other order */
@@ -464,7 +411,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_devices),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),
-      cmocka_unit_test(test_from_host),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
+      cmocka_unit_test(test_from_host),   cmocka_unit_test(test_views),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
       cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_not_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,42 +12,57 @@
 typedef AxPjrtProto__OpSharding message;
 
 typedef struct tiles { /* room for a message's lists */
-  int64_t counts[AX_MAX_RANK + 1], sizes[AX_MAX_AXES];
+  int64_t counts[AX_MAX_RANK + 2], sizes[AX_MAX_AXES];
   int32_t order[AX_MAX_AXES];
+  AxPjrtProto__OpSharding__Type kinds[2];
 } tiles;
 
-static void describe(const ax_sharding *sharding, uint32_t rank, tiles *t, message *out) {
-  const ax_mesh *mesh = &sharding->mesh;
-  const ax_spec *spec = &sharding->spec;
-  bool used[AX_MAX_AXES] = {0};
-  uint32_t ordered = 0;
-  int64_t rest = 1;
+/* Which part of a buffer's array each device has: of parts that devices have by themselves the first dimension is no one's. */
+static void describe(const ax_pjrt_value *value, tiles *t, message *out) {
+  const ax_mesh *mesh = &value->sharding->mesh;
+  const ax_spec *spec = &value->sharding->spec;
+  const uint32_t hidden = value->having != AX_HAVE_ARRAY, rank = value->block.rank;
+  bool used[AX_MAX_AXES] = {0}, summed[AX_MAX_AXES] = {0};
+  uint32_t ordered = 0, tiled;
   for (uint32_t d = 0; d < rank; d++) {
     t->counts[d] = 1;
-    for (uint32_t i = 0; d < spec->rank && i < spec->count[d]; i++) {
-      const uint32_t axis = spec->axis[d][i];
+    for (uint32_t i = 0; d + hidden < spec->rank && i < spec->count[d + hidden]; i++) {
+      const uint32_t axis = spec->axis[d + hidden][i];
       t->counts[d] *= mesh->axis[axis].size;
       t->order[ordered++] = (int32_t)axis;
       used[axis] = true;
     }
   }
-  if (ordered == 0) return; /* the default: replicated */
-  for (uint32_t a = 0; a < mesh->count; a++) {
-    t->sizes[a] = mesh->axis[a].size;
-    if (!used[a]) rest *= t->sizes[a], t->order[ordered++] = (int32_t)a;
+  for (uint32_t i = 0; value->having == AX_HAVE_SUMMED && i < spec->count[0]; i++) summed[spec->axis[0][i]] = mesh->axis[spec->axis[0][i]].size > 1;
+  tiled = ordered;
+  for (int kind = 0; kind < 2; kind++) { /* what all have, then what they have parts of */
+    int64_t rest = 1;
+    for (uint32_t a = 0; a < mesh->count; a++) {
+      t->sizes[a] = mesh->axis[a].size;
+      if (!used[a] && summed[a] == (kind == 1)) rest *= t->sizes[a], t->order[ordered++] = (int32_t)a;
+    }
+    if (rest == 1) continue;
+    t->kinds[out->n_last_tile_dims] = kind == 1 ? AX_PJRT_PROTO__OP_SHARDING__TYPE__UNREDUCED : AX_PJRT_PROTO__OP_SHARDING__TYPE__REPLICATED;
+    t->counts[rank + out->n_last_tile_dims++] = rest;
   }
-  t->counts[rank] = rest;
+  out->last_tile_dims = t->kinds;
+  if (tiled == 0 && out->n_last_tile_dims < 2) { /* no tiles: all devices are alike */
+    if (out->n_last_tile_dims > 0) out->type = t->kinds[0];
+    out->n_last_tile_dims = 0;
+    return;
+  }
   out->type = AX_PJRT_PROTO__OP_SHARDING__TYPE__OTHER;
-  out->n_tile_assignment_dimensions = rank + (rest > 1), out->tile_assignment_dimensions = t->counts;
-  out->replicate_on_last_tile_dim = rest > 1;
+  out->n_tile_assignment_dimensions = rank + out->n_last_tile_dims, out->tile_assignment_dimensions = t->counts;
   out->n_iota_reshape_dims = mesh->count, out->iota_reshape_dims = t->sizes;
   out->n_iota_transpose_perm = mesh->count, out->iota_transpose_perm = t->order;
+  out->replicate_on_last_tile_dim = out->n_last_tile_dims == 1 && t->kinds[0] == AX_PJRT_PROTO__OP_SHARDING__TYPE__REPLICATED;
+  if (out->replicate_on_last_tile_dim) out->n_last_tile_dims = 0;
 }
 
-ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_sharding *sharding, uint32_t rank, char **out, size_t *count) {
+ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_pjrt_value *value, char **out, size_t *count) {
   message m = AX_PJRT_PROTO__OP_SHARDING__INIT;
   tiles t = {0};
-  if (sharding != NULL) describe(sharding, rank, &t, &m);
+  if (value->sharding != NULL) describe(value, &t, &m);
   *count = ax_pjrt_proto__op_sharding__get_packed_size(&m);
   *out = ax_alloc(*count + 1);
   if (*out == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a sharding");

@@ -27,6 +27,9 @@ struct ax_hlo_devices {
   bool kept;                    /* what Shardy says is kept as text (bridge/shardy_calls.h): tiles beside it say less */
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   ax_arena *arena;
+  bool parts_wanted;          /* what devices have by themselves is wanted of the entry function (bridge/parts.h) .. */
+  const void *main;           /* .. whose trace this is, once it has begun */
+  struct ax_hlo_parts *parts; /* a list */
   struct ax_hlo_parallel *parallel; /* functions on a grid of devices that are being read (bridge/run_parallel.c); NULL: none */
 };
 
