@@ -109,8 +109,8 @@ static ax_status read_dims(const word_list *words, ax_stablehlo_dim *dims) {
 static ax_status read_module(const source_bytes *bytes, const char *name, const shardings *s, const word_list *in, source *out) {
   ax_stablehlo_dim *dims = ax_calloc(s->dims.count + 1, sizeof dims[0]);
   if (dims == NULL) return ax_out_of_memory(s->dims.count);
-  const ax_hlo_binding binding = {s->dims.count, dims, in != NULL ? type_of_value : NULL, (void *)(uintptr_t)in, s->calls,
-                                  bytes->owner};
+  const ax_hlo_binding binding = {.dim_count = s->dims.count, .dims = dims, .type_of = in != NULL ? type_of_value : NULL,
+                                  .context = (void *)(uintptr_t)in, .custom_calls = s->calls, .owner = bytes->owner};
   ax_status status = read_dims(&s->dims, dims);
   if (status == AX_OK)
     status = ax_program_from_stablehlo_named(bytes->data, bytes->length, name, &binding, &out->names, &out->program);
