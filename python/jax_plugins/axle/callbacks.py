@@ -30,12 +30,17 @@ _lock = threading.Lock()
 
 
 class _Function:
-    """Keeps a function known under its number, as long as the program lives."""
+    """Keeps a function known under its number. jaxlib holds it as it holds Python functions of its own: as long as the program lives, and
+    runs of it that are not over."""
 
     def __init__(self, function):
         self.number = secrets.randbits(63)
+        self.function = function
         with _lock:
             _functions[self.number] = function
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
 
     def __del__(self):
         with _lock:
@@ -186,8 +191,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     if partitioned and result_avals:
         raise ValueError("Partitioned callback not supported with return values.")
     function = _Function(_checked(callback, operand_avals, result_avals))
-    module.add_keepalive(function)
-    module.add_host_callback(callback)  # JAX waits for what such programs do, and does not keep them on disk
+    module.add_host_callback(function)  # JAX waits for what such programs do, too, and does not keep them on disk
     operands, avals_in = zip(*map(_widened, operands, ctx.avals_in)) if operands else ((), ())
     ctx = ctx.replace(avals_in=list(avals_in), avals_out=[aval.update(dtype=_wide(aval.dtype)) for aval in ctx.avals_out])
     narrow = list(result_avals)
