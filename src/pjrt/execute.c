@@ -128,24 +128,26 @@ static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *out
   return error;
 }
 
-/* Each device's event is the same one, which comes about with the results, or where there are none with the run. */
-static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
-  if (r->e->out_count > 0) AX_PJRT_TRY(ax_pjrt_event_of(r->out[0], &events[0]));
+/* Each device's event is the same one, which comes about when the run is over: a result may be an argument, which is there before. Who awaits
+   it works on the run. */
+static void give_events(const running *r, ax_pjrt_event **events) {
+  if (r->e->out_count > 0) ax_pjrt_event_awaits(events[0], r->out[0]);
   for (size_t place = 1; place < r->device_count; place++) events[place] = ax_pjrt_event_retain(events[0]);
-  return NULL;
 }
 
 /* --- Runs --- */
 
 static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
-  AX_PJRT_TRY(take_arguments(r, args->arguments));
   const ax_pjrt_execute_context *context = r->options != NULL ? r->options->context : NULL;
-  AX_PJRT_TRY(ax_pjrt_ffi_start(r->e, r->in, r->out, context, r->e->out_count == 0 && args->events != NULL ? &args->events[0] : NULL));
-  AX_PJRT_TRY(spread_results(r));
-  AX_PJRT_TRY(give_results(r, args->outputs));
-  if (args->events == NULL) return NULL;
-  ax_pjrt_error *error = give_events(r, args->events);
-  if (error != NULL) destroy_results(r, args->outputs);
+  AX_PJRT_TRY(take_arguments(r, args->arguments));
+  AX_PJRT_TRY(ax_pjrt_ffi_start(r->e, r->in, r->out, context, args->events));
+  if (args->events != NULL) give_events(r, args->events);
+  ax_pjrt_error *error = spread_results(r);
+  if (error == NULL) error = give_results(r, args->outputs);
+  for (size_t place = 0; error != NULL && args->events != NULL && place < r->device_count; place++) {
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->events[place]});
+    args->events[place] = NULL;
+  }
   return error;
 }
 

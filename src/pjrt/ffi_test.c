@@ -1,6 +1,7 @@
 /* Handlers of XLA's FFI that are registered through the plugin's extensions, with data of the runs that call them; and tokens, by which
    one run follows another. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "ffi/abi.h"
@@ -232,8 +233,30 @@ static void test_no_results(void **state) {
   end(&c);
 }
 
+static ax_ffi_error *note_late(ax_ffi_frame *frame) {
+  if (frame->extensions == NULL) usleep(20000);
+  return note(frame);
+}
+
+/* So does that of a run whose one result is its argument. */
+static void test_passed_result(void **state) {
+  (void)state;
+  expect_no_error("register", add("test_note_late", note_late));
+  compiled c = compile("module @m {\nfunc.func public @main(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {\n"
+                       "  stablehlo.custom_call @test_note_late(%y) {" TYPED ", has_side_effect = true} : (tensor<2xf32>) -> ()\n"
+                       "  return %x : tensor<2xf32>\n}\n}\n");
+  ax_pjrt_buffer *in[2] = {buffer(&c, AX_PJRT_F32, ((const float[]){5, 2}), 2), buffer(&c, AX_PJRT_F32, ((const float[]){7, 2}), 2)}, *out;
+  log_count = 0;
+  expect_no_error("run", run(&c, NULL, in, 2, &out));
+  assert_int_equal(log_count, 1);
+  assert_float_equal(logged[0], 7, 0);
+  for (int k = 0; k < 2; k++) drop(in[k]);
+  drop(out);
+  end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_registration), cmocka_unit_test(test_user_data), cmocka_unit_test(test_tokens),
-                                     cmocka_unit_test(test_no_results)};
+                                     cmocka_unit_test(test_no_results), cmocka_unit_test(test_passed_result)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
