@@ -42,6 +42,12 @@ extern "C" {
 
 enum { AX_MESSAGE_BYTES = 256 };
 
+/* What a run has for its callbacks (ax_run_start_with): an object, and a number that says of which type it is. */
+typedef struct ax_user_data {
+  int64_t type;
+  void *data;
+} ax_user_data;
+
 /* One call, as the function sees it. All is borrowed, and gone when it returns. */
 typedef struct ax_callback_call {
   const char *name; /* of the callback */
@@ -51,6 +57,8 @@ typedef struct ax_callback_call {
   const ax_host_array *in; /* views: dense, only to be read */
   ax_host_array *out;      /* views with dtype and shape set: `data` is to be filled in place; it is zeros before */
   char *message;           /* AX_MESSAGE_BYTES bytes, "" before: what to say when it fails */
+  uint32_t user_data_count;
+  const ax_user_data *user_data; /* the run's; none outside of runs that were given some */
 } ax_callback_call;
 /* Returns AX_OK, or the status with which the run fails: then this device stops and the others go on as far as they can. Of several
    failures the run's is the earliest in the program, and there the lowest device's. */

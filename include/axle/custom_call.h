@@ -90,8 +90,8 @@ typedef struct ax_ffi_handlers {
 } ax_ffi_handlers;
 /* Adds a handler of XLA's FFI (XLA_FFI_DEFINE_HANDLER_SYMBOL), for calls of api_version 4. Handlers of versions 0.1 to 0.3 of that
    interface run, which is asked when a module names the target. Buffers are the program's own memory, row-major or as the call's layouts
-   say. Scratch is host memory; there is one thread, the caller's; there is no stream, no user data and no run id (UNIMPLEMENTED,
-   NOT_FOUND). A future that a handler gives is waited for. As jax.ffi.register_ffi_target.
+   say. Scratch is host memory; there is one thread, the caller's; there is no stream and no run id (UNIMPLEMENTED); user
+   data is the run's (ax_run_options; NOT_FOUND: of a type that it has not). A future that a handler gives is waited for. As jax.ffi.register_ffi_target.
    AX_INVALID_ARGUMENT: no execute handler; names as above. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_custom_call_register_ffi(ax_custom_calls *calls, const char *target, const ax_ffi_handlers *handlers);
 /* Makes a type known whose objects handlers keep as state. `type_id`, an XLA_FFI_TypeId: if it is 0 it gets its number, which is never

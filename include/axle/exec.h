@@ -394,6 +394,19 @@ AX_MUST_USE ax_status ax_array_when_ready(const ax_array *array, ax_ready_callba
 /* True when ax_array_wait would not wait: the run that makes it is over, well or not, or the array was donated. */
 bool ax_array_is_ready(const ax_array *array);
 
+/* What a run is given besides its arguments. All is borrowed until the run is over. */
+typedef struct ax_run_options {
+  uint32_t user_data_count;
+  const ax_user_data *user_data; /* what callbacks find in their calls, and handlers of XLA's FFI as UserData (axle/custom_call.h) */
+  ax_ready_callback over;        /* NULL: none. Called once when the run is over, on the thread that ends it, with its status, as
+                                    ax_array_when_ready says. The caller may free the options then */
+  void *context;
+} ax_run_options;
+/* ax_run_start with options. `over` is called before this returns if the run is over then, and not at all if this fails.
+   AX_INVALID_ARGUMENT: no options. Threads and other errors as ax_run_start. */
+AX_MUST_USE ax_status ax_run_start_with(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count,
+                                        ax_array **out, const ax_run_options *options);
+
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
@@ -412,6 +425,8 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_run(executable, in, out) AX_LINED_STATUS(run, executable, AX_COUNTED(ax_array *, in), AX_COUNTED(ax_array *, out))
 #define ax_run_start(executable, in, out) \
   AX_LINED_STATUS(run_start, executable, AX_COUNTED(ax_array *, in), AX_COUNTED(ax_array *, out))
+#define ax_run_start_with(executable, in, out, options) \
+  AX_LINED_STATUS(run_start_with, executable, AX_COUNTED(ax_array *, in), AX_COUNTED(ax_array *, out), options)
 #define ax_run_host(executable, in, out) \
   AX_LINED_STATUS(run_host, executable, AX_COUNTED(ax_host_array, in), AX_COUNTED(ax_host_array, out))
 #endif

@@ -258,7 +258,7 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   AX_TRY(make_outputs(p));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
   const ax_doing doing = {together ? check_of(p->call) : 0, describe_run, p->call, "ax_run"};
-  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, &doing, began));
+  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, &doing, p->call->options, began));
   AX_TRY(leave_lent(p));
   keep_constants(p);
   return AX_OK;
@@ -388,13 +388,14 @@ static void hand_out(const selection *s, ax_array **out) {
 }
 
 /* Nothing runs if all results are arguments as they are, and no other argument is taken. */
-static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, manner how,
-                                ax_pending **pending) {
+static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out,
+                                const ax_run_options *options, manner how, ax_pending **pending) {
   selection s;
   void *memory;
   *pending = NULL;
   AX_TRY(make_room(&s, e, on, &memory));
   select_all(&s, in, out);
+  s.call.options = options;
   const bool nothing = e->compiled.idle_plan && s.call.in_count == 0;
   if (nothing) count_without(e);
   ax_status status = nothing ? AX_OK : start(&s.call, how, pending);
@@ -410,12 +411,13 @@ static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_
   return check_arguments(e, in);
 }
 
-static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, manner how, ax_pending **pending) {
+static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, const ax_run_options *options, manner how,
+                       ax_pending **pending) {
   const ax_assigned *on;
   *pending = NULL;
   AX_TRY(ax_assigned_find(e, in, "run", NULL, &on));
-  if (!e->signature.plain) return start_selected(e, on, in, out, how, pending);
-  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out}, how, pending);
+  if (!e->signature.plain) return start_selected(e, on, in, out, options, how, pending);
+  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out, .options = options}, how, pending);
 }
 
 /* Waits for results that are arguments, since these may be results of a run that is not over. */
@@ -425,35 +427,46 @@ static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
   return AX_OK;
 }
 
-static ax_status run_to_end(ax_executable *e, ax_array *const *in, ax_array **out) {
+static ax_status run_to_end(ax_executable *e, ax_array *const *in, ax_array **out, const ax_run_options *options) {
   ax_pending *pending;
-  ax_status status = begin(e, in, out, AT_ONCE, &pending);
+  ax_status status = begin(e, in, out, options, AT_ONCE, &pending);
   if (pending != NULL) status = ax_pending_wait(pending);
   ax_pending_release(pending);
   return status == AX_OK ? wait_for_passed(e, out) : status;
 }
 
-static ax_status start_in_manner(ax_executable *e, ax_array *const *in, ax_array **out, manner how) {
+/* Once the run is over. Where there is no memory to be told by, this thread waits. */
+static void tell_when_over(ax_pending *pending, const ax_run_options *options) {
+  if (pending != NULL && ax_pending_when_over(pending, options->over, options->context) == AX_OK) return;
+  const ax_status status = pending != NULL ? ax_pending_wait(pending) : AX_OK;
+  options->over(status, status == AX_OK ? NULL : ax_message(), options->context);
+}
+
+static ax_status start_in_manner(ax_executable *e, ax_array *const *in, ax_array **out, const ax_run_options *options, manner how) {
   ax_pending *pending;
-  ax_status status = begin(e, in, out, how, &pending);
+  ax_status status = begin(e, in, out, options, how, &pending);
+  if (status == AX_OK && options != NULL && options->over != NULL) tell_when_over(pending, options);
   ax_pending_release(pending);
   return status;
 }
-static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out) { return start_in_manner(e, in, out, LATER); }
-static ax_status run_later_together(ax_executable *e, ax_array *const *in, ax_array **out) {
-  return start_in_manner(e, in, out, TOGETHER);
+static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out, const ax_run_options *options) {
+  return start_in_manner(e, in, out, options, LATER);
+}
+static ax_status run_later_together(ax_executable *e, ax_array *const *in, ax_array **out, const ax_run_options *options) {
+  return start_in_manner(e, in, out, options, TOGETHER);
 }
 
-typedef ax_status way(ax_executable *, ax_array *const *, ax_array **);
+typedef ax_status way(ax_executable *, ax_array *const *, ax_array **, const ax_run_options *);
 
 /* Holds the executable until the call returns, since a callback of the run, or another thread, may release the caller's
    reference. */
-static ax_status call_held(way *run, ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+static ax_status call_held(way *run, ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out,
+                           const ax_run_options *options) {
   AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_inside inside;
   const uint32_t place = ax_callers_enter(&e->callers);
   ax_inside_enter(&inside, &e->runtime->executor);
-  ax_status status = run(e, in, out);
+  ax_status status = run(e, in, out, options);
   if (status != AX_OK) ax_call_drop_arrays(out, e->signature.out_count);
   ax_executable_leave(e, place);
   ax_inside_leave(&inside);
@@ -477,12 +490,13 @@ static void describe_call(const void *context, ax_text *text) {
 ax_doing ax_call_doing(const ax_executable *e) { return (ax_doing){ax_hash_word(4, e->check) | 1, describe_call, e, "ax_run"}; }
 
 /* The runs that processes do together are made one after the other, in the same order. */
-static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out,
+                               const ax_run_options *options) {
   ax_joint joint;
   const ax_executable *held = ax_executable_retain(e);
   const ax_doing doing = ax_call_doing(held);
   ax_joint_begin(&joint, e->runtime, true, &doing);
-  ax_status status = ax_joint_end_run(&joint, call_held(run_to_end, e, in_count, in, out_count, out));
+  ax_status status = ax_joint_end_run(&joint, call_held(run_to_end, e, in_count, in, out_count, out, options));
   if (status != AX_OK) ax_call_drop_arrays(out, ax_list_entries(out_count, e->signature.out_count));
   ax_executable_release(e);
   return status;
@@ -490,11 +504,12 @@ static ax_status call_together(ax_executable *e, uint32_t in_count, ax_array *co
 
 /* A process whose call fails before it is pending waits for those before it, and then says so in its place: others find it failed
    when they come to it. */
-static ax_status start_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+static ax_status start_together(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out,
+                               const ax_run_options *options) {
   ax_joint joint;
   const ax_executable *held = ax_executable_retain(e);
   const ax_doing doing = ax_call_doing(held);
-  ax_status status = call_held(run_later_together, e, in_count, in, out_count, out);
+  ax_status status = call_held(run_later_together, e, in_count, in, out_count, out, options);
   if (status != AX_OK) {
     ax_joint_begin(&joint, e->runtime, true, &doing);
     status = ax_joint_end_run(&joint, status);
@@ -509,14 +524,28 @@ static bool may_be_pending(const ax_executable *e) {
 }
 
 ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  if (is_together(e, in, in_count)) return call_together(e, in_count, in, out_count, out);
-  return call_held(run_to_end, e, in_count, in, out_count, out);
+  if (is_together(e, in, in_count)) return call_together(e, in_count, in, out_count, out, NULL);
+  return call_held(run_to_end, e, in_count, in, out_count, out, NULL);
+}
+
+static ax_status start_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out,
+                           const ax_run_options *options) {
+  if (!is_together(e, in, in_count)) return call_held(run_later, e, in_count, in, out_count, out, options);
+  if (may_be_pending(e)) return start_together(e, in_count, in, out_count, out, options);
+  AX_TRY(call_together(e, in_count, in, out_count, out, options));
+  if (options != NULL && options->over != NULL) tell_when_over(NULL, options);
+  return AX_OK;
 }
 
 ax_status (ax_run_start)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  if (is_together(e, in, in_count))
-    return (may_be_pending(e) ? start_together : call_together)(e, in_count, in, out_count, out);
-  return call_held(run_later, e, in_count, in, out_count, out);
+  return start_run(e, in_count, in, out_count, out, NULL);
+}
+
+ax_status (ax_run_start_with)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out,
+                              const ax_run_options *options) {
+  for (uint32_t k = 0; k < ax_list_entries(out_count, e != NULL ? e->signature.out_count : 0); k++) out[k] = NULL;
+  AX_TRY(ax_require(options, "options"));
+  return start_run(e, in_count, in, out_count, out, options);
 }
 
 /* Does not wait for an array that was donated, since it can never be read. Holds the array meanwhile: a callback of the run that

@@ -215,7 +215,7 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
   for (uint32_t pc = 0; status == AX_OK && pc < code->instr_count;) {
     const ax_instr *instr = &code->instrs[pc++];
     switch (instr->kind) {
-      case AX_INSTR_EVAL: status = ax_compute_eval(c, &s->runtime->executor.hooks, &activation, instr, 0); break;
+      case AX_INSTR_EVAL: status = ax_compute_eval(c, &s->runtime->executor.hooks, NULL, &activation, instr, 0); break;
       case AX_INSTR_LOOP:
         activation.iteration[instr->loop] = 0;
         if (instr->fused_loop != NULL) ax_compute_fused_loop(&activation, instr->fused_loop);

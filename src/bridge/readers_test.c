@@ -223,7 +223,7 @@ static void test_flat_module(void **state) {
   static const char text[] = "func.func @main(%p: " PAIR ", %t: " T ") {\n  return\n}\n";
   ax_hlo_module module;
   TEST_OK(ax_hlo_read_text(text, strlen(text), "m.mlir", &module));
-  TEST_OK(ax_hlo_flatten(&module));
+  TEST_OK(ax_hlo_flatten(&module, false));
   const ax_hlo_operation *main = module.body.operations[0];
   const ax_hlo_attribute *names = ax_hlo_find(main, AX_HLO_ARGUMENT_NAMES);
   assert_int_equal(main->regions[0].blocks[0].argument_count, 2);

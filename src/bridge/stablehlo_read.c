@@ -634,7 +634,7 @@ ax_status ax_program_from_stablehlo_named(const char *text, size_t bytes, const 
   AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_hlo_read_lent(text, bytes, source != NULL ? source : "module", binding != NULL ? binding->owner : NULL, &module));
   ax_status status = ax_hlo_verify(&module);
-  if (status == AX_OK) status = ax_hlo_flatten(&module);
+  if (status == AX_OK) status = ax_hlo_flatten(&module, binding != NULL && binding->entry_tokens);
   if (status == AX_OK) status = ax_hlo_shardy_calls(&module);
   if (status == AX_OK) status = ax_hlo_manual_sections(&module);
   if (status == AX_OK) status = import_module(&module, binding != NULL ? binding : &none, names, out);

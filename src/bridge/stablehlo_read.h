@@ -15,6 +15,7 @@ typedef struct ax_hlo_binding {
   ax_status (*type_of)(void *context, uint32_t index, ax_hlo_slice name, ax_type *out);
   void *context;
   ax_custom_calls *custom_calls; /* borrowed; NULL: none */
+  bool entry_tokens;             /* tokens that @main takes and returns are arrays bool[0] (hlo/flatten.h) */
   struct ax_shared *owner; /* holds the module's bytes: the program's constants lie in them, and retain it. NULL: they are copied, since
                               the caller may free the bytes */
   bool parts; /* inputs and results that devices have by themselves, or in sums, have a new first dimension of their parts (bridge/parts.h);

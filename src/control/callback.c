@@ -17,6 +17,7 @@
    and results then have the batch dimension in front; ordered ones are not batched. */
 #include <string.h>
 
+#include "axle/exec.h"
 #include "control/host_call.h"
 #include "machine/float_mode.h"
 #include "plan/lower.h"
@@ -86,7 +87,8 @@ static ax_status call_function(const ax_eval_args *args, ax_callback *callback, 
     out[k] = view_of(result);
     if (bytes > 0) memset(result->data, 0, bytes); /* its memory may have been another's */
   }
-  ax_callback_call call = {callback->name, args->device[lane], eqn->in_count, eqn->out_count, in, out, message};
+  ax_callback_call call = {callback->name, args->device[lane], eqn->in_count, eqn->out_count, in, out, message, 0, NULL};
+  if (args->run != NULL) call.user_data_count = args->run->user_data_count, call.user_data = args->run->user_data;
   const ax_float_mode run = ax_float_mode_enter(false); /* the user's code does not compute as the run does */
   ax_status status = callback->function(&call, callback->context);
   ax_float_mode_leave(run);

@@ -87,7 +87,10 @@ static ax_ffi_error *stream(ax_ffi_stream *args) {
 
 static ax_ffi_error *user_data(ax_ffi_user_data *args) {
   ax_ffi_error *wrong = CHECK(args, data);
-  return wrong != NULL ? wrong : ax_ffi_error_make(AX_FFI_NOT_FOUND, "there is no user data");
+  if (wrong != NULL) return wrong;
+  for (uint32_t i = 0; i < args->context->user_data_count; i++)
+    if (args->context->user_data[i].type == args->id->number) return args->data = args->context->user_data[i].data, NULL;
+  return ax_ffi_error_make(AX_FFI_NOT_FOUND, "the run has no user data of this type (ax_run_options.user_data)");
 }
 
 static ax_ffi_error *run_id(ax_ffi_run_id *args) {

@@ -12,6 +12,8 @@ struct ax_ffi_error {
 struct ax_ffi_context { /* of one call */
   ax_custom_calls *calls;
   int64_t device;
+  uint32_t user_data_count; /* of the run */
+  const ax_user_data *user_data;
   ax_ffi_state_slot states[AX_FFI_EXECUTE]; /* by the stage that made them */
 };
 

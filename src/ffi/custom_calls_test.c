@@ -233,7 +233,7 @@ static void test_site(void **state) {
   TEST_OK(ax_ffi_site_begin(site));
   ax_host_array in = {.dtype = AX_F32, .data = &x, .view = true}, out = {.dtype = AX_F32, .data = &y, .view = true};
   char message[AX_MESSAGE_BYTES] = "";
-  ax_callback_call call = {"twice", 0, 1, 1, &in, &out, message};
+  ax_callback_call call = {.name = "twice", .in_count = 1, .out_count = 1, .in = &in, .out = &out, .message = message};
   TEST_OK(ax_ffi_site_call(&call, site));
   assert_float_equal(y, 6, 0);
   site->alias = (uint32_t[]){0};

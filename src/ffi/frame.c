@@ -90,7 +90,8 @@ static void fill(const ax_ffi_site *site, const ax_callback_call *c, const call_
 
 static ax_status run_stages(const ax_ffi_site *site, ax_callback_call *c, const call_memory *memory) {
   ax_status status = AX_OK;
-  ax_ffi_context context = {.calls = site->calls, .device = c->device, .states = {site->state}};
+  ax_ffi_context context = {.calls = site->calls, .device = c->device, .user_data_count = c->user_data_count, .user_data = c->user_data,
+                            .states = {site->state}};
   for (int stage = AX_FFI_PREPARE; status == AX_OK && stage <= AX_FFI_EXECUTE; stage++) {
     if (site->entry.stages[stage] == NULL) continue;
     ax_ffi_frame frame = empty_frame(&context, stage);

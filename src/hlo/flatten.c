@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/sdy.h"
+
 enum {
   most_nested = 64,      /* tuples inside each other */
   most_parts = 1u << 22, /* of all tuples' types together, as often as they are looked at */
@@ -22,6 +24,8 @@ typedef struct flatten {
   const ax_hlo_value_type **types; /* of the value at hand */
   uint32_t type_count, type_room, parts;
   uint32_t value_room, maker_room;
+  const ax_hlo_value_type *entry_token; /* the array that a token of the entry function is; NULL: tokens are nothing there, too */
+  const ax_hlo_value_type *token; /* the same while the function's signature is looked at; else NULL */
 } flatten;
 
 static bool is_made(const ax_hlo_value_type *type) {
@@ -39,6 +43,7 @@ static ax_status add_number(numbers *list, uint32_t value) {
 /* Adds the types of arrays that a value of this type is made of to w->types. */
 static ax_status add_types(flatten *w, const ax_hlo_value_type *type, uint32_t depth) {
   if (depth > 0 && w->parts++ == most_parts) return ax_error(AX_ABSENT, "the tuples of the module have more than %u elements altogether", most_parts);
+  if (type->kind == AX_HLO_TOKEN && w->token != NULL && depth == 0) type = w->token;
   if (type->kind == AX_HLO_TOKEN) return AX_OK;
   if (!is_made(type)) {
     AX_TRY(ax_grow(&w->types, sizeof w->types[0], w->type_count, 1, &w->type_room));
@@ -306,13 +311,125 @@ static ax_status flatten_call(flatten *w, const ax_hlo_operation *op, ax_hlo_ope
   return AX_OK;
 }
 
+/* --- Layouts of Shardy's: text with an item for each value --- */
+
+static ax_status keep_shardings(flatten *w, uint32_t first, const uint32_t *values, uint32_t count, ax_hlo_attribute *list) {
+  static const char per_value[] = "#sdy.sharding_per_value";
+  const bool is_list = list->text.length > 0 && list->text.start[0] == '[';
+  if (!is_list && (list->text.length < sizeof per_value || memcmp(list->text.start, per_value, sizeof per_value - 1) != 0)) return AX_OK;
+  ax_text text = {0};
+  const char *at = NULL;
+  ax_hlo_slice item;
+  uint32_t seen = 0, kept = 0;
+  ax_text_add(&text, "#sdy.sharding_per_value<[");
+  for (; ax_sdy_next(list->text, &at, &item); seen++) {
+    if (seen < count && type_of(w, first, values, seen)->kind == AX_HLO_TOKEN) continue;
+    ax_text_add(&text, "%s%.*s", kept++ > 0 ? ", " : "", (int)item.length, item.start);
+  }
+  ax_text_add(&text, "]>");
+  const bool changes = seen == count && kept < count; /* what does not fit is for the operation's reader to say */
+  char *made = text.failed ? NULL : changes ? ax_arena_copy(&w->module->arena, text.data, text.length + 1) : "";
+  if (changes && made != NULL) list->text = (ax_hlo_slice){made, text.length};
+  ax_text_deinit(&text);
+  return made != NULL ? AX_OK : ax_out_of_memory(list->text.length);
+}
+
+/* `op` has values that change, and `copy` stands for it. */
+static ax_status flatten_shardings(flatten *w, const ax_hlo_operation *op, ax_hlo_operation *copy) {
+  ax_hlo_attribute *attributes = ax_arena_copy(&w->module->arena, copy->attributes, copy->attribute_count * sizeof attributes[0]);
+  if (attributes == NULL && copy->attribute_count > 0) return ax_out_of_memory(copy->attribute_count * sizeof attributes[0]);
+  copy->attributes = attributes;
+  for (uint32_t i = 0; i < copy->attribute_count; i++) {
+    ax_hlo_attribute *a = &attributes[i];
+    const bool of_results = ax_hlo_slice_is(a->name, "out_shardings") || ax_hlo_slice_is(a->name, "sdy.sharding");
+    if (of_results && a->kind == AX_HLO_OPAQUE) AX_TRY(keep_shardings(w, op->result, NULL, op->result_count, a));
+    if (ax_hlo_slice_is(a->name, "in_shardings") && a->kind == AX_HLO_OPAQUE) AX_TRY(keep_shardings(w, 0, op->operands, op->operand_count, a));
+  }
+  return AX_OK;
+}
+
+/* --- Tokens of the entry function --- */
+
+static ax_status make_token_type(flatten *w, const ax_hlo_value_type **out) {
+  static const int64_t none[] = {0};
+  static const char text[] = "tensor<0xi1>";
+  const ax_hlo_value_type type = {.kind = AX_HLO_TENSOR, .element_known = true, .ranked = true, .dtype = AX_BOOL, .rank = 1, .dims = none,
+                                  .text = {text, sizeof text - 1}};
+  *out = ax_arena_copy(&w->module->arena, &type, sizeof type);
+  return *out != NULL ? AX_OK : ax_out_of_memory(sizeof type);
+}
+
+/* The constant that is returned for tokens: *out, which stands before the return. */
+static ax_status make_token(flatten *w, const ax_hlo_operation *before, const ax_hlo_operation **out) {
+  ax_hlo_module *m = w->module;
+  const ax_hlo_value_type *type = w->entry_token;
+  const ax_hlo_attribute value = {.kind = AX_HLO_ELEMENTS, .name = {"value", 5}, .type = type, .data = ""};
+  ax_hlo_operation made = {.name = {"stablehlo.constant", 18}, .result = m->value_count, .result_count = 1, .attribute_count = 1,
+                           .attributes = ax_arena_copy(&m->arena, &value, sizeof value), .place = before->place};
+  *out = made.attributes != NULL ? ax_arena_copy(&m->arena, &made, sizeof made) : NULL;
+  if (*out == NULL) return ax_out_of_memory(sizeof made);
+  AX_TRY(ax_grow(&m->values, sizeof m->values[0], m->value_count, 1, &w->value_room));
+  AX_TRY(ax_grow(&m->makers, sizeof m->makers[0], m->value_count, 1, &w->maker_room));
+  m->values[m->value_count] = type, m->makers[m->value_count] = *out;
+  m->value_count++;
+  return AX_OK;
+}
+
+static bool is_token(const flatten *w, uint32_t value) { return w->module->values[value]->kind == AX_HLO_TOKEN; }
+
+/* The values of the return: each token is the array, which all of them share. *constant stays NULL if there are none. */
+static ax_status return_tokens(flatten *w, const ax_hlo_operation *op, const ax_hlo_operation **constant, const ax_hlo_operation **out) {
+  w->list.count = 0;
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    if (!is_token(w, op->operands[i])) {
+      AX_TRY(add_number(&w->list, op->operands[i])); /* flattened with the other operations */
+      continue;
+    }
+    if (*constant == NULL) AX_TRY(make_token(w, op, constant));
+    AX_TRY(add_number(&w->list, (*constant)->result));
+  }
+  ax_hlo_operation *copy = ax_arena_copy(&w->module->arena, op, sizeof *op);
+  if (copy == NULL) return ax_out_of_memory(sizeof *op);
+  *out = copy;
+  copy->operand_count = w->list.count;
+  if (w->list.count == 0) return AX_OK;
+  copy->operands = ax_arena_copy(&w->module->arena, w->list.v, w->list.count * sizeof w->list.v[0]);
+  return copy->operands != NULL ? AX_OK : ax_out_of_memory(w->list.count * sizeof w->list.v[0]);
+}
+
+/* The entry function's block, whose arguments and return have arrays for tokens. */
+static ax_status begin_entry(flatten *w, ax_hlo_block *block) {
+  const uint32_t first = block->argument, count = block->argument_count;
+  w->token = w->entry_token;
+  const ax_status status = make_values(w, NULL, &block->argument, &block->argument_count);
+  w->token = NULL;
+  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+    if (is_token(w, first + i)) w->count[first + i] = 1; /* nothing, wherever it is used */
+  return status;
+}
+
+static ax_status end_entry(flatten *w, ax_hlo_block *block) {
+  const ax_hlo_operation *constant = NULL;
+  const uint32_t count = block->operation_count;
+  const ax_hlo_operation *last = count > 0 ? block->operations[count - 1] : NULL;
+  if (last == NULL || !ax_hlo_slice_is(last->name, "func.return")) return AX_OK;
+  const ax_hlo_operation **operations = ax_arena_alloc(&w->module->arena, (count + (size_t)1) * sizeof operations[0]);
+  if (operations == NULL) return ax_out_of_memory(count * sizeof operations[0]);
+  memcpy(operations, block->operations, count * sizeof operations[0]);
+  AX_TRY(return_tokens(w, last, &constant, &last));
+  block->operations = operations;
+  if (constant != NULL) operations[block->operation_count++ - 1] = constant;
+  operations[block->operation_count - 1] = last;
+  return AX_OK;
+}
+
 /* --- Operations --- */
 
-static ax_status flatten_block(flatten *w, ax_hlo_block *block);
+static ax_status flatten_block(flatten *w, ax_hlo_block *block, bool entry);
 
-static ax_status flatten_regions(flatten *w, const ax_hlo_operation *op) {
+static ax_status flatten_regions(flatten *w, const ax_hlo_operation *op, bool entry) {
   for (uint32_t r = 0; r < op->region_count; r++)
-    for (uint32_t b = 0; b < op->regions[r].block_count; b++) AX_TRY(flatten_block(w, (ax_hlo_block *)&op->regions[r].blocks[b]));
+    for (uint32_t b = 0; b < op->regions[r].block_count; b++) AX_TRY(flatten_block(w, (ax_hlo_block *)&op->regions[r].blocks[b], entry));
   return AX_OK;
 }
 
@@ -347,15 +464,25 @@ static ax_status flatten_operation(flatten *w, const ax_hlo_operation *op, const
   ax_hlo_operation *copy = NULL;
   if (changes || function) AX_TRY(flatten_values(w, op, &copy));
   if (changes && ax_hlo_slice_is(op->name, "stablehlo.custom_call")) AX_TRY(flatten_call(w, op, copy));
-  if (function) AX_TRY(flatten_function(w, copy, type->type));
+  if (changes && !function) AX_TRY(flatten_shardings(w, op, copy));
+  const ax_hlo_attribute *name = function && w->entry_token != NULL ? ax_hlo_find(op, "sym_name") : NULL;
+  const bool entry = name != NULL && ax_hlo_slice_is(name->text, "main");
+  w->token = entry ? w->entry_token : NULL;
+  const ax_status status = function ? flatten_function(w, copy, type->type) : AX_OK;
+  w->token = NULL;
   *out = copy != NULL ? copy : op;
-  return flatten_regions(w, op);
+  return status == AX_OK ? flatten_regions(w, op, entry) : status;
 }
 
 /* Modules are the arena's, and may be written until they are read. */
-static ax_status flatten_block(flatten *w, ax_hlo_block *block) {
+static ax_status flatten_block(flatten *w, ax_hlo_block *block, bool entry) {
   uint32_t kept = 0;
-  if (any_made(w, block->argument, block->argument_count)) AX_TRY(make_values(w, NULL, &block->argument, &block->argument_count));
+  if (entry) {
+    AX_TRY(end_entry(w, block)); /* first: the return's tokens are still seen */
+    AX_TRY(begin_entry(w, block));
+  } else if (any_made(w, block->argument, block->argument_count)) {
+    AX_TRY(make_values(w, NULL, &block->argument, &block->argument_count));
+  }
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i], *made = NULL;
     const bool outer = op->region_count > 0; /* the message has the innermost operation alone */
@@ -367,13 +494,14 @@ static ax_status flatten_block(flatten *w, ax_hlo_block *block) {
   return AX_OK;
 }
 
-ax_status ax_hlo_flatten(ax_hlo_module *module) {
-  flatten w = {.module = module, .old_count = module->value_count, .value_room = module->value_count, .maker_room = module->value_count};
+ax_status ax_hlo_flatten(ax_hlo_module *module, bool entry_tokens) {
+  flatten w = {.module = module,  .old_count = module->value_count, .value_room = module->value_count, .maker_room = module->value_count};
   if (!any_made(&w, 0, module->value_count)) return AX_OK;
   w.first = ax_calloc(w.old_count, sizeof w.first[0]);
   w.count = ax_calloc(w.old_count, sizeof w.count[0]);
   ax_status status = w.first != NULL && w.count != NULL ? AX_OK : ax_out_of_memory(w.old_count * sizeof w.first[0]);
-  if (status == AX_OK) status = flatten_block(&w, &module->body);
+  if (status == AX_OK && entry_tokens) status = make_token_type(&w, &w.entry_token);
+  if (status == AX_OK) status = flatten_block(&w, &module->body, false);
   ax_free(w.first);
   ax_free(w.count);
   ax_free(w.leaves.v);

@@ -61,6 +61,7 @@ typedef struct ax_eval_args {
   struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
   const ax_hooks *hooks;       /* NULL: there is no host */
   ax_callback *callback;       /* that a parameter names, when it was looked up before; NULL */
+  const struct ax_run_options *run; /* what the run was given for its callbacks; NULL: nothing */
   ax_axis_set each; /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
 } ax_eval_args;
 

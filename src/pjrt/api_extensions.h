@@ -4,7 +4,7 @@
 
 #include "pjrt/api.h"
 
-enum { AX_PJRT_SHARDINGS = 19 };
+enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
 
 /* How the parameters or results lie over the devices: an OpSharding each, as bytes. items NULL: it is not known. */
 AX_PJRT_ARGS(executable_shardings, ax_pjrt_executable *of; /* -> */ size_t count; const char *const *items; const size_t *lengths;);
@@ -13,5 +13,44 @@ typedef struct ax_pjrt_shardings {
   ax_pjrt_error *(*parameters)(ax_pjrt_executable_shardings_args *args);
   ax_pjrt_error *(*results)(ax_pjrt_executable_shardings_args *args);
 } ax_pjrt_shardings;
+
+/* --- Functions that modules call by name; ax_ffi_handler and the rest of XLA's FFI are in ffi/abi.h. All are the process's. --- */
+
+typedef struct ax_pjrt_ffi_type_info {
+  void (*deleter)(void *object); /* NULL: objects of the type are never states of handlers */
+  void (*unused[2])(void);
+} ax_pjrt_ffi_type_info;
+/* number: 0, and the type gets one; else the one that it has. */
+AX_PJRT_ARGS(ffi_type, const char *name; size_t name_length; /* <-> */ int64_t number; const ax_pjrt_ffi_type_info *info;);
+/* For the handlers of the runs that the context is given to. */
+AX_PJRT_ARGS(ffi_user_data, ax_pjrt_execute_context *of; int64_t type; void *data;);
+typedef struct ax_pjrt_ffi_handler_args { /* without a list of extensions */
+  size_t struct_size;
+  const char *target;
+  size_t target_length;
+  void *execute;
+  const char *platform;
+  size_t platform_length;
+  int traits;
+} ax_pjrt_ffi_handler_args;
+typedef struct ax_pjrt_ffi {
+  ax_pjrt_extension base;
+  ax_pjrt_error *(*register_type)(ax_pjrt_ffi_type_args *args);
+  ax_pjrt_error *(*add_user_data)(ax_pjrt_ffi_user_data_args *args);
+  ax_pjrt_error *(*register_handler)(ax_pjrt_ffi_handler_args *args);
+} ax_pjrt_ffi;
+
+/* The same with all stages, and for functions of the older kinds: as plugins for GPUs have it. */
+typedef struct ax_pjrt_custom_call_args { /* likewise */
+  size_t struct_size;
+  const char *target;
+  size_t target_length;
+  int api_version; /* 1: handlers of XLA's FFI; 0: `execute` is a function of an older kind */
+  void *instantiate, *prepare, *initialize, *execute;
+} ax_pjrt_custom_call_args;
+typedef struct ax_pjrt_custom_calls {
+  ax_pjrt_extension base;
+  ax_pjrt_error *(*register_call)(ax_pjrt_custom_call_args *args);
+} ax_pjrt_custom_calls;
 
 #endif

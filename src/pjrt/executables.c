@@ -8,7 +8,7 @@
 #include "base/digest.h"
 #include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
-#include "pjrt/pjrt.h"
+#include "pjrt/ffi.h"
 #include "pjrt/shardings.h"
 
 /* --- Objects --- */
@@ -144,8 +144,9 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
 
 /* The program, and which of its inputs it is given for good. */
 static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
-  const ax_hlo_binding binding = {.parts = true};
   ax_program_names names;
+  ax_hlo_binding binding = {.parts = true, .entry_tokens = true};
+  AX_PJRT_TRY(ax_pjrt_ffi_calls(&binding.custom_calls));
   AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", &binding, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
   e->out_count = ax_program_out_count(e->program);
@@ -160,6 +161,9 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
   return e->in != NULL && e->out != NULL && e->donated != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
 }
 
+/* A run must wait for the tokens that it takes, though nothing is computed of them. */
+static bool is_token(const ax_type *type) { return type->dtype == AX_BOOL && type->rank == 1 && type->dims[0] == 0; }
+
 static ax_pjrt_error *compile_read(ax_pjrt_executable *e) {
   ax_compile_options options = {0};
   uint32_t *list = ax_alloc((e->in_count + 1) * sizeof list[0]);
@@ -167,6 +171,7 @@ static ax_pjrt_error *compile_read(ax_pjrt_executable *e) {
   for (uint32_t i = 0; i < e->in_count; i++)
     if (e->donated[i]) list[options.donate.count++] = i;
   if (options.donate.count > 0) options.donate.list = list;
+  for (uint32_t i = 0; i < e->in_count; i++) options.keep_unused = options.keep_unused || is_token(ax_program_in_type(e->program, i));
   const ax_status status = ax_compile(e->client->runtime, e->program, &options, &e->made);
   ax_free(list);
   return ax_pjrt_status(status);

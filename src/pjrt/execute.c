@@ -4,11 +4,7 @@
 
 #include "axle/stages.h"
 #include "ir/program.h"
-#include "pjrt/pjrt.h"
-
-struct ax_pjrt_execute_context {
-  char unused;
-};
+#include "pjrt/ffi.h"
 
 typedef struct running {
   const ax_pjrt_executable *e;
@@ -161,25 +157,26 @@ static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *out
   return error;
 }
 
-/* Each device's event is the same one, which comes about with the results. */
-static ax_pjrt_error *give_events(const running *r, ax_pjrt_event **events) {
-  if (r->e->out_count > 0) AX_PJRT_TRY(ax_pjrt_event_of(r->out[0], &events[0]));
-  else events[0] = ax_pjrt_event_now(NULL);
-  if (events[0] == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
+/* Each device's event is the same one, which comes about when the run is over: a result may be an argument, which is there before. Who awaits
+   it works on the run. */
+static void give_events(const running *r, ax_pjrt_event **events) {
+  if (r->e->out_count > 0) ax_pjrt_event_awaits(events[0], r->out[0]);
   for (size_t place = 1; place < r->device_count; place++) events[place] = ax_pjrt_event_retain(events[0]);
-  return NULL;
 }
 
 /* --- Runs --- */
 
 static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
+  const ax_pjrt_execute_context *context = r->options != NULL ? r->options->context : NULL;
   AX_PJRT_TRY(take_arguments(r, args->arguments));
-  AX_PJRT_TRY(ax_pjrt_status((ax_run_start)(r->e->made, (uint32_t)r->e->in_count, r->in, (uint32_t)r->e->out_count, r->out)));
-  AX_PJRT_TRY(copy_passed(r));
-  AX_PJRT_TRY(give_results(r, args->outputs));
-  if (args->events == NULL) return NULL;
-  ax_pjrt_error *error = give_events(r, args->events);
-  if (error != NULL) destroy_results(r, args->outputs);
+  AX_PJRT_TRY(ax_pjrt_ffi_start(r->e, r->in, r->out, context, args->events));
+  if (args->events != NULL) give_events(r, args->events);
+  ax_pjrt_error *error = copy_passed(r);
+  if (error == NULL) error = give_results(r, args->outputs);
+  for (size_t place = 0; error != NULL && args->events != NULL && place < r->device_count; place++) {
+    (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->events[place]});
+    args->events[place] = NULL;
+  }
   return error;
 }
 
@@ -203,15 +200,4 @@ ax_pjrt_error *ax_pjrt_do_loaded_execute(ax_pjrt_loaded_execute_args *args) {
   for (size_t i = 0; i < e->in_count + e->out_count; i++) ax_array_release(r.in[i]);
   ax_free(r.in);
   return error;
-}
-
-/* What handlers of custom calls find data of the caller's in; there is none yet. */
-ax_pjrt_error *ax_pjrt_do_context_create(ax_pjrt_context_create_args *args) {
-  args->value = ax_calloc(1, sizeof *args->value);
-  return args->value != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a context");
-}
-
-ax_pjrt_error *ax_pjrt_do_context_destroy(ax_pjrt_context_destroy_args *args) {
-  ax_free(args->of);
-  return NULL;
 }

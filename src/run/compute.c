@@ -22,7 +22,7 @@ static ax_status routine_part(const ax_activation *activation, const ax_instr *i
 
 /* --- Instructions --- */
 
-ax_status ax_compute_eval(const ax_compiled *c, const ax_hooks *hooks, const ax_activation *activation, const ax_instr *instr,
+ax_status ax_compute_eval(const ax_compiled *c, const ax_hooks *hooks, const ax_run_options *options, const ax_activation *activation, const ax_instr *instr,
                           uint32_t f) {
   const ax_eqn *eqn = instr->eqn;
   uint32_t count = instr->ref_count;
@@ -38,7 +38,7 @@ ax_status ax_compute_eval(const ax_compiled *c, const ax_hooks *hooks, const ax_
     pointers[i] = &tensors[i];
   }
   ax_eval_args args = {.eqn = eqn, .axes = &c->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
-                       .out = pointers + eqn->in_count, .hooks = hooks, .callback = instr->call.callback,
+                       .out = pointers + eqn->in_count, .hooks = hooks, .callback = instr->call.callback, .run = options,
                        .each = ~(ax_axis_set)0}; /* devices that do not own the result skip the instruction */
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_free(tensors);

@@ -49,7 +49,7 @@ AX_MUST_USE ax_status ax_compute(const ax_activation *activation, const ax_instr
 AX_MUST_USE ax_status ax_compute_part(const ax_activation *activation, const ax_instr *instr, uint32_t part);
 AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);
 /* Performs an EVAL instruction on device f. */
-AX_MUST_USE ax_status ax_compute_eval(const ax_compiled *compiled, const ax_hooks *hooks, const ax_activation *activation,
+AX_MUST_USE ax_status ax_compute_eval(const ax_compiled *compiled, const ax_hooks *hooks, const ax_run_options *options, const ax_activation *activation,
                                       const ax_instr *instr, uint32_t f);
 
 #endif

@@ -93,6 +93,7 @@ typedef struct ax_execution {
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that have come to a push that one of them does for all, or for several */
   ax_stage *stages;          /* by ax_push.stage + group */
+  const ax_run_options *options; /* what this call gives to callbacks; NULL: nothing */
   struct ax_remote *remote;  /* what a run in several processes has besides (remote.h); NULL */
   ax_stage *kept;            /* by space: its memory, if it is kept */
   struct ax_queue *queues; /* by link: messages (mail.c) */

@@ -149,7 +149,7 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
         break;
       }
       case AX_INSTR_EVAL: {
-        ax_status status = ax_compute_eval(c, &run->executor->hooks, activation, instr, activation->device);
+        ax_status status = ax_compute_eval(c, &run->executor->hooks, run->options, activation, instr, activation->device);
         if (status == AX_OK) break;
         activation->pc = pc;
         return fail_at(run, instr, f, status);
@@ -295,7 +295,7 @@ static void find_results(const ax_execution *run, ax_parts *const *outputs) {
 }
 
 ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, const ax_doing *doing,
-                     bool *began) {
+                     const ax_run_options *given, bool *began) {
   const ax_executor *executor = runner->executor;
   const ax_runtime_options *options = executor->options;
   ax_execution *run = ax_execution_take_idle(runner);
@@ -303,6 +303,7 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   if (run == NULL) AX_TRY(ax_execution_create(runner, &run));
   *began = true;
   ax_execution_reset(run, inputs, outputs);
+  run->options = given;
   ax_seeded seeded = {options->seed | 1ull << 63};
   const ax_scheduling_policy by_seed = ax_choose_seeded(&seeded);
   run->scheduling_policy = executor->scheduling_policy != NULL   ? executor->scheduling_policy

@@ -30,9 +30,10 @@ void ax_runner_deinit(ax_runner *runner);
 struct ax_doing; /* processes/together.h */
 
 /* Runs the program (run/executor.c). inputs, outputs: by those of the plan. number: as in ax_job. doing: for a program in several
-   processes; else it is not looked at. *began: a device may have written memory, whatever the status. */
+   processes; else it is not looked at. options: for its callbacks; NULL: none.
+   *began: a device may have written memory, whatever the status. */
 AX_MUST_USE ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number,
-                                 const struct ax_doing *doing, bool *began);
+                                 const struct ax_doing *doing, const ax_run_options *options, bool *began);
 
 /* The timeline of the run that ended last as text; process: NULL, or which of several it is a part of. AX_INVALID_ARGUMENT: none is kept, there was no run, or no such form. The
    caller frees *out. */

@@ -140,7 +140,7 @@ ax_status ax_turn_told(ax_execution *run, ax_delivery *delivery) {
 static ax_status call(ax_execution *run, const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_compiled *c = run->compiled;
   const ax_turns *turns = instr->call.turns;
-  AX_TRY(ax_compute_eval(c, &run->executor->hooks, activation, instr, activation->device));
+  AX_TRY(ax_compute_eval(c, &run->executor->hooks, run->options, activation, instr, activation->device));
   if (turns->takes != NULL) AX_TRY(send_results(run, activation, instr, number));
   ax_scheduler_signal(run, c->turns, 1);
   return run->remote != NULL ? pass_on(run, turns, number, activation->turn + number + 1) : AX_OK;

@@ -1,0 +1,113 @@
+/* What runs are given for their callbacks, and how their end is told: over workers, for runs that are pending and for runs that are not. */
+#include <stdatomic.h>
+
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "array/executable.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+static const ax_type type = {.dtype = AX_F32, .rank = 1, .dims = {2}};
+
+typedef struct told {
+  ax_run_options options;
+  ax_user_data data[2];
+  double factor;
+  atomic_int calls, over, failed;
+} told;
+
+/* y = factor * x, or a failure where the run has no factor, or one that is no number. */
+static ax_status scale(ax_callback_call *call, void *context) {
+  const ax_user_data *found = NULL;
+  (void)context;
+  for (uint32_t i = 0; i < call->user_data_count; i++)
+    if (call->user_data[i].type == 7) found = &call->user_data[i];
+  if (found == NULL) return AX_INVALID_ARGUMENT;
+  told *t = found->data;
+  atomic_fetch_add(&t->calls, 1);
+  for (int i = 0; i < 2; i++) ((float *)call->out[0].data)[i] = (float)t->factor * ((const float *)call->in[0].data)[i];
+  return t->factor < 0 ? AX_INVALID_ARGUMENT : AX_OK;
+}
+
+static void body(const ax_value *in, ax_value *out, void *callback) {
+  (ax_io_callback)(callback, false, 1, in, 1, &type, 1, out);
+}
+
+static void told_over(ax_status status, const char *message, void *context) {
+  told *t = context;
+  assert_int_equal(atomic_load(&t->calls), 1);
+  assert_true((status == AX_OK) == (message == NULL));
+  if (status != AX_OK) atomic_fetch_add(&t->failed, 1);
+  atomic_fetch_add(&t->over, 1);
+}
+
+static void begin(told *t, double factor) {
+  *t = (told){.factor = factor, .data = {{3, NULL}, {7, t}}};
+  t->options = (ax_run_options){.user_data_count = 2, .user_data = t->data, .over = told_over, .context = t};
+}
+
+static void chain(ax_executable *e, ax_array *x) {
+  enum { count = 8 };
+  told all[count];
+  ax_array *last = ax_array_retain(x), *next;
+  float back[2];
+  for (int i = 0; i < count; i++) {
+    begin(&all[i], i + 1);
+    TEST_OK(ax_run_start_with(e, &last, &next, &all[i].options));
+    ax_array_release(last);
+    last = next;
+  }
+  TEST_OK((ax_array_read)(last, AX_F32, back, sizeof back));
+  assert_float_equal(back[1], 2 * 40320, 0);
+  ax_array_release(last);
+  ax_runtime_wait(e->runtime);
+  for (int i = 0; i < count; i++) assert_int_equal(atomic_load(&all[i].over), 1);
+}
+
+static void failing(ax_executable *e, ax_array *x) {
+  told t;
+  ax_array *y;
+  begin(&t, -1);
+  ax_status status = ax_run_start_with(e, &x, &y, &t.options);
+  if (status == AX_OK) {
+    status = ax_array_wait(y);
+    ax_runtime_wait(e->runtime);
+    assert_int_equal(atomic_load(&t.failed), 1);
+  } else {
+    assert_int_equal(atomic_load(&t.over), 0); /* this call has told it */
+  }
+  assert_int_equal(status, AX_INVALID_ARGUMENT);
+  ax_array_release(y);
+  TEST_FAILS(ax_run_start_with(e, &x, &y, NULL), AX_INVALID_ARGUMENT, "options");
+  assert_null(y);
+}
+
+static void options(void **state) {
+  (void)state;
+  for (uint32_t workers = 1; workers <= 3; workers++)
+    for (int threads = 0; threads < 2; threads++) {
+      ax_runtime *runtime;
+      ax_callback *callback;
+      ax_program *program;
+      ax_executable *e;
+      ax_array *x;
+      TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+      TEST_OK(ax_callback_create("scale", scale, NULL, NULL, &callback));
+      TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
+      TEST_OK(ax_compile(runtime, program, NULL, &e));
+      TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
+      if (threads) test_use_threads(e);
+      chain(e, x);
+      failing(e, x);
+      ax_array_release(x);
+      ax_executable_release(e);
+      ax_program_release(program);
+      ax_callback_release(callback);
+      ax_runtime_release(runtime);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(options)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
