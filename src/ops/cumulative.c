@@ -92,7 +92,8 @@ static ax_status eval(const ax_eval_args *args) {
     for (int64_t i = 0; i < length; i++) {
       const int64_t at = (row / inner * length + (p->reverse ? length - 1 - i : i)) * inner + row % inner;
       const ax_number element = ax_number_load(x->dtype, x->data, at);
-      total = i == 0 && begins ? element : combined(op, wide, total, element);
+      total = i > 0 || !begins ? combined(op, wide, total, element)
+              : ax_is_complex(wide) ? element : (ax_number){.f = element.f + 0.0}; /* -0 gives 0, as by logaddexp */
       ax_number_store(out->dtype, out->data, at, total);
     }
   }
