@@ -53,6 +53,13 @@ static const char *const results[] = {
     "feature_group_count = 1 : i64} : (tensor<1x1x4xi1>, tensor<1x1x2xi1>) -> tensor<1x1x2xi1>\n"
     "  %1 = stablehlo.clamp %f, %a, %a : (tensor<i1>, tensor<1x1x4xi1>, tensor<1x1x4xi1>) -> tensor<1x1x4xi1>\n"
     EQ("%0", "[[[true, true]]]", "tensor<1x1x2xi1>") EQ("%1", "[[[true, false, true, true]]]", "tensor<1x1x4xi1>"),
+    /* products of integers that are added as floats: none wraps around */
+    C("%a", "[[100, 100, -100]]", "tensor<1x3xi8>") C("%b", "[100, 100, 1]", "tensor<3xi8>") C("%k", "[[[100, -100]]]", "tensor<1x1x2xi8>")
+    "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<1x3xi8>, tensor<3xi8>) -> tensor<1xf32>\n"
+    "  %1 = stablehlo.reshape %a : (tensor<1x3xi8>) -> tensor<1x1x3xi8>\n"
+    "  %2 = stablehlo.convolution(%1, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 1 : i64, "
+    "feature_group_count = 1 : i64} : (tensor<1x1x3xi8>, tensor<1x1x2xi8>) -> tensor<1x1x2xf32>\n"
+    EQ("%0", "[19900.0]", "tensor<1xf32>") EQ("%2", "[[[0.0, 20000.0]]]", "tensor<1x1x2xf32>"),
     /* running sums whose start is a constant that is broadcast: of f16 in f32, of complex numbers by their parts; a sum of these */
     C("%a", "[2048.0, 1.0, 1.0, 1.0, 1.0]", "tensor<5xf16>") C("%c", "0.0", "tensor<f16>")
     "  %z = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f16>) -> tensor<f16>\n"

@@ -76,6 +76,12 @@ bool ax_dtype_widens(ax_dtype from, ax_dtype to) {
   return b->kind == a->kind ? b->bits >= a->bits : a->kind == AX_KIND_UNSIGNED && b->bits > a->bits;
 }
 
+bool ax_is_multiplied_as(ax_dtype from, ax_dtype to) {
+  const bool rounds = ax_rounds(to);
+  if (ax_rounds(from)) return ax_dtype_widens(from, to);
+  return rounds || (to != AX_BOOL && ax_dtype_get(to)->bits >= ax_dtype_get(from)->bits);
+}
+
 /* --- Floats --- */
 
 ax_float_form ax_float_form_of(ax_dtype dtype) {

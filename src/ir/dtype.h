@@ -63,6 +63,9 @@ bool ax_is_short_integer(ax_dtype dtype);
 ax_dtype ax_multiplied_as(ax_dtype dtype);
 /* Every number of `from` is one of `to`: the conversion loses nothing. */
 bool ax_dtype_widens(ax_dtype from, ax_dtype to);
+/* Operands of `from`, whose products are added as `to`, become that before they are multiplied: wider floats, as many bits or more of
+   integers, and floats for integers, whose own products would wrap around. */
+bool ax_is_multiplied_as(ax_dtype from, ax_dtype to);
 
 /* --- Floats --- */
 bool ax_has_infinity(ax_dtype dtype);

@@ -65,6 +65,8 @@ static void float_formats(void **state) {
     assert_int_equal(ax_is_differentiable(dtype), dtype != AX_F8E8M0FNU);
   }
   assert_true(ax_dtype_widens(AX_F8E5M2, AX_F16) && !ax_dtype_widens(AX_F8E8M0FNU, AX_F16) && !ax_dtype_widens(AX_F16, AX_BF16));
+  assert_true(ax_is_multiplied_as(AX_S8, AX_F32) && ax_is_multiplied_as(AX_S64, AX_BF16) && ax_is_multiplied_as(AX_S8, AX_U32));
+  assert_true(!ax_is_multiplied_as(AX_F32, AX_S32) && !ax_is_multiplied_as(AX_S32, AX_S8) && !ax_is_multiplied_as(AX_F32, AX_BF16));
   assert_true(ax_dtype_widens(AX_U4, AX_S8) && ax_dtype_widens(AX_S2, AX_S4) && !ax_dtype_widens(AX_U4, AX_S4));
 }
 

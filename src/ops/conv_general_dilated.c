@@ -239,7 +239,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   const ax_dtype counted = truth ? AX_S32 : wanted;
   if (ax_typeof(lhs).dtype == AX_BOOL) lhs = ax_convert_element_type(lhs, counted);
   if (ax_typeof(rhs).dtype == AX_BOOL) rhs = ax_convert_element_type(rhs, counted);
-  const bool wider = ax_dtype_widens(ax_typeof(lhs).dtype, wanted) && ax_dtype_widens(ax_typeof(rhs).dtype, wanted);
+  const bool wider = ax_is_multiplied_as(ax_typeof(lhs).dtype, wanted) && ax_is_multiplied_as(ax_typeof(rhs).dtype, wanted);
   if (wider) lhs = ax_convert_element_type(lhs, wanted), rhs = ax_convert_element_type(rhs, wanted);
   const ax_value made = ax_conv_bind(&p, lhs, rhs);
   args->out[0] = truth ? ax_ne(made, ax_zero_like(made)) : ax_convert_element_type(made, wanted);

@@ -317,7 +317,7 @@ static ax_value product_as(const ax_dot_params *p, ax_value lhs, ax_value rhs, a
     return ax_ne(count, ax_zero_like(count));
   }
   const ax_dtype left = ax_typeof(lhs).dtype, right = ax_typeof(rhs).dtype;
-  if (left == right && left != AX_BOOL && !ax_dtype_widens(left, wanted)) return ax_convert_element_type(bind(p, lhs, rhs), wanted);
+  if (left == right && left != AX_BOOL && !ax_is_multiplied_as(left, wanted)) return ax_convert_element_type(bind(p, lhs, rhs), wanted);
   const ax_value wide = ax_convert_element_type(lhs, wanted);
   return bind(p, wide, ax_convert_element_type(rhs, wanted));
 }
