@@ -13,6 +13,8 @@
 #   make docs        all documents as HTML -> build/html/index.html
 #   make test-docs   the same, then open every page in a browser: links, anchors, pictures, the browser's console
 #   make install     PREFIX=/usr/local
+#   make deb         a Debian package of what is installed -> build/axle_*.deb
+#   make wheel       the plugin for JAX, for pip -> build/jax_axle_plugin-*.whl
 #   make clean       remove what was built
 #
 # BUILD=folder builds elsewhere than in build/; CC=clang is taken when a folder is first configured.
@@ -22,7 +24,7 @@ PREFIX ?= /usr/local
 ARGS ?=
 SECONDS ?= 3600
 
-.PHONY: all setup run test test-all test-mpi coverage soak bench oracle docs test-docs install clean
+.PHONY: all setup run test test-all test-mpi coverage soak bench oracle docs test-docs install deb wheel clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -70,6 +72,13 @@ test-docs: docs
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb: all
+	@cmake/setup cmake/packages-deb.txt
+	@cd $(BUILD) && cpack
+
+wheel: all
+	@cmake/wheel $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-coverage

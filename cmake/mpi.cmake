@@ -19,7 +19,7 @@ function(axle_mpi_shim name target run)
   target_link_libraries(axle_mpi_${name} PRIVATE ${target})
   target_link_options(axle_mpi_${name} PRIVATE LINKER:--as-needed) # pkg-config names what static libraries would need
   set_target_properties(axle_mpi_${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-  install(TARGETS axle_mpi_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS axle_mpi_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
   set(mpi_names ${mpi_names} ${name} PARENT_SCOPE)
   set(mpi_${name}_target ${target} PARENT_SCOPE)
   set(mpi_${name}_run ${run} PARENT_SCOPE)

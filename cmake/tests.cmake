@@ -264,4 +264,8 @@ if(NOT AXLE_SANITIZE)
 
   axle_test(house/outside sh examples/outside/test.sh ${PROJECT_BINARY_DIR})
   set_property(TEST house/outside APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+
+  axle_test(house/version sh tests/version.sh ${PROJECT_VERSION} ${PROJECT_BINARY_DIR})
+  axle_test(house/abi sh cmake/abi ${PROJECT_VERSION} $<TARGET_FILE:axle> $<TARGET_FILE:page_sizes>)
+  axle_test(house/plugin_needs sh tests/plugin_needs.sh $<TARGET_FILE:axle_pjrt>)
 endif()

@@ -1,0 +1,68 @@
+"""The Python package beside the plugin: devices, check and simulate. PYTHONPATH=build/python JAX_PLATFORMS=axle python tests/oracle/jax_package.py"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import jax
+import jax.numpy as jnp
+import jax_plugins.axle as axle
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+assert len(axle.devices(32)) == 32 == len(jax.devices("axle")) == len(jax.devices("cpu"))
+assert axle.__version__ in jax.devices()[0].client.platform_version
+mesh = jax.make_mesh((8, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+def abstract(shape, spec):
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec))
+
+
+def product(x, w):
+    return x @ w
+
+
+# On so many devices as the layouts have, by the machine that is named; a function that is jitted, and one that is not.
+layout = abstract((4096, 4096), P("data", "model")), abstract((4096, 4096), P("model", None))
+for function in (product, jax.jit(product)):
+    said = axle.simulate(function, *layout, cluster="h200-switch")
+    assert said.startswith("32 devices of the machine h200-switch") and "dot_general" in said and "psum" in said, said
+with tempfile.TemporaryDirectory() as folder:
+    picture = pathlib.Path(folder) / "step.svg"
+    axle.simulate(product, *layout, timeline=picture)
+    assert picture.read_text().startswith("<svg")
+try:
+    axle.simulate(product, *layout, cluster="no-such-machine")
+    sys.exit("a machine that is not there was taken")
+except axle.CommandError as e:
+    assert "no-such-machine" in str(e), e
+
+
+def on_each(f):
+    return jax.shard_map(f, mesh=mesh, in_specs=P("data"), out_specs=P("data"), check_vma=False)
+
+
+x = jnp.arange(16.0)
+assert "comes to its end" in axle.check(on_each(lambda b: jax.lax.psum(b, "data")), x)
+try:
+    axle.check(on_each(lambda b: jax.lax.cond(jax.lax.axis_index("data") < 3, lambda c: jax.lax.psum(c, "data"), lambda c: c, b)), x)
+    sys.exit("a deadlock was not found")
+except axle.CommandError as e:
+    assert "deadlock" in str(e) and "jax_package.py:" in str(e), e
+
+# What runs has the same numbers as NumPy.
+a, b = np.random.default_rng(1).normal(size=(2, 64, 64)).astype(np.float32)
+placed = [jax.device_put(v, NamedSharding(mesh, s)) for v, s in ((a, P("data", "model")), (b, P("model", None)))]
+np.testing.assert_allclose(jax.jit(product)(*placed), a @ b, rtol=2e-5, atol=2e-5)
+jax.debug.callback(lambda v: print("callback", v), x.sum())
+np.testing.assert_allclose(np.sort(jnp.linalg.eigvals(jnp.array([[2.0, 1], [1, 3]])).real), np.sort(np.linalg.eigvals([[2.0, 1], [1, 3]])), rtol=1e-6)
+try:
+    axle.devices(2)
+    sys.exit("devices were counted anew after JAX had started")
+except RuntimeError as e:
+    assert "32" in str(e), e
+assert subprocess.run([axle.programs.COMMAND, "--version"], capture_output=True, text=True).stdout.strip() == f"axle {axle.__version__}"
+print("ok")
