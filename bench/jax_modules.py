@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 import numpy as np
