@@ -51,6 +51,8 @@ foreach(source ${unit_tests} ${whole_tests})
   target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support> inside_shared PkgConfig::cmocka)
   if(name MATCHES "^pjrt/")
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:pjrt_objects>)
+    target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+    add_dependencies(${target} pjrt_objects) # makes messages.pb-c.h
     target_link_libraries(${target} PRIVATE ${PROTOBUF_C_ARCHIVE})
   endif()
   axle_test(${name} $<TARGET_FILE:${target}>)

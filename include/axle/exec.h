@@ -343,6 +343,16 @@ AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char *
    ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none. AX_OUT_OF_MEMORY. */
 typedef enum ax_timeline_form { AX_TIMELINE_TEXT, AX_TIMELINE_JSON } ax_timeline_form;
 AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timeline_form form, char **out);
+/* The same as data: tells every span of that run, in the order in which they began. A span is the work of one thread on one equation
+   for one device, in nanoseconds of CLOCK_MONOTONIC. `see` must not call Axle for this executable. Its argument and texts are there while it is called.
+   Errors as ax_executable_timeline; AX_OUT_OF_MEMORY also if the run could not note all, of which the others are told. */
+typedef struct ax_timeline_span {
+  int64_t begin, end;
+  uint32_t thread, device;
+  const char *primitive, *location; /* "copy" for what is no equation's; location NULL: not known */
+} ax_timeline_span;
+typedef void (*ax_span_visitor)(const ax_timeline_span *span, void *context);
+AX_MUST_USE ax_status ax_executable_visit_timeline(ax_executable *executable, ax_span_visitor see, void *context);
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the
    runtime's workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve
@@ -440,6 +450,7 @@ AX_MUST_USE ax_status ax_run_start_with(ax_executable *executable, uint32_t in_c
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
+#define ax_executable_visit_timeline(...) AX_LINED_STATUS(executable_visit_timeline, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
 #define ax_array_when_ready(...) AX_LINED_STATUS(array_when_ready, __VA_ARGS__)
 #define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)

@@ -336,3 +336,8 @@ ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char *
   AX_TRY(ax_require(e, "executable"));
   return ax_runner_timeline(&e->runner, form, NULL, out);
 }
+
+ax_status ax_executable_visit_timeline(ax_executable *e, ax_span_visitor see, void *context) {
+  AX_TRY(ax_require(e, "executable"));
+  return ax_runner_visit_timeline(&e->runner, see, context);
+}

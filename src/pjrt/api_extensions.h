@@ -4,7 +4,7 @@
 
 #include "pjrt/api.h"
 
-enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
+enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_PROFILERS = 1, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
 
 /* How the parameters or results lie over the devices: an OpSharding each, as bytes. items NULL: it is not known. */
 AX_PJRT_ARGS(executable_shardings, ax_pjrt_executable *of; /* -> */ size_t count; const char *const *items; const size_t *lengths;);
@@ -18,12 +18,16 @@ typedef struct ax_pjrt_shardings {
 
 typedef struct ax_pjrt_ffi_type_info {
   void (*deleter)(void *object); /* NULL: objects of the type are never states of handlers */
-  void (*unused[2])(void);
+  void (*serialize)(void), (*deserialize)(void); /* not called */
 } ax_pjrt_ffi_type_info;
 /* number: 0, and the type gets one; else the one that it has. */
 AX_PJRT_ARGS(ffi_type, const char *name; size_t name_length; /* <-> */ int64_t number; const ax_pjrt_ffi_type_info *info;);
 /* For the handlers of the runs that the context is given to. */
-AX_PJRT_ARGS(ffi_user_data, ax_pjrt_execute_context *of; int64_t type; void *data;);
+typedef struct ax_pjrt_user_data {
+  int64_t type;
+  void *data;
+} ax_pjrt_user_data;
+AX_PJRT_ARGS(ffi_user_data, ax_pjrt_execute_context *of; ax_pjrt_user_data given;);
 typedef struct ax_pjrt_ffi_handler_args { /* without a list of extensions */
   size_t struct_size;
   const char *target;
@@ -52,5 +56,55 @@ typedef struct ax_pjrt_custom_calls {
   ax_pjrt_extension base;
   ax_pjrt_error *(*register_call)(ax_pjrt_custom_call_args *args);
 } ax_pjrt_custom_calls;
+
+/* --- Profilers: traces of what devices did (xla/backends/profiler/plugin/profiler_c_api.h). Its structs have no list of extensions. --- */
+
+typedef struct ax_profiler ax_profiler;
+typedef struct ax_pjrt_profiler_error_args {
+  size_t struct_size;
+  void *unused;
+  ax_pjrt_error *of;
+  /* -> the message, or the code, which is PJRT's */
+  union {
+    struct {
+      const char *text;
+      size_t length;
+    };
+    int code;
+  };
+} ax_pjrt_profiler_error_args;
+typedef struct ax_pjrt_profiler_create_args {
+  size_t struct_size;
+  const char *options; /* a ProfileOptions of XLA's, as bytes */
+  size_t option_bytes;
+  /* -> */ ax_profiler *profiler;
+} ax_pjrt_profiler_create_args;
+typedef struct ax_pjrt_profiler_args {
+  size_t struct_size;
+  ax_profiler *of;
+} ax_pjrt_profiler_args;
+typedef struct ax_pjrt_profiler_data_args {
+  size_t struct_size;
+  ax_profiler *of;
+  uint8_t *bytes; /* <-> where to copy them; NULL: it gets the profiler's own, which are there until it is destroyed */
+  size_t count;   /* -> */
+} ax_pjrt_profiler_data_args;
+typedef struct ax_pjrt_profiler_functions {
+  size_t struct_size;
+  void *unused;
+  void (*error_destroy)(ax_pjrt_profiler_error_args *args);
+  void (*error_message)(ax_pjrt_profiler_error_args *args);
+  ax_pjrt_error *(*error_code)(ax_pjrt_profiler_error_args *args);
+  ax_pjrt_error *(*create)(ax_pjrt_profiler_create_args *args);
+  ax_pjrt_error *(*destroy)(ax_pjrt_profiler_args *args);
+  ax_pjrt_error *(*start)(ax_pjrt_profiler_args *args);
+  ax_pjrt_error *(*stop)(ax_pjrt_profiler_args *args);
+  ax_pjrt_error *(*collect_data)(ax_pjrt_profiler_data_args *args); /* an XSpace, as bytes */
+} ax_pjrt_profiler_functions;
+typedef struct ax_pjrt_profilers {
+  ax_pjrt_extension base;
+  const ax_pjrt_profiler_functions *functions;
+  int64_t context; /* a kind of XLA's links between traces; 0: none */
+} ax_pjrt_profilers;
 
 #endif

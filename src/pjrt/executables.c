@@ -37,6 +37,8 @@ void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   ax_free(e->kind_lengths);
   ax_pjrt_options_free(&e->options);
   ax_executable_release(e->made);
+  ax_executable_release(e->timed);
+  pthread_mutex_destroy(&e->timed_lock);
   ax_program_release(e->program);
   ax_pjrt_client_release(e->client);
   ax_free(e);
@@ -164,15 +166,15 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
 /* A run must wait for the tokens that it takes, though nothing is computed of them. */
 static bool is_token(const ax_type *type) { return type->dtype == AX_BOOL && type->rank == 1 && type->dims[0] == 0; }
 
-static ax_pjrt_error *compile_read(ax_pjrt_executable *e) {
-  ax_compile_options options = {0};
+ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *e, bool timed, ax_executable **out) {
+  ax_compile_options options = {.timeline = timed};
   uint32_t *list = ax_alloc((e->in_count + 1) * sizeof list[0]);
   if (list == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < e->in_count; i++)
     if (e->donated[i]) list[options.donate.count++] = i;
   if (options.donate.count > 0) options.donate.list = list;
   for (uint32_t i = 0; i < e->in_count; i++) options.keep_unused = options.keep_unused || is_token(ax_program_in_type(e->program, i));
-  const ax_status status = ax_compile(e->client->runtime, e->program, &options, &e->made);
+  const ax_status status = ax_compile(e->client->runtime, e->program, &options, out);
   ax_free(list);
   return ax_pjrt_status(status);
 }
@@ -182,7 +184,7 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
   AX_PJRT_TRY(read_program(e, program));
-  AX_PJRT_TRY(compile_read(e));
+  AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
   const int64_t places = mesh != NULL ? ax_mesh_devices(mesh) : 1;
   e->alike = places == 1 && e->device_count > 1;
@@ -210,6 +212,7 @@ ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_progr
   ax_pjrt_executable *e = *out = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
   atomic_init(&e->references, 1);
+  pthread_mutex_init(&e->timed_lock, NULL);
   atomic_fetch_add(&client->references, 1);
   e->client = client;
   ax_pjrt_error *error = ax_pjrt_options_read(options, option_bytes, &e->options);

@@ -117,10 +117,10 @@ ax_pjrt_error *ax_pjrt_do_context_destroy(ax_pjrt_context_destroy_args *args) {
 static ax_pjrt_error *add_user_data(ax_pjrt_ffi_user_data_args *args) {
   ax_pjrt_execute_context *context = args->of;
   for (uint32_t i = 0; i < context->count; i++)
-    if (context->data[i].type == args->type)
+    if (context->data[i].type == args->given.type)
       return ax_pjrt_fail(AX_PJRT_ALREADY_EXISTS, "the context has user data of this type already");
   AX_PJRT_TRY(ax_pjrt_status(ax_grow(&context->data, sizeof context->data[0], context->count, 1, &context->capacity)));
-  context->data[context->count++] = (ax_user_data){args->type, args->data};
+  context->data[context->count++] = (ax_user_data){args->given.type, args->given.data};
   return NULL;
 }
 
@@ -152,15 +152,15 @@ static ax_pjrt_error *make_run(const ax_pjrt_execute_context *context, ax_pjrt_e
   return error;
 }
 
-ax_pjrt_error *ax_pjrt_ffi_start(const ax_pjrt_executable *e, ax_array *const *in, ax_array **out, const ax_pjrt_execute_context *context,
-                                 ax_pjrt_event **over) {
+ax_pjrt_error *ax_pjrt_ffi_start(const ax_pjrt_executable *e, ax_executable *made, ax_array *const *in, ax_array **out,
+                                 const ax_pjrt_execute_context *context, ax_pjrt_event **over) {
   const uint32_t in_count = (uint32_t)e->in_count, out_count = (uint32_t)e->out_count;
   run_data *own;
   if (over != NULL) *over = NULL;
   if (over == NULL && (context == NULL || context->count == 0))
-    return ax_pjrt_status((ax_run_start)(e->made, in_count, in, out_count, out));
+    return ax_pjrt_status((ax_run_start)(made, in_count, in, out_count, out));
   AX_PJRT_TRY(make_run(context, over, &own));
-  const ax_status status = (ax_run_start_with)(e->made, in_count, in, out_count, out, &own->options);
+  const ax_status status = (ax_run_start_with)(made, in_count, in, out_count, out, &own->options);
   if (status == AX_OK) return NULL; /* what is own is gone when the run is */
   ax_pjrt_error *error = ax_pjrt_status(status);
   if (over != NULL) {

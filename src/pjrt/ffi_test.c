@@ -102,7 +102,7 @@ static void test_registration(void **state) {
   args.instantiate = args.execute, args.execute = NULL;
   expect_error(calls->register_call(&args), "no execute handler");
   for (int i = 0; i < 2; i++) { /* each type has a number of its own, and keeps one that it has */
-    const ax_pjrt_ffi_type_info info = {NULL, {NULL, NULL}};
+    const ax_pjrt_ffi_type_info info = {0};
     ax_pjrt_ffi_type_args type = {.struct_size = sizeof type, .name = "T", .name_length = 1, .info = &info};
     expect_no_error("type", ffi()->register_type(&type));
     assert_true(type.number != 0 && type.number != first);
@@ -183,7 +183,7 @@ static void test_user_data(void **state) {
     float factor = (float)i, back[2];
     CALL(context_create, .extensions = NULL);
     ax_pjrt_execute_context *context = context_create_args.value;
-    ax_pjrt_ffi_user_data_args data = {.struct_size = sizeof data, .of = context, .type = factor_type.number, .data = &factor};
+    ax_pjrt_ffi_user_data_args data = {.struct_size = sizeof data, .of = context, .given = {factor_type.number, &factor}};
     expect_no_error("user data", ffi()->add_user_data(&data));
     expect_error(ffi()->add_user_data(&data), "user data of this type already");
     expect_no_error("run", run(&c, context, &in, 1, &out));

@@ -144,6 +144,8 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   ax_pjrt_client *client;
   ax_program *program;
   ax_executable *made;
+  ax_executable *timed;       /* the same, which notes what it does when; NULL: not compiled yet */
+  pthread_mutex_t timed_lock; /* held while it runs */
   ax_pjrt_options options;
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
@@ -171,6 +173,8 @@ struct ax_pjrt_loaded_executable {
 };
 
 void ax_pjrt_executable_release(ax_pjrt_executable *executable);
+/* Compiles the program; timed: its runs note what they do when. */
+ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *executable, bool timed, ax_executable **out);
 /* Compiles a module; the client is held. */
 ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
                                      ax_pjrt_executable **out);

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "pjrt/absent.h"
-#include "pjrt/ffi.h"
-#include "pjrt/pjrt.h"
+#include "pjrt/profile.h"
 
 ax_pjrt_error *ax_pjrt_do_plugin_initialize(ax_pjrt_plugin_initialize_args *args) {
   (void)args;
@@ -33,7 +32,7 @@ AX_PJRT_ABSENT_FUNCTIONS(AX_PJRT_ABSENT)
 #define AX_PJRT_ENTRY(name, known_as) .name = ax_pjrt_do_##name,
 static const ax_pjrt_api table = {
     .struct_size = sizeof table,
-    .extensions = &ax_pjrt_custom_calls_extension.base,
+    .extensions = &ax_pjrt_profilers_extension.base,
     .version = {.struct_size = sizeof table.version, .major = AX_PJRT_MAJOR, .minor = AX_PJRT_MINOR},
     AX_PJRT_QUIET(AX_PJRT_ENTRY) AX_PJRT_FUNCTIONS(AX_PJRT_ENTRY)};
 #undef AX_PJRT_ENTRY

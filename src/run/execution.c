@@ -184,7 +184,7 @@ void ax_execution_destroy(ax_execution *run) {
 /* --- Kept for the next call --- */
 
 void ax_runner_init(ax_runner *runner, const ax_compiled *compiled, ax_executor *executor) {
-  *runner = (ax_runner){.compiled = compiled, .executor = executor};
+  *runner = (ax_runner){.compiled = compiled, .executor = executor, .timeline.whole = true};
   pthread_mutex_init(&runner->lock, NULL);
 }
 

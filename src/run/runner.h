@@ -38,6 +38,8 @@ AX_MUST_USE ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_
 /* The timeline of the run that ended last as text; process: NULL, or which of several it is a part of. AX_INVALID_ARGUMENT: none is kept, there was no run, or no such form. The
    caller frees *out. */
 AX_MUST_USE ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, const ax_timeline_process *process, char **out);
+/* Tells its spans, with the runner's lock held. AX_INVALID_ARGUMENT: as above, except the form. AX_OUT_OF_MEMORY: not all were told. */
+AX_MUST_USE ax_status ax_runner_visit_timeline(ax_runner *runner, ax_span_visitor see, void *context);
 /* When its first span began and its last ended, by ax_timeline_now. False: there is none. */
 bool ax_runner_timeline_reach(ax_runner *runner, int64_t *begin, int64_t *end);
 

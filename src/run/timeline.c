@@ -45,7 +45,7 @@ void ax_timeline_keep(ax_runner *runner, ax_execution *run) {
     if (made.spans != NULL && worker_slot->span_count > 0)
       memcpy(made.spans + made.count, worker_slot->spans, worker_slot->span_count * sizeof made.spans[0]);
     made.count += made.spans != NULL ? worker_slot->span_count : 0;
-    made.whole = made.whole && made.spans != NULL && !worker_slot->spans_lost;
+    made.whole = made.whole && (made.spans != NULL || count == 0) && !worker_slot->spans_lost;
     worker_slot->span_count = 0;
     worker_slot->spans_lost = false;
   }
@@ -294,6 +294,10 @@ void ax_timeline_join(ax_text *text, ax_timeline_form form, uint32_t count, cons
   if (form == AX_TIMELINE_JSON) ax_text_add(text, "%s", trace_end);
 }
 
+static ax_status nothing_to_show(void) {
+  return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: no run has ended, or none computed anything");
+}
+
 /* p: NULL, or the process whose part of a timeline of several it is. */
 static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_timeline_form form, const ax_timeline_process *p,
                       ax_text *text) {
@@ -302,7 +306,7 @@ static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_time
     if (form == AX_TIMELINE_JSON) own_events(&d, p);
     return AX_OK;
   }
-  if (d.count == 0) return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: no run has ended, or none computed anything");
+  if (d.count == 0) return nothing_to_show();
   d.begin = d.end = timeline->spans[0].begin;
   uint32_t instrs = c->codes[0].instr_count;
   d.letter = ax_calloc(instrs, 1);
@@ -325,13 +329,36 @@ static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_time
   return status;
 }
 
+static ax_status check_timed(const ax_runner *runner) {
+  if (runner->compiled->timed) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: it was compiled without ax_compile_options.timeline");
+}
+
+ax_status ax_runner_visit_timeline(ax_runner *runner, ax_span_visitor see, void *context) {
+  AX_TRY(check_timed(runner));
+  const ax_compiled *c = runner->compiled;
+  pthread_mutex_lock(&runner->lock);
+  const ax_timeline *t = &runner->timeline;
+  for (uint32_t i = 0; i < t->count; i++) {
+    const ax_span *span = &t->spans[i];
+    const ax_eqn *eqn = c->codes[0].instrs[span->instr].eqn;
+    see(&(ax_timeline_span){span->begin, span->end, span->worker_slot, device_of(c, span->activation), eqn != NULL ? eqn->prim->name : "copy",
+                            eqn != NULL ? eqn->location : NULL},
+        context);
+  }
+  const uint32_t count = t->count;
+  const bool whole = t->whole;
+  pthread_mutex_unlock(&runner->lock);
+  if (!whole) return ax_error(AX_OUT_OF_MEMORY, "executable_visit_timeline: some of it is left out: there was too much, or no memory");
+  return count > 0 ? AX_OK : nothing_to_show();
+}
+
 ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, const ax_timeline_process *process, char **out) {
   ax_text text = {0};
   *out = NULL;
   if (form != AX_TIMELINE_TEXT && form != AX_TIMELINE_JSON)
     return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: the form is %d, which is none", (int)form);
-  if (!runner->compiled->timed)
-    return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: it was compiled without ax_compile_options.timeline");
+  AX_TRY(check_timed(runner));
   pthread_mutex_lock(&runner->lock);
   if (process != NULL && form == AX_TIMELINE_TEXT) ax_text_add(&text, "process %u on %s\n", process->number, process->host);
   ax_status status = show(runner->compiled, &runner->timeline, form, process, &text);

@@ -24,6 +24,29 @@ static ax_status run_once(ax_executable *executable, ax_runtime *runtime, const 
   return status;
 }
 
+typedef struct spans { /* of a run, as they are told */
+  int psums, others;
+  int64_t last; /* when the latest began */
+  uint32_t devices;
+} spans;
+
+static void see(const ax_timeline_span *span, void *context) {
+  spans *s = context;
+  assert_true(span->begin >= s->last && span->end >= span->begin);
+  s->last = span->begin;
+  s->devices |= 1u << span->device;
+  *(strcmp(span->primitive, "psum") == 0 ? &s->psums : &s->others) += 1;
+}
+
+static void check_spans(ax_executable *plain, ax_executable *timed) {
+  spans s = {0};
+  TEST_FAILS(ax_executable_visit_timeline(plain, see, &s), AX_INVALID_ARGUMENT, "without ax_compile_options.timeline");
+  TEST_FAILS(ax_executable_visit_timeline(NULL, see, &s), AX_INVALID_ARGUMENT, "no executable");
+  TEST_OK(ax_executable_visit_timeline(timed, see, &s));
+  assert_in_range(s.psums, 1, 4);
+  assert_true(s.others >= 4 && s.devices == 15);
+}
+
 static void check(ax_policy policy) {
   const ax_runtime_options options = {.workers = 3, .policy = policy};
   const test_map map = {"d=4", {"d"}, {"d"}, body, false, NULL};
@@ -42,6 +65,7 @@ static void check(ax_policy policy) {
   TEST_FAILS(ax_executable_timeline(plain, AX_TIMELINE_TEXT, &text), AX_INVALID_ARGUMENT, "without ax_compile_options.timeline");
   TEST_FAILS(ax_executable_timeline(timed, AX_TIMELINE_TEXT, &text), AX_INVALID_ARGUMENT, "no run has ended");
   for (int i = 0; i < 3; i++) assert_int_equal(run_once(timed, runtime, &mesh), AX_OK);
+  check_spans(plain, timed);
   TEST_FAILS(ax_executable_timeline(timed, (ax_timeline_form)7, &text), AX_INVALID_ARGUMENT, "the form is 7");
   TEST_FAILS(ax_executable_timeline(NULL, AX_TIMELINE_TEXT, &text), AX_INVALID_ARGUMENT, "no executable");
   assert_int_equal(ax_executable_timeline(timed, AX_TIMELINE_TEXT, &text), AX_OK);

@@ -1,5 +1,6 @@
-"""The Python package beside the plugin: devices, check and simulate. PYTHONPATH=build/python JAX_PLATFORMS=axle python tests/oracle/jax_package.py"""
+"""The Python package beside the plugin: devices, check, simulate and timelines. PYTHONPATH=build/python JAX_PLATFORMS=axle python tests/oracle/jax_package.py"""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -52,6 +53,19 @@ try:
     sys.exit("a deadlock was not found")
 except axle.CommandError as e:
     assert "deadlock" in str(e) and "jax_package.py:" in str(e), e
+
+# A trace has equations with their lines, on threads and on all devices, and programs by name.
+multiply = jax.jit(product)
+multiply(*[jax.device_put(jnp.ones((64, 64)), s.sharding) for s in layout])
+with tempfile.TemporaryDirectory() as folder:
+    file = pathlib.Path(folder) / "step.json"
+    with axle.timeline(file):
+        multiply(*[jax.device_put(jnp.ones((64, 64)), s.sharding) for s in layout]).block_until_ready()
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {e["args"]["name"] for e in events if e.get("ph") == "M" and "name" in e["args"]}
+    assert {"thread 0", "device 0", "device 31", "programs"} <= names, names
+    shown = [e["name"] for e in events if e.get("ph") == "X"]
+    assert sum(n.startswith("dot_general (") and "jax_package.py:" in n for n in shown) == 64 and "jit_product" in shown, shown
 
 # What runs has the same numbers as NumPy.
 a, b = np.random.default_rng(1).normal(size=(2, 64, 64)).astype(np.float32)

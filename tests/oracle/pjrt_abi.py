@@ -1,5 +1,5 @@
 """Holds src/pjrt/api.h against the published header of PJRT's C interface: the size of each struct, the offset of each member, and the
-place of each function in the table.
+place of each function in the table. Of extensions, too.
 
   pjrt_abi.py HEADERS    a folder that has xla/pjrt/c/pjrt_c_api.h, as the source distribution of pypjrt has it under vendor/
 
@@ -50,7 +50,16 @@ OTHERS = [  # structs that are no arguments
     ("PJRT_SendCallbackInfo", "ax_pjrt_send"), ("PJRT_RecvCallbackInfo", "ax_pjrt_receive"), ("PJRT_LoadOptions", "ax_pjrt_load_options"),
     ("PJRT_ProcessInfo", "ax_pjrt_process_info"), ("PJRT_Error_FunctionTable", "ax_pjrt_error_functions"),
     ("PJRT_Memory_FunctionTable", "ax_pjrt_memory_functions"), ("PJRT_Api", "ax_pjrt_api"),
+    # of extensions
+    ("PJRT_Shardings_Extension", "ax_pjrt_shardings"), ("PJRT_Shardings_PJRT_Executable_ParameterShardings_Args", "ax_pjrt_executable_shardings_args"),
+    ("PJRT_FFI_Extension", "ax_pjrt_ffi"), ("PJRT_FFI_Type_Info", "ax_pjrt_ffi_type_info"), ("PJRT_FFI_Type_Register_Args", "ax_pjrt_ffi_type_args"),
+    ("PJRT_FFI_UserData_Add_Args", "ax_pjrt_ffi_user_data_args"), ("PJRT_FFI_Register_Handler_Args", "ax_pjrt_ffi_handler_args"),
+    ("PJRT_Gpu_Custom_Call", "ax_pjrt_custom_calls"), ("PJRT_Gpu_Register_Custom_Call_Args", "ax_pjrt_custom_call_args"),
+    ("PJRT_Profiler_Extension", "ax_pjrt_profilers"), ("PLUGIN_Profiler_Error_Message_Args", "ax_pjrt_profiler_error_args"),
+    ("PLUGIN_Profiler_Create_Args", "ax_pjrt_profiler_create_args"), ("PLUGIN_Profiler_Start_Args", "ax_pjrt_profiler_args"),
+    ("PLUGIN_Profiler_CollectData_Args", "ax_pjrt_profiler_data_args"),
 ]
+HEADERS = ["", "_ffi_extension", "_gpu_extension", "_profiler_extension", "_shardings_extension"]
 
 
 def main(headers):
@@ -60,7 +69,8 @@ def main(headers):
         uses = "".join(f"{t} their_{i};\n{o} our_{i};\n" for i, (t, o) in enumerate(pairs))
         order = "".join(
             f'static_assert(offsetof(PJRT_Api, {theirs}) == offsetof(ax_pjrt_api, {ours}), "{theirs}");\n' for ours, theirs in functions())
-        program.write_text(f'#include <cstddef>\n#include "xla/pjrt/c/pjrt_c_api.h"\n#include "pjrt/api.h"\n{uses}{order}int main() {{ return 0; }}\n')
+        theirs_included = "".join(f'#include "xla/pjrt/c/pjrt_c_api{h}.h"\n' for h in HEADERS)
+        program.write_text(f'#include <cstddef>\n{theirs_included}#include "pjrt/api.h"\n{uses}{order}int main() {{ return 0; }}\n')
         binary = Path(folder) / "both"
         subprocess.run(["g++", "-g", "-w", f"-I{headers}", f"-I{SOURCE}", program, "-o", binary], check=True)
         theirs, ours = ask(binary, [t for t, _ in pairs]), ask(binary, [o for _, o in pairs])

@@ -188,6 +188,12 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
     ax_status status = ax_executable_timeline(get(), form, &text);
     return detail::give(status, detail::taken(text), at, "executable_timeline");
   }
+  /* Calls see(span) for each span, an ax_timeline_span. */
+  template <class See>
+  may<void> visit_timeline(See &&see, location at = location::here()) const {
+    auto call = [](const ax_timeline_span *span, void *context) { (*static_cast<std::remove_reference_t<See> *>(context))(*span); };
+    return detail::give(ax_executable_visit_timeline(get(), call, &see), at, "executable_visit_timeline");
+  }
   /* Of all processes, in process 0; axle/processes.h. Empty in the others. */
   may<std::string> gather_timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
     char *text = nullptr;

@@ -13,6 +13,7 @@ from jax._src import xla_bridge
 
 from jax_plugins.axle import callbacks, custom_calls
 from jax_plugins.axle.programs import CommandError, check, simulate
+from jax_plugins.axle.traces import timeline
 from jax_plugins.axle.version import __version__
 
 LIBRARY = pathlib.Path(__file__).resolve().parent / "libaxle_pjrt.so"
