@@ -120,14 +120,26 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
   return ax_pjrt_status(ax_runtime_create(&options, &client->runtime));
 }
 
-/* From the options, else from the environment, else one. */
+/* By AXLE_DEVICES, else by XLA's flag for its own devices on processors, which scripts have, else one. */
+static ax_pjrt_error *count_in_environment(int64_t *out) {
+  static const char flag[] = "--xla_force_host_platform_device_count=";
+  const char *text = getenv("AXLE_DEVICES"), *flags = getenv("XLA_FLAGS");
+  const bool is_own = text != NULL && text[0] != '\0';
+  char *end = NULL;
+  *out = 1;
+  if (!is_own) text = NULL;
+  for (const char *at = flags; !is_own && at != NULL && (at = strstr(at, flag)) != NULL; at = text) text = at + strlen(flag); /* the last counts */
+  if (text == NULL) return NULL;
+  *out = strtoll(text, &end, 10);
+  if (end != text && (*end == '\0' || (!is_own && strchr(" \t\n", *end) != NULL))) return NULL;
+  return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%s is no number: %s", is_own ? "AXLE_DEVICES" : flag, text);
+}
+
+/* From the options, else from the environment. */
 static ax_pjrt_error *count_devices(const ax_pjrt_named *options, size_t option_count, size_t *out) {
   static const char name[] = "num_devices";
-  const char *text = getenv("AXLE_DEVICES");
-  int64_t count = 1;
-  char *end = NULL;
-  if (text != NULL && text[0] != '\0') count = strtoll(text, &end, 10);
-  if (end != NULL && *end != '\0') return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "AXLE_DEVICES is no number: %s", text);
+  int64_t count;
+  AX_PJRT_TRY(count_in_environment(&count));
   for (size_t i = 0; i < option_count; i++) {
     const ax_pjrt_named *option = &options[i];
     if (option->name_length != strlen(name) || memcmp(option->name, name, strlen(name)) != 0) continue;

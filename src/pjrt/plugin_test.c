@@ -19,6 +19,35 @@ static void test_table(void **state) {
   REFUSES(AX_PJRT_UNIMPLEMENTED, "no PJRT_Client_DmaMap", client_dma_map, .data = NULL);
 }
 
+/* What the environment says of the number of devices: Axle's own word counts, then XLA's, the last one. */
+static void test_count(void **state) {
+  static const struct {
+    const char *own, *flags;
+    size_t count;
+  } cases[] = {{NULL, NULL, 1},
+               {"3", NULL, 3},
+               {"3", "--xla_force_host_platform_device_count=5", 3},
+               {"", "--xla_cpu_x=1 --xla_force_host_platform_device_count=5 --xla_y", 5},
+               {NULL, "--xla_force_host_platform_device_count=5\t--xla_force_host_platform_device_count=6", 6},
+               {NULL, "--xla_cpu_x=1", 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cases[i].own != NULL ? setenv("AXLE_DEVICES", cases[i].own, 1) : unsetenv("AXLE_DEVICES");
+    cases[i].flags != NULL ? setenv("XLA_FLAGS", cases[i].flags, 1) : unsetenv("XLA_FLAGS");
+    CALL(client_create, );
+    CALL(client_devices, .of = client_create_args.client);
+    assert_int_equal(client_devices_args.count, cases[i].count);
+    destroy(client_create_args.client);
+  }
+  unsetenv("XLA_FLAGS");
+  setenv("AXLE_DEVICES", "two", 1);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "AXLE_DEVICES is no number: two", client_create, );
+  unsetenv("AXLE_DEVICES");
+  setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4x", 1);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "--xla_force_host_platform_device_count= is no number: 4x", client_create, );
+  unsetenv("XLA_FLAGS");
+}
+
 static void test_devices(void **state) {
   (void)state;
   ax_pjrt_client *client = create(4);
@@ -409,7 +438,7 @@ static void test_not_compiled(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_table),       cmocka_unit_test(test_devices),       cmocka_unit_test(test_topology),
+      cmocka_unit_test(test_table),       cmocka_unit_test(test_devices), cmocka_unit_test(test_count),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),
       cmocka_unit_test(test_from_host),   cmocka_unit_test(test_views),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
       cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_not_compiled)};

@@ -38,9 +38,17 @@ def devices(count=None):
     return jax.devices(platform())
 
 
+def _count():
+    """As options: what was said here, else, unless the environment says it, what the script says for JAX's own CPU devices."""
+    import jax
+
+    count = jax.config.jax_num_cpu_devices
+    return _options or ({"num_devices": count} if count > 0 and not os.environ.get("AXLE_DEVICES") else {})
+
+
 def _make_client():
     name = platform()
-    client = xla_bridge.make_pjrt_c_api_client(name, _options)
+    client = xla_bridge.make_pjrt_c_api_client(name, _count())
     # JAX puts the arguments of Python functions on the first device of "cpu". If XLA's is not started (JAX_PLATFORMS=axle), that is Axle,
     # whose devices are processors; if it is, it takes its place here.
     xla_bridge._backends.setdefault("cpu", client)
