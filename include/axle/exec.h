@@ -65,6 +65,8 @@ typedef enum ax_processes_by {
 typedef struct ax_runtime_options {
   uint32_t workers;    /* threads, the caller's included; 0: one for each processor that this process may run on and has the time of (a
                           cgroup's quota, rounded up). As many as the system gives: fewer do the work too */
+  uint32_t run_workers; /* most of them that work on one run at once; 0: all. One less than `workers`, which is then one more than there
+                           are processors, suits callers that start runs and do something else */
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
   uint64_t seed;       /* SEEDED: decides the order */

@@ -102,6 +102,8 @@ static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_
   if (runtime->options.workers == 0) runtime->options.workers = threads;
   if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
+  if (runtime->options.run_workers == 0 || runtime->options.run_workers > runtime->options.workers)
+    runtime->options.run_workers = runtime->options.workers;
   atomic_init(&runtime->references, 1);
   atomic_init(&runtime->owners, 1);
   runtime->process = getpid();

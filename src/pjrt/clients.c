@@ -115,8 +115,8 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
   if (client->devices == NULL || client->device_list == NULL || client->memory_list == NULL || client->topology.descriptions == NULL)
     return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu devices", device_count);
   for (size_t i = 0; i < device_count; i++) make_device(client, i);
-  /* Callers of PJRT wait for callbacks, and do not work on runs while they wait: a thread for each processor, beside the caller's. */
-  const ax_runtime_options options = {.workers = ax_machine_threads() + 1};
+  /* Callers of PJRT do other things than work on runs: a thread for each processor, beside the caller's. */
+  const ax_runtime_options options = {.workers = ax_machine_threads() + 1, .run_workers = ax_machine_threads()};
   return ax_pjrt_status(ax_runtime_create(&options, &client->runtime));
 }
 

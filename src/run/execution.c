@@ -260,7 +260,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     for (uint32_t b = 0; part != NULL && b < parts->count; b++)
       if (parts->part[b] != NULL) run->part[space->first + part[b]] = parts->part[b];
   }
-  uint32_t workers = run->executor->options->workers;
+  uint32_t workers = run->executor->options->run_workers;
   run->threads = c->in_parts || workers < c->activation_count ? workers : c->activation_count;
   run->threaded = run->threads > 1 && c->threaded && ax_workers_any(run->executor->workers);
   if (run->threaded && c->brief) run->threaded = !ax_workers_held_up(run->executor->workers, 0);

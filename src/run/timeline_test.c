@@ -96,6 +96,34 @@ static void test_timeline(void **state) {
   check(AX_POLICY_SEEDED);
 }
 
+static void see_alone(const ax_timeline_span *span, void *context) {
+  int64_t *end = context;
+  assert_true(span->begin >= *end);
+  *end = span->end;
+}
+
+/* Of three threads one works on a run: no two spans are at the same time. */
+static void test_run_workers(void **state) {
+  (void)state;
+  const test_map map = {"d=4", {"d"}, {"d"}, body, false, NULL};
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(4 * 64, 64));
+  ax_program *program = test_trace_map(&map, &type);
+  ax_runtime *runtime;
+  ax_executable *timed;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=4", &mesh));
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 3, .run_workers = 1}, &runtime));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.timeline = true}, &timed));
+  for (int i = 0; i < 10; i++) {
+    int64_t end = 0;
+    TEST_OK(run_once(timed, runtime, &mesh));
+    TEST_OK(ax_executable_visit_timeline(timed, see_alone, &end));
+  }
+  ax_executable_release(timed);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
 /* An equation that exchanges several times, at a place whose name JSON has to escape. */
 static void nothing_sent(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -131,6 +159,6 @@ static void test_several_exchanges(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline), cmocka_unit_test(test_several_exchanges)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline), cmocka_unit_test(test_run_workers), cmocka_unit_test(test_several_exchanges)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
