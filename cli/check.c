@@ -79,6 +79,7 @@ static ax_status check_program(check *c, ax_verdict *verdict) {
   ax_check_report *report = NULL;
   AX_TRY(whole_laid_out(&c->source, &c->shardings, NULL, &program));
   ax_status status = inputs_read(&c->inputs, &c->source, &c->in, c->convert);
+  for (uint32_t i = 0; status == AX_OK && i < c->inputs.count; i++) status = inputs_read_whole(&c->inputs, i);
   c->options.in = (ax_host_array_list){ax_program_in_count(program), c->inputs.arrays};
   if (status == AX_OK) status = ax_check(program, &c->options, &report);
   if (status == AX_OK) status = print_report(c, report);

@@ -178,6 +178,38 @@ expect 1 'store, at line 60 (writes)' check "$race"
 expect 1 '--replay=' check "$race" --no-pictures --svg race.svg
 grep -q '</svg>' race.svg || { echo "axle check --svg: no picture in race.svg"; failed=$((failed + 1)); }
 expect 1 '? store' check "$race" --replay '6 0x2 7 1x2 0x5'
+# Where a program goes depends on an input, from a literal or from a file: by 7 it stops.
+cat >stops.mlir <<'END'
+module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["d"=2]>
+  func.func public @main(%which: tensor<i32>, %x: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = sdy.manual_computation(%which, %x) in_shardings=[<@mesh, []>, <@mesh, [{"d"}]>] out_shardings=[<@mesh, [{"d"}]>] manual_axes={"d"} (%w: tensor<i32>, %b: tensor<1xf32>) {
+      %p = stablehlo.partition_id : tensor<ui32>
+      %c = stablehlo.convert %p : (tensor<ui32>) -> tensor<i32>
+      %five = stablehlo.constant dense<5> : tensor<i32>
+      %more = stablehlo.compare GT, %w, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %s = stablehlo.select %more, %c, %zero : tensor<i1>, tensor<i32>
+      %1 = "stablehlo.case"(%s) ({
+        %2 = "stablehlo.all_reduce"(%b) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+        ^bb0(%u: tensor<f32>, %v: tensor<f32>):
+          %3 = stablehlo.add %u, %v : tensor<f32>
+          stablehlo.return %3 : tensor<f32>
+        }) : (tensor<1xf32>) -> tensor<1xf32>
+        stablehlo.return %2 : tensor<1xf32>
+      }, {
+        stablehlo.return %b : tensor<1xf32>
+      }) : (tensor<i32>) -> tensor<1xf32>
+      sdy.return %1 : tensor<1xf32>
+    } : (tensor<i32>, tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+END
+expect 0 'comes to its end' check stops.mlir --in which=3:s32[]
+expect 1 'deadlock: psum' check stops.mlir --in which=7:s32[]
+expect 0 '' run double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=-7:s32[] --out 1=seven.npy
+expect 1 'deadlock: psum' check stops.mlir --in which=seven.npy
 expect 1 'agent 3 (the end of device 0) cannot go on' check "$race" --replay '3'
 expect 1 'agent 99 cannot go on' check "$race" --replay '6 99'
 grep -v 'ref_store.* k v$' "$race" >input

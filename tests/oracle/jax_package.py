@@ -54,6 +54,22 @@ try:
 except axle.CommandError as e:
     assert "deadlock" in str(e) and "jax_package.py:" in str(e), e
 
+# Values decide which way a program goes: only with these does it stop. An argument is not used, one is bf16, one a key.
+def by_value(unused, flag, scale, key, b):
+    noise = jax.random.normal(key, ()) * scale.astype(jnp.float32)
+    return jax.lax.cond(flag[0] + noise > 5, lambda c: jax.lax.cond(jax.lax.axis_index("data") < 3, lambda e: jax.lax.psum(e, "data"), lambda e: e, c), lambda c: c, b)
+
+
+stops = jax.jit(jax.shard_map(by_value, mesh=mesh, in_specs=(P(), P(), P(), P(), P("data")), out_specs=P("data"), check_vma=False))
+rest = jnp.zeros((), jnp.bfloat16), jax.random.key(3), x
+assert "comes to its end" in axle.check(stops, x, jnp.zeros(1), *rest)
+assert "comes to its end" in axle.check(stops, x, jnp.full(1, 4.0), *rest)
+try:
+    axle.check(stops, x, jnp.full(1, 6.0), *rest)
+    sys.exit("values of arguments do not count")
+except axle.CommandError as e:
+    assert "deadlock" in str(e), e
+
 # A trace has equations with their lines, on threads and on all devices, and programs by name.
 multiply = jax.jit(product)
 multiply(*[jax.device_put(jnp.ones((64, 64)), s.sharding) for s in layout])

@@ -4,6 +4,8 @@ import pathlib
 import subprocess
 import tempfile
 
+import numpy as np
+
 from jax_plugins.axle.command import COMMAND
 
 
@@ -11,29 +13,49 @@ class CommandError(RuntimeError):
     """The command refused the program, or found something wrong in it. The text is what it wrote."""
 
 
-def _module(f, args, kwargs):
-    """The function's module as StableHLO, with the lines of its Python. f: a function, or one that jax.jit has made."""
+def _lower(f, args, kwargs):
+    """f: a function, or one that jax.jit has made."""
     import jax
 
-    jitted = f if hasattr(f, "lower") else jax.jit(f)
-    return jitted.lower(*args, **kwargs).as_text("stablehlo", debug_info=True)
+    return (f if hasattr(f, "lower") else jax.jit(f)).lower(*args, **kwargs)
 
 
-def _run(subcommand, f, args, kwargs, options):
+def _run(subcommand, lowered, options):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "module.mlir"
-        file.write_text(_module(f, args, kwargs))
+        file.write_text(lowered.as_text("stablehlo", debug_info=True))  # with the lines of Python
         made = subprocess.run([COMMAND, subcommand, file, *options], capture_output=True, text=True)
     if made.returncode != 0:
         raise CommandError((made.stdout + made.stderr).strip())
     return made.stdout
 
 
+def _inputs(lowered, args, kwargs, folder):
+    """Options for the arguments that have values, which are written to the folder. The module lacks those that are not used."""
+    import jax
+
+    leaves, options = jax.tree.leaves((args, kwargs)), []
+    kept = sorted(lowered._lowering.compile_args.get("kept_var_idx", range(len(leaves))))
+    for place, leaf in enumerate(leaves[i] for i in kept):
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            continue
+        if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        value = np.asarray(leaf)
+        if value.dtype.kind == "V" or value.dtype.name not in np.sctypeDict:  # bfloat16 and other floats that files of NumPy have not
+            value = value.astype(np.float32)
+        np.save(f"{folder}/{place}.npy", value)
+        options.append(f"--in={place}={folder}/{place}.npy")
+    return [*options, "--convert"] if options else options
+
+
 def check(f, *args, **kwargs):
     """Goes through a run of f(*args, **kwargs) by the rules of Axle's programs, and returns what is proved of it, as text: that no device waits
     for ever, and that what kernels send and receive is synchronised. Arguments may be jax.ShapeDtypeStruct: values are then made up.
     CommandError, with the lines of Python: what is wrong, or cannot be decided."""
-    return _run("check", f, args, kwargs, [])
+    lowered = _lower(f, args, kwargs)
+    with tempfile.TemporaryDirectory() as folder:
+        return _run("check", lowered, _inputs(lowered, args, kwargs, folder))
 
 
 def simulate(f, *args, cluster="tpu-like-torus", timeline=None, **kwargs):
@@ -41,4 +63,4 @@ def simulate(f, *args, cluster="tpu-like-torus", timeline=None, **kwargs):
     with shardings. cluster: a machine's name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu") or the file of a
     description. timeline: a file to write what each device does when to, .svg or .json (for Perfetto). CommandError: it cannot be said."""
     options = ["--machine", str(cluster)] + ([f"--timeline={timeline}"] if timeline is not None else [])
-    return _run("simulate", f, args, kwargs, options)
+    return _run("simulate", _lower(f, args, kwargs), options)
