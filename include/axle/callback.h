@@ -40,7 +40,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-enum { AX_MESSAGE_BYTES = 256 };
+enum { AX_MESSAGE_BYTES = 2048 };
 
 /* What a run has for its callbacks (ax_run_start_with): an object, and a number that says of which type it is. */
 typedef struct ax_user_data {

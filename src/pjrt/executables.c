@@ -133,6 +133,8 @@ static void sign(ax_pjrt_executable *e, const char *code, size_t code_bytes, con
 
 /* --- Compiling --- */
 
+static const char python_callback[] = "axle_python_callback"; /* python/jax_plugins/axle/callbacks.py; text and bytecode name it alike */
+
 static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
   if (e->device_count > e->client->device_count)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the program wants %zu devices, and there are %zu", e->device_count,
@@ -184,6 +186,7 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
   AX_PJRT_TRY(read_program(e, program));
+  e->calls_python = memmem(program->code, program->code_bytes, python_callback, strlen(python_callback)) != NULL;
   AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
   const int64_t places = mesh != NULL ? ax_mesh_devices(mesh) : 1;

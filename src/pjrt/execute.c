@@ -171,6 +171,28 @@ static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event
   return ax_pjrt_ffi_start(r->e, made, r->in, r->out, r->options != NULL ? r->options->context : NULL, over);
 }
 
+/* Waits for the run's end, however it ends: whoever awaits the event is told. */
+static ax_pjrt_error *wait_for(ax_pjrt_event *event) {
+  return ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.struct_size = sizeof(ax_pjrt_event_await_args), .of = event});
+}
+
+static void drop_event(ax_pjrt_event *event) {
+  if (event != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = event});
+}
+
+static void drop_error(ax_pjrt_error *error) {
+  if (error != NULL) ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = error});
+}
+
+static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
+  ax_pjrt_event *own = NULL;
+  if (!r->e->calls_python) return start(r, r->e->made, over);
+  AX_PJRT_TRY(start(r, r->e->made, over != NULL ? over : &own));
+  drop_error(wait_for(over != NULL ? *over : own));
+  drop_event(own);
+  return NULL;
+}
+
 /* While a trace is taken, a run is waited for, since an executable keeps the record of one. *done false: there is none to be had, because it
    runs already, in a callback of its own say. */
 static ax_pjrt_error *start_timed(const running *r, ax_pjrt_event **over, bool *done) {
@@ -181,12 +203,12 @@ static ax_pjrt_error *start_timed(const running *r, ax_pjrt_event **over, bool *
   ax_pjrt_error *error = e->timed != NULL ? NULL : ax_pjrt_executable_compile(e, true, &e->timed);
   if (error == NULL) error = start(r, e->timed, &own);
   if (error == NULL) {
-    ax_pjrt_error *failed = ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.of = own});
-    if (failed != NULL) ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = failed}); /* whoever awaits the event is told */
-    else ax_pjrt_profile_add(e->timed, e->name);
+    ax_pjrt_error *failed = wait_for(own);
+    if (failed == NULL) ax_pjrt_profile_add(e->timed, e->name);
+    drop_error(failed);
   }
   if (error == NULL && over != NULL) *over = ax_pjrt_event_retain(own);
-  if (own != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = own});
+  drop_event(own);
   pthread_mutex_unlock(&e->timed_lock);
   return error;
 }
@@ -195,7 +217,7 @@ static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *a
   bool done = false;
   AX_PJRT_TRY(take_arguments(r, args->arguments));
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
-  if (!done) AX_PJRT_TRY(start(r, r->e->made, args->events));
+  if (!done) AX_PJRT_TRY(start_plain(r, args->events));
   if (args->events != NULL) give_events(r, args->events);
   ax_pjrt_error *error = copy_passed(r);
   if (error == NULL) error = give_results(r, args->outputs);

@@ -153,6 +153,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   char *code, *option_text; /* the module, and the compile options, as they were given */
   size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
+  bool calls_python; /* so a run is over when its start returns, as scripts expect of JAX's CPU devices, which print in order */
   char name[256], fingerprint[33];
   ax_pjrt_named costs[4];
   size_t cost_count;
