@@ -24,6 +24,7 @@ typedef struct module {
   ax_memo memo; /* of bodies that are called: `count` is 1 + the number of the function */
   const ax_program **bodies;
   uint32_t body_count, body_capacity;
+  const bool *donor; /* by parameter of @main; NULL: none */
 } module;
 
 /* --- The walk --- */
@@ -95,8 +96,19 @@ static ax_status write_call(ax_hlo *hlo, const ax_program *program, const uint32
 typedef struct function {
   const char *name;
   bool main;
-  const ax_hlo_attributes *mark; /* what each argument and result of it has; NULL: nothing */
+  bool by_hand;      /* each argument and result is one device's */
+  const bool *donor; /* by argument: its memory may become a result's; NULL: none is */
 } function;
+
+static void mark(ax_hlo *hlo, ax_hlo_attributes *to, const ax_program *program, const function *f) {
+  ax_hlo_attributes each = {.hlo = hlo}, donor = {.hlo = hlo};
+  ax_hlo_add_bool(&donor, "jax.buffer_donor", true);
+  if (f->by_hand) ax_hlo_add_string(&donor, "mhlo.sharding", "{manual}");
+  if (f->by_hand) ax_hlo_add_string(&each, "mhlo.sharding", "{manual}");
+  if (f->donor != NULL) ax_hlo_add_chosen(to, "arg_attrs", &each, &donor, f->donor, program->in_count);
+  else if (f->by_hand) ax_hlo_add_repeated(to, "arg_attrs", &each, program->in_count);
+  if (f->by_hand) ax_hlo_add_repeated(to, "res_attrs", &each, program->out_count);
+}
 
 static void end_function(ax_hlo *hlo, const ax_program *program, const function *f, const ax_type *out_types) {
   ax_hlo_attributes attributes = {.hlo = hlo};
@@ -105,10 +117,7 @@ static void end_function(ax_hlo *hlo, const ax_program *program, const function 
   ax_hlo_add(&attributes, "function_type",
              (ax_hlo_attribute){.kind = AX_HLO_TYPE,
                                 .type = ax_hlo_function_type(hlo, program->types, program->in_count, out_types, program->out_count)});
-  if (f->mark != NULL) {
-    ax_hlo_add_repeated(&attributes, "arg_attrs", f->mark, program->in_count);
-    ax_hlo_add_repeated(&attributes, "res_attrs", f->mark, program->out_count);
-  }
+  mark(hlo, &attributes, program, f);
   ax_hlo_region_close(hlo);
   ax_hlo_end(hlo, &attributes);
 }
@@ -140,13 +149,12 @@ enum { most_devices = 1 << 20 };
 static ax_status write_functions(module *m, const ax_program *program) {
   ax_hlo *hlo = &m->hlo;
   const int64_t devices = ax_mesh_devices(&hlo->axes);
-  ax_hlo_attributes by_hand = {.hlo = hlo}, attributes = {.hlo = hlo};
-  ax_hlo_add_string(&by_hand, "mhlo.sharding", "{manual}");
-  AX_TRY(write_function(hlo, program, &(function){"main", true, devices > 1 ? &by_hand : NULL}));
+  ax_hlo_attributes attributes = {.hlo = hlo};
+  AX_TRY(write_function(hlo, program, &(function){"main", .main = true, .by_hand = devices > 1, .donor = m->donor}));
   for (uint32_t i = 0; i < m->body_count; i++) { /* there may be more of them after each */
     char name[32];
     snprintf(name, sizeof name, "body_%" PRIu32, i);
-    AX_TRY(write_function(hlo, m->bodies[i], &(function){name, false, NULL}));
+    AX_TRY(write_function(hlo, m->bodies[i], &(function){.name = name}));
   }
   ax_hlo_add_string(&attributes, "sym_name", "axle");
   ax_hlo_add_short(&attributes, "mhlo.num_partitions", devices, "i32");
@@ -159,52 +167,74 @@ typedef ax_status module_use(const ax_hlo_module *module, uint32_t version, ax_t
 
 static ax_status print_module(const ax_hlo_module *module, AX_UNUSED uint32_t version, ax_text *out) { return ax_hlo_print(module, out); }
 
+typedef struct writing {
+  module_use *use;
+  uint32_t version;
+  const bool *donor;
+} writing;
+
 /* Makes the module of a partitioned program, which is one device's. */
-static ax_status use_partitioned(const ax_program *program, module_use *use, uint32_t version, ax_text *out) {
-  module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}};
+static ax_status use_partitioned(const ax_program *program, const writing *how, ax_text *out) {
+  module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}, .donor = how->donor};
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)
     return ax_error(AX_ABSENT,
                     "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
                     ax_mesh_devices(&m.hlo.axes), (int)most_devices);
   ax_status status = ax_hlo_init(&m.hlo);
   if (status == AX_OK) status = write_functions(&m, program);
-  if (status == AX_OK) status = use(&m.hlo.module, version, out);
+  if (status == AX_OK) status = how->use(&m.hlo.module, how->version, out);
   ax_hlo_deinit(&m.hlo);
   ax_memo_deinit(&m.memo);
   ax_free(m.bodies);
   return status;
 }
 
-static ax_status use_module(const ax_program *program, module_use *use, uint32_t version, ax_text *out) {
+static ax_status use_module(const ax_program *program, const writing *how, ax_text *out) {
   ax_program *partitioned;
-  if (program->axes.count > 0) return use_partitioned(program, use, version, out);
+  if (program->axes.count > 0) return use_partitioned(program, how, out);
   AX_TRY(ax_program_partition_plain(program, &partitioned));
-  ax_status status = use_partitioned(ax_partitioned_of(partitioned).body, use, version, out);
+  ax_status status = use_partitioned(ax_partitioned_of(partitioned).body, how, out);
   ax_program_release(partitioned);
   return status;
 }
 
-ax_status ax_program_stablehlo(const ax_program *program, char **out) {
+static ax_status write(const ax_program *program, const char *version, const ax_args *donate, char **out, size_t *out_bytes) {
   ax_text text = {0};
-  *out = NULL;
-  AX_TRY(ax_require(program, "program"));
-  ax_status status = use_module(program, print_module, 0, &text);
+  writing how = {.use = version != NULL ? ax_hlo_write_bytecode : print_module};
+  if (version != NULL) AX_TRY(ax_hlo_parse_version(version, &how.version));
+  bool *donor = ax_calloc((size_t)program->in_count + 1, sizeof donor[0]);
+  if (donor == NULL) return ax_out_of_memory(program->in_count);
+  ax_status status = ax_args_mask(*donate, "parameter", program->in_count, donor);
+  if (donate->count > 0) how.donor = donor;
+  if (status == AX_OK) status = use_module(program, &how, &text);
+  const size_t length = text.length;
   if (status == AX_OK) status = ax_text_finish(&text, out);
+  if (status == AX_OK) *out_bytes = length;
   ax_text_deinit(&text);
+  ax_free(donor);
   return status;
 }
 
-ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes) {
-  ax_text bytes = {0};
-  uint32_t number;
+ax_status (ax_program_stablehlo_with)(const ax_program *program, const ax_stablehlo_writing *writing, char **out, size_t *out_bytes) {
   *out = NULL;
   *out_bytes = 0;
   AX_TRY(ax_require(program, "program"));
-  AX_TRY(ax_hlo_parse_version(version, &number));
-  ax_status status = use_module(program, ax_hlo_write_bytecode, number, &bytes);
-  const size_t length = bytes.length;
-  if (status == AX_OK) status = ax_text_finish(&bytes, out);
-  if (status == AX_OK) *out_bytes = length;
-  ax_text_deinit(&bytes);
-  return status;
+  AX_TRY(ax_require(writing, "writing"));
+  return write(program, writing->version, &writing->donate, out, out_bytes);
+}
+
+ax_status ax_program_stablehlo(const ax_program *program, char **out) {
+  const ax_args none = {0};
+  size_t bytes;
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  return write(program, NULL, &none, out, &bytes);
+}
+
+ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes) {
+  const ax_args none = {0};
+  *out = NULL;
+  *out_bytes = 0;
+  AX_TRY(ax_require(program, "program"));
+  return write(program, version != NULL ? version : "1.0.0", &none, out, out_bytes);
 }

@@ -90,6 +90,9 @@ void ax_hlo_add_entry(ax_hlo_attributes *to, const char *group, const char *name
 AX_MUST_USE ax_status ax_hlo_add_spelled(ax_hlo_attributes *to, const char *text);
 /* [{..}, ..]: `count` times the same dictionary. */
 void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count);
+/* The same with another dictionary for those that are chosen. */
+void ax_hlo_add_chosen(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, const ax_hlo_attributes *chosen,
+                       const bool *is_chosen, uint32_t count);
 /* [dense<[1, 0]> : tensor<2xindex>, ..]: layouts, minor dimension first. */
 void ax_hlo_add_layouts(ax_hlo_attributes *to, const char *name, const ax_dims *layouts, uint32_t count);
 
