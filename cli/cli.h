@@ -77,7 +77,10 @@ AX_MUST_USE ax_status take_contraction(const char *argument, ax_contraction *out
 typedef struct plugin_choice {
   char *path; /* NULL: Axle compiles and runs */
   ax_text options;
+  int partitions;
 } plugin_choice;
+#define PLUGIN_PARTITIONS_OPTION(partitions)                                                                                     \
+  {"plugin-partitions", '\0', POPT_ARG_NONE, partitions, 0, "Leave it to the plugin how the program is spread over devices", NULL}
 #define PLUGIN_OPTIONS(path, value)                                                                                             \
   {"plugin", '\0', POPT_ARG_STRING, path, 0, "Compile and run by this plugin of PJRT, on its devices", "FILE.so"},              \
   {                                                                                                                             \

@@ -19,6 +19,7 @@ ax_status plugin_apply(const plugin_choice *plugin, ax_runtime_options *options)
     return ax_error(AX_INVALID_ARGUMENT, "--plugin-option goes with --plugin");
   options->plugin = plugin->path;
   options->plugin_options = plugin->options.data;
+  options->plugin_partitions = plugin->partitions != 0;
   return AX_OK;
 }
 

@@ -279,6 +279,39 @@ static void several_threads(void **state) {
   ax_executable_release(psum);
 }
 
+/* --- Partitioned by the plugin --- */
+
+static void partitioned_there(void **state) {
+  static const char *const texts[] = {
+      PSUM,
+      "{ lambda x:f32[8] w:f32[]. let a:f32[8] = mul x x b:f32[8] = sharding_constraint[mesh=(d=4) specs=(P(d))] a "
+      "c:f32[] = reduce_sum[axes=(0)] b e:f32[] = add c w in (b, e) }",
+      "{ lambda x:f32[8] n:s32[]. let y:f32[8] = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda c:f32[8]. let "
+      "z:f32[8] = shard_map[mesh=(d=2,e=2) unchecked=false in_specs=(P(d+e)) out_specs=(P(d+e)) body={ axes d=2 e=2 ; "
+      "lambda a:f32[2]{V:d,e}. let b:f32[2]{V:d,e} = ppermute[axes=(d) pairs=((0, 1), (1, 0))] a in (b) }] c "
+      "y:f32[8] = add z c in (y) }] x in (y, x) }"};
+  const char *lacks = setting("AXLE_TEST_PLUGIN_LACKS", "");
+  ax_runtime *there;
+  (void)state;
+  const ax_runtime_options options = {.plugin = setting("AXLE_TEST_PLUGIN", AXLE_OWN_PLUGIN), .plugin_partitions = true,
+                                      .plugin_options = setting("AXLE_TEST_PLUGIN_OPTIONS", "num_devices=8")};
+  if (is_listed(lacks, "shardy")) return;
+  TEST_OK(ax_runtime_create(&options, &there));
+  for (size_t t = 0; t < AX_COUNT(texts); t++) {
+    ax_tensor *in[2] = {NULL}, *got[2] = {NULL}, *wanted[2] = {NULL};
+    ax_program *program;
+    test_random random = {t + 1};
+    TEST_OK(ax_program_parse(texts[t], strlen(texts[t]), NULL, &program));
+    for (uint32_t i = 0; i < program->in_count; i++) in[i] = test_random_tensor(&random, program->types[i], -2, 2);
+    TEST_OK(try_on(own, program, in, wanted));
+    TEST_OK(try_on(there, program, in, got));
+    for (uint32_t k = 0; k < program->out_count; k++) TEST_TENSORS_NEAR(got[k], wanted[k], 1e-6);
+    test_release(in, 2), test_release(got, 2), test_release(wanted, 2);
+    ax_program_release(program);
+  }
+  ax_runtime_release(there);
+}
+
 static void refused(void **state) {
   (void)state;
   ax_program *program;
@@ -310,7 +343,8 @@ static void refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_live_there), cmocka_unit_test(several_devices), cmocka_unit_test(donated),
                                      cmocka_unit_test(shared_parts_stay), cmocka_unit_test(started), cmocka_unit_test(several_threads),
-                                     cmocka_unit_test(refused), cmocka_unit_test(samples)};
+                                     cmocka_unit_test(partitioned_there), cmocka_unit_test(refused),
+                                     cmocka_unit_test(samples)};
   const ax_runtime_options options = {.workers = 2, .plugin = setting("AXLE_TEST_PLUGIN", AXLE_OWN_PLUGIN),
                                       .plugin_options = setting("AXLE_TEST_PLUGIN_OPTIONS", "num_devices=8")};
   if (ax_runtime_create(&(ax_runtime_options){.workers = 2}, &own) != AX_OK || ax_runtime_create(&options, &runtime) != AX_OK) {

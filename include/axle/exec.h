@@ -103,10 +103,10 @@ typedef struct ax_runtime_options {
   double watch_seconds;
   void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
   void *watch_context;
-  const char *plugin; /* path of a plugin of PJRT, which compiles and runs programs and has the arrays (docs/pjrt.md); it stays
-                         loaded. "": Axle does. NULL: what the environment's AXLE_PLUGIN says. Borrowed for the call */
-  const char *plugin_options; /* "NAME=VALUE NAME=VALUE": of its compiler where a name begins with xla_, else of its client. NULL:
-                                 AXLE_PLUGIN_OPTIONS. Borrowed for the call */
+  const char *plugin; /* path of a plugin of PJRT, which compiles, runs and has the arrays (docs/pjrt.md). "": Axle does. NULL:
+                         AXLE_PLUGIN in the environment. Borrowed for the call, as is the next */
+  const char *plugin_options; /* "NAME=VALUE ..": of its compiler where a name begins with xla_. NULL: AXLE_PLUGIN_OPTIONS */
+  bool plugin_partitions; /* the plugin partitions programs, by layouts in Shardy's words */
 } ax_runtime_options;
 /* How the devices of a mesh are spread over processes, for costs, and for layouts that are given as "auto": these are chosen so that what
    is sent most stays within a process (ax_compile_options.processes; where there is no runtime, as in ax_program_lower, one process has

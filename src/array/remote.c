@@ -18,15 +18,20 @@ ax_status ax_remote_check_options(const ax_compile_options *options) {
   return lacks == NULL ? AX_OK : ax_error(AX_ABSENT, "compile: programs that a plugin runs have no %s", lacks);
 }
 
-/* Writes the module of one device: in VHLO where the plugin has named its version, else, or with operations that VHLO lacks, as text. */
-static ax_status write_module(const ax_executable *e, const ax_program *body, char **out, size_t *bytes) {
+/* Writes the module of one device, or of the whole program with the specs of its inputs and results: in VHLO where the plugin has named its version, else, or with operations that VHLO lacks, as text. */
+static ax_status write_module(const ax_executable *e, const ax_program *body, const ax_spec *specs, char **out, size_t *bytes) {
   const ax_plan *plan = e->compiled.plan;
   uint32_t *list = ax_alloc(((size_t)plan->in_count + 1) * sizeof list[0]), count = 0;
   if (list == NULL) return ax_out_of_memory(plan->in_count * sizeof list[0]);
   for (uint32_t i = 0; i < plan->in_count; i++)
     if (plan->donate[i]) list[count++] = i;
   ax_stablehlo_writing how = {.version = e->runtime->client->version, .donate = {.count = count, .list = count > 0 ? list : NULL}};
-  if (how.version[0] == '\0') how.version = NULL;
+  if (how.version[0] == '\0' || specs != NULL) how.version = NULL; /* VHLO has nothing of Shardy */
+  if (specs != NULL) {
+    how.mesh = &e->signature.mesh;
+    how.in_specs = specs;
+    how.out_specs = specs + plan->in_count;
+  }
   ax_status status = (ax_program_stablehlo_with)(body, &how, out, bytes);
   if (status == AX_ABSENT && how.version != NULL) {
     how.version = NULL;
@@ -36,22 +41,40 @@ static ax_status write_module(const ax_executable *e, const ax_program *body, ch
   return status;
 }
 
-static ax_status compile_body(ax_executable *e, const ax_program *body) {
+static ax_status compile_module(ax_executable *e, const ax_program *body, const ax_spec *specs) {
   const ax_plan *plan = e->compiled.plan;
   char *module;
   size_t bytes;
-  AX_TRY(write_module(e, body, &module, &bytes));
-  const ax_status status = ax_client_compile(e->runtime->client, module, bytes, e->compiled.devices, plan->in_count, plan->out_count,
-                                             &e->remote);
+  AX_TRY(write_module(e, body, specs, &module, &bytes));
+  const ax_client_shape shape = {e->compiled.devices, plan->in_count, plan->out_count, specs != NULL};
+  const ax_status status = ax_client_compile(e->runtime->client, module, bytes, &shape, &e->remote);
   ax_string_free(module);
   return status == AX_OK ? AX_OK : ax_error_context(status, "compile: ");
 }
 
+/* The specs of the plan's inputs, then of its results. */
+static ax_status compile_whole(ax_executable *e, const ax_program *whole) {
+  const ax_signature *s = &e->signature;
+  const size_t count = (size_t)e->compiled.plan->in_count + e->compiled.plan->out_count;
+  ax_spec *specs = ax_calloc(count + 1, sizeof specs[0]);
+  if (specs == NULL) return ax_out_of_memory(count * sizeof specs[0]);
+  for (uint32_t i = 0; i < s->in_count; i++)
+    if (s->in[i].place != AX_NONE) specs[s->in[i].place] = *s->in[i].spec;
+  for (uint32_t k = 0; k < s->out_count; k++)
+    if (s->out[k].made != AX_NONE) specs[e->compiled.plan->in_count + s->out[k].made] = *s->out[k].spec;
+  const ax_status status = compile_module(e, whole, specs);
+  ax_free(specs);
+  return status;
+}
+
+/* A program of one device has no layouts to hand over. */
 ax_status ax_remote_compile(ax_executable *e, const ax_compile_options *options) {
   const ax_source source = {e->program, NULL, options};
+  const bool whole = e->runtime->options.plugin_partitions;
   ax_program *body;
-  AX_TRY(ax_assemble_body(&e->runtime->assembler, &source, &e->signature, &e->compiled, &body));
-  const ax_status status = e->compiled.idle_plan ? AX_OK : compile_body(e, body);
+  AX_TRY(ax_assemble_body(&e->runtime->assembler, &source, &e->signature, &e->compiled, whole, &body));
+  ax_status status = AX_OK;
+  if (!e->compiled.idle_plan) status = whole && e->compiled.devices > 1 ? compile_whole(e, body) : compile_module(e, body, NULL);
   ax_program_release(body);
   return status;
 }

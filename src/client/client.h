@@ -85,10 +85,13 @@ typedef struct ax_client_program {
   ax_pjrt_loaded_executable *loaded;
   uint32_t devices, in_count, out_count;
 } ax_client_program;
-/* Compiles a module, in a form that MLIR reads, as the program of each of the first `devices` devices, which has so many arguments and
-   results. AX_INVALID_ARGUMENT: fewer devices; or what the plugin says of the module. */
-AX_MUST_USE ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes, uint32_t devices, uint32_t in_count,
-                                        uint32_t out_count, ax_client_program **out);
+typedef struct ax_client_shape {
+  uint32_t devices, in_count, out_count; /* the first devices; arguments and results of the module */
+  bool whole; /* it is of all devices together, and Shardy's partitioner lays it out; else it is each device's */
+} ax_client_shape;
+/* Compiles a module, in a form that MLIR reads. AX_INVALID_ARGUMENT: fewer devices; or what the plugin says of the module. */
+AX_MUST_USE ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes, const ax_client_shape *shape,
+                                        ax_client_program **out);
 void ax_client_program_destroy(ax_client_program *program); /* NULL: nothing */
 /* Runs it and waits. in: by argument; out: by result, created here and the caller's, all NULL on failure. given: by argument, that its
    buffers may become results' and are gone afterwards. *began: it was handed over, and what was given is gone. */
@@ -97,8 +100,9 @@ AX_MUST_USE ax_status ax_client_run(const ax_client_program *program, ax_buffers
 
 /* --- options.c --- */
 
-/* XLA's CompileOptionsProto for one replica on `devices` partitions. *bytes: ax_free. */
-AX_MUST_USE ax_status ax_client_options(const ax_client *client, uint32_t devices, const int64_t *ids, char **bytes, size_t *count);
+/* XLA's CompileOptionsProto for one replica on `devices` partitions. shardy: its partitioner is on. *bytes: ax_free. */
+AX_MUST_USE ax_status ax_client_options(const ax_client *client, uint32_t devices, const int64_t *ids, bool shardy, char **bytes,
+                                        size_t *count);
 /* Takes "NAME=VALUE NAME=VALUE" apart: NULs instead of spaces, in memory of its own. *out: ax_free; *names: how many. */
 AX_MUST_USE ax_status ax_client_words(const char *options, char **out, uint32_t *names);
 

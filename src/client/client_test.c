@@ -54,7 +54,7 @@ static void options(void **state) {
   TEST_OK(ax_client_create(AXLE_FAKE_PLUGIN_FILE, "n=3 xla_fast=true name=me xla_level=2", &client));
   assert_memory_equal(client->overrides, "xla_fast=true\0xla_level=2\0", 26);
   assert_string_equal(client->version, ""); /* it has no attributes, so modules are written as text */
-  TEST_OK(ax_client_options(client, 2, (const int64_t[]){3, 4}, &bytes, &count));
+  TEST_OK(ax_client_options(client, 2, (const int64_t[]){3, 4}, true, &bytes, &count));
   assert_true(count > 40);
   ax_free(bytes);
   ax_client_destroy(client);
@@ -107,13 +107,13 @@ static void programs(void **state) {
   ax_client_program *program;
   ax_client *client = create();
   ax_buffers *in = filled(client, data), *out;
-  TEST_FAILS(ax_client_compile(client, module, sizeof module, 2, 1, 1, &program), AX_INVALID_ARGUMENT, "for 2 devices, and the plugin has 1");
+  TEST_FAILS(ax_client_compile(client, module, sizeof module, &(ax_client_shape){2, 1, 1, false}, &program), AX_INVALID_ARGUMENT, "for 2 devices, and the plugin has 1");
   fail_at("compile");
-  TEST_FAILS(ax_client_compile(client, module, sizeof module, 1, 1, 1, &program), AX_ABSENT, "an operation that there is not");
+  TEST_FAILS(ax_client_compile(client, module, sizeof module, &(ax_client_shape){1, 1, 1, false}, &program), AX_ABSENT, "an operation that there is not");
   fail_at("results");
-  TEST_FAILS(ax_client_compile(client, module, sizeof module, 1, 1, 1, &program), AX_UNAVAILABLE, "has 3 results, and the module 1");
+  TEST_FAILS(ax_client_compile(client, module, sizeof module, &(ax_client_shape){1, 1, 1, false}, &program), AX_UNAVAILABLE, "has 3 results, and the module 1");
   fail_at("");
-  TEST_OK(ax_client_compile(client, module, sizeof module, 1, 1, 1, &program));
+  TEST_OK(ax_client_compile(client, module, sizeof module, &(ax_client_shape){1, 1, 1, false}, &program));
   fail_at("execute");
   TEST_FAILS(ax_client_run(program, &in, &given, &out, &began), AX_INVALID_ARGUMENT, "PJRT_LoadedExecutable_Execute: not this argument");
   assert_false(began);

@@ -99,7 +99,7 @@ static void fill_assignment(AxPjrtProto__DeviceAssignmentProto *to, uint32_t dev
 }
 
 /* Modules are of one device, marked as laid out by hand: XLA's partitioner must be on for more than one partition, and leaves them alone. */
-static ax_status pack(uint32_t devices, const int64_t *ids, lists *l, size_t override_count, char **bytes, size_t *count) {
+static ax_status pack(uint32_t devices, const int64_t *ids, bool shardy, lists *l, size_t override_count, char **bytes, size_t *count) {
   AxPjrtProto__DeviceAssignmentProto assignment;
   AxPjrtProto__ExecutableBuildOptionsProto build = AX_PJRT_PROTO__EXECUTABLE_BUILD_OPTIONS_PROTO__INIT;
   AxPjrtProto__CompileOptionsProto message = AX_PJRT_PROTO__COMPILE_OPTIONS_PROTO__INIT;
@@ -108,6 +108,7 @@ static ax_status pack(uint32_t devices, const int64_t *ids, lists *l, size_t ove
   build.num_replicas = 1;
   build.num_partitions = devices;
   build.use_spmd_partitioning = devices > 1;
+  build.use_shardy_partitioner = shardy;
   build.device_assignment = &assignment;
   message.executable_build_options = &build;
   char *word = l->words;
@@ -126,11 +127,11 @@ static ax_status pack(uint32_t devices, const int64_t *ids, lists *l, size_t ove
   return AX_OK;
 }
 
-ax_status ax_client_options(const ax_client *client, uint32_t devices, const int64_t *ids, char **bytes, size_t *count) {
+ax_status ax_client_options(const ax_client *client, uint32_t devices, const int64_t *ids, bool shardy, char **bytes, size_t *count) {
   lists l = {0};
   size_t override_count;
   *bytes = NULL;
-  const ax_status status = make_lists(client, devices, &l, &override_count) ? pack(devices, ids, &l, override_count, bytes, count)
+  const ax_status status = make_lists(client, devices, &l, &override_count) ? pack(devices, ids, shardy, &l, override_count, bytes, count)
                                                                             : ax_out_of_memory(0);
   free_lists(&l);
   return status;

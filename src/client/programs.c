@@ -31,12 +31,12 @@ static ax_status check_results(const ax_client_program *p) {
   return status;
 }
 
-static ax_status compile(ax_client_program *p, const char *module, size_t bytes, int64_t *ids) {
+static ax_status compile(ax_client_program *p, const char *module, size_t bytes, bool shardy, int64_t *ids) {
   static const char mlir[] = "mlir";
   char *options;
   size_t option_bytes;
   AX_TRY(ids_of(p->client, p->devices, ids));
-  AX_TRY(ax_client_options(p->client, p->devices, ids, &options, &option_bytes));
+  AX_TRY(ax_client_options(p->client, p->devices, ids, shardy, &options, &option_bytes));
   const ax_pjrt_program program = {.struct_size = sizeof program, .code = (char *)(uintptr_t)module, /* only read */
                                    .code_bytes = bytes, .format = mlir, .format_length = strlen(mlir)};
   ax_pjrt_client_compile_args args = {.struct_size = sizeof args, .of = p->client->client, .program = &program, .options = options,
@@ -48,8 +48,9 @@ static ax_status compile(ax_client_program *p, const char *module, size_t bytes,
   return check_results(p);
 }
 
-ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes, uint32_t devices, uint32_t in_count,
-                            uint32_t out_count, ax_client_program **out) {
+ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes, const ax_client_shape *shape,
+                            ax_client_program **out) {
+  const uint32_t devices = shape->devices;
   *out = NULL;
   if (devices > client->device_count)
     return ax_error(AX_INVALID_ARGUMENT, "the program is for %u devices, and the plugin has %u", devices, client->device_count);
@@ -57,8 +58,8 @@ ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes,
   int64_t *ids = ax_calloc(devices, sizeof ids[0]);
   ax_status status = p != NULL && ids != NULL ? AX_OK : ax_out_of_memory(devices * sizeof ids[0]);
   if (status == AX_OK) {
-    *p = (ax_client_program){client, NULL, devices, in_count, out_count};
-    status = compile(p, module, bytes, ids);
+    *p = (ax_client_program){client, NULL, devices, shape->in_count, shape->out_count};
+    status = compile(p, module, bytes, shape->whole, ids);
   }
   ax_free(ids);
   if (status == AX_OK) *out = p;

@@ -312,10 +312,9 @@ void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_a
   ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ARRAY, .items = items, .count = count});
 }
 
-void ax_hlo_add_chosen(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, const ax_hlo_attributes *chosen,
-                       const bool *is_chosen, uint32_t count) {
+void ax_hlo_add_each(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count) {
   ax_hlo_attribute *items = room(to->hlo, count * sizeof items[0]);
-  for (uint32_t i = 0; items != NULL && i < count; i++) items[i] = dictionary_of("", is_chosen[i] ? chosen : each);
+  for (uint32_t i = 0; items != NULL && i < count; i++) items[i] = dictionary_of("", &each[i]);
   ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ARRAY, .items = items, .count = count});
 }
 
