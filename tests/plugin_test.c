@@ -220,6 +220,7 @@ static void donated(void **state) {
   ax_array *w;
   TEST_OK((ax_run)(add, 2, (ax_array *[]){z, y}, 1, &w)); /* z was read, so its elements are here, too */
   expect(w, thrice, 8);
+  ax_array_release(z);
   TEST_FAILS((ax_run)(add, 2, (ax_array *[]){y, y}, 1, &z), AX_INVALID_ARGUMENT, "is donated, but the same array is argument 1 too");
   ax_array_release(x), ax_array_release(y), ax_array_release(w);
   ax_executable_release(add);

@@ -103,10 +103,8 @@ typedef struct ax_runtime_options {
   double watch_seconds;
   void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
   void *watch_context;
-  const char *plugin; /* path of a plugin of PJRT, which compiles, runs and has the arrays (docs/pjrt.md). "": Axle does. NULL:
-                         AXLE_PLUGIN in the environment. Borrowed for the call, as is the next */
-  const char *plugin_options; /* "NAME=VALUE ..": of its compiler where a name begins with xla_. NULL: AXLE_PLUGIN_OPTIONS */
-  bool plugin_partitions; /* the plugin partitions programs, by layouts in Shardy's words */
+  const char *plugin, *plugin_options; /* of PJRT: see ax_runtime_create. Both are borrowed for the call */
+  bool plugin_partitions;
 } ax_runtime_options;
 /* How the devices of a mesh are spread over processes, for costs, and for layouts that are given as "auto": these are chosen so that what
    is sent most stays within a process (ax_compile_options.processes; where there is no runtime, as in ax_program_lower, one process has
@@ -125,6 +123,10 @@ void ax_print_to(const char *text, void *file);
 typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. Of several processes each must call it, in the same order (so with MPI it
    is collective over the communicator), and release it.
+   plugin: the path of a plugin of PJRT, which then compiles and runs the programs and has the arrays (docs/pjrt.md), and stays loaded
+   until the process ends; "": Axle does; NULL: what the environment's AXLE_PLUGIN says, else Axle. plugin_options: "NAME=VALUE
+   NAME=VALUE", of the plugin's compiler where a name begins with xla_, else of its client; NULL: AXLE_PLUGIN_OPTIONS.
+   plugin_partitions: the plugin gets whole programs with their layouts in Shardy's words, and partitions them itself.
    AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
    process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for; or the plugin cannot: there is no
    such file, it is none, its interface is of another version, or it does not start, and the message has what it says. AX_ABSENT: a plugin

@@ -93,6 +93,7 @@ AX_MUST_USE ax_status ax_program_stablehlo_bytecode(const ax_program *program, c
 typedef struct ax_stablehlo_writing {
   const char *version; /* of VHLO, as bytecode, "1.0.0"; NULL: as text */
   ax_args donate;      /* parameters of the module that are marked jax.buffer_donor: their memory may become results' */
+  bool at_once;        /* without async_start, which XLA does not read: what ax_start begins is whole where it begins */
   const ax_mesh *mesh; /* not NULL: the whole program is written for a partitioner elsewhere, over this mesh, in the words of Shardy:
                           shard_maps as manual computations, ax_with_sharding as constraints, and each input and result lies as its spec
                           says. Borrowed, as the specs are */

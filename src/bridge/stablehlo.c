@@ -205,6 +205,7 @@ static ax_status use_program(const ax_program *program, const making *making, ax
               .how = making->how,
               .donor = making->donor};
   m.hlo.whole = over != NULL;
+  m.hlo.at_once = making->how->at_once;
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)
     return ax_error(AX_ABSENT,
                     "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",

@@ -43,6 +43,7 @@ struct ax_hlo {
   ax_mesh axes; /* the devices the module runs on: replica groups are made from it */
   bool whole;   /* the module is of a whole program, which another partitioner lays out over `axes` (mesh/shardy.h) */
   bool by_hand; /* then: what is written is in a shard_map */
+  bool at_once; /* exchanges that a program begins early are whole where they begin */
   uint32_t channel;
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   ax_hlo_place place; /* of the operations that are added: the line that their equation comes from */
