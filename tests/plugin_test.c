@@ -335,6 +335,13 @@ static void refused(void **state) {
   TEST_FAILS(ax_executable_memory(executable, &memory), AX_ABSENT, "a plugin has compiled the program");
   ax_executable_release(executable);
   ax_program_release(program);
+  const int64_t dims[] = {8};
+  const ax_host_array host = (ax_host_view)(AX_F32, 1, dims, AX_F32, eight, sizeof eight);
+  ax_sharding *third;
+  ax_array *array;
+  TEST_OK(ax_sharding_single(3, &third));
+  TEST_FAILS(ax_device_put_as(runtime, third, &host, &array), AX_ABSENT, "on its first devices, in the order of their numbers");
+  ax_sharding_release(third);
   ax_runtime *other;
   TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "/nowhere/plugin.so"}, &other), AX_UNAVAILABLE, "cannot be opened");
   TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "libz.so.1"}, &other), AX_UNAVAILABLE, "no GetPjrtApi");
