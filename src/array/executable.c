@@ -28,7 +28,7 @@ void ax_executable_destroy(ax_executable *e) {
   for (uint32_t i = 0; e->wanted != NULL && i < e->signature.in_count; i++) ax_layout_release(e->wanted[i]);
   ax_free(e->wanted);
   ax_compiled_deinit(&e->compiled, e->runtime->process == getpid() ? e->runtime->assembler.jit : NULL);
-  ax_client_program_destroy(e->remote);
+  if (e->runtime->process == getpid()) ax_client_program_destroy(e->remote);
   ax_program_release(e->program);
   ax_free(e->names);
   pthread_mutex_destroy(&e->lock);

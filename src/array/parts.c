@@ -301,7 +301,8 @@ void ax_parts_release(ax_parts *parts) {
   ax_pool_free(&parts->runtime->executor.pool, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
   ax_free(parts->lent);
-  ax_buffers_release(parts->buffers);
+  if (parts->buffers != NULL && parts->runtime->process == getpid()) /* a forked process has none of the plugin's threads */
+    ax_buffers_release(parts->buffers);
   ax_pool_free(&parts->runtime->executor.pool, parts, bytes_for(parts->count));
 }
 
