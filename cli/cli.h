@@ -72,6 +72,27 @@ AX_MUST_USE ax_status take_subnormals(const char *argument, ax_subnormals *out);
 /* Takes the argument of --contraction: exact or fused. */
 AX_MUST_USE ax_status take_contraction(const char *argument, ax_contraction *out);
 
+/* --- plugin.c --- */
+/* The options --plugin and --plugin-option. The path is popt's, from malloc. */
+typedef struct plugin_choice {
+  char *path; /* NULL: Axle compiles and runs */
+  ax_text options;
+  int partitions;
+} plugin_choice;
+#define PLUGIN_PARTITIONS_OPTION(partitions)                                                                                     \
+  {"plugin-partitions", '\0', POPT_ARG_NONE, partitions, 0, "Leave it to the plugin how the program is spread over devices", NULL}
+#define PLUGIN_OPTIONS(path, value)                                                                                             \
+  {"plugin", '\0', POPT_ARG_STRING, path, 0, "Compile and run by this plugin of PJRT, on its devices", "FILE.so"},              \
+  {                                                                                                                             \
+    "plugin-option", '\0', POPT_ARG_STRING, NULL, value, "What the plugin is told, as num_devices=8; may be given repeatedly", "NAME=VALUE" \
+  }
+AX_MUST_USE ax_status plugin_take(plugin_choice *plugin, const char *argument);
+/* Sets what the runtime is to open; the choice must outlive its making. */
+AX_MUST_USE ax_status plugin_apply(const plugin_choice *plugin, ax_runtime_options *options);
+/* Prints what the plugin is, and its devices. */
+AX_MUST_USE ax_status plugin_print(const plugin_choice *plugin);
+void plugin_deinit(plugin_choice *plugin);
+
 /* --- processes.c --- */
 /* The option --processes, and its argument: mpi or one. */
 #define PROCESSES_OPTION(value)                                                                                                    \

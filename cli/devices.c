@@ -74,16 +74,18 @@ static ax_status print_machine(void) {
 
 /* --- Several processes --- */
 
-enum { option_mesh_of = 1, option_processes };
+enum { option_mesh_of = 1, option_processes, option_plugin_option };
 
 typedef struct asked {
   ax_processes_by by;
   ax_mesh mesh;
   bool has_mesh;
+  plugin_choice plugin;
 } asked;
 
 static ax_status take_option(void *context, int value, const char *argument) {
   asked *a = context;
+  if (value == option_plugin_option) return plugin_take(&a->plugin, argument);
   if (value == option_processes) return take_processes(argument, &a->by);
   a->has_mesh = true;
   return ax_mesh_parse(argument, &a->mesh);
@@ -104,6 +106,11 @@ static ax_status print_processes(const asked *a) {
   return status;
 }
 
+static ax_status print_devices(const asked *a) {
+  if (a->plugin.path != NULL) return plugin_print(&a->plugin);
+  return is_about_processes(a) ? print_processes(a) : print_machine();
+}
+
 int devices_main(int argc, const char **argv) {
   int facts = 0, messages = 0;
   asked asked = {0};
@@ -113,6 +120,7 @@ int devices_main(int argc, const char **argv) {
        "under mpirun: measures messages between the processes, and prints the description with their speeds", NULL},
       {"mesh", '\0', POPT_ARG_STRING, NULL, option_mesh_of, "Which devices of this mesh each process has", "AXIS=N,.."},
       PROCESSES_OPTION(option_processes),
+      PLUGIN_OPTIONS(&asked.plugin.path, option_plugin_option),
       POPT_TABLEEND};
   const option_set set = {.command = "devices",
                           .usage = "[OPTION...]",
@@ -129,5 +137,7 @@ int devices_main(int argc, const char **argv) {
   if (messages) return messages_print() == AX_OK ? EXIT_OK : report_error();
   keep_speeds();
   if (facts) return facts_print("", NULL, NULL) == AX_OK ? EXIT_OK : report_error();
-  return (is_about_processes(&asked) ? print_processes(&asked) : print_machine()) == AX_OK ? EXIT_OK : report_error();
+  code = print_devices(&asked) == AX_OK ? EXIT_OK : report_error();
+  plugin_deinit(&asked.plugin);
+  return code;
 }

@@ -35,9 +35,10 @@ typedef struct run {
   char *timeline;    /* file; NULL: none */
   bool traces;       /* axle trace: only the timeline is written */
   char *code_cache;  /* NULL: own_code_cache */
+  plugin_choice plugin;
 } run;
 
-enum { option_in = 1, option_out, option_contraction, option_policy, option_processes, option_seed, option_subnormals, option_workers };
+enum { option_in = 1, option_out, option_plugin_option, option_contraction, option_policy, option_processes, option_seed, option_subnormals, option_workers };
 
 /* --- Inputs --- */
 
@@ -228,6 +229,7 @@ static ax_status write_timeline(const run *run, ax_executable *executable) {
 static ax_status start_runtime(run *run) {
   run->options.print = ax_print_to;
   run->options.print_context = stdout;
+  AX_TRY(plugin_apply(&run->plugin, &run->options));
   run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
   AX_TRY(ax_runtime_create(&run->options, &run->runtime));
   run->process = ax_process_index(run->runtime);
@@ -294,6 +296,7 @@ static ax_status run_program(run *run, const char *path) {
   if (run->reference && run->timeline != NULL) return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --timeline");
   if (run->reference && run->options.processes == AX_MPI)
     return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --processes mpi");
+  if (run->reference && run->plugin.path != NULL) return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --plugin");
   if (run->traces && run->timeline == NULL) return ax_out_of_memory(0);
   AX_TRY(source_read(path, &run->shardings, &run->in, &run->source));
   AX_TRY(check_outputs(run));
@@ -316,6 +319,7 @@ static void deinit(run *run) {
   word_list_deinit(&run->out);
   shardings_deinit(&run->shardings);
   free(run->timeline);
+  plugin_deinit(&run->plugin);
   free(run->code_cache);
 }
 
@@ -355,6 +359,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;
       return AX_OK;
+    case option_plugin_option: return plugin_take(&run->plugin, argument);
     case option_subnormals: return take_subnormals(argument, &run->subnormals);
     default:
       AX_TRY(take_number("--workers", argument, 4096, &number));
@@ -372,9 +377,12 @@ static const char notes[] =
     "sizes. An input that varies over axes of n devices in all is given as one array: of the input's shape (the same on each\n"
     "device), with one dimension of n more in front (one for each), or with one dimension n times as long (cut). Results that\n"
     "vary have one dimension of n more in front.\n\n"
+    "With --plugin the program is compiled and run by a plugin of PJRT, as JAX has them, on its devices. Names that begin with xla_\n"
+    "are options of its compiler, others of its client.\n\n"
     "  axle run f.axle --in x=x.npy --in w=0.1:f32[4,2] --out y=y.npy\n"
     "  axle run f.axle --mesh data=4,model=2 --in-sharding x=data --in-sharding w=_,model --in x=x.npy --in w=w.npy\n"
-    "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n";
+    "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n"
+    "  axle run f.axle --in x=x.npy --plugin libpjrt_cpu.so --plugin-option cpu_device_count=8\n";
 
 static const char trace_notes[] =
     "Options, NAME and VALUE are those of axle run. The timeline has a track for each device, with kernels, products, exchanges\n"
@@ -384,7 +392,7 @@ static const char trace_notes[] =
 
 static int main_of(bool traces, int argc, const char **argv) {
   run run = {.traces = traces};
-  const struct poptOption table[] = {
+  struct poptOption table[] = {
       {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
       {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed", "NAME=FILE"},
       SHARDING_OPTIONS,
@@ -403,8 +411,11 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
       {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},
+      PLUGIN_OPTIONS(&run.plugin.path, option_plugin_option),
+      PLUGIN_PARTITIONS_OPTION(&run.plugin.partitions),
       POPT_TABLEEND,
   };
+  if (traces) table[AX_COUNT(table) - 4] = table[AX_COUNT(table) - 1]; /* plugins have no timelines */
   const option_set set = {
       .command = traces ? "trace" : "run",
       .usage = "FILE [OPTION...]",

@@ -36,6 +36,10 @@ if(support)
   target_link_libraries(test_support PUBLIC inside_shared PkgConfig::cmocka)
 endif()
 
+add_library(fake_plugin MODULE tests/plugins/fake.c) # of PJRT, for tests of what loads one
+target_include_directories(fake_plugin PRIVATE include src)
+set_target_properties(fake_plugin PROPERTIES LIBRARY_OUTPUT_DIRECTORY tests)
+
 add_custom_target(run_tests) # what TSan builds: tests of the rooms that make instructions and run them
 file(GLOB whole_tests CONFIGURE_DEPENDS tests/*_test.c)
 foreach(source ${unit_tests} ${whole_tests})
@@ -53,7 +57,14 @@ foreach(source ${unit_tests} ${whole_tests})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:pjrt_objects>)
     target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
     add_dependencies(${target} pjrt_objects) # makes messages.pb-c.h
-    target_link_libraries(${target} PRIVATE ${PROTOBUF_C_ARCHIVE})
+  endif()
+  if(name STREQUAL "tests/plugin")
+    target_compile_definitions(${target} PRIVATE AXLE_OWN_PLUGIN="$<TARGET_FILE:axle_pjrt>")
+    add_dependencies(${target} axle_pjrt)
+  endif()
+  if(name MATCHES "^(client/client|array/away)$")
+    target_compile_definitions(${target} PRIVATE AXLE_FAKE_PLUGIN_FILE="$<TARGET_FILE:fake_plugin>")
+    add_dependencies(${target} fake_plugin)
   endif()
   axle_test(${name} $<TARGET_FILE:${target}>)
   if(name MATCHES "^(machine|processes|code|assemble|run|array)/")
@@ -70,7 +81,6 @@ if(AXLE_FUZZ)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
   target_sources(fuzz_pjrt PRIVATE $<TARGET_OBJECTS:pjrt_objects>)
-  target_link_libraries(fuzz_pjrt PRIVATE ${PROTOBUF_C_ARCHIVE})
 endif()
 
 # --- sh ---

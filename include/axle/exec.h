@@ -103,6 +103,8 @@ typedef struct ax_runtime_options {
   double watch_seconds;
   void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
   void *watch_context;
+  const char *plugin, *plugin_options; /* of PJRT: see ax_runtime_create. Both are borrowed for the call */
+  bool plugin_partitions;
 } ax_runtime_options;
 /* How the devices of a mesh are spread over processes, for costs, and for layouts that are given as "auto": these are chosen so that what
    is sent most stays within a process (ax_compile_options.processes; where there is no runtime, as in ax_program_lower, one process has
@@ -121,8 +123,14 @@ void ax_print_to(const char *text, void *file);
 typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. Of several processes each must call it, in the same order (so with MPI it
    is collective over the communicator), and release it.
+   plugin: the path of a plugin of PJRT, which then compiles and runs the programs and has the arrays (docs/pjrt.md), and stays loaded
+   until the process ends; "": Axle does; NULL: what the environment's AXLE_PLUGIN says, else Axle. plugin_options: "NAME=VALUE
+   NAME=VALUE", of the plugin's compiler where a name begins with xla_, else of its client; NULL: AXLE_PLUGIN_OPTIONS.
+   plugin_partitions: the plugin gets whole programs with their layouts in Shardy's words, and partitions them itself.
    AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
-   process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for. AX_OUT_OF_MEMORY. With MPI, what
+   process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for; or the plugin cannot: there is no
+   such file, it is none, its interface is of another version, or it does not start, and the message has what it says. AX_ABSENT: a plugin
+   together with MPI or check_numerics. AX_OUT_OF_MEMORY. With MPI, what
    fails in one process after the library is found fails in all, with a message that names it. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
@@ -311,7 +319,8 @@ typedef struct ax_compile_options {
    in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an
    input donated that there is not; a check_numerics, subnormals or contraction that is none, or
    such an AXLE_SUBNORMALS or AXLE_CONTRACTION. AX_ABSENT: what ax_program_partition says; a primitive that
-   cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
+   cannot be compiled; for a plugin, one that has no StableHLO (ax_program_stablehlo), and check_numerics, timeline, reference, subnormals
+   and contraction. Of a plugin also what its compiler says, with the status that its error has (src/client/status.c). AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 /* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */

@@ -89,12 +89,30 @@ AX_MUST_USE ax_status ax_stablehlo_bytecode(const char *module, size_t bytes, co
    AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; AX_ABSENT: operations of chlo, which VHLO has not. */
 AX_MUST_USE ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes);
 
+/* How a program's module is written. */
+typedef struct ax_stablehlo_writing {
+  const char *version; /* of VHLO, as bytecode, "1.0.0"; NULL: as text */
+  ax_args donate;      /* parameters of the module that are marked jax.buffer_donor: their memory may become results' */
+  bool at_once;        /* without async_start, which XLA does not read: what ax_start begins is whole where it begins */
+  const ax_mesh *mesh; /* not NULL: the whole program is written for a partitioner elsewhere, over this mesh, in the words of Shardy:
+                          shard_maps as manual computations, ax_with_sharding as constraints, and each input and result lies as its spec
+                          says. Borrowed, as the specs are */
+  const ax_spec *in_specs, *out_specs; /* with `mesh`: one for each input, and for each result */
+} ax_stablehlo_writing;
+/* Writes a program's module as ax_program_stablehlo and ax_program_stablehlo_bytecode do, in the given way. `*out` is owned by the caller:
+   ax_string_free; it is `*out_bytes` long. Any thread. Errors as of these two; AX_INVALID_ARGUMENT also: a parameter that there is not; a
+   mesh for a program with axes, or without specs. AX_ABSENT also, of whole programs: a shard_map or constraint over another mesh, axes that
+   are automatic in a shard_map, kernels, and as bytecode all of Shardy. */
+AX_MUST_USE ax_status ax_program_stablehlo_with(const ax_program *program, const ax_stablehlo_writing *writing, char **out,
+                                                size_t *out_bytes);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_from_stablehlo(...) AX_LINED_STATUS(program_from_stablehlo, __VA_ARGS__)
 #define ax_program_from_stablehlo_with(...) AX_LINED_STATUS(program_from_stablehlo_with, __VA_ARGS__)
 #define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
+#define ax_program_stablehlo_with(...) AX_LINED_STATUS(program_stablehlo_with, __VA_ARGS__)
 #define ax_program_stablehlo_bytecode(...) AX_LINED_STATUS(program_stablehlo_bytecode, __VA_ARGS__)
 #define ax_stablehlo_bytecode(...) AX_LINED_STATUS(stablehlo_bytecode, __VA_ARGS__)
 #define ax_stablehlo_text(...) AX_LINED_STATUS(stablehlo_text, __VA_ARGS__)

@@ -92,6 +92,10 @@ ax_status ax_array_open(const ax_array *array) {
   ax_array *held = ax_array_retain((ax_array *)array);
   ax_status status = ax_array_wait(held);
   if (status == AX_OK && !ax_array_use(held)) status = ax_array_refuse_donated(held);
+  else if (status == AX_OK) {
+    status = ax_parts_bring(held->parts, held->layout);
+    if (status != AX_OK) ax_array_leave(held);
+  }
   ax_array_release(held); /* the reader holds it from here on */
   return status;
 }
@@ -183,7 +187,8 @@ ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *d
     ax_layout_offset(layout, b, start);
     ax_blocks_copy(runtime, &(ax_blocks){&layout->type, &uncut, &one, &whole}, &layout->block, start, parts->part[b]);
   }
-  ax_status status = ax_array_create(layout, parts, out);
+  ax_status status = runtime->client != NULL ? ax_parts_send_away(parts, layout) : AX_OK;
+  if (status == AX_OK) status = ax_array_create(layout, parts, out);
   if (status != AX_OK) ax_parts_release(parts);
   return status;
 }

@@ -95,6 +95,14 @@ typedef enum ax_laying {
 AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out);
 /* Gives one block alone, without moving it. */
 AX_MUST_USE ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out);
+/* Makes parts that only a plugin's devices have. Consumes the buffers unless it fails. */
+AX_MUST_USE ax_status ax_parts_create_away(ax_runtime *runtime, const ax_layout *layout, struct ax_buffers *buffers, ax_parts **out);
+/* Gives parts that are away memory here, with the elements. Waits for the devices. */
+AX_MUST_USE ax_status ax_parts_bring(ax_parts *parts, const ax_layout *layout);
+/* Gives the buffers of all places of the layout, which are made if there are none. Retained. */
+AX_MUST_USE ax_status ax_parts_send(ax_parts *parts, const ax_layout *layout, struct ax_buffers **out);
+/* Sends parts that nothing else has, and frees their memory. */
+AX_MUST_USE ax_status ax_parts_send_away(ax_parts *parts, const ax_layout *layout);
 ax_parts *ax_parts_retain(ax_parts *parts);
 void ax_parts_release(ax_parts *parts);
 

@@ -9,6 +9,7 @@
 
 #include "array/joint.h"
 #include "array/pending.h"
+#include "array/remote.h"
 #include "run/inside.h"
 
 /* --- Arguments --- */
@@ -245,8 +246,18 @@ static uint64_t check_of(const ax_run_call *call) {
   return check | 1;
 }
 
+/* Of a program that a plugin runs. */
+static ax_status run_remote(performance *p, bool *began) {
+  AX_TRY(pass_on(p));
+  if (!p->call->e->compiled.idle_plan) return ax_remote_run(p->call, p->outputs, began);
+  *began = true;
+  count_without(p->call->e);
+  return AX_OK;
+}
+
 static ax_status run(performance *p, uint64_t number, bool *began) {
   ax_executable *e = p->call->e;
+  if (e->runtime->client != NULL) return run_remote(p, began);
   const bool together = e->compiled.map != NULL;
   AX_TRY(lay_out_inputs(p));
   AX_TRY(pass_on(p));

@@ -5,6 +5,8 @@
 #include "axle/transform.h"
 #include "array/compared.h"
 #include "array/executable.h"
+#include "array/remote.h"
+#include "client/client.h"
 #include "machine/float_mode.h"
 #include "machine/subnormals.h"
 #include "mesh/constraint.h"
@@ -26,6 +28,7 @@ void ax_executable_destroy(ax_executable *e) {
   for (uint32_t i = 0; e->wanted != NULL && i < e->signature.in_count; i++) ax_layout_release(e->wanted[i]);
   ax_free(e->wanted);
   ax_compiled_deinit(&e->compiled, e->runtime->process == getpid() ? e->runtime->assembler.jit : NULL);
+  if (e->runtime->process == getpid()) ax_client_program_destroy(e->remote);
   ax_program_release(e->program);
   ax_free(e->names);
   pthread_mutex_destroy(&e->lock);
@@ -70,7 +73,8 @@ static void tell(const ax_executable *e) {
     ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->compiled.devices,
                  e->lower_seconds);
-  ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->compiled.codes[0].instr_count, e->compile_seconds);
+  if (e->runtime->client != NULL) ax_runtime_log(e->runtime, "compile: by the plugin, %.3f s", e->compile_seconds);
+  else ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->compiled.codes[0].instr_count, e->compile_seconds);
   for (uint32_t i = 0; i < e->signature.in_count; i++) {
     const ax_signature_in *in = &e->signature.in[i];
     if (!in->asked || in->donated != AX_NONE) continue;
@@ -97,13 +101,15 @@ static ax_status make_layouts(ax_executable *e) {
 static ax_status make(ax_executable *e, const ax_laid *laid, double lower_seconds, const ax_compile_options *options) {
   const double begin = ax_seconds();
   ax_laid own = {0};
-  if (laid == NULL) {
+  if (laid == NULL && e->runtime->client == NULL) {
     AX_TRY(ax_program_lay_out(e->program, options->keep_unused, &own));
     lower_seconds = ax_seconds() - begin;
   }
   const double lowered = ax_seconds();
   const ax_source source = {e->program, laid != NULL ? laid : &own, options};
-  ax_status status = ax_assemble(&e->runtime->assembler, &source, &e->signature, &e->compiled);
+  ax_status status = e->runtime->client != NULL
+                         ? ax_remote_compile(e, options)
+                         : ax_assemble(&e->runtime->assembler, &source, &e->signature, &e->compiled);
   if (status == AX_OK) status = make_layouts(e);
   ax_laid_deinit(&own);
   e->keep_unused = options->keep_unused;
@@ -156,6 +162,7 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
                            const ax_compile_options *options, ax_executable **out) {
   ax_compile_options all = *options;
   bool flush, fused = false;
+  if (runtime->client != NULL) AX_TRY(ax_remote_check_options(options));
   ax_status status = ax_subnormals_flush(options->subnormals, &flush);
   if (status == AX_OK) status = ax_contraction_fused(options->contraction, &fused);
   if (status != AX_OK) return ax_error_context(status, "compile: ");
@@ -288,6 +295,7 @@ ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
 ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
   *out = (ax_memory){0};
   AX_TRY(ax_require(e, "executable"));
+  if (e->runtime->client != NULL) return ax_error(AX_ABSENT, "a plugin has compiled the program, and Axle does not know its memory");
   ax_memory_of(&e->compiled, out);
   return AX_OK;
 }
@@ -321,6 +329,7 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
   ax_text text = {0};
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
+  if (e->runtime->client != NULL) return ax_error(AX_ABSENT, "a plugin has compiled the program, and Axle has no text of it");
   ax_plan_text(&text, e->compiled.plan);
   ax_instrs_text(&text, &e->compiled, e->compiled.codes[0].instrs, e->compiled.codes[0].instr_count);
   return ax_text_finish(&text, out);

@@ -13,6 +13,7 @@ struct ax_executable {
   ax_program *program; /* as the caller gave it */
   ax_signature signature;
   ax_compiled compiled;
+  struct ax_client_program *remote; /* in place of instructions, if a plugin runs it; NULL */
   ax_layout **wanted;    /* by input: the layout that arguments must have */
   ax_assigned assigned;  /* layouts of results on devices 0, 1, .. */
   _Atomic(ax_assigned *) other_assigned; /* and on other devices so far; `lock` guards additions */

@@ -7,6 +7,7 @@
 #include "array/copying.h"
 #include "array/moving.h"
 #include "array/runtime.h"
+#include "client/client.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
 
@@ -128,6 +129,9 @@ static ax_layout **place_of(ax_runtime *runtime, uint64_t hash) { return &runtim
 
 ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
                            const ax_sharding *devices, bool committed, ax_layout **out) {
+  *out = NULL;
+  if (devices != NULL && devices->ids != NULL && runtime->client != NULL)
+    return ax_error(AX_ABSENT, "arrays and programs of a plugin are on its first devices, in the order of their numbers");
   ax_layout like = {.runtime = runtime,
                     .mesh = *mesh,
                     .spec = *spec,
@@ -297,7 +301,17 @@ void ax_parts_release(ax_parts *parts) {
   ax_pool_free(&parts->runtime->executor.pool, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
   ax_free(parts->lent);
+  if (parts->buffers != NULL && parts->runtime->process == getpid()) /* a forked process has none of the plugin's threads */
+    ax_buffers_release(parts->buffers);
   ax_pool_free(&parts->runtime->executor.pool, parts, bytes_for(parts->count));
+}
+
+ax_status ax_parts_create_away(ax_runtime *runtime, const ax_layout *layout, ax_buffers *buffers, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  for (uint32_t b = 0; b < layout->blocks; b++) (*out)->part[b] = NULL;
+  (*out)->buffers = buffers;
+  atomic_store(&(*out)->away, true);
+  return AX_OK;
 }
 
 /* --- Another layout --- */
@@ -441,6 +455,7 @@ ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout
     *out = ax_parts_retain(from);
     return AX_OK;
   }
+  AX_TRY(ax_parts_bring(from, old));
   const move m = {from, old, to};
   ax_status status = make_room(&m, from, copied, laying, out);
   if (status == AX_OK) fill_all(&m, *out, moving);

@@ -2,12 +2,14 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "array/code_cache.h"
 #include "array/executable.h"
 #include "array/pending.h"
 #include "base/choice.h"
+#include "client/client.h"
 #include "machine/machine.h"
 #include "processes/mpi.h"
 #include "processes/shared_memory.h"
@@ -89,6 +91,28 @@ static ax_status create_compiler(ax_runtime *runtime) {
                                          .threads = runtime->options.workers}, &runtime->assembler.jit);
 }
 
+/* NULL: Axle compiles and runs. */
+static const char *plugin_of(const ax_runtime_options *options) {
+  const char *path = options->plugin != NULL ? options->plugin : getenv("AXLE_PLUGIN");
+  return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+/* A mesh has no more devices than the plugin. */
+static ax_status open_plugin(ax_runtime *runtime) {
+  ax_runtime_options *options = &runtime->options;
+  const char *path = plugin_of(options), *words = options->plugin_options;
+  if (words == NULL) words = getenv("AXLE_PLUGIN_OPTIONS");
+  options->plugin = options->plugin_options = NULL; /* were only borrowed */
+  if (path == NULL) return AX_OK;
+  if (options->check_numerics != 0)
+    return ax_error(AX_ABSENT, "runtime: programs that a plugin runs have no check_numerics");
+  ax_status status = ax_client_create(path, words, &runtime->client);
+  if (status != AX_OK) return ax_error_context(status, "runtime: ");
+  if (runtime->client->device_count < options->max_devices) options->max_devices = runtime->client->device_count;
+  runtime->assembler.max_devices = options->max_devices;
+  return AX_OK;
+}
+
 /* In this process alone; `threads` is how many are worth it here. */
 static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_runtime **out) {
   *out = NULL;
@@ -111,13 +135,15 @@ static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_
   ax_executable_cache_init(&runtime->cache);
   pthread_mutex_init(&runtime->layouts_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
+  pthread_mutex_init(&runtime->bringing, NULL);
   ax_callbacks_init(&runtime->callbacks);
   runtime->executor.options = &runtime->options;
   runtime->executor.hooks = (ax_hooks){
       .callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
   runtime->assembler = (ax_assembler){
       .hooks = &runtime->executor.hooks, .runtime = runtime, .max_devices = runtime->options.max_devices};
-  ax_status status = create_compiler(runtime);
+  ax_status status = open_plugin(runtime);
+  if (status == AX_OK) status = create_compiler(runtime);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->executor.workers);
   if (status != AX_OK) {
     ax_runtime_destroy(runtime);
@@ -173,6 +199,8 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   if (options == NULL) options = &none;
   ax_status status = ax_choice_decide(&choice, (int)options->processes, &by);
   if (status != AX_OK) return ax_error_context(status, "runtime: ");
+  if (by == AX_MPI && plugin_of(options) != NULL)
+    return ax_error(AX_ABSENT, "runtime: a plugin's devices are those of one process: it does not go with MPI");
   if (by != AX_MPI) return create(options, ax_machine_threads(), out);
   AX_TRY(ax_mpi_create(options->communicator, &transport));
   return ax_runtime_create_over(options, transport, options->process_of_count, options->process_of, out);
@@ -197,6 +225,8 @@ void ax_runtime_destroy(ax_runtime *runtime) {
     pthread_mutex_destroy(&runtime->cache.lock);
     pthread_mutex_destroy(&runtime->layouts_lock);
     pthread_mutex_destroy(&runtime->order);
+    pthread_mutex_destroy(&runtime->bringing);
+    ax_client_destroy(runtime->client); /* a forked process has none of its threads */
     pthread_mutex_destroy(&runtime->callbacks.lock);
   }
   ax_free(runtime);

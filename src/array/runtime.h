@@ -24,6 +24,8 @@ struct ax_runtime {
   ax_assembler assembler; /* for programs compiled from now on */
   ax_executor executor;   /* no run writes the fields above; runs done inline do not write those below the tallies */
   ax_tally tallies[AX_TALLIES];
+  struct ax_client *client; /* runs its programs, and has its arrays; NULL: the executor, and the pool */
+  pthread_mutex_t bringing; /* held while parts get buffers or memory: array/away.c */
   pthread_mutex_t layouts_lock;
   ax_layout *layouts[256]; /* by hash; holds no references */
   uint64_t layouts_made, layouts_found;

@@ -44,6 +44,11 @@ typedef struct ax_source {
 /* Runs all passes. Whatever the status, *compiled is the caller's, and owns the signature. Both need not be initialised. */
 AX_MUST_USE ax_status ax_assemble(const ax_assembler *assembler, const ax_source *source, ax_signature *signature,
                                   ax_compiled *compiled);
+/* For a program that another compiler makes machine code of: runs the first passes, with kernels discharged, and gives what each device
+   computes (ax_program_release), groups and all; or with `whole`, all that they compute together, with its shard_maps and constraints. The signature is complete but for `donated`; of the compiled code there is the number of
+   devices and a plan that has only inputs and results. Whatever the status, *compiled is the caller's. */
+AX_MUST_USE ax_status ax_assemble_body(const ax_assembler *assembler, const ax_source *source, ax_signature *signature,
+                                       ax_compiled *compiled, bool whole, ax_program **body);
 /* Runs the passes up to the one that places memory; gives the memory that a run takes. text: NULL, or gets a table of the
    allocations. */
 AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text);

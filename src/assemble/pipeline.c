@@ -327,6 +327,75 @@ ax_status ax_assemble(const ax_assembler *assembler, const ax_source *source, ax
   return status;
 }
 
+static const pass first_passes[] = {{"simplify", .program = ax_program_simplify},
+                                    {"prune", .change = prune},
+                                    {"partition", .program = ax_program_partition_plain}};
+
+/* A plan that says how many inputs and results there are. */
+static ax_status bare_plan(build *b, const ax_partitioned *whole) {
+  ax_compiled *c = b->a.compiled;
+  const int64_t devices = ax_mesh_devices(whole->mesh);
+  if (devices > b->assembler->max_devices) return refuse_devices(whole->mesh, b->assembler->max_devices);
+  c->plan = ax_calloc(1, sizeof *c->plan);
+  if (c->plan == NULL) return ax_out_of_memory(sizeof *c->plan);
+  c->plan->mesh = *whole->mesh;
+  c->plan->in_count = b->program->in_count;
+  c->plan->out_count = b->program->out_count;
+  c->devices = (uint32_t)devices;
+  c->idle_plan = b->program->eqn_count == 0 && b->program->out_count == 0;
+  c->threaded = true;
+  return ax_signature_make(b->source, whole, b->pruning, &b->inner, &b->options->donate, c->plan, b->signature);
+}
+
+/* All inputs and results stay. */
+static ax_status prune_nothing(ax_pruning *p, const ax_program *program) {
+  p->place = ax_alloc(((size_t)program->in_count + 1) * sizeof p->place[0]);
+  p->returned = ax_alloc(((size_t)program->out_count + 1) * sizeof p->returned[0]);
+  if (p->place == NULL || p->returned == NULL) return ax_out_of_memory(program->in_count * sizeof p->place[0]);
+  p->in_count = program->in_count;
+  p->out_count = program->out_count;
+  for (uint32_t i = 0; i < program->in_count; i++) p->place[i] = i;
+  for (uint32_t k = 0; k < program->out_count; k++) p->returned[k] = (ax_returned){.made = k, .input = AX_NONE};
+  return AX_OK;
+}
+
+/* The program before it is partitioned, which is done only to know the mesh and how inputs and results lie. */
+static ax_status take_whole(build *b, ax_program *before) {
+  b->whole = b->program;
+  b->program = ax_program_retain(before);
+  return prune_nothing(&b->inner, before);
+}
+
+static ax_status make_body(build *b, bool is_whole) {
+  ax_program *before = NULL;
+  ax_status status = AX_OK;
+  for (size_t i = 0; status == AX_OK && i < AX_COUNT(first_passes); i++) {
+    ax_program_release(before);
+    before = ax_program_retain(b->program);
+    status = run_one(b, &first_passes[i]);
+    if (status == AX_OK) status = verify(b, &first_passes[i]);
+  }
+  if (status == AX_OK) status = is_whole ? take_whole(b, before) : take_body(b);
+  ax_program_release(before);
+  AX_TRY(status);
+  const ax_partitioned whole = ax_partitioned_of(b->whole);
+  return bare_plan(b, &whole);
+}
+
+ax_status ax_assemble_body(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled,
+                           bool whole, ax_program **body) {
+  const ax_source anew = {source->program, NULL, source->options}; /* a laid-out program has kernels still */
+  build b = begin(assembler, &anew, signature, compiled);
+  ax_context numbers;
+  *body = NULL;
+  ax_keep_numbers(&numbers);
+  const ax_status status = make_body(&b, whole);
+  ax_context_leave(&numbers);
+  if (status == AX_OK) *body = ax_program_retain(b.program);
+  end(&b);
+  return status;
+}
+
 ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text) {
   ax_signature signature;
   ax_compiled compiled;

@@ -36,7 +36,7 @@ static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t
 }
 
 typedef struct survey { /* of all operations of a module */
-  bool collectives, ids, layouts, tests, kept, by_hand;
+  bool collectives, ids, layouts, tests, kept, by_hand, own; /* own: a function has arguments or results that are one device's */
   int64_t replicas, partitions; /* that groups need */
 } survey;
 
@@ -50,6 +50,16 @@ static bool has_laid_out(const ax_hlo_operation *function, const char *name) {
   const ax_hlo_attribute *list = ax_hlo_find(function, name);
   for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count; i++)
     if (has_layout(list->items[i].items, list->items[i].kind == AX_HLO_DICTIONARY ? list->items[i].count : 0)) return true;
+  return false;
+}
+
+static bool has_own(const ax_hlo_operation *function, const char *name) {
+  const ax_hlo_attribute *list = ax_hlo_find(function, name);
+  for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count; i++) {
+    const ax_hlo_attribute *of = &list->items[i];
+    const ax_hlo_attribute *tiles = of->kind == AX_HLO_DICTIONARY ? attribute_of(of->items, of->count, "mhlo.sharding") : NULL;
+    if (tiles != NULL && ax_hlo_slice_is(tiles->text, "{manual}")) return true;
+  }
   return false;
 }
 
@@ -92,6 +102,7 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
   s->kept = s->kept || ax_hlo_frontend(op->attributes, op->attribute_count, "xla.sdy.sharding") != NULL;
+  s->own = s->own || has_own(op, "arg_attrs") || has_own(op, "res_attrs");
   s->by_hand = s->by_hand || ax_hlo_slice_is(op->name, "sdy.manual_computation");
   s->layouts = s->layouts || s->by_hand || has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
 }
@@ -175,7 +186,7 @@ ax_status ax_hlo_find_devices(const ax_hlo_module *module, ax_arena *arena, ax_h
     return ax_error(AX_ABSENT, "%s: layouts are of partitions, and this module has %" PRId64 " replicas, too", module->source,
                     out->replicas);
   out->kept = s.kept || ax_hlo_frontend(module->attributes, module->attribute_count, "xla.sdy.meshes") != NULL;
-  out->each = (s.collectives || (s.ids && devices > 1) || (out->parts_wanted && out->replicas > 1)) && (!s.layouts || (devices == 1 && !s.by_hand)) && !s.tests; /* on one device layouts say nothing */
+  out->each = (s.collectives || (s.ids && devices > 1) || (out->parts_wanted && (out->replicas > 1 || (s.own && devices > 1)))) && (!s.layouts || (devices == 1 && !s.by_hand)) && !s.tests; /* on one device layouts say nothing */
   return AX_OK;
 }
 

@@ -339,6 +339,61 @@ static void test_unsigned(void **state) {
       "%2 = \"stablehlo.constant\"() {value = dense<1>", "%3 = \"stablehlo.minimum\"(%0, %2)", "\"stablehlo.sign\"(%1)");
 }
 
+/* A whole program in Shardy's words: its mesh, a layout of each parameter and result, a shard_map, and parameters that are given. */
+static void test_over_a_mesh(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[4] w:f32[2]. let y:f32[4] = neg x z:f32[2] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P()) "
+      "out_specs=(P()) body={ axes d=2 ; lambda a:f32[2]{V:d} b:f32[2]. let c:f32[2] = psum[axes=(d)] a e:f32[2] = mul c b in (e) }] "
+      "y w in (z) }";
+  static const ax_spec cut = {.count = {1}, .rank = 1}, whole = {0};
+  const ax_spec in_specs[] = {cut, whole};
+  ax_mesh mesh, other;
+  ax_program *program;
+  char *module;
+  size_t bytes;
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  TEST_OK(ax_mesh_parse("e=2", &other));
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  ax_stablehlo_writing how = {.mesh = &mesh, .in_specs = in_specs, .out_specs = &whole, .donate = AX_ARGS(1)};
+  TEST_OK(ax_program_stablehlo_with(program, &how, &module, &bytes));
+  assert_int_equal(bytes, strlen(module));
+  assert_string_equal(
+      module,
+      "module @axle attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n"
+      "  \"sdy.mesh\"() {mesh = #sdy.mesh<[\"d\"=2]>, sym_name = \"mesh\"} : () -> ()\n"
+      "  func.func public @main(%0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>}, %1: tensor<2xf32> "
+      "{jax.buffer_donor = true, sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> (tensor<2xf32> {sdy.sharding = "
+      "#sdy.sharding<@mesh, [{}]>}) {\n"
+      "    %2 = \"stablehlo.negate\"(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "    %3 = \"sdy.manual_computation\"(%2, %1) ({\n"
+      "    ^bb0(%4: tensor<2xf32>, %5: tensor<2xf32>):\n"
+      "      %6 = \"stablehlo.all_reduce\"(%4) ({\n"
+      "      ^bb0(%7: tensor<f32>, %8: tensor<f32>):\n"
+      "        %9 = \"stablehlo.add\"(%7, %8) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
+      "        \"stablehlo.return\"(%9) : (tensor<f32>) -> ()\n"
+      "      }) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = dense<[[0, 1]]> : "
+      "tensor<1x2xi64>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "      %10 = \"stablehlo.multiply\"(%6, %5) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "      \"sdy.return\"(%10) : (tensor<2xf32>) -> ()\n"
+      "    }) {in_shardings = #sdy.sharding_per_value<[<@mesh, [{\"d\"}]>, <@mesh, [{}]>]>, manual_axes = "
+      "#sdy<manual_axes{\"d\"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : (tensor<4xf32>, "
+      "tensor<2xf32>) -> tensor<2xf32>\n"
+      "    \"func.return\"(%3) : (tensor<2xf32>) -> ()\n"
+      "  }\n"
+      "}\n");
+  ax_string_free(module);
+  how.mesh = &other;
+  TEST_FAILS(ax_program_stablehlo_with(program, &how, &module, &bytes), AX_ABSENT, "shard_map over (d=2,) in a module of another mesh");
+  how = (ax_stablehlo_writing){.mesh = &mesh};
+  TEST_FAILS(ax_program_stablehlo_with(program, &how, &module, &bytes), AX_INVALID_ARGUMENT, "a mesh without specs");
+  how = (ax_stablehlo_writing){.donate = AX_ARGS(2)};
+  TEST_FAILS(ax_program_stablehlo_with(program, &how, &module, &bytes), AX_INVALID_ARGUMENT, "parameter 2");
+  how = (ax_stablehlo_writing){.mesh = &mesh, .in_specs = in_specs, .out_specs = &whole, .version = "1.0.0"};
+  TEST_FAILS(ax_program_stablehlo_with(program, &how, &module, &bytes), AX_ABSENT, "VHLO has no");
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),
@@ -354,6 +409,7 @@ int main(void) {
       cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_shapes),
       cmocka_unit_test(test_unsigned),
+      cmocka_unit_test(test_over_a_mesh),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

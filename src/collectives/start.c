@@ -157,7 +157,7 @@ static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32
     const ax_eqn *eqn = &body->eqns[i];
     bool written = false;
     for (uint32_t k = 0; k < eqn->in_count; k++) operand[k] = value[eqn->in[k]];
-    if (may_begin(body, eqn, uses, given)) AX_TRY(write_begun(hlo, eqn, operand[0], &value[eqn->out], &written));
+    if (!hlo->at_once && may_begin(body, eqn, uses, given)) AX_TRY(write_begun(hlo, eqn, operand[0], &value[eqn->out], &written));
     if (!written) AX_TRY(ax_hlo_eqn(hlo, eqn, operand, value + eqn->out));
   }
   return AX_OK;

@@ -41,6 +41,9 @@ struct ax_hlo {
   ax_text scratch;
   bool failed; /* there was too little memory: something is missing */
   ax_mesh axes; /* the devices the module runs on: replica groups are made from it */
+  bool whole;   /* the module is of a whole program, which another partitioner lays out over `axes` (mesh/shardy.h) */
+  bool by_hand; /* then: what is written is in a shard_map */
+  bool at_once; /* exchanges that a program begins early are whole where they begin */
   uint32_t channel;
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   ax_hlo_place place; /* of the operations that are added: the line that their equation comes from */
@@ -90,6 +93,8 @@ void ax_hlo_add_entry(ax_hlo_attributes *to, const char *group, const char *name
 AX_MUST_USE ax_status ax_hlo_add_spelled(ax_hlo_attributes *to, const char *text);
 /* [{..}, ..]: `count` times the same dictionary. */
 void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count);
+/* [{..}, ..]: a dictionary of each list. */
+void ax_hlo_add_each(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count);
 /* [dense<[1, 0]> : tensor<2xindex>, ..]: layouts, minor dimension first. */
 void ax_hlo_add_layouts(ax_hlo_attributes *to, const char *name, const ax_dims *layouts, uint32_t count);
 

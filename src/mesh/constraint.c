@@ -11,6 +11,7 @@
 #include "axle/transform.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
+#include "mesh/shardy.h"
 #include "prim/bind.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -88,7 +89,7 @@ const ax_prim ax_prim_sharding_constraint = {
     .simplify = ax_simplify_nothing,
     .shard = ax_shard_pointwise,
     .lower = ax_lower_same, .complex = ax_complex_whole, .keys = ax_keys_whole,
-    .hlo = ax_hlo_same,
+    .hlo = ax_constraint_hlo,
 };
 
 /* --- The functions --- */

@@ -20,6 +20,7 @@
 #include "ir/flow.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
+#include "mesh/shardy.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/region.h"
@@ -335,7 +336,7 @@ const ax_prim ax_prim_shard_map = {
     .lower = ax_lower_eval,
     .complex = ax_complex_whole,
     .keys = ax_keys_whole,
-    .hlo = ax_absent_hlo,
+    .hlo = ax_shard_map_hlo,
 };
 
 /* --- The function --- */

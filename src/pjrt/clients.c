@@ -116,7 +116,7 @@ static ax_pjrt_error *create(size_t device_count, ax_pjrt_client **out) {
     return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu devices", device_count);
   for (size_t i = 0; i < device_count; i++) make_device(client, i);
   /* Callers of PJRT do other things than work on runs: a thread for each processor, beside the caller's. */
-  const ax_runtime_options options = {.workers = ax_machine_threads() + 1, .run_workers = ax_machine_threads()};
+  const ax_runtime_options options = {.workers = ax_machine_threads() + 1, .run_workers = ax_machine_threads(), .plugin = ""};
   return ax_pjrt_status(ax_runtime_create(&options, &client->runtime));
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "ffi/abi.h"
-#include "pjrt/api.h"
+#include "client/api.h"
 #include "support/cmocka.h"
 
 const ax_pjrt_api *GetPjrtApi(void);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "pjrt/messages.pb-c.h"
+#include "client/messages.pb-c.h"
 #include "pjrt/pjrt.h"
 
 typedef AxPjrtProto__DeviceAssignmentProto assignment_message;

@@ -8,8 +8,8 @@
 #include "axle/exec.h"
 #include "axle/sharding.h"
 #include "base/base.h"
+#include "client/elements.h"
 #include "ir/text.h"
-#include "pjrt/api.h"
 
 /* --- errors.c --- */
 
@@ -111,9 +111,6 @@ ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
 /* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
 AX_MUST_USE ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out);
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer); /* its array is given to a run, or deleted */
-ax_pjrt_element ax_pjrt_element_of(ax_dtype dtype);
-/* AX_NO_DTYPE: Axle has none. */
-ax_dtype ax_pjrt_dtype_of(ax_pjrt_element element);
 
 /* --- options.c --- */
 
@@ -200,7 +197,7 @@ AX_PJRT_QUIET(AX_PJRT_DECLARE)
 AX_PJRT_FUNCTIONS(AX_PJRT_DECLARE)
 #undef AX_PJRT_DECLARE
 
-/* A function that only tells what an object has: a value, a text, or a list, as pjrt/api.h has these. */
+/* A function that only tells what an object has: a value, a text, or a list, as client/api.h has these. */
 #define AX_PJRT_GIVE(name, ...)                                   \
   ax_pjrt_error *ax_pjrt_do_##name(ax_pjrt_##name##_args *args) { \
     __VA_ARGS__;                                                  \

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "pjrt/ffi.h"
-#include "pjrt/messages.pb-c.h"
+#include "client/messages.pb-c.h"
 
 enum { most_spans = 1 << 22 };
 static const uint32_t nobody = UINT32_MAX;

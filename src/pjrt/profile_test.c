@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "axle/status.h"
-#include "pjrt/messages.pb-c.h"
+#include "client/messages.pb-c.h"
 #include "support/oom.h"
 #include "support/plugin.h"
 

@@ -5,7 +5,7 @@
      devices      0 .. 7 as 4 x 2, transposed: the mesh's axes in the order in which dimensions use them, the unused ones last */
 
 #include "mesh/assignment.h"
-#include "pjrt/messages.pb-c.h"
+#include "client/messages.pb-c.h"
 #include "pjrt/pjrt.h"
 #include "pjrt/shardings.h"
 

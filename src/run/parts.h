@@ -14,6 +14,8 @@ typedef struct ax_parts {
   struct ax_parts *source; /* retained: parts in whose memory some of these lie; NULL */
   ax_part *lent;           /* by part, if the user owns them; NULL */
   bool read_only;          /* no run may write into them, whichever array has them */
+  struct ax_buffers *buffers; /* retained: what a plugin's devices have of them; NULL. Guarded by the runtime's lock `bringing` */
+  _Atomic bool away;          /* only they have it: there are no addresses (ax_parts_bring) */
   uint32_t count;
   unsigned char *part[]; /* by block */
 } ax_parts;

@@ -1,4 +1,4 @@
-"""Holds src/pjrt/api.h against the published header of PJRT's C interface: the size of each struct, the offset of each member, and the
+"""Holds src/client/api.h against the published header of PJRT's C interface: the size of each struct, the offset of each member, and the
 place of each function in the table. Of extensions, too.
 
   pjrt_abi.py HEADERS    a folder that has xla/pjrt/c/pjrt_c_api.h, as the source distribution of pypjrt has it under vendor/
@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
 def functions():
-    return re.findall(r'X\((\w+), "(PJRT_\w+)"\)', (SOURCE / "pjrt/api.h").read_text())
+    return re.findall(r'X\((\w+), "(PJRT_\w+)"\)', (SOURCE / "client/api.h").read_text())
 
 
 def layout(gdb_text):
@@ -70,7 +70,7 @@ def main(headers):
         order = "".join(
             f'static_assert(offsetof(PJRT_Api, {theirs}) == offsetof(ax_pjrt_api, {ours}), "{theirs}");\n' for ours, theirs in functions())
         theirs_included = "".join(f'#include "xla/pjrt/c/pjrt_c_api{h}.h"\n' for h in HEADERS)
-        program.write_text(f'#include <cstddef>\n{theirs_included}#include "pjrt/api.h"\n{uses}{order}int main() {{ return 0; }}\n')
+        program.write_text(f'#include <cstddef>\n{theirs_included}#include "client/api.h"\n{uses}{order}int main() {{ return 0; }}\n')
         binary = Path(folder) / "both"
         subprocess.run(["g++", "-g", "-w", f"-I{headers}", f"-I{SOURCE}", program, "-o", binary], check=True)
         theirs, ours = ask(binary, [t for t, _ in pairs]), ask(binary, [o for _, o in pairs])

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "pjrt/api.h"
+#include "client/api.h"
 #include "support/cmocka.h"
 
 const ax_pjrt_api *GetPjrtApi(void);

@@ -14,8 +14,8 @@
 
    Four shapes of calls are so common that they have members with the same names everywhere: something is done with an object
    (AX_PJRT_OF), and an object has a value (AX_PJRT_GET), a text (AX_PJRT_TEXT), or a list of things (AX_PJRT_LIST). */
-#ifndef AX_PJRT_API_H
-#define AX_PJRT_API_H
+#ifndef AX_CLIENT_API_H
+#define AX_CLIENT_API_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,10 +133,10 @@ AX_PJRT_ARGS(event_on_ready, ax_pjrt_event *of; void (*callback)(ax_pjrt_error *
 AX_PJRT_ARGS(event_create, /* -> */ ax_pjrt_event *value;);
 AX_PJRT_ARGS(event_set, ax_pjrt_event *of; ax_pjrt_code code; const char *message; size_t message_length;);
 
-#include "pjrt/api_buffer.h"
-#include "pjrt/api_client.h"
-#include "pjrt/api_executable.h"
-#include "pjrt/api_extensions.h"
+#include "client/api_buffer.h"
+#include "client/api_client.h"
+#include "client/api_executable.h"
+#include "client/api_extensions.h"
 
 /* --- The table, in its order: X(what it is given, PJRT's name) --- */
 

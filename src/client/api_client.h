@@ -1,8 +1,8 @@
-/* PJRT's interface: clients, devices, memories and topologies. Included by pjrt/api.h. */
-#ifndef AX_PJRT_API_CLIENT_H
-#define AX_PJRT_API_CLIENT_H
+/* PJRT's interface: clients, devices, memories and topologies. Included by client/api.h. */
+#ifndef AX_CLIENT_API_CLIENT_H
+#define AX_CLIENT_API_CLIENT_H
 
-#include "pjrt/api.h"
+#include "client/api.h"
 
 /* Stores that processes share, by which they find each other. */
 typedef ax_pjrt_error *(*ax_pjrt_callback_error)(ax_pjrt_code code, const char *message, size_t message_length);

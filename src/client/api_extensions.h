@@ -1,8 +1,8 @@
-/* PJRT's interface: what a plugin may have besides, in a list of structs whose type says what they are. Included by pjrt/api.h. */
-#ifndef AX_PJRT_API_EXTENSIONS_H
-#define AX_PJRT_API_EXTENSIONS_H
+/* PJRT's interface: what a plugin may have besides, in a list of structs whose type says what they are. Included by client/api.h. */
+#ifndef AX_CLIENT_API_EXTENSIONS_H
+#define AX_CLIENT_API_EXTENSIONS_H
 
-#include "pjrt/api.h"
+#include "client/api.h"
 
 enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_PROFILERS = 1, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
 

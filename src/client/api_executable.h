@@ -1,9 +1,9 @@
-/* PJRT's interface: compiling and running. Included by pjrt/api.h. An executable is a program that was compiled; a loaded one has its
+/* PJRT's interface: compiling and running. Included by client/api.h. An executable is a program that was compiled; a loaded one has its
    devices, too. */
-#ifndef AX_PJRT_API_EXECUTABLE_H
-#define AX_PJRT_API_EXECUTABLE_H
+#ifndef AX_CLIENT_API_EXECUTABLE_H
+#define AX_CLIENT_API_EXECUTABLE_H
 
-#include "pjrt/api.h"
+#include "client/api.h"
 
 typedef struct ax_pjrt_program {
   AX_PJRT_HEAD;

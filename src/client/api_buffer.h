@@ -1,8 +1,8 @@
-/* PJRT's interface: buffers, which are arrays on one device, and how they are made and read. Included by pjrt/api.h. */
-#ifndef AX_PJRT_API_BUFFER_H
-#define AX_PJRT_API_BUFFER_H
+/* PJRT's interface: buffers, which are arrays on one device, and how they are made and read. Included by client/api.h. */
+#ifndef AX_CLIENT_API_BUFFER_H
+#define AX_CLIENT_API_BUFFER_H
 
-#include "pjrt/api.h"
+#include "client/api.h"
 
 typedef enum ax_pjrt_element { /* types of elements, in PJRT's order */
   AX_PJRT_NO_ELEMENT,
