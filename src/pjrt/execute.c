@@ -171,7 +171,7 @@ static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event
   return ax_pjrt_ffi_start(r->e, made, r->in, r->out, r->options != NULL ? r->options->context : NULL, over);
 }
 
-/* Waits for the run's end, however it ends: whoever awaits the event is told. */
+/* Waits for the run's end. Whoever awaits the event is told as well how it ended. */
 static ax_pjrt_error *wait_for(ax_pjrt_event *event) {
   return ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.struct_size = sizeof(ax_pjrt_event_await_args), .of = event});
 }
@@ -184,13 +184,16 @@ static void drop_error(ax_pjrt_error *error) {
   if (error != NULL) ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = error});
 }
 
+/* Where Python is called, a run is over when this returns, and what failed is said at once. */
 static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
   ax_pjrt_event *own = NULL;
   if (!r->e->calls_python) return start(r, r->e->made, over);
-  AX_PJRT_TRY(start(r, r->e->made, over != NULL ? over : &own));
-  drop_error(wait_for(over != NULL ? *over : own));
-  drop_event(own);
-  return NULL;
+  if (over != NULL) *over = NULL;
+  AX_PJRT_TRY(start(r, r->e->made, &own));
+  ax_pjrt_error *failed = wait_for(own);
+  if (failed == NULL && over != NULL) *over = own;
+  else drop_event(own);
+  return failed;
 }
 
 /* While a trace is taken, a run is waited for, since an executable keeps the record of one. *done false: there is none to be had, because it
@@ -205,7 +208,8 @@ static ax_pjrt_error *start_timed(const running *r, ax_pjrt_event **over, bool *
   if (error == NULL) {
     ax_pjrt_error *failed = wait_for(own);
     if (failed == NULL) ax_pjrt_profile_add(e->timed, e->name);
-    drop_error(failed);
+    if (e->calls_python) error = failed;
+    else drop_error(failed);
   }
   if (error == NULL && over != NULL) *over = ax_pjrt_event_retain(own);
   drop_event(own);

@@ -256,8 +256,47 @@ static void test_passed_result(void **state) {
   end(&c);
 }
 
+/* Fails, late, if the operand is negative. */
+static ax_ffi_error *call_python(ax_ffi_frame *frame) {
+  if (answers(frame)) return NULL;
+  usleep(20000);
+  if (elements(&frame->in, 0)[0] >= 0) return note(frame);
+  ax_ffi_error_create asked = {.struct_size = sizeof asked, .message = "it raised", .code = AX_FFI_INTERNAL};
+  return frame->api->error_create(&asked);
+}
+
+/* A run that calls Python is over when its start returns, and that says what failed. */
+static void test_python(void **state) {
+  (void)state;
+  expect_no_error("register", add("axle_python_callback", call_python));
+  compiled c = compile("module @m {\nfunc.func public @main(%x: tensor<2xf32>) {\n"
+                       "  stablehlo.custom_call @axle_python_callback(%x) {" TYPED ", has_side_effect = true} : (tensor<2xf32>) -> ()\n"
+                       "  return\n}\n}\n");
+  ax_pjrt_buffer *good = buffer(&c, AX_PJRT_F32, ((const float[]){5, 2}), 2), *bad = buffer(&c, AX_PJRT_F32, ((const float[]){-5, 2}), 2);
+  for (int with_event = 0; with_event < 2; with_event++) {
+    ax_pjrt_event *event = NULL;
+    ax_pjrt_buffer *const *list = &good, *const *wrong = &bad;
+    ax_pjrt_buffer **none = NULL;
+    ax_pjrt_loaded_execute_args args = {.struct_size = sizeof args, .of = c.loaded, .arguments = &list, .device_count = 1, .argument_count = 1,
+                                        .outputs = &none, .events = with_event ? &event : NULL};
+    log_count = 0;
+    expect_no_error("run", GetPjrtApi()->loaded_execute(&args));
+    assert_int_equal(log_count, 1);
+    if (with_event) {
+      CALL(event_is_ready, .of = event);
+      assert_true(event_is_ready_args.value);
+    }
+    ax_pjrt_event_destroy_args gone = {.struct_size = sizeof gone, .of = event};
+    if (event != NULL) expect_no_error("destroy", GetPjrtApi()->event_destroy(&gone));
+    args.arguments = &wrong;
+    expect_error(GetPjrtApi()->loaded_execute(&args), "it raised");
+  }
+  drop(good), drop(bad);
+  end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_registration), cmocka_unit_test(test_user_data), cmocka_unit_test(test_tokens),
-                                     cmocka_unit_test(test_no_results), cmocka_unit_test(test_passed_result)};
+                                     cmocka_unit_test(test_no_results), cmocka_unit_test(test_passed_result), cmocka_unit_test(test_python)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
