@@ -27,7 +27,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_modules
-from jax_modules import S, arguments_of, entropy, serve, stepped, time_of
+from jax_modules import S, arguments_of, entropy, serve_often, stepped
 
 INT = jnp.int32
 _gpt, _resnet = jax_modules.gpt_shapes(), jax_modules.resnet_shapes()
@@ -80,14 +80,6 @@ def answer_once(value):
         sys.stdin.readline()
 
 
-def often(work):
-    work(3)
-    count = 1
-    while time_of(work, count) < 0.05:
-        count *= 2
-    serve(lambda: time_of(work, count) / count)
-
-
 def calls():
     x = jnp.zeros(8)
     if devices > 1:
@@ -100,7 +92,7 @@ def calls():
             y = f(y)
         y.block_until_ready()
 
-    often(work)
+    serve_often(work)
 
 
 def psums():
@@ -113,7 +105,7 @@ def psums():
         for _ in range(count):
             f(x).block_until_ready()
 
-    often(work)
+    serve_often(work)
 
 
 def main():
@@ -139,7 +131,7 @@ def main():
         train(step, args, count, 5)
         answer_once(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     else:
-        often(lambda n: train(step, list(args), count, n))
+        serve_often(lambda n: train(step, list(args), count, n))
 
 
 if __name__ == "__main__":

@@ -46,20 +46,17 @@ static bool has_layout(const ax_hlo_attribute *attributes, uint32_t count) {
          (tiles != NULL && !ax_hlo_slice_is(tiles->text, "{manual}"));
 }
 
-static bool has_laid_out(const ax_hlo_operation *function, const char *name) {
-  const ax_hlo_attribute *list = ax_hlo_find(function, name);
-  for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count; i++)
-    if (has_layout(list->items[i].items, list->items[i].kind == AX_HLO_DICTIONARY ? list->items[i].count : 0)) return true;
-  return false;
+static bool is_own(const ax_hlo_attribute *attributes, uint32_t count) {
+  const ax_hlo_attribute *tiles = attribute_of(attributes, count, "mhlo.sharding");
+  return tiles != NULL && ax_hlo_slice_is(tiles->text, "{manual}");
 }
 
-static bool has_own(const ax_hlo_operation *function, const char *name) {
-  const ax_hlo_attribute *list = ax_hlo_find(function, name);
-  for (uint32_t i = 0; list != NULL && list->kind == AX_HLO_ARRAY && i < list->count; i++) {
-    const ax_hlo_attribute *of = &list->items[i];
-    const ax_hlo_attribute *tiles = of->kind == AX_HLO_DICTIONARY ? attribute_of(of->items, of->count, "mhlo.sharding") : NULL;
-    if (tiles != NULL && ax_hlo_slice_is(tiles->text, "{manual}")) return true;
-  }
+/* Whether some argument or result of a function is so, by what it is marked with. */
+static bool any_marked(const ax_hlo_operation *function, bool is(const ax_hlo_attribute *attributes, uint32_t count)) {
+  const ax_hlo_attribute *lists[] = {ax_hlo_find(function, "arg_attrs"), ax_hlo_find(function, "res_attrs")};
+  for (int l = 0; l < 2; l++)
+    for (uint32_t i = 0; lists[l] != NULL && lists[l]->kind == AX_HLO_ARRAY && i < lists[l]->count; i++)
+      if (is(lists[l]->items[i].items, lists[l]->items[i].kind == AX_HLO_DICTIONARY ? lists[l]->items[i].count : 0)) return true;
   return false;
 }
 
@@ -102,9 +99,9 @@ static void look_at(const ax_hlo_operation *op, survey *s) {
   s->ids = s->ids || ax_hlo_slice_is(op->name, "stablehlo.partition_id") || ax_hlo_slice_is(op->name, "stablehlo.replica_id");
   s->tests = s->tests || ax_hlo_slice_is(op->name, AX_HLO_RUN_PARALLEL);
   s->kept = s->kept || ax_hlo_frontend(op->attributes, op->attribute_count, "xla.sdy.sharding") != NULL;
-  s->own = s->own || has_own(op, "arg_attrs") || has_own(op, "res_attrs");
+  s->own = s->own || any_marked(op, is_own);
   s->by_hand = s->by_hand || ax_hlo_slice_is(op->name, "sdy.manual_computation");
-  s->layouts = s->layouts || s->by_hand || has_layout(op->attributes, op->attribute_count) || has_laid_out(op, "arg_attrs") || has_laid_out(op, "res_attrs");
+  s->layouts = s->layouts || s->by_hand || has_layout(op->attributes, op->attribute_count) || any_marked(op, has_layout);
 }
 
 /* Regions are inside each other no deeper than readers allow. */

@@ -33,18 +33,6 @@ bool ax_buffers_shared(const ax_buffers *buffers) { return atomic_load(&buffers-
 
 /* --- From the host --- */
 
-/* Waits for the events and gives the first failure. */
-static ax_status await_all(const ax_client *client, ax_pjrt_event **events, uint32_t count, const char *who, ax_status status) {
-  for (uint32_t i = 0; i < count; i++) {
-    ax_message_copy kept;
-    if (status != AX_OK) ax_message_keep(&kept);
-    const ax_status ended = ax_client_await(client, events[i], who);
-    if (status != AX_OK) ax_message_put_back(&kept);
-    else status = ended;
-  }
-  return status;
-}
-
 static ax_status fill(ax_buffers *buffers, const ax_type *type, unsigned char *const *data, ax_pjrt_event **events) {
   const ax_client *client = buffers->client;
   const ax_pjrt_element element = ax_pjrt_element_of(type->dtype);
@@ -70,7 +58,7 @@ ax_status ax_buffers_fill(ax_buffers *buffers, const ax_type *type, unsigned cha
   if (events == NULL) return ax_out_of_memory(buffers->count * sizeof events[0]);
   const ax_status status = fill(buffers, type, data, events);
   const ax_status ended =
-      await_all(buffers->client, events, buffers->count, ax_client_name_client_buffer_from_host_buffer, status);
+      ax_client_await_all(buffers->client, events, buffers->count, ax_client_name_client_buffer_from_host_buffer, status);
   ax_free(events);
   return ended;
 }
@@ -98,7 +86,7 @@ ax_status ax_buffers_read(const ax_buffers *buffers, uint32_t rank, uint32_t cou
   ax_pjrt_event **events = ax_calloc((size_t)count + 1, sizeof events[0]);
   if (events == NULL) return ax_out_of_memory(count * sizeof events[0]);
   const ax_status status = read(buffers, rank, count, place, data, bytes, events);
-  const ax_status ended = await_all(buffers->client, events, count, ax_client_name_buffer_to_host_buffer, status);
+  const ax_status ended = ax_client_await_all(buffers->client, events, count, ax_client_name_buffer_to_host_buffer, status);
   ax_free(events);
   return ended;
 }

@@ -55,6 +55,9 @@ AX_MUST_USE ax_status ax_client_lacks(const char *known_as); /* always AX_ABSENT
 AX_MUST_USE ax_status ax_client_status(const ax_pjrt_api *api, ax_pjrt_error *error, const char *who);
 /* Waits for the event, which goes; what failed is its status. NULL: there is nothing to wait for. */
 AX_MUST_USE ax_status ax_client_await(const ax_client *client, ax_pjrt_event *event, const char *who);
+/* Waits for all of them. status: what failed before, which counts, with its message; else the first that fails does. */
+AX_MUST_USE ax_status ax_client_await_all(const ax_client *client, ax_pjrt_event *const *events, uint32_t count, const char *who,
+                                          ax_status status);
 
 /* --- buffers.c --- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "hlo/dialect.h"
 
 /* --- The library --- */
 
@@ -81,24 +82,22 @@ static const ax_pjrt_named *find_named(const ax_pjrt_plugin_attributes_args *all
   return NULL;
 }
 
+static int compare_versions(const int64_t *a, const int64_t *b) {
+  for (int i = 0; i < 3; i++)
+    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+  return 0;
+}
+
 /* Sets the newest version of VHLO that the plugin and Axle's writer both know. */
 static void choose_version(ax_client *client) {
-  static const int64_t own[3] = {1, 20, 0};
+  static const int64_t own[3] = {AX_HLO_MAJOR(AX_HLO_NEWEST), AX_HLO_MINOR(AX_HLO_NEWEST), 0};
   ax_pjrt_plugin_attributes_args args = {.struct_size = sizeof args};
   if (AX_CLIENT_CALL(client->api, plugin_attributes, &args) != AX_OK) return;
   const ax_pjrt_named *current = find_named(&args, "stablehlo_current_version", 3),
                       *least = find_named(&args, "stablehlo_minimum_version", 3);
   if (current == NULL) return;
-  const int64_t *newest = current->integers;
-  for (int i = 0; i < 3; i++) {
-    if (newest[i] == own[i]) continue;
-    if (newest[i] > own[i]) newest = own;
-    break;
-  }
-  for (int i = 0; least != NULL && i < 3; i++) {
-    if (newest[i] < least->integers[i]) return;
-    if (newest[i] > least->integers[i]) break;
-  }
+  const int64_t *newest = compare_versions(current->integers, own) < 0 ? current->integers : own;
+  if (least != NULL && compare_versions(newest, least->integers) < 0) return;
   snprintf(client->version, sizeof client->version, "%" PRId64 ".%" PRId64 ".%" PRId64, newest[0], newest[1], newest[2]);
 }
 

@@ -129,19 +129,6 @@ static ax_status launch(const ax_client_program *p, lists *l) {
   return status;
 }
 
-/* Waits for all devices; the first failure counts. */
-static ax_status await_devices(const ax_client_program *p, const lists *l) {
-  ax_status status = AX_OK;
-  for (uint32_t d = 0; d < p->devices; d++) {
-    ax_message_copy kept;
-    if (status != AX_OK) ax_message_keep(&kept);
-    const ax_status ended = ax_client_await(p->client, l->events[d], ax_client_name_loaded_execute);
-    if (status != AX_OK) ax_message_put_back(&kept);
-    else status = ended;
-  }
-  return status;
-}
-
 ax_status ax_client_run(const ax_client_program *p, ax_buffers *const *in, const bool *given, ax_buffers **out, bool *began) {
   lists l = {0};
   *began = false;
@@ -157,7 +144,7 @@ ax_status ax_client_run(const ax_client_program *p, ax_buffers *const *in, const
     *began = true;
     for (uint32_t k = 0; k < p->out_count; k++)
       for (uint32_t d = 0; d < p->devices; d++) out[k]->buffer[d] = l.out[d][k];
-    status = await_devices(p, &l);
+    status = ax_client_await_all(p->client, l.events, p->devices, ax_client_name_loaded_execute, AX_OK);
   }
   for (uint32_t k = 0; k < p->out_count && status != AX_OK; k++) {
     ax_buffers_release(out[k]);

@@ -39,3 +39,14 @@ ax_status ax_client_await(const ax_client *client, ax_pjrt_event *event, const c
   const ax_status ended = AX_CLIENT_CALL(client->api, event_destroy, &gone);
   return status == AX_OK ? ended : status;
 }
+
+ax_status ax_client_await_all(const ax_client *client, ax_pjrt_event *const *events, uint32_t count, const char *who, ax_status status) {
+  for (uint32_t i = 0; i < count; i++) {
+    ax_message_copy kept;
+    if (status != AX_OK) ax_message_keep(&kept);
+    const ax_status ended = ax_client_await(client, events[i], who);
+    if (status != AX_OK) ax_message_put_back(&kept);
+    else status = ended;
+  }
+  return status;
+}

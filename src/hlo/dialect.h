@@ -14,6 +14,8 @@
 
 /* A version of VHLO; they are in order as numbers are. */
 #define AX_HLO_VERSION(major, minor) ((uint32_t)(major) << 16 | (uint32_t)(minor))
+#define AX_HLO_MAJOR(version) ((version) >> 16)
+#define AX_HLO_MINOR(version) ((version) & 0xffff)
 enum { AX_HLO_OLDEST = AX_HLO_VERSION(0, 9), AX_HLO_NEWEST = AX_HLO_VERSION(1, 20) };
 
 typedef enum ax_hlo_slot_kind {

@@ -306,12 +306,6 @@ void ax_hlo_add_entry(ax_hlo_attributes *to, const char *group, const char *name
   found->items = items;
 }
 
-void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count) {
-  ax_hlo_attribute *items = room(to->hlo, count * sizeof items[0]);
-  for (uint32_t i = 0; items != NULL && i < count; i++) items[i] = dictionary_of("", each);
-  ax_hlo_add(to, name, (ax_hlo_attribute){.kind = AX_HLO_ARRAY, .items = items, .count = count});
-}
-
 void ax_hlo_add_each(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count) {
   ax_hlo_attribute *items = room(to->hlo, count * sizeof items[0]);
   for (uint32_t i = 0; items != NULL && i < count; i++) items[i] = dictionary_of("", &each[i]);

@@ -91,8 +91,6 @@ void ax_hlo_add_group(ax_hlo_attributes *to, const char *name, const char *kind,
 void ax_hlo_add_entry(ax_hlo_attributes *to, const char *group, const char *name, int64_t value);
 /* Adds what the text says: "name = value, ..". AX_PARSE_ERROR. */
 AX_MUST_USE ax_status ax_hlo_add_spelled(ax_hlo_attributes *to, const char *text);
-/* [{..}, ..]: `count` times the same dictionary. */
-void ax_hlo_add_repeated(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count);
 /* [{..}, ..]: a dictionary of each list. */
 void ax_hlo_add_each(ax_hlo_attributes *to, const char *name, const ax_hlo_attributes *each, uint32_t count);
 /* [dense<[1, 0]> : tensor<2xindex>, ..]: layouts, minor dimension first. */

@@ -171,28 +171,20 @@ static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event
   return ax_pjrt_ffi_start(r->e, made, r->in, r->out, r->options != NULL ? r->options->context : NULL, over);
 }
 
-/* Waits for the run's end. Whoever awaits the event is told as well how it ended. */
-static ax_pjrt_error *wait_for(ax_pjrt_event *event) {
-  return ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.struct_size = sizeof(ax_pjrt_event_await_args), .of = event});
-}
-
-static void drop_event(ax_pjrt_event *event) {
-  if (event != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = event});
-}
-
-static void drop_error(ax_pjrt_error *error) {
-  if (error != NULL) ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = error});
-}
-
-/* Where Python is called, a run is over when this returns, and what failed is said at once. */
-static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
+/* Starts a run and waits for its end, which is good or not. Where Python is called, what failed is said at once; else whoever awaits the
+   event is told. */
+static ax_pjrt_error *start_and_wait(const running *r, ax_executable *made, ax_pjrt_event **over, bool *good) {
   ax_pjrt_event *own = NULL;
-  if (!r->e->calls_python) return start(r, r->e->made, over);
   if (over != NULL) *over = NULL;
-  AX_PJRT_TRY(start(r, r->e->made, &own));
-  ax_pjrt_error *failed = wait_for(own);
+  AX_PJRT_TRY(start(r, made, &own));
+  ax_pjrt_error *failed = ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.struct_size = sizeof(ax_pjrt_event_await_args), .of = own});
+  *good = failed == NULL;
+  if (failed != NULL && !r->e->calls_python) {
+    ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = failed});
+    failed = NULL;
+  }
   if (failed == NULL && over != NULL) *over = own;
-  else drop_event(own);
+  else (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = own});
   return failed;
 }
 
@@ -200,21 +192,20 @@ static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
    runs already, in a callback of its own say. */
 static ax_pjrt_error *start_timed(const running *r, ax_pjrt_event **over, bool *done) {
   ax_pjrt_executable *e = (ax_pjrt_executable *)(uintptr_t)r->e;
-  ax_pjrt_event *own = NULL;
+  bool good = false;
   *done = pthread_mutex_trylock(&e->timed_lock) == 0;
   if (!*done) return NULL;
   ax_pjrt_error *error = e->timed != NULL ? NULL : ax_pjrt_executable_compile(e, true, &e->timed);
-  if (error == NULL) error = start(r, e->timed, &own);
-  if (error == NULL) {
-    ax_pjrt_error *failed = wait_for(own);
-    if (failed == NULL) ax_pjrt_profile_add(e->timed, e->name);
-    if (e->calls_python) error = failed;
-    else drop_error(failed);
-  }
-  if (error == NULL && over != NULL) *over = ax_pjrt_event_retain(own);
-  drop_event(own);
+  if (error == NULL) error = start_and_wait(r, e->timed, over, &good);
+  if (good) ax_pjrt_profile_add(e->timed, e->name);
   pthread_mutex_unlock(&e->timed_lock);
   return error;
+}
+
+/* Where Python is called, a run is over when this returns. */
+static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
+  bool good;
+  return r->e->calls_python ? start_and_wait(r, r->e->made, over, &good) : start(r, r->e->made, over);
 }
 
 static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {

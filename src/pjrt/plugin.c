@@ -1,6 +1,7 @@
 /* The plugin's one symbol: the table of its functions. What it has not is a function, too, which says so by its name. */
 #include <string.h>
 
+#include "hlo/dialect.h"
 #include "pjrt/absent.h"
 #include "pjrt/profile.h"
 
@@ -11,7 +12,8 @@ ax_pjrt_error *ax_pjrt_do_plugin_initialize(ax_pjrt_plugin_initialize_args *args
 
 /* The versions that modules may have. */
 ax_pjrt_error *ax_pjrt_do_plugin_attributes(ax_pjrt_plugin_attributes_args *args) {
-  static const int64_t newest[] = {1, 20, 0}, oldest[] = {0, 9, 0};
+  static const int64_t newest[] = {AX_HLO_MAJOR(AX_HLO_NEWEST), AX_HLO_MINOR(AX_HLO_NEWEST), 0},
+                       oldest[] = {AX_HLO_MAJOR(AX_HLO_OLDEST), AX_HLO_MINOR(AX_HLO_OLDEST), 0};
 #define VERSION(text, numbers) \
   {.struct_size = sizeof(ax_pjrt_named), .name = text, .name_length = sizeof text - 1, .kind = AX_PJRT_INTEGERS, .integers = numbers, .count = 3}
   static const ax_pjrt_named attributes[] = {VERSION("stablehlo_current_version", newest), VERSION("stablehlo_minimum_version", oldest)};

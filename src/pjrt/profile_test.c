@@ -177,18 +177,6 @@ typedef struct traced {
   bool lacks;
 } traced;
 
-static ax_pjrt_error *try_put(traced *t, int device) {
-  static const float data[] = {1, 2, 3, 4};
-  ax_pjrt_client_buffer_from_host_buffer_args put = {.struct_size = sizeof put, .of = t->client, .data = data + 2 * device, .element = AX_PJRT_F32,
-                                                     .dims = (const int64_t[]){2}, .rank = 1, .semantics = AX_PJRT_DURING_CALL,
-                                                     .device = device_of(t->client, device)};
-  ax_pjrt_error *error = GetPjrtApi()->client_buffer_from_host_buffer(&put);
-  if (error != NULL) return error;
-  CALL(event_destroy, .of = put.done);
-  t->x[device] = put.value;
-  return NULL;
-}
-
 static ax_pjrt_error *try_trace(traced *t) {
   ax_pjrt_buffer *const *const lists[] = {&t->x[0], &t->x[1]};
   ax_pjrt_buffer **const outputs[] = {&t->out[0], &t->out[1]};
@@ -216,7 +204,7 @@ static ax_pjrt_error *try_all(traced *t) {
   t->profiler = profiler.profiler;
   if ((error = compile(t->client, module, two_partitions, 6, &t->loaded)) != NULL) return error;
   for (int d = 0; d < 2; d++)
-    if ((error = try_put(t, d)) != NULL) return error;
+    if ((error = try_put(t->client, d, (const float[]){1, 2}, 2, &t->x[d])) != NULL) return error;
   return try_trace(t);
 }
 
@@ -228,10 +216,7 @@ static ax_status attempt(void *context) {
   end(t.profiler);
   CALL(loaded_destroy, .of = t.loaded);
   if (t.client != NULL) destroy(t.client);
-  if (error == NULL) return t.lacks ? AX_OUT_OF_MEMORY : AX_OK;
-  CALL(error_code, .of = error);
-  GetPjrtApi()->error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
-  return error_code_args.value == AX_PJRT_RESOURCE_EXHAUSTED ? AX_OUT_OF_MEMORY : AX_INVALID_ARGUMENT;
+  return error == NULL && t.lacks ? AX_OUT_OF_MEMORY : status_of_try(error);
 }
 
 static void test_out_of_memory(void **state) {

@@ -259,22 +259,6 @@ typedef struct attempt {
   ax_pjrt_event *events[2];
 } attempt;
 
-#define TRY(name, ...)                                                                  \
-  ax_pjrt_##name##_args name##_args = {.struct_size = sizeof name##_args, __VA_ARGS__}; \
-  if ((error = GetPjrtApi()->name(&name##_args)) != NULL) return error
-
-static ax_pjrt_error *try_put(attempt *a, int device) {
-  static const float data[] = {1, 2};
-  static const int64_t dims[] = {2};
-  ax_pjrt_error *error;
-  TRY(client_lookup_device, .of = a->client, .id = device);
-  TRY(client_buffer_from_host_buffer, .of = a->client, .data = data, .element = AX_PJRT_F32, .dims = dims, .rank = 1,
-      .semantics = AX_PJRT_DURING_CALL, .device = client_lookup_device_args.value);
-  a->x[device] = client_buffer_from_host_buffer_args.value;
-  TRY(event_destroy, .of = client_buffer_from_host_buffer_args.done);
-  return NULL;
-}
-
 static ax_pjrt_error *try_run(attempt *a) {
   ax_pjrt_buffer *const *const lists[] = {&a->x[0], &a->x[1]};
   ax_pjrt_buffer **const outputs[] = {&a->result[0], &a->result[1]};
@@ -299,7 +283,7 @@ static ax_pjrt_error *try_all(attempt *a) {
   a->client = client_create_args.client;
   if ((error = compile(a->client, module, two_partitions, 6, &a->loaded)) != NULL) return error;
   for (int d = 0; d < 2; d++)
-    if ((error = try_put(a, d)) != NULL) return error;
+    if ((error = try_put(a->client, d, (const float[]){1, 2}, 2, &a->x[d])) != NULL) return error;
   return try_run(a);
 }
 
@@ -313,10 +297,7 @@ static ax_status attempt_all(void *context) {
   }
   unload(a.loaded);
   if (a.client != NULL) destroy(a.client);
-  if (error == NULL) return AX_OK;
-  CALL(error_code, .of = error);
-  GetPjrtApi()->error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
-  return error_code_args.value == AX_PJRT_RESOURCE_EXHAUSTED ? AX_OUT_OF_MEMORY : AX_INVALID_ARGUMENT;
+  return status_of_try(error);
 }
 
 static void test_out_of_memory(void **state) {

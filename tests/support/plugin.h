@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "axle/status.h"
 #include "client/api.h"
 #include "support/cmocka.h"
 
@@ -97,6 +98,30 @@ static inline const ax_pjrt_shardings *shardings_of(const ax_pjrt_api *api) {
     if (e->type == AX_PJRT_SHARDINGS) return (const ax_pjrt_shardings *)(const void *)e;
   fail_msg("there is no extension for shardings");
   return NULL;
+}
+
+/* --- Calls that may find no memory --- */
+
+/* As CALL, in a function that returns an error and has one, `error`. */
+#define TRY(name, ...)                                                                  \
+  ax_pjrt_##name##_args name##_args = {.struct_size = sizeof name##_args, __VA_ARGS__}; \
+  if ((error = GetPjrtApi()->name(&name##_args)) != NULL) return error
+
+static inline ax_pjrt_error *try_put(ax_pjrt_client *client, int device, const float *data, int64_t count, ax_pjrt_buffer **out) {
+  ax_pjrt_error *error;
+  TRY(client_buffer_from_host_buffer, .of = client, .data = data, .element = AX_PJRT_F32, .dims = &count, .rank = 1,
+      .semantics = AX_PJRT_DURING_CALL, .device = device_of(client, device));
+  *out = client_buffer_from_host_buffer_args.value;
+  TRY(event_destroy, .of = client_buffer_from_host_buffer_args.done);
+  return NULL;
+}
+
+/* The status of the error, which ends: AX_INVALID_ARGUMENT for all but a want of memory. */
+static inline ax_status status_of_try(ax_pjrt_error *error) {
+  if (error == NULL) return AX_OK;
+  CALL(error_code, .of = error);
+  GetPjrtApi()->error_destroy(&(ax_pjrt_error_destroy_args){.struct_size = sizeof(ax_pjrt_error_destroy_args), .of = error});
+  return error_code_args.value == AX_PJRT_RESOURCE_EXHAUSTED ? AX_OUT_OF_MEMORY : AX_INVALID_ARGUMENT;
 }
 
 #endif

@@ -13,18 +13,16 @@ class CommandError(RuntimeError):
     """The command refused the program, or found something wrong in it. The text is what it wrote."""
 
 
-def _lower(f, args, kwargs):
-    """f: a function, or one that jax.jit has made."""
+def _run(subcommand, f, args, kwargs, options, values=False):
+    """f: a function, or one that jax.jit has made. values: the command is given those of the arguments."""
     import jax
 
-    return (f if hasattr(f, "lower") else jax.jit(f)).lower(*args, **kwargs)
-
-
-def _run(subcommand, lowered, options):
+    lowered = (f if hasattr(f, "lower") else jax.jit(f)).lower(*args, **kwargs)
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "module.mlir"
         file.write_text(lowered.as_text("stablehlo", debug_info=True))  # with the lines of Python
-        made = subprocess.run([COMMAND, subcommand, file, *options], capture_output=True, text=True)
+        given = _inputs(lowered, args, kwargs, folder) if values else []
+        made = subprocess.run([COMMAND, subcommand, file, *options, *given], capture_output=True, text=True)
     if made.returncode != 0:
         raise CommandError((made.stdout + made.stderr).strip())
     return made.stdout
@@ -53,9 +51,7 @@ def check(f, *args, **kwargs):
     """Goes through a run of f(*args, **kwargs) by the rules of Axle's programs, and returns what is proved of it, as text: that no device waits
     for ever, and that what kernels send and receive is synchronised. Arguments may be jax.ShapeDtypeStruct: values are then made up.
     CommandError, with the lines of Python: what is wrong, or cannot be decided."""
-    lowered = _lower(f, args, kwargs)
-    with tempfile.TemporaryDirectory() as folder:
-        return _run("check", lowered, _inputs(lowered, args, kwargs, folder))
+    return _run("check", f, args, kwargs, [], values=True)
 
 
 def simulate(f, *args, cluster="tpu-like-torus", timeline=None, **kwargs):
@@ -63,4 +59,4 @@ def simulate(f, *args, cluster="tpu-like-torus", timeline=None, **kwargs):
     with shardings. cluster: a machine's name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu") or the file of a
     description. timeline: a file to write what each device does when to, .svg or .json (for Perfetto). CommandError: it cannot be said."""
     options = ["--machine", str(cluster)] + ([f"--timeline={timeline}"] if timeline is not None else [])
-    return _run("simulate", _lower(f, args, kwargs), options)
+    return _run("simulate", f, args, kwargs, options)
