@@ -192,6 +192,14 @@ static const char *const layouts[] = {
          "    %13 = sdy.sharded_to_unreduced [{\"a\"}] %12 out_sharding=<@m, [{}], unreduced={\"a\"}> : tensor<6xi64>\n"
          "    %14 = sdy.reduce_scatter [{\"a\"}] %13 out_sharding=<@m, [{\"a\"}]> : tensor<6xi64>\n"
          "    check.expect_eq_const %14, dense<[0, -2, -4, -6, -8, -10]> : tensor<6xi64>\n"),
+    /* layouts of scalars in a reducer, where no operation of scalars stands alone */
+    MAIN("    %c = stablehlo.constant dense<0> : tensor<i64>\n    %r:2 = stablehlo.reduce(%x init: %c), (%x init: %c) across dimensions = [0] : "
+         "(tensor<6xi64>, tensor<6xi64>, tensor<i64>, tensor<i64>) -> (tensor<i64>, tensor<i64>)\n"
+         "     reducer(%p: tensor<i64>, %q: tensor<i64>) (%s: tensor<i64>, %t: tensor<i64>) {\n"
+         "      %1 = sdy.sharding_constraint %p <@m, []> : tensor<i64>\n      %2 = stablehlo.add %1, %q : tensor<i64>\n"
+         "      %3 = stablehlo.maximum %s, %t : tensor<i64>\n      %4 = sdy.sharding_constraint %3 <@m, []> : tensor<i64>\n"
+         "      stablehlo.return %2, %4 : tensor<i64>, tensor<i64>\n    }\n"
+         "    check.expect_eq_const %r#0, dense<15> : tensor<i64>\n    check.expect_eq_const %r#1, dense<5> : tensor<i64>\n"),
     /* messages: from each device to the next one, over two channels, of which the second is asked first; who gets none has zeros */
     MAIN(MANUAL("\"a\", \"my axis\"", "{\"a\", \"my axis\"}", "{\"a\", \"my axis\"}", "1", "1",
                 "      %t = stablehlo.create_token : !stablehlo.token\n      %n = stablehlo.negate %a : tensor<1xi64>\n"

@@ -10,8 +10,8 @@
    Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
    scatter_indices_batching_dims; mode: windows that are not inside x are dropped ("fill") or moved inside ("clip",
    "promise_in_bounds"); indices_are_sorted, unique_indices (promises).
-   Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x; add and mul
-   of bool.
+   Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x, unless an
+   index would pick one element of none; add and mul of bool.
    scatter and scatter_add are linear in x and updates, scatter_mul in one of them. The transpose of scatter_add gives x
    the cotangent, and updates the windows that gather reads from it. The transpose of scatter, which needs unique_indices, gives x
    the cotangent with zeros in the windows. An element that several windows put has the tangent of the last; an extreme that several
@@ -52,7 +52,7 @@ static ax_status check_updates(const ax_infer_args *args, const ax_indexing *at)
   ax_window_sizes(at, x, updates, sizes);
   const ax_index_windows w = ax_windows_of(at, x, indices, sizes);
   for (uint32_t d = 0; d < x->rank; d++)
-    if (w.limit[d] < 0)
+    if (w.limit[d] < 0 && !(x->dims[d] == 0 && ax_dims_has(&at->collapsed, d))) /* of no elements, none is updated */
       return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d,
                       (long long)x->dims[d]);
   for (uint32_t d = 0; d + 1 < indices->rank; d++)
@@ -104,6 +104,7 @@ static ax_status eval(const ax_eval_args *args) {
   for (uint32_t i = 0; i < updates->rank; i++) order.v[i] = i < others.count ? others.v[i] : at->window.v[i - others.count];
   for (uint32_t i = 0; i < updates->rank; i++) by[i] = strides[order.v[i]], dims[i] = updates->dims[order.v[i]];
   ax_tensor_assign(args->out[0], args->in[0]);
+  if (ax_dims_elems(out->rank, out->dims) == 0) return AX_OK;
   for (int64_t i = 0, elems = ax_dims_elems(updates->rank, dims); i < elems; i++) {
     int64_t from = ax_strided_at(i, updates->rank, dims, by);
     int64_t to = ax_window_place(&w, out, indices, updates, from, !ax_indexing_fills(at));
@@ -126,11 +127,12 @@ ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_
   return bind(&ax_prim_scatter, x, indices, updates, at);
 }
 
-/* The windows of x that the updates are put into. */
+/* The windows of x that the updates are put into; zeros of an x that has no elements. */
 static ax_value windows_of(ax_value x, ax_value indices, const ax_type *updates, const ax_indexing *at) {
   const ax_type type = ax_typeof(x);
   int64_t sizes[AX_MAX_RANK];
   if (ax_failed()) return ax_poison;
+  if (ax_type_elems(&type) == 0) return ax_full(type.dtype, AX_LIST(updates->rank, updates->dims), 0);
   ax_window_sizes(at, &type, updates, sizes);
   return ax_gather_of(x, indices, at, sizes);
 }

@@ -5,7 +5,9 @@
 
 #include "axle/ops.h"
 #include "plan/passes.h"
+#include "axle/transform.h"
 #include "support/cmocka.h"
+#include "support/host.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -139,12 +141,38 @@ static void of_strange_numbers(void **state) {
                           widths[(dtype + k) % (int)AX_COUNT(widths)], &random);
 }
 
+/* No element of none is met; and derivatives of what is met nowhere are 0. */
+static void of_nothing(void **state) {
+  static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
+  static const char *const modes[] = {"fill", "clip", "promise_in_bounds"};
+  (void)state;
+  for (size_t w = 0; w < AX_COUNT(ways); w++)
+    for (size_t m = 0; m < AX_COUNT(modes); m++) {
+      char text[1024];
+      snprintf(text, sizeof text,
+               "{ lambda x:f32[0,3] i:s32[4,1] u:f32[4,3]. let y:f32[0,3] = %s[update_window_dims=(1,) inserted_window_dims=(0,) "
+               "scatter_dims_to_operand_dims=(0,) operand_batching_dims=() scatter_indices_batching_dims=() mode=\"%s\" "
+               "indices_are_sorted=false unique_indices=true] x i u in (y,) }",
+               ways[w], modes[m]);
+      ax_program *program = test_parsed(text), *tangents;
+      ax_tensor *in[] = {test_tensor(TEST_TYPE(AX_F32, 0, 3), NULL), test_tensor(TEST_TYPE(AX_S32, 4, 1), NULL),
+                         test_tensor(TEST_TYPE(AX_F32, 4, 3), NULL)};
+      for (int64_t k = 0; k < 4; k++) test_set(in[1], k, (double)k - 1);
+      TEST_EVERY_WAY(program, in, 0);
+      TEST_OK(ax_program_jvp(program, AX_ARGS(0, 2), &tangents));
+      ax_program_release(tangents);
+      test_release(in, 3);
+      ax_program_release(program);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(of_strange_numbers),
       cmocka_unit_test(in_parts),
       cmocka_unit_test(few_parts_of_much),
       cmocka_unit_test(of_other_dtypes),
+      cmocka_unit_test(of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,14 +58,16 @@ static void apply(const ax_eqn *eqn, const ax_value *value, ax_value *out) {
   ax_bind(eqn->prim, eqn->params, in, eqn->in_count, out, eqn->out_count);
 }
 
-/* The values of the program's equations; calls in it are written out. */
+/* The values of the program's equations; calls in it are written out, and layouts left out, as scalars have none. */
 static void replay(const ax_program *program, const ax_value *in, ax_value *out) {
   ax_value *value = ax_trace_alloc(program->value_count * sizeof value[0]);
   if (value == NULL) return;
   memcpy(value, in, program->in_count * sizeof in[0]);
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    if (is_call(eqn->prim)) {
+    if (eqn->prim == &ax_prim_sharding_constraint) {
+      value[eqn->out] = value[eqn->in[0]];
+    } else if (is_call(eqn->prim)) {
       ax_value *operands = ax_trace_alloc(eqn->in_count * sizeof operands[0]);
       if (operands == NULL) return;
       for (uint32_t j = 0; j < eqn->in_count; j++) operands[j] = value[eqn->in[j]];
