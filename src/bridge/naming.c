@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bridge/import.h"
+#include "bridge/parts.h"
 
 /* A string in the arena; "" for an empty slice. NULL: no memory. */
 static const char *copy_of(ax_program_names *names, ax_hlo_slice text) {
@@ -73,6 +74,30 @@ static ax_status name_results(const ax_variant *main, ax_program_names *names) {
   return AX_OK;
 }
 
+/* Of a value whose mesh has the devices in another order: that order. */
+static ax_status name_order(const ax_hlo_import *import, const ax_hlo_attribute *list, uint32_t i, ax_program_names *names, ax_dim_list *out) {
+  ax_sdy_sharding layout;
+  bool said;
+  *out = (ax_dim_list){0};
+  if (list == NULL || list->kind != AX_HLO_ARRAY || i >= list->count || list->items[i].kind != AX_HLO_DICTIONARY) return AX_OK;
+  AX_TRY(ax_hlo_layout_of(&import->devices, list->items[i].items, list->items[i].count, &layout, &said));
+  if (!said || layout.mesh.ids == NULL) return AX_OK;
+  *out = (ax_dim_list){layout.mesh.id_count, ax_arena_copy(&names->arena, layout.mesh.ids, layout.mesh.id_count * sizeof layout.mesh.ids[0])};
+  return out->v != NULL ? AX_OK : ax_out_of_memory(layout.mesh.id_count * sizeof layout.mesh.ids[0]);
+}
+
+static ax_status name_orders(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  const size_t in_count = main->program->in_count, out_count = main->program->out_count;
+  ax_dim_list *order = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof order[0]);
+  if (order == NULL) return ax_out_of_memory((in_count + out_count) * sizeof order[0]);
+  for (uint32_t i = 0, next = 0; i < main->in_count; i++)
+    if (main->known[i] == NULL) AX_TRY(name_order(import, ax_hlo_find(main->op, "arg_attrs"), i, names, &order[next++]));
+  for (uint32_t k = 0; k < out_count; k++)
+    AX_TRY(name_order(import, ax_hlo_find(main->op, "res_attrs"), k, names, &order[in_count + k]));
+  names->in_order = order, names->out_order = order + in_count;
+  return AX_OK;
+}
+
 static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
   const size_t in_count = main->program->in_count, out_count = main->program->out_count;
   ax_having *having = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof having[0]);
@@ -88,6 +113,7 @@ ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_
   AX_TRY(name_module(import->module, names));
   AX_TRY(name_inputs(import->module, main, names));
   if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
+  if (import->in_having != NULL && !import->devices.each) AX_TRY(name_orders(import, main, names));
   AX_TRY(mark_donated(main, names));
   return name_results(main, names);
 }

@@ -47,6 +47,8 @@ typedef struct ax_program_names {
   const char *module;                 /* the module's own name; "": it has none. NULL: the program comes from no module */
   const bool *donated;                /* inputs whose memory a module gives away; NULL: the program comes from no module */
   const ax_having *in_having, *out_having; /* NULL: it comes from no module, or parts were not asked for */
+  const ax_dim_list *in_order, *out_order; /* likewise; by value: which device of the module stands at each place of the value's mesh;
+                                              none: they stand there in order */
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
 /* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL:

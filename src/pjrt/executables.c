@@ -19,14 +19,21 @@ static void free_texts(ax_pjrt_texts *texts, size_t count) {
   ax_free(texts->lengths);
 }
 
+static void free_values(ax_pjrt_value *values, size_t count) {
+  for (size_t i = 0; values != NULL && i < count; i++) {
+    ax_sharding_release(values[i].sharding);
+    ax_sharding_release(values[i].ordered);
+    ax_free(values[i].order);
+  }
+  ax_free(values);
+}
+
 void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   if (e == NULL || atomic_fetch_sub(&e->references, 1) != 1) return;
-  for (size_t i = 0; e->in != NULL && i < e->in_count; i++) ax_sharding_release(e->in[i].sharding);
-  for (size_t k = 0; e->out != NULL && k < e->out_count; k++) ax_sharding_release(e->out[k].sharding);
+  free_values(e->in, e->in_count);
+  free_values(e->out, e->out_count);
   free_texts(&e->in_shardings, e->in_count);
   free_texts(&e->out_shardings, e->out_count);
-  ax_free(e->in);
-  ax_free(e->out);
   ax_free(e->donated);
   ax_free(e->code);
   ax_free(e->option_text);
@@ -46,11 +53,19 @@ void ax_pjrt_executable_release(ax_pjrt_executable *e) {
 
 /* --- How values lie --- */
 
-/* The devices that the options name, in the order of the mesh's places. */
-static ax_pjrt_error *devices_of(const ax_pjrt_executable *e, ax_sharding **out) {
+/* The devices that the options name, in the order of a mesh's places; order NULL: theirs. */
+static ax_pjrt_error *devices_of(const ax_pjrt_executable *e, const int64_t *order, ax_sharding **out) {
   ax_sharding_options options = {.device_count = (uint32_t)e->device_count};
-  if (e->options.devices != NULL) options.devices = (ax_dim_list){(uint32_t)e->device_count, e->options.devices};
-  return ax_pjrt_status(ax_sharding_replicated(&options, out));
+  int64_t *ids = ax_alloc(e->device_count * sizeof ids[0]);
+  if (ids == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu devices", e->device_count);
+  for (size_t i = 0; i < e->device_count; i++) {
+    ids[i] = order != NULL ? order[i] : (int64_t)i;
+    if (e->options.devices != NULL) ids[i] = e->options.devices[ids[i]];
+  }
+  options.devices = (ax_dim_list){(uint32_t)e->device_count, ids};
+  const ax_status status = ax_sharding_replicated(&options, out);
+  ax_free(ids);
+  return ax_pjrt_status(status);
 }
 
 static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *devices, const ax_type *type, const ax_spec *spec,
@@ -65,6 +80,14 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
   }
   if (spec == NULL) return ax_pjrt_fail(AX_PJRT_INTERNAL, "a value lies nowhere");
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(ax_executable_mesh(e->made), spec, devices, &out->sharding)));
+  if (out->order != NULL) {
+    ax_sharding *own;
+    out->ordered = out->sharding, out->sharding = NULL;
+    AX_PJRT_TRY(devices_of(e, out->order, &own));
+    const ax_status status = ax_sharding_create_on(ax_executable_mesh(e->made), spec, own, &out->sharding);
+    ax_sharding_release(own);
+    AX_PJRT_TRY(ax_pjrt_status(status));
+  }
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_block(out->sharding, &out->whole, &out->block)));
   if (out->having == AX_HAVE_ARRAY) return NULL;
   if (out->block.dims[0] != 1) return ax_pjrt_fail(AX_PJRT_INTERNAL, "parts of devices lie otherwise");
@@ -75,7 +98,7 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
 
 static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
   ax_sharding *devices = NULL;
-  ax_pjrt_error *error = e->device_count > 1 ? devices_of(e, &devices) : NULL;
+  ax_pjrt_error *error = e->device_count > 1 ? devices_of(e, NULL, &devices) : NULL;
   for (uint32_t i = 0; error == NULL && i < e->in_count; i++)
     error = lay(e, devices, ax_program_in_type(e->program, i), ax_executable_in_spec(e->made, i), &e->in[i]);
   for (uint32_t k = 0; error == NULL && k < e->out_count; k++)
@@ -146,6 +169,16 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
   return NULL;
 }
 
+/* What the module says of an input or a result. False: no memory. */
+static bool note(const ax_pjrt_executable *e, const ax_program_names *names, size_t i, bool in, ax_pjrt_value *out) {
+  const ax_dim_list *orders = in ? names->in_order : names->out_order;
+  out->having = (in ? names->in_having : names->out_having)[i];
+  if (orders == NULL || orders[i].count == 0 || orders[i].count != e->device_count) return true;
+  out->order = ax_alloc(e->device_count * sizeof out->order[0]);
+  if (out->order != NULL) memcpy(out->order, orders[i].v, e->device_count * sizeof out->order[0]);
+  return out->order != NULL;
+}
+
 /* The program, and which of its inputs it is given for good. */
 static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
   ax_program_names names;
@@ -159,10 +192,11 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
   snprintf(e->name, sizeof e->name, "%s", names.module[0] != '\0' ? names.module : "main");
-  for (size_t i = 0; e->in != NULL && i < e->in_count; i++) e->in[i].having = names.in_having[i];
-  for (size_t k = 0; e->out != NULL && k < e->out_count; k++) e->out[k].having = names.out_having[k];
+  bool all = e->in != NULL && e->out != NULL && e->donated != NULL;
+  for (size_t i = 0; all && i < e->in_count; i++) all = note(e, &names, i, true, &e->in[i]);
+  for (size_t k = 0; all && k < e->out_count; k++) all = note(e, &names, k, false, &e->out[k]);
   ax_program_names_deinit(&names);
-  return e->in != NULL && e->out != NULL && e->donated != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  return all ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 /* A run must wait for the tokens that it takes, though nothing is computed of them. */
@@ -181,6 +215,24 @@ ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *e, bool time
   return ax_pjrt_status(status);
 }
 
+static size_t bytes_of(const ax_pjrt_value *value) { return (size_t)ax_type_elems(&value->block) * ax_dtype_bytes(value->block.dtype); }
+
+/* Takes back what is given away in vain: each argument that is given needs a result with as many bytes on each device, which may be in its
+   memory. Callers have the others still. *fewer: there are some. */
+static ax_pjrt_error *keep_useless(ax_pjrt_executable *e, bool *fewer) {
+  bool *taken = ax_calloc(e->out_count + 1, sizeof taken[0]);
+  if (taken == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < e->in_count; i++) {
+    size_t k = 0;
+    if (!e->donated[i]) continue;
+    while (k < e->out_count && (taken[k] || bytes_of(&e->out[k]) != bytes_of(&e->in[i]))) k++;
+    if (k < e->out_count) taken[k] = true;
+    else e->donated[i] = false, *fewer = true;
+  }
+  ax_free(taken);
+  return NULL;
+}
+
 static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
   static const char mlir[] = "mlir";
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
@@ -194,6 +246,12 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
   if (places != (int64_t)e->device_count && places > 1)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the module is for %" PRId64 " devices, and the options for %zu", places, e->device_count);
   AX_PJRT_TRY(lay_all(e));
+  bool fewer = false;
+  AX_PJRT_TRY(keep_useless(e, &fewer));
+  if (fewer) {
+    ax_executable_release(e->made), e->made = NULL;
+    AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
+  }
   AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));
   AX_PJRT_TRY(list_shardings(e->out, e->out_count, &e->out_shardings));
   return list_all(e);

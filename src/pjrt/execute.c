@@ -25,6 +25,22 @@ static ax_pjrt_error *check(const ax_pjrt_buffer *buffer, const ax_pjrt_value *v
                       ax_type_string(want, NULL));
 }
 
+/* The number of the buffer's device among the run's, of the block at this place. */
+static size_t device_at(const ax_pjrt_value *value, size_t place) {
+  return value->order != NULL ? (size_t)value->order[place] : place;
+}
+
+/* Whether the array's places are the devices that the value's are: a result's devices are those of the arguments. */
+static bool is_in_order(const running *r, const ax_pjrt_value *value, const ax_array *whole) {
+  ax_sharding *where;
+  if (ax_array_sharding(whole, &where) != AX_OK) return false;
+  bool same = true;
+  for (size_t place = 0; same && place < r->device_count; place++)
+    same = ax_sharding_device(where, (int64_t)place) == r->devices[device_at(value, place)]->description.id;
+  ax_sharding_release(where);
+  return same;
+}
+
 /* The run's result that the buffers of all devices are the parts of, retained; NULL: they are of none, or it lies otherwise. */
 static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
   const ax_pjrt_value *value = &r->e->in[index];
@@ -36,7 +52,7 @@ static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists,
     ax_array_release(other);
   }
   for (size_t place = 0; same && place < r->device_count; place++) same = lists[place][index]->memory->device == r->devices[place];
-  if (same && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding)) return whole;
+  if (same && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding) && is_in_order(r, value, whole)) return whole;
   ax_array_release(whole);
   return NULL;
 }
@@ -64,7 +80,7 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
   if (r->device_count == 1) return ax_pjrt_buffer_array(lists[0][index], out);
   if ((*out = whole_of(r, lists, index)) != NULL) return NULL;
   while (error == NULL && held < r->device_count) {
-    error = block_of(r, value, lists[held][index], &parts[held]);
+    error = block_of(r, value, lists[device_at(value, held)][index], &parts[held]);
     if (error == NULL) held++;
   }
   if (error == NULL)
@@ -82,17 +98,21 @@ static bool is_given(const running *r, size_t index) {
   return r->e->donated[index];
 }
 
-/* The same elements in memory of their own. Waits. */
-static ax_pjrt_error *copy(ax_array **array) {
-  ax_sharding *where;
+/* The same elements in memory of their own, laid out so. Waits. */
+static ax_pjrt_error *copy_to(ax_array **array, ax_sharding *where) {
   ax_array *own = NULL;
-  AX_PJRT_TRY(ax_pjrt_status(ax_array_sharding(*array, &where)));
-  const ax_status status = ax_array_copy_to(*array, where, &own);
-  ax_sharding_release(where);
-  AX_PJRT_TRY(ax_pjrt_status(status));
+  AX_PJRT_TRY(ax_pjrt_status(ax_array_copy_to(*array, where, &own)));
   ax_array_release(*array);
   *array = own;
   return NULL;
+}
+
+static ax_pjrt_error *copy(ax_array **array) {
+  ax_sharding *where;
+  AX_PJRT_TRY(ax_pjrt_status(ax_array_sharding(*array, &where)));
+  ax_pjrt_error *error = copy_to(array, where);
+  ax_sharding_release(where);
+  return error;
 }
 
 /* Buffers that are given are gone, whatever becomes of the run: so what their arrays are put together to has the memory alone. */
@@ -100,8 +120,10 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
   ax_array **parts = ax_alloc(r->device_count * sizeof parts[0]);
   ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
-  for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
-    if (r->e->donated[i] && !is_given(r, i)) error = copy(&r->in[i]); /* the program takes its memory, and the caller has it still */
+  for (size_t i = 0; error == NULL && i < r->e->in_count; i++) {
+    if (r->e->in[i].ordered != NULL) error = copy_to(&r->in[i], r->e->in[i].ordered);
+    else if (r->e->donated[i] && !is_given(r, i)) error = copy(&r->in[i]); /* the program takes its memory, and the caller has it still */
+  }
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
     for (size_t place = 0; place < r->device_count && is_given(r, i); place++) ax_pjrt_buffer_forget(lists[place][i]);
   ax_free(parts);
@@ -110,11 +132,13 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
 
 /* --- Results --- */
 
-/* What the program gives back as it came has memory of its own, where the caller has the argument still. */
-static ax_pjrt_error *copy_passed(const running *r) {
+/* What the program gives back as it came has memory of its own, where the caller has the argument still; and so has what lies on devices in
+   another order than the program has them in. */
+static ax_pjrt_error *copy_results(const running *r) {
   for (size_t k = 0; k < r->e->out_count; k++) {
     const int64_t input = ax_executable_passed(r->e->made, (uint32_t)k);
-    if (input >= 0 && !r->e->donated[input]) AX_PJRT_TRY(copy(&r->out[k]));
+    if (r->e->out[k].order != NULL) AX_PJRT_TRY(copy_to(&r->out[k], r->e->out[k].sharding));
+    else if (input >= 0 && !r->e->donated[input]) AX_PJRT_TRY(copy(&r->out[k]));
   }
   return NULL;
 }
@@ -214,7 +238,7 @@ static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *a
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
   if (!done) AX_PJRT_TRY(start_plain(r, args->events));
   if (args->events != NULL) give_events(r, args->events);
-  ax_pjrt_error *error = copy_passed(r);
+  ax_pjrt_error *error = copy_results(r);
   if (error == NULL) error = give_results(r, args->outputs);
   for (size_t place = 0; error != NULL && args->events != NULL && place < r->device_count; place++) {
     (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->events[place]});

@@ -129,6 +129,8 @@ typedef struct ax_pjrt_value { /* an input or a result */
   ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
   ax_having having;
   ax_sharding *sharding; /* of the whole; NULL: there is one device */
+  int64_t *order;        /* of a value whose mesh has the devices in an order of its own: which of the options' devices stands at each place */
+  ax_sharding *ordered;  /* how the program has such a value, with the devices in the options' order; else NULL */
 } ax_pjrt_value;
 
 typedef struct ax_pjrt_texts { /* a list that is given to callers */

@@ -342,11 +342,12 @@ static void test_one_device(void **state) {
   destroy(client);
 }
 
-/* An argument that is given is gone; one that the caller keeps is still there, and so is what was not asked for. */
+/* An argument that is given is gone; one that the caller keeps is still there, and so is what was not asked for, or what no result could have
+   the memory of. */
 static void test_donated(void **state) {
   (void)state;
-  static char module[] = MODULE("1", "func.func public @main(%x: tensor<2xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<2xf32>, %z: tensor<2xf32> "
-                                     "{jax.buffer_donor = false}) -> tensor<2xf32> {\n  %0 = stablehlo.add %x, %y : tensor<2xf32>\n"
+  static char module[] = MODULE("1", "func.func public @main(%x: tensor<2xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<2xf32> {jax.buffer_donor = true}, "
+                                     "%z: tensor<2xf32> {jax.buffer_donor = false}) -> tensor<2xf32> {\n  %0 = stablehlo.add %x, %y : tensor<2xf32>\n"
                                      "  %1 = stablehlo.add %0, %z : tensor<2xf32>\n  return %1 : tensor<2xf32>\n}\n");
   ax_pjrt_client *client = create(1);
   ax_pjrt_loaded_executable *loaded;

@@ -12,6 +12,10 @@
 #define ON(partitions, body) MODULE(partitions, "sdy.mesh @mesh = <[\"d\"=2]>\n" body)
 #define REPLICATED "{sdy.sharding = #sdy.sharding<@mesh, [{}]>}"
 #define UNREDUCED "{sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={\"d\"}>}"
+#define TURNED(spec, result)                                                                                                    \
+  MODULE("2", "sdy.mesh @mesh = <[\"d\"=2]>\nsdy.mesh @turned = <[\"d\"=2], device_ids=[1, 0]>\n"                               \
+              "func.func public @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@turned, " spec ">}) -> (tensor<4xf32> "   \
+              "{sdy.sharding = #sdy.sharding<" result ">}) {\n  return %x : tensor<4xf32>\n}\n")
 #define CUT "{sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>}"
 
 /* executable_build_options {num_replicas, num_partitions} */
@@ -202,6 +206,35 @@ static void test_parts_apart(void **state) {
   destroy(client);
 }
 
+/* Meshes of one module with the devices in different orders: an argument and a result lie as their own meshes say. */
+static void test_orders(void **state) {
+  (void)state;
+  static char to[] = TURNED("[{\"d\"}]", "@mesh, [{\"d\"}]"), whole[] = TURNED("[{}]", "@mesh, [{\"d\"}]"),
+              back[] = MODULE("2", "sdy.mesh @mesh = <[\"d\"=2]>\nsdy.mesh @turned = <[\"d\"=2], device_ids=[1, 0]>\n"
+                                   "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@turned, "
+                                   "[{\"d\"}]>}) {\n  return %x : tensor<4xf32>\n}\n");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *one = compile_for(client, to, two_partitions), *other = compile_for(client, back, two_partitions),
+                            *cut = compile_for(client, whole, two_partitions);
+  ax_pjrt_buffer *x[2], *y[2], *z[2];
+  expect_sharding(one, false, "\x08\x03\x1a\x01\x02\x22\x02\x01\x00", 9);
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(one, x, y, NULL);
+  expect_two(y, 2, (const float[]){3, 4, 1, 2});
+  run_on_two(other, y, z, NULL);
+  expect_two(z, 2, (const float[]){1, 2, 3, 4});
+  drop_two(y);
+  run_on_two(one, z, y, NULL);
+  expect_two(y, 2, (const float[]){3, 4, 1, 2});
+  drop_two(x), drop_two(y), drop_two(z);
+  put_two(client, (const float[]){1, 2, 3, 4, 1, 2, 3, 4}, 4, x);
+  run_on_two(cut, x, y, NULL);
+  expect_two(y, 2, (const float[]){1, 2, 3, 4});
+  drop_two(x), drop_two(y);
+  unload(one), unload(other), unload(cut);
+  destroy(client);
+}
+
 /* Threads run one program on one argument, and read and drop what they get, each in its own order. */
 typedef struct task {
   ax_pjrt_loaded_executable *loaded;
@@ -275,8 +308,8 @@ static ax_pjrt_error *try_run(attempt *a) {
 }
 
 static ax_pjrt_error *try_all(attempt *a) {
-  static char module[] = ON("2", "func.func public @main(%x: tensor<2xf32> " UNREDUCED ") -> (tensor<2xf32> " REPLICATED ") {\n"
-                                 "  return %x : tensor<2xf32>\n}\n");
+  static char module[] = ON("2", "sdy.mesh @turned = <[\"d\"=2], device_ids=[1, 0]>\nfunc.func public @main(%x: tensor<2xf32> " UNREDUCED
+                                 ") -> (tensor<2xf32> {sdy.sharding = #sdy.sharding<@turned, [{}]>}) {\n  return %x : tensor<2xf32>\n}\n");
   const ax_pjrt_named two = {.struct_size = sizeof two, .name = "num_devices", .name_length = 11, .kind = AX_PJRT_INTEGER, .integer = 2, .count = 1};
   ax_pjrt_error *error;
   TRY(client_create, .options = &two, .option_count = 1);
@@ -361,7 +394,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

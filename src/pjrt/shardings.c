@@ -59,15 +59,37 @@ static void describe(const ax_pjrt_value *value, tiles *t, message *out) {
   if (out->replicate_on_last_tile_dim) out->n_last_tile_dims = 0;
 }
 
+/* The same where a mesh has the devices in an order of its own: their numbers tile by tile. False: no memory. */
+static bool list_devices(const int64_t *order, message *m, int64_t **out) {
+  int64_t digits[AX_MAX_AXES] = {0}, strides[AX_MAX_AXES], count = 1, place = 0;
+  for (size_t a = m->n_iota_reshape_dims; a-- > 0;) strides[a] = count, count *= m->iota_reshape_dims[a];
+  *out = ax_alloc((size_t)count * sizeof(*out)[0]);
+  for (int64_t tile = 0; *out != NULL && tile < count; tile++) {
+    (*out)[tile] = order[place];
+    for (size_t k = m->n_iota_transpose_perm; k-- > 0;) {
+      const int32_t axis = m->iota_transpose_perm[k];
+      place += strides[axis];
+      if (++digits[axis] < m->iota_reshape_dims[axis]) break;
+      place -= strides[axis] * digits[axis];
+      digits[axis] = 0;
+    }
+  }
+  m->n_iota_reshape_dims = m->n_iota_transpose_perm = 0;
+  m->n_tile_assignment_devices = (size_t)count, m->tile_assignment_devices = *out;
+  return *out != NULL;
+}
+
 ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_pjrt_value *value, char **out, size_t *count) {
   message m = AX_PJRT_PROTO__OP_SHARDING__INIT;
   tiles t = {0};
+  int64_t *devices = NULL;
   if (value->sharding != NULL) describe(value, &t, &m);
-  *count = ax_pjrt_proto__op_sharding__get_packed_size(&m);
-  *out = ax_alloc(*count + 1);
-  if (*out == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a sharding");
-  ax_pjrt_proto__op_sharding__pack(&m, (uint8_t *)*out);
-  return NULL;
+  const bool listed = value->order == NULL || m.n_iota_reshape_dims == 0 || list_devices(value->order, &m, &devices);
+  *count = listed ? ax_pjrt_proto__op_sharding__get_packed_size(&m) : 0;
+  *out = listed ? ax_alloc(*count + 1) : NULL;
+  if (*out != NULL) ax_pjrt_proto__op_sharding__pack(&m, (uint8_t *)*out);
+  ax_free(devices);
+  return *out != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a sharding");
 }
 
 static ax_pjrt_error *give(ax_pjrt_executable_shardings_args *args, size_t count, const ax_pjrt_texts *texts) {

@@ -1,0 +1,119 @@
+"""JAX's own tests on Axle beside XLA's plugin and JAX's own CPU devices: which pass, and a table of them.
+
+jax_suites.py run TESTS OUT axle|built-in|PLUGIN.so [SUITE ..]   what each test of the suites gives, a line each, in OUT/<side>/<suite>.txt
+jax_suites.py table OUT                                           docs/jax-tests.md's table, and what passes elsewhere but not on Axle
+
+TESTS is JAX's folder of tests, at the version's tag. AXLE_DEVICES (8) devices; AXLE_BUILD the build folder. A suite whose process ends goes on
+behind the test that ended it. Suites that are in OUT already are left out. Needs jax, pytest, absl-py and hypothesis.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+DEVICES = os.environ.get("AXLE_DEVICES", "8")
+OUTCOMES = {"PASSED": "passed", "FAILED": "failed", "SKIPPED": "skipped", "ERROR": "failed", "XFAIL": "skipped", "XPASS": "failed"}
+HOW = rf"\b({'|'.join(OUTCOMES)})\b"  # as pytest -v says it
+SIDES = "axle", "plugin", "built-in"
+# What asks for other hardware, other processes or other packages, and what never starts a device.
+LEFT_OUT = ("cudnn gpu tpu mosaic pallas magma multiprocess distributed mock_ colocated pgle fused_attention_stablehlo "
+            "scaled_matmul_stablehlo local_wheel documentation_coverage package_structure").split()
+TIME_LIMIT = int(os.environ.get("AXLE_SUITE_SECONDS", "3600"))
+
+
+def environment(side):
+    env = dict(os.environ, JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1")
+    env.setdefault("JAX_NUM_GENERATED_CASES", "5")
+    env.setdefault("HYPOTHESIS_MAX_EXAMPLES", "10")
+    build = pathlib.Path(os.environ.get("AXLE_BUILD", "build")).resolve()
+    if side == "axle":
+        env.update(AXLE_PLATFORM="cpu", AXLE_DEVICES=DEVICES, PYTHONPATH=f"{build}/python")
+    else:
+        env.update(XLA_FLAGS=f"--xla_force_host_platform_device_count={DEVICES}")
+        env.pop("PYTHONPATH", None)
+        if side != "built-in":
+            env.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"cpu:{pathlib.Path(side).resolve()}")
+    return env
+
+
+def run_once(tests, side, suite, done):
+    """Outcomes by name, and the test in which the process ended, if it did."""
+    command = [sys.executable, "-m", "pytest", "-v", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-rf", "-W", "ignore", suite]
+    env = environment(side)
+    if done:
+        skip = pathlib.Path(env.setdefault("AXLE_SKIP_FOLDER", "/tmp")) / f"jax_suites_{os.getpid()}.py"
+        skip.write_text(f"DONE = set({sorted(done)!r})\ndef pytest_collection_modifyitems(items):\n"
+                        "    items[:] = [i for i in items if i.nodeid not in DONE]\n")
+        env["PYTHONPATH"] = os.pathsep.join([str(skip.parent)] + env.get("PYTHONPATH", "").split(os.pathsep))
+        command += ["-p", skip.stem]
+    outcomes, why, running = {}, {}, None
+    process = subprocess.Popen(command, cwd=tests, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                               start_new_session=True)
+    old = signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+    signal.alarm(TIME_LIMIT)
+    ended = False
+    for line in process.stdout:
+        if found := re.match(rf"^(\S+\.py::.+?) {HOW}", line):
+            outcomes[found[1]], running = OUTCOMES[found[2]], None
+        elif found := re.match(r"^(\S+\.py::.+)", line):
+            running = found[1].strip()
+        elif running and (found := re.search(rf"{HOW} +\[ *\d+%\]", line)):
+            outcomes[running], running = OUTCOMES[found[1]], None
+        elif found := re.match(r"^FAILED (\S+\.py::.+?) - (.*)", line):
+            why[found[1]] = found[2].strip()
+        ended = ended or bool(re.match(r"^=+ .*(passed|failed|skipped|error|no tests ran|deselected).* in ", line))
+    process.wait()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, old)
+    return outcomes, why, None if ended else running or "the suite"
+
+
+def run_suite(tests, side, suite, file):
+    outcomes, why = {}, {}
+    for _ in range(30):
+        more, reasons, fatal = run_once(tests, side, suite, outcomes)
+        outcomes.update(more)
+        why.update(reasons)
+        if not fatal:
+            break
+        outcomes[fatal] = "ended"
+        if fatal == "the suite":
+            break
+    file.write_text("".join(f"{how} {name}{' - ' + why[name][:300] if name in why else ''}\n" for name, how in outcomes.items()))
+    print(side, suite, dict(collections.Counter(outcomes.values())), flush=True)
+
+
+def run(tests, out, side, *suites):
+    folder = pathlib.Path(out) / (side if side in SIDES else "plugin")
+    folder.mkdir(parents=True, exist_ok=True)
+    suites = suites or sorted(p.name for p in pathlib.Path(tests).glob("*_test.py") if not any(word in p.name for word in LEFT_OUT))
+    for suite in suites:
+        file = folder / f"{suite.removesuffix('.py')}.txt"
+        if not file.exists():
+            run_suite(tests, side, suite, file)
+
+
+def table(out):
+    found = {side: {f.stem: dict(line.split(" - ")[0].split(" ", 1)[::-1] for line in f.read_text().splitlines())
+                    for f in (pathlib.Path(out) / side).glob("*.txt")} for side in SIDES}
+    print("| suite | " + " | ".join(SIDES) + " |\n|---|" + "---|" * len(SIDES))
+    for suite in sorted(found["axle"]):
+        row = []
+        for side in SIDES:
+            count = collections.Counter(found[side].get(suite, {}).values())
+            row.append(", ".join(f"{count[how]} {how}" for how in ("passed", "failed", "ended", "skipped") if count[how]) or "-")
+        print(f"| {suite} | " + " | ".join(row) + " |")
+    for side in SIDES[1:]:
+        print(f"\npass on {side} alone:")
+        for suite, here in sorted(found["axle"].items()):
+            for name, how in found[side].get(suite, {}).items():
+                if how == "passed" and here.get(name) != "passed":
+                    print(f"  {name} {here.get(name, 'not run')}")
+
+
+if __name__ == "__main__":
+    {"run": run, "table": table}[sys.argv[1]](*sys.argv[2:])
