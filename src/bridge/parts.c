@@ -100,14 +100,6 @@ ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *att
   return ax_failed() ? AX_OK : ax_hlo_parts_note(devices, &parts);
 }
 
-/* The first part is the sum, and the others are zeros. */
-static ax_value split(ax_value x, const ax_mesh *mesh, ax_axis_set axes) {
-  ax_type type = ax_typeof(x);
-  if (ax_failed() || ax_hlo_parts_type(mesh, axes, &type) != AX_OK) return ax_poison;
-  const ax_value first = ax_eq(ax_iota(AX_S32, AX_LIST(type.rank, type.dims), 0), ax_integer(0));
-  return ax_where(first, ax_broadcast_to(ax_expand_dims(x, 0), AX_LIST(type.rank, type.dims)), ax_integer(0));
-}
-
 ax_status ax_hlo_parts_give(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_value *x,
                             ax_having *having) {
   ax_sdy_sharding layout;
@@ -127,6 +119,6 @@ ax_status ax_hlo_parts_give(const ax_hlo_devices *devices, const ax_hlo_attribut
   ax_type type = ax_typeof(*x);
   *having = AX_HAVE_SUMMED;
   AX_TRY(ax_hlo_parts_type(mesh, layout.unreduced, &type));
-  *x = ax_lay_out(p != NULL && p->summed ? p->stacked : split(*x, mesh, layout.unreduced), mesh, &spec);
+  *x = ax_lay_out(p != NULL && p->summed ? p->stacked : ax_sum_parts(*x, type.dims[0]), mesh, &spec);
   return AX_OK;
 }

@@ -16,6 +16,9 @@ bool ax_constraint_is_around(const ax_constraint_params *params, const ax_mesh *
 /* x laid out, as ax_with_sharding, by a spec over a sound mesh; its dimensions may be open. */
 ax_value ax_lay_out(ax_value x, const ax_mesh *mesh, const ax_spec *spec);
 
+/* Parts whose sum x is: T[d..] -> T[size, d..]. What each has is not said, so that devices may keep theirs. */
+ax_value ax_sum_parts(ax_value x, int64_t size);
+
 /* The layout that an input takes from the array which is given for it. */
 typedef struct ax_array_layout {
   const ax_mesh *mesh; /* NULL: the input's layout is open */

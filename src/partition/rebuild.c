@@ -15,6 +15,7 @@
 typedef struct rebuilt {
   ax_program *program; /* borrowed */
   const ax_spec **out; /* how its results are laid out */
+  ax_held *parts;      /* by result: the parts that a call gives of it (ax_held.parts), to be combined where it is needed */
   ax_axis_set *uneven; /* ax_held.uneven of each */
   ax_asked *asked;     /* by input: how the program joined its blocks */
 } rebuilt;
@@ -43,11 +44,21 @@ typedef struct question {
   const ax_spec *const *in, *const *out;
 } question;
 
+/* How often each value is an operand or a result. NULL: the trace has failed. */
+static uint32_t *count_uses(const ax_program *program) {
+  uint32_t *uses = ax_trace_alloc((program->value_count + 1) * sizeof uses[0]);
+  for (uint32_t i = 0; uses != NULL && i < program->eqn_count; i++)
+    for (uint32_t j = 0; j < program->eqns[i].in_count; j++) uses[program->eqns[i].in[j]]++;
+  for (uint32_t k = 0; uses != NULL && k < program->out_count; k++) uses[program->outs[k]]++;
+  return uses;
+}
+
 static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *builder, rebuilt *made) {
   const ax_program *program = q->program;
   ax_held *held = ax_held_alloc(p, program);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
-  if (held == NULL || outs == NULL) return NULL;
+  const uint32_t *uses = count_uses(program);
+  if (held == NULL || outs == NULL || uses == NULL) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++) {
     held[i].spec = q->in[i];
     held[i].asked = &made->asked[i];
@@ -57,7 +68,8 @@ static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *
   ax_rebuild(p, q->s, program, held);
   for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
     ax_held *result = &held[program->outs[k]];
-    ax_held_combine(result);
+    if (q->out != NULL || uses[program->outs[k]] > 1) ax_held_combine(result);
+    made->parts[k] = (ax_held){.parts = result->parts, .combine = result->combine, .combined = result->combined};
     made->out[k] = q->out != NULL ? q->out[k] : result->spec;
     made->uneven[k] = q->out != NULL ? 0 : result->uneven;
     outs[k] = q->out != NULL ? held_here(p, result, q->out[k]) : result->value;
@@ -68,13 +80,14 @@ static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *
 static rebuilt *build(ax_partitioner *p, const question *q) {
   rebuilt *made = ax_arena_alloc(&p->arena, sizeof *made);
   const ax_spec **out = ax_arena_alloc(&p->arena, q->program->out_count * sizeof out[0]);
+  ax_held *parts = ax_arena_alloc(&p->arena, q->program->out_count * sizeof parts[0]);
   ax_axis_set *uneven = ax_arena_alloc(&p->arena, q->program->out_count * sizeof uneven[0]);
   ax_asked *asked = ax_arena_alloc(&p->arena, q->program->in_count * sizeof asked[0]);
-  if (made == NULL || out == NULL || uneven == NULL || asked == NULL) {
+  if (made == NULL || out == NULL || parts == NULL || uneven == NULL || asked == NULL) {
     ax_fail(ax_out_of_memory(0));
     return NULL;
   }
-  *made = (rebuilt){.out = out, .uneven = uneven, .asked = asked};
+  *made = (rebuilt){.out = out, .parts = parts, .uneven = uneven, .asked = asked};
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
   builder.seals = true;
@@ -121,6 +134,7 @@ typedef struct binding {
   const ax_program *program; /* that the equation is of */
   const ax_eqn *eqn;
   const ax_spec **in, **out;
+  ax_held *parts;
   ax_axis_set *uneven;
 } binding;
 
@@ -128,7 +142,7 @@ static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_program 
                          binding *b) {
   for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
   *b = (binding){program, eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
-                 ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
+                 ax_trace_alloc(eqn->out_count * sizeof b->parts[0]), ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
   if (ax_failed()) return false;
   ax_region_layouts(p, s, program, eqn, b->in, b->out);
   return !ax_failed();
@@ -180,6 +194,7 @@ static ax_program *linked_program(ax_partitioner *p, const ax_scope *s, binding 
   for (uint32_t j = 0; made != NULL && as_made && j < body->out_count; j++) {
     const ax_region_link link = ax_region_link_out(b->eqn, k, j);
     b->out[link.number] = made->out[j];
+    b->parts[link.number] = made->parts[j];
     b->uneven[link.number] = made->uneven[j];
   }
   return made != NULL ? made->program : NULL;
@@ -243,6 +258,9 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_program *
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     ax_held_set(&held[eqn->out + k], out[k], b.out[k]);
     held[eqn->out + k].uneven = b.uneven[k];
+    held[eqn->out + k].parts = b.parts[k].parts;
+    held[eqn->out + k].combine = b.parts[k].combine;
+    held[eqn->out + k].combined = b.parts[k].combined;
   }
 }
 
@@ -360,6 +378,21 @@ static void bind_constraint(const ax_partitioner *p, const ax_eqn *eqn, const ax
   held[eqn->out].whole = held[eqn->in[0]].whole;
 }
 
+/* The axes that cut the first dimension of a sum's parts, if each device has one of them; 0: they are as any array. */
+static ax_axis_set parts_over(const ax_partitioner *p, const ax_type *type, const ax_spec *spec) {
+  ax_axis_set axes = 0;
+  for (uint32_t i = 0; spec != NULL && spec->rank > 0 && i < spec->count[0]; i++) axes |= (ax_axis_set)1 << spec->axis[0][i];
+  return axes != 0 && ax_axis_set_size(axes, &p->mesh) == type->dims[0] ? axes : 0;
+}
+
+/* Each device has a part of the sum, which is not made for that. */
+static void bind_sum_parts(ax_partitioner *p, const ax_eqn *eqn, const ax_spec *spec, ax_axis_set over, ax_held *held) {
+  const ax_spec rest = ax_spec_moved(spec, -1);
+  const ax_value part = ax_held_as_part(&held[eqn->in[0]], over, &rest);
+  if (ax_failed()) return;
+  ax_held_set(&held[eqn->out], ax_vary_to(ax_expand_dims(part, 0), over & ax_checked_axes(&p->mesh)), spec);
+}
+
 /* Collectives over all members have factors, as operations of a device have. */
 static bool has_factors(const ax_eqn *eqn) {
   return eqn->prim->kind == AX_COLLECTIVE && eqn->prim->shard != ax_shard_whole && ax_eqn_grouped(eqn) == NULL;
@@ -382,6 +415,8 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     else if (eqn->prim->derived) bind_custom(p, s, program, eqn, held);
     else if (eqn->prim->kind == AX_REGION && eqn->prim->outside == NULL) bind_region(p, s, program, eqn, held);
     else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, eqn, lies, held);
+    else if (eqn->prim == &ax_prim_sum_parts && lies != NULL && parts_over(p, &program->types[eqn->out], lies[eqn->out]) != 0)
+      bind_sum_parts(p, eqn, lies[eqn->out], parts_over(p, &program->types[eqn->out], lies[eqn->out]), held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else if (lies != NULL && has_factors(eqn)) bind_collective(p, s, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);

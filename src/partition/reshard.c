@@ -7,6 +7,7 @@
 #include "mesh/sharding.h"
 #include "collectives/collective.h"
 #include "prim/bind.h"
+#include "prim/prims.h"
 
 /* The axes of a dimension from the one numbered `from` on, as names. */
 static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {
@@ -242,4 +243,52 @@ ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
   *made = (ax_laid){held->laid, *spec, value};
   held->laid = made;
   return value;
+}
+
+/* --- A part of a sum --- */
+
+static ax_value embedded(ax_value block, const ax_axes *names, uint32_t d, int64_t parts) {
+  ax_type type = ax_typeof(block);
+  if (ax_failed()) return ax_poison;
+  const int64_t size = type.dims[d];
+  const ax_value start = ax_mul(ax_bind1(&ax_prim_axis_index, names, NULL, 0), ax_integer(size));
+  type.dims[d] = size * parts;
+  return ax_dynamic_update_slice_in_dim(ax_full(type.dtype, AX_LIST(type.rank, type.dims), 0), block, start, d);
+}
+
+/* Puts the block between zeros along the dimensions that axes of `over` cut last. Returns those of them that are in use no more. */
+static ax_axis_set embed(ax_held *held, ax_spec *spec, ax_axis_set over) {
+  ax_axis_set gone = 0;
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    uint32_t from = spec->count[d];
+    int64_t parts = 1;
+    if (!divides(held, spec, d)) continue;
+    while (from > 0 && (over >> spec->axis[d][from - 1] & 1) != 0) {
+      const uint8_t axis = spec->axis[d][--from];
+      gone |= (ax_axis_set)1 << axis;
+      parts *= ax_builder_current()->axes.axis[axis].size;
+      spec->axis[d][from] = 0;
+    }
+    if (from == spec->count[d]) continue;
+    const ax_axes names = names_of(held->spec, d, from);
+    held->value = embedded(held->value, &names, d, parts);
+    spec->count[d] = (uint8_t)from;
+  }
+  return gone;
+}
+
+ax_value ax_held_as_part(const ax_held *held, ax_axis_set over, const ax_spec *spec) {
+  ax_held own = *held;
+  own.asked = NULL, own.laid = NULL;
+  if (own.uneven != 0 || own.combine != AX_FACTOR_SUM || (own.parts & ~over) != 0) settle(&own);
+  ax_axis_set once = over & ~own.parts;
+  if (own.parts != 0) own.whole = ax_poison;
+  own.parts = 0;
+  ax_spec left = own.spec != NULL ? *own.spec : (ax_spec){0};
+  once &= ~embed(&own, &left, once);
+  if (!ax_spec_equal(&left, own.spec != NULL ? own.spec : &(ax_spec){0})) own.whole = ax_poison;
+  own.spec = &left;
+  const ax_value x = ax_held_as(&own, spec);
+  const ax_axes names = ax_axis_set_names(once, &ax_builder_current()->axes);
+  return once != 0 && !ax_failed() ? ax_once(x, &names) : x;
 }

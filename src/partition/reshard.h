@@ -44,5 +44,9 @@ void ax_held_combine(ax_held *held);
 ax_value ax_held_whole(ax_held *held);
 /* This device's block of the value in the layout `spec`. */
 ax_value ax_held_as(ax_held *held, const ax_spec *spec);
+/* This device's part of a sum over the axes `over`, which is the value in the layout `spec`; that has none of them. Parts that devices
+   have are theirs; of a value that is cut over these axes each part has its block, between zeros; the rest is the first device's. The
+   value stays as it is held. */
+ax_value ax_held_as_part(const ax_held *held, ax_axis_set over, const ax_spec *spec);
 
 #endif

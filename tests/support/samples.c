@@ -625,6 +625,17 @@ const test_sample test_samples[] = {
            "{ lambda x:T[4,6]. let y:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x"
            "  z:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(),)] x in (y, z) }",
            .linear = "x"),
+    SAMPLE("sum_parts",
+           "{ lambda x:T[4,6]. let c:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x y:T[2,4,6] = sum_parts[size=2] c"
+           "  z:T[2,4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, _, v),)] y s:T[4,6] = reduce_sum[axes=(0,)] z"
+           "  w:T[6,4,6] = sum_parts[size=6] c q:T[6,4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(v+u),)] w"
+           "  r:T[4,6] = reduce_sum[axes=(0,)] q in (s, r) }",
+           .linear = "x", .sums = true),
+    SAMPLE("sum_parts",
+           "{ lambda x:T[4,6]. let c:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(_, u+v),)] x t:T[4] = reduce_sum[axes=(1,)] c"
+           "  y:T[3,4] = sum_parts[size=3] t z:T[3,4] = sharding_constraint[mesh=(u=2, v=3) specs=(P(v, u),)] y"
+           "  s:T[4] = reduce_sum[axes=(0,)] z w:T[5,4] = sum_parts[size=5] t r:T[4] = reduce_sum[axes=(0,)] w in (s, r) }",
+           .linear = "x", .sums = true),
     SAMPLE("shard_map",
            "{ lambda x:T[4,3] y:T[3]. let z:T[4,3] s:T[2,3] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P())"
            "  out_specs=(P(d), P()) body={ axes d=2 ; lambda x:T[2,3]{V:d} y:T[3]. let b:T[2,3] = broadcast_in_dim["
