@@ -4,6 +4,8 @@
 
    The input is params['w'], and also arg0; the result is result['loss']. Texts have locations where they are asked for
    (as_text(debug_info=True)), bytecode and files of jax.export always. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bridge/import.h"
@@ -98,6 +100,62 @@ static ax_status name_orders(const ax_hlo_import *import, const ax_variant *main
   return AX_OK;
 }
 
+/* mhlo.layout_mode of an input or a result; "default" where nothing is said. */
+static const char *layout_of(const ax_hlo_attribute *list, uint32_t i, ax_program_names *names) {
+  const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
+  const ax_hlo_attribute *mode = listed ? ax_hlo_item(&list->items[i], "mhlo.layout_mode") : NULL;
+  return mode != NULL && mode->kind == AX_HLO_STRING ? copy_of(names, mode->text) : "default";
+}
+
+/* The order of a value's dimensions in memory, the one that changes fastest first: that of an argument, if the module says it. */
+static void order_of(const ax_variant *main, uint32_t value, uint32_t rank, ax_program_names *names, int64_t *order) {
+  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
+  const bool argument = value >= block->argument && value - block->argument < block->argument_count;
+  const char *at = argument ? layout_of(ax_hlo_find(main->op, "arg_attrs"), value - block->argument, names) : NULL;
+  for (uint32_t d = 0; d < rank; d++) {
+    char *end = NULL;
+    order[d] = rank - 1 - d;
+    if (at == NULL || (*at != '{' && *at != ',')) continue;
+    order[d] = strtoll(at + 1, &end, 10);
+    at = end;
+  }
+}
+
+/* Of a result whose layout is left to us: row-major; but what is a transposed array lies as that array does. */
+static const char *chosen_layout(const ax_hlo_import *import, const ax_variant *main, uint32_t k, ax_program_names *names) {
+  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
+  const ax_hlo_operation *last = block->operations[block->operation_count - 1], *maker = import->module->makers[last->operands[k]];
+  while (maker != NULL && ax_hlo_slice_is(maker->name, "sdy.sharding_constraint")) maker = import->module->makers[maker->operands[0]];
+  ax_dims permutation;
+  int64_t order[AX_MAX_RANK];
+  char text[4 * AX_MAX_RANK + 4];
+  if (maker == NULL || !ax_hlo_slice_is(maker->name, "stablehlo.transpose") || ax_hlo_integers(maker, "permutation", &permutation) != AX_OK ||
+      permutation.count == 0)
+    return "default";
+  order_of(main, maker->operands[0], permutation.count, names, order);
+  size_t length = 0;
+  for (uint32_t i = 0; i < permutation.count; i++)
+    for (uint32_t d = 0; d < permutation.count; d++)
+      if (permutation.v[d] == order[i]) length += (size_t)snprintf(text + length, sizeof text - length, "%c%u", i == 0 ? '{' : ',', d);
+  snprintf(text + length, sizeof text - length, "}");
+  return copy_of(names, (ax_hlo_slice){text, strlen(text)});
+}
+
+static ax_status name_layouts(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  const size_t in_count = main->program->in_count, out_count = main->program->out_count;
+  const char **layout = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof layout[0]);
+  bool all = layout != NULL;
+  for (uint32_t i = 0, next = 0; all && i < main->in_count; i++)
+    if (main->known[i] == NULL) all = (layout[next++] = layout_of(ax_hlo_find(main->op, "arg_attrs"), i, names)) != NULL;
+  for (uint32_t k = 0; all && k < out_count; k++) {
+    const char *said = layout_of(ax_hlo_find(main->op, "res_attrs"), k, names);
+    layout[in_count + k] = said != NULL && strcmp(said, "auto") == 0 ? chosen_layout(import, main, k, names) : said;
+    all = layout[in_count + k] != NULL;
+  }
+  names->in_layout = layout, names->out_layout = layout + in_count;
+  return all ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof layout[0]);
+}
+
 static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
   const size_t in_count = main->program->in_count, out_count = main->program->out_count;
   ax_having *having = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof having[0]);
@@ -113,6 +171,7 @@ ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_
   AX_TRY(name_module(import->module, names));
   AX_TRY(name_inputs(import->module, main, names));
   if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
+  if (import->in_having != NULL) AX_TRY(name_layouts(import, main, names));
   if (import->in_having != NULL && !import->devices.each) AX_TRY(name_orders(import, main, names));
   AX_TRY(mark_donated(main, names));
   return name_results(main, names);

@@ -305,9 +305,14 @@ static ax_status erf_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* jax.experimental.control_dep: what the second operand is computed of comes after the first one. Effects are in order here, and what has
+   none may come at any time. */
+static ax_status order_read(const ax_hlo_read_args *args) { return takes(args, 2); }
+
 static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {"annotate_device_placement", same_read},
                                         {"LayoutConstraint", same_read},
+                                        {"control_dep", order_read},
                                         {"mhlo.erf", erf_read},
                                         {AX_RAGGED_TARGET, ax_ragged_read},
                                         {0}};

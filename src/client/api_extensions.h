@@ -4,7 +4,7 @@
 
 #include "client/api.h"
 
-enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_PROFILERS = 1, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
+enum { AX_PJRT_CUSTOM_CALLS = 0, AX_PJRT_PROFILERS = 1, AX_PJRT_LAYOUTS = 4, AX_PJRT_FFI = 5, AX_PJRT_SHARDINGS = 19 };
 
 /* How the parameters or results lie over the devices: an OpSharding each, as bytes. items NULL: it is not known. */
 AX_PJRT_ARGS(executable_shardings, ax_pjrt_executable *of; /* -> */ size_t count; const char *const *items; const size_t *lengths;);
@@ -13,6 +13,24 @@ typedef struct ax_pjrt_shardings {
   ax_pjrt_error *(*parameters)(ax_pjrt_executable_shardings_args *args);
   ax_pjrt_error *(*results)(ax_pjrt_executable_shardings_args *args);
 } ax_pjrt_shardings;
+
+/* The order in which dimensions lie in memory, as XLA's text: {1,0} is row-major. `of` of defaults: a client or a topology. */
+typedef struct ax_pjrt_layout ax_pjrt_layout;
+AX_PJRT_ARGS(layout_destroy, ax_pjrt_layout *of;);
+AX_PJRT_ARGS(layout_serialize, ax_pjrt_layout *of; /* -> */ const char *bytes; size_t count; void *backing; void (*release)(void *backing););
+AX_PJRT_ARGS(layout_buffer, ax_pjrt_buffer *of; /* -> */ ax_pjrt_layout *value;);
+AX_PJRT_ARGS(layout_default, void *of; int type; const int64_t *dims; size_t rank; /* -> */ ax_pjrt_layout *value;);
+AX_PJRT_ARGS(layout_executable, ax_pjrt_executable *of; /* -> */ size_t count; ax_pjrt_layout **items;);
+typedef struct ax_pjrt_layouts {
+  ax_pjrt_extension base;
+  ax_pjrt_error *(*destroy)(ax_pjrt_layout_destroy_args *args);
+  ax_pjrt_error *(*serialize)(ax_pjrt_layout_serialize_args *args);
+  ax_pjrt_error *(*client_default)(ax_pjrt_layout_default_args *args);
+  ax_pjrt_error *(*of_buffer)(ax_pjrt_layout_buffer_args *args);
+  ax_pjrt_error *(*topology_default)(ax_pjrt_layout_default_args *args);
+  ax_pjrt_error *(*of_results)(ax_pjrt_layout_executable_args *args);
+  ax_pjrt_error *(*of_parameters)(ax_pjrt_layout_executable_args *args);
+} ax_pjrt_layouts;
 
 /* --- Functions that modules call by name; ax_ffi_handler and the rest of XLA's FFI are in ffi/abi.h. All are the process's. --- */
 

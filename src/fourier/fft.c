@@ -166,7 +166,7 @@ static void shard(const ax_shard_args *args) {
   for (uint32_t d = 0; d < x->rank; d++) {
     const bool along = d == p->axis;
     const uint32_t factor = ax_factor(args, along ? p->fft_length : x->dims[d], AX_FACTOR_ALONG);
-    args->factors->exchanged[factor] = along;
+    args->factors->exchanged[factor] = along ? 2 : 0;
     ax_factor_of(&args->in[0], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }

@@ -253,7 +253,8 @@ typedef struct ax_factors {
   uint32_t count;
   int64_t size[AX_MAX_FACTORS];
   ax_factor_kind kind[AX_MAX_FACTORS];
-  bool exchanged[AX_MAX_FACTORS]; /* where it is cut, the block rule exchanges the blocks of the operand and of the result */
+  uint8_t exchanged[AX_MAX_FACTORS]; /* where it is cut, the block rule exchanges blocks: 1: those of the operand; 2: and those of the
+                                        result */
 } ax_factors;
 typedef struct ax_shard_args {
   const ax_eqn *eqn;

@@ -47,6 +47,7 @@ typedef struct ax_program_names {
   const char *module;                 /* the module's own name; "": it has none. NULL: the program comes from no module */
   const bool *donated;                /* inputs whose memory a module gives away; NULL: the program comes from no module */
   const ax_having *in_having, *out_having; /* NULL: it comes from no module, or parts were not asked for */
+  const char *const *in_layout, *const *out_layout; /* likewise; the orders of their dimensions in memory: {0,1}, default or auto */
   const ax_dim_list *in_order, *out_order; /* likewise; by value: which device of the module stands at each place of the value's mesh;
                                               none: they stand there in order */
 } ax_program_names;

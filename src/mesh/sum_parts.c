@@ -61,7 +61,7 @@ static ax_value padded(const ax_eqn *eqn, const ax_value *in) {
   const sum_parts_params *p = eqn->params;
   const ax_value x = ax_expand_dims(in[0], 0);
   const int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK] = {p->size - 1};
-  return ax_pad(x, ax_zero_like(x), none, high, none);
+  return ax_pad(x, ax_full(ax_typeof(x).dtype, AX_DIMS(), 0), none, high, none);
 }
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_expanded(lower, eqn, padded, in, out);

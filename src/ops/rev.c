@@ -1,7 +1,9 @@
 /* rev: T[d..] -> T[d..]         y[.., i, ..] = x[.., d - 1 - i, ..] along each of the dimensions
    Parameters: dimensions.
    Errors: a dimension outside the rank or named twice.
-   Linear; its own transpose. */
+   Linear; its own transpose.
+   Sharding: cuts of every dimension are kept; along one that is turned round, devices exchange their blocks. */
+#include "axle/collectives.h"
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
@@ -52,15 +54,56 @@ static void simplify(const ax_simplify_args *args) {
   args->same[0] = args->eqn->in[0];
 }
 
-/* Dimensions that stay as they are are cut. */
 static void shard(const ax_shard_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]];
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (ax_dims_has(dimensions_of(args->eqn), d)) continue;
-    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    const uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    args->factors->exchanged[factor] = ax_dims_has(dimensions_of(args->eqn), d);
     ax_factor_of(&args->in[0], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }
+}
+
+/* The last block first. */
+static ax_value swapped(ax_value block, const ax_axes_list *axes) {
+  const int64_t count = ax_axis_size(axes->text);
+  int64_t(*pairs)[2] = ax_trace_alloc((size_t)(count > 0 ? count : 1) * sizeof pairs[0]);
+  if (pairs == NULL) return ax_poison;
+  for (int64_t i = 0; i < count; i++) pairs[i][0] = i, pairs[i][1] = count - 1 - i;
+  return ax_ppermute(block, axes->text, (uint32_t)count, (const int64_t(*)[2])(const void *)pairs);
+}
+
+/* Blocks whose last ends in padding, which would come to stand in front: all of them as one, without it. */
+static ax_value joined(const ax_block_args *args, ax_value block, const ax_axes_list *axes, uint32_t d) {
+  return ax_slice_in_dim(ax_all_gather(block, axes->text, d, true), 0, args->types[args->eqn->in[0]].dims[d], 1, d);
+}
+
+static ax_value own_block(const ax_block_args *args, ax_value x, const ax_axes_list *axes, uint32_t d) {
+  const int64_t none[AX_MAX_RANK] = {0}, size = args->blocks[0].dims[d];
+  int64_t high[AX_MAX_RANK] = {0};
+  high[d] = size * ax_axis_size(axes->text) - args->types[args->eqn->in[0]].dims[d];
+  x = ax_pad(x, ax_full(args->blocks[0].dtype, AX_DIMS(), 0), none, high, none);
+  return ax_dynamic_slice_in_dim(x, ax_mul(ax_axis_index(axes->text), ax_integer(size)), size, d);
+}
+
+static void block(const ax_block_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  ax_axes names[AX_MAX_RANK];
+  ax_axes_list lists[AX_MAX_RANK];
+  bool uneven[AX_MAX_RANK] = {0};
+  ax_value y = args->in[0];
+  for (uint32_t d = 0; d < x->rank && !ax_failed(); d++) {
+    names[d] = ax_spec_names(&args->specs[0], &ax_builder_current()->axes, d, 0);
+    if (!ax_dims_has(dimensions_of(args->eqn), d)) names[d].count = 0;
+    if (names[d].count == 0) continue;
+    lists[d] = ax_axes_listed(&names[d]);
+    uneven[d] = x->dims[d] % ax_axis_size(lists[d].text) != 0;
+    if (uneven[d]) y = joined(args, y, &lists[d], d);
+  }
+  y = ax_bind1(args->eqn->prim, args->eqn->params, &y, 1);
+  for (uint32_t d = 0; d < x->rank && !ax_failed(); d++)
+    if (names[d].count > 0) y = uneven[d] ? own_block(args, y, &lists[d], d) : swapped(y, &lists[d]);
+  args->out[0] = y;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -92,6 +135,7 @@ const ax_prim ax_prim_rev = {
     .batch = batch,
     .simplify = simplify,
     .shard = shard,
+    .block = block,
     .lower = lower,
     .complex = ax_complex_parts,
     .keys = ax_keys_whole,

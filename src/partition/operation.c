@@ -250,10 +250,11 @@ static double result_cost(const operation *o, uint32_t t) {
 static double exchange_cost(const operation *o) {
   double sum = 0;
   for (uint32_t i = 0; i < o->f->factors.count; i++) {
-    if (!o->f->factors.exchanged[i] || o->cuts.by[i].count == 0) continue;
+    if (o->f->factors.exchanged[i] == 0 || o->cuts.by[i].count == 0) continue;
     double parts = 1;
     for (uint32_t k = 0; k < o->cuts.by[i].count; k++) parts *= (double)o->p->mesh.axis[o->cuts.by[i].axis[k]].size;
-    for (uint32_t t = 0; t <= o->eqn->in_count; t += o->eqn->in_count) {
+    const uint32_t last = o->f->factors.exchanged[i] > 1 ? o->eqn->in_count : 0;
+    for (uint32_t t = 0; t <= last; t += o->eqn->in_count) {
       const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t)->rank, &o->cuts);
       sum += bytes_a_collective + bytes_of(type_of(o, t)) / size_of(o, ax_spec_set(&spec)) * (1 - 1 / parts);
     }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pjrt/pjrt.h"
+#include "pjrt/layouts.h"
 
 /* --- Types --- */
 
@@ -280,31 +280,33 @@ static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *arg
   return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
 }
 
-/* Only the layout that Axle has. */
-static ax_pjrt_error *check_layout(const ax_pjrt_memory_layout *layout, const ax_type *type) {
+/* The order that a caller wants of a buffer. */
+static ax_pjrt_error *read_layout(const ax_pjrt_memory_layout *layout, const ax_type *type, ax_pjrt_order *out) {
+  *out = (ax_pjrt_order){0};
   if (layout == NULL) return NULL;
-  bool row_major = layout->kind == 0 ? layout->tiled.tile_count == 0 && layout->tiled.rank == type->rank
-                                     : is_dense(type, layout->strides.strides, layout->strides.rank);
-  for (size_t d = 0; layout->kind == 0 && row_major && d < type->rank; d++)
-    row_major = layout->tiled.minor_to_major[d] == (int64_t)(type->rank - 1 - d);
-  return row_major ? NULL : ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "on devices arrays are dense and row-major: no other layout");
+  if (layout->kind == 0 && layout->tiled.tile_count == 0 && layout->tiled.rank == type->rank)
+    return ax_pjrt_order_of(layout->tiled.minor_to_major, type->rank, out);
+  if (layout->kind != 0 && is_dense(type, layout->strides.strides, layout->strides.rank)) return NULL;
+  return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "on devices arrays are dense, without tiles");
 }
 
 ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_from_host_buffer_args *args) {
   ax_type type;
   ax_pjrt_memory *memory;
   ax_sharding *where;
+  ax_pjrt_order order;
   ax_array *array = NULL;
   args->value = NULL, args->done = NULL;
   AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
   AX_PJRT_TRY(place_of(args->of, args->device, args->memory, &memory));
-  AX_PJRT_TRY(check_layout(args->layout, &type));
+  AX_PJRT_TRY(read_layout(args->layout, &type, &order));
   if (args->stride_count != 0 && args->stride_count != args->rank)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu strides for %zu dimensions", args->stride_count, args->rank);
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
   ax_pjrt_error *error = from_host(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
+  if (error == NULL) args->value->order = order;
   if (error == NULL) return NULL;
   if (args->done != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});
   args->done = NULL;
@@ -385,7 +387,8 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
     args->bytes = bytes;
     return NULL;
   }
-  AX_PJRT_TRY(strides_of(type, args->layout, strides));
+  const ax_pjrt_memory_layout own = {.tiled = {.minor_to_major = args->of->order.minor_to_major, .rank = type->rank}};
+  AX_PJRT_TRY(strides_of(type, args->layout != NULL || !args->of->order.said ? args->layout : &own, strides));
   if (args->bytes < bytes) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu bytes are too few for %zu", args->bytes, bytes);
   reading *r = ax_calloc(1, sizeof *r);
   ax_pjrt_event_create_args create = {.struct_size = sizeof create};
@@ -420,13 +423,14 @@ AX_PJRT_GIVE_VALUE(buffer_device, args->of->memory->device)
 AX_PJRT_GIVE_VALUE(buffer_memory, args->of->memory)
 AX_PJRT_GIVE_VALUE(buffer_is_on_cpu, true)
 
-/* Row-major: the last dimension changes fastest. */
+/* Row-major, if nothing else was said: the last dimension changes fastest. */
 ax_pjrt_error *ax_pjrt_do_buffer_memory_layout(ax_pjrt_buffer_memory_layout_args *args) {
   static const int64_t order[] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
   _Static_assert(sizeof order / sizeof order[0] == AX_MAX_RANK, "an entry for each dimension that there may be");
   const uint32_t rank = args->of->type.rank;
+  const int64_t *own = args->of->order.said ? args->of->order.minor_to_major : order + (AX_MAX_RANK - rank);
   args->value.kind = 0;
-  args->value.tiled = (ax_pjrt_tiled){.struct_size = sizeof args->value.tiled, .minor_to_major = order + (AX_MAX_RANK - rank), .rank = rank};
+  args->value.tiled = (ax_pjrt_tiled){.struct_size = sizeof args->value.tiled, .minor_to_major = own, .rank = rank};
   return NULL;
 }
 
@@ -442,6 +446,7 @@ ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *ar
 static ax_pjrt_error *address_of(ax_pjrt_buffer *buffer, const void **out) {
   ax_array *array;
   size_t bytes;
+  if (buffer->order.said) return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "there is no memory in the layout that the buffer has by name");
   AX_PJRT_TRY(ax_pjrt_buffer_array(buffer, &array));
   ax_pjrt_error *error = ax_pjrt_status(ax_array_part(array, 0, out, &bytes, NULL));
   ax_array_release(array); /* the buffer holds it still */
@@ -490,7 +495,9 @@ static ax_pjrt_error *copy_to(ax_pjrt_buffer *from, ax_pjrt_memory *memory, ax_p
     ax_sharding_release(where);
   }
   ax_array_release(array);
-  return error != NULL ? error : ax_pjrt_buffer_of(copy, memory, out);
+  if (error == NULL) error = ax_pjrt_buffer_of(copy, memory, out);
+  if (error == NULL) (*out)->order = from->order;
+  return error;
 }
 
 ax_pjrt_error *ax_pjrt_do_buffer_copy_to_device(ax_pjrt_buffer_copy_to_device_args *args) {

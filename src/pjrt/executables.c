@@ -9,6 +9,7 @@
 #include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
 #include "pjrt/ffi.h"
+#include "pjrt/layouts.h"
 #include "pjrt/shardings.h"
 
 /* --- Objects --- */
@@ -30,6 +31,8 @@ static void free_values(ax_pjrt_value *values, size_t count) {
 
 void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   if (e == NULL || atomic_fetch_sub(&e->references, 1) != 1) return;
+  ax_pjrt_layouts_free(e->in_layouts, e->in_count);
+  ax_pjrt_layouts_free(e->out_layouts, e->out_count);
   free_values(e->in, e->in_count);
   free_values(e->out, e->out_count);
   free_texts(&e->in_shardings, e->in_count);
@@ -169,14 +172,18 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
   return NULL;
 }
 
-/* What the module says of an input or a result. False: no memory. */
-static bool note(const ax_pjrt_executable *e, const ax_program_names *names, size_t i, bool in, ax_pjrt_value *out) {
+/* What the module says of an input or a result. */
+static ax_pjrt_error *note(const ax_pjrt_executable *e, const ax_program_names *names, uint32_t i, bool in, ax_pjrt_value *out) {
   const ax_dim_list *orders = in ? names->in_order : names->out_order;
+  const ax_type *type = in ? ax_program_in_type(e->program, i) : ax_program_out_type(e->program, i);
   out->having = (in ? names->in_having : names->out_having)[i];
-  if (orders == NULL || orders[i].count == 0 || orders[i].count != e->device_count) return true;
+  AX_PJRT_TRY(ax_pjrt_order_read((in ? names->in_layout : names->out_layout)[i], type->rank - (out->having != AX_HAVE_ARRAY && e->device_count > 1),
+                                 &out->layout));
+  if (orders == NULL || orders[i].count == 0 || orders[i].count != e->device_count) return NULL;
   out->order = ax_alloc(e->device_count * sizeof out->order[0]);
-  if (out->order != NULL) memcpy(out->order, orders[i].v, e->device_count * sizeof out->order[0]);
-  return out->order != NULL;
+  if (out->order == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(out->order, orders[i].v, e->device_count * sizeof out->order[0]);
+  return NULL;
 }
 
 /* The program, and which of its inputs it is given for good. */
@@ -192,11 +199,12 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
   snprintf(e->name, sizeof e->name, "%s", names.module[0] != '\0' ? names.module : "main");
-  bool all = e->in != NULL && e->out != NULL && e->donated != NULL;
-  for (size_t i = 0; all && i < e->in_count; i++) all = note(e, &names, i, true, &e->in[i]);
-  for (size_t k = 0; all && k < e->out_count; k++) all = note(e, &names, k, false, &e->out[k]);
+  ax_pjrt_error *error = NULL;
+  if (e->in == NULL || e->out == NULL || e->donated == NULL) error = ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; error == NULL && i < e->in_count; i++) error = note(e, &names, i, true, &e->in[i]);
+  for (uint32_t k = 0; error == NULL && k < e->out_count; k++) error = note(e, &names, k, false, &e->out[k]);
   ax_program_names_deinit(&names);
-  return all ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  return error;
 }
 
 /* A run must wait for the tokens that it takes, though nothing is computed of them. */
@@ -252,6 +260,8 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
     ax_executable_release(e->made), e->made = NULL;
     AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   }
+  AX_PJRT_TRY(ax_pjrt_layouts_of(e->in, e->in_count, &e->in_layouts));
+  AX_PJRT_TRY(ax_pjrt_layouts_of(e->out, e->out_count, &e->out_layouts));
   AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));
   AX_PJRT_TRY(list_shardings(e->out, e->out_count, &e->out_shardings));
   return list_all(e);
@@ -355,27 +365,11 @@ ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_p
   return NULL;
 }
 
-static bool has_parts(const ax_pjrt_value *values, size_t count) {
-  bool has = false;
-  for (size_t i = 0; i < count; i++) has = has || values[i].having != AX_HAVE_ARRAY;
-  return has;
-}
-
-/* The program with the values that the caller knows: none has a dimension for the parts that devices have by themselves. */
-static ax_status print_program(const ax_pjrt_executable *e, char **out) {
-  ax_program *plain;
-  if (!has_parts(e->in, e->in_count) && !has_parts(e->out, e->out_count)) return ax_program_stablehlo(e->program, out);
-  AX_TRY(ax_program_from_stablehlo(e->code, e->code_bytes, "module", &plain));
-  const ax_status status = ax_program_stablehlo(plain, out);
-  ax_program_release(plain);
-  return status;
-}
-
-/* What each device runs, as StableHLO. */
+/* What each device runs, as StableHLO. A value of which devices have parts by themselves has one more dimension there. */
 ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
   static const char mlir[] = "mlir";
   char *text;
-  AX_PJRT_TRY(ax_pjrt_status(print_program(args->of, &text)));
+  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
   const size_t count = strlen(text);
   const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
   if (fits) memcpy(args->program->code, text, count);

@@ -156,9 +156,12 @@ static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
 }
 
 static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, bool is_there, ax_pjrt_buffer **out) {
-  ax_pjrt_device *device = r->devices[place];
-  if (r->device_count == 1 && is_there) return ax_pjrt_buffer_of(ax_array_retain(r->out[k]), &device->memory[0], out);
-  return ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, &device->memory[0], out);
+  ax_pjrt_memory *memory = &r->devices[place]->memory[0];
+  const bool alone = r->device_count == 1 && is_there;
+  AX_PJRT_TRY(alone ? ax_pjrt_buffer_of(ax_array_retain(r->out[k]), memory, out)
+                    : ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, memory, out));
+  (*out)->order = r->e->out[k].layout;
+  return NULL;
 }
 
 static void destroy_results(const running *r, ax_pjrt_buffer **const *outputs) {

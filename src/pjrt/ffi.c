@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ffi/custom_calls.h"
-#include "pjrt/shardings.h"
+#include "pjrt/layouts.h"
 
 /* --- The collection --- */
 
@@ -174,7 +174,7 @@ ax_pjrt_error *ax_pjrt_ffi_start(const ax_pjrt_executable *e, ax_executable *mad
 
 /* --- The extensions --- */
 
-ax_pjrt_ffi ax_pjrt_ffi_extension = {.base = {.struct_size = sizeof ax_pjrt_ffi_extension, .type = AX_PJRT_FFI, .next = &ax_pjrt_shardings_extension.base},
+ax_pjrt_ffi ax_pjrt_ffi_extension = {.base = {.struct_size = sizeof ax_pjrt_ffi_extension, .type = AX_PJRT_FFI, .next = &ax_pjrt_layouts_extension.base},
                                      .register_type = register_type,
                                      .add_user_data = add_user_data,
                                      .register_handler = register_handler};

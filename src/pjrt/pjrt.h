@@ -88,10 +88,16 @@ extern const char ax_pjrt_version_text[];
 
 /* --- buffers.c --- */
 
+typedef struct ax_pjrt_order { /* of dimensions in memory, the one that changes fastest first */
+  bool said;                   /* false: row-major */
+  int64_t minor_to_major[AX_MAX_RANK];
+} ax_pjrt_order;
+
 struct ax_pjrt_buffer {
   ax_pjrt_client *client;
   ax_pjrt_memory *memory;
   ax_type type;
+  ax_pjrt_order order; /* that the buffer is said to have (layouts.h): its array is row-major */
   pthread_mutex_t lock; /* of all that follows */
   ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
   bool is_there;   /* the whole lies on the device; else all of it is the buffer's, and lies on another one */
@@ -128,6 +134,7 @@ void ax_pjrt_options_free(ax_pjrt_options *options);
 typedef struct ax_pjrt_value { /* an input or a result */
   ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
   ax_having having;
+  ax_pjrt_order layout;
   ax_sharding *sharding; /* of the whole; NULL: there is one device */
   int64_t *order;        /* of a value whose mesh has the devices in an order of its own: which of the options' devices stands at each place */
   ax_sharding *ordered;  /* how the program has such a value, with the devices in the options' order; else NULL */
@@ -148,6 +155,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   ax_pjrt_options options;
   size_t device_count, in_count, out_count;
   ax_pjrt_value *in, *out;
+  ax_pjrt_layout **in_layouts, **out_layouts; /* for callers */
   bool *donated; /* by input */
   char *code, *option_text; /* the module, and the compile options, as they were given */
   size_t code_bytes, option_bytes;

@@ -99,6 +99,35 @@ static void test_unreduced(void **state) {
   destroy(client);
 }
 
+/* A sum over devices that a function makes: each device gives what it has of it, and so does one of blocks. */
+static void test_not_reduced(void **state) {
+  (void)state;
+  static char sums[] = ON("2", "func.func public @main(%x: tensor<4x2xf32> " CUT ") -> (tensor<2xf32> " UNREDUCED ") {\n"
+                               "  %0 = call @sum(%x) : (tensor<4x2xf32>) -> tensor<2xf32>\n"
+                               "  %1 = sdy.sharding_constraint %0 <@mesh, [{}], unreduced={\"d\"}> : tensor<2xf32>\n"
+                               "  return %1 : tensor<2xf32>\n}\n"
+                               "func.func private @sum(%x: tensor<4x2xf32>) -> tensor<2xf32> {\n"
+                               "  %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+                               "  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<2xf32>\n"
+                               "  %1 = sdy.sharding_constraint %0 <@mesh, [{}], unreduced={\"d\"}> : tensor<2xf32>\n  return %1 : tensor<2xf32>\n}\n"),
+              blocks[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> " UNREDUCED ") {\n  return %x : tensor<4xf32>\n}\n");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *one = compile_for(client, sums, two_partitions), *other = compile_for(client, blocks, two_partitions);
+  const float data[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const int64_t dims[] = {2, 2};
+  ax_pjrt_buffer *x[2], *y[2];
+  for (int d = 0; d < 2; d++) x[d] = put(client, d, data + (size_t)d * 4, AX_PJRT_F32, dims, 2);
+  run_on_two(one, x, y, NULL);
+  expect_two(y, 2, (const float[]){4, 6, 12, 14});
+  drop_two(x), drop_two(y);
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(other, x, y, NULL);
+  expect_two(y, 4, (const float[]){1, 2, 0, 0, 0, 0, 3, 4});
+  drop_two(x), drop_two(y);
+  unload(one), unload(other);
+  destroy(client);
+}
+
 /* What devices have by themselves, though the layout says that all have the same; also if a function inside makes it. */
 static void test_by_device(void **state) {
   (void)state;
@@ -393,7 +422,7 @@ static void test_many(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
                                      cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);

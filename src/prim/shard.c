@@ -8,7 +8,7 @@ uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind)
   ax_factors *f = args->factors;
   f->size[f->count] = size;
   f->kind[f->count] = kind;
-  f->exchanged[f->count] = false;
+  f->exchanged[f->count] = 0;
   return f->count++;
 }
 

@@ -52,6 +52,13 @@ OTHERS = [  # structs that are no arguments
     ("PJRT_Memory_FunctionTable", "ax_pjrt_memory_functions"), ("PJRT_Api", "ax_pjrt_api"),
     # of extensions
     ("PJRT_Shardings_Extension", "ax_pjrt_shardings"), ("PJRT_Shardings_PJRT_Executable_ParameterShardings_Args", "ax_pjrt_executable_shardings_args"),
+    ("PJRT_Layouts_Extension", "ax_pjrt_layouts"), ("PJRT_Layouts_MemoryLayout_Destroy_Args", "ax_pjrt_layout_destroy_args"),
+    ("PJRT_Layouts_MemoryLayout_Serialize_Args", "ax_pjrt_layout_serialize_args"),
+    ("PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args", "ax_pjrt_layout_buffer_args"),
+    ("PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args", "ax_pjrt_layout_default_args"),
+    ("PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args", "ax_pjrt_layout_default_args"),
+    ("PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args", "ax_pjrt_layout_executable_args"),
+    ("PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args", "ax_pjrt_layout_executable_args"),
     ("PJRT_FFI_Extension", "ax_pjrt_ffi"), ("PJRT_FFI_Type_Info", "ax_pjrt_ffi_type_info"), ("PJRT_FFI_Type_Register_Args", "ax_pjrt_ffi_type_args"),
     ("PJRT_FFI_UserData_Add_Args", "ax_pjrt_ffi_user_data_args"), ("PJRT_FFI_Register_Handler_Args", "ax_pjrt_ffi_handler_args"),
     ("PJRT_Gpu_Custom_Call", "ax_pjrt_custom_calls"), ("PJRT_Gpu_Register_Custom_Call_Args", "ax_pjrt_custom_call_args"),
@@ -59,7 +66,7 @@ OTHERS = [  # structs that are no arguments
     ("PLUGIN_Profiler_Create_Args", "ax_pjrt_profiler_create_args"), ("PLUGIN_Profiler_Start_Args", "ax_pjrt_profiler_args"),
     ("PLUGIN_Profiler_CollectData_Args", "ax_pjrt_profiler_data_args"),
 ]
-HEADERS = ["", "_ffi_extension", "_gpu_extension", "_profiler_extension", "_shardings_extension"]
+HEADERS = ["", "_ffi_extension", "_gpu_extension", "_layouts_extension", "_profiler_extension", "_shardings_extension"]
 
 
 def main(headers):
