@@ -62,6 +62,7 @@ static void add_type(printer *p, const ax_hlo_value_type *type) {
 /* --- Attributes --- */
 
 static ax_status add_attribute(printer *p, const ax_hlo_attribute *a);
+static ax_status add_group(printer *p, const ax_hlo_group *group, const ax_hlo_attribute *a);
 
 static int by_name(const void *a, const void *b) {
   return ax_hlo_slice_order((*(const ax_hlo_attribute *const *)a)->name, (*(const ax_hlo_attribute *const *)b)->name);
@@ -103,10 +104,12 @@ static ax_status sorted(printer *p, const ax_hlo_attribute *items, uint32_t coun
   return AX_OK;
 }
 
-/* {a = 1 : i64}, or #dialect.name<a = 1>. */
+/* {a = 1 : i64}, or #dialect.name<a = 1>; of a name in the tables the entries stand as these say. */
 static ax_status add_dictionary(printer *p, const ax_hlo_attribute *a) {
   const ax_hlo_attribute **entries;
   const bool before = p->bare, named = a->text.length > 0;
+  const ax_hlo_group *group = named ? ax_hlo_find_named_group(a->text) : NULL;
+  if (group != NULL) return add_group(p, group, a);
   AX_TRY(sorted(p, a->items, a->count, &entries));
   if (named) ax_text_add(p->text, "#%.*s", (int)a->text.length, a->text.start);
   p->bare = named;
@@ -246,6 +249,7 @@ static void add_conv(printer *p, const ax_hlo_group *group, const ax_hlo_attribu
 static ax_status add_group(printer *p, const ax_hlo_group *group, const ax_hlo_attribute *a) {
   const bool before = p->bare;
   const char *comma = "";
+  const bool all = strcmp(group->name, "stablehlo.output_operand_alias") == 0; /* which has no defaults */
   if (a->kind != AX_HLO_DICTIONARY) return add_attribute(p, a);
   if (strcmp(group->name, "stablehlo.conv") == 0) return add_conv(p, group, a), AX_OK;
   ax_text_add(p->text, "#%s<", group->name);
@@ -256,7 +260,7 @@ static ax_status add_group(printer *p, const ax_hlo_group *group, const ax_hlo_a
     ax_hlo_attribute canonical = {0};
     if (item == NULL) continue;
     AX_TRY(ax_hlo_canonical(&p->arena, slot, item, &canonical));
-    if (ax_hlo_is_default(slot, &canonical)) continue;
+    if (ax_hlo_is_default(slot, &canonical) && !all) continue;
     if (slot->vhlo_name != NULL && slot->vhlo_name[0] == '\0') canonical.integer = 0;
     ax_text_add(p->text, "%s%s = ", comma, slot->name);
     AX_TRY(add_attribute(p, &canonical));

@@ -13,7 +13,7 @@ from jaxlib import cpu_sparse, lapack, xla_client
 _CUSTOM_CALLS, _FFI = 0, 5  # kinds of extensions
 
 # Routines of LAPACK that Axle has itself, which runs them on several threads; jaxlib's take the others.
-_OWN = re.compile("lapack_[sdcz](potrf|getrf|geqrf|geqp3|orgqr|ungqr|ormqr|unmqr|gesdd|syevd|heevd|geev|gehrd|sytrd|hetrd|trsm|gtsv)_ffi")
+_OWN = re.compile("lapack_[sdcz](potrf|getrf|geqrf|geqp3|orgqr|ungqr|ormqr|unmqr|gesdd|syevd|heevd|geev|gees|gehrd|sytrd|hetrd|trsm|gtsv)_ffi")
 
 
 class _Extension(Structure):
