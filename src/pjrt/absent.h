@@ -3,7 +3,6 @@
 #define AX_PJRT_ABSENT_H
 
 #define AX_PJRT_ABSENT_FUNCTIONS(X)                                                        \
-  X(executable_code_bytes, "PJRT_Executable_SizeOfGeneratedCodeInBytes")                   \
   X(stream_destroy, "PJRT_CopyToDeviceStream_Destroy")                                     \
   X(stream_add_chunk, "PJRT_CopyToDeviceStream_AddChunk")                                  \
   X(stream_total_bytes, "PJRT_CopyToDeviceStream_TotalBytes")                              \

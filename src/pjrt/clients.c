@@ -74,7 +74,9 @@ static void make_device(ax_pjrt_client *client, size_t index) {
   ax_pjrt_device *device = &client->devices[index];
   device->client = client;
   device->description.id = (int)index;
-  snprintf(device->description.text, sizeof device->description.text, "AxleDevice(id=%zu)", index);
+  const char *platform = platform_name();
+  snprintf(device->description.text, sizeof device->description.text, "%sDevice(id=%zu)", strcmp(platform, "cpu") == 0 ? "Cpu" : "Axle", index);
+  snprintf(device->description.debug_text, sizeof device->description.debug_text, "%s:%zu", platform, index);
   for (int k = 0; k < AX_PJRT_MEMORIES; k++) {
     ax_pjrt_memory *memory = &device->memory[k];
     *memory = (ax_pjrt_memory){.functions = &memory_functions, .device = device, .id = (int)index * AX_PJRT_MEMORIES + k, .kind = k};
@@ -218,7 +220,7 @@ AX_PJRT_GIVE_VALUE(device_description_id, args->of->id)
 AX_PJRT_GIVE_VALUE(device_description_process_index, 0)
 AX_PJRT_GIVE_LIST(device_description_attributes, NULL, 0)
 AX_PJRT_GIVE_TEXT(device_description_kind, platform_name())
-AX_PJRT_GIVE_TEXT(device_description_debug_string, args->of->text)
+AX_PJRT_GIVE_TEXT(device_description_debug_string, args->of->debug_text)
 AX_PJRT_GIVE_TEXT(device_description_to_string, args->of->text)
 AX_PJRT_GIVE_VALUE(device_description, &args->of->description)
 AX_PJRT_GIVE_VALUE(device_is_addressable, true)

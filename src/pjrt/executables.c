@@ -341,6 +341,7 @@ AX_PJRT_GIVE_TEXT(executable_name, args->of->name)
 AX_PJRT_GIVE_VALUE(executable_replicas, (size_t)args->of->options.replicas)
 AX_PJRT_GIVE_VALUE(executable_partitions, (size_t)args->of->options.partitions)
 AX_PJRT_GIVE_VALUE(executable_outputs, args->of->out_count)
+AX_PJRT_GIVE_VALUE(executable_code_bytes, -1) /* not known: executables share machine code */
 AX_PJRT_GIVE_TEXT(executable_fingerprint, args->of->fingerprint)
 AX_PJRT_GIVE_LIST(executable_output_element_types, args->of->elements, args->of->out_count)
 

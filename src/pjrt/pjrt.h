@@ -53,7 +53,7 @@ struct ax_pjrt_memory {
 
 struct ax_pjrt_device_description {
   int id;
-  char text[32];
+  char text[32], debug_text[32]; /* AxleDevice(id=3), axle:3 */
 };
 
 struct ax_pjrt_device {
