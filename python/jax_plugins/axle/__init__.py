@@ -11,7 +11,7 @@ import pathlib
 
 from jax._src import xla_bridge
 
-from jax_plugins.axle import callbacks, custom_calls
+from jax_plugins.axle import buffers, callbacks, custom_calls, partitioning
 from jax_plugins.axle.programs import CommandError, check, simulate
 from jax_plugins.axle.traces import timeline
 from jax_plugins.axle.version import __version__
@@ -62,6 +62,8 @@ def initialize():
     api = xla_bridge.register_plugin(name, priority=10, library_path=str(LIBRARY), factory=_make_client)
     custom_calls.register(api, name)
     callbacks.register(api, name)
+    buffers.register(name)
+    partitioning.register(name)
     if name != "cpu":
         from jax_plugins.axle import lowerings
 

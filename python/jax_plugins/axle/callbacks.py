@@ -8,6 +8,7 @@ Numbers are drawn at random, so that a module that was compiled in another proce
 """
 
 import ctypes
+import functools
 import secrets
 import threading
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -29,7 +30,7 @@ _functions = {}
 _lock = threading.Lock()
 
 
-class _Function:
+class Function:
     """Keeps a function known under its number. jaxlib holds it as it holds Python functions of its own: as long as the program lives, and
     runs of it that are not over."""
 
@@ -37,7 +38,13 @@ class _Function:
         self.number = secrets.randbits(63)
         self.function = function
         with _lock:
-            _functions[self.number] = function
+            _functions[self.number] = functools.partial(self.run, function)
+
+    @staticmethod
+    def run(function, operands, results):
+        """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's."""
+        for to, result in zip(results, function(*[x.copy() for x in operands])):
+            np.copyto(to, result)
 
     def __call__(self, *arguments):
         return self.function(*arguments)
@@ -99,6 +106,10 @@ class _Frame(Structure):
                 ("operands", _Values), ("results", _Values), ("attributes", _Attributes)]
 
 
+def memory_at(address, bytes):
+    return (c_char * bytes).from_address(address)
+
+
 def _memory(buffer):
     """A view of the buffer's memory."""
     dims = buffer.dims[: buffer.rank]
@@ -106,17 +117,12 @@ def _memory(buffer):
     count = int(np.prod(dims, dtype=np.int64))
     if count == 0:
         return np.zeros(dims, dtype)
-    return np.frombuffer((c_char * (count * dtype.itemsize)).from_address(buffer.data), dtype).reshape(dims)
+    return np.frombuffer(memory_at(buffer.data, count * dtype.itemsize), dtype).reshape(dims)
 
 
 def _call(frame):
-    function = _functions[frame.attributes.values[0].contents.value[0]]
-    operands = frame.operands
-    # Copies: the function may keep what it gets, and the memory is the program's.
-    arguments = [_memory(operands.values[i].contents).copy() for i in range(operands.count)]
-    results = function(*arguments)
-    for k in range(frame.results.count):
-        np.copyto(_memory(frame.results.values[k].contents), results[k])
+    run = _functions[frame.attributes.values[0].contents.value[0]]
+    run(*[[_memory(values.values[i].contents) for i in range(values.count)] for values in (frame.operands, frame.results)])
 
 
 def _error(frame, message):
@@ -190,7 +196,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     module = ctx.module_context
     if partitioned and result_avals:
         raise ValueError("Partitioned callback not supported with return values.")
-    function = _Function(_checked(callback, operand_avals, result_avals))
+    function = Function(_checked(callback, operand_avals, result_avals))
     module.add_host_callback(function)  # JAX waits for what such programs do, too, and does not keep them on disk
     operands, avals_in = zip(*map(_widened, operands, ctx.avals_in)) if operands else ((), ())
     ctx = ctx.replace(avals_in=list(avals_in), avals_out=[aval.update(dtype=_wide(aval.dtype)) for aval in ctx.avals_out])
