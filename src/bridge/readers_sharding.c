@@ -5,6 +5,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "bridge/devices.h"
+#include "bridge/import.h"
 #include "bridge/parts.h"
 #include "bridge/readers.h"
 #include "ir/flow.h"
@@ -30,6 +31,41 @@ static ax_status moved_read(const ax_hlo_read_args *args) { return lay_out_by(ar
 static ax_status same_read(const ax_hlo_read_args *args) {
   if (args->op->result_count > args->op->operand_count) return ax_error(AX_INVALID_ARGUMENT, "it has more results than operands");
   for (uint32_t k = 0; k < args->op->result_count; k++) args->out[k] = args->in[k];
+  return AX_OK;
+}
+
+/* The last value of a group of those that lie alike. */
+typedef struct ax_hlo_alike {
+  int64_t group;
+  uint32_t number; /* of the module's value */
+  ax_value value;
+  struct ax_hlo_alike *next;
+} ax_hlo_alike;
+
+/* Each value of a group is tied to the one before it, if they are of one trace and of one shape. */
+static ax_status group_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *group = ax_hlo_find(args->op, "group_id");
+  if (args->op->operand_count != 1 || args->op->result_count != 0 || group == NULL || group->kind != AX_HLO_INTEGER)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes one operand and a group_id, and has no result");
+  ax_hlo_alike *last = args->devices->alike;
+  while (last != NULL && last->group != group->integer) last = last->next;
+  if (last == NULL) {
+    last = ax_arena_alloc(args->devices->arena, sizeof *last);
+    if (last == NULL) return ax_out_of_memory(sizeof *last);
+    *last = (ax_hlo_alike){.group = group->integer, .number = AX_NONE, .value = args->in[0], .next = args->devices->alike};
+    args->devices->alike = last;
+  }
+  ax_value pair[] = {last->value, args->in[0]};
+  const uint32_t number = args->op->operands[0];
+  if (last->number != AX_NONE && last->number != number && pair[0].trace == pair[1].trace && !ax_failed()) {
+    const ax_type x = ax_typeof(pair[0]), y = ax_typeof(pair[1]);
+    if (x.rank == y.rank && memcmp(x.dims, y.dims, x.rank * sizeof x.dims[0]) == 0) {
+      const ax_value tied[] = {pair[0], pair[1]};
+      ax_shard_alike(tied, pair);
+      args->import->values[last->number] = pair[0], args->import->values[number] = pair[1];
+    }
+  }
+  last->number = number, last->value = pair[1];
   return AX_OK;
 }
 
@@ -345,7 +381,7 @@ const ax_hlo_reader ax_hlo_sharding_readers[] = {{"sdy.sharding_constraint", con
                                                  {"sdy.reduce_scatter", moved_read},
                                                  {"sdy.sharded_to_unreduced", moved_read},
                                                  {"sdy.replicated_to_unreduced", moved_read},
-                                                 {"sdy.sharding_group", same_read},
+                                                 {"sdy.sharding_group", group_read},
                                                  {"sdy.propagation_barrier", same_read},
                                                  {"sdy.manual_computation", manual_read},
                                                  {"sdy.named_computation", named_read},

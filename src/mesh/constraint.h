@@ -19,6 +19,9 @@ ax_value ax_lay_out(ax_value x, const ax_mesh *mesh, const ax_spec *spec);
 /* Parts whose sum x is: T[d..] -> T[size, d..]. What each has is not said, so that devices may keep theirs. */
 ax_value ax_sum_parts(ax_value x, int64_t size);
 
+/* Both values, laid out alike. Errors: values of different dimensions. */
+void ax_shard_alike(const ax_value in[2], ax_value out[2]);
+
 /* The layout that an input takes from the array which is given for it. */
 typedef struct ax_array_layout {
   const ax_mesh *mesh; /* NULL: the input's layout is open */

@@ -8,6 +8,8 @@
 #include "base/digest.h"
 #include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
+#include "mesh/constraint.h"
+#include "prim/prims.h"
 #include "pjrt/ffi.h"
 #include "pjrt/layouts.h"
 #include "pjrt/shardings.h"
@@ -99,6 +101,25 @@ static ax_pjrt_error *lay(const ax_pjrt_executable *e, const ax_sharding *device
   return NULL;
 }
 
+/* Of a program without a mesh, as it uses no argument that lies on several devices: an argument lies as the module says. */
+static ax_pjrt_error *lay_unused(ax_pjrt_executable *e, const ax_sharding *devices) {
+  const ax_program *program = e->program;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    const uint32_t input = eqn->prim == &ax_prim_sharding_constraint ? eqn->in[0] : program->in_count;
+    if (input >= program->in_count) continue;
+    const ax_constraint_params *said = eqn->params;
+    ax_pjrt_value *value = &e->in[input];
+    ax_sharding *own;
+    if (ax_mesh_devices(&said->mesh) != (int64_t)e->device_count) continue;
+    AX_PJRT_TRY(ax_pjrt_status(ax_sharding_create_on(&said->mesh, &said->specs.v[0], devices, &own)));
+    ax_sharding_release(value->sharding);
+    value->sharding = own;
+    AX_PJRT_TRY(ax_pjrt_status(ax_sharding_block(own, &value->whole, &value->block)));
+  }
+  return NULL;
+}
+
 static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
   ax_sharding *devices = NULL;
   ax_pjrt_error *error = e->device_count > 1 ? devices_of(e, NULL, &devices) : NULL;
@@ -106,6 +127,7 @@ static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
     error = lay(e, devices, ax_program_in_type(e->program, i), ax_executable_in_spec(e->made, i), &e->in[i]);
   for (uint32_t k = 0; error == NULL && k < e->out_count; k++)
     error = lay(e, devices, ax_program_out_type(e->program, k), ax_executable_out_spec(e->made, k), &e->out[k]);
+  if (error == NULL && e->alike) error = lay_unused(e, devices);
   ax_sharding_release(devices);
   return error;
 }

@@ -264,6 +264,28 @@ static void test_orders(void **state) {
   destroy(client);
 }
 
+/* An argument that lies on two devices, of a program that uses none of them; and values that are to lie alike. */
+static void test_layouts_said(void **state) {
+  (void)state;
+  static char unused[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n"
+                                 "  %0 = stablehlo.constant dense<7.0> : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"),
+              alike[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n"
+                                "  %0 = stablehlo.iota dim = 0 : tensor<4xf32>\n  sdy.sharding_group %x group_id=5 : tensor<4xf32>\n"
+                                "  sdy.sharding_group %0 group_id=5 : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *one = compile_for(client, unused, two_partitions), *other = compile_for(client, alike, two_partitions);
+  ax_pjrt_buffer *x[2], *y[2];
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(one, x, y, NULL);
+  expect_two(y, 4, (const float[]){7, 7, 7, 7, 7, 7, 7, 7});
+  drop_two(y);
+  run_on_two(other, x, y, NULL);
+  expect_two(y, 2, (const float[]){0, 1, 2, 3});
+  drop_two(x), drop_two(y);
+  unload(one), unload(other);
+  destroy(client);
+}
+
 /* Threads run one program on one argument, and read and drop what they get, each in its own order. */
 typedef struct task {
   ax_pjrt_loaded_executable *loaded;
@@ -423,7 +445,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ struct ax_hlo_devices {
   bool parts_wanted;          /* what devices have by themselves is wanted of the entry function (bridge/parts.h) .. */
   const void *main;           /* .. whose trace this is, once it has begun */
   struct ax_hlo_parts *parts; /* a list */
+  struct ax_hlo_alike *alike; /* likewise: groups of values that lie alike (bridge/readers_sharding.c) */
   struct ax_hlo_parallel *parallel; /* functions on a grid of devices that are being read (bridge/run_parallel.c); NULL: none */
 };
 

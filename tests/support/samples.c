@@ -625,6 +625,10 @@ const test_sample test_samples[] = {
            "{ lambda x:T[4,6]. let y:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x"
            "  z:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(),)] x in (y, z) }",
            .linear = "x"),
+    SAMPLE("shard_alike",
+           "{ lambda x:T[4,6] y:T[4,6]. let c:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x"
+           "  a:T[4,6] b:T[4,6] = shard_alike c y in (a, b) }",
+           .linear = "xy"),
     SAMPLE("sum_parts",
            "{ lambda x:T[4,6]. let c:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x y:T[2,4,6] = sum_parts[size=2] c"
            "  z:T[2,4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, _, v),)] y s:T[4,6] = reduce_sum[axes=(0,)] z"
