@@ -6,6 +6,7 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "bridge/import.h"
 #include "bridge/quantized.h"
 #include "collectives/ragged.h"
 #include "ir/number.h"
@@ -313,6 +314,7 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {"annotate_device_placement", same_read},
                                         {"LayoutConstraint", same_read},
                                         {"control_dep", order_read},
+                                        {"InspectSharding", ax_inspected_read},
                                         {"mhlo.erf", erf_read},
                                         {AX_RAGGED_TARGET, ax_ragged_read},
                                         {0}};

@@ -2,6 +2,7 @@
    block, and their results are marked: an operation that uses one where none may be is refused. */
 #include "bridge/shardy_calls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hlo/sdy.h"
@@ -118,6 +119,19 @@ static ax_status make_constraint(rewrite *w, const ax_hlo_operation *op, const a
   return *out != NULL ? AX_OK : ax_out_of_memory(sizeof **out);
 }
 
+/* The group's number is text: "3 : i64". */
+static ax_status make_group(rewrite *w, const ax_hlo_operation *op, const ax_hlo_operation **out) {
+  const ax_hlo_attribute *said = kept(op, "xla.sdy.sharding_group_id");
+  ax_hlo_attribute group = {.kind = AX_HLO_INTEGER, .name = {"group_id", 8}};
+  char number[24];
+  if (said == NULL || said->text.length >= sizeof number) return ax_error(AX_INVALID_ARGUMENT, "xla.sdy.sharding_group_id is missing, or no number");
+  memcpy(number, said->text.start, said->text.length);
+  number[said->text.length] = '\0';
+  group.integer = strtoll(number, NULL, 10);
+  *out = renamed(w, op, "sdy.sharding_group", &group, 1);
+  return *out != NULL ? AX_OK : ax_out_of_memory(sizeof **out);
+}
+
 static ax_status leave(rewrite *w, const ax_hlo_operation *op) {
   for (uint32_t k = 0; k < op->result_count; k++) w->gone[op->result + k] = true;
   return AX_OK;
@@ -142,10 +156,8 @@ static ax_status rewrite_operation(rewrite *w, const ax_hlo_operation *op, const
   if (makes_local(op)) return leave(w, op);
   if (ax_hlo_calls_target(op, "xla.sdy.FuncResultSharding")) return make_constraint(w, op, out);
   if (ax_hlo_calls_target(op, "Sharding") && kept(op, "xla.sdy.sharding") != NULL) return make_constraint(w, op, out);
-  const char *name = ax_hlo_calls_target(op, "xla.sdy.ShardingGroup")        ? "sdy.sharding_group"
-                     : ax_hlo_calls_target(op, "xla.sdy.PropagationBarrier") ? "sdy.propagation_barrier"
-                                                                             : NULL;
-  *out = name != NULL ? renamed(w, op, name, NULL, 0) : op;
+  if (ax_hlo_calls_target(op, "xla.sdy.ShardingGroup")) return make_group(w, op, out);
+  *out = ax_hlo_calls_target(op, "xla.sdy.PropagationBarrier") ? renamed(w, op, "sdy.propagation_barrier", NULL, 0) : op;
   return *out != NULL ? AX_OK : ax_out_of_memory(sizeof *op);
 }
 

@@ -340,10 +340,12 @@ static AX_BODY(run_function) {
     if (!dropped && !lay_out(run, "arg_attrs", i, &value)) return;
     if (!take_argument(run->import, block, i, value, variant->known[i])) return;
   }
+  const uint32_t results = last_of(&variant->op->regions[0])->operand_count;
   run_block(run->import, block, out);
   if (!ax_failed()) keep_known(run, block);
-  for (uint32_t k = 0; k < last_of(&variant->op->regions[0])->operand_count; k++)
+  for (uint32_t k = 0; k < results; k++)
     if (!lay_out(run, "res_attrs", k, &out[k])) return;
+  if (run->drops) ax_inspected_give(run->import, out + results);
 }
 
 /* What the function returns is what it says that it does. */
@@ -406,8 +408,9 @@ static ax_status trace_variant(ax_hlo_import *import, ax_variant *variant, bool 
   for (uint32_t i = 0; i < variant->in_count; i++)
     if (!drops || variant->known[i] == NULL) types[count++] = variant->types[i];
   function_run run = {import, variant, drops};
-  ax_status status = drops && import->devices.parts_wanted ? expect_parts(import, variant, results, types) : AX_OK;
-  if (status == AX_OK) status = trace_in(import, (ax_fn){run_function, count, results, &run}, types, &variant->program);
+  const uint32_t given = results + (drops ? import->inspected_room : 0);
+  ax_status status = drops && import->devices.parts_wanted ? expect_parts(import, variant, given, types) : AX_OK;
+  if (status == AX_OK) status = trace_in(import, (ax_fn){run_function, count, given, &run}, types, &variant->program);
   ax_free(types);
   return status;
 }
@@ -504,9 +507,8 @@ static ax_status check_call(const ax_hlo_import *import, const ax_hlo_operation 
                   entry->name.start, count, results, call->operand_count, call->result_count);
 }
 
-const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_slice name) {
-  return function_slot(args->import, name)->op;
-}
+const ax_hlo_operation *ax_hlo_function_of(const ax_hlo_import *import, ax_hlo_slice name) { return function_slot(import, name)->op; }
+const ax_hlo_operation *ax_hlo_function(const ax_hlo_read_args *args, ax_hlo_slice name) { return ax_hlo_function_of(args->import, name); }
 
 /* Whether the value comes, by calls and layouts, from a manual computation, whose parts no call can pass on; marks these calls. */
 static bool open_calls(ax_hlo_import *import, uint32_t value, uint32_t depth) {
@@ -600,6 +602,7 @@ static ax_status import_main(ax_hlo_import *import, const ax_hlo_binding *bindin
   import->most_read = most_read_least + (uint64_t)most_read_each * import->module->value_count;
   AX_TRY(ax_known_begin(import));
   AX_TRY(open_calls_of(import, function));
+  if (binding->inspects) AX_TRY(ax_inspected_begin(import, function));
   return trace_main(import, function, binding, out);
 }
 

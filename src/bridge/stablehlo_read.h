@@ -20,6 +20,7 @@ typedef struct ax_hlo_binding {
                               the caller may free the bytes */
   bool parts; /* inputs and results that devices have by themselves, or in sums, have a new first dimension of their parts (bridge/parts.h);
                  the names say which */
+  bool inspects; /* with parts: values whose layouts the module asks for are further results (bridge/inspected.c) */
 } ax_hlo_binding;
 
 /* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as

@@ -2,6 +2,7 @@
    runs of which none is waited for. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,6 +287,58 @@ static void test_layouts_said(void **state) {
   destroy(client);
 }
 
+/* How a value lies, as JAX asks for it: a function and its data in the module. */
+typedef struct asked {
+  char bytes[64];
+  size_t count;
+  const char *error;
+} asked;
+typedef struct answer { /* as executables.c has it */
+  const char *sharding;
+  size_t sharding_bytes;
+  const char *error;
+  void *scratch;
+  void (*free_error)(struct answer *answer);
+} answer;
+static void be_told(void *data, answer *told) {
+  asked *a = data;
+  a->count = told->sharding_bytes < sizeof a->bytes ? told->sharding_bytes : sizeof a->bytes;
+  memcpy(a->bytes, told->sharding, a->count);
+  told->error = a->error;
+}
+
+static void test_inspected(void **state) {
+  (void)state;
+  static const char before[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n  %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+                                       "  return %0 : tensor<4xf32>\n}\nfunc.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+                                       "  %0 = stablehlo.add %x, %x : tensor<4xf32>\n  %1 = stablehlo.custom_call @InspectSharding(%0) "
+                                       "{has_side_effect = true, backend_config = \"%s\"} : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n");
+  asked a = {.count = 0};
+  const struct {
+    void (*call)(void *data, answer *told);
+    void *data;
+  } who = {be_told, &a};
+  char text[3 * sizeof who + 1], module[4096], other[4096];
+  for (size_t i = 0; i < sizeof who; i++) snprintf(text + 3 * i, 4, "\\%02X", ((const unsigned char *)&who)[i]);
+  const char *at = strstr(before, "%s");
+  snprintf(module, sizeof module, "%.*s%s%s", (int)(at - before), before, text, at + 2);
+  snprintf(other, sizeof other, "%.*sno pointers%s", (int)(at - before), before, at + 2);
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions), *none = compile_for(client, other, two_partitions);
+  assert_int_equal(a.count, 11);
+  assert_memory_equal(a.bytes, "\x08\x03\x1a\x01\x02\x4a\x01\x02\x52\x01\x00", 11); /* two tiles over device 0 and on */
+  ax_pjrt_buffer *x[2], *y[2];
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(loaded, x, y, NULL);
+  expect_two(y, 2, (const float[]){2, 4, 6, 8});
+  drop_two(x), drop_two(y);
+  a.error = "not now";
+  ax_pjrt_loaded_executable *refused;
+  expect_error(compile(client, module, two_partitions, 6, &refused), AX_PJRT_INTERNAL, "not now");
+  unload(loaded), unload(none);
+  destroy(client);
+}
+
 /* Threads run one program on one argument, and read and drop what they get, each in its own order. */
 typedef struct task {
   ax_pjrt_loaded_executable *loaded;
@@ -445,7 +498,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
