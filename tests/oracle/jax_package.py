@@ -95,4 +95,35 @@ try:
 except RuntimeError as e:
     assert "32" in str(e), e
 assert subprocess.run([axle.programs.COMMAND, "--version"], capture_output=True, text=True).stdout.strip() == f"axle {axle.__version__}"
+
+# Functions that get the memory itself, functions with a rule for devices, and layouts that are asked for.
+from jax.experimental import buffer_callback  # noqa: E402
+from jax.experimental.custom_partitioning import custom_partitioning  # noqa: E402
+
+
+def triple(context, out, x):
+    np.asarray(out)[...] = np.asarray(x) * 3
+
+
+tripled = buffer_callback.buffer_callback(triple, jax.ShapeDtypeStruct((4,), jnp.float32))
+np.testing.assert_array_equal(jax.jit(tripled)(jnp.arange(4.0)), 3 * np.arange(4.0))
+
+
+@custom_partitioning
+def doubled(x):
+    return x * 2
+
+
+doubled.def_partition(partition=lambda *_: None, infer_sharding_from_operands=lambda *_: None, sharding_rule="i -> i")
+cut = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("data")))
+np.testing.assert_array_equal(jax.jit(doubled)(cut), 2 * np.arange(8.0))
+told = []
+jax.jit(lambda x: (jax.debug.inspect_array_sharding(x + 1, callback=told.append), x)[1])(cut)
+assert told[0].is_equivalent_to(cut.sharding, 1), told
+
+# Meshes of the same devices in other orders.
+turned = jax.sharding.Mesh(mesh.devices.reshape(-1)[::-1].reshape(8, 4), ("data", "model"))
+moved = jax.device_put(cut, NamedSharding(turned, P("data")))
+for shard in moved.addressable_shards:
+    np.testing.assert_array_equal(shard.data, np.arange(8.0)[shard.index])
 print("ok")
