@@ -46,29 +46,32 @@ static ax_status name_module(const ax_hlo_module *module, ax_program_names *name
   return names->module != NULL ? AX_OK : ax_out_of_memory(name.length + 1);
 }
 
+/* Item `name` among the attributes of argument or result number i; NULL: it has none. */
+static const ax_hlo_attribute *said_of(const ax_variant *main, const char *attributes, uint32_t i, const char *name) {
+  const ax_hlo_attribute *list = ax_hlo_find(main->op, attributes);
+  const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
+  return listed ? ax_hlo_item(&list->items[i], name) : NULL;
+}
+
 /* tf.aliasing_output says of which result an input's memory becomes, jax.buffer_donor that it may become any's. */
 static ax_status mark_donated(const ax_variant *main, ax_program_names *names) {
-  const ax_hlo_attribute *list = ax_hlo_find(main->op, "arg_attrs");
   bool *donated = ax_arena_alloc(&names->arena, main->program->in_count + 1);
   if (donated == NULL) return ax_out_of_memory(main->program->in_count);
   for (uint32_t i = 0, next = 0; i < main->in_count; i++) {
     if (main->known[i] != NULL) continue;
-    const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
-    const ax_hlo_attribute *donor = listed ? ax_hlo_item(&list->items[i], "jax.buffer_donor") : NULL;
-    donated[next++] = listed && (ax_hlo_item(&list->items[i], "tf.aliasing_output") != NULL || (donor != NULL && donor->integer != 0));
+    const ax_hlo_attribute *donor = said_of(main, "arg_attrs", i, "jax.buffer_donor");
+    donated[next++] = said_of(main, "arg_attrs", i, "tf.aliasing_output") != NULL || (donor != NULL && donor->integer != 0);
   }
   names->donated = donated;
   return AX_OK;
 }
 
 static ax_status name_results(const ax_variant *main, ax_program_names *names) {
-  const ax_hlo_attribute *list = ax_hlo_find(main->op, "res_attrs");
   const size_t bytes = (main->program->out_count + 1) * sizeof(char *);
   const char **out = ax_arena_alloc(&names->arena, bytes);
   if (out == NULL) return ax_out_of_memory(bytes);
   for (uint32_t k = 0; k < main->program->out_count; k++) {
-    const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && k < list->count && list->items[k].kind == AX_HLO_DICTIONARY;
-    const ax_hlo_attribute *info = listed ? ax_hlo_item(&list->items[k], "jax.result_info") : NULL;
+    const ax_hlo_attribute *info = said_of(main, "res_attrs", k, "jax.result_info");
     out[k] = copy_of(names, info != NULL && info->kind == AX_HLO_STRING ? info->text : (ax_hlo_slice){0});
     if (out[k] == NULL) return ax_out_of_memory(0);
   }
@@ -101,9 +104,8 @@ static ax_status name_orders(const ax_hlo_import *import, const ax_variant *main
 }
 
 /* mhlo.layout_mode of an input or a result; "default" where nothing is said. */
-static const char *layout_of(const ax_hlo_attribute *list, uint32_t i, ax_program_names *names) {
-  const bool listed = list != NULL && list->kind == AX_HLO_ARRAY && i < list->count && list->items[i].kind == AX_HLO_DICTIONARY;
-  const ax_hlo_attribute *mode = listed ? ax_hlo_item(&list->items[i], "mhlo.layout_mode") : NULL;
+static const char *layout_of(const ax_variant *main, const char *attributes, uint32_t i, ax_program_names *names) {
+  const ax_hlo_attribute *mode = said_of(main, attributes, i, "mhlo.layout_mode");
   return mode != NULL && mode->kind == AX_HLO_STRING ? copy_of(names, mode->text) : "default";
 }
 
@@ -111,7 +113,7 @@ static const char *layout_of(const ax_hlo_attribute *list, uint32_t i, ax_progra
 static void order_of(const ax_variant *main, uint32_t value, uint32_t rank, ax_program_names *names, int64_t *order) {
   const ax_hlo_block *block = &main->op->regions[0].blocks[0];
   const bool argument = value >= block->argument && value - block->argument < block->argument_count;
-  const char *at = argument ? layout_of(ax_hlo_find(main->op, "arg_attrs"), value - block->argument, names) : NULL;
+  const char *at = argument ? layout_of(main, "arg_attrs", value - block->argument, names) : NULL;
   for (uint32_t d = 0; d < rank; d++) {
     char *end = NULL;
     order[d] = rank - 1 - d;
@@ -146,9 +148,9 @@ static ax_status name_layouts(const ax_hlo_import *import, const ax_variant *mai
   const char **layout = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof layout[0]);
   bool all = layout != NULL;
   for (uint32_t i = 0, next = 0; all && i < main->in_count; i++)
-    if (main->known[i] == NULL) all = (layout[next++] = layout_of(ax_hlo_find(main->op, "arg_attrs"), i, names)) != NULL;
+    if (main->known[i] == NULL) all = (layout[next++] = layout_of(main, "arg_attrs", i, names)) != NULL;
   for (uint32_t k = 0; all && k < out_count; k++) {
-    const char *said = layout_of(ax_hlo_find(main->op, "res_attrs"), k, names);
+    const char *said = layout_of(main, "res_attrs", k, names);
     layout[in_count + k] = said != NULL && strcmp(said, "auto") == 0 ? chosen_layout(import, main, k, names) : said;
     all = layout[in_count + k] != NULL;
   }

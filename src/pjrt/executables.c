@@ -316,12 +316,12 @@ static ax_pjrt_error *inspect(const ax_pjrt_executable *e, const ax_pjrt_program
   return error;
 }
 
-static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program, bool kept) {
   static const char asks[] = "InspectSharding";
   static const char mlir[] = "mlir";
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
-  if (memmem(program->code, program->code_bytes, asks, strlen(asks)) != NULL) AX_PJRT_TRY(inspect(e, program));
+  if (!kept && memmem(program->code, program->code_bytes, asks, strlen(asks)) != NULL) AX_PJRT_TRY(inspect(e, program));
   AX_PJRT_TRY(read_program(e, program, NULL));
   e->calls_python = memmem(program->code, program->code_bytes, python_callback, strlen(python_callback)) != NULL;
   AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
@@ -356,7 +356,7 @@ static ax_pjrt_error *keep(ax_pjrt_executable *e, const ax_pjrt_program *program
 }
 
 ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
-                                     ax_pjrt_executable **out) {
+                                     bool kept, ax_pjrt_executable **out) {
   ax_pjrt_executable *e = *out = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
   atomic_init(&e->references, 1);
@@ -367,7 +367,7 @@ ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_progr
   e->device_count = (size_t)(e->options.replicas * e->options.partitions);
   if (error == NULL) error = check_devices(e);
   if (error == NULL) error = keep(e, program, options, option_bytes);
-  if (error == NULL) error = compile_program(e, program);
+  if (error == NULL) error = compile_program(e, program, kept);
   if (error == NULL) {
     sign(e, program->code, program->code_bytes, options, option_bytes);
     return NULL;
@@ -403,7 +403,7 @@ ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *e, ax_pjrt_loaded_exe
 ax_pjrt_error *ax_pjrt_do_client_compile(ax_pjrt_client_compile_args *args) {
   ax_pjrt_executable *e;
   args->value = NULL;
-  AX_PJRT_TRY(ax_pjrt_executable_of(args->of, args->program, args->options, args->option_bytes, &e));
+  AX_PJRT_TRY(ax_pjrt_executable_of(args->of, args->program, args->options, args->option_bytes, false, &e));
   return ax_pjrt_executable_load(e, &args->value);
 }
 

@@ -183,9 +183,9 @@ struct ax_pjrt_loaded_executable {
 void ax_pjrt_executable_release(ax_pjrt_executable *executable);
 /* Compiles the program; timed: its runs note what they do when. */
 ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *executable, bool timed, ax_executable **out);
-/* Compiles a module; the client is held. */
+/* Compiles a module; the client is held. kept: it was kept, in a file say, so that functions of the process that it names may be gone. */
 ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
-                                     ax_pjrt_executable **out);
+                                     bool kept, ax_pjrt_executable **out);
 /* Takes the executable over, also on failure. */
 ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *executable, ax_pjrt_loaded_executable **out);
 

@@ -438,6 +438,7 @@ static void test_not_compiled(void **state) {
 }
 
 int main(void) {
+  unsetenv("AXLE_DEVICES"), unsetenv("AXLE_PLATFORM"); /* what the caller's shell says is another plugin */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_devices), cmocka_unit_test(test_count),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),

@@ -90,7 +90,7 @@ ax_pjrt_error *ax_pjrt_do_executable_deserialize_and_load(ax_pjrt_executable_des
   const bool others = AX_PJRT_HAS(args, option_bytes) && args->option_bytes > 0; /* options that count instead */
   const ax_pjrt_program program = {.struct_size = sizeof program, .code = (char *)(uintptr_t)parts[2].bytes, .code_bytes = parts[2].count,
                                    .format = "mlir", .format_length = 4};
-  AX_PJRT_TRY(ax_pjrt_executable_of(args->of, &program, others ? args->options : parts[1].bytes, others ? args->option_bytes : parts[1].count, &e));
+  AX_PJRT_TRY(ax_pjrt_executable_of(args->of, &program, others ? args->options : parts[1].bytes, others ? args->option_bytes : parts[1].count, true, &e));
   return ax_pjrt_executable_load(e, &args->value);
 }
 

@@ -69,7 +69,7 @@ ax_pjrt_error *ax_pjrt_do_topology_deserialize(ax_pjrt_topology_deserialize_args
 
 ax_pjrt_error *ax_pjrt_do_compile(ax_pjrt_compile_args *args) {
   ax_pjrt_client *client = args->client != NULL ? args->client : args->of->client;
-  return ax_pjrt_executable_of(client, args->program, args->options, args->option_bytes, &args->value);
+  return ax_pjrt_executable_of(client, args->program, args->options, args->option_bytes, false, &args->value);
 }
 
 ax_pjrt_error *ax_pjrt_do_client_load(ax_pjrt_client_load_args *args) {
@@ -78,6 +78,6 @@ ax_pjrt_error *ax_pjrt_do_client_load(ax_pjrt_client_load_args *args) {
   const bool own = args->option_bytes == 0, here = e->client == args->of && own;
   const ax_pjrt_program program = {.struct_size = sizeof program, .code = e->code, .code_bytes = e->code_bytes, .format = "mlir", .format_length = 4};
   if (here) atomic_fetch_add(&e->references, 1);
-  else AX_PJRT_TRY(ax_pjrt_executable_of(args->of, &program, own ? e->option_text : args->options, own ? e->option_bytes : args->option_bytes, &e));
+  else AX_PJRT_TRY(ax_pjrt_executable_of(args->of, &program, own ? e->option_text : args->options, own ? e->option_bytes : args->option_bytes, true, &e));
   return ax_pjrt_executable_load(e, &args->value);
 }

@@ -100,14 +100,20 @@ def run(tests, out, side, *suites):
 def table(out):
     found = {side: {f.stem: dict(line.split(" - ")[0].split(" ", 1)[::-1] for line in f.read_text().splitlines())
                     for f in (pathlib.Path(out) / side).glob("*.txt")} for side in SIDES}
-    print("| suite | " + " | ".join(SIDES) + " |\n|---|" + "---|" * len(SIDES))
+    sides = [side for side in SIDES if found[side]]
+    print("| suite | " + " | ".join(sides) + " |\n|---|" + "---|" * len(sides))
+    totals = {side: collections.Counter() for side in sides}
+
+    def told(count):
+        return ", ".join(f"{count[how]:,} {how}" for how in ("passed", "failed", "ended", "skipped") if count[how]) or "-"
+
     for suite in sorted(found["axle"]):
-        row = []
-        for side in SIDES:
-            count = collections.Counter(found[side].get(suite, {}).values())
-            row.append(", ".join(f"{count[how]} {how}" for how in ("passed", "failed", "ended", "skipped") if count[how]) or "-")
-        print(f"| {suite} | " + " | ".join(row) + " |")
-    for side in SIDES[1:]:
+        counts = [collections.Counter(found[side].get(suite, {}).values()) for side in sides]
+        for side, count in zip(sides, counts):
+            totals[side].update(count)
+        print(f"| {suite} | " + " | ".join(map(told, counts)) + " |")
+    print("| all | " + " | ".join(told(totals[side]) for side in sides) + " |")
+    for side in sides[1:]:
         print(f"\npass on {side} alone:")
         for suite, here in sorted(found["axle"].items()):
             for name, how in found[side].get(suite, {}).items():
