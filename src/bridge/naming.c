@@ -158,6 +158,23 @@ static ax_status name_layouts(const ax_hlo_import *import, const ax_variant *mai
   return all ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof layout[0]);
 }
 
+/* mhlo.memory_kind of an input or a result; "device" where nothing is said. */
+static const char *memory_of(const ax_variant *main, const char *attributes, uint32_t i, ax_program_names *names) {
+  const ax_hlo_attribute *kind = said_of(main, attributes, i, "mhlo.memory_kind");
+  return kind != NULL && kind->kind == AX_HLO_STRING ? copy_of(names, kind->text) : "device";
+}
+
+static ax_status name_memories(const ax_variant *main, ax_program_names *names) {
+  const size_t in_count = main->program->in_count, out_count = main->program->out_count;
+  const char **memory = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof memory[0]);
+  bool all = memory != NULL;
+  for (uint32_t i = 0, next = 0; all && i < main->in_count; i++)
+    if (main->known[i] == NULL) all = (memory[next++] = memory_of(main, "arg_attrs", i, names)) != NULL;
+  for (uint32_t k = 0; all && k < out_count; k++) all = (memory[in_count + k] = memory_of(main, "res_attrs", k, names)) != NULL;
+  names->in_memory = memory, names->out_memory = memory + in_count;
+  return all ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof memory[0]);
+}
+
 static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
   const size_t in_count = main->program->in_count, out_count = main->program->out_count;
   ax_having *having = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof having[0]);
@@ -174,6 +191,7 @@ ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_
   AX_TRY(name_inputs(import->module, main, names));
   if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
   if (import->in_having != NULL) AX_TRY(name_layouts(import, main, names));
+  if (import->in_having != NULL) AX_TRY(name_memories(main, names));
   if (import->in_having != NULL && !import->devices.each) AX_TRY(name_orders(import, main, names));
   AX_TRY(ax_inspected_keep(import, names));
   AX_TRY(mark_donated(main, names));

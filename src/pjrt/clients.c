@@ -10,7 +10,7 @@
 
 enum { most_devices = 65536 };
 
-static const char *const kinds[AX_PJRT_MEMORIES] = {"device", "pinned_host", "unpinned_host"};
+const char *const ax_pjrt_memory_kinds[AX_PJRT_MEMORIES] = {"device", "pinned_host", "unpinned_host"};
 
 /* What the platform is called: "axle", or what the environment says, since JAX asks for some of its rules by the name "cpu". */
 static const char *platform_name(void) {
@@ -80,7 +80,7 @@ static void make_device(ax_pjrt_client *client, size_t index) {
   for (int k = 0; k < AX_PJRT_MEMORIES; k++) {
     ax_pjrt_memory *memory = &device->memory[k];
     *memory = (ax_pjrt_memory){.functions = &memory_functions, .device = device, .id = (int)index * AX_PJRT_MEMORIES + k, .kind = k};
-    snprintf(memory->text, sizeof memory->text, "AxleMemory(id=%d, kind=%s)", memory->id, kinds[k]);
+    snprintf(memory->text, sizeof memory->text, "AxleMemory(id=%d, kind=%s)", memory->id, ax_pjrt_memory_kinds[k]);
     pthread_mutex_init(&memory->lock, NULL);
     device->memories[k] = client->memory_list[index * AX_PJRT_MEMORIES + (size_t)k] = memory;
   }
@@ -247,7 +247,7 @@ ax_pjrt_error *ax_pjrt_do_device_attributes(ax_pjrt_device_attributes_args *args
 /* --- Memories --- */
 
 AX_PJRT_GIVE_VALUE(memory_id, args->of->id)
-AX_PJRT_GIVE_TEXT(memory_kind, kinds[args->of->kind])
+AX_PJRT_GIVE_TEXT(memory_kind, ax_pjrt_memory_kinds[args->of->kind])
 AX_PJRT_GIVE_VALUE(memory_kind_id, args->of->kind)
 AX_PJRT_GIVE_TEXT(memory_debug_string, args->of->text)
 AX_PJRT_GIVE_TEXT(memory_to_string, args->of->text)

@@ -135,8 +135,7 @@ static ax_pjrt_error *lay_all(ax_pjrt_executable *e) {
 /* --- Lists that getters give --- */
 
 static ax_pjrt_error *list_all(ax_pjrt_executable *e) {
-  static const char kind[] = "device";
-  const size_t values = e->in_count > e->out_count ? e->in_count : e->out_count;
+  const size_t values = e->in_count + e->out_count;
   size_t dims = 0;
   for (size_t k = 0; k < e->out_count; k++) dims += e->out[k].block.rank;
   e->elements = ax_alloc((e->out_count + 1) * sizeof e->elements[0]);
@@ -154,7 +153,10 @@ static ax_pjrt_error *list_all(ax_pjrt_executable *e) {
     memcpy(e->dims + dims, block->dims, block->rank * sizeof e->dims[0]);
     dims += block->rank;
   }
-  for (size_t i = 0; i < values; i++) e->kinds[i] = kind, e->kind_lengths[i] = sizeof kind - 1;
+  for (size_t i = 0; i < values; i++) {
+    const ax_pjrt_value *value = i < e->in_count ? &e->in[i] : &e->out[i - e->in_count];
+    e->kinds[i] = ax_pjrt_memory_kinds[value->memory], e->kind_lengths[i] = strlen(e->kinds[i]);
+  }
   return NULL;
 }
 
@@ -198,7 +200,10 @@ static ax_pjrt_error *check_devices(const ax_pjrt_executable *e) {
 static ax_pjrt_error *note(const ax_pjrt_executable *e, const ax_program_names *names, uint32_t i, bool in, ax_pjrt_value *out) {
   const ax_dim_list *orders = in ? names->in_order : names->out_order;
   const ax_type *type = in ? ax_program_in_type(e->program, i) : ax_program_out_type(e->program, i);
+  const char *kind = (in ? names->in_memory : names->out_memory)[i];
   out->having = (in ? names->in_having : names->out_having)[i];
+  while (out->memory < AX_PJRT_MEMORIES && strcmp(kind, ax_pjrt_memory_kinds[out->memory]) != 0) out->memory++;
+  if (out->memory == AX_PJRT_MEMORIES) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "there is no memory of the kind %s", kind);
   AX_PJRT_TRY(ax_pjrt_order_read((in ? names->in_layout : names->out_layout)[i], type->rank - (out->having != AX_HAVE_ARRAY && e->device_count > 1),
                                  &out->layout));
   if (orders == NULL || orders[i].count == 0 || orders[i].count != e->device_count) return NULL;
@@ -431,8 +436,8 @@ ax_pjrt_error *ax_pjrt_do_executable_output_dimensions(ax_pjrt_executable_output
 
 ax_pjrt_error *ax_pjrt_do_executable_output_memory_kinds(ax_pjrt_executable_output_memory_kinds_args *args) {
   args->count = args->of->out_count;
-  args->texts = args->of->kinds;
-  args->lengths = args->of->kind_lengths;
+  args->texts = args->of->kinds + args->of->in_count;
+  args->lengths = args->of->kind_lengths + args->of->in_count;
   return NULL;
 }
 

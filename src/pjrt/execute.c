@@ -156,7 +156,7 @@ static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
 }
 
 static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, bool is_there, ax_pjrt_buffer **out) {
-  ax_pjrt_memory *memory = &r->devices[place]->memory[0];
+  ax_pjrt_memory *memory = &r->devices[place]->memory[r->e->out[k].memory];
   const bool alone = r->device_count == 1 && is_there;
   AX_PJRT_TRY(alone ? ax_pjrt_buffer_of(ax_array_retain(r->out[k]), memory, out)
                     : ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, memory, out));

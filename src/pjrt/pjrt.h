@@ -84,6 +84,7 @@ void ax_pjrt_client_release(ax_pjrt_client *client);
 /* As many devices as the options say, else the environment, else one. */
 ax_pjrt_error *ax_pjrt_client_of(const ax_pjrt_named *options, size_t option_count, ax_pjrt_client **out);
 ax_pjrt_error *ax_pjrt_client_of_count(size_t device_count, ax_pjrt_client **out);
+extern const char *const ax_pjrt_memory_kinds[AX_PJRT_MEMORIES]; /* "device", .. */
 extern const char ax_pjrt_version_text[];
 
 /* --- buffers.c --- */
@@ -134,6 +135,7 @@ void ax_pjrt_options_free(ax_pjrt_options *options);
 typedef struct ax_pjrt_value { /* an input or a result */
   ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
   ax_having having;
+  int memory; /* the kind of its buffers' memory */
   ax_pjrt_order layout;
   ax_sharding *sharding; /* of the whole; NULL: there is one device */
   int64_t *order;        /* of a value whose mesh has the devices in an order of its own: which of the options' devices stands at each place */
@@ -168,7 +170,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   ax_pjrt_element *elements;
   int64_t *dims;
   size_t *ranks;
-  const char **kinds;
+  const char **kinds; /* of memory: the inputs', then the results' */
   size_t *kind_lengths;
   ax_pjrt_texts in_shardings, out_shardings;
 };

@@ -287,6 +287,37 @@ static void test_layouts_said(void **state) {
   destroy(client);
 }
 
+/* Results are in the memory that the module says; all kinds are the same memory here. */
+static void test_memories(void **state) {
+  (void)state;
+#define IN(kind)                                                                                                                        \
+  ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> {mhlo.memory_kind = \"" kind                              \
+          "\", sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>}) {\n  %0 = stablehlo.add %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
+  static char pinned[] = IN("pinned_host"), none[] = IN("disk");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, pinned, two_partitions), *refused;
+  expect_error(compile(client, none, two_partitions, 6, &refused), AX_PJRT_INVALID_ARGUMENT, "no memory of the kind disk");
+  CALL(loaded_executable, .of = loaded);
+  CALL(executable_parameter_memory_kinds, .of = loaded_executable_args.value);
+  assert_string_equal(executable_parameter_memory_kinds_args.texts[0], "device");
+  CALL(executable_output_memory_kinds, .of = loaded_executable_args.value);
+  assert_string_equal(executable_output_memory_kinds_args.texts[0], "pinned_host");
+  CALL(executable_destroy, .of = loaded_executable_args.value);
+  ax_pjrt_buffer *x[2], *once[2], *twice[2];
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(loaded, x, once, NULL);
+  run_on_two(loaded, once, twice, NULL);
+  expect_two(twice, 2, (const float[]){4, 8, 12, 16});
+  CALL(buffer_memory, .of = twice[1]);
+  CALL(memory_kind, .of = buffer_memory_args.value);
+  assert_string_equal(memory_kind_args.text, "pinned_host");
+  CALL(buffer_device, .of = twice[1]);
+  assert_ptr_equal(buffer_device_args.value, device_of(client, 1));
+  drop_two(x), drop_two(once), drop_two(twice);
+  unload(loaded);
+  destroy(client);
+}
+
 /* How a value lies, as JAX asks for it: a function and its data in the module. */
 typedef struct asked {
   char bytes[64];
@@ -498,7 +529,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_memories),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
