@@ -18,6 +18,7 @@ int check_main(int argc, const char **argv);
 int trace_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
 int simulate_main(int argc, const char **argv);
+int plan_main(int argc, const char **argv);
 int bench_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);

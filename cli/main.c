@@ -17,6 +17,7 @@ static const struct {
     {"bench", "where a program's time goes, kernel by kernel, beside what this machine could do", bench_main},
     {"show", "print a program, transformed or lowered", show_main},
     {"simulate", "what a run would take on a machine that is described", simulate_main},
+    {"plan", "choose a mesh, layouts and more for a program or a model's training on such a machine", plan_main},
     {"check", "prove that a program's kernels are synchronised, or show what goes wrong", check_main},
     {"devices", "what this machine offers", devices_main},
     {"help", "what a primitive, a public function or a command does", help_main},

@@ -22,6 +22,7 @@
 #include "axle/ops.h"
 #include "axle/optimizer.h"
 #include "axle/owned.h"
+#include "axle/planner.h"
 #include "axle/pmap.h"
 #include "axle/processes.h"
 #include "axle/program.h"

@@ -110,16 +110,16 @@ bool ax_lowered_is_kept(const ax_lowered *l, uint32_t index) {
   return l != NULL && index < l->laid.pruning.in_count && l->laid.pruning.place[index] != AX_NONE;
 }
 
-static ax_status place(ax_runtime *runtime, ax_program *program, const ax_laid *laid, const ax_compile_options *options,
-                       ax_memory *out, ax_text *text) {
-  return ax_assemble_memory(&runtime->assembler, &(ax_source){program, laid, options}, out, text);
+ax_status ax_lowered_use_plan(ax_runtime *runtime, const ax_lowered *l, const ax_plan_use *use, ax_memory *out) {
+  *out = (ax_memory){0};
+  return ax_assemble_memory(&runtime->assembler, &(ax_source){l->program, &l->laid, &l->options}, use, out, NULL);
 }
 
 ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *l, ax_memory *out) {
   *out = (ax_memory){0};
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(l, "lowered"));
-  return place(runtime, l->program, &l->laid, &l->options, out, NULL);
+  return ax_lowered_use_plan(runtime, l, NULL, out);
 }
 
 /* --- The next stage --- */
@@ -142,7 +142,7 @@ ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out) {
   ax_memory memory;
   ax_text text = {0}, held = {0};
   *out = NULL;
-  ax_status status = place(runtime, program, NULL, &options, &memory, &held);
+  ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){program, NULL, &options}, NULL, &memory, &held);
   const ax_memory_bytes *one = &memory.device, *all = &memory.all;
   if (status == AX_OK) {
     ax_text_add(&text, "%16s  %16s\n", "bytes, a device", "in all");

@@ -49,9 +49,15 @@ AX_MUST_USE ax_status ax_assemble(const ax_assembler *assembler, const ax_source
    devices and a plan that has only inputs and results. Whatever the status, *compiled is the caller's. */
 AX_MUST_USE ax_status ax_assemble_body(const ax_assembler *assembler, const ax_source *source, ax_signature *signature,
                                        ax_compiled *compiled, bool whole, ax_program **body);
-/* Runs the passes up to the one that places memory; gives the memory that a run takes. text: NULL, or gets a table of the
-   allocations. */
-AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text);
+/* What is done with a plan, while it is there, and the memory of its runs. */
+typedef struct ax_plan_use {
+  ax_status (*function)(void *context, const ax_plan *plan, const ax_memory *memory);
+  void *context;
+} ax_plan_use;
+/* Runs the passes up to the one that places memory; gives the memory that a run takes. use: NULL, or gets the plan. text: NULL, or
+   gets a table of the allocations. */
+AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, const ax_plan_use *use, ax_memory *out,
+                                         ax_text *text);
 /* Runs the passes up to the one of this name, and gives its result as text. rates: for the bounds that `codegen` shows; NULL:
    without bounds. AX_INVALID_ARGUMENT: there is no such pass. */
 struct ax_rates; /* machine/rates.h */

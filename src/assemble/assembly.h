@@ -55,6 +55,7 @@ typedef struct ax_assembly {
   ax_aliased_allocations *aliased_allocations;
   uint32_t aliased_allocation_count, aliased_allocation_capacity;
   ax_resident *residents; /* by buffer, for allocations; set once memory is placed */
+  bool counted; /* memory is only counted: all devices together may take more than any machine has */
   ax_arena scratch; /* for data of the passes alone */
 } ax_assembly;
 

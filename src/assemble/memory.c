@@ -38,8 +38,8 @@ typedef struct placer {
 
 static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
-/* More than any machine has, and small enough that sums of such sizes do not overflow. */
-static const int64_t most_bytes = (int64_t)1 << 46;
+/* More than any machine has, and small enough that sums of such sizes do not overflow. The second is for devices of many machines. */
+static const int64_t most_bytes = (int64_t)1 << 46, most_counted = (int64_t)1 << 57;
 
 static uint32_t allocation_count(const placer *p) { return p->a->plan->buffer_count; }
 
@@ -55,11 +55,13 @@ static ax_status check_sizes(const placer *p) {
 }
 
 /* Computes the bytes of each space, and the places of its parts in a run's table, once the size of one part is known. */
-static ax_status close_spaces(ax_compiled *c) {
+static ax_status close_spaces(const ax_assembly *a) {
+  ax_compiled *c = a->compiled;
+  const size_t most = (size_t)(a->counted ? most_counted : most_bytes);
   for (uint32_t s = 0; s < c->space_count; s++) {
     ax_part_space *space = &c->spaces[s];
     bool fits = ax_mul_size((size_t)space->bytes, c->sets[space->set].size, &space->total);
-    if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
+    if (!fits || space->total > most) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
     uint32_t parts = space->kind == AX_SPACE_SCRATCH ? c->devices : c->sets[space->set].size;
     if (parts > UINT32_MAX - c->part_count) return ax_out_of_memory(SIZE_MAX);
     space->first = c->part_count;
@@ -540,7 +542,7 @@ static ax_status place(placer *p) {
   AX_TRY(place_constants(p));
   AX_TRY(place_arguments(p));
   AX_TRY(place_temporaries(p));
-  AX_TRY(close_spaces(p->c));
+  AX_TRY(close_spaces(a));
   uint32_t all;
   AX_TRY(ax_set_of(p->c, ax_all_axes(&a->plan->mesh), &all));
   p->devices = p->c->sets[all].index;

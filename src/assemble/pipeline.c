@@ -396,13 +396,16 @@ ax_status ax_assemble_body(const ax_assembler *assembler, const ax_source *sourc
   return status;
 }
 
-ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text) {
+ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, const ax_plan_use *use, ax_memory *out,
+                             ax_text *text) {
   ax_signature signature;
   ax_compiled compiled;
   build b = begin(assembler, source, &signature, &compiled);
   bool found;
+  b.a.counted = true;
   ax_status status = run_keeping_numbers(&b, placed, &found);
   if (status == AX_OK) ax_memory_of(&compiled, out);
+  if (status == AX_OK && use != NULL) status = use->function(use->context, b.a.plan, out);
   if (status == AX_OK && text != NULL) status = ax_holding_text(text, &b.a);
   end(&b);
   ax_compiled_deinit(&compiled, assembler->jit);

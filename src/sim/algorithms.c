@@ -211,3 +211,12 @@ ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_
   ax_free(c.of);
   return status;
 }
+
+ax_status ax_algorithms_choose_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
+  choosing c = {.work = work, .place = place, .options = options};
+  ax_status status = survey_all(&c);
+  if (status == AX_OK) status = take(&c, &(way){.wanted = AX_ALGORITHM_BEST});
+  ax_free(c.all);
+  ax_free(c.of);
+  return status;
+}

@@ -15,4 +15,7 @@ void ax_sim_work_unfold(ax_sim_place *place);
 /* Folds the place as far as all transfers allow. Returns how many messages that makes, about. */
 double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place);
 
+/* Chooses for each collective the algorithm that is fastest alone, without a trial. */
+AX_MUST_USE ax_status ax_algorithms_choose_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
+
 #endif

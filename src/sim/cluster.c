@@ -157,9 +157,10 @@ static ax_status read_device(reader *r) {
   while (!begins_section(r)) {
     ax_status status = is(r, "flops")    ? read_flops(r)
                        : is(r, "memory") ? number(r, true, &r->machine->memory)
+                       : is(r, "capacity") ? number(r, true, &r->machine->capacity)
                        : is(r, "scratch") ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, capacity, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;

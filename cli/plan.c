@@ -1,0 +1,146 @@
+/* axle plan: chooses a mesh and layouts for a program, or for the training of a model, on a machine that is described. */
+#include "axle/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "ir/program.h"
+
+typedef struct plan {
+  ax_planner_options options;
+  int train;
+  char *machine, *batch;
+  source source;
+  shardings shardings; /* extents that a module leaves open */
+  uint32_t *inputs; /* numbers of the batch's */
+} plan;
+
+enum { option_devices = 1, option_samples, option_memory, option_seconds, option_keep };
+
+/* Marks the inputs that are named, with "," between. */
+static ax_status find_batch(plan *p) {
+  const uint32_t count = p->source.program->in_count;
+  if (p->batch == NULL) return AX_OK;
+  bool *marked = ax_calloc((size_t)count + 1, sizeof marked[0]);
+  p->inputs = ax_calloc((size_t)count + 1, sizeof p->inputs[0]);
+  ax_status status = marked != NULL && p->inputs != NULL ? AX_OK : ax_out_of_memory(count);
+  for (const char *at = p->batch; status == AX_OK && *at != '\0';) {
+    const size_t length = strcspn(at, ",");
+    const int64_t input = source_find_input(&p->source, at, length);
+    if (input < 0) status = ax_error(AX_INVALID_ARGUMENT, "--batch: there is no input '%.*s'", (int)length, at);
+    else marked[input] = true;
+    at += length + (at[length] == ',');
+  }
+  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+    if (marked[i]) p->inputs[p->options.batch.count++] = i;
+  p->options.batch.list = p->inputs;
+  ax_free(marked);
+  return status;
+}
+
+static ax_status print(const plan *p, const ax_strategies *found) {
+  const uint32_t count = p->source.program->in_count;
+  char *text;
+  char(*kept)[AX_MAX_LEAF_NAME] = ax_calloc((size_t)count + 1, sizeof kept[0]);
+  const char **names = ax_calloc((size_t)count + 1, sizeof names[0]);
+  ax_status status = kept != NULL && names != NULL ? AX_OK : ax_out_of_memory(count);
+  for (uint32_t i = 0; status == AX_OK && i < count; i++) {
+    snprintf(kept[i], sizeof kept[i], "%s", source_input_name(&p->source, i));
+    names[i] = kept[i];
+  }
+  if (status == AX_OK) status = ax_strategies_print(found, count, names, &text);
+  if (status == AX_OK) {
+    fputs(text, stdout);
+    ax_string_free(text);
+  }
+  ax_free(kept);
+  ax_free(names);
+  return status;
+}
+
+static ax_status plan_path(plan *p, const char *path) {
+  ax_cluster *machine = NULL;
+  ax_strategies found = {0};
+  AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
+  AX_TRY(find_batch(p));
+  p->options.train = p->train;
+  ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200-switch", &machine);
+  if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
+  if (status == AX_OK) status = print(p, &found);
+  ax_strategies_release(&found);
+  ax_cluster_release(machine);
+  return status;
+}
+
+/* --- The command line --- */
+
+static ax_status take_number(const char *option, const char *argument, double *out) {
+  char *end;
+  *out = strtod(argument, &end);
+  return end != argument && *end == '\0' && *out > 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
+}
+
+static ax_status take_count(const char *option, const char *argument, int64_t *out) {
+  if (ax_integer_parse(argument, out) && *out > 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
+}
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  plan *p = context;
+  int64_t count = 0;
+  switch (value) {
+    case option_devices: return take_count("--devices", argument, &p->options.devices);
+    case option_samples: return take_count("--samples", argument, &p->options.samples);
+    case option_memory: return take_number("--memory", argument, &p->options.memory);
+    case option_dim: return shardings_take(&p->shardings, value, argument);
+    case option_seconds: return take_number("--seconds", argument, &p->options.seconds);
+    default:
+      AX_TRY(take_count("--keep", argument, &count));
+      p->options.keep = count < 100 ? (uint32_t)count : 100;
+      return AX_OK;
+  }
+}
+
+static const char notes[] =
+    "Nothing is run. Each way to cut the program over a mesh of so many devices is simulated (axle simulate), within the memory of a\n"
+    "device. docs/planner.md says how it searches.\n\n"
+    "  axle plan layer.axle --cluster h200-switch --devices 64\n"
+    "  axle plan loss.axle --train --samples 1024 --cluster tpu.txt --devices 4096\n";
+
+int plan_main(int argc, const char **argv) {
+  plan p = {0};
+  const struct poptOption table[] = {
+      {"cluster", 'c', POPT_ARG_STRING, &p.machine, 0, "A machine's name, or a file that describes one", "NAME|FILE"},
+      {"devices", 'd', POPT_ARG_STRING, NULL, option_devices, "How many devices it has", "N"},
+      {"train", 't', POPT_ARG_NONE, &p.train, 0, "FILE is a model's loss of one sample: plan the step that trains it", NULL},
+      {"samples", 's', POPT_ARG_STRING, NULL, option_samples, "Samples of a step (1)", "N"},
+      {"batch", 'b', POPT_ARG_STRING, &p.batch, 0, "The inputs that are a sample's; the others are parameters", "NAME,.."},
+      {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
+      {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
+      {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
+      {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},
+      POPT_TABLEEND,
+  };
+  const option_set set = {.command = "plan",
+                          .usage = "FILE --devices N [OPTION...]",
+                          .summary = "Chooses a mesh, and how the arrays of the program in FILE lie over it, by simulated time.",
+                          .table = table,
+                          .notes = notes,
+                          .handle = take_option,
+                          .context = &p,
+                          .wants_file = true};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && p.options.devices == 0) code = usage_error("plan", "how many devices? --devices N");
+  else if (code == EXIT_OK && !done && plan_path(&p, file) != AX_OK) code = report_error();
+  source_deinit(&p.source);
+  shardings_deinit(&p.shardings);
+  ax_free(p.inputs);
+  free(p.machine);
+  free(p.batch);
+  free(file);
+  return code;
+}

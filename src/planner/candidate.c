@@ -1,0 +1,159 @@
+#include <math.h>
+#include <string.h>
+
+#include "control/scan.h"
+#include "partition/partition.h"
+#include "planner/search.h"
+#include "prim/prims.h"
+#include "sim/cluster.h"
+
+/* --- The planner --- */
+
+/* Seconds of the products and convolutions of a program, on one device that does nothing else. */
+static ax_status products(const ax_cluster *machine, const ax_program *program, double times, double *seconds) {
+  const ax_program *held;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    double flops = 0, within = times;
+    if (eqn->prim == &ax_prim_dot_general || eqn->prim == &ax_prim_conv_general_dilated) {
+      AX_TRY(ax_equation_flops(program, eqn, &flops));
+      *seconds += times * flops / ax_cluster_flops(machine, program->types[eqn->in[0]].dtype);
+    }
+    if (eqn->prim == &ax_prim_scan) within *= (double)((const ax_scan_params *)eqn->params)->length;
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(products(machine, held, within, seconds));
+  }
+  return AX_OK;
+}
+
+static ax_status step_of(ax_planner *p, int64_t microbatches, ax_checkpoint_policy saved, ax_program **out) {
+  for (uint32_t i = 0; i < p->step_count; i++)
+    if (p->steps[i].microbatches == microbatches && p->steps[i].saved == saved) {
+      *out = p->steps[i].program;
+      return AX_OK;
+    }
+  AX_TRY(ax_grow(&p->steps, sizeof p->steps[0], p->step_count, 1, &p->step_capacity));
+  AX_TRY(ax_model_step(&p->model, microbatches, saved, out));
+  p->steps[p->step_count++] = (ax_kept_step){microbatches, saved, *out};
+  return AX_OK;
+}
+
+ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_planner *p) {
+  ax_program *step;
+  *p = (ax_planner){.machine = machine, .options = *options, .began = ax_seconds()};
+  if (options->devices < 1) return ax_error(AX_INVALID_ARGUMENT, "planner: %lld devices", (long long)options->devices);
+  p->end = p->began + (options->seconds > 0 ? options->seconds : 60);
+  p->capacity = options->memory > 0 ? options->memory : machine->capacity > 0 ? machine->capacity : INFINITY;
+  AX_TRY(ax_model_make(program, options, &p->model));
+  AX_TRY(ax_families_make(&p->model, &p->groups));
+  AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &p->runtime));
+  AX_TRY(step_of(p, 1, AX_SAVE_EVERYTHING, &step));
+  AX_TRY(products(machine, step, 1 / (double)options->devices, &p->ideal));
+  return AX_OK;
+}
+
+void ax_planner_end(ax_planner *p) {
+  for (uint32_t i = 0; i < p->step_count; i++) ax_program_release(p->steps[i].program);
+  for (uint32_t i = 0; i < p->found_count; i++) ax_candidate_deinit(&p->found[i]);
+  ax_free(p->steps);
+  ax_free(p->known);
+  ax_free(p->found);
+  ax_layout_deinit(&p->tensor);
+  ax_families_deinit(&p->groups);
+  ax_model_deinit(&p->model);
+  ax_runtime_release(p->runtime);
+  *p = (ax_planner){0};
+}
+
+bool ax_planner_is_late(const ax_planner *p, double share) { return ax_seconds() > p->began + share * (p->end - p->began); }
+
+/* --- Candidates --- */
+
+ax_status ax_candidate_copy(const ax_planner *p, const ax_candidate *from, ax_candidate *out) {
+  *out = *from;
+  out->layout = (ax_layout){0};
+  return ax_layout_copy(&from->layout, &p->groups, &out->layout);
+}
+
+void ax_candidate_deinit(ax_candidate *c) { ax_layout_deinit(&c->layout); }
+
+static uint64_t hash_of(const ax_candidate *c, const ax_text *specs, bool exact) {
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, specs->data, specs->length);
+  for (uint32_t a = 0; a < c->mesh.count; a++) hash = ax_hash_word(hash, (uint64_t)c->mesh.axis[a].size);
+  hash = ax_hash_word(hash, (uint64_t)c->microbatches);
+  return ax_hash_word(hash, (uint64_t)c->saved * 2 + exact);
+}
+
+static ax_trial *find_known(const ax_planner *p, uint64_t hash) {
+  for (uint32_t i = 0; i < p->known_count; i++)
+    if (p->known[i].hash == hash) return &p->known[i].trial;
+  return NULL;
+}
+
+static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bool exact, ax_trial *out) {
+  ax_program *step;
+  AX_TRY(step_of(p, c->microbatches, c->saved, &step));
+  const uint32_t donated = p->model.train ? p->model.param_count + p->model.state_count : 0;
+  const ax_trial_options options = {p->machine, p->runtime, AX_FIRST(donated), p->capacity, exact};
+  p->tried++;
+  return ax_trial_run(step, &c->mesh, specs, &options, out);
+}
+
+/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
+static ax_status try_specs(ax_planner *p, ax_candidate *c, const ax_text *specs, bool exact, bool *possible) {
+  if (specs->failed) return ax_out_of_memory(specs->length);
+  const uint64_t hash = hash_of(c, specs, exact);
+  const ax_trial *known = find_known(p, hash);
+  if (known != NULL) {
+    c->trial = *known;
+    *possible = c->trial.bytes > 0;
+    return AX_OK;
+  }
+  ax_status status = run(p, c, specs->data, exact, &c->trial);
+  *possible = status == AX_OK;
+  if (status == AX_INTERNAL) return status;
+  if (status != AX_OK) c->trial = (ax_trial){.seconds = INFINITY};
+  AX_TRY(ax_grow(&p->known, sizeof p->known[0], p->known_count, 1, &p->known_capacity));
+  p->known[p->known_count++] = (ax_known_trial){hash, c->trial};
+  return AX_OK;
+}
+
+ax_status ax_candidate_try(ax_planner *p, ax_candidate *c, bool exact, bool *possible) {
+  ax_text specs = {0};
+  *possible = false;
+  if (!ax_layout_fit(&c->layout, &p->model, &p->groups, &c->mesh, c->microbatches)) return AX_OK;
+  ax_layout_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  const ax_status status = try_specs(p, c, &specs, exact, possible);
+  ax_text_deinit(&specs);
+  ax_layout_memory(&c->layout, &p->model, &p->groups, &c->mesh, &c->memory);
+  c->memory.total = c->trial.bytes;
+  c->memory.temporaries = c->trial.bytes - c->memory.parameters - c->memory.state - c->memory.batch;
+  return status;
+}
+
+bool ax_candidate_is_better(const ax_planner *p, const ax_candidate *a, const ax_candidate *b) {
+  const bool a_fits = a->trial.bytes <= p->capacity, b_fits = b->trial.bytes <= p->capacity;
+  if (a_fits != b_fits) return a_fits;
+  if (!a_fits) return a->trial.bytes < b->trial.bytes;
+  if (a->trial.seconds != b->trial.seconds) return a->trial.seconds < b->trial.seconds;
+  return a->trial.bytes < b->trial.bytes;
+}
+
+static bool same_place(const ax_candidate *a, const ax_candidate *b) {
+  if (a->stages != b->stages || a->schedule != b->schedule || a->mesh.count != b->mesh.count) return false;
+  for (uint32_t i = 0; i < a->mesh.count; i++)
+    if (a->mesh.axis[i].size != b->mesh.axis[i].size) return false;
+  return true;
+}
+
+ax_status ax_planner_keep(ax_planner *p, const ax_candidate *c) {
+  for (uint32_t i = 0; i < p->found_count; i++) {
+    if (!same_place(&p->found[i], c)) continue;
+    if (!ax_candidate_is_better(p, c, &p->found[i])) return AX_OK;
+    ax_candidate_deinit(&p->found[i]);
+    return ax_candidate_copy(p, c, &p->found[i]);
+  }
+  AX_TRY(ax_grow(&p->found, sizeof p->found[0], p->found_count, 1, &p->found_capacity));
+  AX_TRY(ax_candidate_copy(p, c, &p->found[p->found_count]));
+  p->found_count++;
+  return AX_OK;
+}

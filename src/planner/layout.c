@@ -1,0 +1,237 @@
+#include "planner/layout.h"
+
+#include <string.h>
+
+/* --- Groups --- */
+
+static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype); }
+static const ax_type *param_type(const ax_model *m, uint32_t p) { return &m->program->types[m->params[p]]; }
+
+static uint32_t group_of(ax_families *g, const ax_model *m, uint32_t p) {
+  const ax_type *type = param_type(m, p);
+  for (uint32_t i = 0; i < g->count; i++)
+    if (ax_type_equal(&g->list[i].type, type) && g->list[i].layered == m->layered[p]) return i;
+  g->list[g->count] = (ax_family){.type = *type, .layered = m->layered[p]};
+  return g->count++;
+}
+
+/* Sorts groups by their bytes; there are few. */
+static void sort(ax_families *g, uint32_t param_count) {
+  for (uint32_t i = 1; i < g->count; i++)
+    for (uint32_t k = i; k > 0 && g->list[k].bytes > g->list[k - 1].bytes; k--) {
+      const ax_family swapped = g->list[k];
+      g->list[k] = g->list[k - 1];
+      g->list[k - 1] = swapped;
+      for (uint32_t p = 0; p < param_count; p++) g->of[p] = g->of[p] == k ? k - 1 : g->of[p] == k - 1 ? k : g->of[p];
+    }
+}
+
+ax_status ax_families_make(const ax_model *m, ax_families *out) {
+  *out = (ax_families){.list = ax_calloc((size_t)m->param_count + 1, sizeof out->list[0]),
+                     .of = ax_calloc((size_t)m->param_count + 1, sizeof out->of[0])};
+  if (out->list == NULL || out->of == NULL) return ax_out_of_memory(m->param_count);
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    out->of[p] = group_of(out, m, p);
+    out->list[out->of[p]].bytes += bytes_of(param_type(m, p));
+  }
+  sort(out, m->param_count);
+  return AX_OK;
+}
+
+void ax_families_deinit(ax_families *g) {
+  ax_free(g->list);
+  ax_free(g->of);
+  *g = (ax_families){0};
+}
+
+/* --- Layouts --- */
+
+static const ax_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE}};
+
+ax_status ax_layout_copy(const ax_layout *from, const ax_families *groups, ax_layout *out) {
+  const size_t bytes = ((size_t)groups->count + 1) * sizeof from->group[0];
+  ax_cuts *made = ax_alloc(bytes);
+  if (made == NULL) return ax_out_of_memory(bytes);
+  memcpy(made, from->group, groups->count * sizeof made[0]);
+  *out = (ax_layout){made, from->batch, from->state_cut};
+  return AX_OK;
+}
+
+ax_status ax_layout_whole(const ax_families *groups, ax_layout *out) {
+  *out = (ax_layout){ax_calloc((size_t)groups->count + 1, sizeof out->group[0]), whole, false};
+  if (out->group == NULL) return ax_out_of_memory(groups->count);
+  for (uint32_t g = 0; g < groups->count; g++) out->group[g] = whole;
+  return AX_OK;
+}
+
+void ax_layout_deinit(ax_layout *layout) {
+  ax_free(layout->group);
+  *layout = (ax_layout){0};
+}
+
+static bool same(const ax_cuts *a, const ax_cuts *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+bool ax_layout_equal(const ax_layout *a, const ax_layout *b, const ax_families *groups) {
+  for (uint32_t g = 0; g < groups->count; g++)
+    if (!same(&a->group[g], &b->group[g])) return false;
+  return same(&a->batch, &b->batch) && a->state_cut == b->state_cut;
+}
+
+/* Parts that the axes before `before` cut the dimension in. */
+static int64_t parts(const ax_cuts *cuts, const ax_mesh *mesh, int dim, uint32_t before) {
+  int64_t made = 1;
+  for (uint32_t a = 0; a < mesh->count && a < before; a++)
+    if (cuts->axis[a] == dim) made *= mesh->axis[a].size;
+  return made;
+}
+
+static void fit_cuts(ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
+  for (uint32_t a = 0; a < AX_PLANNER_AXES; a++) {
+    const int dim = cuts->axis[a];
+    if (dim < 0) continue;
+    const bool there = a < mesh->count && mesh->axis[a].size > 1 && dim < (int)type->rank;
+    if (!there || type->dims[dim] % (parts(cuts, mesh, dim, a) * mesh->axis[a].size) != 0) cuts->axis[a] = AX_WHOLE;
+  }
+}
+
+bool ax_layout_fit(ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches) {
+  for (uint32_t g = 0; g < groups->count; g++) fit_cuts(&layout->group[g], &groups->list[g].type, mesh);
+  for (uint32_t a = 0; a < AX_PLANNER_AXES; a++) {
+    const int dim = layout->batch.axis[a];
+    if (dim < 0) continue;
+    if (a >= mesh->count || mesh->axis[a].size == 1) {
+      layout->batch.axis[a] = AX_WHOLE;
+      continue;
+    }
+    const int64_t cut = parts(&layout->batch, mesh, dim, a + 1);
+    if (dim == 0 && m->samples % (cut * microbatches) != 0) return false;
+    for (uint32_t b = 0; dim > 0 && b < m->batch_count; b++) {
+      const ax_type *sample = &m->program->types[m->batch[b]];
+      if (dim <= (int)sample->rank && sample->dims[dim - 1] % cut != 0) return false;
+    }
+  }
+  return m->samples % microbatches == 0;
+}
+
+/* The longest dimension of an array that no axis cuts and the axis divides; AX_WHOLE: none. */
+static int longest(const ax_cuts *cuts, const ax_family *g, const ax_mesh *mesh, uint32_t axis) {
+  int best = AX_WHOLE;
+  for (int d = g->layered; d < (int)g->type.rank; d++) {
+    if (g->type.dims[d] % mesh->axis[axis].size != 0 || parts(cuts, mesh, d, mesh->count) > 1) continue;
+    if (best < 0 || g->type.dims[d] > g->type.dims[best]) best = d;
+  }
+  return best;
+}
+
+void ax_layout_shard(ax_layout *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis) {
+  if (axis >= mesh->count || mesh->axis[axis].size == 1) return;
+  for (uint32_t g = 0; g < groups->count; g++)
+    if (layout->group[g].axis[axis] < 0) layout->group[g].axis[axis] = (int8_t)longest(&layout->group[g], &groups->list[g], mesh, axis);
+}
+
+/* --- Specs --- */
+
+static void add_spec(const ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
+  int last = AX_WHOLE;
+  for (uint32_t a = 0; a < mesh->count; a++)
+    if (cuts->axis[a] > last && cuts->axis[a] < (int)type->rank) last = cuts->axis[a];
+  for (int d = 0; d <= last; d++) {
+    bool any = false;
+    if (d > 0) ax_text_add(text, ",");
+    for (uint32_t a = 0; a < mesh->count; a++) {
+      if (cuts->axis[a] != d) continue;
+      ax_text_add(text, "%s%s", any ? "+" : "", mesh->axis[a].name);
+      any = true;
+    }
+    if (!any) ax_text_add(text, "_");
+  }
+}
+
+/* The layout of a parameter's state. */
+static ax_cuts state_cuts(const ax_layout *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t group) {
+  ax_cuts cuts = layout->group[group];
+  for (uint32_t a = 0; layout->state_cut && a < mesh->count; a++)
+    if (layout->batch.axis[a] == 0 && cuts.axis[a] < 0 && mesh->axis[a].size > 1)
+      cuts.axis[a] = (int8_t)longest(&cuts, &groups->list[group], mesh, a);
+  return cuts;
+}
+
+void ax_layout_param_spec(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
+                          bool state, ax_text *text) {
+  const ax_cuts cuts = state ? state_cuts(layout, groups, mesh, groups->of[p]) : layout->group[groups->of[p]];
+  add_spec(&cuts, param_type(m, p), mesh, text);
+}
+
+static void add_params(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    if (p > 0) ax_text_add(text, "; ");
+    ax_layout_param_spec(layout, m, groups, mesh, p, false, text);
+  }
+}
+
+static void add_state(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+  for (uint32_t k = 0; k < m->state_count; k++) {
+    const uint32_t p = ax_model_state_of(m, k);
+    ax_text_add(text, "; ");
+    if (p == AX_NONE) continue;
+    ax_layout_param_spec(layout, m, groups, mesh, p, true, text);
+  }
+}
+
+void ax_layout_specs(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+  add_params(layout, m, groups, mesh, text);
+  if (!m->train) {
+    ax_text_add(text, " -> ?");
+    return;
+  }
+  add_state(layout, m, groups, mesh, text);
+  for (uint32_t b = 0; b < m->batch_count; b++) {
+    ax_type batch = m->program->types[m->batch[b]];
+    batch.rank++;
+    ax_text_add(text, "; ");
+    add_spec(&layout->batch, &batch, mesh, text);
+  }
+  ax_text_add(text, " -> ; ");
+  add_params(layout, m, groups, mesh, text);
+  add_state(layout, m, groups, mesh, text);
+}
+
+/* --- Memory --- */
+
+static double cut_bytes(const ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
+  double bytes = bytes_of(type);
+  for (uint32_t a = 0; a < mesh->count; a++)
+    if (cuts->axis[a] >= 0 && cuts->axis[a] < (int)type->rank) bytes /= (double)mesh->axis[a].size;
+  return bytes;
+}
+
+void ax_layout_used_memory(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, const bool *used,
+                           double share, double *parameters, double *state) {
+  *parameters = *state = 0;
+  for (uint32_t p = 0; p < m->param_count; p++)
+    if (used[p]) *parameters += cut_bytes(&layout->group[groups->of[p]], param_type(m, p), mesh) * (m->layered[p] ? share : 1);
+  for (uint32_t k = 0; k < m->state_count; k++) {
+    const uint32_t p = ax_model_state_of(m, k);
+    if (p == AX_NONE || !used[p]) continue;
+    const ax_cuts cuts = state_cuts(layout, groups, mesh, groups->of[p]);
+    *state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh) * (m->layered[p] ? share : 1);
+  }
+}
+
+void ax_layout_memory(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh,
+                      ax_planned_memory *out) {
+  *out = (ax_planned_memory){0};
+  for (uint32_t p = 0; p < m->param_count; p++) out->parameters += cut_bytes(&layout->group[groups->of[p]], param_type(m, p), mesh);
+  for (uint32_t k = 0; k < m->state_count; k++) {
+    const uint32_t p = ax_model_state_of(m, k);
+    const ax_cuts cuts = p != AX_NONE ? state_cuts(layout, groups, mesh, groups->of[p]) : whole;
+    out->state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh);
+  }
+  for (uint32_t b = 0; b < m->batch_count && m->train; b++) {
+    ax_type batch = m->program->types[m->batch[b]];
+    memmove(batch.dims + 1, batch.dims, batch.rank * sizeof batch.dims[0]);
+    batch.dims[0] = m->samples;
+    batch.rank++;
+    out->batch += cut_bytes(&layout->batch, &batch, mesh);
+  }
+}

@@ -1,0 +1,308 @@
+/* Candidates of several stages. A stage's layers are cut over axis `model`, as tensor parallelism was found to cut them, and each of
+   `data` groups of devices trains on its part of the batch; the optimizer's state is cut over them, and gradients are added up at the
+   end of a step. The passes of a stage are simulated, each by itself (pieces.h), and the schedule puts them in time (schedule.h). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "planner/pieces.h"
+#include "planner/schedule.h"
+#include "planner/search.h"
+#include "sim/place.h"
+
+enum { most_stages = 64, most_model = 64, most_samples = 4, most_chunks = 4 };
+
+/* What a piece costs a device. */
+typedef struct piece_cost {
+  ax_stage_times times;
+  double computing, exchanging; /* of a microbatch, both passes */
+  double held;      /* bytes that a microbatch under way holds */
+  double transient; /* bytes that a pass needs besides */
+  double parameters, state;
+  double update, update_exchanging; /* seconds at the end of a step */
+} piece_cost;
+
+typedef struct piping {
+  ax_planner *p;
+  ax_layout layout;
+  int64_t stages, model, data;
+  ax_piece_options options;
+  bool *used;
+  piece_cost piece[AX_PIECE_COUNT];
+} piping;
+
+static ax_mesh mesh_of(int64_t data, int64_t model) {
+  ax_mesh mesh = {.count = 2};
+  strcpy(mesh.axis[0].name, "data");
+  strcpy(mesh.axis[1].name, "model");
+  mesh.axis[0].size = data;
+  mesh.axis[1].size = model;
+  return mesh;
+}
+
+static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
+  const ax_trial_options options = {.machine = s->p->machine, .runtime = s->p->runtime, .donated = donated, .most = INFINITY};
+  s->p->tried++;
+  if (specs->failed) return ax_out_of_memory(specs->length);
+  return ax_trial_run(program, mesh, specs->data, &options, out);
+}
+
+/* --- A pass --- */
+
+static void add_param(const piping *s, const ax_mesh *mesh, uint32_t p, bool state, ax_text *text) {
+  ax_layout_param_spec(&s->layout, &s->p->model, &s->p->groups, mesh, p, state, text);
+}
+
+/* Parameters, samples and carries; then cotangents and sums. */
+static void add_specs(const piping *s, const ax_mesh *mesh, ax_piece_pass pass, ax_text *text) {
+  const ax_model *m = &s->p->model;
+  const bool cotangents = pass != AX_PASS_FORWARD && s->options.piece != AX_PIECE_LAST;
+  const uint32_t others = m->batch_count + ax_piece_carries(m) * (cotangents ? 2 : 1);
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    if (p > 0) ax_text_add(text, "; ");
+    add_param(s, mesh, p, false, text);
+  }
+  for (uint32_t i = 0; i < others; i++) ax_text_add(text, "; ");
+  for (uint32_t p = 0; p < m->param_count && pass == AX_PASS_BOTH; p++) {
+    if (!s->used[p]) continue;
+    ax_text_add(text, "; ");
+    add_param(s, mesh, p, false, text);
+  }
+  ax_text_add(text, " -> ?");
+}
+
+static ax_status time_pass(piping *s, ax_piece_pass pass, ax_trial *out) {
+  const ax_mesh mesh = mesh_of(1, s->model);
+  ax_program *program;
+  ax_text specs = {0};
+  uint32_t sums = 0;
+  AX_TRY(ax_piece_make(&s->p->model, &s->options, pass, s->used, &program));
+  for (uint32_t p = 0; p < s->p->model.param_count; p++) sums += s->used[p];
+  const ax_args donated = pass == AX_PASS_BOTH ? AX_RANGE(program->in_count - sums, sums) : AX_FIRST(0);
+  add_specs(s, &mesh, pass, &specs);
+  const ax_status status = run(s, program, &mesh, &specs, donated, out);
+  ax_text_deinit(&specs);
+  ax_program_release(program);
+  return status;
+}
+
+/* --- The update --- */
+
+static ax_status make_def(const piping *s, ax_treedef **out) {
+  const ax_model *m = &s->p->model;
+  char(*names)[16] = ax_calloc((size_t)m->param_count + 1, sizeof names[0]);
+  const char **list = ax_calloc((size_t)m->param_count + 1, sizeof list[0]);
+  ax_type *types = ax_calloc((size_t)m->param_count + 1, sizeof types[0]);
+  ax_status status = names != NULL && list != NULL && types != NULL ? AX_OK : ax_out_of_memory(m->param_count);
+  uint32_t n = 0;
+  for (uint32_t p = 0; status == AX_OK && p < m->param_count; p++) {
+    if (!s->used[p]) continue;
+    snprintf(names[n], sizeof names[n], "p%u", p);
+    list[n] = names[n];
+    types[n++] = ax_piece_param(m, p, s->options.layers);
+  }
+  if (status == AX_OK) status = (ax_treedef_create)(n, list, n, types, 0, NULL, out);
+  ax_free(names);
+  ax_free(list);
+  ax_free(types);
+  return status;
+}
+
+/* Of each parameter that is used: a spec of its own, of its state, or with the axis `data` in front. */
+static void add_update_specs(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
+  const ax_model *m = &s->p->model;
+  const char *separator = "";
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    if (!s->used[p]) continue;
+    ax_text_add(text, "%s", separator);
+    add_param(s, mesh, p, false, text);
+    separator = "; ";
+  }
+  for (uint32_t k = 0; k < ax_treedef_count(state); k++) {
+    const char *name = strrchr(ax_treedef_name(state, k), '/');
+    const int64_t p = name != NULL ? ax_treedef_find(m->param_def, "%s", name + 1) : -1;
+    ax_text_add(text, "; ");
+    if (p >= 0 && ax_treedef_type(state, k)->rank == m->program->types[m->params[p]].rank) add_param(s, mesh, (uint32_t)p, true, text);
+  }
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    if (!s->used[p]) continue;
+    ax_text_add(text, "; data,");
+    add_param(s, mesh, p, false, text);
+  }
+  const size_t inputs = text->length;
+  ax_text_add(text, " -> ");
+  /* Parameters and state again, as they were: all but the gradients. */
+  size_t end = 0;
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < m->param_count; p++) count += s->used[p];
+  for (uint32_t left = count + ax_treedef_count(state); end < inputs; end++)
+    if (text->data[end] == ';' && --left == 0) break;
+  if (!text->failed) ax_text_add(text, "%.*s", (int)end, text->data);
+}
+
+static ax_status time_update(piping *s, piece_cost *cost) {
+  const ax_mesh mesh = mesh_of(s->data, s->model);
+  ax_treedef *def, *state = NULL;
+  ax_program *program = NULL;
+  ax_text specs = {0};
+  ax_trial trial = {0};
+  AX_TRY(make_def(s, &def));
+  ax_status status = ax_optimizer_state(&s->p->model.optimizer, def, &state);
+  if (status == AX_OK) status = ax_piece_update(&s->p->model, def, s->data, &program);
+  if (status == AX_OK) {
+    add_update_specs(s, &mesh, state, &specs);
+    status = run(s, program, &mesh, &specs, AX_FIRST(ax_treedef_count(def) + ax_treedef_count(state)), &trial);
+  }
+  cost->update = trial.seconds;
+  cost->update_exchanging = trial.exchanging;
+  ax_text_deinit(&specs);
+  ax_program_release(program);
+  ax_treedef_release(state);
+  ax_treedef_release(def);
+  return status;
+}
+
+/* Bytes of the parameters that a stage uses, and of their state. */
+static void count_memory(const piping *s, piece_cost *cost) {
+  const ax_mesh mesh = mesh_of(s->data, s->model);
+  ax_layout_used_memory(&s->layout, &s->p->model, &s->p->groups, &mesh, s->used, 1 / (double)s->stages, &cost->parameters, &cost->state);
+}
+
+/* --- Costs of a piece --- */
+
+static ax_status cost_of(piping *s, ax_piece piece) {
+  piece_cost *cost = &s->piece[piece];
+  ax_trial forward, both, by_carries;
+  s->options.piece = piece;
+  AX_TRY(ax_piece_used(&s->p->model, &s->options, s->used));
+  AX_TRY(time_pass(s, AX_PASS_FORWARD, &forward));
+  AX_TRY(time_pass(s, AX_PASS_BOTH, &both));
+  by_carries = forward; /* the first piece has no carries to take gradients by */
+  if (piece != AX_PIECE_FIRST) AX_TRY(time_pass(s, AX_PASS_BY_CARRIES, &by_carries));
+  cost->times.forward = forward.seconds;
+  cost->times.backward = fmax(both.seconds - forward.seconds, 0);
+  cost->times.by_parameters = fmin(fmax(both.seconds - by_carries.seconds, 0), cost->times.backward);
+  cost->computing = both.computing;
+  cost->exchanging = both.exchanging;
+  cost->held = forward.results;
+  cost->transient = fmax(fmax(forward.bytes - forward.arguments, both.bytes - both.arguments) - forward.results, 0);
+  count_memory(s, cost);
+  return AX_OK;
+}
+
+/* Seconds from one stage to the next, of what goes between them for a microbatch. */
+static ax_status time_message(const piping *s, double *out) {
+  const ax_model *m = &s->p->model;
+  ax_mesh mesh = {.count = 1};
+  ax_sim_place place;
+  ax_sim_route route = {0};
+  double bytes = 0, seconds = 0;
+  strcpy(mesh.axis[0].name, "all");
+  mesh.axis[0].size = s->p->options.devices;
+  for (uint32_t k = 0; k < ax_piece_carries(m); k++) {
+    const ax_type carry = ax_piece_carry(m, k);
+    bytes += (double)ax_type_elems(&carry) * (double)ax_dtype_bytes(carry.dtype) * (double)s->options.samples;
+  }
+  AX_TRY(ax_sim_place_make(s->p->machine, &mesh, &place));
+  AX_TRY(ax_sim_route_find(&place, 0, s->data * s->model, &route));
+  for (uint32_t h = 0; h < route.count; h++)
+    seconds = fmax(seconds, bytes * route.hops[h].weight / ax_sim_place_wire(&place, route.hops[h].link)->bandwidth);
+  *out = route.overhead + route.latency + seconds;
+  ax_sim_route_deinit(&route);
+  return AX_OK;
+}
+
+/* --- Schedules --- */
+
+static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule schedule, int64_t chunks) {
+  ax_planner *p = s->p;
+  const piece_cost *first = &s->piece[AX_PIECE_FIRST], *middle = &s->piece[AX_PIECE_MIDDLE], *last = &s->piece[AX_PIECE_LAST];
+  ax_pipelined made;
+  pipe->schedule = schedule;
+  pipe->chunks = chunks;
+  AX_TRY(ax_pipeline_run(pipe, &made));
+  const piece_cost *worst = first;
+  double bytes = 0, update = 0;
+  for (int i = 0; i < AX_PIECE_COUNT; i++) {
+    const piece_cost *c = &s->piece[i];
+    const double own = 2 * c->parameters + c->state + made.in_flight * c->held + c->transient; /* gradients are as large as parameters */
+    if (own > bytes) bytes = own, worst = c;
+    update = fmax(update, c->update);
+  }
+  ax_candidate c = {.mesh = mesh_of(s->data, s->model), .layout = s->layout, .saved = s->options.saved, .microbatches = pipe->microbatches,
+                    .stages = s->stages, .chunks = chunks, .schedule = schedule, .kind = "pipeline"};
+  if (s->model > 1) c.kind = "pipeline, tensor parallel";
+  c.trial = (ax_trial){.bytes = bytes, .seconds = made.seconds + update};
+  const double rounds = (double)pipe->microbatches;
+  c.trial.computing = rounds * fmax(middle->computing, fmax(first->computing, last->computing));
+  c.trial.exchanging = rounds * fmax(middle->exchanging, fmax(first->exchanging, last->exchanging)) + worst->update_exchanging;
+  c.waiting = fmax(c.trial.seconds - c.trial.computing - c.trial.exchanging - (update - worst->update_exchanging), 0);
+  c.trial.computing = c.trial.seconds - c.waiting - c.trial.exchanging;
+  c.memory = (ax_planned_memory){.parameters = worst->parameters, .state = worst->state, .total = bytes};
+  c.memory.temporaries = bytes - worst->parameters - worst->state;
+  return ax_planner_keep(p, &c);
+}
+
+static ax_status try_schedules(piping *s) {
+  const int64_t layers = s->options.layers;
+  ax_pipeline pipe = {.stages = s->stages, .microbatches = s->p->model.samples / s->data / s->options.samples};
+  pipe.first = s->piece[AX_PIECE_FIRST].times;
+  pipe.middle = s->piece[AX_PIECE_MIDDLE].times;
+  pipe.last = s->piece[AX_PIECE_LAST].times;
+  AX_TRY(time_message(s, &pipe.message));
+  AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_GPIPE, 1));
+  AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_1F1B, 1));
+  AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_ZERO_BUBBLE, 1));
+  for (int64_t chunks = 2; chunks <= most_chunks && pipe.microbatches % s->stages == 0; chunks *= 2)
+    if (layers % chunks == 0) AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_INTERLEAVED, chunks));
+  return AX_OK;
+}
+
+/* --- All of them --- */
+
+/* Pieces that cannot be made, or not be cut so, are no candidates. */
+static ax_status try_pieces(piping *s) {
+  ax_status status = AX_OK;
+  for (int piece = 0; piece < AX_PIECE_COUNT && status == AX_OK; piece++) {
+    if (piece == AX_PIECE_MIDDLE && s->stages == 2) continue;
+    status = cost_of(s, (ax_piece)piece);
+    if (status == AX_OK) status = time_update(s, &s->piece[piece]);
+  }
+  if (s->stages == 2) s->piece[AX_PIECE_MIDDLE] = s->piece[AX_PIECE_FIRST];
+  if (status == AX_OK) status = try_schedules(s);
+  return status == AX_INTERNAL ? status : AX_OK;
+}
+
+static ax_status try_stages(piping *s) {
+  ax_planner *p = s->p;
+  const ax_mesh mesh = mesh_of(s->data, s->model);
+  AX_TRY(ax_layout_copy(p->tensor.group != NULL ? &p->tensor : &s->layout, &p->groups, &s->layout));
+  s->layout.state_cut = true;
+  ax_status status = AX_OK;
+  if (ax_layout_fit(&s->layout, &p->model, &p->groups, &mesh, 1))
+    for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2)
+      for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT && status == AX_OK; saved++) {
+        if (p->model.samples % (s->data * samples) != 0 || ax_planner_is_late(p, 0.95)) continue;
+        s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples, .saved = (ax_checkpoint_policy)saved};
+        status = try_pieces(s);
+      }
+  ax_layout_deinit(&s->layout);
+  return status;
+}
+
+ax_status ax_planner_search_pipelines(ax_planner *p) {
+  const int64_t devices = p->options.devices;
+  piping s = {.p = p};
+  ax_status status = AX_OK;
+  if (!ax_pieces_possible(&p->model) || p->tensor.group == NULL) return AX_OK;
+  s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
+  if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
+  for (s.stages = 2; s.stages <= most_stages && status == AX_OK; s.stages++)
+    for (s.model = 1; s.model <= most_model && status == AX_OK; s.model++) {
+      s.data = devices / s.stages / s.model;
+      if (s.data * s.stages * s.model != devices || p->model.layers % s.stages != 0) continue;
+      status = try_stages(&s);
+    }
+  ax_free(s.used);
+  return status;
+}

@@ -1,0 +1,172 @@
+#include "axle/planner.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/transform.h"
+#include "planner/search.h"
+
+const char *ax_checkpoint_policy_name(ax_checkpoint_policy policy) {
+  static const char *const names[] = {"everything", "dots", "nothing"};
+  return (unsigned)policy < AX_CHECKPOINT_POLICY_COUNT ? names[policy] : "none";
+}
+
+const char *ax_pipeline_schedule_name(ax_pipeline_schedule schedule) {
+  static const char *const names[] = {"none", "gpipe", "1f1b", "interleaved", "zero-bubble"};
+  return (unsigned)schedule < AX_PIPELINE_SCHEDULE_COUNT ? names[schedule] : "none";
+}
+
+/* --- Giving strategies --- */
+
+static ax_mesh mesh_of(const ax_candidate *c) {
+  ax_mesh mesh = c->mesh;
+  if (c->stages < 2) return mesh;
+  memmove(mesh.axis + 1, mesh.axis, mesh.count * sizeof mesh.axis[0]);
+  mesh.axis[0] = (ax_axis){.name = "pipe", .size = c->stages};
+  mesh.count++;
+  return mesh;
+}
+
+static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *out) {
+  ax_text specs = {0};
+  const double seconds = c->trial.seconds;
+  *out = (ax_strategy){.mesh = mesh_of(c), .saved = c->saved, .microbatches = c->microbatches, .stages = c->stages, .chunks = c->chunks,
+                       .schedule = c->schedule, .seconds = seconds, .memory = c->memory, .fits = c->trial.bytes <= p->capacity};
+  if (isfinite(seconds) && seconds > 0) {
+    out->computing = c->trial.computing / seconds;
+    out->exchanging = c->trial.exchanging / seconds;
+    out->waiting = c->waiting / seconds;
+    out->utilization = p->ideal / seconds;
+  }
+  ax_layout_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  snprintf(out->kind, sizeof out->kind, "%s", c->kind != NULL ? c->kind : "given");
+  return ax_text_finish(&specs, &out->specs);
+}
+
+/* The best first; there are few. */
+static void sort(ax_planner *p, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    for (uint32_t k = i; k > 0 && ax_candidate_is_better(p, &p->found[k], &p->found[k - 1]); k--) {
+      const ax_candidate swapped = p->found[k];
+      p->found[k] = p->found[k - 1];
+      p->found[k - 1] = swapped;
+    }
+}
+
+/* Times the best once more, with collectives as ax_simulate chooses them. */
+static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
+  bool possible;
+  const uint32_t candidates = p->found_count < 2 * keep ? p->found_count : 2 * keep;
+  sort(p, p->found_count);
+  for (uint32_t i = 0; i < candidates; i++)
+    if (p->found[i].stages == 1) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
+  sort(p, candidates);
+  out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
+  if (out->list == NULL) return ax_out_of_memory(keep);
+  while (out->count < keep && out->count < candidates) {
+    AX_TRY(give(p, &p->found[out->count], &out->list[out->count]));
+    out->count++;
+  }
+  return AX_OK;
+}
+
+ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_strategies *out) {
+  ax_planner p;
+  *out = (ax_strategies){0};
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(machine, "machine"));
+  AX_TRY(ax_require(options, "options"));
+  ax_status status = ax_planner_begin(program, machine, options, &p);
+  if (status == AX_OK) status = ax_planner_search_meshes(&p);
+  if (status == AX_OK) status = ax_planner_search_pipelines(&p);
+  if (status == AX_OK) status = finish(&p, options->keep > 0 ? options->keep : 5, out);
+  out->devices = (double)options->devices;
+  out->capacity = isfinite(p.capacity) ? p.capacity : 0;
+  out->tried = p.tried;
+  out->seconds = ax_seconds() - p.began;
+  out->complete = !ax_planner_is_late(&p, 1);
+  ax_planner_end(&p);
+  if (status != AX_OK) ax_strategies_release(out);
+  return status;
+}
+
+void ax_strategy_release(ax_strategy *strategy) {
+  if (strategy == NULL) return;
+  ax_string_free(strategy->specs);
+  *strategy = (ax_strategy){0};
+}
+
+void ax_strategies_release(ax_strategies *strategies) {
+  if (strategies == NULL) return;
+  for (uint32_t i = 0; i < strategies->count; i++) ax_strategy_release(&strategies->list[i]);
+  ax_free(strategies->list);
+  *strategies = (ax_strategies){0};
+}
+
+/* --- One strategy --- */
+
+static ax_status check_given(const ax_strategy *given) {
+  if ((unsigned)given->saved >= AX_CHECKPOINT_POLICY_COUNT)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: the policy of checkpoints is %d, which is none", (int)given->saved);
+  return given->stages < 2 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "planner: a strategy of several stages cannot be given");
+}
+
+static ax_status check_batch(const ax_model *m, int64_t microbatches) {
+  if (m->samples % microbatches == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "planner: %lld microbatches of %lld samples", (long long)microbatches, (long long)m->samples);
+}
+
+static int64_t microbatches_of(const ax_strategy *given) { return given->microbatches > 0 ? given->microbatches : 1; }
+
+static const char *specs_of(const ax_strategy *given) {
+  return given->specs != NULL && given->specs[0] != '\0' ? given->specs : "? -> ?";
+}
+
+ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, const ax_strategy *given,
+                          ax_strategy *out) {
+  ax_planner p;
+  ax_trial trial;
+  ax_program *step = NULL;
+  *out = (ax_strategy){0};
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(machine, "machine"));
+  AX_TRY(ax_require(options, "options"));
+  AX_TRY(ax_require(given, "given"));
+  AX_TRY(check_given(given));
+  ax_status status = ax_planner_begin(program, machine, options, &p);
+  if (status == AX_OK) status = check_batch(&p.model, microbatches_of(given));
+  if (status == AX_OK) status = ax_model_step(&p.model, microbatches_of(given), given->saved, &step);
+  const uint32_t donated = p.model.train ? p.model.param_count + p.model.state_count : 0;
+  const ax_trial_options how = {p.machine, p.runtime, AX_FIRST(donated), INFINITY, true};
+  if (status == AX_OK) status = ax_trial_run(step, &given->mesh, specs_of(given), &how, &trial);
+  if (status == AX_OK) {
+    *out = (ax_strategy){.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given), .stages = 1, .chunks = 1,
+                         .seconds = trial.seconds, .computing = trial.computing / trial.seconds,
+                         .exchanging = trial.exchanging / trial.seconds, .utilization = p.ideal / trial.seconds,
+                         .memory.total = trial.bytes, .fits = trial.bytes <= p.capacity, .kind = "given"};
+    ax_text specs = {0};
+    ax_text_add(&specs, "%s", specs_of(given));
+    status = ax_text_finish(&specs, &out->specs);
+  }
+  ax_program_release(step);
+  ax_planner_end(&p);
+  return status;
+}
+
+ax_status ax_planner_program(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy, ax_program **out) {
+  ax_model model;
+  ax_program *step = NULL;
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(options, "options"));
+  AX_TRY(ax_require(strategy, "strategy"));
+  AX_TRY(check_given(strategy));
+  ax_status status = ax_model_make(program, options, &model);
+  if (status == AX_OK) status = check_batch(&model, microbatches_of(strategy));
+  if (status == AX_OK) status = ax_model_step(&model, microbatches_of(strategy), strategy->saved, &step);
+  if (status == AX_OK) status = ax_program_with_shardings(step, &strategy->mesh, specs_of(strategy), out);
+  ax_program_release(step);
+  ax_model_deinit(&model);
+  return status;
+}

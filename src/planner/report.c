@@ -1,0 +1,74 @@
+/* Strategies as text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "planner/search.h"
+
+static void add_bytes(ax_text *text, double bytes) {
+  static const char units[] = " kMGTP";
+  int unit = 0;
+  while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
+  ax_text_add(text, unit > 0 ? "%6.3g %cB" : "%6.3g B ", bytes, units[unit]);
+}
+
+static void add_seconds(ax_text *text, double seconds) {
+  const char *unit = seconds >= 1 ? "s " : seconds >= 1e-3 ? "ms" : "us";
+  ax_text_add(text, "%8.4g %s", seconds >= 1 ? seconds : seconds >= 1e-3 ? seconds * 1e3 : seconds * 1e6, unit);
+}
+
+static void add_mesh(ax_text *text, const ax_mesh *mesh) {
+  char shown[AX_MAX_AXES * (AX_MAX_NAME + 24)];
+  int length = 0;
+  for (uint32_t a = 0; a < mesh->count; a++)
+    length += snprintf(shown + length, sizeof shown - (size_t)length, "%s%s=%lld", a > 0 ? "," : "", mesh->axis[a].name,
+                       (long long)mesh->axis[a].size);
+  ax_text_add(text, "%-28s", shown);
+}
+
+static void add_row(ax_text *text, uint32_t number, const ax_strategy *s, double capacity) {
+  ax_text_add(text, "%2u  ", number);
+  add_mesh(text, &s->mesh);
+  add_seconds(text, s->seconds);
+  ax_text_add(text, " %5.1f %%  ", 100 * s->utilization);
+  add_bytes(text, s->memory.total);
+  ax_text_add(text, "%s  %4.0f %% %4.0f %% %4.0f %%  %6lld  %-10s  %s", capacity > 0 && !s->fits ? "!" : " ", 100 * s->computing,
+              100 * s->exchanging, 100 * s->waiting, (long long)s->microbatches, ax_checkpoint_policy_name(s->saved), s->kind);
+  if (s->stages > 1) ax_text_add(text, "; %s", ax_pipeline_schedule_name(s->schedule));
+  if (s->chunks > 1) ax_text_add(text, " of %lld parts", (long long)s->chunks);
+  ax_text_add(text, "\n");
+}
+
+/* The specs of parameters, as rules for ax_treedef_with_specs: the text up to the n-th ";". */
+static void add_layouts(ax_text *text, const ax_strategy *s, uint32_t name_count, const char *const *names) {
+  const char *at = s->specs;
+  for (uint32_t i = 0; *at != '\0' && strncmp(at, " ->", 3) != 0; i++) {
+    size_t length = 0;
+    while (at[length] != '\0' && at[length] != ';' && strncmp(at + length, " ->", 3) != 0) length++;
+    if (i < name_count) ax_text_add(text, "  %-16s P(%.*s)\n", names[i], (int)length, at);
+    at += length + (at[length] == ';');
+    while (*at == ' ' && strncmp(at, " ->", 3) != 0) at++;
+  }
+}
+
+ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const char *const *names, char **out) {
+  ax_text text = {0};
+  *out = NULL;
+  ax_text_add(&text, "%.0f devices", s->devices);
+  if (s->capacity > 0) {
+    ax_text_add(&text, " of");
+    add_bytes(&text, s->capacity);
+  }
+  ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : ", when the time was over");
+  if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");
+  if (s->count > 0 && s->capacity > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
+  if (s->count > 0)
+    ax_text_add(&text, "\n    %-28s%11s  model    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
+  for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i], s->capacity);
+  if (s->count > 0) {
+    ax_text_add(&text, "\nlayouts of the first:\n");
+    add_layouts(&text, &s->list[0], name_count, names);
+  }
+  const ax_status status = ax_text_finish(&text, out);
+  ax_text_deinit(&text);
+  return status;
+}

@@ -1,0 +1,72 @@
+/* The search: candidates are made, tried, and the best are kept. */
+#ifndef AX_PLANNER_SEARCH_H
+#define AX_PLANNER_SEARCH_H
+
+#include "planner/layout.h"
+#include "planner/trial.h"
+
+typedef struct ax_candidate {
+  ax_mesh mesh; /* of a stage, with at most AX_PLANNER_AXES axes */
+  ax_layout layout;
+  ax_checkpoint_policy saved;
+  int64_t microbatches;
+  int64_t stages, chunks;
+  ax_pipeline_schedule schedule;
+  const char *kind; /* static */
+  ax_trial trial;
+  double waiting; /* seconds for other stages */
+  ax_planned_memory memory;
+} ax_candidate;
+
+typedef struct ax_kept_step {
+  int64_t microbatches;
+  ax_checkpoint_policy saved;
+  ax_program *program;
+} ax_kept_step;
+
+typedef struct ax_known_trial { /* by what was tried */
+  uint64_t hash;
+  ax_trial trial;
+} ax_known_trial;
+
+typedef struct ax_planner {
+  ax_model model;
+  ax_families groups;
+  const ax_cluster *machine;
+  ax_planner_options options;
+  ax_runtime *runtime;
+  double capacity;  /* INFINITY: there is no limit */
+  double began, end; /* ax_seconds */
+  ax_layout tensor; /* how a second axis cuts parameters alone; `group` NULL: that does not help */
+  double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
+  double tried;
+  ax_kept_step *steps;
+  uint32_t step_count, step_capacity;
+  ax_known_trial *known;
+  uint32_t known_count, known_capacity;
+  ax_candidate *found; /* the best of each mesh and schedule */
+  uint32_t found_count, found_capacity;
+} ax_planner;
+
+AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
+                                       ax_planner *out);
+void ax_planner_end(ax_planner *planner);
+bool ax_planner_is_late(const ax_planner *planner, double share); /* that share of its time is over */
+
+/* A candidate with a layout of its own. */
+AX_MUST_USE ax_status ax_candidate_copy(const ax_planner *planner, const ax_candidate *from, ax_candidate *out);
+void ax_candidate_deinit(ax_candidate *candidate);
+/* Tries it, unless that was done before. What does not fit gets its memory, and infinite seconds. *possible: the mesh divides what is
+   cut, and the partitioner can do it. exact: as ax_trial_options has it. */
+AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
+/* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
+bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, const ax_candidate *b);
+/* Keeps a copy if nothing better is kept of its mesh and schedule. */
+AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
+
+/* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
+AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
+/* Candidates of several: pipelines.c. */
+AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
+
+#endif

@@ -1,0 +1,63 @@
+#include "planner/trial.h"
+
+#include <math.h>
+
+#include "axle/transform.h"
+#include "array/executable.h"
+#include "base/base.h"
+#include "sim/estimate.h"
+
+static void divide_path(const ax_simulation *s, ax_trial *out) {
+  for (uint32_t i = 0; i < s->path_count; i++) {
+    const double seconds = s->path[i].end - s->path[i].start;
+    *(s->ops[s->path[i].op].algorithm != NULL ? &out->exchanging : &out->computing) += seconds;
+  }
+}
+
+static ax_status simulate(const ax_lowered *lowered, const ax_trial_options *options, ax_trial *out) {
+  ax_simulation simulation;
+  AX_TRY(ax_simulate(lowered, options->machine, &(ax_simulate_options){.spans = 1}, &simulation));
+  out->seconds = simulation.seconds;
+  divide_path(&simulation, out);
+  ax_simulation_release(&simulation);
+  return AX_OK;
+}
+
+typedef struct estimating {
+  const ax_trial_options *options;
+  ax_trial *out;
+} estimating;
+
+static double bytes_of(const ax_memory_bytes *one) {
+  return (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
+}
+
+static ax_status use(void *context, const ax_plan *plan, const ax_memory *memory) {
+  const estimating *e = context;
+  ax_sim_estimate about;
+  e->out->bytes = bytes_of(&memory->device);
+  e->out->arguments = (double)memory->device.arguments;
+  e->out->results = (double)memory->device.results;
+  if (e->options->exact || e->out->bytes > e->options->most) return AX_OK;
+  AX_TRY(ax_plan_estimate(plan, e->options->machine, &about));
+  e->out->seconds = about.seconds;
+  e->out->computing = about.computing;
+  e->out->exchanging = about.exchanging;
+  return AX_OK;
+}
+
+ax_status ax_trial_run(ax_program *program, const ax_mesh *mesh, const char *specs, const ax_trial_options *options, ax_trial *out) {
+  ax_program *laid = NULL;
+  ax_lowered *lowered = NULL;
+  ax_memory memory;
+  estimating e = {options, out};
+  *out = (ax_trial){.seconds = INFINITY};
+  ax_status status = ax_program_with_shardings(program, mesh, specs, &laid);
+  if (status == AX_OK) status = ax_program_lower(laid, &(ax_compile_options){.donate = options->donated}, &lowered);
+  if (status == AX_OK) status = ax_lowered_use_plan(options->runtime, lowered, &(ax_plan_use){use, &e}, &memory);
+  const bool again = status == AX_ABSENT || options->exact; /* kernels are not estimated */
+  if ((status == AX_OK || status == AX_ABSENT) && again && out->bytes <= options->most) status = simulate(lowered, options, out);
+  ax_lowered_release(lowered);
+  ax_program_release(laid);
+  return status;
+}

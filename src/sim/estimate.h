@@ -1,0 +1,19 @@
+/* The time of a run, about: for searches, which ask for thousands. One device stands for all. A collective takes what its fastest
+   algorithm takes alone, and those of one group go one after the other, while those of different groups do not hinder each other.
+   Messages between two devices, outside of collectives, take no time. A loop is gone through three times, and its other rounds are
+   taken to be like the third. */
+#ifndef AX_SIM_ESTIMATE_H
+#define AX_SIM_ESTIMATE_H
+
+#include "axle/simulate.h"
+#include "plan/plan.h"
+
+typedef struct ax_sim_estimate { /* seconds */
+  double seconds;
+  double computing, exchanging; /* parts of it: a device computes; it waits for a collective */
+} ax_sim_estimate;
+
+/* Statuses: as ax_simulate. AX_ABSENT: a plan with kernels, whose times data decide. */
+AX_MUST_USE ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_sim_estimate *out);
+
+#endif
