@@ -109,8 +109,9 @@ static int describe(const char *name) {
 }
 
 static const char notes[] =
-    "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are tpu-like-torus,\n"
-    "tpu-like-cube, h200-switch and cpu, the cores of this machine (axle simulate --describe cpu prints it, to be changed).\n"
+    "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are a100, h100, h200,\n"
+    "b200, tpu-v5p, tpu-v6e and grace, by their makers' figures; tpu-like-torus, tpu-like-cube and h200-switch, with round ones; and cpu,\n"
+    "the cores of this machine (axle simulate --describe cpu prints it, to be changed).\n"
     "tpu-like-torus has the sides that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
     "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
     "of --mesh, of the same names and any sizes.\n\n"

@@ -277,7 +277,7 @@ grep -q '^device 0 ' t.txt || { echo "trace --timeline t.txt wrote no text"; fai
 expect 0 '' trace powers.axle --in u=0:f32[8,8] --timeline t.json
 grep -q '"name":"device 0"' t.json || { echo "trace --timeline t.json names no device"; failed=$((failed + 1)); }
 
-expect 1 'error: pdp11: no file .*, and no machine of that name; there are tpu-like-torus, tpu-like-cube, h200-switch, cpu' simulate whole.axle -M pdp11
+expect 1 'error: pdp11: no file .*, and no machine of that name; there are tpu-like-torus, tpu-like-cube, h200-switch, a100, h100' simulate whole.axle -M pdp11
 expect 1 'error: double.axle:1:1: expected machine, device' simulate whole.axle -M double.axle
 expect 1 'error: simulate: more than 1 messages' simulate whole.axle --every-device --most-messages 1
 expect 2 'error: there is no algorithm "fast"; there are best, ring' simulate whole.axle -a fast

@@ -17,7 +17,7 @@ typedef struct ax_cluster ax_cluster;
 /* Reads a description. source: its name in errors. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
-/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch"; "cpu": the cores of this machine, whose speeds are measured in some
+/* One by name ("h200", "tpu-v5p", ..: ax_cluster_builtin lists them; "cpu": the cores of this machine, whose speeds are measured in some
    20 ms the first time, or given by AXLE_MACHINE), or from the file of that name. AX_IO_ERROR: neither.
    AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
@@ -117,6 +117,9 @@ typedef struct ax_simulation {
   int64_t simulated;       /* devices that were simulated; one stands for all that do the same at the same time */
   double messages;         /* sent by all devices */
   double events;           /* simulated one by one; the others are repetitions */
+  double memory;           /* bytes that a device needs for a run, arguments included, as ax_lowered_memory counts them */
+  double capacity;         /* bytes that a device of the machine has; 0: the description does not say */
+  double joules, price;    /* of all devices for the run; 0: the description does not say what they take */
   bool at_least;           /* true if only one step of some loop was simulated, so that the time is a lower bound */
   uint32_t op_count, span_count, path_count, link_count, kernel_count;
   ax_simulated_op *ops;    /* in the order of the plan */

@@ -138,6 +138,12 @@ bool ax_candidate_is_better(const ax_planner *p, const ax_candidate *a, const ax
   return a->trial.bytes < b->trial.bytes;
 }
 
+bool ax_planner_is_hopeless(const ax_planner *p, double seconds, double times) {
+  for (uint32_t i = 0; i < p->found_count; i++)
+    if (p->found[i].trial.bytes <= p->capacity && p->found[i].trial.seconds * times < seconds) return true;
+  return false;
+}
+
 static bool same_place(const ax_candidate *a, const ax_candidate *b) {
   if (a->stages != b->stages || a->schedule != b->schedule || a->mesh.count != b->mesh.count) return false;
   for (uint32_t i = 0; i < a->mesh.count; i++)

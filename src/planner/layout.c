@@ -10,8 +10,9 @@ static const ax_type *param_type(const ax_model *m, uint32_t p) { return &m->pro
 static uint32_t group_of(ax_families *g, const ax_model *m, uint32_t p) {
   const ax_type *type = param_type(m, p);
   for (uint32_t i = 0; i < g->count; i++)
-    if (ax_type_equal(&g->list[i].type, type) && g->list[i].layered == m->layered[p]) return i;
-  g->list[g->count] = (ax_family){.type = *type, .layered = m->layered[p]};
+    if (ax_type_equal(&g->list[i].type, type) && g->list[i].layered == m->layered[p] && g->list[i].experts == m->experts[p])
+      return i;
+  g->list[g->count] = (ax_family){.type = *type, .layered = m->layered[p], .experts = m->experts[p]};
   return g->count++;
 }
 

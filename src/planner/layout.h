@@ -15,6 +15,7 @@ typedef struct ax_cuts { /* by axis: the dimension that it cuts, or AX_WHOLE */
 typedef struct ax_family {
   ax_type type;
   double bytes;  /* of all its parameters */
+  int8_t experts; /* the dimension of experts; -1: there is none */
   bool layered;  /* the first dimension is that of layers, which a pipeline alone cuts */
 } ax_family;
 

@@ -28,6 +28,7 @@ typedef struct piping {
   int64_t stages, model, data;
   ax_piece_options options;
   bool *used;
+  bool fits; /* the last that was tried */
   piece_cost piece[AX_PIECE_COUNT];
 } piping;
 
@@ -240,6 +241,7 @@ static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule
   c.trial.computing = c.trial.seconds - c.waiting - c.trial.exchanging;
   c.memory = (ax_planned_memory){.parameters = worst->parameters, .state = worst->state, .total = bytes};
   c.memory.temporaries = bytes - worst->parameters - worst->state;
+  s->fits = s->fits || (schedule != AX_PIPELINE_GPIPE && bytes <= p->capacity);
   return ax_planner_keep(p, &c);
 }
 
@@ -260,32 +262,59 @@ static ax_status try_schedules(piping *s) {
 
 /* --- All of them --- */
 
-/* Pieces that cannot be made, or not be cut so, are no candidates. */
-static ax_status try_pieces(piping *s) {
-  ax_status status = AX_OK;
-  for (int piece = 0; piece < AX_PIECE_COUNT && status == AX_OK; piece++) {
-    if (piece == AX_PIECE_MIDDLE && s->stages == 2) continue;
-    status = cost_of(s, (ax_piece)piece);
-    if (status == AX_OK) status = time_update(s, &s->piece[piece]);
+/* Seconds that the stages take at least, were all of them in the middle. */
+static double least_seconds(const piping *s) {
+  const ax_stage_times *t = &s->piece[AX_PIECE_MIDDLE].times;
+  const double microbatches = (double)(s->p->model.samples / s->data / s->options.samples);
+  return (microbatches + (double)(s->stages - 1) / most_chunks) * (t->forward + t->backward);
+}
+
+/* Costs of all pieces, the middle one first. *worth: it may be better than what is known. */
+static ax_status cost_pieces(piping *s, bool *worth) {
+  AX_TRY(cost_of(s, AX_PIECE_MIDDLE));
+  *worth = !ax_planner_is_hopeless(s->p, least_seconds(s), 1.2);
+  if (!*worth) return AX_OK;
+  if (s->stages > 2) AX_TRY(time_update(s, &s->piece[AX_PIECE_MIDDLE]));
+  for (int piece = 0; piece < AX_PIECE_COUNT; piece++) {
+    if (piece == AX_PIECE_MIDDLE) continue;
+    AX_TRY(cost_of(s, (ax_piece)piece));
+    AX_TRY(time_update(s, &s->piece[piece]));
   }
   if (s->stages == 2) s->piece[AX_PIECE_MIDDLE] = s->piece[AX_PIECE_FIRST];
-  if (status == AX_OK) status = try_schedules(s);
+  return AX_OK;
+}
+
+/* Pieces that cannot be made, or not be cut so, are no candidates. */
+static ax_status try_pieces(piping *s) {
+  bool worth;
+  const ax_status status = cost_pieces(s, &worth);
+  if (status == AX_OK && worth) return try_schedules(s);
   return status == AX_INTERNAL ? status : AX_OK;
+}
+
+/* Keeping less is tried where keeping more does not fit. */
+static ax_status try_policies(piping *s) {
+  for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
+    if (ax_planner_is_late(s->p, 0.95)) return AX_OK;
+    s->options.saved = (ax_checkpoint_policy)saved;
+    s->fits = false;
+    AX_TRY(try_pieces(s));
+    if (s->fits) return AX_OK;
+  }
+  return AX_OK;
 }
 
 static ax_status try_stages(piping *s) {
   ax_planner *p = s->p;
   const ax_mesh mesh = mesh_of(s->data, s->model);
-  AX_TRY(ax_layout_copy(p->tensor.group != NULL ? &p->tensor : &s->layout, &p->groups, &s->layout));
+  AX_TRY(ax_layout_copy(&p->tensor, &p->groups, &s->layout));
   s->layout.state_cut = true;
   ax_status status = AX_OK;
   if (ax_layout_fit(&s->layout, &p->model, &p->groups, &mesh, 1))
-    for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2)
-      for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT && status == AX_OK; saved++) {
-        if (p->model.samples % (s->data * samples) != 0 || ax_planner_is_late(p, 0.95)) continue;
-        s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples, .saved = (ax_checkpoint_policy)saved};
-        status = try_pieces(s);
-      }
+    for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2) {
+      s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples};
+      if (p->model.samples % (s->data * samples) == 0) status = try_policies(s);
+    }
   ax_layout_deinit(&s->layout);
   return status;
 }

@@ -7,31 +7,37 @@
    Then each mesh of two axes is tried with each of these ways; with parameters whole along the axes of samples, or cut (fully
    sharded), or only the optimizer's state cut; and with as few microbatches as memory allows, for each checkpoint policy.
 
+   Then meshes of three axes, in which the third one does what tensor parallelism does, of the sizes at which that was best.
+
    The best of these are improved step by step, over all groups of parameters and all axes. */
 #include <math.h>
 #include <string.h>
 
 #include "planner/search.h"
 
-enum { most_rounds = 3, improved_at_last = 4, axis_samples = 0, axis_second = 1 };
+enum { most_rounds = 3, improved_at_last = 4, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
+static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
 typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_PARAMETERS, SHARING_COUNT } sharing; /* over the axes of samples */
 
 typedef struct way { /* what the second axis does */
-  const char *names[SHARING_COUNT];
   bool there;
+  int names; /* row of the tables below */
   ax_layout layout;
 } way;
 
 enum { WAY_NOTHING, WAY_TENSOR, WAY_EXPERT, WAY_SEQUENCE, WAY_COUNT };
 
-static const char *const second_names[WAY_COUNT] = {"model", "model", "expert", "sequence"};
-static const char *const way_names[WAY_COUNT][SHARING_COUNT] = {
+/* A second axis that cuts samples has one of two names, by whether it cuts experts. */
+static const char *const names_of_axis[WAY_COUNT + 1] = {"model", "model", "expert", "sequence", "shard"};
+enum { NAMES_SHARD = WAY_COUNT };
+static const char *const names_of_ways[WAY_COUNT + 1][SHARING_COUNT] = {
     {"data parallel", "data parallel, state sharded", "fully sharded"},
     {"tensor parallel", "tensor parallel, state sharded", "tensor parallel, fully sharded"},
     {"expert parallel", "expert parallel, state sharded", "expert parallel, fully sharded"},
     {"sequence parallel", "sequence parallel, state sharded", "sequence parallel, fully sharded"},
+    {"hybrid sharded", "hybrid sharded, state sharded", "fully sharded over two axes"},
 };
 
 static void mesh_of(int64_t samples, int64_t second, const char *name, ax_mesh *out) {
@@ -44,34 +50,78 @@ static void mesh_of(int64_t samples, int64_t second, const char *name, ax_mesh *
 
 /* --- Step by step --- */
 
-/* Tries one change of a copy, and keeps it in *c if it is better. */
-static ax_status change(ax_planner *p, ax_candidate *c, int8_t *(*place)(ax_candidate *, uint32_t, uint32_t), uint32_t group, uint32_t axis,
-                        int dim, bool *better) {
-  ax_candidate next;
+/* Tries a changed copy, and keeps it in *c if it is better; otherwise it is released. */
+static ax_status take_if_better(ax_planner *p, ax_candidate *c, ax_candidate *changed, bool *better) {
   bool possible;
-  AX_TRY(ax_candidate_copy(p, c, &next));
-  *place(&next, group, axis) = (int8_t)dim;
-  ax_status status = ax_candidate_try(p, &next, false, &possible);
-  if (status == AX_OK && possible && ax_candidate_is_better(p, &next, c)) {
+  const ax_status status = ax_candidate_try(p, changed, false, &possible);
+  if (status == AX_OK && possible && ax_candidate_is_better(p, changed, c)) {
     ax_candidate_deinit(c);
-    *c = next;
+    *c = *changed;
     *better = true;
     return AX_OK;
   }
-  ax_candidate_deinit(&next);
+  ax_candidate_deinit(changed);
   return status;
 }
 
-static int8_t *place_of_group(ax_candidate *c, uint32_t group, uint32_t axis) { return &c->layout.group[group].axis[axis]; }
+/* The first dimension of that size that a mesh may cut; AX_WHOLE: there is none. */
+static int dim_of_size(const ax_family *family, int64_t size) {
+  for (uint32_t d = family->layered; d < family->type.rank; d++)
+    if (family->type.dims[d] == size) return (int)d;
+  return AX_WHOLE;
+}
+
+/* Whether a family before this one, or a dimension before, has the size. */
+static bool met_before(const ax_planner *p, uint32_t family, uint32_t dim) {
+  const ax_family *f = &p->groups.list[family];
+  for (uint32_t g = 0; g < family; g++)
+    if (dim_of_size(&p->groups.list[g], f->type.dims[dim]) >= 0) return true;
+  return dim_of_size(f, f->type.dims[dim]) != (int)dim;
+}
+
+/* Cuts the dimensions of one size in all families at once: such are often one dimension of the model, as the experts, or what is
+   between two layers, and to cut it in one family alone is of no use. */
+static ax_status improve_sizes(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
+  for (uint32_t f = 0; f < p->groups.count; f++)
+    for (uint32_t d = p->groups.list[f].layered; d < p->groups.list[f].type.rank; d++)
+      for (uint32_t axis = first_axis; axis < c->mesh.count && !met_before(p, f, d); axis++) {
+        ax_candidate changed;
+        if (ax_planner_is_late(p, share)) return AX_OK;
+        AX_TRY(ax_candidate_copy(p, c, &changed));
+        for (uint32_t g = 0; g < p->groups.count; g++) {
+          const int same = dim_of_size(&p->groups.list[g], p->groups.list[f].type.dims[d]);
+          if (same >= 0) changed.layout.group[g].axis[axis] = (int8_t)same;
+        }
+        AX_TRY(take_if_better(p, c, &changed, better));
+      }
+  return AX_OK;
+}
 
 static ax_status improve_groups(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
   for (uint32_t g = 0; g < p->groups.count; g++)
     for (uint32_t axis = first_axis; axis < c->mesh.count; axis++)
       for (int d = AX_WHOLE; d < (int)p->groups.list[g].type.rank; d++) {
-        if (d == *place_of_group(c, g, axis) || (d == 0 && p->groups.list[g].layered)) continue;
+        ax_candidate changed;
+        if (d == c->layout.group[g].axis[axis] || (d == 0 && p->groups.list[g].layered)) continue;
         if (ax_planner_is_late(p, share)) return AX_OK;
-        AX_TRY(change(p, c, place_of_group, g, axis, d, better));
+        AX_TRY(ax_candidate_copy(p, c, &changed));
+        changed.layout.group[g].axis[axis] = (int8_t)d;
+        AX_TRY(take_if_better(p, c, &changed, better));
       }
+  return AX_OK;
+}
+
+/* The same for the samples, and the first dimension of each. */
+static ax_status improve_batch(ax_planner *p, ax_candidate *c, double share, bool *better) {
+  for (uint32_t axis = 0; p->model.train && axis < c->mesh.count; axis++)
+    for (int d = AX_WHOLE; d <= 1; d++) {
+      ax_candidate changed;
+      if (d == c->layout.batch.axis[axis]) continue;
+      if (ax_planner_is_late(p, share)) return AX_OK;
+      AX_TRY(ax_candidate_copy(p, c, &changed));
+      changed.layout.batch.axis[axis] = (int8_t)d;
+      AX_TRY(take_if_better(p, c, &changed, better));
+    }
   return AX_OK;
 }
 
@@ -79,7 +129,9 @@ static ax_status improve(ax_planner *p, ax_candidate *c, uint32_t first_axis, do
   bool better = true;
   for (int round = 0; round < most_rounds && better; round++) {
     better = false;
+    if (round == 0) AX_TRY(improve_sizes(p, c, first_axis, share, &better));
     AX_TRY(improve_groups(p, c, first_axis, share, &better));
+    if (first_axis == 0) AX_TRY(improve_batch(p, c, share, &better));
   }
   return AX_OK;
 }
@@ -97,14 +149,23 @@ static int64_t size_of_proxy(const ax_planner *p) {
   return best;
 }
 
+static bool cuts_experts(const ax_planner *p, const way *way) {
+  for (uint32_t g = 0; way->there && g < p->groups.count; g++) {
+    const int experts = p->groups.list[g].experts;
+    if (experts >= 0 && way->layout.group[g].axis[axis_second] == experts) return true;
+  }
+  return false;
+}
+
 static ax_status find_way(ax_planner *p, int which, way *way) {
   const int64_t second = size_of_proxy(p);
-  const int64_t samples = p->model.train ? gcd(p->options.devices / second, p->model.samples) : p->options.devices / second;
+  const int64_t left = p->options.devices / second, each = which == WAY_EXPERT ? p->model.samples / second : p->model.samples;
+  const int64_t samples = p->model.train ? gcd(left, each) : left;
   const double capacity = p->capacity;
   ax_candidate c = {.saved = AX_SAVE_NOTHING, .microbatches = 1, .stages = 1, .chunks = 1};
   bool possible;
-  if (second < 2 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
-  mesh_of(samples, second, second_names[which], &c.mesh);
+  if (second < 2 || samples < 1 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
+  mesh_of(samples, second, names_of_axis[which], &c.mesh);
   AX_TRY(ax_layout_whole(&p->groups, &c.layout));
   c.layout.batch.axis[axis_samples] = 0;
   if (which == WAY_EXPERT) c.layout.batch.axis[axis_second] = 0;
@@ -116,6 +177,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   way->there = status == AX_OK && possible;
   if (way->there) way->layout = c.layout;
   else ax_candidate_deinit(&c);
+  way->names = which == WAY_EXPERT && !cuts_experts(p, way) ? NAMES_SHARD : which;
   return status;
 }
 
@@ -152,29 +214,100 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   return AX_OK;
 }
 
-static ax_status try_mesh(ax_planner *p, int64_t samples, int64_t second, const way *way, int which) {
+/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. */
+static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_layout *layout, const char *const *names) {
   for (int sharing = 0; sharing < (p->model.train ? SHARING_COUNT : 1); sharing++) {
-    ax_candidate c = {.stages = 1, .chunks = 1, .kind = way_names[which][sharing]};
+    ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1, .kind = names[sharing]};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
-    mesh_of(samples, second, second_names[which], &c.mesh);
-    AX_TRY(ax_layout_copy(&way->layout, &p->groups, &c.layout));
+    AX_TRY(ax_layout_copy(layout, &p->groups, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
-    if (sharing == SHARING_PARAMETERS)
-      for (uint32_t a = 0; a < c.mesh.count; a++)
-        if (a == axis_samples || which != WAY_TENSOR) ax_layout_shard(&c.layout, &p->groups, &c.mesh, a);
+    for (uint32_t a = 0; a < mesh->count && sharing == SHARING_PARAMETERS; a++)
+      if (layout->batch.axis[a] >= 0) ax_layout_shard(&c.layout, &p->groups, mesh, a);
     const ax_status status = try_policies(p, &c);
+    const bool hopeless = isfinite(c.trial.seconds) && ax_planner_is_hopeless(p, c.trial.seconds, worth_sharing);
     ax_candidate_deinit(&c);
     AX_TRY(status);
+    if (hopeless) return AX_OK;
   }
   return AX_OK;
 }
 
 static ax_status try_meshes(ax_planner *p, const way *ways) {
+  ax_mesh mesh;
   for (int64_t second = 1; second <= p->options.devices; second++) {
     const int64_t samples = p->options.devices / second;
     if (samples * second != p->options.devices) continue;
-    for (int which = 0; which < WAY_COUNT; which++)
-      if (ways[which].there && (which == WAY_NOTHING) == (second == 1)) AX_TRY(try_mesh(p, samples, second, &ways[which], which));
+    for (int which = 0; which < WAY_COUNT; which++) {
+      if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
+      mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
+      AX_TRY(try_sharings(p, &mesh, &ways[which].layout, names_of_ways[ways[which].names]));
+    }
+  }
+  return AX_OK;
+}
+
+/* --- Meshes of three axes: samples, experts or sequences, and parameters --- */
+
+/* Of the sizes of a tensor-parallel axis the one with the best candidate whose merit is below `*before`, which gets it; 0: none. */
+static int64_t next_size(const ax_planner *p, uint32_t *before) {
+  uint32_t best = AX_NONE;
+  for (uint32_t i = 0; i < p->found_count; i++) {
+    const ax_candidate *c = &p->found[i];
+    if (c->mesh.count != 2 || strcmp(c->mesh.axis[1].name, "model") != 0) continue;
+    if (*before != AX_NONE && (i == *before || !ax_candidate_is_better(p, &p->found[*before], c))) continue;
+    if (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best])) best = i;
+  }
+  *before = best;
+  return best != AX_NONE ? p->found[best].mesh.axis[1].size : 0;
+}
+
+/* The second axis cuts as the way does, the third as tensor parallelism. */
+static ax_status merge(const ax_planner *p, const way *way, ax_layout *out) {
+  AX_TRY(ax_layout_copy(&way->layout, &p->groups, out));
+  for (uint32_t g = 0; g < p->groups.count; g++) out->group[g].axis[axis_second + 1] = p->tensor.group[g].axis[axis_second];
+  return AX_OK;
+}
+
+static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
+  static const char *const names[WAY_COUNT + 1][SHARING_COUNT] = {
+      [WAY_EXPERT] = {"expert and tensor parallel", "expert and tensor parallel, state sharded", "expert and tensor parallel, fully sharded"},
+      [WAY_SEQUENCE] = {"sequence and tensor parallel", "sequence and tensor parallel, state sharded",
+                        "sequence and tensor parallel, fully sharded"},
+      [NAMES_SHARD] = {"hybrid sharded, tensor parallel", "hybrid sharded, tensor parallel, state sharded",
+                       "tensor parallel, fully sharded over two axes"},
+  };
+  ax_layout layout;
+  AX_TRY(merge(p, way, &layout));
+  ax_status status = AX_OK;
+  for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
+    const int64_t samples = p->options.devices / model / second;
+    ax_mesh mesh;
+    if (samples < 2 || samples * second * model != p->options.devices) continue;
+    mesh_of(samples, second, names_of_axis[way->names], &mesh);
+    mesh.count = 3;
+    strcpy(mesh.axis[2].name, "model");
+    mesh.axis[2].size = model;
+    status = try_sharings(p, &mesh, &layout, names[way->names]);
+  }
+  ax_layout_deinit(&layout);
+  return status;
+}
+
+/* Does the second axis cut any parameters? */
+static bool cuts_any(const ax_planner *p, const way *way) {
+  for (uint32_t g = 0; g < p->groups.count; g++)
+    if (way->layout.group[g].axis[axis_second] >= 0) return true;
+  return false;
+}
+
+static ax_status try_three(ax_planner *p, const way *ways) {
+  uint32_t before = AX_NONE;
+  if (p->tensor.group == NULL) return AX_OK;
+  for (int n = 0; n < most_models; n++) {
+    const int64_t model = next_size(p, &before);
+    if (model == 0) return AX_OK;
+    for (int which = WAY_EXPERT; which <= WAY_SEQUENCE; which++)
+      if (ways[which].there && (which == WAY_SEQUENCE || cuts_any(p, &ways[which]))) AX_TRY(try_third(p, &ways[which], model));
   }
   return AX_OK;
 }
@@ -209,10 +342,12 @@ ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
   ax_status status = ax_layout_whole(&p->groups, &ways[WAY_NOTHING].layout);
   ways[WAY_NOTHING].there = status == AX_OK;
+  ways[WAY_NOTHING].names = WAY_NOTHING;
   ways[WAY_NOTHING].layout.batch.axis[axis_samples] = 0;
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
   if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_layout_copy(&ways[WAY_TENSOR].layout, &p->groups, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);
+  if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);
   for (int which = 0; which < WAY_COUNT; which++) ax_layout_deinit(&ways[which].layout);
   return status;

@@ -61,6 +61,8 @@ void ax_candidate_deinit(ax_candidate *candidate);
 AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
 /* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
 bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, const ax_candidate *b);
+/* Says whether something is kept that takes less than `times` part of so many seconds, and fits: looking further there is not worth it. */
+bool ax_planner_is_hopeless(const ax_planner *planner, double seconds, double times);
 /* Keeps a copy if nothing better is kept of its mesh and schedule. */
 AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
 

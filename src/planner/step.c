@@ -6,6 +6,7 @@
 #include "axle/nn.h"
 #include "axle/transform.h"
 #include "control/scan.h"
+#include "ops/dot_general.h"
 #include "partition/partition.h"
 #include "prim/prims.h"
 #include "xform/xform.h"
@@ -64,26 +65,66 @@ static ax_status find_loop(ax_model *m) {
   return AX_OK;
 }
 
-/* Parameters that go into the loop to be sliced: themselves, or converted. */
-static ax_status find_layered(ax_model *m) {
-  const ax_program *program = m->program;
-  uint32_t *origin = ax_calloc((size_t)program->value_count + 1, sizeof origin[0]);
-  m->layered = ax_calloc((size_t)m->param_count + 1, sizeof m->layered[0]);
-  if (origin == NULL || m->layered == NULL) {
-    ax_free(origin);
-    return ax_out_of_memory(program->value_count);
+/* What is known of a program's values: which parameter each is, itself or converted, and whether a slice of it. */
+typedef struct origin {
+  uint32_t param; /* AX_NONE: none */
+  bool slice;
+} origin;
+
+/* Notes the batch dimensions of products with parameters. */
+static void find_experts(ax_model *m, const origin *origins, const ax_eqn *eqn) {
+  const ax_dot_params *dot = eqn->params;
+  for (uint32_t i = 0; eqn->prim == &ax_prim_dot_general && i < 2; i++) {
+    const ax_dims *batch = i == 0 ? &dot->lhs_batch : &dot->rhs_batch;
+    const origin *o = &origins[eqn->in[i]];
+    if (o->param != AX_NONE && batch->count > 0) m->experts[o->param] = (int8_t)(batch->v[0] + o->slice);
   }
-  for (uint32_t v = 0; v < program->value_count; v++) origin[v] = AX_NONE;
-  for (uint32_t p = 0; p < m->param_count; p++) origin[m->params[p]] = p;
-  for (uint32_t e = 0; e < program->eqn_count && m->loop != AX_NONE && e <= m->loop; e++) {
+}
+
+static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until);
+
+/* In the loop operands are constants of it, carries, and what it slices. */
+static ax_status look_into_loop(ax_model *m, const ax_eqn *eqn, const origin *origins) {
+  const ax_scan_params *scan = eqn->params;
+  origin *inputs = ax_calloc((size_t)eqn->in_count + 1, sizeof inputs[0]);
+  if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const bool sliced = i >= scan->num_consts + scan->num_carry, carried = !sliced && i >= scan->num_consts;
+    inputs[i] = (origin){carried ? AX_NONE : origins[eqn->in[i]].param, sliced};
+    if (sliced && inputs[i].param != AX_NONE) m->layered[inputs[i].param] = true;
+  }
+  const ax_status status = look_at_values(m, scan->body, inputs, scan->body->eqn_count);
+  ax_free(inputs);
+  return status;
+}
+
+static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until) {
+  origin *origins = ax_calloc((size_t)program->value_count + 1, sizeof origins[0]);
+  ax_status status = origins != NULL ? AX_OK : ax_out_of_memory(program->value_count);
+  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++) origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, false};
+  for (uint32_t e = 0; status == AX_OK && e < until; e++) {
     const ax_eqn *eqn = &program->eqns[e];
-    if (eqn->prim == &ax_prim_convert_element_type) origin[eqn->out] = origin[eqn->in[0]];
-    const ax_scan_params *scan = eqn->params;
-    for (uint32_t i = 0; e == m->loop && i < eqn->in_count; i++)
-      if (i >= scan->num_consts + scan->num_carry && origin[eqn->in[i]] != AX_NONE) m->layered[origin[eqn->in[i]]] = true;
+    if (eqn->prim == &ax_prim_convert_element_type) origins[eqn->out] = origins[eqn->in[0]];
+    find_experts(m, origins, eqn);
+    if (program == m->program && e == m->loop) status = look_into_loop(m, eqn, origins);
   }
-  ax_free(origin);
-  return AX_OK;
+  ax_free(origins);
+  return status;
+}
+
+/* Finds the parameters that the loop slices, and those of experts. */
+static ax_status find_roles(ax_model *m) {
+  const ax_program *program = m->program;
+  origin *inputs = ax_calloc((size_t)program->in_count + 1, sizeof inputs[0]);
+  m->layered = ax_calloc((size_t)m->param_count + 1, sizeof m->layered[0]);
+  m->experts = ax_alloc((size_t)m->param_count + 1);
+  ax_status status = inputs != NULL && m->layered != NULL && m->experts != NULL ? AX_OK : ax_out_of_memory(program->in_count);
+  if (status == AX_OK) memset(m->experts, -1, m->param_count + 1);
+  for (uint32_t i = 0; status == AX_OK && i < program->in_count; i++) inputs[i].param = AX_NONE;
+  for (uint32_t p = 0; status == AX_OK && p < m->param_count; p++) inputs[m->params[p]].param = p;
+  if (status == AX_OK) status = look_at_values(m, program, inputs, program->eqn_count);
+  ax_free(inputs);
+  return status;
 }
 
 static ax_status make_defs(ax_model *m) {
@@ -115,7 +156,7 @@ ax_status ax_model_make(const ax_program *program, const ax_planner_options *opt
   if (out->train) AX_TRY(ax_check_loss(program));
   AX_TRY(find_inputs(out, options));
   AX_TRY(find_loop(out));
-  AX_TRY(find_layered(out));
+  AX_TRY(find_roles(out));
   return out->train ? make_defs(out) : AX_OK;
 }
 
@@ -123,6 +164,7 @@ void ax_model_deinit(ax_model *m) {
   ax_free(m->params);
   ax_free(m->batch);
   ax_free(m->layered);
+  ax_free(m->experts);
   ax_treedef_release(m->param_def);
   ax_treedef_release(m->state_def);
   *m = (ax_model){0};

@@ -19,6 +19,8 @@ typedef struct ax_model {
   uint32_t *params, *batch; /* numbers of the program's inputs, ascending */
   uint32_t loop;            /* the equation that is the loop over layers; AX_NONE: there is none */
   int64_t layers;           /* its steps; 0 */
+  int8_t *experts;          /* by parameter: the dimension along which a product takes its matrices one by one, as those of experts; -1:
+                               there is none */
   bool *layered;            /* by parameter: the loop slices it, so that its first dimension is that of the layers */
   ax_optimizer optimizer;
   ax_treedef *param_def, *state_def; /* parameters: p0, p1, .. */

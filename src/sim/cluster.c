@@ -13,27 +13,12 @@
 #include "machine/rates.h"
 #include "processes/ways.h"
 
-/* Machines that this one is not: round figures near those of present ones, for estimates; not from a data sheet. */
 static const struct {
   const char *name, *text;
 } builtins[] = {
-    {"tpu-like-torus",
-     "# Chips with six links each in a torus of three dimensions, whose sides are as the mesh wants them.\n"
-     "machine \"tpu-like-torus\"\n"
-     "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
-     "torus dimensions 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
-    {"tpu-like-cube",
-     "# The same chips in one torus for each number of devices, whatever the mesh: its three sides are as near to each other as "
-     "they can be.\n"
-     "machine \"tpu-like-cube\"\n"
-     "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
-     "torus cube 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
-    {"h200-switch",
-     "# Nodes of eight devices on a switch, and a network that each device has a link of its own to.\n"
-     "machine \"h200-switch\"\n"
-     "device flops f64 6.7e13 flops f32 4.9e14 flops bf16 9.9e14 flops f16 9.9e14 flops s8 1.98e15 memory 4.8e12 launch 2e-6\n"
-     "node devices 8 latency 1e-6 bandwidth 4.5e11 overhead 5e-7\n"
-     "network latency 3e-6 bandwidth 5e10 overhead 1e-6\n"},
+#define AX_MACHINE(name, text) {name, text},
+#include "sim/machines.def"
+#undef AX_MACHINE
     {"cpu", NULL}, /* of this machine's description */
 };
 
@@ -158,9 +143,11 @@ static ax_status read_device(reader *r) {
     ax_status status = is(r, "flops")    ? read_flops(r)
                        : is(r, "memory") ? number(r, true, &r->machine->memory)
                        : is(r, "capacity") ? number(r, true, &r->machine->capacity)
-                       : is(r, "scratch") ? number(r, true, &r->machine->scratch)
+                       : is(r, "watts")    ? number(r, true, &r->machine->watts)
+                       : is(r, "price")    ? number(r, true, &r->machine->price)
+                       : is(r, "scratch")  ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, capacity, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, capacity, watts, price, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;

@@ -156,7 +156,33 @@ static void add_kernels(ax_text *text, const ax_simulation *s) {
   }
 }
 
+static void add_bytes(ax_text *text, double bytes) {
+  static const char units[] = " kMGTP";
+  int unit = 0;
+  while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
+  ax_text_add(text, unit > 0 ? "%.4g %cB" : "%.4g B", bytes, units[unit]);
+}
+
+/* What a device needs, and what the run takes of all. */
+static void add_needs(ax_text *text, const ax_simulation *s) {
+  ax_text_add(text, "memory ");
+  add_bytes(text, s->memory);
+  ax_text_add(text, " a device");
+  if (s->capacity > 0) ax_text_add(text, ", which has ");
+  if (s->capacity > 0) add_bytes(text, s->capacity);
+  if (s->joules > 0) ax_text_add(text, "; energy %.4g J", s->joules);
+  if (s->price > 0) ax_text_add(text, "; price %.4g", s->price);
+  ax_text_add(text, "\n");
+}
+
 static ax_status add_text(ax_text *text, const ax_simulation *s) {
+  if (s->capacity > 0 && s->memory > s->capacity) {
+    ax_text_add(text, "does not fit: a device needs ");
+    add_bytes(text, s->memory);
+    ax_text_add(text, " and has ");
+    add_bytes(text, s->capacity);
+    ax_text_add(text, "\n");
+  }
   ax_text_add(text, "%lld device%s of the machine %s (%s)", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine,
               s->topology);
   if (s->simulated < s->devices)
@@ -166,6 +192,7 @@ static ax_status add_text(ax_text *text, const ax_simulation *s) {
   ax_text_add(text, "total %s", "");
   ax_sim_seconds_text(text, s->seconds, 0);
   ax_text_add(text, " (%.9g s)\n", s->seconds);
+  add_needs(text, s);
   if (s->op_count > 0) add_ops(text, s);
   AX_TRY(add_path(text, s));
   add_kernels(text, s);

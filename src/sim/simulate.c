@@ -176,6 +176,9 @@ static ax_status give(simulating *s, ax_simulation *out) {
   out->devices = s->place.devices;
   out->simulated = images < out->devices ? images : out->devices;
   out->seconds = s->result.seconds;
+  out->capacity = s->place.machine->capacity;
+  out->joules = s->place.machine->watts * (double)out->devices * out->seconds;
+  out->price = s->place.machine->price * (double)out->devices * out->seconds / 3600;
   out->messages = s->result.messages * (double)out->devices / (double)out->simulated;
   out->events = s->result.events;
   out->at_least = s->work.at_least;
@@ -203,6 +206,17 @@ static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
   return found ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
 }
 
+static ax_status count_memory(const ax_lowered *lowered, double *bytes) {
+  ax_runtime *runtime;
+  ax_memory memory;
+  AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = INT64_C(1) << 31}, &runtime));
+  const ax_status status = ax_lowered_memory(runtime, lowered, &memory);
+  const ax_memory_bytes *one = &memory.device;
+  *bytes = (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
+  ax_runtime_release(runtime);
+  return status;
+}
+
 static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
   AX_TRY(ax_lowered_plan(lowered, &s->plan));
   AX_TRY(ax_sim_place_make(machine, &s->plan->mesh, &s->place));
@@ -211,7 +225,8 @@ static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_clu
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
   AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
-  return give(s, out);
+  AX_TRY(give(s, out));
+  return count_memory(lowered, &out->memory);
 }
 
 ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,
