@@ -1,4 +1,5 @@
 /* Strategies as text. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@ static void add_bytes(ax_text *text, double bytes) {
 }
 
 static void add_seconds(ax_text *text, double seconds) {
+  if (isinf(seconds)) { /* it does not fit, and was not simulated */
+    ax_text_add(text, "%8s   ", "-");
+    return;
+  }
   const char *unit = seconds >= 1 ? "s " : seconds >= 1e-3 ? "ms" : "us";
   ax_text_add(text, "%8.4g %s", seconds >= 1 ? seconds : seconds >= 1e-3 ? seconds * 1e3 : seconds * 1e6, unit);
 }

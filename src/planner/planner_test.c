@@ -1,0 +1,276 @@
+/* The planner beside exhaustive search and beside layouts that are well known, on few devices; memory limits; options that do not fit. */
+#include <math.h>
+#include <string.h>
+
+#include "planner/search.h"
+#include "support/cmocka.h"
+#include "support/layered.h"
+#include "support/tensor.h"
+
+/* Slow links, so that layouts matter; memory for all but the largest. */
+static const char machine_text[] =
+    "machine \"test\" device flops f32 1e12 memory 1e11 launch 1e-6 capacity 1e9\n"
+    "node devices 4 latency 1e-6 bandwidth 1e10 overhead 5e-7\n"
+    "network latency 3e-6 bandwidth 2e9 overhead 1e-6\n";
+
+/* Links so slow that samples are better cut little. */
+static const char slow_text[] =
+    "machine \"slow\" device flops f32 1e12 memory 1e11 launch 1e-6 capacity 1e9\nswitch latency 1e-6 bandwidth 1e8 overhead 1e-6\n";
+
+enum { LAYERS = 4, WIDTH = 256, HIDDEN = 1024, SAMPLES = 64 };
+
+static ax_cluster *machine_of(const char *text) {
+  ax_cluster *made;
+  TEST_OK(ax_cluster_parse(text, "test", &made));
+  return made;
+}
+
+static ax_program *loss_of(int64_t layers, int64_t width, int64_t hidden) {
+  ax_program *made;
+  TEST_OK(test_trace_loss(AX_F32, layers, width, hidden, &made));
+  return made;
+}
+
+/* --- Exhaustive --- */
+
+typedef struct exhausting {
+  ax_planner *p;
+  double best;
+} exhausting;
+
+static void try_layout(exhausting *e, ax_candidate *c) {
+  bool possible;
+  ax_candidate copy;
+  TEST_OK(ax_candidate_copy(e->p, c, &copy));
+  TEST_OK(ax_candidate_try(e->p, &copy, true, &possible));
+  if (possible && copy.trial.bytes <= e->p->capacity && copy.trial.seconds < e->best) e->best = copy.trial.seconds;
+  ax_candidate_deinit(&copy);
+}
+
+/* Each family of more than a vector: each axis cuts one of its dimensions but that of layers, or none. */
+static void try_families(exhausting *e, ax_candidate *c, uint32_t family) {
+  if (family == e->p->groups.count || e->p->groups.list[family].type.rank < 2) {
+    try_layout(e, c);
+    return;
+  }
+  for (int first = -1; first < 3; first++)
+    for (int second = -1; second < (c->mesh.count > 1 ? 3 : 0); second++) {
+      if (first == 0 || second == 0) continue;
+      c->layout.group[family].axis[0] = (int8_t)first;
+      c->layout.group[family].axis[1] = (int8_t)second;
+      try_families(e, c, family + 1);
+    }
+  c->layout.group[family].axis[0] = c->layout.group[family].axis[1] = AX_WHOLE;
+}
+
+static double exhaust(const ax_program *loss, const ax_cluster *machine, int64_t devices) {
+  ax_planner p;
+  const ax_planner_options options = test_options(SAMPLES, devices);
+  TEST_OK(ax_planner_begin(loss, machine, &options, &p));
+  exhausting e = {&p, INFINITY};
+  for (int64_t second = 1; second <= devices; second *= 2)
+    for (int batch = 1; batch < 4; batch++) { /* samples are cut by the first axis, the second, or both */
+      ax_candidate c = {.microbatches = 1, .stages = 1, .chunks = 1, .mesh.count = second > 1 ? 2 : 1};
+      strcpy(c.mesh.axis[0].name, "a");
+      strcpy(c.mesh.axis[1].name, "b");
+      c.mesh.axis[0].size = devices / second;
+      c.mesh.axis[1].size = second;
+      TEST_OK(ax_layout_whole(&p.groups, &c.layout));
+      c.layout.batch.axis[0] = (batch & 1) != 0 ? 0 : AX_WHOLE;
+      c.layout.batch.axis[1] = (batch & 2) != 0 && second > 1 ? 0 : AX_WHOLE;
+      for (int state = 0; state < 2; state++) {
+        c.layout.state_cut = state == 1;
+        try_families(&e, &c, 0);
+      }
+      ax_candidate_deinit(&c);
+    }
+  ax_planner_end(&p);
+  return e.best;
+}
+
+/* Within 5 % of the best of all layouts over one axis or two, on devices in several shapes. */
+static void test_exhaustive(void **state) {
+  (void)state;
+  static const struct {
+    int64_t layers, width, hidden;
+  } shapes[] = {{LAYERS, WIDTH, HIDDEN}, {8, 64, 4096}};
+  ax_cluster *machine = machine_of(machine_text);
+  for (size_t i = 0; i < AX_COUNT(shapes); i++) {
+    ax_program *loss = loss_of(shapes[i].layers, shapes[i].width, shapes[i].hidden);
+    const ax_planner_options options = test_options(SAMPLES, 8);
+    ax_strategies found;
+    TEST_OK(ax_planner_search(loss, machine, &options, &found));
+    const double best = exhaust(loss, machine, 8);
+    assert_true(found.count > 0 && found.complete && found.list[0].fits);
+    if (!(found.list[0].seconds <= 1.05 * best)) fail_msg("shape %zu: %.9g s, the best of all %.9g s", i, found.list[0].seconds, best);
+    ax_strategies_release(&found);
+    ax_program_release(loss);
+  }
+  ax_cluster_release(machine);
+}
+
+/* --- Layouts that are known --- */
+
+/* Parameters, their state (count, mu, nu of adam), x and y; then loss, parameters and state. */
+static void specs_of(const char *w1, const char *w2, const char *samples, char *out, size_t bytes) {
+  snprintf(out, bytes, "%s; %s; ; ; %s; %s; ; %s; %s; ; %s; %s -> ; %s; %s; ; ; %s; %s; ; %s; %s; ", w1, w2, w1, w2, w1, w2, samples, samples, w1,
+           w2, w1, w2, w1, w2);
+}
+
+static void test_known(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *mesh, *w1, *w2, *samples;
+  } known[] = {
+      {"data parallel", "data=16", "", "", "data"},
+      {"fully sharded", "data=16", "_,_,data", "_,data", "data"},
+      {"Megatron", "data=4,model=4", "_,_,model", "_,model", "data"},
+      {"Megatron, two to a group", "data=8,model=2", "_,_,model", "_,model", "data"},
+      {"both", "data=4,model=4", "_,data,model", "_,model,data", "data"},
+      {"hybrid", "data=4,shard=4", "_,_,shard", "_,shard", "data+shard"},
+  };
+  ax_cluster *machine = machine_of(machine_text);
+  ax_program *loss = loss_of(LAYERS, WIDTH, HIDDEN);
+  const ax_planner_options options = test_options(SAMPLES, 16);
+  ax_strategies found;
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  for (size_t i = 0; i < AX_COUNT(known); i++) {
+    char specs[1000];
+    ax_strategy given = {.specs = specs}, timed;
+    specs_of(known[i].w1, known[i].w2, known[i].samples, specs, sizeof specs);
+    TEST_OK(ax_mesh_parse(known[i].mesh, &given.mesh));
+    TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+    assert_true(timed.seconds > 0 && timed.memory.total > 0 && timed.stages == 1);
+    if (!(found.list[0].seconds <= timed.seconds)) fail_msg("%s: %.9g s, found %.9g s", known[i].name, timed.seconds, found.list[0].seconds);
+    ax_strategy_release(&timed);
+  }
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+/* --- What is given --- */
+
+/* What is found can be laid out, and takes what was said. */
+static void test_programs(void **state) {
+  (void)state;
+  ax_cluster *machine = machine_of(slow_text);
+  ax_program *loss = loss_of(8, 512, 512);
+  ax_planner_options options = test_options(SAMPLES, 8);
+  options.keep = 40;
+  ax_strategies found;
+  bool pipelines = false;
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  assert_true(found.count > 4);
+  for (uint32_t i = 0; i < found.count; i++) {
+    const ax_strategy *s = &found.list[i];
+    ax_program *program;
+    assert_true(ax_mesh_devices(&s->mesh) == 8);
+    TEST_NEAR(s->computing + s->exchanging + s->waiting, 1, 0.02);
+    assert_true(s->utilization > 0 && s->utilization <= 1);
+    TEST_NEAR(s->memory.parameters + s->memory.state + s->memory.batch + s->memory.temporaries, s->memory.total, 1e-9);
+    pipelines = pipelines || s->stages > 1;
+    if (s->stages > 1) continue;
+    ax_lowered *lowered;
+    ax_simulation simulation;
+    TEST_OK(ax_planner_program(loss, &options, s, &program));
+    TEST_OK(ax_program_lower(program, &(ax_compile_options){.donate = AX_FIRST(TEST_PARAMS + 7)}, &lowered));
+    TEST_OK(ax_simulate(lowered, machine, NULL, &simulation));
+    TEST_NEAR(simulation.seconds, s->seconds, 1e-12);
+    TEST_NEAR(simulation.memory, s->memory.total, 1e-12);
+    ax_simulation_release(&simulation);
+    ax_lowered_release(lowered);
+    ax_program_release(program);
+  }
+  assert_true(pipelines);
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+/* Less memory: what takes more is not taken; none: the strategy with the least is given, and said not to fit. */
+static void test_memory(void **state) {
+  (void)state;
+  ax_cluster *machine = machine_of(slow_text);
+  ax_program *loss = loss_of(8, 512, 512);
+  ax_planner_options options = test_options(SAMPLES, 8);
+  ax_strategies all, less, none;
+  TEST_OK(ax_planner_search(loss, machine, &options, &all));
+  options.memory = 0.6 * all.list[0].memory.total;
+  TEST_OK(ax_planner_search(loss, machine, &options, &less));
+  assert_true(less.list[0].fits && less.list[0].memory.total <= options.memory);
+  assert_true(less.list[0].seconds >= all.list[0].seconds);
+  options.memory = 1000;
+  TEST_OK(ax_planner_search(loss, machine, &options, &none));
+  assert_true(none.count > 0 && !none.list[0].fits);
+  char *text;
+  TEST_OK(ax_strategies_print(&none, 0, NULL, &text));
+  assert_non_null(strstr(text, "nothing was found that fits the memory of a device"));
+  ax_string_free(text);
+  ax_strategies_release(&all);
+  ax_strategies_release(&less);
+  ax_strategies_release(&none);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+/* A program that is not trained: a product. */
+static void test_plain(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[1024,512] w:f32[512,2048]. let y:f32[1024,2048] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() "
+      "rhs_batch=()] x w in (y) }";
+  ax_cluster *machine = machine_of(machine_text);
+  ax_program *program;
+  ax_strategies found;
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &program));
+  TEST_OK(ax_planner_search(program, machine, &(ax_planner_options){.devices = 8}, &found));
+  assert_true(found.count > 0 && found.list[0].fits);
+  assert_true(found.list[0].exchanging == 0); /* its rows, or its columns */
+  ax_strategies_release(&found);
+  ax_program_release(program);
+  ax_cluster_release(machine);
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  ax_cluster *machine = machine_of(machine_text);
+  ax_program *loss = loss_of(2, 8, 8), *axes;
+  ax_strategies found;
+  ax_planner_options options = test_options(SAMPLES, 0);
+  TEST_FAILS(ax_planner_search(loss, machine, &options, &found), AX_INVALID_ARGUMENT, "0 devices");
+  options.devices = 8;
+  static const uint32_t none[] = {9};
+  options.batch = (ax_args){.list = none, .count = 1};
+  TEST_FAILS(ax_planner_search(loss, machine, &options, &found), AX_INVALID_ARGUMENT, "9");
+  static const uint32_t all[] = {0, 1, 2, 3, 4};
+  options.batch = (ax_args){.list = all, .count = 5};
+  TEST_FAILS(ax_planner_search(loss, machine, &options, &found), AX_INVALID_ARGUMENT, "has no parameters");
+  TEST_FAILS(ax_planner_search(NULL, machine, &options, &found), AX_INVALID_ARGUMENT, "program");
+  TEST_FAILS(ax_planner_search(loss, NULL, &options, &found), AX_INVALID_ARGUMENT, "machine");
+  static const char device[] = "{ axes d=2 ; lambda x:f32[4]{V:d}. let in (x) }";
+  TEST_OK(ax_program_parse(device, strlen(device), "test", &axes));
+  TEST_FAILS(ax_planner_search(axes, machine, &options, &found), AX_INVALID_ARGUMENT, "a program of one device");
+  static const char vector[] = "{ lambda x:f32[4] s:s32[]. let in (x) }";
+  ax_program_release(axes);
+  TEST_OK(ax_program_parse(vector, strlen(vector), "test", &axes));
+  options = (ax_planner_options){.devices = 2, .train = true};
+  TEST_FAILS(ax_planner_search(axes, machine, &options, &found), AX_INVALID_ARGUMENT, "must be a float scalar");
+  ax_program_release(axes);
+  options = test_options(SAMPLES, 8);
+  ax_strategy given = {.microbatches = 7}, timed;
+  TEST_OK(ax_mesh_parse("data=8", &given.mesh));
+  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "7 microbatches of 64 samples");
+  given = (ax_strategy){.stages = 2};
+  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "several stages");
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_known), cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_memory),     cmocka_unit_test(test_plain), cmocka_unit_test(test_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

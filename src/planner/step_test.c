@@ -1,0 +1,245 @@
+/* Training steps, and stages of pipelines, beside the loss that they are made of. */
+#include "planner/step.h"
+
+#include <string.h>
+
+#include "support/layered.h"
+#include "planner/pieces.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+enum { LAYERS = 4, SAMPLES = 8 };
+
+static ax_type batched(ax_type type, int64_t samples) {
+  memmove(type.dims + 1, type.dims, type.rank * sizeof type.dims[0]);
+  type.dims[0] = samples;
+  type.rank++;
+  return type;
+}
+
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)); }
+
+static ax_tensor *filled(ax_type type, uint64_t seed) {
+  ax_tensor *made = test_tensor(type, NULL);
+  for (int64_t i = 0; i < test_elems(made); i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    test_set(made, i, (double)(int64_t)(seed >> 40) / (double)(1 << 23) - 1);
+  }
+  return made;
+}
+
+typedef struct fixture {
+  ax_program *loss;
+  ax_model model;
+  ax_tensor *params[TEST_PARAMS], *batch[2];
+} fixture;
+
+/* Trained by gradients as they are, so that a step's difference is the gradient. */
+static void set_up(fixture *f) {
+  static ax_optimizer plain;
+  plain = ax_sgd(ax_constant_schedule(1));
+  ax_planner_options options = test_options(SAMPLES, 1);
+  options.optimizer = &plain;
+  TEST_OK(test_trace_loss(AX_F64, LAYERS, TEST_WIDTH, TEST_HIDDEN, &f->loss));
+  TEST_OK(ax_model_make(f->loss, &options, &f->model));
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) f->params[p] = filled(f->loss->types[p], p + 1);
+  for (uint32_t b = 0; b < 2; b++) f->batch[b] = filled(batched(f->loss->types[3 + b], SAMPLES), b + 7);
+}
+
+static void tear_down(fixture *f) {
+  test_release(f->params, TEST_PARAMS);
+  test_release(f->batch, 2);
+  ax_model_deinit(&f->model);
+  ax_program_release(f->loss);
+}
+
+/* The part of a tensor from its first dimension's index `from` on. */
+static ax_tensor *slice(const ax_tensor *whole, ax_type type, int64_t from) {
+  ax_tensor *made = test_tensor(type, NULL);
+  const int64_t offset = from * (test_elems(whole) / whole->dims[0]);
+  for (int64_t i = 0; i < test_elems(made); i++) test_set(made, i, test_get(whole, offset + i));
+  return made;
+}
+
+/* The mean of the loss, sample by sample. */
+static double mean_loss(const fixture *f) {
+  double sum = 0;
+  for (int64_t s = 0; s < SAMPLES; s++) {
+    ax_tensor *in[TEST_INPUTS] = {f->params[0], f->params[1], f->params[2], slice(f->batch[0], f->loss->types[3], s),
+                                  slice(f->batch[1], f->loss->types[4], s)};
+    ax_tensor *out;
+    test_run(f->loss, in, &out);
+    sum += test_get(out, 0);
+    test_release(in + 3, 2);
+    test_release(&out, 1);
+  }
+  return sum / SAMPLES;
+}
+
+/* Runs the step; gradients: TEST_PARAMS tensors. */
+static double run_step(const fixture *f, int64_t microbatches, ax_checkpoint_policy saved, ax_tensor **gradients) {
+  ax_program *step;
+  TEST_OK(ax_model_step(&f->model, microbatches, saved, &step));
+  assert_int_equal(step->in_count, TEST_PARAMS + f->model.state_count + 2);
+  ax_tensor *in[16], *out[16];
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) in[p] = f->params[p];
+  for (uint32_t k = 0; k < f->model.state_count; k++) in[TEST_PARAMS + k] = test_tensor(*ax_treedef_type(f->model.state_def, k), NULL);
+  for (uint32_t k = 0; k < f->model.state_count; k++)
+    for (int64_t i = 0; i < test_elems(in[TEST_PARAMS + k]); i++) test_set(in[TEST_PARAMS + k], i, 0);
+  for (uint32_t b = 0; b < 2; b++) in[TEST_PARAMS + f->model.state_count + b] = f->batch[b];
+  test_run(step, in, out);
+  const double loss = test_get(out[0], 0);
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) {
+    gradients[p] = test_tensor(type_of(f->params[p]), NULL);
+    for (int64_t i = 0; i < test_elems(gradients[p]); i++) test_set(gradients[p], i, test_get(f->params[p], i) - test_get(out[1 + p], i));
+  }
+  test_release(in + TEST_PARAMS, f->model.state_count);
+  test_release(out, step->out_count);
+  ax_program_release(step);
+  return loss;
+}
+
+static void test_model(void **state) {
+  (void)state;
+  fixture f;
+  set_up(&f);
+  assert_int_equal(f.model.layers, LAYERS);
+  assert_true(f.model.layered[0] && f.model.layered[1] && !f.model.layered[2]);
+  assert_int_equal(f.model.param_count, TEST_PARAMS);
+  assert_true(ax_pieces_possible(&f.model));
+  tear_down(&f);
+}
+
+/* However many microbatches there are and whatever is kept, a step does the same. */
+static void test_steps(void **state) {
+  (void)state;
+  fixture f;
+  set_up(&f);
+  ax_tensor *first[TEST_PARAMS];
+  const double expected = mean_loss(&f), loss = run_step(&f, 1, AX_SAVE_EVERYTHING, first);
+  TEST_NEAR(loss, expected, 1e-13);
+  for (int64_t microbatches = 1; microbatches <= SAMPLES; microbatches *= 2)
+    for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
+      ax_tensor *gradients[TEST_PARAMS];
+      TEST_NEAR(run_step(&f, microbatches, (ax_checkpoint_policy)saved, gradients), expected, 1e-13);
+      for (uint32_t p = 0; p < TEST_PARAMS; p++) TEST_TENSORS_NEAR(gradients[p], first[p], 1e-12);
+      test_release(gradients, TEST_PARAMS);
+    }
+  /* The gradient itself, by differences. */
+  for (uint32_t p = 0; p < TEST_PARAMS; p++)
+    for (int64_t i = 0; i < test_elems(f.params[p]); i += 7) {
+      const double x = test_get(f.params[p], i), h = 1e-5;
+      test_set(f.params[p], i, x + h);
+      const double above = mean_loss(&f);
+      test_set(f.params[p], i, x - h);
+      const double below = mean_loss(&f);
+      test_set(f.params[p], i, x);
+      TEST_NEAR(test_get(first[p], i), (above - below) / (2 * h), 1e-7);
+    }
+  test_release(first, TEST_PARAMS);
+  tear_down(&f);
+}
+
+/* --- Pieces: all stages, one after the other, give the loss and its gradients --- */
+
+typedef struct stage {
+  ax_piece_options options;
+  bool used[TEST_PARAMS];
+  ax_tensor *params[TEST_PARAMS], *carry_in, *carry_out;
+} stage;
+
+static ax_tensor *zeros(ax_type type) {
+  ax_tensor *made = test_tensor(type, NULL);
+  for (int64_t i = 0; i < test_elems(made); i++) test_set(made, i, 0);
+  return made;
+}
+
+static void run_forward(const fixture *f, stage *s, ax_tensor *carry_in, ax_tensor **result) {
+  ax_program *forward;
+  ax_tensor *in[6] = {s->params[0], s->params[1], s->params[2], f->batch[0], f->batch[1], carry_in}, *out[64];
+  TEST_OK(ax_piece_make(&f->model, &s->options, AX_PASS_FORWARD, s->used, &forward));
+  test_run(forward, in, out);
+  *result = out[0];
+  test_release(out + 1, forward->out_count - 1);
+  ax_program_release(forward);
+}
+
+/* Adds the gradients of the stage's parameters to `sums`, and gives the cotangent of what it was given. */
+static ax_tensor *run_backward(const fixture *f, const stage *s, ax_tensor *cotangent, ax_tensor **sums, int64_t first_layer) {
+  ax_program *both;
+  ax_tensor *in[16] = {s->params[0], s->params[1], s->params[2], f->batch[0], f->batch[1], s->carry_in}, *out[16];
+  uint32_t count = 6, made = 0;
+  TEST_OK(ax_piece_make(&f->model, &s->options, AX_PASS_BOTH, s->used, &both));
+  if (s->options.piece != AX_PIECE_LAST) in[count++] = cotangent;
+  const uint32_t first = count;
+  for (uint32_t p = 0; p < TEST_PARAMS; p++)
+    if (s->used[p]) in[count++] = zeros(type_of(s->params[p]));
+  assert_int_equal(count, both->in_count);
+  test_run(both, in, out);
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) {
+    if (!s->used[p]) continue;
+    const int64_t offset = f->model.layered[p] ? first_layer * test_elems(out[made]) / s->options.layers : 0;
+    for (int64_t i = 0; i < test_elems(out[made]); i++)
+      test_set(sums[p], offset + i, test_get(sums[p], offset + i) + test_get(out[made], i));
+    made++;
+  }
+  test_release(out, made);
+  test_release(in + first, count - first);
+  ax_tensor *given = s->options.piece == AX_PIECE_FIRST ? NULL : out[made];
+  ax_program_release(both);
+  return given;
+}
+
+static void check_stages(const fixture *f, int64_t stages, ax_checkpoint_policy saved) {
+  stage list[LAYERS];
+  const int64_t layers = LAYERS / stages;
+  const ax_type carry = batched(ax_piece_carry(&f->model, 0), SAMPLES);
+  ax_tensor *sums[TEST_PARAMS], *gradients[TEST_PARAMS], *cotangent = NULL;
+  const double expected = run_step(f, 1, AX_SAVE_EVERYTHING, gradients);
+  for (int64_t n = 0; n < stages; n++) {
+    stage *s = &list[n];
+    s->options = (ax_piece_options){n == 0 ? AX_PIECE_FIRST : n == stages - 1 ? AX_PIECE_LAST : AX_PIECE_MIDDLE, layers, SAMPLES, saved};
+    TEST_OK(ax_piece_used(&f->model, &s->options, s->used));
+    assert_true(s->used[0] && s->used[1] && s->used[2] == (n == stages - 1));
+    for (uint32_t p = 0; p < TEST_PARAMS; p++)
+      s->params[p] = slice(f->params[p], ax_piece_param(&f->model, p, layers), f->model.layered[p] ? n * layers : 0);
+    s->carry_in = n == 0 ? zeros(carry) : list[n - 1].carry_out;
+    run_forward(f, s, s->carry_in, &s->carry_out);
+  }
+  double sum = 0; /* the last piece gives the loss of each sample */
+  for (int64_t i = 0; i < SAMPLES; i++) sum += test_get(list[stages - 1].carry_out, i);
+  TEST_NEAR(sum / SAMPLES, expected, 1e-13);
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) sums[p] = zeros(type_of(f->params[p]));
+  for (int64_t n = stages - 1; n >= 0; n--) {
+    ax_tensor *next = run_backward(f, &list[n], cotangent, sums, n * layers);
+    test_release(&cotangent, cotangent != NULL);
+    cotangent = next;
+  }
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) {
+    for (int64_t i = 0; i < test_elems(sums[p]); i++) test_set(sums[p], i, test_get(sums[p], i) / SAMPLES);
+    TEST_TENSORS_NEAR(sums[p], gradients[p], 1e-12);
+  }
+  test_release(sums, TEST_PARAMS);
+  test_release(gradients, TEST_PARAMS);
+  test_release(&list[0].carry_in, 1);
+  for (int64_t n = 0; n < stages; n++) {
+    test_release(list[n].params, TEST_PARAMS);
+    test_release(&list[n].carry_out, 1);
+  }
+}
+
+static void test_pieces(void **state) {
+  (void)state;
+  fixture f;
+  set_up(&f);
+  for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
+    check_stages(&f, 2, (ax_checkpoint_policy)saved);
+    check_stages(&f, 4, (ax_checkpoint_policy)saved);
+  }
+  tear_down(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
