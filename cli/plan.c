@@ -11,7 +11,7 @@
 typedef struct plan {
   ax_planner_options options;
   int train;
-  char *machine, *batch;
+  char *machine, *batch, *write, *timeline;
   source source;
   shardings shardings; /* extents that a module leaves open */
   uint32_t *inputs; /* numbers of the batch's */
@@ -60,15 +60,50 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   return status;
 }
 
+static bool ends_with(const char *word, const char *end) {
+  const size_t length = strlen(word), tail = strlen(end);
+  return length >= tail && strcmp(word + length - tail, end) == 0;
+}
+
+/* The program of the first strategy of one stage, as text, and a simulation of it. */
+static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_strategies *found) {
+  ax_program *program = NULL;
+  ax_lowered *lowered = NULL;
+  ax_simulation simulation = {0};
+  char *text = NULL, *picture = NULL;
+  uint32_t first = 0;
+  if (p->write == NULL && p->timeline == NULL) return AX_OK;
+  while (first < found->count && found->list[first].stages > 1) first++;
+  if (first == found->count) return ax_error(AX_ABSENT, "--write, --timeline: no strategy that was kept has one stage; --keep keeps more");
+  if (first > 0) fprintf(stderr, "axle: what is written is strategy %u, the first of one stage\n", first + 1);
+  ax_status status = ax_planner_program(p->source.program, &p->options, &found->list[first], &program);
+  if (status == AX_OK && p->write != NULL) status = ax_program_print(program, &text);
+  if (status == AX_OK && p->write != NULL) status = write_file(p->write, text, strlen(text));
+  if (status == AX_OK && p->timeline != NULL) {
+    const ax_simulation_form form = ends_with(p->timeline, ".svg") ? AX_SIMULATION_SVG : AX_SIMULATION_JSON;
+    status = ax_program_lower(program, NULL, &lowered);
+    if (status == AX_OK) status = ax_simulate(lowered, machine, NULL, &simulation);
+    if (status == AX_OK) status = ax_simulation_print(&simulation, form, &picture);
+    if (status == AX_OK) status = write_file(p->timeline, picture, strlen(picture));
+  }
+  ax_string_free(text);
+  ax_string_free(picture);
+  ax_simulation_release(&simulation);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  return status;
+}
+
 static ax_status plan_path(plan *p, const char *path) {
   ax_cluster *machine = NULL;
   ax_strategies found = {0};
   AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
   AX_TRY(find_batch(p));
   p->options.train = p->train;
-  ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200-switch", &machine);
+  ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
   if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
   if (status == AX_OK) status = print(p, &found);
+  if (status == AX_OK) status = write_first(p, machine, &found);
   ax_strategies_release(&found);
   ax_cluster_release(machine);
   return status;
@@ -106,19 +141,21 @@ static ax_status take_option(void *context, int value, const char *argument) {
 static const char notes[] =
     "Nothing is run. Each way to cut the program over a mesh of so many devices is simulated (axle simulate), within the memory of a\n"
     "device. docs/planner.md says how it searches.\n\n"
-    "  axle plan layer.axle --cluster h200-switch --devices 64\n"
-    "  axle plan loss.axle --train --samples 1024 --cluster tpu.txt --devices 4096\n";
+    "  axle plan layer.axle --cluster tpu-v5p --devices 64\n"
+    "  axle plan loss.axle --train --samples 1024 --cluster h200 --devices 4096 --write step.axle\n";
 
 int plan_main(int argc, const char **argv) {
   plan p = {0};
   const struct poptOption table[] = {
-      {"cluster", 'c', POPT_ARG_STRING, &p.machine, 0, "A machine's name, or a file that describes one", "NAME|FILE"},
+      {"cluster", 'c', POPT_ARG_STRING, &p.machine, 0, "A machine's name, or a file that describes one (h200)", "NAME|FILE"},
       {"devices", 'd', POPT_ARG_STRING, NULL, option_devices, "How many devices it has", "N"},
       {"train", 't', POPT_ARG_NONE, &p.train, 0, "FILE is a model's loss of one sample: plan the step that trains it", NULL},
       {"samples", 's', POPT_ARG_STRING, NULL, option_samples, "Samples of a step (1)", "N"},
       {"batch", 'b', POPT_ARG_STRING, &p.batch, 0, "The inputs that are a sample's; the others are parameters", "NAME,.."},
       {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
       {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
+      {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts", "FILE"},
+      {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or JSON for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
       {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},
       POPT_TABLEEND,
@@ -141,6 +178,8 @@ int plan_main(int argc, const char **argv) {
   ax_free(p.inputs);
   free(p.machine);
   free(p.batch);
+  free(p.write);
+  free(p.timeline);
   free(file);
   return code;
 }

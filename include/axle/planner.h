@@ -59,6 +59,7 @@ typedef struct ax_strategy {
   ax_mesh mesh;     /* of all stages of a pipeline, whose axis comes first: "pipe=4,data=64,model=8" */
   char *specs;      /* how inputs and results of the planned program lie, as ax_program_with_shardings takes it, over the mesh of a
                        stage, which lacks `pipe` */
+  char *in_specs;   /* how the inputs of the program itself lie over `mesh`, "; " between: for ax_treedef_with_specs or jax.sharding */
   ax_checkpoint_policy saved;
   int64_t microbatches;
   int64_t stages, chunks; /* of the loop over layers: stages, and parts of it on each; 1 and 1 */
@@ -101,7 +102,8 @@ void ax_strategy_release(ax_strategy *strategy);
 AX_MUST_USE ax_status ax_planner_program(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy,
                                          ax_program **out);
 
-/* A table of them, the layouts of the best, and what its time goes to. names: of the program's inputs; NULL: they are numbered.
+/* A table of them, and how each input of the program lies in the first, as Axle and as JAX say it. names: of the program's inputs;
+   NULL: they are numbered.
    `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_strategies_print(const ax_strategies *strategies, uint32_t name_count, const char *const *names, char **out);
 

@@ -179,6 +179,35 @@ static void add_state(const ax_layout *layout, const ax_model *m, const ax_famil
   }
 }
 
+/* A sample lies as the batch does, without its first dimension. */
+static void add_sample(const ax_layout *layout, const ax_type *sample, const ax_mesh *mesh, ax_text *text) {
+  ax_type batch = *sample;
+  batch.rank++;
+  add_spec(&layout->batch, &batch, mesh, text);
+}
+
+void ax_layout_in_specs(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, bool stages,
+                        ax_text *text) {
+  uint32_t p = 0, b = 0;
+  for (uint32_t i = 0; i < m->program->in_count; i++) {
+    if (i > 0) ax_text_add(text, "; ");
+    if (p < m->param_count && m->params[p] == i) {
+      const size_t before = text->length;
+      if (stages && m->layered[p]) ax_text_add(text, "pipe");
+      const size_t piped = text->length;
+      ax_layout_param_spec(layout, m, groups, mesh, p, false, text);
+      /* "pipe" stands for the "_" of the first dimension, if there are others */
+      if (piped > before && text->length > piped && !text->failed) {
+        memmove(text->data + piped, text->data + piped + 1, text->length - piped);
+        text->length--;
+      }
+      p++;
+    } else {
+      add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);
+    }
+  }
+}
+
 void ax_layout_specs(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
   add_params(layout, m, groups, mesh, text);
   if (!m->train) {
@@ -187,10 +216,8 @@ void ax_layout_specs(const ax_layout *layout, const ax_model *m, const ax_famili
   }
   add_state(layout, m, groups, mesh, text);
   for (uint32_t b = 0; b < m->batch_count; b++) {
-    ax_type batch = m->program->types[m->batch[b]];
-    batch.rank++;
     ax_text_add(text, "; ");
-    add_spec(&layout->batch, &batch, mesh, text);
+    add_sample(layout, &m->program->types[m->batch[b]], mesh, text);
   }
   ax_text_add(text, " -> ; ");
   add_params(layout, m, groups, mesh, text);

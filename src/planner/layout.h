@@ -46,6 +46,9 @@ void ax_layout_shard(ax_layout *layout, const ax_families *groups, const ax_mesh
 
 /* Writes what ax_program_with_shardings takes for the step. */
 void ax_layout_specs(const ax_layout *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, ax_text *text);
+/* Writes the specs of the program's own inputs, "; " between. stages: the first dimension of layers is cut by an axis `pipe` too. */
+void ax_layout_in_specs(const ax_layout *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, bool stages,
+                        ax_text *text);
 /* Writes the spec of parameter p, or of what the optimizer keeps for it. */
 void ax_layout_param_spec(const ax_layout *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text);

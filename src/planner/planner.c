@@ -39,6 +39,9 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
     out->waiting = c->waiting / seconds;
     out->utilization = p->ideal / seconds;
   }
+  ax_layout_in_specs(&c->layout, &p->model, &p->groups, &c->mesh, c->stages > 1, &specs);
+  AX_TRY(ax_text_finish(&specs, &out->in_specs));
+  specs = (ax_text){0};
   ax_layout_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
   snprintf(out->kind, sizeof out->kind, "%s", c->kind != NULL ? c->kind : "given");
   return ax_text_finish(&specs, &out->specs);
@@ -65,8 +68,8 @@ static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
   out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
   if (out->list == NULL) return ax_out_of_memory(keep);
   while (out->count < keep && out->count < candidates) {
-    AX_TRY(give(p, &p->found[out->count], &out->list[out->count]));
-    out->count++;
+    const uint32_t next = out->count++;
+    AX_TRY(give(p, &p->found[next], &out->list[next]));
   }
   return AX_OK;
 }
@@ -94,6 +97,7 @@ ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine
 void ax_strategy_release(ax_strategy *strategy) {
   if (strategy == NULL) return;
   ax_string_free(strategy->specs);
+  ax_string_free(strategy->in_specs);
   *strategy = (ax_strategy){0};
 }
 

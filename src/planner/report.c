@@ -43,15 +43,39 @@ static void add_row(ax_text *text, uint32_t number, const ax_strategy *s, double
   ax_text_add(text, "\n");
 }
 
-/* The specs of parameters, as rules for ax_treedef_with_specs: the text up to the n-th ";". */
+/* A spec as JAX has it: PartitionSpec(None, ('data', 'model')). */
+static void add_jax(ax_text *text, const char *spec, size_t length) {
+  ax_text_add(text, "PartitionSpec(");
+  for (size_t at = 0; at < length;) {
+    size_t end = at;
+    while (end < length && spec[end] != ',') end++;
+    const char *plus = memchr(spec + at, '+', end - at);
+    if (at > 0) ax_text_add(text, ", ");
+    if (plus == NULL) ax_text_add(text, spec[at] == '_' ? "None" : "'%.*s'", (int)(end - at), spec + at);
+    if (plus != NULL) ax_text_add(text, "(");
+    for (size_t axis = at; plus != NULL && axis < end;) {
+      size_t until = axis;
+      while (until < end && spec[until] != '+') until++;
+      ax_text_add(text, "%s'%.*s'", axis > at ? ", " : "", (int)(until - axis), spec + axis);
+      axis = until + 1;
+    }
+    if (plus != NULL) ax_text_add(text, ")");
+    at = end + 1;
+  }
+  ax_text_add(text, ")");
+}
+
 static void add_layouts(ax_text *text, const ax_strategy *s, uint32_t name_count, const char *const *names) {
-  const char *at = s->specs;
-  for (uint32_t i = 0; *at != '\0' && strncmp(at, " ->", 3) != 0; i++) {
-    size_t length = 0;
-    while (at[length] != '\0' && at[length] != ';' && strncmp(at + length, " ->", 3) != 0) length++;
-    if (i < name_count) ax_text_add(text, "  %-16s P(%.*s)\n", names[i], (int)length, at);
-    at += length + (at[length] == ';');
-    while (*at == ' ' && strncmp(at, " ->", 3) != 0) at++;
+  const char *at = s->in_specs;
+  for (uint32_t i = 0; at != NULL; i++) {
+    const char *end = strstr(at, "; ");
+    const size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
+    if (i < name_count) ax_text_add(text, "  %-16s ", names[i]);
+    else ax_text_add(text, "  %-16u ", i);
+    ax_text_add(text, "%-22.*s ", (int)length, at);
+    add_jax(text, at, length);
+    ax_text_add(text, "\n");
+    at = end != NULL ? end + 2 : NULL;
   }
 }
 
@@ -70,7 +94,7 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
     ax_text_add(&text, "\n    %-28s%11s  model    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
   for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i], s->capacity);
   if (s->count > 0) {
-    ax_text_add(&text, "\nlayouts of the first:\n");
+    ax_text_add(&text, "\ninputs in the first  spec                   in JAX\n");
     add_layouts(&text, &s->list[0], name_count, names);
   }
   const ax_status status = ax_text_finish(&text, out);
