@@ -12,12 +12,26 @@ typedef struct plan {
   ax_planner_options options;
   int train;
   char *machine, *batch, *write, *timeline;
+  ax_mesh mesh; /* of one strategy that is timed */
+  ax_strategy given;
+  bool is_given;
   source source;
   shardings shardings; /* extents that a module leaves open */
   uint32_t *inputs; /* numbers of the batch's */
 } plan;
 
-enum { option_devices = 1, option_samples, option_memory, option_seconds, option_keep };
+enum {
+  option_devices = 1,
+  option_samples,
+  option_memory,
+  option_seconds,
+  option_keep,
+  option_one,
+  option_microbatches,
+  option_saves,
+  option_schedule,
+  option_chunks
+};
 
 /* Marks the inputs that are named, with "," between. */
 static ax_status find_batch(plan *p) {
@@ -94,6 +108,28 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   return status;
 }
 
+/* The strategy that is given alone, as if it had been found. A first axis `pipe` of its mesh is the stages. */
+static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *out) {
+  const bool piped = p->mesh.count > 0 && strcmp(p->mesh.axis[0].name, "pipe") == 0;
+  const double began = ax_seconds();
+  ax_strategy *timed = ax_calloc(1, sizeof *timed);
+  if (timed == NULL) return ax_out_of_memory(sizeof *timed);
+  p->options.devices = ax_mesh_devices(&p->mesh);
+  p->given.mesh = p->mesh;
+  if (piped) {
+    p->given.stages = p->mesh.axis[0].size;
+    p->given.mesh.count--;
+    memmove(p->given.mesh.axis, p->mesh.axis + 1, p->given.mesh.count * sizeof p->mesh.axis[0]);
+    if (p->given.schedule == AX_PIPELINE_NONE) p->given.schedule = AX_PIPELINE_1F1B;
+    if (p->given.stages == 1) p->given.schedule = AX_PIPELINE_NONE;
+  }
+  const ax_status status = ax_planner_time(p->source.program, machine, &p->options, &p->given, timed);
+  *out = (ax_strategies){.count = 1, .list = timed, .devices = (double)p->options.devices, .tried = 1, .complete = true,
+                         .seconds = ax_seconds() - began};
+  if (status != AX_OK) ax_strategies_release(out);
+  return status;
+}
+
 static ax_status plan_path(plan *p, const char *path) {
   ax_cluster *machine = NULL;
   ax_strategies found = {0};
@@ -101,7 +137,8 @@ static ax_status plan_path(plan *p, const char *path) {
   AX_TRY(find_batch(p));
   p->options.train = p->train;
   ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
-  if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
+  if (status == AX_OK && p->is_given) status = time_given(p, machine, &found);
+  else if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
   if (status == AX_OK) status = print(p, &found);
   if (status == AX_OK) status = write_first(p, machine, &found);
   ax_strategies_release(&found);
@@ -122,6 +159,23 @@ static ax_status take_count(const char *option, const char *argument, int64_t *o
   return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
 }
 
+static const char *policy_name(int value) { return ax_checkpoint_policy_name((ax_checkpoint_policy)value); }
+static const char *schedule_name(int value) { return ax_pipeline_schedule_name((ax_pipeline_schedule)value); }
+
+static ax_status find_name(const char *argument, const char *option, int count, const char *(*name)(int), int *out) {
+  ax_text text = {0};
+  for (int i = 0; i < count; i++) {
+    ax_text_add(&text, "%s%s", i > 0 ? ", " : "", name(i));
+    if (strcmp(name(i), argument) != 0) continue;
+    *out = i;
+    ax_text_deinit(&text);
+    return AX_OK;
+  }
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s: '%s' is none of %s", option, argument, text.data != NULL ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   plan *p = context;
   int64_t count = 0;
@@ -129,6 +183,13 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_devices: return take_count("--devices", argument, &p->options.devices);
     case option_samples: return take_count("--samples", argument, &p->options.samples);
     case option_memory: return take_number("--memory", argument, &p->options.memory);
+    case option_one:
+      p->is_given = true;
+      return ax_mesh_parse(argument, &p->mesh);
+    case option_microbatches: return take_count("--microbatches", argument, &p->given.microbatches);
+    case option_chunks: return take_count("--chunks", argument, &p->given.chunks);
+    case option_saves: return find_name(argument, "--saves", AX_CHECKPOINT_POLICY_COUNT, policy_name, (int *)&p->given.saved);
+    case option_schedule: return find_name(argument, "--schedule", AX_PIPELINE_SCHEDULE_COUNT, schedule_name, (int *)&p->given.schedule);
     case option_dim: return shardings_take(&p->shardings, value, argument);
     case option_seconds: return take_number("--seconds", argument, &p->options.seconds);
     default:
@@ -142,7 +203,8 @@ static const char notes[] =
     "Nothing is run. Each way to cut the program over a mesh of so many devices is simulated (axle simulate), within the memory of a\n"
     "device. docs/planner.md says how it searches.\n\n"
     "  axle plan layer.axle --cluster tpu-v5p --devices 64\n"
-    "  axle plan loss.axle --train --samples 1024 --cluster h200 --devices 4096 --write step.axle\n";
+    "  axle plan loss.axle --train --samples 1024 --cluster h200 --devices 4096 --write step.axle\n"
+    "  axle plan loss.axle --train --samples 1024 --mesh pipe=8,data=64,model=8 --microbatches 16 --schedule interleaved --chunks 2\n";
 
 int plan_main(int argc, const char **argv) {
   plan p = {0};
@@ -154,6 +216,12 @@ int plan_main(int argc, const char **argv) {
       {"batch", 'b', POPT_ARG_STRING, &p.batch, 0, "The inputs that are a sample's; the others are parameters", "NAME,.."},
       {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
       {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
+      {"mesh", 'm', POPT_ARG_STRING, NULL, option_one,
+       "Search nothing: time this mesh, of the axes data and model, or pipe, data and model", "AXIS=N,.."},
+      {"microbatches", '\0', POPT_ARG_STRING, NULL, option_microbatches, "With --mesh: into how many a batch is divided (1)", "N"},
+      {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing", "WHAT"},
+      {"schedule", '\0', POPT_ARG_STRING, NULL, option_schedule, "With --mesh: gpipe, 1f1b, interleaved, zero-bubble (1f1b)", "SCHEDULE"},
+      {"chunks", '\0', POPT_ARG_STRING, NULL, option_chunks, "With --mesh: parts of the layers on each stage (1)", "N"},
       {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts", "FILE"},
       {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or JSON for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
@@ -171,7 +239,7 @@ int plan_main(int argc, const char **argv) {
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
-  if (code == EXIT_OK && !done && p.options.devices == 0) code = usage_error("plan", "how many devices? --devices N");
+  if (code == EXIT_OK && !done && p.options.devices == 0 && !p.is_given) code = usage_error("plan", "how many devices? --devices N");
   else if (code == EXIT_OK && !done && plan_path(&p, file) != AX_OK) code = report_error();
   source_deinit(&p.source);
   shardings_deinit(&p.shardings);

@@ -1,6 +1,8 @@
 /* Models of sizes that people train, as losses of whole arrays: what `axle plan` chooses a mesh and layouts for.
 
      models NAME        prints the loss of a model as text: transformer-7b, transformer-70b, moe-8x7b, resnet-50
+     models gpt 24 2304 24 51200 2048        a transformer of so many layers, width, heads, words and positions, with a hidden width of
+                                             four times its width, as GPT-3 (arXiv:2005.14165)
 
      models transformer-7b > transformer-7b.axle
      axle plan transformer-7b.axle --cluster h200-nodes --devices 4096 --train --samples 1024
@@ -8,6 +10,7 @@
    Each loss has its parameters first, f32, and then a sample: a sequence, or a few images. Products are of bf16. The layers of a transformer are one loop over
    parameters that are stacked, so a planner can put some of them on other devices, and keep less of each for its gradient. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <axle/axle.h>
@@ -19,12 +22,13 @@ typedef struct transformer {
   int64_t layers, width, heads, kv_heads, hidden, vocabulary, positions;
   int64_t experts; /* 0: each layer has one feed-forward network, which all tokens go through */
   int64_t chosen;  /* experts that a token goes to */
+  bool gelu;       /* the network is two products with a gelu between, not three with a gate */
 } transformer;
 
 static const transformer transformers[] = {
-    {"transformer-7b", 32, 4096, 32, 32, 11008, 32000, 4096, 0, 0},
-    {"transformer-70b", 80, 8192, 64, 8, 28672, 32000, 4096, 0, 0},
-    {"moe-8x7b", 32, 4096, 32, 8, 14336, 32000, 4096, 8, 2},
+    {"transformer-7b", 32, 4096, 32, 32, 11008, 32000, 4096, 0, 0, false},
+    {"transformer-70b", 80, 8192, 64, 8, 28672, 32000, 4096, 0, 0, false},
+    {"moe-8x7b", 32, 4096, 32, 8, 14336, 32000, 4096, 8, 2, false},
 };
 
 enum { group = 512 }; /* tokens of which each expert takes its share */
@@ -40,7 +44,8 @@ static ax_value attention(const ax_value *w, ax_value x) {
   return einsum("thk,hkd->td", seen, small(w[3]));
 }
 
-static ax_value feed_forward(const ax_value *w, ax_value x) {
+static ax_value feed_forward(const transformer *m, const ax_value *w, ax_value x) {
+  if (m->gelu) return ax_matmul(ax_gelu(ax_matmul(x, small(w[0]))), small(w[1]));
   ax_value hidden = ax_mul(ax_silu(ax_matmul(x, small(w[0]))), ax_matmul(x, small(w[1])));
   return ax_matmul(hidden, small(w[2]));
 }
@@ -69,15 +74,17 @@ static AX_BODY(layer) {
   const transformer *m = context;
   ax_value x = ax_add(in[0], attention(in + 2, normed(in[0], in[1])));
   ax_value inner = normed(x, in[6]);
-  out[0] = ax_add(x, m->experts == 0 ? feed_forward(in + 7, inner) : mixture(m, in + 7, in[10], inner));
+  out[0] = ax_add(x, m->experts == 0 ? feed_forward(m, in + 7, inner) : mixture(m, in + 7, in[10], inner));
 }
 
 enum { layer_parameters = 10, most_parameters = 13 }; /* of a layer: one more for a router */
 
+static uint32_t parameters_of_layer(const transformer *m) { return layer_parameters - (m->experts == 0) - m->gelu; }
+
 /* embed, the layers' parameters, norm, head; tokens, the tokens after them -> the mean cross entropy */
 static AX_BODY(transformer_loss) {
   const transformer *m = context;
-  const uint32_t of_layer = layer_parameters - (m->experts == 0);
+  const uint32_t of_layer = parameters_of_layer(m);
   ax_value looped[1 + layer_parameters] = {ax_take(small(in[0]), in[of_layer + 3], 0)};
   for (uint32_t i = 0; i < of_layer; i++) looped[1 + i] = in[1 + i];
   ax_value x;
@@ -98,7 +105,7 @@ static ax_status trace_transformer(const transformer *m, ax_program **out) {
   types[n++] = AX_TYPE(AX_F32, l, d, m->kv_heads, k);
   types[n++] = AX_TYPE(AX_F32, l, m->heads, k, d);
   types[n++] = AX_TYPE(AX_F32, l, d);
-  for (int i = 0; i < 2; i++) types[n++] = e > 0 ? AX_TYPE(AX_F32, l, e, d, f) : AX_TYPE(AX_F32, l, d, f);
+  for (int i = 0; i < (m->gelu ? 1 : 2); i++) types[n++] = e > 0 ? AX_TYPE(AX_F32, l, e, d, f) : AX_TYPE(AX_F32, l, d, f);
   types[n++] = e > 0 ? AX_TYPE(AX_F32, l, e, f, d) : AX_TYPE(AX_F32, l, f, d);
   if (e > 0) types[n++] = AX_TYPE(AX_F32, l, d, e);
   types[n++] = AX_TYPE(AX_F32, d);
@@ -193,6 +200,16 @@ static ax_status trace_resnet(ax_program **out) {
 
 /* --- The command --- */
 
+/* gpt LAYERS WIDTH HEADS WORDS POSITIONS; false: it is not that. */
+static bool read_gpt(int argc, char **argv, transformer *out) {
+  int64_t number[5];
+  if (argc != 7 || strcmp(argv[1], "gpt") != 0) return false;
+  for (int i = 0; i < 5; i++)
+    if ((number[i] = atoll(argv[2 + i])) < 1) return false;
+  *out = (transformer){"gpt", number[0], number[1], number[2], number[2], 4 * number[1], number[3], number[4], 0, 0, true};
+  return number[1] % number[2] == 0;
+}
+
 static ax_status trace_model(const char *name, ax_program **out) {
   for (size_t i = 0; i < sizeof transformers / sizeof transformers[0]; i++)
     if (strcmp(name, transformers[i].name) == 0) return trace_transformer(&transformers[i], out);
@@ -201,15 +218,17 @@ static ax_status trace_model(const char *name, ax_program **out) {
 
 int main(int argc, char **argv) {
   ax_program *program;
+  transformer gpt;
   char *text;
-  bool known = argc == 2 && strcmp(argv[1], "resnet-50") == 0;
+  const bool is_gpt = read_gpt(argc, argv, &gpt);
+  bool known = is_gpt || (argc == 2 && strcmp(argv[1], "resnet-50") == 0);
   for (size_t i = 0; argc == 2 && i < sizeof transformers / sizeof transformers[0]; i++)
     known = known || strcmp(argv[1], transformers[i].name) == 0;
   if (!known) {
-    fprintf(stderr, "usage: models transformer-7b | transformer-70b | moe-8x7b | resnet-50\n");
+    fprintf(stderr, "usage: models transformer-7b | transformer-70b | moe-8x7b | resnet-50 | gpt LAYERS WIDTH HEADS WORDS POSITIONS\n");
     return 2;
   }
-  ax_must(trace_model(argv[1], &program));
+  ax_must(is_gpt ? trace_transformer(&gpt, &program) : trace_model(argv[1], &program));
   ax_must(ax_program_print(program, &text));
   fputs(text, stdout);
   ax_string_free(text);

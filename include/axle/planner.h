@@ -59,7 +59,8 @@ typedef struct ax_strategy {
   ax_mesh mesh;     /* of all stages of a pipeline, whose axis comes first: "pipe=4,data=64,model=8" */
   char *specs;      /* how inputs and results of the planned program lie, as ax_program_with_shardings takes it, over the mesh of a
                        stage, which lacks `pipe` */
-  char *in_specs;   /* how the inputs of the program itself lie over `mesh`, "; " between: for ax_treedef_with_specs or jax.sharding */
+  char *in_specs;   /* how the inputs of the program itself lie over `mesh`, "; " between, those of a sample as batches, whose first dimension is
+                       that of samples: for ax_treedef_with_specs or jax.sharding */
   ax_checkpoint_policy saved;
   int64_t microbatches;
   int64_t stages, chunks; /* of the loop over layers: stages, and parts of it on each; 1 and 1 */
@@ -90,15 +91,16 @@ typedef struct ax_strategies {
 AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */
-/* Times one strategy that the caller describes: mesh, specs ("" or NULL: those that are found by propagation), saved and microbatches;
-   `out` gets the rest, and is released by ax_strategy_release. For comparing a layout of one's own with those that are found. Statuses as
-   above; AX_PARSE_ERROR: specs. */
+/* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1), and
+   either specs, or NULL: then the mesh has the axes data and model, or data alone. data cuts the samples and the optimizer's state, model
+   the parameters as ax_planner_search finds it. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh of the devices of
+   one stage. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR: specs. AX_INVALID_ARGUMENT
+   also: stages, chunks or microbatches that do not divide the layers or the samples; a loss that has no loop over layers. */
 AX_MUST_USE ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                       const ax_strategy *given, ax_strategy *out);
 void ax_strategy_release(ax_strategy *strategy);
 /* The program of a strategy, with its layouts (axle/transform.h, ax_program_with_shardings): to be looked at, compiled or simulated.
-   With several stages it is the step that one device of one stage would do with all microbatches were there no others: that part of the
-   layers. `*out` is owned by the caller. */
+   `*out` is owned by the caller. AX_ABSENT: a strategy of several stages, which is several programs. */
 AX_MUST_USE ax_status ax_planner_program(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy,
                                          ax_program **out);
 

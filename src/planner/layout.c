@@ -97,7 +97,7 @@ static void fit_cuts(ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
 
 bool ax_layout_fit(ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches) {
   for (uint32_t g = 0; g < groups->count; g++) fit_cuts(&layout->group[g], &groups->list[g].type, mesh);
-  for (uint32_t a = 0; a < AX_PLANNER_AXES; a++) {
+  for (uint32_t a = 0; a < AX_PLANNER_AXES && m->train; a++) {
     const int dim = layout->batch.axis[a];
     if (dim < 0) continue;
     if (a >= mesh->count || mesh->axis[a].size == 1) {

@@ -109,36 +109,36 @@ static ax_status make_def(const piping *s, ax_treedef **out) {
   return status;
 }
 
-/* Of each parameter that is used: a spec of its own, of its state, or with the axis `data` in front. */
-static void add_update_specs(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
-  const ax_model *m = &s->p->model;
-  const char *separator = "";
-  for (uint32_t p = 0; p < m->param_count; p++) {
+/* Of each parameter that is used: a spec of its own, or with the axis `data` in front. */
+static void add_used(const piping *s, const ax_mesh *mesh, const char *before, ax_text *text) {
+  for (uint32_t p = 0; p < s->p->model.param_count; p++) {
     if (!s->used[p]) continue;
-    ax_text_add(text, "%s", separator);
+    ax_text_add(text, "%s", before);
     add_param(s, mesh, p, false, text);
-    separator = "; ";
+    ax_text_add(text, ";");
   }
+}
+
+static void add_state(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
+  const ax_model *m = &s->p->model;
   for (uint32_t k = 0; k < ax_treedef_count(state); k++) {
     const char *name = strrchr(ax_treedef_name(state, k), '/');
     const int64_t p = name != NULL ? ax_treedef_find(m->param_def, "%s", name + 1) : -1;
-    ax_text_add(text, "; ");
     if (p >= 0 && ax_treedef_type(state, k)->rank == m->program->types[m->params[p]].rank) add_param(s, mesh, (uint32_t)p, true, text);
+    ax_text_add(text, ";");
   }
-  for (uint32_t p = 0; p < m->param_count; p++) {
-    if (!s->used[p]) continue;
-    ax_text_add(text, "; data,");
-    add_param(s, mesh, p, false, text);
-  }
-  const size_t inputs = text->length;
+}
+
+/* Parameters, state, gradients; then parameters and state. */
+static void add_update_specs(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
+  add_used(s, mesh, "", text);
+  add_state(s, mesh, state, text);
+  add_used(s, mesh, "data,", text);
+  if (!text->failed) text->length--; /* an entry ends with ";", the last does not */
   ax_text_add(text, " -> ");
-  /* Parameters and state again, as they were: all but the gradients. */
-  size_t end = 0;
-  uint32_t count = 0;
-  for (uint32_t p = 0; p < m->param_count; p++) count += s->used[p];
-  for (uint32_t left = count + ax_treedef_count(state); end < inputs; end++)
-    if (text->data[end] == ';' && --left == 0) break;
-  if (!text->failed) ax_text_add(text, "%.*s", (int)end, text->data);
+  add_used(s, mesh, "", text);
+  add_state(s, mesh, state, text);
+  if (!text->failed) text->data[--text->length] = '\0';
 }
 
 static ax_status time_update(piping *s, piece_cost *cost) {
@@ -215,48 +215,58 @@ static ax_status time_message(const piping *s, double *out) {
 
 /* --- Schedules --- */
 
-static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule schedule, int64_t chunks) {
-  ax_planner *p = s->p;
-  const piece_cost *first = &s->piece[AX_PIECE_FIRST], *middle = &s->piece[AX_PIECE_MIDDLE], *last = &s->piece[AX_PIECE_LAST];
+/* Fills in a candidate of these pieces by a schedule. Of the stages the one that takes the most memory counts. */
+static ax_status time_schedule(const piping *s, ax_pipeline *pipe, ax_pipeline_schedule schedule, int64_t chunks, ax_candidate *c) {
+  const piece_cost *worst = &s->piece[AX_PIECE_FIRST];
   ax_pipelined made;
+  double bytes = 0, update = 0, computing = 0, exchanging = 0;
   pipe->schedule = schedule;
   pipe->chunks = chunks;
   AX_TRY(ax_pipeline_run(pipe, &made));
-  const piece_cost *worst = first;
-  double bytes = 0, update = 0;
   for (int i = 0; i < AX_PIECE_COUNT; i++) {
-    const piece_cost *c = &s->piece[i];
-    const double own = 2 * c->parameters + c->state + made.in_flight * c->held + c->transient; /* gradients are as large as parameters */
-    if (own > bytes) bytes = own, worst = c;
-    update = fmax(update, c->update);
+    const piece_cost *piece = &s->piece[i];
+    /* Gradients are as large as parameters. */
+    const double own = 2 * piece->parameters + piece->state + made.in_flight * piece->held + piece->transient;
+    if (own > bytes) bytes = own, worst = piece;
+    update = fmax(update, piece->update);
+    computing = fmax(computing, piece->computing);
+    exchanging = fmax(exchanging, piece->exchanging);
   }
-  ax_candidate c = {.mesh = mesh_of(s->data, s->model), .layout = s->layout, .saved = s->options.saved, .microbatches = pipe->microbatches,
-                    .stages = s->stages, .chunks = chunks, .schedule = schedule, .kind = "pipeline"};
-  if (s->model > 1) c.kind = "pipeline, tensor parallel";
-  c.trial = (ax_trial){.bytes = bytes, .seconds = made.seconds + update};
   const double rounds = (double)pipe->microbatches;
-  c.trial.computing = rounds * fmax(middle->computing, fmax(first->computing, last->computing));
-  c.trial.exchanging = rounds * fmax(middle->exchanging, fmax(first->exchanging, last->exchanging)) + worst->update_exchanging;
-  c.waiting = fmax(c.trial.seconds - c.trial.computing - c.trial.exchanging - (update - worst->update_exchanging), 0);
-  c.trial.computing = c.trial.seconds - c.waiting - c.trial.exchanging;
-  c.memory = (ax_planned_memory){.parameters = worst->parameters, .state = worst->state, .total = bytes};
-  c.memory.temporaries = bytes - worst->parameters - worst->state;
-  s->fits = s->fits || (schedule != AX_PIPELINE_GPIPE && bytes <= p->capacity);
-  return ax_planner_keep(p, &c);
+  c->schedule = schedule;
+  c->chunks = chunks;
+  c->microbatches = pipe->microbatches;
+  c->trial = (ax_trial){.bytes = bytes, .seconds = made.seconds + update, .exchanging = rounds * exchanging + worst->update_exchanging};
+  c->waiting = fmax(made.seconds - rounds * (computing + exchanging), 0);
+  c->trial.computing = c->trial.seconds - c->waiting - c->trial.exchanging;
+  c->memory = (ax_planned_memory){.parameters = worst->parameters, .state = worst->state, .total = bytes};
+  c->memory.temporaries = bytes - worst->parameters - worst->state;
+  return AX_OK;
+}
+
+static ax_status begin_pipeline(const piping *s, ax_pipeline *out) {
+  *out = (ax_pipeline){.stages = s->stages, .microbatches = s->p->model.samples / s->data / s->options.samples,
+                       .first = s->piece[AX_PIECE_FIRST].times, .middle = s->piece[AX_PIECE_MIDDLE].times,
+                       .last = s->piece[AX_PIECE_LAST].times};
+  return time_message(s, &out->message);
+}
+
+static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule schedule, int64_t chunks) {
+  ax_candidate c = {.mesh = mesh_of(s->data, s->model), .layout = s->layout, .saved = s->options.saved, .stages = s->stages,
+                    .kind = s->model > 1 ? "pipeline, tensor parallel" : "pipeline"};
+  AX_TRY(time_schedule(s, pipe, schedule, chunks, &c));
+  s->fits = s->fits || (schedule != AX_PIPELINE_GPIPE && c.trial.bytes <= s->p->capacity);
+  return ax_planner_keep(s->p, &c);
 }
 
 static ax_status try_schedules(piping *s) {
-  const int64_t layers = s->options.layers;
-  ax_pipeline pipe = {.stages = s->stages, .microbatches = s->p->model.samples / s->data / s->options.samples};
-  pipe.first = s->piece[AX_PIECE_FIRST].times;
-  pipe.middle = s->piece[AX_PIECE_MIDDLE].times;
-  pipe.last = s->piece[AX_PIECE_LAST].times;
-  AX_TRY(time_message(s, &pipe.message));
+  ax_pipeline pipe;
+  AX_TRY(begin_pipeline(s, &pipe));
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_GPIPE, 1));
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_1F1B, 1));
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_ZERO_BUBBLE, 1));
   for (int64_t chunks = 2; chunks <= most_chunks && pipe.microbatches % s->stages == 0; chunks *= 2)
-    if (layers % chunks == 0) AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_INTERLEAVED, chunks));
+    if (s->options.layers % chunks == 0) AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_INTERLEAVED, chunks));
   return AX_OK;
 }
 
@@ -269,11 +279,11 @@ static double least_seconds(const piping *s) {
   return (microbatches + (double)(s->stages - 1) / most_chunks) * (t->forward + t->backward);
 }
 
-/* Costs of all pieces, the middle one first. *worth: it may be better than what is known. */
+/* Costs of all pieces, the middle one first. *worth: it may be better than what is known, which is asked if it is not NULL. */
 static ax_status cost_pieces(piping *s, bool *worth) {
   AX_TRY(cost_of(s, AX_PIECE_MIDDLE));
-  *worth = !ax_planner_is_hopeless(s->p, least_seconds(s), 1.2);
-  if (!*worth) return AX_OK;
+  if (worth != NULL) *worth = !ax_planner_is_hopeless(s->p, least_seconds(s), 1.2);
+  if (worth != NULL && !*worth) return AX_OK;
   if (s->stages > 2) AX_TRY(time_update(s, &s->piece[AX_PIECE_MIDDLE]));
   for (int piece = 0; piece < AX_PIECE_COUNT; piece++) {
     if (piece == AX_PIECE_MIDDLE) continue;
@@ -332,6 +342,38 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
       if (s.data * s.stages * s.model != devices || p->model.layers % s.stages != 0) continue;
       status = try_stages(&s);
     }
+  ax_free(s.used);
+  return status;
+}
+
+static ax_status check_given(const piping *s, const ax_candidate *c) {
+  const ax_model *m = &s->p->model;
+  const int64_t groups = s->data * c->microbatches;
+  if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
+  if (m->layers % (s->stages * c->chunks) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each", (long long)m->layers, (long long)s->stages,
+                    (long long)c->chunks);
+  if (m->samples % groups != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices", (long long)m->samples,
+                    (long long)c->microbatches, (long long)s->data);
+  if (s->data * s->model * s->stages <= s->p->options.devices) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "planner: stages of %lld devices in all, and there are %lld",
+                  (long long)(s->data * s->model * s->stages), (long long)s->p->options.devices);
+}
+
+ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
+  piping s = {.p = p, .stages = c->stages, .data = c->mesh.axis[0].size, .model = c->mesh.count > 1 ? c->mesh.axis[1].size : 1};
+  const ax_mesh mesh = mesh_of(s.data, s.model);
+  ax_pipeline pipe;
+  AX_TRY(check_given(&s, c));
+  s.options = (ax_piece_options){.layers = p->model.layers / s.stages, .samples = p->model.samples / s.data / c->microbatches, .saved = c->saved};
+  s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
+  if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
+  s.layout = c->layout;
+  (void)ax_layout_fit(&s.layout, &p->model, &p->groups, &mesh, 1);
+  ax_status status = cost_pieces(&s, NULL);
+  if (status == AX_OK) status = begin_pipeline(&s, &pipe);
+  if (status == AX_OK) status = time_schedule(&s, &pipe, c->schedule, c->chunks, c);
   ax_free(s.used);
   return status;
 }

@@ -113,7 +113,11 @@ void ax_strategies_release(ax_strategies *strategies) {
 static ax_status check_given(const ax_strategy *given) {
   if ((unsigned)given->saved >= AX_CHECKPOINT_POLICY_COUNT)
     return ax_error(AX_INVALID_ARGUMENT, "planner: the policy of checkpoints is %d, which is none", (int)given->saved);
-  return given->stages < 2 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "planner: a strategy of several stages cannot be given");
+  if ((unsigned)given->schedule >= AX_PIPELINE_SCHEDULE_COUNT || (given->stages > 1) != (given->schedule != AX_PIPELINE_NONE))
+    return ax_error(AX_INVALID_ARGUMENT, "planner: the schedule of %lld stages is %s", (long long)given->stages,
+                    ax_pipeline_schedule_name(given->schedule));
+  if (given->stages > 1 && given->specs != NULL) return ax_error(AX_INVALID_ARGUMENT, "planner: specs are given for one stage, not several");
+  return AX_OK;
 }
 
 static ax_status check_batch(const ax_model *m, int64_t microbatches) {
@@ -127,11 +131,60 @@ static const char *specs_of(const ax_strategy *given) {
   return given->specs != NULL && given->specs[0] != '\0' ? given->specs : "? -> ?";
 }
 
+static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy *out) {
+  ax_trial trial;
+  ax_program *step;
+  AX_TRY(check_batch(&p->model, microbatches_of(given)));
+  AX_TRY(ax_model_step(&p->model, microbatches_of(given), given->saved, &step));
+  const uint32_t donated = p->model.train ? p->model.param_count + p->model.state_count : 0;
+  const ax_trial_options how = {p->machine, p->runtime, AX_FIRST(donated), INFINITY, true};
+  ax_status status = ax_trial_run(step, &given->mesh, specs_of(given), &how, &trial);
+  ax_program_release(step);
+  AX_TRY(status);
+  *out = (ax_strategy){.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given), .stages = 1, .chunks = 1,
+                       .seconds = trial.seconds, .computing = trial.computing / trial.seconds,
+                       .exchanging = trial.exchanging / trial.seconds, .utilization = p->ideal / trial.seconds,
+                       .memory.total = trial.bytes, .fits = trial.bytes <= p->capacity, .kind = "given"};
+  ax_text specs = {0};
+  ax_text_add(&specs, "%s", specs_of(given));
+  return ax_text_finish(&specs, &out->specs);
+}
+
+static ax_status find_layout(ax_planner *p, ax_candidate *c) {
+  AX_TRY(ax_planner_find_tensor(p));
+  AX_TRY(p->tensor.group != NULL ? ax_layout_copy(&p->tensor, &p->groups, &c->layout) : ax_layout_whole(&p->groups, &c->layout));
+  c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
+  c->layout.state_cut = true;
+  return AX_OK;
+}
+
+static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
+  const double capacity = p->capacity;
+  bool possible;
+  p->capacity = INFINITY; /* it is timed whether it fits or not */
+  const ax_status status = ax_candidate_try(p, c, true, &possible);
+  p->capacity = capacity;
+  if (status != AX_OK || possible) return status;
+  return ax_error(AX_INVALID_ARGUMENT, "planner: the mesh does not divide the samples, or the program cannot be cut so");
+}
+
+static ax_status time_found(ax_planner *p, const ax_strategy *given, ax_strategy *out) {
+  ax_candidate c = {.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given),
+                    .stages = given->stages > 1 ? given->stages : 1, .chunks = given->chunks > 0 ? given->chunks : 1,
+                    .schedule = given->schedule, .kind = "given"};
+  if (given->mesh.count == 0 || given->mesh.count > 2)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: without specs the mesh has axes data and model, or data alone; it has %u",
+                    given->mesh.count);
+  ax_status status = find_layout(p, &c);
+  if (status == AX_OK) status = c.stages > 1 ? ax_planner_time_pipeline(p, &c) : try_one_stage(p, &c);
+  if (status == AX_OK) status = give(p, &c, out);
+  ax_candidate_deinit(&c);
+  return status;
+}
+
 ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, const ax_strategy *given,
                           ax_strategy *out) {
   ax_planner p;
-  ax_trial trial;
-  ax_program *step = NULL;
   *out = (ax_strategy){0};
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(machine, "machine"));
@@ -139,22 +192,9 @@ ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, 
   AX_TRY(ax_require(given, "given"));
   AX_TRY(check_given(given));
   ax_status status = ax_planner_begin(program, machine, options, &p);
-  if (status == AX_OK) status = check_batch(&p.model, microbatches_of(given));
-  if (status == AX_OK) status = ax_model_step(&p.model, microbatches_of(given), given->saved, &step);
-  const uint32_t donated = p.model.train ? p.model.param_count + p.model.state_count : 0;
-  const ax_trial_options how = {p.machine, p.runtime, AX_FIRST(donated), INFINITY, true};
-  if (status == AX_OK) status = ax_trial_run(step, &given->mesh, specs_of(given), &how, &trial);
-  if (status == AX_OK) {
-    *out = (ax_strategy){.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given), .stages = 1, .chunks = 1,
-                         .seconds = trial.seconds, .computing = trial.computing / trial.seconds,
-                         .exchanging = trial.exchanging / trial.seconds, .utilization = p.ideal / trial.seconds,
-                         .memory.total = trial.bytes, .fits = trial.bytes <= p.capacity, .kind = "given"};
-    ax_text specs = {0};
-    ax_text_add(&specs, "%s", specs_of(given));
-    status = ax_text_finish(&specs, &out->specs);
-  }
-  ax_program_release(step);
+  if (status == AX_OK) status = given->specs == NULL ? time_found(&p, given, out) : time_specs(&p, given, out);
   ax_planner_end(&p);
+  if (status != AX_OK) ax_strategy_release(out);
   return status;
 }
 
@@ -166,6 +206,7 @@ ax_status ax_planner_program(const ax_program *program, const ax_planner_options
   AX_TRY(ax_require(options, "options"));
   AX_TRY(ax_require(strategy, "strategy"));
   AX_TRY(check_given(strategy));
+  if (strategy->stages > 1) return ax_error(AX_ABSENT, "planner: a strategy of %lld stages is several programs", (long long)strategy->stages);
   ax_status status = ax_model_make(program, options, &model);
   if (status == AX_OK) status = check_batch(&model, microbatches_of(strategy));
   if (status == AX_OK) status = ax_model_step(&model, microbatches_of(strategy), strategy->saved, &step);

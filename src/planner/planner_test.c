@@ -169,8 +169,18 @@ static void test_programs(void **state) {
     TEST_NEAR(s->computing + s->exchanging + s->waiting, 1, 0.02);
     assert_true(s->utilization > 0 && s->utilization <= 1);
     TEST_NEAR(s->memory.parameters + s->memory.state + s->memory.batch + s->memory.temporaries, s->memory.total, 1e-9);
-    pipelines = pipelines || s->stages > 1;
-    if (s->stages > 1) continue;
+    if (s->stages > 1) { /* timed by itself it takes the same */
+      ax_strategy again = *s, timed;
+      again.specs = NULL;
+      again.mesh.count--;
+      memmove(again.mesh.axis, again.mesh.axis + 1, again.mesh.count * sizeof again.mesh.axis[0]);
+      TEST_OK(ax_planner_time(loss, machine, &options, &again, &timed));
+      TEST_NEAR(timed.seconds, s->seconds, 1e-12);
+      TEST_NEAR(timed.memory.total, s->memory.total, 1e-12);
+      ax_strategy_release(&timed);
+      pipelines = true;
+      continue;
+    }
     ax_lowered *lowered;
     ax_simulation simulation;
     TEST_OK(ax_planner_program(loss, &options, s, &program));
@@ -258,11 +268,19 @@ static void test_refused(void **state) {
   TEST_FAILS(ax_planner_search(axes, machine, &options, &found), AX_INVALID_ARGUMENT, "must be a float scalar");
   ax_program_release(axes);
   options = test_options(SAMPLES, 8);
-  ax_strategy given = {.microbatches = 7}, timed;
+  ax_strategy given = {.microbatches = 7, .specs = (char[]){"? -> ?"}}, timed;
   TEST_OK(ax_mesh_parse("data=8", &given.mesh));
   TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "7 microbatches of 64 samples");
   given = (ax_strategy){.stages = 2};
-  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "several stages");
+  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "the schedule of 2 stages is none");
+  TEST_OK(ax_mesh_parse("data=4,model=1", &given.mesh));
+  given.schedule = AX_PIPELINE_1F1B;
+  given.microbatches = 3;
+  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "64 samples in 3 microbatches of 4 groups");
+  given.microbatches = 4;
+  given.stages = 3;
+  TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "2 layers on 3 stages");
+  TEST_FAILS(ax_planner_program(loss, &options, &given, &axes), AX_ABSENT, "3 stages is several programs");
   ax_program_release(loss);
   ax_cluster_release(machine);
 }

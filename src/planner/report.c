@@ -91,7 +91,7 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
   if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");
   if (s->count > 0 && s->capacity > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
   if (s->count > 0)
-    ax_text_add(&text, "\n    %-28s%11s  model    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
+    ax_text_add(&text, "\n    %-28s%11s    MFU    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
   for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i], s->capacity);
   if (s->count > 0) {
     ax_text_add(&text, "\ninputs in the first  spec                   in JAX\n");

@@ -145,7 +145,7 @@ static int64_t size_of_proxy(const ax_planner *p) {
   const int64_t devices = p->options.devices;
   int64_t best = 1;
   for (int64_t size = 2; size <= devices && size <= 8; size++)
-    if (devices % size == 0) best = size;
+    if (devices % size == 0 && (2 * size <= devices || best == 1)) best = size;
   return best;
 }
 
@@ -155,6 +155,12 @@ static bool cuts_experts(const ax_planner *p, const way *way) {
     if (experts >= 0 && way->layout.group[g].axis[axis_second] == experts) return true;
   }
   return false;
+}
+
+static void cut_batch(int which, ax_layout *layout) {
+  layout->batch.axis[axis_samples] = 0;
+  if (which == WAY_EXPERT) layout->batch.axis[axis_second] = 0;
+  if (which == WAY_SEQUENCE) layout->batch.axis[axis_second] = 1;
 }
 
 static ax_status find_way(ax_planner *p, int which, way *way) {
@@ -167,15 +173,14 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   if (second < 2 || samples < 1 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
   mesh_of(samples, second, names_of_axis[which], &c.mesh);
   AX_TRY(ax_layout_whole(&p->groups, &c.layout));
-  c.layout.batch.axis[axis_samples] = 0;
-  if (which == WAY_EXPERT) c.layout.batch.axis[axis_second] = 0;
-  if (which == WAY_SEQUENCE) c.layout.batch.axis[axis_second] = 1;
+  cut_batch(which, &c.layout);
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
   if (status == AX_OK && possible) status = improve(p, &c, axis_second, share_of_meshes / 2);
   p->capacity = capacity;
   way->there = status == AX_OK && possible;
   if (way->there) way->layout = c.layout;
+  if (way->there) cut_batch(which, &way->layout); /* on this mesh the first axis may be of size 1, which cuts nothing */
   else ax_candidate_deinit(&c);
   way->names = which == WAY_EXPERT && !cuts_experts(p, way) ? NAMES_SHARD : which;
   return status;
@@ -338,12 +343,19 @@ static ax_status improve_best(ax_planner *p) {
   return status;
 }
 
+ax_status ax_planner_find_tensor(ax_planner *p) {
+  way tensor = {0};
+  AX_TRY(find_way(p, WAY_TENSOR, &tensor));
+  if (tensor.there) p->tensor = tensor.layout;
+  return AX_OK;
+}
+
 ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
   ax_status status = ax_layout_whole(&p->groups, &ways[WAY_NOTHING].layout);
   ways[WAY_NOTHING].there = status == AX_OK;
   ways[WAY_NOTHING].names = WAY_NOTHING;
-  ways[WAY_NOTHING].layout.batch.axis[axis_samples] = 0;
+  if (status == AX_OK) cut_batch(WAY_NOTHING, &ways[WAY_NOTHING].layout);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
   if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_layout_copy(&ways[WAY_TENSOR].layout, &p->groups, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);

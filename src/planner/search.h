@@ -68,6 +68,10 @@ AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *c
 
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
+/* Finds how a second axis cuts parameters alone: p->tensor. */
+AX_MUST_USE ax_status ax_planner_find_tensor(ax_planner *planner);
+/* Times one of several stages: its mesh has the axes data and model; pipelines.c. */
+AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */
 AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
 
