@@ -57,7 +57,7 @@ void ax_planner_end(ax_planner *p) {
   ax_free(p->steps);
   ax_free(p->known);
   ax_free(p->found);
-  ax_layout_deinit(&p->tensor);
+  ax_arrangement_deinit(&p->tensor);
   ax_families_deinit(&p->groups);
   ax_model_deinit(&p->model);
   ax_runtime_release(p->runtime);
@@ -70,11 +70,11 @@ bool ax_planner_is_late(const ax_planner *p, double share) { return ax_seconds()
 
 ax_status ax_candidate_copy(const ax_planner *p, const ax_candidate *from, ax_candidate *out) {
   *out = *from;
-  out->layout = (ax_layout){0};
-  return ax_layout_copy(&from->layout, &p->groups, &out->layout);
+  out->layout = (ax_arrangement){0};
+  return ax_arrangement_copy(&from->layout, &p->groups, &out->layout);
 }
 
-void ax_candidate_deinit(ax_candidate *c) { ax_layout_deinit(&c->layout); }
+void ax_candidate_deinit(ax_candidate *c) { ax_arrangement_deinit(&c->layout); }
 
 static uint64_t hash_of(const ax_candidate *c, const ax_text *specs, bool exact) {
   uint64_t hash = ax_hash_bytes(AX_HASH_SEED, specs->data, specs->length);
@@ -120,11 +120,11 @@ static ax_status try_specs(ax_planner *p, ax_candidate *c, const ax_text *specs,
 ax_status ax_candidate_try(ax_planner *p, ax_candidate *c, bool exact, bool *possible) {
   ax_text specs = {0};
   *possible = false;
-  if (!ax_layout_fit(&c->layout, &p->model, &p->groups, &c->mesh, c->microbatches)) return AX_OK;
-  ax_layout_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->groups, &c->mesh, c->microbatches)) return AX_OK;
+  ax_arrangement_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
   const ax_status status = try_specs(p, c, &specs, exact, possible);
   ax_text_deinit(&specs);
-  ax_layout_memory(&c->layout, &p->model, &p->groups, &c->mesh, &c->memory);
+  ax_arrangement_memory(&c->layout, &p->model, &p->groups, &c->mesh, &c->memory);
   c->memory.total = c->trial.bytes;
   c->memory.temporaries = c->trial.bytes - c->memory.parameters - c->memory.state - c->memory.batch;
   return status;

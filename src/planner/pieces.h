@@ -11,10 +11,10 @@
 
 #include "planner/step.h"
 
-typedef enum ax_piece { AX_PIECE_FIRST, AX_PIECE_MIDDLE, AX_PIECE_LAST, AX_PIECE_COUNT } ax_piece;
+typedef enum ax_stage_piece { AX_PIECE_FIRST, AX_PIECE_MIDDLE, AX_PIECE_LAST, AX_PIECE_COUNT } ax_stage_piece;
 
 typedef struct ax_piece_options {
-  ax_piece piece;
+  ax_stage_piece piece;
   int64_t layers;  /* of a stage */
   int64_t samples; /* of a microbatch */
   ax_checkpoint_policy saved;

@@ -39,10 +39,10 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
     out->waiting = c->waiting / seconds;
     out->utilization = p->ideal / seconds;
   }
-  ax_layout_in_specs(&c->layout, &p->model, &p->groups, &c->mesh, c->stages > 1, &specs);
+  ax_arrangement_in_specs(&c->layout, &p->model, &p->groups, &c->mesh, c->stages > 1, &specs);
   AX_TRY(ax_text_finish(&specs, &out->in_specs));
   specs = (ax_text){0};
-  ax_layout_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  ax_arrangement_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
   snprintf(out->kind, sizeof out->kind, "%s", c->kind != NULL ? c->kind : "given");
   return ax_text_finish(&specs, &out->specs);
 }
@@ -152,7 +152,7 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
 
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
   AX_TRY(ax_planner_find_tensor(p));
-  AX_TRY(p->tensor.group != NULL ? ax_layout_copy(&p->tensor, &p->groups, &c->layout) : ax_layout_whole(&p->groups, &c->layout));
+  AX_TRY(p->tensor.group != NULL ? ax_arrangement_copy(&p->tensor, &p->groups, &c->layout) : ax_arrangement_whole(&p->groups, &c->layout));
   c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
   c->layout.state_cut = true;
   return AX_OK;

@@ -75,7 +75,7 @@ static double exhaust(const ax_program *loss, const ax_cluster *machine, int64_t
       strcpy(c.mesh.axis[1].name, "b");
       c.mesh.axis[0].size = devices / second;
       c.mesh.axis[1].size = second;
-      TEST_OK(ax_layout_whole(&p.groups, &c.layout));
+      TEST_OK(ax_arrangement_whole(&p.groups, &c.layout));
       c.layout.batch.axis[0] = (batch & 1) != 0 ? 0 : AX_WHOLE;
       c.layout.batch.axis[1] = (batch & 2) != 0 && second > 1 ? 0 : AX_WHOLE;
       for (int state = 0; state < 2; state++) {

@@ -24,7 +24,7 @@ typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_PARAMETERS, SHARI
 typedef struct way { /* what the second axis does */
   bool there;
   int names; /* row of the tables below */
-  ax_layout layout;
+  ax_arrangement layout;
 } way;
 
 enum { WAY_NOTHING, WAY_TENSOR, WAY_EXPERT, WAY_SEQUENCE, WAY_COUNT };
@@ -157,7 +157,7 @@ static bool cuts_experts(const ax_planner *p, const way *way) {
   return false;
 }
 
-static void cut_batch(int which, ax_layout *layout) {
+static void cut_batch(int which, ax_arrangement *layout) {
   layout->batch.axis[axis_samples] = 0;
   if (which == WAY_EXPERT) layout->batch.axis[axis_second] = 0;
   if (which == WAY_SEQUENCE) layout->batch.axis[axis_second] = 1;
@@ -172,7 +172,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   bool possible;
   if (second < 2 || samples < 1 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
   mesh_of(samples, second, names_of_axis[which], &c.mesh);
-  AX_TRY(ax_layout_whole(&p->groups, &c.layout));
+  AX_TRY(ax_arrangement_whole(&p->groups, &c.layout));
   cut_batch(which, &c.layout);
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
@@ -220,14 +220,14 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
 }
 
 /* Tries a mesh with a layout, for each way to share what is held along the axes of samples. */
-static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_layout *layout, const char *const *names) {
+static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, const char *const *names) {
   for (int sharing = 0; sharing < (p->model.train ? SHARING_COUNT : 1); sharing++) {
     ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1, .kind = names[sharing]};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
-    AX_TRY(ax_layout_copy(layout, &p->groups, &c.layout));
+    AX_TRY(ax_arrangement_copy(layout, &p->groups, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
     for (uint32_t a = 0; a < mesh->count && sharing == SHARING_PARAMETERS; a++)
-      if (layout->batch.axis[a] >= 0) ax_layout_shard(&c.layout, &p->groups, mesh, a);
+      if (layout->batch.axis[a] >= 0) ax_arrangement_shard(&c.layout, &p->groups, mesh, a);
     const ax_status status = try_policies(p, &c);
     const bool hopeless = isfinite(c.trial.seconds) && ax_planner_is_hopeless(p, c.trial.seconds, worth_sharing);
     ax_candidate_deinit(&c);
@@ -267,8 +267,8 @@ static int64_t next_size(const ax_planner *p, uint32_t *before) {
 }
 
 /* The second axis cuts as the way does, the third as tensor parallelism. */
-static ax_status merge(const ax_planner *p, const way *way, ax_layout *out) {
-  AX_TRY(ax_layout_copy(&way->layout, &p->groups, out));
+static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out) {
+  AX_TRY(ax_arrangement_copy(&way->layout, &p->groups, out));
   for (uint32_t g = 0; g < p->groups.count; g++) out->group[g].axis[axis_second + 1] = p->tensor.group[g].axis[axis_second];
   return AX_OK;
 }
@@ -281,7 +281,7 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
       [NAMES_SHARD] = {"hybrid sharded, tensor parallel", "hybrid sharded, tensor parallel, state sharded",
                        "tensor parallel, fully sharded over two axes"},
   };
-  ax_layout layout;
+  ax_arrangement layout;
   AX_TRY(merge(p, way, &layout));
   ax_status status = AX_OK;
   for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
@@ -294,7 +294,7 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
     mesh.axis[2].size = model;
     status = try_sharings(p, &mesh, &layout, names[way->names]);
   }
-  ax_layout_deinit(&layout);
+  ax_arrangement_deinit(&layout);
   return status;
 }
 
@@ -352,15 +352,15 @@ ax_status ax_planner_find_tensor(ax_planner *p) {
 
 ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
-  ax_status status = ax_layout_whole(&p->groups, &ways[WAY_NOTHING].layout);
+  ax_status status = ax_arrangement_whole(&p->groups, &ways[WAY_NOTHING].layout);
   ways[WAY_NOTHING].there = status == AX_OK;
   ways[WAY_NOTHING].names = WAY_NOTHING;
   if (status == AX_OK) cut_batch(WAY_NOTHING, &ways[WAY_NOTHING].layout);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_layout_copy(&ways[WAY_TENSOR].layout, &p->groups, &p->tensor);
+  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->groups, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);
   if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);
-  for (int which = 0; which < WAY_COUNT; which++) ax_layout_deinit(&ways[which].layout);
+  for (int which = 0; which < WAY_COUNT; which++) ax_arrangement_deinit(&ways[which].layout);
   return status;
 }

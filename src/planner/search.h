@@ -2,12 +2,12 @@
 #ifndef AX_PLANNER_SEARCH_H
 #define AX_PLANNER_SEARCH_H
 
-#include "planner/layout.h"
+#include "planner/arrangement.h"
 #include "planner/trial.h"
 
 typedef struct ax_candidate {
   ax_mesh mesh; /* of a stage, with at most AX_PLANNER_AXES axes */
-  ax_layout layout;
+  ax_arrangement layout;
   ax_checkpoint_policy saved;
   int64_t microbatches;
   int64_t stages, chunks;
@@ -37,7 +37,7 @@ typedef struct ax_planner {
   ax_runtime *runtime;
   double capacity;  /* INFINITY: there is no limit */
   double began, end; /* ax_seconds */
-  ax_layout tensor; /* how a second axis cuts parameters alone; `group` NULL: that does not help */
+  ax_arrangement tensor; /* how a second axis cuts parameters alone; `group` NULL: that does not help */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
   ax_kept_step *steps;

@@ -1,4 +1,4 @@
-#include "planner/layout.h"
+#include "planner/arrangement.h"
 
 #include <string.h>
 
@@ -47,46 +47,46 @@ void ax_families_deinit(ax_families *g) {
 
 /* --- Layouts --- */
 
-static const ax_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE}};
+static const ax_axis_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE}};
 
-ax_status ax_layout_copy(const ax_layout *from, const ax_families *groups, ax_layout *out) {
+ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *groups, ax_arrangement *out) {
   const size_t bytes = ((size_t)groups->count + 1) * sizeof from->group[0];
-  ax_cuts *made = ax_alloc(bytes);
+  ax_axis_cuts *made = ax_alloc(bytes);
   if (made == NULL) return ax_out_of_memory(bytes);
   memcpy(made, from->group, groups->count * sizeof made[0]);
-  *out = (ax_layout){made, from->batch, from->state_cut};
+  *out = (ax_arrangement){made, from->batch, from->state_cut};
   return AX_OK;
 }
 
-ax_status ax_layout_whole(const ax_families *groups, ax_layout *out) {
-  *out = (ax_layout){ax_calloc((size_t)groups->count + 1, sizeof out->group[0]), whole, false};
+ax_status ax_arrangement_whole(const ax_families *groups, ax_arrangement *out) {
+  *out = (ax_arrangement){ax_calloc((size_t)groups->count + 1, sizeof out->group[0]), whole, false};
   if (out->group == NULL) return ax_out_of_memory(groups->count);
   for (uint32_t g = 0; g < groups->count; g++) out->group[g] = whole;
   return AX_OK;
 }
 
-void ax_layout_deinit(ax_layout *layout) {
+void ax_arrangement_deinit(ax_arrangement *layout) {
   ax_free(layout->group);
-  *layout = (ax_layout){0};
+  *layout = (ax_arrangement){0};
 }
 
-static bool same(const ax_cuts *a, const ax_cuts *b) { return memcmp(a, b, sizeof *a) == 0; }
+static bool same(const ax_axis_cuts *a, const ax_axis_cuts *b) { return memcmp(a, b, sizeof *a) == 0; }
 
-bool ax_layout_equal(const ax_layout *a, const ax_layout *b, const ax_families *groups) {
+bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *groups) {
   for (uint32_t g = 0; g < groups->count; g++)
     if (!same(&a->group[g], &b->group[g])) return false;
   return same(&a->batch, &b->batch) && a->state_cut == b->state_cut;
 }
 
 /* Parts that the axes before `before` cut the dimension in. */
-static int64_t parts(const ax_cuts *cuts, const ax_mesh *mesh, int dim, uint32_t before) {
+static int64_t parts(const ax_axis_cuts *cuts, const ax_mesh *mesh, int dim, uint32_t before) {
   int64_t made = 1;
   for (uint32_t a = 0; a < mesh->count && a < before; a++)
     if (cuts->axis[a] == dim) made *= mesh->axis[a].size;
   return made;
 }
 
-static void fit_cuts(ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
+static void fit_cuts(ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
   for (uint32_t a = 0; a < AX_PLANNER_AXES; a++) {
     const int dim = cuts->axis[a];
     if (dim < 0) continue;
@@ -95,7 +95,7 @@ static void fit_cuts(ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
   }
 }
 
-bool ax_layout_fit(ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches) {
+bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches) {
   for (uint32_t g = 0; g < groups->count; g++) fit_cuts(&layout->group[g], &groups->list[g].type, mesh);
   for (uint32_t a = 0; a < AX_PLANNER_AXES && m->train; a++) {
     const int dim = layout->batch.axis[a];
@@ -115,7 +115,7 @@ bool ax_layout_fit(ax_layout *layout, const ax_model *m, const ax_families *grou
 }
 
 /* The longest dimension of an array that no axis cuts and the axis divides; AX_WHOLE: none. */
-static int longest(const ax_cuts *cuts, const ax_family *g, const ax_mesh *mesh, uint32_t axis) {
+static int longest(const ax_axis_cuts *cuts, const ax_family *g, const ax_mesh *mesh, uint32_t axis) {
   int best = AX_WHOLE;
   for (int d = g->layered; d < (int)g->type.rank; d++) {
     if (g->type.dims[d] % mesh->axis[axis].size != 0 || parts(cuts, mesh, d, mesh->count) > 1) continue;
@@ -124,7 +124,7 @@ static int longest(const ax_cuts *cuts, const ax_family *g, const ax_mesh *mesh,
   return best;
 }
 
-void ax_layout_shard(ax_layout *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis) {
+void ax_arrangement_shard(ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis) {
   if (axis >= mesh->count || mesh->axis[axis].size == 1) return;
   for (uint32_t g = 0; g < groups->count; g++)
     if (layout->group[g].axis[axis] < 0) layout->group[g].axis[axis] = (int8_t)longest(&layout->group[g], &groups->list[g], mesh, axis);
@@ -132,7 +132,7 @@ void ax_layout_shard(ax_layout *layout, const ax_families *groups, const ax_mesh
 
 /* --- Specs --- */
 
-static void add_spec(const ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
+static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
   int last = AX_WHOLE;
   for (uint32_t a = 0; a < mesh->count; a++)
     if (cuts->axis[a] > last && cuts->axis[a] < (int)type->rank) last = cuts->axis[a];
@@ -149,44 +149,44 @@ static void add_spec(const ax_cuts *cuts, const ax_type *type, const ax_mesh *me
 }
 
 /* The layout of a parameter's state. */
-static ax_cuts state_cuts(const ax_layout *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t group) {
-  ax_cuts cuts = layout->group[group];
+static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t group) {
+  ax_axis_cuts cuts = layout->group[group];
   for (uint32_t a = 0; layout->state_cut && a < mesh->count; a++)
     if (layout->batch.axis[a] == 0 && cuts.axis[a] < 0 && mesh->axis[a].size > 1)
       cuts.axis[a] = (int8_t)longest(&cuts, &groups->list[group], mesh, a);
   return cuts;
 }
 
-void ax_layout_param_spec(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text) {
-  const ax_cuts cuts = state ? state_cuts(layout, groups, mesh, groups->of[p]) : layout->group[groups->of[p]];
+  const ax_axis_cuts cuts = state ? state_cuts(layout, groups, mesh, groups->of[p]) : layout->group[groups->of[p]];
   add_spec(&cuts, param_type(m, p), mesh, text);
 }
 
-static void add_params(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
   for (uint32_t p = 0; p < m->param_count; p++) {
     if (p > 0) ax_text_add(text, "; ");
-    ax_layout_param_spec(layout, m, groups, mesh, p, false, text);
+    ax_arrangement_param_spec(layout, m, groups, mesh, p, false, text);
   }
 }
 
-static void add_state(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+static void add_state(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
     ax_text_add(text, "; ");
     if (p == AX_NONE) continue;
-    ax_layout_param_spec(layout, m, groups, mesh, p, true, text);
+    ax_arrangement_param_spec(layout, m, groups, mesh, p, true, text);
   }
 }
 
 /* A sample lies as the batch does, without its first dimension. */
-static void add_sample(const ax_layout *layout, const ax_type *sample, const ax_mesh *mesh, ax_text *text) {
+static void add_sample(const ax_arrangement *layout, const ax_type *sample, const ax_mesh *mesh, ax_text *text) {
   ax_type batch = *sample;
   batch.rank++;
   add_spec(&layout->batch, &batch, mesh, text);
 }
 
-void ax_layout_in_specs(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, bool stages,
+void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, bool stages,
                         ax_text *text) {
   uint32_t p = 0, b = 0;
   for (uint32_t i = 0; i < m->program->in_count; i++) {
@@ -195,7 +195,7 @@ void ax_layout_in_specs(const ax_layout *layout, const ax_model *m, const ax_fam
       const size_t before = text->length;
       if (stages && m->layered[p]) ax_text_add(text, "pipe");
       const size_t piped = text->length;
-      ax_layout_param_spec(layout, m, groups, mesh, p, false, text);
+      ax_arrangement_param_spec(layout, m, groups, mesh, p, false, text);
       /* "pipe" stands for the "_" of the first dimension, if there are others */
       if (piped > before && text->length > piped && !text->failed) {
         memmove(text->data + piped, text->data + piped + 1, text->length - piped);
@@ -208,7 +208,7 @@ void ax_layout_in_specs(const ax_layout *layout, const ax_model *m, const ax_fam
   }
 }
 
-void ax_layout_specs(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
   add_params(layout, m, groups, mesh, text);
   if (!m->train) {
     ax_text_add(text, " -> ?");
@@ -226,14 +226,14 @@ void ax_layout_specs(const ax_layout *layout, const ax_model *m, const ax_famili
 
 /* --- Memory --- */
 
-static double cut_bytes(const ax_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
+static double cut_bytes(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh) {
   double bytes = bytes_of(type);
   for (uint32_t a = 0; a < mesh->count; a++)
     if (cuts->axis[a] >= 0 && cuts->axis[a] < (int)type->rank) bytes /= (double)mesh->axis[a].size;
   return bytes;
 }
 
-void ax_layout_used_memory(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, const bool *used,
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, const bool *used,
                            double share, double *parameters, double *state) {
   *parameters = *state = 0;
   for (uint32_t p = 0; p < m->param_count; p++)
@@ -241,18 +241,18 @@ void ax_layout_used_memory(const ax_layout *layout, const ax_model *m, const ax_
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
     if (p == AX_NONE || !used[p]) continue;
-    const ax_cuts cuts = state_cuts(layout, groups, mesh, groups->of[p]);
+    const ax_axis_cuts cuts = state_cuts(layout, groups, mesh, groups->of[p]);
     *state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh) * (m->layered[p] ? share : 1);
   }
 }
 
-void ax_layout_memory(const ax_layout *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh,
+void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh,
                       ax_planned_memory *out) {
   *out = (ax_planned_memory){0};
   for (uint32_t p = 0; p < m->param_count; p++) out->parameters += cut_bytes(&layout->group[groups->of[p]], param_type(m, p), mesh);
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
-    const ax_cuts cuts = p != AX_NONE ? state_cuts(layout, groups, mesh, groups->of[p]) : whole;
+    const ax_axis_cuts cuts = p != AX_NONE ? state_cuts(layout, groups, mesh, groups->of[p]) : whole;
     out->state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh);
   }
   for (uint32_t b = 0; b < m->batch_count && m->train; b++) {

@@ -1,0 +1,65 @@
+/* Estimates beside simulations: equal where devices do not get in one another's way; near elsewhere. */
+#include "sim/estimate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "array/executable.h"
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static const char machine_text[] =
+    "machine \"m\" device flops f32 1e12 memory 1e11 launch 1e-6\nnode devices 4 latency 1e-6 bandwidth 1e10 overhead 5e-7\n"
+    "network latency 3e-6 bandwidth 5e9 overhead 1e-6\n";
+
+static void compare(const char *body, const char *axes, double tolerance) {
+  char text[4096];
+  ax_program *program;
+  ax_cluster *machine;
+  ax_plan *plan;
+  ax_simulation simulation;
+  ax_sim_estimate about;
+  snprintf(text, sizeof text,
+           "{ lambda x:f32[256,256]. let y:f32[256,256] = shard_map[mesh=(%s) unchecked=false in_specs=(P(d+m)) out_specs=(P(d+m)) "
+           "body={ axes %s ; lambda u:f32[16,256]{V:d,m}. let %s }] x in (y) }",
+           axes, strcmp(axes, "d=4, m=4") == 0 ? "d=4 m=4" : axes, body);
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &program));
+  ax_lowered *lowered;
+  TEST_OK(ax_program_lower(program, NULL, &lowered));
+  TEST_OK(ax_cluster_parse(machine_text, "m", &machine));
+  TEST_OK(ax_lowered_plan(lowered, &plan));
+  TEST_OK(ax_plan_estimate(plan, machine, &about));
+  TEST_OK(ax_simulate(lowered, machine, NULL, &simulation));
+  TEST_NEAR(about.computing + about.exchanging, about.seconds, 1e-12);
+  if (!(about.seconds > simulation.seconds / (1 + tolerance) && about.seconds < simulation.seconds * (1 + tolerance)))
+    fail_msg("%s: about %.9g s, simulated %.9g s", body, about.seconds, simulation.seconds);
+  ax_simulation_release(&simulation);
+  ax_plan_destroy(plan);
+  ax_cluster_release(machine);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+}
+
+static void test_estimates(void **state) {
+  (void)state;
+  static const char mesh[] = "d=4, m=4";
+  compare("a:f32[16,256]{V:d,m} = tanh u in (a)", mesh, 1e-9);
+  compare("a:f32[16,256]{V:d} = psum[axes=(m)] u b:f32[16,256]{V:d,m} = pvary[axes=(m)] a in (b)", mesh, 0.1);
+  compare("a:f32[16,256]{V:d} = psum[axes=(m)] u c:f32[16,256]{V:m} = psum[axes=(d)] u e:f32[16,256]{V:d,m} = pvary[axes=(m)] a f:f32[16,256]{V:d,m} = pvary[axes=(d)] c b:f32[16,256]{V:d,m} = add e f in (b)", mesh, 0.2);
+  /* A loop of many rounds, each with an exchange. */
+  compare("a:f32[16,256]{V:d,m} = scan[length=500 reverse=false num_carry=1 num_consts=0 body={ axes d=4 m=4 ; lambda v:f32[16,256]{V:d,m}. let "
+          "w:f32[16,256]{V:d,m} = ppermute[axes=(d) pairs=((0,1),(1,2),(2,3),(3,0))] v z:f32[16,256]{V:d,m} = tanh w in (z) }] u in (a)",
+          mesh, 0.05);
+  /* Loops in loops. */
+  compare("a:f32[16,256]{V:d,m} = scan[length=7 reverse=false num_carry=1 num_consts=0 body={ axes d=4 m=4 ; lambda v:f32[16,256]{V:d,m}. let "
+          "w:f32[16,256]{V:d,m} = scan[length=9 reverse=false num_carry=1 num_consts=0 body={ axes d=4 m=4 ; lambda p:f32[16,256]{V:d,m}. let "
+          "q:f32[16,256]{V:d} = psum[axes=(m)] p r:f32[16,256]{V:d,m} = pvary[axes=(m)] q s:f32[16,256]{V:d,m} = tanh r in (s) }] v in (w) }] "
+          "u in (a)",
+          mesh, 0.05);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_estimates)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
