@@ -169,7 +169,9 @@ void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along,
 /* --- Block specs --- */
 /* How an operand or result of a kernel over a grid is cut into blocks. {0}: the whole of it, in the mesh's default space. */
 typedef struct ax_block_spec {
-  ax_function index_map; /* (program ids: s32[] each) -> (index of the block in each dimension: s32[]); NULL: always 0, the first */
+  ax_function index_map; /* (program ids: s32[] each) -> (index of the block in each dimension: s32[]); NULL: always 0, the first. It may
+                            read values of the trace around, as a body does: tables of a grouped product, pages of a cache; scalar
+                            prefetch, pltpu.PrefetchScalarGridSpec */
   void *context;         /* index_map's */
   ax_dim_list block;     /* shape of a block, {AX_DIMS(8, 128)}, with an entry for each dimension of the operand; {0}: the whole.
                             An entry of 0: the dimension is squeezed, of size 1 and not there in the ref */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/grid.h"
+#include "prim/rebuild.h"
 #include "prim/prims.h"
 
 /* --- Options --- */
@@ -95,10 +96,19 @@ ax_status ax_kernel_axes(const ax_mesh *cores, ax_mesh *out) {
 typedef struct tracing {
   ax_kernel_trace *of;
   ax_body *bodies;
-  ax_value *captures; /* of all bodies, in the order they were first met */
+  ax_value *captures; /* of all bodies and index maps, in the order they were first met */
   uint32_t capture_count;
-  uint32_t **place; /* by body and capture of its own: which of these it is */
+  uint32_t **place; /* by body, then index map, and capture of its own: which of these it is */
 } tracing;
+
+static uint32_t map_count(const tracing *t) { return t->of->maps != NULL ? t->of->params.index_maps.count : 0; }
+static uint32_t part_count(const tracing *t) { return t->of->params.bodies.count + map_count(t); }
+
+/* A body, or behind them an index map. */
+static ax_body *part(const tracing *t, uint32_t i) {
+  const uint32_t bodies = t->of->params.bodies.count;
+  return i < bodies ? &t->bodies[i] : &t->of->maps[i - bodies];
+}
 
 /* The user's function, with the grid around it. */
 typedef struct gridded {
@@ -145,16 +155,23 @@ static uint32_t place_of(tracing *t, ax_value captured) {
 
 static ax_status join_captures(tracing *t) {
   size_t all = 0;
-  uint32_t count = t->of->params.bodies.count;
-  for (uint32_t b = 0; b < count; b++) all += t->bodies[b].captured_count;
+  const uint32_t count = part_count(t);
+  for (uint32_t b = 0; b < count; b++) all += part(t, b)->captured_count;
   t->captures = ax_trace_alloc(all * sizeof t->captures[0]);
   t->place = ax_trace_alloc(count * sizeof t->place[0]);
   for (uint32_t b = 0; b < count && !ax_failed(); b++) {
-    const ax_body *body = &t->bodies[b];
+    const ax_body *body = part(t, b);
     t->place[b] = ax_trace_alloc(body->captured_count * sizeof t->place[b][0]);
     for (uint32_t i = 0; t->place[b] != NULL && i < body->captured_count; i++) t->place[b][i] = place_of(t, body->captured[i]);
   }
   return ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
+}
+
+static void take_capture_types(const tracing *t, ax_type *types) {
+  for (uint32_t i = 0; i < t->capture_count; i++) {
+    types[i] = ax_typeof(t->captures[i]);
+    types[i].spread = (ax_spread){0};
+  }
 }
 
 /* (captures of all.., refs..) -> () */
@@ -165,16 +182,34 @@ static ax_status make_alike(tracing *t, uint32_t b) {
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   uint32_t *at = ax_trace_alloc(body->program->in_count * sizeof at[0]);
   if (types == NULL || at == NULL) return AX_OUT_OF_MEMORY;
-  for (uint32_t i = 0; i < t->capture_count; i++) {
-    types[i] = ax_typeof(t->captures[i]);
-    types[i].spread = (ax_spread){0};
-  }
+  take_capture_types(t, types);
   for (uint32_t i = 0; i < refs; i++) types[t->capture_count + i] = body->program->types[own + i];
   for (uint32_t i = 0; i < body->program->in_count; i++) at[i] = i < own ? t->place[b][i] : t->capture_count + i - own;
   ax_program *made;
   AX_TRY(ax_region_rearrange(body->program, types, count, at, NULL, 0, &made));
   ax_program_release(body->program);
   body->program = made;
+  return AX_OK;
+}
+
+/* An index map that captures something: (numbers of the grid.., captures of all..) -> (indices..) */
+static ax_status make_map(tracing *t, uint32_t m) {
+  ax_body *map = &t->of->maps[m];
+  const uint32_t own = map->captured_count, grid = map->program->in_count - own, count = grid + t->capture_count;
+  if (own == 0) return AX_OK;
+  ax_type *types = ax_trace_alloc(count * sizeof types[0]);
+  uint32_t *at = ax_trace_alloc(map->program->in_count * sizeof at[0]);
+  if (types == NULL || at == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < grid; i++) types[i] = map->program->types[own + i];
+  take_capture_types(t, types + grid);
+  for (uint32_t i = 0; i < own; i++) at[i] = grid + t->place[t->of->params.bodies.count + m][i];
+  for (uint32_t i = 0; i < grid; i++) at[own + i] = i;
+  ax_program *made;
+  uint32_t *all = ax_in_order(map->program->out_count);
+  if (all == NULL) return AX_OUT_OF_MEMORY;
+  AX_TRY(ax_region_rearrange(map->program, types, count, at, all, map->program->out_count, &made));
+  ax_program_release(map->program);
+  map->program = made;
   return AX_OK;
 }
 
@@ -188,6 +223,7 @@ static ax_status trace_all(tracing *t) {
   }
   AX_TRY(join_captures(t));
   for (uint32_t b = 0; b < count; b++) AX_TRY(make_alike(t, b));
+  for (uint32_t m = 0; m < map_count(t); m++) AX_TRY(make_map(t, m));
   return AX_OK;
 }
 
@@ -201,6 +237,7 @@ static void bind(tracing *t) {
   if (ax_failed()) return;
   for (uint32_t i = 0; i < count; i++) all[i] = i < t->capture_count ? t->captures[i] : of->in[i - t->capture_count];
   for (uint32_t b = 0; b < of->params.bodies.count; b++) of->params.bodies.v[b] = t->bodies[b].program;
+  for (uint32_t m = 0; m < map_count(t); m++) of->params.index_maps.v[m] = of->maps[m].program;
   of->params.consts = t->capture_count;
   ax_bind(&ax_prim_kernel_call, &of->params, all, count, of->out, of->params.outs.count);
 }

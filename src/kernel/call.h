@@ -12,6 +12,7 @@ typedef struct ax_kernel_trace {
   const ax_fn *bodies;
   const ax_mesh *axes; /* of each body: its environment */
   const ax_type *const *refs; /* of each body: the types of its refs; scratch is added */
+  ax_body *maps; /* the index maps that `params` counts, as they were traced; or NULL */
   uint32_t in_count;
   const ax_value *in;
   ax_value *out;

@@ -173,8 +173,10 @@ static void take_block(kernel *k, cut *c) {
   ax_discharge *d = &k->d;
   uint32_t rank = c->shape->rank;
   ax_value numbers[AX_MAX_RANK];
-  ax_discharge_value in[AX_MAX_RANK];
-  for (uint32_t i = 0; i < c->map->in_count; i++) in[i] = (ax_discharge_value){.value = d->ids[i]};
+  const uint32_t grid = k->params->grid.count;
+  ax_discharge_value *in = ax_trace_alloc((c->map->in_count + 1) * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < c->map->in_count; i++) in[i] = (ax_discharge_value){.value = i < grid ? d->ids[i] : k->consts[i - grid]};
   ax_discharge_program(d, c->map, in, numbers);
   for (uint32_t i = 0; i < rank && !ax_failed(); i++)
     c->starts[i] = ax_discharge_spread(d, ax_mul(numbers[i], ax_integer(c->shape->dims[i])));

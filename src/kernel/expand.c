@@ -35,11 +35,22 @@ static const ax_type *whole_of(const expansion *e, uint32_t i) {
 
 static bool is_pinned(const ax_type *ref) { return ref->space == AX_SPACE_HBM || ref->space == AX_SPACE_ANY; }
 
+typedef struct mapping {
+  const expansion *e;
+  const ax_program *map;
+} mapping;
+
 static AX_BODY(call_map) {
-  const ax_program *map = context;
-  int dims[AX_MAX_RANK]; /* nothing is batched: the equations as they are */
-  for (uint32_t d = 0; d < map->in_count; d++) dims[d] = -1;
-  ax_batch_call(map, in, dims, 1, NULL, NULL, out);
+  const mapping *m = context;
+  const uint32_t grid = m->e->params->grid.count, count = m->map->in_count;
+  int *dims = ax_trace_alloc((count + 1) * sizeof dims[0]); /* nothing is batched: the equations as they are */
+  ax_value *all = ax_trace_alloc((count + 1) * sizeof all[0]);
+  if (dims == NULL || all == NULL) return;
+  for (uint32_t i = 0; i < count; i++) {
+    dims[i] = -1;
+    all[i] = i < grid ? in[i] : m->e->given[i - grid];
+  }
+  ax_batch_call(m->map, all, dims, 1, NULL, NULL, out);
 }
 
 /* The block's dimensions, of which those that its ref lacks are 0. The ref's are the others in order, so it is found which from the
@@ -67,7 +78,10 @@ static ax_block_spec *specs_of(const expansion *e) {
     find_squeezed(shape, &p->blocks.v[i], block);
     specs[i].block = (ax_dim_list){shape->rank, block};
     specs[i].index_map = call_map;
-    specs[i].context = p->index_maps.v[p->blocked.v[k][1]];
+    mapping *m = ax_trace_alloc(sizeof *m);
+    if (m == NULL) return NULL;
+    *m = (mapping){e, p->index_maps.v[p->blocked.v[k][1]]};
+    specs[i].context = m;
   }
   return specs;
 }

@@ -9,7 +9,7 @@ static const char function[] = "kernel_call";
 
 typedef struct cutting { /* operands and results, into blocks */
   ax_kernel_params *params;
-  ax_program **maps; /* owned here */
+  ax_body *maps; /* owned here */
 } cutting;
 
 static void first_block(const ax_value *in, ax_value *out, void *context) {
@@ -31,18 +31,17 @@ static void call_map(const ax_value *in, ax_value *out, void *context) {
     if (ax_is_number(out[d])) out[d] = ax_as("index map", out[d], AX_S32);
 }
 
-static ax_status trace_map(cutting *c, const ax_block_spec *spec, uint32_t rank, ax_program **out) {
+static ax_status trace_map(cutting *c, const ax_block_spec *spec, uint32_t rank, ax_body *out) {
   static const ax_mesh none;
-  ax_builder *builder;
   mapping m = {spec, rank};
-  const ax_type id = ax_array_type(AX_S32, AX_DIMS());
-  AX_TRY(ax_builder_open(&none, &builder));
-  builder->owner = function;
-  builder->part = "index map";
-  ax_value in[AX_MAX_RANK];
-  for (uint32_t d = 0; d < c->params->grid.count; d++) in[d] = ax_builder_input(builder, &id);
-  ax_value *outs = ax_builder_call(AX_CLOSURE(call_map, c->params->grid.count, rank, &m), in);
-  return ax_builder_finish(builder, outs, rank, out, NULL, NULL);
+  ax_type ids[AX_MAX_RANK];
+  for (uint32_t d = 0; d < c->params->grid.count; d++) ids[d] = ax_array_type(AX_S32, AX_DIMS());
+  return ax_body_trace(&(ax_body_options){.axes = &none,
+                                          .owner = function,
+                                          .part = "index map",
+                                          .function = AX_CLOSURE(call_map, c->params->grid.count, rank, &m),
+                                          .in = ids},
+                       out);
 }
 
 /* The ref of a block of that shape: without the dimensions of which the spec says 0. */
@@ -112,7 +111,7 @@ static bool take_blocks(cutting *c, const ax_kernel *kernel, const ax_type *in, 
   p->blocks.v = ax_trace_alloc(both * sizeof p->blocks.v[0]);
   p->blocked.v = ax_trace_alloc(both * sizeof p->blocked.v[0]);
   p->block_shapes.v = ax_trace_alloc(both * sizeof p->block_shapes.v[0]);
-  p->index_maps.v = c->maps;
+  p->index_maps.v = ax_trace_alloc(both * sizeof p->index_maps.v[0]);
   return !ax_failed() && take_specs(c, "in_specs", &kernel->in_specs, "operand", in, in_count) &&
          take_specs(c, "out_specs", &kernel->out_specs, "result", p->outs.v, kernel->outs.count);
 }
@@ -171,7 +170,8 @@ void(ax_kernel_call)(const ax_kernel *kernel, ax_fn body, uint32_t in_count, con
     const ax_type *refs = t.params.blocks.v;
     t.axes = &axes;
     t.refs = &refs;
+    t.maps = c.maps;
     ax_kernel_bind(&t);
   }
-  for (uint32_t i = 0; c.maps != NULL && i < t.params.index_maps.count; i++) ax_program_release(c.maps[i]);
+  for (uint32_t i = 0; c.maps != NULL && i < t.params.index_maps.count; i++) ax_body_deinit(&c.maps[i]);
 }

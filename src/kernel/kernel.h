@@ -91,8 +91,8 @@ typedef struct ax_kernel_params {
   ax_types blocks; /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
   ax_pairs blocked;  /* (number of an operand or result that is cut into blocks, number of its index map), ascending by the first */
   ax_programs
-      index_maps; /* (s32[] x grid) -> (s32[] x rank): index of the block; a map that uses none of its operands gives the same block
-                     for all points */
+      index_maps; /* (s32[] x grid) or (s32[] x grid, consts..) -> (s32[] x rank): index of the block; a map that uses none of the
+                     grid's numbers gives the same block for all points */
   ax_types block_shapes;  /* for each of `blocked`: the shape of its blocks, squeezed dimensions as 1 */
   ax_types outs, scratch;
   ax_pairs arrivals;      /* as of run_scoped */
@@ -114,6 +114,10 @@ typedef struct ax_kernel_params {
 ax_status ax_kernel_eval(const ax_eval_args *args);
 /* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results,
    of scratch) -> (). in: the types of the equation's operands. The caller's. */
+/* Whether an index map takes the consts. */
+static inline bool ax_map_takes_consts(const ax_kernel_params *params, const ax_program *map) {
+  return map->in_count > params->grid.count;
+}
 bool ax_kernel_has_grid(const ax_kernel_params *params);
 AX_MUST_USE ax_status ax_kernel_expand(const ax_kernel_params *params, uint32_t in_count, const ax_type *in, ax_program **out);
 /* The axes of devices over which bodies signal or copy. */

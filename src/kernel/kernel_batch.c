@@ -25,6 +25,7 @@ typedef struct batching {
   uint32_t consts, operands, moved; /* moved: of the consts, those that become operands, behind the others */
   bool gridded; /* a dimension of the grid is added */
   bool *batched; /* by operand of the equation */
+  bool *mapped;  /* by captured value: an index map reads it. One that is batched too stays a captured value besides, of all elements */
   bool *written; /* by input of the body */
 } batching;
 
@@ -135,18 +136,49 @@ static ax_type with_front(const ax_type *type, int64_t size) {
   return made;
 }
 
-/* (b, point of the grid) -> (b if batched, index_map(point); zeros without a map) */
+/* Whether captured value i is still one. */
+static bool stays(const batching *b, uint32_t i) { return !b->batched[i] || b->mapped[i]; }
+
+/* The type of a captured value that stays. */
+static ax_type captured_type(const batching *b, uint32_t i) {
+  const ax_type *type = &b->params->bodies.v[0]->types[i];
+  return b->batched[i] ? with_front(type, b->args->size) : *type;
+}
+
+/* What the old map takes: the numbers behind the first, and captured values, of which those that are batched give this element's. */
+static void call_map(const batching *b, const ax_program *map, const ax_value *in, uint32_t rank, ax_value *out) {
+  const uint32_t grid = b->params->grid.count;
+  ax_value *all = ax_trace_alloc((map->in_count + 1) * sizeof all[0]);
+  if (all == NULL) return;
+  for (uint32_t d = 0; d < grid; d++) all[d] = in[1 + d];
+  const ax_value *captured = in + 1 + grid;
+  for (uint32_t i = 0; i < b->consts && ax_map_takes_consts(b->params, map); i++) {
+    if (!stays(b, i)) { /* no map reads it */
+      const ax_type *type = &b->params->bodies.v[0]->types[i];
+      all[grid + i] = (ax_full)(type->dtype, AX_LIST(type->rank, type->dims), 0);
+      continue;
+    }
+    all[grid + i] = b->batched[i] ? ax_dynamic_at(*captured, in[0], 0) : *captured;
+    captured++;
+  }
+  ax_call(map, AX_LIST(map->in_count, all), AX_LIST(rank, out));
+}
+
+/* (b, point of the grid, captured values if the map takes them) -> (b if batched, index_map(point); zeros without a map) */
 static ax_program *map_of(const batching *b, const ax_program *map, uint32_t rank, bool batched) {
   static const ax_mesh none;
   ax_builder builder;
-  ax_program *made;
-  ax_type types[AX_MAX_RANK + 1];
+  ax_program *made = NULL;
   ax_value outs[AX_MAX_RANK + 1];
-  uint32_t grid = b->params->grid.count;
-  for (uint32_t d = 0; d <= grid; d++) types[d] = ax_array_type(AX_S32, AX_DIMS());
-  ax_value *in = ax_region_begin(&builder, &none, types, grid + 1);
+  uint32_t grid = b->params->grid.count, count = 0;
+  ax_type *types = ax_trace_alloc((grid + 1 + b->consts) * sizeof types[0]);
+  if (types == NULL) return NULL;
+  while (count <= grid) types[count++] = ax_array_type(AX_S32, AX_DIMS());
+  for (uint32_t i = 0; i < b->consts && map != NULL && ax_map_takes_consts(b->params, map); i++)
+    if (stays(b, i)) types[count++] = captured_type(b, i);
+  ax_value *in = ax_region_begin(&builder, &none, types, count);
   if (in != NULL && batched) outs[0] = in[0];
-  if (in != NULL && map != NULL) ax_call(map, AX_LIST(grid, in + 1), AX_LIST(rank, outs + batched));
+  if (in != NULL && map != NULL) call_map(b, map, in, rank, outs + batched);
   for (uint32_t d = 0; in != NULL && map == NULL && d < rank; d++) outs[d + batched] = ax_full_i64(AX_S32, AX_DIMS(), 0);
   ax_status status = ax_region_finish(&builder, outs, rank + batched, &made);
   if (status != AX_OK) ax_fail(status);
@@ -220,14 +252,17 @@ static ax_program *make_body(const batching *b) {
   ax_type *types = ax_trace_alloc((count + 1) * sizeof types[0]);
   if (types == NULL) return NULL;
   for (uint32_t i = 0; i < b->consts; i++)
-    if (!b->batched[i]) types[at++] = old->types[i];
+    if (stays(b, i)) types[at++] = captured_type(b, i);
   for (uint32_t i = 0; i < made->blocks.count; i++) types[at++] = made->blocks.v[i];
   for (uint32_t i = 0; i < made->scratch.count; i++) types[at++] = made->scratch.v[i];
   ax_value *given = ax_region_begin(&builder, &axes, types, count);
   ax_value *in = ax_trace_alloc((old->in_count + 1) * sizeof in[0]);
   if (given != NULL && in != NULL) {
     const ax_value *refs = given + consts, *plain = given, *moved = refs + b->operands;
-    for (uint32_t i = 0; i < b->consts; i++) in[i] = b->batched[i] ? ax_ref_load(*moved++) : *plain++;
+    for (uint32_t i = 0; i < b->consts; i++) {
+      in[i] = b->batched[i] ? ax_ref_load(*moved++) : *plain;
+      plain += stays(b, i);
+    }
     for (uint32_t i = 0; i < b->params->blocks.count; i++)
       in[b->consts + i] = own_ref(b, i, refs[i < b->operands ? i : i + b->moved]);
     for (uint32_t i = 0; i < made->scratch.count; i++) in[b->consts + b->params->blocks.count + i] = refs[made->blocks.count + i];
@@ -250,7 +285,7 @@ static void by_grid(batching *b) {
   const ax_batch_args *args = b->args;
   ax_kernel_params *made = &b->made;
   blocks all = {0};
-  made->consts = b->consts - b->moved;
+  for (uint32_t i = made->consts = 0; i < b->consts; i++) made->consts += stays(b, i);
   made->grid.count = b->params->grid.count + 1;
   made->grid.v[0] = args->size;
   memcpy(made->grid.v + 1, b->params->grid.v, b->params->grid.count * sizeof made->grid.v[0]);
@@ -262,16 +297,16 @@ static void by_grid(batching *b) {
   made->transcendentals = times(b->params->transcendentals, args->size);
   make_blocks(b, &all);
   ax_program *body = ax_failed() ? NULL : make_body(b);
-  ax_value *in = ax_trace_alloc((args->eqn->in_count + 1) * sizeof in[0]);
+  ax_value *in = ax_trace_alloc((args->eqn->in_count + b->consts + 1) * sizeof in[0]);
   uint32_t at = 0;
   for (uint32_t i = 0; i < b->consts && in != NULL; i++)
-    if (!b->batched[i]) in[at++] = args->in[i];
+    if (stays(b, i)) in[at++] = b->batched[i] ? ax_batch_front(args->in[i], args->in_dim[i], args->size) : args->in[i];
   for (uint32_t i = b->consts; i < args->eqn->in_count && in != NULL; i++)
     in[at++] = b->batched[i] ? ax_batch_front(args->in[i], args->in_dim[i], args->size) : args->in[i];
   for (uint32_t i = 0; i < b->consts && in != NULL; i++)
     if (b->batched[i]) in[at++] = ax_batch_front(args->in[i], args->in_dim[i], args->size);
   made->bodies = (ax_programs){1, &body};
-  if (!ax_failed()) ax_bind(&ax_prim_kernel_call, made, in, args->eqn->in_count, args->out, args->eqn->out_count);
+  if (!ax_failed()) ax_bind(&ax_prim_kernel_call, made, in, at, args->out, args->eqn->out_count);
   for (uint32_t m = 0; m < made->index_maps.count; m++) ax_program_release(all.maps[m]);
   ax_program_release(body);
 }
@@ -292,6 +327,19 @@ static void by_scan(batching *b) {
   while (count > 0) ax_program_release(bodies[--count]);
 }
 
+/* Marks the captured values that index maps read. */
+static void find_mapped(batching *b) {
+  const uint32_t grid = b->params->grid.count;
+  for (uint32_t m = 0; m < b->params->index_maps.count; m++) {
+    const ax_program *map = b->params->index_maps.v[m];
+    for (uint32_t e = 0; e < map->eqn_count; e++)
+      for (uint32_t i = 0; i < map->eqns[e].in_count; i++)
+        if (map->eqns[e].in[i] >= grid && map->eqns[e].in[i] < map->in_count) b->mapped[map->eqns[e].in[i] - grid] = true;
+    for (uint32_t d = 0; d < map->out_count; d++)
+      if (map->outs[d] >= grid && map->outs[d] < map->in_count) b->mapped[map->outs[d] - grid] = true;
+  }
+}
+
 void ax_kernel_call_batch(const ax_batch_args *args) {
   const ax_kernel_params *params = args->eqn->params;
   const ax_program *body = params->bodies.v[0];
@@ -299,7 +347,9 @@ void ax_kernel_call_batch(const ax_batch_args *args) {
   b.operands = args->eqn->in_count - b.consts;
   b.batched = ax_trace_alloc(args->eqn->in_count + 1);
   b.written = ax_trace_alloc(body->in_count + 1);
+  b.mapped = ax_trace_alloc(b.consts + 1);
   if (ax_failed()) return;
+  find_mapped(&b);
   ax_status status = ax_written_inputs(body, b.written);
   if (status != AX_OK) {
     ax_fail(status);

@@ -155,13 +155,27 @@ static ax_status check_aliases(const ax_infer_args *args) {
 
 /* --- infer: blocks --- */
 
-static ax_status check_index_map(const ax_kernel_params *params, const ax_program *map, uint32_t rank) {
+/* A captured value as a map takes it. */
+static ax_status check_captured(const ax_infer_args *args, const ax_program *map, uint32_t number) {
+  const ax_type *type = &map->types[((const ax_kernel_params *)args->params)->grid.count + number], *given = &args->in[number];
+  if (type->form == given->form && type->dtype == given->dtype && ax_same_shape(type, given)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "takes %s, but the captured value %u is %s", ax_type_string(type, &map->axes), number,
+                  ax_type_string(given, args->axes));
+}
+
+static ax_status check_index_map(const ax_infer_args *args, const ax_program *map, uint32_t rank) {
+  const ax_kernel_params *params = args->params;
   ax_status status = AX_OK;
-  if (map->in_count != params->grid.count || map->out_count != rank)
+  const uint32_t consts = ax_map_takes_consts(params, map) ? (uint32_t)params->consts : 0;
+  if (map->in_count != params->grid.count + consts || map->out_count != rank)
     status = ax_error(AX_INVALID_ARGUMENT, "takes %u values and gives %u, not %u, for the grid, and %u, for the dimensions",
                       map->in_count, map->out_count, params->grid.count, rank);
   for (uint32_t i = 0; status == AX_OK && i < map->in_count + map->out_count; i++) {
     bool in = i < map->in_count;
+    if (in && i >= params->grid.count) {
+      status = check_captured(args, map, i - params->grid.count);
+      continue;
+    }
     uint32_t number = in ? i : i - map->in_count;
     const ax_type *type = &map->types[in ? i : map->outs[number]];
     if (type->form != AX_ARRAY || type->dtype != AX_S32 || type->rank != 0)
@@ -209,7 +223,7 @@ static ax_status check_block(const ax_infer_args *args, uint32_t i, int64_t bloc
                     ax_type_string(ref, NULL));
   if (map < 0 || map >= params->index_maps.count)
     return ax_error(AX_INVALID_ARGUMENT, "there is no index map %lld", (long long)map);
-  ax_status status = check_index_map(params, params->index_maps.v[map], shape->rank);
+  ax_status status = check_index_map(args, params->index_maps.v[map], shape->rank);
   return status == AX_OK ? AX_OK : ax_error_context(status, "its index map ");
 }
 
@@ -405,10 +419,13 @@ static void differs(const ax_differs_args *args) {
 }
 
 /* Links inputs of bodies to operands: captured values are the operands themselves, all others are refs; index maps take grid
-   indices. */
+   indices, and perhaps captured values behind them. */
 static ax_region_link links(const ax_region_link_args *args) {
   const ax_kernel_params *params = args->eqn->params;
-  const bool captured = args->program >= params->index_maps.count && !args->is_output && args->number < (uint32_t)params->consts;
+  const bool map = args->program < params->index_maps.count;
+  if (map && !args->is_output && args->number >= params->grid.count)
+    return ax_region_link_to(AX_LINK_SAME, args->number - params->grid.count);
+  const bool captured = !map && !args->is_output && args->number < (uint32_t)params->consts;
   return captured ? ax_region_link_to(AX_LINK_SAME, args->number) : ax_region_link_own();
 }
 

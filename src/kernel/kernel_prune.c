@@ -29,6 +29,27 @@ static ax_status find_touched(pruning *p) {
   return AX_OK;
 }
 
+static bool *all_marked(ax_arena *arena, uint32_t count) {
+  bool *marks = ax_arena_alloc(arena, count + 1);
+  for (uint32_t i = 0; marks != NULL && i < count; i++) marks[i] = true;
+  return marks;
+}
+
+/* Captured values that index maps read. */
+static ax_status find_mapped(pruning *p) {
+  ax_arena *arena = &p->args->memo->arena;
+  const uint32_t grid = p->params->grid.count;
+  for (uint32_t m = 0; m < p->params->index_maps.count; m++) {
+    const ax_program *map = p->params->index_maps.v[m];
+    if (!ax_map_takes_consts(p->params, map)) continue;
+    bool *in = ax_arena_alloc(arena, map->in_count + 1), *out = all_marked(arena, map->out_count);
+    if (in == NULL || out == NULL) return ax_out_of_memory(map->in_count);
+    AX_TRY(ax_needs_program(p->args->memo, map, out, in));
+    for (uint32_t i = 0; i < p->consts; i++) p->touched[i] = p->touched[i] || in[grid + i];
+  }
+  return AX_OK;
+}
+
 static void find_needed(const pruning *p) {
   const ax_prune_args *args = p->args;
   const bool *refs = p->touched + p->consts;
@@ -101,11 +122,35 @@ static ax_status leave_bodies(const pruning *p, ax_kernel_params *made) {
   return status;
 }
 
+/* Maps without the captured values that are gone. */
+static ax_status leave_maps(const pruning *p, ax_kernel_params *made) {
+  ax_arena *arena = &p->args->memo->arena;
+  const uint32_t grid = p->params->grid.count, count = p->params->index_maps.count;
+  made->index_maps.v = ax_arena_alloc(arena, (count + 1) * sizeof made->index_maps.v[0]);
+  if (made->index_maps.v == NULL) return ax_out_of_memory(count);
+  ax_status status = AX_OK;
+  uint32_t m = 0;
+  for (; m < count && status == AX_OK; m++) {
+    ax_program *map = p->params->index_maps.v[m];
+    if (!ax_map_takes_consts(p->params, map)) {
+      made->index_maps.v[m] = ax_program_retain(map);
+      continue;
+    }
+    bool *keep = all_marked(arena, map->in_count), *out = all_marked(arena, map->out_count);
+    for (uint32_t i = 0; keep != NULL && i < p->consts; i++) keep[grid + i] = p->args->in[i];
+    status = keep != NULL && out != NULL ? ax_prune_program(p->args->memo, map, out, keep, &made->index_maps.v[m]) : ax_out_of_memory(count);
+  }
+  while (status != AX_OK && m > 0)
+    if (--m < count && made->index_maps.v[m] != NULL) ax_program_release(made->index_maps.v[m]);
+  return status;
+}
+
 ax_status ax_kernel_call_prune(const ax_prune_args *args) {
   const ax_kernel_params *params = args->eqn->params;
   pruning p = {.args = args, .params = params, .consts = (uint32_t)params->consts, .results = params->outs.count};
   p.operands = args->eqn->in_count - p.consts;
   AX_TRY(find_touched(&p));
+  AX_TRY(find_mapped(&p));
   find_needed(&p);
   if (args->params == NULL) return AX_OK;
   ax_kernel_params *made = args->params;
@@ -113,7 +158,8 @@ ax_status ax_kernel_call_prune(const ax_prune_args *args) {
   made->consts = 0;
   for (uint32_t i = 0; i < p.consts; i++) made->consts += args->in[i];
   AX_TRY(leave_blocks(&p, made));
-  AX_TRY(leave_bodies(&p, made));
-  for (uint32_t m = 0; m < made->index_maps.count; m++) (void)ax_program_retain(made->index_maps.v[m]);
-  return AX_OK;
+  AX_TRY(leave_maps(&p, made));
+  const ax_status status = leave_bodies(&p, made);
+  for (uint32_t m = 0; status != AX_OK && m < made->index_maps.count; m++) ax_program_release(made->index_maps.v[m]);
+  return status;
 }

@@ -63,7 +63,7 @@ static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
   const uint32_t candidates = p->found_count < 2 * keep ? p->found_count : 2 * keep;
   sort(p, p->found_count);
   for (uint32_t i = 0; i < candidates; i++)
-    if (p->found[i].stages == 1) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
+    if (p->found[i].stages == 1 && !ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
   sort(p, candidates);
   out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
   if (out->list == NULL) return ax_out_of_memory(keep);

@@ -16,7 +16,7 @@ typedef struct ax_trial_options {
   ax_runtime *runtime;
   ax_args donated; /* arguments whose memory results may take */
   double most;     /* bytes: a program that takes more is not simulated */
-  bool exact;      /* as ax_simulate; otherwise about (sim/estimate.h) */
+  bool exact;      /* as ax_simulate, if that does not take long; otherwise about (sim/estimate.h) */
 } ax_trial_options;
 
 /* specs: as ax_program_with_shardings takes them. */

@@ -287,6 +287,36 @@ static void test_ragged(void **state) {
   }
 }
 
+/* All links of a torus at once: each part takes one dimension after the other, and at any time each dimension has one part each way. */
+static void test_torus(void **state) {
+  (void)state;
+  static const struct {
+    const char *machine, *mesh;
+    double side, dimensions;
+  } tori[] = {
+      {DEVICE "torus sides 4 4 latency 1e-6 bandwidth 1e9 overhead 5e-7", "x=16", 4, 2},
+      {DEVICE "torus sides 4 4 4 latency 1e-6 bandwidth 1e9 overhead 5e-7", "x=64", 4, 3},
+      {DEVICE "torus sides 16 16 16 latency 1e-6 bandwidth 1e9 overhead 5e-7", "x=4096", 16, 3},
+  };
+  for (size_t i = 0; i < AX_COUNT(tori); i++) {
+    const double side = tori[i].side, parts = 2 * tori[i].dimensions, bytes = 4.0 * 4096 * 6 * 100;
+    double form = 0, left = bytes / parts;
+    for (int d = 0; d < tori[i].dimensions; d++) {
+      left /= side;
+      form += (side - 1) * (alpha + left / beta);
+    }
+    assert_within(seconds(REDUCE_SCATTER, tori[i].mesh, "x", (int64_t)bytes / 4, tori[i].machine, AX_ALGORITHM_TORUS), form, 1e-6,
+                  "reduce-scatter, torus", (int64_t)side);
+    assert_within(seconds(ALL_REDUCE, tori[i].mesh, "x", (int64_t)bytes / 4, tori[i].machine, AX_ALGORITHM_TORUS), 2 * form, 1e-6,
+                  "all-reduce, torus", (int64_t)side);
+    ax_simulation best;
+    const ax_simulated_op op = simulate(ALL_REDUCE, tori[i].mesh, "x", (int64_t)bytes / 4, tori[i].machine, NULL, &best);
+    assert_string_equal(op.algorithm, "torus");
+    assert_true(best.simulated == 1);
+    ax_simulation_release(&best);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rings),
@@ -298,6 +328,7 @@ int main(void) {
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_growth_in_collectives),
       cmocka_unit_test(test_ragged),
+      cmocka_unit_test(test_torus),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
      tree           binomial, to the root and back
      direct         everything to everybody at once
      pairwise       the same in n-1 steps
+     torus          2 d parts side by side, d being the number of cycles: as dimensions, beginning with each cycle, and either way
      gather, shares, chain
                     over processes (processes/ways.h); run: which of them the table says. Devices of a process give each other what they
                     have directly. The blocks of a chain go forth one after the other and come back while others go forth */
@@ -23,9 +24,8 @@
 
 #include "processes/ways.h"
 
-static const char *const names[AX_ALGORITHM_COUNT] = {"best",     "ring", "bidirectional", "dimensions",
-                                                      "doubling", "tree", "direct",        "pairwise",
-                                                      "gather",   "shares", "chain",       "run"};
+static const char *const names[AX_ALGORITHM_COUNT] = {"best",   "ring",     "bidirectional", "dimensions", "doubling", "tree", "direct",
+                                                      "pairwise", "torus", "gather",       "shares",     "chain",    "run"};
 
 const char *ax_algorithm_name(ax_algorithm algorithm) { return (unsigned)algorithm < AX_ALGORITHM_COUNT ? names[algorithm] : NULL; }
 
@@ -83,28 +83,49 @@ static ax_status both_ways(ax_sim_procedure *s) {
   return ring(s, s->group.members - 1, 2, &s->chains[1]);
 }
 
-/* After each cycle's scatter 1/size of the data remains; each gather makes it larger by the same factor. */
+/* Rings along one cycle after the other. After each cycle's scatter 1/size of the data remains; each gather makes it larger by the same
+   factor. `last`: the cycle that is scattered along first, and gathered along last; the one before follows, and so round. */
+static ax_status rings(const ax_sim_procedure *s, uint32_t last, bool back, double bytes, ax_sim_chain *chain) {
+  const ax_sim_group *g = &s->group;
+  double part = bytes;
+  for (uint32_t i = 0; i < g->count && scatters(s); i++) {
+    const uint32_t p = (last + g->count - i) % g->count;
+    const int64_t size = g->cycle[p].size;
+    part = share(part, size);
+    AX_TRY(add(chain, (ax_sim_phase){
+                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? size - 1 : 1, .repeat = size - 1, .fan = 1, .bytes = part}));
+  }
+  for (uint32_t i = g->count; i-- > 0 && gathers(s);) {
+    const uint32_t p = (last + g->count - i) % g->count;
+    const int64_t size = g->cycle[p].size;
+    AX_TRY(add(chain, (ax_sim_phase){
+                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? size - 1 : 1, .repeat = size - 1, .fan = 1, .bytes = part}));
+    part *= (double)size;
+  }
+  return AX_OK;
+}
+
 static ax_status dimensions(ax_sim_procedure *s, ax_sim_chain *chain) {
   const ax_sim_group *g = &s->group;
-  double part = s->bytes;
-  for (uint32_t p = g->count; p-- > 0 && scatters(s);) {
-    part = share(part, g->cycle[p].size);
-    AX_TRY(add(chain, (ax_sim_phase){
-                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
-  }
-  for (uint32_t p = 0; p < g->count && gathers(s); p++) {
-    AX_TRY(add(chain, (ax_sim_phase){
-                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
-    part *= (double)g->cycle[p].size;
-  }
-  for (uint32_t p = g->count; p-- > 0 && s->kind == AX_COLLECTIVE_ALL_TO_ALL;)
+  if (s->kind != AX_COLLECTIVE_ALL_TO_ALL) return rings(s, g->count - 1, false, s->bytes, chain);
+  for (uint32_t p = g->count; p-- > 0;)
     AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_CYCLE,
                                      .cycle = p,
                                      .varied = true,
                                      .shift = 1,
                                      .repeat = g->cycle[p].size - 1,
                                      .fan = 1,
-                                     .bytes = share(part, g->cycle[p].size)}));
+                                     .bytes = share(s->bytes, g->cycle[p].size)}));
+  return AX_OK;
+}
+
+/* All links of a torus at once: a part for each dimension and way. Of one dimension alone that is `bidirectional`. */
+static ax_status torus(ax_sim_procedure *s) {
+  const uint32_t count = s->group.count;
+  if (count < 2 || 2 * count > AX_MAX_CHAINS || s->kind == AX_COLLECTIVE_ALL_TO_ALL) return AX_OK;
+  s->chain_count = 2 * count;
+  for (uint32_t c = 0; c < s->chain_count; c++)
+    AX_TRY(rings(s, c / 2, c % 2 == 1, share(s->bytes, s->chain_count), &s->chains[c]));
   return AX_OK;
 }
 
@@ -289,6 +310,7 @@ static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
                                                      .repeat = s->group.members - 1,
                                                      .fan = 1,
                                                      .bytes = share(s->bytes, s->group.members)});
+    case AX_ALGORITHM_TORUS: return broadcast ? AX_OK : torus(s);
     case AX_ALGORITHM_GATHER:
     case AX_ALGORITHM_SHARES:
     case AX_ALGORITHM_CHAIN:

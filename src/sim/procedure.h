@@ -1,6 +1,6 @@
 /* The messages of a collective, step by step: senders, receivers and sizes.
 
-   A procedure has one chain of phases, or two that go on side by side. A phase is so many equal steps. In a step a member sends its
+   A procedure has one chain of phases, or several that go on side by side. A phase is so many equal steps. In a step a member sends its
    messages, all of the same size, and is through when it has those that are for it; the next step begins then. Combining received
    data takes no time of its own.
 
@@ -58,7 +58,7 @@ typedef struct ax_sim_chain {
   int64_t keys;
 } ax_sim_chain;
 
-enum { AX_MAX_CHAINS = 2 };
+enum { AX_MAX_CHAINS = 2 * AX_MAX_SIDES };
 typedef struct ax_sim_procedure {
   ax_collective_kind kind;
   ax_algorithm algorithm;

@@ -228,7 +228,8 @@ static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, in
   return AX_OK;
 }
 
-/* One step of phase i of all chains, which go on together. */
+/* One step of phase i of all chains, which go on together. Chains have as many phases; where their steps are not as many, those with
+   fewer wait for the others. */
 static ax_status time_step(estimate *e, uint32_t i, int64_t r, int64_t images, double *seconds, double *waiting) {
   double most = 0;
   memset(e->load, 0, (size_t)e->links * sizeof e->load[0]);
@@ -245,10 +246,12 @@ static ax_status time_phases(estimate *e, int64_t images, double *seconds, doubl
   enum { most = 32 };
   const ax_sim_chain *chain = &e->procedure->chains[0];
   for (uint32_t i = 0; i < chain->phase_count; i++) {
-    const ax_sim_phase *phase = &chain->phases[i];
-    const int64_t stride = !phase->varied ? phase->repeat : phase->repeat > most ? (phase->repeat + most - 1) / most : 1;
-    for (int64_t r = 0; r < phase->repeat; r += stride) {
-      const double steps = (double)(stride < phase->repeat - r ? stride : phase->repeat - r);
+    int64_t repeat = chain->phases[i].repeat;
+    for (uint32_t c = 1; c < e->procedure->chain_count; c++)
+      if (e->procedure->chains[c].phases[i].repeat > repeat) repeat = e->procedure->chains[c].phases[i].repeat;
+    const int64_t stride = !chain->phases[i].varied ? repeat : repeat > most ? (repeat + most - 1) / most : 1;
+    for (int64_t r = 0; r < repeat; r += stride) {
+      const double steps = (double)(stride < repeat - r ? stride : repeat - r);
       double step, wait;
       AX_TRY(time_step(e, i, r, images, &step, &wait));
       *seconds += step * steps;
