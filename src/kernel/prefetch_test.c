@@ -1,7 +1,6 @@
-/* Index maps that read captured values (scalar prefetch): grouped products and paged attention, beside plain programs; their
-   derivatives, batches, texts, and proofs. */
+/* Index maps that read captured values (scalar prefetch): grouped products beside plain programs; their derivatives, batches, texts, and
+   proofs. examples/kernels/paged_attention.c is another. */
 #undef AXLE_NO_LINES /* as users have it */
-#include <math.h>
 #include <string.h>
 
 #include "axle/axle.h"
@@ -65,7 +64,7 @@ typedef struct pair {
   ax_function kernel, plain;
 } pair;
 
-static float numbers[4][4096];
+static float numbers[2][4096];
 static int32_t tile_of[VISITS], group_of[VISITS], offsets[GROUPS + 1] = {0, 5, 29, ROWS};
 
 static void fill(float *to, size_t count, uint64_t seed) {
@@ -177,90 +176,6 @@ static void batches(void **state) {
   check_same(batch_of_kernel, batch_of_plain, in, GROUPED_INPUTS);
 }
 
-/* --- Paged attention: one query a sequence, keys and values in pages that a table lists --- */
-
-enum { SEQUENCES = 3, PAGES = 4, PAGE = 8, ALL_PAGES = 12, WIDTH = 16 };
-enum { Q, KEYS, VALUES, TABLE, LENGTHS, PAGED_INPUTS };
-enum { REF_Q, REF_K, REF_V, REF_OUT, REF_MOST, REF_SUM, REF_TOTAL, PAGED_REFS };
-
-static AX_BODY(page_of) {
-  const ax_value *given = context;
-  out[0] = ax_dynamic_at(ax_dynamic_at(given[TABLE], in[0], 0), in[1], 0);
-  out[1] = out[2] = ax_integer(0);
-}
-
-static AX_BODY(sequence_of) {
-  out[0] = in[0];
-  out[1] = ax_integer(0);
-}
-
-static AX_BODY(begin_sequence) {
-  const ax_value *refs = context;
-  ax_ref_store(refs[REF_MOST], -1e30);
-  ax_ref_store(refs[REF_SUM], 0);
-  ax_ref_store(refs[REF_TOTAL], 0);
-}
-
-static AX_BODY(nothing) {}
-
-static AX_BODY(end_sequence) {
-  const ax_value *refs = context;
-  ax_ref_store(refs[REF_OUT], ax_div(ax_ref_load(refs[REF_TOTAL]), ax_broadcast_to(ax_ref_load(refs[REF_SUM]), AX_DIMS(WIDTH))));
-}
-
-static AX_BODY(attend_page) {
-  const ax_value *given = context;
-  ax_value sequence = ax_program_id(0), page = ax_program_id(1);
-  ax_if(ax_eq(page, 0), AX_CLOSURE(begin_sequence, 0, 0, (void *)(uintptr_t)in), AX_FN(nothing, 0, 0), AX_LIST(0, in), AX_LIST(0, out));
-  ax_value scores = ax_mul(ax_einsum("d,kd->k", AX_VALUES(ax_ref_load(in[REF_Q]), ax_ref_load(in[REF_K]))), 1 / sqrt(WIDTH));
-  ax_value place = ax_add(ax_iota(AX_S32, AX_DIMS(PAGE), 0), ax_broadcast_to(ax_mul(page, PAGE), AX_DIMS(PAGE)));
-  ax_value length = ax_broadcast_to(ax_dynamic_at(given[LENGTHS], sequence, 0), AX_DIMS(PAGE));
-  scores = ax_where(ax_lt(place, length), scores, -1e30);
-  ax_value before = ax_ref_load(in[REF_MOST]), most = ax_max(before, ax_reduce_max(scores, AX_DIMS(0), true));
-  ax_value weights = ax_exp(ax_sub(scores, ax_broadcast_to(most, AX_DIMS(PAGE)))), fade = ax_exp(ax_sub(before, most));
-  ax_ref_store(in[REF_SUM], ax_add(ax_mul(ax_ref_load(in[REF_SUM]), fade), ax_reduce_sum(weights, AX_DIMS(0), true)));
-  ax_value seen = ax_einsum("k,kd->d", AX_VALUES(weights, ax_ref_load(in[REF_V])));
-  ax_ref_store(in[REF_TOTAL], ax_add(ax_mul(ax_ref_load(in[REF_TOTAL]), ax_broadcast_to(fade, AX_DIMS(WIDTH))), seen));
-  ax_ref_store(in[REF_MOST], most);
-  ax_if(ax_eq(page, PAGES - 1), AX_CLOSURE(end_sequence, 0, 0, (void *)(uintptr_t)in), AX_FN(nothing, 0, 0), AX_LIST(0, in),
-        AX_LIST(0, out));
-}
-
-static AX_BODY(paged) {
-  const ax_block_spec q = {.block = {AX_DIMS(0, WIDTH)}, .index_map = sequence_of};
-  const ax_block_spec k = {.block = {AX_DIMS(0, PAGE, WIDTH)}, .index_map = page_of, .context = (void *)(uintptr_t)in};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 1)}, {.type = AX_VMEM(AX_F32, 1)}, {.type = AX_VMEM(AX_F32, WIDTH)}};
-  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(SEQUENCES, PAGES)},
-                              .in_specs = {AX_BLOCK_SPECS(q, k, k)},
-                              .out_specs = {AX_BLOCK_SPECS(q)},
-                              .outs = {AX_TYPES(AX_TYPE(AX_F32, SEQUENCES, WIDTH))},
-                              .options = {.name = "paged", .scratch = {AX_LIST(3, scratch)}}}),
-                 AX_CLOSURE(attend_page, PAGED_REFS, 0, (void *)(uintptr_t)in), AX_LIST(3, in), out);
-}
-
-static AX_BODY(paged_plain) {
-  ax_value keys = ax_reshape(ax_take(in[KEYS], in[TABLE], 0), AX_DIMS(SEQUENCES, PAGES * PAGE, WIDTH));
-  ax_value values = ax_reshape(ax_take(in[VALUES], in[TABLE], 0), AX_DIMS(SEQUENCES, PAGES * PAGE, WIDTH));
-  ax_value scores = ax_mul(ax_einsum("bd,bkd->bk", AX_VALUES(in[Q], keys)), 1 / sqrt(WIDTH));
-  ax_value lengths = ax_broadcast_to(ax_expand_dims(in[LENGTHS], 1), AX_DIMS(SEQUENCES, PAGES * PAGE));
-  ax_value seen = ax_lt(ax_iota(AX_S32, AX_DIMS(SEQUENCES, PAGES * PAGE), 1), lengths);
-  out[0] = ax_einsum("bk,bkd->bd", AX_VALUES(ax_softmax(ax_where(seen, scores, -1e30), 1), values));
-}
-
-static void paged_attention(void **state) {
-  (void)state;
-  static int32_t table[] = {3, 11, 7, 0, 1, 2, 0, 0, 5, 6, 8, 10}, lengths[] = {26, 9, 32};
-  fill(numbers[0], SEQUENCES * WIDTH, 1);
-  fill(numbers[1], ALL_PAGES * PAGE * WIDTH, 2);
-  fill(numbers[2], ALL_PAGES * PAGE * WIDTH, 3);
-  const ax_host_array in[PAGED_INPUTS] = {ax_host_view(AX_F32, AX_DIMS(SEQUENCES, WIDTH), numbers[0]),
-                                          ax_host_view(AX_F32, AX_DIMS(ALL_PAGES, PAGE, WIDTH), numbers[1]),
-                                          ax_host_view(AX_F32, AX_DIMS(ALL_PAGES, PAGE, WIDTH), numbers[2]),
-                                          ax_host_view(AX_S32, AX_DIMS(SEQUENCES, PAGES), table),
-                                          ax_host_view(AX_S32, AX_DIMS(SEQUENCES), lengths)};
-  check_same(paged, paged_plain, in, PAGED_INPUTS);
-}
-
 /* --- Texts, what is left out, and what is refused --- */
 
 /* The maps take the tables alone: what a body captures besides is no operand of theirs that is read. */
@@ -341,7 +256,7 @@ static void proofs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(grouped_products), cmocka_unit_test(batches),  cmocka_unit_test(paged_attention),
+      cmocka_unit_test(grouped_products), cmocka_unit_test(batches), 
       cmocka_unit_test(texts),            cmocka_unit_test(left_out), cmocka_unit_test(proofs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "control/scan.h"
 #include "ops/dot_general.h"
 #include "partition/partition.h"
+#include "planner/sliced.h"
 #include "prim/prims.h"
 #include "xform/xform.h"
 
@@ -148,10 +149,12 @@ static ax_status make_defs(ax_model *m) {
 }
 
 ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out) {
-  *out = (ax_model){.program = program, .train = options->train, .samples = options->samples > 0 ? options->samples : 1, .loop = AX_NONE};
+  *out = (ax_model){.train = options->train, .samples = options->samples > 0 ? options->samples : 1, .loop = AX_NONE};
   if (program->axes.count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "planner: a program of one device, as it begins with axes: it is to be one on whole arrays");
   if (program->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "planner: the program has no inputs");
+  if (out->train) AX_TRY(ax_program_slice_loops(program, &out->program));
+  else out->program = ax_program_retain((ax_program *)(uintptr_t)program);
   out->optimizer = options->optimizer != NULL ? *options->optimizer : ax_adam(ax_constant_schedule(1e-4));
   if (out->train) AX_TRY(ax_check_loss(program));
   AX_TRY(find_inputs(out, options));
@@ -161,6 +164,7 @@ ax_status ax_model_make(const ax_program *program, const ax_planner_options *opt
 }
 
 void ax_model_deinit(ax_model *m) {
+  ax_program_release(m->program);
   ax_free(m->params);
   ax_free(m->batch);
   ax_free(m->layered);
@@ -348,7 +352,7 @@ static ax_status batched(const ax_model *m, const ax_type *sample, ax_type *out)
 ax_status ax_model_step(const ax_model *m, int64_t microbatches, ax_checkpoint_policy saved, ax_program **out) {
   *out = NULL;
   if (!m->train) {
-    *out = ax_program_retain((ax_program *)m->program);
+    *out = ax_program_retain(m->program);
     return AX_OK;
   }
   const stepping s = {m, microbatches, saved};

@@ -12,7 +12,7 @@
 
 /* A program that is planned for, looked at. */
 typedef struct ax_model {
-  const ax_program *program; /* borrowed */
+  ax_program *program; /* owned: what is to be trained has its loops as scans that slice (sliced.h) */
   bool train;
   int64_t samples;
   uint32_t param_count, batch_count, state_count; /* not trained: all inputs are parameters */
