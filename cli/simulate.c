@@ -15,10 +15,12 @@ typedef struct simulate {
   ax_simulate_options options;
   int every_device, describe;
   char *machine, *timeline;
+  ax_slow_device *slow; /* of --slow */
+  uint32_t slow_count, slow_capacity;
   source source;
 } simulate;
 
-enum { option_algorithm = 1, option_most_messages, option_devices_shown };
+enum { option_algorithm = 1, option_most_messages, option_devices_shown, option_slow };
 
 static const char default_machine[] = "tpu-like-torus";
 
@@ -63,6 +65,7 @@ static ax_status simulate_path(simulate *s, const char *path) {
   if (s->spread.layout.processes > 0 && s->options.algorithm == AX_ALGORITHM_BEST) s->options.algorithm = AX_ALGORITHM_RUN;
   AX_TRY(source_read(path, &s->shardings, NULL, &s->source));
   s->options.every_device = s->every_device;
+  s->options.slow = (ax_slow_device_list){s->slow_count, s->slow};
   ax_status status = simulate_file(s, &machine, &simulation);
   if (status == AX_OK) status = ax_simulation_print(&simulation, AX_SIMULATION_TEXT, &text);
   if (status == AX_OK) fputs(text, stdout);
@@ -80,11 +83,30 @@ static ax_status take_count(const char *option, const char *argument, int64_t *o
   return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
 }
 
+/* DEVICE=FACTOR */
+static ax_status take_slow(simulate *s, const char *argument) {
+  const char *equals = strchr(argument, '=');
+  char digits[24] = {0}, *end = NULL;
+  int64_t device = -1;
+  double factor = 0;
+  if (equals != NULL && (size_t)(equals - argument) < sizeof digits) {
+    memcpy(digits, argument, (size_t)(equals - argument));
+    if (!ax_integer_parse(digits, &device)) device = -1;
+    factor = strtod(equals + 1, &end);
+  }
+  if (device < 0 || end == NULL || end == equals + 1 || *end != '\0' || !(factor > 0))
+    return ax_error(AX_INVALID_ARGUMENT, "--slow: not a device and a factor, as 3=1.5: %s", argument);
+  AX_TRY(ax_grow(&s->slow, sizeof s->slow[0], s->slow_count, 1, &s->slow_capacity));
+  s->slow[s->slow_count++] = (ax_slow_device){device, factor};
+  return AX_OK;
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   simulate *s = context;
   int64_t number = 0;
   switch (value) {
     case option_algorithm: return ax_algorithm_find(argument, &s->options.algorithm);
+    case option_slow: return take_slow(s, argument);
     case option_spread: return spread_take(&s->spread, argument);
     case option_most_messages:
       AX_TRY(take_count("--most-messages", argument, &number));
@@ -130,6 +152,7 @@ static void deinit(simulate *s) {
   spread_deinit(&s->spread);
   free(s->machine);
   free(s->timeline);
+  ax_free(s->slow);
 }
 
 int simulate_main(int argc, const char **argv) {
@@ -140,6 +163,8 @@ int simulate_main(int argc, const char **argv) {
       {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
       {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
       {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},
+      {"slow", '\0', POPT_ARG_STRING, NULL, option_slow, "A device that computes so many times as long, as 3=1.5; may be given repeatedly",
+       "DEVICE=FACTOR"},
       {"every-device", '\0', POPT_ARG_NONE, &s.every_device, 0, "Simulate each device, also those that do the same", NULL},
       {"most-messages", '\0', POPT_ARG_STRING, NULL, option_most_messages, "Give up after so many (50000000)", "N"},
       {"describe", '\0', POPT_ARG_NONE, &s.describe, 0, "FILE is the name of a machine: print its description", NULL},

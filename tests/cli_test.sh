@@ -292,6 +292,40 @@ expect 0 'bytes received from other devices$' show whole.axle --cost --spread 1
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 2x
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread none
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 0
+expect 0 '^total' simulate whole.axle --slow 1=2.5
+expect 2 'error: --slow: not a device and a factor, as 3=1.5: 1' simulate whole.axle --slow 1
+expect 2 'error: --slow: not a device and a factor, as 3=1.5: 1=0' simulate whole.axle --slow 1=0
+expect 1 'error: simulate: device 7, slower by 2: there are 2 devices' simulate whole.axle --slow 7=2
+echo 'machine "tiny" device flops f32 1 memory 1 capacity 1 switch latency 1 bandwidth 1' >tiny.txt
+expect 0 '^does not fit: a device needs .* B and has 1 B$' simulate whole.axle --machine tiny.txt
+
+# --- axle plan ---
+cat >net.axle <<'TEXT'
+{ lambda w:f32[4,64,64] x:f32[64] y:f32[64]. let
+    a:f32[64] = scan[length=4 reverse=false num_consts=0 num_carry=1 body={ lambda h:f32[64] u:f32[64,64]. let
+        b:f32[64] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()] h u
+        c:f32[64] = tanh b
+      in (c) }] x w
+    d:f32[64] = sub a y
+    e:f32[64] = integer_pow[y=2] d
+    f:f32[] = reduce_sum[axes=(0)] e
+  in (f) }
+TEXT
+expect 0 '^ 1  .*everything' plan net.axle --train --batch x,y --samples 16 --devices 4
+expect 0 "^  w  *.*PartitionSpec(" plan net.axle --train --batch x,y --samples 16 --devices 4 --cluster tpu-v5p --write step.axle --timeline step.svg
+grep -q 'sharding_constraint' step.axle || { echo "axle plan: no layouts in step.axle"; failed=$((failed + 1)); }
+grep -q '</svg>' step.svg || { echo "axle plan: no picture in step.svg"; failed=$((failed + 1)); }
+expect 0 '^total' simulate step.axle --machine tpu-v5p
+expect 0 'given; zero-bubble' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,model=2 --microbatches 4 --schedule zero-bubble
+expect 0 '^nothing was found that fits' plan net.axle --train --batch x,y --samples 16 --devices 4 --memory 100
+expect 2 'error: how many devices?' plan net.axle --train
+expect 2 "error: --schedule: 'late' is none of none, gpipe" plan net.axle --train --mesh data=2 --schedule late
+expect 2 'error: --samples: not a positive number: 0' plan net.axle --train --devices 2 --samples 0
+expect 1 "error: --batch: there is no input 'z'" plan net.axle --train --batch z --devices 2
+expect 1 'error: planner: 4 layers on 3 stages' plan net.axle --train --batch x,y --samples 16 --mesh pipe=3,data=1,model=1
+expect 1 'error: planner: .* it has 3' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
+expect 1 'error: pdp11: no file' plan net.axle --devices 2 --cluster pdp11
+
 expect 0 '^2 devices of the machine 2 processes (2 nodes of 1)' simulate whole.axle --spread 2
 expect 0 ', run (' simulate whole.axle --spread 2x1
 expect 0 ', chain (' simulate whole.axle --spread 2 --algorithm chain

@@ -54,11 +54,22 @@ const char *ax_algorithm_name(ax_algorithm algorithm); /* "best", "ring", ..; st
 /* AX_INVALID_ARGUMENT: there is none of that name; the message lists them. */
 AX_MUST_USE ax_status ax_algorithm_find(const char *name, ax_algorithm *out);
 
+/* A straggler: a device that takes so many times as long for what it computes. */
+typedef struct ax_slow_device {
+  int64_t device;
+  double factor; /* above 0 */
+} ax_slow_device;
+typedef struct ax_slow_device_list {
+  uint32_t count;
+  const ax_slow_device *v;
+} ax_slow_device_list;
+
 typedef struct ax_simulate_options {
   ax_algorithm algorithm; /* for the collectives that it can do; the others take their best */
   bool every_device;      /* also simulate each device that does the same as another, and each step that repeats another */
   double most_messages;   /* a simulation with more is refused; 0: 5e7 */
   uint32_t spans;         /* number of devices whose spans are kept; 0: 64 */
+  ax_slow_device_list slow; /* with any, each device is simulated by itself */
 } ax_simulate_options;
 
 /* An operation of the plan, all its runs together. */
@@ -122,6 +133,10 @@ typedef struct ax_simulation {
   double memory;           /* bytes that a device needs for a run, arguments included, as ax_lowered_memory counts them */
   double capacity;         /* bytes that a device of the machine has; 0: the description does not say */
   double joules, price;    /* of all devices for the run; 0: the description does not say what they take */
+  /* Of a long training of such runs, where the description says how often devices fail, how long a restart takes, and how fast a
+     device stores what it holds: the checkpoint interval that loses the least (J. W. Young, 1974), seconds, and the share of the time
+     that checkpoints, restarts and work that is done again take; otherwise 0. */
+  double checkpoint_interval, lost;
   bool at_least;           /* true if only one step of some loop was simulated, so that the time is a lower bound */
   uint32_t op_count, span_count, path_count, link_count, kernel_count;
   ax_simulated_op *ops;    /* in the order of the plan */
@@ -139,7 +154,7 @@ typedef struct ax_simulation {
 
 /* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL.
    `*out` is to be released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more
-   messages than options allow.
+   messages than options allow; a slow device that there is not, or its factor not above 0.
    AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited
    for in vain. AX_OUT_OF_MEMORY. The model is in docs/simulate.md. */
 AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,

@@ -317,6 +317,45 @@ static void test_torus(void **state) {
   }
 }
 
+/* A straggler holds up all that wait for it, by what it takes longer. */
+static void test_stragglers(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[64,64]. let y:f32[64,64] = shard_map[mesh=(d=8) unchecked=false in_specs=(P(d)) out_specs=(P()) body={ axes d=8 ; lambda "
+      "u:f32[8,64]{V:d}. let a:f32[8,64]{V:d} = tanh u b:f32[64,64] = all_gather_invariant[axes=(d) dimension=0] a in (b) }] x in (y) }";
+  ax_program *program;
+  ax_lowered *lowered;
+  ax_cluster *cluster;
+  ax_simulation alike, one, none;
+  const ax_slow_device slow[] = {{3, 5}}, far[] = {{8, 2}};
+  ax_status status = ax_program_parse(text, strlen(text), "test", &program);
+  if (status != AX_OK) fail_msg("%s", ax_message());
+  TEST_OK(ax_program_lower(program, NULL, &lowered));
+  TEST_OK(ax_cluster_parse("machine m device flops f32 1e9 memory 1e9 launch 1e-6 failures 1e-6 restart 100 store 1e3 switch latency 1e-6 "
+                           "bandwidth 1e9 overhead 5e-7",
+                           "test", &cluster));
+  const ax_simulate_options ring = {.algorithm = AX_ALGORITHM_RING}, held = {.algorithm = AX_ALGORITHM_RING, .slow = {1, slow}};
+  TEST_OK(ax_simulate(lowered, cluster, &ring, &alike));
+  TEST_OK(ax_simulate(lowered, cluster, &held, &one));
+  assert_int_equal(alike.simulated, 1);
+  assert_int_equal(one.simulated, 8);
+  double computing = 0;
+  for (uint32_t i = 0; i < alike.op_count; i++)
+    if (strcmp(alike.ops[i].name, "tanh") == 0) computing = alike.ops[i].busy;
+  assert_true(computing > 0);
+  TEST_NEAR(one.seconds - alike.seconds, 4 * computing, 1e-9);
+  /* 8 devices: a failure each 125,000 s; 8 KB of arguments, 2 KB a device or what is held, in as many seconds. */
+  const double checkpoint = 2048 / 1e3, between = 1 / 8e-6;
+  TEST_NEAR(alike.checkpoint_interval, sqrt(2 * checkpoint * between), 1e-9);
+  TEST_NEAR(alike.lost, checkpoint / alike.checkpoint_interval + (alike.checkpoint_interval / 2 + 100) / between, 1e-9);
+  TEST_FAILS(ax_simulate(lowered, cluster, &(ax_simulate_options){.slow = {1, far}}, &none), AX_INVALID_ARGUMENT, "device 8");
+  ax_simulation_release(&alike);
+  ax_simulation_release(&one);
+  ax_cluster_release(cluster);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rings),
@@ -329,6 +368,7 @@ int main(void) {
       cmocka_unit_test(test_growth_in_collectives),
       cmocka_unit_test(test_ragged),
       cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_stragglers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,11 +143,14 @@ static ax_status read_device(reader *r) {
     ax_status status = is(r, "flops")    ? read_flops(r)
                        : is(r, "memory") ? number(r, true, &r->machine->memory)
                        : is(r, "capacity") ? number(r, true, &r->machine->capacity)
+                       : is(r, "failures") ? number(r, false, &r->machine->failures)
+                       : is(r, "restart")  ? number(r, false, &r->machine->restart)
+                       : is(r, "store")    ? number(r, true, &r->machine->store)
                        : is(r, "watts")    ? number(r, true, &r->machine->watts)
                        : is(r, "price")    ? number(r, true, &r->machine->price)
                        : is(r, "scratch")  ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, capacity, watts, price, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, capacity, watts, price, failures, restart, store, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;

@@ -28,6 +28,8 @@ struct ax_cluster {
   double flops[AX_DTYPE_COUNT]; /* operations a second; 0: not given */
   double memory; /* bytes a second */
   double capacity; /* bytes of memory; 0: not given */
+  double failures, restart, store; /* of a device: failures a second; seconds until it goes on; bytes a second to where checkpoints are
+                                      kept. 0: not given */
   double watts, price; /* of a device; price: of an hour, in whatever currency; 0: not given */
   double scratch; /* the same of a core's own memory; 0: no limit */
   double launch; /* seconds before an operation begins */

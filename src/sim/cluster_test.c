@@ -52,7 +52,7 @@ static void test_texts(void **state) {
       {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' is a number above 0"},
       {"machine m\ndevice memory 1e999", "is no number"},
       {"machine m\ndevice colour 1",
-       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, capacity, watts, price, scratch, launch"},
+       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, capacity, watts, price, failures, restart, store, scratch, launch"},
       {DEVICE "torus sides 4 4.5", "m.txt:3:15: 'sides' is a whole number from 1 to"},
       {DEVICE "torus sides 1 1 1 1 1 1 1", "a torus has 6 sides at most"},
       {DEVICE "torus sides", "expected a number for 'sides'"},

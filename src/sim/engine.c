@@ -56,6 +56,12 @@ static ax_status note(ax_sim_engine *e, uint32_t image, uint32_t op, double star
 
 static ax_status walk(ax_sim_engine *e, uint32_t image);
 
+/* The ticks that an operation takes there. */
+static double computing(const ax_sim_engine *e, uint32_t image, uint32_t op) {
+  const double *slow = e->place->slow;
+  return ax_ticks(e, e->work->ops[op].seconds * (slow != NULL ? slow[ax_sim_place_device(e->place, image)] : 1));
+}
+
 static int64_t key_of(const ax_sim_engine *e, const ax_sim_agent *agent, uint32_t transfer, uint32_t chain, int64_t run) {
   const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, transfer, chain);
   return run * e->work->transfers[transfer].procedure.chains[chain].keys + phase->key + (phase->varied ? agent->step : 0);
@@ -342,7 +348,7 @@ static ax_status repeat_loop(ax_sim_engine *e, uint32_t image, int64_t *trips) {
     if (step->kind == AX_WORK_LOOP) runs *= (double)step->trips;
     if (step->kind == AX_WORK_NEXT) runs /= (double)e->work->steps[step->target].trips;
     if (step->kind != AX_WORK_COMPUTE) continue;
-    const double end = w->now + runs * ax_ticks(e, e->work->ops[step->op].seconds);
+    const double end = w->now + runs * computing(e, image, step->op);
     AX_TRY(note(e, image, step->op, w->now, end, w->last, &w->last));
     e->result->ops[step->op].runs += runs - 1;
     w->now = end;
@@ -359,7 +365,7 @@ static ax_status walk(ax_sim_engine *e, uint32_t image) {
     const ax_sim_work_step *step = &e->work->steps[w->step];
     if ((w->waits = awaited(e, step, image)) != AX_NONE) return AX_OK;
     if (step->kind == AX_WORK_COMPUTE) {
-      const double end = w->now + ax_ticks(e, e->work->ops[step->op].seconds);
+      const double end = w->now + computing(e, image, step->op);
       e->result->events++;
       AX_TRY(note(e, image, step->op, w->now, end, w->last, &w->last));
       w->now = end;

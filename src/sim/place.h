@@ -31,7 +31,8 @@ typedef struct ax_sim_place {
   const ax_mesh *mesh;
   int64_t devices; /* of the mesh: the machine's first */
   int64_t all;     /* that are there */
-  bool foldable;   /* they are all of it, as far as is known */
+  bool foldable;   /* they are all of it, as far as is known, and all alike */
+  const double *slow; /* by device: how many times as long it computes; NULL: all alike. Borrowed */
   uint32_t count;
   ax_sim_digit digit[AX_MAX_DIGITS];
 } ax_sim_place;

@@ -173,6 +173,8 @@ static void add_needs(ax_text *text, const ax_simulation *s) {
   if (s->joules > 0) ax_text_add(text, "; energy %.4g J", s->joules);
   if (s->price > 0) ax_text_add(text, "; price %.4g", s->price);
   ax_text_add(text, "\n");
+  if (s->checkpoint_interval > 0)
+    ax_text_add(text, "failures take %.2g %% of a long training, with a checkpoint every %.4g s\n", 100 * s->lost, s->checkpoint_interval);
 }
 
 static ax_status add_text(ax_text *text, const ax_simulation *s) {

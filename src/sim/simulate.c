@@ -2,6 +2,7 @@
    it. */
 #include "sim/cluster.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct simulating {
   ax_timed_kernels *kernels;
   ax_sim_engine_result result;
   uint32_t *reported; /* by operation of the work: its number in the report */
+  double *slow; /* by device; NULL */
 } simulating;
 
 static const double default_messages = 5e7;
@@ -206,27 +208,58 @@ static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
   return found ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
 }
 
-static ax_status count_memory(const ax_lowered *lowered, double *bytes) {
+/* Young's interval, as far as checkpoints take less time than there is between failures. */
+static void count_losses(const ax_cluster *machine, double held, ax_simulation *out) {
+  if (!(machine->failures > 0) || !(machine->store > 0) || held <= 0) return;
+  const double between = 1 / (machine->failures * (double)out->devices), checkpoint = held / machine->store;
+  out->checkpoint_interval = sqrt(2 * checkpoint * between);
+  const double lost = checkpoint / out->checkpoint_interval + (out->checkpoint_interval / 2 + machine->restart) / between;
+  out->lost = lost < 1 ? lost : 1;
+}
+
+static ax_status count_memory(const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
   ax_runtime *runtime;
   ax_memory memory;
   AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = INT64_C(1) << 31}, &runtime));
   const ax_status status = ax_lowered_memory(runtime, lowered, &memory);
   const ax_memory_bytes *one = &memory.device;
-  *bytes = (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
+  out->memory = (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
+  if (status == AX_OK) count_losses(machine, (double)one->arguments, out);
   ax_runtime_release(runtime);
   return status;
+}
+
+/* Devices that are slow are like no others. */
+static ax_status take_slow(simulating *s) {
+  const ax_slow_device_list *list = &s->options.slow;
+  if (list->count == 0) return AX_OK;
+  s->slow = ax_alloc((size_t)s->place.devices * sizeof s->slow[0]);
+  if (s->slow == NULL) return ax_out_of_memory((size_t)s->place.devices * sizeof s->slow[0]);
+  for (int64_t d = 0; d < s->place.devices; d++) s->slow[d] = 1;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const ax_slow_device *slow = &list->v[i];
+    if (slow->device < 0 || slow->device >= s->place.devices || !(slow->factor > 0))
+      return ax_error(AX_INVALID_ARGUMENT, "simulate: device %lld, slower by %g: there are %lld devices, and factors are above 0",
+                      (long long)slow->device, slow->factor, (long long)s->place.devices);
+    s->slow[slow->device] = slow->factor;
+  }
+  s->place.slow = s->slow;
+  s->place.foldable = false;
+  ax_sim_work_unfold(&s->place);
+  return AX_OK;
 }
 
 static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
   AX_TRY(ax_lowered_plan(lowered, &s->plan));
   AX_TRY(ax_sim_place_make(machine, &s->plan->mesh, &s->place));
+  AX_TRY(take_slow(s));
   AX_TRY(time_kernels(s, lowered));
   AX_TRY(ax_sim_work_make(s->plan, &s->place, s->kernels, &s->work));
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
   AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
   AX_TRY(give(s, out));
-  return count_memory(lowered, &out->memory);
+  return count_memory(lowered, machine, out);
 }
 
 ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,
@@ -246,6 +279,7 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
   if (s.kernels != NULL) ax_timed_kernels_deinit(s.kernels);
   ax_free(s.kernels);
   ax_free(s.reported);
+  ax_free(s.slow);
   ax_plan_destroy(s.plan);
   return status;
 }
