@@ -32,7 +32,7 @@ typedef enum ax_pipeline_schedule {
 const char *ax_pipeline_schedule_name(ax_pipeline_schedule schedule); /* "none", "gpipe", "1f1b", "interleaved", "zero-bubble"; static */
 
 typedef struct ax_planner_options {
-  int64_t devices; /* that the machine has; at least 1 */
+  int64_t devices; /* that the machine has; 1 to 2^20 */
   /* The program is a model's loss: parameters, which are floats, and a batch of one sample -> (f32[] loss, ..). It is planned for the
      step that trains it: the gradient of the mean loss of `samples` samples, and the optimizer's update of the parameters. Otherwise
      the program is planned for as it is. */

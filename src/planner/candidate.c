@@ -9,6 +9,8 @@
 
 /* --- The planner --- */
 
+enum { most_devices = 1 << 20 };
+
 /* Seconds of the products and convolutions of a program, on one device that does nothing else. */
 static ax_status products(const ax_cluster *machine, const ax_program *program, double times, double *seconds) {
   const ax_program *held;
@@ -40,7 +42,8 @@ static ax_status step_of(ax_planner *p, int64_t microbatches, ax_checkpoint_poli
 ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_planner *p) {
   ax_program *step;
   *p = (ax_planner){.machine = machine, .options = *options, .began = ax_seconds()};
-  if (options->devices < 1) return ax_error(AX_INVALID_ARGUMENT, "planner: %lld devices", (long long)options->devices);
+  if (options->devices < 1 || options->devices > most_devices)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld devices; there may be 1 to %d", (long long)options->devices, most_devices);
   p->end = p->began + (options->seconds > 0 ? options->seconds : 60);
   p->capacity = options->memory > 0 ? options->memory : machine->capacity > 0 ? machine->capacity : INFINITY;
   AX_TRY(ax_model_make(program, options, &p->model));

@@ -192,18 +192,21 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
    fewer tells where to look: what a microbatch takes falls with their number, the rest stays. */
 static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   double fixed = 0, one = 0;
+  int64_t tried = 1;
   bool possible = true;
   *fits = false;
   for (c->microbatches = 1; p->model.samples % c->microbatches == 0 && c->microbatches <= p->model.samples; c->microbatches *= 2) {
     if (c->microbatches > 1 && (fixed > p->capacity || fixed + one / (double)c->microbatches > 1.1 * p->capacity)) continue;
     AX_TRY(ax_candidate_try(p, c, false, &possible));
     if (!possible) return AX_OK;
+    tried = c->microbatches;
     *fits = c->trial.bytes <= p->capacity;
     if (*fits || !p->model.train) return AX_OK;
     fixed = c->memory.parameters + c->memory.state + c->memory.batch;
     one = (c->trial.bytes - fixed) * (double)c->microbatches;
     if (fixed + c->memory.parameters > p->capacity) return AX_OK; /* gradients are as large as parameters */
   }
+  c->microbatches = tried;
   return AX_OK;
 }
 
