@@ -130,7 +130,8 @@ typedef struct ax_simulation {
   int64_t simulated;       /* devices that were simulated; one stands for all that do the same at the same time */
   double messages;         /* sent by all devices */
   double events;           /* simulated one by one; the others are repetitions */
-  double memory;           /* bytes that a device needs for a run, arguments included, as ax_lowered_memory counts them */
+  double memory;           /* bytes that a device needs for a run, arguments included, as ax_lowered_memory counts them; 0: not counted,
+                              of more than 2^20 devices */
   double capacity;         /* bytes that a device of the machine has; 0: the description does not say */
   double joules, price;    /* of all devices for the run; 0: the description does not say what they take */
   /* Of a long training of such runs, where the description says how often devices fail, how long a restart takes, and how fast a

@@ -166,9 +166,9 @@ static void add_bytes(ax_text *text, double bytes) {
 /* What a device needs, and what the run takes of all. */
 static void add_needs(ax_text *text, const ax_simulation *s) {
   ax_text_add(text, "memory ");
-  add_bytes(text, s->memory);
-  ax_text_add(text, " a device");
-  if (s->capacity > 0) ax_text_add(text, ", which has ");
+  if (s->memory > 0) add_bytes(text, s->memory);
+  ax_text_add(text, s->memory > 0 ? " a device" : "of more than 1048576 devices is not counted");
+  if (s->capacity > 0) ax_text_add(text, ", %s has ", s->memory > 0 ? "which" : "each");
   if (s->capacity > 0) add_bytes(text, s->capacity);
   if (s->joules > 0) ax_text_add(text, "; energy %.4g J", s->joules);
   if (s->price > 0) ax_text_add(text, "; price %.4g", s->price);
