@@ -7,6 +7,7 @@
 #include "axle/custom_call.h"
 #include "axle/exec.h"
 #include "axle/npy.h"
+#include "axle/simulate.h"
 #include "assemble/nests.h"
 #include "ir/text.h"
 #include "machine/machine.h"
@@ -68,6 +69,8 @@ typedef struct option_set {
 } option_set;
 int read_options(const option_set *set, int argc, const char **argv, char **file, bool *done);
 
+/* Takes the argument of an option that is a number from 1 to `most`. */
+AX_MUST_USE ax_status take_count(const char *option, const char *argument, int64_t most, int64_t *out);
 /* Takes the argument of --subnormals: keep or flush. */
 AX_MUST_USE ax_status take_subnormals(const char *argument, ax_subnormals *out);
 /* Takes the argument of --contraction: exact or fused. */
@@ -109,6 +112,10 @@ AX_MUST_USE ax_status processes_take_first(const ax_runtime *runtime, int64_t *n
    Collective. */
 AX_MUST_USE ax_status processes_print(const ax_runtime *runtime, const ax_mesh *mesh);
 double memory_gibibytes(int pages); /* of this many pages, as sysconf names them */
+
+/* --- simulate.c --- */
+/* Writes what each device does: a picture where the path ends in .svg, otherwise trace events. */
+AX_MUST_USE ax_status timeline_write(const char *path, const ax_simulation *simulation);
 
 /* --- write.c --- */
 /* Writes a file anew; the name - is standard output. AX_IO_ERROR. */

@@ -109,6 +109,11 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
   return code;
 }
 
+ax_status take_count(const char *option, const char *argument, int64_t most, int64_t *out) {
+  if (ax_integer_parse(argument, out) && *out > 0 && *out <= most) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
+}
+
 ax_status take_subnormals(const char *argument, ax_subnormals *out) {
   if (ax_subnormals_find(argument, out)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "--subnormals: expected keep or flush, got \"%s\"", argument);

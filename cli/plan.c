@@ -74,17 +74,12 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   return status;
 }
 
-static bool ends_with(const char *word, const char *end) {
-  const size_t length = strlen(word), tail = strlen(end);
-  return length >= tail && strcmp(word + length - tail, end) == 0;
-}
-
 /* The program of the first strategy of one stage, as text, and a simulation of it. */
 static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_strategies *found) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
   ax_simulation simulation = {0};
-  char *text = NULL, *picture = NULL;
+  char *text = NULL;
   uint32_t first = 0;
   if (p->write == NULL && p->timeline == NULL) return AX_OK;
   while (first < found->count && found->list[first].stages > 1) first++;
@@ -94,14 +89,11 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   if (status == AX_OK && p->write != NULL) status = ax_program_print(program, &text);
   if (status == AX_OK && p->write != NULL) status = write_file(p->write, text, strlen(text));
   if (status == AX_OK && p->timeline != NULL) {
-    const ax_simulation_form form = ends_with(p->timeline, ".svg") ? AX_SIMULATION_SVG : AX_SIMULATION_JSON;
     status = ax_program_lower(program, NULL, &lowered);
     if (status == AX_OK) status = ax_simulate(lowered, machine, NULL, &simulation);
-    if (status == AX_OK) status = ax_simulation_print(&simulation, form, &picture);
-    if (status == AX_OK) status = write_file(p->timeline, picture, strlen(picture));
+    if (status == AX_OK) status = timeline_write(p->timeline, &simulation);
   }
   ax_string_free(text);
-  ax_string_free(picture);
   ax_simulation_release(&simulation);
   ax_lowered_release(lowered);
   ax_program_release(program);
@@ -154,11 +146,6 @@ static ax_status take_number(const char *option, const char *argument, double *o
   return end != argument && *end == '\0' && *out > 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
 }
 
-static ax_status take_count(const char *option, const char *argument, int64_t *out) {
-  if (ax_integer_parse(argument, out) && *out > 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
-}
-
 static const char *policy_name(int value) { return ax_checkpoint_policy_name((ax_checkpoint_policy)value); }
 static const char *schedule_name(int value) { return ax_pipeline_schedule_name((ax_pipeline_schedule)value); }
 
@@ -180,20 +167,20 @@ static ax_status take_option(void *context, int value, const char *argument) {
   plan *p = context;
   int64_t count = 0;
   switch (value) {
-    case option_devices: return take_count("--devices", argument, &p->options.devices);
-    case option_samples: return take_count("--samples", argument, &p->options.samples);
+    case option_devices: return take_count("--devices", argument, INT64_MAX, &p->options.devices);
+    case option_samples: return take_count("--samples", argument, INT64_MAX, &p->options.samples);
     case option_memory: return take_number("--memory", argument, &p->options.memory);
     case option_one:
       p->is_given = true;
       return ax_mesh_parse(argument, &p->mesh);
-    case option_microbatches: return take_count("--microbatches", argument, &p->given.microbatches);
-    case option_chunks: return take_count("--chunks", argument, &p->given.chunks);
+    case option_microbatches: return take_count("--microbatches", argument, INT64_MAX, &p->given.microbatches);
+    case option_chunks: return take_count("--chunks", argument, INT64_MAX, &p->given.chunks);
     case option_saves: return find_name(argument, "--saves", AX_CHECKPOINT_POLICY_COUNT, policy_name, (int *)&p->given.saved);
     case option_schedule: return find_name(argument, "--schedule", AX_PIPELINE_SCHEDULE_COUNT, schedule_name, (int *)&p->given.schedule);
     case option_dim: return shardings_take(&p->shardings, value, argument);
     case option_seconds: return take_number("--seconds", argument, &p->options.seconds);
     default:
-      AX_TRY(take_count("--keep", argument, &count));
+      AX_TRY(take_count("--keep", argument, INT64_MAX, &count));
       p->options.keep = count < 100 ? (uint32_t)count : 100;
       return AX_OK;
   }

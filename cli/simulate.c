@@ -42,16 +42,12 @@ static ax_status simulate_file(const simulate *s, ax_cluster **machine, ax_simul
   return status;
 }
 
-static bool ends_with(const char *word, const char *end) {
-  const size_t length = strlen(word), tail = strlen(end);
-  return length >= tail && strcmp(word + length - tail, end) == 0;
-}
-
-static ax_status write_timeline(const simulate *s, const ax_simulation *simulation) {
+ax_status timeline_write(const char *path, const ax_simulation *simulation) {
+  const size_t length = strlen(path);
+  const bool picture = length >= 4 && strcmp(path + length - 4, ".svg") == 0;
   char *text;
-  if (s->timeline == NULL) return AX_OK;
-  AX_TRY(ax_simulation_print(simulation, ends_with(s->timeline, ".svg") ? AX_SIMULATION_SVG : AX_SIMULATION_JSON, &text));
-  const ax_status status = write_file(s->timeline, text, strlen(text));
+  AX_TRY(ax_simulation_print(simulation, picture ? AX_SIMULATION_SVG : AX_SIMULATION_JSON, &text));
+  const ax_status status = write_file(path, text, strlen(text));
   ax_string_free(text);
   return status;
 }
@@ -69,7 +65,7 @@ static ax_status simulate_path(simulate *s, const char *path) {
   ax_status status = simulate_file(s, &machine, &simulation);
   if (status == AX_OK) status = ax_simulation_print(&simulation, AX_SIMULATION_TEXT, &text);
   if (status == AX_OK) fputs(text, stdout);
-  if (status == AX_OK) status = write_timeline(s, &simulation);
+  if (status == AX_OK && s->timeline != NULL) status = timeline_write(s->timeline, &simulation);
   ax_string_free(text);
   ax_simulation_release(&simulation);
   ax_cluster_release(machine);
@@ -77,11 +73,6 @@ static ax_status simulate_path(simulate *s, const char *path) {
 }
 
 /* --- The command line --- */
-
-static ax_status take_count(const char *option, const char *argument, int64_t *out) {
-  if (ax_integer_parse(argument, out) && *out > 0 && *out <= UINT32_MAX) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
-}
 
 /* DEVICE=FACTOR */
 static ax_status take_slow(simulate *s, const char *argument) {
@@ -109,11 +100,11 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_slow: return take_slow(s, argument);
     case option_spread: return spread_take(&s->spread, argument);
     case option_most_messages:
-      AX_TRY(take_count("--most-messages", argument, &number));
+      AX_TRY(take_count("--most-messages", argument, UINT32_MAX, &number));
       s->options.most_messages = (double)number;
       return AX_OK;
     case option_devices_shown:
-      AX_TRY(take_count("--devices", argument, &number));
+      AX_TRY(take_count("--devices", argument, UINT32_MAX, &number));
       s->options.spans = (uint32_t)number;
       return AX_OK;
     default: return shardings_take(&s->shardings, value, argument);

@@ -82,7 +82,6 @@ typedef struct ax_strategies {
   double tried;    /* programs laid out and simulated */
   double seconds;  /* that the search took */
   bool complete;   /* it was not ended by its time */
-  struct ax_planned *planned;
 } ax_strategies;
 
 /* Plans. `*out` is to be released, and empty on failure. Any thread; it takes one. The program is of whole arrays: without axes and

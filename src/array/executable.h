@@ -56,6 +56,10 @@ AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, co
 
 /* array/lowered.c: the plan of a run, for any number of devices; the caller destroys it. */
 AX_MUST_USE ax_status ax_lowered_plan(const ax_lowered *lowered, ax_plan **out);
+/* All of them. */
+static inline double ax_memory_bytes_all(const ax_memory_bytes *bytes) {
+  return (double)bytes->arguments + (double)bytes->constants + (double)bytes->results + (double)bytes->kept + (double)bytes->scratch;
+}
 /* array/lowered.c: the memory of a run, and a use of the plan of which it is counted. */
 AX_MUST_USE ax_status ax_lowered_use_plan(ax_runtime *runtime, const ax_lowered *lowered, const ax_plan_use *use, ax_memory *out);
 /* array/lowered.c: prints a program's memory, and the allocations alive where it holds most. */

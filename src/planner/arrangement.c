@@ -132,8 +132,9 @@ void ax_arrangement_shard(ax_arrangement *layout, const ax_families *groups, con
 
 /* --- Specs --- */
 
-static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
-  int last = AX_WHOLE;
+/* first: what stands for the first dimension if no axis of the mesh cuts it; NULL: nothing. */
+static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, const char *first, ax_text *text) {
+  int last = first != NULL ? 0 : AX_WHOLE;
   for (uint32_t a = 0; a < mesh->count; a++)
     if (cuts->axis[a] > last && cuts->axis[a] < (int)type->rank) last = cuts->axis[a];
   for (int d = 0; d <= last; d++) {
@@ -144,7 +145,7 @@ static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mes
       ax_text_add(text, "%s%s", any ? "+" : "", mesh->axis[a].name);
       any = true;
     }
-    if (!any) ax_text_add(text, "_");
+    if (!any) ax_text_add(text, "%s", d == 0 && first != NULL ? first : "_");
   }
 }
 
@@ -160,7 +161,7 @@ static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *
 void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text) {
   const ax_axis_cuts cuts = state ? state_cuts(layout, groups, mesh, groups->of[p]) : layout->group[groups->of[p]];
-  add_spec(&cuts, param_type(m, p), mesh, text);
+  add_spec(&cuts, param_type(m, p), mesh, NULL, text);
 }
 
 static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
@@ -183,7 +184,7 @@ static void add_state(const ax_arrangement *layout, const ax_model *m, const ax_
 static void add_sample(const ax_arrangement *layout, const ax_type *sample, const ax_mesh *mesh, ax_text *text) {
   ax_type batch = *sample;
   batch.rank++;
-  add_spec(&layout->batch, &batch, mesh, text);
+  add_spec(&layout->batch, &batch, mesh, NULL, text);
 }
 
 void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, bool stages,
@@ -192,15 +193,7 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
   for (uint32_t i = 0; i < m->program->in_count; i++) {
     if (i > 0) ax_text_add(text, "; ");
     if (p < m->param_count && m->params[p] == i) {
-      const size_t before = text->length;
-      if (stages && m->layered[p]) ax_text_add(text, "pipe");
-      const size_t piped = text->length;
-      ax_arrangement_param_spec(layout, m, groups, mesh, p, false, text);
-      /* "pipe" stands for the "_" of the first dimension, if there are others */
-      if (piped > before && text->length > piped && !text->failed) {
-        memmove(text->data + piped, text->data + piped + 1, text->length - piped);
-        text->length--;
-      }
+      add_spec(&layout->group[groups->of[p]], param_type(m, p), mesh, stages && m->layered[p] ? "pipe" : NULL, text);
       p++;
     } else {
       add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);
@@ -256,10 +249,7 @@ void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *m, cons
     out->state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh);
   }
   for (uint32_t b = 0; b < m->batch_count && m->train; b++) {
-    ax_type batch = m->program->types[m->batch[b]];
-    memmove(batch.dims + 1, batch.dims, batch.rank * sizeof batch.dims[0]);
-    batch.dims[0] = m->samples;
-    batch.rank++;
+    const ax_type batch = ax_batch_type(m->program->types[m->batch[b]], m->samples);
     out->batch += cut_bytes(&layout->batch, &batch, mesh);
   }
 }

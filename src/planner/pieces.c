@@ -14,15 +14,20 @@ static const ax_scan_params *scan_of(const ax_model *m) { return loop_of(m)->par
 uint32_t ax_piece_carries(const ax_model *m) { return (uint32_t)scan_of(m)->num_carry; }
 ax_type ax_piece_carry(const ax_model *m, uint32_t k) { return m->program->types[loop_of(m)->in[scan_of(m)->num_consts + k]]; }
 
-ax_type ax_piece_param(const ax_model *m, uint32_t p, int64_t layers) {
-  ax_type type = m->program->types[m->params[p]];
-  if (m->layered[p]) type.dims[0] = layers;
-  return type;
+/* Gradients of devices, and carries of samples, have one more dimension. */
+static bool has_room(const ax_model *m) {
+  for (uint32_t p = 0; p < m->param_count; p++)
+    if (!ax_has_batch(&m->program->types[m->params[p]])) return false;
+  for (uint32_t k = 0; k < ax_piece_carries(m); k++) {
+    const ax_type carry = ax_piece_carry(m, k);
+    if (!ax_has_batch(&carry)) return false;
+  }
+  return true;
 }
 
 /* Whether something behind the loop reads a stacked result of it. */
 bool ax_pieces_possible(const ax_model *m) {
-  if (!m->train || m->loop == AX_NONE || loop_of(m)->out_count == 0) return false;
+  if (!m->train || m->loop == AX_NONE || loop_of(m)->out_count == 0 || !has_room(m)) return false;
   const uint32_t first = loop_of(m)->out + ax_piece_carries(m), end = loop_of(m)->out + loop_of(m)->out_count;
   for (uint32_t e = m->loop + 1; e < m->program->eqn_count; e++)
     for (uint32_t i = 0; i < m->program->eqns[e].in_count; i++)
@@ -149,24 +154,17 @@ static AX_BODY(backward) {
 
 /* --- Programs --- */
 
-static ax_type batched(ax_type type, int64_t samples) {
-  memmove(type.dims + 1, type.dims, type.rank * sizeof type.dims[0]);
-  type.dims[0] = samples;
-  type.rank++;
-  return type;
-}
-
 /* Types of parameters, samples and carries; then of cotangents and sums. */
 static uint32_t types_of(const piecing *s, bool cotangents, bool sums, ax_type *types) {
   const ax_model *m = s->model;
   const int64_t samples = s->options->samples;
   uint32_t n = 0;
-  for (uint32_t p = 0; p < m->param_count; p++) types[n++] = ax_piece_param(m, p, s->options->layers);
-  for (uint32_t b = 0; b < m->batch_count; b++) types[n++] = batched(m->program->types[m->batch[b]], samples);
+  for (uint32_t p = 0; p < m->param_count; p++) types[n++] = ax_model_param(m, p, s->options->layers);
+  for (uint32_t b = 0; b < m->batch_count; b++) types[n++] = ax_batch_type(m->program->types[m->batch[b]], samples);
   for (int times = 0; times < (cotangents && s->options->piece != AX_PIECE_LAST ? 2 : 1); times++)
-    for (uint32_t k = 0; k < ax_piece_carries(m); k++) types[n++] = batched(ax_piece_carry(m, k), samples);
+    for (uint32_t k = 0; k < ax_piece_carries(m); k++) types[n++] = ax_batch_type(ax_piece_carry(m, k), samples);
   for (uint32_t p = 0; p < m->param_count && sums; p++)
-    if (s->used[p]) types[n++] = ax_piece_param(m, p, s->options->layers);
+    if (s->used[p]) types[n++] = ax_model_param(m, p, s->options->layers);
   return n;
 }
 
@@ -256,7 +254,7 @@ ax_status ax_piece_update(const ax_model *m, const ax_treedef *params, int64_t d
   for (uint32_t i = 0; status == AX_OK && i < count; i++)
     types[i] = i < n            ? *ax_treedef_type(params, i)
                : i < n + states ? *ax_treedef_type(state, i - n)
-                                : batched(*ax_treedef_type(params, i - n - states), data);
+                                : ax_batch_type(*ax_treedef_type(params, i - n - states), data);
   if (status == AX_OK) status = (ax_trace)(AX_CLOSURE(update, count, n + states, (void *)&u), count, types, out);
   ax_free(types);
   ax_treedef_release(state);

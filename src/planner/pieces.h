@@ -27,7 +27,8 @@ typedef enum ax_piece_pass {
   AX_PASS_BY_CARRIES /* the same without sums of gradients */
 } ax_piece_pass;
 
-/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone. */
+/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone, and its
+   arrays have room for one more dimension. */
 bool ax_pieces_possible(const ax_model *model);
 /* Marks the parameters that a piece uses. */
 AX_MUST_USE ax_status ax_piece_used(const ax_model *model, const ax_piece_options *options, bool *used);
@@ -43,7 +44,5 @@ AX_MUST_USE ax_status ax_piece_update(const ax_model *model, const ax_treedef *p
 uint32_t ax_piece_carries(const ax_model *model);
 /* The type of carry k of one sample. */
 ax_type ax_piece_carry(const ax_model *model, uint32_t k);
-/* The type of parameter p on a stage. */
-ax_type ax_piece_param(const ax_model *model, uint32_t p, int64_t layers);
 
 #endif

@@ -2,7 +2,6 @@
    `data` groups of devices trains on its part of the batch; the optimizer's state is cut over them, and gradients are added up at the
    end of a step. The passes of a stage are simulated, each by itself (pieces.h), and the schedule puts them in time (schedule.h). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "planner/pieces.h"
@@ -89,26 +88,6 @@ static ax_status time_pass(piping *s, ax_piece_pass pass, ax_trial *out) {
 
 /* --- The update --- */
 
-static ax_status make_def(const piping *s, ax_treedef **out) {
-  const ax_model *m = &s->p->model;
-  char(*names)[16] = ax_calloc((size_t)m->param_count + 1, sizeof names[0]);
-  const char **list = ax_calloc((size_t)m->param_count + 1, sizeof list[0]);
-  ax_type *types = ax_calloc((size_t)m->param_count + 1, sizeof types[0]);
-  ax_status status = names != NULL && list != NULL && types != NULL ? AX_OK : ax_out_of_memory(m->param_count);
-  uint32_t n = 0;
-  for (uint32_t p = 0; status == AX_OK && p < m->param_count; p++) {
-    if (!s->used[p]) continue;
-    snprintf(names[n], sizeof names[n], "p%u", p);
-    list[n] = names[n];
-    types[n++] = ax_piece_param(m, p, s->options.layers);
-  }
-  if (status == AX_OK) status = (ax_treedef_create)(n, list, n, types, 0, NULL, out);
-  ax_free(names);
-  ax_free(list);
-  ax_free(types);
-  return status;
-}
-
 /* Of each parameter that is used: a spec of its own, or with the axis `data` in front. */
 static void add_used(const piping *s, const ax_mesh *mesh, const char *before, ax_text *text) {
   for (uint32_t p = 0; p < s->p->model.param_count; p++) {
@@ -147,7 +126,7 @@ static ax_status time_update(piping *s, piece_cost *cost) {
   ax_program *program = NULL;
   ax_text specs = {0};
   ax_trial trial = {0};
-  AX_TRY(make_def(s, &def));
+  AX_TRY(ax_model_def(&s->p->model, s->used, s->options.layers, &def));
   ax_status status = ax_optimizer_state(&s->p->model.optimizer, def, &state);
   if (status == AX_OK) status = ax_piece_update(&s->p->model, def, s->data, &program);
   if (status == AX_OK) {

@@ -128,24 +128,37 @@ static ax_status find_roles(ax_model *m) {
   return status;
 }
 
-static ax_status make_defs(ax_model *m) {
-  const size_t count = m->param_count;
-  char(*names)[16] = ax_calloc(count + 1, sizeof names[0]);
-  const char **list = ax_calloc(count + 1, sizeof list[0]);
-  ax_type *types = ax_calloc(count + 1, sizeof types[0]);
-  ax_status status = names != NULL && list != NULL && types != NULL ? AX_OK : ax_out_of_memory(count);
-  for (uint32_t p = 0; status == AX_OK && p < count; p++) {
-    snprintf(names[p], sizeof names[p], "p%u", p);
-    list[p] = names[p];
-    types[p] = m->program->types[m->params[p]];
+ax_type ax_model_param(const ax_model *m, uint32_t p, int64_t layers) {
+  ax_type type = m->program->types[m->params[p]];
+  if (m->layered[p]) type.dims[0] = layers;
+  return type;
+}
+
+ax_status ax_model_def(const ax_model *m, const bool *used, int64_t layers, ax_treedef **out) {
+  const size_t most = m->param_count;
+  char(*names)[16] = ax_calloc(most + 1, sizeof names[0]);
+  const char **list = ax_calloc(most + 1, sizeof list[0]);
+  ax_type *types = ax_calloc(most + 1, sizeof types[0]);
+  ax_status status = names != NULL && list != NULL && types != NULL ? AX_OK : ax_out_of_memory(most);
+  uint32_t n = 0;
+  for (uint32_t p = 0; status == AX_OK && p < most; p++) {
+    if (used != NULL && !used[p]) continue;
+    snprintf(names[n], sizeof names[n], "p%u", p);
+    list[n] = names[n];
+    types[n++] = ax_model_param(m, p, layers);
   }
-  if (status == AX_OK) status = (ax_treedef_create)((uint32_t)count, list, (uint32_t)count, types, 0, NULL, &m->param_def);
-  if (status == AX_OK) status = ax_optimizer_state(&m->optimizer, m->param_def, &m->state_def);
-  if (status == AX_OK) m->state_count = ax_treedef_count(m->state_def);
+  if (status == AX_OK) status = (ax_treedef_create)(n, list, n, types, 0, NULL, out);
   ax_free(names);
   ax_free(list);
   ax_free(types);
   return status;
+}
+
+static ax_status make_defs(ax_model *m) {
+  AX_TRY(ax_model_def(m, NULL, m->layers, &m->param_def));
+  AX_TRY(ax_optimizer_state(&m->optimizer, m->param_def, &m->state_def));
+  m->state_count = ax_treedef_count(m->state_def);
+  return AX_OK;
 }
 
 ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out) {
@@ -340,12 +353,16 @@ static AX_BODY(step) {
   (ax_optimizer_update)(&m->optimizer, m->param_def, n, made + 1, m->state_count, in + n, n, in, m->state_count, out + 1 + n, n, out + 1);
 }
 
+ax_type ax_batch_type(ax_type type, int64_t size) {
+  memmove(type.dims + 1, type.dims, type.rank * sizeof type.dims[0]);
+  type.dims[0] = size;
+  type.rank++;
+  return type;
+}
+
 static ax_status batched(const ax_model *m, const ax_type *sample, ax_type *out) {
-  *out = *sample;
-  if (sample->rank + 1 > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "planner: a sample has too many dimensions");
-  memmove(out->dims + 1, sample->dims, sample->rank * sizeof out->dims[0]);
-  out->dims[0] = m->samples;
-  out->rank++;
+  if (!ax_has_batch(sample)) return ax_error(AX_INVALID_ARGUMENT, "planner: a sample has too many dimensions");
+  *out = ax_batch_type(*sample, m->samples);
   return AX_OK;
 }
 

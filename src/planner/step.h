@@ -30,6 +30,15 @@ typedef struct ax_model {
 AX_MUST_USE ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out);
 void ax_model_deinit(ax_model *model);
 
+/* The type of so many values of this type, along a new first dimension. The type has room for it (ax_has_batch). */
+ax_type ax_batch_type(ax_type type, int64_t size);
+static inline bool ax_has_batch(const ax_type *type) { return type->rank < AX_MAX_RANK; }
+/* The treedef of the parameters that are marked, or of all (NULL), named p0, p1, .. by their numbers; layers: as ax_model_param has it.
+   `*out` is owned by the caller. */
+AX_MUST_USE ax_status ax_model_def(const ax_model *model, const bool *used, int64_t layers, ax_treedef **out);
+/* The type of parameter p with so many layers, if it has any. */
+ax_type ax_model_param(const ax_model *model, uint32_t p, int64_t layers);
+
 /* The parameter whose dimensions and layout leaf `leaf` of the state has; AX_NONE: of none. */
 uint32_t ax_model_state_of(const ax_model *model, uint32_t leaf);
 

@@ -202,7 +202,7 @@ static void check_stages(const fixture *f, int64_t stages, ax_checkpoint_policy 
     TEST_OK(ax_piece_used(&f->model, &s->options, s->used));
     assert_true(s->used[0] && s->used[1] && s->used[2] == (n == stages - 1));
     for (uint32_t p = 0; p < TEST_PARAMS; p++)
-      s->params[p] = slice(f->params[p], ax_piece_param(&f->model, p, layers), f->model.layered[p] ? n * layers : 0);
+      s->params[p] = slice(f->params[p], ax_model_param(&f->model, p, layers), f->model.layered[p] ? n * layers : 0);
     s->carry_in = n == 0 ? zeros(carry) : list[n - 1].carry_out;
     run_forward(f, s, s->carry_in, &s->carry_out);
   }
@@ -239,7 +239,29 @@ static void test_pieces(void **state) {
   tear_down(&f);
 }
 
+#define WIDE "1,1,1,1,1,1,1,1,1,1,1,1,1,1,3"
+
+/* A parameter with as many dimensions as there may be has no room for one of devices: no stages are made of it. */
+static void test_room(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda w:f32[4," WIDE "] x:f32[" WIDE "]. let a:f32[" WIDE "] = scan[length=4 reverse=false num_consts=0 num_carry=1 body={ lambda "
+      "h:f32[" WIDE "] u:f32[" WIDE "]. let b:f32[" WIDE "] = mul h u in (b) }] x w "
+      "c:f32[] = reduce_sum[axes=(0,1,2,3,4,5,6,7,8,9,10,11,12,13,14)] a in (c) }";
+  static const uint32_t batch[] = {1};
+  const ax_planner_options options = {.devices = 1, .train = true, .samples = 2, .batch = {.list = batch, .count = 1}};
+  ax_program *loss, *step;
+  ax_model model;
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &loss));
+  TEST_OK(ax_model_make(loss, &options, &model));
+  assert_int_equal(model.layers, 4);
+  assert_false(ax_pieces_possible(&model));
+  TEST_FAILS(ax_model_step(&model, 2, AX_SAVE_NOTHING, &step), AX_INVALID_ARGUMENT, "the batch has too many dimensions");
+  ax_model_deinit(&model);
+  ax_program_release(loss);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,14 +33,10 @@ typedef struct estimating {
   ax_trial *out;
 } estimating;
 
-static double bytes_of(const ax_memory_bytes *one) {
-  return (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
-}
-
 static ax_status use(void *context, const ax_plan *plan, const ax_memory *memory) {
   const estimating *e = context;
   ax_sim_estimate about;
-  e->out->bytes = bytes_of(&memory->device);
+  e->out->bytes = ax_memory_bytes_all(&memory->device);
   e->out->arguments = (double)memory->device.arguments;
   e->out->results = (double)memory->device.results;
   if (e->out->bytes > e->options->most) return AX_OK;

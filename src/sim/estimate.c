@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "plan/op.h"
 #include "sim/algorithms.h"
 
 enum { rounds = 3 };
@@ -88,14 +87,10 @@ static ax_status estimate(estimating *s, ax_sim_estimate *out) {
   return AX_OK;
 }
 
-static void look_for_kernel(void *context, ax_op *op) { *(bool *)context = *(bool *)context || op->kind == AX_OP_CORES; }
-
 static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work) {
   ax_sim_place place;
   const ax_timed_kernels none = {0};
-  bool kernels = false;
-  ax_block_walk(&plan->block, look_for_kernel, &kernels);
-  if (kernels) return ax_error(AX_ABSENT, "simulate: the time of a program with kernels is not estimated");
+  if (ax_plan_has_kernels(plan)) return ax_error(AX_ABSENT, "simulate: the time of a program with kernels is not estimated");
   AX_TRY(ax_sim_place_make(machine, &plan->mesh, &place));
   AX_TRY(ax_sim_work_make(plan, &place, &none, work));
   return work->transfer_count == 0 ? AX_OK : ax_algorithms_choose_alone(work, &place, &(ax_simulate_options){.most_messages = 5e7});

@@ -197,15 +197,11 @@ static ax_status give(simulating *s, ax_simulation *out) {
 
 /* --- All of it --- */
 
-static void look_for_kernel(void *context, ax_op *op) { *(bool *)context = *(bool *)context || op->kind == AX_OP_CORES; }
-
 /* Kernels are gone through with data, and so is the whole program, where there are any. */
 static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
-  bool found = false;
   s->kernels = ax_calloc(1, sizeof *s->kernels);
   if (s->kernels == NULL) return ax_out_of_memory(sizeof *s->kernels);
-  ax_block_walk(&s->plan->block, look_for_kernel, &found);
-  return found ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
+  return ax_plan_has_kernels(s->plan) ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
 }
 
 /* Young's interval, as far as checkpoints take less time than there is between failures. */
@@ -225,9 +221,8 @@ static ax_status count_memory(const ax_lowered *lowered, const ax_cluster *machi
   if (out->devices > most_devices) return AX_OK;
   AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = most_devices}, &runtime));
   const ax_status status = ax_lowered_memory(runtime, lowered, &memory);
-  const ax_memory_bytes *one = &memory.device;
-  out->memory = (double)one->arguments + (double)one->constants + (double)one->results + (double)one->kept + (double)one->scratch;
-  if (status == AX_OK) count_losses(machine, (double)one->arguments, out);
+  out->memory = ax_memory_bytes_all(&memory.device);
+  if (status == AX_OK) count_losses(machine, (double)memory.device.arguments, out);
   ax_runtime_release(runtime);
   return status;
 }

@@ -361,6 +361,14 @@ static ax_status find_waits(const making *m) {
   return w.status;
 }
 
+static void look_for_kernel(void *context, ax_op *op) { *(bool *)context = *(bool *)context || op->kind == AX_OP_CORES; }
+
+bool ax_plan_has_kernels(const ax_plan *plan) {
+  bool found = false;
+  ax_block_walk(&plan->block, look_for_kernel, &found);
+  return found;
+}
+
 ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const ax_timed_kernels *kernels, ax_sim_work *out) {
   making m = {.plan = plan, .place = place, .kernels = kernels, .work = out};
   *out = (ax_sim_work){0};

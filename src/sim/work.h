@@ -66,6 +66,7 @@ typedef struct ax_sim_work {
   ax_arena arena; /* tables of pairs */
 } ax_sim_work;
 
+bool ax_plan_has_kernels(const ax_plan *plan);
 /* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is
    returned. */
 AX_MUST_USE ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const ax_timed_kernels *kernels,
