@@ -28,6 +28,12 @@ static inline ax_float_mode ax_float_mode_enter(bool flush) {
   return caller;
 }
 
+/* Says whether arithmetic on this thread reads subnormal numbers as zero and gives zero for them. */
+static inline bool ax_float_mode_flushes(void) {
+  const unsigned both = 0x8040; /* FTZ, DAZ */
+  return (__builtin_ia32_stmxcsr() & both) == both;
+}
+
 static inline void ax_float_mode_leave(ax_float_mode caller) {
   __builtin_ia32_ldmxcsr(caller.sse); /* with the flags it had */
   if (caller.x87 != 0x037f) __asm__ volatile("fldcw %0" : : "m"(caller.x87));
@@ -53,6 +59,15 @@ static inline ax_float_mode ax_float_mode_enter(bool flush) {
   (void)flush;
 #endif
   return caller;
+}
+
+/* Without a way to ask, subnormal numbers count as kept. */
+static inline bool ax_float_mode_flushes(void) {
+  uint64_t control = 0;
+#if defined(__aarch64__)
+  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+#endif
+  return (control >> 24 & 1) != 0;
 }
 
 static inline void ax_float_mode_leave(ax_float_mode caller) { fesetenv(&caller); }

@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) void KIND(add_tiles)(const ax_tile 
   if (column_tiles > 1) _tile_zero(1);
   if (row_tiles > 1) _tile_zero(2);
   if (row_tiles > 1 && column_tiles > 1) _tile_zero(3);
-  for (int64_t step = 0; step < t->steps; step += group, a += row_bytes, b += group * t->b_step) {
+  for (int64_t step = 0; step < t->steps; step += group, a += t->a_step, b += group * t->b_step) {
     _tile_loadd(6, b, t->b_step);
     _tile_loadd(4, a, t->a_row);
     MULTIPLY(0, 4, 6);
@@ -49,16 +49,8 @@ static inline void KIND(put_whole)(const ax_tile *t) {
   _tile_stored(3, lower + row_bytes, t->c_row);
 }
 
-static inline void KIND(fetch_sums)(const ax_tile *t) {
-  for (int row = 0; row < t->rows; row++) {
-    __builtin_prefetch(t->c + row * t->c_row, 1);
-    __builtin_prefetch(t->c + row * t->c_row + row_bytes, 1);
-  }
-}
-
 static void KIND(in_tiles)(const ax_tile *t) {
   const bool high = t->rows > tile_rows, wide = t->columns > 16;
-  if (t->fetch) KIND(fetch_sums)(t);
   if (high && wide) {
     KIND(add_tiles)(t, 2, 2);
     if (t->rows == 2 * tile_rows && t->columns == 32 && !t->add) KIND(put_whole)(t);
@@ -95,28 +87,35 @@ static void KIND(filled_along)(ax_packing *p) {
   KIND(fill_panels)(p);
 }
 
-/* Takes `lines` lines that lie side by side, at most 16, over a group of units, and puts them into rows. */
+/* A row of a tile: a group of units of a line whose numbers lie side by side, of which `numbers` are left. */
+static inline words KIND(tile_row)(const char *from, int64_t numbers) {
+  return KIND(unit_along)(from, numbers < group * UNIT ? (int)numbers : group * UNIT);
+}
+
+/* Takes `lines` lines that lie side by side, at most 16, over a group of units, and puts them into a tile. */
 static inline void KIND(turn_group)(const ax_packing *p, const char *from, int lines, int64_t numbers, char *to, words *least) {
   words x[16];
   for (int u = 0; u < group; u++, from += UNIT * p->number, numbers -= UNIT)
     x[u] = numbers > 0 ? KIND(unit_across)(from, p->number, numbers < UNIT ? (int)numbers : UNIT, lines) : (words){0};
   KIND(turn)(x);
-  for (int l = 0; l < tile_rows; l++) KIND(put)(to + l * PACKED_LINE(sizeof(uint32_t)), x[l], least);
+  for (int l = 0; l < tile_rows; l++) KIND(put)(to + l * row_bytes, x[l], least);
 }
 
-/* Copies lines into rows, p->width of them in a group, however they lie. */
-static void KIND(all_lines)(ax_packing *p) {
+/* Copies lines into tiles, p->width of them in a panel, however they lie. Numbers that lie side by side are read line by line. */
+static void KIND(into_tiles)(ax_packing *p) {
   words least = KIND(none)();
-  if (p->number == NUMBER_BYTES) {
-    KIND(lines)(p);
-    return;
-  }
+  const int64_t apart = p->width * (int64_t)row_bytes;
   for (int64_t line = 0; line < p->lines; line += tile_rows) {
-    const int64_t left = p->lines - line;
-    char *to = p->to + line / p->width * p->panel + line % p->width * PACKED_LINE(sizeof(uint32_t));
-    for (int64_t at = 0; at < p->count; at += group * UNIT, to += row_bytes)
-      KIND(turn_group)(p, p->from + line * NUMBER_BYTES + at * p->number, left < tile_rows ? (int)left : tile_rows, p->count - at,
-                       to, &least);
+    const int64_t left = p->lines - line, lines = left < tile_rows ? left : tile_rows;
+    const char *from = p->from + line * p->line;
+    char *tile = p->to + line / p->width * p->panel + line % p->width * row_bytes;
+    for (int64_t l = 0; l < lines && p->number == NUMBER_BYTES; l++) {
+      char *to = tile + l * row_bytes;
+      for (int64_t at = 0; at < p->count; at += group * UNIT, to += apart)
+        KIND(put)(to, KIND(tile_row)(from + l * p->line + at * NUMBER_BYTES, p->count - at), &least);
+    }
+    for (int64_t at = 0; at < p->count && p->number != NUMBER_BYTES; at += group * UNIT, tile += apart)
+      KIND(turn_group)(p, from + at * p->number, (int)lines, p->count - at, tile, &least);
   }
   KIND(note)(p, least);
 }

@@ -23,7 +23,7 @@
 
 #include "axle/type.h"
 
-enum { most_steps = 384, fetched_steps = 8 }; /* steps of a block; how many steps ahead `across` prefetches */
+enum { most_steps = 384, fetched_steps = 8 }; /* steps of a block, but of tiles; how many steps ahead `across` prefetches */
 /* Bytes between rows that `lines` copied: an odd number of cache lines, so that rows are not all in one set of the cache. */
 #define PACKED_LINE(unit_bytes) ((int64_t)most_steps * (unit_bytes) + 64)
 
@@ -92,10 +92,13 @@ typedef struct ax_product_kernels {
      factors add up to careful_below or more, no such number arises: each product is a multiple of 2^-126, so every sum is 0 or
      normal. Below that, this tile is used: it makes the same additions in f32. NULL: not needed. */
   void (*careful)(const ax_tile *tile);
+  int block_steps; /* the most steps of a block */
   int row_step;    /* rows of a packed group are made in multiples of this many: there is room for them behind the last */
   int step_group;  /* steps of a packed b are filled up with zeros to a multiple of this many */
   bool shifts;     /* packed factors are those of shifted kernels; panels have one more step */
-  bool turns_rows; /* lines also packs lines that lie side by side, into rows: the tile has no panels of a */
+  /* The processor's tiles: rows of a are a_row apart, and a_step is the distance from one group of steps to the next. `lines` packs a
+     however it lies, tile after tile. */
+  bool in_tiles;
   /* Called before the first tile of a product and after its last, on the thread that makes it; NULL: not needed. */
   void (*begin)(void), (*end)(void);
 } ax_product_kernels;

@@ -1,11 +1,12 @@
 /* Kernels for processors with AMX: products of bf16, and of s8 or u8, in the processor's tiles, 16 rows of 64 bytes each.
 
-     a[2 x 16 rows, 16 units]     two tiles, from rows that `lines` copied
+     a[2 x 16 rows, 16 units]     two tiles, which `lines` copied one after the other
      b[16 units, 2 x 16 columns]  two tiles, from a panel
      c[32 rows, 32 columns]       four tiles of sums
 
    One instruction multiplies two tiles and adds the 16 x 16 results to a third: for four of them there are four loads. Steps are
-   filled up with zeros to 16, rows and columns of c with results that are not stored.
+   filled up with zeros to 16, rows and columns of c with results that are not stored. Loads keep up with products even from the
+   second cache (README.md), so blocks of k are long: each costs a pass over c.
 
    Sums of bf16 have an order of their own, which the processor's manual gives (TDPBF16PS): over 16 units, the first numbers of all
    units are one chain of fused multiply-adds that begins with 0, and the second numbers are another; both are added to each other,
@@ -20,7 +21,8 @@
 
 #if AX_HAS_512 && defined(__AVX512VNNI__) && HAS_TILES
 
-enum { tile_rows = 16, row_bytes = 64, tile_bytes = tile_rows * row_bytes, group = 16 }; /* group: units in a row of a tile */
+enum { tile_rows = 16, row_bytes = 64, tile_bytes = tile_rows * row_bytes, group = 16, /* group: units in a row of a tile */
+       long_block = 1024 };
 
 /* --- The processor's tiles --- */
 
@@ -101,10 +103,10 @@ static void careful_row(const ax_tile *t, int row, int column) {
   const char *a = t->a + row * t->a_row, *b = t->b + column * (int64_t)sizeof(uint32_t);
   char *c = t->c + row * t->c_row + column * (int64_t)sizeof(float);
   floats sum = {0};
-  for (int64_t step = 0; step < t->steps; step += group) {
+  for (int64_t step = 0; step < t->steps; step += group, a += t->a_step) {
     floats first = {0}, second = {0};
     for (int64_t u = step; u < step + group && u < t->steps; u++)
-      add_unit(&first, &second, s32_broadcast(a + u * t->a_step), s32_load(b + u * t->b_step));
+      add_unit(&first, &second, s32_broadcast(a + (u - step) * (int64_t)sizeof(uint32_t)), s32_load(b + u * t->b_step));
     sum += first + second;
   }
   if (t->add) sum += f32_load_some(c, columns);
@@ -176,11 +178,12 @@ static const ax_product_kernels pairs = {.lanes = 16,
                                          .narrow = narrow,
                                          .across = pair_filled_across,
                                          .along = pair_filled_along,
-                                         .lines = pair_all_lines,
+                                         .lines = pair_into_tiles,
                                          .careful = careful,
+                                         .block_steps = long_block,
                                          .row_step = tile_rows,
                                          .step_group = group,
-                                         .turns_rows = true,
+                                         .in_tiles = true,
                                          .begin = take_tiles,
                                          .end = give_tiles};
 
@@ -221,10 +224,11 @@ static const ax_product_kernels fours = {.lanes = 16,
                                          .narrow = four_narrow,
                                          .across = four_filled_across,
                                          .along = four_filled_along,
-                                         .lines = four_all_lines,
+                                         .lines = four_into_tiles,
+                                         .block_steps = long_block,
                                          .row_step = tile_rows,
                                          .step_group = group,
-                                         .turns_rows = true,
+                                         .in_tiles = true,
                                          .begin = take_tiles,
                                          .end = give_tiles};
 
@@ -262,10 +266,11 @@ static const ax_product_kernels u8_fours = {.lanes = 16,
                                             .narrow = u8_four_narrow,
                                             .across = u8_four_filled_across,
                                             .along = u8_four_filled_along,
-                                            .lines = u8_four_all_lines,
+                                            .lines = u8_four_into_tiles,
+                                            .block_steps = long_block,
                                             .row_step = tile_rows,
                                             .step_group = group,
-                                            .turns_rows = true,
+                                            .in_tiles = true,
                                             .begin = take_tiles,
                                             .end = give_tiles};
 

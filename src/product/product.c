@@ -16,12 +16,12 @@
 
 #include "base/base.h"
 #include "ir/dtype.h"
+#include "machine/float_mode.h"
 #include "product/few.h"
 #include "product/table.h"
 
 enum {
   many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
-  block_bytes = 3072,      /* of a row of a in a block, which has at most most_steps units of k */
   whole_lines = 16,        /* units: blocks begin at cache lines, if rows do */
   turned_groups = 8,       /* of a transposed a, packed at once: a few cache lines from each of its rows */
   few_groups = 2,          /* of rows: if there are no more, b is read where it lies, whatever its size */
@@ -70,12 +70,12 @@ static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
 /* Chooses the room for packed rows of a, and how many groups one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
-  const bool turned = p->a_column != 1, panels = turned && !k->turns_rows, kept = way->columns < p->n;
+  const bool turned = p->a_column != 1, kept = way->columns < p->n;
   way->groups = ax_ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
-  const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
-  way->slot_bytes =
-      round_up(panels ? panel : way->rows * PACKED_LINE(k->unit_bytes), AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
+  const int64_t step = (way->rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes,
+                packed = k->in_tiles || turned ? step * units : way->rows * PACKED_LINE(k->unit_bytes);
+  way->slot_bytes = round_up(packed, AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
   const int64_t most = ax_caches_here()->kept;
   if (kept && way->groups * way->slot_bytes > most) way->groups = most > way->slot_bytes ? most / way->slot_bytes : 1;
   way->ahead = turned ? turned_groups : 1;
@@ -116,7 +116,7 @@ static int64_t panels_bytes(void) { return ax_caches_here()->second / 2; }
 
 /* columns: all columns of b if it is packed already; otherwise 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
-  int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
+  const int64_t most = (int64_t)k->block_steps * k->unit;
   int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
           block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
   int64_t width = 2 * k->lanes, units = round_up(units_of(k, block), k->step_group);
@@ -191,6 +191,8 @@ typedef struct making { /* some rows and columns, over one block of k */
   int64_t slots;                  /* slots at packed_a */
   int64_t rows, columns, numbers; /* of k */
   bool add, packs_a, packs_b;     /* packs_: rows, or columns, are still to be packed */
+  bool flushes;                   /* subnormal numbers count as 0 on this thread: nothing need be careful */
+  bool in_place;                  /* tiles take rows where they lie, but those of a group that fill no tile */
   fetching next[2];               /* of the next product's factors */
 } making;
 
@@ -258,16 +260,36 @@ static void pack_rows(const making *m, int64_t group) {
                         .shifts = k->shifts,
                         .least = no_exponent};
   if (group % m->way->ahead != 0) return;
-  (p->a_column == 1 || k->turns_rows ? k->lines : k->across)(&packing);
+  (p->a_column == 1 || k->in_tiles ? k->lines : k->across)(&packing);
   for (int64_t i = 0; i * m->way->rows < lines; i++) note_least(m, group + i, packing.least);
+}
+
+/* Gives the processor's tiles their rows. */
+static void take_tile_rows(const making *m, int64_t group, ax_tile *tile) {
+  const ax_product_kernels *k = m->way->kernels;
+  const int64_t row_bytes = k->step_group * k->unit_bytes;
+  if (m->in_place && tile->rows % k->row_step == 0) {
+    tile->a_row = m->product->a_row * k->number_bytes;
+    tile->a = m->a + group * m->way->rows * tile->a_row;
+    tile->a_step = row_bytes;
+    return;
+  }
+  if (m->packs_a) pack_rows(m, group);
+  tile->a = slot_of(m, group);
+  tile->a_row = row_bytes;
+  tile->a_step = m->way->rows * row_bytes;
 }
 
 /* Gives the tile its rows of a: packed, or where they lie. */
 static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  const bool turned = p->a_column != 1 && !k->turns_rows;
+  const bool turned = p->a_column != 1;
   tile->stand = AX_ANYHOW;
+  if (k->in_tiles) {
+    take_tile_rows(m, group, tile);
+    return;
+  }
   if (!m->way->packs_a) {
     tile->a = m->a + group * m->way->rows * p->a_row * k->number_bytes;
     tile->a_row = p->a_row * k->number_bytes;
@@ -285,7 +307,7 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  if (long_tiles) return m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
+  if (long_tiles) return m->in_place ? 1 : m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
   if (p->a_column != 1 || way->columns < p->n || !p->far || m->numbers == 0) return m->rows;
   return ax_ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
@@ -398,7 +420,7 @@ static inline void make(making *m) {
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
-    bool careful = way->kernels->careful != NULL && least_of(m, group) + tile.b_least < careful_below;
+    const bool careful = way->kernels->careful != NULL && !m->flushes && least_of(m, group) + tile.b_least < careful_below;
     make_panels(m, &tile, m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
   }
 }
@@ -434,7 +456,9 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
               .packed_b = work,
               .packed_a = work != NULL ? work + way->b_bytes : NULL,
               .slots = way->slots,
-              .packs_b = way->packs_b && packed == NULL};
+              .packs_b = way->packs_b && packed == NULL,
+              .flushes = ax_float_mode_flushes()};
+  m.in_place = k->in_tiles && (k->careful == NULL || m.flushes) && p->a_column == 1 && p->k % (k->step_group * k->unit) == 0;
   const bool tiles = !way->narrow && k->begin != NULL;
   if (tiles) k->begin();
   for (int64_t row = 0; row < p->m; row += most_rows)

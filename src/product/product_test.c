@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "ir/number.h"
+#include "machine/float_mode.h"
 #include "product/table.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -385,10 +386,10 @@ static float sum_in_order(const factors *f, int64_t i, int64_t j, int64_t block)
   return all;
 }
 
-/* Tiles, few columns, few rows by a transposed b, and numbers that tiles do not take: one order for all. */
-static void order_of_tiles(void **state) {
-  (void)state;
-  static const int64_t sizes[][3] = {{33, 40, 64}, {50, 3, 100}, {2, 70, 95}, {16, 1, 31}, {70, 65, 1700}, {4, 40, 1}};
+/* Tiles, few columns, few rows by a transposed b, and numbers that tiles do not take: one order for all. Each time with rows that
+   are packed, or that tiles take where they lie if nothing need be careful. */
+static void check_order(void) {
+  static const int64_t sizes[][3] = {{33, 40, 64}, {50, 3, 100}, {2, 70, 95}, {16, 1, 31}, {70, 65, 1700}, {4, 40, 1}, {64, 40, 96}, {45, 40, 2112}};
   test_random random = {11};
   for (int i = 0; i < 8 * (int)AX_COUNT(sizes); i++) {
     const int64_t m = sizes[i / 8][0], n = sizes[i / 8][1];
@@ -402,6 +403,14 @@ static void order_of_tiles(void **state) {
     }
     release(&f);
   }
+}
+
+static void order_of_tiles(void **state) {
+  (void)state;
+  check_order();
+  const ax_float_mode caller = ax_float_mode_enter(true);
+  check_order();
+  ax_float_mode_leave(caller);
 }
 
 static void other_dtypes(void **state) {

@@ -16,7 +16,7 @@
      CAREFUL               1: tiles do not take some numbers, which CAREFUL_KIND(name) takes. Then KIND(least)(least, units) notes
                            exponents, KIND(exponent)(least) is the least of all, and KIND(none) is the value to begin with
      SHIFTED               1: MULTIPLY_ADD takes left numbers that are 128 off, with their highest bit turned over; see kernels.h
-     NO_TILE, NO_NARROW    1: tiles, or narrow tiles, are not defined, since the including file has its own. Both leave out the
+     NO_TILE, NO_NARROW    1: tiles and their lines, or narrow tiles, are not defined, since the including file has its own. Both leave out the
                            record of the kernels
 
    KIND(unit_along) and KIND(unit_across) give 0 for missing lanes and numbers. */
@@ -400,6 +400,7 @@ static void KIND(along)(ax_packing *p) {
   KIND(note)(p, least);
 }
 
+#if !NO_TILE
 static void KIND(lines)(ax_packing *p) {
   FACTOR least = KIND(none)();
   for (int64_t line = 0; line < p->lines; line++)
@@ -410,6 +411,7 @@ static void KIND(lines)(ax_packing *p) {
     }
   KIND(note)(p, least);
 }
+#endif
 
 #include "product/narrow_template.h"
 #if UNIT == 1 && NUMBER_BYTES >= 4
@@ -439,6 +441,7 @@ static const ax_product_kernels KIND(kernels) = {
 #if CAREFUL
     .careful = CAREFUL_KIND(tile),
 #endif
+    .block_steps = most_steps,
     .row_step = 1,
     .step_group = 1,
     .shifts = SHIFTED,
