@@ -29,6 +29,9 @@ bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_ty
 ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in);
 /* Convolutions whose rows are the rows of products (conv_general_dilated_image.c). *made: this one is, and is lowered. */
 AX_MUST_USE ax_status ax_conv_lower_image(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out, bool *made);
+/* Whether narrow floats of this dtype are multiplied as they are, since the processor does: sums are in f32 all the same, and rounded
+   once. Others are converted to f32 before. */
+bool ax_conv_multiplies_narrow(ax_dtype dtype);
 /* Transposes x so that its dimensions follow `order`, or leaves it as it lies if `lies`. at[i]: the dimension of the result that
    has role i of the spec. */
 ax_value ax_conv_ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at);

@@ -1,4 +1,5 @@
-/* Lowers convolutions of f32 and f64 to products whose rows lie in the image, or in a copy of it. An image has depth, rows and
+/* Lowers convolutions of f32 and f64, and of bf16 where the processor multiplies such, to products whose rows lie in the image, or in
+   a copy of it. Sums of bf16 are made in f32, and rounded once. An image has depth, rows and
    columns; a convolution of fewer dimensions has images of one row, or of one depth. Groups stand in front of all that.
 
    Few places, as in layers. Along a row of the image the kernel's places lie side by side, so the rows of the left factor overlap.
@@ -29,6 +30,7 @@
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/prims.h"
+#include "product/product.h"
 
 enum { most_unfolded = 128, long_width = 16, few_features = 32 };
 enum { depth, row, column, dims_of_image };
@@ -46,7 +48,8 @@ static bool find_image(const ax_lower *lower, const ax_eqn *eqn, image *u) {
   const ax_conv_params *p = eqn->params;
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
   const uint32_t spatial = ax_conv_spatial(p);
-  if (spatial < 1 || spatial > dims_of_image || (lhs->dtype != AX_F32 && lhs->dtype != AX_F64)) return false;
+  const bool multiplied = lhs->dtype == AX_F32 || lhs->dtype == AX_F64 || ax_conv_multiplies_narrow(lhs->dtype);
+  if (spatial < 1 || spatial > dims_of_image || !multiplied) return false;
   *u = (image){.p = p, .spatial = spatial, .groups = p->feature_group_count * p->batch_group_count};
   for (uint32_t i = 0; i < dims_of_image; i++) {
     const uint32_t lacks = dims_of_image - spatial;
@@ -260,7 +263,7 @@ static ax_status multiply_unfolded(ax_lower *lower, const image *u, uint32_t unf
 static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, const int *at, uint32_t *out) {
   const ax_dims *spec = &((const ax_conv_params *)eqn->params)->out_spec;
   ax_position src[AX_MAX_RANK], dst[AX_MAX_RANK];
-  bool same = true;
+  bool same = ax_lower_type(lower, product)->dtype == lower->program->types[eqn->out].dtype;
   for (uint32_t i = 0; i < spec->count; i++) {
     src[at[i]] = place((int)spec->v[i], 1, 0);
     same = same && at[i] == spec->v[i];
@@ -272,7 +275,7 @@ static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, con
   return ax_lower_move(lower, spec->count, lower->program->types[eqn->out].dims, *out, dst, product, src);
 }
 
-/* A buffer for the product: the result with its spatial dimensions from dimension `spatial_at` on, its features last. at: as
+/* A buffer for the product, of the dtype that products are made in: the result with its spatial dimensions from dimension `spatial_at` on, its features last. at: as
    moved() takes it. */
 static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, int batch_at, int spatial_at, int *at, uint32_t *product) {
   const ax_type *result = &lower->program->types[eqn->out];
@@ -281,7 +284,9 @@ static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, int batch_at
   at[AX_CONV_BATCH] = batch_at, at[AX_CONV_FEATURE] = (int)spec->count - 1;
   for (uint32_t i = AX_CONV_SPATIAL; i < spec->count; i++) at[i] = spatial_at + (int)(i - AX_CONV_SPATIAL);
   for (uint32_t i = 0; i < spec->count; i++) dims[at[i]] = result->dims[spec->v[i]];
-  const ax_type plain = ax_array_type(result->dtype, AX_LIST(spec->count, dims));
+  ax_dtype made;
+  if (!ax_product_result(result->dtype, &made)) return ax_error(AX_INTERNAL, "a product of %s", ax_dtype_name(result->dtype));
+  const ax_type plain = ax_array_type(made, AX_LIST(spec->count, dims));
   return ax_lower_buffer(lower, &plain, lower->differs[eqn->out], product);
 }
 

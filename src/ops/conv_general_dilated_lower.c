@@ -16,6 +16,7 @@
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/prims.h"
+#include "product/product.h"
 
 enum { most_written_out = 128, few_features = 32, long_sum = 128, few_places = 64 };
 
@@ -320,11 +321,22 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   return finished(groups_joined(together ? by_places_together(&c) : multiply(&c), groups), p);
 }
 
+bool ax_conv_multiplies_narrow(ax_dtype dtype) { return dtype == AX_BF16 && ax_product_in_units(dtype); }
+
+/* A kernel of one place makes a single product, which is rounded once. */
+static bool has_one_place(const ax_conv_params *p, const ax_type *rhs) {
+  int64_t places = 1;
+  for (uint32_t i = 0; i < ax_conv_spatial(p); i++) places *= rhs->dims[p->rhs_spec.v[AX_CONV_SPATIAL + i]];
+  return places == 1;
+}
+
 /* Narrow floats are multiplied and added up in f32. */
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_type rhs = ax_typeof(in[1]);
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   if (ax_failed()) return ax_poison;
-  if (!ax_is_narrow_float(dtype)) return convolve(eqn->params, in[0], in[1]);
+  const bool single = ax_conv_multiplies_narrow(dtype) && has_one_place(eqn->params, &rhs);
+  if (!ax_is_narrow_float(dtype) || single) return convolve(eqn->params, in[0], in[1]);
   ax_value made = ax_conv_bind(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
   return ax_convert_element_type(made, dtype);
 }
@@ -337,7 +349,8 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
   const ax_type *lhs = &types[eqn->in[0]];
-  if (!ax_is_narrow_float(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
+  const bool whole = !ax_is_narrow_float(lhs->dtype) || ax_conv_multiplies_narrow(lhs->dtype);
+  if (whole && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
     return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
   AX_TRY(ax_conv_lower_image(lower, eqn, in, out, &made));
   return made ? AX_OK : ax_lower_expanded(lower, eqn, expand, in, out);

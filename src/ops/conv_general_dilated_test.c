@@ -7,6 +7,7 @@
 
 #include "axle/exec.h"
 #include "axle/ops.h"
+#include "ir/number.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -70,9 +71,9 @@ static bool set_place(example *x, test_random *random, int i, bool few_positions
 }
 
 static bool make_example(example *x, test_random *random) {
-  static const ax_dtype dtypes[] = {AX_F32, AX_F32, AX_F64, AX_S32};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F32, AX_F64, AX_S32, AX_BF16};
   const bool few_positions = test_random_below(random, 3) == 0, grouped = test_random_below(random, 3) == 0;
-  *x = (example){.dtype = dtypes[test_random_below(random, 4)], .feature_groups = 1, .batch_groups = 1};
+  *x = (example){.dtype = dtypes[test_random_below(random, AX_COUNT(dtypes))], .feature_groups = 1, .batch_groups = 1};
   if (grouped) *(test_random_below(random, 2) ? &x->feature_groups : &x->batch_groups) = some(random, 3, 3);
   order_dimensions(x, random, few_positions);
   const int64_t groups = x->feature_groups * x->batch_groups;
@@ -121,6 +122,13 @@ static int64_t lhs_place(const example *x, const int64_t *out, const int64_t *ke
   return place_of(x->lhs, x->size, at);
 }
 
+/* Numbers are small integers, so sums are exact until they are rounded to the dtype. */
+static double rounded(ax_dtype dtype, double sum) {
+  char number[8];
+  ax_number_store(dtype, number, 0, (ax_number){.f = sum});
+  return ax_number_load(dtype, number, 0).f;
+}
+
 static double sum_at(const example *x, ax_tensor *const *in, const int64_t *out) {
   int64_t kernel[128] = {['O'] = out['C']};
   double sum = 0;
@@ -130,7 +138,7 @@ static double sum_at(const example *x, ax_tensor *const *in, const int64_t *out)
     const int64_t left = lhs_place(x, out, kernel);
     if (left >= 0) sum += test_get(in[0], left) * test_get(in[1], place_of(x->rhs, x->rhs_size, kernel));
   } while (next_place(summed, x->rhs_size, kernel));
-  return sum;
+  return x->dtype == AX_BF16 ? rounded(x->dtype, sum) : sum;
 }
 
 static void call(const ax_value *in, ax_value *out, void *context) {

@@ -47,6 +47,9 @@ typedef struct ax_product_way {
 
 /* Sets *result to the dtype of a product of such factors. False: there are no products of this dtype. */
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
+/* Says whether this processor multiplies numbers of this dtype several at a time. Otherwise narrow ones are widened as they are
+   packed. */
+bool ax_product_in_units(ax_dtype dtype);
 /* most_bytes: the widest register to use, 64 except in tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
 /* work: way->work_bytes, aligned to 64; NULL if that is 0. A way also serves a piece of its product along k that begins with a
