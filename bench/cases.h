@@ -8,6 +8,7 @@ bench_case train, train_rounds, compile, compile_again, peak_memory, temporaries
 bench_case sgemm, pointwise;                        /* alone.c */
 bench_case rows_in_scan, cache_in_scan;             /* updates.c */
 bench_case operations, operations_traced;           /* ops.c */
+bench_case strange_numbers;                         /* numbers.c */
 bench_case windows;                                 /* windows.c */
 bench_case at_once, ahead;                           /* threads.c */
 bench_case place;                                   /* placing.c */

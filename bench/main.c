@@ -45,6 +45,7 @@ static const struct {
     {"stages", every_stage, 2, "FAMILY N"},
     {"ops", operations, 1, "WORKERS"},
     {"ops_traced", operations_traced, 0, ""},
+    {"strange_numbers", strange_numbers, 1, "flush|keep"},
     {"sgemm", sgemm, 1, "WORKERS"},
     {"pointwise", pointwise, 1, "WORKERS"},
     {"gradients", gradients, 3, "mlp_small|mlp_middle|transformer INPUTS.npz RESULTS.npz"},

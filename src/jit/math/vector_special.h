@@ -144,7 +144,7 @@ static f64s f64_lgamma_for_f32(f64s x) {
 static f32s f32_lgamma(f32s x) { return f32_in_f64(x, f64_lgamma_for_f32); }
 
 /* Below 0: lgamma(1 + x) - log |x| down to -1, of which neither is negative, and then log(pi / |x sin(pi x)|) - lgamma(|x|) where
-   that is above 2 and cancels by half at most. `good` is 1 there; otherwise 0. */
+   that is above 2 and cancels by a quarter at most. `good` is 1 there; otherwise 0. */
 typedef struct f64_below {
   f64s value, good;
 } f64_below;
@@ -157,7 +157,7 @@ static inline f64_below f64_lgamma_below(f64s x) {
   const f64s sine = f64_sine(f64_all(3.141592653589793) * part, none);
   const f64s first = f64_log(f64_pick(near, one / size, f64_all(3.141592653589793) / (size * sine)));
   const f64s second = f64_lgamma_positive(f64_pick(near, one - size, size)), value = f64_pick(near, first + second, first - second);
-  const f64s all = f64_max(f64_all(2), f64_all(0.5) * (f64_sized(first) + f64_sized(second)));
+  const f64s all = f64_max(f64_all(2), f64_all(0.75) * (f64_sized(first) + f64_sized(second)));
   return (f64_below){value, f64_pick(near, good, f64_pick(f64_less(all, f64_sized(value)), good, none))};
 }
 
@@ -166,10 +166,13 @@ static AX_BESIDE f64s f64_lgamma_each(f64s x) {
   const f64s flushed = f64_pick(f64_equal(x, f64_all(0)), f64_all(0), x);
   const f64_below below = f64_lgamma_below(x);
   f64s result = f64_pick(f64_less(f64_all(0), below.good), below.value, f64_lgamma_positive(f64_max(flushed, f64_all(0x1p-1022))));
+  const f64s infinity = f64_all(__builtin_inf()), size = f64_sized(flushed);
+  const f64_mask whole = f64_equal(f64_pick(f64_less(f64_all(0), x), f64_all(1), size - f64_round(size)), f64_all(0));
+  result = f64_pick(f64_equal(size, infinity), infinity, f64_pick(whole, infinity, result));
   for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf()) && !(below.good[i] > 0))
+    if (flushed[i] < 0x1p-1022 && flushed[i] != 0 && !(below.good[i] > 0) && result[i] != __builtin_inf())
       result[i] = (double)ax_special_lgamma((long double)flushed[i]);
-  return result;
+  return f64_pick(f64_equal(x, x), result, x);
 }
 
 static f64s f64_lgamma(f64s x) {
@@ -221,11 +224,15 @@ static f64s f64_digamma_for_f32(f64s x) {
 
 static f32s f32_digamma(f32s x) { return f32_in_f64(x, f64_digamma_for_f32); }
 
+/* Negative operands lane by lane, since near zeros no digits are left. */
 static AX_APART f64s f64_digamma_each(f64s x) {
-  f64s result = f64_digamma_positive(f64_max(x, f64_all(0x1p-1022)));
+  const double nan = __builtin_nan("");
+  f64s result = f64_pick(f64_equal(x, f64_all(__builtin_inf())), x, f64_digamma_positive(f64_max(x, f64_all(0x1p-1022))));
+  result = f64_pick(f64_less(f64_sized(x), f64_all(0x1p-1022)), f64_all(nan), result);
+  result = f64_pick(f64_equal(x, f64_all(-__builtin_inf())), f64_all(nan), result);
   for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (!(x[i] >= 0x1p-1022 && x[i] < __builtin_inf())) result[i] = (double)ax_special_digamma(x[i] == 0 ? 0 : (long double)x[i]);
-  return result;
+    if (x[i] < 0x1p-1022 && x[i] != 0 && x[i] > -__builtin_inf()) result[i] = (double)ax_special_digamma((long double)x[i]);
+  return f64_pick(f64_equal(x, x), result, f64_all(nan));
 }
 
 static f64s f64_digamma(f64s x) {
