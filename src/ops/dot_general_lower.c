@@ -144,8 +144,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
   return ax_lower_kernel_end(lower);
 }
 
-static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
-                               const int64_t *lhs_dims, uint32_t out) {
+static ax_gemm product_of(const ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch, const int64_t *lhs_dims) {
   ax_gemm gemm = {.dtype = ax_lower_type(lower, a->buffer)->dtype,
                   .transpose_a = a->transposed,
                   .transpose_b = b->transposed,
@@ -156,8 +155,7 @@ static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b
                   .ldb = b->ld,
                   .ldc = b->columns,
                   .a = a->buffer,
-                  .b = b->buffer,
-                  .c = out};
+                  .b = b->buffer};
   int64_t stride = gemm.m * gemm.n;
   for (uint32_t i = batch->count; i-- > 0;) {
     gemm.c_stride[i] = stride;
@@ -172,9 +170,18 @@ static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b
     gemm.b_stride[at] = b->batch_stride[i];
     gemm.c_stride[at] = gemm.c_stride[i]; /* at <= i: not yet read */
   }
-  int64_t blocks = contracted_blocks(&gemm);
-  if (blocks > 1 && ax_lower_type(lower, out)->rank < AX_MAX_RANK) return lower_blocks(lower, gemm, blocks, out);
-  return ax_lower_gemm(lower, &gemm);
+  return gemm;
+}
+
+static ax_status lower_product(ax_lower *lower, const ax_gemm *gemm) {
+  int64_t blocks = contracted_blocks(gemm);
+  if (blocks > 1 && ax_lower_type(lower, gemm->c)->rank < AX_MAX_RANK) return lower_blocks(lower, *gemm, blocks, gemm->c);
+  return ax_lower_gemm(lower, gemm);
+}
+
+/* Says whether sums are rounded to the result's dtype as they are made. */
+static bool rounds(const ax_gemm *gemm, const ax_type *result) {
+  return result->dtype == gemm->dtype && ax_product_rounds(gemm->dtype) && contracted_blocks(gemm) <= 1;
 }
 
 /* Pairs in the order in which the left operand has them: then its contracted dimensions are most likely one. */
@@ -210,11 +217,14 @@ static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side 
   const uint32_t first = swapped, second = !swapped;
   uint32_t product = out;
   matrix a, b;
-  AX_TRY(product_buffer(lower, eqn, &type, &product));
   sort_pairs(&left.contract, &right.contract);
   AX_TRY(lower_matrix(lower, in[first], differs[eqn->in[first]], &left.batch, &left.free, &left.contract, &a));
   AX_TRY(lower_matrix(lower, in[second], differs[eqn->in[second]], &right.batch, &right.contract, &right.free, &b));
-  AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
+  ax_gemm gemm = product_of(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims);
+  gemm.rounds = rounds(&gemm, &type);
+  if (!gemm.rounds) AX_TRY(product_buffer(lower, eqn, &type, &product));
+  gemm.c = product;
+  AX_TRY(lower_product(lower, &gemm));
   return narrow_product(lower, &type, product, out);
 }
 

@@ -76,7 +76,7 @@ static bool is_dense(const ax_gemm *g, int64_t elems) {
 static bool adds_last(const ax_gemm *g) {
   if (g->accumulate || g->k == 0 || ax_dims_elems(g->term_rank, g->terms) != 1) return false;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
-  return !ax_rounds(g->dtype) || ax_gemm_way(g, &whole).blocks == 1;
+  return !g->rounds && (!ax_rounds(g->dtype) || ax_gemm_way(g, &whole).blocks == 1);
 }
 
 typedef struct question {

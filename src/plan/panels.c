@@ -54,6 +54,7 @@ ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
                       .b_column = g->transpose_b ? g->ldb : 1,
                       .c_row = g->ldc,
                       .add = g->accumulate,
+                      .rounds = g->rounds,
                       .far = factor_bytes(g, g->m, g->a_stride) > (double)ax_caches_here()->far_rows,
                       .far_b = factor_bytes(g, g->n, g->b_stride) > (double)ax_caches_here()->far_factor};
 }

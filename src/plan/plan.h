@@ -42,7 +42,8 @@ enum { AX_GEMM_TERMS = 3 }; /* dimensions */
    `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and b_term say where its
    panels begin. */
 typedef struct ax_gemm {
-  ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
+  ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h), */
+  bool rounds;    /* or the same, if sums are rounded to it: of one term, not accumulated, if ax_product_rounds */
   bool transpose_a, transpose_b, accumulate, packed; /* packed: b is in panels (plan/panels.h) */
   int64_t m, n, k, lda, ldb, ldc;
   uint32_t a, b, c;

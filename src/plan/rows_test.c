@@ -101,7 +101,7 @@ static void products_take_part(void **state) {
   (void)state;
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
   expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
-  expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64), "6 members over 8x512, 14 of 18 slots local");
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
 }
 
 /* The same where no query looks at keys behind it. */

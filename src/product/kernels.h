@@ -21,6 +21,8 @@
 #ifndef AX_PRODUCT_KERNELS_H
 #define AX_PRODUCT_KERNELS_H
 
+#include <string.h>
+
 #include "axle/type.h"
 
 enum { most_steps = 384, fetched_steps = 8 }; /* steps of a block, but of tiles; how many steps ahead `across` prefetches */
@@ -99,9 +101,20 @@ typedef struct ax_product_kernels {
   /* The processor's tiles: rows of a are a_row apart, and a_step is the distance from one group of steps to the next. `lines` packs a
      however it lies, tile after tile. */
   bool in_tiles;
+  /* Rounds sums to the factors' dtype, to nearest even, in order; NULL: there is none. */
+  void (*round)(const float *sums, void *to, int64_t count);
   /* Called before the first tile of a product and after its last, on the thread that makes it; NULL: not needed. */
   void (*begin)(void), (*end)(void);
 } ax_product_kernels;
+
+/* The bf16 nearest to an f32; of two equally near, the even one. The lowest bit that is kept makes the difference only where exactly
+   half is dropped, whose own lowest bit is 0; so it is put there. */
+static inline uint16_t ax_bf16_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x) return (uint16_t)((bits | 0x400000u) >> 16);
+  return (uint16_t)(((bits | (bits >> 16 & 1)) + 0x7fffu) >> 16);
+}
 
 enum { careful_below = 142 }; /* 2 * 127 (bias) - 126 (least normal exponent) + 2 * 7 (bits of fraction) */
 

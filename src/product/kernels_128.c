@@ -124,7 +124,13 @@ static inline floats some_floats(ax_dtype dtype, const char *p, int count) {
 
 static inline floats bf16_unit_along(const char *p, int count) { return some_floats(AX_BF16, p, count); }
 
+static void bf16_round(const float *sums, void *to, int64_t count) {
+  uint16_t *out = to;
+  for (int64_t at = 0; at < count; at++) out[at] = ax_bf16_of(sums[at]);
+}
+
 #define KIND(name) bf16_##name
+#define ROUND bf16_round
 #define UNITS(name) f32_##name
 #define RESULTS(name) f32_##name
 #define MULTIPLY_ADD f32_multiply_add

@@ -95,7 +95,22 @@ static inline floats bf16_unit_along(const char *p, int count) {
   return (floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(short_lanes(p, count)), 16);
 }
 
+/* As ax_bf16_of, of eight. */
+static inline __m128i bf16_rounded(floats x) {
+  const words bits = (words)x, up = ((bits | (bits >> 16 & 1)) + 0x7fffu) >> 16;
+  const __m256i is_nan = (__m256i)_mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q);
+  const __m256i whole = _mm256_blendv_epi8((__m256i)up, (__m256i)((bits | 0x400000u) >> 16), is_nan);
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(whole, whole), 0xd8));
+}
+static void bf16_round(const float *sums, void *to, int64_t count) {
+  uint16_t *out = to;
+  int64_t at = 0;
+  for (; at + 8 <= count; at += 8) _mm_storeu_si128((__m128i *)(void *)(out + at), bf16_rounded(f32_load((const char *)(sums + at))));
+  for (; at < count; at++) out[at] = ax_bf16_of(sums[at]);
+}
+
 #define KIND(name) bf16_##name
+#define ROUND bf16_round
 #define UNITS(name) f32_##name
 #define RESULTS(name) f32_##name
 #define MULTIPLY_ADD f32_multiply_add

@@ -22,6 +22,7 @@ static inline floats bf16_unit_along(const char *p, int count) {
 }
 
 #define KIND(name) bf16_##name
+#define ROUND bf16_round
 #define UNITS(name) f32_##name
 #define RESULTS(name) f32_##name
 #define MULTIPLY_ADD f32_multiply_add

@@ -30,6 +30,7 @@ static inline floats careful_multiply_add(floats sum, words a, words b) {
 #include "product/tile_template.h"
 
 #define KIND(name) pair_##name
+#define ROUND bf16_round
 #define UNITS(name) s32_##name
 #define RESULTS(name) f32_##name
 #define MULTIPLY_ADD pair_multiply_add

@@ -114,6 +114,21 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
 /* Bytes of b that are packed at a time: half of a second cache. */
 static int64_t panels_bytes(void) { return ax_caches_here()->second / 2; }
 
+/* Sums of one block are rounded a group of rows at a time, while a near cache has them. */
+static bool rounds_groups(const ax_product *p, const ax_product_way *way) {
+  return p->rounds && way->blocks == 1 && !way->narrow && !way->turned;
+}
+
+/* Bytes from a row of sums to the next; rows are not all in one set of the cache. */
+static int64_t sums_row(const ax_product_way *way) { return round_up(way->columns * (int64_t)sizeof(float), AX_LINE_BYTES) + AX_LINE_BYTES; }
+
+static void add_room_for_sums(ax_product_way *way, const ax_product *p) {
+  if (!p->rounds) return;
+  way->sums_at = (size_t)round_up((int64_t)way->work_bytes, AX_LINE_BYTES);
+  way->work_bytes =
+      way->sums_at + (size_t)(rounds_groups(p, way) ? way->rows * sums_row(way) : p->m * p->n * (int64_t)sizeof(float));
+}
+
 /* columns: all columns of b if it is packed already; otherwise 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   const int64_t most = (int64_t)k->block_steps * k->unit;
@@ -149,7 +164,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
 
 /* If a has few rows and b lies transposed, the transposed product is narrow: b's lines are its rows. So b need not be packed,
    unless it is large (few.h). */
-ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
+static ax_product_way choose_any(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
   if (ax_few_may_stream_left(p, k)) {
     const ax_product turned = turn(p);
@@ -169,8 +184,16 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   return choose(p, k, 0);
 }
 
+ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
+  ax_product_way way = choose_any(p, most_bytes);
+  add_room_for_sums(&way, p);
+  return way;
+}
+
 ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) {
-  return choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns);
+  ax_product_way way = choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns);
+  add_room_for_sums(&way, p);
+  return way;
 }
 int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
 int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) {
@@ -188,6 +211,7 @@ typedef struct making { /* some rows and columns, over one block of k */
   const ax_product_way *way;
   const char *a, *b;
   char *c, *packed_a, *packed_b;
+  char *sums;                     /* of a group of rows, which are rounded to c; NULL: c has them */
   int64_t slots;                  /* slots at packed_a */
   int64_t rows, columns, numbers; /* of k */
   bool add, packs_a, packs_b;     /* packs_: rows, or columns, are still to be packed */
@@ -407,10 +431,23 @@ static void make_narrow(making *m) {
   k->narrow(&tile);
 }
 
+/* Bytes of a number of c. */
+static int64_t made_bytes(const ax_product *p, const ax_product_kernels *k) { return p->rounds ? k->number_bytes : k->result_bytes; }
+
+/* Rounds the sums of a group of rows to c. */
+static void round_rows(const making *m, int64_t row, int64_t rows) {
+  const ax_product_kernels *k = m->way->kernels;
+  const int64_t apart = m->product->c_row * k->number_bytes;
+  for (int64_t r = 0; r < rows; r++)
+    k->round((const float *)(const void *)(m->sums + r * sums_row(m->way)), m->c + (row + r) * apart, m->columns);
+}
+
 static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .add = m->add};
+  ax_tile tile = {.steps = units_of(way->kernels, m->numbers),
+                  .c_row = m->sums != NULL ? sums_row(way) : p->c_row * way->kernels->result_bytes,
+                  .add = m->add};
   const bool long_tiles = way->packs_b && tile.steps >= long_tile;
   tile.fetch = long_tiles || m->add;
   const int64_t ahead = fetch_distance(m, long_tiles);
@@ -421,7 +458,8 @@ static inline void make(making *m) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
     const bool careful = way->kernels->careful != NULL && !m->flushes && least_of(m, group) + tile.b_least < careful_below;
-    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
+    make_panels(m, &tile, m->sums != NULL ? m->sums : m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
+    if (m->sums != NULL) round_rows(m, row, tile.rows);
   }
 }
 
@@ -439,7 +477,7 @@ static void make_pass(making *m, const char *b, char *c) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
     if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     else m->packed_b = packed + ax_product_panel_at(m->way, column);
-    m->c = c + column * m->way->kernels->result_bytes;
+    m->c = c + column * made_bytes(p, m->way->kernels);
     m->packs_a = m->way->packs_a && column == 0;
     if (m->way->narrow) make_narrow(m);
     else make(m);
@@ -447,14 +485,15 @@ static void make_pass(making *m, const char *b, char *c) {
 }
 
 /* packed: b, packed before; NULL if it was not. */
-static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
-                char *work) {
+static void run_sums(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                     char *work) {
   const ax_product_kernels *k = way->kernels;
   const int64_t most_rows = way->groups * way->rows;
   making m = {.product = p,
               .way = way,
               .packed_b = work,
               .packed_a = work != NULL ? work + way->b_bytes : NULL,
+              .sums = p->rounds ? work + way->sums_at : NULL,
               .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL,
               .flushes = ax_float_mode_flushes()};
@@ -470,9 +509,31 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
       m.add = p->add || i > 0;
       if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * way->block_bytes;
       make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes,
-                c + row * p->c_row * k->result_bytes);
+                c + row * p->c_row * made_bytes(p, k));
     }
   if (tiles) k->end();
+}
+
+static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                char *work) {
+  if (way->turned) {
+    const ax_product turned = turn(p);
+    run_sums(&turned, way, b, a, NULL, c, work);
+  } else {
+    run_sums(p, way, a, b, packed, c, work);
+  }
+}
+
+/* All sums first, and then their rounding. */
+static void run_and_round(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                          char *work) {
+  ax_product sums = *p;
+  sums.rounds = false;
+  sums.c_row = p->n;
+  run(&sums, way, a, b, packed, work + way->sums_at, work);
+  for (int64_t row = 0; row < p->m; row++)
+    way->kernels->round((const float *)(const void *)(work + way->sums_at) + row * p->n, c + row * p->c_row * way->kernels->number_bytes,
+                        p->n);
 }
 
 /* Makes one row for whole panels of b's columns. Panels are wide, since a single chain of additions is slow. Returns the number
@@ -516,10 +577,11 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 }
 
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
-  if (way->turned) {
+  if (p->rounds && !rounds_groups(p, way)) {
+    run_and_round(p, way, a, b, NULL, c, work);
+  } else if (way->turned && way->streams_b) {
     const ax_product turned = turn(p);
-    if (way->streams_b) ax_few_run(&turned, way, b, a, c, work);
-    else run(&turned, way, b, a, NULL, c, work);
+    ax_few_run(&turned, way, b, a, c, work);
   } else if (way->streams_b) {
     ax_few_run(p, way, a, b, c, work);
   } else if (way->turns_b) {
@@ -550,5 +612,6 @@ void ax_product_pack(const ax_product *p, const ax_product_way *way, const void 
 }
 
 void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
-  run(p, way, a, NULL, packed, c, work);
+  if (p->rounds && !rounds_groups(p, way)) run_and_round(p, way, a, NULL, packed, c, work);
+  else run(p, way, a, NULL, packed, c, work);
 }

@@ -20,6 +20,7 @@ typedef struct ax_product {
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; c's rows are dense */
   bool add;
+  bool rounds; /* c is of the factors' dtype: sums are rounded to it once; only where ax_product_rounds, and not with `add` */
   bool far;   /* a, or the array that it is part of, is larger than ax_caches.far_rows */
   bool far_b; /* b, or the array that it is part of, is larger than ax_caches.far_factor: it lies in memory */
   const void *next_a,
@@ -43,6 +44,7 @@ typedef struct ax_product_way {
   int64_t slot_bytes, panel_bytes;
   int64_t block_bytes;     /* from one block of k to the next, if all columns of b are packed before */
   size_t b_bytes, work_bytes;
+  size_t sums_at;          /* rounded products: where their sums are in the work memory. Those of a group of rows, if k is one block */
 } ax_product_way;
 
 /* Sets *result to the dtype of a product of such factors. False: there are no products of this dtype. */
@@ -50,6 +52,8 @@ bool ax_product_result(ax_dtype dtype, ax_dtype *result);
 /* Says whether this processor multiplies numbers of this dtype several at a time. Otherwise narrow ones are widened as they are
    packed. */
 bool ax_product_in_units(ax_dtype dtype);
+/* Says whether sums of such factors, f32, can be rounded to the factors' dtype as they are made. */
+bool ax_product_rounds(ax_dtype dtype);
 /* most_bytes: the widest register to use, 64 except in tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
 /* work: way->work_bytes, aligned to 64; NULL if that is 0. A way also serves a piece of its product along k that begins with a

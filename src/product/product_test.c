@@ -348,6 +348,66 @@ static void small_numbers(void **state) {
       }
 }
 
+/* Sums that are rounded as they are made are the sums, rounded: whole, and from a factor that was packed before. Rows of the result
+   are apart. */
+static void rounded(void **state) {
+  (void)state;
+  static const int64_t extents[] = {1, 2, 3, 5, 15, 16, 17, 31, 33, 64, 65, 100, 383, 771, 2100};
+  test_random random = {14};
+  for (size_t w = 0; w < width_count; w++)
+    for (int i = 0; i < 300; i++) {
+      const int64_t m = extents[test_random_below(&random, AX_COUNT(extents))], n = extents[test_random_below(&random, AX_COUNT(extents))];
+      int64_t k = extents[test_random_below(&random, AX_COUNT(extents))];
+      if (m * n * k > 1 << 23) k = 1 + k % 40;
+      factors f = make(&random, AX_BF16, m, n, k, i, false);
+      const int64_t apart = n + i % 3;
+      uint16_t *made = ax_calloc((size_t)(m * apart), sizeof *made), *again = ax_calloc((size_t)(m * apart), sizeof *again);
+      run(&f.product, widths[w], f.a, f.b, f.c);
+      ax_product p = f.product;
+      p.rounds = true;
+      p.c_row = apart;
+      run(&p, widths[w], f.a, f.b, (char *)made);
+      const ax_product_way way = ax_product_choose_packed(&p, n, widths[w]);
+      char *b = ax_alloc(ax_product_packed_bytes(&way)), *work = ax_alloc(way.work_bytes);
+      ax_product_pack(&p, &way, f.b, b);
+      ax_product_run_packed(&p, &way, f.a, b, again, work);
+      assert_memory_equal(made, again, (size_t)(m * apart) * sizeof *made);
+      for (int64_t at = 0; at < m * apart; at++)
+        assert_int_equal(made[at], at % apart < n ? ax_bf16_of(((const float *)(const void *)f.c)[at / apart * n + at % apart]) : 0);
+      ax_free(made), ax_free(again), ax_free(b), ax_free(work);
+      release(&f);
+    }
+}
+
+/* Halves between two bf16 go to the even one, infinities stay, NaN stays NaN, and subnormal numbers stay such. */
+static void rounds_to_nearest(void **state) {
+  (void)state;
+  for (size_t w = 0; w < width_count; w++) {
+    const ax_product_kernels *k = ax_product_kernels_of(AX_BF16, widths[w]);
+    test_random random = {15};
+    float sums[37];
+    uint16_t made[37];
+    for (int i = 0; i < 4000; i++) {
+      for (size_t j = 0; j < AX_COUNT(sums); j++) {
+        uint32_t bits = (uint32_t)test_random_bits(&random);
+        if (j % 3 == 0) bits = (bits & 0xffff0000u) | 0x8000u;
+        if (j % 11 == 0) bits |= 0x7f800000u;
+        if (j % 7 == 0) bits &= 0x807fffffu;
+        memcpy(&sums[j], &bits, sizeof bits);
+      }
+      const int64_t count = 1 + i % (int)AX_COUNT(sums);
+      k->round(sums, made, count);
+      for (int64_t j = 0; j < count; j++) {
+        uint16_t wanted;
+        ax_number_store(AX_BF16, (char *)&wanted, 0, (ax_number){.f = (double)sums[j]});
+        if (isnan(sums[j])) assert_true((made[j] & 0x7f80) == 0x7f80 && (made[j] & 0x7f) != 0);
+        else assert_int_equal(made[j], wanted);
+        assert_int_equal(made[j], ax_bf16_of(sums[j]));
+      }
+    }
+  }
+}
+
 /* bf16 by way of f32 in registers of 64 bytes, as on Intel's processors. */
 static void without_pairs(void **state) {
   (void)state;
@@ -491,13 +551,15 @@ int main(void) {
                                      cmocka_unit_test(extremes),        cmocka_unit_test(tiles),           cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
                                      cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
-                                     cmocka_unit_test(without_pairs),   cmocka_unit_test(narrow_rows_come_in_order)};
+                                     cmocka_unit_test(without_pairs),   cmocka_unit_test(narrow_rows_come_in_order),
+                                     cmocka_unit_test(rounded),         cmocka_unit_test(rounds_to_nearest)};
   const struct CMUnitTest tiled[] = {cmocka_unit_test(tiles_are_used), cmocka_unit_test(sizes),
                                      cmocka_unit_test(large),          cmocka_unit_test(passes),
                                      cmocka_unit_test(extremes),       cmocka_unit_test(tiles),
                                      cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
-                                     cmocka_unit_test(small_numbers),  cmocka_unit_test(order_of_tiles)};
+                                     cmocka_unit_test(small_numbers),  cmocka_unit_test(order_of_tiles),
+                                     cmocka_unit_test(rounded)};
   ax_product_hidden = by_tiles;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   return failed != 0 || !begin_tiles() ? failed : cmocka_run_group_tests(tiled, NULL, NULL);

@@ -16,6 +16,7 @@
      CAREFUL               1: tiles do not take some numbers, which CAREFUL_KIND(name) takes. Then KIND(least)(least, units) notes
                            exponents, KIND(exponent)(least) is the least of all, and KIND(none) is the value to begin with
      SHIFTED               1: MULTIPLY_ADD takes left numbers that are 128 off, with their highest bit turned over; see kernels.h
+     ROUND                 a function that rounds results to the factors' dtype (kernels.h: round); not defined: none
      NO_TILE, NO_NARROW    1: tiles and their lines, or narrow tiles, are not defined, since the including file has its own. Both leave out the
                            record of the kernels
 
@@ -442,12 +443,16 @@ static const ax_product_kernels KIND(kernels) = {
     .careful = CAREFUL_KIND(tile),
 #endif
     .block_steps = most_steps,
+#ifdef ROUND
+    .round = ROUND,
+#endif
     .row_step = 1,
     .step_group = 1,
     .shifts = SHIFTED,
 };
 #endif
 
+#undef ROUND
 #undef KIND
 #undef UNITS
 #undef RESULTS

@@ -42,6 +42,7 @@ static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
   ax_text_add(text, "gemm b%u %s b%u%s %sb%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
               gemm->transpose_a ? "'" : "", gemm->packed ? "packed " : "", gemm->b, gemm->transpose_b ? "'" : "",
               (long long)gemm->m, (long long)gemm->n, (long long)gemm->k);
+  if (gemm->rounds) ax_text_add(text, " rounded");
   for (uint32_t i = 0; i < gemm->term_rank; i++) ax_text_add(text, " terms=%lld", (long long)gemm->terms[i]);
   for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
   ax_text_add(text, "\n");
@@ -148,7 +149,9 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   else
     AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride,
                         g->b_term, g->dtype));
-  return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, made);
+  if (g->rounds && (g->accumulate || g->term_rank > 0 || !ax_product_rounds(g->dtype)))
+    return ax_error(AX_INTERNAL, "a product that cannot be rounded");
+  return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, g->rounds ? g->dtype : made);
 }
 
 const ax_op_rules ax_op_gemm_rules = {.name = "gemm",
