@@ -287,7 +287,9 @@ static void lowered_products(void **state) {
       /* zeros */
       {TEST_TYPE(AX_F32, 3, 0), TEST_TYPE(AX_F32, 0, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
       /* made in f32, and rounded */
-      {TEST_TYPE(AX_BF16, 3, 4), TEST_TYPE(AX_BF16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_BF16, 3, 4), TEST_TYPE(AX_BF16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F16, 3, 4), TEST_TYPE(AX_F16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_BF16, 256, 8192), TEST_TYPE(AX_BF16, 8192, 256), {1, {1}}, {1, {0}}, {0}, {0}, 2, 1},
       {TEST_TYPE(AX_S32, 3, 4), TEST_TYPE(AX_S32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
       {TEST_TYPE(AX_S8, 3, 4), TEST_TYPE(AX_S8, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       {TEST_TYPE(AX_S16, 3, 4), TEST_TYPE(AX_S16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},

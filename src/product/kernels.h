@@ -76,6 +76,13 @@ typedef struct ax_packing {
   int least;       /* if kernels->careful is set: lowered to the least biased exponent of all nonzero numbers */
 } ax_packing;
 
+/* Rows of sums, f32, and of what they become; bytes from one row to the next. */
+typedef struct ax_rounding {
+  const char *sums;
+  char *to;
+  int64_t sums_row, to_row, rows, count; /* count: in a row */
+} ax_rounding;
+
 enum { no_exponent = 1 << 12 }; /* above any exponent */
 
 typedef struct ax_product_kernels {
@@ -101,8 +108,9 @@ typedef struct ax_product_kernels {
   /* The processor's tiles: rows of a are a_row apart, and a_step is the distance from one group of steps to the next. `lines` packs a
      however it lies, tile after tile. */
   bool in_tiles;
-  /* Rounds sums to the factors' dtype, to nearest even, in order; NULL: there is none. */
-  void (*round)(const float *sums, void *to, int64_t count);
+  bool widens_narrow; /* narrow multiplies wider numbers than tiles do */
+  /* Rounds sums to the factors' dtype, to nearest even; NULL: there is none. */
+  void (*round)(const ax_rounding *rounding);
   /* Called before the first tile of a product and after its last, on the thread that makes it; NULL: not needed. */
   void (*begin)(void), (*end)(void);
 } ax_product_kernels;
@@ -114,6 +122,15 @@ static inline uint16_t ax_bf16_of(float x) {
   memcpy(&bits, &x, sizeof bits);
   if (x != x) return (uint16_t)((bits | 0x400000u) >> 16);
   return (uint16_t)(((bits | (bits >> 16 & 1)) + 0x7fffu) >> 16);
+}
+
+static inline void ax_bf16_round_row(const char *sums, char *to, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    float sum;
+    memcpy(&sum, sums + i * (int64_t)sizeof sum, sizeof sum);
+    const uint16_t made = ax_bf16_of(sum);
+    memcpy(to + i * (int64_t)sizeof made, &made, sizeof made);
+  }
 }
 
 enum { careful_below = 142 }; /* 2 * 127 (bias) - 126 (least normal exponent) + 2 * 7 (bits of fraction) */

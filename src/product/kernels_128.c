@@ -124,9 +124,8 @@ static inline floats some_floats(ax_dtype dtype, const char *p, int count) {
 
 static inline floats bf16_unit_along(const char *p, int count) { return some_floats(AX_BF16, p, count); }
 
-static void bf16_round(const float *sums, void *to, int64_t count) {
-  uint16_t *out = to;
-  for (int64_t at = 0; at < count; at++) out[at] = ax_bf16_of(sums[at]);
+static void bf16_round(const ax_rounding *r) {
+  for (int64_t i = 0; i < r->rows; i++) ax_bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
 }
 
 #define KIND(name) bf16_##name

@@ -102,11 +102,12 @@ static inline __m128i bf16_rounded(floats x) {
   const __m256i whole = _mm256_blendv_epi8((__m256i)up, (__m256i)((bits | 0x400000u) >> 16), is_nan);
   return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(whole, whole), 0xd8));
 }
-static void bf16_round(const float *sums, void *to, int64_t count) {
-  uint16_t *out = to;
-  int64_t at = 0;
-  for (; at + 8 <= count; at += 8) _mm_storeu_si128((__m128i *)(void *)(out + at), bf16_rounded(f32_load((const char *)(sums + at))));
-  for (; at < count; at++) out[at] = ax_bf16_of(sums[at]);
+static void bf16_round_row(const char *sums, char *to, int64_t count) {
+  for (; count >= 8; count -= 8, sums += 32, to += 16) _mm_storeu_si128((__m128i *)(void *)to, bf16_rounded(f32_load(sums)));
+  if (count > 0) ax_bf16_round_row(sums, to, count);
+}
+static void bf16_round(const ax_rounding *r) {
+  for (int64_t i = 0; i < r->rows; i++) bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
 }
 
 #define KIND(name) bf16_##name

@@ -89,14 +89,14 @@ static inline words bf16_rounded(floats x) {
   const __mmask16 is_nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
   return (words)_mm512_mask_blend_epi32(is_nan, (__m512i)up, (__m512i)((bits | 0x400000u) >> 16));
 }
-static inline void bf16_round(const float *sums, void *to, int64_t count) {
-  char *out = to;
-  int64_t at = 0;
-  for (; at + 16 <= count; at += 16)
-    _mm256_storeu_si256((__m256i *)(void *)(out + 2 * at), _mm512_cvtepi32_epi16((__m512i)bf16_rounded(f32_load((const char *)(sums + at)))));
-  if (at < count)
-    _mm512_mask_cvtepi32_storeu_epi16(out + 2 * at, first_16((int)(count - at)),
-                                      (__m512i)bf16_rounded(f32_load_some((const char *)(sums + at), (int)(count - at))));
+static inline void bf16_round_row(const char *sums, char *to, int64_t count) {
+  for (; count >= 16; count -= 16, sums += 64, to += 32)
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16((__m512i)bf16_rounded(f32_load(sums))));
+  if (count > 0)
+    _mm512_mask_cvtepi32_storeu_epi16(to, first_16((int)count), (__m512i)bf16_rounded(f32_load_some(sums, (int)count)));
+}
+static inline void bf16_round(const ax_rounding *r) {
+  for (int64_t i = 0; i < r->rows; i++) bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
 }
 
 /* --- fours of s8, and of u8 --- */

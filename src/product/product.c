@@ -61,6 +61,11 @@ static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t bl
   return turned || packs_b || p->a_row * k->number_bytes % conflict == 0;
 }
 
+/* Says whether tiles can take rows of a where they lie: groups of steps are whole. */
+static bool takes_in_place(const ax_product *p, const ax_product_kernels *k) {
+  return k->in_tiles && p->a_column == 1 && p->k % (k->step_group * k->unit) == 0;
+}
+
 /* Rows of a group. If there are few groups, all have about as many rows, so that the last is not much slower for its size. */
 static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
   int64_t groups = ax_ceil_div(p->m, k->most_rows);
@@ -83,8 +88,9 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
 }
 
 /* Few columns do not fill a vector. Then it pays to put rows into lanes, if there are enough rows to fill one and each has
-   enough numbers. */
-static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block) {
+   enough numbers. Tiles that take rows where they lie are faster than memory anyway. */
+static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block, bool turned) {
+  if (!turned && k->widens_narrow && takes_in_place(p, k)) return false;
   return p->n <= k->most_columns && p->m >= k->lanes && p->a_column == 1 && 2 * units_of(k, block) >= k->lanes;
 }
 
@@ -129,8 +135,8 @@ static void add_room_for_sums(ax_product_way *way, const ax_product *p) {
       way->sums_at + (size_t)(rounds_groups(p, way) ? way->rows * sums_row(way) : p->m * p->n * (int64_t)sizeof(float));
 }
 
-/* columns: all columns of b if it is packed already; otherwise 0. */
-static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
+/* columns: all columns of b if it is packed already; otherwise 0. turned: the product is a transposed one, whose result lies transposed. */
+static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns, bool turned) {
   const int64_t most = (int64_t)k->block_steps * k->unit;
   int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
           block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
@@ -140,7 +146,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = columns > 0 || packs_b(p, k, block);
   way.packs_a = packs_a(p, k, block, way.packs_b);
-  if (is_narrow(p, k, block)) {
+  if (is_narrow(p, k, block, turned)) {
     way.narrow = true;
     way.rows = k->lanes;
     way.packs_a = false;
@@ -168,7 +174,7 @@ static ax_product_way choose_any(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
   if (ax_few_may_stream_left(p, k)) {
     const ax_product turned = turn(p);
-    ax_product_way way = choose(&turned, k, 0);
+    ax_product_way way = choose(&turned, k, 0, true);
     if (way.streams_b && way.blocks == 1) {
       ax_few_turn_back(&way, &turned);
       return way;
@@ -177,11 +183,11 @@ static ax_product_way choose_any(const ax_product *p, uint32_t most_bytes) {
   if (!ax_few_turns(p, k) && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
       p->n > k->most_columns) {
     const ax_product turned = turn(p);
-    ax_product_way way = choose(&turned, k, 0);
+    ax_product_way way = choose(&turned, k, 0, true);
     way.turned = true;
     if (way.narrow) return way;
   }
-  return choose(p, k, 0);
+  return choose(p, k, 0, false);
 }
 
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
@@ -191,7 +197,7 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
 }
 
 ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) {
-  ax_product_way way = choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns);
+  ax_product_way way = choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns, false);
   add_room_for_sums(&way, p);
   return way;
 }
@@ -438,8 +444,12 @@ static int64_t made_bytes(const ax_product *p, const ax_product_kernels *k) { re
 static void round_rows(const making *m, int64_t row, int64_t rows) {
   const ax_product_kernels *k = m->way->kernels;
   const int64_t apart = m->product->c_row * k->number_bytes;
-  for (int64_t r = 0; r < rows; r++)
-    k->round((const float *)(const void *)(m->sums + r * sums_row(m->way)), m->c + (row + r) * apart, m->columns);
+  k->round(&(ax_rounding){.sums = m->sums,
+                          .to = m->c + row * apart,
+                          .sums_row = sums_row(m->way),
+                          .to_row = apart,
+                          .rows = rows,
+                          .count = m->columns});
 }
 
 static inline void make(making *m) {
@@ -484,6 +494,17 @@ static void make_pass(making *m, const char *b, char *c) {
   }
 }
 
+/* All kernels that take tiles take the same. */
+static _Thread_local int held;
+
+void ax_product_begin(const ax_product_way *way) {
+  if (way->kernels->begin != NULL && held++ == 0) way->kernels->begin();
+}
+
+void ax_product_end(const ax_product_way *way) {
+  if (way->kernels->end != NULL && --held == 0) way->kernels->end();
+}
+
 /* packed: b, packed before; NULL if it was not. */
 static void run_sums(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
                      char *work) {
@@ -497,9 +518,8 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
               .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL,
               .flushes = ax_float_mode_flushes()};
-  m.in_place = k->in_tiles && (k->careful == NULL || m.flushes) && p->a_column == 1 && p->k % (k->step_group * k->unit) == 0;
-  const bool tiles = !way->narrow && k->begin != NULL;
-  if (tiles) k->begin();
+  m.in_place = takes_in_place(p, k) && (k->careful == NULL || m.flushes);
+  if (!way->narrow) ax_product_begin(way);
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
@@ -511,7 +531,7 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
       make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes,
                 c + row * p->c_row * made_bytes(p, k));
     }
-  if (tiles) k->end();
+  if (!way->narrow) ax_product_end(way);
 }
 
 static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
@@ -531,9 +551,12 @@ static void run_and_round(const ax_product *p, const ax_product_way *way, const 
   sums.rounds = false;
   sums.c_row = p->n;
   run(&sums, way, a, b, packed, work + way->sums_at, work);
-  for (int64_t row = 0; row < p->m; row++)
-    way->kernels->round((const float *)(const void *)(work + way->sums_at) + row * p->n, c + row * p->c_row * way->kernels->number_bytes,
-                        p->n);
+  way->kernels->round(&(ax_rounding){.sums = work + way->sums_at,
+                                     .to = c,
+                                     .sums_row = p->n * (int64_t)sizeof(float),
+                                     .to_row = p->c_row * way->kernels->number_bytes,
+                                     .rows = p->m,
+                                     .count = p->n});
 }
 
 /* Makes one row for whole panels of b's columns. Panels are wide, since a single chain of additions is slow. Returns the number

@@ -60,6 +60,11 @@ ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes)
    block; `product` and `way` then have the piece's k and blocks. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
+/* What of the processor a thread takes for products of this way, it keeps between the first of these calls and the last, instead of
+   taking it for each product. They may be nested. */
+void ax_product_begin(const ax_product_way *way);
+void ax_product_end(const ax_product_way *way);
+
 /* Many products may share one b, whatever their rows: b can be packed once for all of them. The layout of a packed b follows
    from its dtype, rows and columns alone. */
 /* Bytes of the packed b, which is aligned to 64. 0: the way does not pack b. */

@@ -396,7 +396,7 @@ static void rounds_to_nearest(void **state) {
         memcpy(&sums[j], &bits, sizeof bits);
       }
       const int64_t count = 1 + i % (int)AX_COUNT(sums);
-      k->round(sums, made, count);
+      k->round(&(ax_rounding){.sums = (const char *)sums, .to = (char *)made, .rows = 1, .count = count});
       for (int64_t j = 0; j < count; j++) {
         uint16_t wanted;
         ax_number_store(AX_BF16, (char *)&wanted, 0, (ax_number){.f = (double)sums[j]});

@@ -207,6 +207,7 @@ static ax_status product_tiles(const ax_activation *activation, const ax_instr *
   w.work = memory;
   w.packed = memory + work_bytes;
   w.sums = w.packed + packed_bytes;
+  ax_product_begin(&w.way);
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(activation, instr, k, i);
     look_ahead(&w, &f, activation, instr, i);
@@ -217,6 +218,7 @@ static ax_status product_tiles(const ax_activation *activation, const ax_instr *
       make_term(&w, &f, n, 0, i == begin, c);
     }
   }
+  ax_product_end(&w.way);
   give_work(pool, memory, bytes);
   return AX_OK;
 }

@@ -138,6 +138,13 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
   return AX_OK;
 }
 
+/* See ax_product_begin. */
+static void hold_products(const rows_work *w, bool holds) {
+  const ax_rows *rows = w->instr->rows;
+  for (uint32_t k = 0; k < rows->count; k++)
+    if (rows->members[k].kind == AX_OP_GEMM) (holds ? ax_product_begin : ax_product_end)(&w->products[k].way);
+}
+
 ax_status ax_compute_rows(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, void *block) {
   rows_work w;
   if (AX_HOSTILE && instr->rows->rows->block_bytes > 0) memset(block, 0xff, (size_t)instr->rows->rows->block_bytes);
@@ -146,7 +153,9 @@ ax_status ax_compute_rows(const ax_activation *activation, const ax_instr *instr
   w.products = NULL;
   AX_TRY(prepare_products(&w, end - begin));
   find_slots(&w, activation, instr, block);
+  hold_products(&w, true);
   do_rows(&w, begin, end);
+  hold_products(&w, false);
   ax_free(w.products);
   return AX_OK;
 }
