@@ -181,7 +181,7 @@ static ax_status lower_product(ax_lower *lower, const ax_gemm *gemm) {
 
 /* Says whether sums are rounded to the result's dtype as they are made. */
 static bool rounds(const ax_gemm *gemm, const ax_type *result) {
-  return result->dtype == gemm->dtype && ax_product_rounds(gemm->dtype) && contracted_blocks(gemm) <= 1;
+  return result->dtype == gemm->dtype && ax_product_rounds(gemm->dtype, gemm->k) && contracted_blocks(gemm) <= 1;
 }
 
 /* Pairs in the order in which the left operand has them: then its contracted dimensions are most likely one. */

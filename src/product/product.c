@@ -337,7 +337,7 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  if (long_tiles) return m->in_place ? 1 : m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
+  if (long_tiles) return m->in_place ? m->rows : m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
   if (p->a_column != 1 || way->columns < p->n || !p->far || m->numbers == 0) return m->rows;
   return ax_ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }

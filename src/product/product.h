@@ -52,8 +52,9 @@ bool ax_product_result(ax_dtype dtype, ax_dtype *result);
 /* Says whether this processor multiplies numbers of this dtype several at a time. Otherwise narrow ones are widened as they are
    packed. */
 bool ax_product_in_units(ax_dtype dtype);
-/* Says whether sums of such factors, f32, can be rounded to the factors' dtype as they are made. */
-bool ax_product_rounds(ax_dtype dtype);
+/* Says whether sums of k products of such factors, f32, are rounded to the factors' dtype as they are made: if they are one block of
+   k, since sums of several would go through memory once more. */
+bool ax_product_rounds(ax_dtype dtype, int64_t k);
 /* most_bytes: the widest register to use, 64 except in tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
 /* work: way->work_bytes, aligned to 64; NULL if that is 0. A way also serves a piece of its product along k that begins with a

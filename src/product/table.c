@@ -81,9 +81,9 @@ const ax_product_entry *ax_product_entry_of(ax_dtype dtype, uint32_t most_bytes,
   return first(dtype, most_bytes, &features);
 }
 
-bool ax_product_rounds(ax_dtype dtype) {
+bool ax_product_rounds(ax_dtype dtype, int64_t k) {
   const ax_product_kernels *kernels = ax_product_kernels_of(dtype, 64);
-  return kernels != NULL && kernels->round != NULL;
+  return kernels != NULL && kernels->round != NULL && k <= (int64_t)kernels->block_steps * kernels->unit;
 }
 
 bool ax_product_in_units(ax_dtype dtype) {

@@ -149,7 +149,7 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   else
     AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride,
                         g->b_term, g->dtype));
-  if (g->rounds && (g->accumulate || g->term_rank > 0 || !ax_product_rounds(g->dtype)))
+  if (g->rounds && (g->accumulate || g->term_rank > 0 || !ax_product_rounds(g->dtype, g->k)))
     return ax_error(AX_INTERNAL, "a product that cannot be rounded");
   return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, g->rounds ? g->dtype : made);
 }
