@@ -18,17 +18,10 @@
 #include "ir/dtype.h"
 #include "machine/float_mode.h"
 #include "product/few.h"
-#include "product/table.h"
+#include "product/way.h"
 
 enum {
-  many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
-  whole_lines = 16,        /* units: blocks begin at cache lines, if rows do */
-  turned_groups = 8,       /* of a transposed a, packed at once: a few cache lines from each of its rows */
-  few_groups = 2,          /* of rows: if there are no more, b is read where it lies, whatever its size */
-  many_panels = 3,         /* of b's columns: from here on it pays to copy rows of a */
-  conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
-  least_copied = 1024,     /* bytes of a row */
-  long_tile = 64,          /* steps: such a tile leaves time to prefetch */
+  long_tile = AX_WAY_LONG_TILE,
   /* The most bytes of a factor of the next product that are prefetched if it is packed; if it is read where it lies, so many as
      its second cache holds. The processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
@@ -41,169 +34,6 @@ bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
   const bool is_byte = dtype == AX_S8 || dtype == AX_U8, is_narrow = dtype == AX_BF16 || dtype == AX_F16;
   *result = is_narrow ? AX_F32 : is_byte ? AX_S32 : dtype;
   return is_narrow || is_byte || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
-}
-
-static int64_t round_up(int64_t a, int64_t b) { return ax_ceil_div(a, b) * b; }
-/* Units have one, two or four numbers; a shift is used since a division takes as long as a small product. */
-static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return (numbers + k->unit - 1) >> k->unit / 2; }
-
-static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t block) {
-  if (!k->in_place || p->b_column != 1) return true;
-  if (!k->some && p->n % k->lanes != 0) return true;
-  if (p->m <= few_groups * k->most_rows) return false;
-  return block * p->n * k->unit_bytes > ax_caches_here()->first;
-}
-
-static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block, bool packs_b) {
-  bool turned = p->a_column != 1;
-  if (!k->in_place) return true;
-  if (p->n <= many_panels * 2 * k->lanes || block * k->unit_bytes < least_copied) return false;
-  return turned || packs_b || p->a_row * k->number_bytes % conflict == 0;
-}
-
-/* Says whether tiles can take rows of a where they lie: groups of steps are whole. */
-static bool takes_in_place(const ax_product *p, const ax_product_kernels *k) {
-  return k->in_tiles && p->a_column == 1 && p->k % (k->step_group * k->unit) == 0;
-}
-
-/* Rows of a group. If there are few groups, all have about as many rows, so that the last is not much slower for its size. */
-static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
-  int64_t groups = ax_ceil_div(p->m, k->most_rows);
-  return groups > many_groups || groups == 0 ? k->most_rows : round_up(ax_ceil_div(p->m, groups), k->row_step);
-}
-
-/* Chooses the room for packed rows of a, and how many groups one pass over the columns makes. */
-static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
-  const ax_product_kernels *k = way->kernels;
-  const bool turned = p->a_column != 1, kept = way->columns < p->n;
-  way->groups = ax_ceil_div(p->m, way->rows);
-  if (!way->packs_a) return;
-  const int64_t step = (way->rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes,
-                packed = k->in_tiles || turned ? step * units : way->rows * PACKED_LINE(k->unit_bytes);
-  way->slot_bytes = round_up(packed, AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
-  const int64_t most = ax_caches_here()->kept;
-  if (kept && way->groups * way->slot_bytes > most) way->groups = most > way->slot_bytes ? most / way->slot_bytes : 1;
-  way->ahead = turned ? turned_groups : 1;
-  way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
-}
-
-/* Few columns do not fill a vector. Then it pays to put rows into lanes, if there are enough rows to fill one and each has
-   enough numbers. Tiles that take rows where they lie are faster than memory anyway. */
-static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block, bool turned) {
-  if (!turned && k->widens_narrow && takes_in_place(p, k)) return false;
-  return p->n <= k->most_columns && p->m >= k->lanes && p->a_column == 1 && 2 * units_of(k, block) >= k->lanes;
-}
-
-/* The transposed product: rows and columns change places. */
-static ax_product turn(const ax_product *p) {
-  return (ax_product){.dtype = p->dtype,
-                      .m = p->n,
-                      .n = p->m,
-                      .k = p->k,
-                      .a_row = p->b_column,
-                      .a_column = p->b_row,
-                      .b_row = p->a_column,
-                      .b_column = p->a_row,
-                      .c_row = p->c_row,
-                      .add = p->add,
-                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > ax_caches_here()->far_rows};
-}
-
-/* Bytes of so many columns, packed for one block: whole panels, and a last one that is no wider than needed. */
-static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
-  const ax_product_kernels *k = way->kernels;
-  const int64_t width = 2 * k->lanes, whole = columns / width, rest = columns - whole * width;
-  const bool narrow = rest <= k->lanes && k->careful == NULL;
-  return (size_t)(whole * way->panel_bytes + (rest == 0 ? 0 : narrow ? way->panel_bytes / 2 : way->panel_bytes));
-}
-
-/* Bytes of b that are packed at a time: half of a second cache. */
-static int64_t panels_bytes(void) { return ax_caches_here()->second / 2; }
-
-/* Sums of one block are rounded a group of rows at a time, while a near cache has them. */
-static bool rounds_groups(const ax_product *p, const ax_product_way *way) {
-  return p->rounds && way->blocks == 1 && !way->narrow && !way->turned;
-}
-
-/* Bytes from a row of sums to the next; rows are not all in one set of the cache. */
-static int64_t sums_row(const ax_product_way *way) { return round_up(way->columns * (int64_t)sizeof(float), AX_LINE_BYTES) + AX_LINE_BYTES; }
-
-static void add_room_for_sums(ax_product_way *way, const ax_product *p) {
-  if (!p->rounds) return;
-  way->sums_at = (size_t)round_up((int64_t)way->work_bytes, AX_LINE_BYTES);
-  way->work_bytes =
-      way->sums_at + (size_t)(rounds_groups(p, way) ? way->rows * sums_row(way) : p->m * p->n * (int64_t)sizeof(float));
-}
-
-/* columns: all columns of b if it is packed already; otherwise 0. turned: the product is a transposed one, whose result lies transposed. */
-static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns, bool turned) {
-  const int64_t most = (int64_t)k->block_steps * k->unit;
-  int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
-          block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
-  int64_t width = 2 * k->lanes, units = round_up(units_of(k, block), k->step_group);
-  int64_t fit = panels_bytes() / (units * k->unit_bytes + 1) / width * width;
-  if (fit < width) fit = width;
-  ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
-  way.packs_b = columns > 0 || packs_b(p, k, block);
-  way.packs_a = packs_a(p, k, block, way.packs_b);
-  if (is_narrow(p, k, block, turned)) {
-    way.narrow = true;
-    way.rows = k->lanes;
-    way.packs_a = false;
-    way.packs_b = columns > 0 || !k->in_place || p->b_column != 1;
-  }
-  way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
-  if (way.packs_b) {
-    way.panel_bytes = width * (units + k->shifts) * k->unit_bytes + (k->careful != NULL ? AX_LINE_BYTES : 0);
-    way.b_bytes = columns > 0 ? 0 : columns_bytes(&way, way.columns);
-    way.block_bytes = ax_ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
-  }
-  choose_slots(&way, p, units);
-  way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
-  const bool fetches = p->far && p->k >= long_tile;
-  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !fetches;
-  if (way.narrow || columns > 0) return way;
-  if (ax_few_streams(p, k)) ax_few_choose(&way, p);
-  if (ax_few_turns(p, k)) ax_few_choose_turns(&way, p);
-  return way;
-}
-
-/* If a has few rows and b lies transposed, the transposed product is narrow: b's lines are its rows. So b need not be packed,
-   unless it is large (few.h). */
-static ax_product_way choose_any(const ax_product *p, uint32_t most_bytes) {
-  const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
-  if (ax_few_may_stream_left(p, k)) {
-    const ax_product turned = turn(p);
-    ax_product_way way = choose(&turned, k, 0, true);
-    if (way.streams_b && way.blocks == 1) {
-      ax_few_turn_back(&way, &turned);
-      return way;
-    }
-  }
-  if (!ax_few_turns(p, k) && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
-      p->n > k->most_columns) {
-    const ax_product turned = turn(p);
-    ax_product_way way = choose(&turned, k, 0, true);
-    way.turned = true;
-    if (way.narrow) return way;
-  }
-  return choose(p, k, 0, false);
-}
-
-ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
-  ax_product_way way = choose_any(p, most_bytes);
-  add_room_for_sums(&way, p);
-  return way;
-}
-
-ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) {
-  ax_product_way way = choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns, false);
-  add_room_for_sums(&way, p);
-  return way;
-}
-int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
-int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) {
-  return column / ax_product_panel_columns(way) * way->panel_bytes;
 }
 
 /* Lines to prefetch. Rows of a are prefetched while the panels of the rows before them are made, some lines with each panel. */
@@ -411,7 +241,7 @@ static void fetch_narrow(ax_tile *tile, int64_t bytes, int64_t lanes) {
   tile->second = lanes * bytes > ax_caches_here()->first / 4;
   tile->again = touch || !tile->second ? tile->ahead - soon : 0;
   tile->run = touch ? lanes * bytes : bytes;
-  tile->fetched = touch ? lanes * bytes : lanes * round_up(bytes, AX_LINE_BYTES);
+  tile->fetched = touch ? lanes * bytes : lanes * ax_round_up(bytes, AX_LINE_BYTES);
 }
 
 /* Makes all rows in one call of the kernel, which reads them where they lie. */
@@ -446,7 +276,7 @@ static void round_rows(const making *m, int64_t row, int64_t rows) {
   const int64_t apart = m->product->c_row * k->number_bytes;
   k->round(&(ax_rounding){.sums = m->sums,
                           .to = m->c + row * apart,
-                          .sums_row = sums_row(m->way),
+                          .sums_row = ax_sums_row(m->way),
                           .to_row = apart,
                           .rows = rows,
                           .count = m->columns});
@@ -455,8 +285,8 @@ static void round_rows(const making *m, int64_t row, int64_t rows) {
 static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  ax_tile tile = {.steps = units_of(way->kernels, m->numbers),
-                  .c_row = m->sums != NULL ? sums_row(way) : p->c_row * way->kernels->result_bytes,
+  ax_tile tile = {.steps = ax_units_of(way->kernels, m->numbers),
+                  .c_row = m->sums != NULL ? ax_sums_row(way) : p->c_row * way->kernels->result_bytes,
                   .add = m->add};
   const bool long_tiles = way->packs_b && tile.steps >= long_tile;
   tile.fetch = long_tiles || m->add;
@@ -518,7 +348,7 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
               .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL,
               .flushes = ax_float_mode_flushes()};
-  m.in_place = takes_in_place(p, k) && (k->careful == NULL || m.flushes);
+  m.in_place = ax_takes_in_place(p, k) && (k->careful == NULL || m.flushes);
   if (!way->narrow) ax_product_begin(way);
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
@@ -537,7 +367,7 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
 static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
                 char *work) {
   if (way->turned) {
-    const ax_product turned = turn(p);
+    const ax_product turned = ax_product_turned(p);
     run_sums(&turned, way, b, a, NULL, c, work);
   } else {
     run_sums(p, way, a, b, packed, c, work);
@@ -600,10 +430,10 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 }
 
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
-  if (p->rounds && !rounds_groups(p, way)) {
+  if (p->rounds && !ax_rounds_groups(p, way)) {
     run_and_round(p, way, a, b, NULL, c, work);
   } else if (way->turned && way->streams_b) {
-    const ax_product turned = turn(p);
+    const ax_product turned = ax_product_turned(p);
     ax_few_run(&turned, way, b, a, c, work);
   } else if (way->streams_b) {
     ax_few_run(p, way, a, b, c, work);
@@ -635,6 +465,6 @@ void ax_product_pack(const ax_product *p, const ax_product_way *way, const void 
 }
 
 void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
-  if (p->rounds && !rounds_groups(p, way)) run_and_round(p, way, a, NULL, packed, c, work);
+  if (p->rounds && !ax_rounds_groups(p, way)) run_and_round(p, way, a, NULL, packed, c, work);
   else run(p, way, a, NULL, packed, c, work);
 }
