@@ -1,14 +1,11 @@
-/* Angles too large for a few parts of pi: x / pi less the nearest even number, for f32 above 2^17.
+/* What angles too large for a few parts of pi are reduced by (vector_f32.h: f64_large_angle): x / pi less the nearest even number, for
+   f32 above 2^17.
 
    Such an x is m 2^e with a whole m of 24 bits, and m (2^e / pi mod 2) differs from x / pi by an even number. 2^e / pi mod 2 is an
    entry of a table, in two parts. The first has 28 bits behind the point, so that its product with m is exact; the second has 53
    bits of its own. So the error is at most 2^-55, and no f32 is so near to a multiple of pi / 2 that it counts. */
 #ifndef AX_JIT_MATH_LARGE_ANGLE_H
 #define AX_JIT_MATH_LARGE_ANGLE_H
-
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 /* [e], from 2^-6 on: the exponent of 2^17, less 23 */
 static const double large_angle_table[][2] = {
@@ -50,18 +47,5 @@ static const double large_angle_table[][2] = {
     {0x1.d4d3770p+0, 0x1.b6c52b3278872p-31}, {0x1.a9a6ee0p+0, 0x1.b6c52b3278872p-30}, {0x1.534ddc1p+0, -0x1.24eb53361de38p-31},
     {0x1.4d37704p-1, -0x1.24eb53361de38p-30}, {0x1.4d37703p+0, 0x1.b6295993c4390p-30}, {0x1.34ddc0ep-1, -0x1.275a99b0ef1bfp-31},
 };
-
-/* The sine of x is that of pi times the result, which is from -1/2 to 1/2, with the sign turned where *odd; the cosine likewise.
-   |x| from 2^17 on, finite. */
-static inline double large_angle(float x, int *odd) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  const double m = (double)(int32_t)((bits & 0x7fffff) | 0x800000), *t = large_angle_table[(bits >> 23 & 0xff) - 144];
-  const double first = m * t[0], second = m * t[1];
-  const double whole = 2 * rint(0.5 * first), near = first - whole, n = rint(near + second);
-  const double part = near - n + second;
-  *odd = n != 0;
-  return bits >> 31 ? -part : part;
-}
 
 #endif

@@ -200,23 +200,31 @@ static inline f32s f32_sine(f32s x, f32s n) {
 /* x with the sign turned where n, a whole number, is odd */
 static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n + f32_all(12582912.0f)) << 31); }
 
-/* Infinities have no sine. Lanes too large for the above are computed one by one, up to an angle from -pi/2 to pi/2. Which they are
-   does not depend on their neighbours. */
-static AX_APART f32s f32_large(f32s x, f32s result, int of_cosine) {
-  const f32s most = f32_all(131072.0f), size = f32_sized(x);
+/* An angle from -pi/2 to pi/2 whose sine is that of x, an f32 of 2^17 or more, or its cosine: see large_angle.h. */
+static inline f64s f64_large_angle(f64s x, const int of_cosine) {
+  enum { bias = 1023, shift = 52 };
+  const u64s bits = (u64s)x, place = 2 * ((bits >> shift & 0x7ff) - (bias + 17));
+  const f64s m = (f64s)((bits & 0xfffffffffffff) | (uint64_t)(bias + 23) << shift); /* 24 bits, a whole number */
+  const f64s first = m * f64_gather(&large_angle_table[0][0], place), second = m * f64_gather(&large_angle_table[0][1], place);
+  const f64s whole = f64_all(2) * f64_round(f64_all(0.5) * first), near = first - whole, n = f64_round(near + second);
+  const f64s part = near - n + second, pi = f64_all(3.141592653589793);
+  const f64s angle = pi * (of_cosine ? f64_all(0.5) - f64_sized(part) : (f64s)((u64s)part ^ (bits & 0x8000000000000000u)));
+  return f64_pick(f64_equal(n, f64_all(0)), angle, -angle);
+}
+
+/* Infinities have no sine. Lanes too large for the above are reduced by a table. Which they are does not depend on their
+   neighbours. */
+static AX_BESIDE f32s f32_large(f32s x, f32s result, int of_cosine) {
+  const f32s most = f32_all(131072.0f), size = f32_sized(x), zero = f32_all(0);
   const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
+  const f32_mask is_large = f32_less(most, f32_pick(finite, size, zero));
+  const f32s large = f32_pick(is_large, x, most);
   result = f32_pick(finite, result, x - x);
-  f32s large = f32_pick(finite, size, most), angle = most - most;
-  u32s sign = (u32s)angle;
-  if (!f32_any_less(most, large)) return result;
-  for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++) {
-    int odd;
-    if (!(large[i] > 131072.0f)) continue;
-    const double part = large_angle(x[i], &odd);
-    angle[i] = (float)(3.141592653589793 * (of_cosine ? 0.5 - fabs(part) : part));
-    sign[i] = odd ? 0x80000000u : 0;
-  }
-  return f32_pick(f32_less(most, large), (f32s)((u32s)f32_sine(angle, most - most) ^ sign), result);
+  if (!f32_any_less(most, f32_pick(finite, size, zero))) return result;
+  const f64s low = f64_low(large), high = f64_high(large);
+  const f32s angle = of_cosine ? f32_join(f64_large_angle(low, 1), f64_large_angle(high, 1))
+                               : f32_join(f64_large_angle(low, 0), f64_large_angle(high, 0));
+  return f32_pick(is_large, f32_sine(angle, zero), result);
 }
 
 static f32s f32_sin(f32s x) {

@@ -135,12 +135,14 @@ static inline f64s f64_look_up(const double *table, u64s index) {
 
 /* Half of the lanes as f64, and two halves rounded. */
 #if AX_VECTOR_BYTES == 64
+static inline f64s f64_gather(const double *table, u64s index) { return _mm512_i64gather_pd((__m512i)index, table, 8); }
 static inline f64s f64_low(f32s x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
 static inline f64s f64_high(f32s x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 static inline f32s f32_join(f64s low, f64s high) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
 }
 #else
+static inline f64s f64_gather(const double *table, u64s index) { return _mm256_i64gather_pd(table, (__m256i)index, 8); }
 static inline f64s f64_low(f32s x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
 static inline f64s f64_high(f32s x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
 static inline f32s f32_join(f64s low, f64s high) { return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low)); }
