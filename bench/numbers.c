@@ -2,7 +2,6 @@
    number each. A row for what takes more than 1.5 times as long as plain numbers do; no other program takes part. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "axle/axle.h"

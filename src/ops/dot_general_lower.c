@@ -173,15 +173,9 @@ static ax_gemm product_of(const ax_lower *lower, const matrix *a, const matrix *
   return gemm;
 }
 
-static ax_status lower_product(ax_lower *lower, const ax_gemm *gemm) {
-  int64_t blocks = contracted_blocks(gemm);
+static ax_status lower_product(ax_lower *lower, const ax_gemm *gemm, int64_t blocks) {
   if (blocks > 1 && ax_lower_type(lower, gemm->c)->rank < AX_MAX_RANK) return lower_blocks(lower, *gemm, blocks, gemm->c);
   return ax_lower_gemm(lower, gemm);
-}
-
-/* Says whether sums are rounded to the result's dtype as they are made. */
-static bool rounds(const ax_gemm *gemm, const ax_type *result) {
-  return result->dtype == gemm->dtype && ax_product_rounds(gemm->dtype, gemm->k) && contracted_blocks(gemm) <= 1;
 }
 
 /* Pairs in the order in which the left operand has them: then its contracted dimensions are most likely one. */
@@ -221,10 +215,11 @@ static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side 
   AX_TRY(lower_matrix(lower, in[first], differs[eqn->in[first]], &left.batch, &left.free, &left.contract, &a));
   AX_TRY(lower_matrix(lower, in[second], differs[eqn->in[second]], &right.batch, &right.contract, &right.free, &b));
   ax_gemm gemm = product_of(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims);
-  gemm.rounds = rounds(&gemm, &type);
+  const int64_t blocks = contracted_blocks(&gemm);
+  gemm.rounds = blocks <= 1 && type.dtype == gemm.dtype && ax_product_rounds(gemm.dtype, gemm.k); /* as its sums are made */
   if (!gemm.rounds) AX_TRY(product_buffer(lower, eqn, &type, &product));
   gemm.c = product;
-  AX_TRY(lower_product(lower, &gemm));
+  AX_TRY(lower_product(lower, &gemm, blocks));
   return narrow_product(lower, &type, product, out);
 }
 

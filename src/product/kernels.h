@@ -115,6 +115,11 @@ typedef struct ax_product_kernels {
   void (*begin)(void), (*end)(void);
 } ax_product_kernels;
 
+/* Bytes of a number of a result. */
+static inline int64_t ax_made_bytes(const ax_product_kernels *kernels, bool rounds) {
+  return rounds ? kernels->number_bytes : kernels->result_bytes;
+}
+
 /* The bf16 nearest to an f32; of two equally near, the even one. The lowest bit that is kept makes the difference only where exactly
    half is dropped, whose own lowest bit is 0; so it is put there. */
 static inline uint16_t ax_bf16_of(float x) {
@@ -131,6 +136,11 @@ static inline void ax_bf16_round_row(const char *sums, char *to, int64_t count) 
     const uint16_t made = ax_bf16_of(sum);
     memcpy(to + i * (int64_t)sizeof made, &made, sizeof made);
   }
+}
+
+/* For kernels' `round`, which give their own function for a row: a constant, so that it is inlined. */
+static inline void ax_round_rows(const ax_rounding *r, void (*row)(const char *sums, char *to, int64_t count)) {
+  for (int64_t i = 0; i < r->rows; i++) row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
 }
 
 enum { careful_below = 142 }; /* 2 * 127 (bias) - 126 (least normal exponent) + 2 * 7 (bits of fraction) */

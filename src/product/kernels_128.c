@@ -124,9 +124,7 @@ static inline floats some_floats(ax_dtype dtype, const char *p, int count) {
 
 static inline floats bf16_unit_along(const char *p, int count) { return some_floats(AX_BF16, p, count); }
 
-static void bf16_round(const ax_rounding *r) {
-  for (int64_t i = 0; i < r->rows; i++) ax_bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
-}
+static void bf16_round(const ax_rounding *r) { ax_round_rows(r, ax_bf16_round_row); }
 
 #define KIND(name) bf16_##name
 #define ROUND bf16_round

@@ -106,9 +106,7 @@ static void bf16_round_row(const char *sums, char *to, int64_t count) {
   for (; count >= 8; count -= 8, sums += 32, to += 16) _mm_storeu_si128((__m128i *)(void *)to, bf16_rounded(f32_load(sums)));
   if (count > 0) ax_bf16_round_row(sums, to, count);
 }
-static void bf16_round(const ax_rounding *r) {
-  for (int64_t i = 0; i < r->rows; i++) bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
-}
+static void bf16_round(const ax_rounding *r) { ax_round_rows(r, bf16_round_row); }
 
 #define KIND(name) bf16_##name
 #define ROUND bf16_round

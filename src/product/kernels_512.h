@@ -95,9 +95,7 @@ static inline void bf16_round_row(const char *sums, char *to, int64_t count) {
   if (count > 0)
     _mm512_mask_cvtepi32_storeu_epi16(to, first_16((int)count), (__m512i)bf16_rounded(f32_load_some(sums, (int)count)));
 }
-static inline void bf16_round(const ax_rounding *r) {
-  for (int64_t i = 0; i < r->rows; i++) bf16_round_row(r->sums + i * r->sums_row, r->to + i * r->to_row, r->count);
-}
+static inline void bf16_round(const ax_rounding *r) { ax_round_rows(r, bf16_round_row); }
 
 /* --- fours of s8, and of u8 --- */
 

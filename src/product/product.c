@@ -21,7 +21,6 @@
 #include "product/way.h"
 
 enum {
-  long_tile = AX_WAY_LONG_TILE,
   /* The most bytes of a factor of the next product that are prefetched if it is packed; if it is read where it lies, so many as
      its second cache holds. The processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
@@ -51,7 +50,7 @@ typedef struct making { /* some rows and columns, over one block of k */
   int64_t slots;                  /* slots at packed_a */
   int64_t rows, columns, numbers; /* of k */
   bool add, packs_a, packs_b;     /* packs_: rows, or columns, are still to be packed */
-  bool flushes;                   /* subnormal numbers count as 0 on this thread: nothing need be careful */
+  bool careful;                   /* some numbers may be for the careful tile: not where subnormal ones count as 0 on this thread */
   bool in_place;                  /* tiles take rows where they lie, but those of a group that fill no tile */
   fetching next[2];               /* of the next product's factors */
 } making;
@@ -167,7 +166,8 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  if (long_tiles) return m->in_place ? m->rows : m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
+  if (long_tiles && m->packs_a && !m->in_place) return way->ahead;
+  if (long_tiles) return way->packs_a ? m->rows : 1;
   if (p->a_column != 1 || way->columns < p->n || !p->far || m->numbers == 0) return m->rows;
   return ax_ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
@@ -267,9 +267,6 @@ static void make_narrow(making *m) {
   k->narrow(&tile);
 }
 
-/* Bytes of a number of c. */
-static int64_t made_bytes(const ax_product *p, const ax_product_kernels *k) { return p->rounds ? k->number_bytes : k->result_bytes; }
-
 /* Rounds the sums of a group of rows to c. */
 static void round_rows(const making *m, int64_t row, int64_t rows) {
   const ax_product_kernels *k = m->way->kernels;
@@ -288,7 +285,7 @@ static inline void make(making *m) {
   ax_tile tile = {.steps = ax_units_of(way->kernels, m->numbers),
                   .c_row = m->sums != NULL ? ax_sums_row(way) : p->c_row * way->kernels->result_bytes,
                   .add = m->add};
-  const bool long_tiles = way->packs_b && tile.steps >= long_tile;
+  const bool long_tiles = way->packs_b && tile.steps >= AX_WAY_LONG_TILE;
   tile.fetch = long_tiles || m->add;
   const int64_t ahead = fetch_distance(m, long_tiles);
   if (m->packs_b) pack_columns(m);
@@ -297,7 +294,7 @@ static inline void make(making *m) {
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
-    const bool careful = way->kernels->careful != NULL && !m->flushes && least_of(m, group) + tile.b_least < careful_below;
+    const bool careful = m->careful && least_of(m, group) + tile.b_least < careful_below;
     make_panels(m, &tile, m->sums != NULL ? m->sums : m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
     if (m->sums != NULL) round_rows(m, row, tile.rows);
   }
@@ -317,7 +314,7 @@ static void make_pass(making *m, const char *b, char *c) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
     if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     else m->packed_b = packed + ax_product_panel_at(m->way, column);
-    m->c = c + column * made_bytes(p, m->way->kernels);
+    m->c = c + column * ax_made_bytes(m->way->kernels, p->rounds);
     m->packs_a = m->way->packs_a && column == 0;
     if (m->way->narrow) make_narrow(m);
     else make(m);
@@ -347,8 +344,8 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
               .sums = p->rounds ? work + way->sums_at : NULL,
               .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL,
-              .flushes = ax_float_mode_flushes()};
-  m.in_place = ax_takes_in_place(p, k) && (k->careful == NULL || m.flushes);
+              .careful = k->careful != NULL && !ax_float_mode_flushes()};
+  m.in_place = ax_takes_in_place(p, k) && !m.careful;
   if (!way->narrow) ax_product_begin(way);
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
@@ -359,13 +356,13 @@ static void run_sums(const ax_product *p, const ax_product_way *way, const void 
       m.add = p->add || i > 0;
       if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * way->block_bytes;
       make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes,
-                c + row * p->c_row * made_bytes(p, k));
+                c + row * p->c_row * ax_made_bytes(k, p->rounds));
     }
   if (!way->narrow) ax_product_end(way);
 }
 
-static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
-                char *work) {
+static void run_either_way(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                           char *work) {
   if (way->turned) {
     const ax_product turned = ax_product_turned(p);
     run_sums(&turned, way, b, a, NULL, c, work);
@@ -380,13 +377,19 @@ static void run_and_round(const ax_product *p, const ax_product_way *way, const 
   ax_product sums = *p;
   sums.rounds = false;
   sums.c_row = p->n;
-  run(&sums, way, a, b, packed, work + way->sums_at, work);
+  run_either_way(&sums, way, a, b, packed, work + way->sums_at, work);
   way->kernels->round(&(ax_rounding){.sums = work + way->sums_at,
                                      .to = c,
                                      .sums_row = p->n * (int64_t)sizeof(float),
                                      .to_row = p->c_row * way->kernels->number_bytes,
                                      .rows = p->m,
                                      .count = p->n});
+}
+
+static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                char *work) {
+  const bool rounds_all = p->rounds && !ax_rounds_groups(p, way);
+  (rounds_all ? run_and_round : run_either_way)(p, way, a, b, packed, c, work);
 }
 
 /* Makes one row for whole panels of b's columns. Panels are wide, since a single chain of additions is slow. Returns the number
@@ -430,9 +433,7 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 }
 
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
-  if (p->rounds && !ax_rounds_groups(p, way)) {
-    run_and_round(p, way, a, b, NULL, c, work);
-  } else if (way->turned && way->streams_b) {
+  if (way->turned && way->streams_b) {
     const ax_product turned = ax_product_turned(p);
     ax_few_run(&turned, way, b, a, c, work);
   } else if (way->streams_b) {
@@ -465,6 +466,5 @@ void ax_product_pack(const ax_product *p, const ax_product_way *way, const void 
 }
 
 void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
-  if (p->rounds && !ax_rounds_groups(p, way)) run_and_round(p, way, a, NULL, packed, c, work);
-  else run(p, way, a, NULL, packed, c, work);
+  run(p, way, a, NULL, packed, c, work);
 }

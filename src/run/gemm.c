@@ -47,15 +47,12 @@ typedef struct factors { /* a product of the batch: addresses of its factors and
   char *c;
 } factors;
 
-/* Bytes of a number of the result. */
-static int64_t made_bytes(const ax_gemm *g, const ax_product_kernels *k) { return g->rounds ? k->number_bytes : k->result_bytes; }
-
 static factors factors_of(const ax_activation *activation, const ax_instr *instr, const ax_product_kernels *k, int64_t index) {
   int64_t at[3];
   ax_gemm_begin(instr->gemm, index, at);
   return (factors){(const char *)ax_address(activation, &instr->refs[0]) + at[0] * k->number_bytes,
                    (const char *)ax_address(activation, &instr->refs[1]) + at[1] * k->number_bytes,
-                   (char *)ax_address(activation, &instr->refs[2]) + at[2] * made_bytes(instr->gemm, k)};
+                   (char *)ax_address(activation, &instr->refs[2]) + at[2] * ax_made_bytes(k, instr->gemm->rounds)};
 }
 
 /* Allocates memory to work in; from the pool, if there is one and the size is large. */
@@ -211,7 +208,7 @@ static ax_status product_tiles(const ax_activation *activation, const ax_instr *
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(activation, instr, k, i);
     look_ahead(&w, &f, activation, instr, i);
-    char *c = f.c + (t.row * g->ldc + t.column) * made_bytes(g, k);
+    char *c = f.c + (t.row * g->ldc + t.column) * ax_made_bytes(k, g->rounds);
     if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {
       w.product.add = g->accumulate || n > 0;

@@ -56,7 +56,7 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   p->m = end - begin;
   const char *a = (const char *)slots[0] + (at[0] + begin * p->a_row) * way->kernels->number_bytes;
   const char *b = (const char *)slots[1] + at[1] * way->kernels->number_bytes;
-  char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * (g->rounds ? way->kernels->number_bytes : way->kernels->result_bytes);
+  char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * ax_made_bytes(way->kernels, g->rounds);
   look_ahead(w, g, p, first_slot, outer, end);
   if (g->packed) {
     ax_product_run_packed(p, way, a, b, c, w->room);

@@ -217,10 +217,11 @@ static inline f64s f64_large_angle(f64s x, const int of_cosine) {
 static AX_BESIDE f32s f32_large(f32s x, f32s result, int of_cosine) {
   const f32s most = f32_all(131072.0f), size = f32_sized(x), zero = f32_all(0);
   const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
-  const f32_mask is_large = f32_less(most, f32_pick(finite, size, zero));
+  const f32s reach = f32_pick(finite, size, zero);
+  const f32_mask is_large = f32_less(most, reach);
   const f32s large = f32_pick(is_large, x, most);
   result = f32_pick(finite, result, x - x);
-  if (!f32_any_less(most, f32_pick(finite, size, zero))) return result;
+  if (!f32_any_less(most, reach)) return result;
   const f64s low = f64_low(large), high = f64_high(large);
   const f32s angle = of_cosine ? f32_join(f64_large_angle(low, 1), f64_large_angle(high, 1))
                                : f32_join(f64_large_angle(low, 0), f64_large_angle(high, 0));
