@@ -33,6 +33,7 @@ static const struct {
     {"place", place, 2, "put|move|read|read_in_place rows|columns|whole"},
     {"gathered_matmul", gathered_matmul, 2, "kernel|plain|product N"},
     {"pipelined", pipelined, 2, "kernel|plain scale|add|matmul"},
+    {"grid", grid, 3, "kernel|parallel|interpret|plain CASE WORKERS"},
     {"calls", calls, 2, "COUNT each|sum"},
     {"checked", checked, 2, "prove|state|state_limit|bytes|bytes_limit DEVICES"},
     {"simulated", simulated, 3, "ring|tree|all_to_all DEVICES real|simulated|form|limit"},

@@ -15,12 +15,13 @@ typedef struct ax_discharge_options {
   ax_spread spread;     /* how results spread */
   bool zeros; /* unwritten memory is 0, so that derivatives of masked values are finite; otherwise it has the value that shows best
                  (NaN for floats) */
+  bool beside; /* points that need nothing of one another are one batch (beside.h); otherwise all go one after the other */
 } ax_discharge_options;
 /* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
 AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
-/* The same of an equation of a program of these types whose axes say no more how anything spreads: as it is run. */
-AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t in_count, bool zeros,
-                                              ax_program **out);
+/* The same of an equation of a program whose axes say no more how anything spreads: as it is run. The options' axes and spreads are
+   not used. */
+AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_discharge_options *options, ax_program **out);
 
 /* --- Inside: memory as values (content.c) --- */
 

@@ -108,7 +108,7 @@ static void test_size(void **state) {
     const int64_t count = k == 0 ? 100 : 200;
     ax_program *program = test_trace(stepping, (void *)(uintptr_t)(const void *)&count, &type, 1, 1), *plain;
     const ax_eqn *eqn = &program->eqns[program->eqn_count - 1];
-    TEST_OK(ax_kernel_discharge_run(eqn, &type, 1, true, &plain));
+    TEST_OK(ax_kernel_discharge_run(eqn, &(ax_discharge_options){.in = &type, .in_count = 1, .zeros = true}, &plain));
     const ax_program *loop = NULL;
     for (uint32_t i = 0; i < plain->eqn_count; i++)
       if (ax_eqn_program(&plain->eqns[i], 0) != NULL) loop = ax_eqn_program(&plain->eqns[i], 0);

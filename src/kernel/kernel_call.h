@@ -12,12 +12,13 @@ ax_axis_set ax_kernel_named(const ax_kernel_params *params);
 /* --- Rules --- */
 /* kernel_call_lower.c */
 AX_MUST_USE ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-/* kernel_transform.c: by the kernel as a plain program; lower_plain where it is to be interpreted. */
+/* kernel_transform.c: by the kernel as a plain program; lower_plain where that is what runs, with or without points side by side. */
 AX_MUST_USE ax_status ax_kernel_call_eval(const ax_eval_args *args);
 void ax_kernel_call_jvp(const ax_jvp_args *args);
 void ax_kernel_call_linearize(const ax_jvp_args *args);
 void ax_kernel_call_transpose(const ax_transpose_args *args);
-AX_MUST_USE ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+AX_MUST_USE ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, bool beside, const uint32_t *in,
+                                                 uint32_t *out);
 AX_MUST_USE ax_status ax_kernel_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* kernel_batch.c */
 void ax_kernel_call_batch(const ax_batch_args *args);

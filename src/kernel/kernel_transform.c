@@ -80,33 +80,33 @@ ax_status ax_kernel_call_eval(const ax_eval_args *args) {
     const ax_tensor *x = args->in[(size_t)i * args->lanes];
     types[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   }
-  ax_status status = ax_kernel_discharge_run(args->eqn, types, count, false, &plain);
+  ax_status status = ax_kernel_discharge_run(args->eqn, &(ax_discharge_options){.in = types, .in_count = count}, &plain);
   ax_free(types);
   if (status == AX_OK) status = ax_evaluate_lanes(args->driver, plain, args->lanes, args->device, args->in, args->out);
   ax_program_release(plain);
   return status;
 }
 
-static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, ax_program **out) {
+static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, bool beside, ax_program **out) {
   ax_type *types = ax_calloc((size_t)eqn->in_count + 1, sizeof types[0]);
   *out = NULL;
   if (types == NULL) return ax_out_of_memory(eqn->in_count * sizeof types[0]);
   for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = program->types[eqn->in[i]];
-  ax_status status = ax_kernel_discharge_run(eqn, types, eqn->in_count, false, out);
+  ax_status status = ax_kernel_discharge_run(eqn, &(ax_discharge_options){.in = types, .in_count = eqn->in_count, .beside = beside}, out);
   ax_free(types);
   return status;
 }
 
-ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, bool beside, const uint32_t *in, uint32_t *out) {
   ax_program *plain;
-  AX_TRY(discharge_of(lower->program, eqn, &plain));
+  AX_TRY(discharge_of(lower->program, eqn, beside, &plain));
   AX_TRY(ax_plan_keep(lower->plan, plain));
   return ax_lower_call(lower, plain, in, out);
 }
 
 ax_status ax_kernel_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_program *plain;
-  ax_status status = discharge_of(hlo->program, eqn, &plain);
+  ax_status status = discharge_of(hlo->program, eqn, false, &plain);
   if (status != AX_OK) return status == AX_ABSENT ? ax_error_context(status, "no StableHLO: ") : status;
   status = hlo->call_program(hlo, plain, in, out);
   ax_program_release(plain);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "kernel/beside.h"
 #include "kernel/image/image.h"
 #include "kernel/image/run.h"
 #include "kernel/kernel_call.h"
@@ -179,6 +180,23 @@ static ax_status tell(const ax_plan *plan, const ax_kernel_params *params) {
   return AX_OK;
 }
 
+/* Where a run cannot tell the difference, the plain program runs: its loops are compiled whole, and points that need nothing of one
+   another are one batch, cut for all threads. A step costs 10 to 100 ns there, and some 500 here, which large blocks do not notice;
+   these lie still here, and are copied there. */
+static ax_status is_plain(const work *w, bool *plain) {
+  const uint32_t consts = (uint32_t)w->params->consts;
+  enum { small_bytes = 256 << 10 };
+  const ax_plan_options *options = &w->lower->plan->options;
+  ax_beside beside;
+  *plain = false;
+  if (options->reference || options->runtime == NULL) return AX_OK;
+  ax_status status = ax_beside_find(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
+  *plain = status == AX_OK && (beside.count > 0 || ax_beside_bytes(w->params) < small_bytes) &&
+           ax_kernel_is_regular(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
+  ax_beside_deinit(&beside);
+  return status;
+}
+
 ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_plan *plan = lower->plan;
   work w = {.lower = lower,
@@ -188,9 +206,12 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   ax_image *image;
   ax_cores *cores;
   AX_TRY(tell(plan, w.params));
-  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, in, out);
-  AX_TRY(find_axes(&w));
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, false, in, out);
   AX_TRY(make_lists(&w));
+  bool plain;
+  AX_TRY(is_plain(&w, &plain));
+  if (plain) return ax_kernel_call_lower_plain(lower, eqn, true, in, out);
+  AX_TRY(find_axes(&w));
   AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));
   AX_TRY(list_operands(&w, in));
   AX_TRY(list_results(&w, in, out));

@@ -1,0 +1,197 @@
+/* See beside.h.
+
+     result 0 at (i, j), along k added up       grid (i, j, k): points of i and j side by side, each with all of its k in order
+
+   Points of a dimension are computed side by side if each result has blocks of its own for each of its numbers, in order and up to its
+   end, and nothing else goes from one to the next: no operand is written that is no such result, and scratch is written only where the
+   dimension is AX_PARALLEL, of which each number may have a scratch of its own. */
+#include "kernel/beside.h"
+
+#include <string.h>
+
+#include "ir/number.h"
+#include "kernel/discharge.h"
+#include "kernel/step.h"
+
+/* --- What chooses blocks --- */
+
+static const ax_type *whole_of(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, uint32_t i) {
+  return i < in_count ? &in[i] : &p->outs.v[i - in_count];
+}
+
+static int64_t blocks_along(const ax_type *whole, const ax_type *shape, uint32_t d) {
+  const int64_t block = shape->dims[d];
+  return block == 0 ? 0 : (whole->dims[d] + block - 1) / block;
+}
+
+static int8_t feed_of(const ax_kernel_params *p, const ax_program *map, uint32_t d) {
+  const uint32_t id = map->outs[d];
+  if (id < p->grid.count) return p->grid.v[id] == 1 ? AX_FEED_FIRST : (int8_t)id;
+  const ax_literal *literal = ax_value_literal(map, id);
+  return literal != NULL && ax_number_load(literal->type.dtype, literal->data, 0).i == 0 ? AX_FEED_FIRST : AX_FEED_OTHER;
+}
+
+static void find_feeds(const ax_kernel_params *p, ax_beside *out) {
+  for (uint32_t i = 0; i < p->blocks.count; i++) memset(out->feeds[i].dim, AX_FEED_FIRST, sizeof out->feeds[i].dim);
+  for (uint32_t b = 0; b < p->blocked.count; b++) {
+    int8_t *dim = out->feeds[p->blocked.v[b][0]].dim;
+    for (uint32_t d = 0; d < p->block_shapes.v[b].rank; d++) {
+      dim[d] = feed_of(p, p->index_maps.v[p->blocked.v[b][1]], d);
+      for (uint32_t before = 0; before < d && dim[d] >= 0; before++) /* blocks of a diagonal */
+        if (dim[before] == dim[d]) dim[d] = AX_FEED_OTHER;
+    }
+  }
+}
+
+static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
+  for (uint32_t b = 0; b < p->blocked.count; b++)
+    if (p->blocked.v[b][0] == i) return &p->block_shapes.v[b];
+  return NULL;
+}
+
+/* --- Which dimensions --- */
+
+/* Along one of the dimensions of the result each number has a block. */
+static bool has_own_blocks(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape, int8_t g) {
+  for (uint32_t d = 0; d < whole->rank; d++)
+    if (feeds->dim[d] == g) return blocks_along(whole, shape, d) == p->grid.v[g];
+  return false;
+}
+
+/* An operand that is one memory with a result is read where the result is written. */
+static bool aliases_agree(const ax_kernel_params *p, uint32_t in_count, const ax_beside *b) {
+  for (uint32_t a = 0; a < p->aliases.count; a++) {
+    const uint32_t operand = (uint32_t)p->aliases.v[a][0], result = in_count + (uint32_t)p->aliases.v[a][1];
+    const ax_type *one = shape_of(p, operand), *other = shape_of(p, result);
+    if (one == NULL || other == NULL || !ax_same_shape(one, other)) return false;
+    if (memcmp(&b->feeds[operand], &b->feeds[result], sizeof b->feeds[0]) != 0) return false;
+  }
+  return true;
+}
+
+static bool is_aliased(const ax_kernel_params *p, uint32_t operand) {
+  for (uint32_t a = 0; a < p->aliases.count; a++)
+    if (p->aliases.v[a][0] == operand) return true;
+  return false;
+}
+
+/* *scratch: some is written. False: something is written that has no blocks, or is an operand. */
+static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bool *own, bool *scratch) {
+  const ax_program *body = p->bodies.v[0];
+  bool *written = ax_alloc((size_t)body->in_count + 1);
+  if (written == NULL) return ax_out_of_memory(body->in_count);
+  ax_status status = ax_written_inputs(body, written);
+  *own = true;
+  *scratch = false;
+  for (uint32_t i = (uint32_t)p->consts; i < body->in_count && status == AX_OK; i++) {
+    const uint32_t k = i - (uint32_t)p->consts;
+    if (!written[i]) continue;
+    if (k >= p->blocks.count) *scratch = true;
+    else if ((k < in_count && !is_aliased(p, k)) || shape_of(p, k) == NULL) *own = false;
+  }
+  ax_free(written);
+  return status;
+}
+
+static bool is_side_by_side(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b, uint32_t g, bool scratch) {
+  const bool parallel = p->semantics.count > 0 && p->semantics.v[g] == AX_PARALLEL;
+  if (p->grid.v[g] < 2 || (scratch && !parallel) || p->outs.count == 0) return false;
+  for (uint32_t i = in_count; i < p->blocks.count; i++) {
+    const ax_type *shape = shape_of(p, i);
+    if (shape == NULL || !has_own_blocks(p, &b->feeds[i], whole_of(p, in, in_count, i), shape, (int8_t)g)) return false;
+  }
+  return true;
+}
+
+ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
+  bool own, scratch;
+  *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
+  if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
+  find_feeds(p, out);
+  if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
+  AX_TRY(look_at_writes(p, in_count, &own, &scratch));
+  if (!own || !aliases_agree(p, in_count, out)) return AX_OK;
+  for (uint32_t g = 0; g < p->grid.count; g++) out->count += out->dim[g] = is_side_by_side(p, in, in_count, out, g, scratch);
+  return AX_OK;
+}
+
+/* --- How many --- */
+
+static double bytes_of(const ax_program *program) {
+  const ax_program *nested;
+  double bytes = 0;
+  for (uint32_t v = 0; v < program->value_count; v++)
+    if (program->types[v].form == AX_ARRAY || program->types[v].form == AX_REF)
+      bytes += (double)ax_type_elems(&program->types[v]) * (double)ax_dtype_bytes(program->types[v].dtype);
+  for (uint32_t e = 0; e < program->eqn_count; e++)
+    for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) bytes += bytes_of(nested);
+  return bytes;
+}
+
+double ax_beside_bytes(const ax_kernel_params *p) { return bytes_of(p->bodies.v[0]); }
+
+void ax_beside_limit(const ax_kernel_params *p, double most, ax_beside *beside) {
+  double points = 1, bytes = ax_beside_bytes(p);
+  bool any = false;
+  for (uint32_t g = 0; g < p->grid.count; g++) points *= beside->dim[g] ? 1 : (double)p->grid.v[g];
+  if (points <= 1) return;
+  for (uint32_t g = p->grid.count; g-- > 0;) {
+    if (!beside->dim[g]) continue;
+    beside->dim[g] = !any || bytes * (double)p->grid.v[g] <= most;
+    if (beside->dim[g]) bytes *= (double)p->grid.v[g];
+    else beside->count--;
+    any = true;
+  }
+}
+
+void ax_beside_deinit(ax_beside *beside) { ax_free(beside->feeds); }
+
+/* --- Kernels without surprises --- */
+
+/* A view whose place is not known is checked when it is made, which a slice of a value is not. */
+static bool is_fixed(const ax_program *program, const ax_eqn *eqn) {
+  for (uint32_t i = 1; i < eqn->in_count; i++)
+    if (ax_value_literal(program, eqn->in[i]) == NULL) return false;
+  return true;
+}
+
+/* Scratch of the core's own, without barriers. */
+static bool is_plain_scope(const ax_eqn *eqn) {
+  const ax_run_scoped_params *scope = ax_step_scope(eqn);
+  for (uint32_t i = 0; scope != NULL && i < scope->scratch.count; i++)
+    if (scope->scratch.v[i].form != AX_REF) return false;
+  return scope != NULL && scope->along.count == 0;
+}
+
+static bool computes_only(const ax_program *program) {
+  const ax_program *nested;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    const ax_step *step = eqn->prim->step;
+    if (step == NULL && eqn->prim->effects != 0) return false;
+    if (step != NULL && step->view != NULL && !is_fixed(program, eqn)) return false;
+    if (step != NULL && step->view == NULL && step->access == NULL && !step->grid_number && !is_plain_scope(eqn)) return false;
+    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
+      if (!computes_only(nested)) return false;
+  }
+  return true;
+}
+
+static bool are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    const int64_t blocks = blocks_along(whole, shape, d);
+    if (feeds->dim[d] == AX_FEED_OTHER || blocks == 0 || (feeds->dim[d] >= 0 && p->grid.v[feeds->dim[d]] > blocks)) return false;
+  }
+  return true;
+}
+
+bool ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
+  bool own, scratch;
+  if (p->bodies.count != 1 || p->core_axes.v[0] != 0 || p->grid.count == 0) return false;
+  if (look_at_writes(p, in_count, &own, &scratch) != AX_OK || !own || !computes_only(p->bodies.v[0])) return false;
+  for (uint32_t i = 0; i < p->blocks.count; i++) {
+    const ax_type *shape = shape_of(p, i);
+    if (shape != NULL && !are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape)) return false;
+  }
+  return true;
+}
