@@ -2,7 +2,7 @@
 
      result 0 at (i, j), along k added up       grid (i, j, k): points of i and j side by side, each with all of its k in order
 
-   Points of a dimension are computed side by side if each result has blocks of its own for each of its numbers, in order and up to its
+   Points of a dimension are computed side by side if its body only computes, each result has blocks of its own for each of its numbers, in order and up to its
    end, and nothing else goes from one to the next: no operand is written that is no such result, and scratch is written only where the
    dimension is AX_PARALLEL, of which each number may have a scratch of its own. */
 #include "kernel/beside.h"
@@ -47,6 +47,37 @@ static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
   for (uint32_t b = 0; b < p->blocked.count; b++)
     if (p->blocked.v[b][0] == i) return &p->block_shapes.v[b];
   return NULL;
+}
+
+/* --- Bodies that only compute --- */
+
+/* A view whose place is not known is checked when it is made, which a slice of a value is not. */
+static bool is_fixed(const ax_program *program, const ax_eqn *eqn) {
+  for (uint32_t i = 1; i < eqn->in_count; i++)
+    if (ax_value_literal(program, eqn->in[i]) == NULL) return false;
+  return true;
+}
+
+/* Scratch of the core's own, without barriers. */
+static bool is_plain_scope(const ax_eqn *eqn) {
+  const ax_run_scoped_params *scope = ax_step_scope(eqn);
+  for (uint32_t i = 0; scope != NULL && i < scope->scratch.count; i++)
+    if (scope->scratch.v[i].form != AX_REF) return false;
+  return scope != NULL && scope->along.count == 0;
+}
+
+static bool computes_only(const ax_program *program) {
+  const ax_program *nested;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    const ax_step *step = eqn->prim->step;
+    if (step == NULL && eqn->prim->effects != 0) return false;
+    if (step != NULL && step->view != NULL && !is_fixed(program, eqn)) return false;
+    if (step != NULL && step->view == NULL && step->access == NULL && !step->grid_number && !is_plain_scope(eqn)) return false;
+    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
+      if (!computes_only(nested)) return false;
+  }
+  return true;
 }
 
 /* --- Which dimensions --- */
@@ -108,7 +139,7 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
-  if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
+  if (p->bodies.count != 1 || p->core_axes.v[0] != 0 || !computes_only(p->bodies.v[0])) return AX_OK;
   AX_TRY(look_at_writes(p, in_count, &own, &scratch));
   if (!own || !aliases_agree(p, in_count, out)) return AX_OK;
   for (uint32_t g = 0; g < p->grid.count; g++) out->count += out->dim[g] = is_side_by_side(p, in, in_count, out, g, scratch);
@@ -148,35 +179,6 @@ void ax_beside_deinit(ax_beside *beside) { ax_free(beside->feeds); }
 
 /* --- Kernels without surprises --- */
 
-/* A view whose place is not known is checked when it is made, which a slice of a value is not. */
-static bool is_fixed(const ax_program *program, const ax_eqn *eqn) {
-  for (uint32_t i = 1; i < eqn->in_count; i++)
-    if (ax_value_literal(program, eqn->in[i]) == NULL) return false;
-  return true;
-}
-
-/* Scratch of the core's own, without barriers. */
-static bool is_plain_scope(const ax_eqn *eqn) {
-  const ax_run_scoped_params *scope = ax_step_scope(eqn);
-  for (uint32_t i = 0; scope != NULL && i < scope->scratch.count; i++)
-    if (scope->scratch.v[i].form != AX_REF) return false;
-  return scope != NULL && scope->along.count == 0;
-}
-
-static bool computes_only(const ax_program *program) {
-  const ax_program *nested;
-  for (uint32_t e = 0; e < program->eqn_count; e++) {
-    const ax_eqn *eqn = &program->eqns[e];
-    const ax_step *step = eqn->prim->step;
-    if (step == NULL && eqn->prim->effects != 0) return false;
-    if (step != NULL && step->view != NULL && !is_fixed(program, eqn)) return false;
-    if (step != NULL && step->view == NULL && step->access == NULL && !step->grid_number && !is_plain_scope(eqn)) return false;
-    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
-      if (!computes_only(nested)) return false;
-  }
-  return true;
-}
-
 static bool are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
   for (uint32_t d = 0; d < whole->rank; d++) {
     const int64_t blocks = blocks_along(whole, shape, d);
@@ -185,10 +187,23 @@ static bool are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax
   return true;
 }
 
+/* Whether each point has blocks of its own of a result. If not, an operand that is one memory with it may be read anew at each point, or
+   kept since it was brought in. */
+static bool is_each_its_own(const ax_kernel_params *p, const ax_feeds *feeds) {
+  for (uint32_t g = 0; g < p->grid.count; g++) {
+    bool fed = p->grid.v[g] < 2;
+    for (uint32_t d = 0; d < AX_MAX_RANK; d++) fed = fed || feeds->dim[d] == (int8_t)g;
+    if (!fed) return false;
+  }
+  return true;
+}
+
 bool ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
   bool own, scratch;
   if (p->bodies.count != 1 || p->core_axes.v[0] != 0 || p->grid.count == 0) return false;
   if (look_at_writes(p, in_count, &own, &scratch) != AX_OK || !own || !computes_only(p->bodies.v[0])) return false;
+  for (uint32_t a = 0; a < p->aliases.count; a++)
+    if (!is_each_its_own(p, &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]])) return false;
   for (uint32_t i = 0; i < p->blocks.count; i++) {
     const ax_type *shape = shape_of(p, i);
     if (shape != NULL && !are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape)) return false;

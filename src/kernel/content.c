@@ -18,10 +18,17 @@ ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
 
 /* --- Memory --- */
 
+double ax_lowest(ax_dtype dtype) {
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  if (ax_is_float(dtype)) return __builtin_nan("");
+  return info->kind == AX_KIND_SIGNED ? (double)(INT64_MIN >> (64 - info->bits)) : 0;
+}
+
 ax_value ax_content_unset(const ax_discharge *d, const ax_type *type) {
-  double value = 0;
-  if (!d->zeros && ax_is_float(type->dtype)) value = __builtin_nan("");
-  if (!d->zeros && type->dtype == AX_S32 && type->form != AX_SEMAPHORE) value = INT32_MIN;
+  const bool zero = d->zeros || type->form == AX_SEMAPHORE;
+  if (!zero && ax_dtype_get(type->dtype)->kind == AX_KIND_SIGNED)
+    return ax_discharge_spread(d, ax_full_i64(type->dtype, AX_LIST(type->rank, type->dims), (int64_t)ax_lowest(type->dtype)));
+  const double value = zero ? 0 : ax_lowest(type->dtype);
   return ax_discharge_spread(d, ax_full(type->dtype, AX_LIST(type->rank, type->dims), value));
 }
 

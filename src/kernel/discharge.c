@@ -12,11 +12,10 @@
 
    Operands whose blocks stick out are padded, and results cut. The block of a result begins with the result's present content, so a
    block that is visited again goes on from there. A result that aliases an operand begins with the operand's content. */
-#include "kernel/discharge.h"
+#include "kernel/discharge_points.h"
 
 #include <string.h>
 
-#include "kernel/beside.h"
 #include "kernel/step.h"
 #include "machine/caches.h"
 #include "xform/xform.h"
@@ -75,28 +74,6 @@ ax_status ax_kernel_plain(const ax_kernel_params *params) {
 
 /* --- Operands and results --- */
 
-typedef struct cut { /* an operand or a result, as bodies get it */
-  const ax_content_view *whole, *block; /* block: the same where it is not cut */
-  const ax_type *shape;  /* of blocks; NULL: it is not cut */
-  const ax_program *map;
-  ax_value starts[AX_MAX_RANK]; /* of the block of the point at hand */
-  bool result;
-} cut;
-
-typedef struct kernel {
-  ax_discharge d;
-  const ax_kernel_params *params;
-  const ax_value *consts;
-  cut *cuts; /* by operand and result */
-  uint32_t operand_count, cut_count;
-  const ax_content_view **scratch;
-  uint32_t body; /* at hand */
-  const bool *written; /* which of its inputs it writes */
-  ax_carried by_core, by_point;
-  ax_beside beside;
-  const ax_value *lanes; /* by dimension of the grid: the number, where points are side by side; NULL: none are */
-} kernel;
-
 /* At least as many blocks as reach its end. */
 static void round_up(int64_t *dims, const ax_type *type, const ax_type *shape) {
   for (uint32_t d = 0; d < type->rank; d++) {
@@ -106,7 +83,7 @@ static void round_up(int64_t *dims, const ax_type *type, const ax_type *shape) {
   }
 }
 
-static ax_value widened(kernel *k, ax_value x, const ax_type *type, const int64_t *dims) {
+static ax_value widened(ax_discharged *k, ax_value x, const ax_type *type, const int64_t *dims) {
   int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK];
   bool same = true;
   for (uint32_t d = 0; d < type->rank; d++) {
@@ -124,17 +101,17 @@ static uint32_t aliased(const ax_kernel_params *params, uint32_t r) {
   return AX_NONE;
 }
 
-static void find_shapes(kernel *k) {
+static void find_shapes(ax_discharged *k) {
   const ax_kernel_params *p = k->params;
   for (uint32_t i = 0; i < p->blocked.count; i++) {
-    cut *c = &k->cuts[p->blocked.v[i][0]];
+    ax_cut *c = &k->cuts[p->blocked.v[i][0]];
     c->shape = &p->block_shapes.v[i];
     c->map = p->index_maps.v[p->blocked.v[i][1]];
   }
 }
 
 /* Memory with `x` in it, wide enough for the blocks of both that have it; b NULL: one has it. */
-static void add_whole(kernel *k, cut *a, cut *b, const ax_type *type, ax_value x) {
+static void add_whole(ax_discharged *k, ax_cut *a, ax_cut *b, const ax_type *type, ax_value x) {
   int64_t dims[AX_MAX_RANK];
   memcpy(dims, type->dims, sizeof dims);
   if (a->shape != NULL) round_up(dims, type, a->shape);
@@ -144,17 +121,17 @@ static void add_whole(kernel *k, cut *a, cut *b, const ax_type *type, ax_value x
   if (b != NULL) b->whole = a->whole;
 }
 
-static void add_memories(kernel *k, const ax_type *in, const ax_value *given) {
+static void add_memories(ax_discharged *k, const ax_type *in, const ax_value *given) {
   const ax_kernel_params *p = k->params;
   find_shapes(k);
   for (uint32_t i = 0; i < k->operand_count && !ax_failed(); i++) {
-    cut *result = NULL;
+    ax_cut *result = NULL;
     for (uint32_t r = 0; r < p->outs.count; r++)
       if (aliased(p, r) == i) result = &k->cuts[k->operand_count + r];
     add_whole(k, &k->cuts[i], result, &in[i], given[i]);
   }
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) {
-    cut *c = &k->cuts[k->operand_count + r];
+    ax_cut *c = &k->cuts[k->operand_count + r];
     c->result = true;
     if (c->whole == NULL) add_whole(k, c, NULL, &p->outs.v[r], ax_content_unset(&k->d, &p->outs.v[r]));
   }
@@ -176,26 +153,18 @@ static void take_apart(const ax_discharge *d, ax_value number, uint32_t count, c
   }
 }
 
-/* The dimension of the grid that chooses its blocks along dimension `dim`, where points along it are side by side, each with the one
-   block that is its own; AX_NONE. */
-static uint32_t lane_of(const kernel *k, const cut *c, uint32_t dim) {
-  const int8_t feed = k->beside.feeds[c - k->cuts].dim[dim];
-  if (feed < 0 || !k->beside.dim[feed]) return AX_NONE;
-  return c->whole->type.dims[dim] == k->params->grid.v[feed] * c->shape->dims[dim] ? (uint32_t)feed : AX_NONE;
-}
-
 /* Its number is 0 along dimension `dim`, or the only one. */
-static bool is_first(const kernel *k, const cut *c, uint32_t dim) {
-  return k->beside.feeds[c - k->cuts].dim[dim] == AX_FEED_FIRST || (k->lanes != NULL && lane_of(k, c, dim) != AX_NONE);
+static bool is_first(const ax_discharged *k, const ax_cut *c, uint32_t dim) {
+  return k->beside.feeds[c - k->cuts].dim[dim] == AX_FEED_FIRST || (k->strands != NULL && ax_strand_of(k, c, dim) != AX_NONE);
 }
 
 /* The memory is one block. */
-static bool is_whole(ax_value whole, const cut *c) {
+static bool is_whole(ax_value whole, const ax_cut *c) {
   const ax_type type = ax_typeof(whole);
   return !ax_failed() && ax_same_shape(&type, c->shape);
 }
 
-static void take_block(kernel *k, cut *c) {
+static void take_block(ax_discharged *k, ax_cut *c) {
   ax_discharge *d = &k->d;
   uint32_t rank = c->shape->rank;
   ax_value numbers[AX_MAX_RANK];
@@ -212,27 +181,27 @@ static void take_block(kernel *k, cut *c) {
   ax_content_write(d, c->block, ax_reshape(block, AX_LIST(c->block->type.rank, c->block->type.dims)));
 }
 
-static void put_block(kernel *k, const cut *c) {
+static void put_block(ax_discharged *k, const ax_cut *c) {
   ax_value block = ax_reshape(ax_content_read(&k->d, c->block), AX_LIST(c->shape->rank, c->shape->dims)),
            whole = ax_content_read(&k->d, c->whole);
   ax_content_write(&k->d, c->whole, is_whole(whole, c) ? block : ax_dynamic_update_slice(whole, block, c->starts));
 }
 
 /* Its number along each dimension of the grid; `number` is among those that are gone over. */
-static const ax_value *ids_of(const kernel *k, ax_value number) {
+static const ax_value *ids_of(const ax_discharged *k, ax_value number) {
   const ax_dims *grid = &k->params->grid;
   int64_t sizes[AX_MAX_RANK];
   ax_value some[AX_MAX_RANK];
   uint32_t count = 0, at = 0;
   ax_value *ids = ax_trace_alloc((grid->count + 1) * sizeof ids[0]);
   for (uint32_t d = 0; d < grid->count; d++)
-    if (k->lanes == NULL || !k->beside.dim[d]) sizes[count++] = grid->v[d];
+    if (k->strands == NULL || !k->beside.dim[d]) sizes[count++] = grid->v[d];
   take_apart(&k->d, number, count, sizes, some);
-  for (uint32_t d = 0; d < grid->count && ids != NULL; d++) ids[d] = k->lanes != NULL && k->beside.dim[d] ? k->lanes[d] : some[at++];
+  for (uint32_t d = 0; d < grid->count && ids != NULL; d++) ids[d] = k->strands != NULL && k->beside.dim[d] ? k->strands[d] : some[at++];
   return ids;
 }
 
-static void do_point(kernel *k, ax_value number) {
+static void do_point(ax_discharged *k, ax_value number) {
   const ax_kernel_params *p = k->params;
   uint32_t consts = (uint32_t)p->consts;
   const ax_program *body = p->bodies.v[k->body];
@@ -253,9 +222,9 @@ static void do_point(kernel *k, ax_value number) {
 /* --- Loops --- */
 
 typedef struct loop {
-  kernel *k;
+  ax_discharged *k;
   const ax_carried *carried;
-  void (*turn)(kernel *k, ax_value number);
+  void (*turn)(ax_discharged *k, ax_value number);
 } loop;
 
 /* (contents, number) -> (contents) */
@@ -268,7 +237,7 @@ static AX_BODY(do_turn) {
 }
 
 /* Numbers are what the loop goes over, and are not carried, so that it is linear in what its body is linear in. */
-static void repeat(kernel *k, int64_t count, const ax_carried *carried, void (*turn)(kernel *k, ax_value number)) {
+static void repeat(ax_discharged *k, int64_t count, const ax_carried *carried, void (*turn)(ax_discharged *k, ax_value number)) {
   loop l = {k, carried, turn};
   if (count == 0) return; /* memory of no elements may have no block at all */
   if (count == 1) {
@@ -291,11 +260,11 @@ static void carry(ax_carried *carried, uint32_t memory) {
 }
 
 /* Finds the memory whose content is carried from one point to the next, and from one core to the next. */
-static void find_carried(kernel *k) {
+static void find_carried(ax_discharged *k) {
   uint32_t first = (uint32_t)k->params->consts;
   k->by_core.count = 0;
   for (uint32_t i = 0; i < k->cut_count; i++) {
-    const cut *c = &k->cuts[i];
+    const ax_cut *c = &k->cuts[i];
     if (c->shape != NULL ? c->result : k->written[first + i]) carry(&k->by_core, c->whole->memory);
   }
   k->by_point.count = k->by_core.count;
@@ -304,167 +273,15 @@ static void find_carried(kernel *k) {
     if (k->written[first + k->cut_count + i] && k->scratch[i]->memory != AX_NONE) carry(&k->by_point, k->scratch[i]->memory);
 }
 
-/* All points, or those of a lane, with scratch of their own. */
-static void go_over(kernel *k, int64_t points) {
+/* All points, or those of a strand, with scratch of their own. */
+void ax_discharge_points(ax_discharged *k, int64_t points) {
   const ax_kernel_params *p = k->params;
   for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++)
     if (k->scratch[i]->memory != AX_NONE) k->d.content[k->scratch[i]->memory] = ax_content_unset(&k->d, &p->scratch.v[i]);
   if (!ax_failed()) repeat(k, points, &k->by_point, do_point);
 }
 
-/* --- Points side by side: a lane has the points that have the same numbers along those dimensions of the grid, and of memory the
-   blocks that these numbers choose. What goes over the points of one lane is a function, and it is batched, dimension by dimension. --- */
-
-typedef struct lanes {
-  kernel *k;
-  int64_t points;           /* of each */
-  uint32_t count, held;
-  uint32_t dims[AX_MAX_RANK]; /* of the grid */
-  const cut **of;           /* by memory that is given in: an operand with blocks that lanes choose */
-} lanes;
-
-/* What a lane has of memory. */
-static ax_type lane_type(const kernel *k, const cut *c) {
-  ax_type type = ax_typeof(k->d.content[c->whole->memory]);
-  for (uint32_t d = 0; d < type.rank; d++)
-    if (lane_of(k, c, d) != AX_NONE) type.dims[d] = c->shape->dims[d];
-  return type;
-}
-
-static bool is_given(const lanes *l, uint32_t memory) {
-  for (uint32_t h = 0; h < l->held; h++)
-    if (l->of[h]->whole->memory == memory) return true;
-  return false;
-}
-
-static const cut *result_in(const kernel *k, uint32_t memory) {
-  const cut *c = &k->cuts[k->operand_count];
-  while (c->whole->memory != memory) c++;
-  return c;
-}
-
-/* (numbers of the lane, what it has of operands) -> (what it has of results) */
-static AX_BODY(do_lane) {
-  const lanes *l = context;
-  kernel *k = l->k;
-  const uint32_t memories = k->d.memory_count;
-  ax_value *numbers = ax_trace_alloc((k->params->grid.count + 1) * sizeof numbers[0]),
-           *before = ax_trace_alloc((memories + 1) * sizeof before[0]);
-  if (ax_failed()) return;
-  memcpy(before, k->d.content, memories * sizeof before[0]);
-  for (uint32_t i = 0; i < l->count; i++) numbers[l->dims[i]] = in[i];
-  for (uint32_t h = 0; h < l->held; h++) k->d.content[l->of[h]->whole->memory] = in[l->count + h];
-  for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
-    if (is_given(l, k->by_core.memory[c])) continue;
-    const ax_type type = lane_type(k, result_in(k, k->by_core.memory[c]));
-    k->d.content[k->by_core.memory[c]] = ax_content_unset(&k->d, &type);
-  }
-  k->lanes = numbers;
-  go_over(k, l->points);
-  k->lanes = NULL;
-  for (uint32_t c = 0; c < k->by_core.count; c++) out[c] = k->d.content[k->by_core.memory[c]];
-  memcpy(k->d.content, before, memories * sizeof before[0]);
-}
-
-/* Where the numbers along dimension `i` of the lanes are in what all lanes together have of memory, once those of the dimensions behind
-   it are there; -1: it is the same for all. */
-static int lane_place(const lanes *l, const cut *c, uint32_t i) {
-  int place = -1, more = 0;
-  for (uint32_t d = 0; d < c->whole->type.rank; d++) {
-    const uint32_t lane = lane_of(l->k, c, d);
-    if (lane == l->dims[i]) place = (int)d + more;
-    more += lane != AX_NONE && lane > l->dims[i];
-  }
-  return place;
-}
-
-static ax_value as_lanes(const kernel *k, const cut *c, ax_value x) {
-  int64_t dims[2 * AX_MAX_RANK];
-  uint32_t rank = 0;
-  for (uint32_t d = 0; d < c->whole->type.rank; d++) {
-    const uint32_t lane = lane_of(k, c, d);
-    if (lane != AX_NONE) dims[rank++] = k->params->grid.v[lane];
-    dims[rank++] = lane != AX_NONE ? c->shape->dims[d] : c->whole->type.dims[d];
-  }
-  return ax_reshape(x, AX_LIST(rank, dims));
-}
-
-static void find_lanes(kernel *k, lanes *l) {
-  for (uint32_t d = 0; d < k->params->grid.count; d++)
-    if (k->beside.dim[d]) l->dims[l->count++] = d;
-  for (uint32_t i = 0; i < k->operand_count; i++) {
-    const cut *c = &k->cuts[i];
-    bool any = false;
-    for (uint32_t d = 0; c->shape != NULL && d < c->shape->rank; d++) any = any || lane_of(k, c, d) != AX_NONE;
-    if (any) l->of[l->held++] = c;
-  }
-}
-
-/* Where inputs and results of the function have dimension i of the lanes. */
-static void find_places(const lanes *l, const ax_body *body, uint32_t i, int *in, int *out) {
-  const uint32_t first = body->captured_count;
-  for (uint32_t n = 0; n < first; n++) in[n] = -1;
-  for (uint32_t n = 0; n < l->count; n++) in[first + n] = n == i ? 0 : -1;
-  for (uint32_t h = 0; h < l->held; h++) in[first + l->count + h] = lane_place(l, l->of[h], i);
-  for (uint32_t c = 0; c < l->k->by_core.count; c++) out[c] = lane_place(l, result_in(l->k, l->k->by_core.memory[c]), i);
-}
-
-static void batch_lanes(const lanes *l, const ax_body *body, ax_value *made) {
-  kernel *k = l->k;
-  const uint32_t in_count = body->captured_count + l->count + l->held;
-  ax_program *program = body->program;
-  int *in = ax_trace_alloc((in_count + 1) * sizeof in[0]), *out = ax_trace_alloc((k->by_core.count + 1) * sizeof out[0]);
-  ax_value *given = ax_trace_alloc((in_count + 1) * sizeof given[0]);
-  ax_status status = ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
-  for (uint32_t i = l->count; status == AX_OK && i-- > 1;) {
-    ax_program *next = NULL;
-    find_places(l, body, i, in, out);
-    status = ax_batch_program(program, in, k->params->grid.v[l->dims[i]], NULL, out, NULL, &next);
-    if (program != body->program) ax_program_release(program);
-    program = next;
-  }
-  if (status != AX_OK) ax_fail(status);
-  if (ax_failed()) return;
-  memcpy(given, body->captured, body->captured_count * sizeof given[0]);
-  for (uint32_t i = 0; i < l->count; i++)
-    given[body->captured_count + i] = ax_discharge_spread(&k->d, ax_iota(AX_S32, AX_LIST(1, &k->params->grid.v[l->dims[i]]), 0));
-  for (uint32_t h = 0; h < l->held; h++)
-    given[body->captured_count + l->count + h] = as_lanes(k, l->of[h], k->d.content[l->of[h]->whole->memory]);
-  find_places(l, body, 0, in, out);
-  ax_batch_call(program, given, in, k->params->grid.v[l->dims[0]], NULL, out, made);
-  if (program != body->program) ax_program_release(program);
-}
-
-static void go_beside(kernel *k, int64_t points) {
-  lanes l = {.k = k, .points = points, .of = ax_trace_alloc((k->operand_count + 1) * sizeof l.of[0])};
-  ax_value *made = ax_trace_alloc((k->by_core.count + 1) * sizeof made[0]);
-  if (ax_failed()) return;
-  find_lanes(k, &l);
-  ax_body body;
-  ax_type *types = ax_trace_alloc((l.count + l.held + 1) * sizeof types[0]);
-  if (types == NULL) return;
-  for (uint32_t i = 0; i < l.count; i++) {
-    types[i] = ax_array_type(AX_S32, AX_DIMS());
-    types[i].spread = k->d.spread;
-  }
-  for (uint32_t h = 0; h < l.held; h++) types[l.count + h] = lane_type(k, l.of[h]);
-  ax_status status = ax_body_trace(&(ax_body_options){.owner = k->params->name, .part = "points of a lane", .in = types,
-                                                      .function = AX_CLOSURE(do_lane, l.count + l.held, k->by_core.count, &l)},
-                                   &body);
-  if (status != AX_OK) {
-    ax_fail(status);
-    return;
-  }
-  batch_lanes(&l, &body, made);
-  for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
-    const cut *result = result_in(k, k->by_core.memory[c]);
-    k->d.content[k->by_core.memory[c]] =
-        ax_discharge_spread(&k->d, ax_reshape(made[c], AX_LIST(result->whole->type.rank, result->whole->type.dims)));
-  }
-  ax_body_deinit(&body);
-}
-
-static void do_core(kernel *k, ax_value number) {
+static void do_core(ax_discharged *k, ax_value number) {
   const ax_kernel_params *p = k->params;
   const ax_mesh *axes = &p->bodies.v[k->body]->axes;
   uint32_t count = (uint32_t)p->core_axes.v[k->body];
@@ -478,11 +295,11 @@ static void do_core(kernel *k, ax_value number) {
     if (!k->beside.dim[d] && !ax_mul_i64(points, p->grid.v[d], &points))
       ax_fail(ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", p->name));
   if (ax_failed()) return;
-  if (k->beside.count > 0 && points > 0) go_beside(k, points);
-  else go_over(k, points);
+  if (k->beside.count > 0 && points > 0) ax_discharge_strands(k, points);
+  else ax_discharge_points(k, points);
 }
 
-static void do_body(kernel *k, uint32_t b) {
+static void do_body(ax_discharged *k, uint32_t b) {
   const ax_program *body = k->params->bodies.v[b];
   bool *written = ax_trace_alloc(body->in_count + 1);
   if (written == NULL) return;
@@ -501,7 +318,7 @@ static void do_body(kernel *k, uint32_t b) {
 /* --- The program --- */
 
 /* Gives result r after all cores, without the padding. */
-static ax_value result_of(kernel *k, uint32_t r) {
+static ax_value result_of(ax_discharged *k, uint32_t r) {
   const ax_type *type = &k->params->outs.v[r];
   const int64_t none[AX_MAX_RANK] = {0};
   ax_value x = ax_content_read(&k->d, k->cuts[k->operand_count + r].whole);
@@ -510,7 +327,7 @@ static ax_value result_of(kernel *k, uint32_t r) {
   return ax_discharge_spread(&k->d, ax_slice(x, none, type->dims, NULL));
 }
 
-static void discharge(kernel *k, const ax_discharge_options *options, const ax_value *in, ax_value *out) {
+static void discharge(ax_discharged *k, const ax_discharge_options *options, const ax_value *in, ax_value *out) {
   const ax_kernel_params *p = k->params;
   uint32_t consts = (uint32_t)p->consts;
   k->operand_count = options->in_count - consts;
@@ -519,7 +336,7 @@ static void discharge(kernel *k, const ax_discharge_options *options, const ax_v
   if (status != AX_OK) ax_fail(status);
   if (!options->beside) memset(k->beside.dim, 0, sizeof k->beside.dim);
   if (!options->beside) k->beside.count = 0;
-  ax_beside_limit(p, AX_SUMS_LANES_BYTES, &k->beside);
+  ax_beside_limit(p, AX_SUMS_STRANDS_BYTES, &k->beside);
   uint32_t most = k->cut_count + p->scratch.count + 1;
   ax_value *given = ax_trace_alloc((options->in_count + 1) * sizeof given[0]);
   k->cuts = ax_trace_alloc(most * sizeof k->cuts[0]);
@@ -537,7 +354,7 @@ static void discharge(kernel *k, const ax_discharge_options *options, const ax_v
 ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_kernel_plain(params));
-  kernel k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
+  ax_discharged k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
   ax_builder builder;
   ax_memo memo = {0};
   ax_program *made = NULL;

@@ -110,6 +110,9 @@ typedef struct ax_kernel_params {
 #define AX_SCRATCH_EACH "each"
 #define AX_SCRATCH_DEVICE "device"
 
+/* What a block has where it sticks out of its operand: NaN, or the lowest integer; 0 of other dtypes. (content.c) */
+double ax_lowest(ax_dtype dtype);
+
 /* kernel_call's eval rule, a REGION's. (eval.c) */
 ax_status ax_kernel_eval(const ax_eval_args *args);
 /* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results,

@@ -20,7 +20,7 @@ static bool as_call(const ax_eqn *eqn, const ax_type *in, ax_closed_call_params 
   ax_type *out = ax_trace_alloc((eqn->out_count + 1) * sizeof out[0]);
   if (out == NULL) return false;
   ax_status status = ax_infer_types(eqn->prim, axes, eqn->params, in, eqn->in_count, out, eqn->out_count);
-  ax_discharge_options options = {.in = in, .in_count = eqn->in_count, .axes = axes, .zeros = true};
+  ax_discharge_options options = {.in = in, .in_count = eqn->in_count, .axes = axes, .zeros = true, .beside = true};
   if (eqn->out_count > 0) options.spread = out[0].spread;
   if (status == AX_OK) status = ax_kernel_discharge(eqn->params, &options, &params->body);
   if (status == AX_ABSENT) status = ax_error_context(status, "no derivative, which ax_custom_vjp would give it: ");
@@ -106,7 +106,7 @@ ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, bool be
 
 ax_status ax_kernel_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_program *plain;
-  ax_status status = discharge_of(hlo->program, eqn, false, &plain);
+  ax_status status = discharge_of(hlo->program, eqn, true, &plain);
   if (status != AX_OK) return status == AX_ABSENT ? ax_error_context(status, "no StableHLO: ") : status;
   status = hlo->call_program(hlo, plain, in, out);
   ax_program_release(plain);

@@ -1,5 +1,4 @@
 /* Blocks of pipelines: taken from options, found by index maps, copied into slots and out of them. */
-#include <math.h>
 #include <string.h>
 
 #include "ir/memo.h"
@@ -320,10 +319,8 @@ static void sizes_in_slot(const ax_piped *of, const int64_t *sizes, int64_t *out
   }
 }
 
-static ax_value lowest(ax_dtype dtype) {
-  if (ax_is_float(dtype)) return ax_real(NAN);
-  if (ax_dtype_get(dtype)->kind != AX_KIND_SIGNED) return ax_integer(0);
-  return ax_integer(INT64_MIN >> (64 - ax_dtype_get(dtype)->bits));
+static ax_value outside(ax_dtype dtype) {
+  return ax_is_float(dtype) ? ax_real(ax_lowest(dtype)) : ax_integer((int64_t)ax_lowest(dtype));
 }
 
 /* Fills the part of the slot that is outside the whole, one dimension after the other. The core stores it before it starts the
@@ -337,7 +334,7 @@ static void fill_outside(const ax_piped *of, const int64_t *sizes, ax_value slot
       starts[o] = ax_integer(o == s ? sizes[s] : 0);
       rest[o] = o == s ? of->slot.dims[s] - sizes[s] : of->slot.dims[o];
     }
-    ax_ref_store(ax_ref_slice(slot, starts, rest), lowest(of->whole.dtype));
+    ax_ref_store(ax_ref_slice(slot, starts, rest), outside(of->whole.dtype));
   }
 }
 
@@ -418,7 +415,7 @@ void ax_pipe_fetch(const ax_pipe *pipe, const ax_piped *of, const ax_value *inde
   if (ax_failed() || of->pinned) return;
   if (ax_type_elems(&of->whole) > 0) move_block((moving){.pipe = pipe, .of = of, .index = index, .slot = slot, .barrier = barrier});
   else {
-    if (ax_type_elems(&of->slot) > 0) ax_ref_store(slot, lowest(of->whole.dtype));
+    if (ax_type_elems(&of->slot) > 0) ax_ref_store(slot, outside(of->whole.dtype));
     if (barrier != NULL) ax_barrier_arrive(*barrier);
   }
 }

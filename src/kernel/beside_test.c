@@ -1,0 +1,223 @@
+/* Kernels over grids run as plain programs, with points side by side where these need nothing of one another: random kernels give what the
+   machine gives, to the bit, and it is known which are run so. */
+#include "kernel/beside.h"
+
+#include <string.h>
+
+#include "axle/axle.h"
+#include "ir/prim.h"
+#include "kernel/discharge.h"
+#include "prim/prims.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+enum { most_rank = 3, most_operands = 3 };
+
+/* --- Random kernels --- */
+
+typedef enum which_block { is_first, is_number, is_half, is_from_the_end } which_block; /* 0, i, i / 2, n - 1 - i */
+
+typedef struct random_spec {
+  uint32_t rank;
+  int64_t dims[most_rank], block[most_rank]; /* block 0: squeezed */
+  which_block which[most_rank];
+  uint32_t by[most_rank]; /* the dimension of the grid */
+} random_spec;
+
+typedef struct random_kernel {
+  uint32_t rank, outer; /* of the grid; its first dimensions choose blocks of the result, along the others is added up */
+  int64_t grid[most_rank];
+  ax_semantics semantics[most_rank];
+  uint32_t operands;
+  random_spec in[most_operands], out;
+  bool scratch, alias;
+} random_kernel;
+
+static int64_t number(test_random *random, int64_t from, int64_t to) {
+  return from + (int64_t)test_random_below(random, to - from + 1);
+}
+
+static bool one_in(test_random *random, int64_t n) { return test_random_below(random, n) == 0; }
+
+/* `blocks` of them, of which the last may stick out. */
+static void fill_dim(test_random *random, random_spec *s, uint32_t d, which_block which, uint32_t by, int64_t blocks) {
+  const int64_t block = number(random, 1, 3);
+  s->which[d] = which;
+  s->by[d] = by;
+  s->block[d] = block;
+  s->dims[d] = blocks * block - (one_in(random, 3) ? number(random, 0, block - 1) : 0);
+  if (block == 1 && one_in(random, 3)) s->block[d] = 0;
+}
+
+static void fill_operand(test_random *random, const random_kernel *k, random_spec *s) {
+  s->rank = (uint32_t)number(random, 1, most_rank);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    const uint32_t g = (uint32_t)test_random_below(random, k->rank);
+    if (one_in(random, 4)) fill_dim(random, s, d, is_first, 0, number(random, 1, 2));
+    else if (one_in(random, 12)) fill_dim(random, s, d, one_in(random, 2) ? is_half : is_from_the_end, g, k->grid[g]);
+    else fill_dim(random, s, d, is_number, g, k->grid[g] + (one_in(random, 8) ? 1 : 0));
+  }
+}
+
+static void fill_result(test_random *random, random_kernel *k) {
+  uint32_t left[most_rank];
+  for (uint32_t g = 0; g < k->outer; g++) left[g] = g;
+  k->out.rank = k->outer;
+  for (uint32_t d = 0; d < k->outer; d++) {
+    const uint32_t at = (uint32_t)test_random_below(random, k->outer - d), g = left[at];
+    left[at] = left[k->outer - d - 1];
+    fill_dim(random, &k->out, d, is_number, g, k->grid[g]);
+  }
+  if (k->out.rank < most_rank && one_in(random, 2)) fill_dim(random, &k->out, k->out.rank++, is_first, 0, 1);
+}
+
+static random_kernel draw(uint64_t seed) {
+  test_random random = {seed};
+  random_kernel k = {.rank = (uint32_t)number(&random, 1, most_rank), .operands = (uint32_t)number(&random, 1, most_operands)};
+  k.outer = (uint32_t)number(&random, 1, k.rank);
+  for (uint32_t g = 0; g < k.rank; g++) {
+    k.grid[g] = number(&random, 1, 4);
+    k.semantics[g] = g < k.outer && one_in(&random, 2) ? AX_PARALLEL : AX_ARBITRARY;
+  }
+  fill_result(&random, &k);
+  for (uint32_t i = 0; i < k.operands; i++) fill_operand(&random, &k, &k.in[i]);
+  k.scratch = one_in(&random, 3);
+  k.alias = one_in(&random, 4);
+  if (k.alias) k.in[0] = k.out;
+  return k;
+}
+
+/* --- What they compute --- */
+
+typedef struct mapped {
+  const random_kernel *k;
+  const random_spec *s;
+} mapped;
+
+static void index_of(const ax_value *ids, ax_value *index, void *context) {
+  const mapped *m = context;
+  for (uint32_t d = 0; d < m->s->rank; d++) {
+    const uint32_t g = m->s->by[d];
+    switch (m->s->which[d]) {
+      case is_first: index[d] = ax_integer(0); break;
+      case is_number: index[d] = ids[g]; break;
+      case is_half: index[d] = ax_div(ids[g], ax_integer(2)); break;
+      case is_from_the_end: index[d] = ax_sub(ax_integer(m->k->grid[g] - 1), ids[g]);
+    }
+  }
+}
+
+typedef struct at_step {
+  const random_kernel *k;
+  const ax_value *refs;
+  ax_value value; /* of this point */
+} at_step;
+
+static ax_value without_nan(ax_value x) { return ax_where(ax_ne(x, x), ax_real(0), x); }
+
+static ax_value to_shape(ax_value scalar, ax_value ref) {
+  const ax_type type = ax_typeof(ref);
+  return ax_broadcast_in_dim(scalar, AX_LIST(type.rank, type.dims), AX_DIMS());
+}
+
+static uint32_t sum_at(const random_kernel *k) { return k->operands + (k->scratch ? 1 : 0); }
+
+static AX_BODY(begin_sum) {
+  const at_step *s = context;
+  const ax_value ref = s->refs[sum_at(s->k)];
+  if (!s->k->alias || s->k->scratch) ax_ref_store(ref, to_shape(ax_full(AX_F32, AX_DIMS(), 0), ref));
+}
+static AX_BODY(leave) {}
+static AX_BODY(end_sum) {
+  const at_step *s = context;
+  const ax_value sum = to_shape(ax_reduce_sum(ax_ref_load(s->refs[sum_at(s->k)]), AX_ALL_DIMS, false), s->refs[s->k->operands]);
+  if (s->k->alias) ax_ref_add(s->refs[s->k->operands], sum);
+  else ax_ref_store(s->refs[s->k->operands], sum);
+}
+
+static ax_value all_at(const random_kernel *k, bool last) {
+  ax_value all = ax_eq(ax_program_id(0), ax_program_id(0));
+  for (uint32_t g = k->outer; g < k->rank; g++) all = ax_and(all, ax_eq(ax_program_id(g), ax_integer(last ? k->grid[g] - 1 : 0)));
+  return all;
+}
+
+static AX_BODY(point) {
+  const random_kernel *k = context;
+  at_step s = {k, in, ax_full(AX_F32, AX_DIMS(), 1)};
+  for (uint32_t i = 0; i < k->operands; i++)
+    s.value = ax_add(ax_mul(s.value, ax_real(i == 1 ? 3 : 1)), ax_reduce_sum(without_nan(ax_ref_load(in[i])), AX_ALL_DIMS, false));
+  for (uint32_t g = 0; g < k->rank; g++)
+    s.value = ax_add(s.value, ax_mul(ax_convert_element_type(ax_program_id(g), AX_F32), ax_real(1 + 7 * g)));
+  ax_if(all_at(k, false), AX_CLOSURE(begin_sum, 0, 0, &s), AX_FN(leave, 0, 0), NULL, NULL);
+  ax_ref_add(in[sum_at(k)], to_shape(s.value, in[sum_at(k)]));
+  if (k->scratch) ax_if(all_at(k, true), AX_CLOSURE(end_sum, 0, 0, &s), AX_FN(leave, 0, 0), NULL, NULL);
+}
+
+static AX_BODY(call) {
+  const random_kernel *k = context;
+  ax_block_spec specs[most_operands + 1];
+  mapped maps[most_operands + 1];
+  for (uint32_t i = 0; i <= k->operands; i++) {
+    maps[i] = (mapped){k, i < k->operands ? &k->in[i] : &k->out};
+    specs[i] = (ax_block_spec){.block = {AX_LIST(maps[i].s->rank, maps[i].s->block)}, .index_map = index_of, .context = &maps[i]};
+  }
+  const ax_type type = ax_array_type(AX_F32, AX_LIST(k->out.rank, k->out.dims));
+  const ax_scratch sums = {.type = AX_VMEM(AX_F32, 2)};
+  const ax_kernel kernel = {.grid = {AX_LIST(k->rank, k->grid)},
+                            .semantics = {AX_LIST(k->rank, k->semantics)},
+                            .in_specs = {AX_LIST(k->operands, specs)},
+                            .out_specs = {AX_LIST(1, specs + k->operands)},
+                            .outs = {AX_LIST(1, &type)},
+                            .options = {.scratch = {AX_LIST(k->scratch ? 1 : 0, &sums)},
+                                        .aliases = {AX_LIST(k->alias ? 1 : 0, ((const uint32_t[][2]){{0, 0}}))}}};
+  ax_kernel_call(&kernel, AX_CLOSURE(point, k->operands + 1 + k->scratch, 0, (void *)(uintptr_t)context), AX_LIST(k->operands, in),
+                 AX_LIST(1, out));
+}
+
+/* --- They give what the machine gives --- */
+
+static uint32_t drawn, regular, beside; /* of all: kernels that run as plain programs, and those with points side by side */
+
+static void count(const ax_program *program, const ax_type *in, uint32_t in_count) {
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    if (program->eqns[e].prim != &ax_prim_kernel_call) continue;
+    ax_beside found;
+    TEST_OK(ax_beside_find(program->eqns[e].params, in, in_count, &found));
+    const bool is = ax_kernel_is_regular(program->eqns[e].params, in, in_count, &found);
+    drawn++;
+    regular += is;
+    beside += is && found.count > 0;
+    ax_beside_deinit(&found);
+  }
+}
+
+static void one_kernel(uint64_t seed, bool show) {
+  random_kernel k = draw(seed);
+  ax_type types[most_operands];
+  ax_tensor *in[most_operands];
+  test_random random = {seed + 1000003};
+  for (uint32_t i = 0; i < k.operands; i++) {
+    types[i] = ax_array_type(AX_F32, AX_LIST(k.in[i].rank, k.in[i].dims));
+    in[i] = test_random_tensor(&random, types[i], -9, 9);
+    for (int64_t e = 0; e < test_elems(in[i]); e++) test_set(in[i], e, (double)(int)test_get(in[i], e)); /* sums are exact */
+  }
+  ax_program *program = test_trace(call, &k, types, k.operands, 1);
+  if (show) test_show_program(program);
+  count(program, types, k.operands);
+  test_every_way(program, in, 0, seed, __FILE__, __LINE__);
+  test_release(in, k.operands);
+  ax_program_release(program);
+}
+
+static void random_kernels_give_what_the_machine_gives(void **state) {
+  (void)state;
+  test_each_seed(150, one_kernel);
+  print_message("%u kernels, %u as plain programs, %u with points side by side\n", drawn, regular, beside);
+  if (drawn >= 150) assert_true(regular * 3 > drawn && beside * 4 > drawn && regular < drawn);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels_give_what_the_machine_gives)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

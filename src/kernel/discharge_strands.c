@@ -1,0 +1,164 @@
+/* Points side by side. A strand has the points of a kernel's grid that have the same numbers along the dimensions that beside.h names, and
+   of memory the blocks that these numbers choose. What goes over the points of one strand is a function of them, which is batched, dimension
+   by dimension; what strands have of memory lies in it where it lay.
+
+     x: f32[8, 6], blocks of 2 x 3 at (i, k); i side by side        a strand has f32[2, 6]; all have f32[4, 2, 6], batched along 0  */
+#include <string.h>
+
+#include "kernel/discharge_points.h"
+#include "prim/region.h"
+
+uint32_t ax_strand_of(const ax_discharged *k, const ax_cut *c, uint32_t dim) {
+  const int8_t feed = k->beside.feeds[c - k->cuts].dim[dim];
+  if (feed < 0 || !k->beside.dim[feed]) return AX_NONE;
+  return c->whole->type.dims[dim] == k->params->grid.v[feed] * c->shape->dims[dim] ? (uint32_t)feed : AX_NONE;
+}
+
+typedef struct strands {
+  ax_discharged *k;
+  int64_t points;           /* of each */
+  uint32_t count, held;
+  uint32_t dims[AX_MAX_RANK]; /* of the grid */
+  const ax_cut **of;           /* by memory that is given in: an operand with blocks that strands choose */
+} strands;
+
+/* What a strand has of memory. */
+static ax_type strand_type(const ax_discharged *k, const ax_cut *c) {
+  ax_type type = ax_typeof(k->d.content[c->whole->memory]);
+  for (uint32_t d = 0; d < type.rank; d++)
+    if (ax_strand_of(k, c, d) != AX_NONE) type.dims[d] = c->shape->dims[d];
+  return type;
+}
+
+static bool is_given(const strands *l, uint32_t memory) {
+  for (uint32_t h = 0; h < l->held; h++)
+    if (l->of[h]->whole->memory == memory) return true;
+  return false;
+}
+
+static const ax_cut *result_in(const ax_discharged *k, uint32_t memory) {
+  const ax_cut *c = &k->cuts[k->operand_count];
+  while (c->whole->memory != memory) c++;
+  return c;
+}
+
+/* (numbers of the strand, what it has of operands) -> (what it has of results) */
+static AX_BODY(do_strand) {
+  const strands *l = context;
+  ax_discharged *k = l->k;
+  const uint32_t memories = k->d.memory_count;
+  ax_value *numbers = ax_trace_alloc((k->params->grid.count + 1) * sizeof numbers[0]),
+           *before = ax_trace_alloc((memories + 1) * sizeof before[0]);
+  if (ax_failed()) return;
+  memcpy(before, k->d.content, memories * sizeof before[0]);
+  for (uint32_t i = 0; i < l->count; i++) numbers[l->dims[i]] = in[i];
+  for (uint32_t h = 0; h < l->held; h++) k->d.content[l->of[h]->whole->memory] = in[l->count + h];
+  for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
+    if (is_given(l, k->by_core.memory[c])) continue;
+    const ax_type type = strand_type(k, result_in(k, k->by_core.memory[c]));
+    k->d.content[k->by_core.memory[c]] = ax_content_unset(&k->d, &type);
+  }
+  k->strands = numbers;
+  ax_discharge_points(k, l->points);
+  k->strands = NULL;
+  for (uint32_t c = 0; c < k->by_core.count; c++) out[c] = k->d.content[k->by_core.memory[c]];
+  memcpy(k->d.content, before, memories * sizeof before[0]);
+}
+
+/* Where the numbers along dimension `i` of the strands are in what all strands together have of memory, once those of the dimensions behind
+   it are there; -1: it is the same for all. */
+static int strand_place(const strands *l, const ax_cut *c, uint32_t i) {
+  int place = -1, more = 0;
+  for (uint32_t d = 0; d < c->whole->type.rank; d++) {
+    const uint32_t strand = ax_strand_of(l->k, c, d);
+    if (strand == l->dims[i]) place = (int)d + more;
+    more += strand != AX_NONE && strand > l->dims[i];
+  }
+  return place;
+}
+
+static ax_value as_strands(const ax_discharged *k, const ax_cut *c, ax_value x) {
+  int64_t dims[2 * AX_MAX_RANK];
+  uint32_t rank = 0;
+  for (uint32_t d = 0; d < c->whole->type.rank; d++) {
+    const uint32_t strand = ax_strand_of(k, c, d);
+    if (strand != AX_NONE) dims[rank++] = k->params->grid.v[strand];
+    dims[rank++] = strand != AX_NONE ? c->shape->dims[d] : c->whole->type.dims[d];
+  }
+  return ax_reshape(x, AX_LIST(rank, dims));
+}
+
+static void find_strands(ax_discharged *k, strands *l) {
+  for (uint32_t d = 0; d < k->params->grid.count; d++)
+    if (k->beside.dim[d]) l->dims[l->count++] = d;
+  for (uint32_t i = 0; i < k->operand_count; i++) {
+    const ax_cut *c = &k->cuts[i];
+    bool any = false;
+    for (uint32_t d = 0; c->shape != NULL && d < c->shape->rank; d++) any = any || ax_strand_of(k, c, d) != AX_NONE;
+    if (any) l->of[l->held++] = c;
+  }
+}
+
+/* Where inputs and results of the function have dimension i of the strands. */
+static void find_places(const strands *l, const ax_body *body, uint32_t i, int *in, int *out) {
+  const uint32_t first = body->captured_count;
+  for (uint32_t n = 0; n < first; n++) in[n] = -1;
+  for (uint32_t n = 0; n < l->count; n++) in[first + n] = n == i ? 0 : -1;
+  for (uint32_t h = 0; h < l->held; h++) in[first + l->count + h] = strand_place(l, l->of[h], i);
+  for (uint32_t c = 0; c < l->k->by_core.count; c++) out[c] = strand_place(l, result_in(l->k, l->k->by_core.memory[c]), i);
+}
+
+static void batch_strands(const strands *l, const ax_body *body, ax_value *made) {
+  ax_discharged *k = l->k;
+  const uint32_t in_count = body->captured_count + l->count + l->held;
+  ax_program *program = body->program;
+  int *in = ax_trace_alloc((in_count + 1) * sizeof in[0]), *out = ax_trace_alloc((k->by_core.count + 1) * sizeof out[0]);
+  ax_value *given = ax_trace_alloc((in_count + 1) * sizeof given[0]);
+  ax_status status = ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
+  for (uint32_t i = l->count; status == AX_OK && i-- > 1;) {
+    ax_program *next = NULL;
+    find_places(l, body, i, in, out);
+    status = ax_batch_program(program, in, k->params->grid.v[l->dims[i]], NULL, out, NULL, &next);
+    if (program != body->program) ax_program_release(program);
+    program = next;
+  }
+  if (status != AX_OK) ax_fail(status);
+  if (ax_failed()) return;
+  memcpy(given, body->captured, body->captured_count * sizeof given[0]);
+  for (uint32_t i = 0; i < l->count; i++)
+    given[body->captured_count + i] = ax_discharge_spread(&k->d, ax_iota(AX_S32, AX_LIST(1, &k->params->grid.v[l->dims[i]]), 0));
+  for (uint32_t h = 0; h < l->held; h++)
+    given[body->captured_count + l->count + h] = as_strands(k, l->of[h], k->d.content[l->of[h]->whole->memory]);
+  find_places(l, body, 0, in, out);
+  ax_batch_call(program, given, in, k->params->grid.v[l->dims[0]], NULL, out, made);
+  if (program != body->program) ax_program_release(program);
+}
+
+void ax_discharge_strands(ax_discharged *k, int64_t points) {
+  strands l = {.k = k, .points = points, .of = ax_trace_alloc((k->operand_count + 1) * sizeof l.of[0])};
+  ax_value *made = ax_trace_alloc((k->by_core.count + 1) * sizeof made[0]);
+  if (ax_failed()) return;
+  find_strands(k, &l);
+  ax_body body;
+  ax_type *types = ax_trace_alloc((l.count + l.held + 1) * sizeof types[0]);
+  if (types == NULL) return;
+  for (uint32_t i = 0; i < l.count; i++) {
+    types[i] = ax_array_type(AX_S32, AX_DIMS());
+    types[i].spread = k->d.spread;
+  }
+  for (uint32_t h = 0; h < l.held; h++) types[l.count + h] = strand_type(k, l.of[h]);
+  ax_status status = ax_body_trace(&(ax_body_options){.owner = k->params->name, .part = "points of a strand", .in = types,
+                                                      .function = AX_CLOSURE(do_strand, l.count + l.held, k->by_core.count, &l)},
+                                   &body);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  batch_strands(&l, &body, made);
+  for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
+    const ax_cut *result = result_in(k, k->by_core.memory[c]);
+    k->d.content[k->by_core.memory[c]] =
+        ax_discharge_spread(&k->d, ax_reshape(made[c], AX_LIST(result->whole->type.rank, result->whole->type.dims)));
+  }
+  ax_body_deinit(&body);
+}
