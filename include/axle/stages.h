@@ -36,7 +36,8 @@ typedef struct ax_cost {
                       compiled program moves, since it is fused */
   double received; /* from other devices, by all collectives: as rings of the fewest bytes do it, n members and an operand of B
                       bytes being 2(n-1)/n B for a psum, (n-1)/n B where each member gets a part of the others' operands
-                      (psum_scatter, all_to_all), (n-1) B for all_gather, B for ppermute, pbroadcast and a message */
+                      (psum_scatter, all_to_all), (n-1) B for all_gather, B for ppermute, pbroadcast and a message. A kernel's copies
+                      to other devices count as they stand in it (copy_start), between processes as if each sent to the next device */
   bool at_least;   /* there are loops of which one step was counted */
   uint32_t collective_count;
   ax_collective_cost *collectives; /* those with the most bytes first; owned by the struct */

@@ -303,7 +303,7 @@ struct ax_prim {
   bool cheap;       /* an element of the result takes little work, on at most one element of each operand */
   ax_linearity linear; /* of a LOCAL or COLLECTIVE: the operands that may be unreduced */
   uint32_t kinds;      /* the kinds they may be unreduced by */
-  ax_traffic traffic;  /* of a COLLECTIVE */
+  ax_traffic traffic;  /* of a COLLECTIVE, or of a kernel's step that copies to another device */
   ax_runs runs;        /* of a REGION */
   bool derived;     /* of a REGION: it has derivatives of its own; otherwise it is a call of its first program */
   bool unify;       /* its programs are functions that other equations may call too: equal ones become one program */

@@ -362,6 +362,28 @@ static void test_refused(void **state) {
   }
 }
 
+/* --- Cost: what a device is sent is what an all-gather would bring it --- */
+
+static void test_cost(void **state) {
+  (void)state;
+  for (int ways = 0; ways < 2; ways++) {
+    const trial t = {.members = 8, .m = 16, .k = 4, .j = 6, .dtype = AX_F32};
+    const ax_type in[] = {AX_TYPE(AX_F32, 8 * 16, 4), AX_TYPE(AX_F32, 8 * 4, 6)};
+    ax_program *program = test_trace(mapped, (void *)(uintptr_t)(const void *)&t, in, 2, 1);
+    ax_cost cost;
+    const ax_process_layout two = {.processes = 2};
+    TEST_OK(ax_program_cost_over(program, ways == 0 ? NULL : &two, &cost));
+    TEST_NEAR(cost.received, 7 * 16 * 4 * 4, 0);
+    assert_int_equal(cost.collective_count, 1);
+    assert_string_equal(cost.collectives[0].primitive, "copy_start");
+    assert_string_equal(cost.collectives[0].axes, "d");
+    assert_int_equal(cost.collectives[0].members, 8);
+    if (ways == 1) assert_true(cost.between > 0 && cost.within > cost.between && cost.seconds > 0);
+    ax_cost_release(&cost);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rings),
@@ -372,6 +394,7 @@ int main(void) {
       cmocka_unit_test(test_sums_are_wide),
       cmocka_unit_test(test_leading),
       cmocka_unit_test(test_barriers),
+      cmocka_unit_test(test_cost),
       cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

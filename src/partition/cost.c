@@ -23,6 +23,7 @@ typedef struct counting {
   ax_memo memo;
   ax_factoring factoring;
   ax_over_processes over;
+  const ax_program *around; /* of the kernel whose bodies are counted: their axes beyond its own are of cores; NULL: none */
 } counting;
 
 /* --- Tallies --- */
@@ -63,8 +64,14 @@ static double weight(const tally *t) { return t->flops + t->bytes + t->received;
 
 /* --- One equation --- */
 
-static double bytes_of(const ax_type *type) {
-  return type->form == AX_ARRAY ? (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes : 0;
+static double elements_of(const ax_type *type) { return (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes; }
+
+static double bytes_of(const ax_type *type) { return type->form == AX_ARRAY ? elements_of(type) : 0; }
+
+/* What a collective, or a kernel's copy, gives to others. */
+static double given_bytes(const ax_program *program, const ax_eqn *eqn) {
+  const ax_type *type = &program->types[eqn->in[0]];
+  return type->form == AX_ARRAY || type->form == AX_REF ? elements_of(type) : 0;
 }
 
 /* Bytes that an equation reads and writes. Literals count for none, nor does a result that is the operand under another type. */
@@ -123,7 +130,7 @@ static int64_t members_of(const ax_axes *axes, ax_axis_set set, const ax_mesh *m
 }
 
 static double received(const ax_program *program, const ax_eqn *eqn, int64_t members) {
-  const double n = (double)members, operand = bytes_of(&program->types[eqn->in[0]]);
+  const double n = (double)members, operand = given_bytes(program, eqn);
   double result = 0;
   for (uint32_t k = 0; k < eqn->out_count; k++) result += bytes_of(&program->types[eqn->out + k]);
   switch (eqn->prim->traffic) {
@@ -156,15 +163,39 @@ static ax_axis_set pushed_along(const ax_program *program, const ax_eqn *eqn, ax
   return set | ax_spread_differs(&program->types[eqn->in[0]].spread) | (ax_all_axes(axes) & ~ax_checked_axes(axes));
 }
 
-static ax_status count_between(const counting *c, const ax_program *program, const ax_eqn *eqn, ax_axis_set set,
+/* The mesh of devices that a program is over. Bodies of kernels have axes of cores behind. */
+static ax_mesh devices_of(const counting *c, const ax_program *program) {
+  ax_mesh mesh = program->axes;
+  if (c->around != NULL) mesh.count = c->around->axes.count;
+  return mesh;
+}
+
+/* Where a kernel copies to is known when it runs: counted as if each sent to the next. False: no memory. */
+static bool to_the_next(ax_arena *arena, int64_t members, ax_pairs *out) {
+  *out = (ax_pairs){(uint32_t)members, ax_arena_alloc(arena, (size_t)members * sizeof out->v[0])};
+  for (int64_t m = 0; out->v != NULL && m < members; m++) {
+    out->v[m][0] = m;
+    out->v[m][1] = (m + 1) % members;
+  }
+  return out->v != NULL;
+}
+
+static ax_status count_between(counting *c, const ax_program *program, const ax_eqn *eqn, const ax_axes *names, ax_axis_set set,
                                ax_collective_cost *row) {
   const int64_t *source = named(eqn, "source");
-  const ax_between_case of = {.mesh = &program->axes, .names = of_kind(eqn, AX_PARAM_AXES), .on = pushed_along(program, eqn, set),
-                              .traffic = eqn->prim->traffic, .pairs = of_kind(eqn, AX_PARAM_PAIRS),
-                              .source = source != NULL ? *source : 0,
-                              .bytes = eqn->prim->traffic == AX_TRAFFIC_RESULT ? row->bytes : bytes_of(&program->types[eqn->in[0]])};
+  const ax_mesh mesh = devices_of(c, program);
+  ax_pairs next;
+  ax_between_case of = {.mesh = &mesh, .names = names, .on = pushed_along(program, eqn, set),
+                        .traffic = eqn->prim->traffic, .pairs = of_kind(eqn, AX_PARAM_PAIRS),
+                        .source = source != NULL ? *source : 0,
+                        .bytes = eqn->prim->traffic == AX_TRAFFIC_RESULT ? row->bytes : given_bytes(program, eqn)};
   ax_between between;
   if (c->over.map == NULL) return AX_OK;
+  if (eqn->prim->memory) {
+    if (!to_the_next(&c->memo.arena, row->members, &next)) return ax_out_of_memory((size_t)row->members * sizeof next.v[0]);
+    of.pairs = &next;
+    of.on = ax_all_axes(&mesh);
+  }
   AX_TRY(ax_between_count(&c->over, ax_rates_planned(), &of, &between));
   row->within = between.within;
   row->between = between.bytes;
@@ -174,19 +205,35 @@ static ax_status count_between(const counting *c, const ax_program *program, con
   return AX_OK;
 }
 
+/* The axes of devices that it goes over; a kernel's copy may also name those of cores, or a device by its number among all. */
+static void take_axes(const counting *c, const ax_program *program, const ax_eqn *eqn, ax_axes *out) {
+  const ax_mesh mesh = devices_of(c, program);
+  const ax_axes *names = of_kind(eqn, AX_PARAM_AXES);
+  const bool *logical = named(eqn, "logical");
+  *out = names != NULL ? *names : (ax_axes){0};
+  if (!eqn->prim->memory) return;
+  out->count = 0;
+  for (uint32_t a = 0; a < mesh.count; a++) {
+    bool over = logical != NULL && *logical;
+    for (uint32_t i = 0; i < names->count; i++) over = over || strcmp(names->name[i], mesh.axis[a].name) == 0;
+    if (over) memcpy(out->name[out->count++], mesh.axis[a].name, sizeof out->name[0]);
+  }
+}
+
 /* A group of one exchanges nothing. */
 static ax_status count_collective(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
-  const ax_axes *axes = of_kind(eqn, AX_PARAM_AXES);
+  ax_axes axes;
   ax_axis_set set;
-  if (eqn->prim->traffic == AX_TRAFFIC_NONE || axes == NULL) return AX_OK;
-  AX_TRY(ax_axes_resolve(axes, &program->axes, &set));
-  ax_collective_cost row = {.primitive = eqn->prim->name, .members = members_of(axes, set, &program->axes), .runs = 1};
+  if (eqn->prim->traffic == AX_TRAFFIC_NONE || of_kind(eqn, AX_PARAM_AXES) == NULL) return AX_OK;
+  take_axes(c, program, eqn, &axes);
+  AX_TRY(ax_axes_resolve(&axes, &program->axes, &set));
+  ax_collective_cost row = {.primitive = eqn->prim->name, .members = members_of(&axes, set, &program->axes), .runs = 1};
   if (row.members <= 1) return AX_OK;
-  const ax_axes_list names = ax_axes_listed(axes);
+  const ax_axes_list names = ax_axes_listed(&axes);
   row.axes = ax_arena_copy(&c->memo.arena, names.text, strlen(names.text) + 1);
   if (row.axes == NULL) return ax_out_of_memory(0);
   row.bytes = received(program, eqn, row.members);
-  AX_TRY(count_between(c, program, eqn, set, &row));
+  AX_TRY(count_between(c, program, eqn, &axes, set, &row));
   t->received += row.bytes;
   return add_row(t, &row, 1);
 }
@@ -220,7 +267,8 @@ static void estimate(const ax_eqn *eqn, tally *all) {
 static ax_status count_region(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
   const ax_runs runs = eqn->prim->runs;
   const tally *one, *costliest = NULL;
-  const ax_program *held;
+  const ax_program *held, *around = c->around;
+  if (runs == AX_RUNS_POINTS) c->around = program;
   tally all = {.at_least = runs == AX_RUNS_UNTIL};
   ax_status status = AX_OK;
   for (uint32_t k = 0; status == AX_OK && (held = ax_eqn_program(eqn, k)) != NULL && (k == 0 || runs != AX_RUNS_FIRST); k++) {
@@ -233,6 +281,7 @@ static ax_status count_region(counting *c, const ax_program *program, const ax_e
   }
   if (status == AX_OK && runs == AX_RUNS_ONE && costliest != NULL) status = add(&all, costliest, 1);
   if (runs == AX_RUNS_POINTS) estimate(eqn, &all);
+  c->around = around;
   if (status == AX_OK) status = add(t, &all, 1);
   ax_free(all.rows);
   return status;
@@ -243,7 +292,9 @@ static ax_status count_eqn(counting *c, const ax_program *program, const ax_eqn 
   if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it changes the type alone, and
                                                                                                   moves no bytes */
   t->bytes += touched(program, eqn);
-  return eqn->prim->kind == AX_LOCAL ? add_flops(&c->factoring, program, eqn, &t->flops) : count_collective(c, program, eqn, t);
+  if (eqn->prim->kind != AX_LOCAL || (eqn->prim->memory && eqn->prim->traffic != AX_TRAFFIC_NONE))
+    return count_collective(c, program, eqn, t);
+  return add_flops(&c->factoring, program, eqn, &t->flops);
 }
 
 static ax_status count_program(counting *c, const ax_program *program, const tally **out) {

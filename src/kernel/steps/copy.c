@@ -310,7 +310,7 @@ static const ax_param groups_params[] = {{"pending", AX_PARAM_I64, offsetof(ax_c
 
 const ax_prim ax_prim_copy_start = {
     .name = "copy_start", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = start_infer,
-    .step = &start_step,
+    .step = &start_step, .traffic = AX_TRAFFIC_OPERAND,
     AX_PARAMS(start_params, ax_copy_params),
 };
 
