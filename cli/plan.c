@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "ir/program.h"
+#include "planner/step.h"
 
 typedef struct plan {
   ax_planner_options options;
@@ -54,6 +55,15 @@ static ax_status find_batch(plan *p) {
   return status;
 }
 
+/* Which inputs were taken for a sample's, where that was not said. */
+static void tell_batch(const plan *p) {
+  const ax_program *program = p->source.program;
+  if (!p->train || p->batch != NULL || program->in_count == 0) return;
+  printf("a sample is");
+  for (uint32_t i = ax_model_first_of_batch(program); i < program->in_count; i++) printf(" %s", source_input_name(&p->source, i));
+  printf("; all other inputs are parameters (--batch says otherwise)\n");
+}
+
 static ax_status print(const plan *p, const ax_strategies *found) {
   const uint32_t count = p->source.program->in_count;
   char *text;
@@ -66,6 +76,7 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   }
   if (status == AX_OK) status = ax_strategies_print(found, count, names, &text);
   if (status == AX_OK) {
+    tell_batch(p);
     fputs(text, stdout);
     ax_string_free(text);
   }

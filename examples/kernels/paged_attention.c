@@ -10,8 +10,7 @@ enum { Q, KEYS, VALUES, TABLE, LENGTHS, INPUTS };
 enum { REF_Q, REF_K, REF_V, REF_OUT, REF_MOST, REF_SUM, REF_TOTAL, REFS };
 
 /* Point (sequence, page) of the grid -> the block of keys, or values: the page that the table has there. */
-static AX_BODY(page_of) {
-  const ax_value *given = context;
+static AX_BODY_OF(page_of, const ax_value, given) {
   out[0] = ax_dynamic_at(ax_dynamic_at(given[TABLE], in[0], 0), in[1], 0);
   out[1] = out[2] = ax_integer(0);
 }
@@ -21,36 +20,24 @@ static AX_BODY(sequence_of) {
   out[1] = ax_integer(0);
 }
 
-static AX_BODY(nothing) {}
-
-static AX_BODY(begin_sequence) {
-  const ax_value *refs = context;
-  ax_ref_store(refs[REF_MOST], -1e30);
-  ax_ref_store(refs[REF_SUM], 0);
-  ax_ref_store(refs[REF_TOTAL], 0);
-}
-
-static AX_BODY(end_sequence) {
-  const ax_value *refs = context;
-  ax_ref_store(refs[REF_OUT], ax_div(ax_ref_load(refs[REF_TOTAL]), ax_broadcast_to(ax_ref_load(refs[REF_SUM]), AX_DIMS(WIDTH))));
-}
-
 /* One page: a softmax that goes on from page to page. */
-static AX_BODY(attend) {
-  const ax_value *given = context;
+static AX_BODY_OF(attend, const ax_value, given) {
   ax_value sequence = ax_program_id(0), page = ax_program_id(1);
-  ax_if(ax_eq(page, 0), AX_CLOSURE(begin_sequence, 0, 0, (void *)in), AX_FN(nothing, 0, 0), AX_LIST(0, in), AX_LIST(0, out));
+  AX_IF (ax_eq(page, 0)) {
+    ax_ref_store(in[REF_MOST], -1e30);
+    ax_ref_store(in[REF_SUM], 0);
+    ax_ref_store(in[REF_TOTAL], 0);
+  }
   ax_value scores = ax_mul(ax_einsum("d,kd->k", AX_VALUES(ax_ref_load(in[REF_Q]), ax_ref_load(in[REF_K]))), 1 / sqrt(WIDTH));
-  ax_value place = ax_add(ax_iota(AX_S32, AX_DIMS(PAGE), 0), ax_broadcast_to(ax_mul(page, PAGE), AX_DIMS(PAGE)));
-  ax_value length = ax_broadcast_to(ax_dynamic_at(given[LENGTHS], sequence, 0), AX_DIMS(PAGE));
-  scores = ax_where(ax_lt(place, length), scores, -1e30);
+  ax_value place = ax_add(ax_iota(AX_S32, AX_DIMS(PAGE), 0), ax_mul(page, PAGE));
+  scores = ax_where(ax_lt(place, ax_dynamic_at(given[LENGTHS], sequence, 0)), scores, -1e30);
   ax_value before = ax_ref_load(in[REF_MOST]), most = ax_max(before, ax_reduce_max(scores, AX_DIMS(0), true));
-  ax_value weights = ax_exp(ax_sub(scores, ax_broadcast_to(most, AX_DIMS(PAGE)))), fade = ax_exp(ax_sub(before, most));
+  ax_value weights = ax_exp(ax_sub(scores, most)), fade = ax_exp(ax_sub(before, most));
   ax_ref_store(in[REF_SUM], ax_add(ax_mul(ax_ref_load(in[REF_SUM]), fade), ax_reduce_sum(weights, AX_DIMS(0), true)));
   ax_value seen = ax_einsum("k,kd->d", AX_VALUES(weights, ax_ref_load(in[REF_V])));
-  ax_ref_store(in[REF_TOTAL], ax_add(ax_mul(ax_ref_load(in[REF_TOTAL]), ax_broadcast_to(fade, AX_DIMS(WIDTH))), seen));
+  ax_ref_store(in[REF_TOTAL], ax_add(ax_mul(ax_ref_load(in[REF_TOTAL]), fade), seen));
   ax_ref_store(in[REF_MOST], most);
-  ax_if(ax_eq(page, PAGES - 1), AX_CLOSURE(end_sequence, 0, 0, (void *)in), AX_FN(nothing, 0, 0), AX_LIST(0, in), AX_LIST(0, out));
+  AX_IF (ax_eq(page, PAGES - 1)) ax_ref_store(in[REF_OUT], ax_div(ax_ref_load(in[REF_TOTAL]), ax_ref_load(in[REF_SUM])));
 }
 
 static AX_BODY(paged) {

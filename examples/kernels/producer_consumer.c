@@ -12,18 +12,15 @@ enum { x, y, slot_ref, copied, full, empty, refs };
 
 static ax_value one_of(ax_value semaphores, ax_value row, int64_t column) { return ax_ref_at(ax_ref_at(semaphores, row), column); }
 
-static AX_BODY(bring_block) {
-  const ax_value *ref = context;
-  ax_value i = in[0], slot = ax_and(i, slots - 1), block = ax_ref_at(ref[slot_ref], slot);
-  ax_semaphore_wait(ax_ref_at(ref[empty], slot), vectors); /* both have read what was there */
-  ax_copy_start(ax_ref_at(ref[x], i), block, &(ax_copy_options){.received = &ref[copied]});
-  ax_copy_wait(ref[copied], block);
-  for (int64_t core = 0; core < vectors; core++) ax_semaphore_signal(one_of(ref[full], slot, core), 1, NULL);
-}
-
 static AX_BODY(memory_core) {
   for (int64_t s = 0; s < slots; s++) ax_semaphore_signal(ax_ref_at(in[empty], s), vectors, NULL); /* both slots are free */
-  ax_fori_loop(ax_integer(0), ax_integer(blocks), AX_CLOSURE(bring_block, 1, 0, in), NULL, NULL);
+  AX_LOOP (i, 0, blocks) {
+    ax_value slot = ax_and(i, slots - 1), block = ax_ref_at(in[slot_ref], slot);
+    ax_semaphore_wait(ax_ref_at(in[empty], slot), vectors); /* both have read what was there */
+    ax_copy_start(ax_ref_at(in[x], i), block, &(ax_copy_options){.received = &in[copied]});
+    ax_copy_wait(in[copied], block);
+    for (int64_t core = 0; core < vectors; core++) ax_semaphore_signal(one_of(in[full], slot, core), 1, NULL);
+  }
   for (int64_t s = 0; s < slots; s++) ax_semaphore_wait(ax_ref_at(in[empty], s), vectors); /* .. and are again */
 }
 
@@ -31,17 +28,15 @@ static ax_value half_of(ax_value row, ax_value core) {
   return ax_ref_slice(row, AX_VALUES(ax_mul(core, half)), AX_DIMS(half));
 }
 
-static AX_BODY(square_half) {
-  const ax_value *ref = context;
-  ax_value i = in[0], slot = ax_and(i, slots - 1), me = ax_axis_index("lane");
-  ax_semaphore_wait(ax_ref_at(ax_ref_at(ref[full], slot), me), 1);
-  ax_value part = ax_ref_load(half_of(ax_ref_at(ref[slot_ref], slot), me));
-  ax_ref_store(half_of(ax_ref_at(ref[y], i), me), ax_mul(part, part));
-  ax_semaphore_signal(ax_ref_at(ref[empty], slot), 1, NULL);
-}
-
 static AX_BODY(vector_core) {
-  ax_fori_loop(ax_integer(0), ax_integer(blocks), AX_CLOSURE(square_half, 1, 0, in), NULL, NULL);
+  ax_value me = ax_axis_index("lane");
+  AX_LOOP (i, 0, blocks) {
+    ax_value slot = ax_and(i, slots - 1);
+    ax_semaphore_wait(ax_ref_at(ax_ref_at(in[full], slot), me), 1);
+    ax_value part = ax_ref_load(half_of(ax_ref_at(in[slot_ref], slot), me));
+    ax_ref_store(half_of(ax_ref_at(in[y], i), me), ax_mul(part, part));
+    ax_semaphore_signal(ax_ref_at(in[empty], slot), 1, NULL);
+  }
 }
 
 static AX_BODY(squares) {

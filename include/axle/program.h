@@ -41,6 +41,14 @@ typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
      static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); } */
 #define AX_BODY(name) void name(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED void *context)
 
+/* The same of a function whose context is of that type, and is called `variable` in it. `static` stands in front:
+     static AX_BODY_OF(scale, const double, factor) { out[0] = ax_mul(in[0], ax_real(*factor)); }
+     ax_vmap(AX_CLOSURE(scale, 1, 1, &rate), ..) */
+#define AX_BODY_OF(name, type, variable)                                                                                     \
+  void name##_of(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED type *variable);                           \
+  static void name(const ax_value *in, ax_value *out, void *context) { name##_of(in, out, (type *)context); }                \
+  static void name##_of(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED type *variable)
+
 /* A function with its counts and its context, as all calls that take a function expect it. Arrays of operands have
    function.in_count entries, arrays of results function.out_count. A plain value; it owns nothing. */
 typedef struct ax_fn {

@@ -1,5 +1,6 @@
 #include "planner/arrangement.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- Groups --- */
@@ -199,6 +200,68 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
       add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);
     }
   }
+}
+
+/* --- What it is called --- */
+
+typedef enum axis_role { ROLE_NONE, ROLE_SAMPLES, ROLE_SHARDS, ROLE_EXPERTS, ROLE_SEQUENCE, ROLE_TENSOR, ROLE_COUNT } axis_role;
+static const char *const axis_names[ROLE_COUNT] = {"same", "data", "shard", "expert", "sequence", "model"};
+
+static axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, uint32_t axis) {
+  const int samples = model->train ? layout->batch.axis[axis] : AX_WHOLE;
+  bool cuts = false, experts = false;
+  double all = 0, cut = 0;
+  for (uint32_t g = 0; g < groups->count; g++) {
+    const int dim = layout->group[g].axis[axis];
+    cuts = cuts || dim >= 0;
+    all += groups->list[g].bytes;
+    cut += dim >= 0 ? groups->list[g].bytes : 0;
+    experts = experts || (dim >= 0 && dim == groups->list[g].experts);
+  }
+  if (samples == 1) return ROLE_SEQUENCE;
+  if (samples == 0) return experts ? ROLE_EXPERTS : 2 * cut > all ? ROLE_SHARDS : ROLE_SAMPLES; /* small ones are cut or not */
+  return experts ? ROLE_EXPERTS : cuts ? ROLE_TENSOR : ROLE_NONE;
+}
+
+static bool cuts_any(const ax_arrangement *layout, const ax_families *groups, uint32_t axis) {
+  for (uint32_t g = 0; g < groups->count; g++)
+    if (layout->group[g].axis[axis] >= 0) return true;
+  return false;
+}
+
+void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, ax_mesh *mesh) {
+  uint32_t of[AX_PLANNER_AXES], count[ROLE_COUNT] = {0}, met[ROLE_COUNT] = {0};
+  for (uint32_t a = 0; a < mesh->count; a++) count[of[a] = role_of(layout, model, groups, a)]++;
+  for (uint32_t a = 0; a < mesh->count; a++) { /* of several, one that also cuts a few parameters shards */
+    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !cuts_any(layout, groups, a)) continue;
+    count[of[a]]--;
+    count[of[a] = ROLE_SHARDS]++;
+  }
+  for (uint32_t a = 0; a < mesh->count; a++) {
+    /* shards over the only axis of samples are over the data */
+    const uint32_t role = of[a] == ROLE_SHARDS && count[ROLE_SAMPLES] == 0 && count[ROLE_SHARDS] == 1 ? ROLE_SAMPLES : of[a];
+    char *name = mesh->axis[a].name;
+    if (met[role]++ == 0) snprintf(name, sizeof mesh->axis[a].name, "%s", axis_names[role]);
+    else snprintf(name, sizeof mesh->axis[a].name, "%s%u", axis_names[role], met[role]);
+  }
+}
+
+void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, char *out,
+                         size_t bytes) {
+  static const char *const names[ROLE_COUNT] = {[ROLE_EXPERTS] = "expert", [ROLE_SEQUENCE] = "sequence", [ROLE_TENSOR] = "tensor"};
+  bool has[ROLE_COUNT] = {false};
+  const char *parts[3] = {"", "", ""}, *shares = "";
+  uint32_t count = 0;
+  for (uint32_t a = 0; a < mesh->count; a++)
+    if (mesh->axis[a].size > 1) has[role_of(layout, model, groups, a)] = true;
+  for (int role = ROLE_EXPERTS; role < ROLE_COUNT; role++)
+    if (has[role]) parts[count++] = names[role];
+  if (has[ROLE_SHARDS]) shares = has[ROLE_SAMPLES] ? "hybrid sharded" : "fully sharded";
+  else if (layout->state_cut && has[ROLE_SAMPLES]) shares = "state sharded";
+  if (count == 0 && has[ROLE_SAMPLES] && !has[ROLE_SHARDS]) parts[count++] = "data";
+  const char *const between[] = {"", count == 3 ? ", " : count == 2 ? " and " : "", count == 3 ? " and " : ""};
+  snprintf(out, bytes, "%s%s%s%s%s%s%s%s", parts[0], between[1], parts[1], between[2], parts[2], count > 0 ? " parallel" : "",
+           count > 0 && shares[0] != '\0' ? ", " : "", count == 0 && shares[0] == '\0' ? "nothing cut" : shares);
 }
 
 void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {

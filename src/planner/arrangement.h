@@ -44,6 +44,12 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_
 /* Cuts each group that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
 void ax_arrangement_shard(ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis);
 
+/* What it is called: "data parallel", "sequence and tensor parallel, fully sharded". */
+void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, char *out,
+                         size_t bytes);
+/* Calls each axis by what it does: data, shard, expert, sequence, model; same, if it cuts nothing; a second one model2. */
+void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, ax_mesh *mesh);
+
 /* Writes what ax_program_with_shardings takes for the step. */
 void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, ax_text *text);
 /* Writes the specs of the program's own inputs, "; " between. stages: the first dimension of layers is cut by an axis `pipe` too. */

@@ -180,10 +180,41 @@ static void test_keeping(void **state) {
   tear_down(&f);
 }
 
+/* --- What layouts are called --- */
+
+static void check_kind(const char *mesh, const int8_t w1[3], const int8_t w2[3], const int8_t batch[3], bool state, const char *expected) {
+  fixture f;
+  char kind[64];
+  set_up(&f, mesh);
+  memcpy(f.a.group[0].axis, w1, sizeof f.a.group[0].axis);
+  memcpy(f.a.group[1].axis, w2, sizeof f.a.group[1].axis);
+  memcpy(f.a.batch.axis, batch, sizeof f.a.batch.axis);
+  f.a.state_cut = state;
+  ax_arrangement_kind(&f.a, &f.model, &f.families, &f.mesh, kind, sizeof kind);
+  assert_string_equal(kind, expected);
+  tear_down(&f);
+}
+
+static void test_kinds(void **state) {
+  static const int8_t none[] = {-1, -1, -1}, first[] = {0, -1, -1}, by_first[] = {1, -1, -1}, by_second[] = {-1, 1, -1}, both[] = {0, 0, -1},
+                      sequence[] = {0, 1, -1};
+  (void)state;
+  check_kind("a=4", none, none, none, false, "nothing cut");
+  check_kind("a=4", none, none, first, false, "data parallel");
+  check_kind("a=4", none, none, first, true, "data parallel, state sharded");
+  check_kind("a=4", by_first, by_first, first, false, "fully sharded");
+  check_kind("a=1,b=4", by_first, by_second, first, false, "tensor parallel"); /* an axis of 1 cuts nothing */
+  check_kind("a=2,b=2", by_second, by_second, first, true, "tensor parallel, state sharded");
+  check_kind("a=2,b=2", by_second, by_second, both, false, "hybrid sharded");
+  check_kind("a=2,b=2", by_second, by_second, sequence, false, "sequence parallel");
+  check_kind("a=2,b=2,c=2", by_first, (const int8_t[]){1, -1, 2}, sequence, false, "sequence and tensor parallel, fully sharded");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_families), cmocka_unit_test(test_specs),  cmocka_unit_test(test_fit),
       cmocka_unit_test(test_shard),    cmocka_unit_test(test_memory), cmocka_unit_test(test_keeping),
+      cmocka_unit_test(test_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

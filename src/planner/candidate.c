@@ -147,16 +147,31 @@ bool ax_planner_is_hopeless(const ax_planner *p, double seconds, double times) {
   return false;
 }
 
-static bool same_place(const ax_candidate *a, const ax_candidate *b) {
-  if (a->stages != b->stages || a->schedule != b->schedule || a->mesh.count != b->mesh.count) return false;
+/* The sizes of axes of several devices, in a row; 0 behind. */
+static void sizes_of(const ax_candidate *c, int64_t sizes[AX_PLANNER_AXES]) {
+  uint32_t count = 0;
+  memset(sizes, 0, AX_PLANNER_AXES * sizeof sizes[0]);
+  for (uint32_t i = 0; i < c->mesh.count; i++)
+    if (c->mesh.axis[i].size > 1) sizes[count++] = c->mesh.axis[i].size;
+}
+
+bool ax_candidate_is_alike(const ax_candidate *a, const ax_candidate *b) {
+  int64_t sizes[2][AX_PLANNER_AXES];
+  sizes_of(a, sizes[0]);
+  sizes_of(b, sizes[1]);
+  return a->stages == b->stages && a->schedule == b->schedule && memcmp(sizes[0], sizes[1], sizeof sizes[0]) == 0;
+}
+
+static bool same_names(const ax_candidate *a, const ax_candidate *b) {
+  if (a->mesh.count != b->mesh.count) return false;
   for (uint32_t i = 0; i < a->mesh.count; i++)
-    if (a->mesh.axis[i].size != b->mesh.axis[i].size) return false;
+    if (strcmp(a->mesh.axis[i].name, b->mesh.axis[i].name) != 0) return false;
   return true;
 }
 
 ax_status ax_planner_keep(ax_planner *p, const ax_candidate *c) {
   for (uint32_t i = 0; i < p->found_count; i++) {
-    if (!same_place(&p->found[i], c)) continue;
+    if (!ax_candidate_is_alike(&p->found[i], c) || !same_names(&p->found[i], c)) continue;
     if (!ax_candidate_is_better(p, c, &p->found[i])) return AX_OK;
     ax_candidate_deinit(&p->found[i]);
     return ax_candidate_copy(p, c, &p->found[i]);

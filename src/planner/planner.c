@@ -43,7 +43,8 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
   AX_TRY(ax_text_finish(&specs, &out->in_specs));
   specs = (ax_text){0};
   ax_arrangement_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
-  snprintf(out->kind, sizeof out->kind, "%s", c->kind != NULL ? c->kind : "given");
+  if (c->kind != NULL) snprintf(out->kind, sizeof out->kind, "%s", c->kind);
+  else ax_arrangement_kind(&c->layout, &p->model, &p->groups, &c->mesh, out->kind, sizeof out->kind);
   return ax_text_finish(&specs, &out->specs);
 }
 
@@ -57,19 +58,30 @@ static void sort(ax_planner *p, uint32_t count) {
     }
 }
 
-/* Times the best once more, with collectives as ax_simulate chooses them. */
+/* Whether one before it, which are better, is over a mesh of the same sizes. */
+static bool has_better(const ax_planner *p, uint32_t candidate) {
+  for (uint32_t i = 0; i < candidate; i++)
+    if (ax_candidate_is_alike(&p->found[i], &p->found[candidate])) return true;
+  return false;
+}
+
+/* Times the best once more, with collectives as ax_simulate chooses them: so many, however few are asked for. */
+enum { timed_again = 12 };
+
 static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
   bool possible;
-  const uint32_t candidates = p->found_count < 2 * keep ? p->found_count : 2 * keep;
+  const uint32_t wanted = 2 * keep > timed_again ? 2 * keep : timed_again, candidates = p->found_count < wanted ? p->found_count : wanted;
   sort(p, p->found_count);
   for (uint32_t i = 0; i < candidates; i++)
     if (p->found[i].stages == 1 && !ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
   sort(p, candidates);
   out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
   if (out->list == NULL) return ax_out_of_memory(keep);
-  while (out->count < keep && out->count < candidates) {
+  for (uint32_t i = 0; i < candidates && out->count < keep; i++) {
+    if (p->found[i].stages == 1) ax_candidate_tidy(p, &p->found[i]);
+    if (has_better(p, i)) continue;
     const uint32_t next = out->count++;
-    AX_TRY(give(p, &p->found[next], &out->list[next]));
+    AX_TRY(give(p, &p->found[i], &out->list[next]));
   }
   return AX_OK;
 }

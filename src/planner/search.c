@@ -15,7 +15,7 @@
 
 #include "planner/search.h"
 
-enum { most_rounds = 3, improved_at_last = 4, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
+enum { most_rounds = 5, improved_at_last = 8, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
 static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
@@ -23,7 +23,7 @@ typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_PARAMETERS, SHARI
 
 typedef struct way { /* what the second axis does */
   bool there;
-  int names; /* row of the tables below */
+  int names; /* which name the axis has, below */
   ax_arrangement layout;
 } way;
 
@@ -32,14 +32,6 @@ enum { WAY_NOTHING, WAY_TENSOR, WAY_EXPERT, WAY_SEQUENCE, WAY_COUNT };
 /* A second axis that cuts samples has one of two names, by whether it cuts experts. */
 static const char *const names_of_axis[WAY_COUNT + 1] = {"model", "model", "expert", "sequence", "shard"};
 enum { NAMES_SHARD = WAY_COUNT };
-static const char *const names_of_ways[WAY_COUNT + 1][SHARING_COUNT] = {
-    {"data parallel", "data parallel, state sharded", "fully sharded"},
-    {"tensor parallel", "tensor parallel, state sharded", "tensor parallel, fully sharded"},
-    {"expert parallel", "expert parallel, state sharded", "expert parallel, fully sharded"},
-    {"sequence parallel", "sequence parallel, state sharded", "sequence parallel, fully sharded"},
-    {"hybrid sharded", "hybrid sharded, state sharded", "fully sharded over two axes"},
-};
-
 static void mesh_of(int64_t samples, int64_t second, const char *name, ax_mesh *out) {
   *out = (ax_mesh){.count = second > 1 ? 2 : 1};
   strcpy(out->axis[0].name, "data");
@@ -125,10 +117,45 @@ static ax_status improve_batch(ax_planner *p, ax_candidate *c, double share, boo
   return AX_OK;
 }
 
+static void swap_cuts(ax_axis_cuts *cuts, uint32_t axis) {
+  const int8_t first = cuts->axis[axis];
+  cuts->axis[axis] = cuts->axis[axis + 1];
+  cuts->axis[axis + 1] = first;
+}
+
+static void swap_axes(const ax_planner *p, ax_candidate *c, uint32_t axis) {
+  const ax_axis first = c->mesh.axis[axis];
+  c->mesh.axis[axis] = c->mesh.axis[axis + 1];
+  c->mesh.axis[axis + 1] = first;
+  swap_cuts(&c->layout.batch, axis);
+  for (uint32_t g = 0; g < p->groups.count; g++) swap_cuts(&c->layout.group[g], axis);
+}
+
+/* The same with two axes in the other order, so that the other of them has the near devices: as it is; or with one more of them
+   cutting the samples, or that one alone, which may only be worth it there. */
+static ax_status try_order(ax_planner *p, ax_candidate *c, uint32_t axis, int cuts_samples, bool alone, bool *better) {
+  ax_candidate changed;
+  AX_TRY(ax_candidate_copy(p, c, &changed));
+  swap_axes(p, &changed, axis);
+  for (uint32_t a = 0; a < c->mesh.count && alone; a++) changed.layout.batch.axis[a] = AX_WHOLE;
+  if (cuts_samples >= 0) changed.layout.batch.axis[cuts_samples] = 0;
+  return take_if_better(p, c, &changed, better);
+}
+
+static ax_status improve_order(ax_planner *p, ax_candidate *c, double share, bool *better) {
+  for (uint32_t axis = 0; axis + 1 < c->mesh.count; axis++)
+    for (int which = -1; which < (p->model.train ? 4 : 0); which++) {
+      if (ax_planner_is_late(p, share)) return AX_OK;
+      AX_TRY(try_order(p, c, axis, which < 0 ? -1 : (int)axis + which % 2, which >= 2, better));
+    }
+  return AX_OK;
+}
+
 static ax_status improve(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share) {
   bool better = true;
   for (int round = 0; round < most_rounds && better; round++) {
     better = false;
+    if (first_axis == 0) AX_TRY(improve_order(p, c, share, &better));
     if (round == 0) AX_TRY(improve_sizes(p, c, first_axis, share, &better));
     AX_TRY(improve_groups(p, c, first_axis, share, &better));
     if (first_axis == 0) AX_TRY(improve_batch(p, c, share, &better));
@@ -223,9 +250,9 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
 }
 
 /* Tries a mesh with a layout, for each way to share what is held along the axes of samples. */
-static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, const char *const *names) {
+static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout) {
   for (int sharing = 0; sharing < (p->model.train ? SHARING_COUNT : 1); sharing++) {
-    ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1, .kind = names[sharing]};
+    ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
     AX_TRY(ax_arrangement_copy(layout, &p->groups, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
@@ -240,15 +267,27 @@ static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arran
   return AX_OK;
 }
 
+/* Each device does all. Where links are slow, or the model small, nothing is faster, and whoever asks should hear that. */
+static ax_status try_uncut(ax_planner *p) {
+  ax_candidate c = {.stages = 1, .chunks = 1};
+  if (!p->model.train) return AX_OK;
+  mesh_of(p->options.devices, 1, NULL, &c.mesh);
+  AX_TRY(ax_arrangement_whole(&p->groups, &c.layout));
+  const ax_status status = try_policies(p, &c);
+  ax_candidate_deinit(&c);
+  return status;
+}
+
 static ax_status try_meshes(ax_planner *p, const way *ways) {
   ax_mesh mesh;
+  AX_TRY(try_uncut(p));
   for (int64_t second = 1; second <= p->options.devices; second++) {
     const int64_t samples = p->options.devices / second;
     if (samples * second != p->options.devices) continue;
     for (int which = 0; which < WAY_COUNT; which++) {
       if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
       mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
-      AX_TRY(try_sharings(p, &mesh, &ways[which].layout, names_of_ways[ways[which].names]));
+      AX_TRY(try_sharings(p, &mesh, &ways[which].layout));
     }
   }
   return AX_OK;
@@ -277,13 +316,6 @@ static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out)
 }
 
 static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
-  static const char *const names[WAY_COUNT + 1][SHARING_COUNT] = {
-      [WAY_EXPERT] = {"expert and tensor parallel", "expert and tensor parallel, state sharded", "expert and tensor parallel, fully sharded"},
-      [WAY_SEQUENCE] = {"sequence and tensor parallel", "sequence and tensor parallel, state sharded",
-                        "sequence and tensor parallel, fully sharded"},
-      [NAMES_SHARD] = {"hybrid sharded, tensor parallel", "hybrid sharded, tensor parallel, state sharded",
-                       "tensor parallel, fully sharded over two axes"},
-  };
   ax_arrangement layout;
   AX_TRY(merge(p, way, &layout));
   ax_status status = AX_OK;
@@ -295,7 +327,7 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
     mesh.count = 3;
     strcpy(mesh.axis[2].name, "model");
     mesh.axis[2].size = model;
-    status = try_sharings(p, &mesh, &layout, names[way->names]);
+    status = try_sharings(p, &mesh, &layout);
   }
   ax_arrangement_deinit(&layout);
   return status;
@@ -324,6 +356,33 @@ static ax_status try_three(ax_planner *p, const way *ways) {
 
 static int by_merit(const ax_planner *p, uint32_t a, uint32_t b) { return ax_candidate_is_better(p, &p->found[a], &p->found[b]); }
 
+static void remove_axis(const ax_planner *p, ax_candidate *c, uint32_t axis) {
+  for (; axis + 1 < c->mesh.count; axis++) swap_axes(p, c, axis);
+  c->mesh.count--;
+  c->layout.batch.axis[c->mesh.count] = AX_WHOLE;
+  for (uint32_t g = 0; g < p->groups.count; g++) c->layout.group[g].axis[c->mesh.count] = AX_WHOLE;
+}
+
+/* Whether an axis and the next cut the same, and so are one. */
+static bool cut_alike(const ax_planner *p, const ax_candidate *c, uint32_t axis) {
+  if (axis + 1 >= c->mesh.count || c->layout.batch.axis[axis] != c->layout.batch.axis[axis + 1]) return false;
+  for (uint32_t g = 0; g < p->groups.count; g++)
+    if (c->layout.group[g].axis[axis] != c->layout.group[g].axis[axis + 1]) return false;
+  return true;
+}
+
+void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
+  for (uint32_t a = 0; a < c->mesh.count && c->mesh.count > 1;) {
+    if (c->mesh.axis[a].size > 1 && !cut_alike(p, c, a)) {
+      a++;
+      continue;
+    }
+    if (c->mesh.axis[a].size > 1) c->mesh.axis[a + 1].size *= c->mesh.axis[a].size;
+    remove_axis(p, c, a);
+  }
+  ax_arrangement_name_axes(&c->layout, &p->model, &p->groups, &c->mesh);
+}
+
 /* Improves the best that are found. */
 static ax_status improve_best(ax_planner *p) {
   const uint32_t count = p->found_count;
@@ -339,6 +398,7 @@ static ax_status improve_best(ax_planner *p) {
     status = ax_candidate_copy(p, &p->found[best], &c);
     if (status != AX_OK) break;
     status = improve(p, &c, 0, share_of_pipelines);
+    if (status == AX_OK) ax_candidate_tidy(p, &c);
     if (status == AX_OK) status = ax_planner_keep(p, &c);
     ax_candidate_deinit(&c);
   }

@@ -12,7 +12,7 @@ typedef struct ax_candidate {
   int64_t microbatches;
   int64_t stages, chunks;
   ax_pipeline_schedule schedule;
-  const char *kind; /* static */
+  const char *kind; /* static; NULL: as its layout says */
   ax_trial trial;
   double waiting; /* seconds for other stages */
   ax_planned_memory memory;
@@ -59,11 +59,15 @@ void ax_candidate_deinit(ax_candidate *candidate);
 /* Tries it, unless that was done before. What does not fit gets its memory, and infinite seconds. *possible: the mesh divides what is
    cut, and the partitioner can do it. exact: as ax_trial_options has it. */
 AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
+/* Leaves out axes of one device, makes one of two that cut the same, and calls each by what it does. */
+void ax_candidate_tidy(const ax_planner *planner, ax_candidate *candidate);
 /* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
 bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, const ax_candidate *b);
 /* Says whether something is kept that takes less than `times` part of so many seconds, and fits: looking further there is not worth it. */
 bool ax_planner_is_hopeless(const ax_planner *planner, double seconds, double times);
-/* Keeps a copy if nothing better is kept of its mesh and schedule. */
+/* Says whether they have the same schedule, and meshes of the same sizes. */
+bool ax_candidate_is_alike(const ax_candidate *a, const ax_candidate *b);
+/* Keeps a copy if nothing better is kept that is alike and whose axes have the same names, as what they do. */
 AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
 
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */

@@ -15,7 +15,7 @@
 /* --- What is what --- */
 
 /* A parameter: a float that is more than one number. Behind the last of them stands the batch. */
-static uint32_t first_of_batch(const ax_program *program) {
+uint32_t ax_model_first_of_batch(const ax_program *program) {
   uint32_t first = program->in_count;
   while (first > 0 && !(ax_is_differentiable(program->types[first - 1].dtype) && ax_type_elems(&program->types[first - 1]) > 1)) first--;
   return first < program->in_count ? first : program->in_count - 1;
@@ -31,7 +31,7 @@ static ax_status find_inputs(ax_model *m, const ax_planner_options *o) {
   const bool said = o->batch.count > 0;
   if (status == AX_OK && m->train && said) status = ax_args_mask(o->batch, "the batch's input", count, batch);
   for (uint32_t i = 0; status == AX_OK && i < count; i++) {
-    if (m->train && !said) batch[i] = i >= first_of_batch(program);
+    if (m->train && !said) batch[i] = i >= ax_model_first_of_batch(program);
     if (batch[i]) m->batch[m->batch_count++] = i;
     else m->params[m->param_count++] = i;
   }

@@ -29,6 +29,8 @@ typedef struct ax_model {
 /* *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what the options say of the program does not fit it. */
 AX_MUST_USE ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out);
 void ax_model_deinit(ax_model *model);
+/* The first input of the batch, if nobody says which these are. The program has inputs. */
+uint32_t ax_model_first_of_batch(const ax_program *program);
 
 /* The type of so many values of this type, along a new first dimension. The type has room for it (ax_has_batch). */
 ax_type ax_batch_type(ax_type type, int64_t size);

@@ -4,7 +4,7 @@
 namespace {
 
 AX_BODY(twice) { out[0] = ax_add(in[0], in[0]); }
-AX_BODY(times) { out[0] = ax_mul(in[0], ax_integer(*static_cast<const int *>(context))); }
+static AX_BODY_OF(times, const int, factor) { out[0] = ax_mul(in[0], ax_integer(*factor)); }
 
 /* What a body gives for 1, 2. */
 std::vector<float> macro_computed(ax_fn body) {

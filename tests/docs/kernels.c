@@ -21,16 +21,12 @@ static AX_BODY(y_block) {
   out[1] = in[1];
 }
 
-static AX_BODY(nothing) {}
-static AX_BODY(clear) { ax_ref_store(*(const ax_value *)context, 0); }
-static AX_BODY(give) { ax_ref_store(((const ax_value *)context)[2], ax_ref_load(((const ax_value *)context)[3])); }
-
 /* Refs of the blocks of x, w and y, and of an accumulator, which stays from point to point. */
 static AX_BODY(product_block) {
   ax_value k = ax_program_id(2);
-  ax_if(ax_eq(k, 0), AX_CLOSURE(clear, 0, 0, &in[3]), AX_FN(nothing, 0, 0), NULL, NULL);
+  AX_IF (ax_eq(k, 0)) ax_ref_store(in[3], 0);
   ax_ref_add(in[3], ax_matmul(ax_ref_load(in[0]), ax_ref_load(in[1])));
-  ax_if(ax_eq(k, ax_sub(ax_num_programs(2), 1)), AX_CLOSURE(give, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  AX_IF (ax_eq(k, ax_sub(ax_num_programs(2), 1))) ax_ref_store(in[2], ax_ref_load(in[3]));
 }
 
 static AX_BODY(product) {
