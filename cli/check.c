@@ -41,6 +41,11 @@ static void print_kernel(const check *c, const ax_check_kernel *k) {
   printf("kernel %s%s%s%s: %s\n", k->name, k->location[0] != 0 ? " (" : "", k->location, k->location[0] != 0 ? ")" : "",
          c->options.replay != NULL ? "replayed" : verdict_name(k->verdict));
   printf("  %s\n", k->how);
+  for (const char *line = k->notes; line != NULL && *line != '\0';) {
+    const size_t length = strcspn(line, "\n");
+    printf("  note: %.*s\n", (int)length, line);
+    line += length + (line[length] == '\n');
+  }
   if (c->figures) print_figures(k);
   for (uint32_t i = 0; i < k->finding_count; i++) {
     const ax_check_finding *f = &k->findings[i];

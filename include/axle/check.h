@@ -41,6 +41,8 @@ typedef struct ax_check_kernel {
                                    longer than a proof */
   uint32_t finding_count;
   const ax_check_finding *findings;
+  const char *notes; /* lines of what is no fault but may be a slip: an operand that is stored to and is no result's memory; AX_PARALLEL
+                        where the blocks do not show that points need nothing of one another. "": none */
 } ax_check_kernel;
 
 typedef struct ax_check_report {

@@ -8,6 +8,7 @@
 #include "kernel/step.h"
 #include "check/decides.h"
 #include "check/finding.h"
+#include "check/notes.h"
 #include "check/prove.h"
 #include "check/watch.h"
 #include "ir/number.h"
@@ -303,6 +304,22 @@ static ax_status list_made_up(struct checked *c, const ax_program *program) {
   return status;
 }
 
+static ax_status keep_notes(struct checked *c, const ax_eval_args *args, ax_check_kernel *kernel) {
+  const uint32_t count = args->eqn->in_count;
+  ax_text text = {0};
+  ax_type *types = ax_calloc((size_t)count + 1, sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_tensor *x = args->in[(size_t)i * args->lanes];
+    types[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
+  }
+  ax_status status = ax_check_notes(args->eqn->params, types, count, &text);
+  if (status == AX_OK) status = keep(c, text.length > 0 ? text.data : "", &kernel->notes);
+  ax_text_deinit(&text);
+  ax_free(types);
+  return status;
+}
+
 /* Called by reference evaluation when it reaches a kernel. */
 static ax_status come_to(const ax_eval_args *args, void *context) {
   struct checked *c = context;
@@ -321,6 +338,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
   status = check_machine(c, machine, args->in, kernel);
+  if (status == AX_OK) status = keep_notes(c, args, kernel);
   if (status == AX_OK) status = note_decides(c, machine);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
