@@ -13,7 +13,7 @@ extern "C" {
 
 typedef enum ax_verdict {
   AX_PROVED,  /* nothing is wrong in any order of the agents, and all orders give the same results bit for bit */
-  AX_WRONG,   /* there are findings: also where each run ends well, but results differ ("several results") */
+  AX_WRONG,   /* there are findings: also where each run ends well, but results differ ("several results", "order of additions") */
   AX_BOUNDED  /* nothing was found, but not everything was looked at */
 } ax_verdict;
 

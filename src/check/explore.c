@@ -119,6 +119,8 @@ typedef struct explorer {
   ax_known_states runs;     /* complete runs, by their histories */
   ax_orders orders;  /* what these come to in other orders */
   ax_interleaving other; /* to a second result */
+  void *end;             /* a state with the first; NULL */
+  bool beyond_rounding;  /* others differ from it by more than the order of additions */
   ax_ends ends;      /* where counts are read: of this pass */
   uint64_t first;    /* the first state's hash */
   bool refuted, again, stopped; /* again: refuted, and an exhaustive search has to begin again as well */
@@ -330,12 +332,15 @@ static ax_status look_at_copies(explorer *e) {
   return AX_OK;
 }
 
-static ax_status add_outcome(explorer *e, uint64_t outcome) {
+static ax_status add_outcome(explorer *e, const void *state) {
   ax_exploration *out = e->out;
+  const uint64_t outcome = e->s->outcome(e->s->context, state);
   uint32_t at = 0;
   while (at < out->outcome_count && out->outcomes[at] < outcome) at++;
   if (at < out->outcome_count && out->outcomes[at] == outcome) return AX_OK;
   AX_TRY(ax_grow(&out->outcomes, sizeof out->outcomes[0], out->outcome_count, 1, &out->outcome_capacity));
+  if (out->outcome_count == 0) AX_TRY(e->s->clone(e->s->context, state, &e->end));
+  else e->beyond_rounding = e->beyond_rounding || e->s->rounded == NULL || !e->s->rounded(e->s->context, e->end, state);
   if (out->outcome_count == 1) AX_TRY(way_to(e, &e->other));
   memmove(out->outcomes + at + 1, out->outcomes + at, (out->outcome_count - at) * sizeof out->outcomes[0]);
   out->outcomes[at] = outcome;
@@ -377,7 +382,7 @@ static ax_status look_at_end(explorer *e, void *state) {
     finding.object = (uint32_t)word; /* so that each is told once */
     return tell(e, finding, AX_NONE, &is_new);
   }
-  AX_TRY(add_outcome(e, s->outcome(s->context, state)));
+  AX_TRY(add_outcome(e, state));
   for (uint32_t k = 0; k < s->objects->semaphore_count; k++) {
     ax_act_finding finding = ax_act_finding_of(AX_FINDING_LEAK);
     finding.object = k;
@@ -588,18 +593,18 @@ static ax_status tell_endless(explorer *e) {
 static ax_status tell_results(explorer *e) {
   const uint32_t racy = 1u << AX_FINDING_RACE | 1u << AX_FINDING_AFTER_SCOPE;
   if (e->out->outcome_count < 2 || (e->out->kinds & racy) != 0) return AX_OK;
-  ax_act_finding finding = ax_act_finding_of(AX_FINDING_RESULTS);
+  ax_act_finding finding = ax_act_finding_of(e->beyond_rounding ? AX_FINDING_RESULTS : AX_FINDING_ROUNDING);
   finding.amount = e->out->outcome_count;
   finding.schedule = e->other;
   e->other = (ax_interleaving){0};
-  e->out->kinds |= 1u << AX_FINDING_RESULTS;
+  e->out->kinds |= 1u << finding.kind;
   return ax_act_findings_add(&e->out->findings, finding);
 }
 
 /* Reports the findings of other orders, if there are no findings besides several results. */
 static ax_status tell_orders(explorer *e) {
   ax_orders *orders = &e->orders;
-  if ((e->out->kinds & ~(1u << AX_FINDING_RESULTS)) != 0) return AX_OK;
+  if ((e->out->kinds & ~(1u << AX_FINDING_RESULTS | 1u << AX_FINDING_ROUNDING)) != 0) return AX_OK;
   e->out->kinds |= orders->kinds;
   e->out->bounded = e->out->bounded || orders->undecided;
   for (uint32_t k = 0; k < orders->findings.count; k++) {
@@ -629,6 +634,7 @@ ax_status ax_explore(const ax_system *system, const ax_explore_options *options,
   ax_ends_deinit(&e.ends);
   ax_orders_deinit(&e.orders);
   ax_interleaving_deinit(&e.other);
+  system->release(system->context, e.end);
   void *memory[] = {e.nodes, e.choices, e.done, e.history, e.acts, e.semaphores, e.regions, e.bytes};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   ax_touches_deinit(&e.pool);

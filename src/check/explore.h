@@ -24,6 +24,8 @@ typedef struct ax_system {
   /* Equal states have equal hashes: agents' places and values, memory, semaphores, barriers. */
   void (*hash)(void *context, const void *state, uint64_t out[2]);
   uint64_t (*outcome)(void *context, const void *state);                      /* of a final state: the results alone */
+  bool (*rounded)(void *context, const void *state, const void *other);       /* whether such differ as floats do whose additions
+                                                                                 are in another order; NULL: never */
   int64_t (*semaphore)(void *context, const void *state, uint32_t semaphore); /* its count */
   int64_t (*arrivals)(void *context, const void *state, uint32_t barrier);    /* at it, in all phases */
   size_t (*bytes)(void *context, const void *state);                          /* of memory that a state takes */

@@ -89,18 +89,18 @@ static ax_status take_finding(ax_orders *orders, const ax_act_record *run, ax_ac
 }
 
 enum { most_told = 24 };
+static const uint32_t results = 1u << AX_FINDING_RESULTS | 1u << AX_FINDING_ROUNDING; /* kinds, as bits */
 
 static ax_status take(ax_orders *orders, const ax_act_record *run, uint32_t kinds, ax_act_findings *findings,
                       const ax_race_list *races) {
   orders->kinds |= kinds;
   for (uint32_t k = 0; k < findings->count && orders->findings.count < most_told; k++)
-    if (findings->items[k].kind != AX_FINDING_RESULTS) AX_TRY(take_finding(orders, run, &findings->items[k]));
+    if ((1u << findings->items[k].kind & results) == 0) AX_TRY(take_finding(orders, run, &findings->items[k]));
   for (uint32_t k = 0; k < races->count; k++) AX_TRY(ax_races_add(&orders->races, races->items[k]));
   return AX_OK;
 }
 
 static ax_status go_through(ax_orders *orders, const ax_act_record *run, uint64_t most_states) {
-  const uint32_t results = 1u << AX_FINDING_RESULTS;
   ax_script script;
   ax_system system;
   ax_exploration found = {0};

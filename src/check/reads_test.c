@@ -204,9 +204,26 @@ static AX_BODY(last_one) {
   by("core", gives, nothing, nothing, in);
 }
 
+/* 1 and twice 2^-24, which is lost beside 1: the order decides about the last digit. */
+static AX_BODY(begins_sum) {
+  const ax_value *refs = context;
+  ax_ref_store(refs[SLOT], ax_real(0));
+  signal(refs[A]);
+}
+static AX_BODY(sum_of_all) {
+  by("core", begins_sum, nothing, nothing, in);
+  await(in[A]);
+  ax_value mine = ax_where(ax_eq(me("core"), ax_integer(1)), ax_full(AX_F32, AX_DIMS(4), 1), ax_real(1.0 / (1 << 24)));
+  ax_ref_store(in[SLOT], ax_add(ax_ref_load(in[SLOT]), mine));
+  signal(in[A]);
+  signal(in[B]);
+  by("core", gives, nothing, nothing, in);
+}
+
 static void test_results(void **state) {
   (void)state;
   expect(&(kernel){last_one, false}, "several results", 3);
+  expect(&(kernel){sum_of_all, false}, "order of additions", 2);
 }
 
 /* --- For ever --- */

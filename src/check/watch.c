@@ -165,6 +165,11 @@ static uint64_t outcome(void *context, const void *state) {
   return ax_state_outcome(state);
 }
 
+static bool rounded(void *context, const void *state, const void *other) {
+  (void)context;
+  return ax_state_is_rounded(state, other);
+}
+
 static int64_t semaphore(void *context, const void *state, uint32_t number) {
   (void)context;
   const ax_state *s = state;
@@ -205,6 +210,7 @@ ax_system ax_watch_system(ax_watch *watch) {
                      .step = step,
                      .hash = hash,
                      .outcome = outcome,
+                     .rounded = rounded,
                      .semaphore = semaphore,
                      .arrivals = arrivals,
                      .bytes = bytes};

@@ -86,6 +86,8 @@ const ax_touches *ax_state_touched(const ax_state *state); /* the touches of the
 AX_MUST_USE ax_status ax_state_result(const ax_state *state, uint32_t k, uint32_t device, ax_tensor **out);
 void ax_state_hash(const ax_state *state, uint64_t out[2]);
 uint64_t ax_state_outcome(const ax_state *state); /* hash of the results and the semaphores' counts */
+/* Whether what that is of differs from another's only as floats do whose additions are in another order. */
+bool ax_state_is_rounded(const ax_state *state, const ax_state *other);
 size_t ax_state_bytes(const ax_state *state);     /* bytes of a clone, roughly */
 
 /* Reference evaluation of a kernel_call. */

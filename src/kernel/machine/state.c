@@ -1,7 +1,10 @@
 /* A state: made, cloned, hashed, asked. */
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/number.h"
 #include "kernel/machine/state.h"
 
 /* --- Actors --- */
@@ -377,6 +380,35 @@ uint64_t ax_state_outcome(const ax_state *state) {
   for (uint32_t o = 0; o < state->object_count; o++)
     hash = ax_hash_word(ax_hash_word(hash, (uint64_t)state->objects[o].count), (uint64_t)state->objects[o].arrived);
   return hash;
+}
+
+/* Of one result: all elements are floats that are as near as sums in other orders may be, seen from the largest. */
+static bool is_near(const ax_type *type, const ax_bank *a, const ax_bank *b) {
+  enum { most_units = 16 };
+  const int64_t count = ax_type_elems(type);
+  double largest = 0, most = 0;
+  if (memcmp(a->data, b->data, a->bytes) == 0) return true;
+  if (!ax_is_float(type->dtype)) return false;
+  for (int64_t i = 0; i < count; i++) {
+    const double x = ax_number_load(type->dtype, a->data, i).f, y = ax_number_load(type->dtype, b->data, i).f;
+    if (x == y || (x != x && y != y)) continue;
+    if (!(fabs(x - y) <= DBL_MAX)) return false;
+    if (fabs(x - y) > most) most = fabs(x - y);
+    if (fabs(x) > largest) largest = fabs(x);
+  }
+  return most <= most_units * ldexp(largest, -ax_float_form_of(type->dtype).fraction);
+}
+
+bool ax_state_is_rounded(const ax_state *state, const ax_state *other) {
+  const ax_machine *machine = state->machine;
+  for (uint32_t d = 0; d < machine->device_count; d++)
+    for (uint32_t k = 0; k < machine->params->outs.count; k++) {
+      const uint32_t place = place_of_result(machine, k, d);
+      if (!is_near(&machine->params->outs.v[k], state->places[place].memory, other->places[place].memory)) return false;
+    }
+  for (uint32_t o = 0; o < state->object_count; o++)
+    if (state->objects[o].count != other->objects[o].count || state->objects[o].arrived != other->objects[o].arrived) return false;
+  return true;
 }
 
 size_t ax_state_bytes(const ax_state *state) {
