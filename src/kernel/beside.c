@@ -2,13 +2,14 @@
 
      result 0 at (i, j), along k added up       grid (i, j, k): points of i and j side by side, each with all of its k in order
 
-   Points of a dimension are computed side by side if its body only computes, each result has blocks of its own for each of its numbers, in order and up to its
-   end, and nothing else goes from one to the next: no operand is written that is no such result, and scratch is written only where the
-   dimension is AX_PARALLEL, of which each number may have a scratch of its own. */
+   Points of a dimension are computed side by side if the body only computes, each result has blocks of its own for each of the
+   dimension's numbers, in order and up to its end, and nothing else goes from one to the next: no operand is written that is no such
+   result, and scratch is written only where the dimension is AX_PARALLEL, of which each number may have scratch of its own. */
 #include "kernel/beside.h"
 
 #include <string.h>
 
+#include "ir/memo.h"
 #include "ir/number.h"
 #include "kernel/discharge.h"
 #include "kernel/step.h"
@@ -66,18 +67,44 @@ static bool is_plain_scope(const ax_eqn *eqn) {
   return scope != NULL && scope->along.count == 0;
 }
 
-static bool computes_only(const ax_program *program) {
+static bool is_computing(const ax_program *program, const ax_eqn *eqn) {
+  const ax_step *step = eqn->prim->step;
+  if (step == NULL) return eqn->prim->effects == 0;
+  if (step->view != NULL) return is_fixed(program, eqn);
+  return step->access != NULL || step->grid_number || is_plain_scope(eqn);
+}
+
+typedef struct facts { /* of a body, with the programs in it */
+  bool computes_only;
+  double bytes;  /* of all values */
+  uint32_t rank; /* the largest */
+} facts;
+
+/* Each program once, however many call it. NULL: no memory. */
+static const facts *facts_of(ax_memo *memo, const ax_program *program) {
   const ax_program *nested;
-  for (uint32_t e = 0; e < program->eqn_count; e++) {
-    const ax_eqn *eqn = &program->eqns[e];
-    const ax_step *step = eqn->prim->step;
-    if (step == NULL && eqn->prim->effects != 0) return false;
-    if (step != NULL && step->view != NULL && !is_fixed(program, eqn)) return false;
-    if (step != NULL && step->view == NULL && step->access == NULL && !step->grid_number && !is_plain_scope(eqn)) return false;
-    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
-      if (!computes_only(nested)) return false;
+  ax_memo_entry *entry = ax_memo_ask(memo, "beside", program, NULL, 0);
+  if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
+  facts *f = ax_arena_alloc(&memo->arena, sizeof *f);
+  if (f == NULL) return NULL;
+  *f = (facts){.computes_only = true};
+  for (uint32_t v = 0; v < program->value_count; v++) {
+    const ax_type *type = &program->types[v];
+    if (type->form != AX_ARRAY && type->form != AX_REF) continue;
+    f->bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
+    if (type->rank > f->rank) f->rank = type->rank;
   }
-  return true;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    f->computes_only = f->computes_only && is_computing(program, &program->eqns[e]);
+    for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
+      const facts *of = facts_of(memo, nested);
+      if (of == NULL) return NULL;
+      f->computes_only = f->computes_only && of->computes_only;
+      f->bytes += of->bytes;
+      if (of->rank > f->rank) f->rank = of->rank;
+    }
+  }
+  return entry->data = f;
 }
 
 /* --- Which dimensions --- */
@@ -134,35 +161,39 @@ static bool is_side_by_side(const ax_kernel_params *p, const ax_type *in, uint32
   return true;
 }
 
+/* Batches have a dimension for each; the last ones stay. */
+static void keep_ranks(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, uint32_t rank, ax_beside *b) {
+  for (uint32_t i = 0; i < p->blocks.count; i++)
+    if (whole_of(p, in, in_count, i)->rank > rank) rank = whole_of(p, in, in_count, i)->rank;
+  for (uint32_t g = 0; g < p->grid.count && rank + b->count > AX_MAX_RANK; g++) {
+    b->count -= b->dim[g];
+    b->dim[g] = false;
+  }
+}
+
 ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
   bool own, scratch;
+  ax_memo memo = {0};
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
-  if (p->bodies.count != 1 || p->core_axes.v[0] != 0 || !computes_only(p->bodies.v[0])) return AX_OK;
+  if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
+  const facts *body = facts_of(&memo, p->bodies.v[0]), known = body != NULL ? *body : (facts){0};
+  ax_memo_deinit(&memo);
+  if (body == NULL) return ax_out_of_memory(sizeof *body);
   AX_TRY(look_at_writes(p, in_count, &own, &scratch));
-  if (!own || !aliases_agree(p, in_count, out)) return AX_OK;
+  out->bytes = known.bytes;
+  out->computes_only = known.computes_only && own;
+  if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
   for (uint32_t g = 0; g < p->grid.count; g++) out->count += out->dim[g] = is_side_by_side(p, in, in_count, out, g, scratch);
+  keep_ranks(p, in, in_count, known.rank, out);
   return AX_OK;
 }
 
 /* --- How many --- */
 
-static double bytes_of(const ax_program *program) {
-  const ax_program *nested;
-  double bytes = 0;
-  for (uint32_t v = 0; v < program->value_count; v++)
-    if (program->types[v].form == AX_ARRAY || program->types[v].form == AX_REF)
-      bytes += (double)ax_type_elems(&program->types[v]) * (double)ax_dtype_bytes(program->types[v].dtype);
-  for (uint32_t e = 0; e < program->eqn_count; e++)
-    for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) bytes += bytes_of(nested);
-  return bytes;
-}
-
-double ax_beside_bytes(const ax_kernel_params *p) { return bytes_of(p->bodies.v[0]); }
-
 void ax_beside_limit(const ax_kernel_params *p, double most, ax_beside *beside) {
-  double points = 1, bytes = ax_beside_bytes(p);
+  double points = 1, bytes = beside->bytes;
   bool any = false;
   for (uint32_t g = 0; g < p->grid.count; g++) points *= beside->dim[g] ? 1 : (double)p->grid.v[g];
   if (points <= 1) return;
@@ -199,9 +230,7 @@ static bool is_each_its_own(const ax_kernel_params *p, const ax_feeds *feeds) {
 }
 
 bool ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
-  bool own, scratch;
-  if (p->bodies.count != 1 || p->core_axes.v[0] != 0 || p->grid.count == 0) return false;
-  if (look_at_writes(p, in_count, &own, &scratch) != AX_OK || !own || !computes_only(p->bodies.v[0])) return false;
+  if (!b->computes_only || p->grid.count == 0) return false;
   for (uint32_t a = 0; a < p->aliases.count; a++)
     if (!is_each_its_own(p, &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]])) return false;
   for (uint32_t i = 0; i < p->blocks.count; i++) {

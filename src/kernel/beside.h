@@ -16,18 +16,18 @@ typedef struct ax_beside {
   bool dim[AX_MAX_RANK]; /* of the grid: its points may be computed side by side */
   uint32_t count;        /* so many */
   ax_feeds *feeds;       /* by operand, then result. Owned */
+  bool computes_only;    /* each point: it waits for nothing, no place of it is found out late, and it stores to results and scratch */
+  double bytes;          /* of all values of a point, as if none took another's place; 0 of a kernel that has several cores */
 } ax_beside;
 /* in: the types of the operands of the kernel_call, without consts. Deinit after a failure too. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_beside_find(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, ax_beside *out);
-/* Bytes of all values of a point, as if none took another's place. */
-double ax_beside_bytes(const ax_kernel_params *params);
 /* Leaves so many dimensions, the last ones, that the values of all points that are computed at once take at most so many bytes, or one.
    All stay where each batch is of one point: then no value comes back to be added to. */
 void ax_beside_limit(const ax_kernel_params *params, double most, ax_beside *beside);
 void ax_beside_deinit(ax_beside *beside);
 
-/* Whether a run of the kernel cannot tell it from the plain program: each point computes on its blocks, which are all there, and
-   waits for nothing. in, beside: as above. */
+/* Whether a run of the kernel cannot tell it from the plain program: each point only computes, and its blocks are all there. in,
+   beside: as above. */
 bool ax_kernel_is_regular(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, const ax_beside *beside);
 
 #endif

@@ -217,7 +217,91 @@ static void random_kernels_give_what_the_machine_gives(void **state) {
   if (drawn >= 150) assert_true(regular * 3 > drawn && beside * 4 > drawn && regular < drawn);
 }
 
+/* --- Which run so --- */
+
+typedef enum slip { RIGHT, STORES_TO_OPERAND, PLACE_FOUND_LATE, PRINTS, WRITES_SCRATCH, PARALLEL_WITH_SCRATCH, BEYOND } slip;
+
+static void by_row(const ax_value *ids, ax_value *index, void *context) {
+  (void)context;
+  index[0] = ids[0];
+  index[1] = ax_integer(0);
+}
+
+static AX_BODY(row) {
+  const slip which = *(const slip *)context;
+  ax_value x = ax_ref_load(in[0]);
+  if (which == STORES_TO_OPERAND) ax_ref_store(in[0], ax_real(0));
+  if (which == PLACE_FOUND_LATE) x = ax_add(x, ax_ref_load(ax_ref_slice(in[0], ((const ax_value[]){ax_integer(0), ax_program_id(0)}), AX_DIMS(1, 1))));
+  if (which == PRINTS) ax_debug_print("{}", false, AX_VALUES(x));
+  if (which == WRITES_SCRATCH || which == PARALLEL_WITH_SCRATCH) ax_ref_store(in[2], x);
+  ax_ref_store(in[1], x);
+}
+
+static AX_BODY(rows) {
+  const slip which = *(const slip *)context;
+  const ax_block_spec spec = {.block = {AX_DIMS(1, 8)}, .index_map = by_row};
+  const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 1, 8)};
+  const bool has = which == WRITES_SCRATCH || which == PARALLEL_WITH_SCRATCH;
+  const ax_kernel kernel = {.grid = {AX_DIMS(which == BEYOND ? 5 : 4)},
+                            .semantics = {AX_SEMANTICS(which == PARALLEL_WITH_SCRATCH ? AX_PARALLEL : AX_ARBITRARY)},
+                            .in_specs = {AX_BLOCK_SPECS(spec)},
+                            .out_specs = {AX_BLOCK_SPECS(spec)},
+                            .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 8))},
+                            .options = {.scratch = {AX_LIST(has ? 1 : 0, &scratch)}}};
+  ax_kernel_call(&kernel, AX_CLOSURE(row, 2 + has, 0, context), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static void those_that_a_run_could_tell_apart_run_step_by_step(void **state) {
+  static const struct {
+    slip which;
+    bool regular, beside;
+  } cases[] = {{RIGHT, true, true},         {STORES_TO_OPERAND, false, false}, {PLACE_FOUND_LATE, false, false},
+               {PRINTS, false, false},      {WRITES_SCRATCH, true, false},     {PARALLEL_WITH_SCRATCH, true, true},
+               {BEYOND, false, false}};
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 4, 8);
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    slip which = cases[i].which;
+    ax_program *program = test_trace(rows, &which, &type, 1, 1);
+    drawn = regular = beside = 0;
+    count(program, &type, 1);
+    if (drawn != 1 || regular != cases[i].regular || beside != cases[i].beside) fail_msg("case %zu: %u, %u", i, regular, beside);
+    ax_program_release(program);
+  }
+}
+
+/* Batches have a dimension more for each of the grid's; there is no room for all. */
+static void at_all(const ax_value *ids, ax_value *index, void *context) {
+  (void)context;
+  for (uint32_t d = 0; d < 14; d++) index[d] = d < 4 ? ids[d] : ax_integer(0);
+}
+
+static AX_BODY(negate) { ax_ref_store(in[1], ax_neg(ax_ref_load(in[0]))); }
+
+static AX_BODY(of_many_dimensions) {
+  const ax_block_spec spec = {.block = {AX_DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3)}, .index_map = at_all};
+  const ax_type type = ax_typeof(in[0]);
+  const ax_kernel kernel = {.grid = {AX_DIMS(2, 2, 2, 2)}, .in_specs = {AX_BLOCK_SPECS(spec)}, .out_specs = {AX_BLOCK_SPECS(spec)},
+                            .outs = {AX_LIST(1, &type)}};
+  ax_kernel_call(&kernel, AX_FN(negate, 2, 0), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static void ranks_have_an_end(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3);
+  test_random random = {7};
+  ax_tensor *in = test_random_tensor(&random, type, -1, 1);
+  ax_program *program = test_trace(of_many_dimensions, NULL, &type, 1, 1);
+  drawn = regular = beside = 0;
+  count(program, &type, 1);
+  assert_true(regular == 1 && beside == 1);
+  TEST_EVERY_WAY(program, &in, 0);
+  test_release(&in, 1);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels_give_what_the_machine_gives)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels_give_what_the_machine_gives),
+                                     cmocka_unit_test(those_that_a_run_could_tell_apart_run_step_by_step), cmocka_unit_test(ranks_have_an_end)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

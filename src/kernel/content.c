@@ -8,6 +8,7 @@
    A view of a view is read and written by way of what it is of. */
 #include <string.h>
 
+#include "ir/memo.h"
 #include "ir/region_link.h"
 #include "kernel/discharge.h"
 #include "kernel/step.h"
@@ -85,37 +86,51 @@ void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value val
 /* --- What is written --- */
 
 typedef struct origins {
+  ax_memo *memo;
   uint32_t *of; /* by value: the input that it is a view of; AX_NONE: none */
   bool *written;
 } origins;
 
-static ax_status look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nested, const origins *o) {
-  bool *written = ax_calloc((size_t)nested->in_count + 1, sizeof written[0]);
-  ax_status status = written != NULL ? ax_written_inputs(nested, written) : ax_out_of_memory(nested->in_count);
-  for (uint32_t i = 0; status == AX_OK && i < nested->in_count; i++) {
+static const bool *written_by(ax_memo *memo, const ax_program *program);
+
+static bool look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nested, const origins *o) {
+  const bool *written = written_by(o->memo, nested);
+  for (uint32_t i = 0; written != NULL && i < nested->in_count; i++) {
     const ax_region_link link = ax_region_link_in(eqn, k, i);
     const uint32_t operand = written[i] && link.carry == AX_NONE ? link.number : AX_NONE;
     if (operand != AX_NONE && o->of[eqn->in[operand]] != AX_NONE) o->written[o->of[eqn->in[operand]]] = true;
   }
-  ax_free(written);
-  return status;
+  return written != NULL;
 }
 
-static ax_status look(const ax_eqn *eqn, const origins *o) {
+static bool look(const ax_eqn *eqn, const origins *o) {
   const ax_program *nested;
   if (ax_step_view_of(eqn) != NULL) o->of[eqn->out] = o->of[eqn->in[0]];
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (ax_step_writes(eqn, i) && o->of[eqn->in[i]] != AX_NONE) o->written[o->of[eqn->in[i]]] = true;
-  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(look_into(eqn, k, nested, o));
-  return AX_OK;
+  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
+    if (!look_into(eqn, k, nested, o)) return false;
+  return true;
+}
+
+/* By input. Each program once, however many call it. NULL: no memory. */
+static const bool *written_by(ax_memo *memo, const ax_program *program) {
+  ax_memo_entry *entry = ax_memo_ask(memo, "written", program, NULL, 0);
+  if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
+  origins o = {.memo = memo, .of = ax_alloc((size_t)program->value_count * sizeof o.of[0]),
+               .written = ax_arena_alloc(&memo->arena, (size_t)program->in_count + 1)};
+  bool made = o.of != NULL && o.written != NULL;
+  for (uint32_t i = 0; made && i < program->value_count; i++) o.of[i] = i < program->in_count ? i : AX_NONE;
+  for (uint32_t i = 0; made && i < program->in_count; i++) o.written[i] = false;
+  for (uint32_t e = 0; e < program->eqn_count && made; e++) made = look(&program->eqns[e], &o);
+  ax_free(o.of);
+  return made ? (entry->data = o.written) : NULL;
 }
 
 ax_status ax_written_inputs(const ax_program *program, bool *written) {
-  origins o = {.of = ax_alloc((size_t)program->value_count * sizeof o.of[0]), .written = written};
-  ax_status status = o.of == NULL ? ax_out_of_memory(program->value_count) : AX_OK;
-  for (uint32_t i = 0; status == AX_OK && i < program->value_count; i++) o.of[i] = i < program->in_count ? i : AX_NONE;
-  for (uint32_t i = 0; i < program->in_count; i++) written[i] = false;
-  for (uint32_t e = 0; status == AX_OK && e < program->eqn_count; e++) status = look(&program->eqns[e], &o);
-  ax_free(o.of);
-  return status;
+  ax_memo memo = {0};
+  const bool *found = written_by(&memo, program);
+  if (found != NULL && program->in_count > 0) memcpy(written, found, program->in_count);
+  ax_memo_deinit(&memo);
+  return found != NULL ? AX_OK : ax_out_of_memory(program->value_count);
 }

@@ -351,9 +351,8 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) out[r] = result_of(k, r);
 }
 
-ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
+static ax_status make(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
   *out = NULL;
-  AX_TRY(ax_kernel_plain(params));
   ax_discharged k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
   ax_builder builder;
   ax_memo memo = {0};
@@ -371,6 +370,17 @@ ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge
   else status = ax_error_context(status, "kernel \"%s\" as a plain program: ", params->name);
   ax_program_release(made);
   return status;
+}
+
+/* What cannot be batched goes one point after the other. */
+ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_kernel_plain(params));
+  ax_status status = make(params, options, out);
+  if (status == AX_OK || status == AX_OUT_OF_MEMORY || !options->beside) return status;
+  ax_discharge_options in_order = *options;
+  in_order.beside = false;
+  return make(params, &in_order, out);
 }
 
 ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_discharge_options *options, ax_program **out) {

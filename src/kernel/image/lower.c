@@ -191,7 +191,7 @@ static ax_status is_plain(const work *w, bool *plain) {
   *plain = false;
   if (options->reference || options->runtime == NULL) return AX_OK;
   ax_status status = ax_beside_find(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
-  *plain = status == AX_OK && (beside.count > 0 || ax_beside_bytes(w->params) < small_bytes) &&
+  *plain = status == AX_OK && (beside.count > 0 || beside.bytes < small_bytes) &&
            ax_kernel_is_regular(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
   ax_beside_deinit(&beside);
   return status;
