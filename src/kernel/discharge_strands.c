@@ -124,7 +124,7 @@ static void batch_strands(const strands *l, const ax_body *body, ax_value *made)
   }
   if (status != AX_OK) ax_fail(status);
   if (ax_failed()) return;
-  memcpy(given, body->captured, body->captured_count * sizeof given[0]);
+  for (uint32_t i = 0; i < body->captured_count; i++) given[i] = body->captured[i];
   for (uint32_t i = 0; i < l->count; i++)
     given[body->captured_count + i] = ax_discharge_spread(&k->d, ax_iota(AX_S32, AX_LIST(1, &k->params->grid.v[l->dims[i]]), 0));
   for (uint32_t h = 0; h < l->held; h++)
