@@ -66,7 +66,7 @@ static bool has_better(const ax_planner *p, uint32_t candidate) {
 }
 
 /* Times the best once more, with collectives as ax_simulate chooses them: so many, however few are asked for. */
-enum { timed_again = 12 };
+enum { timed_again = 24 };
 
 static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
   bool possible;
