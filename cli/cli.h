@@ -114,6 +114,7 @@ AX_MUST_USE ax_status processes_print(const ax_runtime *runtime, const ax_mesh *
 double memory_gibibytes(int pages); /* of this many pages, as sysconf names them */
 
 /* --- simulate.c --- */
+bool is_picture(const char *path); /* it ends in .svg */
 /* Writes what each device does: a picture where the path ends in .svg, otherwise trace events. */
 AX_MUST_USE ax_status timeline_write(const char *path, const ax_simulation *simulation);
 

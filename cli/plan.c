@@ -92,17 +92,24 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   ax_simulation simulation = {0};
   char *text = NULL;
   uint32_t first = 0;
-  if (p->write == NULL && p->timeline == NULL) return AX_OK;
+  if (p->timeline != NULL && found->count > 0 && found->list[0].stages > 1) {
+    if (!is_picture(p->timeline))
+      return ax_error(AX_ABSENT, "--timeline: a pipeline's is a picture: give it a name that ends in .svg");
+    AX_TRY(write_file(p->timeline, found->list[0].picture, strlen(found->list[0].picture)));
+    if (p->write == NULL) return AX_OK;
+  }
+  const char *timeline = found->count > 0 && found->list[0].stages > 1 ? NULL : p->timeline;
+  if (p->write == NULL && timeline == NULL) return AX_OK;
   while (first < found->count && found->list[first].stages > 1) first++;
   if (first == found->count) return ax_error(AX_ABSENT, "--write, --timeline: no strategy that was kept has one stage; --keep keeps more");
   if (first > 0) fprintf(stderr, "axle: what is written is strategy %u, the first of one stage\n", first + 1);
   ax_status status = ax_planner_program(p->source.program, &p->options, &found->list[first], &program);
   if (status == AX_OK && p->write != NULL) status = ax_program_print(program, &text);
   if (status == AX_OK && p->write != NULL) status = write_file(p->write, text, strlen(text));
-  if (status == AX_OK && p->timeline != NULL) {
+  if (status == AX_OK && timeline != NULL) {
     status = ax_program_lower(program, NULL, &lowered);
     if (status == AX_OK) status = ax_simulate(lowered, machine, NULL, &simulation);
-    if (status == AX_OK) status = timeline_write(p->timeline, &simulation);
+    if (status == AX_OK) status = timeline_write(timeline, &simulation);
   }
   ax_string_free(text);
   ax_simulation_release(&simulation);

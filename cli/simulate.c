@@ -42,9 +42,13 @@ static ax_status simulate_file(const simulate *s, ax_cluster **machine, ax_simul
   return status;
 }
 
-ax_status timeline_write(const char *path, const ax_simulation *simulation) {
+bool is_picture(const char *path) {
   const size_t length = strlen(path);
-  const bool picture = length >= 4 && strcmp(path + length - 4, ".svg") == 0;
+  return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
+}
+
+ax_status timeline_write(const char *path, const ax_simulation *simulation) {
+  const bool picture = is_picture(path);
   char *text;
   AX_TRY(ax_simulation_print(simulation, picture ? AX_SIMULATION_SVG : AX_SIMULATION_JSON, &text));
   const ax_status status = write_file(path, text, strlen(text));

@@ -71,6 +71,7 @@ typedef struct ax_strategy {
   ax_planned_memory memory;
   bool fits;        /* within the memory of a device */
   char kind[64]; /* how it is called: "data parallel", "tensor parallel, fully sharded", .. */
+  char *picture; /* of a pipeline: which stage does what when, as SVG; NULL: it has one stage */
 } ax_strategy;
 
 /* The best strategies, of different meshes, policies or schedules; the best first: those that fit before those that do not, then by

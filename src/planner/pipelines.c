@@ -214,6 +214,7 @@ static ax_status time_schedule(const piping *s, ax_pipeline *pipe, ax_pipeline_s
   const double rounds = (double)pipe->microbatches;
   c->schedule = schedule;
   c->chunks = chunks;
+  c->pipeline = *pipe;
   c->microbatches = pipe->microbatches;
   c->trial = (ax_trial){.bytes = bytes, .seconds = made.seconds + update, .exchanging = rounds * exchanging + worst->update_exchanging};
   c->waiting = fmax(made.seconds - rounds * (computing + exchanging), 0);

@@ -39,6 +39,7 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
     out->waiting = c->waiting / seconds;
     out->utilization = p->ideal / seconds;
   }
+  if (c->stages > 1) AX_TRY(ax_pipeline_picture(&c->pipeline, &out->picture));
   ax_arrangement_in_specs(&c->layout, &p->model, &p->groups, &c->mesh, c->stages > 1, &specs);
   AX_TRY(ax_text_finish(&specs, &out->in_specs));
   specs = (ax_text){0};
@@ -110,6 +111,7 @@ void ax_strategy_release(ax_strategy *strategy) {
   if (strategy == NULL) return;
   ax_string_free(strategy->specs);
   ax_string_free(strategy->in_specs);
+  ax_string_free(strategy->picture);
   *strategy = (ax_strategy){0};
 }
 

@@ -24,7 +24,20 @@ typedef struct ax_pipelined {
                        chunks it may be a fraction */
 } ax_pipelined;
 
+typedef enum ax_stage_pass_kind { AX_STAGE_FORWARD, AX_STAGE_BACKWARD, AX_STAGE_BY_PARAMETERS } ax_stage_pass_kind;
+
+typedef struct ax_stage_pass { /* what a stage does of a microbatch */
+  ax_stage_pass_kind kind;
+  int64_t stage, chunk, microbatch;
+  double begin, seconds;
+} ax_stage_pass;
+typedef void ax_on_stage_pass(void *context, const ax_stage_pass *pass);
+
 /* AX_INVALID_ARGUMENT: interleaving of microbatches that are no multiple of the stages. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_pipeline_run(const ax_pipeline *pipeline, ax_pipelined *out);
+/* The same, and tells each pass, those of a stage in order. on_pass NULL: none. */
+AX_MUST_USE ax_status ax_pipeline_visit(const ax_pipeline *pipeline, ax_on_stage_pass *on_pass, void *context, ax_pipelined *out);
+/* The passes as SVG, a row for each stage; of long pipelines the beginning. (schedule_picture.c) `*out`: ax_string_free. */
+AX_MUST_USE ax_status ax_pipeline_picture(const ax_pipeline *pipeline, char **out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "planner/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -94,10 +95,63 @@ static void test_refused(void **state) {
   TEST_FAILS(ax_pipeline_run(&uneven, &made), AX_INVALID_ARGUMENT, "6 microbatches are interleaved over 4 stages");
 }
 
+/* --- Each pass, and pictures --- */
+
+typedef struct met { /* by stage: when it is free; by virtual stage and microbatch: when the forward pass is over */
+  const ax_pipeline *p;
+  int64_t count;
+  double free[8], forward[32 * 24];
+} met;
+
+static void meet(void *context, const ax_stage_pass *pass) {
+  met *m = context;
+  const int64_t virtual_stage = pass->chunk * m->p->stages + pass->stage;
+  m->count++;
+  assert_true(pass->begin >= m->free[pass->stage]);
+  m->free[pass->stage] = pass->begin + pass->seconds;
+  if (pass->kind != AX_STAGE_FORWARD) return;
+  if (virtual_stage > 0) assert_true(pass->begin >= m->forward[(virtual_stage - 1) * m->p->microbatches + pass->microbatch]);
+  m->forward[virtual_stage * m->p->microbatches + pass->microbatch] = pass->begin + pass->seconds;
+}
+
+static void test_passes(void **state) {
+  (void)state;
+  const ax_stage_times times = {1, 2, 1};
+  for (int schedule = AX_PIPELINE_GPIPE; schedule < AX_PIPELINE_SCHEDULE_COUNT; schedule++) {
+    const ax_pipeline pipeline = {(ax_pipeline_schedule)schedule, 4, 8, schedule == AX_PIPELINE_INTERLEAVED ? 2 : 1, times, times, times, 0.25};
+    met m = {.p = &pipeline};
+    ax_pipelined made;
+    TEST_OK(ax_pipeline_visit(&pipeline, meet, &m, &made));
+    assert_int_equal(m.count, 4 * 8 * pipeline.chunks * (schedule == AX_PIPELINE_ZERO_BUBBLE ? 3 : 2));
+  }
+}
+
+static int64_t boxes_of(const ax_pipeline *pipeline) {
+  char *picture;
+  int64_t count = -1; /* the ground */
+  TEST_OK(ax_pipeline_picture(pipeline, &picture));
+  for (const char *at = picture; (at = strstr(at, "<rect")) != NULL; at++) count++;
+  assert_non_null(strstr(picture, "</svg>"));
+  ax_string_free(picture);
+  return count;
+}
+
+static void test_pictures(void **state) {
+  (void)state;
+  const ax_stage_times times = {1, 2, 1};
+  ax_pipeline pipeline = {AX_PIPELINE_1F1B, 4, 8, 1, times, times, times, 0.25};
+  assert_int_equal(boxes_of(&pipeline), 4 * 8 * 2);
+  pipeline.stages = 128;
+  pipeline.microbatches = 4096; /* the beginning of it, of the first stages */
+  const int64_t boxes = boxes_of(&pipeline);
+  assert_true(boxes > 5000 && boxes <= 20000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bubbles), cmocka_unit_test(test_interleaved), cmocka_unit_test(test_zero_bubbles),
       cmocka_unit_test(test_bounds),  cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_passes),  cmocka_unit_test(test_pictures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #define AX_PLANNER_SEARCH_H
 
 #include "planner/arrangement.h"
+#include "planner/schedule.h"
 #include "planner/trial.h"
 
 typedef struct ax_candidate {
@@ -15,6 +16,7 @@ typedef struct ax_candidate {
   const char *kind; /* static; NULL: as its layout says */
   ax_trial trial;
   double waiting; /* seconds for other stages */
+  ax_pipeline pipeline; /* of several stages */
   ax_planned_memory memory;
 } ax_candidate;
 
