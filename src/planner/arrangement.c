@@ -8,7 +8,7 @@
 static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype); }
 static const ax_type *param_type(const ax_model *m, uint32_t p) { return &m->program->types[m->params[p]]; }
 
-static uint32_t group_of(ax_families *g, const ax_model *m, uint32_t p) {
+static uint32_t family_of(ax_families *g, const ax_model *m, uint32_t p) {
   const ax_type *type = param_type(m, p);
   for (uint32_t i = 0; i < g->count; i++)
     if (ax_type_equal(&g->list[i].type, type) && g->list[i].layered == m->layered[p] && g->list[i].experts == m->experts[p])
@@ -17,7 +17,7 @@ static uint32_t group_of(ax_families *g, const ax_model *m, uint32_t p) {
   return g->count++;
 }
 
-/* Sorts groups by their bytes; there are few. */
+/* Sorts families by their bytes; there are few. */
 static void sort(ax_families *g, uint32_t param_count) {
   for (uint32_t i = 1; i < g->count; i++)
     for (uint32_t k = i; k > 0 && g->list[k].bytes > g->list[k - 1].bytes; k--) {
@@ -33,7 +33,7 @@ ax_status ax_families_make(const ax_model *m, ax_families *out) {
                      .of = ax_calloc((size_t)m->param_count + 1, sizeof out->of[0])};
   if (out->list == NULL || out->of == NULL) return ax_out_of_memory(m->param_count);
   for (uint32_t p = 0; p < m->param_count; p++) {
-    out->of[p] = group_of(out, m, p);
+    out->of[p] = family_of(out, m, p);
     out->list[out->of[p]].bytes += bytes_of(param_type(m, p));
   }
   sort(out, m->param_count);
@@ -50,32 +50,32 @@ void ax_families_deinit(ax_families *g) {
 
 static const ax_axis_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE}};
 
-ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *groups, ax_arrangement *out) {
-  const size_t bytes = ((size_t)groups->count + 1) * sizeof from->group[0];
+ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *families, ax_arrangement *out) {
+  const size_t bytes = ((size_t)families->count + 1) * sizeof from->family[0];
   ax_axis_cuts *made = ax_alloc(bytes);
   if (made == NULL) return ax_out_of_memory(bytes);
-  memcpy(made, from->group, groups->count * sizeof made[0]);
+  memcpy(made, from->family, families->count * sizeof made[0]);
   *out = (ax_arrangement){made, from->batch, from->state_cut};
   return AX_OK;
 }
 
-ax_status ax_arrangement_whole(const ax_families *groups, ax_arrangement *out) {
-  *out = (ax_arrangement){ax_calloc((size_t)groups->count + 1, sizeof out->group[0]), whole, false};
-  if (out->group == NULL) return ax_out_of_memory(groups->count);
-  for (uint32_t g = 0; g < groups->count; g++) out->group[g] = whole;
+ax_status ax_arrangement_whole(const ax_families *families, ax_arrangement *out) {
+  *out = (ax_arrangement){ax_calloc((size_t)families->count + 1, sizeof out->family[0]), whole, false};
+  if (out->family == NULL) return ax_out_of_memory(families->count);
+  for (uint32_t g = 0; g < families->count; g++) out->family[g] = whole;
   return AX_OK;
 }
 
 void ax_arrangement_deinit(ax_arrangement *layout) {
-  ax_free(layout->group);
+  ax_free(layout->family);
   *layout = (ax_arrangement){0};
 }
 
 static bool same(const ax_axis_cuts *a, const ax_axis_cuts *b) { return memcmp(a, b, sizeof *a) == 0; }
 
-bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *groups) {
-  for (uint32_t g = 0; g < groups->count; g++)
-    if (!same(&a->group[g], &b->group[g])) return false;
+bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *families) {
+  for (uint32_t g = 0; g < families->count; g++)
+    if (!same(&a->family[g], &b->family[g])) return false;
   return same(&a->batch, &b->batch) && a->state_cut == b->state_cut;
 }
 
@@ -96,8 +96,8 @@ static void fit_cuts(ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mes
   }
 }
 
-bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches) {
-  for (uint32_t g = 0; g < groups->count; g++) fit_cuts(&layout->group[g], &groups->list[g].type, mesh);
+bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, int64_t microbatches) {
+  for (uint32_t g = 0; g < families->count; g++) fit_cuts(&layout->family[g], &families->list[g].type, mesh);
   for (uint32_t a = 0; a < AX_PLANNER_AXES && m->train; a++) {
     const int dim = layout->batch.axis[a];
     if (dim < 0) continue;
@@ -125,10 +125,10 @@ static int longest(const ax_axis_cuts *cuts, const ax_family *g, const ax_mesh *
   return best;
 }
 
-void ax_arrangement_shard(ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis) {
+void ax_arrangement_shard(ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t axis) {
   if (axis >= mesh->count || mesh->axis[axis].size == 1) return;
-  for (uint32_t g = 0; g < groups->count; g++)
-    if (layout->group[g].axis[axis] < 0) layout->group[g].axis[axis] = (int8_t)longest(&layout->group[g], &groups->list[g], mesh, axis);
+  for (uint32_t g = 0; g < families->count; g++)
+    if (layout->family[g].axis[axis] < 0) layout->family[g].axis[axis] = (int8_t)longest(&layout->family[g], &families->list[g], mesh, axis);
 }
 
 /* --- Specs --- */
@@ -151,33 +151,33 @@ static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mes
 }
 
 /* The layout of a parameter's state. */
-static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t group) {
-  ax_axis_cuts cuts = layout->group[group];
+static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family) {
+  ax_axis_cuts cuts = layout->family[family];
   for (uint32_t a = 0; layout->state_cut && a < mesh->count; a++)
     if (layout->batch.axis[a] == 0 && cuts.axis[a] < 0 && mesh->axis[a].size > 1)
-      cuts.axis[a] = (int8_t)longest(&cuts, &groups->list[group], mesh, a);
+      cuts.axis[a] = (int8_t)longest(&cuts, &families->list[family], mesh, a);
   return cuts;
 }
 
-void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text) {
-  const ax_axis_cuts cuts = state ? state_cuts(layout, groups, mesh, groups->of[p]) : layout->group[groups->of[p]];
+  const ax_axis_cuts cuts = state ? state_cuts(layout, families, mesh, families->of[p]) : layout->family[families->of[p]];
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
 }
 
-static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {
   for (uint32_t p = 0; p < m->param_count; p++) {
     if (p > 0) ax_text_add(text, "; ");
-    ax_arrangement_param_spec(layout, m, groups, mesh, p, false, text);
+    ax_arrangement_param_spec(layout, m, families, mesh, p, false, text);
   }
 }
 
-static void add_state(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
+static void add_state(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
     ax_text_add(text, "; ");
     if (p == AX_NONE) continue;
-    ax_arrangement_param_spec(layout, m, groups, mesh, p, true, text);
+    ax_arrangement_param_spec(layout, m, families, mesh, p, true, text);
   }
 }
 
@@ -188,13 +188,13 @@ static void add_sample(const ax_arrangement *layout, const ax_type *sample, cons
   add_spec(&layout->batch, &batch, mesh, NULL, text);
 }
 
-void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, bool stages,
+void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, bool stages,
                         ax_text *text) {
   uint32_t p = 0, b = 0;
   for (uint32_t i = 0; i < m->program->in_count; i++) {
     if (i > 0) ax_text_add(text, "; ");
     if (p < m->param_count && m->params[p] == i) {
-      add_spec(&layout->group[groups->of[p]], param_type(m, p), mesh, stages && m->layered[p] ? "pipe" : NULL, text);
+      add_spec(&layout->family[families->of[p]], param_type(m, p), mesh, stages && m->layered[p] ? "pipe" : NULL, text);
       p++;
     } else {
       add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);
@@ -207,33 +207,33 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
 typedef enum axis_role { ROLE_NONE, ROLE_SAMPLES, ROLE_SHARDS, ROLE_EXPERTS, ROLE_SEQUENCE, ROLE_TENSOR, ROLE_COUNT } axis_role;
 static const char *const axis_names[ROLE_COUNT] = {"same", "data", "shard", "expert", "sequence", "model"};
 
-static axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, uint32_t axis) {
+static axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *families, uint32_t axis) {
   const int samples = model->train ? layout->batch.axis[axis] : AX_WHOLE;
   bool cuts = false, experts = false;
   double all = 0, cut = 0;
-  for (uint32_t g = 0; g < groups->count; g++) {
-    const int dim = layout->group[g].axis[axis];
+  for (uint32_t g = 0; g < families->count; g++) {
+    const int dim = layout->family[g].axis[axis];
     cuts = cuts || dim >= 0;
-    all += groups->list[g].bytes;
-    cut += dim >= 0 ? groups->list[g].bytes : 0;
-    experts = experts || (dim >= 0 && dim == groups->list[g].experts);
+    all += families->list[g].bytes;
+    cut += dim >= 0 ? families->list[g].bytes : 0;
+    experts = experts || (dim >= 0 && dim == families->list[g].experts);
   }
   if (samples == 1) return ROLE_SEQUENCE;
   if (samples == 0) return experts ? ROLE_EXPERTS : 2 * cut > all ? ROLE_SHARDS : ROLE_SAMPLES; /* small ones are cut or not */
   return experts ? ROLE_EXPERTS : cuts ? ROLE_TENSOR : ROLE_NONE;
 }
 
-static bool cuts_any(const ax_arrangement *layout, const ax_families *groups, uint32_t axis) {
-  for (uint32_t g = 0; g < groups->count; g++)
-    if (layout->group[g].axis[axis] >= 0) return true;
+static bool cuts_any(const ax_arrangement *layout, const ax_families *families, uint32_t axis) {
+  for (uint32_t g = 0; g < families->count; g++)
+    if (layout->family[g].axis[axis] >= 0) return true;
   return false;
 }
 
-void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, ax_mesh *mesh) {
+void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *families, ax_mesh *mesh) {
   uint32_t of[AX_PLANNER_AXES], count[ROLE_COUNT] = {0}, met[ROLE_COUNT] = {0};
-  for (uint32_t a = 0; a < mesh->count; a++) count[of[a] = role_of(layout, model, groups, a)]++;
+  for (uint32_t a = 0; a < mesh->count; a++) count[of[a] = role_of(layout, model, families, a)]++;
   for (uint32_t a = 0; a < mesh->count; a++) { /* of several, one that also cuts a few parameters shards */
-    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !cuts_any(layout, groups, a)) continue;
+    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !cuts_any(layout, families, a)) continue;
     count[of[a]]--;
     count[of[a] = ROLE_SHARDS]++;
   }
@@ -246,14 +246,14 @@ void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *mode
   }
 }
 
-void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, char *out,
+void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, char *out,
                          size_t bytes) {
   static const char *const names[ROLE_COUNT] = {[ROLE_EXPERTS] = "expert", [ROLE_SEQUENCE] = "sequence", [ROLE_TENSOR] = "tensor"};
   bool has[ROLE_COUNT] = {false};
   const char *parts[3] = {"", "", ""}, *shares = "";
   uint32_t count = 0;
   for (uint32_t a = 0; a < mesh->count; a++)
-    if (mesh->axis[a].size > 1) has[role_of(layout, model, groups, a)] = true;
+    if (mesh->axis[a].size > 1) has[role_of(layout, model, families, a)] = true;
   for (int role = ROLE_EXPERTS; role < ROLE_COUNT; role++)
     if (has[role]) parts[count++] = names[role];
   if (has[ROLE_SHARDS]) shares = has[ROLE_SAMPLES] ? "hybrid sharded" : "fully sharded";
@@ -264,20 +264,20 @@ void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, co
            count > 0 && shares[0] != '\0' ? ", " : "", count == 0 && shares[0] == '\0' ? "nothing cut" : shares);
 }
 
-void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, ax_text *text) {
-  add_params(layout, m, groups, mesh, text);
+void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {
+  add_params(layout, m, families, mesh, text);
   if (!m->train) {
     ax_text_add(text, " -> ?");
     return;
   }
-  add_state(layout, m, groups, mesh, text);
+  add_state(layout, m, families, mesh, text);
   for (uint32_t b = 0; b < m->batch_count; b++) {
     ax_text_add(text, "; ");
     add_sample(layout, &m->program->types[m->batch[b]], mesh, text);
   }
   ax_text_add(text, " -> ; ");
-  add_params(layout, m, groups, mesh, text);
-  add_state(layout, m, groups, mesh, text);
+  add_params(layout, m, families, mesh, text);
+  add_state(layout, m, families, mesh, text);
 }
 
 /* --- Memory --- */
@@ -289,26 +289,26 @@ static double cut_bytes(const ax_axis_cuts *cuts, const ax_type *type, const ax_
   return bytes;
 }
 
-void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh, const bool *used,
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, const bool *used,
                            double share, double *parameters, double *state) {
   *parameters = *state = 0;
   for (uint32_t p = 0; p < m->param_count; p++)
-    if (used[p]) *parameters += cut_bytes(&layout->group[groups->of[p]], param_type(m, p), mesh) * (m->layered[p] ? share : 1);
+    if (used[p]) *parameters += cut_bytes(&layout->family[families->of[p]], param_type(m, p), mesh) * (m->layered[p] ? share : 1);
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
     if (p == AX_NONE || !used[p]) continue;
-    const ax_axis_cuts cuts = state_cuts(layout, groups, mesh, groups->of[p]);
+    const ax_axis_cuts cuts = state_cuts(layout, families, mesh, families->of[p]);
     *state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh) * (m->layered[p] ? share : 1);
   }
 }
 
-void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *groups, const ax_mesh *mesh,
+void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
                       ax_planned_memory *out) {
   *out = (ax_planned_memory){0};
-  for (uint32_t p = 0; p < m->param_count; p++) out->parameters += cut_bytes(&layout->group[groups->of[p]], param_type(m, p), mesh);
+  for (uint32_t p = 0; p < m->param_count; p++) out->parameters += cut_bytes(&layout->family[families->of[p]], param_type(m, p), mesh);
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
-    const ax_axis_cuts cuts = p != AX_NONE ? state_cuts(layout, groups, mesh, groups->of[p]) : whole;
+    const ax_axis_cuts cuts = p != AX_NONE ? state_cuts(layout, families, mesh, families->of[p]) : whole;
     out->state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh);
   }
   for (uint32_t b = 0; b < m->batch_count && m->train; b++) {

@@ -1,5 +1,5 @@
-/* How the inputs of a planned program are cut, in a form that a search can change: for each group of parameters, and for the batch,
-   which dimension each axis of the mesh cuts. Parameters of one type are a group, as the weights of equal layers are. */
+/* How the inputs of a planned program are cut, in a form that a search can change: for each family of parameters, and for the batch,
+   which dimension each axis of the mesh cuts. Parameters of one type are a family, as the weights of equal layers are. */
 #ifndef AX_PLANNER_ARRANGEMENT_H
 #define AX_PLANNER_ARRANGEMENT_H
 
@@ -19,50 +19,50 @@ typedef struct ax_family {
   bool layered;  /* the first dimension is that of layers, which a pipeline alone cuts */
 } ax_family;
 
-/* The groups of a model, the largest first. Zero to start. */
+/* The families of a model, the largest first. Zero to start. */
 typedef struct ax_families {
   uint32_t count;
   ax_family *list;
   uint32_t *of; /* by parameter */
 } ax_families;
 AX_MUST_USE ax_status ax_families_make(const ax_model *model, ax_families *out);
-void ax_families_deinit(ax_families *groups);
+void ax_families_deinit(ax_families *families);
 
 typedef struct ax_arrangement {
-  ax_axis_cuts *group; /* by group; owned */
+  ax_axis_cuts *family; /* by family; owned */
   ax_axis_cuts batch;  /* dimension 0 is that of samples */
   bool state_cut; /* the optimizer's state is cut by the axes that cut samples too, where its parameter is not */
 } ax_arrangement;
-AX_MUST_USE ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *groups, ax_arrangement *out);
-AX_MUST_USE ax_status ax_arrangement_whole(const ax_families *groups, ax_arrangement *out); /* nothing is cut */
+AX_MUST_USE ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *families, ax_arrangement *out);
+AX_MUST_USE ax_status ax_arrangement_whole(const ax_families *families, ax_arrangement *out); /* nothing is cut */
 void ax_arrangement_deinit(ax_arrangement *layout);
-bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *groups);
+bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *families);
 
 /* Leaves out what the mesh's sizes do not divide. microbatches: those that the batch is also divided in. False: the batch cannot be
    cut so. */
-bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, int64_t microbatches);
-/* Cuts each group that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
-void ax_arrangement_shard(ax_arrangement *layout, const ax_families *groups, const ax_mesh *mesh, uint32_t axis);
+bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, int64_t microbatches);
+/* Cuts each family that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
+void ax_arrangement_shard(ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t axis);
 
 /* What it is called: "data parallel", "sequence and tensor parallel, fully sharded". */
-void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, char *out,
+void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, char *out,
                          size_t bytes);
 /* Calls each axis by what it does: data, shard, expert, sequence, model; same, if it cuts nothing; a second one model2. */
-void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, ax_mesh *mesh);
+void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *families, ax_mesh *mesh);
 
 /* Writes what ax_program_with_shardings takes for the step. */
-void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, ax_text *text);
+void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, ax_text *text);
 /* Writes the specs of the program's own inputs, "; " between. stages: the first dimension of layers is cut by an axis `pipe` too. */
-void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, bool stages,
+void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, bool stages,
                         ax_text *text);
 /* Writes the spec of parameter p, or of what the optimizer keeps for it. */
-void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, uint32_t p,
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text);
 /* Bytes of a device by what they are for; `temporaries` and `total` are not set. */
-void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh,
+void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh,
                       ax_planned_memory *out);
 /* Bytes of the parameters that are marked, and of their state; of those with layers this share. */
-void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *groups, const ax_mesh *mesh, const bool *used,
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, const bool *used,
                            double share, double *parameters, double *state);
 
 #endif

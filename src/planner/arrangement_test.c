@@ -61,9 +61,9 @@ static void test_specs(void **state) {
   set_up(&f, "data=2,model=2");
   check_specs(&f, false, "; ; ; ; ");
   check_specs(&f, true, "pipe; pipe; ; ; ");
-  f.a.group[0].axis[0] = 2;
-  f.a.group[0].axis[1] = 2;
-  f.a.group[1].axis[1] = 1;
+  f.a.family[0].axis[0] = 2;
+  f.a.family[0].axis[1] = 2;
+  f.a.family[1].axis[1] = 1;
   f.a.batch.axis[0] = 0;
   check_specs(&f, false, "_,_,data+model; _,model; ; data; data");
   check_specs(&f, true, "pipe,_,data+model; pipe,model; ; data; data");
@@ -83,15 +83,15 @@ static void test_fit(void **state) {
   fixture f;
   set_up(&f, "data=4,model=3");
   f.a.batch.axis[0] = 0;
-  f.a.group[0].axis[0] = 1; /* 6 by 4 */
-  f.a.group[0].axis[1] = 1; /* 6 by 3 */
-  f.a.group[1].axis[0] = 1; /* 8 by 4 */
-  f.a.group[2].axis[1] = 0; /* 6 by 3 */
+  f.a.family[0].axis[0] = 1; /* 6 by 4 */
+  f.a.family[0].axis[1] = 1; /* 6 by 3 */
+  f.a.family[1].axis[0] = 1; /* 8 by 4 */
+  f.a.family[2].axis[1] = 0; /* 6 by 3 */
   assert_true(ax_arrangement_fit(&f.a, &f.model, &f.families, &f.mesh, 6));
-  assert_int_equal(f.a.group[0].axis[0], AX_WHOLE);
-  assert_int_equal(f.a.group[0].axis[1], 1);
-  assert_int_equal(f.a.group[1].axis[0], 1);
-  assert_int_equal(f.a.group[2].axis[1], 0);
+  assert_int_equal(f.a.family[0].axis[0], AX_WHOLE);
+  assert_int_equal(f.a.family[0].axis[1], 1);
+  assert_int_equal(f.a.family[1].axis[0], 1);
+  assert_int_equal(f.a.family[2].axis[1], 0);
   assert_false(ax_arrangement_fit(&f.a, &f.model, &f.families, &f.mesh, 4)); /* 24 samples in 4 parts of 4 */
   f.a.batch.axis[1] = 1;
   assert_true(ax_arrangement_fit(&f.a, &f.model, &f.families, &f.mesh, 1));
@@ -104,11 +104,11 @@ static void test_shard(void **state) {
   (void)state;
   fixture f;
   set_up(&f, "data=2,model=2");
-  f.a.group[0].axis[1] = 2;
+  f.a.family[0].axis[1] = 2;
   ax_arrangement_shard(&f.a, &f.families, &f.mesh, 0); /* the longest that is free, never layers */
-  assert_int_equal(f.a.group[0].axis[0], 1);
-  assert_int_equal(f.a.group[1].axis[0], 1);
-  assert_int_equal(f.a.group[2].axis[0], 0);
+  assert_int_equal(f.a.family[0].axis[0], 1);
+  assert_int_equal(f.a.family[1].axis[0], 1);
+  assert_int_equal(f.a.family[2].axis[0], 0);
   ax_arrangement again;
   TEST_OK(ax_arrangement_copy(&f.a, &f.families, &again));
   assert_true(ax_arrangement_equal(&f.a, &again, &f.families));
@@ -129,7 +129,7 @@ static void test_memory(void **state) {
   assert_true(memory.state == 2 * (2 * matrix + vector) + 4); /* and a count of steps */
   assert_true(memory.batch == 2 * SAMPLES * vector);
   f.a.batch.axis[0] = 0;
-  f.a.group[0].axis[1] = 2;
+  f.a.family[0].axis[1] = 2;
   f.a.state_cut = true;
   ax_arrangement_memory(&f.a, &f.model, &f.families, &f.mesh, &memory);
   assert_true(memory.parameters == matrix / 2 + matrix + vector);
@@ -186,8 +186,8 @@ static void check_kind(const char *mesh, const int8_t w1[3], const int8_t w2[3],
   fixture f;
   char kind[64];
   set_up(&f, mesh);
-  memcpy(f.a.group[0].axis, w1, sizeof f.a.group[0].axis);
-  memcpy(f.a.group[1].axis, w2, sizeof f.a.group[1].axis);
+  memcpy(f.a.family[0].axis, w1, sizeof f.a.family[0].axis);
+  memcpy(f.a.family[1].axis, w2, sizeof f.a.family[1].axis);
   memcpy(f.a.batch.axis, batch, sizeof f.a.batch.axis);
   f.a.state_cut = state;
   ax_arrangement_kind(&f.a, &f.model, &f.families, &f.mesh, kind, sizeof kind);

@@ -47,7 +47,7 @@ ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine,
   p->end = p->began + (options->seconds > 0 ? options->seconds : 60);
   p->capacity = options->memory > 0 ? options->memory : machine->capacity > 0 ? machine->capacity : INFINITY;
   AX_TRY(ax_model_make(program, options, &p->model));
-  AX_TRY(ax_families_make(&p->model, &p->groups));
+  AX_TRY(ax_families_make(&p->model, &p->families));
   AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &p->runtime));
   AX_TRY(step_of(p, 1, AX_SAVE_EVERYTHING, &step));
   AX_TRY(products(machine, step, 1 / (double)options->devices, &p->ideal));
@@ -61,7 +61,7 @@ void ax_planner_end(ax_planner *p) {
   ax_free(p->known);
   ax_free(p->found);
   ax_arrangement_deinit(&p->tensor);
-  ax_families_deinit(&p->groups);
+  ax_families_deinit(&p->families);
   ax_model_deinit(&p->model);
   ax_runtime_release(p->runtime);
   *p = (ax_planner){0};
@@ -74,7 +74,7 @@ bool ax_planner_is_late(const ax_planner *p, double share) { return ax_seconds()
 ax_status ax_candidate_copy(const ax_planner *p, const ax_candidate *from, ax_candidate *out) {
   *out = *from;
   out->layout = (ax_arrangement){0};
-  return ax_arrangement_copy(&from->layout, &p->groups, &out->layout);
+  return ax_arrangement_copy(&from->layout, &p->families, &out->layout);
 }
 
 void ax_candidate_deinit(ax_candidate *c) { ax_arrangement_deinit(&c->layout); }
@@ -123,11 +123,11 @@ static ax_status try_specs(ax_planner *p, ax_candidate *c, const ax_text *specs,
 ax_status ax_candidate_try(ax_planner *p, ax_candidate *c, bool exact, bool *possible) {
   ax_text specs = {0};
   *possible = false;
-  if (!ax_arrangement_fit(&c->layout, &p->model, &p->groups, &c->mesh, c->microbatches)) return AX_OK;
-  ax_arrangement_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, c->microbatches)) return AX_OK;
+  ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
   const ax_status status = try_specs(p, c, &specs, exact, possible);
   ax_text_deinit(&specs);
-  ax_arrangement_memory(&c->layout, &p->model, &p->groups, &c->mesh, &c->memory);
+  ax_arrangement_memory(&c->layout, &p->model, &p->families, &c->mesh, &c->memory);
   c->memory.total = c->trial.bytes;
   c->memory.temporaries = c->trial.bytes - c->memory.parameters - c->memory.state - c->memory.batch;
   return status;

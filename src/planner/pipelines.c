@@ -50,7 +50,7 @@ static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_tex
 /* --- A pass --- */
 
 static void add_param(const piping *s, const ax_mesh *mesh, uint32_t p, bool state, ax_text *text) {
-  ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->groups, mesh, p, state, text);
+  ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->families, mesh, p, state, text);
 }
 
 /* Parameters, samples and carries; then cotangents and sums. */
@@ -145,7 +145,7 @@ static ax_status time_update(piping *s, piece_cost *cost) {
 /* Bytes of the parameters that a stage uses, and of their state. */
 static void count_memory(const piping *s, piece_cost *cost) {
   const ax_mesh mesh = mesh_of(s->data, s->model);
-  ax_arrangement_used_memory(&s->layout, &s->p->model, &s->p->groups, &mesh, s->used, 1 / (double)s->stages, &cost->parameters, &cost->state);
+  ax_arrangement_used_memory(&s->layout, &s->p->model, &s->p->families, &mesh, s->used, 1 / (double)s->stages, &cost->parameters, &cost->state);
 }
 
 /* --- Costs of a piece --- */
@@ -297,10 +297,10 @@ static ax_status try_policies(piping *s) {
 static ax_status try_stages(piping *s) {
   ax_planner *p = s->p;
   const ax_mesh mesh = mesh_of(s->data, s->model);
-  AX_TRY(ax_arrangement_copy(&p->tensor, &p->groups, &s->layout));
+  AX_TRY(ax_arrangement_copy(&p->tensor, &p->families, &s->layout));
   s->layout.state_cut = true;
   ax_status status = AX_OK;
-  if (ax_arrangement_fit(&s->layout, &p->model, &p->groups, &mesh, 1))
+  if (ax_arrangement_fit(&s->layout, &p->model, &p->families, &mesh, 1))
     for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2) {
       s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples};
       if (p->model.samples % (s->data * samples) == 0) status = try_policies(s);
@@ -313,7 +313,7 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
   const int64_t devices = p->options.devices;
   piping s = {.p = p};
   ax_status status = AX_OK;
-  if (!ax_pieces_possible(&p->model) || p->tensor.group == NULL) return AX_OK;
+  if (!ax_pieces_possible(&p->model) || p->tensor.family == NULL) return AX_OK;
   s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
   if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
   for (s.stages = 2; s.stages <= most_stages && status == AX_OK; s.stages++)
@@ -350,7 +350,7 @@ ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
   s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
   if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
   s.layout = c->layout;
-  (void)ax_arrangement_fit(&s.layout, &p->model, &p->groups, &mesh, 1);
+  (void)ax_arrangement_fit(&s.layout, &p->model, &p->families, &mesh, 1);
   ax_status status = cost_pieces(&s, NULL);
   if (status == AX_OK) status = begin_pipeline(&s, &pipe);
   if (status == AX_OK) status = time_schedule(&s, &pipe, c->schedule, c->chunks, c);

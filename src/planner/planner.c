@@ -40,12 +40,12 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
     out->utilization = p->ideal / seconds;
   }
   if (c->stages > 1) AX_TRY(ax_pipeline_picture(&c->pipeline, &out->picture));
-  ax_arrangement_in_specs(&c->layout, &p->model, &p->groups, &c->mesh, c->stages > 1, &specs);
+  ax_arrangement_in_specs(&c->layout, &p->model, &p->families, &c->mesh, c->stages > 1, &specs);
   AX_TRY(ax_text_finish(&specs, &out->in_specs));
   specs = (ax_text){0};
-  ax_arrangement_specs(&c->layout, &p->model, &p->groups, &c->mesh, &specs);
+  ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
   if (c->kind != NULL) snprintf(out->kind, sizeof out->kind, "%s", c->kind);
-  else ax_arrangement_kind(&c->layout, &p->model, &p->groups, &c->mesh, out->kind, sizeof out->kind);
+  else ax_arrangement_kind(&c->layout, &p->model, &p->families, &c->mesh, out->kind, sizeof out->kind);
   return ax_text_finish(&specs, &out->specs);
 }
 
@@ -166,7 +166,7 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
 
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
   AX_TRY(ax_planner_find_tensor(p));
-  AX_TRY(p->tensor.group != NULL ? ax_arrangement_copy(&p->tensor, &p->groups, &c->layout) : ax_arrangement_whole(&p->groups, &c->layout));
+  AX_TRY(p->tensor.family != NULL ? ax_arrangement_copy(&p->tensor, &p->families, &c->layout) : ax_arrangement_whole(&p->families, &c->layout));
   c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
   c->layout.state_cut = true;
   return AX_OK;

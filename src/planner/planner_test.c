@@ -50,18 +50,18 @@ static void try_layout(exhausting *e, ax_candidate *c) {
 
 /* Each family of more than a vector: each axis cuts one of its dimensions but that of layers, or none. */
 static void try_families(exhausting *e, ax_candidate *c, uint32_t family) {
-  if (family == e->p->groups.count || e->p->groups.list[family].type.rank < 2) {
+  if (family == e->p->families.count || e->p->families.list[family].type.rank < 2) {
     try_layout(e, c);
     return;
   }
   for (int first = -1; first < 3; first++)
     for (int second = -1; second < (c->mesh.count > 1 ? 3 : 0); second++) {
       if (first == 0 || second == 0) continue;
-      c->layout.group[family].axis[0] = (int8_t)first;
-      c->layout.group[family].axis[1] = (int8_t)second;
+      c->layout.family[family].axis[0] = (int8_t)first;
+      c->layout.family[family].axis[1] = (int8_t)second;
       try_families(e, c, family + 1);
     }
-  c->layout.group[family].axis[0] = c->layout.group[family].axis[1] = AX_WHOLE;
+  c->layout.family[family].axis[0] = c->layout.family[family].axis[1] = AX_WHOLE;
 }
 
 static double exhaust(const ax_program *loss, const ax_cluster *machine, int64_t devices) {
@@ -76,7 +76,7 @@ static double exhaust(const ax_program *loss, const ax_cluster *machine, int64_t
       strcpy(c.mesh.axis[1].name, "b");
       c.mesh.axis[0].size = devices / second;
       c.mesh.axis[1].size = second;
-      TEST_OK(ax_arrangement_whole(&p.groups, &c.layout));
+      TEST_OK(ax_arrangement_whole(&p.families, &c.layout));
       c.layout.batch.axis[0] = (batch & 1) != 0 ? 0 : AX_WHOLE;
       c.layout.batch.axis[1] = (batch & 2) != 0 && second > 1 ? 0 : AX_WHOLE;
       for (int state = 0; state < 2; state++) {

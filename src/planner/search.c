@@ -9,7 +9,7 @@
 
    Then meshes of three axes, in which the third one does what tensor parallelism does, of the sizes at which that was best.
 
-   The best of these are improved step by step, over all groups of parameters and all axes. */
+   The best of these are improved step by step, over all families of parameters and all axes. */
 #include <math.h>
 #include <string.h>
 
@@ -65,39 +65,39 @@ static int dim_of_size(const ax_family *family, int64_t size) {
 
 /* Whether a family before this one, or a dimension before, has the size. */
 static bool met_before(const ax_planner *p, uint32_t family, uint32_t dim) {
-  const ax_family *f = &p->groups.list[family];
+  const ax_family *f = &p->families.list[family];
   for (uint32_t g = 0; g < family; g++)
-    if (dim_of_size(&p->groups.list[g], f->type.dims[dim]) >= 0) return true;
+    if (dim_of_size(&p->families.list[g], f->type.dims[dim]) >= 0) return true;
   return dim_of_size(f, f->type.dims[dim]) != (int)dim;
 }
 
 /* Cuts the dimensions of one size in all families at once: such are often one dimension of the model, as the experts, or what is
    between two layers, and to cut it in one family alone is of no use. */
 static ax_status improve_sizes(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
-  for (uint32_t f = 0; f < p->groups.count; f++)
-    for (uint32_t d = p->groups.list[f].layered; d < p->groups.list[f].type.rank; d++)
+  for (uint32_t f = 0; f < p->families.count; f++)
+    for (uint32_t d = p->families.list[f].layered; d < p->families.list[f].type.rank; d++)
       for (uint32_t axis = first_axis; axis < c->mesh.count && !met_before(p, f, d); axis++) {
         ax_candidate changed;
         if (ax_planner_is_late(p, share)) return AX_OK;
         AX_TRY(ax_candidate_copy(p, c, &changed));
-        for (uint32_t g = 0; g < p->groups.count; g++) {
-          const int same = dim_of_size(&p->groups.list[g], p->groups.list[f].type.dims[d]);
-          if (same >= 0) changed.layout.group[g].axis[axis] = (int8_t)same;
+        for (uint32_t g = 0; g < p->families.count; g++) {
+          const int same = dim_of_size(&p->families.list[g], p->families.list[f].type.dims[d]);
+          if (same >= 0) changed.layout.family[g].axis[axis] = (int8_t)same;
         }
         AX_TRY(take_if_better(p, c, &changed, better));
       }
   return AX_OK;
 }
 
-static ax_status improve_groups(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
-  for (uint32_t g = 0; g < p->groups.count; g++)
+static ax_status improve_families(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
+  for (uint32_t g = 0; g < p->families.count; g++)
     for (uint32_t axis = first_axis; axis < c->mesh.count; axis++)
-      for (int d = AX_WHOLE; d < (int)p->groups.list[g].type.rank; d++) {
+      for (int d = AX_WHOLE; d < (int)p->families.list[g].type.rank; d++) {
         ax_candidate changed;
-        if (d == c->layout.group[g].axis[axis] || (d == 0 && p->groups.list[g].layered)) continue;
+        if (d == c->layout.family[g].axis[axis] || (d == 0 && p->families.list[g].layered)) continue;
         if (ax_planner_is_late(p, share)) return AX_OK;
         AX_TRY(ax_candidate_copy(p, c, &changed));
-        changed.layout.group[g].axis[axis] = (int8_t)d;
+        changed.layout.family[g].axis[axis] = (int8_t)d;
         AX_TRY(take_if_better(p, c, &changed, better));
       }
   return AX_OK;
@@ -128,7 +128,7 @@ static void swap_axes(const ax_planner *p, ax_candidate *c, uint32_t axis) {
   c->mesh.axis[axis] = c->mesh.axis[axis + 1];
   c->mesh.axis[axis + 1] = first;
   swap_cuts(&c->layout.batch, axis);
-  for (uint32_t g = 0; g < p->groups.count; g++) swap_cuts(&c->layout.group[g], axis);
+  for (uint32_t g = 0; g < p->families.count; g++) swap_cuts(&c->layout.family[g], axis);
 }
 
 /* The same with two axes in the other order, so that the other of them has the near devices: as it is; or with one more of them
@@ -157,7 +157,7 @@ static ax_status improve(ax_planner *p, ax_candidate *c, uint32_t first_axis, do
     better = false;
     if (first_axis == 0) AX_TRY(improve_order(p, c, share, &better));
     if (round == 0) AX_TRY(improve_sizes(p, c, first_axis, share, &better));
-    AX_TRY(improve_groups(p, c, first_axis, share, &better));
+    AX_TRY(improve_families(p, c, first_axis, share, &better));
     if (first_axis == 0) AX_TRY(improve_batch(p, c, share, &better));
   }
   return AX_OK;
@@ -177,9 +177,9 @@ static int64_t size_of_proxy(const ax_planner *p) {
 }
 
 static bool cuts_experts(const ax_planner *p, const way *way) {
-  for (uint32_t g = 0; way->there && g < p->groups.count; g++) {
-    const int experts = p->groups.list[g].experts;
-    if (experts >= 0 && way->layout.group[g].axis[axis_second] == experts) return true;
+  for (uint32_t g = 0; way->there && g < p->families.count; g++) {
+    const int experts = p->families.list[g].experts;
+    if (experts >= 0 && way->layout.family[g].axis[axis_second] == experts) return true;
   }
   return false;
 }
@@ -199,7 +199,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   bool possible;
   if (second < 2 || samples < 1 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
   mesh_of(samples, second, names_of_axis[which], &c.mesh);
-  AX_TRY(ax_arrangement_whole(&p->groups, &c.layout));
+  AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   cut_batch(which, &c.layout);
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
@@ -254,10 +254,10 @@ static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arran
   for (int sharing = 0; sharing < (p->model.train ? SHARING_COUNT : 1); sharing++) {
     ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
-    AX_TRY(ax_arrangement_copy(layout, &p->groups, &c.layout));
+    AX_TRY(ax_arrangement_copy(layout, &p->families, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
     for (uint32_t a = 0; a < mesh->count && sharing == SHARING_PARAMETERS; a++)
-      if (layout->batch.axis[a] >= 0) ax_arrangement_shard(&c.layout, &p->groups, mesh, a);
+      if (layout->batch.axis[a] >= 0) ax_arrangement_shard(&c.layout, &p->families, mesh, a);
     const ax_status status = try_policies(p, &c);
     const bool hopeless = isfinite(c.trial.seconds) && ax_planner_is_hopeless(p, c.trial.seconds, worth_sharing);
     ax_candidate_deinit(&c);
@@ -272,7 +272,7 @@ static ax_status try_uncut(ax_planner *p) {
   ax_candidate c = {.stages = 1, .chunks = 1};
   if (!p->model.train) return AX_OK;
   mesh_of(p->options.devices, 1, NULL, &c.mesh);
-  AX_TRY(ax_arrangement_whole(&p->groups, &c.layout));
+  AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   const ax_status status = try_policies(p, &c);
   ax_candidate_deinit(&c);
   return status;
@@ -310,8 +310,8 @@ static int64_t next_size(const ax_planner *p, uint32_t *before) {
 
 /* The second axis cuts as the way does, the third as tensor parallelism. */
 static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out) {
-  AX_TRY(ax_arrangement_copy(&way->layout, &p->groups, out));
-  for (uint32_t g = 0; g < p->groups.count; g++) out->group[g].axis[axis_second + 1] = p->tensor.group[g].axis[axis_second];
+  AX_TRY(ax_arrangement_copy(&way->layout, &p->families, out));
+  for (uint32_t g = 0; g < p->families.count; g++) out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
   return AX_OK;
 }
 
@@ -335,14 +335,14 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
 
 /* Does the second axis cut any parameters? */
 static bool cuts_any(const ax_planner *p, const way *way) {
-  for (uint32_t g = 0; g < p->groups.count; g++)
-    if (way->layout.group[g].axis[axis_second] >= 0) return true;
+  for (uint32_t g = 0; g < p->families.count; g++)
+    if (way->layout.family[g].axis[axis_second] >= 0) return true;
   return false;
 }
 
 static ax_status try_three(ax_planner *p, const way *ways) {
   uint32_t before = AX_NONE;
-  if (p->tensor.group == NULL) return AX_OK;
+  if (p->tensor.family == NULL) return AX_OK;
   for (int n = 0; n < most_models; n++) {
     const int64_t model = next_size(p, &before);
     if (model == 0) return AX_OK;
@@ -360,14 +360,14 @@ static void remove_axis(const ax_planner *p, ax_candidate *c, uint32_t axis) {
   for (; axis + 1 < c->mesh.count; axis++) swap_axes(p, c, axis);
   c->mesh.count--;
   c->layout.batch.axis[c->mesh.count] = AX_WHOLE;
-  for (uint32_t g = 0; g < p->groups.count; g++) c->layout.group[g].axis[c->mesh.count] = AX_WHOLE;
+  for (uint32_t g = 0; g < p->families.count; g++) c->layout.family[g].axis[c->mesh.count] = AX_WHOLE;
 }
 
 /* Whether an axis and the next cut the same, and so are one. */
 static bool cut_alike(const ax_planner *p, const ax_candidate *c, uint32_t axis) {
   if (axis + 1 >= c->mesh.count || c->layout.batch.axis[axis] != c->layout.batch.axis[axis + 1]) return false;
-  for (uint32_t g = 0; g < p->groups.count; g++)
-    if (c->layout.group[g].axis[axis] != c->layout.group[g].axis[axis + 1]) return false;
+  for (uint32_t g = 0; g < p->families.count; g++)
+    if (c->layout.family[g].axis[axis] != c->layout.family[g].axis[axis + 1]) return false;
   return true;
 }
 
@@ -380,7 +380,7 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
     if (c->mesh.axis[a].size > 1) c->mesh.axis[a + 1].size *= c->mesh.axis[a].size;
     remove_axis(p, c, a);
   }
-  ax_arrangement_name_axes(&c->layout, &p->model, &p->groups, &c->mesh);
+  ax_arrangement_name_axes(&c->layout, &p->model, &p->families, &c->mesh);
 }
 
 /* Improves the best that are found. */
@@ -415,12 +415,12 @@ ax_status ax_planner_find_tensor(ax_planner *p) {
 
 ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
-  ax_status status = ax_arrangement_whole(&p->groups, &ways[WAY_NOTHING].layout);
+  ax_status status = ax_arrangement_whole(&p->families, &ways[WAY_NOTHING].layout);
   ways[WAY_NOTHING].there = status == AX_OK;
   ways[WAY_NOTHING].names = WAY_NOTHING;
   if (status == AX_OK) cut_batch(WAY_NOTHING, &ways[WAY_NOTHING].layout);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->groups, &p->tensor);
+  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->families, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);
   if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);

@@ -33,13 +33,13 @@ typedef struct ax_known_trial { /* by what was tried */
 
 typedef struct ax_planner {
   ax_model model;
-  ax_families groups;
+  ax_families families;
   const ax_cluster *machine;
   ax_planner_options options;
   ax_runtime *runtime;
   double capacity;  /* INFINITY: there is no limit */
   double began, end; /* ax_seconds */
-  ax_arrangement tensor; /* how a second axis cuts parameters alone; `group` NULL: that does not help */
+  ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
   ax_kept_step *steps;
