@@ -85,6 +85,11 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   return status;
 }
 
+static ax_status write_pipeline(const char *path, const char *picture) {
+  if (!is_picture(path)) return ax_error(AX_ABSENT, "--timeline: a pipeline's is a picture: give it a name that ends in .svg");
+  return write_file(path, picture, strlen(picture));
+}
+
 /* The program of the first strategy of one stage, as text, and a simulation of it. */
 static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_strategies *found) {
   ax_program *program = NULL;
@@ -92,13 +97,9 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   ax_simulation simulation = {0};
   char *text = NULL;
   uint32_t first = 0;
-  if (p->timeline != NULL && found->count > 0 && found->list[0].stages > 1) {
-    if (!is_picture(p->timeline))
-      return ax_error(AX_ABSENT, "--timeline: a pipeline's is a picture: give it a name that ends in .svg");
-    AX_TRY(write_file(p->timeline, found->list[0].picture, strlen(found->list[0].picture)));
-    if (p->write == NULL) return AX_OK;
-  }
-  const char *timeline = found->count > 0 && found->list[0].stages > 1 ? NULL : p->timeline;
+  const bool piped = found->count > 0 && found->list[0].stages > 1;
+  const char *timeline = piped ? NULL : p->timeline; /* of the first of one stage */
+  if (piped && p->timeline != NULL) AX_TRY(write_pipeline(p->timeline, found->list[0].picture));
   if (p->write == NULL && timeline == NULL) return AX_OK;
   while (first < found->count && found->list[first].stages > 1) first++;
   if (first == found->count) return ax_error(AX_ABSENT, "--write, --timeline: no strategy that was kept has one stage; --keep keeps more");

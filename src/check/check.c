@@ -305,15 +305,10 @@ static ax_status list_made_up(struct checked *c, const ax_program *program) {
 }
 
 static ax_status keep_notes(struct checked *c, const ax_eval_args *args, ax_check_kernel *kernel) {
-  const uint32_t count = args->eqn->in_count;
   ax_text text = {0};
-  ax_type *types = ax_calloc((size_t)count + 1, sizeof types[0]);
-  if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
-  for (uint32_t i = 0; i < count; i++) {
-    const ax_tensor *x = args->in[(size_t)i * args->lanes];
-    types[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
-  }
-  ax_status status = ax_check_notes(args->eqn->params, types, count, &text);
+  ax_type *types;
+  AX_TRY(ax_kernel_operand_types(args, &types));
+  ax_status status = ax_check_notes(args->eqn->params, types, args->eqn->in_count, &text);
   if (status == AX_OK) status = keep(c, text.length > 0 ? text.data : "", &kernel->notes);
   ax_text_deinit(&text);
   ax_free(types);

@@ -3,12 +3,6 @@
 #include "kernel/beside.h"
 #include "kernel/discharge.h"
 
-static bool is_alias(const ax_kernel_params *params, uint32_t operand) {
-  for (uint32_t a = 0; a < params->aliases.count; a++)
-    if (params->aliases.v[a][0] == operand) return true;
-  return false;
-}
-
 static void begin_line(ax_text *text) {
   if (text->length > 0) ax_text_add(text, "\n");
 }
@@ -25,7 +19,7 @@ static ax_status note_lost(const ax_kernel_params *params, uint32_t operands, ax
     ax_free(written);
   }
   for (uint32_t i = 0; i < operands && status == AX_OK; i++) {
-    if (!stored[i] || is_alias(params, i)) continue;
+    if (!stored[i] || ax_alias_of_operand(params, i) != AX_NONE) continue;
     begin_line(text);
     ax_text_add(text, "operand %u is stored to, and no result is its memory (aliases): what is stored is lost at the kernel's end", i);
   }

@@ -127,12 +127,6 @@ static bool aliases_agree(const ax_kernel_params *p, uint32_t in_count, const ax
   return true;
 }
 
-static bool is_aliased(const ax_kernel_params *p, uint32_t operand) {
-  for (uint32_t a = 0; a < p->aliases.count; a++)
-    if (p->aliases.v[a][0] == operand) return true;
-  return false;
-}
-
 /* *scratch: some is written. False: something is written that has no blocks, or is an operand. */
 static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bool *own, bool *scratch) {
   const ax_program *body = p->bodies.v[0];
@@ -145,7 +139,7 @@ static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bo
     const uint32_t k = i - (uint32_t)p->consts;
     if (!written[i]) continue;
     if (k >= p->blocks.count) *scratch = true;
-    else if ((k < in_count && !is_aliased(p, k)) || shape_of(p, k) == NULL) *own = false;
+    else if ((k < in_count && ax_alias_of_operand(p, k) == AX_NONE) || shape_of(p, k) == NULL) *own = false;
   }
   ax_free(written);
   return status;

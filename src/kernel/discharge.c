@@ -94,13 +94,6 @@ static ax_value widened(ax_discharged *k, ax_value x, const ax_type *type, const
   return same ? x : ax_pad(x, ax_content_unset(&k->d, &scalar), none, high, none);
 }
 
-/* The operand that result r is one memory with; AX_NONE. */
-static uint32_t aliased(const ax_kernel_params *params, uint32_t r) {
-  for (uint32_t a = 0; a < params->aliases.count; a++)
-    if (params->aliases.v[a][1] == r) return (uint32_t)params->aliases.v[a][0];
-  return AX_NONE;
-}
-
 static void find_shapes(ax_discharged *k) {
   const ax_kernel_params *p = k->params;
   for (uint32_t i = 0; i < p->blocked.count; i++) {
@@ -125,10 +118,8 @@ static void add_memories(ax_discharged *k, const ax_type *in, const ax_value *gi
   const ax_kernel_params *p = k->params;
   find_shapes(k);
   for (uint32_t i = 0; i < k->operand_count && !ax_failed(); i++) {
-    ax_cut *result = NULL;
-    for (uint32_t r = 0; r < p->outs.count; r++)
-      if (aliased(p, r) == i) result = &k->cuts[k->operand_count + r];
-    add_whole(k, &k->cuts[i], result, &in[i], given[i]);
+    const uint32_t result = ax_alias_of_operand(p, i);
+    add_whole(k, &k->cuts[i], result != AX_NONE ? &k->cuts[k->operand_count + result] : NULL, &in[i], given[i]);
   }
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) {
     ax_cut *c = &k->cuts[k->operand_count + r];
@@ -334,9 +325,12 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
   k->cut_count = p->blocks.count;
   ax_status status = ax_beside_find(p, options->in + consts, k->operand_count, &k->beside);
   if (status != AX_OK) ax_fail(status);
-  if (!options->beside) memset(k->beside.dim, 0, sizeof k->beside.dim);
-  if (!options->beside) k->beside.count = 0;
-  ax_beside_limit(p, AX_SUMS_STRANDS_BYTES, &k->beside);
+  if (options->beside) {
+    ax_beside_limit(p, AX_SUMS_STRANDS_BYTES, &k->beside);
+  } else {
+    memset(k->beside.dim, 0, sizeof k->beside.dim);
+    k->beside.count = 0;
+  }
   uint32_t most = k->cut_count + p->scratch.count + 1;
   ax_value *given = ax_trace_alloc((options->in_count + 1) * sizeof given[0]);
   k->cuts = ax_trace_alloc(most * sizeof k->cuts[0]);
@@ -352,7 +346,6 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
 }
 
 static ax_status make(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
-  *out = NULL;
   ax_discharged k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
   ax_builder builder;
   ax_memo memo = {0};

@@ -30,9 +30,9 @@ static ax_type strand_type(const ax_discharged *k, const ax_cut *c) {
   return type;
 }
 
-static bool is_given(const strands *l, uint32_t memory) {
-  for (uint32_t h = 0; h < l->held; h++)
-    if (l->of[h]->whole->memory == memory) return true;
+static bool is_given(const strands *s, uint32_t memory) {
+  for (uint32_t h = 0; h < s->held; h++)
+    if (s->of[h]->whole->memory == memory) return true;
   return false;
 }
 
@@ -44,22 +44,22 @@ static const ax_cut *result_in(const ax_discharged *k, uint32_t memory) {
 
 /* (numbers of the strand, what it has of operands) -> (what it has of results) */
 static AX_BODY(do_strand) {
-  const strands *l = context;
-  ax_discharged *k = l->k;
+  const strands *s = context;
+  ax_discharged *k = s->k;
   const uint32_t memories = k->d.memory_count;
   ax_value *numbers = ax_trace_alloc((k->params->grid.count + 1) * sizeof numbers[0]),
            *before = ax_trace_alloc((memories + 1) * sizeof before[0]);
   if (ax_failed()) return;
   memcpy(before, k->d.content, memories * sizeof before[0]);
-  for (uint32_t i = 0; i < l->count; i++) numbers[l->dims[i]] = in[i];
-  for (uint32_t h = 0; h < l->held; h++) k->d.content[l->of[h]->whole->memory] = in[l->count + h];
+  for (uint32_t i = 0; i < s->count; i++) numbers[s->dims[i]] = in[i];
+  for (uint32_t h = 0; h < s->held; h++) k->d.content[s->of[h]->whole->memory] = in[s->count + h];
   for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
-    if (is_given(l, k->by_core.memory[c])) continue;
+    if (is_given(s, k->by_core.memory[c])) continue;
     const ax_type type = strand_type(k, result_in(k, k->by_core.memory[c]));
     k->d.content[k->by_core.memory[c]] = ax_content_unset(&k->d, &type);
   }
   k->strands = numbers;
-  ax_discharge_points(k, l->points);
+  ax_discharge_points(k, s->points);
   k->strands = NULL;
   for (uint32_t c = 0; c < k->by_core.count; c++) out[c] = k->d.content[k->by_core.memory[c]];
   memcpy(k->d.content, before, memories * sizeof before[0]);
@@ -67,12 +67,12 @@ static AX_BODY(do_strand) {
 
 /* Where the numbers along dimension `i` of the strands are in what all strands together have of memory, once those of the dimensions behind
    it are there; -1: it is the same for all. */
-static int strand_place(const strands *l, const ax_cut *c, uint32_t i) {
+static int strand_place(const strands *s, const ax_cut *c, uint32_t i) {
   int place = -1, more = 0;
   for (uint32_t d = 0; d < c->whole->type.rank; d++) {
-    const uint32_t strand = ax_strand_of(l->k, c, d);
-    if (strand == l->dims[i]) place = (int)d + more;
-    more += strand != AX_NONE && strand > l->dims[i];
+    const uint32_t strand = ax_strand_of(s->k, c, d);
+    if (strand == s->dims[i]) place = (int)d + more;
+    more += strand != AX_NONE && strand > s->dims[i];
   }
   return place;
 }
@@ -88,73 +88,73 @@ static ax_value as_strands(const ax_discharged *k, const ax_cut *c, ax_value x) 
   return ax_reshape(x, AX_LIST(rank, dims));
 }
 
-static void find_strands(ax_discharged *k, strands *l) {
+static void find_strands(ax_discharged *k, strands *s) {
   for (uint32_t d = 0; d < k->params->grid.count; d++)
-    if (k->beside.dim[d]) l->dims[l->count++] = d;
+    if (k->beside.dim[d]) s->dims[s->count++] = d;
   for (uint32_t i = 0; i < k->operand_count; i++) {
     const ax_cut *c = &k->cuts[i];
     bool any = false;
     for (uint32_t d = 0; c->shape != NULL && d < c->shape->rank; d++) any = any || ax_strand_of(k, c, d) != AX_NONE;
-    if (any) l->of[l->held++] = c;
+    if (any) s->of[s->held++] = c;
   }
 }
 
 /* Where inputs and results of the function have dimension i of the strands. */
-static void find_places(const strands *l, const ax_body *body, uint32_t i, int *in, int *out) {
+static void find_places(const strands *s, const ax_body *body, uint32_t i, int *in, int *out) {
   const uint32_t first = body->captured_count;
   for (uint32_t n = 0; n < first; n++) in[n] = -1;
-  for (uint32_t n = 0; n < l->count; n++) in[first + n] = n == i ? 0 : -1;
-  for (uint32_t h = 0; h < l->held; h++) in[first + l->count + h] = strand_place(l, l->of[h], i);
-  for (uint32_t c = 0; c < l->k->by_core.count; c++) out[c] = strand_place(l, result_in(l->k, l->k->by_core.memory[c]), i);
+  for (uint32_t n = 0; n < s->count; n++) in[first + n] = n == i ? 0 : -1;
+  for (uint32_t h = 0; h < s->held; h++) in[first + s->count + h] = strand_place(s, s->of[h], i);
+  for (uint32_t c = 0; c < s->k->by_core.count; c++) out[c] = strand_place(s, result_in(s->k, s->k->by_core.memory[c]), i);
 }
 
-static void batch_strands(const strands *l, const ax_body *body, ax_value *made) {
-  ax_discharged *k = l->k;
-  const uint32_t in_count = body->captured_count + l->count + l->held;
+static void batch_strands(const strands *s, const ax_body *body, ax_value *made) {
+  ax_discharged *k = s->k;
+  const uint32_t in_count = body->captured_count + s->count + s->held;
   ax_program *program = body->program;
   int *in = ax_trace_alloc((in_count + 1) * sizeof in[0]), *out = ax_trace_alloc((k->by_core.count + 1) * sizeof out[0]);
   ax_value *given = ax_trace_alloc((in_count + 1) * sizeof given[0]);
   ax_status status = ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
-  for (uint32_t i = l->count; status == AX_OK && i-- > 1;) {
+  for (uint32_t i = s->count; status == AX_OK && i-- > 1;) {
     ax_program *next = NULL;
-    find_places(l, body, i, in, out);
-    status = ax_batch_program(program, in, k->params->grid.v[l->dims[i]], NULL, out, NULL, &next);
+    find_places(s, body, i, in, out);
+    status = ax_batch_program(program, in, k->params->grid.v[s->dims[i]], NULL, out, NULL, &next);
     if (program != body->program) ax_program_release(program);
     program = next;
   }
   if (status != AX_OK) ax_fail(status);
   if (ax_failed()) return;
   for (uint32_t i = 0; i < body->captured_count; i++) given[i] = body->captured[i];
-  for (uint32_t i = 0; i < l->count; i++)
-    given[body->captured_count + i] = ax_discharge_spread(&k->d, ax_iota(AX_S32, AX_LIST(1, &k->params->grid.v[l->dims[i]]), 0));
-  for (uint32_t h = 0; h < l->held; h++)
-    given[body->captured_count + l->count + h] = as_strands(k, l->of[h], k->d.content[l->of[h]->whole->memory]);
-  find_places(l, body, 0, in, out);
-  ax_batch_call(program, given, in, k->params->grid.v[l->dims[0]], NULL, out, made);
+  for (uint32_t i = 0; i < s->count; i++)
+    given[body->captured_count + i] = ax_discharge_spread(&k->d, ax_iota(AX_S32, AX_LIST(1, &k->params->grid.v[s->dims[i]]), 0));
+  for (uint32_t h = 0; h < s->held; h++)
+    given[body->captured_count + s->count + h] = as_strands(k, s->of[h], k->d.content[s->of[h]->whole->memory]);
+  find_places(s, body, 0, in, out);
+  ax_batch_call(program, given, in, k->params->grid.v[s->dims[0]], NULL, out, made);
   if (program != body->program) ax_program_release(program);
 }
 
 void ax_discharge_strands(ax_discharged *k, int64_t points) {
-  strands l = {.k = k, .points = points, .of = ax_trace_alloc((k->operand_count + 1) * sizeof l.of[0])};
+  strands s = {.k = k, .points = points, .of = ax_trace_alloc((k->operand_count + 1) * sizeof s.of[0])};
   ax_value *made = ax_trace_alloc((k->by_core.count + 1) * sizeof made[0]);
   if (ax_failed()) return;
-  find_strands(k, &l);
+  find_strands(k, &s);
   ax_body body;
-  ax_type *types = ax_trace_alloc((l.count + l.held + 1) * sizeof types[0]);
+  ax_type *types = ax_trace_alloc((s.count + s.held + 1) * sizeof types[0]);
   if (types == NULL) return;
-  for (uint32_t i = 0; i < l.count; i++) {
+  for (uint32_t i = 0; i < s.count; i++) {
     types[i] = ax_array_type(AX_S32, AX_DIMS());
     types[i].spread = k->d.spread;
   }
-  for (uint32_t h = 0; h < l.held; h++) types[l.count + h] = strand_type(k, l.of[h]);
+  for (uint32_t h = 0; h < s.held; h++) types[s.count + h] = strand_type(k, s.of[h]);
   ax_status status = ax_body_trace(&(ax_body_options){.owner = k->params->name, .part = "points of a strand", .in = types,
-                                                      .function = AX_CLOSURE(do_strand, l.count + l.held, k->by_core.count, &l)},
+                                                      .function = AX_CLOSURE(do_strand, s.count + s.held, k->by_core.count, &s)},
                                    &body);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  batch_strands(&l, &body, made);
+  batch_strands(&s, &body, made);
   for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
     const ax_cut *result = result_in(k, k->by_core.memory[c]);
     k->d.content[k->by_core.memory[c]] =

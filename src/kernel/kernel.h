@@ -110,9 +110,23 @@ typedef struct ax_kernel_params {
 #define AX_SCRATCH_EACH "each"
 #define AX_SCRATCH_DEVICE "device"
 
+/* The result that is one memory with this operand (without consts), and the operand that is with this result; AX_NONE: none. */
+static inline uint32_t ax_alias_of_operand(const ax_kernel_params *params, uint32_t operand) {
+  for (uint32_t a = 0; a < params->aliases.count; a++)
+    if (params->aliases.v[a][0] == operand) return (uint32_t)params->aliases.v[a][1];
+  return AX_NONE;
+}
+static inline uint32_t ax_alias_of_result(const ax_kernel_params *params, uint32_t result) {
+  for (uint32_t a = 0; a < params->aliases.count; a++)
+    if (params->aliases.v[a][1] == result) return (uint32_t)params->aliases.v[a][0];
+  return AX_NONE;
+}
+
 /* What a block has where it sticks out of its operand: NaN, or the lowest integer; 0 of other dtypes. (content.c) */
 double ax_lowest(ax_dtype dtype);
 
+/* The types of the operands that a kernel_call is evaluated on, the caller's to free. (kernel_transform.c) */
+AX_MUST_USE ax_status ax_kernel_operand_types(const ax_eval_args *args, ax_type **out);
 /* kernel_call's eval rule, a REGION's. (eval.c) */
 ax_status ax_kernel_eval(const ax_eval_args *args);
 /* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results,

@@ -70,17 +70,23 @@ void ax_kernel_call_transpose(const ax_transpose_args *args) {
 
 static bool interprets(const ax_eqn *eqn) { return ((const ax_kernel_params *)eqn->params)->interpret; }
 
-ax_status ax_kernel_call_eval(const ax_eval_args *args) {
-  if (!interprets(args->eqn)) return ax_kernel_eval(args);
-  uint32_t count = args->eqn->in_count;
-  ax_type *types = ax_calloc((size_t)count + 1, sizeof types[0]);
-  ax_program *plain = NULL;
+ax_status ax_kernel_operand_types(const ax_eval_args *args, ax_type **out) {
+  const uint32_t count = args->eqn->in_count;
+  ax_type *types = *out = ax_calloc((size_t)count + 1, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
   for (uint32_t i = 0; i < count; i++) {
     const ax_tensor *x = args->in[(size_t)i * args->lanes];
     types[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   }
-  ax_status status = ax_kernel_discharge_run(args->eqn, &(ax_discharge_options){.in = types, .in_count = count}, &plain);
+  return AX_OK;
+}
+
+ax_status ax_kernel_call_eval(const ax_eval_args *args) {
+  ax_type *types;
+  ax_program *plain = NULL;
+  if (!interprets(args->eqn)) return ax_kernel_eval(args);
+  AX_TRY(ax_kernel_operand_types(args, &types));
+  ax_status status = ax_kernel_discharge_run(args->eqn, &(ax_discharge_options){.in = types, .in_count = args->eqn->in_count}, &plain);
   ax_free(types);
   if (status == AX_OK) status = ax_evaluate_lanes(args->driver, plain, args->lanes, args->device, args->in, args->out);
   ax_program_release(plain);

@@ -207,33 +207,32 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
 typedef enum axis_role { ROLE_NONE, ROLE_SAMPLES, ROLE_SHARDS, ROLE_EXPERTS, ROLE_SEQUENCE, ROLE_TENSOR, ROLE_COUNT } axis_role;
 static const char *const axis_names[ROLE_COUNT] = {"same", "data", "shard", "expert", "sequence", "model"};
 
+bool ax_arrangement_cuts(const ax_arrangement *layout, const ax_families *families, uint32_t axis) {
+  for (uint32_t g = 0; g < families->count; g++)
+    if (layout->family[g].axis[axis] >= 0) return true;
+  return false;
+}
+
 static axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *families, uint32_t axis) {
   const int samples = model->train ? layout->batch.axis[axis] : AX_WHOLE;
-  bool cuts = false, experts = false;
+  bool experts = false;
   double all = 0, cut = 0;
   for (uint32_t g = 0; g < families->count; g++) {
     const int dim = layout->family[g].axis[axis];
-    cuts = cuts || dim >= 0;
     all += families->list[g].bytes;
     cut += dim >= 0 ? families->list[g].bytes : 0;
     experts = experts || (dim >= 0 && dim == families->list[g].experts);
   }
   if (samples == 1) return ROLE_SEQUENCE;
   if (samples == 0) return experts ? ROLE_EXPERTS : 2 * cut > all ? ROLE_SHARDS : ROLE_SAMPLES; /* small ones are cut or not */
-  return experts ? ROLE_EXPERTS : cuts ? ROLE_TENSOR : ROLE_NONE;
-}
-
-static bool cuts_any(const ax_arrangement *layout, const ax_families *families, uint32_t axis) {
-  for (uint32_t g = 0; g < families->count; g++)
-    if (layout->family[g].axis[axis] >= 0) return true;
-  return false;
+  return experts ? ROLE_EXPERTS : cut > 0 ? ROLE_TENSOR : ROLE_NONE;
 }
 
 void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *families, ax_mesh *mesh) {
   uint32_t of[AX_PLANNER_AXES], count[ROLE_COUNT] = {0}, met[ROLE_COUNT] = {0};
   for (uint32_t a = 0; a < mesh->count; a++) count[of[a] = role_of(layout, model, families, a)]++;
   for (uint32_t a = 0; a < mesh->count; a++) { /* of several, one that also cuts a few parameters shards */
-    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !cuts_any(layout, families, a)) continue;
+    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !ax_arrangement_cuts(layout, families, a)) continue;
     count[of[a]]--;
     count[of[a] = ROLE_SHARDS]++;
   }

@@ -44,6 +44,8 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_
 /* Cuts each family that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
 void ax_arrangement_shard(ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t axis);
 
+/* Does the axis cut any parameters? */
+bool ax_arrangement_cuts(const ax_arrangement *layout, const ax_families *families, uint32_t axis);
 /* What it is called: "data parallel", "sequence and tensor parallel, fully sharded". */
 void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, char *out,
                          size_t bytes);

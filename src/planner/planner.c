@@ -66,9 +66,9 @@ static bool has_better(const ax_planner *p, uint32_t candidate) {
   return false;
 }
 
-/* Times the best once more, with collectives as ax_simulate chooses them: so many, however few are asked for. */
-enum { timed_again = 24 };
+enum { timed_again = 24 }; /* however few are asked for */
 
+/* Times the best once more, with collectives as ax_simulate chooses them. */
 static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
   bool possible;
   const uint32_t wanted = 2 * keep > timed_again ? 2 * keep : timed_again, candidates = p->found_count < wanted ? p->found_count : wanted;

@@ -51,9 +51,8 @@ ax_status ax_pipeline_picture(const ax_pipeline *p, char **out) {
   ax_pipelined all;
   *out = NULL;
   AX_TRY(ax_pipeline_run(p, &all));
-  const double boxes = 2.0 * (double)(p->stages < most_rows ? p->stages : most_rows) * (double)p->microbatches * (double)p->chunks *
-                       (p->schedule == AX_PIPELINE_ZERO_BUBBLE ? 1.5 : 1);
-  const int64_t rows = p->stages < most_rows ? p->stages : most_rows;
+  const int64_t rows = p->stages < most_rows ? p->stages : most_rows, each = p->schedule == AX_PIPELINE_ZERO_BUBBLE ? 3 : 2;
+  const double boxes = (double)each * (double)rows * (double)p->microbatches * (double)p->chunks;
   drawing d = {&text, p, all.seconds * fmin(1, most_boxes / boxes)};
   if (d.seconds <= 0) d.seconds = 1;
   ax_text_add(&text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%lld\" font-family=\"sans-serif\" font-size=\"11\">\n",

@@ -333,13 +333,6 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
   return status;
 }
 
-/* Does the second axis cut any parameters? */
-static bool cuts_any(const ax_planner *p, const way *way) {
-  for (uint32_t g = 0; g < p->families.count; g++)
-    if (way->layout.family[g].axis[axis_second] >= 0) return true;
-  return false;
-}
-
 static ax_status try_three(ax_planner *p, const way *ways) {
   uint32_t before = AX_NONE;
   if (p->tensor.family == NULL) return AX_OK;
@@ -347,7 +340,7 @@ static ax_status try_three(ax_planner *p, const way *ways) {
     const int64_t model = next_size(p, &before);
     if (model == 0) return AX_OK;
     for (int which = WAY_EXPERT; which <= WAY_SEQUENCE; which++)
-      if (ways[which].there && (which == WAY_SEQUENCE || cuts_any(p, &ways[which]))) AX_TRY(try_third(p, &ways[which], model));
+      if (ways[which].there && (which == WAY_SEQUENCE || ax_arrangement_cuts(&ways[which].layout, &p->families, axis_second))) AX_TRY(try_third(p, &ways[which], model));
   }
   return AX_OK;
 }

@@ -38,21 +38,6 @@ typedef struct work {
   bool *written;    /* of them without consts: whether a body writes it */
 } work;
 
-static bool is_alias(const work *w, uint32_t operand, uint32_t *result) {
-  for (uint32_t a = 0; a < w->params->aliases.count; a++)
-    if (w->params->aliases.v[a][0] == operand) {
-      *result = (uint32_t)w->params->aliases.v[a][1];
-      return true;
-    }
-  return false;
-}
-
-static bool result_is_alias(const work *w, uint32_t k) {
-  for (uint32_t a = 0; a < w->params->aliases.count; a++)
-    if (w->params->aliases.v[a][1] == k) return true;
-  return false;
-}
-
 static uint32_t list_read(work *w, uint32_t buffer) {
   for (uint32_t i = 0; i < w->cores.in_count; i++)
     if (w->cores.buffers[i] == buffer) return i;
@@ -66,25 +51,26 @@ static uint32_t list_written(work *w, uint32_t buffer) {
 }
 
 static ax_status list_operands(work *w, const uint32_t *in) {
-  uint32_t consts = (uint32_t)w->params->consts, result;
+  uint32_t consts = (uint32_t)w->params->consts;
   for (uint32_t i = 0; i < w->eqn->in_count; i++)
-    if (i < consts || (!w->written[i - consts] && !is_alias(w, i - consts, &result))) w->memory.of_operand[i] = list_read(w, in[i]);
+    if (i < consts || (!w->written[i - consts] && ax_alias_of_operand(w->params, i - consts) == AX_NONE)) w->memory.of_operand[i] = list_read(w, in[i]);
   return AX_OK;
 }
 
 /* Fresh ones first. */
 static ax_status list_results(work *w, const uint32_t *in, uint32_t *out) {
-  uint32_t consts = (uint32_t)w->params->consts, result;
+  uint32_t consts = (uint32_t)w->params->consts;
   ax_plan *plan = w->lower->plan;
   for (uint32_t k = 0; k < w->eqn->out_count; k++) {
     AX_TRY(ax_lower_result(w->lower, w->eqn, k, &out[k]));
     plan->buffers[out[k]].axes = w->axes;
-    if (!result_is_alias(w, k)) w->memory.of_result[k] = list_written(w, out[k]);
+    if (ax_alias_of_result(w->params, k) == AX_NONE) w->memory.of_result[k] = list_written(w, out[k]);
   }
   w->cores.fresh_count = w->cores.out_count;
   for (uint32_t i = consts; i < w->eqn->in_count; i++) {
     uint32_t copy;
-    bool alias = is_alias(w, i - consts, &result);
+    const uint32_t result = ax_alias_of_operand(w->params, i - consts);
+    const bool alias = result != AX_NONE;
     if (!alias && !w->written[i - consts]) continue;
     if (alias) copy = out[result];
     else AX_TRY(ax_lower_buffer(w->lower, &w->lower->program->types[w->eqn->in[i]], w->axes, &copy));

@@ -93,13 +93,6 @@ static ax_status make_cores(ax_machine *machine) {
   return AX_OK;
 }
 
-/* The operand that result k is an alias of, or AX_NONE. */
-static uint32_t alias_of(const ax_kernel_params *params, uint32_t k) {
-  for (uint32_t i = 0; i < params->aliases.count; i++)
-    if (params->aliases.v[i][1] == k) return (uint32_t)params->aliases.v[i][0];
-  return AX_NONE;
-}
-
 static ax_status make_place(ax_machine *machine, uint32_t *capacity, struct ax_ref_place place) {
   AX_TRY(ax_grow(&machine->places, sizeof machine->places[0], machine->place_count, 1, capacity));
   machine->places[machine->place_count++] = place;
@@ -117,7 +110,7 @@ static ax_status make_places(ax_machine *machine) {
       for (uint32_t b = 0; b < bodies; b++) {
         uint32_t *at = &machine->first_place[((size_t)d * bodies + b) * refs + ref];
         const uint32_t *of_device = &machine->first_place[(size_t)d * bodies * refs];
-        uint32_t alias = ref >= operands && ref < io ? alias_of(machine->params, ref - operands) : AX_NONE;
+        uint32_t alias = ref >= operands && ref < io ? ax_alias_of_result(machine->params, ref - operands) : AX_NONE;
         int owner = ref < io ? -1 : owner_of(machine, ref - io, b);
         uint32_t first_body = owner < 0 ? 0 : (uint32_t)owner;
         bool has_own =
@@ -184,14 +177,9 @@ ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh 
 }
 
 ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out) {
-  size_t bytes;
+  ax_type *in;
   *out = NULL;
-  ax_type *in = ax_mul_size(args->eqn->in_count + (size_t)1, sizeof in[0], &bytes) ? ax_alloc(bytes) : NULL;
-  if (in == NULL) return ax_out_of_memory(args->eqn->in_count * sizeof in[0]);
-  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
-    const ax_tensor *tensor = args->in[(size_t)i * args->lanes];
-    in[i] = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
-  }
+  AX_TRY(ax_kernel_operand_types(args, &in));
   ax_status status = ax_machine_create(args->eqn, in, args->axes, args->lanes, args->device, hooks, out);
   ax_free(in);
   return status;
