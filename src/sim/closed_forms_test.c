@@ -234,7 +234,7 @@ static AX_BODY(many_on_mesh) {
   ax_shard_map_unchecked(&m->mesh, "x -> x", AX_CLOSURE(many_sums, 1, 1, (void *)m), in, out);
 }
 
-static double events_each(uint32_t count, int64_t devices, bool at_once) {
+static double events_each(uint32_t count, int64_t devices, bool at_once, const char *machine, ax_algorithm algorithm) {
   many m = {.count = count, .at_once = at_once};
   ax_program *program;
   ax_lowered *lowered;
@@ -244,8 +244,8 @@ static double events_each(uint32_t count, int64_t devices, bool at_once) {
   const ax_type type = ax_array_type(AX_F32, AX_DIMS(devices));
   TEST_OK(ax_trace(AX_CLOSURE(many_on_mesh, 1, 1, &m), &type, &program));
   TEST_OK(ax_program_lower(program, NULL, &lowered));
-  TEST_OK(ax_cluster_parse(loop, NULL, &cluster));
-  TEST_OK(ax_simulate(lowered, cluster, &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING}, &s));
+  TEST_OK(ax_cluster_parse(machine, NULL, &cluster));
+  TEST_OK(ax_simulate(lowered, cluster, &(ax_simulate_options){.algorithm = algorithm}, &s));
   const double events = s.events / count;
   ax_simulation_release(&s);
   ax_cluster_release(cluster);
@@ -257,8 +257,39 @@ static double events_each(uint32_t count, int64_t devices, bool at_once) {
 static void test_growth_in_collectives(void **state) {
   (void)state;
   for (uint32_t count = 10; count <= 1000; count *= 10)
-    for (int64_t devices = 100; devices <= 1000000; devices *= 100) assert_true(events_each(count, devices, false) < 100);
-  for (uint32_t count = 2; count <= 32; count *= 4) assert_true(events_each(count, 1000000, true) < 1000);
+    for (int64_t devices = 100; devices <= 1000000; devices *= 100) 
+      assert_true(events_each(count, devices, false, loop, AX_ALGORITHM_RING) < 100);
+  for (uint32_t count = 2; count <= 32; count *= 4) assert_true(events_each(count, 1000000, true, loop, AX_ALGORITHM_RING) < 1000);
+}
+
+/* Over all dimensions of a torus devices differ, by hundreds or all of them: some steps of each collective are gone through, not its
+   thousands. */
+static void test_growth_on_a_torus(void **state) {
+  (void)state;
+  static const char cube[] = DEVICE "torus cube 3 latency 1e-6 bandwidth 1e9 overhead 5e-7";
+  static const struct {
+    ax_algorithm algorithm;
+    double most; /* events of a collective */
+  } cases[] = {{AX_ALGORITHM_RING, 5e3},   {AX_ALGORITHM_BIDIRECTIONAL, 1e4}, {AX_ALGORITHM_DIMENSIONS, 1e2}, {AX_ALGORITHM_TORUS, 5e2},
+               {AX_ALGORITHM_DOUBLING, 1e2}, {AX_ALGORITHM_TREE, 5e4},          {AX_ALGORITHM_DIRECT, 1e4}};
+  for (size_t i = 0; i < AX_COUNT(cases); i++)
+    for (uint32_t count = 4; count <= 64; count *= 4)
+      assert_true(events_each(count, 4096, false, cube, cases[i].algorithm) < cases[i].most);
+}
+
+/* On a torus whose ring comes round evenly each of its messages has a link of its own. */
+static void test_winding_rings(void **state) {
+  (void)state;
+  static const char cube[] = DEVICE "torus dimensions 3 latency 1e-6 bandwidth 1e9 overhead 5e-7";
+  for (int64_t k = 2; k <= 8; k++)
+    for (int64_t side = 4; side <= 8; side += 2) {
+      char mesh[64];
+      const int64_t n = k * 3 * side;
+      const double bytes = 4 * 100000;
+      snprintf(mesh, sizeof mesh, "x=%lld,y=3,z=%lld", (long long)k, (long long)side);
+      assert_within(seconds(ALL_REDUCE, mesh, "x,y,z", 100000, cube, AX_ALGORITHM_RING),
+                    2 * (double)(n - 1) * (alpha + ceil(bytes / (double)n) / beta), 1e-9, "all-reduce, winding ring", n);
+    }
 }
 
 static void test_groups(void **state) {
@@ -366,6 +397,8 @@ int main(void) {
       cmocka_unit_test(test_growth),
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_growth_in_collectives),
+      cmocka_unit_test(test_growth_on_a_torus),
+      cmocka_unit_test(test_winding_rings),
       cmocka_unit_test(test_ragged),
       cmocka_unit_test(test_torus),
       cmocka_unit_test(test_stragglers),

@@ -5,28 +5,7 @@
 
 #include "sim/state.h"
 
-/* --- Events, a heap with the earliest on top --- */
-
-static ax_status push(ax_sim_engine *e, ax_sim_event event) {
-  AX_TRY(ax_grow(&e->heap, sizeof e->heap[0], e->heap_count, 1, &e->heap_capacity));
-  uint32_t i = e->heap_count++;
-  for (; i > 0 && event.time < e->heap[(i - 1) / 2].time; i = (i - 1) / 2) e->heap[i] = e->heap[(i - 1) / 2];
-  e->heap[i] = event;
-  return AX_OK;
-}
-
-static ax_sim_event pop(ax_sim_engine *e) {
-  const ax_sim_event top = e->heap[0], last = e->heap[--e->heap_count];
-  uint32_t i = 0;
-  for (uint32_t child = 1; child < e->heap_count; child = 2 * i + 1) {
-    if (child + 1 < e->heap_count && e->heap[child + 1].time < e->heap[child].time) child++;
-    if (last.time <= e->heap[child].time) break;
-    e->heap[i] = e->heap[child];
-    i = child;
-  }
-  if (e->heap_count > 0) e->heap[i] = last;
-  return top;
-}
+static ax_status push(ax_sim_engine *e, ax_sim_event event) { return ax_sim_queue_push(&e->queue, &event); }
 
 /* --- Spans --- */
 
@@ -102,10 +81,9 @@ static ax_status keep_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
 /* When the agent's next message goes. */
 static ax_status plan_send(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
   const ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
-  const ax_sim_procedure *s = &e->work->transfers[transfer].procedure;
-  const int64_t from = ax_sim_place_device(e->place, image);
-  const int64_t to = ax_sim_procedure_target(s, ax_sim_agent_phase(e, agent, transfer, chain), agent->step, agent->sent, from);
-  return push(e, (ax_sim_event){.time = e->time + ax_ticks(e, ax_sim_place_overhead(e->place, from, to)),
+  const ax_sim_message *message;
+  AX_TRY(ax_sim_moves_message(&e->moves, &(ax_sim_at){transfer, chain, agent->phase, image}, agent->step, agent->sent, &message));
+  return push(e, (ax_sim_event){.time = e->time + message->overhead,
                                 .kind = AX_EVENT_SEND,
                                 .transfer = transfer,
                                 .chain = chain,
@@ -135,12 +113,13 @@ static bool has_all(const ax_sim_agent *agent, const ax_sim_phase *phase) {
 static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image, bool fresh) {
   ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
   const ax_sim_procedure *s = &e->work->transfers[transfer].procedure;
-  const int64_t device = ax_sim_place_device(e->place, image);
   for (;;) {
     const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, transfer, chain);
     if (fresh && agent->step == 0) {
-      agent->to_send = ax_sim_procedure_sends(s, phase, device);
-      agent->to_get = ax_sim_procedure_receives(s, phase, device);
+      const ax_sim_turn *turn;
+      AX_TRY(ax_sim_moves_turn(&e->moves, &(ax_sim_at){transfer, chain, agent->phase, image}, &turn));
+      agent->to_send = turn->sends;
+      agent->to_get = turn->receives;
     }
     if (fresh) {
       agent->sent = 0;
@@ -148,7 +127,7 @@ static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint
         agent->key = key_of(e, agent, transfer, chain, e->tables[transfer].courses[image].runs);
         agent->got = take_early(e, &agent->early, agent->key);
       }
-      if (chain == 0 && image == 0) e->leader = transfer;
+      if (chain == 0 && image == 0 && transfer < e->leader) e->leader = transfer;
       if (agent->to_send > 0) return plan_send(e, transfer, chain, image);
     }
     if (!has_all(agent, phase)) return AX_OK;
@@ -182,18 +161,15 @@ static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
 
 /* --- Messages --- */
 
-/* A message leaves for `to` at this instant. The parcel has all but its way. */
-static ax_status put(ax_sim_engine *e, int64_t from, int64_t to, ax_sim_parcel parcel) {
-  AX_TRY(ax_sim_route_find(e->place, from, to, &e->route));
-  AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
+/* A message leaves over these links at this instant. The parcel has all but them. */
+static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, ax_sim_parcel parcel) {
+  AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, count, &e->hop_capacity));
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
-  if (e->route.count > 0) memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]); /* none to oneself */
-  parcel.image = (uint32_t)ax_sim_place_image(e->place, to);
-  parcel.latency = ax_ticks(e, e->route.latency + ax_sim_place_besides(e->place, from, to, parcel.bytes));
+  if (count > 0) memcpy(e->hops + e->hop_count, hops, count * sizeof e->hops[0]); /* none to oneself */
   parcel.hop_first = e->hop_count;
-  parcel.hop_count = e->route.count;
+  parcel.hop_count = count;
   e->batch[e->batch_count++] = parcel;
-  e->hop_count += e->route.count;
+  e->hop_count += count;
   e->result->messages++;
   if (++e->sent <= e->most) return AX_OK;
   return ax_error(
@@ -204,16 +180,18 @@ static ax_status put(ax_sim_engine *e, int64_t from, int64_t to, ax_sim_parcel p
 
 static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
   ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
-  const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, event->transfer, event->chain);
-  const int64_t from = ax_sim_place_device(e->place, event->image);
-  const int64_t to = ax_sim_procedure_target(&e->work->transfers[event->transfer].procedure, phase, agent->step, agent->sent, from);
-  AX_TRY(put(e, from, to,
+  const ax_sim_at at = {event->transfer, event->chain, agent->phase, event->image};
+  const ax_sim_message *message;
+  AX_TRY(ax_sim_moves_message(&e->moves, &at, agent->step, agent->sent, &message));
+  AX_TRY(put(e, e->moves.hops + message->hop_first, message->hop_count,
              (ax_sim_parcel){.kind = AX_EVENT_ARRIVE,
                              .transfer = event->transfer,
                              .chain = event->chain,
+                             .image = message->image,
                              .cause = agent->cause,
                              .key = agent->key,
-                             .bytes = phase->bytes}));
+                             .bytes = ax_sim_agent_phase(e, agent, event->transfer, event->chain)->bytes,
+                             .latency = message->latency}));
   agent->sent++;
   if (agent->sent < agent->to_send) return plan_send(e, event->transfer, event->chain, event->image);
   return go_on(e, event->transfer, event->chain, event->image, false);
@@ -245,10 +223,16 @@ static ax_status send_post(ax_sim_engine *e, const ax_sim_event *event) {
   const ax_sim_group *group = &post->procedure.group;
   const int64_t way = ax_sim_group_apart(group, ax_sim_group_member(group, from),
                                          ax_sim_group_member(group, to)); /* the same for all that are alike */
-  return put(
-      e, from, to,
-      (ax_sim_parcel){
-          .kind = AX_EVENT_DELIVER, .transfer = post->queue, .cause = event->cause, .key = way, .bytes = post->procedure.bytes});
+  const double bytes = post->procedure.bytes;
+  AX_TRY(ax_sim_route_find(e->place, from, to, &e->route));
+  return put(e, e->route.hops, e->route.count,
+             (ax_sim_parcel){.kind = AX_EVENT_DELIVER,
+                             .transfer = post->queue,
+                             .image = (uint32_t)ax_sim_place_image(e->place, to),
+                             .cause = event->cause,
+                             .key = way,
+                             .bytes = bytes,
+                             .latency = ax_ticks(e, e->route.latency + ax_sim_place_besides(e->place, from, to, bytes))});
 }
 
 static uint32_t *mail_of(const ax_sim_engine *e, uint32_t queue, uint32_t image) {
@@ -408,11 +392,11 @@ static ax_status run(ax_sim_engine *e) {
     e->walkers[i] = (ax_sim_walker){.waits = AX_NONE, .queue = AX_NONE, .last = AX_NONE};
     AX_TRY(push(e, (ax_sim_event){.kind = AX_EVENT_WALK, .image = i}));
   }
-  while (e->heap_count > 0) {
-    e->time = e->heap[0].time;
+  while (!ax_sim_queue_is_empty(&e->queue)) {
+    e->time = ax_sim_queue_time(&e->queue);
     e->leader = AX_NONE;
-    while (e->heap_count > 0 && e->heap[0].time == e->time) {
-      const ax_sim_event event = pop(e);
+    while (!ax_sim_queue_is_empty(&e->queue) && ax_sim_queue_time(&e->queue) == e->time) {
+      const ax_sim_event event = ax_sim_queue_pop(&e->queue);
       AX_TRY(happen(e, &event));
     }
     AX_TRY(carry(e));
@@ -454,6 +438,7 @@ static ax_status allocate(ax_sim_engine *e, const ax_sim_work *work) {
   e->trips = ax_calloc(e->images * depth, sizeof e->trips[0]);
   e->mail = ax_calloc((size_t)work->queues * e->images, sizeof e->mail[0]);
   e->steady = ax_sim_steady_create();
+  AX_TRY(ax_sim_moves_make(work, e->place, e->images, e->tick, &e->moves));
   const bool all = r->ops != NULL && r->link_bytes != NULL && e->free != NULL && e->load != NULL && e->touched != NULL &&
                    e->tables != NULL && e->walkers != NULL && e->trips != NULL && e->mail != NULL && e->steady != NULL;
   return all ? AX_OK : ax_out_of_memory(links * sizeof e->free[0]);
@@ -465,7 +450,7 @@ static void release(ax_sim_engine *e) {
     ax_free(e->tables[t].agents);
   }
   ax_free(e->tables);
-  ax_free(e->heap);
+  ax_sim_queue_deinit(&e->queue);
   ax_free(e->early);
   ax_free(e->batch);
   ax_free(e->hops);
@@ -476,6 +461,7 @@ static void release(ax_sim_engine *e) {
   ax_free(e->trips);
   ax_free(e->mail);
   ax_sim_route_deinit(&e->route);
+  if (e->moves.work != NULL) ax_sim_moves_deinit(&e->moves);
   ax_sim_steady_destroy(e->steady);
 }
 

@@ -175,6 +175,17 @@ void ax_sim_place_keep_moves(ax_sim_place *place, const ax_sim_cycle *cycle) {
   keep(place, cycle, comes_round ? 1 : cycle->unit * cycle->size);
 }
 
+/* Whether a ring through it comes back as it goes on, so that devices two values apart are alike. */
+static bool winds_round(const ax_sim_cycle *cycle) { return cycle->round && cycle->size % 2 == 0; }
+
+/* The way in the lower cycles depends on whether a value is even, and where a step is on whether they are at their ends. */
+void ax_sim_place_keep_winding(ax_sim_place *place, const ax_sim_group *group) {
+  for (uint32_t i = 0; i < group->winding; i++) {
+    const ax_sim_cycle *cycle = &group->cycle[group->wound[i]];
+    keep(place, cycle, i == 0 && winds_round(cycle) ? 2 * cycle->unit : cycle->unit * cycle->size);
+  }
+}
+
 /* --- Links --- */
 
 enum { torus_ways = 2, switch_kinds = 2, node_kinds = 4 }; /* node_kinds: to and from the switch, to and from the network */
@@ -266,11 +277,32 @@ static void add_axis(const ax_sim_place *place, int64_t stride, int64_t size, ax
   ax_sim_cycle cycle;
   bool whole = place->foldable;
   for (uint32_t d = 0; d < place->count && whole; d++) whole = meets(&place->digit[d], stride, stride * size, &cycle);
-  if (!whole) add_cycle(group, &(ax_sim_cycle){size, stride, 0, AX_NONE});
+  if (!whole) add_cycle(group, &(ax_sim_cycle){.size = size, .stride = stride, .digit = AX_NONE});
   for (uint32_t d = 0; d < place->count && whole; d++) {
     (void)meets(&place->digit[d], stride, stride * size, &cycle);
     cycle.digit = d;
     add_cycle(group, &cycle);
+  }
+}
+
+/* Whether a ring should rather go along the first cycle last: if that comes round, and by its longer steps. */
+static bool is_slower(const ax_sim_cycle *a, const ax_sim_cycle *b) {
+  if (winds_round(a) != winds_round(b)) return winds_round(a);
+  return a->unit > b->unit;
+}
+
+/* The cycle that is major is one that comes round, if there is one; the others follow by the length of their steps. */
+static void wind(const ax_sim_place *place, ax_sim_group *group) {
+  bool along = place->machine->topology == AX_TOPOLOGY_TORUS && group->count > 1;
+  for (uint32_t p = 0; p < group->count; p++) {
+    ax_sim_cycle *cycle = &group->cycle[p];
+    along = along && cycle->digit != AX_NONE;
+    cycle->round = cycle->digit != AX_NONE && cycle->unit * cycle->size == place->digit[cycle->digit].size;
+  }
+  for (uint32_t p = 0; p < group->count && along; p++) {
+    uint32_t at = group->winding++;
+    for (; at > 0 && is_slower(&group->cycle[p], &group->cycle[group->wound[at - 1]]); at--) group->wound[at] = group->wound[at - 1];
+    group->wound[at] = p;
   }
 }
 
@@ -282,6 +314,7 @@ void ax_sim_group_make(const ax_sim_place *place, const ax_axes *names, ax_sim_g
     for (uint32_t a = axis + 1; a < place->mesh->count; a++) stride *= place->mesh->axis[a].size;
     add_axis(place, stride, place->mesh->axis[axis].size, out);
   }
+  wind(place, out);
 }
 
 int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device) { return device / cycle->stride % cycle->size; }
@@ -296,6 +329,35 @@ int64_t ax_sim_group_device(const ax_sim_group *group, int64_t device, int64_t m
   for (uint32_t p = group->count; p-- > 0; member /= group->cycle[p].size)
     device += (member % group->cycle[p].size - ax_sim_cycle_value(&group->cycle[p], device)) * group->cycle[p].stride;
   return device;
+}
+
+static int64_t to_value(const ax_sim_cycle *cycle, int64_t device, int64_t value) {
+  return device + (value - ax_sim_cycle_value(cycle, device)) * cycle->stride;
+}
+
+/* The last device of the winding ring, or the first. */
+static int64_t winding_end(const ax_sim_group *group, int64_t device, bool last) {
+  bool up = true;
+  for (uint32_t i = 0; i < group->winding; i++) {
+    const ax_sim_cycle *cycle = &group->cycle[group->wound[i]];
+    const int64_t value = up && last ? cycle->size - 1 : 0;
+    device = to_value(cycle, device, value);
+    up = up == (value % 2 == 0);
+  }
+  return device;
+}
+
+int64_t ax_sim_group_winding_next(const ax_sim_group *group, int64_t device, bool back) {
+  int64_t sum = 0; /* of the values before a cycle: where it is odd, the cycle is gone through downwards */
+  for (uint32_t i = 0; i < group->winding; i++) sum += ax_sim_cycle_value(&group->cycle[group->wound[i]], device);
+  for (uint32_t i = group->winding; i-- > 0;) {
+    const ax_sim_cycle *cycle = &group->cycle[group->wound[i]];
+    const int64_t value = ax_sim_cycle_value(cycle, device);
+    sum -= value;
+    const int64_t next = value + ((sum % 2 == 0) != back ? 1 : -1);
+    if (next >= 0 && next < cycle->size) return to_value(cycle, device, next);
+  }
+  return winding_end(group, device, back);
 }
 
 /* --- Routes --- */

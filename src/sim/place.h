@@ -64,21 +64,32 @@ void ax_sim_place_topology(const ax_sim_place *place, ax_text *text);
 typedef struct ax_sim_cycle {
   int64_t size, stride, unit;
   uint32_t digit; /* AX_NONE: it is cut across digits, so that nothing is alike */
+  uint32_t round; /* 1: its last value is as near to its first as any two that follow each other; otherwise 0 */
 } ax_sim_cycle;
 typedef struct ax_sim_group {
   int64_t members;
   uint32_t count;
   ax_sim_cycle cycle[AX_MAX_DIGITS]; /* major first, as members are numbered; none of size 1 */
+  uint32_t winding; /* cycles that a ring from neighbour to neighbour winds through, as it does on a torus; 0: there is none */
+  uint32_t wound[AX_MAX_DIGITS]; /* those cycles, major first */
 } ax_sim_group;
 void ax_sim_group_make(const ax_sim_place *place, const ax_axes *names, ax_sim_group *out);
 int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device); /* its value there */
 int64_t ax_sim_group_member(const ax_sim_group *group, int64_t device);
 int64_t ax_sim_group_device(const ax_sim_group *group, int64_t device, int64_t member); /* that member of the device's group */
+/* The next device of the winding ring, or the one before. It goes up and down: each cycle's values, in turn either way, for each of
+   those of the cycles before it, as numbers of a reflected Gray code. So each step is one of one value in one cycle; the last one
+   too, where the major cycle comes round and has an even size.
+
+     2 cycles of 4 and 3:   00 01 02  12 11 10  20 21 22  32 31 30  and to 00 */
+int64_t ax_sim_group_winding_next(const ax_sim_group *group, int64_t device, bool back);
 
 /* Fold the place less, so that a cycle's values, or moves along a cycle by any number modulo its size, stay the same for all
    devices of an image. */
 void ax_sim_place_keep_values(ax_sim_place *place, const ax_sim_cycle *cycle);
 void ax_sim_place_keep_moves(ax_sim_place *place, const ax_sim_cycle *cycle);
+/* .. so that steps of the winding ring stay the same. */
+void ax_sim_place_keep_winding(ax_sim_place *place, const ax_sim_group *group);
 
 /* --- Routes --- */
 

@@ -237,6 +237,52 @@ static void an_axis_over_two_sides_is_two_cycles(void **state) {
 
 /* --- Links --- */
 
+/* Whether it comes to each member once, each time by one value in one cycle; *closes: back to the first too. */
+static void winds_through_all(const char *topology, const char *mesh, const char *axes, bool closes) {
+  laid l;
+  ax_axes names;
+  ax_sim_group group;
+  bool seen[64] = {false};
+  int64_t device = 0;
+  lay(topology, mesh, &l);
+  TEST_OK(ax_axes_parse(axes, NULL, &names));
+  ax_sim_group_make(&l.place, &names, &group);
+  assert_int_equal(group.winding, group.count);
+  for (int64_t i = 0; i < group.members; i++) {
+    const int64_t next = ax_sim_group_winding_next(&group, device, false);
+    uint32_t moved = 0;
+    for (uint32_t p = 0; p < group.count && (closes || i + 1 < group.members); p++) {
+      const ax_sim_cycle *cycle = &group.cycle[p];
+      const int64_t by = ax_sim_cycle_value(cycle, next) - ax_sim_cycle_value(cycle, device);
+      moved += by != 0;
+      assert_true(by * by <= 1 || (closes && by == 1 - cycle->size));
+    }
+    if (closes || i + 1 < group.members) assert_int_equal(moved, 1);
+    assert_int_equal(ax_sim_group_winding_next(&group, next, true), device);
+    assert_false(seen[ax_sim_group_member(&group, next)]);
+    seen[ax_sim_group_member(&group, next)] = true;
+    device = next;
+  }
+  assert_int_equal(device, 0);
+  unlay(&l);
+}
+
+static void a_ring_winds_from_neighbour_to_neighbour(void **state) {
+  (void)state;
+  laid l;
+  ax_sim_group group;
+  winds_through_all("torus dimensions 2 bandwidth 1", "x=4,y=3", "x,y", true);
+  winds_through_all("torus dimensions 2 bandwidth 1", "x=3,y=4", "x,y", true); /* y comes round evenly: it is the slower */
+  winds_through_all("torus dimensions 2 bandwidth 1", "x=3,y=5", "x,y", false);
+  winds_through_all("torus dimensions 3 bandwidth 1", "x=2,y=3,z=4", "z,x,y", true);
+  winds_through_all("torus sides 8 8 bandwidth 1", "x=16,y=4", "x", true);   /* all of one side, and every fourth of the other */
+  winds_through_all("torus sides 4 4 4 bandwidth 1", "x=8,y=8", "y", true);  /* a side, and half of another */
+  lay("switch bandwidth 1", "x=4,y=3", &l);
+  ax_sim_group_make(&l.place, &(ax_axes){.count = 2, .name = {"x", "y"}}, &group);
+  assert_int_equal(group.winding, 0); /* none are neighbours */
+  unlay(&l);
+}
+
 static void each_kind_of_link_is_described(void **state) {
   (void)state;
   laid l;
@@ -355,6 +401,7 @@ int main(void) {
       cmocka_unit_test(a_group_leaves_other_axes_as_they_are),
       cmocka_unit_test(neighbours_in_a_side_are_one_cycle),
       cmocka_unit_test(an_axis_over_two_sides_is_two_cycles),
+      cmocka_unit_test(a_ring_winds_from_neighbour_to_neighbour),
       cmocka_unit_test(each_kind_of_link_is_described),
       cmocka_unit_test(a_torus_has_links_both_ways_along_each_side),
       cmocka_unit_test(a_message_takes_the_shorter_way_round),

@@ -2,7 +2,8 @@
 
    n members; B bytes are what each has at first (of an all-gather what each adds). Parts are rounded up to whole bytes.
 
-     ring           reduce-scatter and all-gather in n-1 steps to the next member
+     ring           reduce-scatter and all-gather in n-1 steps to the next member; on a torus to a neighbour, winding through its
+                    dimensions
      bidirectional  the same with half of each part either way, side by side
      dimensions     rings along one cycle of the group after the other: reduced parts are scattered along the last cycle, then what
                     is left
@@ -71,16 +72,21 @@ static bool gathers(const ax_sim_procedure *s) {
   return s->kind == AX_COLLECTIVE_ALL_REDUCE || s->kind == AX_COLLECTIVE_ALL_GATHER;
 }
 
-static ax_status ring(ax_sim_procedure *s, int64_t shift, double halves, ax_sim_chain *chain) {
+static ax_status ring(ax_sim_procedure *s, bool back, double halves, ax_sim_chain *chain) {
   const int64_t n = s->group.members, steps = scatters(s) && gathers(s) ? 2 * (n - 1) : n - 1;
   const double part = scatters(s) ? share(s->bytes, n) : s->bytes;
-  return add(chain, (ax_sim_phase){.move = AX_MOVE_MEMBER, .shift = shift, .repeat = steps, .fan = 1, .bytes = part / halves});
+  const bool winds = s->group.winding > 0;
+  return add(chain, (ax_sim_phase){.move = winds ? AX_MOVE_WINDING : AX_MOVE_MEMBER,
+                                   .shift = !back ? 1 : winds ? -1 : n - 1,
+                                   .repeat = steps,
+                                   .fan = 1,
+                                   .bytes = part / halves});
 }
 
 static ax_status both_ways(ax_sim_procedure *s) {
   s->chain_count = 2;
-  AX_TRY(ring(s, 1, 2, &s->chains[0]));
-  return ring(s, s->group.members - 1, 2, &s->chains[1]);
+  AX_TRY(ring(s, false, 2, &s->chains[0]));
+  return ring(s, true, 2, &s->chains[1]);
 }
 
 /* Rings along one cycle after the other. After each cycle's scatter 1/size of the data remains; each gather makes it larger by the same
@@ -296,7 +302,7 @@ static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
   s->chain_count = 1;
   if (s->kind == AX_COLLECTIVE_PERMUTE) return algorithm == AX_ALGORITHM_DIRECT ? permute(s, chain) : AX_OK;
   switch ((int)algorithm) {
-    case AX_ALGORITHM_RING: return all_to_all || broadcast ? AX_OK : ring(s, 1, 1, chain);
+    case AX_ALGORITHM_RING: return all_to_all || broadcast ? AX_OK : ring(s, false, 1, chain);
     case AX_ALGORITHM_BIDIRECTIONAL: return all_to_all || broadcast ? AX_OK : both_ways(s);
     case AX_ALGORITHM_DIMENSIONS: return broadcast ? AX_OK : dimensions(s, chain);
     case AX_ALGORITHM_DOUBLING: return broadcast ? AX_OK : doubling(s, chain);

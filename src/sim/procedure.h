@@ -26,7 +26,8 @@ typedef enum ax_collective_kind {
 
 typedef enum ax_sim_move {
   AX_MOVE_MEMBER, /* to the member `shift` further on, modulo their number */
-  AX_MOVE_CYCLE,  /* the same along one cycle of the group */
+  AX_MOVE_WINDING, /* to the next of the winding ring (place.h), or, with `shift` -1, to the one before */
+  AX_MOVE_CYCLE,  /* to the member `shift` further on along one cycle of the group */
   AX_MOVE_APART,  /* `shift`, as digits, is added to those of the member, each modulo its own: all members but oneself are met */
   AX_MOVE_UP,     /* of a binomial tree around `root`, level `shift`: to the parent */
   AX_MOVE_DOWN,

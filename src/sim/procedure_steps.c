@@ -44,7 +44,8 @@ void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
       const ax_sim_phase *phase = &s->chains[c].phases[i];
-      for (uint32_t p = 0; p < g->count; p++) {
+      if (phase->move == AX_MOVE_WINDING) ax_sim_place_keep_winding(place, g);
+      for (uint32_t p = 0; p < g->count && phase->move != AX_MOVE_WINDING; p++) {
         const bool of_firsts = phase->move == AX_MOVE_TOTALS || phase->move == AX_MOVE_OUT; /* alike in each process */
         const bool moves = phase->move == AX_MOVE_APART || phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN ||
                            (phase->move == AX_MOVE_MEMBER && p == 0) || (of_firsts && ax_sim_procedure_crosses(s, &g->cycle[p]));
@@ -175,6 +176,7 @@ int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *p
   const ax_sim_group *g = &s->group;
   const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
   if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
+  if (phase->move == AX_MOVE_WINDING) return ax_sim_group_winding_next(g, device, shift < 0);
   if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_TOTALS) return move_some(s, device, shift, true);
   if (phase->move == AX_MOVE_WITHIN || phase->move == AX_MOVE_OUT) return move_some(s, device, shift, false);
   if (phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK)

@@ -5,15 +5,8 @@
 #include <math.h>
 
 #include "sim/engine.h"
-
-typedef enum ax_sim_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_sim_event_kind;
-typedef struct ax_sim_event {
-  double time;
-  ax_sim_event_kind kind;
-  uint32_t transfer, chain, image; /* WALK: the image alone; POST: transfer is the post; DELIVER: the queue */
-  int64_t key;                     /* ARRIVE; DELIVER: the way from its sender */
-  uint32_t cause;                  /* ARRIVE, POST, DELIVER */
-} ax_sim_event;
+#include "sim/moves.h"
+#include "sim/queue.h"
 
 typedef struct ax_sim_early { /* messages of steps that are still to come; of a queue, those that came the same way */
   int64_t key, count;
@@ -70,11 +63,11 @@ typedef struct ax_sim_engine {
   uint32_t images;
   bool repeats; /* rounds are looked for */
   bool disturbed; /* an event has happened that is not part of a round */
-  ax_sim_event *heap;
+  ax_sim_queue queue;
   ax_sim_early *early;
   ax_sim_parcel *batch; /* sent at this instant */
   ax_sim_hop *hops;      /* of the batch */
-  uint32_t heap_count, heap_capacity, early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
+  uint32_t early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
   uint32_t early_free, touched_count;
   uint32_t under_way;  /* transfers that are, somewhere */
   double *free, *load; /* by link: when it is; bytes of this instant */
@@ -83,8 +76,9 @@ typedef struct ax_sim_engine {
   ax_sim_walker *walkers;      /* by image */
   int64_t *trips;          /* by image and depth: that are left */
   uint32_t *mail;          /* by queue and image: 1 + the first message that has come; 0: none */
-  ax_sim_route route;
-  uint32_t leader;         /* the transfer whose first chain has begun a step on image 0; AX_NONE */
+  ax_sim_route route; /* of a single message */
+  ax_sim_moves moves;
+  uint32_t leader;         /* the first transfer whose first chain has begun a step on image 0 at this instant; AX_NONE */
   struct ax_sim_steady *steady;
 } ax_sim_engine;
 

@@ -20,7 +20,7 @@ typedef struct ax_sim_steady {
   int64_t *steps;      /* by transfer: of its first agent, when the state was kept */
   ax_sim_event *events;    /* of transfers, in an order of their own */
   uint32_t kept_count, now_count, kept_capacity, now_capacity, event_count, event_capacity;
-  bool valid;
+  bool valid, compares;
   int64_t since, window;
   double time, messages, outside; /* outside: when something else happens */
 } ax_sim_steady;
@@ -49,7 +49,9 @@ static uint32_t leader_of(const ax_sim_engine *e) {
 
 /* --- The state --- */
 
-static ax_status add(ax_sim_steady *s, double value) {
+/* False in *whole: the state is compared with the kept one, and differs here. */
+static ax_status add(ax_sim_steady *s, double value, bool *whole) {
+  if (s->compares && (s->now_count == s->kept_count || s->kept[s->now_count] != value)) *whole = false;
   AX_TRY(ax_grow(&s->now, sizeof s->now[0], s->now_count, 1, &s->now_capacity));
   s->now[s->now_count++] = value;
   return AX_OK;
@@ -67,16 +69,16 @@ static int by_agent(const void *x, const void *y) {
 /* False in *whole: an agent is not in a phase of equal steps, or a message has come for another phase. */
 static ax_status add_agents(const ax_sim_engine *e, ax_sim_steady *s, uint32_t transfer, bool *whole) {
   const ax_sim_agent *first = ax_sim_agent_at(e, transfer, 0, 0);
-  AX_TRY(add(s, (double)transfer));
-  AX_TRY(add(s, (double)e->tables[transfer].courses[0].runs));
-  AX_TRY(add(s, (double)first->phase));
+  AX_TRY(add(s, (double)transfer, whole));
+  AX_TRY(add(s, (double)e->tables[transfer].courses[0].runs, whole));
+  AX_TRY(add(s, (double)first->phase, whole));
   for (uint32_t c = 0; c < chains_of(e, transfer) && *whole; c++)
     for (uint32_t i = 0; i < e->images && *whole; i++) {
       const ax_sim_agent *a = ax_sim_agent_at(e, transfer, c, i);
       *whole = a->active && a->phase == first->phase && a->early == 0 && !ax_sim_agent_phase(e, a, transfer, c)->varied;
-      AX_TRY(add(s, (double)(a->step - first->step)));
-      AX_TRY(add(s, (double)a->sent));
-      AX_TRY(add(s, (double)(a->got - a->step * a->to_get)));
+      AX_TRY(add(s, (double)(a->step - first->step), whole));
+      AX_TRY(add(s, (double)a->sent, whole));
+      AX_TRY(add(s, (double)(a->got - a->step * a->to_get), whole));
     }
   return AX_OK;
 }
@@ -84,33 +86,36 @@ static ax_status add_agents(const ax_sim_engine *e, ax_sim_steady *s, uint32_t t
 static ax_status add_events(const ax_sim_engine *e, ax_sim_steady *s, bool *whole) {
   s->outside = INFINITY;
   s->event_count = 0;
-  for (uint32_t i = 0; i < e->heap_count && *whole; i++) {
-    const ax_sim_event *event = &e->heap[i];
+  AX_SIM_QUEUE_EACH(&e->queue, i, queued) {
+    const ax_sim_event *event = &queued->event;
     const bool inside = event->kind >= AX_EVENT_SEND;
     if (!inside && event->time < s->outside) s->outside = event->time;
     if (!inside) continue;
-    *whole = event->kind == AX_EVENT_SEND || event->key == ax_sim_agent_at(e, event->transfer, event->chain, event->image)->key;
+    *whole = *whole && (event->kind == AX_EVENT_SEND ||
+                        event->key == ax_sim_agent_at(e, event->transfer, event->chain, event->image)->key);
     AX_TRY(ax_grow(&s->events, sizeof s->events[0], s->event_count, 1, &s->event_capacity));
     s->events[s->event_count++] = *event;
   }
   if (s->event_count > 0) qsort(s->events, s->event_count, sizeof s->events[0], by_agent);
   for (uint32_t i = 0; i < s->event_count && *whole; i++) {
-    AX_TRY(add(s, (double)s->events[i].kind));
-    AX_TRY(add(s, (double)s->events[i].transfer));
-    AX_TRY(add(s, (double)s->events[i].image));
-    AX_TRY(add(s, s->events[i].time - e->time));
+    AX_TRY(add(s, (double)s->events[i].kind, whole));
+    AX_TRY(add(s, (double)s->events[i].transfer, whole));
+    AX_TRY(add(s, (double)s->events[i].image, whole));
+    AX_TRY(add(s, s->events[i].time - e->time, whole));
   }
   return AX_OK;
 }
 
-static ax_status take_state(const ax_sim_engine *e, ax_sim_steady *s, bool *whole) {
+/* compares: no further than it is the same as the kept one. */
+static ax_status take_state(const ax_sim_engine *e, ax_sim_steady *s, bool compares, bool *whole) {
   const int64_t links = ax_sim_place_links(e->place);
   *whole = true;
+  s->compares = compares;
   s->now_count = 0;
   for (uint32_t t = 0; t < e->work->transfer_count && *whole; t++)
     if (is_under_way(e, t)) AX_TRY(add_agents(e, s, t, whole));
   if (*whole) AX_TRY(add_events(e, s, whole));
-  for (int64_t l = 0; l < links && *whole; l++) AX_TRY(add(s, e->free[l] > e->time ? e->free[l] - e->time : 0));
+  for (int64_t l = 0; l < links && *whole; l++) AX_TRY(add(s, e->free[l] > e->time ? e->free[l] - e->time : 0, whole));
   return AX_OK;
 }
 
@@ -135,20 +140,16 @@ static ax_status keep(const ax_sim_engine *e, ax_sim_steady *s) {
   return AX_OK;
 }
 
-static bool is_same(const ax_sim_engine *e, const ax_sim_steady *s) {
-  return e->time > s->time && s->kept_count == s->now_count && memcmp(s->kept, s->now, s->now_count * sizeof s->now[0]) == 0;
-}
-
 /* --- Going round --- */
-
-static int by_time(const void *x, const void *y) {
-  const ax_sim_event *a = x, *b = y;
-  return a->time < b->time ? -1 : a->time > b->time;
-}
 
 /* Steps of a transfer in a round. */
 static int64_t steps_of(const ax_sim_engine *e, const ax_sim_steady *s, uint32_t transfer) {
   return ax_sim_agent_at(e, transfer, 0, 0)->step - s->steps[transfer];
+}
+
+/* The state is that which was kept: time and the leader have gone on. */
+static bool is_round(const ax_sim_engine *e, const ax_sim_steady *s) {
+  return e->time > s->time && s->kept_count == s->now_count && steps_of(e, s, e->leader) > 0;
 }
 
 /* The most rounds that all agents can still do whole. */
@@ -176,19 +177,18 @@ static void go_further(ax_sim_engine *e, const ax_sim_steady *s, uint32_t transf
     }
 }
 
-static void repeat(ax_sim_engine *e, const ax_sim_steady *s, double rounds) {
+static ax_status repeat(ax_sim_engine *e, const ax_sim_steady *s, double rounds) {
   const int64_t links = ax_sim_place_links(e->place);
   const double later = rounds * (e->time - s->time);
   for (uint32_t t = 0; t < e->work->transfer_count; t++)
     if (is_under_way(e, t)) go_further(e, s, t, (int64_t)rounds);
-  for (uint32_t i = 0; i < e->heap_count; i++)
-    if (e->heap[i].kind >= AX_EVENT_SEND) e->heap[i].time += later;
-  qsort(e->heap, e->heap_count, sizeof e->heap[0], by_time); /* a sorted list is a heap */
+  AX_TRY(ax_sim_queue_delay(&e->queue, AX_EVENT_SEND, later));
   for (int64_t l = 0; l < links; l++) {
     if (e->free[l] > e->time) e->free[l] += later;
     e->result->link_bytes[l] += rounds * (e->result->link_bytes[l] - s->link_bytes[l]);
   }
   e->result->messages += rounds * (e->result->messages - s->messages);
+  return AX_OK;
 }
 
 ax_status ax_sim_steady_look(ax_sim_engine *e) {
@@ -199,19 +199,20 @@ ax_status ax_sim_steady_look(ax_sim_engine *e) {
   if (!first->active) return AX_OK;
   const ax_sim_phase *phase = ax_sim_agent_phase(e, first, e->leader, 0);
   if (phase->varied || phase->repeat - first->step < least_steps) return AX_OK;
-  AX_TRY(take_state(e, s, &whole));
   if (e->disturbed) s->valid = false; /* what lies between two states must be nothing but the round */
   e->disturbed = false;
-  if (!whole) s->valid = false;
-  if (!whole) return AX_OK;
-  if (s->valid && is_same(e, s) && steps_of(e, s, e->leader) > 0) {
-    const double rounds = rounds_left(e, s);
-    if (rounds >= 1) repeat(e, s, rounds);
-    s->valid = rounds < 1;
-    return AX_OK;
+  if (s->valid) {
+    AX_TRY(take_state(e, s, true, &whole));
+    if (whole && is_round(e, s)) {
+      const double rounds = rounds_left(e, s);
+      if (rounds >= 1) AX_TRY(repeat(e, s, rounds));
+      s->valid = rounds < 1;
+      return AX_OK;
+    }
+    if (++s->since < s->window) return AX_OK;
   }
-  if (s->valid && ++s->since < s->window) return AX_OK;
+  AX_TRY(take_state(e, s, false, &whole));
   s->window = s->valid ? 2 * s->window : 1;
-  s->valid = true;
-  return keep(e, s);
+  s->valid = whole;
+  return whole ? keep(e, s) : AX_OK;
 }

@@ -1,0 +1,123 @@
+#include "sim/moves.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- Transfers that do the same --- */
+
+static bool is_alike(const ax_sim_procedure *a, const ax_sim_procedure *b) {
+  return a->kind == b->kind && a->algorithm == b->algorithm && a->bytes == b->bytes && a->root == b->root && a->source == b->source &&
+         a->target == b->target && memcmp(&a->group, &b->group, sizeof a->group) == 0;
+}
+
+static ax_status find_alike(ax_sim_moves *m) {
+  const uint32_t count = m->work->transfer_count;
+  uint32_t *first = ax_alloc(count * sizeof first[0]), kinds = 0;
+  if (first == NULL) return ax_out_of_memory(count * sizeof first[0]);
+  for (uint32_t t = 0; t < count; t++) {
+    uint32_t k = kinds; /* the latest first: a program's layers follow each other */
+    while (k > 0 && !is_alike(&m->work->transfers[first[k - 1]].procedure, &m->work->transfers[t].procedure)) k--;
+    if (k == 0) first[kinds++] = t;
+    m->like[t] = k == 0 ? t : first[k - 1];
+  }
+  ax_free(first);
+  return AX_OK;
+}
+
+ax_status ax_sim_moves_make(const ax_sim_work *work, const ax_sim_place *place, uint32_t images, double tick, ax_sim_moves *out) {
+  *out = (ax_sim_moves){.work = work, .place = place, .tick = tick, .images = images};
+  out->like = ax_alloc(work->transfer_count * sizeof out->like[0]);
+  out->courses = ax_calloc(work->transfer_count, sizeof out->courses[0]);
+  if (out->like == NULL || out->courses == NULL) return ax_out_of_memory(work->transfer_count * sizeof out->courses[0]);
+  return find_alike(out);
+}
+
+void ax_sim_moves_deinit(ax_sim_moves *m) {
+  for (uint32_t t = 0; m->courses != NULL && t < m->work->transfer_count; t++) {
+    ax_sim_course_moves *course = &m->courses[t];
+    for (uint32_t i = 0; course->messages != NULL && i < course->phases; i++) ax_free(course->messages[i]);
+    ax_free(course->messages);
+    ax_free(course->turns);
+  }
+  ax_free(m->courses);
+  ax_free(m->like);
+  ax_free(m->hops);
+  ax_sim_route_deinit(&m->route);
+  *m = (ax_sim_moves){0};
+}
+
+/* --- Tables --- */
+
+static const ax_sim_phase *phase_at(const ax_sim_moves *m, const ax_sim_at *at) {
+  return &m->work->transfers[at->transfer].procedure.chains[at->chain].phases[at->phase];
+}
+
+static ax_status begin(ax_sim_moves *m, const ax_sim_procedure *s, ax_sim_course_moves *course) {
+  for (uint32_t c = 0; c < s->chain_count; c++) {
+    course->first[c] = course->phases;
+    course->phases += s->chains[c].phase_count;
+  }
+  course->turns = ax_calloc((size_t)m->images * course->phases, sizeof course->turns[0]);
+  course->messages = ax_calloc(course->phases, sizeof course->messages[0]);
+  return course->turns != NULL && course->messages != NULL ? AX_OK
+                                                           : ax_out_of_memory((size_t)m->images * course->phases * sizeof course->turns[0]);
+}
+
+ax_status ax_sim_moves_turn(ax_sim_moves *m, const ax_sim_at *at, const ax_sim_turn **out) {
+  ax_sim_course_moves *course = &m->courses[m->like[at->transfer]];
+  const ax_sim_procedure *s = &m->work->transfers[at->transfer].procedure;
+  if (course->turns == NULL) AX_TRY(begin(m, s, course));
+  ax_sim_turn *turn = &course->turns[(size_t)at->image * course->phases + course->first[at->chain] + at->phase];
+  *out = turn;
+  if (turn->known) return AX_OK;
+  const int64_t device = ax_sim_place_device(m->place, at->image);
+  *turn = (ax_sim_turn){.known = true,
+                        .sends = (uint32_t)ax_sim_procedure_sends(s, phase_at(m, at), device),
+                        .receives = (uint32_t)ax_sim_procedure_receives(s, phase_at(m, at), device)};
+  return AX_OK;
+}
+
+static ax_status find(ax_sim_moves *m, const ax_sim_at *at, int64_t step, int64_t k, ax_sim_message *out) {
+  const ax_sim_phase *phase = phase_at(m, at);
+  const int64_t from = ax_sim_place_device(m->place, at->image);
+  const int64_t to = ax_sim_procedure_target(&m->work->transfers[at->transfer].procedure, phase, step, k, from);
+  AX_TRY(ax_sim_route_find(m->place, from, to, &m->route));
+  AX_TRY(ax_grow(&m->hops, sizeof m->hops[0], m->hop_count, m->route.count, &m->hop_capacity));
+  if (m->route.count > 0) memcpy(m->hops + m->hop_count, m->route.hops, m->route.count * sizeof m->hops[0]); /* none to oneself */
+  *out = (ax_sim_message){.image = (uint32_t)ax_sim_place_image(m->place, to),
+                          .hop_first = m->hop_count,
+                          .hop_count = m->route.count,
+                          .known = true,
+                          .overhead = nearbyint(ax_sim_place_overhead(m->place, from, to) / m->tick),
+                          .latency = nearbyint((m->route.latency + ax_sim_place_besides(m->place, from, to, phase->bytes)) / m->tick)};
+  return AX_OK;
+}
+
+/* NULL in *out: too many to keep. */
+static ax_status table_at(ax_sim_moves *m, const ax_sim_at *at, ax_sim_message **out) {
+  static const double most_kept = 1 << 22; /* messages: 160 MB */
+  const ax_sim_course_moves *course = &m->courses[m->like[at->transfer]];
+  ax_sim_message **table = &course->messages[course->first[at->chain] + at->phase];
+  *out = *table;
+  if (*out != NULL) return AX_OK;
+  const ax_sim_phase *phase = phase_at(m, at);
+  const double messages = (double)phase->fan * (double)(phase->varied ? phase->repeat : 1) * m->images;
+  if (m->kept + messages > most_kept) return AX_OK;
+  m->kept += messages;
+  *out = *table = ax_calloc((size_t)messages, sizeof *table[0]);
+  return *table != NULL ? AX_OK : ax_out_of_memory((size_t)messages * sizeof *table[0]);
+}
+
+ax_status ax_sim_moves_message(ax_sim_moves *m, const ax_sim_at *at, int64_t step, int64_t k, const ax_sim_message **out) {
+  ax_sim_message *message;
+  AX_TRY(table_at(m, at, &message));
+  *out = &m->last;
+  if (message == NULL) return find(m, at, step, k, &m->last);
+  const ax_sim_phase *phase = phase_at(m, at);
+  message += (size_t)((phase->varied ? step * phase->fan : 0) + k) * m->images + at->image;
+  *out = message;
+  if (message->known) return AX_OK;
+  AX_TRY(find(m, at, step, k, message));
+  m->hop_count += message->hop_count;
+  return AX_OK;
+}
