@@ -90,27 +90,62 @@ static ax_status write_pipeline(const char *path, const char *picture) {
   return write_file(path, picture, strlen(picture));
 }
 
-/* The program of the first strategy of one stage, as text, and a simulation of it. */
+/* "dir/step.axle" as "dir/step.first.forward.axle". */
+static ax_status name_part(const char *path, const char *piece, const char *pass, char **out) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+  const int stem = (int)(dot != NULL ? dot - path : (ptrdiff_t)strlen(path));
+  ax_text text = {0};
+  ax_text_add(&text, "%.*s.%s.%s%s", stem, path, piece, pass, path + stem);
+  return ax_text_finish(&text, out);
+}
+
+static ax_status write_pass(const plan *p, const ax_program *program, const char *piece, const char *pass) {
+  char *path, *text = NULL;
+  AX_TRY(name_part(p->write, piece, pass, &path));
+  ax_status status = ax_program_print(program, &text);
+  if (status == AX_OK) status = write_file(path, text, strlen(text));
+  if (status == AX_OK) printf("%s\n", path);
+  ax_string_free(text);
+  ax_string_free(path);
+  return status;
+}
+
+/* The programs of a pipeline's first part, of one in the middle and of the last. */
+static ax_status write_parts(const plan *p, const ax_strategy *strategy) {
+  static const char *const names[] = {"first", "middle", "last"};
+  const int64_t parts = strategy->stages * strategy->chunks, numbers[] = {0, 1, parts - 1};
+  printf("\nprograms of %lld parts:\n", (long long)parts);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    ax_stage_programs made;
+    if (i == 1 && parts < 3) continue;
+    AX_TRY(ax_planner_stage(p->source.program, &p->options, strategy, numbers[i], &made));
+    ax_status status = write_pass(p, made.forward, names[i], "forward");
+    if (status == AX_OK) status = write_pass(p, made.backward, names[i], "backward");
+    if (status == AX_OK) status = write_pass(p, made.update, names[i], "update");
+    ax_stage_programs_release(&made);
+    AX_TRY(status);
+  }
+  return AX_OK;
+}
+
+/* The program of the first strategy, as text, and a simulation of it; of a pipeline its picture, and the programs of its parts. */
 static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_strategies *found) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
   ax_simulation simulation = {0};
   char *text = NULL;
-  uint32_t first = 0;
-  const bool piped = found->count > 0 && found->list[0].stages > 1;
-  const char *timeline = piped ? NULL : p->timeline; /* of the first of one stage */
-  if (piped && p->timeline != NULL) AX_TRY(write_pipeline(p->timeline, found->list[0].picture));
-  if (p->write == NULL && timeline == NULL) return AX_OK;
-  while (first < found->count && found->list[first].stages > 1) first++;
-  if (first == found->count) return ax_error(AX_ABSENT, "--write, --timeline: no strategy that was kept has one stage; --keep keeps more");
-  if (first > 0) fprintf(stderr, "axle: what is written is strategy %u, the first of one stage\n", first + 1);
-  ax_status status = ax_planner_program(p->source.program, &p->options, &found->list[first], &program);
+  const ax_strategy *first = found->count > 0 ? &found->list[0] : NULL;
+  if (p->write == NULL && p->timeline == NULL) return AX_OK;
+  if (first == NULL) return ax_error(AX_ABSENT, "--write, --timeline: there is no strategy");
+  if (first->stages > 1 && p->timeline != NULL) AX_TRY(write_pipeline(p->timeline, first->picture));
+  if (first->stages > 1) return p->write != NULL ? write_parts(p, first) : AX_OK;
+  ax_status status = ax_planner_program(p->source.program, &p->options, first, &program);
   if (status == AX_OK && p->write != NULL) status = ax_program_print(program, &text);
   if (status == AX_OK && p->write != NULL) status = write_file(p->write, text, strlen(text));
-  if (status == AX_OK && timeline != NULL) {
+  if (status == AX_OK && p->timeline != NULL) {
     status = ax_program_lower(program, NULL, &lowered);
     if (status == AX_OK) status = ax_simulate(lowered, machine, NULL, &simulation);
-    if (status == AX_OK) status = timeline_write(timeline, &simulation);
+    if (status == AX_OK) status = timeline_write(p->timeline, &simulation);
   }
   ax_string_free(text);
   ax_simulation_release(&simulation);
@@ -228,7 +263,7 @@ int plan_main(int argc, const char **argv) {
       {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing", "WHAT"},
       {"schedule", '\0', POPT_ARG_STRING, NULL, option_schedule, "With --mesh: gpipe, 1f1b, interleaved, zero-bubble (1f1b)", "SCHEDULE"},
       {"chunks", '\0', POPT_ARG_STRING, NULL, option_chunks, "With --mesh: parts of the layers on each stage (1)", "N"},
-      {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts", "FILE"},
+      {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts; of a pipeline those of its parts", "FILE"},
       {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or JSON for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
       {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},

@@ -100,9 +100,36 @@ AX_MUST_USE ax_status ax_planner_time(const ax_program *program, const ax_cluste
                                       const ax_strategy *given, ax_strategy *out);
 void ax_strategy_release(ax_strategy *strategy);
 /* The program of a strategy, with its layouts (axle/transform.h, ax_program_with_shardings): to be looked at, compiled or simulated.
-   `*out` is owned by the caller. AX_ABSENT: a strategy of several stages, which is several programs. */
+   `*out` is owned by the caller. AX_ABSENT: a strategy of several stages, which is several programs
+   (ax_planner_stage). */
 AX_MUST_USE ax_status ax_planner_program(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy,
                                          ax_program **out);
+
+/* A part of the layers of a strategy of several stages, as programs for whoever runs them in the order of its schedule. Part k runs on stage
+   k modulo their number. `data` groups of devices do the same, each on its own samples.
+
+     forward   (parameters.., samples.., carries..) -> (carries.., kept..)
+     backward  (parameters.., samples.., carries.., kept.., cotangents.., sums..) -> (sums.., cotangents..)
+     update    (parameters.., state.., gradients..) -> (parameters.., state..)
+
+   forward and backward are of one microbatch on the devices of one group, and lie over axis `model`: carries go to the next part, what is kept
+   to the same part's backward, which can be given it as it lies (ax_compile_options.like). The first part takes no carries and gives no
+   cotangents; the last gives the losses of the samples for carries, and takes no cotangents. Sums start at 0, and after all
+   microbatches are the gradients of the mean loss over a step's samples, of one group. update is once a step and lies over `data` and
+   `model`; gradients have one more dimension in front, of the groups. A zero-bubble schedule's later half of backward is not cut off. */
+typedef struct ax_stage_programs {
+  ax_program *forward, *backward, *update;
+  uint32_t param_count, sample_count, carry_count, kept_count, cotangent_count, state_count;
+  uint32_t *params; /* numbers of the inputs of the planned program that are the part's parameters; a parameter that the loop slices has
+                       the layers of the part */
+  bool *sliced;     /* by those: whether it has */
+  int64_t first_layer, layers;
+} ax_stage_programs;
+/* strategy: as ax_planner_search gives it, or ax_planner_time. `*out` is released by ax_stage_programs_release, and empty on failure.
+   AX_INVALID_ARGUMENT: a strategy of one stage, or whose sizes do not fit the program; no such part (stages times chunks). */
+AX_MUST_USE ax_status ax_planner_stage(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy,
+                                       int64_t part, ax_stage_programs *out);
+void ax_stage_programs_release(ax_stage_programs *programs);
 
 /* A table of them, and how each input of the program lies in the first, as Axle and as JAX say it. names: of the program's inputs;
    NULL: they are numbered.
@@ -115,6 +142,7 @@ AX_MUST_USE ax_status ax_strategies_print(const ax_strategies *strategies, uint3
 #define ax_planner_search(...) AX_LINED_STATUS(planner_search, __VA_ARGS__)
 #define ax_planner_time(...) AX_LINED_STATUS(planner_time, __VA_ARGS__)
 #define ax_planner_program(...) AX_LINED_STATUS(planner_program, __VA_ARGS__)
+#define ax_planner_stage(...) AX_LINED_STATUS(planner_stage, __VA_ARGS__)
 #define ax_strategies_print(...) AX_LINED_STATUS(strategies_print, __VA_ARGS__)
 #endif
 

@@ -4,6 +4,7 @@
 #include "machine/caches.h"
 #include "machine/machine.h"
 #include "plan/passes.h"
+#include "product/product.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 
@@ -101,7 +102,9 @@ static void products_take_part(void **state) {
   (void)state;
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
   expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
-  expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
+  /* Where the processor's products take the sums over 512 in several blocks, they are rounded afterwards. */
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64),
+         ax_product_rounds(AX_BF16, 512) ? "5 members over 8x512, 11 of 15 slots local" : "6 members over 8x512, 13 of 17 slots local");
 }
 
 /* The same where no query looks at keys behind it. */

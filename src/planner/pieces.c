@@ -5,6 +5,7 @@
 #include "axle/nn.h"
 #include "axle/transform.h"
 #include "control/scan.h"
+#include "prim/bind.h"
 #include "prim/prims.h"
 #include "xform/xform.h"
 
@@ -37,25 +38,19 @@ bool ax_pieces_possible(const ax_model *m) {
 
 /* --- A piece of one sample --- */
 
-typedef struct piecing {
-  const ax_model *model;
-  const ax_piece_options *options;
-  const bool *used;
-} piecing;
-
-static uint32_t result_count(const piecing *s) { return s->options->piece == AX_PIECE_LAST ? 1 : ax_piece_carries(s->model); }
-static uint32_t in_count(const piecing *s) { return s->model->param_count + s->model->batch_count + ax_piece_carries(s->model); }
+static uint32_t result_count(const ax_loss_piece *s) { return s->options.piece == AX_PIECE_LAST ? 1 : ax_piece_carries(s->model); }
+static uint32_t in_count(const ax_loss_piece *s) { return s->model->param_count + s->model->batch_count + ax_piece_carries(s->model); }
 
 /* The slices of the layers: of parameters those that are there, of other values the first. */
-static ax_value layers_of(const piecing *s, ax_value x) {
+static ax_value layers_of(const ax_loss_piece *s, ax_value x) {
   ax_type type = ax_typeof(x);
   int64_t start[AX_MAX_RANK] = {0};
-  if (ax_failed() || type.dims[0] == s->options->layers) return x;
-  type.dims[0] = s->options->layers;
+  if (ax_failed() || type.dims[0] == s->options.layers) return x;
+  type.dims[0] = s->options.layers;
   return (ax_slice)(x, type.rank, start, type.rank, type.dims, 0, NULL);
 }
 
-static void replay_layers(const piecing *s, ax_program_walk *walk, const ax_value *carries) {
+static void replay_layers(const ax_loss_piece *s, ax_program_walk *walk, const ax_value *carries) {
   const ax_eqn *eqn = loop_of(s->model);
   const ax_scan_params *scan = eqn->params;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
@@ -66,16 +61,16 @@ static void replay_layers(const piecing *s, ax_program_walk *walk, const ax_valu
     const bool sliced = i >= consts + carry_count;
     in[i] = sliced ? layers_of(s, given[i]) : i >= consts && carries != NULL ? carries[i - consts] : given[i];
   }
-  ax_loop_again(eqn, in, s->options->layers, s->options->saved, walk->value + eqn->out);
+  ax_loop_again(eqn, in, s->options.layers, s->options.saved, walk->value + eqn->out);
 }
 
-static void replay_piece(const piecing *s, ax_program_walk *walk, const ax_value *carries, ax_value *out) {
+static void replay_piece(const ax_loss_piece *s, ax_program_walk *walk, const ax_value *carries, ax_value *out) {
   const ax_model *m = s->model;
   const ax_program *loss = m->program;
-  const bool last = s->options->piece == AX_PIECE_LAST;
+  const bool last = s->options.piece == AX_PIECE_LAST;
   for (uint32_t e = 0; e < loss->eqn_count && !ax_failed(); e++) {
     if (e > m->loop && !last) break;
-    if (e == m->loop) replay_layers(s, walk, s->options->piece == AX_PIECE_FIRST ? NULL : carries);
+    if (e == m->loop) replay_layers(s, walk, s->options.piece == AX_PIECE_FIRST ? NULL : carries);
     else ax_walk_replay(walk, &loss->eqns[e]);
   }
   for (uint32_t k = 0; k < result_count(s); k++) out[k] = walk->value[last ? loss->outs[0] : loop_of(m)->out + k];
@@ -83,7 +78,7 @@ static void replay_piece(const piecing *s, ax_program_walk *walk, const ax_value
 
 /* parameters, sample, carries -> results */
 static AX_BODY(piece_of_sample) {
-  const piecing *s = context;
+  const ax_loss_piece *s = context;
   const ax_model *m = s->model;
   ax_program_walk walk;
   if (ax_walk_init(&walk, m->program)) {
@@ -94,10 +89,8 @@ static AX_BODY(piece_of_sample) {
   ax_walk_deinit(&walk);
 }
 
-/* --- Batched, and its gradient --- */
-
 static AX_BODY(piece_of_batch) {
-  const piecing *s = context;
+  const ax_loss_piece *s = context;
   int64_t *mapped = ax_trace_alloc(in_count(s) * sizeof mapped[0]);
   if (mapped == NULL) return;
   for (uint32_t i = 0; i < in_count(s); i++) mapped[i] = i < s->model->param_count ? AX_NOT_MAPPED : 0;
@@ -105,123 +98,183 @@ static AX_BODY(piece_of_batch) {
   (ax_vmap)(AX_CLOSURE(piece_of_sample, in_count(s), result_count(s), context), in_count(s), in, result_count(s), out, &options);
 }
 
+/* --- Its derivative --- */
+
 static bool is_float(ax_type type) { return ax_is_differentiable(type.dtype); }
 
-typedef struct dotted { /* of the results with cotangents, which do not depend on what it is differentiated by */
-  const piecing *s;
-  const ax_value *cotangents;
-} dotted;
-
-/* -> f32[]: the sum of all results times their cotangents; of the last piece the sum of the losses */
-static AX_BODY(dot_of_piece) {
-  const dotted *d = context;
-  ax_value *made = ax_trace_alloc(result_count(d->s) * sizeof made[0]);
-  if (made == NULL) return;
-  piece_of_batch(in, made, (void *)d->s);
-  out[0] = ax_real(0);
-  for (uint32_t k = 0; k < result_count(d->s); k++) {
-    if (!is_float(ax_typeof(made[k]))) continue;
-    const ax_value term = d->s->options->piece == AX_PIECE_LAST ? made[k] : ax_mul(made[k], d->cotangents[k]);
-    out[0] = ax_add(ax_reduce_sum(ax_convert_element_type(term, AX_F32), AX_ALL_DIMS, false), out[0]);
-  }
-}
-
-/* The operands that gradients are taken by: parameters that are used, unless by_carries, and carries that the piece is given. */
-static uint32_t wanted(const piecing *s, bool by_carries, uint32_t *list) {
-  const ax_model *m = s->model;
+uint32_t ax_piece_float_carries(const ax_model *m) {
   uint32_t count = 0;
-  for (uint32_t p = 0; p < m->param_count && !by_carries; p++)
-    if (s->used[p]) list[count++] = p;
-  for (uint32_t k = 0; k < ax_piece_carries(m) && s->options->piece != AX_PIECE_FIRST; k++)
-    if (is_float(ax_piece_carry(m, k))) list[count++] = m->param_count + m->batch_count + k;
+  for (uint32_t k = 0; k < ax_piece_carries(m); k++) count += is_float(ax_piece_carry(m, k));
   return count;
 }
 
-typedef struct passing {
-  piecing s;
-  bool by_carries;
-  uint32_t *wanted, wanted_count, sums;
-} passing;
+uint32_t ax_piece_taken(const ax_loss_piece *s) { return s->options.piece != AX_PIECE_FIRST ? ax_piece_carries(s->model) : 0; }
+uint32_t ax_piece_cotangents(const ax_loss_piece *s) { return s->options.piece != AX_PIECE_LAST ? ax_piece_float_carries(s->model) : 0; }
 
-static AX_BODY(backward) {
-  const passing *p = context;
-  const uint32_t cotangents = p->s.options->piece == AX_PIECE_LAST ? 0 : result_count(&p->s);
-  const dotted d = {&p->s, in + in_count(&p->s)};
-  const ax_args by = {.list = p->wanted, .count = p->wanted_count};
-  (ax_grad)(AX_CLOSURE(dot_of_piece, in_count(&p->s), 1, (void *)&d), by, in_count(&p->s), in, p->wanted_count, out);
-  for (uint32_t k = 0; k < p->sums; k++) out[k] = ax_add(in[in_count(&p->s) + cotangents + k], out[k]);
-}
-
-/* --- Programs --- */
-
-/* Types of parameters, samples and carries; then of cotangents and sums. */
-static uint32_t types_of(const piecing *s, bool cotangents, bool sums, ax_type *types) {
+/* Of parameters, samples and carries. */
+static void give_types(const ax_loss_piece *s, ax_type *types) {
   const ax_model *m = s->model;
-  const int64_t samples = s->options->samples;
   uint32_t n = 0;
-  for (uint32_t p = 0; p < m->param_count; p++) types[n++] = ax_model_param(m, p, s->options->layers);
-  for (uint32_t b = 0; b < m->batch_count; b++) types[n++] = ax_batch_type(m->program->types[m->batch[b]], samples);
-  for (int times = 0; times < (cotangents && s->options->piece != AX_PIECE_LAST ? 2 : 1); times++)
-    for (uint32_t k = 0; k < ax_piece_carries(m); k++) types[n++] = ax_batch_type(ax_piece_carry(m, k), samples);
-  for (uint32_t p = 0; p < m->param_count && sums; p++)
-    if (s->used[p]) types[n++] = ax_model_param(m, p, s->options->layers);
-  return n;
+  for (uint32_t p = 0; p < m->param_count; p++) types[n++] = ax_model_param(m, p, s->options.layers);
+  for (uint32_t b = 0; b < m->batch_count; b++) types[n++] = ax_batch_type(m->program->types[m->batch[b]], s->options.samples);
+  for (uint32_t k = 0; k < ax_piece_carries(m); k++) types[n++] = ax_batch_type(ax_piece_carry(m, k), s->options.samples);
 }
 
-static ax_type *room_for_types(const piecing *s) {
-  return ax_calloc((size_t)2 * s->model->param_count + s->model->batch_count + 2 * (size_t)ax_piece_carries(s->model) + 1, sizeof(ax_type));
+static ax_status trace(ax_loss_piece *s, ax_arena *arena, ax_program **out) {
+  ax_type *types = ax_arena_alloc(arena, in_count(s) * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(in_count(s) * sizeof types[0]);
+  give_types(s, types);
+  return (ax_trace)(AX_CLOSURE(piece_of_batch, in_count(s), result_count(s), s), in_count(s), types, out);
 }
 
-ax_status ax_piece_used(const ax_model *m, const ax_piece_options *options, bool *used) {
-  const piecing s = {m, options, NULL};
-  ax_program *traced = NULL, *program = NULL;
-  ax_type *types = room_for_types(&s);
-  if (types == NULL) return ax_out_of_memory(0);
-  const uint32_t count = types_of(&s, false, false, types);
-  ax_status status = (ax_trace)(AX_CLOSURE(piece_of_batch, count, result_count(&s), (void *)&s), count, types, &traced);
-  if (status == AX_OK) status = ax_program_dce(traced, &program);
-  for (uint32_t p = 0; p < m->param_count; p++) used[p] = false;
-  for (uint32_t e = 0; status == AX_OK && e < program->eqn_count; e++)
+static ax_status find_used(ax_loss_piece *s, const ax_program *traced) {
+  ax_program *program;
+  s->used = ax_calloc((size_t)s->model->param_count + 1, sizeof s->used[0]);
+  if (s->used == NULL) return ax_out_of_memory(s->model->param_count);
+  AX_TRY(ax_program_dce(traced, &program));
+  for (uint32_t e = 0; e < program->eqn_count; e++)
     for (uint32_t i = 0; i < program->eqns[e].in_count; i++)
-      if (program->eqns[e].in[i] < m->param_count) used[program->eqns[e].in[i]] = true;
-  ax_program_release(traced);
+      if (program->eqns[e].in[i] < s->model->param_count) s->used[program->eqns[e].in[i]] = true;
+  for (uint32_t p = 0; p < s->model->param_count; p++) s->used_count += s->used[p];
   ax_program_release(program);
-  ax_free(types);
-  return status;
+  return AX_OK;
 }
 
-/* The results, and what the backward pass needs of them, as it is when gradients are taken by all. */
-static ax_status forward(const piecing *s, const ax_type *types, uint32_t count, const bool *wrt, ax_program **out) {
-  ax_program *traced = NULL, *tangent = NULL;
-  uint32_t residuals;
-  ax_want want[AX_MAX_RANK * 8];
-  if (result_count(s) > AX_COUNT(want)) return ax_error(AX_INVALID_ARGUMENT, "planner: a loop with so many carries is not cut");
-  AX_TRY((ax_trace)(AX_CLOSURE(piece_of_batch, count, result_count(s), (void *)s), count, types, &traced));
-  for (uint32_t k = 0; k < result_count(s); k++) want[k] = AX_WANT_ALWAYS;
-  const ax_status status = ax_linearize_program(traced, wrt, want, NULL, out, &tangent, &residuals);
-  ax_program_release(traced);
+/* By the parameters that are used and the carries that are taken; of all results that are floats. */
+static ax_status differentiate(ax_loss_piece *s, ax_arena *arena, const ax_program *traced) {
+  const ax_model *m = s->model;
+  ax_program *tangent;
+  bool *wrt = ax_arena_alloc(arena, in_count(s) * sizeof wrt[0]);
+  ax_want *want = ax_arena_alloc(arena, result_count(s) * sizeof want[0]);
+  if (wrt == NULL || want == NULL) return ax_out_of_memory(in_count(s));
+  for (uint32_t p = 0; p < m->param_count; p++) wrt[p] = s->used[p];
+  for (uint32_t k = 0; k < ax_piece_taken(s); k++) wrt[m->param_count + m->batch_count + k] = is_float(ax_piece_carry(m, k));
+  for (uint32_t k = 0; k < result_count(s); k++)
+    want[k] = is_float(*ax_program_out_type(traced, k)) ? AX_WANT_ALWAYS : AX_WANT_NEVER;
+  AX_TRY(ax_linearize_program(traced, wrt, want, NULL, &s->primal, &tangent, &s->residuals));
+  const ax_status status = ax_program_transpose(tangent, AX_RANGE(s->residuals, tangent->in_count - s->residuals), &s->transposed);
   ax_program_release(tangent);
   return status;
 }
 
-ax_status ax_piece_make(const ax_model *m, const ax_piece_options *options, ax_piece_pass pass, const bool *used, ax_program **out) {
-  passing p = {.s = {m, options, used}, .by_carries = pass == AX_PASS_BY_CARRIES};
+ax_status ax_piece_make(const ax_model *m, const ax_piece_options *options, ax_loss_piece *out) {
+  ax_program *traced = NULL;
+  ax_arena arena = {0};
+  *out = (ax_loss_piece){.model = m, .options = *options};
+  ax_status status = trace(out, &arena, &traced);
+  if (status == AX_OK) status = find_used(out, traced);
+  if (status == AX_OK) status = differentiate(out, &arena, traced);
+  ax_program_release(traced);
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+void ax_piece_deinit(ax_loss_piece *s) {
+  ax_program_release(s->primal);
+  ax_program_release(s->transposed);
+  ax_free(s->used);
+  *s = (ax_loss_piece){0};
+}
+
+/* --- Programs --- */
+
+static uint32_t residual(const ax_loss_piece *s, uint32_t r) { return s->primal->outs[result_count(s) + r]; }
+/* Inputs of the piece are there for its backward pass too, and are not kept. */
+static bool is_kept(const ax_loss_piece *s, uint32_t r) { return residual(s, r) >= in_count(s); }
+
+uint32_t ax_piece_kept(const ax_loss_piece *s) {
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < s->residuals; r++) count += is_kept(s, r);
+  return count;
+}
+
+static bool is_taken(const ax_loss_piece *s, uint32_t input) {
+  const uint32_t samples = s->model->param_count + s->model->batch_count;
+  return input < s->model->param_count ? s->used[input] : input < samples || ax_piece_taken(s) > 0;
+}
+
+typedef struct passing { /* values of the trace */
+  ax_builder builder;
+  ax_value *in;        /* of the piece, all of them */
+  ax_value *residuals; /* then cotangents of results */
+  ax_value *sums;      /* of parameters that are used */
+  ax_value *made, *outs;
+} passing;
+
+static ax_status prepare(const ax_loss_piece *s, ax_arena *arena, passing *p) {
+  const size_t results = (size_t)result_count(s) + s->residuals, most = results + in_count(s) + 1;
+  *p = (passing){.in = ax_arena_alloc(arena, in_count(s) * sizeof p->in[0])};
+  p->residuals = ax_arena_alloc(arena, most * sizeof p->residuals[0]);
+  p->sums = ax_arena_alloc(arena, ((size_t)s->used_count + 1) * sizeof p->sums[0]);
+  p->made = ax_arena_alloc(arena, most * sizeof p->made[0]);
+  p->outs = ax_arena_alloc(arena, most * sizeof p->outs[0]);
+  const bool all = p->in != NULL && p->residuals != NULL && p->sums != NULL && p->made != NULL && p->outs != NULL;
+  return all ? AX_OK : ax_out_of_memory(most * sizeof p->outs[0]);
+}
+
+static void take_inputs(const ax_loss_piece *s, passing *p) {
+  for (uint32_t i = 0; i < in_count(s); i++)
+    if (is_taken(s, i)) p->in[i] = ax_builder_input(&p->builder, &s->primal->types[i]);
+}
+
+/* After all inputs: nothing reads the others. */
+static void fill_others(const ax_loss_piece *s, passing *p) {
+  for (uint32_t i = 0; i < in_count(s); i++)
+    if (!is_taken(s, i)) p->in[i] = ax_filled(&s->primal->types[i], 0);
+}
+
+static uint32_t trace_forward(const ax_loss_piece *s, passing *p) {
+  uint32_t count = 0;
+  take_inputs(s, p);
+  fill_others(s, p);
+  ax_call(s->primal, AX_LIST(in_count(s), p->in), AX_LIST(s->primal->out_count, p->made));
+  for (uint32_t k = 0; k < result_count(s); k++) p->outs[count++] = p->made[k];
+  for (uint32_t r = 0; r < s->residuals; r++)
+    if (is_kept(s, r)) p->outs[count++] = p->made[result_count(s) + r];
+  return count;
+}
+
+/* Of the last piece the mean's derivative by each sample's loss. */
+static void take_cotangents(const ax_loss_piece *s, passing *p) {
+  ax_value *cotangents = p->residuals + s->residuals;
+  if (s->options.piece == AX_PIECE_LAST) return;
+  for (uint32_t k = 0; k < result_count(s); k++)
+    if (is_float(*ax_program_out_type(s->primal, k))) *cotangents++ = ax_builder_input(&p->builder, ax_program_out_type(s->primal, k));
+}
+
+static uint32_t trace_backward(const ax_loss_piece *s, bool by_carries, passing *p) {
+  uint32_t sums = 0, count = 0;
+  take_inputs(s, p);
+  for (uint32_t r = 0; r < s->residuals; r++)
+    if (is_kept(s, r)) p->residuals[r] = ax_builder_input(&p->builder, &s->primal->types[residual(s, r)]);
+  take_cotangents(s, p);
+  for (uint32_t i = 0; i < s->model->param_count && !by_carries; i++)
+    if (s->used[i]) p->sums[sums++] = ax_builder_input(&p->builder, &s->primal->types[i]);
+  fill_others(s, p);
+  for (uint32_t r = 0; r < s->residuals; r++)
+    if (!is_kept(s, r)) p->residuals[r] = p->in[residual(s, r)];
+  if (s->options.piece == AX_PIECE_LAST)
+    p->residuals[s->residuals] = ax_filled(ax_program_out_type(s->primal, 0), 1 / (double)s->model->samples);
+  ax_call(s->transposed, AX_LIST(s->transposed->in_count, p->residuals), AX_LIST(s->transposed->out_count, p->made));
+  for (uint32_t i = 0; i < sums; i++) p->outs[count++] = ax_add(p->sums[i], p->made[i]);
+  for (uint32_t i = s->used_count; i < s->transposed->out_count; i++) p->outs[count++] = p->made[i];
+  return count;
+}
+
+ax_status ax_piece_program(const ax_loss_piece *s, ax_piece_pass pass, ax_program **out) {
+  ax_arena arena = {0};
+  ax_program *traced = NULL;
+  passing p;
   *out = NULL;
-  p.wanted = ax_calloc((size_t)in_count(&p.s) + 1, sizeof p.wanted[0]);
-  bool *wrt = ax_calloc((size_t)in_count(&p.s) + 1, sizeof wrt[0]);
-  ax_type *types = room_for_types(&p.s);
-  ax_status status = p.wanted != NULL && wrt != NULL && types != NULL ? AX_OK : ax_out_of_memory(in_count(&p.s));
+  ax_status status = prepare(s, &arena, &p);
   if (status == AX_OK) {
-    p.wanted_count = wanted(&p.s, p.by_carries, p.wanted);
-    for (uint32_t i = 0; i < p.wanted_count; i++) wrt[p.wanted[i]] = true;
-    for (uint32_t i = 0; i < m->param_count && pass == AX_PASS_BOTH; i++) p.sums += used[i];
-    const uint32_t count = types_of(&p.s, pass != AX_PASS_FORWARD, pass == AX_PASS_BOTH, types);
-    if (pass == AX_PASS_FORWARD) status = forward(&p.s, types, count, wrt, out);
-    else status = (ax_trace)(AX_CLOSURE(backward, count, p.wanted_count, &p), count, types, out);
+    ax_builder_begin(&p.builder, &s->primal->axes);
+    const uint32_t count = pass == AX_PASS_FORWARD ? trace_forward(s, &p) : trace_backward(s, pass == AX_PASS_BY_CARRIES, &p);
+    status = ax_finish_clean(&p.builder, p.outs, count, &traced);
   }
-  ax_free(p.wanted);
-  ax_free(wrt);
-  ax_free(types);
+  if (status == AX_OK) status = ax_program_simplify(traced, out);
+  ax_program_release(traced);
+  ax_arena_deinit(&arena);
   return status;
 }
 
@@ -259,4 +312,61 @@ ax_status ax_piece_update(const ax_model *m, const ax_treedef *params, int64_t d
   ax_free(types);
   ax_treedef_release(state);
   return status;
+}
+
+/* --- Layouts --- */
+
+/* Each entry ends with ";", and the last of a side without. */
+static void end_side(ax_text *text, const char *next) {
+  if (!text->failed) text->data[--text->length] = '\0';
+  ax_text_add(text, "%s", next);
+}
+
+static void add_params(const ax_loss_piece *s, const ax_piece_specs *specs, ax_text *text) {
+  for (uint32_t p = 0; p < s->model->param_count; p++)
+    if (s->used[p]) ax_text_add(text, "%s;", specs->param[p]);
+}
+
+static void add_times(ax_text *text, const char *entry, uint32_t times) {
+  for (uint32_t i = 0; i < times; i++) ax_text_add(text, "%s;", entry);
+}
+
+void ax_piece_pass_specs(const ax_loss_piece *s, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text) {
+  add_params(s, specs, text);
+  add_times(text, "", s->model->batch_count + ax_piece_taken(s));
+  if (pass != AX_PASS_FORWARD) add_times(text, "?", ax_piece_kept(s));
+  if (pass != AX_PASS_FORWARD) add_times(text, "", ax_piece_cotangents(s));
+  if (pass == AX_PASS_BACKWARD) add_params(s, specs, text);
+  end_side(text, " -> ");
+  if (pass != AX_PASS_BACKWARD) {
+    ax_text_add(text, "?");
+    return;
+  }
+  add_params(s, specs, text);
+  add_times(text, "?", s->transposed->out_count - s->used_count);
+  end_side(text, "");
+}
+
+/* The number of the model's parameter that leaf `leaf` of a treedef is of, or is the state of. */
+static uint32_t param_of(const ax_model *m, const ax_treedef *def, uint32_t leaf) {
+  const char *path = ax_treedef_name(def, leaf), *name = strrchr(path, '/');
+  const int64_t p = ax_treedef_find(m->param_def, "%s", name != NULL ? name + 1 : path);
+  return p >= 0 && ax_treedef_type(def, leaf)->rank == m->program->types[m->params[p]].rank ? (uint32_t)p : AX_NONE;
+}
+
+static void add_leaves(const ax_model *m, const ax_treedef *def, const char *before, const char *const *specs, ax_text *text) {
+  for (uint32_t k = 0; k < ax_treedef_count(def); k++) {
+    const uint32_t p = param_of(m, def, k);
+    ax_text_add(text, "%s%s;", before, p != AX_NONE ? specs[p] : "");
+  }
+}
+
+void ax_piece_update_specs(const ax_model *m, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text) {
+  add_leaves(m, params, "", specs->param, text);
+  add_leaves(m, state, "", specs->state, text);
+  add_leaves(m, params, "data,", specs->param, text);
+  end_side(text, " -> ");
+  add_leaves(m, params, "", specs->param, text);
+  add_leaves(m, state, "", specs->state, text);
+  end_side(text, "");
 }

@@ -4,8 +4,8 @@
      middle    layers: (parameters.., carries..) -> (carries..)
      last      layers, and what comes behind the loop: (parameters.., sample.., carries..) -> (loss)
 
-   All take (parameters.., sample.., carries..), of which what a piece does not use is left out when it is lowered. Samples and carries
-   are batched. Parameters that the loop slices have the layers of one stage. */
+   Each takes the parameters that it uses, all of a sample, and the carries (not the first). Samples and carries are batched. Parameters
+   that the loop slices have the layers of one stage. */
 #ifndef AX_PLANNER_PIECES_H
 #define AX_PLANNER_PIECES_H
 
@@ -21,27 +21,51 @@ typedef struct ax_piece_options {
 } ax_piece_options;
 
 typedef enum ax_piece_pass {
-  AX_PASS_FORWARD,   /* -> (results.., what the backward pass will need..) */
-  AX_PASS_BOTH,      /* forward and backward: (.., cotangents of results.., sums of gradients..) -> (the same sums with this
-                        microbatch's.., cotangents of carries..) */
+  AX_PASS_FORWARD,   /* -> (results.., what is kept for the backward pass and is no input..). The last piece gives the loss of each
+                        sample */
+  AX_PASS_BACKWARD,  /* (.., kept.., cotangents of carries.. (not the last), sums of gradients..) -> (the same sums with this microbatch's..,
+                        cotangents of the carries it was given..); of the mean loss over all samples of a step */
   AX_PASS_BY_CARRIES /* the same without sums of gradients */
 } ax_piece_pass;
+
+typedef struct ax_loss_piece {
+  const ax_model *model;
+  ax_piece_options options;
+  bool *used;          /* by parameter */
+  uint32_t used_count;
+  ax_program *primal, *transposed; /* (all parameters.., sample.., carries..) -> (results.., residuals..); (residuals.., cotangents..) ->
+                                      (cotangents of what is used..) */
+  uint32_t residuals;
+} ax_loss_piece;
 
 /* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone, and its
    arrays have room for one more dimension. */
 bool ax_pieces_possible(const ax_model *model);
-/* Marks the parameters that a piece uses. */
-AX_MUST_USE ax_status ax_piece_used(const ax_model *model, const ax_piece_options *options, bool *used);
-/* `*out` is owned by the caller. Its inputs: parameters, samples, carries; then for AX_PASS_BOTH and AX_PASS_BY_CARRIES cotangents, one
-   for each carry (none for the last piece); for AX_PASS_BOTH the sums, one for each parameter that is used. AX_INVALID_ARGUMENT: what
-   stands before the loop cannot be done for some layers alone. */
-AX_MUST_USE ax_status ax_piece_make(const ax_model *model, const ax_piece_options *options, ax_piece_pass pass, const bool *used,
-                                    ax_program **out);
+/* The model is borrowed. *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what stands before the loop cannot be done
+   for some layers alone. */
+AX_MUST_USE ax_status ax_piece_make(const ax_model *model, const ax_piece_options *options, ax_loss_piece *out);
+void ax_piece_deinit(ax_loss_piece *piece);
+/* `*out` is owned by the caller. Cotangents are of the carries that are floats; sums of the parameters that are used. */
+AX_MUST_USE ax_status ax_piece_program(const ax_loss_piece *piece, ax_piece_pass pass, ax_program **out);
+uint32_t ax_piece_kept(const ax_loss_piece *piece);       /* values that a forward pass keeps */
+uint32_t ax_piece_taken(const ax_loss_piece *piece);      /* carries that the piece takes */
+uint32_t ax_piece_cotangents(const ax_loss_piece *piece); /* that its backward pass takes */
 /* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the parameters
    that are used. Gradients have one more dimension in front, of size `data`, and are added up along it. */
 AX_MUST_USE ax_status ax_piece_update(const ax_model *model, const ax_treedef *params, int64_t data, ax_program **out);
 
+/* How parameters, and the optimizer's state of each, lie: by parameter. Borrowed. */
+typedef struct ax_piece_specs {
+  const char *const *param, *const *state;
+} ax_piece_specs;
+/* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. Samples, carries and cotangents are whole; nothing is
+   said of what is kept and of results that are no sums. */
+void ax_piece_pass_specs(const ax_loss_piece *piece, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text);
+/* .. of an update, whose treedefs are these. */
+void ax_piece_update_specs(const ax_model *model, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text);
+
 uint32_t ax_piece_carries(const ax_model *model);
+uint32_t ax_piece_float_carries(const ax_model *model); /* that have cotangents */
 /* The type of carry k of one sample. */
 ax_type ax_piece_carry(const ax_model *model, uint32_t k);
 

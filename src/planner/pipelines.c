@@ -27,6 +27,8 @@ typedef struct piping {
   int64_t stages, model, data;
   ax_piece_options options;
   bool *used;
+  ax_piece_specs specs; /* as the layout says */
+  ax_arena arena;       /* theirs */
   bool fits; /* the last that was tried */
   piece_cost piece[AX_PIECE_COUNT];
 } piping;
@@ -47,39 +49,46 @@ static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_tex
   return ax_trial_run(program, mesh, specs->data, &options, out);
 }
 
+/* --- Layouts --- */
+
+static ax_status write_spec(piping *s, const ax_mesh *mesh, uint32_t p, bool state, const char **out) {
+  ax_text text = {0};
+  ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->families, mesh, p, state, &text);
+  if (text.failed) return ax_out_of_memory(0);
+  char *copy = ax_arena_alloc(&s->arena, text.length + 1);
+  if (copy != NULL && text.length > 0) memcpy(copy, text.data, text.length);
+  ax_text_deinit(&text);
+  *out = copy;
+  return copy != NULL ? AX_OK : ax_out_of_memory(text.length);
+}
+
+/* Says how parameters lie. What was said before is forgotten. */
+static ax_status write_specs(piping *s) {
+  const ax_mesh mesh = mesh_of(s->data, s->model);
+  const uint32_t count = s->p->model.param_count;
+  ax_arena_deinit(&s->arena);
+  s->arena = (ax_arena){0};
+  const char **param = ax_arena_alloc(&s->arena, ((size_t)count + 1) * sizeof param[0]),
+             **state = ax_arena_alloc(&s->arena, ((size_t)count + 1) * sizeof state[0]);
+  if (param == NULL || state == NULL) return ax_out_of_memory(count);
+  for (uint32_t p = 0; p < count; p++) {
+    AX_TRY(write_spec(s, &mesh, p, false, &param[p]));
+    AX_TRY(write_spec(s, &mesh, p, true, &state[p]));
+  }
+  s->specs = (ax_piece_specs){param, state};
+  return AX_OK;
+}
+
 /* --- A pass --- */
 
-static void add_param(const piping *s, const ax_mesh *mesh, uint32_t p, bool state, ax_text *text) {
-  ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->families, mesh, p, state, text);
-}
-
-/* Parameters, samples and carries; then cotangents and sums. */
-static void add_specs(const piping *s, const ax_mesh *mesh, ax_piece_pass pass, ax_text *text) {
-  const ax_model *m = &s->p->model;
-  const bool cotangents = pass != AX_PASS_FORWARD && s->options.piece != AX_PIECE_LAST;
-  const uint32_t others = m->batch_count + ax_piece_carries(m) * (cotangents ? 2 : 1);
-  for (uint32_t p = 0; p < m->param_count; p++) {
-    if (p > 0) ax_text_add(text, "; ");
-    add_param(s, mesh, p, false, text);
-  }
-  for (uint32_t i = 0; i < others; i++) ax_text_add(text, "; ");
-  for (uint32_t p = 0; p < m->param_count && pass == AX_PASS_BOTH; p++) {
-    if (!s->used[p]) continue;
-    ax_text_add(text, "; ");
-    add_param(s, mesh, p, false, text);
-  }
-  ax_text_add(text, " -> ?");
-}
-
-static ax_status time_pass(piping *s, ax_piece_pass pass, ax_trial *out) {
+static ax_status time_pass(piping *s, const ax_loss_piece *piece, ax_piece_pass pass, ax_trial *out) {
   const ax_mesh mesh = mesh_of(1, s->model);
   ax_program *program;
   ax_text specs = {0};
-  uint32_t sums = 0;
-  AX_TRY(ax_piece_make(&s->p->model, &s->options, pass, s->used, &program));
-  for (uint32_t p = 0; p < s->p->model.param_count; p++) sums += s->used[p];
-  const ax_args donated = pass == AX_PASS_BOTH ? AX_RANGE(program->in_count - sums, sums) : AX_FIRST(0);
-  add_specs(s, &mesh, pass, &specs);
+  AX_TRY(ax_piece_program(piece, pass, &program));
+  const ax_args donated =
+      pass == AX_PASS_BACKWARD ? AX_RANGE(program->in_count - piece->used_count, piece->used_count) : AX_FIRST(0);
+  ax_piece_pass_specs(piece, pass, &s->specs, &specs);
   const ax_status status = run(s, program, &mesh, &specs, donated, out);
   ax_text_deinit(&specs);
   ax_program_release(program);
@@ -87,38 +96,6 @@ static ax_status time_pass(piping *s, ax_piece_pass pass, ax_trial *out) {
 }
 
 /* --- The update --- */
-
-/* Of each parameter that is used: a spec of its own, or with the axis `data` in front. */
-static void add_used(const piping *s, const ax_mesh *mesh, const char *before, ax_text *text) {
-  for (uint32_t p = 0; p < s->p->model.param_count; p++) {
-    if (!s->used[p]) continue;
-    ax_text_add(text, "%s", before);
-    add_param(s, mesh, p, false, text);
-    ax_text_add(text, ";");
-  }
-}
-
-static void add_state(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
-  const ax_model *m = &s->p->model;
-  for (uint32_t k = 0; k < ax_treedef_count(state); k++) {
-    const char *name = strrchr(ax_treedef_name(state, k), '/');
-    const int64_t p = name != NULL ? ax_treedef_find(m->param_def, "%s", name + 1) : -1;
-    if (p >= 0 && ax_treedef_type(state, k)->rank == m->program->types[m->params[p]].rank) add_param(s, mesh, (uint32_t)p, true, text);
-    ax_text_add(text, ";");
-  }
-}
-
-/* Parameters, state, gradients; then parameters and state. */
-static void add_update_specs(const piping *s, const ax_mesh *mesh, const ax_treedef *state, ax_text *text) {
-  add_used(s, mesh, "", text);
-  add_state(s, mesh, state, text);
-  add_used(s, mesh, "data,", text);
-  if (!text->failed) text->length--; /* an entry ends with ";", the last does not */
-  ax_text_add(text, " -> ");
-  add_used(s, mesh, "", text);
-  add_state(s, mesh, state, text);
-  if (!text->failed) text->data[--text->length] = '\0';
-}
 
 static ax_status time_update(piping *s, piece_cost *cost) {
   const ax_mesh mesh = mesh_of(s->data, s->model);
@@ -130,7 +107,7 @@ static ax_status time_update(piping *s, piece_cost *cost) {
   ax_status status = ax_optimizer_state(&s->p->model.optimizer, def, &state);
   if (status == AX_OK) status = ax_piece_update(&s->p->model, def, s->data, &program);
   if (status == AX_OK) {
-    add_update_specs(s, &mesh, state, &specs);
+    ax_piece_update_specs(&s->p->model, def, state, &s->specs, &specs);
     status = run(s, program, &mesh, &specs, AX_FIRST(ax_treedef_count(def) + ax_treedef_count(state)), &trial);
   }
   cost->update = trial.seconds;
@@ -150,24 +127,33 @@ static void count_memory(const piping *s, piece_cost *cost) {
 
 /* --- Costs of a piece --- */
 
-static ax_status cost_of(piping *s, ax_stage_piece piece) {
-  piece_cost *cost = &s->piece[piece];
-  ax_trial forward, both, by_carries;
-  s->options.piece = piece;
-  AX_TRY(ax_piece_used(&s->p->model, &s->options, s->used));
-  AX_TRY(time_pass(s, AX_PASS_FORWARD, &forward));
-  AX_TRY(time_pass(s, AX_PASS_BOTH, &both));
-  by_carries = forward; /* the first piece has no carries to take gradients by */
-  if (piece != AX_PIECE_FIRST) AX_TRY(time_pass(s, AX_PASS_BY_CARRIES, &by_carries));
+static ax_status time_passes(piping *s, const ax_loss_piece *piece, piece_cost *cost) {
+  ax_trial forward, backward, by_carries = {0}; /* the first piece has no carries to take gradients by */
+  AX_TRY(time_pass(s, piece, AX_PASS_FORWARD, &forward));
+  AX_TRY(time_pass(s, piece, AX_PASS_BACKWARD, &backward));
+  if (piece->options.piece != AX_PIECE_FIRST) AX_TRY(time_pass(s, piece, AX_PASS_BY_CARRIES, &by_carries));
   cost->times.forward = forward.seconds;
-  cost->times.backward = fmax(both.seconds - forward.seconds, 0);
-  cost->times.by_parameters = fmin(fmax(both.seconds - by_carries.seconds, 0), cost->times.backward);
-  cost->computing = both.computing;
-  cost->exchanging = both.exchanging;
+  cost->times.backward = backward.seconds;
+  cost->times.by_parameters = fmax(backward.seconds - by_carries.seconds, 0);
+  cost->computing = forward.computing + backward.computing;
+  cost->exchanging = forward.exchanging + backward.exchanging;
   cost->held = forward.results;
-  cost->transient = fmax(fmax(forward.bytes - forward.arguments, both.bytes - both.arguments) - forward.results, 0);
-  count_memory(s, cost);
+  cost->transient = fmax(fmax(forward.bytes - forward.arguments - forward.results, backward.bytes - backward.arguments), 0);
   return AX_OK;
+}
+
+static ax_status cost_of(piping *s, ax_stage_piece number) {
+  piece_cost *cost = &s->piece[number];
+  ax_loss_piece piece;
+  s->options.piece = number;
+  ax_status status = ax_piece_make(&s->p->model, &s->options, &piece);
+  if (status == AX_OK) {
+    memcpy(s->used, piece.used, s->p->model.param_count * sizeof s->used[0]);
+    status = time_passes(s, &piece, cost);
+    count_memory(s, cost);
+  }
+  ax_piece_deinit(&piece);
+  return status;
 }
 
 /* Seconds from one stage to the next, of what goes between them for a microbatch. */
@@ -300,7 +286,9 @@ static ax_status try_stages(piping *s) {
   AX_TRY(ax_arrangement_copy(&p->tensor, &p->families, &s->layout));
   s->layout.state_cut = true;
   ax_status status = AX_OK;
-  if (ax_arrangement_fit(&s->layout, &p->model, &p->families, &mesh, 1))
+  const bool fits = ax_arrangement_fit(&s->layout, &p->model, &p->families, &mesh, 1);
+  if (fits) status = write_specs(s);
+  if (fits)
     for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2) {
       s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples};
       if (p->model.samples % (s->data * samples) == 0) status = try_policies(s);
@@ -322,6 +310,8 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
       if (s.data * s.stages * s.model != devices || p->model.layers % s.stages != 0) continue;
       status = try_stages(&s);
     }
+  ax_arena_deinit(&s.arena);
+  ax_arena_deinit(&s.arena);
   ax_free(s.used);
   return status;
 }
@@ -351,9 +341,11 @@ ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
   if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
   s.layout = c->layout;
   (void)ax_arrangement_fit(&s.layout, &p->model, &p->families, &mesh, 1);
-  ax_status status = cost_pieces(&s, NULL);
+  ax_status status = write_specs(&s);
+  if (status == AX_OK) status = cost_pieces(&s, NULL);
   if (status == AX_OK) status = begin_pipeline(&s, &pipe);
   if (status == AX_OK) status = time_schedule(&s, &pipe, c->schedule, c->chunks, c);
+  ax_arena_deinit(&s.arena);
   ax_free(s.used);
   return status;
 }

@@ -220,7 +220,9 @@ ax_status ax_planner_program(const ax_program *program, const ax_planner_options
   AX_TRY(ax_require(options, "options"));
   AX_TRY(ax_require(strategy, "strategy"));
   AX_TRY(check_given(strategy));
-  if (strategy->stages > 1) return ax_error(AX_ABSENT, "planner: a strategy of %lld stages is several programs", (long long)strategy->stages);
+  if (strategy->stages > 1)
+    return ax_error(AX_ABSENT, "planner: a strategy of %lld stages is several programs: ax_planner_stage makes them",
+                    (long long)strategy->stages);
   ax_status status = ax_model_make(program, options, &model);
   if (status == AX_OK) status = check_batch(&model, microbatches_of(strategy));
   if (status == AX_OK) status = ax_model_step(&model, microbatches_of(strategy), strategy->saved, &step);

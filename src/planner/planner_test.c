@@ -289,6 +289,16 @@ static void test_refused(void **state) {
   given.stages = 3;
   TEST_FAILS(ax_planner_time(loss, machine, &options, &given, &timed), AX_INVALID_ARGUMENT, "2 layers on 3 stages");
   TEST_FAILS(ax_planner_program(loss, &options, &given, &axes), AX_ABSENT, "3 stages is several programs");
+  ax_stage_programs parts;
+  TEST_FAILS(ax_planner_stage(loss, &options, &given, 0, &parts), AX_INVALID_ARGUMENT, "a strategy of several stages is wanted"); /* no specs */
+  given.stages = 2;
+  TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+  TEST_FAILS(ax_planner_stage(loss, &options, &timed, 2, &parts), AX_INVALID_ARGUMENT, "part 2 of a strategy of 2 parts");
+  TEST_FAILS(ax_planner_stage(loss, &options, &timed, -1, &parts), AX_INVALID_ARGUMENT, "part -1 of");
+  timed.microbatches = 5;
+  TEST_FAILS(ax_planner_stage(loss, &options, &timed, 0, &parts), AX_INVALID_ARGUMENT, "64 samples in 5 microbatches of 4 groups");
+  assert_null(parts.forward);
+  ax_strategy_release(&timed);
   ax_program_release(loss);
   ax_cluster_release(machine);
 }

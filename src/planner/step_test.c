@@ -143,9 +143,9 @@ static void test_steps(void **state) {
 /* --- Pieces: all stages, one after the other, give the loss and its gradients --- */
 
 typedef struct stage {
-  ax_piece_options options;
-  bool used[TEST_PARAMS];
-  ax_tensor *params[TEST_PARAMS], *carry_in, *carry_out;
+  ax_loss_piece piece;
+  uint32_t kept_count;
+  ax_tensor *params[TEST_PARAMS], *carry_in, *carry_out, *kept[64];
 } stage;
 
 static ax_tensor *zeros(ax_type type) {
@@ -154,57 +154,69 @@ static ax_tensor *zeros(ax_type type) {
   return made;
 }
 
-static void run_forward(const fixture *f, stage *s, ax_tensor *carry_in, ax_tensor **result) {
+static uint32_t give_piece(const fixture *f, const stage *s, ax_tensor **in) {
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < TEST_PARAMS; p++)
+    if (s->piece.used[p]) in[count++] = s->params[p];
+  for (uint32_t b = 0; b < 2; b++) in[count++] = f->batch[b];
+  if (ax_piece_taken(&s->piece) > 0) in[count++] = s->carry_in;
+  return count;
+}
+
+static void run_forward(const fixture *f, stage *s, ax_tensor *carry_in) {
   ax_program *forward;
-  ax_tensor *in[6] = {s->params[0], s->params[1], s->params[2], f->batch[0], f->batch[1], carry_in}, *out[64];
-  TEST_OK(ax_piece_make(&f->model, &s->options, AX_PASS_FORWARD, s->used, &forward));
+  ax_tensor *in[6], *out[64];
+  s->carry_in = carry_in;
+  TEST_OK(ax_piece_program(&s->piece, AX_PASS_FORWARD, &forward));
+  assert_int_equal(give_piece(f, s, in), forward->in_count);
   test_run(forward, in, out);
-  *result = out[0];
-  test_release(out + 1, forward->out_count - 1);
+  s->carry_out = out[0];
+  s->kept_count = forward->out_count - 1;
+  assert_int_equal(s->kept_count, ax_piece_kept(&s->piece));
+  for (uint32_t k = 0; k < s->kept_count; k++) s->kept[k] = out[1 + k];
   ax_program_release(forward);
 }
 
 /* Adds the gradients of the stage's parameters to `sums`, and gives the cotangent of what it was given. */
 static ax_tensor *run_backward(const fixture *f, const stage *s, ax_tensor *cotangent, ax_tensor **sums, int64_t first_layer) {
-  ax_program *both;
-  ax_tensor *in[16] = {s->params[0], s->params[1], s->params[2], f->batch[0], f->batch[1], s->carry_in}, *out[16];
-  uint32_t count = 6, made = 0;
-  TEST_OK(ax_piece_make(&f->model, &s->options, AX_PASS_BOTH, s->used, &both));
-  if (s->options.piece != AX_PIECE_LAST) in[count++] = cotangent;
+  ax_program *backward;
+  ax_tensor *in[96], *out[16];
+  uint32_t count = give_piece(f, s, in), made = 0;
+  TEST_OK(ax_piece_program(&s->piece, AX_PASS_BACKWARD, &backward));
+  for (uint32_t k = 0; k < s->kept_count; k++) in[count++] = s->kept[k];
+  if (ax_piece_cotangents(&s->piece) > 0) in[count++] = cotangent;
   const uint32_t first = count;
   for (uint32_t p = 0; p < TEST_PARAMS; p++)
-    if (s->used[p]) in[count++] = zeros(type_of(s->params[p]));
-  assert_int_equal(count, both->in_count);
-  test_run(both, in, out);
+    if (s->piece.used[p]) in[count++] = zeros(type_of(s->params[p]));
+  assert_int_equal(count, backward->in_count);
+  test_run(backward, in, out);
   for (uint32_t p = 0; p < TEST_PARAMS; p++) {
-    if (!s->used[p]) continue;
-    const int64_t offset = f->model.layered[p] ? first_layer * test_elems(out[made]) / s->options.layers : 0;
+    if (!s->piece.used[p]) continue;
+    const int64_t offset = f->model.layered[p] ? first_layer * test_elems(out[made]) / s->piece.options.layers : 0;
     for (int64_t i = 0; i < test_elems(out[made]); i++)
       test_set(sums[p], offset + i, test_get(sums[p], offset + i) + test_get(out[made], i));
     made++;
   }
   test_release(out, made);
   test_release(in + first, count - first);
-  ax_tensor *given = s->options.piece == AX_PIECE_FIRST ? NULL : out[made];
-  ax_program_release(both);
+  ax_tensor *given = ax_piece_taken(&s->piece) > 0 ? out[made] : NULL;
+  ax_program_release(backward);
   return given;
 }
 
 static void check_stages(const fixture *f, int64_t stages, ax_checkpoint_policy saved) {
   stage list[LAYERS];
   const int64_t layers = LAYERS / stages;
-  const ax_type carry = batched(ax_piece_carry(&f->model, 0), SAMPLES);
   ax_tensor *sums[TEST_PARAMS], *gradients[TEST_PARAMS], *cotangent = NULL;
   const double expected = run_step(f, 1, AX_SAVE_EVERYTHING, gradients);
   for (int64_t n = 0; n < stages; n++) {
     stage *s = &list[n];
-    s->options = (ax_piece_options){n == 0 ? AX_PIECE_FIRST : n == stages - 1 ? AX_PIECE_LAST : AX_PIECE_MIDDLE, layers, SAMPLES, saved};
-    TEST_OK(ax_piece_used(&f->model, &s->options, s->used));
-    assert_true(s->used[0] && s->used[1] && s->used[2] == (n == stages - 1));
+    const ax_stage_piece number = n == 0 ? AX_PIECE_FIRST : n == stages - 1 ? AX_PIECE_LAST : AX_PIECE_MIDDLE;
+    TEST_OK(ax_piece_make(&f->model, &(ax_piece_options){number, layers, SAMPLES, saved}, &s->piece));
+    assert_true(s->piece.used[0] && s->piece.used[1] && s->piece.used[2] == (n == stages - 1));
     for (uint32_t p = 0; p < TEST_PARAMS; p++)
       s->params[p] = slice(f->params[p], ax_model_param(&f->model, p, layers), f->model.layered[p] ? n * layers : 0);
-    s->carry_in = n == 0 ? zeros(carry) : list[n - 1].carry_out;
-    run_forward(f, s, s->carry_in, &s->carry_out);
+    run_forward(f, s, n == 0 ? NULL : list[n - 1].carry_out);
   }
   double sum = 0; /* the last piece gives the loss of each sample */
   for (int64_t i = 0; i < SAMPLES; i++) sum += test_get(list[stages - 1].carry_out, i);
@@ -215,15 +227,13 @@ static void check_stages(const fixture *f, int64_t stages, ax_checkpoint_policy 
     test_release(&cotangent, cotangent != NULL);
     cotangent = next;
   }
-  for (uint32_t p = 0; p < TEST_PARAMS; p++) {
-    for (int64_t i = 0; i < test_elems(sums[p]); i++) test_set(sums[p], i, test_get(sums[p], i) / SAMPLES);
-    TEST_TENSORS_NEAR(sums[p], gradients[p], 1e-12);
-  }
+  for (uint32_t p = 0; p < TEST_PARAMS; p++) TEST_TENSORS_NEAR(sums[p], gradients[p], 1e-12);
   test_release(sums, TEST_PARAMS);
   test_release(gradients, TEST_PARAMS);
-  test_release(&list[0].carry_in, 1);
   for (int64_t n = 0; n < stages; n++) {
     test_release(list[n].params, TEST_PARAMS);
+    test_release(list[n].kept, list[n].kept_count);
+    ax_piece_deinit(&list[n].piece);
     test_release(&list[n].carry_out, 1);
   }
 }
