@@ -11,7 +11,10 @@ static ax_pjrt_error *type_of(ax_pjrt_element element, const int64_t *dims, size
   if (dtype == AX_NO_DTYPE) return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "Axle has no arrays of PJRT's element type %d", (int)element);
   if (rank > AX_MAX_RANK) return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "%zu dimensions are more than Axle's %d", rank, AX_MAX_RANK);
   *out = (ax_type){.dtype = dtype, .rank = (uint32_t)rank};
+  int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
   for (size_t d = 0; d < rank; d++) {
+    if (!ax_mul_i64(bytes, dims[d] > 0 ? dims[d] : 1, &bytes))
+      return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "an array of more bytes than there are addresses");
     if (dims[d] < 0) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "dimension %zu is %" PRId64, d, dims[d]);
     out->dims[d] = dims[d];
   }
@@ -133,10 +136,18 @@ ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer) {
   return whole;
 }
 
+bool ax_pjrt_buffer_is_held(ax_pjrt_buffer *buffer) {
+  pthread_mutex_lock(&buffer->lock);
+  const bool held = buffer->held > 0;
+  pthread_mutex_unlock(&buffer->lock);
+  return held;
+}
+
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer) {
   pthread_mutex_lock(&buffer->lock);
   ax_array *array = buffer->array, *whole = buffer->whole;
   buffer->array = buffer->whole = NULL;
+  if (buffer->held > 0 && buffer->kept == NULL) buffer->kept = array, array = NULL;
   pthread_mutex_unlock(&buffer->lock);
   ax_array_release(array);
   ax_array_release(whole);
@@ -147,6 +158,7 @@ ax_pjrt_error *ax_pjrt_do_buffer_destroy(ax_pjrt_buffer_destroy_args *args) {
   if (buffer == NULL) return NULL;
   ax_pjrt_client *client = buffer->client;
   ax_pjrt_buffer_forget(buffer);
+  ax_array_release(buffer->kept);
   pthread_mutex_destroy(&buffer->lock);
   ax_free(buffer);
   ax_pjrt_client_release(client);
@@ -191,12 +203,28 @@ static ax_pjrt_error *strides_of(const ax_type *type, const ax_pjrt_memory_layou
   const size_t rank = layout == NULL ? type->rank : layout->kind == 0 ? layout->tiled.rank : layout->strides.rank;
   if (rank != type->rank || (layout != NULL && layout->kind == 0 && layout->tiled.tile_count > 0))
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "the layout on the host is tiled, or not of %u dimensions", type->rank);
+  if (layout != NULL && layout->kind == 0) {
+    ax_pjrt_order order;
+    AX_PJRT_TRY(ax_pjrt_order_of(layout->tiled.minor_to_major, type->rank, &order)); /* each dimension once */
+  }
   for (uint32_t i = 0; i < type->rank; i++) {
     const int64_t d = layout == NULL ? (int64_t)type->rank - 1 - i : layout->kind == 0 ? layout->tiled.minor_to_major[i] : i;
-    if (d < 0 || d >= (int64_t)type->rank) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "a layout's dimension %" PRId64, d);
     strides[d] = layout != NULL && layout->kind == 1 ? layout->strides.strides[i] : next;
     next *= type->dims[d];
   }
+  return NULL;
+}
+
+/* The bytes from the first element to the end of the last. Negative strides would lead before the first. */
+static ax_pjrt_error *extent_of(const ax_type *type, const int64_t *strides, size_t *out) {
+  int64_t extent = (int64_t)ax_dtype_bytes(type->dtype), far;
+  *out = 0;
+  if (bytes_of(type) == 0) return NULL;
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (strides[d] < 0 || !ax_mul_i64(type->dims[d] - 1, strides[d], &far) || far > INT64_MAX - extent)
+      return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the stride of dimension %u on the host is %" PRId64, d, strides[d]);
+    else extent += far;
+  *out = (size_t)extent;
   return NULL;
 }
 
@@ -286,7 +314,7 @@ static ax_pjrt_error *read_layout(const ax_pjrt_memory_layout *layout, const ax_
   if (layout == NULL) return NULL;
   if (layout->kind == 0 && layout->tiled.tile_count == 0 && layout->tiled.rank == type->rank)
     return ax_pjrt_order_of(layout->tiled.minor_to_major, type->rank, out);
-  if (layout->kind != 0 && is_dense(type, layout->strides.strides, layout->strides.rank)) return NULL;
+  if (layout->kind != 0 && layout->strides.rank == type->rank && is_dense(type, layout->strides.strides, layout->strides.rank)) return NULL;
   return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "on devices arrays are dense, without tiles");
 }
 
@@ -383,13 +411,15 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
   const size_t bytes = bytes_of(type);
   int64_t strides[AX_MAX_RANK];
   args->done = NULL;
-  if (args->data == NULL && bytes > 0) {
+  size_t extent;
+  if (args->data == NULL) {
     args->bytes = bytes;
     return NULL;
   }
   const ax_pjrt_memory_layout own = {.tiled = {.minor_to_major = args->of->order.minor_to_major, .rank = type->rank}};
   AX_PJRT_TRY(strides_of(type, args->layout != NULL || !args->of->order.said ? args->layout : &own, strides));
-  if (args->bytes < bytes) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu bytes are too few for %zu", args->bytes, bytes);
+  AX_PJRT_TRY(extent_of(type, strides, &extent));
+  if (args->bytes < extent) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu bytes are too few for %zu", args->bytes, extent);
   reading *r = ax_calloc(1, sizeof *r);
   ax_pjrt_event_create_args create = {.struct_size = sizeof create};
   ax_pjrt_error *error = r != NULL ? ax_pjrt_do_event_create(&create) : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
@@ -437,8 +467,12 @@ ax_pjrt_error *ax_pjrt_do_buffer_memory_layout(ax_pjrt_buffer_memory_layout_args
 ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
   source s;
   args->value = NULL;
-  AX_PJRT_TRY(source_of(args->of, &s));
-  ax_pjrt_error *error = ax_pjrt_event_of(s.array, &args->value);
+  ax_pjrt_error *error = source_of(args->of, &s);
+  if (error != NULL) { /* another thread may have deleted the buffer: the event says so */
+    args->value = ax_pjrt_event_now(error);
+    return args->value != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an event");
+  }
+  error = ax_pjrt_event_of(s.array, &args->value);
   ax_array_release(s.array);
   return error;
 }
@@ -477,8 +511,10 @@ ax_pjrt_error *ax_pjrt_do_buffer_increase_references(ax_pjrt_buffer_increase_ref
 ax_pjrt_error *ax_pjrt_do_buffer_decrease_references(ax_pjrt_buffer_decrease_references_args *args) {
   pthread_mutex_lock(&args->of->lock);
   const bool held = args->of->held > 0;
-  if (held) args->of->held--;
+  ax_array *kept = NULL;
+  if (held && --args->of->held == 0) kept = args->of->kept, args->of->kept = NULL;
   pthread_mutex_unlock(&args->of->lock);
+  ax_array_release(kept);
   return held ? NULL : ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the buffer has no external references");
 }
 

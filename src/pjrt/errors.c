@@ -60,6 +60,11 @@ ax_pjrt_error *ax_pjrt_fail(ax_pjrt_code code, const char *format, ...) {
   return create(code, text, length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
+ax_pjrt_error *ax_pjrt_error_of(ax_pjrt_code code, const char *message) {
+  if (message == NULL) message = "it failed, and there was no memory for the reason";
+  return create(code, message, strlen(message));
+}
+
 ax_pjrt_code ax_pjrt_code_of(ax_status status) {
   switch (status) {
     case AX_OK: return AX_PJRT_OK;
@@ -76,9 +81,7 @@ ax_pjrt_code ax_pjrt_code_of(ax_status status) {
 }
 
 ax_pjrt_error *ax_pjrt_status_of(ax_status status, const char *message) {
-  if (status == AX_OK) return NULL;
-  if (message == NULL) message = "it failed, and there was no memory for the reason";
-  return create(ax_pjrt_code_of(status), message, strlen(message));
+  return status != AX_OK ? ax_pjrt_error_of(ax_pjrt_code_of(status), message) : NULL;
 }
 
 ax_pjrt_error *ax_pjrt_status(ax_status status) { return ax_pjrt_status_of(status, ax_message()); }

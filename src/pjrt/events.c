@@ -32,6 +32,11 @@ static ax_pjrt_event *create(void) {
 
 static void release(ax_pjrt_event *event) {
   if (event == NULL || atomic_fetch_sub(&event->references, 1) != 1) return;
+  for (listener *l = event->listeners, *next; l != NULL; l = next) { /* nobody is left who could bring it about */
+    next = l->next;
+    l->callback(ax_pjrt_fail(AX_PJRT_CANCELLED, "the event was destroyed, and had not come about"), l->context);
+    ax_free(l);
+  }
   ax_array_release(event->array);
   pthread_mutex_destroy(&event->lock);
   pthread_cond_destroy(&event->came);
@@ -41,12 +46,11 @@ static void release(ax_pjrt_event *event) {
 
 /* The event's error, made anew; NULL: it came about well. Of an event that is ready. */
 static ax_pjrt_error *error_of(const ax_pjrt_event *event) {
-  if (event->code == AX_PJRT_OK) return NULL;
-  return ax_pjrt_fail(event->code, "%s", event->message != NULL ? event->message : "it failed, and there was no memory for the reason");
+  return event->code != AX_PJRT_OK ? ax_pjrt_error_of(event->code, event->message) : NULL;
 }
 
-/* It comes about. What was set first stays. */
-static void set(ax_pjrt_event *event, ax_pjrt_code code, const char *message, size_t length) {
+/* It comes about. What was set first stays; returns whether this is it. The caller holds the event, which callbacks may destroy. */
+static bool set(ax_pjrt_event *event, ax_pjrt_code code, const char *message, size_t length) {
   char *own = message != NULL && code != AX_PJRT_OK ? ax_alloc(length + 1) : NULL;
   if (own != NULL) memcpy(own, message, length), own[length] = '\0';
   pthread_mutex_lock(&event->lock);
@@ -64,7 +68,7 @@ static void set(ax_pjrt_event *event, ax_pjrt_code code, const char *message, si
   pthread_mutex_unlock(&event->lock);
   if (!first) {
     ax_free(own);
-    return;
+    return false;
   }
   ax_array_release(array);
   for (listener *l = listeners, *next; l != NULL; l = next) {
@@ -72,6 +76,7 @@ static void set(ax_pjrt_event *event, ax_pjrt_code code, const char *message, si
     l->callback(error_of(event), l->context);
     ax_free(l);
   }
+  return true;
 }
 
 ax_pjrt_event *ax_pjrt_event_retain(ax_pjrt_event *event) {
@@ -91,13 +96,13 @@ ax_pjrt_event *ax_pjrt_event_now(ax_pjrt_error *error) {
   ax_pjrt_error_code_args code = {.struct_size = sizeof code, .of = error};
   ax_pjrt_do_error_message(&message);
   (void)ax_pjrt_do_error_code(&code);
-  if (event != NULL) set(event, code.value, message.text, message.length);
+  if (event != NULL) (void)set(event, code.value, message.text, message.length);
   ax_pjrt_do_error_destroy(&(ax_pjrt_error_destroy_args){.of = error});
   return event;
 }
 
 void ax_pjrt_event_end(ax_pjrt_event *event, ax_status status, const char *message) {
-  set(event, ax_pjrt_code_of(status), message, message != NULL ? strlen(message) : 0);
+  (void)set(event, ax_pjrt_code_of(status), message, message != NULL ? strlen(message) : 0);
   release(event);
 }
 
@@ -170,11 +175,8 @@ ax_pjrt_error *ax_pjrt_do_event_create(ax_pjrt_event_create_args *args) {
 }
 
 ax_pjrt_error *ax_pjrt_do_event_set(ax_pjrt_event_set_args *args) {
-  ax_pjrt_event *event = args->of;
-  pthread_mutex_lock(&event->lock);
-  const bool ready = event->ready;
-  pthread_mutex_unlock(&event->lock);
-  if (ready) return ax_pjrt_fail(AX_PJRT_FAILED_PRECONDITION, "the event has come about already");
-  set(event, args->code, args->message, args->message_length);
-  return NULL;
+  ax_pjrt_event *event = ax_pjrt_event_retain(args->of);
+  const bool first = set(event, args->code, args->message, args->message_length);
+  release(event);
+  return first ? NULL : ax_pjrt_fail(AX_PJRT_FAILED_PRECONDITION, "the event has come about already");
 }

@@ -342,6 +342,7 @@ static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_progr
     ax_executable_release(e->made), e->made = NULL;
     AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   }
+  for (uint32_t i = 0; i < (uint32_t)e->in_count; i++) e->reads = e->reads || ax_executable_is_kept(e->made, i);
   AX_PJRT_TRY(ax_pjrt_layouts_of(e->in, e->in_count, &e->in_layouts));
   AX_PJRT_TRY(ax_pjrt_layouts_of(e->out, e->out_count, &e->out_layouts));
   AX_PJRT_TRY(list_shardings(e->in, e->in_count, &e->in_shardings));
@@ -369,7 +370,7 @@ ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_progr
   atomic_fetch_add(&client->references, 1);
   e->client = client;
   ax_pjrt_error *error = ax_pjrt_options_read(options, option_bytes, &e->options);
-  e->device_count = (size_t)(e->options.replicas * e->options.partitions);
+  if (error == NULL) e->device_count = (size_t)(e->options.replicas * e->options.partitions);
   if (error == NULL) error = check_devices(e);
   if (error == NULL) error = keep(e, program, options, option_bytes);
   if (error == NULL) error = compile_program(e, program, kept);

@@ -17,8 +17,11 @@ typedef struct running {
 
 /* --- Arguments --- */
 
-static ax_pjrt_error *check(const ax_pjrt_buffer *buffer, const ax_pjrt_value *value, size_t index) {
-  const ax_type *have = &buffer->type, *want = &value->block;
+static ax_pjrt_error *check(const running *r, const ax_pjrt_buffer *buffer, size_t place, size_t index) {
+  const ax_type *have = &buffer->type, *want = &r->e->in[index].block;
+  if (buffer->memory->device != r->devices[place])
+    return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "argument %zu lies on device %d, and the run is on device %d", index,
+                        buffer->memory->device->description.id, r->devices[place]->description.id);
   if (have->dtype == want->dtype && have->rank == want->rank && memcmp(have->dims, want->dims, want->rank * sizeof want->dims[0]) == 0)
     return NULL;
   return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "argument %zu is %s, and the program's is %s", index, ax_type_string(have, NULL),
@@ -51,7 +54,6 @@ static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists,
     same = other == whole;
     ax_array_release(other);
   }
-  for (size_t place = 0; same && place < r->device_count; place++) same = lists[place][index]->memory->device == r->devices[place];
   if (same && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding) && is_in_order(r, value, whole)) return whole;
   ax_array_release(whole);
   return NULL;
@@ -76,7 +78,7 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
   const ax_pjrt_value *value = &r->e->in[index];
   ax_pjrt_error *error = NULL;
   size_t held = 0;
-  for (size_t place = 0; place < r->device_count; place++) AX_PJRT_TRY(check(lists[place][index], value, index));
+  for (size_t place = 0; place < r->device_count; place++) AX_PJRT_TRY(check(r, lists[place][index], place, index));
   if (r->device_count == 1) return ax_pjrt_buffer_array(lists[0][index], out);
   if ((*out = whole_of(r, lists, index)) != NULL) return NULL;
   while (error == NULL && held < r->device_count) {
@@ -115,29 +117,51 @@ static ax_pjrt_error *copy(ax_array **array) {
   return error;
 }
 
-/* Buffers that are given are gone, whatever becomes of the run: so what their arrays are put together to has the memory alone. */
+/* Whether a caller knows where an argument's memory is, and counts on it. */
+static bool is_held(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
+  bool held = false;
+  for (size_t place = 0; !held && place < r->device_count; place++) held = ax_pjrt_buffer_is_held(lists[place][index]);
+  return held;
+}
+
+static void forget_given(const running *r, ax_pjrt_buffer *const *const *lists) {
+  for (size_t i = 0; i < r->e->in_count; i++)
+    for (size_t place = 0; place < r->device_count && is_given(r, i); place++) ax_pjrt_buffer_forget(lists[place][i]);
+}
+
+/* On several devices buffers that are given are gone, whatever becomes of the run: so what their arrays are put together to has the
+   memory alone. */
 static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *const *lists) {
   ax_array **parts = ax_alloc(r->device_count * sizeof parts[0]);
   ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) {
     if (r->e->in[i].ordered != NULL) error = copy_to(&r->in[i], r->e->in[i].ordered);
-    else if (r->e->donated[i] && !is_given(r, i)) error = copy(&r->in[i]); /* the program takes its memory, and the caller has it still */
+    else if (r->e->donated[i] && (!is_given(r, i) || is_held(r, lists, i))) /* the program takes its memory, and the caller has it still */
+      error = copy(&r->in[i]);
   }
-  for (size_t i = 0; error == NULL && i < r->e->in_count; i++)
-    for (size_t place = 0; place < r->device_count && is_given(r, i); place++) ax_pjrt_buffer_forget(lists[place][i]);
+  if (error == NULL && r->device_count > 1) forget_given(r, lists);
   ax_free(parts);
   return error;
 }
 
 /* --- Results --- */
 
+/* A result that the run makes, and that is no argument; -1: there is none. */
+static int64_t made_by_run(const running *r) {
+  for (size_t k = 0; k < r->e->out_count; k++)
+    if (ax_executable_passed(r->e->made, (uint32_t)k) < 0) return (int64_t)k;
+  return -1;
+}
+
 /* What the program gives back as it came has memory of its own, where the caller has the argument still; and so has what lies on devices in
-   another order than the program has them in. */
+   another order than the program has them in, or on the first ones there are, because it depends on no argument. */
 static ax_pjrt_error *copy_results(const running *r) {
+  const int64_t made = r->device_count > 1 && !r->e->alike && !r->e->reads ? made_by_run(r) : -1;
+  const bool elsewhere = made >= 0 && !is_in_order(r, &r->e->out[made], r->out[made]);
   for (size_t k = 0; k < r->e->out_count; k++) {
     const int64_t input = ax_executable_passed(r->e->made, (uint32_t)k);
-    if (r->e->out[k].order != NULL) AX_PJRT_TRY(copy_to(&r->out[k], r->e->out[k].sharding));
+    if (r->e->out[k].order != NULL || (elsewhere && input < 0)) AX_PJRT_TRY(copy_to(&r->out[k], r->e->out[k].sharding));
     else if (input >= 0 && !r->e->donated[input]) AX_PJRT_TRY(copy(&r->out[k]));
   }
   return NULL;
@@ -146,7 +170,7 @@ static ax_pjrt_error *copy_results(const running *r) {
 /* Whether the result lies on the run's devices: what depends on no arguments is computed on the first device there is. */
 static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
   ax_sharding *where = NULL;
-  *is_there = r->device_count > 1 ? !r->e->alike : r->e->in_count > 0;
+  *is_there = r->device_count > 1 ? !r->e->alike : r->e->reads;
   if (*is_there) return NULL;
   if (r->device_count > 1) where = ax_sharding_retain(r->e->out[k].sharding);
   else AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(r->devices[0]->description.id, &where)));
@@ -188,22 +212,26 @@ static ax_pjrt_error *give_results(const running *r, ax_pjrt_buffer **const *out
 /* Each device's event is the same one, which comes about when the run is over: a result may be an argument, which is there before. Who awaits
    it works on the run. */
 static void give_events(const running *r, ax_pjrt_event **events) {
-  if (r->e->out_count > 0) ax_pjrt_event_awaits(events[0], r->out[0]);
+  const int64_t made = made_by_run(r);
+  if (made >= 0) ax_pjrt_event_awaits(events[0], r->out[made]);
   for (size_t place = 1; place < r->device_count; place++) events[place] = ax_pjrt_event_retain(events[0]);
 }
 
 /* --- Runs --- */
 
 static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event **over) {
-  return ax_pjrt_ffi_start(r->e, made, r->in, r->out, r->options != NULL ? r->options->context : NULL, over);
+  const bool has_context = r->options != NULL && AX_PJRT_HAS(r->options, context);
+  return ax_pjrt_ffi_start(r->e, made, r->in, r->out, has_context ? r->options->context : NULL, over);
 }
 
 /* Starts a run and waits for its end, which is good or not. Where Python is called, what failed is said at once; else whoever awaits the
    event is told. */
 static ax_pjrt_error *start_and_wait(const running *r, ax_executable *made, ax_pjrt_event **over, bool *good) {
   ax_pjrt_event *own = NULL;
+  const int64_t result = made_by_run(r);
   if (over != NULL) *over = NULL;
   AX_PJRT_TRY(start(r, made, &own));
+  if (result >= 0) ax_pjrt_event_awaits(own, r->out[result]); /* this thread works on the run */
   ax_pjrt_error *failed = ax_pjrt_do_event_await(&(ax_pjrt_event_await_args){.struct_size = sizeof(ax_pjrt_event_await_args), .of = own});
   *good = failed == NULL;
   if (failed != NULL && !r->e->calls_python) {
@@ -240,6 +268,7 @@ static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *a
   AX_PJRT_TRY(take_arguments(r, args->arguments));
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
   if (!done) AX_PJRT_TRY(start_plain(r, args->events));
+  if (r->device_count == 1) forget_given(r, args->arguments);
   if (args->events != NULL) give_events(r, args->events);
   ax_pjrt_error *error = copy_results(r);
   if (error == NULL) error = give_results(r, args->outputs);
@@ -256,7 +285,8 @@ ax_pjrt_error *ax_pjrt_do_loaded_execute(ax_pjrt_loaded_execute_args *args) {
   running r = {.e = e, .devices = named != NULL ? &named : args->of->devices, .device_count = args->device_count,
                .options = args->options};
   if (atomic_load(&args->of->deleted)) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable was deleted");
-  if (r.device_count != (named != NULL ? 1 : e->device_count) || r.device_count != e->device_count || r.devices == NULL)
+  if (r.devices == NULL) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable is portable: a run names its device");
+  if (r.device_count != (named != NULL ? 1 : e->device_count) || r.device_count != e->device_count)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "the executable is for %zu devices, and it is run on %zu", e->device_count,
                         r.device_count);
   if (args->argument_count != e->in_count)

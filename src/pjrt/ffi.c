@@ -56,10 +56,11 @@ static ax_pjrt_error *add(ax_custom_calls *calls, const char *target, const ax_p
   if (args->api_version != 0 && args->api_version != 1)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "@%s: api_version %d is neither 0 nor 1", target, args->api_version);
   if (is_there(calls, target, args)) return NULL;
-  if (args->api_version == 0) return ax_pjrt_status(ax_custom_call_register_untyped(calls, target, function_of(args->execute)));
   const ax_ffi_handlers handlers = {.instantiate = function_of(args->instantiate), .prepare = function_of(args->prepare),
                                     .initialize = function_of(args->initialize), .execute = function_of(args->execute)};
-  return ax_pjrt_status(ax_custom_call_register_ffi(calls, target, &handlers));
+  const ax_status status = args->api_version == 0 ? ax_custom_call_register_untyped(calls, target, function_of(args->execute))
+                                                  : ax_custom_call_register_ffi(calls, target, &handlers);
+  return status == AX_OK || is_there(calls, target, args) ? NULL : ax_pjrt_status(status); /* another thread may have been first */
 }
 
 static ax_pjrt_error *register_call(ax_pjrt_custom_call_args *args) {
@@ -86,8 +87,9 @@ static void keep_nothing(void *object) { (void)object; }
 static ax_pjrt_error *register_type(ax_pjrt_ffi_type_args *args) {
   ax_custom_calls *calls;
   ax_ffi_type_id known = {args->number}, *id = args->number != 0 ? &known : ax_calloc(1, sizeof *id);
+  const ax_pjrt_ffi_type_info *said = AX_PJRT_HAS(args, info) ? args->info : NULL;
   const ax_ffi_type_info info = {.struct_size = sizeof info,
-                                 .deleter = args->info != NULL && args->info->deleter != NULL ? args->info->deleter : keep_nothing};
+                                 .deleter = said != NULL && said->deleter != NULL ? said->deleter : keep_nothing};
   if (id == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a type");
   ax_pjrt_error *error = ax_pjrt_ffi_calls(&calls);
   if (error == NULL) error = ax_pjrt_status(ax_custom_call_register_ffi_type(calls, id, &info));

@@ -73,13 +73,19 @@ static ax_pjrt_error *destroy(ax_pjrt_layout_destroy_args *args) {
   return NULL;
 }
 
-static void keep_text(void *text) { (void)text; } /* it is the layout's */
+static void release_text(void *text) { ax_pjrt_held_release(text); }
 
+/* The bytes are the caller's, also when the layout is gone. */
 static ax_pjrt_error *serialize(ax_pjrt_layout_serialize_args *args) {
-  args->bytes = args->of->text;
-  args->count = strlen(args->of->text);
-  args->backing = args->of;
-  args->release = keep_text;
+  const size_t count = strlen(args->of->text);
+  ax_pjrt_held *held = ax_pjrt_held_of(count);
+  if (held == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a layout");
+  memcpy(held->bytes, args->of->text, count);
+  held->count = count;
+  args->bytes = held->bytes;
+  args->count = count;
+  args->backing = (void *)held;
+  args->release = release_text;
   return NULL;
 }
 

@@ -85,6 +85,13 @@ void ax_pjrt_options_free(ax_pjrt_options *options) {
 ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignment_args *args) {
   const ax_pjrt_options *options = &args->of->executable->options;
   const size_t replicas = (size_t)options->replicas, partitions = (size_t)options->partitions;
+  if (args->of->devices == NULL) { /* a portable executable has none, which no bytes say */
+    ax_pjrt_held *none = ax_pjrt_held_of(0);
+    if (none == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");
+    args->bytes = none->bytes, args->count = 0;
+    args->held = none, args->release = ax_pjrt_held_release;
+    return NULL;
+  }
   assignment_message message = AX_PJRT_PROTO__DEVICE_ASSIGNMENT_PROTO__INIT;
   char *memory = ax_alloc(partitions * (sizeof(computation_message) + sizeof(void *) + replicas * sizeof(int64_t)) + 1);
   if (memory == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a device assignment");
@@ -97,7 +104,7 @@ ax_pjrt_error *ax_pjrt_do_loaded_device_assignment(ax_pjrt_loaded_device_assignm
     columns[p].replica_device_ids = &ids[p * replicas];
     for (size_t r = 0; r < replicas; r++) {
       const size_t at = r * partitions + p;
-      ids[p * replicas + r] = args->of->devices != NULL ? args->of->devices[at]->description.id : (int64_t)at;
+      ids[p * replicas + r] = args->of->devices[at]->description.id;
     }
     list[p] = &columns[p];
   }

@@ -15,6 +15,7 @@
 
 /* An error object; NULL is none. When there is no memory for one, the error says that. */
 ax_pjrt_error *ax_pjrt_fail(ax_pjrt_code code, const char *format, ...) AX_PRINTF(2, 3);
+ax_pjrt_error *ax_pjrt_error_of(ax_pjrt_code code, const char *message); /* of any length */
 /* That of a status, with the thread's message; NULL for AX_OK. */
 ax_pjrt_error *ax_pjrt_status(ax_status status);
 ax_pjrt_error *ax_pjrt_status_of(ax_status status, const char *message);
@@ -103,7 +104,8 @@ struct ax_pjrt_buffer {
   ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
   bool is_there;   /* the whole lies on the device; else all of it is the buffer's, and lies on another one */
   ax_array *array; /* the buffer's own; NULL: not asked for yet, or deleted or donated */
-  uint32_t held;   /* external references, which keep the memory in place */
+  uint32_t held;   /* external references: callers that know the memory's address */
+  ax_array *kept;  /* of a buffer that was deleted or donated while it was held: its array, whose memory stays until nobody holds it */
 };
 
 /* Takes the array over. */
@@ -117,7 +119,9 @@ ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
 ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
 /* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
 AX_MUST_USE ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out);
-void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer); /* its array is given to a run, or deleted */
+/* Its array is given to a run, or deleted. Memory that callers know the address of stays as long as they hold it. */
+void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer);
+bool ax_pjrt_buffer_is_held(ax_pjrt_buffer *buffer); /* by external references */
 
 /* --- options.c --- */
 
@@ -162,6 +166,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   char *code, *option_text; /* the module, and the compile options, as they were given */
   size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
+  bool reads;    /* what it computes depends on an argument */
   bool calls_python; /* so a run is over when its start returns, as scripts expect of JAX's CPU devices, which print in order */
   char name[256], fingerprint[33];
   ax_pjrt_named costs[4];

@@ -179,7 +179,11 @@ static void test_buffers(void **state) {
   CALL(buffer_is_deleted, .of = buffer);
   assert_true(buffer_is_deleted_args.value);
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "deleted, or donated", buffer_to_host_buffer, .of = buffer, .data = back, .bytes = sizeof back);
-  REFUSES(AX_PJRT_INVALID_ARGUMENT, "deleted, or donated", buffer_ready_event, .of = buffer);
+  { /* nor will it ever be ready */
+    CALL(buffer_ready_event, .of = buffer);
+    REFUSES(AX_PJRT_INVALID_ARGUMENT, "deleted, or donated", event_await, .of = buffer_ready_event_args.value);
+    CALL(event_destroy, .of = buffer_ready_event_args.value);
+  }
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "no external references", buffer_decrease_references, .of = buffer);
   drop(buffer);
   destroy(client);
@@ -279,6 +283,101 @@ static void test_events(void **state) {
   CALL(event_destroy, .of = event);
 }
 
+static void destroy_event(ax_pjrt_error *error, void *context) {
+  note_error(error, &(int){0});
+  CALL(event_destroy, .of = context);
+}
+
+/* A callback may destroy the event; one that never comes about tells so. */
+static void test_events_end(void **state) {
+  (void)state;
+  static char long_text[3001];
+  int told = 0;
+  memset(long_text, 'x', sizeof long_text - 1);
+  {
+    CALL(event_create, .extensions = NULL);
+    ax_pjrt_event *event = event_create_args.value;
+    CALL(event_on_ready, .of = event, .callback = note_error, .context = &told);
+    {
+      CALL(event_on_ready, .of = event, .callback = destroy_event, .context = event); /* told first */
+    }
+    CALL(event_set, .of = event, .code = AX_PJRT_ABORTED, .message = "no more", .message_length = 7);
+    assert_int_equal(told, 10);
+  }
+  CALL(event_create, .extensions = NULL);
+  ax_pjrt_event *event = event_create_args.value;
+  CALL(event_on_ready, .of = event, .callback = note_error, .context = &told);
+  CALL(event_destroy, .of = event);
+  assert_int_equal(told, 20);
+  {
+    CALL(event_create, .extensions = NULL);
+    CALL(event_set, .of = event_create_args.value, .code = AX_PJRT_INTERNAL, .message = long_text, .message_length = sizeof long_text - 1);
+    REFUSES(AX_PJRT_INTERNAL, long_text, event_await, .of = event_create_args.value); /* all of it */
+    CALL(event_destroy, .of = event_create_args.value);
+  }
+}
+
+/* Memory whose address a caller holds stays where it is, whatever becomes of the buffer. */
+static void test_held(void **state) {
+  (void)state;
+  static char module[] = MODULE("1", "func.func public @main(%x: tensor<2xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2xf32> {\n"
+                                     "  %0 = stablehlo.add %x, %x : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n");
+  ax_pjrt_client *client = create(1);
+  ax_pjrt_loaded_executable *loaded;
+  const int64_t dims[] = {2};
+  expect_no_error("compile", compile(client, module, "", 0, &loaded));
+  for (int donate = 0; donate < 2; donate++) {
+    ax_pjrt_buffer *x = put(client, 0, (const float[]){3, 4}, AX_PJRT_F32, dims, 1), *result = NULL, *const list[] = {x},
+                   *const *const lists[] = {list}, **const outputs[] = {&result};
+    CALL(buffer_increase_references, .of = x);
+    CALL(buffer_unsafe_pointer, .of = x);
+    const float *data = (const float *)(uintptr_t)buffer_unsafe_pointer_args.value;
+    if (donate) {
+      CALL(loaded_execute, .of = loaded, .arguments = lists, .device_count = 1, .argument_count = 1, .outputs = outputs);
+      float back[2];
+      read_buffer(result, back, sizeof back);
+      assert_true(back[0] == 6 && back[1] == 8);
+    } else {
+      CALL(buffer_delete, .of = x);
+    }
+    CALL(buffer_is_deleted, .of = x);
+    assert_true(buffer_is_deleted_args.value);
+    ax_pjrt_buffer *other = put(client, 0, (const float[]){9, 9}, AX_PJRT_F32, dims, 1); /* which would get the memory */
+    assert_true(data[0] == 3 && data[1] == 4);
+    CALL(buffer_decrease_references, .of = x);
+    drop(other), drop(x);
+    if (donate) drop(result);
+  }
+  CALL(loaded_destroy, .of = loaded);
+  destroy(client);
+}
+
+/* Layouts on the host that callers got wrong. */
+static void test_wrong_layouts(void **state) {
+  (void)state;
+  ax_pjrt_client *client = create(1);
+  const int64_t dims[] = {2, 2}, twice[] = {0, 0}, far[] = {64, 4}, backwards[] = {-8, 4}, many[] = {1, 1, 1};
+  char back[128];
+  ax_pjrt_buffer *x = put(client, 0, (const float[]){1, 2, 3, 4}, AX_PJRT_F32, dims, 2);
+  ax_pjrt_memory_layout layout = {.tiled = {.minor_to_major = twice, .rank = 2}};
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "", buffer_to_host_buffer, .of = x, .layout = &layout, .data = back, .bytes = sizeof back);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "", client_create_view_of_device_buffer, .of = client, .data = back, .dims = dims, .rank = 2,
+          .element = AX_PJRT_F32, .device = device_of(client, 0), .layout = &layout);
+  layout = (ax_pjrt_memory_layout){.kind = 1, .strides = {.strides = far, .rank = 2}};
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "16 bytes are too few for 72", buffer_to_host_buffer, .of = x, .layout = &layout, .data = back, .bytes = 16);
+  layout.strides.strides = backwards;
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "the stride of dimension 0 on the host is -8", buffer_to_host_buffer, .of = x, .layout = &layout, .data = back,
+          .bytes = sizeof back);
+  layout.strides.strides = many, layout.strides.rank = 3;
+  REFUSES(AX_PJRT_UNIMPLEMENTED, "arrays are dense", client_buffer_from_host_buffer, .of = client, .data = back, .element = AX_PJRT_F32, .dims = dims,
+          .rank = 2, .device = device_of(client, 0), .layout = &layout);
+  const int64_t huge[] = {(int64_t)1 << 40, (int64_t)1 << 40};
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "more bytes than there are addresses", client_buffer_from_host_buffer, .of = client, .data = back,
+          .element = AX_PJRT_F32, .dims = huge, .rank = 2, .device = device_of(client, 0));
+  drop(x);
+  destroy(client);
+}
+
 /* --- Programs --- */
 
 static char doubled[] = MODULE("1", "func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {\n"
@@ -330,7 +429,16 @@ static void test_one_device(void **state) {
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "takes 1 arguments, and here are 0", loaded_execute, .of = loaded, .arguments = lists, .device_count = 1,
           .outputs = outputs, .device = device_of(client, 1));
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "run on 2", loaded_execute, .of = loaded, .arguments = lists, .device_count = 2, .argument_count = 1,
+          .outputs = outputs, .device = device_of(client, 1));
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "a run names its device", loaded_execute, .of = loaded, .arguments = lists, .device_count = 1, .argument_count = 1,
           .outputs = outputs);
+  REFUSES(AX_PJRT_INVALID_ARGUMENT, "argument 0 lies on device 1, and the run is on device 0", loaded_execute, .of = loaded, .arguments = lists,
+          .device_count = 1, .argument_count = 1, .outputs = outputs, .device = device_of(client, 0));
+  {
+    CALL(loaded_device_assignment, .of = loaded); /* a portable executable has none */
+    assert_int_equal(loaded_device_assignment_args.count, 0);
+    loaded_device_assignment_args.release(loaded_device_assignment_args.held);
+  }
   CALL(loaded_delete, .of = loaded);
   REFUSES(AX_PJRT_INVALID_ARGUMENT, "was deleted", loaded_execute, .of = loaded, .arguments = lists, .device_count = 1, .argument_count = 1,
           .outputs = outputs, .device = device_of(client, 1));
@@ -338,6 +446,50 @@ static void test_one_device(void **state) {
   drop(x);
   drop(wrong);
   CALL(executable_destroy, .of = executable);
+  CALL(loaded_destroy, .of = loaded);
+  destroy(client);
+}
+
+/* A result that depends on no argument lies on the devices that the run is for, all the same. */
+static void test_without_arguments(void **state) {
+  (void)state;
+  /* executable_build_options {num_replicas 1, num_partitions 2 or 1, device_assignment} */
+  static const char turned[] = "\x1a\x12\x20\x01\x28\x02\x4a\x0c\x08\x01\x10\x02\x1a\x02\x08\x01\x1a\x02\x08\x00",
+                    last[] = "\x1a\x12\x20\x01\x28\x02\x4a\x0c\x08\x01\x10\x02\x1a\x02\x08\x02\x1a\x02\x08\x03",
+                    second[] = "\x1a\x0e\x20\x01\x28\x01\x4a\x08\x08\x01\x10\x01\x1a\x02\x08\x01";
+  static char counted[] = MODULE("2", "sdy.mesh @mesh = <[\"d\"=2]>\n"
+                                      "func.func public @main() -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>}) {\n"
+                                      "  %0 = stablehlo.iota dim = 0 : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"),
+              constant[] = MODULE("1", "func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n"
+                                       "  %0 = stablehlo.constant dense<7.0> : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
+  const char *const options[] = {turned, last};
+  const int devices[2][2] = {{1, 0}, {2, 3}};
+  ax_pjrt_client *client = create(4);
+  ax_pjrt_loaded_executable *loaded;
+  for (int i = 0; i < 2; i++) {
+    ax_pjrt_buffer *first = NULL, *second_part = NULL, *const *const lists[] = {NULL, NULL}, **const outputs[] = {&first, &second_part};
+    expect_no_error("compile", compile(client, counted, options[i], sizeof turned - 1, &loaded));
+    CALL(loaded_execute, .of = loaded, .arguments = lists, .device_count = 2, .outputs = outputs);
+    float back[2];
+    read_buffer(first, back, sizeof back);
+    assert_true(back[0] == 0 && back[1] == 1);
+    read_buffer(second_part, back, sizeof back);
+    assert_true(back[0] == 2 && back[1] == 3);
+    CALL(buffer_device, .of = first);
+    assert_ptr_equal(buffer_device_args.value, device_of(client, devices[i][0]));
+    drop(first), drop(second_part);
+    CALL(loaded_destroy, .of = loaded);
+  }
+  expect_no_error("compile", compile(client, constant, second, sizeof second - 1, &loaded));
+  ax_pjrt_buffer *x = put(client, 1, (const float[]){1}, AX_PJRT_F32, NULL, 0), *y = NULL, *const list[] = {x}, *const *const lists[] = {list},
+                 **const outputs[] = {&y};
+  CALL(loaded_execute, .of = loaded, .arguments = lists, .device_count = 1, .argument_count = 1, .outputs = outputs);
+  float back;
+  read_buffer(y, &back, sizeof back);
+  assert_true(back == 7);
+  CALL(buffer_device, .of = y);
+  assert_ptr_equal(buffer_device_args.value, device_of(client, 1));
+  drop(x), drop(y);
   CALL(loaded_destroy, .of = loaded);
   destroy(client);
 }
@@ -371,6 +523,15 @@ static void test_donated(void **state) {
     }
     for (int i = 0; i < 3; i++) drop(list[i]);
     drop(result);
+  }
+  { /* a run that is refused takes nothing */
+    ax_pjrt_buffer *x = put(client, 0, (const float[]){1, 2}, AX_PJRT_F32, dims, 1), *list[] = {x, x, x}, *result = NULL, **const outputs[] = {&result},
+                   *const *const lists[] = {list};
+    REFUSES(AX_PJRT_INVALID_ARGUMENT, "", loaded_execute, .of = loaded, .arguments = lists, .device_count = 1, .argument_count = 3, .outputs = outputs);
+    float back[2];
+    read_buffer(x, back, sizeof back);
+    assert_true(back[0] == 1 && back[1] == 2);
+    drop(x);
   }
   CALL(loaded_destroy, .of = loaded);
   destroy(client);
@@ -443,6 +604,7 @@ int main(void) {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_devices), cmocka_unit_test(test_count),       cmocka_unit_test(test_topology),
       cmocka_unit_test(test_memory_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_buffers),
       cmocka_unit_test(test_from_host),   cmocka_unit_test(test_views),   cmocka_unit_test(test_events),        cmocka_unit_test(test_one_device),
-      cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_not_compiled)};
+      cmocka_unit_test(test_two_devices), cmocka_unit_test(test_donated), cmocka_unit_test(test_events_end),
+      cmocka_unit_test(test_held), cmocka_unit_test(test_wrong_layouts), cmocka_unit_test(test_without_arguments), cmocka_unit_test(test_not_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
