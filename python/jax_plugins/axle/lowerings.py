@@ -7,3 +7,5 @@ from jax._src.interpreters import mlir
 
 def register(platform):
     mlir._platform_specific_lowerings[platform] = mlir._platform_specific_lowerings["cpu"]
+    if platform not in mlir._platforms_with_donation:
+        mlir._platforms_with_donation.append(platform)
