@@ -16,6 +16,8 @@ typedef struct plan {
   ax_mesh mesh; /* of one strategy that is timed */
   ax_strategy given;
   bool is_given;
+  int64_t which; /* strategy that is written, from 1 on */
+  ax_optimizer optimizer;
   source source;
   shardings shardings; /* extents that a module leaves open */
   uint32_t *inputs; /* numbers of the batch's */
@@ -31,7 +33,9 @@ enum {
   option_microbatches,
   option_saves,
   option_schedule,
-  option_chunks
+  option_chunks,
+  option_which,
+  option_optimizer
 };
 
 /* Marks the inputs that are named, with "," between. */
@@ -59,9 +63,22 @@ static ax_status find_batch(plan *p) {
 static void tell_batch(const plan *p) {
   const ax_program *program = p->source.program;
   if (!p->train || p->batch != NULL || program->in_count == 0) return;
+  const uint32_t first = ax_model_first_of_batch(program);
   printf("a sample is");
-  for (uint32_t i = ax_model_first_of_batch(program); i < program->in_count; i++) printf(" %s", source_input_name(&p->source, i));
-  printf("; all other inputs are parameters (--batch says otherwise)\n");
+  for (uint32_t i = first; i < program->in_count; i++) printf(" %s", source_input_name(&p->source, i));
+  if (first == 0) printf("; there are no parameters (--batch says otherwise)\n");
+  else
+    printf("; the inputs before are parameters, up to %s %s (--batch says otherwise)\n", source_input_name(&p->source, first - 1),
+           ax_type_string(&program->types[first - 1], &program->axes));
+}
+
+/* What may keep a search from a good mesh. */
+static void tell_samples(const plan *p) {
+  const int64_t samples = p->options.samples > 0 ? p->options.samples : 1;
+  const int64_t devices = p->options.devices, more = samples > devices ? samples : devices, fewer = samples > devices ? devices : samples;
+  if (p->train && !p->is_given && more % fewer != 0)
+    printf("%lld samples and %lld devices: the one does not divide the other, so few meshes cut samples evenly\n", (long long)samples,
+           (long long)devices);
 }
 
 static ax_status print(const plan *p, const ax_strategies *found) {
@@ -77,6 +94,7 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   if (status == AX_OK) status = ax_strategies_print(found, count, names, &text);
   if (status == AX_OK) {
     tell_batch(p);
+    tell_samples(p);
     fputs(text, stdout);
     ax_string_free(text);
   }
@@ -128,15 +146,16 @@ static ax_status write_parts(const plan *p, const ax_strategy *strategy) {
   return AX_OK;
 }
 
-/* The program of the first strategy, as text, and a simulation of it; of a pipeline its picture, and the programs of its parts. */
+/* The program of the strategy that is asked for, the first, as text, and a simulation of it; of a pipeline its picture, and the programs of its parts. */
 static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_strategies *found) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
   ax_simulation simulation = {0};
   char *text = NULL;
-  const ax_strategy *first = found->count > 0 ? &found->list[0] : NULL;
+  const int64_t which = p->which > 0 ? p->which : 1;
   if (p->write == NULL && p->timeline == NULL) return AX_OK;
-  if (first == NULL) return ax_error(AX_ABSENT, "--write, --timeline: there is no strategy");
+  if (which > found->count) return ax_error(AX_ABSENT, "--write, --timeline: there is no strategy %lld (--keep keeps more)", (long long)which);
+  const ax_strategy *first = &found->list[which - 1];
   if (first->stages > 1 && p->timeline != NULL) AX_TRY(write_pipeline(p->timeline, first->picture));
   if (first->stages > 1) return p->write != NULL ? write_parts(p, first) : AX_OK;
   ax_status status = ax_planner_program(p->source.program, &p->options, first, &program);
@@ -160,7 +179,12 @@ static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *o
   const double began = ax_seconds();
   ax_strategy *timed = ax_calloc(1, sizeof *timed);
   if (timed == NULL) return ax_out_of_memory(sizeof *timed);
-  p->options.devices = ax_mesh_devices(&p->mesh);
+  const int64_t devices = ax_mesh_devices(&p->mesh);
+  if (p->options.devices > 0 && p->options.devices != devices) {
+    ax_free(timed);
+    return ax_error(AX_INVALID_ARGUMENT, "--mesh: it has %lld devices, and --devices says %lld", (long long)devices, (long long)p->options.devices);
+  }
+  p->options.devices = devices;
   p->given.mesh = p->mesh;
   if (piped) {
     p->given.stages = p->mesh.axis[0].size;
@@ -182,6 +206,7 @@ static ax_status plan_path(plan *p, const char *path) {
   AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
   AX_TRY(find_batch(p));
   p->options.train = p->train;
+  if (p->options.samples > 0 && !p->train) return ax_error(AX_INVALID_ARGUMENT, "--samples is of --train");
   ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
   if (status == AX_OK && p->is_given) status = time_given(p, machine, &found);
   else if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
@@ -217,6 +242,25 @@ static ax_status find_name(const char *argument, const char *option, int count, 
   return status;
 }
 
+typedef struct named_optimizer {
+  const char *name;
+  ax_optimizer (*make)(ax_schedule learning_rate);
+} named_optimizer;
+
+static const named_optimizer optimizers[] = {{"sgd", ax_sgd},         {"adam", ax_adam},       {"adamw", ax_adamw},
+                                             {"lamb", ax_lamb},       {"lion", ax_lion},       {"rmsprop", ax_rmsprop},
+                                             {"adagrad", ax_adagrad}, {"adafactor", ax_adafactor}};
+static const char *optimizer_name(int value) { return optimizers[value].name; }
+
+/* How fast it learns takes no time. */
+static ax_status take_optimizer(plan *p, const char *argument) {
+  int found;
+  AX_TRY(find_name(argument, "--optimizer", (int)(sizeof optimizers / sizeof optimizers[0]), optimizer_name, &found));
+  p->optimizer = optimizers[found].make(ax_constant_schedule(1e-3));
+  p->options.optimizer = &p->optimizer;
+  return AX_OK;
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   plan *p = context;
   int64_t count = 0;
@@ -231,6 +275,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_chunks: return take_count("--chunks", argument, INT64_MAX, &p->given.chunks);
     case option_saves: return find_name(argument, "--saves", AX_CHECKPOINT_POLICY_COUNT, policy_name, (int *)&p->given.saved);
     case option_schedule: return find_name(argument, "--schedule", AX_PIPELINE_SCHEDULE_COUNT, schedule_name, (int *)&p->given.schedule);
+    case option_which: return take_count("--number", argument, INT64_MAX, &p->which);
+    case option_optimizer: return take_optimizer(p, argument);
     case option_dim: return shardings_take(&p->shardings, value, argument);
     case option_seconds: return take_number("--seconds", argument, &p->options.seconds);
     default:
@@ -251,6 +297,7 @@ int plan_main(int argc, const char **argv) {
   plan p = {0};
   const struct poptOption table[] = {
       {"cluster", 'c', POPT_ARG_STRING, &p.machine, 0, "A machine's name, or a file that describes one (h200)", "NAME|FILE"},
+      {"machine", 'M', POPT_ARG_STRING, &p.machine, 0, "The same, as other commands have it", "NAME|FILE"},
       {"devices", 'd', POPT_ARG_STRING, NULL, option_devices, "How many devices it has", "N"},
       {"train", 't', POPT_ARG_NONE, &p.train, 0, "FILE is a model's loss of one sample: plan the step that trains it", NULL},
       {"samples", 's', POPT_ARG_STRING, NULL, option_samples, "Samples of a step (1)", "N"},
@@ -258,12 +305,14 @@ int plan_main(int argc, const char **argv) {
       {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
       {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
       {"mesh", 'm', POPT_ARG_STRING, NULL, option_one,
-       "Search nothing: time this mesh, of the axes data and model, or pipe, data and model", "AXIS=N,.."},
+       "Search nothing: time this mesh, data=N or data=N,model=M, with pipe=P before them; the optimizer's state is cut over data", "AXIS=N,.."},
       {"microbatches", '\0', POPT_ARG_STRING, NULL, option_microbatches, "With --mesh: into how many a batch is divided (1)", "N"},
       {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing", "WHAT"},
       {"schedule", '\0', POPT_ARG_STRING, NULL, option_schedule, "With --mesh: gpipe, 1f1b, interleaved, zero-bubble (1f1b)", "SCHEDULE"},
       {"chunks", '\0', POPT_ARG_STRING, NULL, option_chunks, "With --mesh: parts of the layers on each stage (1)", "N"},
+      {"optimizer", '\0', POPT_ARG_STRING, NULL, option_optimizer, "With --train: sgd, adam, adamw, lamb, lion, rmsprop, adagrad, adafactor (adam)", "NAME"},
       {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts; of a pipeline those of its parts", "FILE"},
+      {"number", 'n', POPT_ARG_STRING, NULL, option_which, "Which strategy --write and --timeline are of (1)", "N"},
       {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or JSON for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
       {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},

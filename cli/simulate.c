@@ -155,6 +155,7 @@ int simulate_main(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"machine", 'M', POPT_ARG_STRING, &s.machine, 0, "A machine's name, or a file that describes one (tpu-like-torus)",
        "NAME|FILE"},
+      {"cluster", 'c', POPT_ARG_STRING, &s.machine, 0, "The same, as axle plan has it", "NAME|FILE"},
       {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
       {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
       {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},

@@ -323,7 +323,19 @@ expect 2 "error: --schedule: 'late' is none of none, gpipe" plan net.axle --trai
 expect 2 'error: --samples: not a positive number: 0' plan net.axle --train --devices 2 --samples 0
 expect 1 "error: --batch: there is no input 'z'" plan net.axle --train --batch z --devices 2
 expect 1 'error: planner: 4 layers on 3 stages' plan net.axle --train --batch x,y --samples 16 --mesh pipe=3,data=1,model=1
-expect 1 'error: planner: .* it has 3' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
+expect 1 'error: planner: .* data alone, and not (a=2, b=1, c=1)' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
+expect 1 'error: planner: .* in this order' plan net.axle --train --batch x,y --samples 16 --mesh model=2,data=2
+expect 1 'error: planner: 16 samples in 1 microbatches over data=3' plan net.axle --train --batch x,y --samples 16 --mesh data=3
+expect 1 'error: --mesh: it has 2 devices, and --devices says 4' plan net.axle --train --batch x,y --samples 16 --mesh data=2 --devices 4
+expect 0 ' 1  data=2 .* kB!  ' plan net.axle --train --batch x,y --samples 16 --mesh data=2 --memory 100
+expect 1 'error: --samples is of --train' plan net.axle --samples 16 --devices 2
+expect 2 "error: --optimizer: 'slow' is none of sgd, adam" plan net.axle --train --optimizer slow --devices 2
+expect 1 'error: .*there is no strategy 9' plan net.axle --train --batch x,y --samples 16 --devices 2 --number 9 --write step.axle
+expect 0 '^12 samples and 8 devices: the one does not divide' plan net.axle --train --batch x,y --samples 12 --devices 8 --optimizer sgd
+expect 0 '^a sample is y; the inputs before are parameters, up to x f32' plan net.axle --train --samples 16 --devices 2
+expect 0 '^step2.middle.backward.axle' plan net.axle --train --batch x,y --samples 16 --mesh pipe=4,data=1,model=1 --microbatches 4 --write step2.axle
+printf 'machine "few" device flops f32 1e12 memory 1e12 switch ports 4 latency 1e-6 bandwidth 1e9' >few.machine
+expect 1 'error: the mesh .*has 8 devices, but the machine "few" has 4' plan net.axle --train --batch x,y --samples 16 --devices 8 --cluster few.machine
 expect 1 'error: pdp11: no file' plan net.axle --devices 2 --cluster pdp11
 
 expect 0 '^2 devices of the machine 2 processes (2 nodes of 1)' simulate whole.axle --spread 2

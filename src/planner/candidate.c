@@ -6,6 +6,7 @@
 #include "planner/search.h"
 #include "prim/prims.h"
 #include "sim/cluster.h"
+#include "sim/place.h"
 
 /* --- The planner --- */
 
@@ -39,12 +40,20 @@ static ax_status step_of(ax_planner *p, int64_t microbatches, ax_checkpoint_poli
   return AX_OK;
 }
 
+/* The machine has so many. */
+static ax_status check_devices(const ax_cluster *machine, int64_t devices) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "all", .size = devices}}};
+  ax_sim_place place;
+  return ax_sim_place_make(machine, &mesh, &place);
+}
+
 ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_planner *p) {
   ax_program *step;
   *p = (ax_planner){.machine = machine, .options = *options, .began = ax_seconds()};
   if (options->devices < 1 || options->devices > most_devices)
     return ax_error(AX_INVALID_ARGUMENT, "planner: %lld devices; there may be 1 to %d", (long long)options->devices, most_devices);
   p->end = p->began + (options->seconds > 0 ? options->seconds : 60);
+  AX_TRY(check_devices(machine, options->devices));
   p->capacity = options->memory > 0 ? options->memory : machine->capacity > 0 ? machine->capacity : INFINITY;
   AX_TRY(ax_model_make(program, options, &p->model));
   AX_TRY(ax_families_make(&p->model, &p->families));

@@ -179,16 +179,32 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
   const ax_status status = ax_candidate_try(p, c, true, &possible);
   p->capacity = capacity;
   if (status != AX_OK || possible) return status;
-  return ax_error(AX_INVALID_ARGUMENT, "planner: the mesh does not divide the samples, or the program cannot be cut so");
+  const int64_t data = c->mesh.axis[0].size;
+  if (p->model.train && p->model.samples % (data * c->microbatches) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld", (long long)p->model.samples,
+                    (long long)c->microbatches, (long long)data);
+  return ax_error(AX_INVALID_ARGUMENT, "planner: the program cannot be cut so");
+}
+
+/* The axes say what is done along them, and their order which devices are near. */
+static ax_status check_axes(const ax_mesh *mesh) {
+  static const char *const wanted[] = {"data", "model"};
+  bool same = mesh->count == 1 || mesh->count == 2;
+  for (uint32_t a = 0; same && a < mesh->count; a++) same = strcmp(mesh->axis[a].name, wanted[a]) == 0;
+  if (same) return AX_OK;
+  ax_text text = {0};
+  ax_mesh_text(&text, mesh);
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "planner: without specs a mesh has the axes data and model, in this order, or data alone, and not %s",
+                                    text.data != NULL ? text.data : "these");
+  ax_text_deinit(&text);
+  return status;
 }
 
 static ax_status time_found(ax_planner *p, const ax_strategy *given, ax_strategy *out) {
   ax_candidate c = {.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given),
                     .stages = given->stages > 1 ? given->stages : 1, .chunks = given->chunks > 0 ? given->chunks : 1,
                     .schedule = given->schedule, .kind = "given"};
-  if (given->mesh.count == 0 || given->mesh.count > 2)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: without specs the mesh has axes data and model, or data alone; it has %u",
-                    given->mesh.count);
+  AX_TRY(check_axes(&given->mesh));
   ax_status status = find_layout(p, &c);
   if (status == AX_OK) status = c.stages > 1 ? ax_planner_time_pipeline(p, &c) : try_one_stage(p, &c);
   if (status == AX_OK) status = give(p, &c, out);

@@ -5,11 +5,12 @@
 
 #include "planner/search.h"
 
-static void add_bytes(ax_text *text, double bytes) {
+/* At least `width` columns wide. */
+static void add_bytes(ax_text *text, double bytes, int width) {
   static const char units[] = " kMGTP";
   int unit = 0;
   while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
-  ax_text_add(text, unit > 0 ? "%6.3g %cB" : "%6.3g B ", bytes, units[unit]);
+  ax_text_add(text, unit > 0 ? "%*.3g %cB" : "%*.3g B ", width, bytes, units[unit]);
 }
 
 static void add_seconds(ax_text *text, double seconds) {
@@ -30,13 +31,13 @@ static void add_mesh(ax_text *text, const ax_mesh *mesh) {
   ax_text_add(text, "%-28s", shown);
 }
 
-static void add_row(ax_text *text, uint32_t number, const ax_strategy *s, double capacity) {
+static void add_row(ax_text *text, uint32_t number, const ax_strategy *s) {
   ax_text_add(text, "%2u  ", number);
   add_mesh(text, &s->mesh);
   add_seconds(text, s->seconds);
   ax_text_add(text, " %5.1f %%  ", 100 * s->utilization);
-  add_bytes(text, s->memory.total);
-  ax_text_add(text, "%s  %4.0f %% %4.0f %% %4.0f %%  %6lld  %-10s  %s", capacity > 0 && !s->fits ? "!" : " ", 100 * s->computing,
+  add_bytes(text, s->memory.total, 6);
+  ax_text_add(text, "%s  %4.0f %% %4.0f %% %4.0f %%  %6lld  %-10s  %s", !s->fits ? "!" : " ", 100 * s->computing,
               100 * s->exchanging, 100 * s->waiting, (long long)s->microbatches, ax_checkpoint_policy_name(s->saved), s->kind);
   if (s->stages > 1) ax_text_add(text, "; %s", ax_pipeline_schedule_name(s->schedule));
   if (s->chunks > 1) ax_text_add(text, " of %lld parts", (long long)s->chunks);
@@ -84,15 +85,15 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
   *out = NULL;
   ax_text_add(&text, "%.0f devices", s->devices);
   if (s->capacity > 0) {
-    ax_text_add(&text, " of");
-    add_bytes(&text, s->capacity);
+    ax_text_add(&text, " of ");
+    add_bytes(&text, s->capacity, 1);
   }
   ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : ", when the time was over");
   if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");
-  if (s->count > 0 && s->capacity > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
+  if (s->count > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
   if (s->count > 0)
     ax_text_add(&text, "\n    %-28s%11s    MFU    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
-  for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i], s->capacity);
+  for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i]);
   if (s->count > 0) {
     ax_text_add(&text, "\ninputs in the first  spec                   in JAX\n");
     add_layouts(&text, &s->list[0], name_count, names);

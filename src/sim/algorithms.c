@@ -60,14 +60,31 @@ double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place) {
 
 /* --- The survey --- */
 
-static ax_status weigh(const choosing *c, const ax_sim_procedure *procedure, candidate *out) {
+static void count_images(const choosing *c, const ax_sim_procedure *procedure, candidate *out) {
   ax_sim_place place = *c->place;
   ax_sim_work_unfold(&place);
   ax_sim_place_fold(&place);
   ax_sim_procedure_keep(procedure, &place);
   out->images = ax_sim_place_images(&place);
   out->work = ax_sim_procedure_work(procedure) * (double)out->images;
-  return ax_sim_procedure_estimate(procedure, c->place, &out->seconds, &out->waiting);
+}
+
+/* An estimate goes through all images. With very many of them that takes seconds, and it is only made where no algorithm has fewer. */
+static const int64_t most_images = 1 << 12;
+
+static ax_status estimate_left(const choosing *c, ax_sim_procedure *procedure, surveyed *out) {
+  int64_t least = INT64_MAX;
+  for (int a = 0; a < AX_ALGORITHM_COUNT; a++)
+    if (out->by[a].done && out->by[a].images < least) least = out->by[a].images;
+  for (int a = 0; a < AX_ALGORITHM_COUNT; a++) {
+    candidate *left = &out->by[a];
+    if (!left->done || left->images <= most_images) continue;
+    left->done = left->images == least;
+    if (!left->done) continue;
+    AX_TRY(ax_sim_procedure_make(procedure, (ax_algorithm)a, &left->done));
+    AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &left->seconds, &left->waiting));
+  }
+  return AX_OK;
 }
 
 static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed *out) {
@@ -80,9 +97,12 @@ static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed
                                                           : (ax_algorithm)(a <= (int)wanted ? a - 1 : a);
     if (next >= AX_ALGORITHM_GATHER && next != wanted) continue; /* runs over processes do these, and machines of processes alone */
     AX_TRY(ax_sim_procedure_make(procedure, next, &out->by[next].done));
-    if (out->by[next].done) AX_TRY(weigh(c, procedure, &out->by[next]));
+    candidate *made = &out->by[next];
+    if (made->done) count_images(c, procedure, made);
+    if (made->done && made->images <= most_images)
+      AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &made->seconds, &made->waiting));
   }
-  return AX_OK;
+  return estimate_left(c, procedure, out);
 }
 
 static bool is_like(const ax_sim_procedure *a, const ax_sim_procedure *b) {
