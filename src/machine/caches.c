@@ -47,7 +47,26 @@ static const ax_caches *ask(void) {
   return &here;
 }
 
+static ax_caches assumed;
+static pthread_once_t assumed_once = PTHREAD_ONCE_INIT;
+static _Thread_local bool assumes;
+
+static void make_assumed(void) {
+  ax_description machine;
+  for (int f = AX_FACT_LINE; f <= AX_FACT_THREADS; f++)
+    machine.facts[f] = (ax_known){ax_machine_record((ax_fact)f)->assumed, AX_SOURCE_ASSUMED};
+  assumed = ax_caches_of(&machine);
+}
+
+bool ax_caches_assume(bool on) {
+  const bool before = assumes;
+  assumes = on && ax_machine_know(AX_FACT_L1).source != AX_SOURCE_GIVEN;
+  if (assumes) pthread_once(&assumed_once, make_assumed);
+  return before;
+}
+
 const ax_caches *ax_caches_here(void) {
+  if (assumes) return &assumed;
   const ax_caches *known = atomic_load_explicit(&ready, memory_order_acquire);
   return known != NULL ? known : ask();
 }

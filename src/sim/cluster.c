@@ -57,6 +57,8 @@ const char *ax_cluster_builtin(uint32_t index, const char **text) {
   return index < AX_COUNT(builtins) ? builtins[index].name : NULL;
 }
 
+bool ax_cluster_is_here(const ax_cluster *machine) { return strcmp(machine->name, "cpu") == 0; }
+
 double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype) {
   double least = 0;
   if (machine->flops[dtype] > 0) return machine->flops[dtype];

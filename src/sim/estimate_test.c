@@ -6,6 +6,8 @@
 
 #include "array/executable.h"
 #include "axle/axle.h"
+#include "machine/machine.h"
+#include "sim/cluster.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 
@@ -59,7 +61,44 @@ static void test_estimates(void **state) {
           mesh, 0.05);
 }
 
+/* Softmax of rows: how many of them go through a cache at once follows from the caches. */
+static double on_caches(const char *caches, const char *machine_name) {
+  static const char text[] =
+      "{ lambda x:f32[4096,4096]. let m:f32[4096] = reduce_max[axes=(1)] x n:f32[4096,4096] = broadcast_in_dim[shape=(4096,4096) "
+      "broadcast_dimensions=(0)] m a:f32[4096,4096] = sub x n e:f32[4096,4096] = exp a s:f32[4096] = reduce_sum[axes=(1)] e "
+      "t:f32[4096,4096] = broadcast_in_dim[shape=(4096,4096) broadcast_dimensions=(0)] s y:f32[4096,4096] = div e t in (y) }";
+  ax_description own;
+  ax_program *program;
+  ax_lowered *lowered;
+  ax_cluster *machine;
+  ax_simulation simulation;
+  TEST_OK(ax_machine_parse(caches, &own));
+  for (int f = 0; f < AX_FACT_COUNT; f++) own.facts[f].source = AX_SOURCE_ASKED; /* this machine's own, given by nobody */
+  ax_machine_pretend(&own);
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &program));
+  TEST_OK(ax_program_lower(program, NULL, &lowered));
+  TEST_OK(ax_cluster_parse(machine_text, "m", &machine));
+  snprintf(machine->name, sizeof machine->name, "%s", machine_name);
+  TEST_OK(ax_simulate(lowered, machine, NULL, &simulation));
+  const double seconds = simulation.seconds;
+  ax_simulation_release(&simulation);
+  ax_cluster_release(machine);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  ax_machine_pretend(NULL);
+  return seconds;
+}
+
+/* A machine that is only described takes the same time, wherever that is found. */
+static void test_wherever(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where blocks of rows are small whatever the caches */
+  static const char few[] = "l1 4 KiB\nl2 8 KiB\nl3 0 B\n", usual[] = "l1 32 KiB\nl2 1 MiB\nl3 32 MiB\nl3_cores 8\n";
+  TEST_NEAR(on_caches(few, "far"), on_caches(usual, "far"), 0);
+  assert_true(on_caches(few, "cpu") > on_caches(usual, "cpu")); /* this machine's plan is that which it would run */
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_estimates)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_estimates), cmocka_unit_test(test_wherever)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

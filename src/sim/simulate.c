@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array/executable.h"
+#include "machine/caches.h"
 #include "sim/algorithms.h"
 #include "sim/engine.h"
 
@@ -270,7 +271,9 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
     return ax_error(AX_INVALID_ARGUMENT, "simulate: the algorithm is %d, which is none", (int)s.options.algorithm);
   if (!(s.options.most_messages > 0)) s.options.most_messages = default_messages;
   if (s.options.spans == 0) s.options.spans = default_spans;
+  const bool assumed = ax_caches_assume(!ax_cluster_is_here(machine));
   ax_status status = simulate(&s, lowered, machine, out);
+  (void)ax_caches_assume(assumed);
   if (status != AX_OK) ax_simulation_release(out);
   ax_sim_engine_result_deinit(&s.result);
   ax_sim_work_deinit(&s.work);

@@ -1,0 +1,449 @@
+/* Sums over devices leave loops: what each iteration adds up over the devices and then to a carry is added to the carry by each device
+   for itself, and up over the devices once, behind the loop.
+
+     c = scan { c + psum(g) } c0           becomes         c = psum(scan { c + g } c0')
+
+   c0' is c0 on the first device and zeros on the others. So gradients of microbatches, of weights that a loop over time uses, and of
+   what is accumulated otherwise, are exchanged once a step and not in each iteration. Sums are rounded in another order.
+
+   A value is *raw* if its place in the new program is taken by parts of it, one on each device, whose sum it is. A psum's operand
+   is such parts of its result. From there being raw goes on through whatever is linear: through additions, products with values
+   that are the same on all those devices, changes of shape, updates of slices; through results of calls, and results and carries of loops. A carry may be raw
+   if its next value is raw as long as the carry is, and if every use of each raw value is one that expects parts. */
+#include "control/closed_call.h"
+#include "control/scan.h"
+#include "partition/partitioner.h"
+#include "prim/bind.h"
+#include "prim/prims.h"
+#include "xform/xform.h"
+
+#include <string.h>
+
+typedef struct use {
+  uint32_t value, eqn, place; /* eqn AX_NONE: a result of the program */
+} use;
+
+/* A program at one place: the body of that equation of the region around it. */
+typedef struct region {
+  const ax_program *program;
+  struct region *around; /* NULL: the outermost */
+  uint32_t at;           /* the equation around it */
+  uint32_t *def;         /* by value: 1 + the equation that makes it; 0: an input */
+  use *uses;             /* ascending by value */
+  uint32_t *first_use;   /* by value, and one behind */
+  bool *raw, *tried;     /* by value; tried: taken for raw in the attempt that is made */
+  bool *out_raw, *out_tried; /* by result: whoever is given it expects parts */
+  struct region **body;  /* by equation; NULL: not looked at */
+} region;
+
+typedef struct mark {
+  region *r;
+  uint32_t number; /* of a value, or of a result */
+  bool of_result;
+} mark;
+
+typedef struct leaving {
+  ax_arena arena;
+  ax_axes axes;   /* of the sums that leave in this pass: those of the first that was found; count 0: none yet */
+  mark *trail;    /* of the attempt */
+  uint32_t count, capacity;
+  uint32_t sums;  /* psums that the attempt has come to */
+  const ax_program **quiet; /* in which no sums leave a loop, if nothing around asks for parts */
+  uint32_t quiet_count, quiet_capacity;
+  ax_status status;
+} leaving;
+
+static const ax_scan_params *scan_of(const ax_eqn *eqn) { return eqn->params; }
+static bool is_scan(const ax_eqn *eqn) { return eqn->prim == &ax_prim_scan; }
+static bool is_call(const ax_eqn *eqn) { return eqn->prim == &ax_prim_closed_call; }
+static const ax_program *body_of(const ax_eqn *eqn) {
+  return is_scan(eqn) ? scan_of(eqn)->body : ((const ax_closed_call_params *)eqn->params)->body;
+}
+
+/* --- Regions --- */
+
+static void *take(leaving *l, size_t bytes) {
+  void *memory = ax_arena_alloc(&l->arena, bytes + 1);
+  if (memory == NULL && l->status == AX_OK) l->status = ax_out_of_memory(bytes);
+  return memory;
+}
+
+static void list_uses(region *r) {
+  const ax_program *p = r->program;
+  for (uint32_t e = 0; e < p->eqn_count; e++)
+    for (uint32_t i = 0; i < p->eqns[e].in_count; i++) r->first_use[p->eqns[e].in[i] + 1]++;
+  for (uint32_t k = 0; k < p->out_count; k++) r->first_use[p->outs[k] + 1]++;
+  for (uint32_t v = 0; v < p->value_count; v++) r->first_use[v + 1] += r->first_use[v];
+}
+
+/* Fills in the uses by their values; `next` by value: the place of its next use. */
+static void fill_uses(region *r, uint32_t *next) {
+  const ax_program *p = r->program;
+  memcpy(next, r->first_use, p->value_count * sizeof next[0]);
+  for (uint32_t e = 0; e < p->eqn_count; e++)
+    for (uint32_t i = 0; i < p->eqns[e].in_count; i++) r->uses[next[p->eqns[e].in[i]]++] = (use){p->eqns[e].in[i], e, i};
+  for (uint32_t k = 0; k < p->out_count; k++) r->uses[next[p->outs[k]]++] = (use){p->outs[k], AX_NONE, k};
+}
+
+static region *region_of(leaving *l, const ax_program *p, region *around, uint32_t at) {
+  region *r = take(l, sizeof *r);
+  if (r == NULL) return NULL;
+  *r = (region){.program = p, .around = around, .at = at};
+  r->def = take(l, p->value_count * sizeof r->def[0]);
+  r->raw = take(l, p->value_count);
+  r->tried = take(l, p->value_count);
+  r->out_raw = take(l, p->out_count);
+  r->out_tried = take(l, p->out_count);
+  r->body = take(l, p->eqn_count * sizeof r->body[0]);
+  r->first_use = take(l, ((size_t)p->value_count + 1) * sizeof r->first_use[0]);
+  uint32_t *next = take(l, p->value_count * sizeof next[0]);
+  if (l->status != AX_OK) return NULL;
+  for (uint32_t e = 0; e < p->eqn_count; e++)
+    for (uint32_t k = 0; k < p->eqns[e].out_count; k++) r->def[p->eqns[e].out + k] = e + 1;
+  list_uses(r);
+  r->uses = take(l, r->first_use[p->value_count] * sizeof r->uses[0]);
+  if (r->uses != NULL) fill_uses(r, next);
+  return l->status == AX_OK ? r : NULL;
+}
+
+static region *body_at(leaving *l, region *r, uint32_t e) {
+  if (r->body[e] == NULL) r->body[e] = region_of(l, body_of(&r->program->eqns[e]), r, e);
+  return r->body[e];
+}
+
+/* --- An attempt --- */
+
+static bool is_raw(const region *r, uint32_t v) { return r->raw[v] || r->tried[v]; }
+static bool is_wanted(const region *r, uint32_t k) { return r->out_raw[k] || r->out_tried[k]; }
+
+/* What programs themselves say is unreduced, or reduced, stays as it is. */
+static bool is_plain(const region *r, uint32_t v) {
+  const ax_spread *spread = &r->program->types[v].spread;
+  return spread->unreduced == 0 && spread->reduced == 0;
+}
+
+/* The axes of the sums, all of them; 0: none is known yet. */
+static ax_axis_set axes_in(const leaving *l, const ax_mesh *mesh) {
+  ax_axis_set set = 0;
+  for (uint32_t i = 0; i < l->axes.count; i++) set |= (ax_axis_set)1 << ax_mesh_find(mesh, l->axes.name[i]);
+  return set;
+}
+
+static bool note(leaving *l, region *r, uint32_t number, bool of_result) {
+  if (!of_result && !is_plain(r, number)) return false;
+  const ax_status status = ax_grow(&l->trail, sizeof l->trail[0], l->count, 1, &l->capacity);
+  if (status != AX_OK) l->status = status;
+  if (status != AX_OK) return false;
+  l->trail[l->count++] = (mark){r, number, of_result};
+  (of_result ? r->out_tried : r->tried)[number] = true;
+  return true;
+}
+
+static void go_back(leaving *l, uint32_t count) {
+  while (l->count > count) {
+    const mark *m = &l->trail[--l->count];
+    (m->of_result ? m->r->out_tried : m->r->tried)[m->number] = false;
+  }
+}
+
+/* All its elements are zero. */
+static bool is_zero(const region *r, uint32_t v) {
+  const ax_eqn *eqn = r->def[v] > 0 ? &r->program->eqns[r->def[v] - 1] : NULL;
+  if (eqn != NULL && eqn->prim == &ax_prim_pvary) return is_zero(r, eqn->in[0]);
+  if (eqn != NULL && eqn->prim == &ax_prim_broadcast_in_dim) return is_zero(r, eqn->in[0]);
+  const ax_literal *literal = ax_value_literal(r->program, v);
+  if (literal == NULL || literal->type.rank > 0) return false;
+  const unsigned char *bytes = literal->data;
+  for (size_t i = 0; i < ax_dtype_bytes(literal->type.dtype); i++)
+    if (bytes[i] != 0) return false;
+  return true;
+}
+
+/* Linear in its first operand, and in no other. */
+static bool is_linear(const ax_prim *prim) {
+  return prim == &ax_prim_neg || prim == &ax_prim_transpose || prim == &ax_prim_reshape || prim == &ax_prim_broadcast_in_dim ||
+         prim == &ax_prim_reduce_sum || prim == &ax_prim_div;
+}
+static bool adds(const ax_prim *prim) { return prim == &ax_prim_add || prim == &ax_prim_sub || prim == &ax_prim_dynamic_update_slice; }
+
+static bool same_axes(const ax_axes *a, const ax_axes *b) {
+  bool same = a->count == b->count;
+  for (uint32_t i = 0; same && i < a->count; i++) same = strcmp(a->name[i], b->name[i]) == 0;
+  return same;
+}
+
+static bool make_raw(leaving *l, region *r, uint32_t v);
+
+static bool carry_raw(leaving *l, region *r, uint32_t e, uint32_t carry) {
+  const ax_eqn *eqn = &r->program->eqns[e];
+  region *body = body_at(l, r, e);
+  if (body == NULL) return false;
+  const uint32_t input = (uint32_t)scan_of(eqn)->num_consts + carry;
+  if (is_raw(body, input)) return true;
+  if (!note(l, body, input, false) || !note(l, body, carry, true) || !note(l, r, eqn->out + carry, false)) return false;
+  return make_raw(l, body, body->program->outs[carry]);
+}
+
+static bool input_raw(leaving *l, region *r, uint32_t input) {
+  region *around = r->around;
+  if (around == NULL) return false;
+  const ax_eqn *eqn = &around->program->eqns[r->at];
+  if (is_call(eqn)) return note(l, r, input, false) && make_raw(l, around, eqn->in[input]);
+  const int64_t carry = (int64_t)input - scan_of(eqn)->num_consts;
+  return carry >= 0 && carry < scan_of(eqn)->num_carry && carry_raw(l, around, r->at, (uint32_t)carry);
+}
+
+static bool result_raw(leaving *l, region *r, uint32_t e, uint32_t k) {
+  const ax_eqn *eqn = &r->program->eqns[e];
+  region *body = body_at(l, r, e);
+  if (body == NULL) return false;
+  if (is_scan(eqn) && k < scan_of(eqn)->num_carry) return carry_raw(l, r, e, k);
+  return note(l, r, eqn->out + k, false) && note(l, body, k, true) && make_raw(l, body, body->program->outs[k]);
+}
+
+static bool psum_raw(leaving *l, region *r, const ax_eqn *eqn) {
+  const ax_axes *axes = eqn->params;
+  if (axes->groups.count > 0 || !is_plain(r, eqn->in[0]) || (l->axes.count > 0 && !same_axes(axes, &l->axes))) return false;
+  if (l->axes.count == 0) l->axes = *axes;
+  const ax_axis_set set = axes_in(l, &r->program->axes);
+  if ((set & ~ax_checked_axes(&r->program->axes)) != 0) return false; /* nobody knows what is the same on all devices */
+  l->sums++;
+  return note(l, r, eqn->out, false);
+}
+
+static bool product_raw(leaving *l, region *r, const ax_eqn *eqn) {
+  const uint32_t count = l->count;
+  if (!note(l, r, eqn->out, false)) return false;
+  for (int side = 0; side < 2; side++) {
+    if (!is_zero(r, eqn->in[side]) && make_raw(l, r, eqn->in[side])) return true;
+    go_back(l, count + 1);
+  }
+  return false;
+}
+
+/* Takes a value for raw, and what has to be raw for that. */
+static bool make_raw(leaving *l, region *r, uint32_t v) {
+  if (l->status != AX_OK) return false;
+  if (is_raw(r, v) || is_zero(r, v)) return true;
+  if (r->def[v] == 0) return input_raw(l, r, v);
+  const uint32_t e = r->def[v] - 1;
+  const ax_eqn *eqn = &r->program->eqns[e];
+  if (is_scan(eqn) || is_call(eqn)) return result_raw(l, r, e, v - eqn->out);
+  if (eqn->prim == &ax_prim_psum) return psum_raw(l, r, eqn);
+  if (eqn->prim == &ax_prim_mul) return product_raw(l, r, eqn);
+  if (is_linear(eqn->prim)) return note(l, r, v, false) && make_raw(l, r, eqn->in[0]);
+  if (adds(eqn->prim)) return note(l, r, v, false) && make_raw(l, r, eqn->in[0]) && make_raw(l, r, eqn->in[1]);
+  return false;
+}
+
+/* Whether a use expects parts. */
+static bool takes_parts(const region *r, const use *u) {
+  if (u->eqn == AX_NONE) return is_wanted(r, u->place);
+  const ax_eqn *eqn = &r->program->eqns[u->eqn];
+  if (is_scan(eqn)) {
+    const int64_t carry = (int64_t)u->place - scan_of(eqn)->num_consts;
+    return carry >= 0 && carry < scan_of(eqn)->num_carry && r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
+  }
+  if (is_call(eqn)) return r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
+  if (!is_raw(r, eqn->out)) return false;
+  if (eqn->prim == &ax_prim_mul) return !is_raw(r, eqn->in[1 - u->place]);
+  return (is_linear(eqn->prim) && u->place == 0) || (adds(eqn->prim) && u->place < 2);
+}
+
+static bool is_consistent(const leaving *l, const region *top, uint32_t result) {
+  for (uint32_t i = 0; i < l->count; i++) {
+    const region *r = l->trail[i].r;
+    const uint32_t v = l->trail[i].number;
+    if (!l->trail[i].of_result && (r->program->types[v].spread.varying & axes_in(l, &r->program->axes)) != 0) return false;
+    if (l->trail[i].of_result || (r == top && v == result)) continue;
+    for (uint32_t u = r->first_use[v]; u < r->first_use[v + 1]; u++)
+      if (!takes_parts(r, &r->uses[u])) return false;
+  }
+  return true;
+}
+
+/* A sum leaves the loop by this carry, if it can. Of the loop's result the sum is made behind it. */
+static void try_carry(leaving *l, region *r, uint32_t e, uint32_t carry) {
+  const uint32_t result = r->program->eqns[e].out + carry;
+  const ax_axes before = l->axes;
+  if (r->raw[result] || r->body[e]->out_raw[carry]) return;
+  l->sums = 0;
+  const bool good = carry_raw(l, r, e, carry) && l->sums > 0 && is_consistent(l, r, result);
+  for (uint32_t i = 0; good && i < l->count; i++) {
+    const mark *m = &l->trail[i];
+    if (m->r == r && !m->of_result && m->number == result) continue;
+    (m->of_result ? m->r->out_raw : m->r->raw)[m->number] = true;
+  }
+  go_back(l, 0);
+  if (!good) l->axes = before;
+}
+
+static bool is_quiet(const leaving *l, const ax_program *p) {
+  for (uint32_t i = 0; i < l->quiet_count; i++)
+    if (l->quiet[i] == p) return true;
+  return false;
+}
+
+static bool is_untouched(const region *r) {
+  for (uint32_t v = 0; v < r->program->value_count; v++)
+    if (r->raw[v]) return false;
+  for (uint32_t k = 0; k < r->program->out_count; k++)
+    if (r->out_raw[k]) return false;
+  return true;
+}
+
+/* Tries all loops in it, the outer ones first. Returns whether anything changes. */
+static bool visit(leaving *l, region *r) {
+  const ax_program *p = r->program;
+  bool changed = false;
+  for (uint32_t e = 0; e < p->eqn_count && l->status == AX_OK; e++) {
+    const ax_eqn *eqn = &p->eqns[e];
+    if (!is_scan(eqn) && !is_call(eqn)) continue;
+    if (is_call(eqn) && r->body[e] == NULL && is_quiet(l, body_of(eqn))) continue;
+    if (body_at(l, r, e) == NULL) break;
+    for (uint32_t k = 0; is_scan(eqn) && k < scan_of(eqn)->num_carry; k++) try_carry(l, r, e, k);
+    if (is_quiet(l, body_of(eqn)) && is_untouched(r->body[e])) r->body[e] = NULL;
+  }
+  for (uint32_t e = 0; e < p->eqn_count && l->status == AX_OK; e++)
+    if (r->body[e] != NULL && visit(l, r->body[e])) changed = true;
+  changed = changed || !is_untouched(r);
+  if (changed || l->status != AX_OK) return changed;
+  const ax_status status = ax_grow(&l->quiet, sizeof l->quiet[0], l->quiet_count, 1, &l->quiet_capacity);
+  if (status != AX_OK) l->status = status;
+  else l->quiet[l->quiet_count++] = p;
+  if (r->around != NULL) r->around->body[r->at] = NULL; /* it stays as it is */
+  return false;
+}
+
+/* --- The new program --- */
+
+static ax_type parts_type(const leaving *l, const ax_type *type) {
+  ax_type parts = *type;
+  parts.spread.varying |= axes_in(l, &ax_builder_current()->axes);
+  return parts;
+}
+
+/* The value on the first device of each group, and zeros on the others. */
+static ax_value on_first(const leaving *l, ax_value x) {
+  const ax_type type = ax_typeof(x), parts = parts_type(l, &type);
+  ax_value first = ax_poison;
+  for (uint32_t i = 0; i < l->axes.count; i++) {
+    const ax_value here = ax_eq(ax_axis_index(l->axes.name[i]), ax_integer(0));
+    first = i == 0 ? here : ax_and(first, here);
+  }
+  return ax_vary_to((ax_where)(first, x, ax_zeros_of(&type)), parts.spread.varying);
+}
+
+/* Parts of a value that an equation expects parts of. */
+static ax_value parts_of(const leaving *l, const region *r, const ax_program_walk *walk, uint32_t v) {
+  if (r->raw[v]) return walk->value[v];
+  const ax_type parts = parts_type(l, &r->program->types[v]);
+  return is_zero(r, v) ? ax_zeros_of(&parts) : on_first(l, walk->value[v]);
+}
+
+static ax_program *rebuild(leaving *l, const region *r);
+
+static void rebuild_scan(leaving *l, const region *r, uint32_t e, ax_program *body, ax_program_walk *walk) {
+  const ax_eqn *eqn = &r->program->eqns[e];
+  ax_scan_params params = *scan_of(eqn);
+  const uint32_t consts = (uint32_t)params.num_consts;
+  ax_value *in = ax_walk_alloc(walk, eqn->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  params.body = body;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    in[i] = i >= consts && i < consts + params.num_carry && r->body[e]->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
+  ax_bind(&ax_prim_scan, &params, in, eqn->in_count, walk->value + eqn->out, eqn->out_count);
+  for (uint32_t k = 0; k < params.num_carry && !ax_failed(); k++)
+    if (r->body[e]->out_raw[k] && !r->raw[eqn->out + k])
+      walk->value[eqn->out + k] = ax_bind1(&ax_prim_psum, &l->axes, &walk->value[eqn->out + k], 1);
+}
+
+static void rebuild_call(leaving *l, const region *r, uint32_t e, ax_program *body, ax_program_walk *walk) {
+  const ax_eqn *eqn = &r->program->eqns[e];
+  ax_value *in = ax_walk_alloc(walk, eqn->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    in[i] = r->body[e]->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
+  const ax_value *out = ax_called_bind(eqn->prim, eqn->params, body, in);
+  for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) walk->value[eqn->out + k] = out[k];
+}
+
+static void rebuild_raw(const leaving *l, const region *r, const ax_eqn *eqn, ax_program_walk *walk) {
+  const ax_type parts = parts_type(l, &r->program->types[eqn->out]);
+  ax_value *in = ax_walk_alloc(walk, eqn->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = walk->value[eqn->in[i]];
+  if (eqn->prim == &ax_prim_psum) {
+    walk->value[eqn->out] = ax_vary_to(in[0], parts.spread.varying);
+    return;
+  }
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const bool expected = adds(eqn->prim) ? i < 2 : eqn->prim == &ax_prim_mul ? r->raw[eqn->in[i]] : i == 0;
+    in[i] = ax_vary_to(expected ? parts_of(l, r, walk, eqn->in[i]) : in[i], parts.spread.varying);
+  }
+  ax_bind(eqn->prim, eqn->params, in, eqn->in_count, walk->value + eqn->out, 1);
+}
+
+static void rebuild_equation(leaving *l, const region *r, uint32_t e, ax_program_walk *walk) {
+  const ax_eqn *eqn = &r->program->eqns[e];
+  ax_builder_stem(ax_builder_current(), eqn);
+  if (r->body[e] != NULL) {
+    ax_program *body = rebuild(l, r->body[e]);
+    if (body != NULL && is_scan(eqn)) rebuild_scan(l, r, e, body, walk);
+    else if (body != NULL) rebuild_call(l, r, e, body, walk);
+    ax_program_release(body);
+    return;
+  }
+  if (eqn->out_count == 1 && r->raw[eqn->out]) rebuild_raw(l, r, eqn, walk);
+  else ax_walk_replay(walk, eqn);
+}
+
+/* In a trace of its own. NULL: it failed, and so does the one around. */
+static ax_program *rebuild(leaving *l, const region *r) {
+  const ax_program *p = r->program;
+  ax_program *made = NULL;
+  ax_program_walk walk;
+  ax_builder builder;
+  ax_builder_begin(&builder, &p->axes);
+  ax_value *outs = ax_trace_alloc((p->out_count + 1) * sizeof outs[0]);
+  if (ax_walk_init(&walk, p) && outs != NULL) {
+    for (uint32_t i = 0; i < p->in_count; i++) {
+      const ax_type type = r->raw[i] ? parts_type(l, &p->types[i]) : p->types[i];
+      walk.value[i] = ax_builder_input(&builder, &type);
+    }
+    for (uint32_t e = 0; e < p->eqn_count && !ax_failed(); e++) rebuild_equation(l, r, e, &walk);
+    for (uint32_t k = 0; k < p->out_count && !ax_failed(); k++)
+      outs[k] = r->out_raw[k] ? parts_of(l, r, &walk, p->outs[k]) : walk.value[p->outs[k]];
+  }
+  ax_walk_deinit(&walk);
+  const ax_status status = ax_finish_clean(&builder, outs, p->out_count, &made);
+  if (status != AX_OK && ax_builder_current() != NULL) ax_fail(status);
+  if (status != AX_OK && l->status == AX_OK) l->status = status;
+  return status == AX_OK ? made : NULL;
+}
+
+/* Sums over the axes of one of them. */
+static ax_status leave(ax_program *program, ax_program **out) {
+  leaving l = {.status = AX_OK};
+  region *all = region_of(&l, program, NULL, 0);
+  const bool changed = all != NULL && visit(&l, all);
+  *out = l.status == AX_OK && changed ? rebuild(&l, all) : l.status == AX_OK ? ax_program_retain(program) : NULL;
+  ax_free(l.trail);
+  ax_free(l.quiet);
+  ax_arena_deinit(&l.arena);
+  return l.status;
+}
+
+ax_status ax_sums_leave_loops(ax_program *program, ax_program **out) {
+  enum { most_passes = 8 };
+  *out = ax_program_retain(program);
+  for (int i = 0; i < most_passes; i++) {
+    ax_program *next;
+    const ax_status status = leave(*out, &next);
+    const bool changed = next != *out;
+    ax_program_release(*out);
+    *out = next;
+    if (status != AX_OK || !changed) return status;
+  }
+  return AX_OK;
+}

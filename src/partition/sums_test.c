@@ -1,0 +1,143 @@
+/* Sums over devices that leave loops: which do, how many are made where, and that results are those of the whole program. */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/transform.h"
+#include "ir/prim.h"
+#include "partition/partition.h"
+#include "prim/prims.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+typedef struct sums {
+  uint32_t inside, behind; /* psums in loops, and in none */
+} sums;
+
+static void count(const ax_program *p, bool looped, sums *out) {
+  const ax_program *held;
+  for (uint32_t e = 0; e < p->eqn_count; e++) {
+    const ax_eqn *eqn = &p->eqns[e];
+    if (eqn->prim == &ax_prim_psum) ++*(looped ? &out->inside : &out->behind);
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) count(held, looped || eqn->prim == &ax_prim_scan, out);
+  }
+}
+
+static ax_tensor *numbers(const ax_type *type, uint64_t seed) {
+  ax_tensor *made = test_tensor(*type, NULL);
+  for (int64_t i = 0; i < test_elems(made); i++) test_set(made, i, (double)((seed * 31 + (uint64_t)i * 7) % 23) / 8 - 1);
+  return made;
+}
+
+/* The program laid out so has so many sums in loops and elsewhere, and computes the same. */
+static void expect(const char *text, const char *devices, const char *specs, uint32_t inside, uint32_t behind) {
+  ax_program *program, *said, *made;
+  ax_tensor *in[8], *whole[8], *parts[8];
+  ax_mesh mesh;
+  sums found = {0};
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &program));
+  TEST_OK(ax_mesh_parse(devices, &mesh));
+  TEST_OK(ax_program_with_shardings(program, &mesh, specs, &said));
+  TEST_OK(ax_program_partition(said, &made));
+  count(made, false, &found);
+  if (found.inside != inside || found.behind != behind) {
+    char *shown;
+    TEST_OK(ax_program_print(made, &shown));
+    fail_msg("%u sums in loops and %u behind, not %u and %u:\n%s", found.inside, found.behind, inside, behind, shown);
+  }
+  for (uint32_t i = 0; i < program->in_count; i++) in[i] = numbers(&program->types[i], i + 1);
+  test_run(program, in, whole);
+  test_run(made, in, parts);
+  for (uint32_t k = 0; k < program->out_count; k++) TEST_TENSORS_NEAR(parts[k], whole[k], 1e-12);
+  test_release(in, program->in_count);
+  test_release(whole, program->out_count);
+  test_release(parts, program->out_count);
+  ax_program_release(program);
+  ax_program_release(said);
+  ax_program_release(made);
+}
+
+#define DOT "dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()]"
+/* x f64[steps, samples, 3], cut along samples: what is added up is f64[3,3] */
+#define LOOP(types, body, init)                                                                                               \
+  "{ lambda x:f64[5,4,3] c0:f64[3,3]. let r:f64[3,3] = scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda "    \
+  "c:f64[3,3] u:f64[4,3]. let g:f64[3,3] = " DOT " u u " body " }] " init " x in (r) }"
+
+static void sums_of_iterations(void **state) {
+  (void)state;
+  static const char zero[] = "{ lambda x:f64[5,4,3]. let z:f64[3,3] = broadcast_in_dim[shape=(3,3) broadcast_dimensions=()] 0.0:f64[] "
+                             "r:f64[3,3] = scan[length=5 reverse=true num_consts=0 num_carry=1 body={ lambda c:f64[3,3] u:f64[4,3]. let "
+                             "g:f64[3,3] = " DOT " u u n:f64[3,3] = add g c in (n) }] z x in (r) }";
+  expect(zero, "d=2", "_,d -> ", 0, 1);
+  expect(zero, "d=4", "_,d -> ", 0, 1);
+  expect(LOOP("", "n:f64[3,3] = add c g in (n)", "c0"), "d=2", "_,d; -> ", 0, 1); /* on the first device alone */
+  expect(LOOP("", "n:f64[3,3] = add c g in (n)", "c0"), "d=2,e=2", "_,d+e; -> ", 0, 1);
+  expect(LOOP("", "n:f64[3,3] = sub c g in (n)", "c0"), "d=2", "_,d; -> ", 0, 1);
+  /* Scaled, and turned, on the way; and the carry is scaled too. */
+  expect(LOOP("", "h:f64[3,3] = transpose[permutation=(1,0)] g k:f64[3,3] = broadcast_in_dim[shape=(3,3) broadcast_dimensions=()] 0.5:f64[] "
+                  "m:f64[3,3] = mul k h o:f64[3,3] = mul c k n:f64[3,3] = add o m in (n)", "c0"), "d=2", "_,d; -> ", 0, 1);
+}
+
+/* A carry that is looked at, products of sums, and sums that are not linear stay in the loop. */
+static void what_stays(void **state) {
+  (void)state;
+  expect(LOOP("", "h:f64[3,3] = tanh c m:f64[3,3] = mul h g n:f64[3,3] = add c m in (n)", "c0"), "d=2", "_,d; -> ", 1, 0);
+  expect(LOOP("", "m:f64[3,3] = mul g g n:f64[3,3] = add c m in (n)", "c0"), "d=2", "_,d; -> ", 1, 0);
+  expect(LOOP("", "m:f64[3,3] = mul c g n:f64[3,3] = add c m in (n)", "c0"), "d=2", "_,d; -> ", 1, 0);
+  expect(LOOP("", "m:f64[3,3] = max c g in (m)", "c0"), "d=2", "_,d; -> ", 1, 0);
+  expect(LOOP("", "m:f64[3,3] = tanh g n:f64[3,3] = add c m in (n)", "c0"), "d=2", "_,d; -> ", 1, 0);
+  /* the sum is a result of each iteration, too */
+  expect("{ lambda x:f64[5,4,3] c0:f64[3,3]. let r:f64[3,3] s:f64[5,3,3] = scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda "
+         "c:f64[3,3] u:f64[4,3]. let g:f64[3,3] = " DOT " u u n:f64[3,3] = add c g in (n, g) }] c0 x in (r, s) }",
+         "d=2", "_,d; -> ?", 1, 0);
+}
+
+/* A loop over layers in one over microbatches: stacked sums, and those of a weight that all layers use, leave both. */
+static void loops_in_loops(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f64[5,4,3] w:f64[2,3,3]. let z:f64[2,3,3] = broadcast_in_dim[shape=(2,3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "y:f64[3,3] = broadcast_in_dim[shape=(3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "a:f64[2,3,3] b:f64[3,3] = scan[length=5 reverse=false num_consts=1 num_carry=2 body={ lambda v:f64[2,3,3] c:f64[2,3,3] d:f64[3,3] u:f64[4,3]. let "
+      "o:f64[3,3] = broadcast_in_dim[shape=(3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "e:f64[4,3] f:f64[3,3] s:f64[2,3,3] = scan[length=2 reverse=false num_consts=0 num_carry=2 body={ lambda h:f64[4,3] k:f64[3,3] l:f64[3,3]. let "
+      "m:f64[4,3] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] h l n:f64[4,3] = tanh m "
+      "p:f64[3,3] = " DOT " n h q:f64[3,3] = " DOT " h h r:f64[3,3] = add k q in (n, r, p) }] u o v "
+      "g:f64[2,3,3] = add c s t:f64[3,3] = add f d in (g, t) }] w z y x in (a, b) }";
+  expect(text, "d=2", "_,d; -> ?", 0, 2);
+}
+
+/* As JAX writes loops: bodies call functions, and results are put together slice by slice. */
+static void calls_and_slices(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f64[5,4,3]. let z:f64[2,3,3] = broadcast_in_dim[shape=(2,3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "r:f64[2,3,3] = scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda c:f64[2,3,3] u:f64[4,3]. let "
+      "n:f64[2,3,3] = closed_call[body={ lambda c:f64[2,3,3] u:f64[4,3]. let z:f64[2,3,3] = broadcast_in_dim[shape=(2,3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "g:f64[3,3] = " DOT " u u "
+      "h:f64[2,3,3] = closed_call[body={ lambda a:f64[2,3,3] g:f64[3,3]. let b:f64[1,3,3] = broadcast_in_dim[shape=(1,3,3) broadcast_dimensions=(1,2)] g "
+      "d:f64[2,3,3] = dynamic_update_slice a b 1:s32[] 0:s32[] 0:s32[] in (d) }] z g "
+      "n:f64[2,3,3] = add c h in (n) }] c u in (n) }] z x in (r) }";
+  expect(text, "d=2", "_,d -> ?", 0, 1);
+}
+
+/* Sums over different axes, one after the other; and both of one mesh. */
+static void several_axes(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f64[5,4,3] y:f64[5,4,3]. let z:f64[3,3] = broadcast_in_dim[shape=(3,3) broadcast_dimensions=()] 0.0:f64[] "
+      "r:f64[3,3] s:f64[3,3] = scan[length=5 reverse=false num_consts=0 num_carry=2 body={ lambda c:f64[3,3] e:f64[3,3] u:f64[4,3] v:f64[4,3]. let "
+      "g:f64[3,3] = " DOT " u u h:f64[3,3] = " DOT " v v n:f64[3,3] = add c g m:f64[3,3] = add e h in (n, m) }] z z x y in (r, s) }";
+  expect(text, "d=2,e=2", "_,d; _,e -> ?", 0, 2);
+  expect(text, "d=2,e=2", "_,d+e; _,e -> ?", 0, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_of_iterations),
+      cmocka_unit_test(what_stays),
+      cmocka_unit_test(loops_in_loops),
+      cmocka_unit_test(calls_and_slices),
+      cmocka_unit_test(several_axes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
