@@ -162,7 +162,7 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   if (status == AX_OK && p->write != NULL) status = ax_program_print(program, &text);
   if (status == AX_OK && p->write != NULL) status = write_file(p->write, text, strlen(text));
   if (status == AX_OK && p->timeline != NULL) {
-    status = ax_program_lower(program, NULL, &lowered);
+    status = ax_program_lower(program, &(ax_compile_options){.late_sums = true}, &lowered);
     if (status == AX_OK) status = ax_simulate(lowered, machine, NULL, &simulation);
     if (status == AX_OK) status = timeline_write(p->timeline, &simulation);
   }

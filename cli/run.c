@@ -33,6 +33,7 @@ typedef struct run {
   ax_host_array *results;
   ax_program *whole; /* what runs: takes and gives whole arrays */
   char *timeline;    /* file; NULL: none */
+  int late_sums;
   bool traces;       /* axle trace: only the timeline is written */
   char *code_cache;  /* NULL: own_code_cache */
   plugin_choice plugin;
@@ -245,6 +246,7 @@ static ax_status run_compiled(run *run) {
       .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
       .subnormals = run->subnormals,
       .contraction = run->contraction,
+      .late_sums = run->late_sums,
       .timeline = run->timeline != NULL};
   ax_status status = ax_compile(run->runtime, run->whole, &options, &executable);
   if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
@@ -400,6 +402,7 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
       {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},
       {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
+      {"late-sums", '\0', POPT_ARG_NONE, &run.late_sums, 0, "Sums over devices that loops add to a carry are made behind the loop", NULL},
       {"subnormals", '\0', POPT_ARG_STRING, NULL, option_subnormals,
        "keep, or flush to zero (the default, unless AXLE_SUBNORMALS says keep)", "HOW"},
       {"contraction", '\0', POPT_ARG_STRING, NULL, option_contraction,

@@ -13,7 +13,7 @@ typedef struct simulate {
   shardings shardings;
   spread spread;
   ax_simulate_options options;
-  int every_device, describe;
+  int every_device, describe, late_sums;
   char *machine, *timeline;
   ax_slow_device *slow; /* of --slow */
   uint32_t slow_count, slow_capacity;
@@ -34,7 +34,7 @@ static ax_status simulate_file(const simulate *s, ax_cluster **machine, ax_simul
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
   ax_status status = whole_laid_out(&s->source, &s->shardings, &s->spread.layout, &program);
-  if (status == AX_OK) status = ax_program_lower(program, NULL, &lowered);
+  if (status == AX_OK) status = ax_program_lower(program, &(ax_compile_options){.late_sums = s->late_sums}, &lowered);
   if (status == AX_OK) status = find_machine(s, lowered, machine);
   if (status == AX_OK) status = ax_simulate(lowered, *machine, &s->options, out);
   ax_lowered_release(lowered);
@@ -156,6 +156,7 @@ int simulate_main(int argc, const char **argv) {
       {"machine", 'M', POPT_ARG_STRING, &s.machine, 0, "A machine's name, or a file that describes one (tpu-like-torus)",
        "NAME|FILE"},
       {"cluster", 'c', POPT_ARG_STRING, &s.machine, 0, "The same, as axle plan has it", "NAME|FILE"},
+      {"late-sums", '\0', POPT_ARG_NONE, &s.late_sums, 0, "Sums over devices that loops add to a carry are made behind the loop", NULL},
       {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
       {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
       {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},

@@ -308,6 +308,7 @@ typedef struct ax_compile_options {
      not committed (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
   ax_array_list like;
   const ax_process_layout *processes; /* that "auto" chooses for; NULL: the runtime's */
+  bool late_sums; /* sums over devices that loops add to a carry are made behind them: docs/processes.md */
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;

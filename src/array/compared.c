@@ -12,9 +12,9 @@
 static void options_text(ax_text *text, const ax_executable *e) {
   const ax_plan_options *o = &e->compiled.plan->options;
   ax_text_add(text,
-              "compiles with reference %d, check_numerics %u, unchecked_ragged %d, contraction %s, subnormals %s, keep_unused %d",
+              "compiles with reference %d, check_numerics %u, unchecked_ragged %d, contraction %s, subnormals %s, keep_unused %d, late_sums %d",
               o->reference, o->check, o->unchecked_ragged, o->contract ? "fused" : "exact", e->compiled.flushes ? "flush" : "keep",
-              e->keep_unused);
+              e->keep_unused, e->late_sums);
   ax_text_add(text, "\ndonates");
   for (uint32_t i = 0; i < e->signature.in_count; i++)
     if (e->signature.in[i].asked) ax_text_add(text, " %u", i);

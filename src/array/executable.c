@@ -113,6 +113,7 @@ static ax_status make(ax_executable *e, const ax_laid *laid, double lower_second
   if (status == AX_OK) status = make_layouts(e);
   ax_laid_deinit(&own);
   e->keep_unused = options->keep_unused;
+  e->late_sums = options->late_sums;
   e->lower_seconds = lower_seconds;
   e->compile_seconds = ax_seconds() - lowered;
   return status;

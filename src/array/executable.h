@@ -20,7 +20,7 @@ struct ax_executable {
   pthread_mutex_t lock;
   _Atomic(ax_parts **) constant_parts; /* compiled.is_constant: by result of the plan, retained; NULL before the first run */
   const char **names;  /* by input, for messages; NULL: they have none */
-  bool keep_unused;    /* as the options said */
+  bool keep_unused, late_sums; /* as the options said */
   uint64_t check;      /* of a program in several processes: a digest of its text and options */
   double lower_seconds, compile_seconds;
   struct {

@@ -13,7 +13,7 @@ enum { first_chain_count = 64 };
 ax_compile_key ax_compile_key_of(const ax_program *program, const ax_compile_options *options, const bool *donate) {
   const uint32_t words[] = {options->timeline,         options->reference,   options->check_numerics,
                             options->unchecked_ragged, options->keep_unused, options->names.count > 0,
-                            options->subnormals,       options->contraction};
+                            options->subnormals,       options->contraction, options->late_sums};
   uint64_t hash = ax_hash_bytes(program->hash, words, sizeof words);
   hash = ax_hash_bytes(hash, donate, program->in_count * sizeof donate[0]);
   for (uint32_t i = 0; i < options->names.count; i++)
@@ -34,7 +34,7 @@ static bool same_options(const ax_executable *e, const ax_compile_options *optio
   if (e->compiled.timed != options->timeline || e->compiled.flushes != (options->subnormals == AX_SUBNORMALS_FLUSH) ||
       own->reference != options->reference || own->check != options->check_numerics ||
       own->unchecked_ragged != options->unchecked_ragged || own->contract != (options->contraction == AX_CONTRACTION_FUSED) ||
-      e->keep_unused != options->keep_unused)
+      e->keep_unused != options->keep_unused || e->late_sums != options->late_sums)
     return false;
   for (uint32_t i = 0; i < e->signature.in_count; i++)
     if (e->signature.in[i].asked != donate[i]) return false;

@@ -61,6 +61,16 @@ static ax_status take_body(build *b) {
   return status;
 }
 
+/* Sums over devices leave loops, where that is asked for. */
+static ax_status leave_loops(build *b) {
+  ax_program *left;
+  if (!b->options->late_sums) return AX_OK;
+  AX_TRY(ax_sums_leave_loops(b->program, &left));
+  ax_program_release(b->program);
+  b->program = left;
+  return AX_OK;
+}
+
 /* Functions that call each other twice would be exponentially long plans. */
 static ax_status loop_calls(build *b) {
   ax_program *looped;
@@ -133,6 +143,7 @@ static const pass passes[] = {
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
     {"ungroup", .change = ungroup},                 /* collectives over groups become collectives over axes */
     {"body", .change = take_body},                  /* the program of each device, simplified */
+    {"sums", .change = leave_loops},                /* over devices, behind loops instead of in each iteration */
     {"calls", .change = loop_calls},                /* of functions that call each other often, steps of loops */
     {"lower", .change = lower},                     /* operations on buffers */
     {.name = NULL},                                 /* the passes over plans */
@@ -292,6 +303,7 @@ static ax_status plan_of(build *b, ax_plan **out) {
   AX_TRY(ax_contraction_fused(b->options->contraction, &options.contract));
   AX_TRY(ungroup(b));
   AX_TRY(take_body(b));
+  AX_TRY(leave_loops(b));
   AX_TRY(loop_calls(b));
   ax_partitioned left = ax_partitioned_of(b->whole);
   left.body = b->program;

@@ -84,15 +84,13 @@ static ax_status wrap(ax_partitioner *p, const ax_program *program, ax_program *
 }
 
 static ax_status make(ax_partitioner *p, const ax_program *program, ax_program **out) {
-  ax_program *body = NULL, *summed = NULL;
+  ax_program *body = NULL;
   AX_TRY(ax_whole_mesh_make(p));
   ax_spec *specs = ax_calloc((size_t)program->in_count + program->out_count + 1, sizeof specs[0]);
   if (specs == NULL) return ax_out_of_memory(0);
   ax_status status = make_body(p, program, specs, specs + program->in_count, &body);
-  if (status == AX_OK) status = ax_sums_leave_loops(body, &summed);
-  if (status == AX_OK) status = wrap(p, program, summed, specs, specs + program->in_count, out);
+  if (status == AX_OK) status = wrap(p, program, body, specs, specs + program->in_count, out);
   ax_program_release(body);
-  ax_program_release(summed);
   ax_free(specs);
   return status;
 }

@@ -24,6 +24,9 @@ typedef struct ax_partitioned {
 /* Takes apart a program that ax_program_partition gave. */
 ax_partitioned ax_partitioned_of(ax_program *program);
 
+/* The program of one device in which sums over devices that are added to a carry in each iteration of a loop are made behind the loop
+   (sums.c). `*out` is owned by the caller, and may be `body` once more. Not in unchecked programs. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sums_leave_loops(ax_program *body, ax_program **out);
 /* Counts the cost of one run of the body (cost.c), which the caller may have simplified. processes NULL: one. Release *out with
    ax_cost_release. */
 AX_MUST_USE ax_status ax_partitioned_cost(const ax_partitioned *partitioned, const ax_process_layout *processes, ax_cost *out);

@@ -10,7 +10,6 @@
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
      halo.c         the elements that windows see of neighbours' blocks
-     sums.c         sums over devices leave loops of the per-device program
 
    Layouts are pointers: equal layouts have the same address, and NULL is whole. A function that runs out of memory fails the
    trace. */
@@ -156,9 +155,5 @@ void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *p
                        const ax_spec *const *lies, ax_held *held);
 /* Binds the equations of `program` in the current trace. held: by value; the caller has set those of the inputs. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
-
-/* The body of one device in which sums over devices that are added to a carry in each iteration are made behind the loop. `*out` is
-   owned by the caller, and may be `body` once more. */
-AX_MUST_USE ax_status ax_sums_leave_loops(ax_program *body, ax_program **out);
 
 #endif

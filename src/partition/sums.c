@@ -4,7 +4,8 @@
      c = scan { c + psum(g) } c0           becomes         c = psum(scan { c + g } c0')
 
    c0' is c0 on the first device and zeros on the others. So gradients of microbatches, of weights that a loop over time uses, and of
-   what is accumulated otherwise, are exchanged once a step and not in each iteration. Sums are rounded in another order.
+   what is accumulated otherwise, are exchanged once a step and not in each iteration. Sums are rounded in another order, and each device
+   has sums of its own, where devices of one process would share them: so it is done where it is asked for (ax_compile_options.late_sums).
 
    A value is *raw* if its place in the new program is taken by parts of it, one on each device, whose sum it is. A psum's operand
    is such parts of its result. From there being raw goes on through whatever is linear: through additions, products with values
@@ -12,7 +13,8 @@
    if its next value is raw as long as the carry is, and if every use of each raw value is one that expects parts. */
 #include "control/closed_call.h"
 #include "control/scan.h"
-#include "partition/partitioner.h"
+#include "ir/prim.h"
+#include "partition/partition.h"
 #include "prim/bind.h"
 #include "prim/prims.h"
 #include "xform/xform.h"

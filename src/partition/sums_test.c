@@ -4,6 +4,7 @@
 
 #include "axle/transform.h"
 #include "ir/prim.h"
+#include "mesh/shard_map.h"
 #include "partition/partition.h"
 #include "prim/prims.h"
 #include "support/cmocka.h"
@@ -28,16 +29,32 @@ static ax_tensor *numbers(const ax_type *type, uint64_t seed) {
   return made;
 }
 
+static ax_program *with_late_sums(const ax_program *partitioned) {
+  ax_shard_map_params params = *(const ax_shard_map_params *)partitioned->eqns[0].params;
+  const ax_program *whole = partitioned;
+  ax_program *made;
+  ax_value in[8], out[8];
+  ax_builder builder;
+  TEST_OK(ax_sums_leave_loops(params.body, &params.body));
+  ax_builder_begin(&builder, NULL);
+  for (uint32_t i = 0; i < whole->in_count; i++) in[i] = ax_builder_input(&builder, &whole->types[i]);
+  ax_bind(&ax_prim_shard_map, &params, in, whole->in_count, out, whole->out_count);
+  TEST_OK(ax_builder_finish(&builder, out, whole->out_count, &made, NULL, NULL));
+  ax_program_release(params.body);
+  return made;
+}
+
 /* The program laid out so has so many sums in loops and elsewhere, and computes the same. */
 static void expect(const char *text, const char *devices, const char *specs, uint32_t inside, uint32_t behind) {
-  ax_program *program, *said, *made;
+  ax_program *program, *said, *partitioned, *made;
   ax_tensor *in[8], *whole[8], *parts[8];
   ax_mesh mesh;
   sums found = {0};
   TEST_OK(ax_program_parse(text, strlen(text), "test", &program));
   TEST_OK(ax_mesh_parse(devices, &mesh));
   TEST_OK(ax_program_with_shardings(program, &mesh, specs, &said));
-  TEST_OK(ax_program_partition(said, &made));
+  TEST_OK(ax_program_partition(said, &partitioned));
+  made = with_late_sums(partitioned);
   count(made, false, &found);
   if (found.inside != inside || found.behind != behind) {
     char *shown;
@@ -53,6 +70,7 @@ static void expect(const char *text, const char *devices, const char *specs, uin
   test_release(parts, program->out_count);
   ax_program_release(program);
   ax_program_release(said);
+  ax_program_release(partitioned);
   ax_program_release(made);
 }
 

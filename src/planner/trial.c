@@ -57,7 +57,7 @@ ax_status ax_trial_run(ax_program *program, const ax_mesh *mesh, const char *spe
   *out = (ax_trial){.seconds = INFINITY};
   const bool assumed = ax_caches_assume(!ax_cluster_is_here(options->machine));
   ax_status status = ax_program_with_shardings(program, mesh, specs, &laid);
-  if (status == AX_OK) status = ax_program_lower(laid, &(ax_compile_options){.donate = options->donated}, &lowered);
+  if (status == AX_OK) status = ax_program_lower(laid, &(ax_compile_options){.donate = options->donated, .late_sums = true}, &lowered);
   if (status == AX_OK) status = ax_lowered_use_plan(options->runtime, lowered, &(ax_plan_use){use, &e}, &memory);
   const bool again = status == AX_ABSENT || options->exact; /* kernels are not estimated */
   if ((status == AX_OK || status == AX_ABSENT) && again && out->bytes <= options->most) status = simulate(lowered, options, out);
