@@ -52,6 +52,7 @@ typedef struct leaving {
   uint32_t sums;  /* psums that the attempt has come to */
   const ax_program **quiet; /* in which no sums leave a loop, if nothing around asks for parts */
   uint32_t quiet_count, quiet_capacity;
+  uint32_t regions; /* looked at: functions that call each other twice have exponentially many */
   ax_status status;
 } leaving;
 
@@ -87,10 +88,13 @@ static void fill_uses(region *r, uint32_t *next) {
   for (uint32_t k = 0; k < p->out_count; k++) r->uses[next[p->outs[k]]++] = (use){p->outs[k], AX_NONE, k};
 }
 
+enum { most_regions = 1 << 13 }; /* a program with more stays as it is */
+
 static region *region_of(leaving *l, const ax_program *p, region *around, uint32_t at) {
   region *r = take(l, sizeof *r);
   if (r == NULL) return NULL;
   *r = (region){.program = p, .around = around, .at = at};
+  l->regions++;
   r->def = take(l, p->value_count * sizeof r->def[0]);
   r->raw = take(l, p->value_count);
   r->tried = take(l, p->value_count);
@@ -298,6 +302,7 @@ static bool is_untouched(const region *r) {
 static bool visit(leaving *l, region *r) {
   const ax_program *p = r->program;
   bool changed = false;
+  if (l->regions > most_regions) return false;
   for (uint32_t e = 0; e < p->eqn_count && l->status == AX_OK; e++) {
     const ax_eqn *eqn = &p->eqns[e];
     if (!is_scan(eqn) && !is_call(eqn)) continue;
@@ -428,7 +433,7 @@ static ax_program *rebuild(leaving *l, const region *r) {
 static ax_status leave(ax_program *program, ax_program **out) {
   leaving l = {.status = AX_OK};
   region *all = region_of(&l, program, NULL, 0);
-  const bool changed = all != NULL && visit(&l, all);
+  const bool changed = all != NULL && visit(&l, all) && l.regions <= most_regions;
   *out = l.status == AX_OK && changed ? rebuild(&l, all) : l.status == AX_OK ? ax_program_retain(program) : NULL;
   ax_free(l.trail);
   ax_free(l.quiet);

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "axle/collectives.h"
 #include "axle/transform.h"
+#include "control/closed_call.h"
 #include "ir/prim.h"
 #include "mesh/shard_map.h"
 #include "partition/partition.h"
@@ -149,6 +151,47 @@ static void several_axes(void **state) {
   expect(text, "d=2,e=2", "_,d+e; _,e -> ?", 0, 2);
 }
 
+/* x f32[4], row f32[4]{V:d} -> x and the sum of the rows */
+static AX_BODY(adds_up) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_psum(in[1], "d"));
+}
+
+/* The program itself, called twice; NULL: a loop that adds up over the devices. */
+static ax_program *called_twice(ax_program *program, const ax_mesh *mesh) {
+  ax_type type = TEST_TYPE(AX_F32, 4);
+  ax_builder builder;
+  ax_program *made;
+  type.spread.varying = 1;
+  ax_builder_begin(&builder, mesh);
+  ax_value x = ax_builder_input(&builder, &type), out = x;
+  if (program == NULL) {
+    const ax_value rows = ax_broadcast_in_dim(x, AX_DIMS(3, 4), AX_DIMS(1));
+    ax_scan(AX_FN(adds_up, 2, 1), 1, 3, false, AX_VALUES(ax_full(AX_F32, AX_DIMS(4), 0), rows), AX_LIST(1, &out));
+    out = ax_pvary(out, "d");
+  }
+  for (int i = 0; program != NULL && i < 2; i++) out = *ax_called_bind(&ax_prim_closed_call, &(ax_closed_call_params){program}, program, &out);
+  TEST_OK(ax_builder_finish(&builder, &out, 1, &made, NULL, NULL));
+  ax_program_release(program);
+  return made;
+}
+
+/* Functions that call each other twice: the loop is called 2^40 times, and has one program. */
+static void many_calls(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_program *program, *left;
+  const double begin = ax_seconds();
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  program = called_twice(NULL, &mesh);
+  for (int i = 0; i < 40; i++) program = called_twice(program, &mesh);
+  TEST_OK(ax_sums_leave_loops(program, &left));
+  assert_ptr_equal(left, program); /* too many to look at */
+  assert_true(ax_seconds() - begin < 20);
+  ax_program_release(left);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_of_iterations),
@@ -156,6 +199,7 @@ int main(void) {
       cmocka_unit_test(loops_in_loops),
       cmocka_unit_test(calls_and_slices),
       cmocka_unit_test(several_axes),
+      cmocka_unit_test(many_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
