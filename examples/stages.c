@@ -30,7 +30,7 @@ typedef struct stage {
   ax_array *params[PARAMS], *sums[PARAMS], *kept[MICROBATCHES][MOST], *taken[MICROBATCHES]; /* taken: carries */
 } stage;
 
-/* Memory of an array's parts that this stage has of parameter p: the loop's slices of its layers. */
+/* This stage's layers of parameter p, in `params`. */
 static const float *part_of(const stage *s, uint32_t p) {
   return params[s->programs.params[p]] + s->programs.first_layer * (W1 / LAYERS);
 }
@@ -43,6 +43,10 @@ static ax_array *put(ax_executable *executable, uint32_t input, const float *dat
 }
 
 static void prepare(stage *s, ax_runtime *runtime) {
+  if (s->programs.carry_count != 1 || s->programs.kept_count >= MOST) { /* another net: there is no room */
+    fprintf(stderr, "stages: %u carries and %u values that are kept\n", s->programs.carry_count, s->programs.kept_count);
+    exit(1);
+  }
   ax_must(ax_compile(runtime, s->programs.forward, NULL, &s->forward));
   float *zeros = calloc(1, bytes_of(s));
   for (uint32_t p = 0; p < PARAMS; p++) {

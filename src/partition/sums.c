@@ -34,6 +34,7 @@ typedef struct region {
   use *uses;             /* ascending by value */
   uint32_t *first_use;   /* by value, and one behind */
   bool *raw, *tried;     /* by value; tried: taken for raw in the attempt that is made */
+  uint32_t *refused;     /* by value: the last attempt in which it could not be raw */
   bool *out_raw, *out_tried; /* by result: whoever is given it expects parts */
   struct region **body;  /* by equation; NULL: not looked at */
 } region;
@@ -44,14 +45,23 @@ typedef struct mark {
   bool of_result;
 } mark;
 
+/* A program that changes the same way wherever nothing around it asks for parts. */
+typedef struct settled {
+  const ax_program *program;
+  const region *r;
+  ax_program *made; /* owned; NULL: not yet */
+} settled;
+
 typedef struct leaving {
   ax_arena arena;
   ax_axes axes;   /* of the sums that leave in this pass: those of the first that was found; count 0: none yet */
   mark *trail;    /* of the attempt */
   uint32_t count, capacity;
-  uint32_t sums;  /* psums that the attempt has come to */
+  uint32_t attempt, steps; /* its number, from 1 on, and how many values it has come to */
   const ax_program **quiet; /* in which no sums leave a loop, if nothing around asks for parts */
   uint32_t quiet_count, quiet_capacity;
+  settled *settled;
+  uint32_t settled_count, settled_capacity;
   uint32_t regions; /* looked at: functions that call each other twice have exponentially many */
   ax_status status;
 } leaving;
@@ -88,7 +98,10 @@ static void fill_uses(region *r, uint32_t *next) {
   for (uint32_t k = 0; k < p->out_count; k++) r->uses[next[p->outs[k]]++] = (use){p->outs[k], AX_NONE, k};
 }
 
-enum { most_regions = 1 << 13 }; /* a program with more stays as it is */
+enum {
+  most_regions = 1 << 13, /* programs with more are looked at no further */
+  most_steps = 1 << 13    /* of an attempt */
+};
 
 static region *region_of(leaving *l, const ax_program *p, region *around, uint32_t at) {
   region *r = take(l, sizeof *r);
@@ -98,6 +111,7 @@ static region *region_of(leaving *l, const ax_program *p, region *around, uint32
   r->def = take(l, p->value_count * sizeof r->def[0]);
   r->raw = take(l, p->value_count);
   r->tried = take(l, p->value_count);
+  r->refused = take(l, p->value_count * sizeof r->refused[0]);
   r->out_raw = take(l, p->out_count);
   r->out_tried = take(l, p->out_count);
   r->body = take(l, p->eqn_count * sizeof r->body[0]);
@@ -112,8 +126,9 @@ static region *region_of(leaving *l, const ax_program *p, region *around, uint32
   return l->status == AX_OK ? r : NULL;
 }
 
+/* NULL: there are too many, or no memory. */
 static region *body_at(leaving *l, region *r, uint32_t e) {
-  if (r->body[e] == NULL) r->body[e] = region_of(l, body_of(&r->program->eqns[e]), r, e);
+  if (r->body[e] == NULL && l->regions < most_regions) r->body[e] = region_of(l, body_of(&r->program->eqns[e]), r, e);
   return r->body[e];
 }
 
@@ -165,18 +180,14 @@ static bool is_zero(const region *r, uint32_t v) {
   return true;
 }
 
-/* Linear in its first operand, and in no other. */
-static bool is_linear(const ax_prim *prim) {
+/* Linear in its first operand, and in no other. Division of integers truncates. */
+static bool is_linear(const region *r, const ax_eqn *eqn) {
+  const ax_prim *prim = eqn->prim;
+  if (prim == &ax_prim_div) return ax_is_differentiable(r->program->types[eqn->out].dtype);
   return prim == &ax_prim_neg || prim == &ax_prim_transpose || prim == &ax_prim_reshape || prim == &ax_prim_broadcast_in_dim ||
-         prim == &ax_prim_reduce_sum || prim == &ax_prim_div;
+         prim == &ax_prim_reduce_sum;
 }
 static bool adds(const ax_prim *prim) { return prim == &ax_prim_add || prim == &ax_prim_sub || prim == &ax_prim_dynamic_update_slice; }
-
-static bool same_axes(const ax_axes *a, const ax_axes *b) {
-  bool same = a->count == b->count;
-  for (uint32_t i = 0; same && i < a->count; i++) same = strcmp(a->name[i], b->name[i]) == 0;
-  return same;
-}
 
 static bool make_raw(leaving *l, region *r, uint32_t v);
 
@@ -209,37 +220,45 @@ static bool result_raw(leaving *l, region *r, uint32_t e, uint32_t k) {
 
 static bool psum_raw(leaving *l, region *r, const ax_eqn *eqn) {
   const ax_axes *axes = eqn->params;
-  if (axes->groups.count > 0 || !is_plain(r, eqn->in[0]) || (l->axes.count > 0 && !same_axes(axes, &l->axes))) return false;
+  if (axes->count == 0 || axes->groups.count > 0 || !is_plain(r, eqn->in[0])) return false;
+  if (l->axes.count > 0 && !ax_axes_equal(axes, &l->axes)) return false;
   if (l->axes.count == 0) l->axes = *axes;
   const ax_axis_set set = axes_in(l, &r->program->axes);
   if ((set & ~ax_checked_axes(&r->program->axes)) != 0) return false; /* nobody knows what is the same on all devices */
-  l->sums++;
   return note(l, r, eqn->out, false);
 }
 
 static bool product_raw(leaving *l, region *r, const ax_eqn *eqn) {
   const uint32_t count = l->count;
-  if (!note(l, r, eqn->out, false)) return false;
+  const ax_axes axes = l->axes;
+  if (eqn->in[0] == eqn->in[1] || !note(l, r, eqn->out, false)) return false;
   for (int side = 0; side < 2; side++) {
     if (!is_zero(r, eqn->in[side]) && make_raw(l, r, eqn->in[side])) return true;
     go_back(l, count + 1);
+    l->axes = axes;
   }
   return false;
 }
 
-/* Takes a value for raw, and what has to be raw for that. */
-static bool make_raw(leaving *l, region *r, uint32_t v) {
-  if (l->status != AX_OK) return false;
-  if (is_raw(r, v) || is_zero(r, v)) return true;
+static bool value_raw(leaving *l, region *r, uint32_t v) {
   if (r->def[v] == 0) return input_raw(l, r, v);
   const uint32_t e = r->def[v] - 1;
   const ax_eqn *eqn = &r->program->eqns[e];
   if (is_scan(eqn) || is_call(eqn)) return result_raw(l, r, e, v - eqn->out);
   if (eqn->prim == &ax_prim_psum) return psum_raw(l, r, eqn);
   if (eqn->prim == &ax_prim_mul) return product_raw(l, r, eqn);
-  if (is_linear(eqn->prim)) return note(l, r, v, false) && make_raw(l, r, eqn->in[0]);
+  if (is_linear(r, eqn)) return note(l, r, v, false) && make_raw(l, r, eqn->in[0]);
   if (adds(eqn->prim)) return note(l, r, v, false) && make_raw(l, r, eqn->in[0]) && make_raw(l, r, eqn->in[1]);
   return false;
+}
+
+/* Takes a value for raw, and what has to be raw for that. */
+static bool make_raw(leaving *l, region *r, uint32_t v) {
+  if (l->status != AX_OK || l->steps++ > most_steps || r->refused[v] == l->attempt) return false;
+  if (is_raw(r, v) || is_zero(r, v)) return true;
+  const bool made = value_raw(l, r, v);
+  if (!made) r->refused[v] = l->attempt;
+  return made;
 }
 
 /* Whether a use expects parts. */
@@ -253,7 +272,7 @@ static bool takes_parts(const region *r, const use *u) {
   if (is_call(eqn)) return r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
   if (!is_raw(r, eqn->out)) return false;
   if (eqn->prim == &ax_prim_mul) return !is_raw(r, eqn->in[1 - u->place]);
-  return (is_linear(eqn->prim) && u->place == 0) || (adds(eqn->prim) && u->place < 2);
+  return (is_linear(r, eqn) && u->place == 0) || (adds(eqn->prim) && u->place < 2);
 }
 
 static bool is_consistent(const leaving *l, const region *top, uint32_t result) {
@@ -268,13 +287,35 @@ static bool is_consistent(const leaving *l, const region *top, uint32_t result) 
   return true;
 }
 
+static double bytes_of(const region *r, uint32_t v) {
+  return (double)ax_type_elems(&r->program->types[v]) * (double)ax_dtype_bytes(r->program->types[v].dtype);
+}
+
+/* Whether the sum behind the loop is of fewer bytes than those that it takes the place of, in all iterations. */
+static bool is_less(const leaving *l, const region *top, uint32_t e, uint32_t carry) {
+  double inside = 0;
+  for (uint32_t i = 0; i < l->count; i++) {
+    const region *r = l->trail[i].r;
+    const uint32_t v = l->trail[i].number;
+    double times = 1;
+    if (l->trail[i].of_result || r->def[v] == 0 || r->program->eqns[r->def[v] - 1].prim != &ax_prim_psum) continue;
+    for (const region *at = r; at != top; at = at->around) {
+      const ax_eqn *eqn = &at->around->program->eqns[at->at];
+      if (is_scan(eqn)) times *= (double)scan_of(eqn)->length;
+    }
+    inside += times * bytes_of(r, v);
+  }
+  return bytes_of(top, top->program->eqns[e].out + carry) < inside;
+}
+
 /* A sum leaves the loop by this carry, if it can. Of the loop's result the sum is made behind it. */
 static void try_carry(leaving *l, region *r, uint32_t e, uint32_t carry) {
   const uint32_t result = r->program->eqns[e].out + carry;
   const ax_axes before = l->axes;
   if (r->raw[result] || r->body[e]->out_raw[carry]) return;
-  l->sums = 0;
-  const bool good = carry_raw(l, r, e, carry) && l->sums > 0 && is_consistent(l, r, result);
+  l->attempt++;
+  l->steps = 0;
+  const bool good = carry_raw(l, r, e, carry) && is_less(l, r, e, carry) && is_consistent(l, r, result);
   for (uint32_t i = 0; good && i < l->count; i++) {
     const mark *m = &l->trail[i];
     if (m->r == r && !m->of_result && m->number == result) continue;
@@ -298,27 +339,56 @@ static bool is_untouched(const region *r) {
   return true;
 }
 
+/* Nothing around it asks for parts, or gives some. */
+static bool is_free(const region *r) {
+  for (uint32_t i = 0; i < r->program->in_count; i++)
+    if (r->raw[i]) return false;
+  for (uint32_t k = 0; k < r->program->out_count; k++)
+    if (r->out_raw[k]) return false;
+  return true;
+}
+
+static settled *find_settled(const leaving *l, const ax_program *p) {
+  for (uint32_t i = 0; i < l->settled_count; i++)
+    if (l->settled[i].program == p) return &l->settled[i];
+  return NULL;
+}
+
+static void settle(leaving *l, const region *r) {
+  if (find_settled(l, r->program) != NULL) return;
+  const ax_status status = ax_grow(&l->settled, sizeof l->settled[0], l->settled_count, 1, &l->settled_capacity);
+  if (status != AX_OK) l->status = status;
+  else l->settled[l->settled_count++] = (settled){r->program, r, NULL};
+}
+
+static void drop_body(leaving *l, region *r, uint32_t e) {
+  r->body[e] = NULL;
+  l->regions--;
+}
+
 /* Tries all loops in it, the outer ones first. Returns whether anything changes. */
 static bool visit(leaving *l, region *r) {
   const ax_program *p = r->program;
   bool changed = false;
-  if (l->regions > most_regions) return false;
   for (uint32_t e = 0; e < p->eqn_count && l->status == AX_OK; e++) {
     const ax_eqn *eqn = &p->eqns[e];
     if (!is_scan(eqn) && !is_call(eqn)) continue;
-    if (is_call(eqn) && r->body[e] == NULL && is_quiet(l, body_of(eqn))) continue;
-    if (body_at(l, r, e) == NULL) break;
-    for (uint32_t k = 0; is_scan(eqn) && k < scan_of(eqn)->num_carry; k++) try_carry(l, r, e, k);
-    if (is_quiet(l, body_of(eqn)) && is_untouched(r->body[e])) r->body[e] = NULL;
+    const bool known = is_quiet(l, body_of(eqn)) || find_settled(l, body_of(eqn)) != NULL;
+    if (!(is_call(eqn) && r->body[e] == NULL && known) && body_at(l, r, e) != NULL) {
+      for (uint32_t k = 0; is_scan(eqn) && k < scan_of(eqn)->num_carry; k++) try_carry(l, r, e, k);
+      if (known && is_untouched(r->body[e])) drop_body(l, r, e);
+      else if (visit(l, r->body[e])) changed = true;
+    }
+    changed = changed || find_settled(l, body_of(eqn)) != NULL;
   }
-  for (uint32_t e = 0; e < p->eqn_count && l->status == AX_OK; e++)
-    if (r->body[e] != NULL && visit(l, r->body[e])) changed = true;
+  const bool free = is_free(r);
   changed = changed || !is_untouched(r);
+  if (changed && free && l->status == AX_OK) settle(l, r);
   if (changed || l->status != AX_OK) return changed;
   const ax_status status = ax_grow(&l->quiet, sizeof l->quiet[0], l->quiet_count, 1, &l->quiet_capacity);
   if (status != AX_OK) l->status = status;
   else l->quiet[l->quiet_count++] = p;
-  if (r->around != NULL) r->around->body[r->at] = NULL; /* it stays as it is */
+  if (r->around != NULL) drop_body(l, r->around, r->at); /* it stays as it is */
   return false;
 }
 
@@ -330,27 +400,17 @@ static ax_type parts_type(const leaving *l, const ax_type *type) {
   return parts;
 }
 
-/* The value on the first device of each group, and zeros on the others. */
-static ax_value on_first(const leaving *l, ax_value x) {
-  const ax_type type = ax_typeof(x), parts = parts_type(l, &type);
-  ax_value first = ax_poison;
-  for (uint32_t i = 0; i < l->axes.count; i++) {
-    const ax_value here = ax_eq(ax_axis_index(l->axes.name[i]), ax_integer(0));
-    first = i == 0 ? here : ax_and(first, here);
-  }
-  return ax_vary_to((ax_where)(first, x, ax_zeros_of(&type)), parts.spread.varying);
-}
-
 /* Parts of a value that an equation expects parts of. */
 static ax_value parts_of(const leaving *l, const region *r, const ax_program_walk *walk, uint32_t v) {
   if (r->raw[v]) return walk->value[v];
   const ax_type parts = parts_type(l, &r->program->types[v]);
-  return is_zero(r, v) ? ax_zeros_of(&parts) : on_first(l, walk->value[v]);
+  return is_zero(r, v) ? ax_zeros_of(&parts) : ax_vary_to(ax_once(walk->value[v], &l->axes), parts.spread.varying);
 }
 
 static ax_program *rebuild(leaving *l, const region *r);
 
-static void rebuild_scan(leaving *l, const region *r, uint32_t e, ax_program *body, ax_program_walk *walk) {
+/* of: the body's region. */
+static void rebuild_scan(leaving *l, const region *r, uint32_t e, const region *of, ax_program *body, ax_program_walk *walk) {
   const ax_eqn *eqn = &r->program->eqns[e];
   ax_scan_params params = *scan_of(eqn);
   const uint32_t consts = (uint32_t)params.num_consts;
@@ -358,19 +418,19 @@ static void rebuild_scan(leaving *l, const region *r, uint32_t e, ax_program *bo
   if (in == NULL) return;
   params.body = body;
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    in[i] = i >= consts && i < consts + params.num_carry && r->body[e]->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
+    in[i] = i >= consts && i < consts + params.num_carry && of->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
   ax_bind(&ax_prim_scan, &params, in, eqn->in_count, walk->value + eqn->out, eqn->out_count);
   for (uint32_t k = 0; k < params.num_carry && !ax_failed(); k++)
-    if (r->body[e]->out_raw[k] && !r->raw[eqn->out + k])
+    if (of->out_raw[k] && !r->raw[eqn->out + k])
       walk->value[eqn->out + k] = ax_bind1(&ax_prim_psum, &l->axes, &walk->value[eqn->out + k], 1);
 }
 
-static void rebuild_call(leaving *l, const region *r, uint32_t e, ax_program *body, ax_program_walk *walk) {
+static void rebuild_call(leaving *l, const region *r, uint32_t e, const region *of, ax_program *body, ax_program_walk *walk) {
   const ax_eqn *eqn = &r->program->eqns[e];
   ax_value *in = ax_walk_alloc(walk, eqn->in_count * sizeof in[0]);
   if (in == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    in[i] = r->body[e]->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
+    in[i] = of->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
   const ax_value *out = ax_called_bind(eqn->prim, eqn->params, body, in);
   for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) walk->value[eqn->out + k] = out[k];
 }
@@ -394,10 +454,14 @@ static void rebuild_raw(const leaving *l, const region *r, const ax_eqn *eqn, ax
 static void rebuild_equation(leaving *l, const region *r, uint32_t e, ax_program_walk *walk) {
   const ax_eqn *eqn = &r->program->eqns[e];
   ax_builder_stem(ax_builder_current(), eqn);
-  if (r->body[e] != NULL) {
-    ax_program *body = rebuild(l, r->body[e]);
-    if (body != NULL && is_scan(eqn)) rebuild_scan(l, r, e, body, walk);
-    else if (body != NULL) rebuild_call(l, r, e, body, walk);
+  const bool holds = is_scan(eqn) || is_call(eqn);
+  settled *known = holds && (r->body[e] == NULL || is_free(r->body[e])) ? find_settled(l, body_of(eqn)) : NULL;
+  const region *of = known != NULL ? known->r : r->body[e];
+  if (of != NULL) {
+    if (known != NULL && known->made == NULL) known->made = rebuild(l, of);
+    ax_program *body = known != NULL ? ax_program_retain(known->made) : rebuild(l, of);
+    if (body != NULL && is_scan(eqn)) rebuild_scan(l, r, e, of, body, walk);
+    else if (body != NULL) rebuild_call(l, r, e, of, body, walk);
     ax_program_release(body);
     return;
   }
@@ -433,10 +497,12 @@ static ax_program *rebuild(leaving *l, const region *r) {
 static ax_status leave(ax_program *program, ax_program **out) {
   leaving l = {.status = AX_OK};
   region *all = region_of(&l, program, NULL, 0);
-  const bool changed = all != NULL && visit(&l, all) && l.regions <= most_regions;
+  const bool changed = all != NULL && visit(&l, all);
   *out = l.status == AX_OK && changed ? rebuild(&l, all) : l.status == AX_OK ? ax_program_retain(program) : NULL;
   ax_free(l.trail);
   ax_free(l.quiet);
+  for (uint32_t i = 0; i < l.settled_count; i++) ax_program_release(l.settled[i].made);
+  ax_free(l.settled);
   ax_arena_deinit(&l.arena);
   return l.status;
 }

@@ -23,7 +23,7 @@ typedef struct ax_piece_options {
 typedef enum ax_piece_pass {
   AX_PASS_FORWARD,   /* -> (results.., what is kept for the backward pass and is no input..). The last piece gives the loss of each
                         sample */
-  AX_PASS_BACKWARD,  /* (.., kept.., cotangents of carries.. (not the last), sums of gradients..) -> (the same sums with this microbatch's..,
+  AX_PASS_BACKWARD,  /* (parameters.., sample.., carries.., kept.., cotangents of carries.. (not the last), sums of gradients..) -> (the same sums with this microbatch's..,
                         cotangents of the carries it was given..); of the mean loss over all samples of a step */
   AX_PASS_BY_CARRIES /* the same without sums of gradients */
 } ax_piece_pass;

@@ -54,8 +54,7 @@ static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_tex
 static ax_status write_spec(piping *s, const ax_mesh *mesh, uint32_t p, bool state, const char **out) {
   ax_text text = {0};
   ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->families, mesh, p, state, &text);
-  if (text.failed) return ax_out_of_memory(0);
-  char *copy = ax_arena_alloc(&s->arena, text.length + 1);
+  char *copy = text.failed ? NULL : ax_arena_alloc(&s->arena, text.length + 1);
   if (copy != NULL && text.length > 0) memcpy(copy, text.data, text.length);
   ax_text_deinit(&text);
   *out = copy;
@@ -310,7 +309,6 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
       if (s.data * s.stages * s.model != devices || p->model.layers % s.stages != 0) continue;
       status = try_stages(&s);
     }
-  ax_arena_deinit(&s.arena);
   ax_arena_deinit(&s.arena);
   ax_free(s.used);
   return status;

@@ -10,17 +10,27 @@ static bool is_alike(const ax_sim_procedure *a, const ax_sim_procedure *b) {
          a->target == b->target && memcmp(&a->group, &b->group, sizeof a->group) == 0;
 }
 
+static uint64_t hash_of(const ax_sim_procedure *s) {
+  uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)s->kind * AX_ALGORITHM_COUNT + (uint64_t)s->algorithm);
+  hash = ax_hash_word(hash, (uint64_t)s->bytes);
+  hash = ax_hash_word(hash, (uint64_t)(uintptr_t)s->target);
+  for (uint32_t p = 0; p < s->group.count; p++) hash = ax_hash_word(hash, (uint64_t)s->group.cycle[p].stride);
+  return hash;
+}
+
+/* By a table of hashes with room for twice as many: transfer + 1, or 0. */
 static ax_status find_alike(ax_sim_moves *m) {
-  const uint32_t count = m->work->transfer_count;
-  uint32_t *first = ax_alloc(count * sizeof first[0]), kinds = 0;
-  if (first == NULL) return ax_out_of_memory(count * sizeof first[0]);
-  for (uint32_t t = 0; t < count; t++) {
-    uint32_t k = kinds; /* the latest first: a program's layers follow each other */
-    while (k > 0 && !is_alike(&m->work->transfers[first[k - 1]].procedure, &m->work->transfers[t].procedure)) k--;
-    if (k == 0) first[kinds++] = t;
-    m->like[t] = k == 0 ? t : first[k - 1];
+  const ax_sim_transfer *all = m->work->transfers;
+  const size_t room = 2 * (size_t)m->work->transfer_count + 1;
+  uint32_t *table = ax_calloc(room, sizeof table[0]);
+  if (table == NULL) return ax_out_of_memory(room * sizeof table[0]);
+  for (uint32_t t = 0; t < m->work->transfer_count; t++) {
+    size_t at = hash_of(&all[t].procedure) % room;
+    while (table[at] != 0 && !is_alike(&all[table[at] - 1].procedure, &all[t].procedure)) at = (at + 1) % room;
+    if (table[at] == 0) table[at] = t + 1;
+    m->like[t] = table[at] - 1;
   }
-  ax_free(first);
+  ax_free(table);
   return AX_OK;
 }
 
@@ -48,6 +58,9 @@ void ax_sim_moves_deinit(ax_sim_moves *m) {
 
 /* --- Tables --- */
 
+static const double most_kept = 1 << 22;       /* messages and turns in tables: 160 MB at most */
+static const uint32_t most_hops = 1u << 23;    /* 128 MB; routes behind these are found again each time */
+
 static const ax_sim_phase *phase_at(const ax_sim_moves *m, const ax_sim_at *at) {
   return &m->work->transfers[at->transfer].procedure.chains[at->chain].phases[at->phase];
 }
@@ -57,19 +70,23 @@ static ax_status begin(ax_sim_moves *m, const ax_sim_procedure *s, ax_sim_course
     course->first[c] = course->phases;
     course->phases += s->chains[c].phase_count;
   }
-  course->turns = ax_calloc((size_t)m->images * course->phases, sizeof course->turns[0]);
-  course->messages = ax_calloc(course->phases, sizeof course->messages[0]);
-  return course->turns != NULL && course->messages != NULL ? AX_OK
-                                                           : ax_out_of_memory((size_t)m->images * course->phases * sizeof course->turns[0]);
+  course->messages = ax_calloc((size_t)course->phases + 1, sizeof course->messages[0]);
+  if (course->messages == NULL) return ax_out_of_memory(course->phases * sizeof course->messages[0]);
+  const double turns = (double)m->images * course->phases;
+  if (m->kept + turns > most_kept) return AX_OK;
+  m->kept += turns;
+  course->turns = ax_calloc((size_t)turns + 1, sizeof course->turns[0]);
+  return course->turns != NULL ? AX_OK : ax_out_of_memory((size_t)turns * sizeof course->turns[0]);
 }
 
 ax_status ax_sim_moves_turn(ax_sim_moves *m, const ax_sim_at *at, const ax_sim_turn **out) {
   ax_sim_course_moves *course = &m->courses[m->like[at->transfer]];
   const ax_sim_procedure *s = &m->work->transfers[at->transfer].procedure;
-  if (course->turns == NULL) AX_TRY(begin(m, s, course));
-  ax_sim_turn *turn = &course->turns[(size_t)at->image * course->phases + course->first[at->chain] + at->phase];
+  if (course->messages == NULL) AX_TRY(begin(m, s, course));
+  ax_sim_turn *turn = &m->turn;
+  if (course->turns != NULL) turn = &course->turns[(size_t)at->image * course->phases + course->first[at->chain] + at->phase];
   *out = turn;
-  if (turn->known) return AX_OK;
+  if (course->turns != NULL && turn->known) return AX_OK;
   const int64_t device = ax_sim_place_device(m->place, at->image);
   *turn = (ax_sim_turn){.known = true,
                         .sends = (uint32_t)ax_sim_procedure_sends(s, phase_at(m, at), device),
@@ -95,7 +112,6 @@ static ax_status find(ax_sim_moves *m, const ax_sim_at *at, int64_t step, int64_
 
 /* NULL in *out: too many to keep. */
 static ax_status table_at(ax_sim_moves *m, const ax_sim_at *at, ax_sim_message **out) {
-  static const double most_kept = 1 << 22; /* messages: 160 MB */
   const ax_sim_course_moves *course = &m->courses[m->like[at->transfer]];
   ax_sim_message **table = &course->messages[course->first[at->chain] + at->phase];
   *out = *table;
@@ -112,7 +128,7 @@ ax_status ax_sim_moves_message(ax_sim_moves *m, const ax_sim_at *at, int64_t ste
   ax_sim_message *message;
   AX_TRY(table_at(m, at, &message));
   *out = &m->last;
-  if (message == NULL) return find(m, at, step, k, &m->last);
+  if (message == NULL || m->hop_count > most_hops) return find(m, at, step, k, &m->last);
   const ax_sim_phase *phase = phase_at(m, at);
   message += (size_t)((phase->varied ? step * phase->fan : 0) + k) * m->images + at->image;
   *out = message;

@@ -21,8 +21,8 @@ typedef struct ax_sim_turn { /* of an image, in a phase */
 /* Of transfers that do the same. The phases of all chains are numbered one after the other. */
 typedef struct ax_sim_course_moves {
   uint32_t first[AX_MAX_CHAINS], phases; /* first: by chain, the number of its first phase */
-  ax_sim_turn *turns;         /* by image and phase; NULL: none has begun */
-  ax_sim_message **messages;  /* by phase: by message, counted over the steps where they differ, and image; NULL: not used, or too many */
+  ax_sim_turn *turns;         /* by image and phase; NULL: too many */
+  ax_sim_message **messages;  /* NULL: none has begun. By phase: by message, counted over the steps where they differ, and image; NULL: not used, or too many */
 } ax_sim_course_moves;
 
 typedef struct ax_sim_moves {
@@ -32,7 +32,8 @@ typedef struct ax_sim_moves {
   uint32_t images;
   uint32_t *like;               /* by transfer: the first that does the same */
   ax_sim_course_moves *courses; /* by such a transfer */
-  double kept;                  /* messages in tables */
+  double kept;                  /* messages and turns in tables */
+  ax_sim_turn turn;             /* that is in no table */
   ax_sim_message last;          /* that is in no table */
   ax_sim_hop *hops;             /* those of `last` stand behind all others */
   uint32_t hop_count, hop_capacity;
@@ -48,6 +49,7 @@ void ax_sim_moves_deinit(ax_sim_moves *moves);
 typedef struct ax_sim_at {
   uint32_t transfer, chain, phase, image;
 } ax_sim_at;
+/* *out: until the next call. */
 AX_MUST_USE ax_status ax_sim_moves_turn(ax_sim_moves *moves, const ax_sim_at *at, const ax_sim_turn **out);
 /* Number `k` of step `step`, of a phase that ax_sim_moves_turn was asked of. *out: until the next call. */
 AX_MUST_USE ax_status ax_sim_moves_message(ax_sim_moves *moves, const ax_sim_at *at, int64_t step, int64_t k,

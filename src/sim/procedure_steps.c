@@ -58,7 +58,8 @@ void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
 
 /* How many members send in a step of the phase. */
 static double senders(const ax_sim_procedure *s, const ax_sim_phase *phase) {
-  const int64_t n = s->group.members, far = (int64_t)1 << (phase->shift < 62 ? phase->shift : 62);
+  const bool in_tree = phase->move == AX_MOVE_UP || phase->move == AX_MOVE_DOWN;
+  const int64_t n = s->group.members, far = in_tree ? (int64_t)1 << phase->shift : 0;
   double count = 0;
   switch (phase->move) {
     case AX_MOVE_UP:

@@ -106,7 +106,7 @@ static ax_status add_events(const ax_sim_engine *e, ax_sim_steady *s, bool *whol
   return AX_OK;
 }
 
-/* compares: no further than it is the same as the kept one. */
+/* compares: it ends, not whole, at the first value that differs from the kept state. */
 static ax_status take_state(const ax_sim_engine *e, ax_sim_steady *s, bool compares, bool *whole) {
   const int64_t links = ax_sim_place_links(e->place);
   *whole = true;
