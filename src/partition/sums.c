@@ -22,7 +22,7 @@
 #include <string.h>
 
 typedef struct use {
-  uint32_t value, eqn, place; /* eqn AX_NONE: a result of the program */
+  uint32_t eqn, place; /* eqn AX_NONE: a result of the program */
 } use;
 
 /* A program at one place: the body of that equation of the region around it. */
@@ -73,6 +73,12 @@ static const ax_program *body_of(const ax_eqn *eqn) {
   return is_scan(eqn) ? scan_of(eqn)->body : ((const ax_closed_call_params *)eqn->params)->body;
 }
 
+/* The carry that operand `place` of a scan is; -1: it is none. */
+static int64_t carry_of(const ax_eqn *eqn, uint32_t place) {
+  const int64_t carry = (int64_t)place - scan_of(eqn)->num_consts;
+  return carry >= 0 && carry < scan_of(eqn)->num_carry ? carry : -1;
+}
+
 /* --- Regions --- */
 
 static void *take(leaving *l, size_t bytes) {
@@ -94,8 +100,8 @@ static void fill_uses(region *r, uint32_t *next) {
   const ax_program *p = r->program;
   memcpy(next, r->first_use, p->value_count * sizeof next[0]);
   for (uint32_t e = 0; e < p->eqn_count; e++)
-    for (uint32_t i = 0; i < p->eqns[e].in_count; i++) r->uses[next[p->eqns[e].in[i]]++] = (use){p->eqns[e].in[i], e, i};
-  for (uint32_t k = 0; k < p->out_count; k++) r->uses[next[p->outs[k]]++] = (use){p->outs[k], AX_NONE, k};
+    for (uint32_t i = 0; i < p->eqns[e].in_count; i++) r->uses[next[p->eqns[e].in[i]]++] = (use){e, i};
+  for (uint32_t k = 0; k < p->out_count; k++) r->uses[next[p->outs[k]]++] = (use){AX_NONE, k};
 }
 
 enum {
@@ -206,8 +212,8 @@ static bool input_raw(leaving *l, region *r, uint32_t input) {
   if (around == NULL) return false;
   const ax_eqn *eqn = &around->program->eqns[r->at];
   if (is_call(eqn)) return note(l, r, input, false) && make_raw(l, around, eqn->in[input]);
-  const int64_t carry = (int64_t)input - scan_of(eqn)->num_consts;
-  return carry >= 0 && carry < scan_of(eqn)->num_carry && carry_raw(l, around, r->at, (uint32_t)carry);
+  const int64_t carry = carry_of(eqn, input);
+  return carry >= 0 && carry_raw(l, around, r->at, (uint32_t)carry);
 }
 
 static bool result_raw(leaving *l, region *r, uint32_t e, uint32_t k) {
@@ -224,7 +230,7 @@ static bool psum_raw(leaving *l, region *r, const ax_eqn *eqn) {
   if (l->axes.count > 0 && !ax_axes_equal(axes, &l->axes)) return false;
   if (l->axes.count == 0) l->axes = *axes;
   const ax_axis_set set = axes_in(l, &r->program->axes);
-  if ((set & ~ax_checked_axes(&r->program->axes)) != 0) return false; /* nobody knows what is the same on all devices */
+  if ((set & ~ax_checked_axes(&r->program->axes)) != 0) return false; /* what is the same on all devices is not known */
   return note(l, r, eqn->out, false);
 }
 
@@ -265,11 +271,8 @@ static bool make_raw(leaving *l, region *r, uint32_t v) {
 static bool takes_parts(const region *r, const use *u) {
   if (u->eqn == AX_NONE) return is_wanted(r, u->place);
   const ax_eqn *eqn = &r->program->eqns[u->eqn];
-  if (is_scan(eqn)) {
-    const int64_t carry = (int64_t)u->place - scan_of(eqn)->num_consts;
-    return carry >= 0 && carry < scan_of(eqn)->num_carry && r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
-  }
-  if (is_call(eqn)) return r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
+  if (is_scan(eqn) && carry_of(eqn, u->place) < 0) return false;
+  if (is_scan(eqn) || is_call(eqn)) return r->body[u->eqn] != NULL && is_raw(r->body[u->eqn], u->place);
   if (!is_raw(r, eqn->out)) return false;
   if (eqn->prim == &ax_prim_mul) return !is_raw(r, eqn->in[1 - u->place]);
   return (is_linear(r, eqn) && u->place == 0) || (adds(eqn->prim) && u->place < 2);
@@ -331,22 +334,18 @@ static bool is_quiet(const leaving *l, const ax_program *p) {
   return false;
 }
 
-static bool is_untouched(const region *r) {
-  for (uint32_t v = 0; v < r->program->value_count; v++)
+/* None of the first values is raw, and no result is asked for as parts. */
+static bool has_no_parts(const region *r, uint32_t values) {
+  for (uint32_t v = 0; v < values; v++)
     if (r->raw[v]) return false;
   for (uint32_t k = 0; k < r->program->out_count; k++)
     if (r->out_raw[k]) return false;
   return true;
 }
+static bool is_untouched(const region *r) { return has_no_parts(r, r->program->value_count); }
 
 /* Nothing around it asks for parts, or gives some. */
-static bool is_free(const region *r) {
-  for (uint32_t i = 0; i < r->program->in_count; i++)
-    if (r->raw[i]) return false;
-  for (uint32_t k = 0; k < r->program->out_count; k++)
-    if (r->out_raw[k]) return false;
-  return true;
-}
+static bool is_free(const region *r) { return has_no_parts(r, r->program->in_count); }
 
 static settled *find_settled(const leaving *l, const ax_program *p) {
   for (uint32_t i = 0; i < l->settled_count; i++)
@@ -413,12 +412,11 @@ static ax_program *rebuild(leaving *l, const region *r);
 static void rebuild_scan(leaving *l, const region *r, uint32_t e, const region *of, ax_program *body, ax_program_walk *walk) {
   const ax_eqn *eqn = &r->program->eqns[e];
   ax_scan_params params = *scan_of(eqn);
-  const uint32_t consts = (uint32_t)params.num_consts;
   ax_value *in = ax_walk_alloc(walk, eqn->in_count * sizeof in[0]);
   if (in == NULL) return;
   params.body = body;
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    in[i] = i >= consts && i < consts + params.num_carry && of->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
+    in[i] = of->raw[i] ? parts_of(l, r, walk, eqn->in[i]) : walk->value[eqn->in[i]];
   ax_bind(&ax_prim_scan, &params, in, eqn->in_count, walk->value + eqn->out, eqn->out_count);
   for (uint32_t k = 0; k < params.num_carry && !ax_failed(); k++)
     if (of->out_raw[k] && !r->raw[eqn->out + k])

@@ -30,13 +30,12 @@ static ax_pjrt_event *create(void) {
   return event;
 }
 
+static bool set(ax_pjrt_event *event, ax_pjrt_code code, const char *message, size_t length);
+
 static void release(ax_pjrt_event *event) {
+  static const char never[] = "the event was destroyed, and had not come about";
   if (event == NULL || atomic_fetch_sub(&event->references, 1) != 1) return;
-  for (listener *l = event->listeners, *next; l != NULL; l = next) { /* nobody is left who could bring it about */
-    next = l->next;
-    l->callback(ax_pjrt_fail(AX_PJRT_CANCELLED, "the event was destroyed, and had not come about"), l->context);
-    ax_free(l);
-  }
+  if (event->listeners != NULL) (void)set(event, AX_PJRT_CANCELLED, never, sizeof never - 1); /* nothing is left that could bring it about */
   ax_array_release(event->array);
   pthread_mutex_destroy(&event->lock);
   pthread_cond_destroy(&event->came);

@@ -295,22 +295,17 @@ static AX_BODY(update) {
   (ax_optimizer_update)(&u->model->optimizer, u->params, n, gradients, u->state_count, in + n, n, in, u->state_count, out + n, n, out);
 }
 
-ax_status ax_piece_update(const ax_model *m, const ax_treedef *params, int64_t data, ax_program **out) {
-  ax_treedef *state;
-  const uint32_t n = ax_treedef_count(params);
-  *out = NULL;
-  AX_TRY(ax_optimizer_state(&m->optimizer, params, &state));
-  const uint32_t states = ax_treedef_count(state), count = 2 * n + states;
+static ax_status trace_update(const ax_model *m, const ax_treedef *params, const ax_treedef *state, int64_t data, ax_program **out) {
+  const uint32_t n = ax_treedef_count(params), states = ax_treedef_count(state), count = 2 * n + states;
   ax_type *types = ax_calloc((size_t)count + 1, sizeof types[0]);
   const updating u = {m, params, states};
-  ax_status status = types != NULL ? AX_OK : ax_out_of_memory(count);
-  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+  if (types == NULL) return ax_out_of_memory(count);
+  for (uint32_t i = 0; i < count; i++)
     types[i] = i < n            ? *ax_treedef_type(params, i)
                : i < n + states ? *ax_treedef_type(state, i - n)
                                 : ax_batch_type(*ax_treedef_type(params, i - n - states), data);
-  if (status == AX_OK) status = (ax_trace)(AX_CLOSURE(update, count, n + states, (void *)&u), count, types, out);
+  const ax_status status = (ax_trace)(AX_CLOSURE(update, count, n + states, (void *)&u), count, types, out);
   ax_free(types);
-  ax_treedef_release(state);
   return status;
 }
 
@@ -361,7 +356,7 @@ static void add_leaves(const ax_model *m, const ax_treedef *def, const char *bef
   }
 }
 
-void ax_piece_update_specs(const ax_model *m, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text) {
+static void add_update_specs(const ax_model *m, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text) {
   add_leaves(m, params, "", specs->param, text);
   add_leaves(m, state, "", specs->state, text);
   add_leaves(m, params, "data,", specs->param, text);
@@ -369,4 +364,17 @@ void ax_piece_update_specs(const ax_model *m, const ax_treedef *params, const ax
   add_leaves(m, params, "", specs->param, text);
   add_leaves(m, state, "", specs->state, text);
   end_side(text, "");
+}
+
+ax_status ax_piece_update(const ax_model *m, const bool *used, int64_t layers, int64_t data, const ax_piece_specs *specs, ax_program **out,
+                          ax_text *text) {
+  ax_treedef *params, *state = NULL;
+  *out = NULL;
+  AX_TRY(ax_model_def(m, used, layers, &params));
+  ax_status status = ax_optimizer_state(&m->optimizer, params, &state);
+  if (status == AX_OK) status = trace_update(m, params, state, data, out);
+  if (status == AX_OK) add_update_specs(m, params, state, specs, text);
+  ax_treedef_release(state);
+  ax_treedef_release(params);
+  return status;
 }

@@ -50,10 +50,6 @@ AX_MUST_USE ax_status ax_piece_program(const ax_loss_piece *piece, ax_piece_pass
 uint32_t ax_piece_kept(const ax_loss_piece *piece);       /* values that a forward pass keeps */
 uint32_t ax_piece_taken(const ax_loss_piece *piece);      /* carries that the piece takes */
 uint32_t ax_piece_cotangents(const ax_loss_piece *piece); /* that its backward pass takes */
-/* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the parameters
-   that are used. Gradients have one more dimension in front, of size `data`, and are added up along it. */
-AX_MUST_USE ax_status ax_piece_update(const ax_model *model, const ax_treedef *params, int64_t data, ax_program **out);
-
 /* How parameters, and the optimizer's state of each, lie: by parameter. Borrowed. */
 typedef struct ax_piece_specs {
   const char *const *param, *const *state;
@@ -61,8 +57,11 @@ typedef struct ax_piece_specs {
 /* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. Samples, carries and cotangents are whole; nothing is
    said of what is kept and of results that are no sums. */
 void ax_piece_pass_specs(const ax_loss_piece *piece, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text);
-/* .. of an update, whose treedefs are these. */
-void ax_piece_update_specs(const ax_model *model, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text);
+/* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the parameters
+   that are used, with so many layers. Gradients have one more dimension in front, of size `data`, and are added up along it. Adds its specs
+   to `text`; `*out` is owned by the caller. */
+AX_MUST_USE ax_status ax_piece_update(const ax_model *model, const bool *used, int64_t layers, int64_t data, const ax_piece_specs *specs,
+                                      ax_program **out, ax_text *text);
 
 uint32_t ax_piece_carries(const ax_model *model);
 uint32_t ax_piece_float_carries(const ax_model *model); /* that have cotangents */

@@ -98,23 +98,15 @@ static ax_status time_pass(piping *s, const ax_loss_piece *piece, ax_piece_pass 
 
 static ax_status time_update(piping *s, piece_cost *cost) {
   const ax_mesh mesh = mesh_of(s->data, s->model);
-  ax_treedef *def, *state = NULL;
-  ax_program *program = NULL;
+  ax_program *program;
   ax_text specs = {0};
   ax_trial trial = {0};
-  AX_TRY(ax_model_def(&s->p->model, s->used, s->options.layers, &def));
-  ax_status status = ax_optimizer_state(&s->p->model.optimizer, def, &state);
-  if (status == AX_OK) status = ax_piece_update(&s->p->model, def, s->data, &program);
-  if (status == AX_OK) {
-    ax_piece_update_specs(&s->p->model, def, state, &s->specs, &specs);
-    status = run(s, program, &mesh, &specs, AX_FIRST(ax_treedef_count(def) + ax_treedef_count(state)), &trial);
-  }
+  ax_status status = ax_piece_update(&s->p->model, s->used, s->options.layers, s->data, &s->specs, &program, &specs);
+  if (status == AX_OK) status = run(s, program, &mesh, &specs, AX_FIRST(program->out_count), &trial);
   cost->update = trial.seconds;
   cost->update_exchanging = trial.exchanging;
   ax_text_deinit(&specs);
   ax_program_release(program);
-  ax_treedef_release(state);
-  ax_treedef_release(def);
   return status;
 }
 

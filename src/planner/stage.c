@@ -99,21 +99,11 @@ static ax_status make_pass(const staging *s, ax_piece_pass pass, ax_program **ou
 }
 
 static ax_status make_update(const staging *s, ax_stage_programs *out) {
-  const ax_model *m = &s->model;
-  ax_treedef *params, *state = NULL;
-  ax_program *program = NULL;
+  ax_program *program;
   ax_text specs = {0};
-  AX_TRY(ax_model_def(m, s->piece.used, s->piece.options.layers, &params));
-  ax_status status = ax_optimizer_state(&m->optimizer, params, &state);
-  if (status == AX_OK) status = ax_piece_update(m, params, s->data, &program);
-  if (status == AX_OK) {
-    ax_piece_update_specs(m, params, state, &s->specs, &specs);
-    out->state_count = ax_treedef_count(state);
-    status = lay(program, &s->mesh, &specs, &out->update);
-  }
-  ax_treedef_release(params);
-  ax_treedef_release(state);
-  return status;
+  AX_TRY(ax_piece_update(&s->model, s->piece.used, s->piece.options.layers, s->data, &s->specs, &program, &specs));
+  out->state_count = program->out_count - s->piece.used_count;
+  return lay(program, &s->mesh, &specs, &out->update);
 }
 
 static ax_status list_params(const staging *s, ax_stage_programs *out) {

@@ -106,8 +106,7 @@ static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed
 }
 
 static bool is_like(const ax_sim_procedure *a, const ax_sim_procedure *b) {
-  return a->kind == b->kind && a->kind != AX_COLLECTIVE_PERMUTE && a->bytes == b->bytes && a->root == b->root &&
-         memcmp(&a->group, &b->group, sizeof a->group) == 0;
+  return a->kind != AX_COLLECTIVE_PERMUTE && ax_sim_procedure_same(a, b);
 }
 
 /* The different collectives of a program are few. */

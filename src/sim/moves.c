@@ -6,8 +6,7 @@
 /* --- Transfers that do the same --- */
 
 static bool is_alike(const ax_sim_procedure *a, const ax_sim_procedure *b) {
-  return a->kind == b->kind && a->algorithm == b->algorithm && a->bytes == b->bytes && a->root == b->root && a->source == b->source &&
-         a->target == b->target && memcmp(&a->group, &b->group, sizeof a->group) == 0;
+  return a->algorithm == b->algorithm && ax_sim_procedure_same(a, b);
 }
 
 static uint64_t hash_of(const ax_sim_procedure *s) {

@@ -45,6 +45,11 @@ ax_status ax_algorithm_find(const char *name, ax_algorithm *out) {
   return status;
 }
 
+bool ax_sim_procedure_same(const ax_sim_procedure *a, const ax_sim_procedure *b) {
+  return a->kind == b->kind && a->bytes == b->bytes && a->root == b->root && a->source == b->source && a->target == b->target &&
+         memcmp(&a->group, &b->group, sizeof a->group) == 0;
+}
+
 /* --- Phases --- */
 
 static ax_status add(ax_sim_chain *chain, ax_sim_phase phase) {

@@ -72,6 +72,8 @@ typedef struct ax_sim_procedure {
   ax_sim_chain chains[AX_MAX_CHAINS];
 } ax_sim_procedure;
 
+/* Whether two collectives are the same, whatever algorithms they go by. */
+bool ax_sim_procedure_same(const ax_sim_procedure *a, const ax_sim_procedure *b);
 /* The shift, as digits, that leads from a member to another: what AX_MOVE_APART adds. */
 int64_t ax_sim_group_apart(const ax_sim_group *group, int64_t from, int64_t to);
 
