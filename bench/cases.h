@@ -7,7 +7,7 @@ bench_case add_one, psum, psum_in_scan, collective, repeated, repeated_on_grid, 
 bench_case train, train_rounds, compile, compile_again, peak_memory, temporaries, gradients; /* training.c */
 bench_case sgemm, pointwise;                        /* alone.c */
 bench_case rows_in_scan, cache_in_scan;             /* updates.c */
-bench_case operations, operations_traced;           /* ops.c */
+bench_case operations, operations_traced, operations_simulated; /* ops.c */
 bench_case strange_numbers;                         /* numbers.c */
 bench_case windows;                                 /* windows.c */
 bench_case at_once, ahead;                           /* threads.c */

@@ -46,6 +46,7 @@ static const struct {
     {"stages", every_stage, 2, "FAMILY N"},
     {"ops", operations, 1, "WORKERS"},
     {"ops_traced", operations_traced, 0, ""},
+    {"ops_simulated", operations_simulated, 1, "MACHINE"},
     {"strange_numbers", strange_numbers, 1, "flush|keep"},
     {"sgemm", sgemm, 1, "WORKERS"},
     {"pointwise", pointwise, 1, "WORKERS"},

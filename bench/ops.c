@@ -3,7 +3,10 @@
    with a time, until the next case. bench/jax_ops.py does the same with JAX.
 
    build/bench/ours ops_traced: the same cases are said again, each before it is traced, and nothing is compiled or run. A case that
-   cannot be traced ends the process (tests/bench_test.sh). */
+   cannot be traced ends the process (tests/bench_test.sh).
+
+   build/bench/ours ops_simulated MACHINE: answers each case with the time that simulated time says of it on one device of the
+   machine. */
 #include "ops.h"
 
 #include <math.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/simulate.h"
 #include "axle/transform.h"
 #include "cases.h"
 #include "job.h"
@@ -580,4 +584,30 @@ void operations_traced(char **arguments) {
     ax_program_release(trace_case(&c));
     free(c.types);
   }
+}
+
+/* On one device of the machine. */
+static double simulated_seconds(const ax_cluster *machine, op_case *c) {
+  ax_lowered *lowered;
+  ax_simulation simulation;
+  ax_program *program = trace_case(c);
+  check(ax_program_lower(program, &(ax_compile_options){.donate = AX_FIRST(c->carried)}, &lowered));
+  check(ax_simulate(lowered, machine, NULL, &simulation));
+  const double seconds = simulation.seconds / (c->parts > 0 ? c->parts : 1);
+  ax_simulation_release(&simulation);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  return seconds;
+}
+
+void operations_simulated(char **arguments) {
+  char line[512];
+  ax_cluster *machine;
+  check(ax_cluster_read(arguments[0], &machine));
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    op_case c = read_case(line);
+    bench_answer(simulated_seconds(machine, &c));
+    free(c.types);
+  }
+  ax_cluster_release(machine);
 }

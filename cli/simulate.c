@@ -116,19 +116,17 @@ static ax_status take_option(void *context, int value, const char *argument) {
 }
 
 static int describe(const char *name) {
-  const char *text, *machine;
-  for (uint32_t i = 0; (machine = ax_cluster_builtin(i, &text)) != NULL; i++)
-    if (strcmp(machine, name) == 0) {
-      fputs(text, stdout);
-      return EXIT_OK;
-    }
-  return usage_error("simulate", "there is no machine '%s' to describe", name);
+  ax_cluster *machine;
+  if (ax_cluster_read(name, &machine) != AX_OK) return usage_error("simulate", "there is no machine '%s' to describe", name);
+  fputs(ax_cluster_text(machine), stdout);
+  ax_cluster_release(machine);
+  return EXIT_OK;
 }
 
 static const char notes[] =
     "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are a100, h100, h200,\n"
     "b200, tpu-v5p, tpu-v6e and grace, by their makers' figures; tpu-like-torus, tpu-like-cube and h200-switch, with round ones; and cpu,\n"
-    "the cores of this machine (axle simulate --describe cpu prints it, to be changed).\n"
+    "the cores of this machine (axle simulate --describe cpu prints it, to be changed), or cpu:4, four of them a device.\n"
     "tpu-like-torus has the sides that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
     "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
     "of --mesh, of the same names and any sizes.\n\n"

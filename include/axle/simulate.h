@@ -18,11 +18,12 @@ typedef struct ax_cluster ax_cluster;
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
 /* One by name ("h200", "tpu-v5p", ..: ax_cluster_builtin lists them; "cpu": the cores of this machine, whose speeds are measured in some
-   20 ms the first time, or given by AXLE_MACHINE), or from the file of that name. AX_IO_ERROR: neither.
+   100 ms the first time, or given by AXLE_MACHINE; "cpu:4": the same with devices of four cores each), or from the file of that name. AX_IO_ERROR: neither.
    AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
 void ax_cluster_release(ax_cluster *machine); /* may be NULL */
 const char *ax_cluster_name(const ax_cluster *machine); /* as its text says; borrowed */
+const char *ax_cluster_text(const ax_cluster *machine); /* its description; borrowed */
 /* The names of the built-in machines, from 0 on, and their texts; NULL: there are no more. */
 const char *ax_cluster_builtin(uint32_t index, const char **text);
 

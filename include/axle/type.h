@@ -228,12 +228,14 @@ bool ax_type_equal(const ax_type *a, const ax_type *b);
 /* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.
    Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined
    by `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be
-   `?`. */
+   `?`, and the text may end in a priority, as in "data,_ p1". */
 typedef struct ax_spec {
   uint8_t count[AX_MAX_RANK];
   uint8_t axis[AX_MAX_RANK][AX_MAX_AXES];
   uint32_t rank; /* entries given */
   uint16_t open; /* bit d: dimension d is left open: `?`, which only ax_with_sharding and its like take */
+  uint16_t priority; /* layouts of priority 0 go through the program first, those of 1 go where these left it to them, and so on;
+                        as open, only ax_with_sharding and its like take others than 0 */
 } ax_spec;
 
 /* AX_INVALID_ARGUMENT: an axis that the mesh has not, an axis used twice, more than AX_MAX_RANK entries, an unsound mesh.

@@ -215,7 +215,7 @@ static ax_status run_part(const void *data, void *const *memory, uint32_t part) 
 
 /* Nanoseconds of one group, roughly. */
 static double group_time(const transform *t) {
-  const double n = (double)t->job.n, each = (n * log2(n + 1) / 3 + 50) * (t->key.wide ? 2 : 1);
+  const double n = (double)t->job.n, each = (n * log2(n + 1) / 4 + 10) * (n > 1 << 17 ? 2 : 1) * (t->key.wide ? 2 : 1) * (t->key.real ? 0.5 : 1);
   return t->at_once > 1 ? each * (t->key.wide ? 4 : 8) : each;
 }
 

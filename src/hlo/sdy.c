@@ -225,9 +225,15 @@ static ax_status read_axis_ref(cursor *c, ax_sdy_sharding *s, uint8_t *axes, uin
   return AX_OK;
 }
 
+/* A layout has one priority: the least of its dimensions with axes. */
+static void take_priority(ax_sdy_sharding *s, uint16_t priority) {
+  if (!s->any_axes || priority < s->spec.priority) s->spec.priority = priority;
+  s->any_axes = true;
+}
+
 /* {"data", "model", ?}p1 */
 static ax_status read_dimension(cursor *c, ax_sdy_sharding *s) {
-  int64_t priority;
+  int64_t priority = 0;
   const uint32_t d = s->spec.rank;
   if (d == AX_MAX_RANK) return ax_error(AX_ABSENT, "a layout of more than %d dimensions", AX_MAX_RANK);
   s->spec.rank++;
@@ -241,7 +247,10 @@ static ax_status read_dimension(cursor *c, ax_sdy_sharding *s) {
     if (open && s->spec.count[d] == 0) s->spec.open |= (uint16_t)(1u << d);
     AX_TRY(want(c, "}"));
   }
-  return take(c, "p") ? want_number(c, &priority) : AX_OK;
+  if (take(c, "p")) AX_TRY(want_number(c, &priority));
+  if (priority < 0 || priority > UINT16_MAX) return ax_error(AX_INVALID_ARGUMENT, "a layout's priority is a number up to %d", UINT16_MAX);
+  if (s->spec.count[d] > 0) take_priority(s, (uint16_t)priority);
+  return AX_OK;
 }
 
 /* {"data", "model"} */

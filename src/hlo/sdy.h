@@ -4,8 +4,8 @@
      <@mesh, [{"data", ?}, {"model":(1)2}p1, {?}], replicated={..}, unreduced={..}>
 
    Axes that Axle cannot name get other characters: "my axis" is my_axis. "model":(1)2 is part of an axis, the 2 behind the first 1:
-   such a layout is over a mesh of its own, in which the axis is cut up. Priorities order the propagation of layouts and are not
-   kept; an open dimension with axes ({"data", ?}) is as a closed one, an open one without them as `?`. */
+   such a layout is over a mesh of its own, in which the axis is cut up. A layout whose dimensions have several priorities gets the
+   first of them; an open dimension with axes ({"data", ?}) is as a closed one, an open one without them as `?`. */
 #ifndef AX_HLO_SDY_H
 #define AX_HLO_SDY_H
 
@@ -26,6 +26,7 @@ typedef struct ax_sdy_sharding {
   ax_sdy_mesh mesh; /* without axes: nothing is said of the array */
   ax_mesh whole;    /* before axes of it were cut up */
   ax_spec spec;     /* over mesh.mesh */
+  bool any_axes;    /* in spec */
   ax_axis_set unreduced; /* along these the array is the sum of what devices have */
 } ax_sdy_sharding;
 

@@ -42,6 +42,12 @@ static void test_shardings(void **state) {
   assert_int_equal(s.spec.count[0], 2);
   assert_int_equal(s.spec.axis[0][0], 1);
   assert_int_equal(s.spec.open, 2);
+  assert_int_equal(s.spec.priority, 2);
+  TEST_OK(ax_sdy_read_sharding(slice("<@m, [{?}p1, {\"b\"}p7, {\"a\"}p3]>"), &named, 1, &arena, &s));
+  assert_int_equal(s.spec.priority, 3); /* the first of those of dimensions with axes */
+  TEST_OK(ax_sdy_read_sharding(slice("<@m, [{\"b\"}p7, {\"a\"}]>"), &named, 1, &arena, &s));
+  assert_int_equal(s.spec.priority, 0);
+  TEST_FAILS(ax_sdy_read_sharding(slice("<@m, [{\"b\"}p65536]>"), &named, 1, &arena, &s), AX_INVALID_ARGUMENT, "a number up to 65535");
   /* b is 2 by 3; the second mention finds the cut */
   TEST_OK(ax_sdy_read_sharding(slice("<@m, [{\"b\":(2)3}, {\"b\":(1)2, \"a\"}]>"), &named, 1, &arena, &s));
   assert_int_equal(s.mesh.mesh.count, 3);

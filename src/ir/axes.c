@@ -317,6 +317,19 @@ static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *t
   return AX_OK;
 }
 
+/* The last entry's " p1" is taken off it. */
+static ax_status take_priority(const char *text, const char *item, size_t *length, ax_spec *spec) {
+  size_t digits = *length;
+  while (digits > 0 && item[digits - 1] >= '0' && item[digits - 1] <= '9') digits--;
+  const bool said = digits < *length && digits > 2 && item[digits - 1] == 'p' && item[digits - 2] == ' ';
+  if (!said || item[*length + strspn(item + *length, " ")] != '\0') return AX_OK;
+  if (*length - digits > 5 || atol(item + digits) > UINT16_MAX)
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": a priority is a number up to %d", text, UINT16_MAX);
+  spec->priority = (uint16_t)atol(item + digits);
+  for (*length = digits - 1; *length > 0 && item[*length - 1] == ' ';) --*length;
+  return AX_OK;
+}
+
 ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out) {
   ax_spec spec = {0};
   *out = spec;
@@ -328,6 +341,7 @@ ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out
   while (next_item(&cursor, ',', &item, &length)) {
     if (spec.rank == AX_MAX_RANK)
       return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": more than %d entries", text, AX_MAX_RANK);
+    AX_TRY(take_priority(text, item, &length, &spec));
     const bool open = length == 1 && item[0] == '?', none = open || (length == 1 && item[0] == '_');
     if (open) spec.open |= (uint16_t)(1u << spec.rank);
     for (size_t start = 0; !none && start <= length;) {
@@ -344,9 +358,11 @@ ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out
 
 ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
   AX_TRY(ax_spec_parse_open(text, mesh, out));
-  if (out->open == 0) return AX_OK;
+  if (out->open == 0 && out->priority == 0) return AX_OK;
+  const bool open = out->open != 0;
   *out = (ax_spec){0};
-  return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": \"?\" leaves a dimension to the partitioner, which only constraints do", text);
+  return open ? ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": \"?\" leaves a dimension to the partitioner, which only constraints do", text)
+              : ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": a priority tells the partitioner when it comes, which only constraints do", text);
 }
 
 ax_axis_set ax_spec_set(const ax_spec *spec) {
@@ -357,7 +373,7 @@ ax_axis_set ax_spec_set(const ax_spec *spec) {
 }
 
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b) {
-  if (a->open != b->open || memcmp(a->count, b->count, sizeof a->count) != 0) return false;
+  if (a->open != b->open || a->priority != b->priority || memcmp(a->count, b->count, sizeof a->count) != 0) return false;
   for (uint32_t d = 0; d < a->rank; d++)
     for (uint32_t i = 0; i < a->count[d]; i++)
       if (a->axis[d][i] != b->axis[d][i]) return false;
@@ -373,6 +389,7 @@ void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh) {
       ax_text_add(text, "%s%s", i ? "+" : "", mesh->axis[spec->axis[d][i]].name);
   }
   ax_text_add(text, ")");
+  if (spec->priority > 0) ax_text_add(text, "p%u", spec->priority);
 }
 
 void ax_sharded_type_text(ax_text *text, const ax_type *type, const ax_spec *spec, const ax_mesh *mesh) {

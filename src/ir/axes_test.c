@@ -1,6 +1,7 @@
 /* Meshes, sets of their axes, and specs. */
 #include <string.h>
 
+#include "base/base.h"
 #include "ir/text.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -138,6 +139,30 @@ static void open_entries_are_for_those_who_take_them(void **state) {
   assert_true(ax_spec_parse("x,?", &mesh, &spec) == AX_INVALID_ARGUMENT);
 }
 
+static void priorities_stand_behind_a_spec(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *shown;
+  } cases[] = {{"x,_ p1", "P(x, _)p1"}, {"x p65535 ", "P(x)p65535"}, {"_ p2", "P(_)p2"}, {"?,u  p3", "P(?, u)p3"}, {"_ p0", "P(_)"}};
+  const ax_mesh mesh = three();
+  ax_spec spec, plain;
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    ax_text text = {0};
+    TEST_OK(ax_spec_parse_open(cases[i].text, &mesh, &spec));
+    ax_spec_text(&text, &spec, &mesh);
+    assert_string_equal(text.data, cases[i].shown);
+    ax_text_deinit(&text);
+  }
+  TEST_OK(ax_spec_parse_open("x p1", &mesh, &spec));
+  TEST_OK(ax_spec_parse_open("x", &mesh, &plain));
+  assert_false(ax_spec_equal(&spec, &plain));
+  TEST_FAILS(ax_spec_parse("x p1", &mesh, &spec), AX_INVALID_ARGUMENT, "which only constraints do");
+  TEST_FAILS(ax_spec_parse_open("x p65536", &mesh, &spec), AX_INVALID_ARGUMENT, "a priority is a number up to 65535");
+  TEST_FAILS(ax_spec_parse_open("x p1,u", &mesh, &spec), AX_INVALID_ARGUMENT, "unknown axis \"x p1\"");
+  TEST_FAILS(ax_spec_parse_open("p1", &mesh, &spec), AX_INVALID_ARGUMENT, "unknown axis \"p1\"");
+  TEST_FAILS(ax_spec_parse_open("xp1", &mesh, &spec), AX_INVALID_ARGUMENT, "unknown axis \"xp1\"");
+}
+
 static void a_type_is_shown_with_its_layout(void **state) {
   (void)state;
   const ax_mesh mesh = three();
@@ -165,6 +190,7 @@ int main(void) {
       cmocka_unit_test(devices_are_numbered_along_named_axes),
       cmocka_unit_test(specs_are_equal_but_for_whole_entries_at_their_end),
       cmocka_unit_test(open_entries_are_for_those_who_take_them),
+      cmocka_unit_test(priorities_stand_behind_a_spec),
       cmocka_unit_test(a_type_is_shown_with_its_layout),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,7 @@ static uint64_t hash_mesh(uint64_t seed, const ax_mesh *mesh) {
 static uint64_t hash_specs(uint64_t seed, const ax_specs *specs) {
   for (uint32_t i = 0; i < specs->count; i++) {
     seed = ax_hash_bytes(seed, &specs->v[i].open, sizeof specs->v[i].open);
+    seed = ax_hash_bytes(seed, &specs->v[i].priority, sizeof specs->v[i].priority);
     for (uint32_t d = 0; d < specs->v[i].rank; d++) {
       seed = ax_hash_bytes(seed, &specs->v[i].count[d], 1);
       seed = ax_hash_bytes(seed, specs->v[i].axis[d], specs->v[i].count[d]);

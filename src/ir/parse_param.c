@@ -1,4 +1,5 @@
 /* Types and parameters, read back as print.c writes them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/ops.h"
@@ -189,7 +190,19 @@ static ax_status parse_spec_axis(ax_parser *parser, const ax_mesh *mesh, ax_spec
   return AX_OK;
 }
 
-/* P(data+model, _, ?) */
+/* p1 behind a spec. */
+static ax_status parse_priority(ax_parser *parser, ax_spec *spec) {
+  const ax_lexeme at = parser->lexer.token;
+  char digits[8] = {0};
+  if (at.kind != AX_TOKEN_NAME || at.length < 2 || at.start[0] != 'p' || strspn(at.start + 1, "0123456789") < at.length - 1) return AX_OK;
+  if (at.length < sizeof digits) memcpy(digits, at.start + 1, at.length - 1);
+  if (at.length >= sizeof digits || atol(digits) > UINT16_MAX)
+    return ax_lexer_error(&parser->lexer, &at, "a priority is a number up to %d", UINT16_MAX);
+  spec->priority = (uint16_t)atol(digits);
+  return ax_lexer_next(&parser->lexer);
+}
+
+/* P(data+model, _, ?)p1 */
 static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spec) {
   bool more;
   AX_TRY(ax_expect(parser, "P"));
@@ -211,7 +224,7 @@ static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spe
     spec->rank++;
     AX_TRY(ax_expect_more(parser, ")", &more));
   }
-  return AX_OK;
+  return parse_priority(parser, spec);
 }
 
 /* --- Literals --- */

@@ -85,7 +85,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   routine->work_bytes = (n * n + routine->call.lwork) * (int64_t)ax_dtype_bytes(in->dtype) +
                         reals(&routine->call) * (int64_t)ax_dtype_bytes(ax_part_dtype(in->dtype)) +
                         integers(&routine->call) * (int64_t)sizeof(int);
-  routine->time = 1000 + 30 * x * x + x * x * x / ax_matrix_rate(in->dtype, 4);
+  routine->time = 1000 + 30 * x * x + x * x * x / ax_matrix_rate(in->dtype, 4 + x / 50);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

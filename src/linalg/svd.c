@@ -132,7 +132,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   routine->work_bytes = (elems + vectors + call->lwork) * (int64_t)ax_dtype_bytes(in->dtype) +
                         reals(call) * (int64_t)ax_dtype_bytes(ax_part_dtype(in->dtype)) + 8 * call->k * (int64_t)sizeof(int);
   const double flops = (double)(elems + vectors) * (double)call->k;
-  routine->time = 2000 + 30 * (double)(elems + vectors) + flops / ax_matrix_rate(in->dtype, 6);
+  routine->time = 2000 + 30 * (double)(elems + vectors) + flops / ax_matrix_rate(in->dtype, 6 + (double)call->k / 50);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

@@ -42,7 +42,7 @@ static bool plausible(ax_fact fact, double value) {
   static const struct {
     const char *unit;
     double least, most;
-  } bounds[] = {{"B/s", 1e8, 1e15}, {"flop/s", 1e8, 1e17}, {"s", 1e-9, 1e-4}};
+  } bounds[] = {{"B/s", 1e8, 1e15}, {"flop/s", 1e8, 1e17}, {"s", 1e-9, 1e-4}, {"B", 4096, 1e12}};
   for (size_t i = 0; i < AX_COUNT(bounds); i++)
     if (strcmp(ax_machine_record(fact)->unit, bounds[i].unit) == 0) return value >= bounds[i].least && value <= bounds[i].most;
   return false;
@@ -97,7 +97,7 @@ static bool take(const char *text, const ax_description *machine, ax_description
   bool taken = !key.failed && is_whole(text) && begins_with(&text, head) && begins_with(&text, key.data);
   ax_text_deinit(&key);
   while (taken && strncmp(text, last, strlen(last)) != 0) taken = take_line(&text, out);
-  return taken && out->facts[first_speed].source == AX_SOURCE_KEPT;
+  return taken && out->facts[first_speed].source == AX_SOURCE_KEPT && out->facts[AX_FACT_L3_HOLDS].source == AX_SOURCE_KEPT;
 }
 
 static char *read_text(const char *path) {

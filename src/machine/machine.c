@@ -48,6 +48,7 @@ static const struct fact_row {
     [AX_FACT_WRITE_ALL] = {{"write_all", "B/s", "what they write", 5e10, true}, SPEEDS, 1, 1e18},
     [AX_FACT_L2_READ] = {{"l2_read", "B/s", "what one core reads from a second cache", 2e11, true}, SPEEDS, 1, 1e18},
     [AX_FACT_L3_READ] = {{"l3_read", "B/s", "what one core reads from the last cache", 1e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_L3_HOLDS] = {{"l3_holds", "B", "of so much at most", 24 << 20, true}, SPEEDS, 4096, 0x1p40},
     [AX_FACT_EXCHANGE] = {{"exchange", "s", "a line of one core read by another", 1e-7, true}, SPEEDS, 1e-12, 1},
     [AX_FACT_F32] = {{"f32", "flop/s", "products of f32 on one core", 2e11, true}, SPEEDS, 1, 1e18},
     [AX_FACT_F64] = {{"f64", "flop/s", "the same of f64", 1e11, true}, SPEEDS, 1, 1e18},

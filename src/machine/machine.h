@@ -6,7 +6,7 @@
      caches         sizes, who shares them, threads a core      sysfs, or CPUID where there is none           0.1 ms
      limits         processors of this process, its quota       the affinity mask, the cgroups it is in       0.1 ms
      processors     cores, packages, NUMA nodes                 sysfs, two files a processor                  1 ms for 100
-     speeds         memory, caches, exchange of a line, flops   measured, and kept for later processes        20 ms
+     speeds         memory, caches, exchange of a line, flops   measured, and kept for later processes        0.1 s
      messages       messages between processes                  nothing: given or assumed (axle devices measures them)
 
    Facts that the machine does not say are assumed. AXLE_MACHINE gives facts in a text, or by the name of a machine that is written
@@ -44,6 +44,7 @@ typedef enum ax_fact {
   AX_FACT_WRITE_ALL,
   AX_FACT_L2_READ,  /* bytes a second that one core reads from its second cache */
   AX_FACT_L3_READ,  /* from the last cache */
+  AX_FACT_L3_HOLDS, /* bytes that it reads over and over at that speed: virtual machines are told caches of their hosts */
   AX_FACT_EXCHANGE, /* seconds until a line that one core wrote is read by another */
   AX_FACT_F32,      /* flops a second of one core in products of so typed numbers */
   AX_FACT_F64,
@@ -78,7 +79,7 @@ typedef struct ax_description {
   ax_known facts[AX_FACT_COUNT];
 } ax_description;
 
-/* Any thread, several at once. Speeds take 20 ms the first time, unless they are kept or given. */
+/* Any thread, several at once. Speeds take 0.1 s the first time, unless they are kept or given. */
 ax_known ax_machine_know(ax_fact fact);
 /* The same for plans and code: a speed that is given, or the one assumed of a processor with such registers; no measured one. */
 ax_known ax_machine_expect(ax_fact fact);

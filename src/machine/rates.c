@@ -25,6 +25,7 @@ static ax_fact fact_of(ax_dtype dtype) {
 /* Threads beyond the cores that the process may run on share a core's units. */
 ax_rates ax_rates_of(const ax_description *m, uint32_t threads) {
   const ax_caches caches = ax_caches_of(m);
+  const ax_known held = m->facts[AX_FACT_L3_HOLDS];
   const double usable = fmax(1, value(m, AX_FACT_USABLE_CORES)), cores = fmin(threads, usable),
                sharing = value(m, AX_FACT_L3) > 0 ? value(m, AX_FACT_L3_CORES) : value(m, AX_FACT_L2_CORES);
   ax_rates r = {.read = fmin(cores * value(m, AX_FACT_READ), value(m, AX_FACT_READ_ALL)),
@@ -32,7 +33,7 @@ ax_rates ax_rates_of(const ax_description *m, uint32_t threads) {
                 .near = cores * value(m, AX_FACT_L2_READ),
                 .shared = cores * value(m, AX_FACT_L3_READ),
                 .near_bytes = cores * (double)caches.second,
-                .shared_bytes = ceil(cores / sharing) * (double)caches.shared,
+                .shared_bytes = ceil(cores / sharing) * (held.source == AX_SOURCE_ASSUMED ? (double)caches.shared : held.value),
                 .exchange = value(m, AX_FACT_EXCHANGE),
                 .computing = ax_machine_record(AX_FACT_F32)->assumed / value(m, AX_FACT_F32),
                 .sharing = value(m, AX_FACT_EXCHANGE) / ax_machine_record(AX_FACT_EXCHANGE)->assumed};

@@ -31,7 +31,7 @@ typedef struct ax_rates {
 
 /* The rates of so many threads on a machine whose facts are known, at most one a core. */
 ax_rates ax_rates_of(const ax_description *machine, uint32_t threads);
-/* The same on this machine, as measured: takes 20 ms at the first call, unless speeds are kept (kept_speeds.h) or given. */
+/* The same on this machine, as measured: takes 0.1 s at the first call, unless speeds are kept (kept_speeds.h) or given. */
 ax_rates ax_rates_measured(uint32_t threads);
 /* The rates of one thread, for plans: nothing is measured. The pointer is valid for the process. */
 const ax_rates *ax_rates_planned(void);

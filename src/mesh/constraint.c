@@ -43,7 +43,7 @@ static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args-
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
-  ax_spec spec = {0};
+  ax_spec spec = {.priority = old->priority};
   uint32_t at = (uint32_t)args->in_dim[0];
   if (at >= AX_MAX_RANK || (old->rank > at && old->rank == AX_MAX_RANK)) {
     ax_reject(args->eqn->prim, "the spec would have more than %d entries", AX_MAX_RANK);

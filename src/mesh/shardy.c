@@ -17,6 +17,7 @@ static void sharding_text(ax_text *text, const ax_type *type, const ax_spec *spe
       ax_text_add(text, "%s\"%s\"", i > 0 ? ", " : "", mesh->axis[spec->axis[d][i]].name);
     if (said && (spec->open >> d & 1) != 0) ax_text_add(text, spec->count[d] > 0 ? ", ?" : "?");
     ax_text_add(text, "}");
+    if (said && spec->priority > 0 && spec->count[d] > 0) ax_text_add(text, "p%u", spec->priority);
   }
   ax_text_add(text, "]>");
 }

@@ -513,7 +513,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
-  double time = 0.5 * (double)ax_type_elems(&updates) + 5 * (double)windows;
+  double time = 0.1 * (double)ax_type_elems(&updates) + 5 * (double)windows;
   find_cut(&s, w, &a, time / 30000);
   join_window(&s);
   if (s.cut_batch < 0) join_batch(&s);

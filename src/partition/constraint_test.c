@@ -3,6 +3,7 @@
 
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "ir/prim.h"
 #include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -64,6 +65,69 @@ static void open_dimensions(void **state) {
   }
 }
 
+static AX_BODY(sum_of_two) {
+  (void)context;
+  out[0] = ax_add(in[0], in[1]);
+}
+
+/* One step of training: y = x w over samples, w less its momentum, into which the gradient goes. */
+static AX_BODY(trained) {
+  (void)context;
+  const ax_value w = in[0], state = in[1], x = in[2];
+  const ax_value h = ax_tanh(ax_matmul(x, w)), gradient = ax_matmul(ax_swapaxes(x, 0, 1), ax_matmul(h, ax_swapaxes(w, 0, 1)));
+  const ax_value next = ax_add(ax_mul(state, ax_real(0.5)), gradient);
+  out[0] = ax_sub(w, next), out[1] = next;
+}
+
+static uint32_t count(const ax_program *program, const char *prim) {
+  uint32_t found = 0;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    found += strcmp(program->eqns[e].prim->name, prim) == 0;
+    for (uint32_t k = 0; ax_eqn_program(&program->eqns[e], k) != NULL; k++) found += count(ax_eqn_program(&program->eqns[e], k), prim);
+  }
+  return found;
+}
+
+/* A state that is cut along the axis of the samples: of priority 1 its cut ends at the gradient, whose sum is scattered; of 0 it meets
+   the samples', in one order or the other. */
+static void priorities(void **state) {
+  (void)state;
+  const ax_type square = TEST_TYPE(AX_F32, 16, 16), types[] = {square, square, TEST_TYPE(AX_F32, 32, 16)};
+  const ax_mesh mesh = mesh_of("data=4");
+  ax_program *program = test_trace(trained, NULL, types, 3, 2), *said, *partitioned;
+  TEST_OK(ax_program_with_shardings(program, &mesh, "_,_; _,data p1; data -> _,_; _,data p1", &said));
+  TEST_OK(ax_program_partition(said, &partitioned));
+  assert_int_equal(count(partitioned, "psum_scatter"), 1);
+  assert_int_equal(count(partitioned, "all_to_all"), 0);
+  assert_int_equal(count(partitioned, "psum"), 0);
+  assert_true(count(partitioned, "all_gather_invariant") + count(partitioned, "all_gather") == 1); /* of the new w */
+  ax_program_release(partitioned);
+  ax_program_release(said);
+  ax_program_release(program);
+}
+
+/* What is of a later priority takes what the earlier ones left, whatever stands first. */
+static void later_ones(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 16, 16), types[] = {type, type};
+  static const struct {
+    const char *specs, *out;
+  } rows[] = {
+      {"data,_ ; _,data p1 -> ?,?", "data"},   {"_,data p1 ; data,_ -> ?,?", "data"}, {"_,data p2 ; data,_ p1 -> ?,?", "data"},
+      {"_,data p1 ; data,_ p2 -> ?,?", "_,data"}, {"data,_ ; _,model p1 -> ?,?", "data,model"},
+  };
+  const ax_mesh mesh = mesh_of("data=2,model=2");
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = test_trace(sum_of_two, NULL, types, 2, 1), *said, *partitioned;
+    TEST_OK(ax_program_with_shardings(program, &mesh, rows[i].specs, &said));
+    TEST_OK(ax_program_partition(said, &partitioned));
+    expect_out(partitioned, rows[i].out);
+    ax_program_release(partitioned);
+    ax_program_release(said);
+    ax_program_release(program);
+  }
+}
+
 /* vmap says nothing of the dimension that it adds, unless it is told. */
 static void mapped_dimension(void **state) {
   (void)state;
@@ -113,7 +177,7 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(open_dimensions),
+      cmocka_unit_test(priorities), cmocka_unit_test(later_ones), cmocka_unit_test(open_dimensions),
       cmocka_unit_test(mapped_dimension),
       cmocka_unit_test(texts),
       cmocka_unit_test(refused),

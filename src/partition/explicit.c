@@ -215,6 +215,7 @@ static void type_constraint(typing *t, values *v, const ax_eqn *eqn) {
     if (spec.count[d] > 0) memcpy(spec.axis[d], before->axis[d], sizeof spec.axis[d]);
   }
   spec.open = 0;
+  spec.priority = 0;
   if (has_twice(&spec)) ax_reject(eqn->prim, "an axis would cut two dimensions: what the spec leaves open is cut by it already");
   else set(t, v, eqn->out, v->value[eqn->in[0]], unique(t, &spec), true);
 }

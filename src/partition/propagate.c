@@ -12,6 +12,10 @@
    dimensions that they keep; last the dimensions that they combine. So a batch that is cut stays cut beside weights that are cut
    by the same axes.
 
+   Constraints of a priority are heard when all that was heard before has come to rest. Until then a value that one lays out has no
+   layout, and gets none. So layouts of a later one go only where those of earlier ones have left axes and dimensions to them: an
+   optimizer's state that is cut along the axis of the samples does not cut what samples are in.
+
    Programs in control flow have one layout for each of their values, however often they are called. An operand and the input that
    it becomes are treated as one value, and so are a carry, its next value and its result. A scan's slices have the layout of the
    array that is scanned, without its first dimension.
@@ -57,8 +61,15 @@ typedef struct item {
   level level;
 } item;
 
+typedef struct later { /* a constraint that has not been heard yet */
+  flow *of;
+  const ax_eqn *eqn;
+} later;
+
 typedef struct propagation {
   ax_partitioner *p;
+  later *later;
+  uint32_t later_count, later_capacity;
   item *queue; /* a heap: the lowest level first, and the first equation of a program */
   uint32_t count, capacity;
   ax_cuts best;
@@ -336,13 +347,26 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
 
 /* --- The beginning --- */
 
+static uint16_t priority_of(const ax_eqn *eqn) { return ((const ax_constraint_params *)eqn->params)->specs.v[0].priority; }
+
+static void hear_constraint(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_constraint_params *params = eqn->params;
+  const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->specs.v[0]);
+  say(g, f, eqn->out, spec, params->specs.v[0].open);
+  grow_as(g, f, eqn->in[0], spec, 0);
+}
+
+static void hear_later(propagation *g, flow *f, const ax_eqn *eqn) {
+  ax_status status = ax_grow(&g->later, sizeof g->later[0], g->later_count, 1, &g->later_capacity);
+  if (status != AX_OK) ax_fail(status);
+  else g->later[g->later_count++] = (later){f, eqn};
+  f->said[eqn->out] = UINT16_MAX;
+}
+
 /* Gives values the layouts that a shard_map or a sharding_constraint names. */
 static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
-    const ax_constraint_params *params = eqn->params;
-    const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->specs.v[0]);
-    say(g, f, eqn->out, spec, params->specs.v[0].open);
-    grow_as(g, f, eqn->in[0], spec, 0);
+    (priority_of(eqn) > 0 ? hear_later : hear_constraint)(g, f, eqn);
     return;
   }
   const ax_shard_map_params *params = eqn->params;
@@ -434,12 +458,30 @@ static void hear_all(propagation *g, flow *f) {
   }
 }
 
+/* Hears the constraints of the first priority that is left. False: there is none. */
+static bool hear_next(propagation *g) {
+  uint32_t left = 0;
+  uint16_t first = UINT16_MAX;
+  if (g->later_count == 0) return false;
+  for (uint32_t i = 0; i < g->later_count; i++)
+    if (priority_of(g->later[i].eqn) < first) first = priority_of(g->later[i].eqn);
+  for (uint32_t i = 0; i < g->later_count; i++) {
+    const later now = g->later[i];
+    if (priority_of(now.eqn) == first) hear_constraint(g, now.of, now.eqn);
+    else g->later[left++] = now;
+  }
+  g->later_count = left;
+  return true;
+}
+
 static void propagate(propagation *g, const ax_scope *s, const ax_program *program) {
   item at;
   flow *f = flow_of(g, s, program);
   if (f == NULL) return;
   hear_all(g, f);
-  while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
+  do
+    while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
+  while (!ax_failed() && hear_next(g));
 }
 
 /* Whether layouts can be given here: there are meshes at this depth, or a shard_map around leaves axes automatic. */
@@ -451,6 +493,7 @@ void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *progra
   propagation g = {.p = p};
   if (!is_heard(p, s)) return;
   propagate(&g, s, program);
+  ax_free(g.later);
   ax_free(g.queue);
 }
 

@@ -1,6 +1,7 @@
 #include "plan/amount.h"
 
 #include "machine/caches.h"
+#include "plan/fuse_worth.h"
 #include "plan/op.h"
 
 /* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. What a
@@ -24,22 +25,56 @@ static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_positi
   return steps < elems ? steps : elems;
 }
 
+/* Nanoseconds an element that is in a register, on one thread of the core that times of plans were fitted on (wide vectors;
+   machine/rates.h says how many times as long this machine takes), roughly. */
+static const struct {
+  double single, wide; /* of f32, and of f64 */
+} function_times[AX_SCALAR_COUNT] = {
+    [AX_SCALAR_DIV] = {0.15, 0.5},       [AX_SCALAR_REM] = {1.1, 5},         [AX_SCALAR_POW] = {1.2, 5},
+    [AX_SCALAR_EXP] = {0.14, 0.5},       [AX_SCALAR_LOG] = {0.25, 0.63},     [AX_SCALAR_LOG1P] = {0.33, 0.74},
+    [AX_SCALAR_EXPM1] = {0.21, 0.66},    [AX_SCALAR_SIN] = {0.21, 0.6},      [AX_SCALAR_COS] = {0.23, 0.65},
+    [AX_SCALAR_TANH] = {0.26, 0.72},     [AX_SCALAR_LOGISTIC] = {0.24, 0.7}, [AX_SCALAR_SQRT] = {0.19, 0.8},
+    [AX_SCALAR_RSQRT] = {0.37, 1.4},     [AX_SCALAR_ERF] = {0.29, 1.05},     [AX_SCALAR_EXP2] = {0.29, 0.9},
+    [AX_SCALAR_CBRT] = {1.5, 2.9},       [AX_SCALAR_TAN] = {1.2, 2.2},       [AX_SCALAR_ASIN] = {0.76, 1.8},
+    [AX_SCALAR_ACOS] = {0.88, 2},        [AX_SCALAR_ATAN] = {0.9, 2.2},      [AX_SCALAR_SINH] = {1.6, 3.5},
+    [AX_SCALAR_COSH] = {0.33, 3.3},      [AX_SCALAR_ASINH] = {0.8, 7},       [AX_SCALAR_ACOSH] = {0.63, 6.6},
+    [AX_SCALAR_ATANH] = {1.3, 3.3},      [AX_SCALAR_ERFC] = {0.5, 7.9},      [AX_SCALAR_ATAN2] = {1.2, 5},
+    [AX_SCALAR_ERF_INV] = {0.85, 3},     [AX_SCALAR_LGAMMA] = {3.3, 3.3},    [AX_SCALAR_DIGAMMA] = {2.5, 2.5},
+    [AX_SCALAR_BESSEL_I0E] = {0.64, 2.3}, [AX_SCALAR_BESSEL_I1E] = {0.64, 2.3}, [AX_SCALAR_POLYGAMMA] = {30, 80},
+    [AX_SCALAR_ZETA] = {30, 80},
+};
+
+static double op_time(const ax_expr *expr) {
+  const bool is_narrow = ax_is_narrow_float(expr->dtype);
+  const double bytes = (double)ax_dtype_bytes(expr->dtype), rounding = is_narrow ? 0.06 : 0;
+  if (expr->op == AX_LEAF_CONST || expr->op == AX_LEAF_AXIS || expr->op == AX_LEAF_INSIDE) return 0;
+  if (expr->op == AX_LEAF_LOAD) return 0.002 * bytes;
+  if (expr->op == AX_SCALAR_THREEFRY) return 0.8;
+  const double single = expr->op < AX_SCALAR_COUNT ? function_times[expr->op].single : 0;
+  if (single == 0) return is_narrow ? rounding : 0.004 * bytes;
+  if (!ax_is_float(expr->dtype)) return 0.13 * bytes; /* quotients and remainders of integers */
+  const double time = rounding + (!is_narrow && bytes > 4 ? function_times[expr->op].wide : single);
+  return ax_scalar_precise(expr->op, expr->dtype, expr->imm) ? 5 * time : time;
+}
+
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
-  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0;
+  const double elems = (double)ax_dims_elems(kernel->rank, kernel->dims);
+  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0, time = 0.01 * kernel->store_count;
   ax_amount out = {.dtype = AX_F32};
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
+    time += op_time(expr);
     if (expr->op == AX_LEAF_LOAD) {
-      const double elems = reach(kernel, expr->slot, expr->at);
-      if (elems > most[expr->slot][0]) most[expr->slot][0] = elems;
+      const double loaded = reach(kernel, expr->slot, expr->at);
+      if (loaded > most[expr->slot][0]) most[expr->slot][0] = loaded;
     } else if (expr->op < AX_SCALAR_COUNT && expr->op != AX_SCALAR_CONVERT && expr->op != AX_SCALAR_BITCAST && ax_rounds(expr->dtype)) {
       each++;
     }
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    const double elems = reach(kernel, store->slot, store->at);
-    if (elems > most[store->slot][1]) most[store->slot][1] = elems;
+    const double stored = reach(kernel, store->slot, store->at);
+    if (stored > most[store->slot][1]) most[store->slot][1] = stored;
     each += store->reduce != AX_SCALAR_NONE;
     out.dtype = kernel->slots[store->slot].dtype;
   }
@@ -48,7 +83,10 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
     out.read += most[s][0] * item;
     out.written += most[s][1] * item;
   }
-  out.flops = each * (double)ax_dims_elems(kernel->rank, kernel->dims);
+  /* registers are turned where the result is read along other rows than it is written */
+  if (kernel->store_count == 1 && ax_kernel_turns(kernel)) time += 0.06 * (double)ax_dtype_bytes(out.dtype);
+  out.flops = each * elems;
+  out.core_ns = time * elems;
   return out;
 }
 
@@ -62,10 +100,14 @@ static void touch(void *context, uint32_t buffer, bool writes) {
   *(writes ? &t->amount->written : &t->amount->read) += (double)ax_buffer_bytes(&t->plan->buffers[buffer]);
 }
 
-ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op) {
+ax_amount ax_op_touched(const ax_plan *plan, const ax_op *op) {
   ax_amount out = {.dtype = AX_F32};
-  if (ax_op_rules_of(op)->amount != NULL) return ax_op_rules_of(op)->amount(plan, op);
   touching all = {plan, &out};
   ax_op_visit(op, touch, &all);
   return out;
+}
+
+ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op) {
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  return rules->amount != NULL ? rules->amount(plan, op) : ax_op_touched(plan, op);
 }

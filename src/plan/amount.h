@@ -9,11 +9,15 @@ typedef struct ax_amount {
   double read, written; /* bytes; a slot's elements count once, however many loads touch them */
   double flops;         /* operations on floats; a fused multiply-add is two, a conversion none */
   ax_dtype dtype;       /* of the flops */
+  double product;       /* those of them that products take */
+  double core_ns;       /* nanoseconds of all but products' flops, on one core of the kind that times of plans were fitted on, roughly,
+                           the bytes at hand */
 } ax_amount;
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);
 /* One run of the operation on one device. Kinds that have no rule for it: the bytes of all buffers that they touch,
    and no flops. */
 ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op);
+ax_amount ax_op_touched(const ax_plan *plan, const ax_op *op); /* the bytes alone, of all buffers that it touches */
 
 #endif

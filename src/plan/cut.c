@@ -23,40 +23,6 @@ enum {
 
 /* --- How long it takes --- */
 
-/* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors (machine/rates.h), roughly. */
-static double op_time(const ax_expr *expr) {
-  const bool is_float = ax_is_float(expr->dtype), is_narrow = ax_is_narrow_float(expr->dtype);
-  double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_narrow ? 0.06 : 0.004 * bytes;
-  double call = is_narrow ? 1.5 : is_float && bytes > 4 ? 2.7 : 1; /* of a function, beside f32's */
-  if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) call *= 5;
-  switch ((int)expr->op) {
-    case AX_LEAF_CONST:
-    case AX_LEAF_AXIS:
-    case AX_LEAF_INSIDE: return 0;
-    case AX_LEAF_LOAD: return 0.002 * bytes;
-    case AX_SCALAR_DIV: return is_float ? 0.06 * call : 0.04 * bytes;
-    case AX_SCALAR_REM: return is_float ? 6 : 0.05 * bytes;
-    case AX_SCALAR_SQRT:
-    case AX_SCALAR_RSQRT: return 0.09 * call;
-    case AX_SCALAR_EXP: return 0.1 * call;
-    case AX_SCALAR_SIN:
-    case AX_SCALAR_COS:
-    case AX_SCALAR_TANH:
-    case AX_SCALAR_EXPM1:
-    case AX_SCALAR_LOGISTIC: return 0.15 * call;
-    case AX_SCALAR_LOG:
-    case AX_SCALAR_LOG1P: return 0.2 * call;
-    case AX_SCALAR_ERF: return 0.27 * call;
-    case AX_SCALAR_THREEFRY: return 0.8;
-    case AX_SCALAR_POW: return 1.7 * (call < 2 ? 1 : call * 0.8);
-    case AX_SCALAR_ERF_INV: return 1.5 * call;
-    case AX_SCALAR_POLYGAMMA:
-    case AX_SCALAR_ZETA: return 30 * call;
-    default: /* SLEEF's, and special functions by tables */
-      return ax_scalar_is_special(expr->op) ? 3 * call : ax_scalar_is_function(expr->op) ? 0.6 * call : simple;
-  }
-}
-
 /* Nanoseconds to move the bytes of a reduction. They decide its blocks, and so its bits: they do not depend on the machine. */
 static double sum_bytes_time(double bytes) {
   return bytes * (bytes <= AX_SUMS_NEAR_BYTES ? 0.005 : bytes <= AX_SUMS_SHARED_BYTES ? 0.01 : 0.02);
@@ -65,11 +31,8 @@ static double sum_bytes_time(double bytes) {
 double ax_kernel_time(const ax_loop_kernel *kernel) {
   const ax_amount amount = ax_kernel_amount(kernel);
   const ax_rates *rates = ax_rates_planned();
-  double elem = 0.01 * kernel->store_count;
-  for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
-  const double all = elem * (double)ax_dims_elems(kernel->rank, kernel->dims);
-  if (kernel->reduce_rank > 0) return all + sum_bytes_time(amount.read + amount.written);
-  return all * rates->computing + 1e9 * ax_rates_moving(rates, amount.read, amount.written);
+  if (kernel->reduce_rank > 0) return amount.core_ns + sum_bytes_time(amount.read + amount.written);
+  return amount.core_ns * rates->computing + 1e9 * ax_rates_moving(rates, amount.read, amount.written);
 }
 
 /* The number of parts that a kernel of `time` nanoseconds is worth cutting into. A part takes some microseconds, since sharing

@@ -163,6 +163,8 @@ void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, 
                           bool state, ax_text *text) {
   const ax_axis_cuts cuts = state ? state_cuts(layout, families, mesh, families->of[p]) : layout->family[families->of[p]];
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
+  /* the state's cut goes as far as gradients, and not into what they are made of */
+  if (state && layout->state_cut) ax_text_add(text, " p1");
 }
 
 static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {

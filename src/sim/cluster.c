@@ -24,32 +24,56 @@ static const struct {
 
 /* --- This machine --- */
 
-static char own_text[512];
+static char own_text[1024];
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A device is a core. What one sends another is copied: read and written once. A line that goes to and fro some times hands a
-   message over (latency), and others tell the sender and the operation to begin (overhead, launch). */
-enum { lines_of_a_message = 10, lines_of_a_start = 2 };
+/* A device is so many cores. What one sends another is copied: read and written once. A line that goes to and fro some times hands a
+   message over (latency), and others tell the sender and the operation to begin (overhead, launch), or cores that they are to share it. */
+enum { lines_of_a_message = 10, lines_of_a_start = 2, lines_of_a_share = 40 };
 
-static void make_own_text(void) {
-  const ax_rates r = ax_rates_measured(1);
+/* The rates say how much of a cache is at hand; a description, as levels.h has it, how large the cache is. */
+static double cache_of(double held) { return held * 4 / 3; }
+
+static void make_own_text(uint32_t cores, char *out, size_t size) {
+  const ax_rates r = ax_rates_measured(cores);
   const double start = lines_of_a_start * r.exchange;
   ax_text text = {0};
-  ax_text_add(&text, "# Cores of this machine (axle devices), which share its memory: what they send one another is copied.\n");
-  ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g ",
-              r.flops[AX_F32], r.flops[AX_F64], r.flops[AX_F16], r.flops[AX_BF16], r.flops[AX_S8]);
-  ax_text_add(&text, "memory %.3g launch %.3g\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", r.read, start,
-              lines_of_a_message * r.exchange, 1 / (1 / r.read + 1 / r.write), start);
-  if (!text.failed && text.length < sizeof own_text) memcpy(own_text, text.data, text.length + 1);
+  ax_text_add(&text, "# %s of this machine (axle devices), which share its memory: what they send one another is copied.\n",
+              cores > 1 ? "Groups of cores" : "Cores");
+  ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g\n",
+              r.flops[AX_F32], r.flops[AX_F64], r.flops[AX_F32], r.flops[AX_BF16], r.flops[AX_S8]);
+  ax_text_add(&text, "  memory %.3g write %.3g cache %.0f %.3g cache %.0f %.3g launch %.3g core %.3g", r.read, r.write, r.near_bytes, r.near,
+              cache_of(r.shared_bytes), r.shared, start, r.computing);
+  if (cores > 1) ax_text_add(&text, " cores %u share %.3g", cores, lines_of_a_share * r.exchange);
+  ax_text_add(&text, "\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", lines_of_a_message * r.exchange,
+              1 / (1 / r.read + 1 / r.write), start);
+  out[0] = '\0'; /* without memory */
+  if (!text.failed && text.length < size) memcpy(out, text.data, text.length + 1);
   ax_text_deinit(&text);
 }
 
 static const char *text_of(uint32_t index) {
   if (builtins[index].text != NULL) return builtins[index].text;
   pthread_mutex_lock(&own_lock);
-  if (own_text[0] == '\0') make_own_text(); /* without memory it stays empty, and is made by the next call */
+  if (own_text[0] == '\0') make_own_text(1, own_text, sizeof own_text); /* without memory it is made by the next call */
   pthread_mutex_unlock(&own_lock);
   return own_text;
+}
+
+/* "cpu:4" is this machine with devices of four cores. 0: it is no such name. */
+static uint32_t cores_of(const char *name) {
+  const char *digits = strncmp(name, "cpu:", 4) == 0 ? name + 4 : "";
+  char *end;
+  const long cores = strtol(digits, &end, 10);
+  return *digits >= '1' && *digits <= '9' && *end == '\0' && cores <= 65536 ? (uint32_t)cores : 0;
+}
+
+static ax_status parse(const char *text, size_t bytes, const char *source, ax_cluster **out);
+
+static ax_status read_own(uint32_t cores, const char *name, ax_cluster **out) {
+  char text[sizeof own_text];
+  make_own_text(cores, text, sizeof text);
+  return text[0] != '\0' ? parse(text, strlen(text), name, out) : ax_out_of_memory(0);
 }
 
 const char *ax_cluster_builtin(uint32_t index, const char **text) {
@@ -138,12 +162,31 @@ static ax_status read_flops(reader *r) {
   return number(r, true, &r->machine->flops[dtype]);
 }
 
+/* cache BYTES BANDWIDTH: each holds more than the one before. */
+static ax_status read_cache(reader *r) {
+  const ax_lexeme word = *at(r);
+  ax_cluster *m = r->machine;
+  ax_sim_cache cache;
+  if (m->cache_count == AX_MAX_CACHES) return ax_lexer_error(&r->lexer, at(r), "a device has %d caches at most", AX_MAX_CACHES);
+  AX_TRY(number(r, true, &cache.bytes));
+  AX_TRY(value(r, &word, true, &cache.bandwidth));
+  if (m->cache_count > 0 && cache.bytes <= m->caches[m->cache_count - 1].bytes)
+    return ax_lexer_error(&r->lexer, &word, "a cache of no more bytes than the one before it");
+  m->caches[m->cache_count++] = cache;
+  return AX_OK;
+}
+
 static ax_status read_device(reader *r) {
   r->device = true;
   AX_TRY(next(r));
   while (!begins_section(r)) {
     ax_status status = is(r, "flops")    ? read_flops(r)
                        : is(r, "memory") ? number(r, true, &r->machine->memory)
+                       : is(r, "write")    ? number(r, true, &r->machine->write)
+                       : is(r, "cache")    ? read_cache(r)
+                       : is(r, "core")     ? number(r, true, &r->machine->core)
+                       : is(r, "cores")    ? count(r, 65536, &r->machine->cores)
+                       : is(r, "share")    ? number(r, false, &r->machine->share)
                        : is(r, "capacity") ? number(r, true, &r->machine->capacity)
                        : is(r, "failures") ? number(r, false, &r->machine->failures)
                        : is(r, "restart")  ? number(r, false, &r->machine->restart)
@@ -152,7 +195,7 @@ static ax_status read_device(reader *r) {
                        : is(r, "price")    ? number(r, true, &r->machine->price)
                        : is(r, "scratch")  ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, capacity, watts, price, failures, restart, store, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, write, cache, core, cores, share, capacity, watts, price, failures, restart, store, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;
@@ -310,8 +353,12 @@ static ax_status parse(const char *text, size_t bytes, const char *source, ax_cl
     if (status == AX_OK) status = read_all(&r);
     ax_text_locale_leave(saved);
   }
-  if (status == AX_OK) *out = r.machine;
-  else ax_free(r.machine);
+  if (status == AX_OK && (r.machine->text = ax_alloc(bytes + 1)) == NULL) status = ax_out_of_memory(bytes);
+  if (status == AX_OK) {
+    memcpy(r.machine->text, text, bytes);
+    r.machine->text[bytes] = '\0';
+    *out = r.machine;
+  } else ax_free(r.machine);
   return status;
 }
 
@@ -377,6 +424,7 @@ static ax_status read_file(const char *path, ax_cluster **out) {
 ax_status ax_cluster_read(const char *name, ax_cluster **out) {
   *out = NULL;
   AX_TRY(ax_require(name, "name"));
+  if (cores_of(name) > 0) return read_own(cores_of(name), name, out);
   for (uint32_t i = 0; i < AX_COUNT(builtins); i++) {
     if (strcmp(builtins[i].name, name) != 0) continue;
     const char *text = text_of(i);
@@ -385,6 +433,11 @@ ax_status ax_cluster_read(const char *name, ax_cluster **out) {
   return read_file(name, out);
 }
 
-void ax_cluster_release(ax_cluster *machine) { ax_free(machine); }
+void ax_cluster_release(ax_cluster *machine) {
+  if (machine != NULL) ax_free(machine->text);
+  ax_free(machine);
+}
 
 const char *ax_cluster_name(const ax_cluster *machine) { return machine != NULL ? machine->name : NULL; }
+
+const char *ax_cluster_text(const ax_cluster *machine) { return machine != NULL ? machine->text : NULL; }

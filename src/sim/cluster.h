@@ -9,7 +9,11 @@
 #include "axle/simulate.h"
 #include "ir/program.h"
 
-enum { AX_MAX_SIDES = 6 };
+enum { AX_MAX_SIDES = 6, AX_MAX_CACHES = 4 };
+
+typedef struct ax_sim_cache { /* of a device */
+  double bytes, bandwidth; /* bandwidth: bytes a second */
+} ax_sim_cache;
 
 typedef struct ax_sim_wire { /* a kind of link */
   double
@@ -24,9 +28,17 @@ typedef struct ax_sim_wire { /* a kind of link */
 typedef enum ax_sim_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_sim_topology;
 
 struct ax_cluster {
+  char *text; /* its description */
   char name[64];
   double flops[AX_DTYPE_COUNT]; /* operations a second; 0: not given */
   double memory; /* bytes a second */
+  double write;  /* the same of bytes that are written; 0: as they are read */
+  uint32_t cache_count;
+  ax_sim_cache caches[AX_MAX_CACHES]; /* from the smallest on */
+  double core; /* devices are cores of a processor: how many times as long the library's own code takes there as on the core that times
+                  of plans were fitted on; 0: they are not, and all that computes takes its flops */
+  int64_t cores; /* of a device, which share an operation of several parts; its figures are of all of them. 0: one */
+  double share;  /* seconds that sharing one takes */
   double capacity; /* bytes of memory; 0: not given */
   double failures, restart, store; /* of a device: failures a second; seconds until it goes on; bytes a second to where checkpoints are
                                       kept. 0: not given */

@@ -28,7 +28,20 @@ static void cores_of_this_machine(void **state) {
   assert_true(fabs(made->memory / ax_machine_know(AX_FACT_READ).value - 1) < 1e-2);
   assert_true(fabs(made->wire.latency / (10 * ax_machine_know(AX_FACT_EXCHANGE).value) - 1) < 1e-2);
   assert_true(made->wire.bandwidth < made->memory);
+  assert_true(made->cores == 0 && made->core > 0 && made->cache_count == 2);
   ax_cluster_release(made);
+
+  ax_cluster *two, *again;
+  TEST_OK(ax_cluster_read("cpu:2", &two));
+  assert_int_equal(two->cores, 2);
+  assert_true(two->share > 0);
+  TEST_OK(ax_cluster_parse(ax_cluster_text(two), "again", &again));
+  assert_string_equal(ax_cluster_text(again), ax_cluster_text(two));
+  assert_memory_equal(again->flops, two->flops, sizeof two->flops);
+  ax_cluster_release(again);
+  ax_cluster_release(two);
+  static const char *const none[] = {"cpu:", "cpu:0", "cpu:-1", "cpu:2x", "cpu:65537", "cpu: 2"};
+  for (size_t i = 0; i < AX_COUNT(none); i++) TEST_FAILS(ax_cluster_read(none[i], &two), AX_IO_ERROR, "no machine of that name");
 }
 
 static void test_texts(void **state) {
@@ -52,7 +65,12 @@ static void test_texts(void **state) {
       {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' is a number above 0"},
       {"machine m\ndevice memory 1e999", "is no number"},
       {"machine m\ndevice colour 1",
-       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, capacity, watts, price, failures, restart, store, scratch, launch"},
+       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, write, cache, core, cores, share, capacity, watts, price, failures, restart, store, scratch, launch"},
+      {"machine m\ndevice cache 1e6", "expected a number for 'cache'"},
+      {"machine m\ndevice cache 1e6 1e11 cache 1e6 1e10", "m.txt:2:23: a cache of no more bytes than the one before it"},
+      {"machine m\ndevice cache 1 1 cache 2 1 cache 3 1 cache 4 1 cache 5 1", "a device has 4 caches at most"},
+      {"machine m\ndevice cores 1.5", "'cores' is a whole number from 1 to 65536"},
+      {"machine m\ndevice core 0", "'core' is a number above 0"},
       {DEVICE "torus sides 4 4.5", "m.txt:3:15: 'sides' is a whole number from 1 to"},
       {DEVICE "torus sides 1 1 1 1 1 1 1", "a torus has 6 sides at most"},
       {DEVICE "torus sides", "expected a number for 'sides'"},
@@ -75,6 +93,7 @@ static void test_texts(void **state) {
   ax_cluster_release(made);
   ax_cluster_release(NULL);
   assert_null(ax_cluster_name(NULL));
+  assert_null(ax_cluster_text(NULL));
   TEST_FAILS(ax_cluster_parse(NULL, NULL, &made), AX_INVALID_ARGUMENT, "text");
 }
 

@@ -2,9 +2,11 @@
 #include "sim/work.h"
 
 #include "ir/prim.h"
+#include "jit/nest/fused_loop.h"
 #include "partition/partition.h"
 #include "plan/op.h"
 #include "prim/prims.h"
+#include "sim/levels.h"
 
 typedef struct making {
   const ax_plan *plan;
@@ -58,13 +60,10 @@ static ax_status compute(making *m, const ax_op *op) {
   AX_TRY(count_op(m, op, &a));
   AX_TRY(add_op(m, op, &index));
   ax_sim_work_op *made = &m->work->ops[index];
-  const double bytes = a.read + a.written, computing = a.flops / ax_cluster_flops(machine, a.dtype),
-               moving = bytes / machine->memory;
-  const double longer = computing > moving ? computing : moving;
   made->flops = a.flops;
-  made->bytes = bytes;
-  made->seconds = machine->launch + longer;
-  made->bound = machine->launch >= longer ? "launch" : computing > moving ? "flops" : "memory";
+  made->bytes = a.read + a.written;
+  made->effort = ax_sim_effort_of(machine, op, &a);
+  made->seconds = ax_sim_effort_seconds(machine, &made->effort, ax_sim_moving(machine, &a), &made->bound);
   return add_step(m, (ax_sim_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
 }
 
@@ -199,7 +198,7 @@ static ax_status weigh_one(const making *m, const ax_op *op, double *seconds) {
   const ax_cluster *machine = m->place->machine;
   ax_amount a = {0};
   AX_TRY(count_op(m, op, &a));
-  *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + (a.read + a.written) / machine->memory;
+  *seconds += machine->launch + ax_sim_effort_of(machine, op, &a).computing + ax_sim_moving(machine, &a);
   return AX_OK;
 }
 
@@ -246,6 +245,23 @@ static ax_status choose(making *m, const ax_op *op) {
   return op->branch.count > 0 ? add_block(m, &op->branch.blocks[costliest]) : AX_OK;
 }
 
+/* Cores compute a loop of short kernels at once, as one function (jit/nest/fused_loop.h): no step of it is launched. */
+static void join(making *m, uint32_t begin) {
+  ax_sim_work *w = m->work;
+  for (uint32_t i = begin; i < w->step_count; i++) {
+    const ax_sim_work_step *step = &w->steps[i];
+    const bool joins = step->kind == AX_WORK_LOOP || step->kind == AX_WORK_NEXT ||
+                       (step->kind == AX_WORK_COMPUTE && step->of->kind == AX_OP_KERNEL && ax_fused_loop_takes(step->of->kernel.kernel));
+    if (!joins) return;
+  }
+  for (uint32_t i = begin; i < w->step_count; i++) {
+    ax_sim_work_op *op = &w->ops[w->steps[i].op];
+    if (w->steps[i].kind != AX_WORK_COMPUTE) continue;
+    if (op->effort.launched) op->seconds -= m->place->machine->launch;
+    op->effort.launched = false;
+  }
+}
+
 static ax_status loop(making *m, const ax_op *op) {
   const uint32_t begin = m->work->step_count;
   const int64_t trips = op->loop.trips < 0 ? 1 : op->loop.trips;
@@ -257,6 +273,7 @@ static ax_status loop(making *m, const ax_op *op) {
   AX_TRY(add_block(m, &op->loop.test));
   AX_TRY(add_block(m, &op->loop.body));
   m->depth--;
+  if (m->place->machine->core > 0) join(m, begin + 1);
   bool computes = true;
   for (uint32_t i = begin + 1; i < m->work->step_count; i++)
     computes = computes && m->work->steps[i].kind != AX_WORK_TRANSFER && m->work->steps[i].kind != AX_WORK_SEND &&
@@ -374,6 +391,7 @@ ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const
   *out = (ax_sim_work){0};
   ax_status status = add_block(&m, &plan->block);
   ax_free(m.queues);
+  if (status == AX_OK && place->machine->cache_count > 0) status = ax_sim_levels(plan, place->machine, out);
   return status == AX_OK ? find_waits(&m) : status;
 }
 

@@ -9,6 +9,7 @@
 #ifndef AX_SIM_WORK_H
 #define AX_SIM_WORK_H
 
+#include "sim/device.h"
 #include "sim/kernel.h"
 #include "sim/procedure.h"
 
@@ -31,6 +32,7 @@ typedef struct ax_sim_work_op {
   uint32_t line;
   uint32_t transfer;    /* AX_NONE: it computes */
   double flops, bytes;  /* of one run */
+  ax_sim_effort effort; /* of what computes, but for kernels of cores, whose seconds are known */
   double seconds;       /* of a collective about, alone */
   const char *bound;
 } ax_sim_work_op;

@@ -34,6 +34,7 @@ class cluster {
   }
   const ax_cluster *get() const { return held_.get(); }
   std::string name() const { return held_ ? ax_cluster_name(get()) : ""; }
+  std::string text() const { return held_ ? ax_cluster_text(get()) : ""; }
 
  private:
   std::shared_ptr<ax_cluster> held_;

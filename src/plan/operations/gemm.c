@@ -100,19 +100,29 @@ static double factor_elems(const ax_gemm *g, bool right) {
   return places(&w);
 }
 
+/* Nanoseconds in which the factors are packed, on the core that times of plans were fitted on (plan/amount.h): narrow floats are
+   widened or put in pairs; of others what a first cache does not hold, where more than a few rows and columns use it. */
+static double packing_ns(const ax_gemm *g, ax_dtype dtype, double factors_elems) {
+  enum { few = 16, first_cache = 32 << 10 };
+  if (ax_is_narrow_float(dtype)) return 0.3 * factors_elems;
+  if (g->packed || g->m < few || g->n < few || g->k * g->n * (int64_t)ax_dtype_bytes(dtype) <= first_cache) return 0;
+  return 0.03 * (double)ax_dtype_bytes(dtype) * factors_elems;
+}
+
 /* A product of narrow numbers may be made in wide ones here, and one of widened numbers in narrow ones: both are of narrow ones. */
 static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
   const ax_gemm *g = op->gemm;
   (void)plan;
   const double m = (double)g->m, n = (double)g->n, k = (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms),
                batch = (double)ax_dims_elems(g->batch_rank, g->batch);
-  ax_amount out = {.flops = 2 * m * n * k * batch};
+  ax_amount out = {.flops = 2 * m * n * k * batch, .product = 2 * m * n * k * batch};
   out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
   const double wide = (double)ax_dtype_bytes(out.dtype);
   if (ax_dtype_bytes(g->dtype) < ax_dtype_bytes(out.dtype)) out.dtype = g->dtype;
   const double item = (double)ax_dtype_bytes(out.dtype);
   out.written = m * n * batch * wide;
   out.read = (factor_elems(g, false) + factor_elems(g, true)) * item + (g->accumulate ? out.written : 0);
+  out.core_ns = packing_ns(g, out.dtype, (m * k + k * n) * batch);
   return out;
 }
 

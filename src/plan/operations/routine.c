@@ -23,6 +23,12 @@ static double time_of(const ax_plan *plan, const ax_op *op) {
   return 100 + op->routine->time;
 }
 
+static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
+  ax_amount out = ax_op_touched(plan, op);
+  out.core_ns = op->routine->time;
+  return out;
+}
+
 static bool does_equation(const ax_op *op) { return !op->routine->moves; }
 static const char *label(const ax_op *op) { return op->routine->moves ? op->routine->name : NULL; }
 
@@ -69,6 +75,7 @@ const ax_op_rules ax_op_routine_rules = {.name = "routine",
                                          .visit_updated = visit_updated,
                                          .operand = operand,
                                          .time = time_of,
+                                         .amount = amount_of,
                                          .does_equation = does_equation,
                                          .label = label,
                                          .makes_nonfinite = makes_nonfinite,

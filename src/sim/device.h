@@ -1,0 +1,26 @@
+/* How long a device takes for an operation, its bytes and flops counted. A device of a described machine takes the longer of two
+   times: its flops over its flops a second, its bytes over its bytes a second. A core of a processor (`core` of the description)
+   takes for all that is no product what the library's own code takes on it, has caches (levels.h), and may share the operation
+   with other cores. */
+#ifndef AX_SIM_DEVICE_H
+#define AX_SIM_DEVICE_H
+
+#include "plan/amount.h"
+#include "sim/cluster.h"
+
+typedef struct ax_sim_effort {
+  double computing; /* seconds, without its bytes and its launch */
+  uint32_t parts;   /* that cores may share */
+  bool launched;    /* it has a launch */
+  bool in_turn;     /* bytes are moved first, then it computes: of rows, which are read by their first kernel, and of products, whose
+                       factors are packed. Other code of cores computes while it waits for bytes, but not all the time */
+} ax_sim_effort;
+
+ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const ax_amount *amount);
+/* Seconds to move what it moves, if all of it is in memory. */
+double ax_sim_moving(const ax_cluster *machine, const ax_amount *amount);
+double ax_sim_write_rate(const ax_cluster *machine); /* bytes a second */
+/* The seconds that it takes if its bytes take `moving`. *bound: what takes most of them. */
+double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *effort, double moving, const char **bound);
+
+#endif
