@@ -14,7 +14,7 @@ enum { most_steps = 6 };
 typedef struct made {
   uint64_t random;
   ax_mesh mesh;
-  char mesh_text[64], specs[64], machine[256];
+  char mesh_text[64], specs[64], machine[400];
   uint32_t step_count;
   struct {
     int kind;
@@ -101,15 +101,25 @@ static void choose_mesh(made *m) {
 
 static double some_of(made *m, double most) { return most * (1 + pick(m, 5)) / 5; }
 
+/* What is said of a link, or of a switch that may add and multicast. */
+static void choose_wire(made *m, bool of_switch, double bandwidth, char *text, size_t room) {
+  int length = snprintf(text, room, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, bandwidth),
+                        pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+  if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " reduces f32 %g", some_of(m, bandwidth));
+  if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " multicast %g", some_of(m, bandwidth));
+  if (of_switch && pick(m, 2) == 0) (void)snprintf(text + length, room - (size_t)length, " radix %u", 1 + pick(m, 3));
+}
+
 static void choose_machine(made *m) {
-  char wire[100], *text = m->machine;
+  char wire[140], network[140], *text = m->machine;
   const size_t room = sizeof m->machine;
   const long long devices = (long long)ax_mesh_devices(&m->mesh);
-  snprintf(wire, sizeof wire, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, 1e9),
-           pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+  const uint32_t kind = pick(m, 7);
+  choose_wire(m, kind == 0 || kind > 4, 1e9, wire, sizeof wire);
+  choose_wire(m, kind > 4, 4e8, network, sizeof network);
   const int length = snprintf(text, room, "machine m device flops f32 1e9 memory 1e9 launch %g ", some_of(m, 1e-6));
   text += length;
-  switch (pick(m, 7)) {
+  switch (kind) {
     case 0: snprintf(text, room - (size_t)length, "switch %s", wire); break;
     case 1: snprintf(text, room - (size_t)length, "torus dimensions %u %s", 1 + pick(m, 4), wire); break;
     case 2: snprintf(text, room - (size_t)length, "torus sides %lld %s", devices, wire); break;
@@ -119,8 +129,8 @@ static void choose_machine(made *m) {
                devices % 3 == 0 ? devices / 3 : devices, wire);
       break;
     default:
-      snprintf(text, room - (size_t)length, "node devices %u %s network links %s latency 3e-6 bandwidth 4e8 overhead 1e-6",
-               1 + pick(m, 4), wire, pick(m, 2) == 0 ? "node" : "device");
+      snprintf(text, room - (size_t)length, "node devices %u %s network links %s %s", 1 + pick(m, 4), wire,
+               pick(m, 2) == 0 ? "node" : "device", network);
   }
 }
 
@@ -169,19 +179,21 @@ static void assert_path(const ax_simulation *s) {
 
 static void test_agree(void **state) {
   (void)state;
-  uint32_t folded = 0;
+  uint32_t folded = 0, switched = 0;
   for (uint64_t seed = 1; seed <= 1000; seed++) {
     made m = {.random = seed};
     m.step_count = 1 + pick(&m, most_steps);
     m.loops = pick(&m, 3) == 0;
     choose_mesh(&m);
     choose_machine(&m);
-    const ax_algorithm algorithm = (ax_algorithm)pick(&m, AX_ALGORITHM_COUNT);
+    ax_algorithm algorithm = (ax_algorithm)pick(&m, AX_ALGORITHM_COUNT);
+    if (strstr(m.machine, "reduces") != NULL && pick(&m, 3) != 0) algorithm = AX_ALGORITHM_SWITCH;
     print_message("%llu: %s, %s, %s\n", (unsigned long long)seed, m.mesh_text, ax_algorithm_name(algorithm), m.machine);
     ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}),
                   b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
     assert_int_equal(b.simulated, b.devices);
     folded += a.simulated < a.devices;
+    for (uint32_t i = 0; i < a.op_count; i++) switched += a.ops[i].algorithm != NULL && strcmp(a.ops[i].algorithm, "switch") == 0;
     assert_same(&a, &b);
     assert_path(&a);
     assert_path(&b);
@@ -189,6 +201,8 @@ static void test_agree(void **state) {
     ax_simulation_release(&b);
   }
   assert_true(folded > 200);
+  print_message("%u collectives in switches\n", switched);
+  assert_true(switched > 100);
 }
 
 int main(void) {

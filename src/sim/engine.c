@@ -153,7 +153,7 @@ static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
   if (table->under_way++ == 0) e->under_way++;
   for (uint32_t c = 0; c < s->chain_count; c++) {
     ax_sim_agent *agent = ax_sim_agent_at(e, transfer, c, image);
-    *agent = (ax_sim_agent){.active = true, .early = agent->early, .cause = course->before};
+    *agent = (ax_sim_agent){.active = true, .early = agent->early, .there = agent->there, .cause = course->before};
   }
   for (uint32_t c = 0; c < s->chain_count; c++) AX_TRY(go_on(e, transfer, c, image, true));
   return AX_OK;
@@ -161,8 +161,8 @@ static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
 
 /* --- Messages --- */
 
-/* A message leaves over these links at this instant. The parcel has all but them. */
-static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, ax_sim_parcel parcel) {
+/* A message leaves over these links at this instant, of so many senders. The parcel has all but the links. */
+static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, uint32_t senders, ax_sim_parcel parcel) {
   AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, count, &e->hop_capacity));
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
   if (count > 0) memcpy(e->hops + e->hop_count, hops, count * sizeof e->hops[0]); /* none to oneself */
@@ -170,12 +170,31 @@ static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, a
   parcel.hop_count = count;
   e->batch[e->batch_count++] = parcel;
   e->hop_count += count;
-  e->result->messages++;
-  if (++e->sent <= e->most) return AX_OK;
+  e->result->messages += senders;
+  e->sent += senders;
+  if (e->sent <= e->most) return AX_OK;
   return ax_error(
       AX_INVALID_ARGUMENT,
       "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself",
       e->most, e->images);
+}
+
+/* The last that comes to a switch has them all sent. */
+static ax_status send_to_switch(ax_sim_engine *e, const ax_sim_event *event, const ax_sim_message *message) {
+  ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image),
+               *first = ax_sim_agent_at(e, event->transfer, event->chain, message->image);
+  agent->sent++;
+  if (++first->there < message->there_count) return AX_OK;
+  first->there = 0;
+  return put(e, e->moves.hops + message->hop_first, message->hop_count, message->there_count,
+             (ax_sim_parcel){.kind = AX_EVENT_RETURN,
+                             .transfer = event->transfer,
+                             .chain = event->chain,
+                             .image = message->image,
+                             .cause = agent->cause,
+                             .key = agent->key,
+                             .bytes = 1,
+                             .latency = message->latency});
 }
 
 static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
@@ -183,7 +202,8 @@ static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
   const ax_sim_at at = {event->transfer, event->chain, agent->phase, event->image};
   const ax_sim_message *message;
   AX_TRY(ax_sim_moves_message(&e->moves, &at, agent->step, agent->sent, &message));
-  AX_TRY(put(e, e->moves.hops + message->hop_first, message->hop_count,
+  if (message->there_count > 0) return send_to_switch(e, event, message);
+  AX_TRY(put(e, e->moves.hops + message->hop_first, message->hop_count, 1,
              (ax_sim_parcel){.kind = AX_EVENT_ARRIVE,
                              .transfer = event->transfer,
                              .chain = event->chain,
@@ -225,7 +245,7 @@ static ax_status send_post(ax_sim_engine *e, const ax_sim_event *event) {
                                          ax_sim_group_member(group, to)); /* the same for all that are alike */
   const double bytes = post->procedure.bytes;
   AX_TRY(ax_sim_route_find(e->place, from, to, &e->route));
-  return put(e, e->route.hops, e->route.count,
+  return put(e, e->route.hops, e->route.count, 1,
              (ax_sim_parcel){.kind = AX_EVENT_DELIVER,
                              .transfer = post->queue,
                              .image = (uint32_t)ax_sim_place_image(e->place, to),
@@ -274,6 +294,19 @@ static ax_status arrive(ax_sim_engine *e, const ax_sim_event *event) {
   agent->got++;
   if (has_all(agent, ax_sim_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
   return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
+}
+
+static ax_status return_from_switch(ax_sim_engine *e, const ax_sim_event *event) {
+  const ax_sim_agent *first = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
+  const ax_sim_message *message;
+  AX_TRY(ax_sim_moves_message(&e->moves, &(ax_sim_at){event->transfer, event->chain, first->phase, event->image}, 0, 0, &message));
+  ax_sim_event arrival = *event;
+  arrival.kind = AX_EVENT_ARRIVE;
+  for (uint32_t i = 0; i < message->there_count; i++) {
+    arrival.image = e->moves.there[message->there_first + i];
+    AX_TRY(push(e, arrival));
+  }
+  return AX_OK;
 }
 
 /* All that was sent at this instant goes over its links. */
@@ -383,6 +416,7 @@ static ax_status happen(ax_sim_engine *e, const ax_sim_event *event) {
     case AX_EVENT_POST: return send_post(e, event);
     case AX_EVENT_DELIVER: return deliver(e, event);
     case AX_EVENT_SEND: return send(e, event);
+    case AX_EVENT_RETURN: return return_from_switch(e, event);
     default: return arrive(e, event);
   }
 }

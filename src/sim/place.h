@@ -107,6 +107,10 @@ double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to
 /* What a message of so many bytes takes besides its latency and its links' carrying it: a handshake, or short bytes that are slower. */
 double ax_sim_place_besides(const ax_sim_place *place, int64_t from, int64_t to, double bytes);
 AX_MUST_USE ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route);
+/* Adds the links of a device to the switch of its node, or to the one between nodes, and back; each carries so many bytes. The route has
+   the overhead and the latency of one message. */
+AX_MUST_USE ax_status ax_sim_route_add_switch(const ax_sim_place *place, int64_t device, bool between, double bytes, double back,
+                                              ax_sim_route *route);
 void ax_sim_route_deinit(ax_sim_route *route);
 
 #endif

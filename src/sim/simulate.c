@@ -228,7 +228,7 @@ static ax_status count_memory(const ax_lowered *lowered, const ax_cluster *machi
   return status;
 }
 
-/* Devices that are slow are like no others. */
+/* Devices that are slow are like no others, and so no device stands for another. */
 static ax_status take_slow(simulating *s) {
   const ax_slow_device_list *list = &s->options.slow;
   if (list->count == 0) return AX_OK;
@@ -243,8 +243,6 @@ static ax_status take_slow(simulating *s) {
     s->slow[slow->device] = slow->factor;
   }
   s->place.slow = s->slow;
-  s->place.foldable = false;
-  ax_sim_work_unfold(&s->place);
   return AX_OK;
 }
 
@@ -254,6 +252,7 @@ static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_clu
   AX_TRY(take_slow(s));
   AX_TRY(time_kernels(s, lowered));
   AX_TRY(ax_sim_work_make(s->plan, &s->place, s->kernels, &s->work));
+  if (s->slow != NULL) s->place.foldable = false; /* groups are those of the machine as it is without stragglers */
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
   AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));

@@ -22,6 +22,7 @@ typedef struct ax_sim_agent {
   int64_t step, key;     /* of the phase; of its messages */
   int64_t got;           /* messages of this key */
   int64_t sent, to_send, to_get; /* in a step */
+  uint32_t there; /* of the first image at a switch: how many of those at it have come to it */
 } ax_sim_agent;
 
 /* A transfer on an image. */
