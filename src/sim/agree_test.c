@@ -205,7 +205,49 @@ static void test_agree(void **state) {
   assert_true(switched > 100);
 }
 
+/* Rings that wind through a torus, several at once: over all axes, or with others beside them. Where all members are alike, one stands for
+   all of them. */
+static void choose_rings(made *m) {
+  static const char *const meshes[] = {"a=4,b=4", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2", "a=8,b=6", "a=3,b=4,c=2", "a=6,b=5"};
+  snprintf(m->mesh_text, sizeof m->mesh_text, "%s", meshes[pick(m, AX_COUNT(meshes))]);
+  TEST_OK(ax_mesh_parse(m->mesh_text, &m->mesh));
+  const char *all = m->mesh.count == 2 ? "a,b" : "a,b,c", *some = m->mesh.count == 2 ? "b,a" : pick(m, 2) == 0 ? "b,c" : "c,a";
+  const bool mixed = pick(m, 3) == 0, two = pick(m, 3) == 0;
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    m->steps[i].kind = pick(m, 2) == 0 ? 0 : 5;
+    m->steps[i].by = 1;
+    m->steps[i].of_last = pick(m, 3) == 0;
+    snprintf(m->steps[i].axes, sizeof m->steps[i].axes, "%s", two && i % 2 == 1 ? "a" : mixed ? some : all);
+    if (mixed && pick(m, 3) == 0) m->steps[i].kind = 2 + (int)pick(m, 2);
+  }
+  snprintf(m->specs, sizeof m->specs, "%s", m->mesh.count == 2 ? "a+b -> a+b" : "a+b+c -> a+b+c");
+  snprintf(m->machine, sizeof m->machine, "machine m device flops f32 1e9 memory 1e9 launch %g torus dimensions %u latency %g bandwidth %g overhead %g",
+           some_of(m, 1e-4), m->mesh.count, some_of(m, 1e-6), some_of(m, 1e9), pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+}
+
+static void test_rings(void **state) {
+  (void)state;
+  uint32_t alike = 0;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    made m = {.random = seed};
+    m.step_count = 1 + pick(&m, most_steps);
+    m.loops = pick(&m, 4) == 0;
+    choose_rings(&m);
+    const ax_algorithm algorithm = pick(&m, 2) == 0 ? AX_ALGORITHM_RING : AX_ALGORITHM_BIDIRECTIONAL;
+    print_message("%llu: %s, %s, %s\n", (unsigned long long)seed, m.mesh_text, ax_algorithm_name(algorithm), m.machine);
+    ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}),
+                  b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
+    alike += a.simulated == 1;
+    assert_same(&a, &b);
+    assert_path(&a);
+    ax_simulation_release(&a);
+    ax_simulation_release(&b);
+  }
+  print_message("%u of one device\n", alike);
+  assert_true(alike > 100);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agree), cmocka_unit_test(test_rings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/rotation.h"
+
 enum { ways_count = 2 * AX_ALGORITHM_COUNT + 1 };
 static const double cheap_trial = 1e5; /* messages: some ten milliseconds; */
 static const double most_repeats = 10; /* and so many times as many end a trial: loops are not in what was estimated */
@@ -48,13 +50,16 @@ typedef struct choosing {
 
 void ax_sim_work_unfold(ax_sim_place *place) {
   for (uint32_t d = 0; d < place->count; d++) place->digit[d].fold = place->digit[d].size;
+  place->rotation_count = 0;
 }
 
 double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place) {
   double messages = 0;
   ax_sim_work_unfold(place);
   ax_sim_place_fold(place);
-  for (uint32_t t = 0; t < work->transfer_count; t++) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
+  ax_sim_rotations_find(work, place);
+  for (uint32_t t = 0; t < work->transfer_count; t++)
+    if (!ax_sim_rotation_has(place, &work->transfers[t].procedure)) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
   for (uint32_t p = 0; p < work->post_count; p++) ax_sim_procedure_keep(&work->posts[p].procedure, place);
   for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure);
   return messages * (double)ax_sim_place_images(place);

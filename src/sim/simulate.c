@@ -11,6 +11,7 @@
 #include "machine/caches.h"
 #include "sim/algorithms.h"
 #include "sim/engine.h"
+#include "sim/rotation.h"
 
 typedef struct simulating {
   ax_simulate_options options;
@@ -153,11 +154,13 @@ static ax_status give_links(const simulating *s, ax_simulation *out) {
   ax_status status = out->links != NULL && count != NULL ? AX_OK : ax_out_of_memory(out->link_count * sizeof out->links[0]);
   for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++) ax_sim_place_describe(&s->place, k, &out->links[k]);
   for (int64_t l = 0; l < links && status == AX_OK && out->seconds > 0; l++) {
-    ax_simulated_link *link = &out->links[ax_sim_place_kind(&s->place, l)];
-    const double use = s->result.link_bytes[l] / (link->bandwidth * out->seconds);
-    link->mean += use;
-    link->most = use > link->most ? use : link->most;
-    count[ax_sim_place_kind(&s->place, l)]++;
+    const uint32_t kind = ax_sim_place_kind(&s->place, l);
+    ax_simulated_link *link = &out->links[kind];
+    double mean = s->result.link_bytes[l], most = mean;
+    (void)ax_sim_rotation_spread(&s->place, kind, s->result.link_bytes, l / out->link_count, &mean, &most);
+    link->mean += mean / (link->bandwidth * out->seconds);
+    link->most = fmax(link->most, most / (link->bandwidth * out->seconds));
+    count[kind]++;
   }
   for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++)
     if (count[k] > 0) out->links[k].mean /= (double)count[k];
