@@ -46,38 +46,6 @@ static int64_t key_of(const ax_sim_engine *e, const ax_sim_agent *agent, uint32_
   return run * e->work->transfers[transfer].procedure.chains[chain].keys + phase->key + (phase->varied ? agent->step : 0);
 }
 
-/* Messages of this key that came before they were waited for. */
-static int64_t take_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
-  for (uint32_t *at = first; *at != 0; at = &e->early[*at - 1].next) {
-    ax_sim_early *early = &e->early[*at - 1];
-    if (early->key != key) continue;
-    const uint32_t taken = *at;
-    *at = early->next;
-    early->next = e->early_free;
-    e->early_free = taken;
-    return early->count;
-  }
-  return 0;
-}
-
-static ax_status keep_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
-  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
-    if (e->early[at - 1].key == key) {
-      e->early[at - 1].count++;
-      return AX_OK;
-    }
-  uint32_t made = e->early_free;
-  if (made != 0) {
-    e->early_free = e->early[made - 1].next;
-  } else {
-    AX_TRY(ax_grow(&e->early, sizeof e->early[0], e->early_count, 1, &e->early_capacity));
-    made = ++e->early_count;
-  }
-  e->early[made - 1] = (ax_sim_early){.key = key, .count = 1, .next = *first};
-  *first = made;
-  return AX_OK;
-}
-
 /* When the agent's next message goes. */
 static ax_status plan_send(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
   const ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
@@ -125,7 +93,7 @@ static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint
       agent->sent = 0;
       if (agent->step == 0 || phase->varied) {
         agent->key = key_of(e, agent, transfer, chain, e->tables[transfer].courses[image].runs);
-        agent->got = take_early(e, &agent->early, agent->key);
+        agent->got = ax_sim_early_take(&e->early, &agent->early, agent->key);
       }
       if (chain == 0 && image == 0 && transfer < e->leader) e->leader = transfer;
       if (agent->to_send > 0) return plan_send(e, transfer, chain, image);
@@ -262,9 +230,9 @@ static uint32_t *mail_of(const ax_sim_engine *e, uint32_t queue, uint32_t image)
 static ax_status deliver(ax_sim_engine *e, const ax_sim_event *event) {
   ax_sim_walker *w = &e->walkers[event->image];
   uint32_t *first = mail_of(e, event->transfer, event->image);
-  AX_TRY(keep_early(e, first, event->key));
-  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
-    if (e->early[at - 1].key == event->key) e->early[at - 1].cause = event->cause;
+  ax_sim_early *kept;
+  AX_TRY(ax_sim_early_keep(&e->early, first, event->key, &kept));
+  kept->cause = event->cause;
   return w->queue == event->transfer ? walk(e, event->image) : AX_OK;
 }
 
@@ -275,22 +243,21 @@ static ax_status receive(ax_sim_engine *e, const ax_sim_work_step *step, uint32_
   const int64_t member = ax_sim_group_member(group, ax_sim_place_device(e->place, image)), source = post->procedure.source[member];
   const int64_t way = source >= 0 ? ax_sim_group_apart(group, source, member) : -1;
   ax_sim_walker *w = &e->walkers[image];
-  uint32_t at = *mail_of(e, post->queue, image);
+  ax_sim_early *mail = ax_sim_early_find(&e->early, *mail_of(e, post->queue, image), way);
   const double begin = w->now;
-  while (at != 0 && e->early[at - 1].key != way) at = e->early[at - 1].next;
-  *done = source < 0 || at != 0;
+  *done = source < 0 || mail != NULL;
   w->queue = *done ? AX_NONE : post->queue;
   if (!*done) return AX_OK;
   const bool waited = source >= 0 && w->now < e->time;
-  const uint32_t cause = waited ? e->early[at - 1].cause : w->last;
+  const uint32_t cause = waited ? mail->cause : w->last;
   if (waited) w->now = e->time;
-  if (source >= 0 && --e->early[at - 1].count == 0) (void)take_early(e, mail_of(e, post->queue, image), way);
+  if (source >= 0 && --mail->count == 0) (void)ax_sim_early_take(&e->early, mail_of(e, post->queue, image), way);
   return note(e, image, step->op, begin, w->now, cause, &w->last);
 }
 
 static ax_status arrive(ax_sim_engine *e, const ax_sim_event *event) {
   ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
-  if (!agent->active || agent->key != event->key) return keep_early(e, &agent->early, event->key);
+  if (!agent->active || agent->key != event->key) return ax_sim_early_keep(&e->early, &agent->early, event->key, NULL);
   agent->got++;
   if (has_all(agent, ax_sim_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
   return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
@@ -485,7 +452,7 @@ static void release(ax_sim_engine *e) {
   }
   ax_free(e->tables);
   ax_sim_queue_deinit(&e->queue);
-  ax_free(e->early);
+  ax_sim_early_deinit(&e->early);
   ax_free(e->batch);
   ax_free(e->hops);
   ax_free(e->free);
