@@ -125,12 +125,12 @@ static int describe(const char *name) {
 
 static const char notes[] =
     "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are a100, h100, h200,\n"
-    "b200, tpu-v5p, tpu-v6e and grace, by their makers' figures; tpu-like-torus, tpu-like-cube and h200-switch, with round ones; and cpu,\n"
+    "h200-sharp, b200, tpu-v5p, tpu-v6e and grace, by their makers' figures; tpu-like-torus, tpu-like-cube and h200-switch, with round ones; and cpu,\n"
     "the cores of this machine (axle simulate --describe cpu prints it, to be changed), or cpu:4, four of them a device.\n"
     "tpu-like-torus has the sides that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
     "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
     "of --mesh, of the same names and any sizes.\n\n"
-    "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise, torus. A\n"
+    "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise, torus, switch. A\n"
     "collective "
     "that one does not do is done by its best. With --spread the mesh lies over processes, with the speeds of messages that the\n"
     "machine's description has (axle devices), and collectives go as in runs; --algorithm gather, shares and chain are single\n"

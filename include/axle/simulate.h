@@ -44,6 +44,9 @@ typedef enum ax_algorithm {
   AX_ALGORITHM_PAIRWISE,      /* the same in n-1 steps: all_to_all */
   AX_ALGORITHM_TORUS,         /* as DIMENSIONS, by so many parts side by side that all links are in use: for each dimension one part
                                  that begins with it and goes one way, and one that goes the other way */
+  AX_ALGORITHM_SWITCH,        /* in switches that add and multicast, as a machine's description says of them: an all-reduce sends B
+                                 bytes to the switch, and gets B bytes. Over nodes: scattered and gathered in them, and added between
+                                 them; each by such switches, or by doubling where that is sooner */
   /* On a machine of nodes, each of which is a process (docs/processes.md). AX_ALGORITHM_BEST does not try these. */
   AX_ALGORITHM_GATHER,        /* each process sends what its members have to every other one */
   AX_ALGORITHM_SHARES,        /* all-reduce: each process adds a share of the elements, and sends its total to every other one */

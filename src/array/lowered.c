@@ -111,8 +111,11 @@ bool ax_lowered_is_kept(const ax_lowered *l, uint32_t index) {
 }
 
 ax_status ax_lowered_use_plan(ax_runtime *runtime, const ax_lowered *l, const ax_plan_use *use, ax_memory *out) {
+  ax_float_mode caller = ax_float_mode_enter(false); /* as ax_compile */
   *out = (ax_memory){0};
-  return ax_assemble_memory(&runtime->assembler, &(ax_source){l->program, &l->laid, &l->options}, use, out, NULL);
+  const ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){l->program, &l->laid, &l->options}, use, out, NULL);
+  ax_float_mode_leave(caller);
+  return status;
 }
 
 ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *l, ax_memory *out) {

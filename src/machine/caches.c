@@ -52,9 +52,7 @@ static pthread_once_t assumed_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool assumes;
 
 static void make_assumed(void) {
-  ax_description machine;
-  for (int f = AX_FACT_LINE; f <= AX_FACT_THREADS; f++)
-    machine.facts[f] = (ax_known){ax_machine_record((ax_fact)f)->assumed, AX_SOURCE_ASSUMED};
+  const ax_description machine = ax_machine_assumed(AX_SOURCE_ASSUMED);
   assumed = ax_caches_of(&machine);
 }
 

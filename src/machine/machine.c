@@ -74,7 +74,7 @@ const char *ax_fact_source_name(ax_fact_source source) {
   return names[source];
 }
 
-static ax_description assumed(ax_fact_source source) {
+ax_description ax_machine_assumed(ax_fact_source source) {
   ax_description m;
   for (int f = 0; f < AX_FACT_COUNT; f++) m.facts[f] = (ax_known){rows[f].record.assumed, source};
   return m;
@@ -156,7 +156,7 @@ static ax_status parse_lines(const char *text, ax_description *out) {
 
 ax_status ax_machine_parse(const char *text, ax_description *out) {
   locale_t saved;
-  *out = assumed(AX_SOURCE_GIVEN);
+  *out = ax_machine_assumed(AX_SOURCE_GIVEN);
   AX_TRY(ax_text_locale_enter(&saved));
   const ax_status status = parse_lines(text, out);
   ax_text_locale_leave(saved);
@@ -286,7 +286,7 @@ static void fill(group g) {
   for (int before = 0; g == SPEEDS && before < SPEEDS; before++) fill((group)before); /* they decide how speeds are measured */
   pthread_mutex_lock(&lock);
   if (!atomic_load(&ready[g])) {
-    const ax_description plain = assumed(AX_SOURCE_ASSUMED);
+    const ax_description plain = ax_machine_assumed(AX_SOURCE_ASSUMED);
     for (int f = 0; f < AX_FACT_COUNT; f++)
       if (rows[f].group == g) here.facts[f] = plain.facts[f];
     ask(g, &here);

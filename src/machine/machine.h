@@ -79,6 +79,8 @@ typedef struct ax_description {
   ax_known facts[AX_FACT_COUNT];
 } ax_description;
 
+/* The machine of which nothing is known: what is assumed of each fact, said to be from this source. */
+ax_description ax_machine_assumed(ax_fact_source source);
 /* Any thread, several at once. Speeds take 0.1 s the first time, unless they are kept or given. */
 ax_known ax_machine_know(ax_fact fact);
 /* The same for plans and code: a speed that is given, or the one assumed of a processor with such registers; no measured one. */

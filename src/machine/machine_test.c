@@ -49,6 +49,16 @@ static void threads_by_quota(void **state) {
   ax_machine_pretend(NULL);
 }
 
+static void nothing_known(void **state) {
+  (void)state;
+  const ax_description m = ax_machine_assumed(AX_SOURCE_ASSUMED), given = parsed("");
+  for (int f = 0; f < AX_FACT_COUNT; f++) {
+    assert_true(m.facts[f].value == ax_machine_record((ax_fact)f)->assumed && m.facts[f].value == given.facts[f].value);
+    assert_int_equal(m.facts[f].source, AX_SOURCE_ASSUMED);
+    assert_int_equal(given.facts[f].source, AX_SOURCE_GIVEN);
+  }
+}
+
 /* --- Texts --- */
 
 static void texts(void **state) {
@@ -239,7 +249,7 @@ static void sets_of_processors(void **state) {
 int main(void) {
   unsetenv("AXLE_MACHINE"); /* tests run with one */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(this_machine), cmocka_unit_test(threads_by_quota), cmocka_unit_test(texts), cmocka_unit_test(a_text_comes_back),
+      cmocka_unit_test(this_machine), cmocka_unit_test(threads_by_quota), cmocka_unit_test(nothing_known), cmocka_unit_test(texts), cmocka_unit_test(a_text_comes_back),
       cmocka_unit_test(refused), cmocka_unit_test(machines_by_name),
       cmocka_unit_test(one_machine_for_the_process), cmocka_unit_test(facts_leave_the_message), cmocka_unit_test(thresholds_where_they_were_measured),
       cmocka_unit_test(caches_of_any_machine), cmocka_unit_test(sets_of_processors),

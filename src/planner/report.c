@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "planner/search.h"
-
-/* At least `width` columns wide. */
-static void add_bytes(ax_text *text, double bytes, int width) {
-  static const char units[] = " kMGTP";
-  int unit = 0;
-  while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
-  ax_text_add(text, unit > 0 ? "%*.3g %cB" : "%*.3g B ", width, bytes, units[unit]);
-}
+#include "sim/report.h"
 
 static void add_seconds(ax_text *text, double seconds) {
   if (isinf(seconds)) { /* it does not fit, and was not simulated */
@@ -36,7 +29,7 @@ static void add_row(ax_text *text, uint32_t number, const ax_strategy *s) {
   add_mesh(text, &s->mesh);
   add_seconds(text, s->seconds);
   ax_text_add(text, " %5.1f %%  ", 100 * s->utilization);
-  add_bytes(text, s->memory.total, 6);
+  ax_sim_bytes_text(text, s->memory.total, 6, 3);
   ax_text_add(text, "%s  %4.0f %% %4.0f %% %4.0f %%  %6lld  %-10s  %s", !s->fits ? "!" : " ", 100 * s->computing,
               100 * s->exchanging, 100 * s->waiting, (long long)s->microbatches, ax_checkpoint_policy_name(s->saved), s->kind);
   if (s->stages > 1) ax_text_add(text, "; %s", ax_pipeline_schedule_name(s->schedule));
@@ -86,7 +79,7 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
   ax_text_add(&text, "%.0f devices", s->devices);
   if (s->capacity > 0) {
     ax_text_add(&text, " of ");
-    add_bytes(&text, s->capacity, 1);
+    ax_sim_bytes_text(&text, s->capacity, 1, 3);
   }
   ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : ", when the time was over");
   if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");

@@ -14,7 +14,7 @@ enum { most_steps = 6 };
 typedef struct made {
   uint64_t random;
   ax_mesh mesh;
-  char mesh_text[64], specs[64], machine[256];
+  char mesh_text[64], specs[64], machine[400];
   uint32_t step_count;
   struct {
     int kind;
@@ -101,15 +101,25 @@ static void choose_mesh(made *m) {
 
 static double some_of(made *m, double most) { return most * (1 + pick(m, 5)) / 5; }
 
+/* What is said of a link, or of a switch that may add and multicast. */
+static void choose_wire(made *m, bool of_switch, double bandwidth, char *text, size_t room) {
+  int length = snprintf(text, room, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, bandwidth),
+                        pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+  if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " reduces f32 %g", some_of(m, bandwidth));
+  if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " multicast %g", some_of(m, bandwidth));
+  if (of_switch && pick(m, 2) == 0) (void)snprintf(text + length, room - (size_t)length, " radix %u", 1 + pick(m, 3));
+}
+
 static void choose_machine(made *m) {
-  char wire[100], *text = m->machine;
+  char wire[140], network[140], *text = m->machine;
   const size_t room = sizeof m->machine;
   const long long devices = (long long)ax_mesh_devices(&m->mesh);
-  snprintf(wire, sizeof wire, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, 1e9),
-           pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+  const uint32_t kind = pick(m, 7);
+  choose_wire(m, kind == 0 || kind > 4, 1e9, wire, sizeof wire);
+  choose_wire(m, kind > 4, 4e8, network, sizeof network);
   const int length = snprintf(text, room, "machine m device flops f32 1e9 memory 1e9 launch %g ", some_of(m, 1e-6));
   text += length;
-  switch (pick(m, 7)) {
+  switch (kind) {
     case 0: snprintf(text, room - (size_t)length, "switch %s", wire); break;
     case 1: snprintf(text, room - (size_t)length, "torus dimensions %u %s", 1 + pick(m, 4), wire); break;
     case 2: snprintf(text, room - (size_t)length, "torus sides %lld %s", devices, wire); break;
@@ -119,8 +129,8 @@ static void choose_machine(made *m) {
                devices % 3 == 0 ? devices / 3 : devices, wire);
       break;
     default:
-      snprintf(text, room - (size_t)length, "node devices %u %s network links %s latency 3e-6 bandwidth 4e8 overhead 1e-6",
-               1 + pick(m, 4), wire, pick(m, 2) == 0 ? "node" : "device");
+      snprintf(text, room - (size_t)length, "node devices %u %s network links %s %s", 1 + pick(m, 4), wire,
+               pick(m, 2) == 0 ? "node" : "device", network);
   }
 }
 
@@ -169,19 +179,21 @@ static void assert_path(const ax_simulation *s) {
 
 static void test_agree(void **state) {
   (void)state;
-  uint32_t folded = 0;
+  uint32_t folded = 0, switched = 0;
   for (uint64_t seed = 1; seed <= 1000; seed++) {
     made m = {.random = seed};
     m.step_count = 1 + pick(&m, most_steps);
     m.loops = pick(&m, 3) == 0;
     choose_mesh(&m);
     choose_machine(&m);
-    const ax_algorithm algorithm = (ax_algorithm)pick(&m, AX_ALGORITHM_COUNT);
+    ax_algorithm algorithm = (ax_algorithm)pick(&m, AX_ALGORITHM_COUNT);
+    if (strstr(m.machine, "reduces") != NULL && pick(&m, 3) != 0) algorithm = AX_ALGORITHM_SWITCH;
     print_message("%llu: %s, %s, %s\n", (unsigned long long)seed, m.mesh_text, ax_algorithm_name(algorithm), m.machine);
     ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}),
                   b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
     assert_int_equal(b.simulated, b.devices);
     folded += a.simulated < a.devices;
+    for (uint32_t i = 0; i < a.op_count; i++) switched += a.ops[i].algorithm != NULL && strcmp(a.ops[i].algorithm, "switch") == 0;
     assert_same(&a, &b);
     assert_path(&a);
     assert_path(&b);
@@ -189,9 +201,53 @@ static void test_agree(void **state) {
     ax_simulation_release(&b);
   }
   assert_true(folded > 200);
+  print_message("%u collectives in switches\n", switched);
+  assert_true(switched > 100);
+}
+
+/* Rings that wind through a torus, several at once: over all axes, or with others beside them. Where all members are alike, one stands for
+   all of them. */
+static void choose_rings(made *m) {
+  static const char *const meshes[] = {"a=4,b=4", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2", "a=8,b=6", "a=3,b=4,c=2", "a=6,b=5"};
+  snprintf(m->mesh_text, sizeof m->mesh_text, "%s", meshes[pick(m, AX_COUNT(meshes))]);
+  TEST_OK(ax_mesh_parse(m->mesh_text, &m->mesh));
+  const char *all = m->mesh.count == 2 ? "a,b" : "a,b,c", *some = m->mesh.count == 2 ? "b,a" : pick(m, 2) == 0 ? "b,c" : "c,a";
+  const bool mixed = pick(m, 3) == 0, two = pick(m, 3) == 0;
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    m->steps[i].kind = pick(m, 2) == 0 ? 0 : 5;
+    m->steps[i].by = 1;
+    m->steps[i].of_last = pick(m, 3) == 0;
+    snprintf(m->steps[i].axes, sizeof m->steps[i].axes, "%s", two && i % 2 == 1 ? "a" : mixed ? some : all);
+    if (mixed && pick(m, 3) == 0) m->steps[i].kind = 2 + (int)pick(m, 2);
+  }
+  snprintf(m->specs, sizeof m->specs, "%s", m->mesh.count == 2 ? "a+b -> a+b" : "a+b+c -> a+b+c");
+  snprintf(m->machine, sizeof m->machine, "machine m device flops f32 1e9 memory 1e9 launch %g torus dimensions %u latency %g bandwidth %g overhead %g",
+           some_of(m, 1e-4), m->mesh.count, some_of(m, 1e-6), some_of(m, 1e9), pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+}
+
+static void test_rings(void **state) {
+  (void)state;
+  uint32_t alike = 0;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    made m = {.random = seed};
+    m.step_count = 1 + pick(&m, most_steps);
+    m.loops = pick(&m, 4) == 0;
+    choose_rings(&m);
+    const ax_algorithm algorithm = pick(&m, 2) == 0 ? AX_ALGORITHM_RING : AX_ALGORITHM_BIDIRECTIONAL;
+    print_message("%llu: %s, %s, %s\n", (unsigned long long)seed, m.mesh_text, ax_algorithm_name(algorithm), m.machine);
+    ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}),
+                  b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
+    alike += a.simulated == 1;
+    assert_same(&a, &b);
+    assert_path(&a);
+    ax_simulation_release(&a);
+    ax_simulation_release(&b);
+  }
+  print_message("%u of one device\n", alike);
+  assert_true(alike > 100);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agree), cmocka_unit_test(test_rings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
      each collective by the algorithm that is best for it alone; the same, but first with as few devices that differ as can be;
      all of them by one algorithm, for each that there is (what it does not do, as in the first way)
+     the same, but in switches that add what takes less there
 
    When collectives are under way together, they get in one another's way, and where one makes devices unlike, all that follows is
    simulated for each device. So the ways are tried, each on the whole program, and the one with the least total is taken. Ways that
@@ -12,13 +13,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { ways_count = AX_ALGORITHM_COUNT + 1 };
+#include "sim/rotation.h"
+
+enum { ways_count = 2 * AX_ALGORITHM_COUNT + 1 };
 static const double cheap_trial = 1e5; /* messages: some ten milliseconds; */
 static const double most_repeats = 10; /* and so many times as many end a trial: loops are not in what was estimated */
 
 typedef struct way {
   ax_algorithm wanted; /* BEST: none */
   bool modest;         /* with as few devices that differ as can be */
+  bool switches;       /* in switches where that takes less */
   double work;         /* messages */
   uint64_t hash;       /* of the algorithms that are taken */
 } way;
@@ -46,13 +50,16 @@ typedef struct choosing {
 
 void ax_sim_work_unfold(ax_sim_place *place) {
   for (uint32_t d = 0; d < place->count; d++) place->digit[d].fold = place->digit[d].size;
+  place->rotation_count = 0;
 }
 
 double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place) {
   double messages = 0;
   ax_sim_work_unfold(place);
   ax_sim_place_fold(place);
-  for (uint32_t t = 0; t < work->transfer_count; t++) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
+  ax_sim_rotations_find(work, place);
+  for (uint32_t t = 0; t < work->transfer_count; t++)
+    if (!ax_sim_rotation_has(place, &work->transfers[t].procedure)) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
   for (uint32_t p = 0; p < work->post_count; p++) ax_sim_procedure_keep(&work->posts[p].procedure, place);
   for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure);
   return messages * (double)ax_sim_place_images(place);
@@ -138,7 +145,9 @@ static bool is_better(const choosing *c, const candidate *a, const candidate *b,
 
 static ax_algorithm pick(const choosing *c, const surveyed *s, const way *way) {
   ax_algorithm best = AX_ALGORITHM_BEST;
-  if (s->by[way->wanted].done) return way->wanted;
+  const candidate *wanted = &s->by[way->wanted], *in_switches = &s->by[AX_ALGORITHM_SWITCH];
+  if (way->switches && wanted->done && in_switches->done && in_switches->seconds < wanted->seconds) return AX_ALGORITHM_SWITCH;
+  if (wanted->done) return way->wanted;
   for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++)
     if (s->by[a].done && (best == AX_ALGORITHM_BEST || is_better(c, &s->by[a], &s->by[best], way->modest))) best = (ax_algorithm)a;
   return best;
@@ -186,7 +195,8 @@ static ax_status list_ways(const choosing *c, way *ways, uint32_t *count, double
   *count = 0;
   *least = INFINITY;
   for (int i = 0; i < ways_count; i++) {
-    way next = {.wanted = i < AX_ALGORITHM_COUNT ? (ax_algorithm)i : AX_ALGORITHM_BEST, .modest = i == AX_ALGORITHM_COUNT};
+    const int more = i - AX_ALGORITHM_COUNT; /* 0: the modest way */
+    way next = {.wanted = (ax_algorithm)(more < 0 ? i : more > 0 ? more - 1 : 0), .modest = more == 0, .switches = more > 0};
     AX_TRY(take(c, &next));
     if (is_known(ways, *count, next.hash)) continue;
     ways[(*count)++] = next;

@@ -201,6 +201,24 @@ static ax_status read_device(reader *r) {
   return AX_OK;
 }
 
+/* reduces DTYPE.. RATE: of each of these dtypes. */
+static ax_status read_reduces(reader *r, double *rates) {
+  const ax_lexeme word = *at(r);
+  double rate;
+  bool of[AX_DTYPE_COUNT] = {false};
+  AX_TRY(next(r));
+  do {
+    const int dtype = at(r)->kind == AX_TOKEN_NAME ? ax_dtype_find(at(r)->start, at(r)->length) : AX_NO_DTYPE;
+    if (dtype == AX_NO_DTYPE)
+      return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+    of[dtype] = true;
+    AX_TRY(next(r));
+  } while (at(r)->kind == AX_TOKEN_NAME);
+  AX_TRY(value(r, &word, true, &rate));
+  for (int d = 0; d < AX_DTYPE_COUNT; d++) rates[d] = of[d] ? rate : rates[d];
+  return AX_OK;
+}
+
 /* Reads a field of a link. *known: the word was one of a link's fields. */
 static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   *known = true;
@@ -211,6 +229,11 @@ static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
     if (is(r, "short")) return number(r, false, &wire->short_bytes);
     if (is(r, "short_bandwidth")) return number(r, true, &wire->short_bandwidth);
     if (is(r, "handshake")) return number(r, false, &wire->handshake);
+  }
+  if (wire == &r->machine->network || r->machine->topology != AX_TOPOLOGY_TORUS) {
+    if (is(r, "reduces")) return read_reduces(r, wire->reduces);
+    if (is(r, "multicast")) return number(r, true, &wire->multicast);
+    if (is(r, "radix")) return count(r, INT32_MAX, &wire->radix);
   }
   *known = false;
   return AX_OK;
@@ -254,7 +277,7 @@ static ax_status read_switch(reader *r) {
   while (!begins_section(r)) {
     AX_TRY(read_wire(r, &r->machine->wire, &known));
     if (known) continue;
-    if (!is(r, "ports")) return unknown(r, "switch", "ports, latency, bandwidth, overhead");
+    if (!is(r, "ports")) return unknown(r, "switch", "ports, latency, bandwidth, overhead, reduces DTYPE, multicast, radix");
     AX_TRY(count(r, INT32_MAX, &r->machine->ports));
   }
   return AX_OK;
@@ -266,7 +289,7 @@ static ax_status read_node(reader *r) {
   while (!begins_section(r)) {
     AX_TRY(read_wire(r, &r->machine->wire, &known));
     if (known) continue;
-    if (!is(r, "devices")) return unknown(r, "node", "devices, latency, bandwidth, overhead");
+    if (!is(r, "devices")) return unknown(r, "node", "devices, latency, bandwidth, overhead, reduces DTYPE, multicast, radix");
     AX_TRY(count(r, 65536, &r->machine->per_node));
   }
   return AX_OK;
@@ -287,7 +310,8 @@ static ax_status read_network(reader *r) {
         return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
       r->machine->by_node = is(r, "node");
       AX_TRY(next(r));
-    } else return unknown(r, "network", "links, ports, latency, bandwidth, overhead, short, short_bandwidth, handshake");
+    } else return unknown(r, "network",
+                          "links, ports, latency, bandwidth, overhead, short, short_bandwidth, handshake, reduces DTYPE, multicast, radix");
   }
   return AX_OK;
 }

@@ -23,6 +23,10 @@ typedef struct ax_sim_wire { /* a kind of link */
   /* Of a network. A message of at most `short_bytes` goes at once, its bytes at `short_bandwidth`; a longer one takes `handshake` besides.
      0: all messages are alike */
   double short_bytes, short_bandwidth, handshake;
+  /* Of a switch that adds up what its devices send, or gives each of them what all send: bytes a second that it takes of each device, or
+     gives to each. 0: it does not; sums by dtype */
+  double reduces[AX_DTYPE_COUNT], multicast;
+  int64_t radix; /* so many are at one such switch, and so many switches at the next; 0: all are at one */
 } ax_sim_wire;
 
 typedef enum ax_sim_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_sim_topology;

@@ -76,6 +76,13 @@ static void test_texts(void **state) {
       {DEVICE "torus sides", "expected a number for 'sides'"},
       {DEVICE "torus dimensions 7", "'dimensions' is a whole number from 1 to 6"},
       {DEVICE "switch latency -1", "'latency' is not below 0"},
+      {DEVICE "switch bandwidth 1 reduces 5", "m.txt:3:28: expected a dtype, got '5'"},
+      {DEVICE "switch bandwidth 1 reduces f32 fast 5", "expected a dtype, got 'fast'"},
+      {DEVICE "switch bandwidth 1 reduces f32", "expected a number for 'reduces'"},
+      {DEVICE "switch bandwidth 1 reduces f32 0", "'reduces' is a number above 0"},
+      {DEVICE "switch bandwidth 1 multicast 0", "'multicast' is a number above 0"},
+      {DEVICE "node devices 2 bandwidth 1 radix 1.5", "'radix' is a whole number from 1 to"},
+      {DEVICE "torus dimensions 1 bandwidth 1 reduces f32 1", "'reduces' is nothing that is said of a torus"},
       {DEVICE "node devices 8 links 2", "'links' is nothing that is said of a node"},
       {DEVICE "node devices 8 bandwidth 1 network links cable", "expected 'device' or 'node', whose links they are"},
       {"cluster m", "m.txt:1:1: expected machine, device, torus, switch, node or network, got 'cluster'"},
@@ -97,6 +104,18 @@ static void test_texts(void **state) {
   TEST_FAILS(ax_cluster_parse(NULL, NULL, &made), AX_INVALID_ARGUMENT, "text");
 }
 
+static void switches_that_add(void **state) {
+  (void)state;
+  ax_cluster *made;
+  TEST_OK(ax_cluster_parse(DEVICE "node devices 2 reduces f32 bf16 3 multicast 4 bandwidth 5 radix 7\n"
+                                  "network bandwidth 1 reduces f16 8 reduces f32 9 device capacity 1",
+                           NULL, &made));
+  assert_true(made->wire.reduces[AX_F32] == 3 && made->wire.reduces[AX_BF16] == 3 && made->wire.reduces[AX_F16] == 0);
+  assert_true(made->wire.multicast == 4 && made->wire.radix == 7 && made->wire.bandwidth == 5);
+  assert_true(made->network.reduces[AX_F16] == 8 && made->network.reduces[AX_F32] == 9 && made->network.multicast == 0);
+  ax_cluster_release(made);
+}
+
 static void test_builtins(void **state) {
   (void)state;
   const char *text, *name;
@@ -109,7 +128,7 @@ static void test_builtins(void **state) {
     TEST_OK(ax_cluster_parse(text, name, &made));
     ax_cluster_release(made);
   }
-  assert_int_equal(count, 11);
+  assert_int_equal(count, 12);
   assert_null(text);
   TEST_FAILS(ax_cluster_read("no/such", &made), AX_IO_ERROR, "there are tpu-like-torus, tpu-like-cube, h200-switch, a100, h100");
   TEST_FAILS(ax_cluster_read("/dev/zero", &made), AX_IO_ERROR, "longer than 1 MiB");
@@ -371,7 +390,8 @@ static void test_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_texts),     cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_texts),     cmocka_unit_test(switches_that_add),
+      cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_results),   cmocka_unit_test(test_work),     cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops),
       cmocka_unit_test(test_any_text),  cmocka_unit_test(cores_of_this_machine),

@@ -46,38 +46,6 @@ static int64_t key_of(const ax_sim_engine *e, const ax_sim_agent *agent, uint32_
   return run * e->work->transfers[transfer].procedure.chains[chain].keys + phase->key + (phase->varied ? agent->step : 0);
 }
 
-/* Messages of this key that came before they were waited for. */
-static int64_t take_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
-  for (uint32_t *at = first; *at != 0; at = &e->early[*at - 1].next) {
-    ax_sim_early *early = &e->early[*at - 1];
-    if (early->key != key) continue;
-    const uint32_t taken = *at;
-    *at = early->next;
-    early->next = e->early_free;
-    e->early_free = taken;
-    return early->count;
-  }
-  return 0;
-}
-
-static ax_status keep_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
-  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
-    if (e->early[at - 1].key == key) {
-      e->early[at - 1].count++;
-      return AX_OK;
-    }
-  uint32_t made = e->early_free;
-  if (made != 0) {
-    e->early_free = e->early[made - 1].next;
-  } else {
-    AX_TRY(ax_grow(&e->early, sizeof e->early[0], e->early_count, 1, &e->early_capacity));
-    made = ++e->early_count;
-  }
-  e->early[made - 1] = (ax_sim_early){.key = key, .count = 1, .next = *first};
-  *first = made;
-  return AX_OK;
-}
-
 /* When the agent's next message goes. */
 static ax_status plan_send(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
   const ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
@@ -125,7 +93,7 @@ static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint
       agent->sent = 0;
       if (agent->step == 0 || phase->varied) {
         agent->key = key_of(e, agent, transfer, chain, e->tables[transfer].courses[image].runs);
-        agent->got = take_early(e, &agent->early, agent->key);
+        agent->got = ax_sim_early_take(&e->early, &agent->early, agent->key);
       }
       if (chain == 0 && image == 0 && transfer < e->leader) e->leader = transfer;
       if (agent->to_send > 0) return plan_send(e, transfer, chain, image);
@@ -153,7 +121,7 @@ static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
   if (table->under_way++ == 0) e->under_way++;
   for (uint32_t c = 0; c < s->chain_count; c++) {
     ax_sim_agent *agent = ax_sim_agent_at(e, transfer, c, image);
-    *agent = (ax_sim_agent){.active = true, .early = agent->early, .cause = course->before};
+    *agent = (ax_sim_agent){.active = true, .early = agent->early, .there = agent->there, .cause = course->before};
   }
   for (uint32_t c = 0; c < s->chain_count; c++) AX_TRY(go_on(e, transfer, c, image, true));
   return AX_OK;
@@ -161,8 +129,8 @@ static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
 
 /* --- Messages --- */
 
-/* A message leaves over these links at this instant. The parcel has all but them. */
-static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, ax_sim_parcel parcel) {
+/* A message leaves over these links at this instant, of so many senders. The parcel has all but the links. */
+static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, uint32_t senders, ax_sim_parcel parcel) {
   AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, count, &e->hop_capacity));
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
   if (count > 0) memcpy(e->hops + e->hop_count, hops, count * sizeof e->hops[0]); /* none to oneself */
@@ -170,12 +138,31 @@ static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, a
   parcel.hop_count = count;
   e->batch[e->batch_count++] = parcel;
   e->hop_count += count;
-  e->result->messages++;
-  if (++e->sent <= e->most) return AX_OK;
+  e->result->messages += senders;
+  e->sent += senders;
+  if (e->sent <= e->most) return AX_OK;
   return ax_error(
       AX_INVALID_ARGUMENT,
       "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself",
       e->most, e->images);
+}
+
+/* The last that comes to a switch has them all sent. */
+static ax_status send_to_switch(ax_sim_engine *e, const ax_sim_event *event, const ax_sim_message *message) {
+  ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image),
+               *first = ax_sim_agent_at(e, event->transfer, event->chain, message->image);
+  agent->sent++;
+  if (++first->there < message->there_count) return AX_OK;
+  first->there = 0;
+  return put(e, e->moves.hops + message->hop_first, message->hop_count, message->there_count,
+             (ax_sim_parcel){.kind = AX_EVENT_RETURN,
+                             .transfer = event->transfer,
+                             .chain = event->chain,
+                             .image = message->image,
+                             .cause = agent->cause,
+                             .key = agent->key,
+                             .bytes = 1,
+                             .latency = message->latency});
 }
 
 static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
@@ -183,7 +170,8 @@ static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
   const ax_sim_at at = {event->transfer, event->chain, agent->phase, event->image};
   const ax_sim_message *message;
   AX_TRY(ax_sim_moves_message(&e->moves, &at, agent->step, agent->sent, &message));
-  AX_TRY(put(e, e->moves.hops + message->hop_first, message->hop_count,
+  if (message->there_count > 0) return send_to_switch(e, event, message);
+  AX_TRY(put(e, e->moves.hops + message->hop_first, message->hop_count, 1,
              (ax_sim_parcel){.kind = AX_EVENT_ARRIVE,
                              .transfer = event->transfer,
                              .chain = event->chain,
@@ -225,7 +213,7 @@ static ax_status send_post(ax_sim_engine *e, const ax_sim_event *event) {
                                          ax_sim_group_member(group, to)); /* the same for all that are alike */
   const double bytes = post->procedure.bytes;
   AX_TRY(ax_sim_route_find(e->place, from, to, &e->route));
-  return put(e, e->route.hops, e->route.count,
+  return put(e, e->route.hops, e->route.count, 1,
              (ax_sim_parcel){.kind = AX_EVENT_DELIVER,
                              .transfer = post->queue,
                              .image = (uint32_t)ax_sim_place_image(e->place, to),
@@ -242,9 +230,9 @@ static uint32_t *mail_of(const ax_sim_engine *e, uint32_t queue, uint32_t image)
 static ax_status deliver(ax_sim_engine *e, const ax_sim_event *event) {
   ax_sim_walker *w = &e->walkers[event->image];
   uint32_t *first = mail_of(e, event->transfer, event->image);
-  AX_TRY(keep_early(e, first, event->key));
-  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
-    if (e->early[at - 1].key == event->key) e->early[at - 1].cause = event->cause;
+  ax_sim_early *kept;
+  AX_TRY(ax_sim_early_keep(&e->early, first, event->key, &kept));
+  kept->cause = event->cause;
   return w->queue == event->transfer ? walk(e, event->image) : AX_OK;
 }
 
@@ -255,25 +243,37 @@ static ax_status receive(ax_sim_engine *e, const ax_sim_work_step *step, uint32_
   const int64_t member = ax_sim_group_member(group, ax_sim_place_device(e->place, image)), source = post->procedure.source[member];
   const int64_t way = source >= 0 ? ax_sim_group_apart(group, source, member) : -1;
   ax_sim_walker *w = &e->walkers[image];
-  uint32_t at = *mail_of(e, post->queue, image);
+  ax_sim_early *mail = ax_sim_early_find(&e->early, *mail_of(e, post->queue, image), way);
   const double begin = w->now;
-  while (at != 0 && e->early[at - 1].key != way) at = e->early[at - 1].next;
-  *done = source < 0 || at != 0;
+  *done = source < 0 || mail != NULL;
   w->queue = *done ? AX_NONE : post->queue;
   if (!*done) return AX_OK;
   const bool waited = source >= 0 && w->now < e->time;
-  const uint32_t cause = waited ? e->early[at - 1].cause : w->last;
+  const uint32_t cause = waited ? mail->cause : w->last;
   if (waited) w->now = e->time;
-  if (source >= 0 && --e->early[at - 1].count == 0) (void)take_early(e, mail_of(e, post->queue, image), way);
+  if (source >= 0 && --mail->count == 0) (void)ax_sim_early_take(&e->early, mail_of(e, post->queue, image), way);
   return note(e, image, step->op, begin, w->now, cause, &w->last);
 }
 
 static ax_status arrive(ax_sim_engine *e, const ax_sim_event *event) {
   ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
-  if (!agent->active || agent->key != event->key) return keep_early(e, &agent->early, event->key);
+  if (!agent->active || agent->key != event->key) return ax_sim_early_keep(&e->early, &agent->early, event->key, NULL);
   agent->got++;
   if (has_all(agent, ax_sim_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
   return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
+}
+
+static ax_status return_from_switch(ax_sim_engine *e, const ax_sim_event *event) {
+  const ax_sim_agent *first = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
+  const ax_sim_message *message;
+  AX_TRY(ax_sim_moves_message(&e->moves, &(ax_sim_at){event->transfer, event->chain, first->phase, event->image}, 0, 0, &message));
+  ax_sim_event arrival = *event;
+  arrival.kind = AX_EVENT_ARRIVE;
+  for (uint32_t i = 0; i < message->there_count; i++) {
+    arrival.image = e->moves.there[message->there_first + i];
+    AX_TRY(push(e, arrival));
+  }
+  return AX_OK;
 }
 
 /* All that was sent at this instant goes over its links. */
@@ -383,6 +383,7 @@ static ax_status happen(ax_sim_engine *e, const ax_sim_event *event) {
     case AX_EVENT_POST: return send_post(e, event);
     case AX_EVENT_DELIVER: return deliver(e, event);
     case AX_EVENT_SEND: return send(e, event);
+    case AX_EVENT_RETURN: return return_from_switch(e, event);
     default: return arrive(e, event);
   }
 }
@@ -451,7 +452,7 @@ static void release(ax_sim_engine *e) {
   }
   ax_free(e->tables);
   ax_sim_queue_deinit(&e->queue);
-  ax_free(e->early);
+  ax_sim_early_deinit(&e->early);
   ax_free(e->batch);
   ax_free(e->hops);
   ax_free(e->free);

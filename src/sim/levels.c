@@ -220,7 +220,7 @@ static uint32_t walk(leveling *l, uint32_t first, uint32_t depth) {
   return i + 1;
 }
 
-ax_status ax_sim_levels(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work) {
+ax_status ax_sim_from_caches(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work) {
   leveling l = {.plan = plan, .machine = machine, .work = work};
   ax_arena arena = {0};
   l.status = order_make(&arena, plan->buffer_count, &l.order);

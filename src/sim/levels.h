@@ -9,6 +9,6 @@
 #include "sim/work.h"
 
 /* Sets the seconds of all operations that compute. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_sim_levels(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work);
+AX_MUST_USE ax_status ax_sim_from_caches(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work);
 
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/switches.h"
+
 /* --- Transfers that do the same --- */
 
 static bool is_alike(const ax_sim_procedure *a, const ax_sim_procedure *b) {
@@ -51,6 +53,7 @@ void ax_sim_moves_deinit(ax_sim_moves *m) {
   ax_free(m->courses);
   ax_free(m->like);
   ax_free(m->hops);
+  ax_free(m->there);
   ax_sim_route_deinit(&m->route);
   *m = (ax_sim_moves){0};
 }
@@ -93,20 +96,51 @@ ax_status ax_sim_moves_turn(ax_sim_moves *m, const ax_sim_at *at, const ax_sim_t
   return AX_OK;
 }
 
+static ax_status keep_route(ax_sim_moves *m, ax_sim_message *out) {
+  AX_TRY(ax_grow(&m->hops, sizeof m->hops[0], m->hop_count, m->route.count, &m->hop_capacity));
+  if (m->route.count > 0) memcpy(m->hops + m->hop_count, m->route.hops, m->route.count * sizeof m->hops[0]); /* none to oneself */
+  out->hop_first = m->hop_count;
+  out->hop_count = m->route.count;
+  return AX_OK;
+}
+
+/* All that are at a switch send one message together. */
+static ax_status find_switch(ax_sim_moves *m, const ax_sim_at *at, ax_sim_message *out) {
+  const ax_sim_phase *phase = phase_at(m, at);
+  const ax_sim_procedure *s = &m->work->transfers[at->transfer].procedure;
+  uint32_t end = m->there_count;
+  AX_TRY(ax_sim_switch_images(s, phase, m->place, ax_sim_place_device(m->place, at->image), &m->there, &end, &m->there_capacity));
+  *out = (ax_sim_message){.image = m->there[m->there_count], .there_first = m->there_count, .there_count = end - m->there_count, .known = true};
+  m->route.count = 0;
+  for (uint32_t i = m->there_count; i < end; i++)
+    AX_TRY(ax_sim_switch_route(m->place, phase, ax_sim_place_device(m->place, m->there[i]), &m->route));
+  const double besides = phase->shift == 1 ? ax_sim_place_besides(m->place, 0, s->per_switch, phase->bytes) : 0;
+  out->overhead = nearbyint(m->route.overhead / m->tick);
+  out->latency = nearbyint((m->route.latency + besides) / m->tick);
+  return keep_route(m, out);
+}
+
+/* Puts it into the table of the phase, for all that are there. */
+static ax_status keep_switch(ax_sim_moves *m, const ax_sim_at *at, ax_sim_message *table) {
+  ax_sim_message found;
+  AX_TRY(find_switch(m, at, &found));
+  m->hop_count += found.hop_count;
+  m->there_count += found.there_count;
+  for (uint32_t i = 0; i < found.there_count; i++) table[m->there[found.there_first + i]] = found;
+  return AX_OK;
+}
+
 static ax_status find(ax_sim_moves *m, const ax_sim_at *at, int64_t step, int64_t k, ax_sim_message *out) {
   const ax_sim_phase *phase = phase_at(m, at);
+  if (phase->move == AX_MOVE_SWITCH) return find_switch(m, at, out);
   const int64_t from = ax_sim_place_device(m->place, at->image);
   const int64_t to = ax_sim_procedure_target(&m->work->transfers[at->transfer].procedure, phase, step, k, from);
   AX_TRY(ax_sim_route_find(m->place, from, to, &m->route));
-  AX_TRY(ax_grow(&m->hops, sizeof m->hops[0], m->hop_count, m->route.count, &m->hop_capacity));
-  if (m->route.count > 0) memcpy(m->hops + m->hop_count, m->route.hops, m->route.count * sizeof m->hops[0]); /* none to oneself */
   *out = (ax_sim_message){.image = (uint32_t)ax_sim_place_image(m->place, to),
-                          .hop_first = m->hop_count,
-                          .hop_count = m->route.count,
                           .known = true,
                           .overhead = nearbyint(ax_sim_place_overhead(m->place, from, to) / m->tick),
                           .latency = nearbyint((m->route.latency + ax_sim_place_besides(m->place, from, to, phase->bytes)) / m->tick)};
-  return AX_OK;
+  return keep_route(m, out);
 }
 
 /* NULL in *out: too many to keep. */
@@ -132,6 +166,7 @@ ax_status ax_sim_moves_message(ax_sim_moves *m, const ax_sim_at *at, int64_t ste
   message += (size_t)((phase->varied ? step * phase->fan : 0) + k) * m->images + at->image;
   *out = message;
   if (message->known) return AX_OK;
+  if (phase->move == AX_MOVE_SWITCH) return keep_switch(m, at, message - at->image);
   AX_TRY(find(m, at, step, k, message));
   m->hop_count += message->hop_count;
   return AX_OK;

@@ -7,8 +7,9 @@
 #include "sim/work.h"
 
 typedef struct ax_sim_message {
-  uint32_t image; /* that it goes to */
-  uint32_t hop_first, hop_count;
+  uint32_t image; /* that it goes to; to a switch: the first of those that are there */
+  uint32_t hop_first, hop_count;   /* to a switch: of all that are there, and weights are bytes */
+  uint32_t there_first, there_count; /* to a switch: the images of all that are there; otherwise none */
   bool known;
   double overhead, latency; /* ticks */
 } ax_sim_message;
@@ -37,6 +38,8 @@ typedef struct ax_sim_moves {
   ax_sim_message last;          /* that is in no table */
   ax_sim_hop *hops;             /* those of `last` stand behind all others */
   uint32_t hop_count, hop_capacity;
+  uint32_t *there;              /* those of `last` stand behind all others */
+  uint32_t there_count, there_capacity;
   ax_sim_route route;
 } ax_sim_moves;
 

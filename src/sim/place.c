@@ -422,17 +422,31 @@ double ax_sim_place_besides(const ax_sim_place *place, int64_t from, int64_t to,
   return slower > 0 ? slower : 0;
 }
 
+/* The link of an image to the switch, or to the network between nodes; the one that comes from there is the next. */
+static int64_t first_link(const ax_sim_place *place, int64_t image, bool between) {
+  const int64_t each = links_each(place);
+  if (!between) return image * each;
+  if (!place->machine->by_node) return image * each + switch_kinds;
+  return ax_sim_place_images(place) * each + image / place->machine->per_node * 2; /* images of a node stand together */
+}
+
 ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route) {
   const ax_cluster *m = place->machine;
-  const int64_t each = links_each(place);
   route->count = 0;
   if (m->topology == AX_TOPOLOGY_TORUS) return find_on_torus(place, from, to, route);
-  const int64_t a = ax_sim_place_image(place, from), b = ax_sim_place_image(place, to);
-  if (m->topology == AX_TOPOLOGY_SWITCH || from / m->per_node == to / m->per_node)
-    return find_between(&m->wire, a * each, b * each + 1, route);
-  if (!m->by_node) return find_between(&m->network, a * each + 2, b * each + 3, route);
-  const int64_t first = ax_sim_place_images(place) * each; /* of the nodes' links; images of a node stand together */
-  return find_between(&m->network, first + a / m->per_node * 2, first + b / m->per_node * 2 + 1, route);
+  const bool between = m->topology == AX_TOPOLOGY_NODES && from / m->per_node != to / m->per_node;
+  return find_between(between ? &m->network : &m->wire, first_link(place, ax_sim_place_image(place, from), between),
+                      first_link(place, ax_sim_place_image(place, to), between) + 1, route);
+}
+
+ax_status ax_sim_route_add_switch(const ax_sim_place *place, int64_t device, bool between, double bytes, double back,
+                                  ax_sim_route *route) {
+  const ax_sim_wire *wire = between ? &place->machine->network : &place->machine->wire;
+  const int64_t link = first_link(place, ax_sim_place_image(place, device), between);
+  route->latency = wire->latency;
+  route->overhead = wire->overhead;
+  AX_TRY(add_hop(route, link, bytes));
+  return add_hop(route, link + 1, back);
 }
 
 void ax_sim_route_deinit(ax_sim_route *route) {

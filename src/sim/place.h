@@ -26,6 +26,20 @@ typedef struct ax_sim_digit {
   int64_t fold;
 } ax_sim_digit;
 
+/* A part of a member's number, in a group along axes: size values, `stride` ids apart, which are `unit` apart in the digit. */
+typedef struct ax_sim_cycle {
+  int64_t size, stride, unit;
+  uint32_t digit; /* AX_NONE: it is cut across digits, so that nothing is alike */
+  uint32_t round; /* 1: its last value is as near to its first as any two that follow each other; otherwise 0 */
+} ax_sim_cycle;
+typedef struct ax_sim_group {
+  int64_t members;
+  uint32_t count;
+  ax_sim_cycle cycle[AX_MAX_DIGITS]; /* major first, as members are numbered; none of size 1 */
+  uint32_t winding; /* cycles that a ring from neighbour to neighbour winds through, as it does on a torus; 0: there is none */
+  uint32_t wound[AX_MAX_DIGITS]; /* those cycles, major first */
+} ax_sim_group;
+
 typedef struct ax_sim_place {
   const ax_cluster *machine;
   const ax_mesh *mesh;
@@ -35,6 +49,8 @@ typedef struct ax_sim_place {
   const double *slow; /* by device: how many times as long it computes; NULL: all alike. Borrowed */
   uint32_t count;
   ax_sim_digit digit[AX_MAX_DIGITS];
+  uint32_t rotation_count; /* groups of whose rings one member stands for all (rotation.h). Borrowed */
+  const ax_sim_group *rotations[AX_MAX_SIDES / 2];
 } ax_sim_place;
 
 /* Nothing is folded. The mesh is borrowed. AX_INVALID_ARGUMENT: the machine has fewer devices. */
@@ -60,19 +76,6 @@ void ax_sim_place_topology(const ax_sim_place *place, ax_text *text);
 
 /* --- Groups --- */
 
-/* A part of a member's number, in a group along axes: size values, `stride` ids apart, which are `unit` apart in the digit. */
-typedef struct ax_sim_cycle {
-  int64_t size, stride, unit;
-  uint32_t digit; /* AX_NONE: it is cut across digits, so that nothing is alike */
-  uint32_t round; /* 1: its last value is as near to its first as any two that follow each other; otherwise 0 */
-} ax_sim_cycle;
-typedef struct ax_sim_group {
-  int64_t members;
-  uint32_t count;
-  ax_sim_cycle cycle[AX_MAX_DIGITS]; /* major first, as members are numbered; none of size 1 */
-  uint32_t winding; /* cycles that a ring from neighbour to neighbour winds through, as it does on a torus; 0: there is none */
-  uint32_t wound[AX_MAX_DIGITS]; /* those cycles, major first */
-} ax_sim_group;
 void ax_sim_group_make(const ax_sim_place *place, const ax_axes *names, ax_sim_group *out);
 int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device); /* its value there */
 int64_t ax_sim_group_member(const ax_sim_group *group, int64_t device);
@@ -107,6 +110,10 @@ double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to
 /* What a message of so many bytes takes besides its latency and its links' carrying it: a handshake, or short bytes that are slower. */
 double ax_sim_place_besides(const ax_sim_place *place, int64_t from, int64_t to, double bytes);
 AX_MUST_USE ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route);
+/* Adds the links of a device to the switch of its node, or to the one between nodes, and back; each carries so many bytes. The route has
+   the overhead and the latency of one message. */
+AX_MUST_USE ax_status ax_sim_route_add_switch(const ax_sim_place *place, int64_t device, bool between, double bytes, double back,
+                                              ax_sim_route *route);
 void ax_sim_route_deinit(ax_sim_route *route);
 
 #endif

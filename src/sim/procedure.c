@@ -15,6 +15,7 @@
      direct         everything to everybody at once
      pairwise       the same in n-1 steps
      torus          2 d parts side by side, d being the number of cycles: as dimensions, beginning with each cycle, and either way
+     switch         in switches (switches.h)
      gather, shares, chain
                     over processes (processes/ways.h); run: which of them the table says. Devices of a process give each other what they
                     have directly. The blocks of a chain go forth one after the other and come back while others go forth */
@@ -24,9 +25,10 @@
 #include <string.h>
 
 #include "processes/ways.h"
+#include "sim/switches.h"
 
 static const char *const names[AX_ALGORITHM_COUNT] = {"best",   "ring",     "bidirectional", "dimensions", "doubling", "tree", "direct",
-                                                      "pairwise", "torus", "gather",       "shares",     "chain",    "run"};
+                                                      "pairwise", "torus", "switch", "gather",       "shares",     "chain",    "run"};
 
 const char *ax_algorithm_name(ax_algorithm algorithm) { return (unsigned)algorithm < AX_ALGORITHM_COUNT ? names[algorithm] : NULL; }
 
@@ -45,14 +47,18 @@ ax_status ax_algorithm_find(const char *name, ax_algorithm *out) {
   return status;
 }
 
+static bool is_same_at(const ax_sim_switches *a, const ax_sim_switches *b) {
+  return a->sums == b->sums && a->copies == b->copies && a->radix == b->radix;
+}
+
 bool ax_sim_procedure_same(const ax_sim_procedure *a, const ax_sim_procedure *b) {
   return a->kind == b->kind && a->bytes == b->bytes && a->root == b->root && a->source == b->source && a->target == b->target &&
-         memcmp(&a->group, &b->group, sizeof a->group) == 0;
+         is_same_at(&a->inside, &b->inside) && is_same_at(&a->between, &b->between) && memcmp(&a->group, &b->group, sizeof a->group) == 0;
 }
 
 /* --- Phases --- */
 
-static ax_status add(ax_sim_chain *chain, ax_sim_phase phase) {
+ax_status ax_sim_chain_add(ax_sim_chain *chain, ax_sim_phase phase) {
   if (phase.repeat <= 0 || phase.fan <= 0) return AX_OK;
   phase.bytes = ceil(phase.bytes);
   phase.key = chain->keys;
@@ -64,7 +70,7 @@ static ax_status add(ax_sim_chain *chain, ax_sim_phase phase) {
 
 static double share(double bytes, int64_t members) { return ceil(bytes / (double)members); }
 
-static int64_t levels(int64_t members) {
+int64_t ax_sim_levels(int64_t members) {
   int64_t count = 0;
   while ((int64_t)1 << count < members) count++;
   return count;
@@ -81,7 +87,7 @@ static ax_status ring(ax_sim_procedure *s, bool back, double halves, ax_sim_chai
   const int64_t n = s->group.members, steps = scatters(s) && gathers(s) ? 2 * (n - 1) : n - 1;
   const double part = scatters(s) ? share(s->bytes, n) : s->bytes;
   const bool winds = s->group.winding > 0;
-  return add(chain, (ax_sim_phase){.move = winds ? AX_MOVE_WINDING : AX_MOVE_MEMBER,
+  return ax_sim_chain_add(chain, (ax_sim_phase){.move = winds ? AX_MOVE_WINDING : AX_MOVE_MEMBER,
                                    .shift = !back ? 1 : winds ? -1 : n - 1,
                                    .repeat = steps,
                                    .fan = 1,
@@ -103,13 +109,13 @@ static ax_status rings(const ax_sim_procedure *s, uint32_t last, bool back, doub
     const uint32_t p = (last + g->count - i) % g->count;
     const int64_t size = g->cycle[p].size;
     part = share(part, size);
-    AX_TRY(add(chain, (ax_sim_phase){
+    AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){
                           .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? size - 1 : 1, .repeat = size - 1, .fan = 1, .bytes = part}));
   }
   for (uint32_t i = g->count; i-- > 0 && gathers(s);) {
     const uint32_t p = (last + g->count - i) % g->count;
     const int64_t size = g->cycle[p].size;
-    AX_TRY(add(chain, (ax_sim_phase){
+    AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){
                           .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? size - 1 : 1, .repeat = size - 1, .fan = 1, .bytes = part}));
     part *= (double)size;
   }
@@ -120,7 +126,7 @@ static ax_status dimensions(ax_sim_procedure *s, ax_sim_chain *chain) {
   const ax_sim_group *g = &s->group;
   if (s->kind != AX_COLLECTIVE_ALL_TO_ALL) return rings(s, g->count - 1, false, s->bytes, chain);
   for (uint32_t p = g->count; p-- > 0;)
-    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_CYCLE,
+    AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_CYCLE,
                                      .cycle = p,
                                      .varied = true,
                                      .shift = 1,
@@ -148,9 +154,18 @@ static int64_t with_bit(int64_t count, int64_t level) {
 
 static ax_status double_along(ax_sim_chain *chain, uint32_t p, int64_t n, int64_t level, double blocks, double part, bool back) {
   const int64_t far = (int64_t)1 << level;
-  return add(chain,
+  return ax_sim_chain_add(chain,
              (ax_sim_phase){
                  .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? n - far : far, .repeat = 1, .fan = 1, .bytes = blocks * part});
+}
+
+ax_status ax_sim_chain_double(ax_sim_chain *chain, uint32_t cycle, int64_t size, double part, bool back) {
+  const int64_t count = ax_sim_levels(size);
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t level = back ? i : count - 1 - i, far = (int64_t)1 << level;
+    AX_TRY(double_along(chain, cycle, size, level, (double)(far < size - far ? far : size - far), part, back));
+  }
+  return AX_OK;
 }
 
 static ax_status doubling(ax_sim_procedure *s, ax_sim_chain *chain) {
@@ -159,39 +174,33 @@ static ax_status doubling(ax_sim_procedure *s, ax_sim_chain *chain) {
   for (uint32_t p = g->count; p-- > 0 && scatters(s);) {
     const int64_t n = g->cycle[p].size;
     part = share(part, n);
-    for (int64_t l = levels(n); l-- > 0;) {
-      const int64_t far = (int64_t)1 << l;
-      AX_TRY(double_along(chain, p, n, l, (double)(far < n - far ? far : n - far), part, false));
-    }
+    AX_TRY(ax_sim_chain_double(chain, p, n, part, false));
   }
   for (uint32_t p = 0; p < g->count && gathers(s); p++) {
     const int64_t n = g->cycle[p].size;
-    for (int64_t l = 0; l < levels(n); l++) {
-      const int64_t far = (int64_t)1 << l;
-      AX_TRY(double_along(chain, p, n, l, (double)(far < n - far ? far : n - far), part, true));
-    }
+    AX_TRY(ax_sim_chain_double(chain, p, n, part, true));
     part *= (double)n;
   }
   for (uint32_t p = g->count; p-- > 0 && s->kind == AX_COLLECTIVE_ALL_TO_ALL;) {
     const int64_t n = g->cycle[p].size;
-    for (int64_t l = 0; l < levels(n); l++) AX_TRY(double_along(chain, p, n, l, (double)with_bit(n, l), share(part, n), false));
+    for (int64_t l = 0; l < ax_sim_levels(n); l++) AX_TRY(double_along(chain, p, n, l, (double)with_bit(n, l), share(part, n), false));
   }
   return AX_OK;
 }
 
 static ax_status tree(ax_sim_procedure *s, ax_sim_chain *chain) {
-  const int64_t depth = levels(s->group.members);
+  const int64_t depth = ax_sim_levels(s->group.members);
   for (int64_t l = 0; l < depth && s->kind == AX_COLLECTIVE_ALL_REDUCE; l++)
-    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_UP, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
+    AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_UP, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
   for (int64_t l = depth; l-- > 0;)
-    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_DOWN, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
+    AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_DOWN, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
   return AX_OK;
 }
 
 static ax_status direct(ax_sim_procedure *s, ax_sim_chain *chain) {
   const bool parts = s->kind == AX_COLLECTIVE_REDUCE_SCATTER || s->kind == AX_COLLECTIVE_ALL_TO_ALL;
   const ax_sim_move move = s->kind == AX_COLLECTIVE_BROADCAST ? AX_MOVE_STAR : AX_MOVE_APART;
-  return add(chain, (ax_sim_phase){.move = move,
+  return ax_sim_chain_add(chain, (ax_sim_phase){.move = move,
                                    .shift = 1,
                                    .repeat = 1,
                                    .fan = s->group.members - 1,
@@ -220,7 +229,7 @@ static ax_status permute(ax_sim_procedure *s, ax_sim_chain *chain) {
   }
   if (one_apart || one_further) phase.move = one_apart ? AX_MOVE_APART : AX_MOVE_MEMBER;
   if (one_apart || one_further) phase.shift = one_apart ? far : further;
-  return add(chain, phase);
+  return ax_sim_chain_add(chain, phase);
 }
 
 /* --- Over processes --- */
@@ -236,9 +245,9 @@ static ax_status gather_over(ax_sim_procedure *s, int64_t processes) {
   const int64_t n = s->group.members, within = n / processes;
   const bool parts = s->kind == AX_COLLECTIVE_REDUCE_SCATTER || s->kind == AX_COLLECTIVE_ALL_TO_ALL;
   s->chain_count = 1;
-  AX_TRY(add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1,
+  AX_TRY(ax_sim_chain_add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1,
                                            .bytes = parts ? s->bytes / (double)processes : s->bytes}));
-  AX_TRY(add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1,
+  AX_TRY(ax_sim_chain_add(&s->chains[0], (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1,
                                            .bytes = parts ? s->bytes / (double)n : s->bytes}));
   return AX_OK;
 }
@@ -249,15 +258,15 @@ static ax_status shares_over(ax_sim_procedure *s, int64_t processes) {
   const double part = share(s->bytes, processes);
   ax_sim_chain *chain = &s->chains[0];
   s->chain_count = 1;
-  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
-  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = part}));
-  AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_TOTALS, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
-  return add(chain, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
+  AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_PROCESSES, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
+  AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = part}));
+  AX_TRY(ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_TOTALS, .shift = 1, .repeat = 1, .fan = processes - 1, .bytes = part}));
+  return ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
 }
 
 static ax_status pass(const ax_sim_procedure *s, ax_sim_chain *chain, ax_sim_move move, int64_t process, int64_t k) {
   const double bytes = ax_sim_procedure_block(s, k);
-  return add(chain, (ax_sim_phase){.move = move, .shift = process, .repeat = 1, .fan = 1, .bytes = bytes});
+  return ax_sim_chain_add(chain, (ax_sim_phase){.move = move, .shift = process, .repeat = 1, .fan = 1, .bytes = bytes});
 }
 
 static ax_status pass_forth(const ax_sim_procedure *s, ax_sim_chain *chain, int64_t processes, int64_t k) {
@@ -278,12 +287,12 @@ static ax_status chain_over(ax_sim_procedure *s, int64_t processes) {
   const ax_sim_phase adds = {.move = AX_MOVE_WITHIN, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = share(s->bytes, 2 * within)};
   s->chain_count = blocks > 1 ? 2 : 1;
   if (blocks == 1) back = forth;
-  else AX_TRY(add(forth, adds));
-  AX_TRY(add(back, adds));
+  else AX_TRY(ax_sim_chain_add(forth, adds));
+  AX_TRY(ax_sim_chain_add(back, adds));
   AX_TRY(pass_forth(s, back, processes, 0));
   for (int64_t k = 1; k < blocks; k++) AX_TRY(pass_forth(s, forth, processes, k));
   for (int64_t k = 0; k < blocks; k++) AX_TRY(pass_back(s, back, processes, k));
-  return add(back, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
+  return ax_sim_chain_add(back, (ax_sim_phase){.move = AX_MOVE_OUT, .shift = 1, .repeat = 1, .fan = within - 1, .bytes = s->bytes});
 }
 
 static ax_status over_processes(ax_sim_procedure *s, ax_algorithm algorithm) {
@@ -315,13 +324,14 @@ static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
     case AX_ALGORITHM_DIRECT: return direct(s, chain);
     case AX_ALGORITHM_PAIRWISE:
       return !all_to_all ? AX_OK
-                         : add(chain, (ax_sim_phase){.move = AX_MOVE_APART,
+                         : ax_sim_chain_add(chain, (ax_sim_phase){.move = AX_MOVE_APART,
                                                      .varied = true,
                                                      .shift = 1,
                                                      .repeat = s->group.members - 1,
                                                      .fan = 1,
                                                      .bytes = share(s->bytes, s->group.members)});
     case AX_ALGORITHM_TORUS: return broadcast ? AX_OK : torus(s);
+    case AX_ALGORITHM_SWITCH: return ax_sim_switch_make(s, chain);
     case AX_ALGORITHM_GATHER:
     case AX_ALGORITHM_SHARES:
     case AX_ALGORITHM_CHAIN:

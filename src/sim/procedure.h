@@ -39,7 +39,8 @@ typedef enum ax_sim_move {
   AX_MOVE_WITHIN,    /* as APART, within the process */
   AX_MOVE_FORTH,     /* the first member of process `shift` to that of the next */
   AX_MOVE_BACK,      /* .. to that of the one before */
-  AX_MOVE_OUT        /* the first member of each process to the others in it */
+  AX_MOVE_OUT,       /* the first member of each process to the others in it */
+  AX_MOVE_SWITCH     /* to the switch and back, with all members at it: those of a node, or, with `shift` 1, one of each node */
 } ax_sim_move;
 
 typedef struct ax_sim_phase {
@@ -50,6 +51,9 @@ typedef struct ax_sim_phase {
   int64_t repeat; /* steps */
   int64_t fan;    /* messages that a sender sends in a step, each shifted by one more */
   double bytes;   /* of a message: a whole number */
+  /* SWITCH: what comes back; how many times as long the links take as bytes alone would; switches on the way up */
+  double back, slower;
+  int64_t depth;
   int64_t key;    /* counts steps of the phases before it, where senders differ from step to step: of messages that come early */
 } ax_sim_phase;
 
@@ -59,12 +63,22 @@ typedef struct ax_sim_chain {
   int64_t keys;
 } ax_sim_chain;
 
+/* What switches do for a collective: for sums, and for copies to all, how many times as long links take as they do for other bytes.
+   0: they do not do it. */
+typedef struct ax_sim_switches {
+  double sums, copies;
+  int64_t radix; /* 0: all members are at one switch */
+  double before, latency, bandwidth; /* of a device's messages there: seconds before they go, and then; bytes a second, if all devices send */
+} ax_sim_switches;
+
 enum { AX_MAX_CHAINS = 2 * AX_MAX_SIDES };
 typedef struct ax_sim_procedure {
   ax_collective_kind kind;
   ax_algorithm algorithm;
   ax_sim_group group;
   int64_t per_process; /* devices of a node, which is a process; 0: the machine has no nodes */
+  int64_t per_switch;  /* devices with a switch in common, before the network between nodes; 0: all have */
+  ax_sim_switches inside, between; /* the switches of a node, or of all; those between nodes */
   double bytes;  /* of a member's operand */
   int64_t root;
   const int64_t *source, *target; /* PERMUTE: by member; -1: none. Borrowed */
@@ -87,6 +101,11 @@ int64_t ax_sim_procedure_processes(const ax_sim_procedure *procedure);
 int64_t ax_sim_procedure_blocks(const ax_sim_procedure *procedure);
 double ax_sim_procedure_block(const ax_sim_procedure *procedure, int64_t k);
 
+/* Adds a phase that has steps and messages. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_chain_add(ax_sim_chain *chain, ax_sim_phase phase);
+/* Doubling along a cycle, of parts of so many bytes: a scatter, or, back, a gather. ax_sim_levels: its steps, ceil(log2 n). */
+AX_MUST_USE ax_status ax_sim_chain_double(ax_sim_chain *chain, uint32_t cycle, int64_t size, double part, bool back);
+int64_t ax_sim_levels(int64_t members);
 /* Makes the chains from kind, group, bytes and the other fields of the kind. False in *done: the algorithm cannot do this kind.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sim_procedure_make(ax_sim_procedure *procedure, ax_algorithm algorithm, bool *done);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "processes/ways.h"
-#include "sim/procedure.h"
+#include "sim/switches.h"
 
 /* --- Processes --- */
 
@@ -50,7 +50,8 @@ void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
         const bool moves = phase->move == AX_MOVE_APART || phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_WITHIN ||
                            (phase->move == AX_MOVE_MEMBER && p == 0) || (of_firsts && ax_sim_procedure_crosses(s, &g->cycle[p]));
         if (phase->move == AX_MOVE_CYCLE && phase->cycle != p) continue;
-        if (moves || phase->move == AX_MOVE_CYCLE) ax_sim_place_keep_moves(place, &g->cycle[p]);
+        if (phase->move == AX_MOVE_SWITCH && !ax_sim_switch_has(s, phase, &g->cycle[p])) continue;
+        if (moves || phase->move == AX_MOVE_CYCLE || phase->move == AX_MOVE_SWITCH) ax_sim_place_keep_moves(place, &g->cycle[p]);
         else ax_sim_place_keep_values(place, &g->cycle[p]);
       }
     }
@@ -176,6 +177,7 @@ static int64_t move_apart(const ax_sim_group *g, int64_t device, int64_t shift) 
 int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t r, int64_t k, int64_t device) {
   const ax_sim_group *g = &s->group;
   const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
+  if (phase->move == AX_MOVE_SWITCH) return device; /* by way of the switch */
   if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
   if (phase->move == AX_MOVE_WINDING) return ax_sim_group_winding_next(g, device, shift < 0);
   if (phase->move == AX_MOVE_PROCESSES || phase->move == AX_MOVE_TOTALS) return move_some(s, device, shift, true);
@@ -207,10 +209,29 @@ typedef struct estimate {
   int64_t links;
 } estimate;
 
+static void add_route(estimate *e, double bytes) {
+  for (uint32_t h = 0; h < e->route.count; h++) {
+    const ax_sim_hop *hop = &e->route.hops[h];
+    e->load[hop->link] += bytes * hop->weight / ax_sim_place_wire(&e->place, hop->link)->bandwidth;
+  }
+}
+
+static ax_status load_switches(estimate *e, const ax_sim_phase *phase, int64_t images) {
+  for (int64_t i = 0; i < images; i++) {
+    e->route.count = 0;
+    AX_TRY(ax_sim_switch_route(&e->place, phase, ax_sim_place_device(&e->place, i), &e->route));
+    add_route(e, 1);
+  }
+  e->overhead = fmax(e->overhead, e->route.overhead);
+  e->latency = fmax(e->latency, e->route.latency);
+  return AX_OK;
+}
+
 /* Finds the load of each link in one step, and the longest route. If there are many messages, some, evenly chosen, stand for
    all. */
 static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, int64_t images) {
   enum { most = 1 << 14 };
+  if (phase->move == AX_MOVE_SWITCH) return load_switches(e, phase, images);
   for (int64_t i = 0; i < images; i++) {
     const int64_t device = ax_sim_place_device(&e->place, i), sends = ax_sim_procedure_sends(e->procedure, phase, device);
     const int64_t stride = sends > most ? (sends + most - 1) / most : 1;
@@ -221,10 +242,7 @@ static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, in
       overhead += e->route.overhead * (double)stride;
       const double latency = e->route.latency + ax_sim_place_besides(&e->place, device, to, phase->bytes);
       if (latency > e->latency) e->latency = latency;
-      for (uint32_t h = 0; h < e->route.count; h++) {
-        const ax_sim_hop *hop = &e->route.hops[h];
-        e->load[hop->link] += phase->bytes * hop->weight * (double)stride / ax_sim_place_wire(&e->place, hop->link)->bandwidth;
-      }
+      add_route(e, phase->bytes * (double)stride);
     }
     if (overhead > e->overhead) e->overhead = overhead;
   }

@@ -5,13 +5,14 @@
 
 #include "base/base.h"
 
-typedef enum ax_sim_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_sim_event_kind;
+/* RETURN: what a switch gives arrives at all that are there; the image is the first of them. */
+typedef enum ax_sim_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE, AX_EVENT_RETURN } ax_sim_event_kind;
 typedef struct ax_sim_event {
   double time;
   ax_sim_event_kind kind;
   uint32_t transfer, chain, image; /* WALK: the image alone; POST: transfer is the post; DELIVER: the queue */
-  int64_t key;                     /* ARRIVE; DELIVER: the way from its sender */
-  uint32_t cause;                  /* ARRIVE, POST, DELIVER */
+  int64_t key;                     /* ARRIVE, RETURN; DELIVER: the way from its sender */
+  uint32_t cause;                  /* ARRIVE, RETURN, POST, DELIVER */
 } ax_sim_event;
 
 typedef struct ax_sim_queued {

@@ -1,4 +1,5 @@
 /* Events come out by time, whatever the order they went in by; those of one instant in that order. */
+#include "sim/early.h"
 #include "sim/queue.h"
 
 #include "support/cmocka.h"
@@ -71,11 +72,38 @@ static void later_ones_are_delayed(void **state) {
   ax_sim_queue_deinit(&q);
 }
 
+/* Lists of one pool, beside counts in plain tables. */
+static void early_messages_are_counted(void **state) {
+  (void)state;
+  enum { lists = 3, keys = 5 };
+  ax_sim_early_pool pool = {0};
+  uint32_t first[lists] = {0};
+  int64_t counts[lists][keys] = {0};
+  uint64_t random = 7;
+  for (int i = 0; i < 2000; i++) {
+    const uint32_t list = (uint32_t)draw(&random, lists), key = (uint32_t)draw(&random, keys);
+    ax_sim_early *kept = NULL;
+    if (draw(&random, 3) == 0) {
+      assert_int_equal(ax_sim_early_take(&pool, &first[list], key), counts[list][key]);
+      counts[list][key] = 0;
+    } else {
+      TEST_OK(ax_sim_early_keep(&pool, &first[list], key, i % 2 == 0 ? &kept : NULL));
+      counts[list][key]++;
+      assert_true(i % 2 == 1 || (kept->key == key && kept->count == counts[list][key]));
+    }
+    const ax_sim_early *found = ax_sim_early_find(&pool, first[list], key);
+    assert_true(found == NULL ? counts[list][key] == 0 : found->count == counts[list][key]);
+  }
+  assert_true(pool.count <= lists * keys);
+  ax_sim_early_deinit(&pool);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(come_out_by_time),
       cmocka_unit_test(stay_in_order_within_an_instant),
       cmocka_unit_test(later_ones_are_delayed),
+      cmocka_unit_test(early_messages_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,12 +156,14 @@ static void add_kernels(ax_text *text, const ax_simulation *s) {
   }
 }
 
-static void add_bytes(ax_text *text, double bytes) {
-  static const char units[] = " kMGTP";
+void ax_sim_bytes_text(ax_text *text, double bytes, int width, int digits) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int unit = 0;
   while (bytes >= 1000 && unit < 5) bytes /= 1000, unit++;
-  ax_text_add(text, unit > 0 ? "%.4g %cB" : "%.4g B", bytes, units[unit]);
+  ax_text_add(text, width > 0 ? "%*.*g %-2s" : "%*.*g %s", width, digits, bytes, units[unit]);
 }
+
+static void add_bytes(ax_text *text, double bytes) { ax_sim_bytes_text(text, bytes, 0, 4); }
 
 /* What a device needs, and what the run takes of all. */
 static void add_needs(ax_text *text, const ax_simulation *s) {

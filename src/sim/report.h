@@ -5,6 +5,8 @@
 #include "axle/simulate.h"
 #include "base/base.h"
 
+/* "141 GB", the number with so many digits and at least `width` wide; with a width the unit is too. */
+void ax_sim_bytes_text(ax_text *text, double bytes, int width, int digits);
 /* "12.3 us", the number at least `width` wide. */
 void ax_sim_seconds_text(ax_text *text, double seconds, int width);
 /* "psum of 8, ring (line 5)" */

@@ -11,10 +11,12 @@
 #include "machine/caches.h"
 #include "sim/algorithms.h"
 #include "sim/engine.h"
+#include "sim/rotation.h"
 
 typedef struct simulating {
+  const ax_lowered *lowered;
+  const ax_cluster *machine;
   ax_simulate_options options;
-  ax_plan *plan;
   ax_sim_place place;
   ax_sim_work work;
   ax_timed_kernels *kernels;
@@ -153,11 +155,13 @@ static ax_status give_links(const simulating *s, ax_simulation *out) {
   ax_status status = out->links != NULL && count != NULL ? AX_OK : ax_out_of_memory(out->link_count * sizeof out->links[0]);
   for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++) ax_sim_place_describe(&s->place, k, &out->links[k]);
   for (int64_t l = 0; l < links && status == AX_OK && out->seconds > 0; l++) {
-    ax_simulated_link *link = &out->links[ax_sim_place_kind(&s->place, l)];
-    const double use = s->result.link_bytes[l] / (link->bandwidth * out->seconds);
-    link->mean += use;
-    link->most = use > link->most ? use : link->most;
-    count[ax_sim_place_kind(&s->place, l)]++;
+    const uint32_t kind = ax_sim_place_kind(&s->place, l);
+    ax_simulated_link *link = &out->links[kind];
+    double mean = s->result.link_bytes[l], most = mean;
+    (void)ax_sim_rotation_spread(&s->place, kind, s->result.link_bytes, l / out->link_count, &mean, &most);
+    link->mean += mean / (link->bandwidth * out->seconds);
+    link->most = fmax(link->most, most / (link->bandwidth * out->seconds));
+    count[kind]++;
   }
   for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++)
     if (count[k] > 0) out->links[k].mean /= (double)count[k];
@@ -199,10 +203,10 @@ static ax_status give(simulating *s, ax_simulation *out) {
 /* --- All of it --- */
 
 /* Kernels are gone through with data, and so is the whole program, where there are any. */
-static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
+static ax_status time_kernels(simulating *s, const ax_plan *plan) {
   s->kernels = ax_calloc(1, sizeof *s->kernels);
   if (s->kernels == NULL) return ax_out_of_memory(sizeof *s->kernels);
-  return ax_plan_has_kernels(s->plan) ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
+  return ax_plan_has_kernels(plan) ? ax_kernels_time(ax_lowered_program(s->lowered), &s->place, s->kernels) : AX_OK;
 }
 
 /* Young's interval, as far as checkpoints take less time than there is between failures. */
@@ -214,21 +218,7 @@ static void count_losses(const ax_cluster *machine, double held, ax_simulation *
   out->lost = lost < 1 ? lost : 1;
 }
 
-/* Counting goes through tables of all devices. */
-static ax_status count_memory(const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
-  static const int64_t most_devices = 1 << 20;
-  ax_runtime *runtime;
-  ax_memory memory;
-  if (out->devices > most_devices) return AX_OK;
-  AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = most_devices}, &runtime));
-  const ax_status status = ax_lowered_memory(runtime, lowered, &memory);
-  out->memory = ax_memory_bytes_all(&memory.device);
-  if (status == AX_OK) count_losses(machine, (double)memory.device.arguments, out);
-  ax_runtime_release(runtime);
-  return status;
-}
-
-/* Devices that are slow are like no others. */
+/* Devices that are slow are like no others, and so no device stands for another. */
 static ax_status take_slow(simulating *s) {
   const ax_slow_device_list *list = &s->options.slow;
   if (list->count == 0) return AX_OK;
@@ -243,27 +233,58 @@ static ax_status take_slow(simulating *s) {
     s->slow[slow->device] = slow->factor;
   }
   s->place.slow = s->slow;
-  s->place.foldable = false;
-  ax_sim_work_unfold(&s->place);
   return AX_OK;
 }
 
-static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
-  AX_TRY(ax_lowered_plan(lowered, &s->plan));
-  AX_TRY(ax_sim_place_make(machine, &s->plan->mesh, &s->place));
+static ax_status simulate_plan(simulating *s, const ax_plan *plan, ax_simulation *out) {
+  AX_TRY(ax_sim_place_make(s->machine, &plan->mesh, &s->place));
   AX_TRY(take_slow(s));
-  AX_TRY(time_kernels(s, lowered));
-  AX_TRY(ax_sim_work_make(s->plan, &s->place, s->kernels, &s->work));
+  AX_TRY(time_kernels(s, plan));
+  AX_TRY(ax_sim_work_make(plan, &s->place, s->kernels, &s->work));
+  if (s->slow != NULL) s->place.foldable = false; /* groups are those of the machine as it is without stragglers */
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
   AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
-  AX_TRY(give(s, out));
-  return count_memory(lowered, machine, out);
+  return give(s, out);
+}
+
+typedef struct using_plan {
+  simulating *s;
+  ax_simulation *out;
+} using_plan;
+
+static ax_status use_plan(void *context, const ax_plan *plan, const ax_memory *memory) {
+  const using_plan *u = context;
+  AX_TRY(simulate_plan(u->s, plan, u->out));
+  u->out->memory = ax_memory_bytes_all(&memory->device);
+  count_losses(u->s->machine, (double)memory->device.arguments, u->out);
+  return AX_OK;
+}
+
+static ax_status simulate_without_memory(simulating *s, ax_simulation *out) {
+  ax_plan *plan;
+  AX_TRY(ax_lowered_plan(s->lowered, &plan));
+  const ax_status status = simulate_plan(s, plan, out);
+  ax_plan_destroy(plan);
+  return status;
+}
+
+/* The plan whose memory is counted is simulated. Counting goes through tables of all devices, so it is left out of very many. */
+static ax_status simulate(simulating *s, ax_simulation *out) {
+  static const int64_t most_devices = 1 << 20;
+  const ax_mesh *mesh = ax_lowered_mesh(s->lowered);
+  ax_runtime *runtime;
+  ax_memory memory;
+  if (mesh != NULL && ax_mesh_devices(mesh) > most_devices) return simulate_without_memory(s, out);
+  AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = most_devices}, &runtime));
+  const ax_status status = ax_lowered_use_plan(runtime, s->lowered, &(ax_plan_use){use_plan, &(using_plan){s, out}}, &memory);
+  ax_runtime_release(runtime);
+  return status;
 }
 
 ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,
                       ax_simulation *out) {
-  simulating s = {.options = options != NULL ? *options : (ax_simulate_options){0}};
+  simulating s = {.lowered = lowered, .machine = machine, .options = options != NULL ? *options : (ax_simulate_options){0}};
   *out = (ax_simulation){0};
   AX_TRY(ax_require(lowered, "lowered"));
   AX_TRY(ax_require(machine, "machine"));
@@ -272,7 +293,7 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
   if (!(s.options.most_messages > 0)) s.options.most_messages = default_messages;
   if (s.options.spans == 0) s.options.spans = default_spans;
   const bool assumed = ax_caches_assume(!ax_cluster_is_here(machine));
-  ax_status status = simulate(&s, lowered, machine, out);
+  ax_status status = simulate(&s, out);
   (void)ax_caches_assume(assumed);
   if (status != AX_OK) ax_simulation_release(out);
   ax_sim_engine_result_deinit(&s.result);
@@ -281,7 +302,6 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
   ax_free(s.kernels);
   ax_free(s.reported);
   ax_free(s.slow);
-  ax_plan_destroy(s.plan);
   return status;
 }
 

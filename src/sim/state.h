@@ -4,15 +4,10 @@
 
 #include <math.h>
 
+#include "sim/early.h"
 #include "sim/engine.h"
 #include "sim/moves.h"
 #include "sim/queue.h"
-
-typedef struct ax_sim_early { /* messages of steps that are still to come; of a queue, those that came the same way */
-  int64_t key, count;
-  uint32_t next;          /* 1 + another; 0: none */
-  uint32_t cause;         /* of a queue: of the latest */
-} ax_sim_early;
 
 /* A chain on an image. */
 typedef struct ax_sim_agent {
@@ -22,6 +17,7 @@ typedef struct ax_sim_agent {
   int64_t step, key;     /* of the phase; of its messages */
   int64_t got;           /* messages of this key */
   int64_t sent, to_send, to_get; /* in a step */
+  uint32_t there; /* of the first image at a switch: how many of those at it have come to it */
 } ax_sim_agent;
 
 /* A transfer on an image. */
@@ -64,11 +60,11 @@ typedef struct ax_sim_engine {
   bool repeats; /* rounds are looked for */
   bool disturbed; /* an event has happened that is not part of a round */
   ax_sim_queue queue;
-  ax_sim_early *early;
+  ax_sim_early_pool early; /* messages of steps that are still to come; of a queue, those that came the same way */
   ax_sim_parcel *batch; /* sent at this instant */
   ax_sim_hop *hops;      /* of the batch */
-  uint32_t early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
-  uint32_t early_free, touched_count;
+  uint32_t batch_count, batch_capacity, hop_count, hop_capacity;
+  uint32_t touched_count;
   uint32_t under_way;  /* transfers that are, somewhere */
   double *free, *load; /* by link: when it is; bytes of this instant */
   uint32_t *touched;   /* links with a load */

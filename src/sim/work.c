@@ -7,6 +7,7 @@
 #include "plan/op.h"
 #include "prim/prims.h"
 #include "sim/levels.h"
+#include "sim/switches.h"
 
 typedef struct making {
   const ax_plan *plan;
@@ -98,6 +99,11 @@ static ax_collective_kind kind_of(const ax_exchange *x) {
   return x->combine != AX_SCALAR_NONE ? AX_COLLECTIVE_ALL_REDUCE : x->alone ? AX_COLLECTIVE_BROADCAST : AX_COLLECTIVE_ALL_GATHER;
 }
 
+static void note_machine(const making *m, ax_dtype dtype, bool sums, ax_sim_procedure *s) {
+  s->per_process = devices_of_node(m->place->machine);
+  ax_sim_switches_note(m->place->machine, m->place->devices, dtype, sums, s);
+}
+
 /* By member, whom it sends to and gets from. */
 static ax_status tabulate(making *m, const ax_pairs *pairs, ax_sim_procedure *s) {
   const size_t bytes = (size_t)s->group.members * sizeof(int64_t);
@@ -133,7 +139,7 @@ static ax_status exchange(making *m, const ax_op *op) {
   ax_sim_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
   if (is_of_kernel(op)) return AX_OK; /* how the executor has devices begin together, and end */
   ax_sim_group_make(m->place, &x->names, &t.procedure.group);
-  t.procedure.per_process = devices_of_node(m->place->machine);
+  note_machine(m, m->plan->buffers[x->in].type.dtype, x->combine == AX_SCALAR_ADD, &t.procedure);
   t.procedure.kind = kind_of(x);
   t.procedure.bytes = (double)ax_dims_elems(x->rank, x->dims) * (double)ax_dtype_bytes(m->plan->buffers[x->in].type.dtype);
   if (x->peers == AX_PEERS_ALL) t.procedure.bytes *= (double)t.procedure.group.members;
@@ -147,7 +153,7 @@ static ax_status take_rows(making *m, const ax_op *op) {
   const ax_ragged *r = op->ragged;
   ax_sim_transfer t = {.reads = root_of(m, r->in[0]), .writes = root_of(m, r->out)};
   ax_sim_group_make(m->place, &r->names, &t.procedure.group);
-  t.procedure.per_process = devices_of_node(m->place->machine);
+  note_machine(m, m->plan->buffers[r->in[0]].type.dtype, false, &t.procedure);
   t.procedure.kind = AX_COLLECTIVE_ALL_TO_ALL;
   t.procedure.bytes = (double)ax_buffer_bytes(&m->plan->buffers[r->in[0]]);
   return add_transfer(m, op, &t);
@@ -391,7 +397,7 @@ ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const
   *out = (ax_sim_work){0};
   ax_status status = add_block(&m, &plan->block);
   ax_free(m.queues);
-  if (status == AX_OK && place->machine->cache_count > 0) status = ax_sim_levels(plan, place->machine, out);
+  if (status == AX_OK && place->machine->cache_count > 0) status = ax_sim_from_caches(plan, place->machine, out);
   return status == AX_OK ? find_waits(&m) : status;
 }
 
