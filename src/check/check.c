@@ -158,6 +158,18 @@ static uint32_t certain_first(ax_act_findings *findings) {
   return certain;
 }
 
+static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
+  if (verdict == AX_PROVED) {
+    ax_text_add(how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s",
+                (unsigned long long)proof->holds, proof->symmetric ? ", one of each class that turning the devices makes" : "");
+    if (proof->locks > 0) ax_text_add(how, "; %u lock%s may be taken in any order", proof->locks, proof->locks > 1 ? "s" : "");
+    if (proof->exact) ax_text_add(how, ", as sums of floats are exact with these inputs");
+  } else if (!proof->confluent)
+    ax_text_add(how, "one run does not tell all: %s", proof->why_not != NULL ? proof->why_not : "");
+  else
+    ax_text_add(how, "from one run, each act held back in turn");
+}
+
 static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
   ax_proof proof;
   uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
@@ -171,13 +183,7 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   kernel->verdict = told.count > 0 ? AX_WRONG : proof.proved ? AX_PROVED : AX_BOUNDED;
   status = keep_findings(c, watch, &told, kernel);
   ax_text how = {0};
-  if (kernel->verdict == AX_PROVED)
-    ax_text_add(&how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s",
-                (unsigned long long)proof.holds, proof.symmetric ? ", one of each class that turning the devices makes" : "");
-  else if (!proof.confluent)
-    ax_text_add(&how, "one run does not tell all: %s", proof.why_not != NULL ? proof.why_not : "");
-  else
-    ax_text_add(&how, "from one run, each act held back in turn");
+  say_how(&proof, kernel->verdict, &how);
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
   ax_proof_deinit(&proof);

@@ -266,10 +266,8 @@ static ax_status peek_all(explorer *e, void *state) {
     AX_TRY(s->peek(s->context, state, a, &n->act, &n->enabled));
     if (n->act.kind == AX_ACT_NONE) continue;
     uint32_t first = e->pool.touch_count;
-    for (uint32_t t = 0; t < n->act.touch_count; t++) {
-      const ax_touch *touch = &s->touches->touches[n->act.touch_first + t];
-      AX_TRY(ax_touches_add(&e->pool, touch->region, touch->write, touch->scope, touch->count, s->touches->runs + touch->first));
-    }
+    for (uint32_t t = 0; t < n->act.touch_count; t++)
+      AX_TRY(ax_touches_copy(&e->pool, s->touches, &s->touches->touches[n->act.touch_first + t]));
     n->act.touch_first = first;
     e->act_count++;
   }

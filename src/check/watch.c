@@ -128,10 +128,8 @@ static uint32_t agents_of(void *context, const void *state) {
 /* Touches of the state are copied, as the state may be gone before the next peek. */
 static ax_status take_touches(ax_watch *watch, const ax_touches *from, ax_act *act) {
   watch->last.touch_count = watch->last.run_count = 0;
-  for (uint32_t i = 0; i < act->touch_count; i++) {
-    const ax_touch *t = &from->touches[act->touch_first + i];
-    AX_TRY(ax_touches_add(&watch->last, t->region, t->write, t->scope, t->count, from->runs + t->first));
-  }
+  for (uint32_t i = 0; i < act->touch_count; i++)
+    AX_TRY(ax_touches_copy(&watch->last, from, &from->touches[act->touch_first + i]));
   act->touch_first = 0;
   return AX_OK;
 }

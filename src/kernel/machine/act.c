@@ -25,6 +25,12 @@ ax_status ax_touches_add(ax_touches *pool, uint32_t region, bool write, bool sco
   return AX_OK;
 }
 
+ax_status ax_touches_copy(ax_touches *pool, const ax_touches *from, const ax_touch *touch) {
+  AX_TRY(ax_touches_add(pool, touch->region, touch->write, touch->scope, touch->count, from->runs + touch->first));
+  pool->touches[pool->touch_count - 1].sum = touch->sum;
+  return AX_OK;
+}
+
 void ax_touches_deinit(ax_touches *pool) {
   ax_free(pool->touches);
   ax_free(pool->runs);
@@ -68,10 +74,8 @@ void ax_act_objects_deinit(ax_act_objects *o) {
 static ax_status copy_act(ax_act_record *record, const ax_act *act, const ax_touches *pool, ax_act *out) {
   *out = *act;
   out->touch_first = record->touches.touch_count;
-  for (uint32_t i = 0; i < act->touch_count; i++) {
-    const ax_touch *touch = &pool->touches[act->touch_first + i];
-    AX_TRY(ax_touches_add(&record->touches, touch->region, touch->write, touch->scope, touch->count, pool->runs + touch->first));
-  }
+  for (uint32_t i = 0; i < act->touch_count; i++)
+    AX_TRY(ax_touches_copy(&record->touches, pool, &pool->touches[act->touch_first + i]));
   return AX_OK;
 }
 

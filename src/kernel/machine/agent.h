@@ -51,5 +51,7 @@ int64_t ax_view_bytes(const ax_view *view);
 /* Accesses: loads, stores, and what both make. */
 AX_MUST_USE ax_status ax_about_memory(ax_about *a);
 AX_MUST_USE ax_status ax_do_memory(ax_about *a);
+/* Adds the touches of a step that is part of an addition: they say so (sums.c). */
+AX_MUST_USE ax_status ax_about_sum(ax_about *a);
 
 #endif

@@ -44,6 +44,7 @@ ax_status ax_about_memory(ax_about *a) {
   const unsigned char *mask = mask_of(a, access);
   if (!ax_about_usable(a, ax_about_view(a, 0), "")) return AX_OK;
   if (access->reads) AX_TRY(ax_about_check_set(a, ax_about_view(a, 0), mask));
+  if (a->step->sum.part && a->state->machine->strict) return ax_about_sum(a);
   return ax_about_touch(a, ax_about_view(a, 0), mask, access->writes);
 }
 
