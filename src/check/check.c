@@ -192,9 +192,11 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
 
 static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   const ax_explore_options options = {.mode = c->options->exhaustive ? AX_EXPLORE_ALL : AX_EXPLORE_REDUCED,
-                                      .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000};
+                                      .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000,
+                                      .results_suffice = c->options->max_states == 0};
   const ax_system system = ax_watch_system(watch);
   ax_exploration found;
+  if (!c->options->exhaustive) AX_TRY(ax_watch_join_alike(watch));
   AX_TRY(ax_explore(&system, &options, &found));
   kernel->states = found.states, kernel->transitions = found.transitions;
   kernel->seconds += found.seconds;

@@ -24,8 +24,8 @@ typedef struct answers {
 static void look(const ax_system *system, uint64_t most_states, answers *a) {
   TEST_OK(ax_system_record(system, NULL, true, 0, &a->record));
   TEST_OK(ax_prove(&a->record, NULL, &a->proof));
-  TEST_OK(ax_explore(system, &(ax_explore_options){AX_EXPLORE_ALL, most_states, 0}, &a->all));
-  TEST_OK(ax_explore(system, &(ax_explore_options){AX_EXPLORE_REDUCED, most_states, 0}, &a->reduced));
+  TEST_OK(ax_explore(system, &(ax_explore_options){.mode = AX_EXPLORE_ALL, .most_states = most_states}, &a->all));
+  TEST_OK(ax_explore(system, &(ax_explore_options){.mode = AX_EXPLORE_REDUCED, .most_states = most_states}, &a->reduced));
 }
 
 static void free_answers(answers *a) {

@@ -158,6 +158,16 @@ static void hash(void *context, const void *state, uint64_t out[2]) {
   ax_state_hash(state, out);
 }
 
+static bool has_like(void *context, uint32_t agent) {
+  const ax_watch *watch = context;
+  return watch->alike.any && agent < watch->machine->core_count && watch->alike.several[agent];
+}
+
+static uint64_t hash_agent(void *context, const void *state, uint32_t agent) {
+  (void)context;
+  return ax_state_hash_agent(state, agent);
+}
+
 static uint64_t outcome(void *context, const void *state) {
   (void)context;
   return ax_state_outcome(state);
@@ -185,12 +195,22 @@ static size_t bytes(void *context, const void *state) {
   return ax_state_bytes(state);
 }
 
-ax_status ax_watch_init(ax_watch *watch, const ax_machine *machine, ax_tensor *const *in) {
+ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in) {
   *watch = (ax_watch){.machine = machine, .in = in};
   return AX_OK;
 }
 
+ax_status ax_watch_join_alike(ax_watch *watch) {
+  enum { most_cores = 1024 }; /* they are compared in pairs */
+  if (watch->machine->core_count > most_cores) return AX_OK;
+  AX_TRY(ax_alike_find(watch->machine, &watch->alike));
+  watch->machine->alike = watch->alike.any ? &watch->alike : NULL;
+  return AX_OK;
+}
+
 void ax_watch_deinit(ax_watch *watch) {
+  watch->machine->alike = NULL;
+  ax_alike_deinit(&watch->alike);
   ax_act_objects_deinit(&watch->objects);
   ax_touches_deinit(&watch->last);
   ax_arena_deinit(&watch->names);
@@ -207,6 +227,8 @@ ax_system ax_watch_system(ax_watch *watch) {
                      .peek = peek,
                      .step = step,
                      .hash = hash,
+                     .has_like = has_like,
+                     .hash_agent = hash_agent,
                      .outcome = outcome,
                      .rounded = rounded,
                      .semaphore = semaphore,
