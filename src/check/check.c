@@ -259,19 +259,38 @@ static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   return status;
 }
 
-static bool reads_counts(const ax_machine *machine) {
+/* Whether any body of the kernel has a step such as this asks for. */
+static bool has_step(const ax_machine *machine, bool (*asks)(const ax_eqn *eqn)) {
   for (uint32_t b = 0; b < machine->params->bodies.count; b++)
     for (uint32_t s = 0; s < machine->codes[b]->step_count; s++) {
       const ax_core_code_step *step = &machine->codes[b]->steps[s];
-      if (step->kind == AX_STEP_ACT && step->eqn->prim->step->reads_count) return true;
+      if (step->kind == AX_STEP_ACT && asks(step->eqn)) return true;
     }
   return false;
 }
 
+static bool is_grouped(const ax_eqn *eqn) {
+  return ax_step_copies(eqn) && ((const ax_copy_params *)eqn->params)->grouped;
+}
+
+/* Groups of copies are of GPUs; on a target whose fast memory is called SMEM all copies from there need it. */
+static ax_status find_commits(ax_machine *machine) {
+  const char *text = machine->params->target;
+  ax_target target;
+  machine->commits = has_step(machine, is_grouped) ? AX_COMMITS_GROUPED : AX_COMMITS_NONE;
+  if (text == NULL || text[0] == '\0') return AX_OK;
+  AX_TRY(ax_target_parse(text, &target));
+  machine->commits = strcmp(target.space[AX_SPACE_VMEM].called, "SMEM") == 0 ? AX_COMMITS_ALL : AX_COMMITS_NONE;
+  return AX_OK;
+}
+
+static bool reads_count(const ax_eqn *eqn) { return eqn->prim->step->reads_count; }
+
 static ax_status check_machine(struct checked *c, ax_machine *machine, ax_tensor *const *in, ax_check_kernel *kernel) {
   ax_watch watch;
   machine->strict = true;
-  machine->signals_travel = reads_counts(machine); /* waits cannot tell when a signal has come, counts can */
+  machine->signals_travel = has_step(machine, reads_count); /* waits cannot tell when a signal has come, counts can */
+  if (has_step(machine, ax_step_copies)) AX_TRY(find_commits(machine)); /* others need not remember what they store */
   AX_TRY(ax_watch_init(&watch, machine, in));
   ax_status status = look_at(c, &watch, kernel);
   ax_watch_deinit(&watch);

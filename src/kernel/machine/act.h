@@ -105,9 +105,10 @@ typedef enum ax_finding_kind {
   AX_FINDING_CAPACITY,        /* more memory than the space has */
   AX_FINDING_COPY_NOT_AWAITED, /* all cores may be through while it is still under way */
   AX_FINDING_RESULTS,          /* runs that end well have different results */
-  AX_FINDING_ROUNDING          /* the same, by roundings alone: floats are added in an order that is not fixed */
+  AX_FINDING_ROUNDING,         /* the same, by roundings alone: floats are added in an order that is not fixed */
+  AX_FINDING_NOT_COMMITTED     /* a copy reads stores that were not made visible to copies */
 } ax_finding_kind;
-#define AX_FINDING_KINDS 12
+#define AX_FINDING_KINDS 13
 
 const char *ax_finding_kind_name(ax_finding_kind kind); /* "data race" */
 

@@ -90,6 +90,7 @@ ax_status ax_do_memory(ax_about *a) {
   const ax_tensor *other = mask != NULL && access->other != 0 ? ax_about_cell(a, access->other)->tensor : NULL;
   ax_cell *was = NULL;
   ax_status status = AX_OK;
+  if (access->writes) AX_TRY(ax_about_stored(a));
   if (access->reads) AX_TRY(read_cell(a, mask, other, &was));
   if (access->combine != NULL) status = combine(a, access, mask, was);
   else if (access->writes) status = write_tensor(a, mask, ax_about_cell(a, access->value)->tensor);

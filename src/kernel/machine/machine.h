@@ -25,6 +25,12 @@ typedef struct ax_core { /* of the machine: one walk through a body */
 
 struct ax_alike; /* alike.h */
 
+typedef enum ax_commits { /* copies from near memory that read a core's stores only after commit_smem */
+  AX_COMMITS_NONE,
+  AX_COMMITS_GROUPED, /* those that belong to groups */
+  AX_COMMITS_ALL
+} ax_commits;
+
 typedef struct ax_machine {
   const ax_eqn *eqn;
   const ax_kernel_params *params;
@@ -35,6 +41,7 @@ typedef struct ax_machine {
   void *computes_context;
   bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it
                           has come when it is sent */
+  ax_commits commits; /* which copies of stores that are not committed are faults */
   const struct ax_alike *alike; /* states that differ in who of these cores is where have one hash; NULL: none have */
   bool strict; /* reading unset memory is a fault; otherwise it gives arbitrary bytes */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */

@@ -35,6 +35,7 @@ static void release_frame(ax_core_frame *frame, const ax_core_code *code) {
   ax_free(frame->waited);
   ax_free(frame->group);
   ax_free(frame->group_end);
+  ax_stored_deinit(&frame->stored);
 }
 
 static void release_actor(const ax_state *state, ax_actor *actor) {
@@ -217,12 +218,13 @@ static ax_status clone_frame(const ax_state *state, const ax_actor *from, ax_act
   ax_core_frame *frame = &to->frame;
   const ax_core_frame *old = &from->frame;
   frame->slot = NULL, frame->counter = NULL, frame->occurrence = NULL, frame->waited = NULL, frame->group = NULL,
-  frame->group_end = NULL;
+  frame->group_end = NULL, frame->stored = (ax_stored){0};
   AX_TRY(copy_array(&frame->counter, old->counter, code->loop_count, sizeof old->counter[0]));
   AX_TRY(copy_array(&frame->occurrence, old->occurrence, code->step_count, sizeof old->occurrence[0]));
   AX_TRY(copy_array(&frame->waited, old->waited, old->waited_count, sizeof old->waited[0]));
   AX_TRY(copy_array(&frame->group, old->group, old->grouped, sizeof old->group[0]));
   AX_TRY(copy_array(&frame->group_end, old->group_end, old->groups, sizeof old->group_end[0]));
+  AX_TRY(ax_stored_copy(&old->stored, &frame->stored));
   frame->waited_capacity = old->waited_count + 1, frame->grouped_capacity = old->grouped + 1,
   frame->groups_capacity = old->groups + 1;
   AX_TRY(copy_array(&frame->slot, old->slot, code->slot_count, sizeof old->slot[0]));
@@ -325,6 +327,7 @@ static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
     hash = ax_hash_word(ax_hash_word(hash, frame->waited[i].object), (uint64_t)frame->waited[i].times);
   hash = ax_hash_bytes(hash, frame->group, frame->grouped * sizeof frame->group[0]);
   hash = ax_hash_bytes(hash, frame->group_end, frame->groups * sizeof frame->group_end[0]);
+  hash = ax_stored_hash(&frame->stored, hash);
   return ax_hash_word(ax_hash_word(hash, frame->joined), frame->joined_read);
 }
 
