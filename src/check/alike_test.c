@@ -14,7 +14,7 @@
 enum { X, Y, CELLS, LOCK, DONE, REFS };
 enum { most_steps = 5, cells = 4, kernels = 150, most_states = 60000 };
 
-typedef enum kind { TAKE, GIVE, TICKET, LOAD, STORE, STORE_AT, OWN, BRANCH, KINDS } kind;
+typedef enum kind { TAKE, GIVE, TICKET, LOAD, STORE, STORE_AT, OWN, BRANCH, LAST, KINDS } kind;
 
 typedef struct step {
   kind kind;
@@ -48,6 +48,11 @@ static AX_BODY(stores_other) {
   ax_ref_store(cell(p->refs, ax_integer(1)), ax_full_i64(AX_S32, AX_DIMS(), 5));
 }
 
+static AX_BODY(stores_value) {
+  const part *p = context;
+  ax_ref_store(cell(p->refs, ax_integer(2)), p->value);
+}
+
 /* The value that a core has goes from step to step. */
 static ax_value emit(const part *p, const step *s) {
   const ax_value at = ax_integer(s->cell), zero = ax_integer(0);
@@ -67,6 +72,9 @@ static ax_value emit(const part *p, const step *s) {
       return p->value;
     }
     case OWN: ax_ref_store(ax_ref_at(p->refs[Y], me()), p->value); return p->value;
+    case LAST: /* the last core alone */
+      ax_if(ax_eq(me(), ax_integer(p->plan->cores - 1)), AX_CLOSURE(stores_value, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL);
+      return p->value;
     default:
       ax_if(ax_lt(p->value, ax_integer(1)), AX_CLOSURE(stores_other, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL);
       return p->value;
