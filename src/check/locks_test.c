@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "check/explore.h"
+#include "check/locks.h"
 #include "check/prove.h"
+#include "check/scout.h"
+#include "kernel/machine/state.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -125,6 +128,84 @@ static void test_sections(void **state) {
   expect("sem s = 1\nsem t\ncore A: wait s; signal t\ncore B: wait t; signal s\ncore C: nothing *9; wait s", 0, deadlock);
   /* A drain that may come before the sections: a deadlock. */
   expect("region x 4\nsem s = 1\nsem done\ncore C: wait s\ncore A: wait s; signal s\ncore B: wait s; signal s", 0, deadlock);
+}
+
+/* --- Their parts --- */
+
+static void locks_of_a_game_shut_nobody_out(void **state) {
+  (void)state;
+  test_script s;
+  ax_act_record record;
+  ax_game *game;
+  ax_locks locks;
+  ax_pair_list pairs = {0};
+  test_script_parse("region x 4\nsem s\nsem done\ncore C: signal s; wait done 2; wait s\n"
+                    "core A: wait s; add x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", &s);
+  TEST_OK(ax_system_record(&s.system, NULL, true, 0, &record));
+  TEST_OK(ax_game_create(&record, &game));
+  TEST_OK(ax_locks_find(game, &locks));
+  assert_int_equal(locks.count, 1);
+  assert_true(locks.is_lock[0] && !locks.is_lock[1]);
+  for (uint32_t k = 0; k < record.step_count; k++)
+    if (record.steps[k].act.touch_count > 0) assert_int_equal(locks.held[k], 1);
+  TEST_OK(ax_locks_pair(&locks, &pairs));
+  assert_int_equal(pairs.count, 2); /* the gives of A and B, for C's drain; its supply is its own */
+  ax_locks_free(&locks, game);
+  ax_game_reset(game);
+  ax_game_hold(game, 1, 1); /* A, within its section */
+  ax_game_run(game);
+  assert_int_equal(game->at[1], 1);
+  assert_int_equal(game->at[2], 4); /* B does not mind */
+  ax_free(pairs.items);
+  ax_locks_deinit(&locks);
+  ax_game_destroy(game);
+  ax_act_record_deinit(&record);
+  test_script_free(&s);
+}
+
+typedef struct met {
+  const ax_system *system;
+  uint64_t first;
+  uint32_t ends, others;
+} met;
+
+static ax_status meets(void *context, const void *state, const ax_interleaving *schedule) {
+  met *m = context;
+  const uint64_t outcome = m->system->outcome(m->system->context, state);
+  if (m->ends++ == 0) m->first = outcome;
+  m->others += outcome != m->first;
+  assert_int_equal(schedule->count, 6);
+  return AX_OK;
+}
+
+static void scouts_meet_other_results(void **state) {
+  (void)state;
+  test_script s;
+  test_script_parse("region x 4\nsem s = 1\ncore A: wait s; store x 0 1; signal s\ncore B: wait s; store x 0 1; signal s", &s);
+  met m = {.system = &s.system};
+  TEST_OK(ax_scout(&s.system, 24, meets, &m));
+  assert_int_equal(m.ends, 24);
+  assert_true(m.others > 0 && m.others < 24);
+  test_script_free(&s);
+}
+
+static void stores_are_copied_with_their_touches(void **state) {
+  (void)state;
+  ax_touches pool = {0};
+  ax_stored stored = {0}, copy;
+  TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){4, 8}));
+  pool.touches[0].sum.bits = AX_SUM_WRAPS;
+  TEST_OK(ax_touches_copy(&stored.touches, &pool, &pool.touches[0]));
+  assert_int_equal(stored.touches.touches[0].sum.bits, AX_SUM_WRAPS);
+  TEST_OK(ax_grow(&stored.steps, sizeof stored.steps[0], 0, 1, &stored.capacity));
+  stored.steps[0] = NULL;
+  TEST_OK(ax_stored_copy(&stored, &copy));
+  assert_int_equal(ax_stored_hash(&copy, 1), ax_stored_hash(&stored, 1));
+  copy.touches.runs[0].end = 12;
+  assert_true(ax_stored_hash(&copy, 1) != ax_stored_hash(&stored, 1));
+  ax_stored_deinit(&copy);
+  ax_stored_deinit(&stored);
+  ax_touches_deinit(&pool);
 }
 
 /* --- At random --- */
@@ -304,6 +385,10 @@ static void test_at_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections), cmocka_unit_test(test_at_random)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),
+                                     cmocka_unit_test(locks_of_a_game_shut_nobody_out),
+                                     cmocka_unit_test(scouts_meet_other_results),
+                                     cmocka_unit_test(stores_are_copied_with_their_touches),
+                                     cmocka_unit_test(test_at_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
