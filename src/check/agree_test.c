@@ -252,9 +252,9 @@ static const char *compare(ax_script *script, tally *t) {
     wrong = "it does not run";
   else if (ax_prove(&a.record, &(ax_proof_options){.all_races = true}, &a.proof) != AX_OK)
     wrong = ax_message();
-  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_ALL, most_states, 0}, &a.all) != AX_OK)
+  else if (ax_explore(&system, &(ax_explore_options){.mode = AX_EXPLORE_ALL, .most_states = most_states}, &a.all) != AX_OK)
     wrong = ax_message();
-  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_REDUCED, 10 * most_states, 0}, &a.reduced) != AX_OK)
+  else if (ax_explore(&system, &(ax_explore_options){.mode = AX_EXPLORE_REDUCED, .most_states = 10 * most_states}, &a.reduced) != AX_OK)
     wrong = ax_message();
   else
     wrong = judge(&system, &a, skips, reads);

@@ -158,6 +158,18 @@ static uint32_t certain_first(ax_act_findings *findings) {
   return certain;
 }
 
+static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
+  if (verdict == AX_PROVED) {
+    ax_text_add(how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s",
+                (unsigned long long)proof->holds, proof->symmetric ? ", one of each class that turning the devices makes" : "");
+    if (proof->locks > 0) ax_text_add(how, "; %u lock%s may be taken in any order", proof->locks, proof->locks > 1 ? "s" : "");
+    if (proof->exact) ax_text_add(how, ", as sums of floats are exact with these inputs");
+  } else if (!proof->confluent)
+    ax_text_add(how, "one run does not tell all: %s", proof->why_not != NULL ? proof->why_not : "");
+  else
+    ax_text_add(how, "from one run, each act held back in turn");
+}
+
 static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
   ax_proof proof;
   uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
@@ -171,13 +183,7 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   kernel->verdict = told.count > 0 ? AX_WRONG : proof.proved ? AX_PROVED : AX_BOUNDED;
   status = keep_findings(c, watch, &told, kernel);
   ax_text how = {0};
-  if (kernel->verdict == AX_PROVED)
-    ax_text_add(&how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s",
-                (unsigned long long)proof.holds, proof.symmetric ? ", one of each class that turning the devices makes" : "");
-  else if (!proof.confluent)
-    ax_text_add(&how, "one run does not tell all: %s", proof.why_not != NULL ? proof.why_not : "");
-  else
-    ax_text_add(&how, "from one run, each act held back in turn");
+  say_how(&proof, kernel->verdict, &how);
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
   ax_proof_deinit(&proof);
@@ -186,9 +192,11 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
 
 static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   const ax_explore_options options = {.mode = c->options->exhaustive ? AX_EXPLORE_ALL : AX_EXPLORE_REDUCED,
-                                      .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000};
+                                      .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000,
+                                      .results_suffice = c->options->max_states == 0};
   const ax_system system = ax_watch_system(watch);
   ax_exploration found;
+  if (!c->options->exhaustive) AX_TRY(ax_watch_join_alike(watch));
   AX_TRY(ax_explore(&system, &options, &found));
   kernel->states = found.states, kernel->transitions = found.transitions;
   kernel->seconds += found.seconds;
@@ -251,19 +259,38 @@ static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   return status;
 }
 
-static bool reads_counts(const ax_machine *machine) {
+/* Whether any body of the kernel has a step such as this asks for. */
+static bool has_step(const ax_machine *machine, bool (*asks)(const ax_eqn *eqn)) {
   for (uint32_t b = 0; b < machine->params->bodies.count; b++)
     for (uint32_t s = 0; s < machine->codes[b]->step_count; s++) {
       const ax_core_code_step *step = &machine->codes[b]->steps[s];
-      if (step->kind == AX_STEP_ACT && step->eqn->prim->step->reads_count) return true;
+      if (step->kind == AX_STEP_ACT && asks(step->eqn)) return true;
     }
   return false;
 }
 
+static bool is_grouped(const ax_eqn *eqn) {
+  return ax_step_copies(eqn) && ((const ax_copy_params *)eqn->params)->grouped;
+}
+
+/* Groups of copies are of GPUs; on a target whose fast memory is called SMEM all copies from there need it. */
+static ax_status find_commits(ax_machine *machine) {
+  const char *text = machine->params->target;
+  ax_target target;
+  machine->commits = has_step(machine, is_grouped) ? AX_COMMITS_GROUPED : AX_COMMITS_NONE;
+  if (text == NULL || text[0] == '\0') return AX_OK;
+  AX_TRY(ax_target_parse(text, &target));
+  machine->commits = strcmp(target.space[AX_SPACE_VMEM].called, "SMEM") == 0 ? AX_COMMITS_ALL : AX_COMMITS_NONE;
+  return AX_OK;
+}
+
+static bool reads_count(const ax_eqn *eqn) { return eqn->prim->step->reads_count; }
+
 static ax_status check_machine(struct checked *c, ax_machine *machine, ax_tensor *const *in, ax_check_kernel *kernel) {
   ax_watch watch;
   machine->strict = true;
-  machine->signals_travel = reads_counts(machine); /* waits cannot tell when a signal has come, counts can */
+  machine->signals_travel = has_step(machine, reads_count); /* waits cannot tell when a signal has come, counts can */
+  if (has_step(machine, ax_step_copies)) AX_TRY(find_commits(machine)); /* others need not remember what they store */
   AX_TRY(ax_watch_init(&watch, machine, in));
   ax_status status = look_at(c, &watch, kernel);
   ax_watch_deinit(&watch);

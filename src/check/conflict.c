@@ -11,11 +11,23 @@
    So it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are
    none. Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
 
+   Reads of an atom without a write between them are a *group*: nothing has to say which of them is first. Where there are locks, so
+   are additions (act.h) within sections of a lock that exclude each other. Each access comes after all of the group before its own:
+
+       write | read read read | add add | write            groups of an atom, as the record has them
+
+   Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
+   agent does anything to a lock. Floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
+   below that power times 2^bits: then each sum in each order is a number of the dtype.
+
    Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
 #include "check/conflict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "check/locks.h"
 
 typedef struct footprint {
   uint32_t region, touch; /* touch: one that has these bytes */
@@ -34,13 +46,27 @@ typedef struct within { /* an atom is in a footprint */
 
 typedef struct access { /* of a step, to an atom */
   uint32_t atom, step;
-  bool write;
-  uint32_t next; /* of an atom's reads since its last write; AX_NONE */
+  bool write, plain;    /* plain: it is no addition, or more */
+  uint32_t loads, adds; /* of an addition: touches; AX_NONE */
+  uint32_t next;        /* of its group; AX_NONE */
 } access;
+
+typedef enum group_kind { GROUP_WRITE, GROUP_READS, GROUP_SUMS } group_kind;
+
+typedef struct atom_state { /* heads of lists in `accesses`; AX_NONE */
+  uint32_t group, before; /* the accesses since the last change of kind, and those before */
+  group_kind kind;
+  uint64_t held; /* of SUMS: locks that all of them hold */
+  uint32_t open; /* the step that has loaded and not stored yet; AX_NONE */
+  uint8_t bits;
+  int32_t least; /* of floats: what all terms are multiples of, and their sum */
+  double most;
+} atom_state;
 
 typedef struct finder {
   const ax_game *g;
   bool all;
+  ax_locks *locks; /* NULL: none */
   ax_pair_list *out;
   footprint *footprints;
   uint32_t footprint_count, footprint_capacity;
@@ -52,7 +78,7 @@ typedef struct finder {
   uint32_t atom_count, atom_capacity;
   uint64_t (*atom_sums)[2];
   uint32_t *atom_slots, atom_slot_count;
-  uint32_t *last_write, *reads; /* by atom: a step; the head of a list in `accesses` */
+  atom_state *atoms;
   access *accesses;
   uint32_t access_count, access_capacity;
   access *here; /* of the step that is looked at */
@@ -198,11 +224,9 @@ static ax_status find_atoms(finder *f) {
   AX_TRY(status);
   if (f->within_count > 0) qsort(f->withins, f->within_count, sizeof f->withins[0], by_footprint);
   f->first = ax_calloc((size_t)f->footprint_count + 1, sizeof f->first[0]);
-  f->last_write = ax_alloc(f->atom_count * sizeof f->last_write[0]);
-  f->reads = ax_alloc(f->atom_count * sizeof f->reads[0]);
-  if (f->first == NULL || f->last_write == NULL || f->reads == NULL) return ax_out_of_memory(0);
-  memset(f->last_write, 0xff, f->atom_count * sizeof f->last_write[0]);
-  memset(f->reads, 0xff, f->atom_count * sizeof f->reads[0]);
+  f->atoms = ax_alloc(f->atom_count * sizeof f->atoms[0]);
+  if (f->first == NULL || f->atoms == NULL) return ax_out_of_memory(0);
+  for (uint32_t a = 0; a < f->atom_count; a++) f->atoms[a] = (atom_state){.group = AX_NONE, .before = AX_NONE, .open = AX_NONE};
   for (uint32_t k = 0; k < f->within_count; k++) f->first[f->withins[k].footprint + 1]++;
   for (uint32_t p = 0; p < f->footprint_count; p++) f->first[p + 1] += f->first[p];
   return AX_OK;
@@ -210,16 +234,40 @@ static ax_status find_atoms(finder *f) {
 
 /* --- Pairs --- */
 
+ax_status ax_pairs_add(ax_pair_list *list, ax_pair pair) {
+  AX_TRY(ax_grow(&list->items, sizeof list->items[0], list->count, 1, &list->capacity));
+  list->items[list->count++] = pair;
+  return AX_OK;
+}
+
 static ax_status add_pair(finder *f, uint32_t earlier, uint32_t later, ax_conflict conflict) {
   if (ax_game_step(f->g, earlier)->agent == ax_game_step(f->g, later)->agent) return AX_OK;
-  AX_TRY(ax_grow(&f->out->items, sizeof f->out->items[0], f->out->count, 1, &f->out->capacity));
-  f->out->items[f->out->count++] = (ax_pair){earlier, later, conflict};
-  return AX_OK;
+  return ax_pairs_add(f->out, (ax_pair){earlier, later, conflict});
 }
 
 static int by_atom(const void *a, const void *b) {
   const access *x = a, *y = b;
   return x->atom < y->atom ? -1 : x->atom > y->atom;
+}
+
+static access access_of(const finder *f, uint32_t atom, uint32_t step, uint32_t touch) {
+  const ax_touch *t = &pool_of(f)->touches[touch];
+  const bool sum = t->sum.bits != 0;
+  return (access){.atom = atom,
+                  .step = step,
+                  .write = t->write,
+                  .plain = !sum,
+                  .loads = sum && !t->write ? touch : AX_NONE,
+                  .adds = sum && t->write ? touch : AX_NONE,
+                  .next = AX_NONE};
+}
+
+/* Two accesses of one act to an atom become one. */
+static void merge(access *a, const access *b) {
+  a->plain = a->plain || b->plain || (a->loads != AX_NONE && b->loads != AX_NONE) || (a->adds != AX_NONE && b->adds != AX_NONE);
+  a->write = a->write || b->write;
+  if (a->loads == AX_NONE) a->loads = b->loads;
+  if (a->adds == AX_NONE) a->adds = b->adds;
 }
 
 /* The atoms that a step touches, each once. */
@@ -231,14 +279,14 @@ static ax_status gather(finder *f, uint32_t step) {
     uint32_t p = f->of_touch[t], count = f->first[p + 1] - f->first[p];
     AX_TRY(ax_grow(&f->here, sizeof f->here[0], f->here_count, count, &f->here_capacity));
     for (uint32_t k = f->first[p]; k < f->first[p + 1]; k++)
-      f->here[f->here_count++] = (access){f->withins[k].atom, step, pool_of(f)->touches[t].write, AX_NONE};
+      f->here[f->here_count++] = access_of(f, f->withins[k].atom, step, t);
   }
   if (act->touch_count < 2) return AX_OK;
   if (f->here_count > 0) qsort(f->here, f->here_count, sizeof f->here[0], by_atom);
   uint32_t kept = 0;
   for (uint32_t k = 0; k < f->here_count; k++) {
     if (kept > 0 && f->here[kept - 1].atom == f->here[k].atom)
-      f->here[kept - 1].write |= f->here[k].write;
+      merge(&f->here[kept - 1], &f->here[k]);
     else
       f->here[kept++] = f->here[k];
   }
@@ -249,27 +297,69 @@ static ax_status gather(finder *f, uint32_t step) {
 static ax_status remember(finder *f, const access *a) {
   AX_TRY(ax_grow(&f->accesses, sizeof f->accesses[0], f->access_count, 1, &f->access_capacity));
   f->accesses[f->access_count] = *a;
-  f->accesses[f->access_count].next = f->reads[a->atom];
-  f->reads[a->atom] = f->access_count++;
+  f->accesses[f->access_count].next = f->atoms[a->atom].group;
+  f->atoms[a->atom].group = f->access_count++;
   return AX_OK;
 }
 
-static ax_status follow(finder *f, const access *a) {
-  if (!a->write) {
-    if (f->last_write[a->atom] != AX_NONE) AX_TRY(add_pair(f, f->last_write[a->atom], a->step, AX_CONFLICT_MEMORY));
-    return remember(f, a);
+static uint8_t bits_of(const finder *f, const access *a) {
+  return pool_of(f)->touches[a->loads != AX_NONE ? a->loads : a->adds].sum.bits;
+}
+
+static group_kind kind_of(const finder *f, const access *a) {
+  if (f->locks != NULL && !a->plain && f->locks->held[a->step] != 0) return GROUP_SUMS;
+  return a->write ? GROUP_WRITE : GROUP_READS;
+}
+
+/* Whether the sum of all terms so far, this one among them, is a number of the dtype in any order. */
+static bool is_exact(atom_state *atom, const ax_touch_sum *term) {
+  if (term->least < atom->least) atom->least = term->least;
+  atom->most = (atom->most + term->most) * (1 + 0x1p-50);
+  const int bits = atom->least + (int)term->bits;
+  return atom->most < ldexp(1, bits < term->top ? bits : term->top);
+}
+
+/* Part of an addition, within a section. Only the first load's value counts: others are sums. */
+static void note_sum(finder *f, const access *a) {
+  atom_state *atom = &f->atoms[a->atom];
+  const ax_touch *touches = pool_of(f)->touches;
+  const bool loads = a->loads != AX_NONE, adds = a->adds != AX_NONE, first = f->accesses[atom->group].next == AX_NONE;
+  bool good = loads == (atom->open == AX_NONE);
+  if (good && !loads)
+    good = ax_game_step(f->g, atom->open)->agent == ax_game_step(f->g, a->step)->agent &&
+           f->locks->stretch[atom->open] == f->locks->stretch[a->step];
+  atom->open = adds ? AX_NONE : a->step;
+  if (bits_of(f, a) != AX_SUM_WRAPS) {
+    f->locks->floats = true;
+    if (loads && first) good = is_exact(atom, &touches[a->loads].sum) && good;
+    if (adds) good = is_exact(atom, &touches[a->adds].sum) && good;
   }
-  if (f->reads[a->atom] == AX_NONE && f->last_write[a->atom] != AX_NONE)
-    AX_TRY(add_pair(f, f->last_write[a->atom], a->step, AX_CONFLICT_MEMORY));
-  for (uint32_t r = f->reads[a->atom]; r != AX_NONE; r = f->accesses[r].next)
+  f->locks->refused = f->locks->refused || !good;
+}
+
+static ax_status follow(finder *f, const access *a) {
+  atom_state *atom = &f->atoms[a->atom];
+  const group_kind kind = kind_of(f, a);
+  const uint64_t held = kind == GROUP_SUMS ? f->locks->held[a->step] : 0;
+  const uint8_t bits = kind == GROUP_SUMS ? bits_of(f, a) : 0;
+  bool same = atom->group != AX_NONE && kind == atom->kind && kind != GROUP_WRITE;
+  if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == bits;
+  if (!same) {
+    if (atom->open != AX_NONE) f->locks->refused = true;
+    *atom = (atom_state){
+        .group = AX_NONE, .before = atom->group, .kind = kind, .held = held, .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
+  }
+  for (uint32_t r = atom->before; r != AX_NONE; r = f->accesses[r].next)
     AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
-  f->reads[a->atom] = AX_NONE;
-  f->last_write[a->atom] = a->step;
+  AX_TRY(remember(f, a));
+  if (kind != GROUP_SUMS) return AX_OK;
+  atom->held &= held;
+  note_sum(f, a);
   return AX_OK;
 }
 
 static ax_status follow_all(finder *f, const access *a) {
-  for (uint32_t r = f->reads[a->atom]; r != AX_NONE; r = f->accesses[r].next)
+  for (uint32_t r = f->atoms[a->atom].group; r != AX_NONE; r = f->accesses[r].next)
     if (a->write || f->accesses[r].write) AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
   return remember(f, a);
 }
@@ -279,6 +369,8 @@ static ax_status pair_touches(finder *f) {
     AX_TRY(gather(f, s));
     for (uint32_t k = 0; k < f->here_count; k++) AX_TRY(f->all ? follow_all(f, &f->here[k]) : follow(f, &f->here[k]));
   }
+  for (uint32_t k = 0; k < f->atom_count; k++)
+    if (f->atoms[k].open != AX_NONE) f->locks->refused = true;
   return AX_OK;
 }
 
@@ -292,7 +384,7 @@ static ax_status pair_waits(finder *f) {
   ax_status status = AX_OK;
   for (uint32_t s = 0; s < r->step_count + r->pending_count && status == AX_OK; s++) {
     const ax_act *act = &ax_game_step(f->g, s)->act;
-    if (act->kind != AX_ACT_WAIT) continue;
+    if (act->kind != AX_ACT_WAIT || (f->locks != NULL && f->locks->is_lock[act->object])) continue;
     if (last[act->object] != AX_NONE) status = add_pair(f, last[act->object], s, AX_CONFLICT_WAITS);
     if (s < r->step_count) last[act->object] = s;
   }
@@ -370,16 +462,17 @@ static void sort_pairs(ax_pair_list *list) {
   list->count = kept;
 }
 
-ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out) {
-  finder f = {.g = game, .all = all, .out = out};
+ax_status ax_conflicts_find(const ax_game *game, bool all, ax_locks *locks, ax_pair_list *out) {
+  finder f = {.g = game, .all = all, .locks = locks, .out = out};
   ax_status status = number_footprints(&f);
   if (status == AX_OK) status = find_atoms(&f);
   if (status == AX_OK) status = pair_touches(&f);
   if (status == AX_OK) status = pair_waits(&f);
   if (status == AX_OK) status = pair_counts(&f);
+  if (status == AX_OK && locks != NULL) status = ax_locks_pair(locks, out);
   if (status == AX_OK) sort_pairs(out);
   void *memory[] = {f.footprints, f.slots,      f.of_touch, f.withins,  f.first, f.atom_sums,
-                    f.atom_slots, f.last_write, f.reads,    f.accesses, f.here};
+                    f.atom_slots, f.atoms,      f.accesses, f.here};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   return status;
 }

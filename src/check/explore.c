@@ -37,6 +37,10 @@
 
    A system has one result, or there is a finding: runs that end well with different results are reported, unless acts race anyway.
 
+   Agents that are alike (explore.h) may change places in a state, and it stays as good or bad as it was. So r can be followed up to
+   such changes, and states that differ in nothing else are one. What one of these agents does, another may have done on the way that
+   r is, so whatever is theirs counts as that of several. The exhaustive search of a kernel (check.c) joins no such states.
+
    States may be joined by hash, because the search from a state depends only on the state, the held agents and the assumptions.
    Where runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step
    leads to a state on the present path, every step is taken. */
@@ -50,6 +54,7 @@
 #include "check/history.h"
 #include "check/known.h"
 #include "check/orders.h"
+#include "check/scout.h"
 
 enum { most_told = 24, most_deadlocks = 4 };
 
@@ -121,6 +126,7 @@ typedef struct explorer {
   ax_interleaving other; /* to a second result */
   void *end;             /* a state with the first; NULL */
   bool beyond_rounding;  /* others differ from it by more than the order of additions */
+  uint64_t second_at;    /* states, when a second result was found; 0: there is one */
   ax_ends ends;      /* where counts are read: of this pass */
   uint64_t first;    /* the first state's hash */
   bool refuted, again, stopped; /* again: refuted, and an exhaustive search has to begin again as well */
@@ -204,13 +210,14 @@ static void grow_uses(explorer *e, ax_status *status) {
   while (e->region_count < o->region_count) e->regions[e->region_count++] = (region_use){.agent = AX_NONE};
 }
 
-/* Drops the assumptions that an act contradicts, which is an agent's next somewhere. */
+/* Drops the assumptions that an act contradicts, which is an agent's next somewhere. What an agent does, those like it do. */
 static void note_use(explorer *e, const next_act *n) {
   const ax_act *act = &n->act;
+  const bool alike = e->s->has_like != NULL && e->s->has_like(e->s->context, n->agent);
   if (act->kind == AX_ACT_WAIT) {
     semaphore_use *use = &e->semaphores[act->object];
     if (use->waiter == AX_NONE) use->waiter = n->agent;
-    if (use->waiter != n->agent && !use->several) use->several = e->refuted = true;
+    if ((use->waiter != n->agent || alike) && !use->several) use->several = e->refuted = true;
   }
   if ((act->kind == AX_ACT_READ || act->kind == AX_ACT_SEEN) && !e->semaphores[act->object].read)
     e->semaphores[act->object].read = e->refuted = true;
@@ -218,7 +225,7 @@ static void note_use(explorer *e, const next_act *n) {
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
     region_use *use = &e->regions[e->pool.touches[t].region];
     if (use->agent == AX_NONE) use->agent = n->agent;
-    if (use->agent != n->agent && !use->several) use->several = e->refuted = true;
+    if ((use->agent != n->agent || alike) && !use->several) use->several = e->refuted = true;
   }
 }
 
@@ -266,10 +273,8 @@ static ax_status peek_all(explorer *e, void *state) {
     AX_TRY(s->peek(s->context, state, a, &n->act, &n->enabled));
     if (n->act.kind == AX_ACT_NONE) continue;
     uint32_t first = e->pool.touch_count;
-    for (uint32_t t = 0; t < n->act.touch_count; t++) {
-      const ax_touch *touch = &s->touches->touches[n->act.touch_first + t];
-      AX_TRY(ax_touches_add(&e->pool, touch->region, touch->write, touch->scope, touch->count, s->touches->runs + touch->first));
-    }
+    for (uint32_t t = 0; t < n->act.touch_count; t++)
+      AX_TRY(ax_touches_copy(&e->pool, s->touches, &s->touches->touches[n->act.touch_first + t]));
     n->act.touch_first = first;
     e->act_count++;
   }
@@ -332,7 +337,13 @@ static ax_status look_at_copies(explorer *e) {
   return AX_OK;
 }
 
-static ax_status add_outcome(explorer *e, const void *state) {
+static ax_status add_steps(ax_interleaving *to, const ax_interleaving *way) {
+  for (uint32_t k = 0; k < way->count; k++) AX_TRY(ax_interleaving_add(to, way->agents[k]));
+  return AX_OK;
+}
+
+/* way: to the state; NULL: that of the search. */
+static ax_status add_outcome(explorer *e, const void *state, const ax_interleaving *way) {
   ax_exploration *out = e->out;
   const uint64_t outcome = e->s->outcome(e->s->context, state);
   uint32_t at = 0;
@@ -341,7 +352,10 @@ static ax_status add_outcome(explorer *e, const void *state) {
   AX_TRY(ax_grow(&out->outcomes, sizeof out->outcomes[0], out->outcome_count, 1, &out->outcome_capacity));
   if (out->outcome_count == 0) AX_TRY(e->s->clone(e->s->context, state, &e->end));
   else e->beyond_rounding = e->beyond_rounding || e->s->rounded == NULL || !e->s->rounded(e->s->context, e->end, state);
-  if (out->outcome_count == 1) AX_TRY(way_to(e, &e->other));
+  if (out->outcome_count == 1) {
+    AX_TRY(way != NULL ? add_steps(&e->other, way) : way_to(e, &e->other));
+    e->second_at = out->states + 1;
+  }
   memmove(out->outcomes + at + 1, out->outcomes + at, (out->outcome_count - at) * sizeof out->outcomes[0]);
   out->outcomes[at] = outcome;
   out->outcome_count++;
@@ -382,7 +396,7 @@ static ax_status look_at_end(explorer *e, void *state) {
     finding.object = (uint32_t)word; /* so that each is told once */
     return tell(e, finding, AX_NONE, &is_new);
   }
-  AX_TRY(add_outcome(e, state));
+  AX_TRY(add_outcome(e, state, NULL));
   for (uint32_t k = 0; k < s->objects->semaphore_count; k++) {
     ax_act_finding finding = ax_act_finding_of(AX_FINDING_LEAK);
     finding.object = k;
@@ -466,6 +480,12 @@ static void hash_histories(const explorer *e, uint64_t hash[2]) {
   }
 }
 
+static void hash_held(const ax_system *s, const void *state, uint32_t held, uint64_t hash[2]) {
+  const uint64_t word = s->hash_agent != NULL ? s->hash_agent(s->context, state, held) : held + 1;
+  hash[0] = ax_hash_word(hash[0], word);
+  hash[1] ^= word * 0x9e3779b97f4a7c15ull;
+}
+
 /* Puts a state on the way, if it is new; the state is the explorer's from now on. after: the history of `came` from now on.
    *on_way: it is known, and on the way. */
 static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, const ax_history *after, bool *on_way) {
@@ -479,7 +499,7 @@ static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, c
   if (e->reads) hash_histories(e, n.hash);
   if (e->depth == 0) e->first = n.hash[0];
   bool step = e->reads && held == AX_NONE && came != AX_NONE;
-  if (held != AX_NONE) n.hash[0] = ax_hash_word(n.hash[0], held + 1), n.hash[1] ^= (held + 1) * 0x9e3779b97f4a7c15ull;
+  if (held != AX_NONE) hash_held(s, state, held, n.hash);
   ax_status status = step ? ax_ends_add_step(&e->ends, e->nodes[e->depth - 1].hash[0], n.hash[0], came) : AX_OK;
   if (status == AX_OK) status = ax_known_states_add(&e->known, n.hash, &slot, &is_new);
   if (status == AX_OK && is_new) status = ax_grow(&e->nodes, sizeof e->nodes[0], e->depth, 1, &e->node_capacity);
@@ -549,6 +569,7 @@ static ax_status advance(explorer *e) {
 static bool is_at_limit(explorer *e) {
   uint64_t most = e->options->most_states > 0 ? e->options->most_states : 10 * 1000 * 1000;
   if (e->out->states >= most) return true;
+  if (e->options->results_suffice && e->second_at > 0 && e->out->states >= 11 * e->second_at + 50000) return true;
   return e->options->most_seconds > 0 && (e->out->transitions & 255) == 0 && ax_seconds() - e->begin > e->options->most_seconds;
 }
 
@@ -595,6 +616,7 @@ static ax_status tell_results(explorer *e) {
   if (e->out->outcome_count < 2 || (e->out->kinds & racy) != 0) return AX_OK;
   ax_act_finding finding = ax_act_finding_of(e->beyond_rounding ? AX_FINDING_RESULTS : AX_FINDING_ROUNDING);
   finding.amount = e->out->outcome_count;
+  finding.at_least = e->stopped;
   finding.schedule = e->other;
   e->other = (ax_interleaving){0};
   e->out->kinds |= 1u << finding.kind;
@@ -616,12 +638,19 @@ static ax_status tell_orders(explorer *e) {
   return AX_OK;
 }
 
+static ax_status end_of_scout(void *context, const void *state, const ax_interleaving *schedule) {
+  return add_outcome(context, state, schedule);
+}
+
 ax_status ax_explore(const ax_system *system, const ax_explore_options *options, ax_exploration *out) {
   *out = (ax_exploration){0};
   explorer e = {.s = system, .options = options, .out = out, .begin = ax_seconds()};
-  ax_status status;
-  do status = go_through(&e);
-  while (status == AX_OK && (options->mode == AX_EXPLORE_REDUCED ? e.refuted : e.again) && !e.stopped);
+  enum { scouts = 24 };
+  ax_status status = options->results_suffice ? ax_scout(system, scouts, end_of_scout, &e) : AX_OK;
+  for (bool again = true; again && status == AX_OK && !e.stopped;) {
+    status = go_through(&e);
+    again = options->mode == AX_EXPLORE_REDUCED ? e.refuted : e.again;
+  }
   out->bounded = e.stopped;
   if (status == AX_OK) status = tell_endless(&e);
   if (status == AX_OK) status = tell_results(&e);

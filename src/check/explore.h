@@ -23,6 +23,11 @@ typedef struct ax_system {
   AX_MUST_USE ax_status (*step)(void *context, void *state, uint32_t agent, ax_act_fault *fault);
   /* Equal states have equal hashes: agents' places and values, memory, semaphores, barriers. */
   void (*hash)(void *context, const void *state, uint64_t out[2]);
+  /* Of a system with agents that are alike, where any of them may take the place of any other in any state, to the same end: equal
+     states may differ in who of them is where. Whether there are others like the agent; and a hash that tells it from all agents of
+     the state but those that are like it and stand where it does. NULL: no agents are alike. */
+  bool (*has_like)(void *context, uint32_t agent);
+  uint64_t (*hash_agent)(void *context, const void *state, uint32_t agent);
   uint64_t (*outcome)(void *context, const void *state);                      /* of a final state: the results alone */
   bool (*rounded)(void *context, const void *state, const void *other);       /* whether such differ as floats do whose additions
                                                                                  are in another order; NULL: never */
@@ -51,6 +56,8 @@ typedef struct ax_explore_options {
   ax_explore_mode mode;
   uint64_t most_states; /* 0: 10^7 */
   double most_seconds;  /* 0: no limit */
+  bool results_suffice; /* some runs at random come first. Once there are several results, the rest is looked at in part: as many
+                           states as there were by then, ten times, and 50,000 more */
 } ax_explore_options;
 
 typedef struct ax_exploration {

@@ -424,14 +424,14 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
     explain_barrier(f, run, &text);
   else if (f->kind == AX_FINDING_RESULTS)
     ax_text_add(&text,
-                "several results: %lld are possible, though no acts race: they follow from who comes first; this schedule gives "
+                "several results: %s%lld are possible, though no acts race: they follow from who comes first; this schedule gives "
                 "the second of them that was met",
-                (long long)f->amount);
+                f->at_least ? "at least " : "", (long long)f->amount);
   else if (f->kind == AX_FINDING_ROUNDING)
     ax_text_add(&text,
-                "order of additions: %lld results are possible, which differ by roundings alone: floats are added in the order in which "
-                "agents come; this schedule gives the second of them that was met",
-                (long long)f->amount);
+                "order of additions: %s%lld results are possible, which differ by roundings alone: floats are added in the order in "
+                "which agents come; this schedule gives the second of them that was met",
+                f->at_least ? "at least " : "", (long long)f->amount);
   else if (f->kind == AX_FINDING_COPY_NOT_AWAITED) {
     ax_text_add(&text, "copy not awaited: all cores are through, and %s is still under way", run->objects->agents[f->agent].name);
     const ax_act_step *step = pending_of(run, f->agent);

@@ -36,10 +36,12 @@ static void go_on(ax_game *g, uint32_t agent) {
   const ax_game_act *t = ax_game_token(g, agent, g->at[agent]);
   switch (t->kind) {
     case AX_ACT_SIGNAL:
+      if (t->free) break;
       g->count[t->object] += t->amount;
       wake(g, &g->waiters, t->object, agent);
       break;
     case AX_ACT_WAIT:
+      if (t->free) break;
       g->count[t->object] -= t->amount;
       g->turns[t->object]++;
       if (t->ordered) wake(g, &g->waiters, t->object, agent);
@@ -84,8 +86,8 @@ void ax_game_undo(ax_game *g, uint32_t trail_count) {
   while (g->trail_count > trail_count) {
     uint32_t agent = g->trail[--g->trail_count];
     const ax_game_act *t = ax_game_token(g, agent, --g->at[agent]);
-    if (t->kind == AX_ACT_SIGNAL) g->count[t->object] -= t->amount;
-    if (t->kind == AX_ACT_WAIT) g->count[t->object] += t->amount, g->turns[t->object]--;
+    if (t->kind == AX_ACT_SIGNAL && !t->free) g->count[t->object] -= t->amount;
+    if (t->kind == AX_ACT_WAIT && !t->free) g->count[t->object] += t->amount, g->turns[t->object]--;
     if (t->kind == AX_ACT_ARRIVE) g->arrivals[t->object]--;
     if (t->kind == AX_ACT_START) g->started[t->object] = false;
   }

@@ -13,6 +13,7 @@
 typedef struct ax_game_act { /* an act */
   ax_act_kind kind;
   bool ordered; /* a wait on a semaphore that several agents wait on: after `turn` others */
+  bool free;    /* it changes no count: of a lock (locks.h) */
   uint32_t object;
   int64_t amount;
   uint32_t turn, step; /* step: of the record; from its step_count on: pending */

@@ -106,7 +106,7 @@ static void accesses_of_the_same_bytes_conflict(void **state) {
   played p;
   ax_pair_list pairs = {0};
   play(handed_over, &p);
-  TEST_OK(ax_conflicts_find(p.game, true, &pairs));
+  TEST_OK(ax_conflicts_find(p.game, true, NULL, &pairs));
   assert_int_equal(pairs.count, 1); /* bytes 4 to 8 are read only */
   const ax_act_step *earlier = ax_game_step(p.game, pairs.items[0].earlier), *later = ax_game_step(p.game, pairs.items[0].later);
   assert_int_equal(pairs.items[0].conflict, AX_CONFLICT_MEMORY);
@@ -123,7 +123,7 @@ static void two_waits_on_a_semaphore_conflict(void **state) {
        "core A: wait free\n"
        "core B: wait free",
        &p);
-  TEST_OK(ax_conflicts_find(p.game, true, &pairs));
+  TEST_OK(ax_conflicts_find(p.game, true, NULL, &pairs));
   assert_int_equal(pairs.count, 1);
   assert_int_equal(pairs.items[0].conflict, AX_CONFLICT_WAITS);
   ax_free(pairs.items);

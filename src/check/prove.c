@@ -51,8 +51,9 @@
      copy not awaited   a copy is held before the last it does to others, and all cores are through
      use after scope    a copy is held before it touches memory of a scope that several agents share, and all of these have left it
 
-   Where waits or counts are not in order, R decides about R's order only: findings are true, but nothing is proved. explore.c does
-   the rest; a kernel that it proves has one result as well.
+   Where waits or counts are not in order, R decides about R's order only: findings are true, but nothing is proved. If all such
+   waits are those of locks, another game is played, in which agents do not shut one another out: locks.c says when it proves that
+   any order of them will do. explore.c does the rest; a kernel that it proves has one result as well.
 
    Cost. Which pairs to look at: conflict.c, as many as touches. Where starts and joins already say that an act is needed (joins.c),
    no agent is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of an agent cost as much as one run.
@@ -66,6 +67,7 @@
 
 #include "check/conflict.h"
 #include "check/joins.h"
+#include "check/locks.h"
 #include "check/symmetry.h"
 
 enum { most_races_told = 12, most_told = 64 };
@@ -561,24 +563,69 @@ static ax_status list_cores(prover *p) {
   return AX_OK;
 }
 
-static ax_status prove(prover *p, const ax_proof_options *options) {
+/* Lists all that is to be looked at, in the game that stands at the record's end. */
+static ax_status list_checks(prover *p, const ax_proof_options *options, ax_locks *locks) {
   AX_TRY(list_cores(p));
-  p->out->complete = p->g->complete;
-  AX_TRY(report_end(p));
   AX_TRY(ax_symmetry_find(p->g, options->symmetry, &p->symmetry, &p->out->symmetric));
   AX_TRY(ax_joins_init(&p->joins, p->g));
-  AX_TRY(ax_conflicts_find(p->g, options->all_races, &p->pairs));
+  AX_TRY(ax_conflicts_find(p->g, options->all_races, locks, &p->pairs));
   p->out->pairs = p->pairs.count;
   AX_TRY(list_pairs(p));
   AX_TRY(list_barriers(p, p->g->arrivals));
   AX_TRY(list_copies(p));
   AX_TRY(list_scopes(p));
-  AX_TRY(index_checks(p));
+  return index_checks(p);
+}
+
+static ax_status prove(prover *p, const ax_proof_options *options) {
+  p->out->complete = p->g->complete;
+  AX_TRY(report_end(p));
+  AX_TRY(list_checks(p, options, NULL));
   AX_TRY(hold_all(p));
   AX_TRY(report_failed(p));
   ax_races_sort(&p->out->races);
   p->out->proved = p->out->confluent && p->out->complete && p->out->kinds == 0;
   return AX_OK;
+}
+
+static void deinit(prover *p) {
+  ax_game_destroy(p->g);
+  ax_symmetry_deinit(&p->symmetry);
+  ax_free(p->pairs.items);
+  ax_joins_deinit(&p->joins);
+  void *memory[] = {p->checks, p->first, p->wanted, p->cores, p->leavings, p->failed};
+  for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
+}
+
+/* The game in which locks shut no agent out: if nothing fails there, all is right (locks.c). */
+static ax_status prove_locks(const ax_act_record *record, ax_proof *out) {
+  ax_proof attempt = {0};
+  ax_locks locks = {0};
+  prover p = {.out = &attempt};
+  bool found = false;
+  ax_status status = ax_game_create(record, &p.g);
+  if (status == AX_OK) status = ax_locks_find(p.g, &locks);
+  if (status == AX_OK && locks.count > 0) {
+    status = list_checks(&p, &(ax_proof_options){0}, &locks);
+    found = status == AX_OK && !locks.refused;
+  }
+  if (found) {
+    ax_locks_free(&locks, p.g);
+    status = hold_all(&p);
+    found = status == AX_OK && p.failed_count == 0;
+  }
+  out->holds += attempt.holds, out->steps += attempt.steps;
+  if (found) {
+    out->confluent = out->proved = true;
+    out->locks = locks.count;
+    out->exact = locks.floats;
+    ax_free(out->why_not);
+    out->why_not = NULL;
+  }
+  ax_locks_deinit(&locks);
+  deinit(&p);
+  ax_proof_deinit(&attempt);
+  return status;
 }
 
 ax_status ax_prove(const ax_act_record *record, const ax_proof_options *options, ax_proof *out) {
@@ -588,16 +635,9 @@ ax_status ax_prove(const ax_act_record *record, const ax_proof_options *options,
   prover p = {.out = out};
   ax_status status = ax_game_create(record, &p.g); /* it stands at the record's end */
   if (status == AX_OK) status = prove(&p, options != NULL ? options : &none);
-  ax_game_destroy(p.g);
-  ax_symmetry_deinit(&p.symmetry);
-  ax_free(p.pairs.items);
-  ax_joins_deinit(&p.joins);
-  ax_free(p.checks);
-  ax_free(p.first);
-  ax_free(p.wanted);
-  ax_free(p.cores);
-  ax_free(p.leavings);
-  ax_free(p.failed);
+  deinit(&p);
+  if (status == AX_OK && !out->confluent && out->complete && out->kinds == 0 && record->pending_count == 0)
+    status = prove_locks(record, out);
   if (status != AX_OK) ax_proof_deinit(out);
   out->seconds = ax_seconds() - begin;
   return status;

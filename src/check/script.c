@@ -1,6 +1,7 @@
 /* A state is an array of words, so that it is copied and hashed as one:
 
-     for each agent       the act that is next; acts done; a hash of what it has read; is it started
+     for each agent       the act that is next; acts done; a hash of what it has read; is it started; what additions have loaded
+                          and not stored yet, by byte modulo 4
      for each semaphore   its count
      for each barrier     arrivals
      for each byte        a hash of who has written it, and what that one had read */
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-enum { agent_words = 4 };
+enum { loaded_bytes = 4, agent_words = 4 + loaded_bytes };
 
 ax_status ax_script_add(ax_script *script, uint32_t agent, ax_act act, uint32_t skip) {
   if (agent >= script->agent_count) {
@@ -28,10 +29,8 @@ static ax_status copy_record(const ax_act_record *r, ax_script *out) {
     AX_TRY(ax_act_objects_add_semaphore(&out->objects, r->objects.semaphores[k]));
   for (uint32_t k = 0; k < r->objects.barrier_count; k++) AX_TRY(ax_act_objects_add_barrier(&out->objects, r->objects.barriers[k]));
   for (uint32_t k = 0; k < r->objects.region_count; k++) AX_TRY(ax_act_objects_add_region(&out->objects, r->objects.regions[k]));
-  for (uint32_t k = 0; k < r->touches.touch_count; k++) {
-    const ax_touch *t = &r->touches.touches[k];
-    AX_TRY(ax_touches_add(&out->touches, t->region, t->write, t->scope, t->count, r->touches.runs + t->first));
-  }
+  for (uint32_t k = 0; k < r->touches.touch_count; k++)
+    AX_TRY(ax_touches_copy(&out->touches, &r->touches, &r->touches.touches[k]));
   for (uint32_t k = 0; k < r->step_count; k++) AX_TRY(ax_script_add(out, r->steps[k].agent, r->steps[k].act, 0));
   for (uint32_t k = 0; k < r->pending_count; k++) AX_TRY(ax_script_add(out, r->pending[k].agent, r->pending[k].act, 0));
   return AX_OK;
@@ -128,6 +127,24 @@ static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, b
   return AX_OK;
 }
 
+/* What an addition has loaded is added to, and stored; until then other writes may depend on it. */
+static void touch_for_sum(uint64_t *at, uint32_t agent, uint64_t *word, uint64_t byte, bool write) {
+  uint64_t *loaded = &at[4 + byte % loaded_bytes];
+  if (!write) {
+    *loaded = *word;
+    return;
+  }
+  *word = *loaded + ax_hash_word(ax_hash_word(AX_HASH_SEED, agent), at[1] + 1);
+  *loaded = 0;
+}
+
+static uint64_t written(const uint64_t *at, uint32_t agent) {
+  uint64_t hash = ax_hash_word(ax_hash_word(at[2], agent), at[1] + 1);
+  for (uint32_t k = 0; k < loaded_bytes; k++)
+    if (at[4 + k] != 0) hash = ax_hash_word(hash, at[4 + k]);
+  return hash;
+}
+
 /* Reads first, then writes. */
 static void touch_memory(const ax_script *s, uint64_t *words, uint32_t agent, const ax_act *act) {
   uint64_t *at = at_of(words, agent);
@@ -138,10 +155,12 @@ static void touch_memory(const ax_script *s, uint64_t *words, uint32_t agent, co
       for (uint32_t r = touch->first; r < touch->first + touch->count; r++)
         for (uint64_t b = s->touches.runs[r].begin; b < s->touches.runs[r].end; b++) {
           uint64_t *word = &words[s->first_word[touch->region] + b];
-          if (write == 0)
+          if (touch->sum.bits != 0)
+            touch_for_sum(at, agent, word, b, write != 0);
+          else if (write == 0)
             at[2] = ax_hash_word(at[2], *word);
           else
-            *word = touch->scope ? 0 : ax_hash_word(ax_hash_word(at[2], agent), at[1] + 1);
+            *word = touch->scope ? 0 : written(at, agent);
         }
     }
 }

@@ -128,10 +128,8 @@ static uint32_t agents_of(void *context, const void *state) {
 /* Touches of the state are copied, as the state may be gone before the next peek. */
 static ax_status take_touches(ax_watch *watch, const ax_touches *from, ax_act *act) {
   watch->last.touch_count = watch->last.run_count = 0;
-  for (uint32_t i = 0; i < act->touch_count; i++) {
-    const ax_touch *t = &from->touches[act->touch_first + i];
-    AX_TRY(ax_touches_add(&watch->last, t->region, t->write, t->scope, t->count, from->runs + t->first));
-  }
+  for (uint32_t i = 0; i < act->touch_count; i++)
+    AX_TRY(ax_touches_copy(&watch->last, from, &from->touches[act->touch_first + i]));
   act->touch_first = 0;
   return AX_OK;
 }
@@ -158,6 +156,16 @@ static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *
 static void hash(void *context, const void *state, uint64_t out[2]) {
   (void)context;
   ax_state_hash(state, out);
+}
+
+static bool has_like(void *context, uint32_t agent) {
+  const ax_watch *watch = context;
+  return watch->alike.any && agent < watch->machine->core_count && watch->alike.several[agent];
+}
+
+static uint64_t hash_agent(void *context, const void *state, uint32_t agent) {
+  (void)context;
+  return ax_state_hash_agent(state, agent);
 }
 
 static uint64_t outcome(void *context, const void *state) {
@@ -187,12 +195,22 @@ static size_t bytes(void *context, const void *state) {
   return ax_state_bytes(state);
 }
 
-ax_status ax_watch_init(ax_watch *watch, const ax_machine *machine, ax_tensor *const *in) {
+ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in) {
   *watch = (ax_watch){.machine = machine, .in = in};
   return AX_OK;
 }
 
+ax_status ax_watch_join_alike(ax_watch *watch) {
+  enum { most_cores = 1024 }; /* they are compared in pairs */
+  if (watch->machine->core_count > most_cores) return AX_OK;
+  AX_TRY(ax_alike_find(watch->machine, &watch->alike));
+  watch->machine->alike = watch->alike.any ? &watch->alike : NULL;
+  return AX_OK;
+}
+
 void ax_watch_deinit(ax_watch *watch) {
+  watch->machine->alike = NULL;
+  ax_alike_deinit(&watch->alike);
   ax_act_objects_deinit(&watch->objects);
   ax_touches_deinit(&watch->last);
   ax_arena_deinit(&watch->names);
@@ -209,6 +227,8 @@ ax_system ax_watch_system(ax_watch *watch) {
                      .peek = peek,
                      .step = step,
                      .hash = hash,
+                     .has_like = has_like,
+                     .hash_agent = hash_agent,
                      .outcome = outcome,
                      .rounded = rounded,
                      .semaphore = semaphore,

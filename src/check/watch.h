@@ -3,18 +3,21 @@
 #define AX_CHECK_WATCH_H
 
 #include "check/explore.h"
-#include "kernel/machine/machine.h"
+#include "kernel/machine/alike.h"
 
 typedef struct ax_watch {
-  const ax_machine *machine;
+  ax_machine *machine;
+  ax_alike alike; /* none at first */
   ax_tensor *const *in; /* as of ax_state_create; borrowed */
   ax_act_objects objects; /* all objects; each number of a semaphore or barrier is in both lists */
   ax_arena names;
   ax_touches last; /* by the act peeked at last */
 } ax_watch;
 
-AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, const ax_machine *machine, ax_tensor *const *in);
+AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in);
 void ax_watch_deinit(ax_watch *watch);
+/* From now on states that differ in who of several cores that do the same is where are one. All states must be gone. */
+AX_MUST_USE ax_status ax_watch_join_alike(ax_watch *watch);
 /* Lives as long as the watch, which must not move. */
 ax_system ax_watch_system(ax_watch *watch);
 

@@ -18,6 +18,9 @@ enum {
   NO_COMMIT,
   NO_LAST_WAIT,
   LAST_WAIT_READS,
+  NO_SMEM_COMMIT,
+  SMEM_COMMIT_LATE,
+  SMEM_COMMIT_EARLY,
   RIGHT_SUMS,
   STORE_EACH_STEP,
   STORE_AT_FIRST_STEP, /* two steps after each other have one block of the result, and add to it */
@@ -81,10 +84,12 @@ static AX_BODY(step) {
   if (p.slip == FETCH_BEFORE_BODY) fetch_if_any(&p);
   if (p.slip == STORE_BEFORE_BODY) store(&p, out_slot);
   const ax_value slot_x[] = {ax_ref_at(p.out_slots, out_slot), ax_mul(ax_ref_load(ax_ref_at(p.in_slots, slot)), ax_integer(2))};
+  if (p.slip == SMEM_COMMIT_EARLY) ax_commit_smem();
   if (!sums(p.slip)) ax_ref_store(slot_x[0], slot_x[1]);
   else ax_if(ax_eq(slot, ax_integer(0)), AX_CLOSURE(begin, 0, 0, slot_x), AX_CLOSURE(go_on, 0, 0, slot_x), NULL, NULL);
-  ax_commit_smem();
+  if (p.slip != NO_SMEM_COMMIT && p.slip != SMEM_COMMIT_LATE && p.slip != SMEM_COMMIT_EARLY) ax_commit_smem();
   if (p.slip != STORE_BEFORE_BODY) store(&p, out_slot);
+  if (p.slip == SMEM_COMMIT_LATE) ax_commit_smem();
   if (p.slip != FETCH_BEFORE_BODY) fetch_if_any(&p);
 }
 
@@ -124,6 +129,9 @@ static const bug all[] = {
     {"stores are never made a group", "data race|not awaited", NO_COMMIT, kernel},
     {"nobody waits for the last stores", "not awaited|data race|scope", NO_LAST_WAIT, kernel},
     {"the last stores are waited for until they have read, not written", "not awaited|data race|scope", LAST_WAIT_READS, kernel},
+    {"what the body has stored is not committed", "missing commit", NO_SMEM_COMMIT, kernel},
+    {"it is committed after the copy has been started", "missing commit", SMEM_COMMIT_LATE, kernel},
+    {"it is committed before it is stored", "missing commit", SMEM_COMMIT_EARLY, kernel},
     {"one core, which adds", NULL, RIGHT_SUMS, kernel},
     {"a block of the result is stored at each of its steps", "data race", STORE_EACH_STEP, kernel},
     {"it is stored at the first of its steps", "data race", STORE_AT_FIRST_STEP, kernel},

@@ -20,7 +20,8 @@ enum {
   ALL_STORE,
   SWAPPED,
   ONE_BARRIER,
-  NO_LAST_WAIT
+  NO_LAST_WAIT,
+  NO_SMEM_COMMIT
 };
 
 enum { wgs = 3, part = bug_block / wgs };
@@ -103,7 +104,7 @@ static AX_BODY(step) {
   else if (w.slip != CONSUMED_BEFORE_READING) consume(NULL, NULL, &w);
   if (w.slip == READY_BEFORE_WRITING) say_ready(NULL, NULL, &w);
   ax_ref_store(part_of(&w, w.out_slots), ax_mul(x, ax_integer(2)));
-  ax_commit_smem();
+  if (w.slip != NO_SMEM_COMMIT) ax_commit_smem();
   if (w.slip == ONE_READY) where(is_leader(&w), say_ready, &w);
   else if (w.slip != READY_BEFORE_WRITING) say_ready(NULL, NULL, &w);
   if (w.slip == ALL_STORE) await_and_store(NULL, NULL, &w);
@@ -166,5 +167,6 @@ static const bug all[] = {
     {"the barriers of in and consumed are swapped", "deadlock|data race|barrier", SWAPPED, kernel},
     {"all slots have one barrier", "data race|barrier|unset|deadlock", ONE_BARRIER, kernel},
     {"nobody waits for the last stores", "not awaited|data race|scope", NO_LAST_WAIT, kernel},
+    {"stores are not committed", "missing commit", NO_SMEM_COMMIT, kernel},
 };
 const bug_list bugs_warps = {all, AX_COUNT(all)};

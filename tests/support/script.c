@@ -41,6 +41,12 @@ static void touch(parser *p, ax_act *act, const char *region, bool write, bool s
   assert_int_equal(ax_touches_add(&s->touches, r, write, scope, 1, &bytes), AX_OK);
 }
 
+/* The last touch is part of an addition. */
+static void sum(parser *p) {
+  ax_touches *touches = &p->out->script.touches;
+  touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
+}
+
 static void add_act(parser *p, uint32_t agent, const char *text) {
   char verb[16] = "", object[32] = "";
   long long m = -1, n = -1, times = 1;
@@ -50,9 +56,13 @@ static void add_act(parser *p, uint32_t agent, const char *text) {
   for (; times > 0; times--) {
     ax_act act = {.kind = AX_ACT_LOCAL, .amount = m < 0 ? 1 : m};
     bool is_load = strcmp(verb, "load") == 0, is_store = strcmp(verb, "store") == 0, is_update = strcmp(verb, "update") == 0;
+    bool is_add = strcmp(verb, "add") == 0, loads_sum = is_add || strcmp(verb, "load+") == 0,
+         stores_sum = is_add || strcmp(verb, "store+") == 0;
     if (is_load || is_update) touch(p, &act, object, false, false, m, n);
     if (is_store || is_update) touch(p, &act, object, true, false, m, n);
-    if (is_load || is_store || is_update)
+    if (loads_sum) touch(p, &act, object, false, false, m, n), sum(p);
+    if (stores_sum) touch(p, &act, object, true, false, m, n), sum(p);
+    if (is_load || is_store || is_update || loads_sum || stores_sum)
       act.amount = 0;
     else if (strcmp(verb, "scope") == 0)
       touch(p, &act, object, true, true, 0, 0);

@@ -7,7 +7,7 @@ static const char *const act_names[] = {"nothing", "local", "signal", "wait", "r
 static const char *const finding_names[AX_FINDING_KINDS] = {
     "nothing",       "deadlock",        "data race",     "leaked semaphore", "barrier misuse", "read of unset memory",
     "out of bounds", "use after scope", "over capacity", "copy not awaited", "several results",
-    "order of additions"};
+    "order of additions", "missing commit"};
 
 const char *ax_act_kind_name(ax_act_kind kind) { return (uint32_t)kind < AX_COUNT(act_names) ? act_names[kind] : "?"; }
 const char *ax_finding_kind_name(ax_finding_kind kind) {
@@ -22,6 +22,12 @@ ax_status ax_touches_add(ax_touches *pool, uint32_t region, bool write, bool sco
       (ax_touch){.region = region, .write = write, .scope = scope, .first = pool->run_count, .count = run_count};
   if (run_count > 0) memcpy(pool->runs + pool->run_count, runs, run_count * sizeof runs[0]);
   pool->run_count += run_count;
+  return AX_OK;
+}
+
+ax_status ax_touches_copy(ax_touches *pool, const ax_touches *from, const ax_touch *touch) {
+  AX_TRY(ax_touches_add(pool, touch->region, touch->write, touch->scope, touch->count, from->runs + touch->first));
+  pool->touches[pool->touch_count - 1].sum = touch->sum;
   return AX_OK;
 }
 
@@ -68,10 +74,8 @@ void ax_act_objects_deinit(ax_act_objects *o) {
 static ax_status copy_act(ax_act_record *record, const ax_act *act, const ax_touches *pool, ax_act *out) {
   *out = *act;
   out->touch_first = record->touches.touch_count;
-  for (uint32_t i = 0; i < act->touch_count; i++) {
-    const ax_touch *touch = &pool->touches[act->touch_first + i];
-    AX_TRY(ax_touches_add(&record->touches, touch->region, touch->write, touch->scope, touch->count, pool->runs + touch->first));
-  }
+  for (uint32_t i = 0; i < act->touch_count; i++)
+    AX_TRY(ax_touches_copy(&record->touches, pool, &pool->touches[act->touch_first + i]));
   return AX_OK;
 }
 

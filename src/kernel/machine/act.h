@@ -48,10 +48,22 @@ typedef struct ax_bytes { /* of a region */
   uint64_t begin, end;
 } ax_bytes;
 
+/* A touch may be part of an *addition*: a load, and a store of the sum of what was loaded and another value, or one act that adds.
+   The agent has no other use of what it loaded. So additions to the same elements, each done as a whole, leave the same there in
+   any order: of integers always, of floats if no sum is rounded. */
+typedef struct ax_touch_sum {
+  uint8_t bits;  /* of a float's significand, with the hidden one; AX_SUM_WRAPS: an integer; 0: no part of an addition */
+  int16_t top;   /* floats: finite numbers are below 2^top */
+  int32_t least; /* floats: what is loaded (of a touch that reads) or added (that writes) are multiples of 2^least .. */
+  double most;   /* .. and at most this, without their signs; infinite: one of them is not finite */
+} ax_touch_sum;
+enum { AX_SUM_WRAPS = 255, AX_SUM_ZERO = 1 << 20 /* `least` of zeros alone */ };
+
 typedef struct ax_touch {
   uint32_t region;
   bool write, scope;     /* scope: the region begins or ends here */
   uint32_t first, count; /* its bytes: runs[first ..) of the pool; ascending, disjoint, none empty */
+  ax_touch_sum sum;
 } ax_touch;
 
 /* One of several agents leaves the scope that they share. */
@@ -65,6 +77,8 @@ typedef struct ax_touches {
 } ax_touches;
 AX_MUST_USE ax_status ax_touches_add(ax_touches *pool, uint32_t region, bool write, bool scope, uint32_t run_count,
                                      const ax_bytes *runs);
+/* Adds a touch of another pool. */
+AX_MUST_USE ax_status ax_touches_copy(ax_touches *pool, const ax_touches *from, const ax_touch *touch);
 void ax_touches_deinit(ax_touches *pool);
 
 typedef struct ax_act {
@@ -91,9 +105,10 @@ typedef enum ax_finding_kind {
   AX_FINDING_CAPACITY,        /* more memory than the space has */
   AX_FINDING_COPY_NOT_AWAITED, /* all cores may be through while it is still under way */
   AX_FINDING_RESULTS,          /* runs that end well have different results */
-  AX_FINDING_ROUNDING          /* the same, by roundings alone: floats are added in an order that is not fixed */
+  AX_FINDING_ROUNDING,         /* the same, by roundings alone: floats are added in an order that is not fixed */
+  AX_FINDING_NOT_COMMITTED     /* a copy reads stores that were not made visible to copies */
 } ax_finding_kind;
-#define AX_FINDING_KINDS 12
+#define AX_FINDING_KINDS 13
 
 const char *ax_finding_kind_name(ax_finding_kind kind); /* "data race" */
 

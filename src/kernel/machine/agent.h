@@ -51,5 +51,12 @@ int64_t ax_view_bytes(const ax_view *view);
 /* Accesses: loads, stores, and what both make. */
 AX_MUST_USE ax_status ax_about_memory(ax_about *a);
 AX_MUST_USE ax_status ax_do_memory(ax_about *a);
+/* Stores that are not committed (commits.c): remembers the act's; looks for a fault of the copy that the step starts; forgets those
+   that a copy to `by` writes over. */
+AX_MUST_USE ax_status ax_about_stored(ax_about *a);
+AX_MUST_USE ax_status ax_about_committed(ax_about *a);
+AX_MUST_USE ax_status ax_about_overwritten(ax_about *a, const ax_view *by);
+/* Adds the touches of a step that is part of an addition: they say so (sums.c). */
+AX_MUST_USE ax_status ax_about_sum(ax_about *a);
 
 #endif

@@ -44,6 +44,7 @@ ax_status ax_about_memory(ax_about *a) {
   const unsigned char *mask = mask_of(a, access);
   if (!ax_about_usable(a, ax_about_view(a, 0), "")) return AX_OK;
   if (access->reads) AX_TRY(ax_about_check_set(a, ax_about_view(a, 0), mask));
+  if (a->step->sum.part && a->state->machine->strict) return ax_about_sum(a);
   return ax_about_touch(a, ax_about_view(a, 0), mask, access->writes);
 }
 
@@ -89,6 +90,7 @@ ax_status ax_do_memory(ax_about *a) {
   const ax_tensor *other = mask != NULL && access->other != 0 ? ax_about_cell(a, access->other)->tensor : NULL;
   ax_cell *was = NULL;
   ax_status status = AX_OK;
+  if (access->writes) AX_TRY(ax_about_stored(a));
   if (access->reads) AX_TRY(read_cell(a, mask, other, &was));
   if (access->combine != NULL) status = combine(a, access, mask, was);
   else if (access->writes) status = write_tensor(a, mask, ax_about_cell(a, access->value)->tensor);

@@ -314,6 +314,7 @@ ax_status ax_core_code_create(ax_program *program, ax_core_code **out) {
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) status = new_slot(code, &program->types[i], &in[i]);
   if (status == AX_OK) status = inline_program(code, program, in, results);
   if (status == AX_OK) status = add_step(code, (ax_core_code_step){.kind = AX_STEP_END}, NULL);
+  if (status == AX_OK) status = ax_core_code_find_sums(code);
   if (status == AX_OK) locate(code);
   if (status == AX_OK)
     *out = code;

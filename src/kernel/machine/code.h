@@ -28,6 +28,12 @@ typedef enum ax_step_kind {
   AX_STEP_END
 } ax_step_kind;
 
+typedef struct ax_code_sum { /* an addition to memory: sums.c */
+  bool part;      /* the step is one, or a load or store of one */
+  uint32_t load;  /* of a store: the step that loaded the other term; AX_NONE: the step is all of the addition, or its load */
+  uint32_t value; /* the slot of the term that is added; AX_NONE: of a load */
+} ax_code_sum;
+
 typedef struct ax_core_code_step {
   ax_step_kind kind;
   const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: the step's equation; of others the one it was made from */
@@ -40,6 +46,7 @@ typedef struct ax_core_code_step {
   uint32_t loop;
   int64_t length;
   bool reverse;
+  ax_code_sum sum;
 } ax_core_code_step;
 
 typedef struct ax_core_code_constant {
@@ -61,6 +68,9 @@ typedef struct ax_core_code {
 /* AX_ABSENT: an equation that a core cannot run: a collective, a shard_map. */
 AX_MUST_USE ax_status ax_core_code_create(ax_program *program, ax_core_code **out);
 void ax_core_code_release(ax_core_code *code);
+
+/* Finds the steps that are parts of additions: their `sum`. */
+AX_MUST_USE ax_status ax_core_code_find_sums(ax_core_code *code);
 
 /* "kernel.c:12"; "line 12" of a text; NULL where it is not known or memory is gone. */
 const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena);

@@ -23,6 +23,14 @@ typedef struct ax_core { /* of the machine: one walk through a body */
   int64_t place;   /* of the device and the core, row-major over the body's axes; axis_index reads it */
 } ax_core;
 
+struct ax_alike; /* alike.h */
+
+typedef enum ax_commits { /* copies from near memory that read a core's stores only after commit_smem */
+  AX_COMMITS_NONE,
+  AX_COMMITS_GROUPED, /* those that belong to groups */
+  AX_COMMITS_ALL
+} ax_commits;
+
 typedef struct ax_machine {
   const ax_eqn *eqn;
   const ax_kernel_params *params;
@@ -33,6 +41,8 @@ typedef struct ax_machine {
   void *computes_context;
   bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it
                           has come when it is sent */
+  ax_commits commits; /* which copies of stores that are not committed are faults */
+  const struct ax_alike *alike; /* states that differ in who of these cores is where have one hash; NULL: none have */
   bool strict; /* reading unset memory is a fault; otherwise it gives arbitrary bytes */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */
   uint32_t begins; /* number of devices whose beginning is an agent: all; 0 if there is a single device */
@@ -85,6 +95,8 @@ const ax_touches *ax_state_touched(const ax_state *state); /* the touches of the
 /* Result k of device number `device`, as a new tensor. */
 AX_MUST_USE ax_status ax_state_result(const ax_state *state, uint32_t k, uint32_t device, ax_tensor **out);
 void ax_state_hash(const ax_state *state, uint64_t out[2]);
+/* A hash that tells an agent of a state from others, but not from a core that is like it and stands where it does. */
+uint64_t ax_state_hash_agent(const ax_state *state, uint32_t agent);
 uint64_t ax_state_outcome(const ax_state *state); /* hash of the results and the semaphores' counts */
 /* Whether what that is of differs from another's only as floats do whose additions are in another order. */
 bool ax_state_is_rounded(const ax_state *state, const ax_state *other);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/machine/alike.h"
 #include "kernel/machine/state.h"
 
 /* --- Actors --- */
@@ -34,6 +35,7 @@ static void release_frame(ax_core_frame *frame, const ax_core_code *code) {
   ax_free(frame->waited);
   ax_free(frame->group);
   ax_free(frame->group_end);
+  ax_stored_deinit(&frame->stored);
 }
 
 static void release_actor(const ax_state *state, ax_actor *actor) {
@@ -216,12 +218,13 @@ static ax_status clone_frame(const ax_state *state, const ax_actor *from, ax_act
   ax_core_frame *frame = &to->frame;
   const ax_core_frame *old = &from->frame;
   frame->slot = NULL, frame->counter = NULL, frame->occurrence = NULL, frame->waited = NULL, frame->group = NULL,
-  frame->group_end = NULL;
+  frame->group_end = NULL, frame->stored = (ax_stored){0};
   AX_TRY(copy_array(&frame->counter, old->counter, code->loop_count, sizeof old->counter[0]));
   AX_TRY(copy_array(&frame->occurrence, old->occurrence, code->step_count, sizeof old->occurrence[0]));
   AX_TRY(copy_array(&frame->waited, old->waited, old->waited_count, sizeof old->waited[0]));
   AX_TRY(copy_array(&frame->group, old->group, old->grouped, sizeof old->group[0]));
   AX_TRY(copy_array(&frame->group_end, old->group_end, old->groups, sizeof old->group_end[0]));
+  AX_TRY(ax_stored_copy(&old->stored, &frame->stored));
   frame->waited_capacity = old->waited_count + 1, frame->grouped_capacity = old->grouped + 1,
   frame->groups_capacity = old->groups + 1;
   AX_TRY(copy_array(&frame->slot, old->slot, code->slot_count, sizeof old->slot[0]));
@@ -314,13 +317,17 @@ static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
   const ax_core_code *code = state->machine->codes[state->machine->cores[actor->core].body];
   uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)frame->pc << 32 | frame->copies << 1 | frame->begun);
   if (frame->signals > 0) hash = ax_hash_word(hash, frame->signals);
-  for (uint32_t i = 0; i < code->slot_count; i++) hash = ax_hash_word(hash, hash_cell(frame->slot[i]));
+  const ax_alike *alike = state->machine->alike;
+  const bool *own = alike != NULL && alike->several[actor->core] ? alike->own[state->machine->cores[actor->core].body] : NULL;
+  for (uint32_t i = 0; i < code->slot_count; i++)
+    hash = ax_hash_word(hash, own != NULL && own[i] ? frame->slot[i] != NULL : hash_cell(frame->slot[i]));
   hash = ax_hash_bytes(hash, frame->counter, code->loop_count * sizeof frame->counter[0]);
   hash = ax_hash_bytes(hash, frame->occurrence, code->step_count * sizeof frame->occurrence[0]);
   for (uint32_t i = 0; i < frame->waited_count; i++)
     hash = ax_hash_word(ax_hash_word(hash, frame->waited[i].object), (uint64_t)frame->waited[i].times);
   hash = ax_hash_bytes(hash, frame->group, frame->grouped * sizeof frame->group[0]);
   hash = ax_hash_bytes(hash, frame->group_end, frame->groups * sizeof frame->group_end[0]);
+  hash = ax_stored_hash(&frame->stored, hash);
   return ax_hash_word(ax_hash_word(hash, frame->joined), frame->joined_read);
 }
 
@@ -341,16 +348,39 @@ static uint64_t hash_actor(const ax_state *state, const ax_actor *actor) {
   return ax_hash_word(hash, actor->stage);
 }
 
+static uint64_t actor_hash(const ax_state *state, uint32_t agent) {
+  ax_actor *actor = state->actors[agent];
+  if (actor->hash == 0) actor->hash = hash_actor(state, actor) | 1;
+  return actor->hash;
+}
+
+static bool has_like(const ax_state *state, uint32_t agent) {
+  const ax_machine *machine = state->machine;
+  return machine->alike != NULL && agent < machine->core_count && machine->alike->several[agent];
+}
+
+uint64_t ax_state_hash_agent(const ax_state *state, uint32_t agent) {
+  if (!has_like(state, agent)) return agent + 1;
+  return ax_hash_word(ax_hash_word(AX_HASH_SEED, state->machine->alike->first[agent]), actor_hash(state, agent));
+}
+
 void ax_state_hash(const ax_state *state, uint64_t out[2]) {
+  uint64_t sum[2] = {0, 0}; /* of cores that are alike: in no order */
   out[0] = AX_HASH_SEED;
   out[1] = ~AX_HASH_SEED;
   for (uint32_t a = 0; a < state->actor_count; a++) {
     if (state->actors[a] == NULL) continue;
-    if (state->actors[a]->hash == 0) state->actors[a]->hash = hash_actor(state, state->actors[a]) | 1;
-    const uint64_t hash = state->actors[a]->hash;
+    if (has_like(state, a)) {
+      uint64_t random = ax_state_hash_agent(state, a);
+      sum[0] += ax_next_random(&random);
+      sum[1] += ax_next_random(&random);
+      continue;
+    }
+    const uint64_t hash = actor_hash(state, a);
     out[0] = ax_hash_word(ax_hash_word(out[0], a), hash);
     out[1] = ax_hash_word(ax_hash_word(out[1], hash), a);
   }
+  if (state->machine->alike != NULL) out[0] = ax_hash_word(out[0], sum[0]), out[1] = ax_hash_word(out[1], sum[1]);
   for (uint32_t p = 0; p < state->place_count; p++) {
     const ax_state_place *place = &state->places[p];
     if (!place->alive) continue;

@@ -67,6 +67,15 @@ typedef struct ax_wait_count { /* number of times that a core has waited for a b
   int64_t times;
 } ax_wait_count;
 
+typedef struct ax_stored { /* stores of a core that it has not committed: commits.c */
+  ax_touches touches;
+  const ax_core_code_step **steps; /* by touch */
+  uint32_t capacity;
+} ax_stored;
+AX_MUST_USE ax_status ax_stored_copy(const ax_stored *from, ax_stored *to);
+void ax_stored_deinit(ax_stored *stored);
+uint64_t ax_stored_hash(const ax_stored *stored, uint64_t hash);
+
 typedef struct ax_core_frame { /* of a core */
   uint32_t pc, copies, signals; /* how many copies it has started, and signals that travel */
   ax_cell **slot;
@@ -79,6 +88,7 @@ typedef struct ax_core_frame { /* of a core */
   uint32_t grouped, grouped_capacity, groups, groups_capacity;
   bool begun;            /* it has waited for the beginning of its device */
   uint32_t joined, joined_read; /* numbers of these copies that were waited for: until they are through, and until they have read */
+  ax_stored stored;
 } ax_core_frame;
 
 typedef struct ax_state_copy { /* a copy; of a signal that travels step, by, received and amount */
@@ -154,6 +164,7 @@ AX_MUST_USE ax_status ax_state_run(ax_state *state);
 /* --- A core between acts (frame.c) --- */
 /* Goes on to the next act, or the end. A fault of the computation on the way (an index out of bounds) is in `fault`. */
 AX_MUST_USE ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault);
+void ax_core_frame_commit(ax_core_frame *frame); /* of commit_smem */
 ax_status ax_state_fault(ax_state *state, ax_act_fault *fault, ax_finding_kind kind, uint32_t region, const char *format, ...)
     AX_PRINTF(5, 6);
 

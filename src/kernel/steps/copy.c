@@ -108,6 +108,7 @@ static bool copy_happens(const ax_about *a) {
 static ax_status start_about(ax_about *a) {
   if (!copy_happens(a)) return AX_OK;
   a->act.kind = AX_ACT_START;
+  AX_TRY(ax_about_committed(a));
   return ax_about_sent_agent(a, false, a->actor->frame.copies, &a->act.object);
 }
 
@@ -144,6 +145,7 @@ static ax_status start_act(ax_about *a, bool *more) {
   AX_TRY(ax_state_add_actor(a->state, agent, &actor));
   *actor = (ax_actor){.references = 1, .kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
   a->actor->frame.copies++;
+  AX_TRY(ax_about_overwritten(a, &transfer.to));
   return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
 }
 
@@ -196,6 +198,11 @@ static ax_status groups_act(ax_about *a, bool *more) {
 static ax_status commit_note(ax_core_frame *frame) {
   AX_TRY(ax_grow(&frame->group_end, sizeof frame->group_end[0], frame->groups, 1, &frame->groups_capacity));
   frame->group_end[frame->groups++] = frame->grouped;
+  return AX_OK;
+}
+
+static ax_status smem_note(ax_core_frame *frame) {
+  ax_core_frame_commit(frame);
   return AX_OK;
 }
 
@@ -296,7 +303,7 @@ static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .e
 static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .about = wait_about, .act = wait_act, .run = wait_run};
 static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE, .note = commit_note};
 static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT, .about = groups_about, .act = groups_act};
-static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE};
+static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE, .note = smem_note};
 
 static const ax_param start_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_copy_params, to.axes)},
                                         {"logical", AX_PARAM_BOOL, offsetof(ax_copy_params, to.logical)},

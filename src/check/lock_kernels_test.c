@@ -1,0 +1,185 @@
+/* Kernels of 2 to 64 cores under one lock: what a section does decides how the checker comes to an answer, and what that costs.
+   AXLE_PROOFS=1 prints the table of docs/checker.md. */
+#include "axle/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+/* What a body has: operand, result, and scratch of the kernel. */
+enum { X, Y, SUM, LOCK, DONE, REFS };
+
+typedef struct kernel {
+  const char *name;
+  ax_value (*section)(const ax_value *refs);          /* what is done with the lock .. */
+  void (*after)(const ax_value *refs, ax_value value); /* .. and then */
+  ax_dtype dtype;
+  const char *finding; /* NULL: it is proved */
+  bool searched;       /* state by state */
+  int64_t from;        /* cores, from which on this is so: the order of two terms does not matter */
+} kernel;
+
+typedef struct trial {
+  const kernel *k;
+  int64_t cores;
+  const ax_value *refs;
+} trial;
+
+static ax_value me(void) { return ax_axis_index("core"); }
+static AX_BODY(nothing) {}
+static void on_first(ax_function body, const trial *t) {
+  ax_if(ax_eq(me(), ax_integer(0)), AX_CLOSURE(body, 0, 0, t), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static void signal(ax_value semaphore) { ax_semaphore_signal(semaphore, ax_integer(1), NULL); }
+static ax_value number(const trial *t, double x) {
+  return t->k->dtype == AX_F32 ? ax_full(AX_F32, AX_DIMS(), x) : ax_full_i64(AX_S32, AX_DIMS(), (int64_t)x);
+}
+
+/* The first core lets all in, and gives the sum when all are through. */
+static AX_BODY(begins) {
+  const trial *t = context;
+  ax_ref_store(t->refs[SUM], number(t, 0));
+  signal(t->refs[LOCK]);
+}
+static AX_BODY(ends) {
+  const trial *t = context;
+  ax_semaphore_wait(t->refs[DONE], ax_integer(t->cores));
+  ax_semaphore_wait(t->refs[LOCK], ax_integer(1));
+  ax_ref_store(ax_ref_at(t->refs[Y], ax_integer(t->cores)), ax_ref_load(t->refs[SUM]));
+}
+
+static AX_BODY(body) {
+  trial t = *(const trial *)context;
+  t.refs = in;
+  on_first(begins, &t);
+  ax_semaphore_wait(in[LOCK], ax_integer(1));
+  const ax_value value = t.k->section(in);
+  signal(in[LOCK]);
+  t.k->after(in, value);
+  signal(in[DONE]);
+  on_first(ends, &t);
+}
+
+static AX_BODY(call) {
+  const trial *t = context;
+  const ax_core_mesh mesh = {
+      .core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = t->cores}}}, .threads = "core"};
+  const ax_scratch scratch[] = {{.type = ax_ref_type(AX_SPACE_VMEM, t->k->dtype, AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())}};
+  const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(body, REFS, 0, t), &options, AX_LIST(1, in),
+              AX_TYPES(AX_TYPE(t->k->dtype, t->cores + 1)), out);
+}
+
+/* --- Sections --- */
+
+static ax_value mine(const ax_value *refs) { return ax_ref_load(ax_ref_at(refs[X], me())); }
+static ax_value keeps_own(const ax_value *refs) {
+  const ax_value value = mine(refs);
+  ax_ref_store(ax_ref_at(refs[Y], me()), value);
+  return value;
+}
+static ax_value adds(const ax_value *refs) {
+  const ax_value value = mine(refs);
+  ax_ref_store(refs[SUM], ax_add(ax_ref_load(refs[SUM]), value));
+  return value;
+}
+/* 1, and often 2^-24, which is lost beside 1. */
+static ax_value adds_little(const ax_value *refs) {
+  const ax_value value = ax_where(ax_eq(me(), ax_integer(1)), ax_full(AX_F32, AX_DIMS(), 1), ax_real(1.0 / (1 << 24)));
+  ax_ref_store(refs[SUM], ax_add(ax_ref_load(refs[SUM]), value));
+  return value;
+}
+static ax_value overwrites(const ax_value *refs) {
+  const ax_value value = ax_convert_element_type(me(), AX_S32);
+  ax_ref_store(refs[SUM], value);
+  return value;
+}
+static ax_value takes_ticket(const ax_value *refs) {
+  const ax_value ticket = ax_ref_load(refs[SUM]);
+  ax_ref_store(refs[SUM], ax_add(ticket, ax_integer(1)));
+  return ticket;
+}
+
+static void nothing_more(const ax_value *refs, ax_value value) { (void)refs, (void)value; }
+static void keeps(const ax_value *refs, ax_value value) { ax_ref_store(ax_ref_at(refs[Y], me()), value); }
+/* The ticket says which element this core computes. */
+static void works(const ax_value *refs, ax_value ticket) {
+  ax_ref_store(ax_ref_at(refs[Y], ticket), ax_mul(ax_ref_load(ax_ref_at(refs[X], ticket)), ax_integer(2)));
+}
+
+static const kernel kernels[] = {
+    {"other elements of memory", keeps_own, nothing_more, AX_S32, NULL, false, 2},
+    {"a sum of integers", adds, keeps, AX_S32, NULL, false, 2},
+    {"a sum of floats, without rounding", adds, keeps, AX_F32, NULL, false, 2},
+    {"a sum of floats that are rounded", adds_little, keeps, AX_F32, "order of additions", true, 3},
+    {"the same element: the last one stays", overwrites, keeps, AX_S32, "several results", true, 2},
+    {"tickets: which element to compute", takes_ticket, works, AX_S32, NULL, true, 2},
+    {"tickets, which each core gives as its result", takes_ticket, keeps, AX_S32, "several results", true, 2}};
+
+/* --- What is found, and what it takes --- */
+
+static ax_check_report *check(const kernel *k, int64_t cores, const ax_check_options *options) {
+  ax_program *program;
+  ax_check_report *report;
+  const ax_type type = AX_TYPE(k->dtype, cores);
+  const trial t = {.k = k, .cores = cores};
+  ax_check_options with = *options;
+  int32_t values[64];
+  for (int i = 0; i < 64; i++) values[i] = i * i + 1;
+  const int32_t *const pointer = values;
+  const ax_host_array x = AX_HOST_AT(pointer, cores);
+  if (k->dtype == AX_S32) with.in = (ax_host_array_list){.count = 1, .v = &x};
+  TEST_OK(ax_trace(AX_CLOSURE(call, 1, 1, &t), &type, &program));
+  TEST_OK(ax_check(program, &with, &report));
+  ax_program_release(program);
+  return report;
+}
+
+static void expect(const kernel *k, int64_t cores, const ax_check_options *options, bool print) {
+  ax_check_report *report = check(k, cores, options);
+  const ax_check_kernel *kernel = &report->kernels[0];
+  bool found = k->finding == NULL;
+  for (uint32_t i = 0; i < kernel->finding_count; i++) found = found || strcmp(kernel->findings[i].kind, k->finding) == 0;
+  if (print) {
+    if (kernel->states > 0) printf(" %llu, %.3f |", (unsigned long long)kernel->states, kernel->seconds);
+    else printf(" %.4f |", kernel->seconds);
+    fflush(stdout);
+  } else if (cores >= k->from && (report->verdict != (k->finding == NULL ? AX_PROVED : AX_WRONG) || !found))
+    fail_msg("%s, %lld cores: verdict %d: %s; %s", k->name, (long long)cores, report->verdict, kernel->how,
+             kernel->finding_count > 0 ? kernel->findings[0].text : "no finding");
+  if (!options->explore && !options->exhaustive) assert_int_equal(kernel->states > 0, k->searched);
+  ax_check_report_release(report);
+}
+
+/* Every state of small ones is looked at. */
+static void test_small(void **state) {
+  (void)state;
+  for (uint32_t k = 0; k < AX_COUNT(kernels); k++)
+    for (int64_t cores = 2; cores <= 4; cores++) {
+      expect(&kernels[k], cores, &(ax_check_options){0}, false);
+      expect(&kernels[k], cores, &(ax_check_options){.explore = true}, false);
+      if (cores < 4) expect(&kernels[k], cores, &(ax_check_options){.exhaustive = true}, false);
+    }
+}
+
+static void test_growth(void **state) {
+  (void)state;
+  const bool print = getenv("AXLE_PROOFS") != NULL;
+  for (uint32_t k = 0; k < AX_COUNT(kernels); k++) {
+    if (print) printf("| %s |", kernels[k].name);
+    for (int64_t cores = 2; cores <= (print ? 64 : kernels[k].finding == NULL && kernels[k].searched ? 16 : 32); cores *= 2)
+      expect(&kernels[k], cores, &(ax_check_options){0}, print);
+    if (print) printf("\n");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small), cmocka_unit_test(test_growth)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

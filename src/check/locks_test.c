@@ -1,0 +1,394 @@
+/* Locks: what is proved without looking at orders of sections is what a search of all of them finds. By hand, and at random: locks
+   of one count and of several, sections within sections, sections taken again and again, sections that read, write and add, that
+   start copies and wait for them or for others; supply that comes late; drains. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/explore.h"
+#include "check/locks.h"
+#include "check/prove.h"
+#include "check/scout.h"
+#include "kernel/machine/state.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+#include "support/script.h"
+#include "support/tensor.h"
+
+static uint32_t bit(ax_finding_kind kind) { return 1u << kind; }
+
+/* What all three ways come to. */
+typedef struct answers {
+  ax_act_record record;
+  ax_proof proof;
+  ax_exploration all, reduced;
+} answers;
+
+static void look(const ax_system *system, uint64_t most_states, answers *a) {
+  TEST_OK(ax_system_record(system, NULL, true, 0, &a->record));
+  TEST_OK(ax_prove(&a->record, NULL, &a->proof));
+  TEST_OK(ax_explore(system, &(ax_explore_options){.mode = AX_EXPLORE_ALL, .most_states = most_states}, &a->all));
+  TEST_OK(ax_explore(system, &(ax_explore_options){.mode = AX_EXPLORE_REDUCED, .most_states = most_states}, &a->reduced));
+}
+
+static void free_answers(answers *a) {
+  ax_act_record_deinit(&a->record);
+  ax_proof_deinit(&a->proof);
+  ax_exploration_deinit(&a->all);
+  ax_exploration_deinit(&a->reduced);
+}
+
+static bool same_results(const ax_exploration *a, const ax_exploration *b) {
+  return a->outcome_count == b->outcome_count &&
+         (a->outcome_count == 0 || memcmp(a->outcomes, b->outcomes, a->outcome_count * sizeof a->outcomes[0]) == 0);
+}
+
+/* NULL: all agree. */
+static const char *judge(const answers *a) {
+  if (a->all.bounded || a->reduced.bounded) return NULL;
+  if (a->all.kinds != a->reduced.kinds) return "kinds differ between all and reduced";
+  if (!same_results(&a->all, &a->reduced)) return "results differ between all and reduced";
+  if (a->proof.proved && (a->all.kinds != 0 || a->all.outcome_count != 1)) return "proved what is not so";
+  if (a->proof.locks > 0 && !a->proof.proved) return "locks, and not proved";
+  return NULL;
+}
+
+/* --- By hand --- */
+
+/* locks: that the proof goes without their order; 0: it does not prove. kinds: what a search finds. */
+static void expect(const char *text, uint32_t locks, uint32_t kinds) {
+  test_script s;
+  answers a = {0};
+  test_script_parse(text, &s);
+  look(&s.system, 0, &a);
+  const char *wrong = judge(&a);
+  if (wrong != NULL || a.proof.locks != locks || a.all.kinds != kinds)
+    fail_msg("%s: %u locks, kinds %x: %s", wrong != NULL ? wrong : "not as expected", a.proof.locks, a.all.kinds, text);
+  free_answers(&a);
+  test_script_free(&s);
+}
+
+static void test_sections(void **state) {
+  (void)state;
+  const uint32_t results = bit(AX_FINDING_RESULTS), deadlock = bit(AX_FINDING_DEADLOCK), race = bit(AX_FINDING_RACE);
+#define END "core C: signal s; wait done 2; load x 0 4; wait s\n"
+#define BEGIN "region x 4\nsem s\nsem t\nsem done\n"
+  /* Other bytes; additions, in two acts and in one; a write that decides. */
+  expect(BEGIN END "core A: wait s; store x 0 1; signal s; signal done\ncore B: wait s; store x 1 2; signal s; signal done", 1, 0);
+  expect(BEGIN END "core A: wait s; load+ x 0 1; store+ x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done",
+         1, 0);
+  expect(BEGIN END "core A: wait s; store x 0 1; signal s; signal done\ncore B: wait s; store x 0 1; signal s; signal done", 0,
+         results);
+  /* An addition that is no whole: let go between; another load between; never stored. */
+  expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; wait s; store+ x 0 1; signal s; signal done\n"
+                   "core B: wait s; add x 0 1; signal s; signal done", 0, results);
+  expect(BEGIN END "core A: wait s; load+ x 0 1; load x 0 1; store+ x 0 1; signal s; signal done\n"
+                   "core B: wait s; add x 0 1; signal s; signal done", 0, 0);
+  expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, 0);
+  /* Not within the section: a race. Read after the section, which only its order tells of: a race as well. */
+  expect(BEGIN END "core A: add x 0 1; wait s; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, race);
+  expect(BEGIN END "core A: wait s; store x 0 1; signal s; signal done\ncore B: wait s; signal s; load x 0 1; signal done", 0, race);
+  /* What the supplier wrote before is there. */
+  expect("region x 4\nsem s\nsem done\ncore C: store x 0 4; signal s; wait done 2; wait s\n"
+         "core A: wait s; add x 0 1; signal s; signal done\ncore B: wait s; load x 1 4; add x 0 1; signal s; signal done", 1, 0);
+  /* Several counts: readers, and one that shuts them out; additions of readers race. */
+  expect("region x 4\nsem s = 2\nsem done\ncore C: wait done 2; wait s 2\n"
+         "core A: wait s; load x 0 1; signal s; signal done\ncore B: wait s; load x 0 1; signal s; signal done", 1, 0);
+  expect("region x 4\nsem s = 2\nsem done\ncore C: wait done 2; wait s 2\n"
+         "core A: wait s 2; add x 0 1; signal s 2; signal done\ncore B: wait s 2; add x 0 1; signal s 2; signal done", 1, 0);
+  expect("region x 4\nsem s = 2\nsem done\ncore C: wait done 2; wait s 2\n"
+         "core A: wait s; add x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, race);
+  /* Sections within sections; in another order, a deadlock. */
+  expect("region x 4\nsem s = 1\nsem t = 1\nsem done\ncore C: wait done 2; wait s; wait t\n"
+         "core A: wait s; wait t; add x 0 1; signal t; signal s; signal done\n"
+         "core B: wait s; wait t; add x 0 1; signal t; signal s; signal done", 2, 0);
+  expect("region x 4\nsem s = 1\nsem t = 1\nsem done\ncore C: wait done 2; wait s; wait t\n"
+         "core A: wait s; wait t; add x 0 1; signal t; signal s; signal done\n"
+         "core B: wait t; wait s; add x 0 1; signal s; signal t; signal done", 0, deadlock);
+  /* Supply of the inner lock that needs the outer one: a deadlock if the supplier comes last. */
+  expect("region x 4\nsem s = 1\nsem t\nsem done\ncore C: wait done 2; wait s; wait t\n"
+         "core A: wait s; signal t; signal s; wait t; signal t; signal done\n"
+         "core B: wait s; wait t; signal t; signal s; signal done", 0, deadlock);
+  /* A section that waits for another's signal, which comes only after its section. */
+  expect("region x 4\nsem s = 1\nsem t\nsem done\ncore C: wait done 2; wait s\n"
+         "core A: wait s; wait t; signal s; signal done\ncore B: wait s; signal s; signal t; signal done", 0, deadlock);
+  /* A copy of its own in the section. */
+  expect("region x 4\nregion y 4\nsem s = 1\nsem t\nsem done\ncopy K: load y 0 1; store x 0 1; signal t\n"
+         "core C: wait done 2; wait s\ncore A: wait s; start K; wait t; signal s; signal done\n"
+         "core B: wait s; store x 1 2; signal s; signal done", 1, 0);
+  /* The same three, where the run that is looked at comes to its end. */
+  expect("region x 4\nsem s = 1\nsem t = 1\nsem done\ncore C: wait done 2; wait s; wait t\n"
+         "core A: wait s; wait t; add x 0 1; signal t; signal s; signal done\n"
+         "core B: nothing *9; wait t; wait s; add x 0 1; signal s; signal t; signal done", 0, deadlock);
+  expect("region x 4\nsem s = 1\nsem t\nsem done\ncore C: wait done 2; wait s\n"
+         "core A: nothing *9; wait s; wait t; signal s; signal done\ncore B: wait s; signal s; signal t; signal done", 0, deadlock);
+  expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; wait s; store+ x 0 1; signal s; signal done\n"
+                   "core B: nothing *9; wait s; add x 0 1; signal s; signal done", 0, results);
+  /* A supply that comes after one drain, and not after the other. */
+  expect("sem s = 1\nsem t\ncore A: wait s; signal t\ncore B: wait t; signal s\ncore C: nothing *9; wait s", 0, deadlock);
+  /* A drain that may come before the sections: a deadlock. */
+  expect("region x 4\nsem s = 1\nsem done\ncore C: wait s\ncore A: wait s; signal s\ncore B: wait s; signal s", 0, deadlock);
+}
+
+/* --- Their parts --- */
+
+static void locks_of_a_game_shut_nobody_out(void **state) {
+  (void)state;
+  test_script s;
+  ax_act_record record;
+  ax_game *game;
+  ax_locks locks;
+  ax_pair_list pairs = {0};
+  test_script_parse("region x 4\nsem s\nsem done\ncore C: signal s; wait done 2; wait s\n"
+                    "core A: wait s; add x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", &s);
+  TEST_OK(ax_system_record(&s.system, NULL, true, 0, &record));
+  TEST_OK(ax_game_create(&record, &game));
+  TEST_OK(ax_locks_find(game, &locks));
+  assert_int_equal(locks.count, 1);
+  assert_true(locks.is_lock[0] && !locks.is_lock[1]);
+  for (uint32_t k = 0; k < record.step_count; k++)
+    if (record.steps[k].act.touch_count > 0) assert_int_equal(locks.held[k], 1);
+  TEST_OK(ax_locks_pair(&locks, &pairs));
+  assert_int_equal(pairs.count, 2); /* the gives of A and B, for C's drain; its supply is its own */
+  ax_locks_free(&locks, game);
+  ax_game_reset(game);
+  ax_game_hold(game, 1, 1); /* A, within its section */
+  ax_game_run(game);
+  assert_int_equal(game->at[1], 1);
+  assert_int_equal(game->at[2], 4); /* B does not mind */
+  ax_free(pairs.items);
+  ax_locks_deinit(&locks);
+  ax_game_destroy(game);
+  ax_act_record_deinit(&record);
+  test_script_free(&s);
+}
+
+typedef struct met {
+  const ax_system *system;
+  uint64_t first;
+  uint32_t ends, others;
+} met;
+
+static ax_status meets(void *context, const void *state, const ax_interleaving *schedule) {
+  met *m = context;
+  const uint64_t outcome = m->system->outcome(m->system->context, state);
+  if (m->ends++ == 0) m->first = outcome;
+  m->others += outcome != m->first;
+  assert_int_equal(schedule->count, 6);
+  return AX_OK;
+}
+
+static void scouts_meet_other_results(void **state) {
+  (void)state;
+  test_script s;
+  test_script_parse("region x 4\nsem s = 1\ncore A: wait s; store x 0 1; signal s\ncore B: wait s; store x 0 1; signal s", &s);
+  met m = {.system = &s.system};
+  TEST_OK(ax_scout(&s.system, 24, meets, &m));
+  assert_int_equal(m.ends, 24);
+  assert_true(m.others > 0 && m.others < 24);
+  test_script_free(&s);
+}
+
+static void stores_are_copied_with_their_touches(void **state) {
+  (void)state;
+  ax_touches pool = {0};
+  ax_stored stored = {0}, copy;
+  TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){4, 8}));
+  pool.touches[0].sum.bits = AX_SUM_WRAPS;
+  TEST_OK(ax_touches_copy(&stored.touches, &pool, &pool.touches[0]));
+  assert_int_equal(stored.touches.touches[0].sum.bits, AX_SUM_WRAPS);
+  TEST_OK(ax_grow(&stored.steps, sizeof stored.steps[0], 0, 1, &stored.capacity));
+  stored.steps[0] = NULL;
+  TEST_OK(ax_stored_copy(&stored, &copy));
+  assert_int_equal(ax_stored_hash(&copy, 1), ax_stored_hash(&stored, 1));
+  copy.touches.runs[0].end = 12;
+  assert_true(ax_stored_hash(&copy, 1) != ax_stored_hash(&stored, 1));
+  ax_stored_deinit(&copy);
+  ax_stored_deinit(&stored);
+  ax_touches_deinit(&pool);
+}
+
+/* --- At random --- */
+
+enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3 };
+
+typedef struct maker {
+  test_random random;
+  ax_script script;
+  uint32_t copies, amounts[2];
+  bool faulty; /* anything may be left out, or be somewhere else */
+} maker;
+
+enum { LOCK, INNER, DONE, COPIED, OTHER, LATE, SEMAPHORES };
+static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+
+static uint32_t below(maker *m, uint32_t count) { return (uint32_t)test_random_below(&m->random, count); }
+static bool chance(maker *m, uint32_t percent) { return below(m, 100) < percent; }
+
+static void add(maker *m, uint32_t agent, ax_act act, uint32_t skip) {
+  if (m->faulty && chance(m, 4)) return;
+  TEST_OK(ax_script_add(&m->script, agent, act, skip));
+}
+
+static void meet(maker *m, uint32_t agent, ax_act_kind kind, uint32_t semaphore, uint32_t amount) {
+  add(m, agent, (ax_act){.kind = kind, .object = semaphore, .amount = amount}, 0);
+}
+
+static void touch(maker *m, ax_act *act, uint32_t cell, bool write, bool sum) {
+  ax_touches *touches = &m->script.touches;
+  if (act->touch_count++ == 0) act->touch_first = touches->touch_count;
+  TEST_OK(ax_touches_add(touches, 0, write, false, 1, &(ax_bytes){cell, cell + 1}));
+  if (sum) touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
+}
+
+static void access(maker *m, uint32_t agent, uint32_t cell, bool read, bool write, bool sum) {
+  ax_act act = {.kind = AX_ACT_LOCAL};
+  if (read) touch(m, &act, cell, false, sum);
+  if (write) touch(m, &act, cell, true, sum);
+  add(m, agent, act, read && !sum && chance(m, 10) ? 1 : 0);
+}
+
+static void add_up(maker *m, uint32_t agent, uint32_t cell) {
+  const bool whole = chance(m, 40);
+  access(m, agent, cell, true, whole, true);
+  if (!whole && chance(m, 10)) access(m, agent, cell, true, chance(m, 50), chance(m, 50));
+  if (!whole) access(m, agent, cell, false, true, true);
+}
+
+static void copy(maker *m, uint32_t agent) {
+  if (m->copies == 2) return;
+  const uint32_t copy = cores + m->copies++;
+  const bool joined = chance(m, 40);
+  access(m, copy, agent, false, true, false);
+  if (!joined) meet(m, copy, AX_ACT_SIGNAL, chance(m, 90) ? COPIED : below(m, SEMAPHORES), 1);
+  add(m, agent, (ax_act){.kind = AX_ACT_START, .object = copy}, 0);
+  if (joined)
+    add(m, agent, (ax_act){.kind = AX_ACT_JOIN, .object = copy, .amount = 1}, 0);
+  else
+    meet(m, agent, AX_ACT_WAIT, COPIED, 1);
+}
+
+static void section(maker *m, uint32_t agent, uint32_t lock) {
+  const uint32_t inner = lock == LOCK || m->faulty ? 1 - lock : lock;
+  const bool nests = inner != lock && chance(m, 30);
+  const uint32_t amount = m->faulty && chance(m, 10) ? 1 : m->amounts[lock];
+  meet(m, agent, AX_ACT_WAIT, lock, amount);
+  const uint32_t way = below(m, 12);
+  if (way < 5) add_up(m, agent, shared_cell);
+  if (way == 5 || way == 6) access(m, agent, agent, chance(m, 50), true, false);
+  if (way == 7) access(m, agent, shared_cell, true, m->faulty, false);
+  if (way == 8 && m->faulty) access(m, agent, shared_cell, false, true, false);
+  if (way == 9) copy(m, agent);
+  if (way == 10) meet(m, agent, AX_ACT_SIGNAL, OTHER, 1);
+  if (way == 10 || (way == 11 && m->faulty)) meet(m, agent, AX_ACT_WAIT, OTHER, 1);
+  if (nests && m->script.agents[agent].count < 7) section(m, agent, inner);
+  if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, chance(m, 50), true, chance(m, 50));
+  meet(m, agent, AX_ACT_SIGNAL, lock, amount);
+}
+
+static void make_core(maker *m, uint32_t agent) {
+  const uint32_t sections = 1 + chance(m, 30);
+  for (uint32_t k = 0; k < sections && m->script.agents[agent].count < 9; k++) {
+    if (chance(m, 20)) access(m, agent, agent, chance(m, 50), true, false);
+    section(m, agent, chance(m, 75) ? LOCK : INNER);
+  }
+  if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, true, chance(m, 50), false);
+  meet(m, agent, AX_ACT_SIGNAL, DONE, 1);
+}
+
+static void make_objects(maker *m, const uint32_t *counts, bool supplied) {
+  ax_act_objects *o = &m->script.objects;
+  for (uint32_t a = 0; a < cores + 2; a++) TEST_OK(ax_act_objects_add_agent(o, (ax_act_agent){.name = names[a], .initial = a < cores}));
+  for (uint32_t s = 0; s < SEMAPHORES; s++)
+    TEST_OK(ax_act_objects_add_semaphore(o, (ax_act_semaphore){names[s], 0, s <= INNER && supplied ? (int64_t)counts[s] : 0}));
+  TEST_OK(ax_act_objects_add_region(o, (ax_act_region){.name = "x", .bytes = 4, .elem_bytes = 1, .rank = 1, .dims = {4}}));
+}
+
+/* What is supplied is drained: by the first core at its end, or by others, one after the other for sure or not. */
+static void drain(maker *m, uint32_t lock, uint32_t count) {
+  const uint32_t agent = m->faulty ? below(m, cores) : 0;
+  if (count == 2 && chance(m, 50)) {
+    meet(m, agent, AX_ACT_WAIT, lock, 1);
+    if (m->faulty && chance(m, 50)) meet(m, agent, AX_ACT_SIGNAL, LATE, 1);
+    count = 1;
+  }
+  meet(m, m->faulty && chance(m, 50) ? below(m, cores) : agent, AX_ACT_WAIT, lock, count);
+}
+
+static void supply(maker *m, uint32_t lock, uint32_t count) {
+  const uint32_t agent = m->faulty && chance(m, 30) ? below(m, cores) : 0;
+  if (count == 2 && m->faulty && chance(m, 40)) {
+    const uint32_t other = below(m, cores);
+    meet(m, other, AX_ACT_WAIT, LATE, 1);
+    meet(m, other, AX_ACT_SIGNAL, lock, 1);
+    count = 1;
+  }
+  meet(m, agent, AX_ACT_SIGNAL, lock, count);
+}
+
+/* The first core supplies, and reads all at the end. */
+static ax_script make_script(uint64_t seed) {
+  maker m = {.random = {seed}};
+  const bool supplied = chance(&m, 50);
+  const uint32_t counts[2] = {1 + chance(&m, 30), 1 + chance(&m, 20)};
+  m.faulty = chance(&m, 50);
+  for (uint32_t k = 0; k < 2; k++) m.amounts[k] = chance(&m, 70) ? counts[k] : 1;
+  make_objects(&m, counts, supplied);
+  for (uint32_t a = 0; a < cores; a++) TEST_OK(ax_script_add(&m.script, a, (ax_act){.kind = AX_ACT_LOCAL}, 0));
+  if (chance(&m, 50)) access(&m, 0, shared_cell, false, true, false);
+  const bool late = chance(&m, 30);
+  for (uint32_t k = 0; k < 2 && !supplied && !late; k++) supply(&m, k, counts[k]);
+  for (uint32_t a = 1; a < cores; a++) make_core(&m, a);
+  for (uint32_t k = 0; k < 2 && !supplied && late; k++) supply(&m, k, counts[k]);
+  if (chance(&m, 50)) section(&m, 0, LOCK);
+  meet(&m, 0, AX_ACT_WAIT, DONE, cores - 1);
+  access(&m, 0, shared_cell, true, false, false);
+  for (uint32_t k = 0; k < 2; k++)
+    if (chance(&m, 85)) drain(&m, k, counts[k]);
+  return m.script;
+}
+
+static struct { uint64_t scripts, right, proved, of_locks, bounded, kinds[AX_FINDING_KINDS]; } total;
+
+static void one(uint64_t seed, bool show) {
+  (void)show;
+  ax_script script = make_script(seed);
+  ax_system system;
+  answers a = {0};
+  TEST_OK(ax_script_system(&script, &system));
+  look(&system, most_states, &a);
+  const char *wrong = judge(&a);
+  if (wrong != NULL) fail_msg("seed %llu: %s", (unsigned long long)seed, wrong);
+  total.scripts++;
+  total.bounded += a.all.bounded;
+  total.right += !a.all.bounded && a.all.kinds == 0;
+  total.proved += a.proof.proved;
+  total.of_locks += a.proof.locks > 0;
+  for (uint32_t k = 0; k < AX_FINDING_KINDS; k++) total.kinds[k] += a.all.kinds >> k & 1;
+  free_answers(&a);
+  ax_script_deinit(&script);
+}
+
+static void test_at_random(void **state) {
+  (void)state;
+  test_each_seed(scripts, one);
+  print_message("%llu scripts: %llu right, %llu proved, %llu of these for their locks; %llu bounded\n",
+                (unsigned long long)total.scripts, (unsigned long long)total.right, (unsigned long long)total.proved,
+                (unsigned long long)total.of_locks, (unsigned long long)total.bounded);
+  for (uint32_t k = 1; k < AX_FINDING_KINDS; k++)
+    if (total.kinds[k] > 0)
+      print_message("  %s: %llu\n", ax_finding_kind_name((ax_finding_kind)k), (unsigned long long)total.kinds[k]);
+  if (total.scripts < scripts) return;
+  assert_true(total.of_locks > total.scripts / 12 && total.bounded < total.scripts / 8);
+  const ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_RESULTS};
+  for (uint32_t k = 0; k < AX_COUNT(all); k++) assert_true(total.kinds[all[k]] > total.scripts / 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),
+                                     cmocka_unit_test(locks_of_a_game_shut_nobody_out),
+                                     cmocka_unit_test(scouts_meet_other_results),
+                                     cmocka_unit_test(stores_are_copied_with_their_touches),
+                                     cmocka_unit_test(test_at_random)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
