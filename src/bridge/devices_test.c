@@ -403,6 +403,9 @@ static const struct {
          "<{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL
          "}> : (tensor<6xi64>) -> tensor<12xi64>\n"),
      AX_ABSENT, "there is no one device"},
+    {"func.func @main(%x: tensor<4xf32>) {\n  %0 = \"stablehlo.collective_broadcast\"(%x) {replica_groups = dense<9223372036854775807> : "
+     "tensor<2x2xi64>} : (tensor<4xf32>) -> tensor<4xf32>\n  return\n}\n",
+     AX_INVALID_ARGUMENT, "9223372036854775807"},
     {"module {\n  sdy.mesh @m = <[\"a\"=0]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
      "the mesh @m: axis \"a\""},
     {"module {\n  sdy.mesh @m = <[\"a\"=2], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,

@@ -54,6 +54,7 @@ typedef struct ax_hlo_value_type {
   bool ranked, dynamic; /* TENSOR: its rank is known; some extent is not known, or is bounded only */
   ax_dtype dtype;
   uint32_t rank, in_count, part_count;
+  uint32_t size; /* of all parts together, and of theirs: how many there are, each as often as it stands there; at most UINT32_MAX */
   const int64_t *dims;
   const struct ax_hlo_value_type **parts;
   const ax_hlo_attribute *encoding; /* TENSOR; NULL: it has none */
@@ -136,9 +137,9 @@ typedef struct ax_hlo_module {
   const ax_hlo_value_type **values; /* types by number */
   const ax_hlo_operation **makers;  /* the operations whose results they are; NULL: arguments of blocks */
   uint32_t value_count;
-  struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for; in the order of the names once the text is read */
-  uint32_t alias_count;
-  bool sorted;
+  struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for */
+  uint32_t alias_count, alias_capacity;
+  uint32_t *alias_table, alias_table_size; /* by hash of a name: 1 + its number among these */
   struct ax_hlo_held *held; /* memory of large constants */
   struct ax_shared *lender; /* of the bytes that are read, which may forget what has been copied; borrowed. NULL: there is none */
 } ax_hlo_module;
@@ -166,7 +167,9 @@ static inline bool ax_hlo_is_return(ax_hlo_slice name) {
 /* Below 0, 0 or above 0, as strcmp. */
 int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b);
 static inline bool ax_hlo_slice_same(ax_hlo_slice a, ax_hlo_slice b) { return ax_hlo_slice_order(a, b) == 0; }
-/* NULL: there is no alias of the name, which begins with its mark. */
+/* Adds an alias of a name that the module has not yet. */
+AX_MUST_USE ax_status ax_hlo_add_alias(ax_hlo_module *module, ax_hlo_slice name, ax_hlo_slice text);
+/* NULL: there is no alias of the name, which begins with its mark. Adding another one makes the entry invalid. */
 ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name);
 /* The attribute with the name; NULL: there is none. */
 const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name);

@@ -15,6 +15,8 @@ typedef struct printer {
   uint32_t *names; /* by value */
   uint32_t next, indent;
   uint32_t attributes_left; /* that may still be printed, since parts are shared */
+  uint32_t types_left;      /* parts of types, likewise */
+  bool lacks_types;         /* some were left out, of which there are too many */
   bool bare;                /* inside <..> of a dialect, where integers have no types */
 } printer;
 
@@ -36,27 +38,34 @@ static void add_quoted(printer *p, ax_hlo_slice slice) {
 
 static void add_type(printer *p, const ax_hlo_value_type *type);
 
-static void add_types(printer *p, const ax_hlo_value_type *const *types, uint32_t count) {
-  ax_text_add(p->text, "(");
+static void add_types(printer *p, const char *open, const ax_hlo_value_type *const *types, uint32_t count, const char *close) {
+  ax_text_add(p->text, "%s", open);
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) ax_text_add(p->text, ", ");
     add_type(p, types[i]);
   }
-  ax_text_add(p->text, ")");
+  ax_text_add(p->text, "%s", close);
 }
 
 static void add_type(printer *p, const ax_hlo_value_type *type) {
+  p->lacks_types = p->lacks_types || type->part_count > p->types_left;
+  if (p->lacks_types) return;
+  p->types_left -= type->part_count;
+  if (type->kind == AX_HLO_TUPLE || type->kind == AX_HLO_FUTURE_TYPE) {
+    add_types(p, type->kind == AX_HLO_TUPLE ? "tuple<" : "!stablehlo.future<", type->parts, type->part_count, ">");
+    return;
+  }
   if (type->kind != AX_HLO_FUNCTION) {
     add_slice(p, type->text);
     return;
   }
   const uint32_t results = type->part_count - type->in_count;
-  add_types(p, type->parts, type->in_count);
+  add_types(p, "(", type->parts, type->in_count, ")");
   ax_text_add(p->text, " -> ");
   if (results == 1 && type->parts[type->in_count]->kind != AX_HLO_FUNCTION)
     add_type(p, type->parts[type->in_count]);
   else
-    add_types(p, results > 0 ? &type->parts[type->in_count] : NULL, results);
+    add_types(p, "(", results > 0 ? &type->parts[type->in_count] : NULL, results, ")");
 }
 
 /* --- Attributes --- */
@@ -419,7 +428,7 @@ static void add_signature(printer *p, const ax_hlo_operation *op) {
   if (op->result_count == 1 && p->module->values[op->result]->kind != AX_HLO_FUNCTION)
     add_type(p, p->module->values[op->result]);
   else
-    add_types(p, op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count);
+    add_types(p, "(", op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count, ")");
 }
 
 /* {a = 1 : i64} behind an argument or result: entry i of a list of dictionaries. */
@@ -534,11 +543,12 @@ static ax_status add_module(printer *p) {
   ax_text_add(p->text, " {");
   AX_TRY(add_block(p, &m->body));
   ax_text_add(p->text, "\n}\n");
+  if (p->lacks_types) return ax_error(AX_ABSENT, "%s: the types are too large as text", m->source);
   return p->text->failed ? ax_out_of_memory(p->text->length) : AX_OK;
 }
 
 ax_status ax_hlo_print(const ax_hlo_module *module, ax_text *text) {
-  printer p = {.module = module, .text = text, .attributes_left = 1 << 24};
+  printer p = {.module = module, .text = text, .attributes_left = 1 << 24, .types_left = 1 << 26};
   const ax_status status = add_module(&p);
   ax_arena_deinit(&p.arena);
   return status;

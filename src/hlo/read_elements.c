@@ -134,7 +134,7 @@ static ax_status measure(ax_hlo_scan *r, const elements *e, const char *at, size
   const size_t all = (size_t)e->count * e->bytes;
   const bool packed = e->dtype == AX_BOOL && bytes == ((size_t)e->count + 7) / 8;
   *splat = bytes == e->bytes && e->count != 1 && !packed;
-  *room = bytes > all ? bytes : all;
+  *room = *splat ? e->bytes : bytes > all ? bytes : all;
   if (bytes == all || packed || *splat) return AX_OK;
   return ax_hlo_refuse(r, at, "%zu bytes are not those of %lld elements", bytes, (long long)e->count);
 }

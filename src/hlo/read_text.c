@@ -334,7 +334,6 @@ static ax_status want_operation(ax_hlo_scan *r, const ax_hlo_operation **out) {
 
 /* #name = attribute, !name = type: kept as text, read where it is used. */
 static ax_status want_alias_text(ax_hlo_scan *r) {
-  ax_hlo_module *m = r->module;
   const char mark = *r->cursor, *at = r->cursor;
   ax_hlo_slice name, text, location;
   AX_TRY(ax_hlo_want_name(r, mark, &name));
@@ -354,9 +353,10 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
         r->cursor++;
   }
   text.length = (size_t)(r->cursor - text.start);
-  AX_TRY(ax_grow(&m->aliases, sizeof m->aliases[0], m->alias_count, 1, &r->alias_capacity));
-  m->aliases[m->alias_count++] = (ax_hlo_alias_entry){.name = {at, name.length + 1}, .text = text};
-  return AX_OK;
+  const ax_hlo_slice marked = {at, name.length + 1};
+  if (ax_hlo_find_alias(r->module, marked) != NULL)
+    return ax_hlo_refuse(r, at, "the alias %.*s is there twice", (int)marked.length, marked.start);
+  return ax_hlo_add_alias(r->module, marked, text);
 }
 
 static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
@@ -407,7 +407,6 @@ ax_status ax_hlo_read_lent_text(const char *text, size_t bytes, const char *sour
   block.operation_count = operations.count;
   block.operations = ax_hlo_list_end(&r, &operations, sizeof block.operations[0], &status);
   if (status == AX_OK) ax_hlo_find_body(out, &block);
-  ax_hlo_sort_aliases(out);
   ax_hlo_free_scan(&r);
   if (status != AX_OK) ax_hlo_module_deinit(out);
   return status;

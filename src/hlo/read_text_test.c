@@ -232,6 +232,7 @@ static void test_elements(void **state) {
   ELEMENTS("dense<[0x7FC00000, 0xFF800000, -0.0]> : tensor<3xf32>", false, uint32_t, 0x7fc00000u, 0xff800000u, 0x80000000u);
   ELEMENTS("dense<\"0x0000803F00000040\"> : tensor<2xf32>", false, float, 1, 2);
   ELEMENTS("dense<\"0x0000803F\"> : tensor<2xf32>", true, float, 1);
+  ELEMENTS("dense<\"0x0000803F\"> : tensor<1000000x1000000xf32>", true, float, 1);
   ELEMENTS("dense<[true, false, true]> : tensor<3xi1>", false, uint8_t, 1, 0, 1);
   ELEMENTS("dense<\"0x0502\"> : tensor<10xi1>", false, uint8_t, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1);
   ELEMENTS("dense<[(1.0, -2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>", false, float, 1, -2, 3, 4);
@@ -305,6 +306,7 @@ static const struct {
     {"#a = #a\nmodule attributes {x = #a} {\n}", "are nested here"},
     {"module attributes {x = \"open} {\n}", "the string does not end on its line"},
     {"module attributes {x = #no} {\n}", "there is no alias #no"},
+    {"#a = 1\n#ab = 2\n#a = 3\nmodule {\n}", "m.mlir:3:1: the alias #a is there twice"},
 };
 
 static void test_errors(void **state) {

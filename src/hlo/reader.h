@@ -42,7 +42,7 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_type_entry *types; /* a hash table */
   uint32_t type_count, type_capacity;
-  uint32_t value_capacity, maker_capacity, alias_capacity;
+  uint32_t value_capacity, maker_capacity;
 } ax_hlo_scan;
 
 /* --- scan.c --- */
@@ -109,9 +109,6 @@ AX_MUST_USE ax_status ax_hlo_want_elements(ax_hlo_scan *r, ax_hlo_attribute *out
 AX_MUST_USE ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size_t count, ax_hlo_attribute *out);
 /* [b, 0, f]x[0, i, o]->[b, 0, f], as a dictionary. */
 AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
-
-/* --- module.c --- */
-void ax_hlo_sort_aliases(ax_hlo_module *module);
 
 /* --- read_text.c --- */
 AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);

@@ -9,9 +9,36 @@
 
 typedef struct verifier {
   const ax_hlo_module *module;
+  ax_hlo_symbols symbols;
   const ax_hlo_listed *known[AX_HLO_MOST_RULES]; /* by rule: the operation's attributes, once they were looked up */
   bool looked[AX_HLO_MOST_RULES];
 } verifier;
+
+/* --- What has a name --- */
+
+static const ax_hlo_attribute *name_of(const ax_hlo_operation *op) { return ax_hlo_find(op, "sym_name"); }
+
+static const ax_hlo_operation **symbol_slot(const ax_hlo_symbols *symbols, ax_hlo_slice name) {
+  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (symbols->size - 1);
+  for (; symbols->slots[slot] != NULL; slot = (slot + 1) & (symbols->size - 1))
+    if (ax_hlo_slice_same(name_of(symbols->slots[slot])->text, name)) break;
+  return &symbols->slots[slot];
+}
+
+const ax_hlo_operation *ax_hlo_symbol(const ax_verified *v, ax_hlo_slice name) { return *symbol_slot(v->symbols, name); }
+
+static ax_status find_symbols(verifier *w) {
+  const ax_hlo_block *body = &w->module->body;
+  for (w->symbols.size = 16; w->symbols.size / 2 <= body->operation_count;) w->symbols.size *= 2;
+  w->symbols.slots = ax_calloc(w->symbols.size, sizeof w->symbols.slots[0]);
+  if (w->symbols.slots == NULL) return ax_out_of_memory(w->symbols.size * sizeof w->symbols.slots[0]);
+  for (uint32_t i = 0; i < body->operation_count; i++) {
+    const ax_hlo_attribute *name = name_of(body->operations[i]);
+    const ax_hlo_operation **slot = name != NULL ? symbol_slot(&w->symbols, name->text) : NULL;
+    if (slot != NULL && *slot == NULL) *slot = body->operations[i];
+  }
+  return AX_OK;
+}
 
 /* --- Numbers of operands, results and regions --- */
 
@@ -212,7 +239,7 @@ static ax_status check_block(verifier *w, const ax_hlo_block *block) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
     uint32_t index = 0;
-    const ax_verified v = {w->module, op};
+    const ax_verified v = {w->module, op, &w->symbols};
     const ax_hlo_rule *rule = ax_hlo_find_rule(op->name, &index);
     AX_TRY(ax_hlo_blame(w->module, op, check_parts(w, &v, rule, index)));
     for (uint32_t r = 0; r < op->region_count; r++)
@@ -224,5 +251,8 @@ static ax_status check_block(verifier *w, const ax_hlo_block *block) {
 
 ax_status ax_hlo_verify(const ax_hlo_module *module) {
   verifier w = {.module = module};
-  return check_block(&w, &module->body);
+  ax_status status = find_symbols(&w);
+  if (status == AX_OK) status = check_block(&w, &module->body);
+  ax_free(w.symbols.slots);
+  return status;
 }
