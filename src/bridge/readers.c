@@ -9,6 +9,7 @@
 #include "bridge/import.h"
 #include "bridge/quantized.h"
 #include "collectives/ragged.h"
+#include "ir/dtype.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
 #include "prim/bind.h"
@@ -187,12 +188,13 @@ typedef struct normal {
 
 static ax_status read_normal(const ax_hlo_read_args *args, normal *out) {
   const ax_hlo_attribute *epsilon = ax_hlo_find(args->op, "epsilon");
-  char digits[64] = {0}, *end;
+  ax_dtype dtype;
+  ax_element number;
   *out = (normal){.type = ax_typeof(args->in[0]), .count = 1};
   AX_TRY(ax_hlo_integer(args->op, "feature_index", &out->feature[0]));
-  if (epsilon == NULL || epsilon->text.length >= sizeof digits) return ax_error(AX_INVALID_ARGUMENT, "epsilon must be a float");
-  memcpy(digits, epsilon->text.start, epsilon->text.length);
-  out->epsilon = ax_number_decimal(AX_F32, digits, &end).f;
+  if (epsilon == NULL || !ax_hlo_number(epsilon, &dtype, &number) || dtype != AX_F32)
+    return ax_error(AX_INVALID_ARGUMENT, "epsilon must be a number of f32");
+  out->epsilon = ax_number_load(dtype, &number, 0).f;
   for (uint32_t d = 0; d < out->type.rank; d++) {
     if ((int64_t)d == out->feature[0]) continue;
     out->others.v[out->others.count++] = d;
@@ -275,6 +277,14 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
 
 /* --- Random numbers --- */
 
+/* The unsigned integers whose bits those of the dtype are. AX_NO_DTYPE: there are none. */
+static ax_dtype unsigned_of(ax_dtype dtype) {
+  for (uint32_t d = AX_NO_DTYPE + 1; d < AX_DTYPE_COUNT; d++)
+    if (ax_dtype_get((ax_dtype)d)->kind == AX_KIND_UNSIGNED && ax_dtype_get((ax_dtype)d)->bits == ax_dtype_get(dtype)->bits) return (ax_dtype)d;
+  return AX_NO_DTYPE;
+}
+
+/* Signed integers and floats have the bits of unsigned ones. */
 static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *algorithm = ax_hlo_find(args->op, "rng_algorithm");
   const ax_type *bits = &args->out_types[1];
@@ -284,7 +294,9 @@ static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has two results");
   while (algorithm != NULL && which < AX_COUNT(names) && !ax_hlo_slice_is(algorithm->text, names[which])) which++;
   if (which == AX_COUNT(names)) return ax_error(AX_INVALID_ARGUMENT, "rng_algorithm must be DEFAULT, THREE_FRY or PHILOX");
-  (ax_rng_bit_generator)(args->in[0], bits->dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
+  const ax_dtype drawn = unsigned_of(bits->dtype);
+  (ax_rng_bit_generator)(args->in[0], drawn != AX_NO_DTYPE ? drawn : bits->dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
+  if (drawn != bits->dtype && !ax_failed()) args->out[1] = ax_bitcast_convert_type(args->out[1], bits->dtype);
   return AX_OK;
 }
 

@@ -136,6 +136,7 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   AX_TRY(ax_known_fold(import, op, entry, f, &done));
   if (done) return AX_OK;
   take_operands(import, op, entry, f->in);
+  ax_hlo_promote(import, op, f->in);
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
   const ax_hlo_read_args args = {.prim = entry->prim,
                                  .op = op,

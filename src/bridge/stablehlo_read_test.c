@@ -312,7 +312,7 @@ static const struct {
        "tensor<i32>) -> "
        "tensor<f32>",
        "tensor<f32>"),
-     AX_INVALID_ARGUMENT, "the attribute dimension_numbers is missing"},
+     AX_INVALID_ARGUMENT, "the attribute dimension_numbers must be a #stablehlo.gather<..>"},
     {F("%0 = \"stablehlo.select_and_scatter\"(%a, %a, %a) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<i1>):\n    stablehlo.return "
        "%z : tensor<i1>\n  }, {\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.add %x, %y : tensor<f32>\n    stablehlo.return %1 : "
        "tensor<f32>\n  }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",

@@ -125,7 +125,8 @@ AX_MUST_USE ax_status ax_hlo_read_dictionary(ax_hlo_bytecode *b, ax_hlo_bytes *f
 AX_MUST_USE ax_status ax_hlo_read_integer_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_float_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_elements_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
-AX_MUST_USE ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, ax_hlo_attribute *out);
+AX_MUST_USE ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, const char *dialect,
+                                       ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_accuracy(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_bounds(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_group(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_group *group, ax_hlo_attribute *out);

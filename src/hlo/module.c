@@ -1,6 +1,7 @@
 /* Questions about a module: attributes by name and kind, types as programs have them, places in messages. */
 #include "hlo/module.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +213,47 @@ ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, 
   if (status == AX_OK || status == AX_OUT_OF_MEMORY) return status;
   ax_hlo_place_text(module, &op->place, place, sizeof place);
   return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
+}
+
+/* --- Numbers --- */
+
+enum { most_digits = 400 }; /* of a float */
+
+/* A decimal, or the bits in hexadecimal, of which there must not be too many. */
+static bool float_of(ax_hlo_slice text, ax_dtype dtype, void *out) {
+  char word[most_digits + 1] = {0}, *end;
+  if (text.length == 0 || text.length > most_digits) return false;
+  memcpy(word, text.start, text.length);
+  if (strncmp(word, "0x", 2) != 0) {
+    ax_number_store(dtype, out, 0, ax_number_decimal(dtype, word, &end));
+    return *end == '\0' && end != word;
+  }
+  errno = 0;
+  const uint64_t bits = strtoull(word, &end, 16);
+  memcpy(out, &bits, ax_dtype_bytes(dtype));
+  return *end == '\0' && errno == 0 && (ax_dtype_get(dtype)->bits == 64 || bits >> ax_dtype_get(dtype)->bits == 0);
+}
+
+bool ax_hlo_number(const ax_hlo_attribute *attribute, ax_dtype *dtype, ax_element *out) {
+  const ax_hlo_value_type *type = attribute->type;
+  *out = (ax_element){0};
+  if (type != NULL && (!type->element_known || ax_is_key(type->dtype))) return false;
+  *dtype = type != NULL ? type->dtype : attribute->kind == AX_HLO_FLOAT ? AX_F64 : attribute->kind == AX_HLO_BOOL ? AX_BOOL : AX_S64;
+  const ax_dtype part = ax_part_dtype(*dtype);
+  switch (attribute->kind) {
+    case AX_HLO_BOOL:
+    case AX_HLO_INTEGER:
+      if (ax_is_float(*dtype) || ax_is_complex(*dtype)) return false;
+      ax_number_store(*dtype, out, 0, (ax_number){.i = attribute->integer});
+      return true;
+    case AX_HLO_FLOAT:
+      return ax_is_float(*dtype) && float_of(attribute->text, *dtype, out);
+    case AX_HLO_COMPLEX:
+      return ax_is_complex(*dtype) && float_of(attribute->items[0].text, part, out) &&
+             float_of(attribute->items[1].text, part, (char *)out + ax_dtype_bytes(part));
+    default:
+      return false;
+  }
 }
 
 /* --- Kinds --- */

@@ -15,6 +15,7 @@
 #define AX_HLO_MODULE_H
 
 #include "ir/equation.h"
+#include "ir/number.h"
 
 typedef struct ax_hlo_attribute ax_hlo_attribute;
 typedef struct ax_hlo_region ax_hlo_region;
@@ -71,8 +72,9 @@ typedef enum ax_hlo_attribute_kind {
   AX_HLO_INTEGER,    /* integer, type */
   AX_HLO_FLOAT,      /* text: the decimal or the bits as written, type */
   AX_HLO_STRING,     /* text, without quotes and escapes */
-  AX_HLO_SYMBOL,     /* text, without its @; of a nested one the last name */
-  AX_HLO_WORD,       /* text: one word, as an enumeration's */
+  AX_HLO_COMPLEX,    /* #complex.number<:f32 1.0, 2.0>: type, and two floats as items */
+  AX_HLO_SYMBOL,     /* text, without its @; of a nested one the last name, and those before it as items */
+  AX_HLO_WORD,       /* text: one word; of an enumeration one item, whose name is the dialect's and whose text says which it is */
   AX_HLO_TYPE,       /* type */
   AX_HLO_ARRAY,      /* items */
   AX_HLO_DICTIONARY, /* items with names; text: what a dialect calls it, "stablehlo.gather", or empty */
@@ -191,6 +193,10 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
 
 /* The message with the operation's line and name in front of it; AX_OK and AX_OUT_OF_MEMORY stay as they are. Returns the status. */
 AX_MUST_USE ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, ax_status status);
+
+/* A number of an attribute, true, 5, 1.5e+00 or 0x7FC00000, as one element of its own type: i64 or f64 if none is written. Complex ones
+   as well. False: it is none, or Axle has no such type or number. */
+bool ax_hlo_number(const ax_hlo_attribute *attribute, ax_dtype *dtype, ax_element *out);
 
 /* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or
    something else. */

@@ -1,6 +1,7 @@
 #include "hlo/print.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,26 +154,79 @@ static void add_numbers(printer *p, const ax_hlo_attribute *a, const char *type)
   ax_text_add(p->text, p->bare ? "]" : ">");
 }
 
-/* Each float has one form: as many digits as tell it from others. */
-static void add_float(printer *p, const ax_hlo_attribute *a) {
-  const ax_dtype dtype = a->type != NULL && a->type->element_known && ax_is_float(a->type->dtype) ? a->type->dtype : AX_F64;
-  char digits[64] = {0}, *end = digits;
-  if (a->text.length < sizeof digits && memchr(a->text.start, 'x', a->text.length) == NULL)
-    memcpy(digits, a->text.start, a->text.length);
-  const double number = digits[0] != '\0' ? ax_number_decimal(dtype, digits, &end).f : 0;
-  if (digits[0] == '\0')
-    add_slice(p, a->text);
-  else
-    ax_text_add(p->text, dtype == AX_F64 ? "%.16e" : "%.8e", number);
-  if (p->bare || a->type == NULL) return;
+static void add_type_behind(printer *p, const ax_hlo_value_type *type) {
+  if (p->bare || type == NULL) return;
   ax_text_add(p->text, " : ");
-  add_slice(p, a->type->text);
+  add_slice(p, type->text);
 }
 
+/* Each float has one form: as many digits as tell it from others, or its bits if it is infinite or NaN. */
+static void add_float_number(printer *p, const ax_hlo_attribute *a) {
+  ax_dtype dtype;
+  ax_element bits;
+  if (!ax_hlo_number(a, &dtype, &bits)) {
+    add_slice(p, a->text);
+    return;
+  }
+  const double number = ax_number_load(dtype, &bits, 0).f;
+  if (isfinite(number))
+    ax_text_add(p->text, dtype == AX_F64 ? "%.16e" : "%.8e", number);
+  else
+    ax_text_add(p->text, "0x%0*" PRIX64, (int)(2 * ax_dtype_bytes(dtype)), bits.bits[0]);
+}
+
+static void add_float(printer *p, const ax_hlo_attribute *a) {
+  add_float_number(p, a);
+  add_type_behind(p, a->type);
+}
+
+/* #complex.number<:f32 1.0, 2.0> : complex<f32> */
+static void add_complex(printer *p, const ax_hlo_attribute *a) {
+  ax_text_add(p->text, "#complex.number<:%.*s ", (int)a->items[0].type->text.length, a->items[0].type->text.start);
+  for (uint32_t i = 0; i < 2; i++) {
+    ax_text_add(p->text, "%s", i > 0 ? ", " : "");
+    add_float_number(p, &a->items[i]);
+  }
+  ax_text_add(p->text, ">");
+  add_type_behind(p, a->type);
+}
+
+/* As its type has it: what goes beyond wraps around. */
 static void add_integer(printer *p, const ax_hlo_attribute *a) {
-  ax_text_add(p->text, "%" PRId64, a->integer);
+  ax_dtype dtype;
+  ax_element bits;
+  const bool known = ax_hlo_number(a, &dtype, &bits);
+  const ax_number number = known ? ax_number_load(dtype, &bits, 0) : (ax_number){.i = a->integer};
+  if (known && dtype == AX_BOOL) {
+    ax_text_add(p->text, number.u != 0 ? "true" : "false");
+    return;
+  }
+  if (known && ax_dtype_get(dtype)->kind == AX_KIND_UNSIGNED)
+    ax_text_add(p->text, "%" PRIu64, number.u);
+  else
+    ax_text_add(p->text, "%" PRId64, number.i);
   if (p->bare) return;
   ax_text_add(p->text, " : %.*s", a->type != NULL ? (int)a->type->text.length : 3, a->type != NULL ? a->type->text.start : "i64");
+}
+
+static void add_symbol(printer *p, ax_hlo_slice name) {
+  ax_text_add(p->text, "@");
+  if (is_word(name))
+    add_slice(p, name);
+  else
+    add_quoted(p, name);
+}
+
+/* #stablehlo<precision HIGH>; a word that is of no enumeration alone. */
+static void add_word_of(printer *p, const ax_hlo_attribute *a) {
+  const ax_hlo_attribute *of = a->count == 1 ? &a->items[0] : NULL;
+  if (of == NULL) {
+    add_slice(p, a->text);
+    return;
+  }
+  ax_text_add(p->text, "#%.*s<", (int)of->name.length, of->name.start);
+  if (of->text.length > 0) ax_text_add(p->text, "%.*s ", (int)of->text.length, of->text.start);
+  ax_text_add(p->text, "%.*s>", (int)a->text.length, a->text.start);
 }
 
 static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
@@ -189,15 +243,22 @@ static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
     case AX_HLO_FLOAT:
       add_float(p, a);
       return AX_OK;
+    case AX_HLO_COMPLEX:
+      add_complex(p, a);
+      return AX_OK;
     case AX_HLO_STRING:
       add_quoted(p, a->text);
+      add_type_behind(p, a->type);
       return AX_OK;
     case AX_HLO_SYMBOL:
-      ax_text_add(p->text, "@");
-      if (is_word(a->text))
-        add_slice(p, a->text);
-      else
-        add_quoted(p, a->text);
+      for (uint32_t i = 0; i < a->count; i++) {
+        add_symbol(p, a->items[i].text);
+        ax_text_add(p->text, "::");
+      }
+      add_symbol(p, a->text);
+      return AX_OK;
+    case AX_HLO_WORD:
+      add_word_of(p, a);
       return AX_OK;
     case AX_HLO_TYPE:
       add_type(p, a->type);

@@ -113,6 +113,34 @@ static void test_printed_types(void **state) {
   ax_text_deinit(&out);
 }
 
+/* Attributes that mean nothing to StableHLO come back as MLIR prints them, and once more the same. */
+static void test_printed_attributes(void **state) {
+  static const char *const cases[][2] = {{"18446744073709551615 : ui64", NULL},
+                                         {"9223372036854775808 : i64", "-9223372036854775808 : i64"},
+                                         {"4294967295 : i32", "-1 : i32"},
+                                         {"255 : ui8", NULL},
+                                         {"@a::@b::@\"c d\"", NULL},
+                                         {"\"s\" : f32", NULL},
+                                         {"1.0e400 : f64", "0x7FF0000000000000 : f64"},
+                                         {"0x7FC1 : bf16", NULL},
+                                         {"0x3F800000 : f32", "1.00000000e+00 : f32"},
+                                         {"#stablehlo<precision HIGH>", NULL},
+                                         {"#chlo<comparison_direction GE>", NULL},
+                                         {"#stablehlo.result_accuracy_mode<HIGHEST>", NULL},
+                                         {"#complex.number<:f32 1.0, 0x7F800000>", "#complex.number<:f32 1.00000000e+00, 0x7F800000> : complex<f32>"}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    char text[256], wanted[256];
+    snprintf(text, sizeof text, "module attributes {x.y = %s} {\n}\n", cases[i][0]);
+    snprintf(wanted, sizeof wanted, "module attributes {x.y = %s} {\n}\n", cases[i][cases[i][1] != NULL]);
+    char *once = printed(text, strlen(text)), *twice = printed(once, strlen(once));
+    assert_string_equal(once, wanted);
+    assert_string_equal(twice, wanted);
+    ax_free(once);
+    ax_free(twice);
+  }
+}
+
 static void test_formats(void **state) {
   (void)state;
   file f = load("all.1.0.0.mlirbc");
@@ -289,7 +317,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_versions), cmocka_unit_test(test_plain), cmocka_unit_test(test_mixed), cmocka_unit_test(test_printed),
-      cmocka_unit_test(test_printed_types), cmocka_unit_test(test_regions_of_values),
+      cmocka_unit_test(test_printed_types), cmocka_unit_test(test_printed_attributes), cmocka_unit_test(test_regions_of_values),
       cmocka_unit_test(test_formats),  cmocka_unit_test(test_places), cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_changed),  cmocka_unit_test(test_errors), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

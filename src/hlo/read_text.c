@@ -53,6 +53,7 @@ ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, 
   AX_TRY(ax_grow(&r->names, sizeof r->names[0], r->name_count, 1, &r->name_capacity));
   AX_TRY(ax_grow(&r->hidden, sizeof r->hidden[0], r->name_count, 1, &r->hidden_capacity));
   const uint32_t slot = name_slot(r, name);
+  if (r->table[slot] > r->scope) return ax_hlo_refuse(r, name.start, "%%%.*s is defined twice here", (int)name.length, name.start);
   r->names[r->name_count] = (ax_hlo_named){name, first, count};
   r->hidden[r->name_count] = r->table[slot];
   r->table[slot] = ++r->name_count;
@@ -76,7 +77,7 @@ ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
   if (!ax_hlo_sees(r, "%")) return ax_hlo_expected(r, "a value, %name");
   AX_TRY(ax_hlo_want_name(r, '%', &name));
   const uint32_t entry = r->table_size == 0 ? 0 : r->table[name_slot(r, name)];
-  if (entry == 0) return ax_hlo_refuse(r, at, "%%%.*s is not defined before it is used here", (int)name.length, name.start);
+  if (entry <= r->isolated) return ax_hlo_refuse(r, at, "%%%.*s is not defined before it is used here", (int)name.length, name.start);
   const ax_hlo_named *named = &r->names[entry - 1];
   if (r->cursor < r->end && *r->cursor == '#') {
     r->cursor++;
@@ -204,15 +205,21 @@ static ax_status add_blocks(ax_hlo_scan *r, const ax_hlo_arguments *arguments, a
   return AX_OK;
 }
 
+/* Regions of these see no value around them. */
+static bool is_isolated(ax_hlo_slice op) { return ax_hlo_slice_is(op, "func.func") || ax_hlo_slice_is(op, "builtin.module"); }
+
 ax_status ax_hlo_want_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments) {
   ax_hlo_list blocks = {0};
-  const uint32_t mark = ax_hlo_names_mark(r);
+  const uint32_t mark = ax_hlo_names_mark(r), scope = r->scope, isolated = r->isolated;
   AX_TRY(ax_hlo_enter(r));
+  r->scope = mark;
+  if (is_isolated(draft->op.name)) r->isolated = mark;
   ax_status status = add_blocks(r, arguments, &blocks);
   ax_hlo_region region = {.block_count = blocks.count};
   region.blocks = ax_hlo_list_end(r, &blocks, sizeof region.blocks[0], &status);
   ax_hlo_leave(r);
   ax_hlo_names_drop(r, mark);
+  r->scope = scope, r->isolated = isolated;
   return status == AX_OK ? ax_hlo_list_add(&draft->regions, &region, sizeof region) : status;
 }
 

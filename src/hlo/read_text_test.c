@@ -306,6 +306,13 @@ static const struct {
     {"#a = #a\nmodule attributes {x = #a} {\n}", "are nested here"},
     {"module attributes {x = \"open} {\n}", "the string does not end on its line"},
     {"module attributes {x = #no} {\n}", "there is no alias #no"},
+    {"func.func @f(%a: tensor<f32>) {\n  %0 = stablehlo.sine %a : tensor<f32>\n  %0 = stablehlo.sine %a : tensor<f32>\n  return\n}\n",
+     "m.mlir:3:4: %0 is defined twice here"},
+    {"func.func @f(%a: tensor<f32>, %a: tensor<f32>) {\n  return\n}\n", "m.mlir:1:32: %a is defined twice here"},
+    {"module attributes {a = 1, b = 2, a = 3} {\n}\n", "m.mlir:1:34: the attribute a is there twice"},
+    {"module {\n  %c = stablehlo.constant dense<1.0> : tensor<f32>\n  func.func @main() {\n    %d = stablehlo.sine %c : tensor<f32>\n    "
+     "return\n  }\n}\n",
+     "m.mlir:4:25: %c is not defined before it is used here"},
     {"#a = 1\n#ab = 2\n#a = 3\nmodule {\n}", "m.mlir:3:1: the alias #a is there twice"},
 };
 

@@ -33,6 +33,8 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_named *names; /* in scope; an inner one hides an outer one of the same name */
   uint32_t name_count, name_capacity;
+  uint32_t scope;    /* the first of the innermost region, where a name may not be given again */
+  uint32_t isolated; /* the first that is seen: functions see no names around them */
   uint32_t *table, table_size;       /* by hash of a name: 1 + the number of its innermost entry in `names` */
   uint32_t *hidden, hidden_capacity; /* by entry of `names`: what the table had before */
 
@@ -42,6 +44,7 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_type_entry *types; /* a hash table */
   uint32_t type_count, type_capacity;
+  const ax_hlo_attribute *enumeration; /* of the word that was read last: most words are of few */
   uint32_t value_capacity, maker_capacity;
 } ax_hlo_scan;
 
@@ -64,8 +67,8 @@ AX_MUST_USE ax_status ax_hlo_want_word(ax_hlo_scan *r, const char *what, ax_hlo_
 /* "..", with its escapes undone. */
 AX_MUST_USE ax_status ax_hlo_want_string(ax_hlo_scan *r, ax_hlo_slice *out);
 AX_MUST_USE ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out);
-/* @name, @"name", and @a::@b, of which the last counts. */
-AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_slice *out);
+/* @name, @"name", and @a::@b, of which the last counts and the others are items. Fills all of *out but its name. */
+AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_attribute *out);
 /* What follows %, # or !: a name. */
 AX_MUST_USE ax_status ax_hlo_want_name(ax_hlo_scan *r, char mark, ax_hlo_slice *out);
 /* Passes what stands between brackets of the kind that comes next, with all that is nested in it: <..>, (..), {..}, [..]. */
@@ -112,7 +115,7 @@ AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
 
 /* --- read_text.c --- */
 AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);
-/* Gives the name to values; ax_hlo_names_drop takes back all names from the mark on. */
+/* Gives the name to values; ax_hlo_names_drop takes back all names from the mark on. AX_PARSE_ERROR: the region has the name already. */
 AX_MUST_USE ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, uint32_t count);
 static inline uint32_t ax_hlo_names_mark(const ax_hlo_scan *r) { return r->name_count; }
 void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark);

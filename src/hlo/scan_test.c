@@ -30,6 +30,7 @@ static void expect_slice(ax_hlo_slice slice, const char *text) {
 static void test_words(void **state) {
   (void)state;
   ax_hlo_slice word;
+  ax_hlo_attribute symbol = {0};
   int64_t number;
   ax_hlo_scan r = at("  // comment\n name.of -> \"a\\22\\n\\\\b\" @\"x y\" @m::@f %arg-1 -17 0xFF (<[a]>\"(\") tail");
   ax_hlo_skip(&r);
@@ -41,10 +42,12 @@ static void test_words(void **state) {
   TEST_OK(ax_hlo_want(&r, "->"));
   TEST_OK(ax_hlo_want_string(&r, &word));
   expect_slice(word, "a\"\n\\b");
-  TEST_OK(ax_hlo_want_symbol(&r, &word));
-  expect_slice(word, "x y");
-  TEST_OK(ax_hlo_want_symbol(&r, &word));
-  expect_slice(word, "f");
+  TEST_OK(ax_hlo_want_symbol(&r, &symbol));
+  expect_slice(symbol.text, "x y");
+  TEST_OK(ax_hlo_want_symbol(&r, &symbol));
+  expect_slice(symbol.text, "f");
+  assert_int_equal(symbol.count, 1);
+  expect_slice(symbol.items[0].text, "m");
   TEST_OK(ax_hlo_want_name(&r, '%', &word));
   expect_slice(word, "arg-1");
   TEST_OK(ax_hlo_want_integer(&r, &number));
@@ -213,7 +216,9 @@ static void test_scopes(void **state) {
   TEST_OK(ax_hlo_new_values(&r, 3, types, &first));
   TEST_OK(ax_hlo_name_values(&r, (ax_hlo_slice){"a", 1}, first, 1));
   TEST_OK(ax_hlo_name_values(&r, (ax_hlo_slice){"b", 1}, first + 1, 2));
+  TEST_FAILS(ax_hlo_name_values(&r, (ax_hlo_slice){"a", 1}, first, 1), AX_PARSE_ERROR, "%a is defined twice here");
   const uint32_t mark = ax_hlo_names_mark(&r);
+  r.scope = mark; /* an inner region begins */
   expect_operand(&r, first);
   for (uint32_t i = 0; i < 1000; i++) {
     snprintf(names[i], sizeof names[i], "n%u", i);

@@ -29,6 +29,11 @@ static ax_status verify(const char *text) {
 #define ALL "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
 #define ONES "tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>"
 
+#define NORMAL(epsilon)                                                                                                    \
+  "func.func @main(%a: tensor<2x2xf32>, %b: tensor<2xf32>) {\n  %0 = \"stablehlo.batch_norm_inference\"(%a, %b, %b, %b, %b) "  \
+  "{epsilon = " epsilon ", feature_index = 1 : i64} : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, "       \
+  "tensor<2xf32>) -> tensor<2x2xf32>\n  return\n}\n"
+
 static const struct {
   const char *text, *message;
 } refused[] = {
@@ -99,6 +104,23 @@ static const struct {
     {F("  %0 = \"stablehlo.composite\"(%s) {name = \"a.b\", decomposition = @mesh} : (tensor<f32>) -> tensor<f32>\n")
      "sdy.mesh @mesh = <[\"x\"=2]>\n",
      "there is no function @mesh"},
+    /* attributes of other kinds */
+    {NORMAL("5 : i64"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("\"0.1\""), "the attribute epsilon must be a number of f32"},
+    {NORMAL("@x"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("[]"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("true"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("1.0e-3 : f64"), "the attribute epsilon must be a number of f32"},
+    {F("  \"stablehlo.custom_call\"(%a) {call_target_name = \"t\", has_side_effect = \"s\"} : (tensor<2x3xf32>) -> ()\n"),
+     "the attribute has_side_effect must be true or false"},
+    {F("  %0 = \"stablehlo.all_gather\"(%a) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = 7 "
+       ": i64} : (tensor<2x3xf32>) -> tensor<4x3xf32>\n"),
+     "the attribute channel_handle must be a #stablehlo.channel_handle<..>"},
+    {F("  %0 = \"stablehlo.transpose\"(%a) {permutation = 1 : i64} : (tensor<2x3xf32>) -> tensor<3x2xf32>\n"),
+     "the attribute permutation must be a list of integers"},
+    {F("  %0 = \"stablehlo.gather\"(%a, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0], "
+       "start_index_map = [0], index_vector_dim = \"1\">, slice_sizes = array<i64: 1, 3>} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>\n"),
+     "the attribute index_vector_dim must be an integer"},
     {"module attributes {stablehlo.dot = #stablehlo.dot<foo = [0]>} {}\n", "#stablehlo.dot has no entry foo"},
     {"module attributes {stablehlo.conv = #stablehlo.conv<[b, 0, 1]x[0, 1, i, o]->[b, 0, 1, f]>} {}\n",
      "the dimension f is missing"}};
