@@ -329,7 +329,9 @@ static ax_status bind_all(binder *b, ax_hlo_import *import, const ax_hlo_binding
     if (declared(b, i)->kind == AX_HLO_TENSOR && !declared(b, i)->ranked)
       return ax_error(AX_ABSENT, "argument %u is %.*s: an argument without a rank is not supported", i, (int)declared(b, i)->text.length,
                       declared(b, i)->text.start);
-    AX_TRY(ax_hlo_open_type(declared(b, i), &b->types[i]));
+    const ax_hlo_slice name = name_of(b, i);
+    const ax_status status = ax_hlo_open_type(declared(b, i), &b->types[i]);
+    if (status != AX_OK) return ax_error_context(status, "argument %u%s%.*s: ", i, name.length > 0 ? ", %" : "", (int)(name.length < 100 ? name.length : 100), name.start);
   }
   find_shapes(b);
   for (uint32_t i = 0; i < binding->dim_count; i++) AX_TRY(bind_named(b, &binding->dims[i], known, import));
@@ -349,5 +351,5 @@ ax_status ax_bind_arguments(ax_hlo_import *import, const ax_hlo_operation *funct
   if (b.shapes == NULL) return ax_out_of_memory(block->argument_count * sizeof b.shapes[0]);
   const ax_status status = bind_all(&b, import, binding, known);
   ax_free(b.shapes);
-  return status;
+  return ax_hlo_blame(import->module, function, status);
 }

@@ -418,7 +418,16 @@ static const struct {
      AX_ABSENT, "are more than the 1048576 devices that are read"},
     {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "
      "{mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<6xi64>\n    return %1 : tensor<6xi64>\n  }\n}\n",
-     AX_INVALID_ARGUMENT, "mhlo.num_partitions is missing"},
+     AX_INVALID_ARGUMENT, "m.mlir: a manual computation, and mhlo.num_partitions is missing"},
+    {"module attributes {mhlo.num_partitions = \"x\"} {\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "m.mlir: mhlo.num_partitions must be an integer"},
+    {"module attributes {mhlo.num_partitions = -3 : i32} {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = "
+     "stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<6xi64>\n    return %1 : "
+     "tensor<6xi64>\n  }\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir: mhlo.num_partitions must be an integer from 1 to 1048576"},
+    {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<2xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "
+     "{mhlo.sharding = \"{devices=[3]<=[3]}\"} : (tensor<6xi64>) -> tensor<2xi64>\n    return %1 : tensor<2xi64>\n  }\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir:3: stablehlo.custom_call: tiles of a block that say nothing of manual: {devices=[3]<=[3]}"},
 };
 
 static void test_refused(void **state) {

@@ -6,9 +6,11 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "base/nearest.h"
 #include "bridge/import.h"
 #include "bridge/quantized.h"
 #include "collectives/ragged.h"
+#include "hlo/verify_rules.h"
 #include "ir/dtype.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
@@ -359,6 +361,32 @@ static ax_status custom_call_read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {"tensor.cast", same_read}, {0}};
 
 /* --- The lists --- */
+
+/* --- What none of them reads --- */
+
+static bool is_of(ax_hlo_slice name, const char *dialect) {
+  return name.length > strlen(dialect) && memcmp(name.start, dialect, strlen(dialect)) == 0;
+}
+
+ax_status ax_hlo_refuse_operation(const ax_hlo_import *import, ax_hlo_slice name) {
+  enum { longest = 64 };
+  char word[longest + 1] = {0};
+  ax_nearest nearest = {0};
+  ax_text text = {0};
+  uint32_t index;
+  const char *dialect = is_of(name, "stablehlo.") ? "stablehlo." : is_of(name, "chlo.") ? "chlo." : NULL;
+  if (dialect == NULL || name.length > longest || ax_hlo_find_rule(name, &index) != NULL)
+    return ax_error(AX_ABSENT, "this operation is not read yet");
+  memcpy(word, name.start, name.length);
+  for (uint32_t i = 0; i < import->reader_size; i++) {
+    const char *op = import->readers[i].op;
+    if (op != NULL && strncmp(op, dialect, strlen(dialect)) == 0) ax_nearest_offer(&nearest, word, op, op);
+  }
+  ax_nearest_text(&text, &nearest);
+  const ax_status status = ax_error(AX_ABSENT, "there is no operation of this name%s", text.data != NULL ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
 
 const ax_hlo_reader *const ax_hlo_reader_lists[] = {
     arithmetic,           draws,               calls,                    ax_hlo_shape_readers,    ax_hlo_quantized_readers,

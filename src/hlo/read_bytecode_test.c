@@ -148,6 +148,7 @@ static void test_formats(void **state) {
   assert_int_equal(ax_hlo_format_of(f.bytes, 3), AX_HLO_NO_MODULE);
   assert_false(ax_hlo_is_bytecode(f.bytes, 3));
   assert_int_equal(ax_hlo_format_of("// a\nmodule {}", 14), AX_HLO_TEXT);
+  assert_int_equal(ax_hlo_format_of("HloModule f\n", 12), AX_HLO_TEXT);
   assert_int_equal(ax_hlo_format_of("{ lambda .", 10), AX_HLO_NO_MODULE);
   assert_int_equal(ax_hlo_format_of("", 0), AX_HLO_NO_MODULE);
   free(f.bytes);

@@ -351,7 +351,7 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
     AX_TRY(ax_hlo_take_location(r, &location));
   } else { /* to the end of the line, or of the brackets that are open there */
     ax_hlo_slice inside;
-    for (; r->cursor < r->end && *r->cursor != '\n';)
+    for (; r->cursor < r->end && *r->cursor != '\n' && !ax_hlo_sees_comment(r);)
       if (strchr("<({[", *r->cursor) != NULL)
         AX_TRY(ax_hlo_want_balanced(r, &inside));
       else if (*r->cursor == '"')
@@ -360,10 +360,17 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
         r->cursor++;
   }
   text.length = (size_t)(r->cursor - text.start);
+  while (text.length > 0 && strchr(" \t\r", text.start[text.length - 1]) != NULL) text.length--;
   const ax_hlo_slice marked = {at, name.length + 1};
   if (ax_hlo_find_alias(r->module, marked) != NULL)
     return ax_hlo_refuse(r, at, "the alias %.*s is there twice", (int)marked.length, marked.start);
   return ax_hlo_add_alias(r->module, marked, text);
+}
+
+/* XLA has a text of its own for its operations. */
+static ax_status check_language(ax_hlo_scan *r) {
+  if (!ax_hlo_sees(r, "HloModule")) return AX_OK;
+  return ax_hlo_refuse(r, r->cursor, "this is HLO text; StableHLO is read");
 }
 
 static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
@@ -410,7 +417,8 @@ ax_status ax_hlo_read_lent_text(const char *text, size_t bytes, const char *sour
   ax_hlo_scan r = {.module = out, .text = text, .end = text + bytes, .cursor = text, .line_start = text, .line = 1};
   ax_hlo_list operations = {0};
   ax_hlo_block block = {0};
-  ax_status status = add_toplevel(&r, &operations);
+  ax_status status = check_language(&r);
+  if (status == AX_OK) status = add_toplevel(&r, &operations);
   block.operation_count = operations.count;
   block.operations = ax_hlo_list_end(&r, &operations, sizeof block.operations[0], &status);
   if (status == AX_OK) ax_hlo_find_body(out, &block);

@@ -57,6 +57,7 @@ ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at);
 static inline bool ax_hlo_is_digit(char c) { return c >= '0' && c <= '9'; }
 int ax_hlo_hex_digit(char c);     /* -1: it is none */
 void ax_hlo_skip(ax_hlo_scan *r); /* blanks, line ends and comments */
+static inline bool ax_hlo_sees_comment(const ax_hlo_scan *r) { return r->end - r->cursor > 1 && r->cursor[0] == '/' && r->cursor[1] == '/'; }
 /* Whether the mark or the word comes next; if so it is passed. A word is not taken as the beginning of a longer one. */
 bool ax_hlo_take(ax_hlo_scan *r, const char *mark);
 bool ax_hlo_sees(ax_hlo_scan *r, const char *mark);

@@ -202,7 +202,7 @@ ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return status;
 }
 
-/* Strings are passed whole; the > of an arrow ends nothing. */
+/* Strings and comments are passed whole; the > of an arrow ends nothing. */
 ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
   char open[AX_HLO_MOST_NESTED];
   uint32_t depth = 0;
@@ -217,6 +217,10 @@ ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
     if (c == '\0') return ax_hlo_refuse(r, r->cursor, "a character that no text has");
     if (c == '"') {
       AX_TRY(ax_hlo_want_string(r, &string));
+      continue;
+    }
+    if (ax_hlo_sees_comment(r)) {
+      ax_hlo_skip(r);
       continue;
     }
     if (c == '-' && r->end - r->cursor > 1 && r->cursor[1] == '>')
