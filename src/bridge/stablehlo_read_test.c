@@ -298,6 +298,8 @@ static const struct {
      "m.mlir:1: func.func: argument 1, %b: values of type memref<4xf32> are not supported"},
     {"func.func @main(%a: tensor<4xsi8>) {\n  return\n}\n", AX_ABSENT,
      "m.mlir:1: func.func: argument 0, %a: tensor<4xsi8>: elements of this type are not supported"},
+    {"func.func @main(%a: tensor<*xf32>) {\n  return\n}\n", AX_ABSENT,
+     "m.mlir:1: func.func: argument 0, %a: tensor<*xf32>: an argument without a rank is not supported"},
     {F("%0 = stablehlo.sin %a : tensor<4xf32>", "tensor<4xf32>"), AX_ABSENT,
      "m.mlir:2: stablehlo.sin: there is no operation of this name; the nearest: \"stablehlo.sign\", \"stablehlo.sine\""},
     {"HloModule jit_f, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n", AX_PARSE_ERROR, "m.mlir:1:1: this is HLO text; StableHLO is read"},
