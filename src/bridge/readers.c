@@ -297,7 +297,8 @@ static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   while (algorithm != NULL && which < AX_COUNT(names) && !ax_hlo_slice_is(algorithm->text, names[which])) which++;
   if (which == AX_COUNT(names)) return ax_error(AX_INVALID_ARGUMENT, "rng_algorithm must be DEFAULT, THREE_FRY or PHILOX");
   const ax_dtype drawn = unsigned_of(bits->dtype);
-  (ax_rng_bit_generator)(args->in[0], drawn != AX_NO_DTYPE ? drawn : bits->dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
+  const ax_dtype dtype = drawn != AX_NO_DTYPE ? drawn : bits->dtype;
+  (ax_rng_bit_generator)(args->in[0], dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
   if (drawn != bits->dtype && !ax_failed()) args->out[1] = ax_bitcast_convert_type(args->out[1], bits->dtype);
   return AX_OK;
 }

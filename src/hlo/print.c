@@ -1,7 +1,6 @@
 #include "hlo/print.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,24 +159,12 @@ static void add_type_behind(printer *p, const ax_hlo_value_type *type) {
   add_slice(p, type->text);
 }
 
-/* Each float has one form: as many digits as tell it from others, or its bits if it is infinite or NaN. */
-static void add_float_number(printer *p, const ax_hlo_attribute *a) {
-  ax_dtype dtype;
-  ax_element bits;
-  if (!ax_hlo_number(a, &dtype, &bits)) {
-    add_slice(p, a->text);
-    return;
-  }
-  const double number = ax_number_load(dtype, &bits, 0).f;
-  if (isfinite(number))
-    ax_text_add(p->text, dtype == AX_F64 ? "%.16e" : "%.8e", number);
-  else
-    ax_text_add(p->text, "0x%0*" PRIX64, (int)(2 * ax_dtype_bytes(dtype)), bits.bits[0]);
-}
-
-static void add_float(printer *p, const ax_hlo_attribute *a) {
-  add_float_number(p, a);
-  add_type_behind(p, a->type);
+/* Truth values say themselves of what type they are. */
+static void add_number(printer *p, const ax_hlo_attribute *a) {
+  ax_hlo_print_number(p->text, a);
+  if (a->type != NULL && a->type->element_known && a->type->dtype == AX_BOOL) return;
+  if (a->type != NULL || a->kind != AX_HLO_INTEGER) add_type_behind(p, a->type);
+  else if (!p->bare) ax_text_add(p->text, " : i64");
 }
 
 /* #complex.number<:f32 1.0, 2.0> : complex<f32> */
@@ -185,28 +172,10 @@ static void add_complex(printer *p, const ax_hlo_attribute *a) {
   ax_text_add(p->text, "#complex.number<:%.*s ", (int)a->items[0].type->text.length, a->items[0].type->text.start);
   for (uint32_t i = 0; i < 2; i++) {
     ax_text_add(p->text, "%s", i > 0 ? ", " : "");
-    add_float_number(p, &a->items[i]);
+    ax_hlo_print_number(p->text, &a->items[i]);
   }
   ax_text_add(p->text, ">");
   add_type_behind(p, a->type);
-}
-
-/* As its type has it: what goes beyond wraps around. */
-static void add_integer(printer *p, const ax_hlo_attribute *a) {
-  ax_dtype dtype;
-  ax_element bits;
-  const bool known = ax_hlo_number(a, &dtype, &bits);
-  const ax_number number = known ? ax_number_load(dtype, &bits, 0) : (ax_number){.i = a->integer};
-  if (known && dtype == AX_BOOL) {
-    ax_text_add(p->text, number.u != 0 ? "true" : "false");
-    return;
-  }
-  if (known && ax_dtype_get(dtype)->kind == AX_KIND_UNSIGNED)
-    ax_text_add(p->text, "%" PRIu64, number.u);
-  else
-    ax_text_add(p->text, "%" PRId64, number.i);
-  if (p->bare) return;
-  ax_text_add(p->text, " : %.*s", a->type != NULL ? (int)a->type->text.length : 3, a->type != NULL ? a->type->text.start : "i64");
 }
 
 static void add_symbol(printer *p, ax_hlo_slice name) {
@@ -238,10 +207,8 @@ static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
       ax_text_add(p->text, a->integer != 0 ? "true" : "false");
       return AX_OK;
     case AX_HLO_INTEGER:
-      add_integer(p, a);
-      return AX_OK;
     case AX_HLO_FLOAT:
-      add_float(p, a);
+      add_number(p, a);
       return AX_OK;
     case AX_HLO_COMPLEX:
       add_complex(p, a);

@@ -124,8 +124,8 @@ static ax_status check_names(ax_hlo_scan *r, const ax_hlo_attribute *entries, ui
   if (count > 1) qsort(sorted, count, sizeof sorted[0], by_name);
   for (uint32_t i = 1; i < count && status == AX_OK; i++) {
     const ax_hlo_slice name = sorted[i]->name, before = sorted[i - 1]->name;
-    if (ax_hlo_slice_same(name, before))
-      status = ax_hlo_refuse(r, name.start > before.start ? name.start : before.start, "the attribute %.*s is there twice", (int)name.length, name.start);
+    const char *at = name.start > before.start ? name.start : before.start;
+    if (ax_hlo_slice_same(name, before)) status = ax_hlo_refuse(r, at, "the attribute %.*s is there twice", (int)name.length, name.start);
   }
   if (sorted != few) ax_free(sorted);
   return status;
