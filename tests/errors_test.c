@@ -588,7 +588,7 @@ static void random_numbers(void **state) {
       {drawn, 28, "random_geometric: the probability is s32[8]; it must be a float"},
       {drawn, 29, "random_rademacher: bool is no dtype for this draw; it must be a number of 8 bits at least"},
       {drawn, 30, "random_multivariate_normal: the mean is f32[8] and the covariance f32[8,4]; they must be T[.., n] and T[.., n, n]"},
-      {drawn, 31, "rng_bit_generator: the key is u32[2]; it must be u32[4] or u64[2]"},
+      {drawn, 31, "rng_bit_generator: the key is u32[2]; it must be u32[4] or u64[2], or u64[3] of Philox"},
       {drawn, 32, "rng_bit_generator: s32 is no dtype of bits; it must be u8, u16, u32 or u64"},
       {drawn, 33, "rng_bit_generator: dimension 1 is -1"},
       {drawn, 34, "rng_bit_generator: there is no algorithm 3"},

@@ -59,8 +59,8 @@ void ax_threefry2x32(ax_value key0, ax_value key1, ax_value count0, ax_value cou
 
 /* Which generator. DEFAULT: that of XLA on CPUs, Philox. */
 typedef enum ax_rng_algorithm { AX_RNG_DEFAULT, AX_RNG_THREE_FRY, AX_RNG_PHILOX } ax_rng_algorithm;
-/* key u32[4] or u64[2] -> a key for the next call, as the one given; T[dims]: integers, all as likely. T u8, u16, u32 or u64. A key is
-   another one than above: it holds a count, which goes on. As jax.lax.rng_bit_generator on CPUs; but of a batch of keys each gives its
+/* key u32[4] or u64[2], of Philox u64[3] as well -> a key for the next call, as the one given; T[dims]: integers, all as likely. T u8,
+   u16, u32 or u64. A key is another one than above: it holds a count, which goes on. As jax.lax.rng_bit_generator on CPUs; but of a batch of keys each gives its
    own bits, where JAX uses the first alone. Errors besides: another key; an algorithm that there is not. */
 void ax_rng_bit_generator(ax_value key, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_rng_algorithm algorithm, uint32_t out_count,
                           ax_value *out);

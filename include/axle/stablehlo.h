@@ -70,8 +70,9 @@ AX_MUST_USE ax_status ax_program_from_stablehlo_with(const char *text, size_t by
    that stand for what they are by default. Modules that say the same have the same text. Locations are left out. As `stablehlo-translate
    --deserialize`, which prints short forms.
 
-   `*out` is owned by the caller: ax_string_free. Any thread. As ax_program_from_stablehlo of modules that cannot be read; what a module
-   says is not looked at. AX_ABSENT also: attributes that share parts so often that their text is too long. AX_OUT_OF_MEMORY. */
+   `*out` is owned by the caller: ax_string_free. Any thread. As ax_program_from_stablehlo of modules that cannot be read, or whose operations
+   are not such as StableHLO's specification wants them. AX_ABSENT also: attributes or types that share parts so often that their text is
+   too long. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const char *source, char **out);
 
 /* Writes a module, given in any of these forms, as an artifact of VHLO `version`, "1.0.0" (NULL: that one), which XLA, PJRT plugins and

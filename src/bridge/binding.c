@@ -323,14 +323,27 @@ static ax_status check_bound(binder *b, uint32_t i) {
   return AX_OK;
 }
 
+/* The types that the function declares, as programs have them; extents may be open. */
+static ax_status open_type(binder *b, uint32_t i) {
+  const ax_hlo_value_type *type = declared(b, i);
+  if (type->kind != AX_HLO_TENSOR || type->ranked) return ax_hlo_open_type(type, &b->types[i]);
+  return ax_error(AX_ABSENT, "%.*s: an argument without a rank is not supported", (int)type->text.length, type->text.start);
+}
+
+static ax_status open_types(binder *b) {
+  for (uint32_t i = 0; i < b->block->argument_count; i++) {
+    const ax_status status = open_type(b, i);
+    const ax_hlo_slice name = name_of(b, i);
+    const int length = name.length < 100 ? (int)name.length : 100;
+    if (status == AX_OUT_OF_MEMORY) return status;
+    if (status != AX_OK) return ax_error_context(status, "argument %u%s%.*s: ", i, length > 0 ? ", %" : "", length, name.start);
+  }
+  return AX_OK;
+}
+
 static ax_status bind_all(binder *b, ax_hlo_import *import, const ax_hlo_binding *binding, const ax_literal **known) {
   const uint32_t count = b->block->argument_count;
-  for (uint32_t i = 0; i < count; i++) {
-    if (declared(b, i)->kind == AX_HLO_TENSOR && !declared(b, i)->ranked)
-      return ax_error(AX_ABSENT, "argument %u is %.*s: an argument without a rank is not supported", i, (int)declared(b, i)->text.length,
-                      declared(b, i)->text.start);
-    AX_TRY(ax_hlo_open_type(declared(b, i), &b->types[i]));
-  }
+  AX_TRY(ax_hlo_blame(import->module, b->function, open_types(b)));
   find_shapes(b);
   for (uint32_t i = 0; i < binding->dim_count; i++) AX_TRY(bind_named(b, &binding->dims[i], known, import));
   for (uint32_t i = 0, input = 0; i < count; i++) {

@@ -124,13 +124,13 @@ ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name) {
   const ax_hlo_attribute *units = ax_hlo_find(args->op, "max_ulp_difference"), *tolerance = ax_hlo_find(args->op, "tolerance");
   const bool call = ax_hlo_slice_is(args->op->name, "stablehlo.custom_call");
   check c = {.most_units = units != NULL ? units->integer : call ? 3 : 1, .tolerance = 1e-4};
-  char text[64] = {0}, *end;
+  char text[64];
+  ax_dtype dtype;
+  ax_element number;
   ax_value pair[2] = {args->in[0]};
   if (!find_kind(name, &c.kind) || args->op->operand_count == 0) return ax_error(AX_INVALID_ARGUMENT, "it compares two arrays");
-  if (tolerance != NULL && tolerance->kind == AX_HLO_FLOAT && tolerance->text.length < sizeof text) {
-    memcpy(text, tolerance->text.start, tolerance->text.length);
-    c.tolerance = ax_number_decimal(AX_F64, text, &end).f;
-  }
+  if (tolerance != NULL && tolerance->kind == AX_HLO_FLOAT && ax_hlo_number(tolerance, &dtype, &number))
+    c.tolerance = ax_number_load(dtype, &number, 0).f;
   AX_TRY(wanted(args, &pair[1]));
   const ax_type got = ax_typeof(pair[0]), want = ax_typeof(pair[1]);
   if (ax_failed()) return AX_OK;

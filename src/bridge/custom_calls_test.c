@@ -550,7 +550,7 @@ static void test_written(void **state) {
                        "\n  return %0 : " T "\n}\n";
   TEST_OK(import(module, calls, &program));
   TEST_OK(ax_program_stablehlo(program, &text));
-  assert_non_null(strstr(text, "{api_version = 4 : i32, backend_config = {by = 0x40000000 : f32, mode = \"f\\22st\", more = {shift = "
+  assert_non_null(strstr(text, "{api_version = 4 : i32, backend_config = {by = 2.00000000e+00 : f32, mode = \"f\\22st\", more = {shift = "
                                "array<f64: 0x3FE0000000000000, 0x3FF0000000000000>, which = 1 : ui8}}, call_target_name = \"adder\", "
                                "has_side_effect = true, "));
   TEST_OK(import(text, calls, &again));

@@ -31,6 +31,7 @@ static const ax_hlo_attribute *attribute_of(const ax_hlo_attribute *attributes, 
 static ax_status count_of(const ax_hlo_module *module, const char *name, int64_t *out) {
   const ax_hlo_attribute *said = attribute_of(module->attributes, module->attribute_count, name);
   *out = said != NULL ? said->integer : 0;
+  if (said != NULL && said->kind != AX_HLO_INTEGER) return ax_error(AX_INVALID_ARGUMENT, "%s: %s must be an integer", module->source, name);
   if (said == NULL || said->integer >= 1) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%s: %s is %" PRId64, module->source, name, said->integer);
 }

@@ -403,6 +403,9 @@ static const struct {
          "<{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, " GLOBAL
          "}> : (tensor<6xi64>) -> tensor<12xi64>\n"),
      AX_ABSENT, "there is no one device"},
+    {"func.func @main(%x: tensor<4xf32>) {\n  %0 = \"stablehlo.collective_broadcast\"(%x) {replica_groups = dense<9223372036854775807> : "
+     "tensor<2x2xi64>} : (tensor<4xf32>) -> tensor<4xf32>\n  return\n}\n",
+     AX_INVALID_ARGUMENT, "9223372036854775807"},
     {"module {\n  sdy.mesh @m = <[\"a\"=0]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
      "the mesh @m: axis \"a\""},
     {"module {\n  sdy.mesh @m = <[\"a\"=2], device_ids=[1, 1]>\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
@@ -415,7 +418,16 @@ static const struct {
      AX_ABSENT, "are more than the 1048576 devices that are read"},
     {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "
      "{mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<6xi64>\n    return %1 : tensor<6xi64>\n  }\n}\n",
-     AX_INVALID_ARGUMENT, "mhlo.num_partitions is missing"},
+     AX_INVALID_ARGUMENT, "m.mlir: a manual computation, and mhlo.num_partitions is missing"},
+    {"module attributes {mhlo.num_partitions = \"x\"} {\n  func.func @main() {\n    return\n  }\n}\n", AX_INVALID_ARGUMENT,
+     "m.mlir: mhlo.num_partitions must be an integer"},
+    {"module attributes {mhlo.num_partitions = -3 : i32} {\n  func.func @main(%x: tensor<6xi64>) -> tensor<6xi64> {\n    %1 = "
+     "stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = \"{manual}\"} : (tensor<6xi64>) -> tensor<6xi64>\n    return %1 : "
+     "tensor<6xi64>\n  }\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir: mhlo.num_partitions must be an integer from 1 to 1048576"},
+    {"module {\n  func.func @main(%x: tensor<6xi64>) -> tensor<2xi64> {\n    %1 = stablehlo.custom_call @SPMDFullToShardShape(%x) "
+     "{mhlo.sharding = \"{devices=[3]<=[3]}\"} : (tensor<6xi64>) -> tensor<2xi64>\n    return %1 : tensor<2xi64>\n  }\n}\n",
+     AX_INVALID_ARGUMENT, "m.mlir:3: stablehlo.custom_call: tiles of a block that say nothing of manual: {devices=[3]<=[3]}"},
 };
 
 static void test_refused(void **state) {

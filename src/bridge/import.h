@@ -3,6 +3,7 @@
      stablehlo_read.c   operations, regions, functions, the module
      known.c            integers that are known while the module is read, from which shapes come
      quantized.c        operations on quantized values
+     promotion.c        reductions whose body has wider elements
      inspected.c        values whose layouts the caller asks for
      naming.c           what the module calls inputs and results
      binding.c          the types of the entry function's arguments, where the module leaves extents open
@@ -78,6 +79,10 @@ typedef struct ax_hlo_frame { /* what one operation needs besides itself */
 const ax_hlo_operation *ax_hlo_function_of(const ax_hlo_import *import, ax_hlo_slice name);
 /* Where the table has the op's reader, or would have it. */
 ax_reader_entry *ax_reader_slot(const ax_hlo_import *import, const char *name, size_t length);
+
+/* --- promotion.c --- */
+/* Converts operands of a reduction to the elements that its body computes with. */
+void ax_hlo_promote(const ax_hlo_import *import, const ax_hlo_operation *op, ax_value *in);
 
 /* --- inspected.c --- */
 /* Finds room for the values that are asked for: inspected_room. */

@@ -112,6 +112,7 @@ static AX_BODY(run_alone) {
   const computed *c = context;
   (void)in;
   for (uint32_t i = 0; i < c->op->operand_count; i++) c->frame->in[i] = ax_known_value(c->import, c->op->operands[i]);
+  ax_hlo_promote(c->import, c->op, c->frame->in);
   const ax_hlo_read_args args = {.prim = c->entry->prim,
                                  .op = c->op,
                                  .in = c->frame->in,

@@ -6,9 +6,12 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
+#include "base/nearest.h"
 #include "bridge/import.h"
 #include "bridge/quantized.h"
 #include "collectives/ragged.h"
+#include "hlo/verify_rules.h"
+#include "ir/dtype.h"
 #include "ir/number.h"
 #include "linalg/lapack_read.h"
 #include "prim/bind.h"
@@ -187,12 +190,13 @@ typedef struct normal {
 
 static ax_status read_normal(const ax_hlo_read_args *args, normal *out) {
   const ax_hlo_attribute *epsilon = ax_hlo_find(args->op, "epsilon");
-  char digits[64] = {0}, *end;
+  ax_dtype dtype;
+  ax_element number;
   *out = (normal){.type = ax_typeof(args->in[0]), .count = 1};
   AX_TRY(ax_hlo_integer(args->op, "feature_index", &out->feature[0]));
-  if (epsilon == NULL || epsilon->text.length >= sizeof digits) return ax_error(AX_INVALID_ARGUMENT, "epsilon must be a float");
-  memcpy(digits, epsilon->text.start, epsilon->text.length);
-  out->epsilon = ax_number_decimal(AX_F32, digits, &end).f;
+  if (epsilon == NULL || !ax_hlo_number(epsilon, &dtype, &number) || dtype != AX_F32)
+    return ax_error(AX_INVALID_ARGUMENT, "epsilon must be a number of f32");
+  out->epsilon = ax_number_load(dtype, &number, 0).f;
   for (uint32_t d = 0; d < out->type.rank; d++) {
     if ((int64_t)d == out->feature[0]) continue;
     out->others.v[out->others.count++] = d;
@@ -275,6 +279,14 @@ static const ax_hlo_reader arithmetic[] = {{"stablehlo.clamp", clamp_read},
 
 /* --- Random numbers --- */
 
+/* The unsigned integers whose bits those of the dtype are. AX_NO_DTYPE: there are none. */
+static ax_dtype unsigned_of(ax_dtype dtype) {
+  for (uint32_t d = AX_NO_DTYPE + 1; d < AX_DTYPE_COUNT; d++)
+    if (ax_dtype_get((ax_dtype)d)->kind == AX_KIND_UNSIGNED && ax_dtype_get((ax_dtype)d)->bits == ax_dtype_get(dtype)->bits) return (ax_dtype)d;
+  return AX_NO_DTYPE;
+}
+
+/* Signed integers and floats have the bits of unsigned ones. */
 static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *algorithm = ax_hlo_find(args->op, "rng_algorithm");
   const ax_type *bits = &args->out_types[1];
@@ -284,7 +296,10 @@ static ax_status rng_bits_read(const ax_hlo_read_args *args) {
   if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has two results");
   while (algorithm != NULL && which < AX_COUNT(names) && !ax_hlo_slice_is(algorithm->text, names[which])) which++;
   if (which == AX_COUNT(names)) return ax_error(AX_INVALID_ARGUMENT, "rng_algorithm must be DEFAULT, THREE_FRY or PHILOX");
-  (ax_rng_bit_generator)(args->in[0], bits->dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
+  const ax_dtype drawn = unsigned_of(bits->dtype);
+  const ax_dtype dtype = drawn != AX_NO_DTYPE ? drawn : bits->dtype;
+  (ax_rng_bit_generator)(args->in[0], dtype, AX_LIST(bits->rank, bits->dims), which, args->op->result_count, args->out);
+  if (drawn != bits->dtype && !ax_failed()) args->out[1] = ax_bitcast_convert_type(args->out[1], bits->dtype);
   return AX_OK;
 }
 
@@ -347,6 +362,32 @@ static ax_status custom_call_read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader calls[] = {{"stablehlo.custom_call", custom_call_read}, {"tensor.cast", same_read}, {0}};
 
 /* --- The lists --- */
+
+/* --- What none of them reads --- */
+
+static bool is_of(ax_hlo_slice name, const char *dialect) {
+  return name.length > strlen(dialect) && memcmp(name.start, dialect, strlen(dialect)) == 0;
+}
+
+ax_status ax_hlo_refuse_operation(const ax_hlo_import *import, ax_hlo_slice name) {
+  enum { longest = 64 };
+  char word[longest + 1] = {0};
+  ax_nearest nearest = {0};
+  ax_text text = {0};
+  uint32_t index;
+  const char *dialect = is_of(name, "stablehlo.") ? "stablehlo." : is_of(name, "chlo.") ? "chlo." : NULL;
+  if (dialect == NULL || name.length > longest || ax_hlo_find_rule(name, &index) != NULL)
+    return ax_error(AX_ABSENT, "this operation is not read yet");
+  memcpy(word, name.start, name.length);
+  for (uint32_t i = 0; i < import->reader_size; i++) {
+    const char *op = import->readers[i].op;
+    if (op != NULL && strncmp(op, dialect, strlen(dialect)) == 0) ax_nearest_offer(&nearest, word, op, op);
+  }
+  ax_nearest_text(&text, &nearest);
+  const ax_status status = ax_error(AX_ABSENT, "there is no operation of this name%s", text.data != NULL ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
 
 const ax_hlo_reader *const ax_hlo_reader_lists[] = {
     arithmetic,           draws,               calls,                    ax_hlo_shape_readers,    ax_hlo_quantized_readers,

@@ -30,6 +30,8 @@ AX_MUST_USE ax_status ax_hlo_take_shapes(const ax_hlo_read_args *args, ax_hlo_op
 /* A check of StableHLO's tests; and reading one, by its name, which custom calls have as their target. */
 bool ax_hlo_is_check(ax_hlo_slice name);
 AX_MUST_USE ax_status ax_hlo_read_check(const ax_hlo_read_args *args, ax_hlo_slice name);
+/* AX_ABSENT: no operation of the name is read; of StableHLO's and CHLO's, that there is none, with those that are spelled most like it. */
+AX_MUST_USE ax_status ax_hlo_refuse_operation(const ax_hlo_import *import, ax_hlo_slice name);
 /* Each list ends in an entry without a name. */
 extern const ax_hlo_reader *const ax_hlo_reader_lists[];
 extern const uint32_t ax_hlo_reader_list_count;

@@ -8,7 +8,6 @@
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "ir/dtype.h"
-#include "ir/number.h"
 #include "prim/bind.h"
 #include "prim/shape.h"
 
@@ -124,18 +123,18 @@ static ax_status mulhi_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
-/* An array of the operand's shape; the attribute says the element. */
+/* An array of the operand's shape; the attribute says the element, and its type. */
 static ax_status constant_like_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *value = ax_hlo_find(args->op, "value");
-  const ax_type *to = &args->out_types[0];
-  char digits[64] = {0}, *end;
+  const ax_type x = ax_typeof(args->in[0]);
+  ax_dtype dtype;
+  ax_element number;
   AX_TRY(takes(args, 1));
-  const bool is_float = value != NULL && value->kind == AX_HLO_FLOAT && value->text.length < sizeof digits;
-  if (!is_float && (value == NULL || value->kind != AX_HLO_INTEGER))
-    return ax_error(AX_INVALID_ARGUMENT, "the attribute value must be a number");
-  if (is_float) memcpy(digits, value->text.start, value->text.length);
-  args->out[0] = is_float ? (ax_full)(to->dtype, AX_LIST(to->rank, to->dims), ax_number_decimal(AX_F64, digits, &end).f)
-                          : (ax_full_i64)(to->dtype, AX_LIST(to->rank, to->dims), value->integer);
+  if (value == NULL || !ax_hlo_number(value, &dtype, &number))
+    return ax_error(AX_INVALID_ARGUMENT, "the attribute value must be a number that its type has");
+  const ax_type scalar = ax_array_type(dtype, AX_DIMS());
+  const ax_value one = (ax_constant)(&scalar, dtype, &number, ax_dtype_bytes(dtype));
+  args->out[0] = (ax_broadcast_in_dim)(one, AX_LIST(x.rank, x.dims), AX_LIST(0, NULL));
   return AX_OK;
 }
 

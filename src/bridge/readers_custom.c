@@ -49,21 +49,12 @@ static ax_dtype dtype_of(const ax_hlo_attribute *from, ax_dtype otherwise) {
 }
 
 static ax_status decode_number(ax_arena *arena, const ax_hlo_attribute *from, ax_attribute *out) {
-  char word[64] = {0}, *end;
+  ax_dtype dtype;
+  ax_element number;
   void *data;
-  const bool of_float = from->kind == AX_HLO_FLOAT;
-  const ax_dtype dtype = from->kind == AX_HLO_BOOL ? AX_BOOL : dtype_of(from, of_float ? AX_F64 : AX_S64);
-  if (dtype == AX_NO_DTYPE || ax_is_float(dtype) != of_float) return refuse(out, "a number of a type that Axle has not");
+  if (!ax_hlo_number(from, &dtype, &number)) return refuse(out, "a number of a type that Axle has not, or of too many digits");
   AX_TRY(elements(arena, AX_ATTRIBUTE_SCALAR, dtype, 1, out, &data));
-  if (!of_float) return ax_number_store(dtype, data, 0, (ax_number){.i = from->integer}), AX_OK;
-  if (from->text.length >= sizeof word) return refuse(out, "a number of too many digits");
-  memcpy(word, from->text.start, from->text.length);
-  if (strncmp(word, "0x", 2) == 0) {
-    const uint64_t bits = strtoull(word, NULL, 16);
-    memcpy(data, &bits, ax_dtype_bytes(dtype));
-  } else {
-    ax_number_store(dtype, data, 0, ax_number_decimal(dtype, word, &end));
-  }
+  memcpy(data, &number, ax_dtype_bytes(dtype));
   return AX_OK;
 }
 

@@ -26,6 +26,11 @@ static ax_program *import(const char *text) {
 
 #define C(name, value, type) "  " name " = stablehlo.constant dense<" value "> : " type "\n"
 #define EQ(value, wanted, type) "  check.expect_eq_const " value ", dense<" wanted "> : " type "\n"
+#define SUM                                                                                                                       \
+  "{\n  ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n    %s = stablehlo.add %x, %y : tensor<i32>\n    stablehlo.return %s : tensor<i32>\n  }"
+#define BITS(name, state, words, element, algorithm)                                                                                \
+  "  " name ":2 = \"stablehlo.rng_bit_generator\"(" state ") {rng_algorithm = #stablehlo<rng_algorithm " algorithm ">} : (tensor<" words \
+  "xui64>) -> (tensor<" words "xui64>, tensor<3x" element ">)\n"
 static const char *const results[] = {
     /* tuples in tuples, through a function, an optimization barrier and a loop */
     C("%a", "[1.0, 2.0]", "tensor<2xf32>") C("%n", "3", "tensor<i32>")
@@ -121,7 +126,43 @@ static const char *const results[] = {
     C("%c", "[-128, 100]", "tensor<2xi8>") "  %2 = chlo.mulhi %c, %c : tensor<2xi8>\n" EQ("%2", "[64, 39]", "tensor<2xi8>"),
     /* constants */
     "  %a = chlo.constant dense<3> : tensor<2xi32>\n  %0 = \"chlo.constant_like\"(%a) {value = 1.5 : f32} : (tensor<2xi32>) -> tensor<2xf32>\n"
-    EQ("%0", "1.5", "tensor<2xf32>"),
+    EQ("%0", "1.5", "tensor<2xf32>")
+    "  %1 = \"chlo.constant_like\"(%a) {value = 0xFF800000 : f32} : (tensor<2xi32>) -> tensor<2xf32>\n" EQ("%1", "0xFF800000", "tensor<2xf32>")
+    "  %2 = \"chlo.constant_like\"(%a) {value = 0x7FC1 : bf16} : (tensor<2xi32>) -> tensor<2xbf16>\n" EQ("%2", "0x7FC1", "tensor<2xbf16>")
+    "  %3 = \"chlo.constant_like\"(%a) {value = 0x3FF8000000000000 : f64} : (tensor<2xi32>) -> tensor<2xf64>\n" EQ("%3", "1.5", "tensor<2xf64>")
+    "  %4 = \"chlo.constant_like\"(%a) {value = true} : (tensor<2xi32>) -> tensor<2xi1>\n" EQ("%4", "true", "tensor<2xi1>")
+    "  %5 = \"chlo.constant_like\"(%a) {value = 18446744073709551615 : ui64} : (tensor<2xi32>) -> tensor<2xui64>\n"
+    EQ("%5", "18446744073709551615", "tensor<2xui64>")
+    "  %6 = \"chlo.constant_like\"(%a) {value = #complex.number<:f32 1.0, -2.0> : complex<f32>} : (tensor<2xi32>) -> tensor<2xcomplex<f32>>\n"
+    "  %7 = \"chlo.constant_like\"(%a) {value = #complex.number<:f64 0x7FF0000000000000, 2.0>} : (tensor<2xi32>) -> tensor<2xcomplex<f64>>\n"
+    EQ("%6", "(1.0, -2.0)", "tensor<2xcomplex<f32>>") EQ("%7", "(0x7FF0000000000000, 2.0)", "tensor<2xcomplex<f64>>"),
+    /* epsilon as bits: 12 / sqrt(15 + 1) */
+    C("%a", "12.0", "tensor<1x1xf32>") C("%o", "1.0", "tensor<1xf32>") C("%z", "0.0", "tensor<1xf32>") C("%v", "15.0", "tensor<1xf32>")
+    "  %0 = \"stablehlo.batch_norm_inference\"(%a, %o, %z, %z, %v) {epsilon = 0x3F800000 : f32, feature_index = 1 : i64} : (tensor<1x1xf32>, "
+    "tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x1xf32>\n" EQ("%0", "3.0", "tensor<1x1xf32>"),
+    /* sums of i8 by a body of i32, which none wraps around: of all, of windows, of updates, of what windows select */
+    C("%a", "[[100, 100, 100], [1, 2, 3]]", "tensor<2x3xi8>") C("%z", "100", "tensor<i8>") C("%b", "[1, 2, 4, 3]", "tensor<4xi8>")
+    C("%i", "[[1]]", "tensor<1x1xi32>") C("%u", "[100, 127]", "tensor<2xi8>") C("%w", "[100]", "tensor<1xi8>")
+    "  %0 = \"stablehlo.reduce\"(%a, %z) (" SUM ") {dimensions = array<i64: 1>} : (tensor<2x3xi8>, tensor<i8>) -> tensor<2xi32>\n"
+    "  %1 = \"stablehlo.reduce_window\"(%u, %z) <{window_dimensions = array<i64: 2>}> (" SUM ") : (tensor<2xi8>, tensor<i8>) -> tensor<1xi32>\n"
+    "  %2 = \"stablehlo.scatter\"(%u, %i, %w) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
+    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> (" SUM ") : (tensor<2xi8>, tensor<1x1xi32>, tensor<1xi8>) -> tensor<2xi32>\n"
+    "  %3 = \"stablehlo.select_and_scatter\"(%b, %u, %z) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({\n"
+    "  ^bb0(%x: tensor<i8>, %y: tensor<i8>):\n    %c = stablehlo.compare GE, %x, %y : (tensor<i8>, tensor<i8>) -> tensor<i1>\n"
+    "    stablehlo.return %c : tensor<i1>\n  }, " SUM ") : (tensor<4xi8>, tensor<2xi8>, tensor<i8>) -> tensor<4xi32>\n"
+    EQ("%0", "[400, 106]", "tensor<2xi32>") EQ("%1", "[327]", "tensor<1xi32>") EQ("%2", "[100, 227]", "tensor<2xi32>")
+    EQ("%3", "[100, 200, 227, 100]", "tensor<4xi32>"),
+    /* bits of signed integers and floats, which are those of unsigned ones; of Philox, whose count of 128 bits goes on in a third word: what
+       XLA gives on a CPU */
+    C("%a", "[1, 18446744073709551615]", "tensor<2xui64>") C("%b", "[1, 18446744073709551615, 7]", "tensor<3xui64>")
+    BITS("%0", "%a", "2", "i64", "THREE_FRY") BITS("%1", "%a", "2", "f32", "PHILOX") BITS("%2", "%b", "3", "ui32", "PHILOX")
+    BITS("%3", "%b", "3", "i64", "PHILOX")
+    EQ("%0#0", "[1, 2]", "tensor<2xui64>") EQ("%0#1", "[5935036730470049944, -7571914893285808134, 3280001176275675250]", "tensor<3xi64>")
+    EQ("%1#0", "[1, 0]", "tensor<2xui64>") "  %4 = stablehlo.bitcast_convert %1#1 : (tensor<3xf32>) -> tensor<3xui32>\n"
+    EQ("%4", "[1483621553, 651866410, 3635972313]", "tensor<3xui32>")
+    EQ("%2#0", "[1, 0, 8]", "tensor<3xui64>") EQ("%2#1", "[2939814351, 3089645902, 2240701313]", "tensor<3xui32>")
+    EQ("%3#0", "[1, 1, 8]", "tensor<3xui64>")
+    EQ("%3#1", "[-5176815965459316273, -1209212267165490303, 9277879332089801029]", "tensor<3xi64>"),
     /* a group of one row, an empty one, and one of two */
     C("%a", "[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]", "tensor<3x2xf32>")
     C("%b", "[[[1.0], [0.0]], [[9.0], [9.0]], [[0.0], [1.0]]]", "tensor<3x2x1xf32>") C("%n", "[1, 0, 2]", "tensor<3xi32>")
@@ -395,6 +436,12 @@ static const struct {
      AX_INVALID_ARGUMENT, "region 0 must take 1 values, and takes 0"},
     {F("%0 = \"chlo.ragged_dot\"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT,
      "chlo.ragged_dot: operand 2 is tensor<4xf32>, and must be of these: signed integers, unsigned integer"},
+    {F("%0 = \"chlo.constant_like\"(%a) {value = 0x7F800000 : bf16} : (tensor<4xf32>) -> tensor<4xbf16>"), AX_INVALID_ARGUMENT,
+     "the attribute value must be a number that its type has"},
+    {F("%0 = \"chlo.constant_like\"(%a) {value = \"1\"} : (tensor<4xf32>) -> tensor<4xf32>"), AX_INVALID_ARGUMENT,
+     "the attribute value must be a number that its type has"},
+    {F("%0 = \"stablehlo.rng_bit_generator\"(%i) {rng_algorithm = #stablehlo<rng_algorithm PHILOX>} : (tensor<i32>) -> tensor<i32>"), AX_INVALID_ARGUMENT,
+     "stablehlo.rng_bit_generator: "},
 };
 
 static void test_refused(void **state) {

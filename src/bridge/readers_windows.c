@@ -112,7 +112,8 @@ static ax_status read(const ax_hlo_read_args *args) {
   AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &select));
   if (select.in_count != 2) return ax_error(AX_INVALID_ARGUMENT, "region 0 must take two elements");
   const bool largest = ax_hlo_slice_is(direction, "GE"), known = largest || ax_hlo_slice_is(direction, "LE");
-  if (known && by == ax_scatter_add && ax_is_float(type.dtype) && !is_padded(&w)) {
+  const bool promoted = ax_typeof(args->in[1]).dtype != type.dtype;
+  if (known && by == ax_scatter_add && ax_is_float(type.dtype) && !promoted && !is_padded(&w)) {
     const ax_window_options options = {
         .strides = {type.rank, w.strides.v}, .low = {type.rank, w.low.v}, .high = {type.rank, w.high.v}};
     const ax_value sum = (ax_select_and_scatter_add)(args->in[1], args->in[0], largest, AX_LIST(type.rank, w.size.v), &options);

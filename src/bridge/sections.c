@@ -8,6 +8,7 @@
 #include "hlo/sdy.h"
 #include "mesh/refine.h"
 #include "mesh/tiles.h"
+#include "prim/hlo_groups.h"
 
 typedef enum side { OUTSIDE, INSIDE, BEHIND } side; /* of a section: where a value is */
 
@@ -151,24 +152,34 @@ typedef struct layouts { /* of all operands and results, and of what they say of
   bool all;
 } layouts;
 
+typedef struct by_hand { /* what one call says is taken by hand */
+  layout tiles;
+  ax_axis_set set;
+  bool all;
+} by_hand;
+
+/* What a call between blocks and whole arrays says of both. in: it makes a block. */
+static ax_status read_call(const rewrite *w, const ax_hlo_operation *op, bool in, layout *whole, by_hand *out) {
+  const ax_hlo_operation *maker = w->module->makers[op->operands[0]];
+  *out = (by_hand){0};
+  AX_TRY(read_whole(in ? tiles_of(maker) : tiles_of(op), whole));
+  AX_TRY(read_by_hand(in                                                            ? tiles_of(op)
+                      : ax_hlo_calls_target(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker)
+                                                                                    : NULL,
+                      &out->tiles, &out->set, &out->all));
+  AX_TRY(check_refined(w, whole));
+  return check_refined(w, &out->tiles);
+}
+
 static ax_status find_layouts(const rewrite *w, const section *s, layouts *l) {
   l->all = true;
   for (uint32_t i = 0; i < s->in_count + s->out_count; i++) {
     const bool in = i < s->in_count;
     const ax_hlo_operation *op = in ? s->ins[i] : s->outs[i - s->in_count];
-    const ax_hlo_operation *maker = w->module->makers[op->operands[0]];
-    layout by_hand = {0};
-    ax_axis_set set;
-    bool all;
-    AX_TRY(read_whole(in ? tiles_of(maker) : tiles_of(op), &l->whole[i]));
-    AX_TRY(read_by_hand(in ? tiles_of(op)
-                        : ax_hlo_calls_target(maker != NULL ? maker : op, "Sharding") ? tiles_of(maker)
-                                                                        : NULL,
-                        &by_hand, &set, &all));
-    AX_TRY(check_refined(w, &l->whole[i]));
-    AX_TRY(check_refined(w, &by_hand));
-    if (all || !l->all) continue;
-    l->all = false, l->by_hand = by_hand, l->set = set;
+    by_hand own;
+    AX_TRY(ax_hlo_blame(w->module, op, read_call(w, op, in, &l->whole[i], &own)));
+    if (own.all || !l->all) continue;
+    l->all = false, l->by_hand = own.tiles, l->set = own.set;
   }
   return AX_OK;
 }
@@ -372,7 +383,7 @@ static ax_status rewrite_section(rewrite *w, section *s, const ax_hlo_operation 
   s->in_count = s->out_count = s->body_count = s->behind_count = 0;
   for (uint32_t i = *at; i <= end && i < count; i++) {
     bool outside;
-    AX_TRY(sort_operation(w, s, operations[i], &end, &outside));
+    AX_TRY(ax_hlo_blame(w->module, operations[i], sort_operation(w, s, operations[i], &end, &outside)));
     if (outside) b->out[b->out_count++] = operations[i];
   }
   if (end >= count) end = count - 1;
@@ -447,10 +458,15 @@ static uint32_t count_calls(const ax_hlo_block *block, ax_mesh *mesh) {
 
 /* Where nothing is cut, one axis of all devices, as many as the module says. */
 static ax_status need_axes(const ax_hlo_module *module, ax_mesh *mesh) {
-  for (uint32_t i = 0; i < module->attribute_count && mesh->count == 0; i++)
-    if (ax_hlo_slice_is(module->attributes[i].name, "mhlo.num_partitions"))
-      *mesh = (ax_mesh){.count = 1, .axis = {{.name = "t0", .size = module->attributes[i].integer}}};
-  return mesh->count > 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "a manual computation, and mhlo.num_partitions is missing");
+  for (uint32_t i = 0; i < module->attribute_count && mesh->count == 0; i++) {
+    const ax_hlo_attribute *a = &module->attributes[i];
+    if (!ax_hlo_slice_is(a->name, "mhlo.num_partitions")) continue;
+    if (a->kind != AX_HLO_INTEGER || a->integer < 1 || a->integer > AX_HLO_MOST_DEVICES)
+      return ax_error(AX_INVALID_ARGUMENT, "%s: mhlo.num_partitions must be an integer from 1 to %d", module->source, (int)AX_HLO_MOST_DEVICES);
+    *mesh = (ax_mesh){.count = 1, .axis = {{.name = "t0", .size = a->integer}}};
+  }
+  if (mesh->count > 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: a manual computation, and mhlo.num_partitions is missing", module->source);
 }
 
 ax_status ax_hlo_manual_sections(ax_hlo_module *module) {

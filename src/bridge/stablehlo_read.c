@@ -128,7 +128,7 @@ static void take_operands(ax_hlo_import *import, const ax_hlo_operation *op, con
 static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *op, const ax_hlo_frame *f) {
   const ax_reader_entry *entry = ax_reader_slot(import, op->name.start, op->name.length);
   bool done;
-  if (entry->op == NULL) return ax_error(AX_ABSENT, "this operation is not read yet");
+  if (entry->op == NULL) return ax_hlo_refuse_operation(import, op->name);
   if (++import->read_count > import->most_read)
     return ax_error(AX_ABSENT, "functions are called with so many shapes that %" PRIu64 " operations are read", import->most_read);
   for (uint32_t k = 0; k < op->result_count; k++) AX_TRY(ax_hlo_open_type(import->module->values[op->result + k], &f->types[k]));
@@ -136,6 +136,7 @@ static ax_status read_operation(ax_hlo_import *import, const ax_hlo_operation *o
   AX_TRY(ax_known_fold(import, op, entry, f, &done));
   if (done) return AX_OK;
   take_operands(import, op, entry, f->in);
+  ax_hlo_promote(import, op, f->in);
   for (uint32_t k = 0; k < op->result_count; k++) f->out[k] = ax_poison;
   const ax_hlo_read_args args = {.prim = entry->prim,
                                  .op = op,
@@ -364,7 +365,7 @@ static ax_status check_results(const ax_hlo_import *import, const ax_hlo_operati
 static ax_status check_function(const ax_hlo_import *import, const ax_hlo_operation *op, uint32_t *results) {
   const ax_hlo_operation *last = last_of(&op->regions[0]);
   if (last == NULL || !ax_hlo_is_return(last->name))
-    return ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return");
+    return ax_hlo_blame(import->module, op, ax_error(AX_INVALID_ARGUMENT, "a function must be one block that ends in a return"));
   *results = last->operand_count;
   return check_results(import, op, last);
 }
@@ -459,7 +460,8 @@ static ax_status grow_variants(ax_hlo_import *import) {
 
 static ax_status new_variant(ax_hlo_import *import, const ax_hlo_operation *op, ax_variant **out) {
   const uint32_t count = op->regions[0].block_count == 1 ? op->regions[0].blocks[0].argument_count : 0;
-  if (op->regions[0].block_count != 1) return ax_error(AX_INVALID_ARGUMENT, "a function must have one block");
+  if (op->regions[0].block_count != 1)
+    return ax_hlo_blame(import->module, op, ax_error(AX_INVALID_ARGUMENT, "a function must have one block"));
   ax_variant *variant = ax_arena_alloc(&import->arena, sizeof *variant);
   ax_type *types = ax_arena_alloc(&import->arena, (count + 1) * sizeof types[0]);
   const ax_literal **known = ax_arena_alloc(&import->arena, (count + 1) * sizeof known[0]);

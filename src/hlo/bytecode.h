@@ -72,6 +72,7 @@ typedef struct ax_hlo_bytecode {
   uint32_t string_count, dialect_count, name_count, attribute_count, type_count, resource_count, property_count;
   size_t text_left;               /* of types that are made of others: characters that they may still have */
   size_t attributes_left;         /* that operations may still have, since many may share one list */
+  size_t values_left;             /* that regions may still have: each value takes a byte of the file */
   uint32_t *values;               /* by the numbers of the file: the tree's */
   uint32_t base, count, capacity; /* of `values`: where those begin that operations see; how many there are */
   uint32_t operations;            /* that were read */
@@ -124,7 +125,8 @@ AX_MUST_USE ax_status ax_hlo_read_dictionary(ax_hlo_bytecode *b, ax_hlo_bytes *f
 AX_MUST_USE ax_status ax_hlo_read_integer_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_float_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_elements_of(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
-AX_MUST_USE ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, ax_hlo_attribute *out);
+AX_MUST_USE ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, const char *dialect,
+                                       ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_accuracy(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_bounds(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out);
 AX_MUST_USE ax_status ax_hlo_read_group(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_group *group, ax_hlo_attribute *out);

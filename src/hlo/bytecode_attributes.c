@@ -77,12 +77,18 @@ static ax_status read_symbol(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attr
   out->text = root->text;
   return AX_OK;
 }
-/* @a::@b, of which the last counts. */
+/* @a::@b, of which the last counts and the others are items. */
 static ax_status read_nested_symbol(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {
   ax_hlo_attribute rest = {0};
+  ax_hlo_attribute *outer;
   AX_TRY(read_symbol(b, from, out));
   AX_TRY(ax_hlo_read_array(b, from, &rest));
-  if (rest.count > 0) out->text = rest.items[rest.count - 1].text;
+  AX_TRY(ax_hlo_make(b, rest.count, sizeof outer[0], &outer));
+  for (uint32_t i = 0; i < rest.count; i++) {
+    outer[i].kind = AX_HLO_SYMBOL, outer[i].text = out->text;
+    out->text = rest.items[i].text;
+  }
+  out->items = outer, out->count = rest.count;
   return AX_OK;
 }
 
@@ -275,11 +281,18 @@ static ax_status read_builtin(ax_hlo_bytecode *b, ax_hlo_bytes *from, uint64_t c
 
 /* --- StableHLO's --- */
 
-ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, ax_hlo_attribute *out) {
+ax_status ax_hlo_read_word(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_words *words, const char *dialect,
+                           ax_hlo_attribute *out) {
   uint32_t number;
+  ax_hlo_attribute *of;
   AX_TRY(ax_hlo_read_below(b, from, words->count, words->name, &number));
+  AX_TRY(ax_hlo_make(b, 1, sizeof of[0], &of));
+  if (words == &ax_hlo_accuracy_modes) dialect = "stablehlo.result_accuracy_mode"; /* an attribute by itself */
+  else of->text = (ax_hlo_slice){words->name, strlen(words->name)};
+  of->name = (ax_hlo_slice){dialect, strlen(dialect)};
   out->kind = AX_HLO_WORD;
   out->text = (ax_hlo_slice){words->words[number], strlen(words->words[number])};
+  out->items = of, out->count = 1;
   return AX_OK;
 }
 
@@ -363,7 +376,7 @@ enum { code_bounds = 13, code_accuracy = 17 };
 static ax_status read_stablehlo(ax_hlo_bytecode *b, ax_hlo_bytes *from, uint64_t code, ax_hlo_attribute *out) {
   const ax_hlo_words *words = ax_hlo_find_words(false, code);
   const ax_hlo_group *group = ax_hlo_find_group(code);
-  if (words != NULL) return ax_hlo_read_word(b, from, words, out);
+  if (words != NULL) return ax_hlo_read_word(b, from, words, "stablehlo", out);
   if (group != NULL) return ax_hlo_read_group(b, from, group, out);
   if (code == code_bounds) return ax_hlo_read_bounds(b, from, out);
   if (code == code_accuracy) return ax_hlo_read_accuracy(b, from, out);
@@ -375,7 +388,7 @@ static ax_status read_stablehlo(ax_hlo_bytecode *b, ax_hlo_bytes *from, uint64_t
 /* CHLO has the two enumerations of comparisons, as StableHLO has them, under other numbers. */
 static ax_status read_chlo(ax_hlo_bytecode *b, ax_hlo_bytes *from, uint64_t code, ax_hlo_attribute *out) {
   const ax_hlo_words *words = code < 2 ? ax_hlo_find_words(false, code + 2) : NULL;
-  if (words != NULL) return ax_hlo_read_word(b, from, words, out);
+  if (words != NULL) return ax_hlo_read_word(b, from, words, "chlo", out);
   return ax_hlo_broken(b, from->next, "CHLO's attribute %llu is not known", (unsigned long long)code);
 }
 

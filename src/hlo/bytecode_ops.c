@@ -34,7 +34,9 @@ static bool is_function(const ax_hlo_operation *op) { return op != NULL && ax_hl
 
 /* --- Values --- */
 
-static ax_status open_scope(ax_hlo_bytecode *b, uint32_t count, scope *out) {
+static ax_status open_scope(ax_hlo_bytecode *b, const ax_hlo_bytes *at, uint32_t count, scope *out) {
+  if (count > b->values_left) return ax_hlo_broken(b, at->next, "the file's regions say that they have more values than it has bytes");
+  b->values_left -= count;
   AX_TRY(ax_grow(&b->values, sizeof b->values[0], b->count, count, &b->capacity));
   *out = (scope){b->count, b->count + count};
   for (uint32_t i = 0; i < count; i++) b->values[b->count++] = AX_NONE;
@@ -180,7 +182,7 @@ static ax_status read_region(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hl
   if (out->block_count == 0) return AX_OK;
   AX_TRY(ax_hlo_read_count(b, from, &count));
   const uint32_t before = b->count;
-  AX_TRY(open_scope(b, count, &values));
+  AX_TRY(open_scope(b, from, count, &values));
   AX_TRY(ax_hlo_make(b, out->block_count, sizeof blocks[0], &blocks));
   for (uint32_t i = 0; i < out->block_count; i++) AX_TRY(read_block(b, from, &values, owner, &blocks[i]));
   out->blocks = blocks;
@@ -378,6 +380,6 @@ static ax_status read_block(ax_hlo_bytecode *b, ax_hlo_bytes *from, scope *value
 
 ax_status ax_hlo_read_operations(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_block *out) {
   scope values;
-  AX_TRY(open_scope(b, 0, &values));
+  AX_TRY(open_scope(b, from, 0, &values));
   return read_block(b, from, &values, NULL, out);
 }

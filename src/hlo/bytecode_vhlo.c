@@ -43,7 +43,7 @@ ax_status ax_hlo_read_vhlo_attribute(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_
   uint64_t code;
   AX_TRY(ax_hlo_read_number(b, from, &code));
   const ax_hlo_words *words = ax_hlo_find_words(true, code);
-  if (words != NULL) return ax_hlo_read_word(b, from, words, out);
+  if (words != NULL) return ax_hlo_read_word(b, from, words, "stablehlo", out);
   if (code < AX_COUNT(readers) && readers[code] != NULL) return readers[code](b, from, out);
   bool known;
   AX_TRY(ax_hlo_read_mesh_attribute(b, from, true, code, &known, out));

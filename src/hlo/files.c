@@ -25,7 +25,7 @@ static bool is_text(const char *text, size_t length) {
     else if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0')
       break;
   }
-  static const char *const words[] = {"module", "func.func", "\"builtin.module\"", "sdy.mesh"};
+  static const char *const words[] = {"module", "func.func", "\"builtin.module\"", "sdy.mesh", "HloModule" /* which is refused as what it is */};
   for (size_t k = 0; k < AX_COUNT(words); k++)
     if (length - i > strlen(words[k]) && memcmp(text + i, words[k], strlen(words[k])) == 0) return true;
   return is_alias(text + i, length - i);

@@ -1,6 +1,7 @@
 /* Questions about a module: attributes by name and kind, types as programs have them, places in messages. */
 #include "hlo/module.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ void ax_hlo_module_deinit(ax_hlo_module *module) {
   ax_free(module->values);
   ax_free(module->makers);
   ax_free(module->aliases);
+  ax_free(module->alias_table);
   *module = (ax_hlo_module){0};
 }
 
@@ -108,22 +110,35 @@ uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op) 
 
 /* --- Aliases --- */
 
-static int by_name(const void *a, const void *b) {
-  return ax_hlo_slice_order(((const ax_hlo_alias_entry *)a)->name, ((const ax_hlo_alias_entry *)b)->name);
+static uint32_t *alias_slot(const ax_hlo_module *module, ax_hlo_slice name) {
+  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (module->alias_table_size - 1);
+  for (; module->alias_table[slot] != 0; slot = (slot + 1) & (module->alias_table_size - 1))
+    if (ax_hlo_slice_same(module->aliases[module->alias_table[slot] - 1].name, name)) break;
+  return &module->alias_table[slot];
 }
 
-void ax_hlo_sort_aliases(ax_hlo_module *module) {
-  if (module->alias_count > 0) qsort(module->aliases, module->alias_count, sizeof module->aliases[0], by_name);
-  module->sorted = true;
+static ax_status grow_alias_table(ax_hlo_module *module) {
+  if (module->alias_table_size >= 2 * (module->alias_count + 1)) return AX_OK;
+  const uint32_t size = module->alias_table_size == 0 ? 64 : 2 * module->alias_table_size;
+  uint32_t *table = ax_calloc(size, sizeof table[0]);
+  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
+  ax_free(module->alias_table);
+  module->alias_table = table, module->alias_table_size = size;
+  for (uint32_t i = 0; i < module->alias_count; i++) *alias_slot(module, module->aliases[i].name) = i + 1;
+  return AX_OK;
+}
+
+ax_status ax_hlo_add_alias(ax_hlo_module *module, ax_hlo_slice name, ax_hlo_slice text) {
+  AX_TRY(grow_alias_table(module));
+  AX_TRY(ax_grow(&module->aliases, sizeof module->aliases[0], module->alias_count, 1, &module->alias_capacity));
+  module->aliases[module->alias_count++] = (ax_hlo_alias_entry){.name = name, .text = text};
+  *alias_slot(module, name) = module->alias_count;
+  return AX_OK;
 }
 
 ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name) {
-  const ax_hlo_alias_entry wanted = {.name = name};
-  if (module->sorted && module->alias_count > 0)
-    return bsearch(&wanted, module->aliases, module->alias_count, sizeof wanted, by_name);
-  for (uint32_t i = module->alias_count; !module->sorted && i-- > 0;)
-    if (ax_hlo_slice_same(module->aliases[i].name, name)) return &module->aliases[i];
-  return NULL;
+  const uint32_t found = module->alias_table_size > 0 ? *alias_slot(module, name) : 0;
+  return found > 0 ? &module->aliases[found - 1] : NULL;
 }
 
 /* --- Places --- */
@@ -198,6 +213,47 @@ ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, 
   if (status == AX_OK || status == AX_OUT_OF_MEMORY) return status;
   ax_hlo_place_text(module, &op->place, place, sizeof place);
   return ax_error_context(status, "%s: %.*s: ", place, (int)op->name.length, op->name.start);
+}
+
+/* --- Numbers --- */
+
+enum { most_digits = 400 }; /* of a float */
+
+/* A decimal, or the bits in hexadecimal, of which there must not be too many. */
+static bool float_of(ax_hlo_slice text, ax_dtype dtype, void *out) {
+  char word[most_digits + 1] = {0}, *end;
+  if (text.length == 0 || text.length > most_digits) return false;
+  memcpy(word, text.start, text.length);
+  if (strncmp(word, "0x", 2) != 0) {
+    ax_number_store(dtype, out, 0, ax_number_decimal(dtype, word, &end));
+    return *end == '\0' && end != word;
+  }
+  errno = 0;
+  const uint64_t bits = strtoull(word, &end, 16);
+  memcpy(out, &bits, ax_dtype_bytes(dtype));
+  return *end == '\0' && errno == 0 && (ax_dtype_get(dtype)->bits == 64 || bits >> ax_dtype_get(dtype)->bits == 0);
+}
+
+bool ax_hlo_number(const ax_hlo_attribute *attribute, ax_dtype *dtype, ax_element *out) {
+  const ax_hlo_value_type *type = attribute->type;
+  *out = (ax_element){0};
+  if (type != NULL && (!type->element_known || ax_is_key(type->dtype))) return false;
+  *dtype = type != NULL ? type->dtype : attribute->kind == AX_HLO_FLOAT ? AX_F64 : attribute->kind == AX_HLO_BOOL ? AX_BOOL : AX_S64;
+  const ax_dtype part = ax_part_dtype(*dtype);
+  switch (attribute->kind) {
+    case AX_HLO_BOOL:
+    case AX_HLO_INTEGER:
+      if (ax_is_float(*dtype) || ax_is_complex(*dtype)) return false;
+      ax_number_store(*dtype, out, 0, (ax_number){.i = attribute->integer});
+      return true;
+    case AX_HLO_FLOAT:
+      return ax_is_float(*dtype) && float_of(attribute->text, *dtype, out);
+    case AX_HLO_COMPLEX:
+      return ax_is_complex(*dtype) && float_of(attribute->items[0].text, part, out) &&
+             float_of(attribute->items[1].text, part, (char *)out + ax_dtype_bytes(part));
+    default:
+      return false;
+  }
 }
 
 /* --- Kinds --- */

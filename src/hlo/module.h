@@ -15,6 +15,7 @@
 #define AX_HLO_MODULE_H
 
 #include "ir/equation.h"
+#include "ir/number.h"
 
 typedef struct ax_hlo_attribute ax_hlo_attribute;
 typedef struct ax_hlo_region ax_hlo_region;
@@ -54,6 +55,7 @@ typedef struct ax_hlo_value_type {
   bool ranked, dynamic; /* TENSOR: its rank is known; some extent is not known, or is bounded only */
   ax_dtype dtype;
   uint32_t rank, in_count, part_count;
+  uint32_t size; /* of all parts together, and of theirs: how many there are, each as often as it stands there; at most UINT32_MAX */
   const int64_t *dims;
   const struct ax_hlo_value_type **parts;
   const ax_hlo_attribute *encoding; /* TENSOR; NULL: it has none */
@@ -70,8 +72,9 @@ typedef enum ax_hlo_attribute_kind {
   AX_HLO_INTEGER,    /* integer, type */
   AX_HLO_FLOAT,      /* text: the decimal or the bits as written, type */
   AX_HLO_STRING,     /* text, without quotes and escapes */
-  AX_HLO_SYMBOL,     /* text, without its @; of a nested one the last name */
-  AX_HLO_WORD,       /* text: one word, as an enumeration's */
+  AX_HLO_COMPLEX,    /* #complex.number<:f32 1.0, 2.0>: type, and two floats as items */
+  AX_HLO_SYMBOL,     /* text, without its @; of a nested one the last name, and those before it as items */
+  AX_HLO_WORD,       /* text: one word; of an enumeration one item, whose name is the dialect's and whose text says which it is */
   AX_HLO_TYPE,       /* type */
   AX_HLO_ARRAY,      /* items */
   AX_HLO_DICTIONARY, /* items with names; text: what a dialect calls it, "stablehlo.gather", or empty */
@@ -136,9 +139,9 @@ typedef struct ax_hlo_module {
   const ax_hlo_value_type **values; /* types by number */
   const ax_hlo_operation **makers;  /* the operations whose results they are; NULL: arguments of blocks */
   uint32_t value_count;
-  struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for; in the order of the names once the text is read */
-  uint32_t alias_count;
-  bool sorted;
+  struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for */
+  uint32_t alias_count, alias_capacity;
+  uint32_t *alias_table, alias_table_size; /* by hash of a name: 1 + its number among these */
   struct ax_hlo_held *held; /* memory of large constants */
   struct ax_shared *lender; /* of the bytes that are read, which may forget what has been copied; borrowed. NULL: there is none */
 } ax_hlo_module;
@@ -166,7 +169,9 @@ static inline bool ax_hlo_is_return(ax_hlo_slice name) {
 /* Below 0, 0 or above 0, as strcmp. */
 int ax_hlo_slice_order(ax_hlo_slice a, ax_hlo_slice b);
 static inline bool ax_hlo_slice_same(ax_hlo_slice a, ax_hlo_slice b) { return ax_hlo_slice_order(a, b) == 0; }
-/* NULL: there is no alias of the name, which begins with its mark. */
+/* Adds an alias of a name that the module has not yet. */
+AX_MUST_USE ax_status ax_hlo_add_alias(ax_hlo_module *module, ax_hlo_slice name, ax_hlo_slice text);
+/* NULL: there is no alias of the name, which begins with its mark. Adding another one makes the entry invalid. */
 ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name);
 /* The attribute with the name; NULL: there is none. */
 const ax_hlo_attribute *ax_hlo_find(const ax_hlo_operation *op, const char *name);
@@ -188,6 +193,10 @@ void ax_hlo_place_text(const ax_hlo_module *module, const ax_hlo_place *place, c
 
 /* The message with the operation's line and name in front of it; AX_OK and AX_OUT_OF_MEMORY stay as they are. Returns the status. */
 AX_MUST_USE ax_status ax_hlo_blame(const ax_hlo_module *module, const ax_hlo_operation *op, ax_status status);
+
+/* A number of an attribute, true, 5, 1.5e+00 or 0x7FC00000, as one element of its own type: i64 or f64 if none is written. Complex ones
+   as well. False: it is none, or Axle has no such type or number. */
+bool ax_hlo_number(const ax_hlo_attribute *attribute, ax_dtype *dtype, ax_element *out);
 
 /* Attributes that must have a kind, and Axle's own form of them. AX_INVALID_ARGUMENT names the attribute: it is missing, or
    something else. */

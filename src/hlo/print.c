@@ -15,6 +15,8 @@ typedef struct printer {
   uint32_t *names; /* by value */
   uint32_t next, indent;
   uint32_t attributes_left; /* that may still be printed, since parts are shared */
+  uint32_t types_left;      /* parts of types, likewise */
+  bool lacks_types;         /* some were left out, of which there are too many */
   bool bare;                /* inside <..> of a dialect, where integers have no types */
 } printer;
 
@@ -36,27 +38,34 @@ static void add_quoted(printer *p, ax_hlo_slice slice) {
 
 static void add_type(printer *p, const ax_hlo_value_type *type);
 
-static void add_types(printer *p, const ax_hlo_value_type *const *types, uint32_t count) {
-  ax_text_add(p->text, "(");
+static void add_types(printer *p, const char *open, const ax_hlo_value_type *const *types, uint32_t count, const char *close) {
+  ax_text_add(p->text, "%s", open);
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) ax_text_add(p->text, ", ");
     add_type(p, types[i]);
   }
-  ax_text_add(p->text, ")");
+  ax_text_add(p->text, "%s", close);
 }
 
 static void add_type(printer *p, const ax_hlo_value_type *type) {
+  p->lacks_types = p->lacks_types || type->part_count > p->types_left;
+  if (p->lacks_types) return;
+  p->types_left -= type->part_count;
+  if (type->kind == AX_HLO_TUPLE || type->kind == AX_HLO_FUTURE_TYPE) {
+    add_types(p, type->kind == AX_HLO_TUPLE ? "tuple<" : "!stablehlo.future<", type->parts, type->part_count, ">");
+    return;
+  }
   if (type->kind != AX_HLO_FUNCTION) {
     add_slice(p, type->text);
     return;
   }
   const uint32_t results = type->part_count - type->in_count;
-  add_types(p, type->parts, type->in_count);
+  add_types(p, "(", type->parts, type->in_count, ")");
   ax_text_add(p->text, " -> ");
   if (results == 1 && type->parts[type->in_count]->kind != AX_HLO_FUNCTION)
     add_type(p, type->parts[type->in_count]);
   else
-    add_types(p, results > 0 ? &type->parts[type->in_count] : NULL, results);
+    add_types(p, "(", results > 0 ? &type->parts[type->in_count] : NULL, results, ")");
 }
 
 /* --- Attributes --- */
@@ -144,26 +153,49 @@ static void add_numbers(printer *p, const ax_hlo_attribute *a, const char *type)
   ax_text_add(p->text, p->bare ? "]" : ">");
 }
 
-/* Each float has one form: as many digits as tell it from others. */
-static void add_float(printer *p, const ax_hlo_attribute *a) {
-  const ax_dtype dtype = a->type != NULL && a->type->element_known && ax_is_float(a->type->dtype) ? a->type->dtype : AX_F64;
-  char digits[64] = {0}, *end = digits;
-  if (a->text.length < sizeof digits && memchr(a->text.start, 'x', a->text.length) == NULL)
-    memcpy(digits, a->text.start, a->text.length);
-  const double number = digits[0] != '\0' ? ax_number_decimal(dtype, digits, &end).f : 0;
-  if (digits[0] == '\0')
-    add_slice(p, a->text);
-  else
-    ax_text_add(p->text, dtype == AX_F64 ? "%.16e" : "%.8e", number);
-  if (p->bare || a->type == NULL) return;
+static void add_type_behind(printer *p, const ax_hlo_value_type *type) {
+  if (p->bare || type == NULL) return;
   ax_text_add(p->text, " : ");
-  add_slice(p, a->type->text);
+  add_slice(p, type->text);
 }
 
-static void add_integer(printer *p, const ax_hlo_attribute *a) {
-  ax_text_add(p->text, "%" PRId64, a->integer);
-  if (p->bare) return;
-  ax_text_add(p->text, " : %.*s", a->type != NULL ? (int)a->type->text.length : 3, a->type != NULL ? a->type->text.start : "i64");
+/* Truth values say themselves of what type they are. */
+static void add_number(printer *p, const ax_hlo_attribute *a) {
+  ax_hlo_print_number(p->text, a);
+  if (a->type != NULL && a->type->element_known && a->type->dtype == AX_BOOL) return;
+  if (a->type != NULL || a->kind != AX_HLO_INTEGER) add_type_behind(p, a->type);
+  else if (!p->bare) ax_text_add(p->text, " : i64");
+}
+
+/* #complex.number<:f32 1.0, 2.0> : complex<f32> */
+static void add_complex(printer *p, const ax_hlo_attribute *a) {
+  ax_text_add(p->text, "#complex.number<:%.*s ", (int)a->items[0].type->text.length, a->items[0].type->text.start);
+  for (uint32_t i = 0; i < 2; i++) {
+    ax_text_add(p->text, "%s", i > 0 ? ", " : "");
+    ax_hlo_print_number(p->text, &a->items[i]);
+  }
+  ax_text_add(p->text, ">");
+  add_type_behind(p, a->type);
+}
+
+static void add_symbol(printer *p, ax_hlo_slice name) {
+  ax_text_add(p->text, "@");
+  if (is_word(name))
+    add_slice(p, name);
+  else
+    add_quoted(p, name);
+}
+
+/* #stablehlo<precision HIGH>; a word that is of no enumeration alone. */
+static void add_word_of(printer *p, const ax_hlo_attribute *a) {
+  const ax_hlo_attribute *of = a->count == 1 ? &a->items[0] : NULL;
+  if (of == NULL) {
+    add_slice(p, a->text);
+    return;
+  }
+  ax_text_add(p->text, "#%.*s<", (int)of->name.length, of->name.start);
+  if (of->text.length > 0) ax_text_add(p->text, "%.*s ", (int)of->text.length, of->text.start);
+  ax_text_add(p->text, "%.*s>", (int)a->text.length, a->text.start);
 }
 
 static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
@@ -175,20 +207,25 @@ static ax_status add_value(printer *p, const ax_hlo_attribute *a) {
       ax_text_add(p->text, a->integer != 0 ? "true" : "false");
       return AX_OK;
     case AX_HLO_INTEGER:
-      add_integer(p, a);
-      return AX_OK;
     case AX_HLO_FLOAT:
-      add_float(p, a);
+      add_number(p, a);
+      return AX_OK;
+    case AX_HLO_COMPLEX:
+      add_complex(p, a);
       return AX_OK;
     case AX_HLO_STRING:
       add_quoted(p, a->text);
+      add_type_behind(p, a->type);
       return AX_OK;
     case AX_HLO_SYMBOL:
-      ax_text_add(p->text, "@");
-      if (is_word(a->text))
-        add_slice(p, a->text);
-      else
-        add_quoted(p, a->text);
+      for (uint32_t i = 0; i < a->count; i++) {
+        add_symbol(p, a->items[i].text);
+        ax_text_add(p->text, "::");
+      }
+      add_symbol(p, a->text);
+      return AX_OK;
+    case AX_HLO_WORD:
+      add_word_of(p, a);
       return AX_OK;
     case AX_HLO_TYPE:
       add_type(p, a->type);
@@ -419,7 +456,7 @@ static void add_signature(printer *p, const ax_hlo_operation *op) {
   if (op->result_count == 1 && p->module->values[op->result]->kind != AX_HLO_FUNCTION)
     add_type(p, p->module->values[op->result]);
   else
-    add_types(p, op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count);
+    add_types(p, "(", op->result_count > 0 ? &p->module->values[op->result] : NULL, op->result_count, ")");
 }
 
 /* {a = 1 : i64} behind an argument or result: entry i of a list of dictionaries. */
@@ -534,11 +571,12 @@ static ax_status add_module(printer *p) {
   ax_text_add(p->text, " {");
   AX_TRY(add_block(p, &m->body));
   ax_text_add(p->text, "\n}\n");
+  if (p->lacks_types) return ax_error(AX_ABSENT, "%s: the types are too large as text", m->source);
   return p->text->failed ? ax_out_of_memory(p->text->length) : AX_OK;
 }
 
 ax_status ax_hlo_print(const ax_hlo_module *module, ax_text *text) {
-  printer p = {.module = module, .text = text, .attributes_left = 1 << 24};
+  printer p = {.module = module, .text = text, .attributes_left = 1 << 24, .types_left = 1 << 26};
   const ax_status status = add_module(&p);
   ax_arena_deinit(&p.arena);
   return status;

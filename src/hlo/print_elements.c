@@ -57,6 +57,21 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
   }
 }
 
+void ax_hlo_print_number(ax_text *text, const ax_hlo_attribute *a) {
+  ax_dtype dtype;
+  ax_element bits;
+  const bool known = ax_hlo_number(a, &dtype, &bits);
+  if (!known && a->kind == AX_HLO_INTEGER) {
+    ax_text_add(text, "%" PRId64, a->integer);
+  } else if (!known) {
+    ax_text_add_bytes(text, a->text.start, a->text.length);
+  } else if (a->kind == AX_HLO_INTEGER || !isfinite(ax_number_load(dtype, &bits, 0).f)) {
+    add_element(text, dtype, &bits, 0);
+  } else {
+    ax_text_add(text, dtype == AX_F64 ? "%.16e" : "%.8e", ax_number_load(dtype, &bits, 0).f);
+  }
+}
+
 /* Adds "[[a, b], [c, d]]": dimension `dim` and those inside it, which hold `count` elements from number `first` on. */
 static void add_nested(ax_text *text, const ax_hlo_value_type *type, const void *data, uint32_t dim, int64_t first, int64_t count) {
   if (dim == type->rank) {

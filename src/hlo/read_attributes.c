@@ -6,6 +6,7 @@
 
    Attributes of other dialects keep their text. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hlo/dialect.h"
@@ -110,10 +111,32 @@ static ax_status want_entry(ax_hlo_scan *r, ax_hlo_list *entries) {
   return ax_hlo_list_add(entries, &entry, sizeof entry);
 }
 
+static int by_name(const void *a, const void *b) {
+  return ax_hlo_slice_order((*(const ax_hlo_attribute *const *)a)->name, (*(const ax_hlo_attribute *const *)b)->name);
+}
+
+/* No two of the entries have one name. */
+static ax_status check_names(ax_hlo_scan *r, const ax_hlo_attribute *entries, uint32_t count) {
+  const ax_hlo_attribute *few[16], **sorted = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof sorted[0]);
+  ax_status status = AX_OK;
+  if (sorted == NULL) return ax_out_of_memory(count * sizeof sorted[0]);
+  for (uint32_t i = 0; i < count; i++) sorted[i] = &entries[i];
+  if (count > 1) qsort(sorted, count, sizeof sorted[0], by_name);
+  for (uint32_t i = 1; i < count && status == AX_OK; i++) {
+    const ax_hlo_slice name = sorted[i]->name, before = sorted[i - 1]->name;
+    const char *at = name.start > before.start ? name.start : before.start;
+    if (ax_hlo_slice_same(name, before)) status = ax_hlo_refuse(r, at, "the attribute %.*s is there twice", (int)name.length, name.start);
+  }
+  if (sorted != few) ax_free(sorted);
+  return status;
+}
+
 static ax_status add_entries(ax_hlo_scan *r, const char *end, ax_hlo_list *entries) {
+  const uint32_t before = entries->count;
   if (ax_hlo_take(r, end)) return AX_OK;
   do AX_TRY(want_entry(r, entries));
   while (ax_hlo_take(r, ",") && !ax_hlo_sees(r, end)); /* a comma may stand behind the last one */
+  AX_TRY(check_names(r, (const ax_hlo_attribute *)entries->items + before, entries->count - before));
   return ax_hlo_want(r, end);
 }
 
@@ -280,6 +303,60 @@ static ax_status want_group(ax_hlo_scan *r, ax_hlo_slice name, ax_hlo_attribute 
   return group != NULL ? check_group(r, group, out) : AX_OK;
 }
 
+/* What a word is one of. */
+static ax_status say_enumeration(ax_hlo_scan *r, ax_hlo_slice dialect, ax_hlo_slice kind, ax_hlo_attribute *out) {
+  const ax_hlo_attribute *last = r->enumeration, of = {.kind = AX_HLO_WORD, .name = dialect, .text = kind};
+  if (last == NULL || !ax_hlo_slice_same(last->name, dialect) || !ax_hlo_slice_same(last->text, kind)) {
+    r->enumeration = ax_arena_copy(&r->module->arena, &of, sizeof of);
+    if (r->enumeration == NULL) return ax_out_of_memory(sizeof of);
+  }
+  out->items = r->enumeration;
+  out->count = 1;
+  return AX_OK;
+}
+
+/* Behind #stablehlo: <kind WORD>, or <WORD>. */
+static ax_status want_enumerated(ax_hlo_scan *r, ax_hlo_slice dialect, ax_hlo_attribute *out) {
+  ax_hlo_slice kind = {0};
+  out->kind = AX_HLO_WORD;
+  AX_TRY(ax_hlo_want(r, "<"));
+  AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
+  if (!ax_hlo_sees(r, ">")) {
+    kind = out->text;
+    AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
+  }
+  AX_TRY(say_enumeration(r, dialect, kind, out));
+  return ax_hlo_want(r, ">");
+}
+
+/* complex<f32> of f32, which no text says. */
+static ax_status find_complex(ax_hlo_scan *r, const ax_hlo_value_type *part, const ax_hlo_value_type **out) {
+  char name[64];
+  const ax_hlo_scan before = *r;
+  const int length = snprintf(name, sizeof name, "complex<%.*s>", (int)part->text.length, part->text.start);
+  const ax_status status = length < (int)sizeof name ? ax_hlo_spelled_type(r, (ax_hlo_slice){name, (size_t)length}, out) : AX_PARSE_ERROR;
+  r->text = before.text, r->end = before.end, r->cursor = before.cursor, r->line_start = before.line_start, r->line = before.line;
+  return status == AX_PARSE_ERROR ? ax_hlo_expected(r, "': complex<type>'") : status;
+}
+
+/* Behind #complex.number: <:f32 1.0, 2.0>, and perhaps : complex<f32>. */
+static ax_status want_complex(ax_hlo_scan *r, ax_hlo_attribute *out) {
+  ax_hlo_attribute parts[2] = {{.kind = AX_HLO_FLOAT}, {.kind = AX_HLO_FLOAT}};
+  out->kind = AX_HLO_COMPLEX;
+  AX_TRY(ax_hlo_want(r, "<"));
+  AX_TRY(ax_hlo_want(r, ":"));
+  AX_TRY(ax_hlo_want_type(r, &parts[0].type));
+  parts[1].type = parts[0].type;
+  AX_TRY(want_number_text(r, &parts[0].text));
+  AX_TRY(ax_hlo_want(r, ","));
+  AX_TRY(want_number_text(r, &parts[1].text));
+  AX_TRY(ax_hlo_want(r, ">"));
+  out->count = 2;
+  out->items = ax_arena_copy(&r->module->arena, parts, sizeof parts);
+  if (out->items == NULL) return ax_out_of_memory(sizeof parts);
+  return ax_hlo_take(r, ":") ? ax_hlo_want_type(r, &out->type) : find_complex(r, parts[0].type, &out->type);
+}
+
 /* #name, #stablehlo<kind WORD>, #stablehlo.name<entries>, #dialect.name<text>. */
 static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   static const char *const dictionaries[] = {"stablehlo.gather",
@@ -302,22 +379,10 @@ static ax_status want_dialect(ax_hlo_scan *r, ax_hlo_attribute *out) {
   ax_hlo_alias_entry *alias = ax_hlo_find_alias(r->module, (ax_hlo_slice){at, name.length + 1});
   if (alias != NULL) return want_alias(r, alias, out);
   out->text = name;
-  if (ax_hlo_slice_is(name, "stablehlo") || ax_hlo_slice_is(name, "chlo") || ax_hlo_slice_is(name, "mhlo")) {
-    out->kind = AX_HLO_WORD;
-    AX_TRY(ax_hlo_want(r, "<"));
-    AX_TRY(ax_hlo_want_word(r, "a word", &inside));
-    if (!ax_hlo_sees(r, ">"))
-      AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
-    else
-      out->text = inside;
-    return ax_hlo_want(r, ">");
-  }
-  if (ax_hlo_slice_is(name, "stablehlo.result_accuracy_mode")) {
-    out->kind = AX_HLO_WORD;
-    AX_TRY(ax_hlo_want(r, "<"));
-    AX_TRY(ax_hlo_want_word(r, "a word", &out->text));
-    return ax_hlo_want(r, ">");
-  }
+  static const char *const enumerated[] = {"stablehlo", "chlo", "mhlo", "stablehlo.result_accuracy_mode"};
+  for (size_t i = 0; i < AX_COUNT(enumerated); i++)
+    if (ax_hlo_slice_is(name, enumerated[i])) return want_enumerated(r, name, out);
+  if (ax_hlo_slice_is(name, "complex.number")) return want_complex(r, out);
   if (ax_hlo_slice_is(name, "stablehlo.conv")) {
     AX_TRY(ax_hlo_want(r, "<"));
     if (ax_hlo_take(r, "raw")) return want_dictionary(r, ">", out);
@@ -380,10 +445,7 @@ static ax_status want_any(ax_hlo_scan *r, ax_hlo_attribute *out) {
   if (c == '"') return want_string(r, out);
   if (c == '#') return want_dialect(r, out);
   if (ax_hlo_is_digit(c) || c == '-' || c == '+') return want_number(r, out);
-  if (c == '@') {
-    out->kind = AX_HLO_SYMBOL;
-    return ax_hlo_want_symbol(r, &out->text);
-  }
+  if (c == '@') return ax_hlo_want_symbol(r, out);
   if (ax_hlo_take(r, "[")) return want_array(r, out);
   if (ax_hlo_take(r, "{")) return want_dictionary(r, "}", out);
   if (ax_hlo_take(r, "true")) return want_truth(out, true);

@@ -320,13 +320,13 @@ ax_status ax_hlo_read_called(const char *bytes, size_t count, const char *source
                        .calling = calling,
                        .start = (const unsigned char *)bytes,
                        .text_left = 64 * count + (1 << 20),
-                       .attributes_left = 16 * count};
+                       .attributes_left = 16 * count,
+                       .values_left = count};
   ax_hlo_block body = {0};
   ax_status status = ax_hlo_is_bytecode(bytes, count) ? AX_OK : ax_hlo_broken(&b, b.start, "this is no bytecode of MLIR's");
   if (status == AX_OK) status = read_file(&b, (ax_hlo_bytes){b.start, b.start + count}, &body);
   if (status == AX_OK) ax_hlo_find_body(out, &body);
   if (status == AX_OK && calling != NULL) status = ax_hlo_spread_platform(out);
-  ax_hlo_sort_aliases(out);
   ax_arena_deinit(&b.arena);
   ax_free(b.values);
   ax_hlo_free_scan(&b.scan);

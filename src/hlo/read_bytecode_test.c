@@ -93,6 +93,54 @@ static void test_printed(void **state) {
   }
 }
 
+/* Types made of others are printed without aliases, which are not printed, and only as long as texts can be. */
+static void test_printed_types(void **state) {
+  static const char text[] = "!f = tensor<2xf32>\n!p = tuple<!f, tuple< !f >>\nfunc.func @main(%x: !p, %y: !stablehlo.future<!f>) {\n  return\n}\n";
+  (void)state;
+  char *once = printed(text, sizeof text - 1);
+  assert_non_null(strstr(once, "@main(%0: tuple<tensor<2xf32>, tuple<tensor<2xf32>>>, %1: !stablehlo.future<tensor<2xf32>>)"));
+  ax_free(once);
+  ax_text many = {0}, out = {0};
+  ax_hlo_module module;
+  ax_text_add(&many, "!t0 = tensor<f32>\n");
+  for (int i = 1; i < 60; i++) ax_text_add(&many, "!t%d = tuple<!t%d, !t%d>\n", i, i - 1, i - 1);
+  ax_text_add(&many, "func.func @main(%%x: !t59) {\n  return\n}\n");
+  assert_int_equal(ax_hlo_read(many.data, many.length, "m", &module), AX_OK);
+  assert_int_equal(ax_hlo_print(&module, &out), AX_ABSENT);
+  assert_string_equal(ax_message(), "m: the types are too large as text");
+  ax_hlo_module_deinit(&module);
+  ax_text_deinit(&many);
+  ax_text_deinit(&out);
+}
+
+/* Attributes that mean nothing to StableHLO come back as MLIR prints them, and once more the same. */
+static void test_printed_attributes(void **state) {
+  static const char *const cases[][2] = {{"18446744073709551615 : ui64", NULL},
+                                         {"9223372036854775808 : i64", "-9223372036854775808 : i64"},
+                                         {"4294967295 : i32", "-1 : i32"},
+                                         {"255 : ui8", NULL},
+                                         {"@a::@b::@\"c d\"", NULL},
+                                         {"\"s\" : f32", NULL},
+                                         {"1.0e400 : f64", "0x7FF0000000000000 : f64"},
+                                         {"0x7FC1 : bf16", NULL},
+                                         {"0x3F800000 : f32", "1.00000000e+00 : f32"},
+                                         {"#stablehlo<precision HIGH>", NULL},
+                                         {"#chlo<comparison_direction GE>", NULL},
+                                         {"#stablehlo.result_accuracy_mode<HIGHEST>", NULL},
+                                         {"#complex.number<:f32 1.0, 0x7F800000>", "#complex.number<:f32 1.00000000e+00, 0x7F800000> : complex<f32>"}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    char text[256], wanted[256];
+    snprintf(text, sizeof text, "module attributes {x.y = %s} {\n}\n", cases[i][0]);
+    snprintf(wanted, sizeof wanted, "module attributes {x.y = %s} {\n}\n", cases[i][cases[i][1] != NULL]);
+    char *once = printed(text, strlen(text)), *twice = printed(once, strlen(once));
+    assert_string_equal(once, wanted);
+    assert_string_equal(twice, wanted);
+    ax_free(once);
+    ax_free(twice);
+  }
+}
+
 static void test_formats(void **state) {
   (void)state;
   file f = load("all.1.0.0.mlirbc");
@@ -100,6 +148,7 @@ static void test_formats(void **state) {
   assert_int_equal(ax_hlo_format_of(f.bytes, 3), AX_HLO_NO_MODULE);
   assert_false(ax_hlo_is_bytecode(f.bytes, 3));
   assert_int_equal(ax_hlo_format_of("// a\nmodule {}", 14), AX_HLO_TEXT);
+  assert_int_equal(ax_hlo_format_of("HloModule f\n", 12), AX_HLO_TEXT);
   assert_int_equal(ax_hlo_format_of("{ lambda .", 10), AX_HLO_NO_MODULE);
   assert_int_equal(ax_hlo_format_of("", 0), AX_HLO_NO_MODULE);
   free(f.bytes);
@@ -196,6 +245,53 @@ static void test_errors(void **state) {
   }
 }
 
+/* A number as MLIR encodes it. */
+static void add_number(ax_text *to, uint64_t v) {
+  const int bytes = v < 1u << 7 ? 1 : v < 1u << 14 ? 2 : 3;
+  const uint64_t coded = v << bytes | (uint64_t)1 << (bytes - 1);
+  for (int i = 0; i < bytes; i++) ax_text_add_bytes(to, (const char[]){(char)(coded >> (8 * i))}, 1);
+}
+
+static void add_section(ax_text *to, char kind, const char *bytes, size_t count) {
+  ax_text_add_bytes(to, &kind, 1);
+  add_number(to, count);
+  ax_text_add_bytes(to, bytes, count);
+}
+
+/* Operations one after the other, whose regions say that they have `values` values each, and define none. */
+static ax_status read_regions(uint32_t count, uint32_t values) {
+  static const char strings[] = "\x09\x09\x09\x0f\x11" "builtin\0module\0foo\0bar";
+  static const char dialects[] = {5, 1, 5, 1, 3, 3, 3, 3, 7};
+  static const char offsets[] = {3, 1, 1, 3, 7};
+  ax_text file = {0}, operations = {0};
+  add_number(&operations, (uint64_t)count << 1);
+  for (uint32_t i = 0; i < count; i++) {
+    static const char begin[] = {3, 16, 1, 5, 3};
+    ax_text_add_bytes(&operations, begin, sizeof begin);
+    add_number(&operations, values);
+    add_number(&operations, 0);
+  }
+  ax_text_add_bytes(&file, "ML\xefR\x01x\0", 7);
+  add_section(&file, 0, strings, sizeof strings);
+  add_section(&file, 1, dialects, sizeof dialects);
+  add_section(&file, 2, (const char[]){31}, 1);
+  add_section(&file, 3, offsets, sizeof offsets);
+  add_section(&file, 4, operations.data, operations.length);
+  const ax_status status = read_copy(file.data, file.length);
+  ax_text_deinit(&file);
+  ax_text_deinit(&operations);
+  return status;
+}
+
+/* Each region alone may have so many values, with so many bytes behind it; all of them together may not. */
+static void test_regions_of_values(void **state) {
+  (void)state;
+  if (read_regions(100, 0) != AX_OK) fail_msg("%s", ax_message());
+  assert_int_equal(read_regions(100, 1), AX_OK);
+  assert_int_equal(read_regions(101, 20), AX_PARSE_ERROR);
+  if (strstr(ax_message(), "have more values than it has bytes") == NULL) fail_msg("%s", ax_message());
+}
+
 static ax_status read_and_print(void *context) {
   const file *f = context;
   ax_hlo_module module;
@@ -222,6 +318,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_versions), cmocka_unit_test(test_plain), cmocka_unit_test(test_mixed), cmocka_unit_test(test_printed),
+      cmocka_unit_test(test_printed_types), cmocka_unit_test(test_printed_attributes), cmocka_unit_test(test_regions_of_values),
       cmocka_unit_test(test_formats),  cmocka_unit_test(test_places), cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_changed),  cmocka_unit_test(test_errors), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);

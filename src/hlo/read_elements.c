@@ -91,11 +91,12 @@ static ax_status read_list(ax_hlo_scan *r, elements *e, uint32_t dim) {
   const char *at = r->cursor;
   if (dim == e->rank) return read_element(r, e->dtype, e->data, e->next++);
   AX_TRY(ax_hlo_want(r, "["));
-  for (int64_t i = 0; i < e->dims[dim]; i++) {
+  int64_t i = 0;
+  for (; i < e->dims[dim] && !ax_hlo_sees(r, "]"); i++) {
     if (i > 0) AX_TRY(ax_hlo_want(r, ","));
     AX_TRY(read_list(r, e, dim + 1));
   }
-  if (ax_hlo_take(r, "]")) return AX_OK;
+  if (i == e->dims[dim] && ax_hlo_take(r, "]")) return AX_OK;
   return ax_hlo_refuse(r, at, "the list has other than the %lld elements of dimension %u", (long long)e->dims[dim], dim);
 }
 
@@ -134,7 +135,7 @@ static ax_status measure(ax_hlo_scan *r, const elements *e, const char *at, size
   const size_t all = (size_t)e->count * e->bytes;
   const bool packed = e->dtype == AX_BOOL && bytes == ((size_t)e->count + 7) / 8;
   *splat = bytes == e->bytes && e->count != 1 && !packed;
-  *room = bytes > all ? bytes : all;
+  *room = *splat ? e->bytes : bytes > all ? bytes : all;
   if (bytes == all || packed || *splat) return AX_OK;
   return ax_hlo_refuse(r, at, "%zu bytes are not those of %lld elements", bytes, (long long)e->count);
 }

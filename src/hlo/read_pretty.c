@@ -111,8 +111,7 @@ static ax_status want_kind(ax_hlo_scan *r, char kind, ax_hlo_attribute *out) {
       out->kind = AX_HLO_STRING;
       return ax_hlo_want_string(r, &out->text);
     case 'y':
-      out->kind = AX_HLO_SYMBOL;
-      return ax_hlo_want_symbol(r, &out->text);
+      return ax_hlo_want_symbol(r, out);
     case 'o':
       out->kind = AX_HLO_OPAQUE;
       AX_TRY(ax_hlo_want_balanced(r, &out->text));
@@ -295,8 +294,8 @@ static ax_status read_convolution(ax_hlo_scan *r, ax_hlo_draft *draft) {
 
 /* @callee(operands) */
 static ax_status read_called(ax_hlo_scan *r, ax_hlo_draft *draft, const char *attribute) {
-  ax_hlo_attribute callee = {.kind = AX_HLO_SYMBOL};
-  AX_TRY(ax_hlo_want_symbol(r, &callee.text));
+  ax_hlo_attribute callee = {0};
+  AX_TRY(ax_hlo_want_symbol(r, &callee));
   AX_TRY(ax_hlo_draft_attribute(draft, attribute, &callee));
   AX_TRY(ax_hlo_want(r, "("));
   AX_TRY(add_operands(r, draft));
@@ -495,9 +494,9 @@ static ax_status read_reduce(ax_hlo_scan *r, ax_hlo_draft *draft) {
 /* --- Modules and functions --- */
 
 static ax_status read_module(ax_hlo_scan *r, ax_hlo_draft *draft) {
-  ax_hlo_attribute name = {.kind = AX_HLO_SYMBOL};
+  ax_hlo_attribute name = {0};
   if (ax_hlo_sees(r, "@")) {
-    AX_TRY(ax_hlo_want_symbol(r, &name.text));
+    AX_TRY(ax_hlo_want_symbol(r, &name));
     AX_TRY(ax_hlo_draft_attribute(draft, "sym_name", &name));
   }
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
@@ -569,12 +568,13 @@ static ax_status add_parts(ax_hlo_scan *r, ax_hlo_draft *draft, const char *name
 }
 
 static ax_status add_function(ax_hlo_scan *r, ax_hlo_draft *draft, signature *s) {
-  ax_hlo_attribute name = {.kind = AX_HLO_STRING}, visibility = {.kind = AX_HLO_STRING};
+  ax_hlo_attribute name = {.kind = AX_HLO_STRING}, visibility = {.kind = AX_HLO_STRING}, symbol = {0};
   if (!ax_hlo_sees(r, "@")) {
     AX_TRY(ax_hlo_want_word(r, "the function's name", &visibility.text));
     AX_TRY(ax_hlo_draft_attribute(draft, "sym_visibility", &visibility));
   }
-  AX_TRY(ax_hlo_want_symbol(r, &name.text));
+  AX_TRY(ax_hlo_want_symbol(r, &symbol));
+  name.text = symbol.text;
   AX_TRY(ax_hlo_draft_attribute(draft, "sym_name", &name));
   AX_TRY(add_list(r, s, true));
   s->in_count = s->types.count;

@@ -53,6 +53,7 @@ ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, 
   AX_TRY(ax_grow(&r->names, sizeof r->names[0], r->name_count, 1, &r->name_capacity));
   AX_TRY(ax_grow(&r->hidden, sizeof r->hidden[0], r->name_count, 1, &r->hidden_capacity));
   const uint32_t slot = name_slot(r, name);
+  if (r->table[slot] > r->scope) return ax_hlo_refuse(r, name.start, "%%%.*s is defined twice here", (int)name.length, name.start);
   r->names[r->name_count] = (ax_hlo_named){name, first, count};
   r->hidden[r->name_count] = r->table[slot];
   r->table[slot] = ++r->name_count;
@@ -76,7 +77,7 @@ ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
   if (!ax_hlo_sees(r, "%")) return ax_hlo_expected(r, "a value, %name");
   AX_TRY(ax_hlo_want_name(r, '%', &name));
   const uint32_t entry = r->table_size == 0 ? 0 : r->table[name_slot(r, name)];
-  if (entry == 0) return ax_hlo_refuse(r, at, "%%%.*s is not defined before it is used here", (int)name.length, name.start);
+  if (entry <= r->isolated) return ax_hlo_refuse(r, at, "%%%.*s is not defined before it is used here", (int)name.length, name.start);
   const ax_hlo_named *named = &r->names[entry - 1];
   if (r->cursor < r->end && *r->cursor == '#') {
     r->cursor++;
@@ -204,15 +205,21 @@ static ax_status add_blocks(ax_hlo_scan *r, const ax_hlo_arguments *arguments, a
   return AX_OK;
 }
 
+/* Regions of these see no value around them. */
+static bool is_isolated(ax_hlo_slice op) { return ax_hlo_slice_is(op, "func.func") || ax_hlo_slice_is(op, "builtin.module"); }
+
 ax_status ax_hlo_want_region(ax_hlo_scan *r, ax_hlo_draft *draft, const ax_hlo_arguments *arguments) {
   ax_hlo_list blocks = {0};
-  const uint32_t mark = ax_hlo_names_mark(r);
+  const uint32_t mark = ax_hlo_names_mark(r), scope = r->scope, isolated = r->isolated;
   AX_TRY(ax_hlo_enter(r));
+  r->scope = mark;
+  if (is_isolated(draft->op.name)) r->isolated = mark;
   ax_status status = add_blocks(r, arguments, &blocks);
   ax_hlo_region region = {.block_count = blocks.count};
   region.blocks = ax_hlo_list_end(r, &blocks, sizeof region.blocks[0], &status);
   ax_hlo_leave(r);
   ax_hlo_names_drop(r, mark);
+  r->scope = scope, r->isolated = isolated;
   return status == AX_OK ? ax_hlo_list_add(&draft->regions, &region, sizeof region) : status;
 }
 
@@ -334,7 +341,6 @@ static ax_status want_operation(ax_hlo_scan *r, const ax_hlo_operation **out) {
 
 /* #name = attribute, !name = type: kept as text, read where it is used. */
 static ax_status want_alias_text(ax_hlo_scan *r) {
-  ax_hlo_module *m = r->module;
   const char mark = *r->cursor, *at = r->cursor;
   ax_hlo_slice name, text, location;
   AX_TRY(ax_hlo_want_name(r, mark, &name));
@@ -345,7 +351,7 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
     AX_TRY(ax_hlo_take_location(r, &location));
   } else { /* to the end of the line, or of the brackets that are open there */
     ax_hlo_slice inside;
-    for (; r->cursor < r->end && *r->cursor != '\n';)
+    for (; r->cursor < r->end && *r->cursor != '\n' && !ax_hlo_sees_comment(r);)
       if (strchr("<({[", *r->cursor) != NULL)
         AX_TRY(ax_hlo_want_balanced(r, &inside));
       else if (*r->cursor == '"')
@@ -354,9 +360,17 @@ static ax_status want_alias_text(ax_hlo_scan *r) {
         r->cursor++;
   }
   text.length = (size_t)(r->cursor - text.start);
-  AX_TRY(ax_grow(&m->aliases, sizeof m->aliases[0], m->alias_count, 1, &r->alias_capacity));
-  m->aliases[m->alias_count++] = (ax_hlo_alias_entry){.name = {at, name.length + 1}, .text = text};
-  return AX_OK;
+  while (text.length > 0 && strchr(" \t\r", text.start[text.length - 1]) != NULL) text.length--;
+  const ax_hlo_slice marked = {at, name.length + 1};
+  if (ax_hlo_find_alias(r->module, marked) != NULL)
+    return ax_hlo_refuse(r, at, "the alias %.*s is there twice", (int)marked.length, marked.start);
+  return ax_hlo_add_alias(r->module, marked, text);
+}
+
+/* XLA has a text of its own for its operations. */
+static ax_status check_language(ax_hlo_scan *r) {
+  if (!ax_hlo_sees(r, "HloModule")) return AX_OK;
+  return ax_hlo_refuse(r, r->cursor, "this is HLO text; StableHLO is read");
 }
 
 static ax_status add_toplevel(ax_hlo_scan *r, ax_hlo_list *operations) {
@@ -403,11 +417,11 @@ ax_status ax_hlo_read_lent_text(const char *text, size_t bytes, const char *sour
   ax_hlo_scan r = {.module = out, .text = text, .end = text + bytes, .cursor = text, .line_start = text, .line = 1};
   ax_hlo_list operations = {0};
   ax_hlo_block block = {0};
-  ax_status status = add_toplevel(&r, &operations);
+  ax_status status = check_language(&r);
+  if (status == AX_OK) status = add_toplevel(&r, &operations);
   block.operation_count = operations.count;
   block.operations = ax_hlo_list_end(&r, &operations, sizeof block.operations[0], &status);
   if (status == AX_OK) ax_hlo_find_body(out, &block);
-  ax_hlo_sort_aliases(out);
   ax_hlo_free_scan(&r);
   if (status != AX_OK) ax_hlo_module_deinit(out);
   return status;

@@ -232,6 +232,7 @@ static void test_elements(void **state) {
   ELEMENTS("dense<[0x7FC00000, 0xFF800000, -0.0]> : tensor<3xf32>", false, uint32_t, 0x7fc00000u, 0xff800000u, 0x80000000u);
   ELEMENTS("dense<\"0x0000803F00000040\"> : tensor<2xf32>", false, float, 1, 2);
   ELEMENTS("dense<\"0x0000803F\"> : tensor<2xf32>", true, float, 1);
+  ELEMENTS("dense<\"0x0000803F\"> : tensor<1000000x1000000xf32>", true, float, 1);
   ELEMENTS("dense<[true, false, true]> : tensor<3xi1>", false, uint8_t, 1, 0, 1);
   ELEMENTS("dense<\"0x0502\"> : tensor<10xi1>", false, uint8_t, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1);
   ELEMENTS("dense<[(1.0, -2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>", false, float, 1, -2, 3, 4);
@@ -289,7 +290,7 @@ static const struct {
      "m.mlir:2:10: stablehlo.sine has 1 results, and names for 2"},
     {"func.func @f(%a: tensor<4x) {\n}", "m.mlir:1:27: expected a type, not ')'"},
     {"func.func @f(%a: tensor<99999999999999999999xf32>) {\n}", "m.mlir:1:25: the extent is larger than 64 bits hold"},
-    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>\n}", "m.mlir:2:38: expected ',', not ']'"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>\n}", "m.mlir:2:33: the list has other than the 3 elements of dimension 0"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, x]> : tensor<2xi32>\n}",
      "m.mlir:2:37: expected an integer of 64 bits, not 'x'"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1]> : tensor<1000000000000xi32>\n}",
@@ -305,6 +306,14 @@ static const struct {
     {"#a = #a\nmodule attributes {x = #a} {\n}", "are nested here"},
     {"module attributes {x = \"open} {\n}", "the string does not end on its line"},
     {"module attributes {x = #no} {\n}", "there is no alias #no"},
+    {"func.func @f(%a: tensor<f32>) {\n  %0 = stablehlo.sine %a : tensor<f32>\n  %0 = stablehlo.sine %a : tensor<f32>\n  return\n}\n",
+     "m.mlir:3:4: %0 is defined twice here"},
+    {"func.func @f(%a: tensor<f32>, %a: tensor<f32>) {\n  return\n}\n", "m.mlir:1:32: %a is defined twice here"},
+    {"module attributes {a = 1, b = 2, a = 3} {\n}\n", "m.mlir:1:34: the attribute a is there twice"},
+    {"module {\n  %c = stablehlo.constant dense<1.0> : tensor<f32>\n  func.func @main() {\n    %d = stablehlo.sine %c : tensor<f32>\n    "
+     "return\n  }\n}\n",
+     "m.mlir:4:25: %c is not defined before it is used here"},
+    {"#a = 1\n#ab = 2\n#a = 3\nmodule {\n}", "m.mlir:3:1: the alias #a is there twice"},
 };
 
 static void test_errors(void **state) {
@@ -316,6 +325,19 @@ static void test_errors(void **state) {
       fail_msg("%s\nis said of\n%s\nand not: %s", ax_message(), errors[i].text, errors[i].message);
     free(r.copy);
   }
+}
+
+/* Comments end an alias, and what stands in them opens no bracket. */
+static void test_comments(void **state) {
+  (void)state;
+  reading r;
+  read_ok("#map = affine_map<(d0) -> (d0)> // foo (bar\n#a = [1, // one [\n 2] \t// two\n#q = \"x // y\"\nmodule attributes {a.a = #a, a.m = #map, a.q = #q} {\n}\n", &r);
+  assert_int_equal(r.module.attribute_count, 3);
+  assert_int_equal(r.module.attributes[0].count, 2);
+  assert_true(ax_hlo_slice_is(r.module.attributes[1].text, "affine_map<(d0) -> (d0)>"));
+  assert_true(ax_hlo_slice_is(r.module.attributes[2].text, "x // y"));
+  assert_true(ax_hlo_slice_is(r.module.aliases[1].text, "[1, // one [\n 2]"));
+  end(&r);
 }
 
 /* Aliases of aliases double at each level; each is read once. */
@@ -435,6 +457,7 @@ int main(void) {
                                      cmocka_unit_test(test_errors),
                                      cmocka_unit_test(test_deep),
                                      cmocka_unit_test(test_aliases_of_aliases),
+                                     cmocka_unit_test(test_comments),
                                      cmocka_unit_test(test_cut_off),
                                      cmocka_unit_test(test_changed),
                                      cmocka_unit_test(test_out_of_memory)};

@@ -1,5 +1,6 @@
 /* Types of MLIR's texts. Equal texts of one module are one type, found by a hash table, so that most types of a long module are
-   looked at once. */
+   looked at once. Types made of others are one if their parts are, however these are spelled: aliases may share parts so often that
+   neither a text of them nor a walk over them would end. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,11 +38,12 @@ static const ax_hlo_value_type *known_type(const ax_hlo_scan *r, ax_hlo_slice te
   return r->type_capacity == 0 ? NULL : r->types[slot_of(r, text)].type;
 }
 
-static ax_status keep_type(ax_hlo_scan *r, const ax_hlo_value_type *type, const ax_hlo_value_type **out) {
+/* The type that is known by the key: this one, if there is none yet. */
+static ax_status keep_type(ax_hlo_scan *r, ax_hlo_slice key, const ax_hlo_value_type *type, const ax_hlo_value_type **out) {
   AX_TRY(grow_types(r));
-  ax_hlo_type_entry *entry = &r->types[slot_of(r, type->text)];
+  ax_hlo_type_entry *entry = &r->types[slot_of(r, key)];
   if (entry->type == NULL) {
-    entry->text = type->text;
+    entry->text = key;
     entry->type = ax_arena_copy(&r->module->arena, type, sizeof *type);
     if (entry->type == NULL) return ax_out_of_memory(sizeof *type);
     r->type_count++;
@@ -242,9 +244,31 @@ ax_status ax_hlo_want_results(ax_hlo_scan *r, ax_hlo_list *types) {
   return ax_hlo_list_add(types, &type, sizeof type);
 }
 
+/* What such a type is known by: its kind and number of parameters, and its parts, in front of which the first two stand in memory. No
+   text has these bytes, of which some are 0. */
+typedef uint64_t made_head;
+
+static ax_hlo_slice made_key(const ax_hlo_value_type *type) {
+  return (ax_hlo_slice){(const char *)type->parts - sizeof(made_head), sizeof(made_head) + type->part_count * sizeof type->parts[0]};
+}
+
+static void add_size(ax_hlo_value_type *type, const ax_hlo_value_type *part) {
+  if (__builtin_add_overflow(type->size, part->size, &type->size) || ++type->size == 0) type->size = UINT32_MAX;
+}
+
 static ax_status end_parts(ax_hlo_scan *r, ax_hlo_list *parts, ax_status status, ax_hlo_value_type *type) {
-  type->part_count = parts->count;
-  type->parts = ax_hlo_list_end(r, parts, sizeof type->parts[0], &status);
+  const made_head head = (made_head)type->kind << 32 | type->in_count;
+  const size_t bytes = parts->count * sizeof type->parts[0];
+  char *key = status == AX_OK ? ax_arena_alloc(&r->module->arena, sizeof head + bytes) : NULL;
+  if (status == AX_OK && key == NULL) status = ax_out_of_memory(bytes);
+  if (key != NULL) {
+    memcpy(key, &head, sizeof head);
+    if (bytes > 0) memcpy(key + sizeof head, parts->items, bytes);
+    type->parts = (const ax_hlo_value_type **)(void *)(key + sizeof head);
+    type->part_count = parts->count;
+  }
+  for (uint32_t i = 0; i < type->part_count; i++) add_size(type, type->parts[i]);
+  ax_free(parts->items);
   return status;
 }
 
@@ -338,8 +362,8 @@ ax_status ax_hlo_want_type(ax_hlo_scan *r, const ax_hlo_value_type **out) {
   ax_hlo_leave(r);
   const ax_hlo_slice spelling = {start, (size_t)(r->cursor - start)};
   if (type.kind != AX_HLO_TENSOR) type.text = spelling;
-  AX_TRY(keep_type(r, &type, out));
-  return type.text.start == start || known_type(r, spelling) != NULL ? AX_OK : keep_spelling(r, spelling, *out);
+  AX_TRY(keep_type(r, type.parts != NULL ? made_key(&type) : type.text, &type, out));
+  return known_type(r, spelling) != NULL ? AX_OK : keep_spelling(r, spelling, *out);
 }
 
 ax_status ax_hlo_spelled_type(ax_hlo_scan *r, ax_hlo_slice text, const ax_hlo_value_type **out) {

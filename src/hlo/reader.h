@@ -33,6 +33,8 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_named *names; /* in scope; an inner one hides an outer one of the same name */
   uint32_t name_count, name_capacity;
+  uint32_t scope;    /* the first of the innermost region, where a name may not be given again */
+  uint32_t isolated; /* the first that is seen: functions see no names around them */
   uint32_t *table, table_size;       /* by hash of a name: 1 + the number of its innermost entry in `names` */
   uint32_t *hidden, hidden_capacity; /* by entry of `names`: what the table had before */
 
@@ -42,7 +44,8 @@ typedef struct ax_hlo_scan {
 
   ax_hlo_type_entry *types; /* a hash table */
   uint32_t type_count, type_capacity;
-  uint32_t value_capacity, maker_capacity, alias_capacity;
+  const ax_hlo_attribute *enumeration; /* of the word that was read last: most words are of few */
+  uint32_t value_capacity, maker_capacity;
 } ax_hlo_scan;
 
 /* --- scan.c --- */
@@ -54,6 +57,7 @@ ax_hlo_place ax_hlo_place_at(ax_hlo_scan *r, const char *at);
 static inline bool ax_hlo_is_digit(char c) { return c >= '0' && c <= '9'; }
 int ax_hlo_hex_digit(char c);     /* -1: it is none */
 void ax_hlo_skip(ax_hlo_scan *r); /* blanks, line ends and comments */
+static inline bool ax_hlo_sees_comment(const ax_hlo_scan *r) { return r->end - r->cursor > 1 && r->cursor[0] == '/' && r->cursor[1] == '/'; }
 /* Whether the mark or the word comes next; if so it is passed. A word is not taken as the beginning of a longer one. */
 bool ax_hlo_take(ax_hlo_scan *r, const char *mark);
 bool ax_hlo_sees(ax_hlo_scan *r, const char *mark);
@@ -64,8 +68,8 @@ AX_MUST_USE ax_status ax_hlo_want_word(ax_hlo_scan *r, const char *what, ax_hlo_
 /* "..", with its escapes undone. */
 AX_MUST_USE ax_status ax_hlo_want_string(ax_hlo_scan *r, ax_hlo_slice *out);
 AX_MUST_USE ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out);
-/* @name, @"name", and @a::@b, of which the last counts. */
-AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_slice *out);
+/* @name, @"name", and @a::@b, of which the last counts and the others are items. Fills all of *out but its name. */
+AX_MUST_USE ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_attribute *out);
 /* What follows %, # or !: a name. */
 AX_MUST_USE ax_status ax_hlo_want_name(ax_hlo_scan *r, char mark, ax_hlo_slice *out);
 /* Passes what stands between brackets of the kind that comes next, with all that is nested in it: <..>, (..), {..}, [..]. */
@@ -110,12 +114,9 @@ AX_MUST_USE ax_status ax_hlo_elements_of(ax_hlo_scan *r, const void *bytes, size
 /* [b, 0, f]x[0, i, o]->[b, 0, f], as a dictionary. */
 AX_MUST_USE ax_status ax_hlo_want_conv(ax_hlo_scan *r, ax_hlo_attribute *out);
 
-/* --- module.c --- */
-void ax_hlo_sort_aliases(ax_hlo_module *module);
-
 /* --- read_text.c --- */
 AX_MUST_USE ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_type *const *types, uint32_t *first);
-/* Gives the name to values; ax_hlo_names_drop takes back all names from the mark on. */
+/* Gives the name to values; ax_hlo_names_drop takes back all names from the mark on. AX_PARSE_ERROR: the region has the name already. */
 AX_MUST_USE ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, uint32_t count);
 static inline uint32_t ax_hlo_names_mark(const ax_hlo_scan *r) { return r->name_count; }
 void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark);

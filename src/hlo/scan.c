@@ -175,20 +175,34 @@ ax_status ax_hlo_want_integer(ax_hlo_scan *r, int64_t *out) {
   return AX_OK;
 }
 
-ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_slice *out) {
-  do {
-    if (!ax_hlo_sees(r, "@")) return ax_hlo_expected(r, "a symbol, @name");
-    if (r->end - r->cursor > 1 && r->cursor[1] == '"') {
-      r->cursor++;
-      AX_TRY(ax_hlo_want_string(r, out));
-    } else {
-      AX_TRY(ax_hlo_want_name(r, '@', out));
-    }
-  } while (r->end - r->cursor > 2 && memcmp(r->cursor, "::@", 3) == 0 && (r->cursor += 2) != NULL);
+static ax_status want_one_symbol(ax_hlo_scan *r, ax_hlo_slice *out) {
+  if (!ax_hlo_sees(r, "@")) return ax_hlo_expected(r, "a symbol, @name");
+  if (r->end - r->cursor < 2 || r->cursor[1] != '"') return ax_hlo_want_name(r, '@', out);
+  r->cursor++;
+  return ax_hlo_want_string(r, out);
+}
+
+static ax_status add_symbols(ax_hlo_scan *r, ax_hlo_list *outer, ax_hlo_attribute *out) {
+  AX_TRY(want_one_symbol(r, &out->text));
+  while (r->end - r->cursor > 2 && memcmp(r->cursor, "::@", 3) == 0) {
+    const ax_hlo_attribute before = {.kind = AX_HLO_SYMBOL, .text = out->text};
+    r->cursor += 2;
+    AX_TRY(ax_hlo_list_add(outer, &before, sizeof before));
+    AX_TRY(want_one_symbol(r, &out->text));
+  }
   return AX_OK;
 }
 
-/* Strings are passed whole; the > of an arrow ends nothing. */
+ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_attribute *out) {
+  ax_hlo_list outer = {0};
+  ax_status status = add_symbols(r, &outer, out);
+  out->kind = AX_HLO_SYMBOL;
+  out->count = outer.count;
+  out->items = ax_hlo_list_end(r, &outer, sizeof out->items[0], &status);
+  return status;
+}
+
+/* Strings and comments are passed whole; the > of an arrow ends nothing. */
 ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
   char open[AX_HLO_MOST_NESTED];
   uint32_t depth = 0;
@@ -203,6 +217,10 @@ ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
     if (c == '\0') return ax_hlo_refuse(r, r->cursor, "a character that no text has");
     if (c == '"') {
       AX_TRY(ax_hlo_want_string(r, &string));
+      continue;
+    }
+    if (ax_hlo_sees_comment(r)) {
+      ax_hlo_skip(r);
       continue;
     }
     if (c == '-' && r->end - r->cursor > 1 && r->cursor[1] == '>')

@@ -30,6 +30,7 @@ static void expect_slice(ax_hlo_slice slice, const char *text) {
 static void test_words(void **state) {
   (void)state;
   ax_hlo_slice word;
+  ax_hlo_attribute symbol = {0};
   int64_t number;
   ax_hlo_scan r = at("  // comment\n name.of -> \"a\\22\\n\\\\b\" @\"x y\" @m::@f %arg-1 -17 0xFF (<[a]>\"(\") tail");
   ax_hlo_skip(&r);
@@ -41,10 +42,12 @@ static void test_words(void **state) {
   TEST_OK(ax_hlo_want(&r, "->"));
   TEST_OK(ax_hlo_want_string(&r, &word));
   expect_slice(word, "a\"\n\\b");
-  TEST_OK(ax_hlo_want_symbol(&r, &word));
-  expect_slice(word, "x y");
-  TEST_OK(ax_hlo_want_symbol(&r, &word));
-  expect_slice(word, "f");
+  TEST_OK(ax_hlo_want_symbol(&r, &symbol));
+  expect_slice(symbol.text, "x y");
+  TEST_OK(ax_hlo_want_symbol(&r, &symbol));
+  expect_slice(symbol.text, "f");
+  assert_int_equal(symbol.count, 1);
+  expect_slice(symbol.items[0].text, "m");
   TEST_OK(ax_hlo_want_name(&r, '%', &word));
   expect_slice(word, "arg-1");
   TEST_OK(ax_hlo_want_integer(&r, &number));
@@ -181,6 +184,16 @@ static void test_elements(void **state) {
   TEST_OK(ax_hlo_want_elements(&r, &value));
   assert_memory_equal(value.data, "\1\2", 2);
   done(&r);
+  /* one number in a file's bytes is kept as one, however many elements it stands for and wherever it lies */
+  static const uint32_t words[] = {0x3f800000u, 0x3f800000u};
+  r = at("");
+  ax_hlo_scan of_type = at("tensor<1000000x1000000xf32>");
+  TEST_OK(ax_hlo_want_type(&of_type, &value.type));
+  TEST_OK(ax_hlo_elements_of(&r, (const char *)words + 1, 4, &value));
+  assert_true(value.splat);
+  assert_memory_equal(value.data, (const char *)words + 1, 4);
+  done(&of_type);
+  done(&r);
 }
 
 /* --- Names --- */
@@ -203,7 +216,9 @@ static void test_scopes(void **state) {
   TEST_OK(ax_hlo_new_values(&r, 3, types, &first));
   TEST_OK(ax_hlo_name_values(&r, (ax_hlo_slice){"a", 1}, first, 1));
   TEST_OK(ax_hlo_name_values(&r, (ax_hlo_slice){"b", 1}, first + 1, 2));
+  TEST_FAILS(ax_hlo_name_values(&r, (ax_hlo_slice){"a", 1}, first, 1), AX_PARSE_ERROR, "%a is defined twice here");
   const uint32_t mark = ax_hlo_names_mark(&r);
+  r.scope = mark; /* an inner region begins */
   expect_operand(&r, first);
   for (uint32_t i = 0; i < 1000; i++) {
     snprintf(names[i], sizeof names[i], "n%u", i);
@@ -221,16 +236,21 @@ static void test_scopes(void **state) {
 
 static void test_aliases(void **state) {
   (void)state;
-  ax_hlo_alias_entry aliases[] = {{.name = {"!t", 2}, .text = {"tensor<f32>", 11}},
-                                  {.name = {"#a", 2}, .text = {"5", 1}},
-                                  {.name = {"#ab", 3}, .text = {"6", 1}}};
-  ax_hlo_module with = {.aliases = aliases, .alias_count = 3};
-  for (int sorted = 0; sorted < 2; sorted++) {
-    expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"#a", 2})->text, "5");
-    expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"!t", 2})->text, "tensor<f32>");
-    assert_null(ax_hlo_find_alias(&with, (ax_hlo_slice){"#b", 2}));
-    ax_hlo_sort_aliases(&with);
+  ax_hlo_module with = {0};
+  static char names[1000][8];
+  assert_null(ax_hlo_find_alias(&with, (ax_hlo_slice){"#a", 2}));
+  TEST_OK(ax_hlo_add_alias(&with, (ax_hlo_slice){"!t", 2}, (ax_hlo_slice){"tensor<f32>", 11}));
+  TEST_OK(ax_hlo_add_alias(&with, (ax_hlo_slice){"#a", 2}, (ax_hlo_slice){"5", 1}));
+  TEST_OK(ax_hlo_add_alias(&with, (ax_hlo_slice){"#ab", 3}, (ax_hlo_slice){"6", 1}));
+  for (uint32_t i = 0; i < AX_COUNT(names); i++) {
+    snprintf(names[i], sizeof names[i], "#n%u", i);
+    TEST_OK(ax_hlo_add_alias(&with, (ax_hlo_slice){names[i], strlen(names[i])}, (ax_hlo_slice){names[i], strlen(names[i])}));
   }
+  expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"#a", 2})->text, "5");
+  expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"!t", 2})->text, "tensor<f32>");
+  expect_slice(ax_hlo_find_alias(&with, (ax_hlo_slice){"#n777", 5})->text, "#n777");
+  assert_null(ax_hlo_find_alias(&with, (ax_hlo_slice){"#b", 2}));
+  ax_hlo_module_deinit(&with);
 }
 
 static void test_windows(void **state) {

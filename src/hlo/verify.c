@@ -9,9 +9,36 @@
 
 typedef struct verifier {
   const ax_hlo_module *module;
+  ax_hlo_symbols symbols;
   const ax_hlo_listed *known[AX_HLO_MOST_RULES]; /* by rule: the operation's attributes, once they were looked up */
   bool looked[AX_HLO_MOST_RULES];
 } verifier;
+
+/* --- What has a name --- */
+
+static const ax_hlo_attribute *name_of(const ax_hlo_operation *op) { return ax_hlo_find(op, "sym_name"); }
+
+static const ax_hlo_operation **symbol_slot(const ax_hlo_symbols *symbols, ax_hlo_slice name) {
+  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (symbols->size - 1);
+  for (; symbols->slots[slot] != NULL; slot = (slot + 1) & (symbols->size - 1))
+    if (ax_hlo_slice_same(name_of(symbols->slots[slot])->text, name)) break;
+  return &symbols->slots[slot];
+}
+
+const ax_hlo_operation *ax_hlo_symbol(const ax_verified *v, ax_hlo_slice name) { return *symbol_slot(v->symbols, name); }
+
+static ax_status find_symbols(verifier *w) {
+  const ax_hlo_block *body = &w->module->body;
+  for (w->symbols.size = 16; w->symbols.size / 2 <= body->operation_count;) w->symbols.size *= 2;
+  w->symbols.slots = ax_calloc(w->symbols.size, sizeof w->symbols.slots[0]);
+  if (w->symbols.slots == NULL) return ax_out_of_memory(w->symbols.size * sizeof w->symbols.slots[0]);
+  for (uint32_t i = 0; i < body->operation_count; i++) {
+    const ax_hlo_attribute *name = name_of(body->operations[i]);
+    const ax_hlo_operation **slot = name != NULL ? symbol_slot(&w->symbols, name->text) : NULL;
+    if (slot != NULL && *slot == NULL) *slot = body->operations[i];
+  }
+  return AX_OK;
+}
 
 /* --- Numbers of operands, results and regions --- */
 
@@ -138,13 +165,45 @@ static ax_status check_word(const ax_hlo_attribute *found, const ax_hlo_slot *sl
   return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be one of the words of %s", slot->name, slot->words->name);
 }
 
+/* Kinds of attributes, as bits, that a slot takes; and what messages call them. */
+#define KIND(kind) (1u << AX_HLO_##kind)
+static const struct {
+  uint32_t kinds; /* 0: any; rules look at these themselves */
+  const char *name;
+} slot_kinds[] = {[AX_HLO_SLOT_INTEGER] = {KIND(INTEGER), "an integer"},
+                  [AX_HLO_SLOT_INTEGER32] = {KIND(INTEGER), "an integer"},
+                  [AX_HLO_SLOT_NUMBER] = {KIND(INTEGER), "an integer"},
+                  [AX_HLO_SLOT_INTEGERS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of integers"},
+                  [AX_HLO_SLOT_TRUTHS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of truth values"},
+                  [AX_HLO_SLOT_BOOL] = {KIND(BOOL) | KIND(UNIT), "true or false"},
+                  [AX_HLO_SLOT_UNIT] = {KIND(BOOL) | KIND(UNIT), "there, or left out"},
+                  [AX_HLO_SLOT_STRING] = {KIND(STRING) | KIND(SYMBOL), "a string"}, /* custom_call @target */
+                  [AX_HLO_SLOT_SYMBOL] = {KIND(SYMBOL), "a symbol"},
+                  [AX_HLO_SLOT_SYMBOLS] = {KIND(ARRAY), "a list of symbols"},
+                  [AX_HLO_SLOT_TYPE] = {KIND(TYPE) | KIND(WORD), "a type"}, /* tf32 is one that Axle does not have */
+                  [AX_HLO_SLOT_FLOAT] = {KIND(FLOAT), "a number of f32"},
+                  [AX_HLO_SLOT_DICTIONARY] = {KIND(DICTIONARY), "a dictionary"},
+                  [AX_HLO_SLOT_ARRAY] = {KIND(ARRAY), "a list"},
+                  [AX_HLO_SLOT_ACCURACY] = {KIND(DICTIONARY), "a #stablehlo.result_accuracy<..>"},
+                  [AX_HLO_SLOT_GROUP] = {KIND(DICTIONARY), NULL /* #stablehlo.gather<..> or the like */}};
+
+static ax_status check_kind(const ax_hlo_attribute *found, const ax_hlo_slot *slot) {
+  const uint32_t kinds = slot->kind < AX_COUNT(slot_kinds) ? slot_kinds[slot->kind].kinds : 0;
+  const bool narrow = slot->kind != AX_HLO_SLOT_FLOAT || (found->type != NULL && found->type->element_known && found->type->dtype == AX_F32);
+  if (kinds == 0 || ((kinds >> found->kind & 1) != 0 && narrow)) return AX_OK;
+  if (slot->group != NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be a #%s<..>", slot->name, slot->group->name);
+  return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be %s", slot->name, slot_kinds[slot->kind].name);
+}
+
 static ax_status check_slot(const ax_verified *v, const ax_hlo_slot *slot) {
   const ax_hlo_attribute *found = ax_hlo_find(v->op, slot->name);
   if (found == NULL) return slot->optional ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", slot->name);
-  const bool integer = slot->kind == AX_HLO_SLOT_INTEGER || slot->kind == AX_HLO_SLOT_INTEGER32;
-  if (integer && found->kind != AX_HLO_INTEGER)
-    return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be an integer", slot->name);
-  if (integer) return check_least(found, slot);
+  AX_TRY(check_kind(found, slot));
+  for (uint32_t i = 0; slot->group != NULL && i < slot->group->count; i++) {
+    const ax_hlo_attribute *item = ax_hlo_item(found, slot->group->slots[i].name);
+    if (item != NULL) AX_TRY(check_kind(item, &slot->group->slots[i]));
+  }
+  if (slot->kind == AX_HLO_SLOT_INTEGER || slot->kind == AX_HLO_SLOT_INTEGER32) return check_least(found, slot);
   return slot->kind == AX_HLO_SLOT_WORD ? check_word(found, slot) : AX_OK;
 }
 
@@ -212,7 +271,7 @@ static ax_status check_block(verifier *w, const ax_hlo_block *block) {
   for (uint32_t i = 0; i < block->operation_count; i++) {
     const ax_hlo_operation *op = block->operations[i];
     uint32_t index = 0;
-    const ax_verified v = {w->module, op};
+    const ax_verified v = {w->module, op, &w->symbols};
     const ax_hlo_rule *rule = ax_hlo_find_rule(op->name, &index);
     AX_TRY(ax_hlo_blame(w->module, op, check_parts(w, &v, rule, index)));
     for (uint32_t r = 0; r < op->region_count; r++)
@@ -224,5 +283,8 @@ static ax_status check_block(verifier *w, const ax_hlo_block *block) {
 
 ax_status ax_hlo_verify(const ax_hlo_module *module) {
   verifier w = {.module = module};
-  return check_block(&w, &module->body);
+  ax_status status = find_symbols(&w);
+  if (status == AX_OK) status = check_block(&w, &module->body);
+  ax_free(w.symbols.slots);
+  return status;
 }

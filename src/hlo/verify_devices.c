@@ -11,10 +11,7 @@
 static ax_status check_mesh(const ax_verified *v, const ax_hlo_attribute *groups) {
   const ax_hlo_attribute *mesh = groups->kind == AX_HLO_DICTIONARY ? ax_hlo_item(groups, "mesh") : NULL;
   if (mesh == NULL || mesh->kind != AX_HLO_SYMBOL) return AX_OK;
-  for (uint32_t i = 0; i < v->module->body.operation_count; i++) {
-    const ax_hlo_attribute *name = ax_hlo_find(v->module->body.operations[i], "sym_name");
-    if (name != NULL && ax_hlo_slice_same(name->text, mesh->text)) return AX_OK;
-  }
+  if (ax_hlo_symbol(v, mesh->text) != NULL) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "replica_groups: there is no mesh @%.*s", ax_hlo_length(mesh->text), mesh->text.start);
 }
 
@@ -297,15 +294,6 @@ ax_status ax_hlo_check_infeed(const ax_verified *v) {
 
 /* --- Calls --- */
 
-static const ax_hlo_operation *find_function(const ax_verified *v, ax_hlo_slice wanted) {
-  for (uint32_t i = 0; i < v->module->body.operation_count; i++) {
-    const ax_hlo_operation *op = v->module->body.operations[i];
-    const ax_hlo_attribute *name = ax_hlo_slice_is(op->name, "func.func") ? ax_hlo_find(op, "sym_name") : NULL;
-    if (name != NULL && ax_hlo_slice_same(name->text, wanted)) return op;
-  }
-  return NULL;
-}
-
 static bool is_namespaced(ax_hlo_slice name) {
   const char *dot = name.length > 0 ? memchr(name.start, '.', name.length) : NULL;
   if (dot == NULL || dot == name.start || dot + 1 == name.start + name.length) return false;
@@ -322,8 +310,8 @@ ax_status ax_hlo_check_composite(const ax_verified *v) {
   const ax_hlo_attribute *name = ax_hlo_find(v->op, "name"), *body = ax_hlo_find(v->op, "decomposition");
   if (name == NULL || name->kind != AX_HLO_STRING || !is_namespaced(name->text))
     return ax_error(AX_INVALID_ARGUMENT, "its name must be that of an operation in a namespace, as \"mine.gelu\"");
-  const ax_hlo_operation *function = body != NULL ? find_function(v, body->text) : NULL;
-  if (function == NULL)
+  const ax_hlo_operation *function = body != NULL ? ax_hlo_symbol(v, body->text) : NULL;
+  if (function == NULL || !ax_hlo_slice_is(function->name, "func.func"))
     return ax_error(AX_INVALID_ARGUMENT, "there is no function @%.*s", body != NULL ? ax_hlo_length(body->text) : 0,
                     body != NULL ? body->text.start : "");
   const ax_hlo_attribute *said = ax_hlo_find(function, "function_type");

@@ -43,6 +43,12 @@ typedef struct contraction {
   ax_dims lhs_batch, rhs_batch, lhs, rhs;
 } contraction;
 
+/* No dimension is both batching and contracting. */
+static ax_status check_apart(const contraction *c) {
+  AX_TRY(ax_hlo_check_disjoint("lhs_batching_dimensions", &c->lhs_batch, "lhs_contracting_dimensions", &c->lhs));
+  return ax_hlo_check_disjoint("rhs_batching_dimensions", &c->rhs_batch, "rhs_contracting_dimensions", &c->rhs);
+}
+
 static ax_status read_contraction(const ax_verified *v, contraction *c) {
   const ax_hlo_attribute *group = ax_hlo_find(v->op, "dot_dimension_numbers");
   AX_TRY(ax_hlo_item_integers(group, "lhs_batching_dimensions", &c->lhs_batch));
@@ -52,8 +58,7 @@ static ax_status read_contraction(const ax_verified *v, contraction *c) {
   if (c->lhs_batch.count != c->rhs_batch.count)
     return ax_error(AX_INVALID_ARGUMENT, "both operands must have as many batching dimensions");
   if (c->lhs.count != c->rhs.count) return ax_error(AX_INVALID_ARGUMENT, "both operands must have as many contracting dimensions");
-  AX_TRY(ax_hlo_check_disjoint("lhs_batching_dimensions", &c->lhs_batch, "lhs_contracting_dimensions", &c->lhs));
-  return ax_hlo_check_disjoint("rhs_batching_dimensions", &c->rhs_batch, "rhs_contracting_dimensions", &c->rhs);
+  return check_apart(c);
 }
 
 static ax_status check_pairs(const char *what, const ax_hlo_value_type *a, const ax_dims *x, const ax_hlo_value_type *b,
@@ -207,6 +212,7 @@ static ax_status read_ragged(const ax_verified *v, ragged *r) {
   AX_TRY(ax_hlo_item_integers(group, "lhs_ragged_dimensions", &r->ragged));
   AX_TRY(ax_hlo_item_integers(group, "rhs_group_dimensions", &r->group));
   if (r->ragged.count != 1) return ax_error(AX_INVALID_ARGUMENT, "lhs_ragged_dimensions must be one dimension");
+  AX_TRY(check_apart(&r->c));
   AX_TRY(ax_hlo_check_disjoint("rhs_group_dimensions", &r->group, "rhs_batching_dimensions", &r->c.rhs_batch));
   return ax_hlo_check_disjoint("rhs_group_dimensions", &r->group, "rhs_contracting_dimensions", &r->c.rhs);
 }

@@ -139,7 +139,7 @@ ax_status ax_hlo_check_scan(const ax_verified *v) {
     if (i >= carries && !ax_hlo_shapes_fit(in, type))
       return ax_error(AX_INVALID_ARGUMENT, "operand %u, a carry, and argument %u of the region have different shapes", i, i);
     if (i >= carries) continue;
-    if (along >= in->rank)
+    if (along < 0 || along >= in->rank)
       return ax_error(AX_INVALID_ARGUMENT, "dimension is %" PRId64 ", which operand %u does not have", along, i);
     if (!ax_hlo_extents_fit(steps, in->dims[along]))
       return ax_error(AX_INVALID_ARGUMENT, "operand %u has the extent %" PRId64 " along dimension %" PRId64 ", and others %" PRId64,

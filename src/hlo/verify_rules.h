@@ -15,9 +15,15 @@
 
 #include "hlo/module.h"
 
+typedef struct ax_hlo_symbols { /* what the module's body calls by a name: a hash table */
+  const ax_hlo_operation **slots;
+  uint32_t size;
+} ax_hlo_symbols;
+
 typedef struct ax_verified { /* an operation */
   const ax_hlo_module *module;
   const ax_hlo_operation *op;
+  const ax_hlo_symbols *symbols;
 } ax_verified;
 
 enum { /* kinds of values, as bits */
@@ -67,6 +73,10 @@ static inline const ax_hlo_value_type *ax_verified_out(const ax_verified *v, uin
   return v->module->values[v->op->result + k];
 }
 
+/* --- verify.c --- */
+/* The function, mesh, .. of the module's body that has the name; NULL: there is none. */
+const ax_hlo_operation *ax_hlo_symbol(const ax_verified *v, ax_hlo_slice name);
+
 /* --- verify_types.c --- */
 /* For "%.*s" in messages, of a type or another slice. */
 static inline int ax_hlo_length(ax_hlo_slice text) { return text.length < 160 ? (int)text.length : 160; }
@@ -80,7 +90,7 @@ int64_t ax_hlo_bound(const ax_hlo_value_type *type, uint32_t d);
 bool ax_hlo_shapes_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b);
 /* Equal; of quantized ones what they stand for, and how it is stored. */
 bool ax_hlo_elements_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b);
-/* Both of these: arrays; other types are equal. */
+/* Both of these: arrays; other types are equal, or made of parts that fit, of which there are at most 65536. */
 bool ax_hlo_types_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b);
 bool ax_hlo_is_scalar(const ax_hlo_value_type *type, ax_dtype dtype);
 /* "[2, ?]", in `out`. */

@@ -26,6 +26,14 @@ static ax_status verify(const char *text) {
   "func.func @main() { return }\n"                                                                                              \
   "func.func private @f(%x: tensor<?xf32, #stablehlo.bounds<2>>, %s: tensor<3xf32>, %z: tensor<f32>, %p: tensor<i1>) {\n" body "  return\n}\n"
 
+#define ALL "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
+#define ONES "tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>"
+
+#define NORMAL(epsilon)                                                                                                    \
+  "func.func @main(%a: tensor<2x2xf32>, %b: tensor<2xf32>) {\n  %0 = \"stablehlo.batch_norm_inference\"(%a, %b, %b, %b, %b) "  \
+  "{epsilon = " epsilon ", feature_index = 1 : i64} : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, "       \
+  "tensor<2xf32>) -> tensor<2x2xf32>\n  return\n}\n"
+
 static const struct {
   const char *text, *message;
 } refused[] = {
@@ -83,6 +91,36 @@ static const struct {
     {"func.func @main(%x: tensor<?x?xf32, #stablehlo.bounds<3>>) { return }\n", "there are 1 bounds, and 2 dimensions"},
     {"func.func @main(%x: tensor<3xf32, #stablehlo.bounds<3>>) { return }\n", "dimension 0 has an extent, and cannot have a bound"},
     {"func.func @main(%x: tensor<2x!quant.uniform<i4:f16, 1.0e5>>) { return }\n", "the scale 100000 is no number of f16"},
+    {F("  %0:2 = \"chlo.scan\"(%a, %s) <{dimension = -3000000 : i64, is_reverse = false, operandSegmentSizes = array<i32: 1, 1>, "
+       "resultSegmentSizes = array<i32: 1, 1>}> ({\n  ^bb0(%x: tensor<3xf32>, %y: tensor<f32>):\n    stablehlo.return %x, %y : "
+       "tensor<3xf32>, tensor<f32>\n  }) : (tensor<2x3xf32>, tensor<f32>) -> (tensor<2x3xf32>, tensor<f32>)\n"),
+     "dimension is -3000000, which operand 0 does not have"},
+    {"func.func @main(%a: " ONES ", %g: tensor<1xi32>) -> tensor<f32> {\n  %0 = \"chlo.ragged_dot\"(%a, %a, %g) "
+     "{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [" ALL "], rhs_batching_dimensions = [" ALL
+     "], lhs_contracting_dimensions = [" ALL "], rhs_contracting_dimensions = [" ALL
+     "], lhs_ragged_dimensions = [15], rhs_group_dimensions = []>} : (" ONES ", " ONES
+     ", tensor<1xi32>) -> tensor<f32>\n  return %0 : tensor<f32>\n}\n",
+     "dimension 0 is both in lhs_batching_dimensions and in lhs_contracting_dimensions"},
+    {F("  %0 = \"stablehlo.composite\"(%s) {name = \"a.b\", decomposition = @mesh} : (tensor<f32>) -> tensor<f32>\n")
+     "sdy.mesh @mesh = <[\"x\"=2]>\n",
+     "there is no function @mesh"},
+    /* attributes of other kinds */
+    {NORMAL("5 : i64"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("\"0.1\""), "the attribute epsilon must be a number of f32"},
+    {NORMAL("@x"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("[]"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("true"), "the attribute epsilon must be a number of f32"},
+    {NORMAL("1.0e-3 : f64"), "the attribute epsilon must be a number of f32"},
+    {F("  \"stablehlo.custom_call\"(%a) {call_target_name = \"t\", has_side_effect = \"s\"} : (tensor<2x3xf32>) -> ()\n"),
+     "the attribute has_side_effect must be true or false"},
+    {F("  %0 = \"stablehlo.all_gather\"(%a) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = 7 "
+       ": i64} : (tensor<2x3xf32>) -> tensor<4x3xf32>\n"),
+     "the attribute channel_handle must be a #stablehlo.channel_handle<..>"},
+    {F("  %0 = \"stablehlo.transpose\"(%a) {permutation = 1 : i64} : (tensor<2x3xf32>) -> tensor<3x2xf32>\n"),
+     "the attribute permutation must be a list of integers"},
+    {F("  %0 = \"stablehlo.gather\"(%a, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0], "
+       "start_index_map = [0], index_vector_dim = \"1\">, slice_sizes = array<i64: 1, 3>} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>\n"),
+     "the attribute index_vector_dim must be an integer"},
     {"module attributes {stablehlo.dot = #stablehlo.dot<foo = [0]>} {}\n", "#stablehlo.dot has no entry foo"},
     {"module attributes {stablehlo.conv = #stablehlo.conv<[b, 0, 1]x[0, 1, i, o]->[b, 0, 1, f]>} {}\n",
      "the dimension f is missing"}};
@@ -120,6 +158,29 @@ static void test_taken(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(taken); i++)
     if (verify(taken[i]) != AX_OK) fail_msg("%s\n%s", ax_message(), taken[i]);
+}
+
+/* Types of 2^60 parts, which share them: however they are spelled they are one if their parts are; those that only fit are not walked
+   through. */
+static void test_shared_parts(void **state) {
+  static const struct {
+    const char *other, *message;
+  } cases[] = {{"tensor<2xf32>", NULL}, {"tensor<?xf32>", "region 0: argument 0 is tuple<!b58, !b58 >, and operand 0 is tuple<!a58, !a58>"}};
+  (void)state;
+  for (size_t k = 0; k < AX_COUNT(cases); k++) {
+    ax_text text = {0};
+    ax_text_add(&text, "!a0 = tensor<2xf32>\n!b0 = %s\n", cases[k].other);
+    for (int i = 1; i < 60; i++)
+      ax_text_add(&text, "!a%d = tuple<!a%d, !a%d>\n!b%d = tuple<!b%d, !b%d >\n", i, i - 1, i - 1, i, i - 1, i - 1);
+    ax_text_add(&text, "func.func @main(%%x: !a59, %%p: tensor<i1>) {\n  %%0 = \"stablehlo.while\"(%%x) ({\n  ^bb0(%%y: !b59):\n"
+                       "    stablehlo.return %%p : tensor<i1>\n  }, {\n  ^bb0(%%y: !b59):\n    stablehlo.return %%y : !b59\n"
+                       "  }) : (!a59) -> !a59\n  return\n}\n");
+    const ax_status status = verify(text.data);
+    if (cases[k].message == NULL && status != AX_OK) fail_msg("%s", ax_message());
+    if (cases[k].message != NULL && (status != AX_INVALID_ARGUMENT || strstr(ax_message(), cases[k].message) == NULL))
+      fail_msg("%s", ax_message());
+    ax_text_deinit(&text);
+  }
 }
 
 /* The table is searched by halves: each operation is found, with its rule, and nothing else is. */
@@ -284,6 +345,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),  cmocka_unit_test(test_types),   cmocka_unit_test(test_windows),
                                      cmocka_unit_test(test_places), cmocka_unit_test(test_refused), cmocka_unit_test(test_taken),
+                                     cmocka_unit_test(test_shared_parts),
                                      cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,10 +89,13 @@ bool ax_hlo_elements_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b)
   return (x != NULL ? x->expressed : a->dtype) == (y != NULL ? y->expressed : b->dtype);
 }
 
+/* Parts of different types that are compared. What parts share is compared as often as it stands there. */
+enum { most_compared = 1 << 16 };
+
 bool ax_hlo_types_fit(const ax_hlo_value_type *a, const ax_hlo_value_type *b) {
   if (a == b) return true;
   if (a->kind == AX_HLO_TENSOR && b->kind == AX_HLO_TENSOR) return ax_hlo_shapes_fit(a, b) && ax_hlo_elements_fit(a, b);
-  bool fit = a->kind == b->kind && a->part_count == b->part_count && a->kind != AX_HLO_OTHER;
+  bool fit = a->kind == b->kind && a->part_count == b->part_count && a->kind != AX_HLO_OTHER && a->size <= most_compared;
   for (uint32_t i = 0; fit && i < a->part_count; i++) fit = ax_hlo_types_fit(a->parts[i], b->parts[i]);
   return fit;
 }

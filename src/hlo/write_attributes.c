@@ -246,24 +246,27 @@ ax_status ax_hlo_write_integer(ax_hlo_writer *w, int64_t number, const char *typ
   return write_number(w, number, (ax_hlo_slice){type, strlen(type)}, strcmp(type, "i32") == 0 ? 32 : 64, out);
 }
 
-static uint64_t bits_of(ax_dtype dtype, const ax_hlo_attribute *a) {
-  char digits[64] = {0}, *end;
-  uint64_t bits[2] = {0};
-  if (a->text.length < sizeof digits) memcpy(digits, a->text.start, a->text.length);
-  if (strchr(digits, 'x') != NULL) return strtoull(digits, NULL, 16);
-  ax_number_store(dtype, bits, 0, ax_number_decimal(dtype, digits, &end));
-  return bits[0];
+/* Of a number as f64; NULL: 0. */
+static uint64_t bits_of(const ax_hlo_attribute *a) {
+  ax_dtype dtype;
+  ax_element number;
+  uint64_t bits = 0;
+  if (a != NULL && ax_hlo_number(a, &dtype, &number))
+    ax_number_store(AX_F64, &bits, 0, ax_number_convert(dtype, AX_F64, ax_number_load(dtype, &number, 0)));
+  return bits;
 }
 
 static ax_status write_float(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t *out) {
   ax_text bytes = {0};
+  ax_dtype dtype;
+  ax_element number;
   uint32_t type;
-  const bool known = a->type != NULL && a->type->element_known && ax_is_float(a->type->dtype);
-  const ax_dtype dtype = known ? a->type->dtype : AX_F64;
-  AX_TRY(ax_hlo_write_simple(w, known ? a->type->text : (ax_hlo_slice){"f64", 3}, &type));
+  if (!ax_hlo_number(a, &dtype, &number))
+    return ax_error(AX_ABSENT, "%.*s is no float that Axle has", (int)(a->text.length < 100 ? a->text.length : 100), a->text.start);
+  AX_TRY(ax_hlo_write_simple(w, a->type != NULL ? a->type->text : (ax_hlo_slice){"f64", 3}, &type));
   ax_hlo_add_number(&bytes, vhlo_float);
   ax_hlo_add_number(&bytes, type);
-  add_bits(&bytes, ax_dtype_get(dtype)->bits, bits_of(dtype, a));
+  add_bits(&bytes, ax_dtype_get(dtype)->bits, number.bits[0]);
   return attribute_of(w, &bytes, out);
 }
 
@@ -395,7 +398,7 @@ ax_status ax_hlo_write_accuracy(ax_hlo_writer *w, const ax_hlo_attribute *a, uin
   uint32_t index;
   AX_TRY(ax_hlo_write_word(w, &ax_hlo_accuracy_modes, mode != NULL ? mode->text : word, &index));
   ax_hlo_add_number(&bytes, vhlo_accuracy);
-  for (size_t i = 0; i < AX_COUNT(parts); i++) add_bits(&bytes, 64, parts[i] != NULL ? bits_of(AX_F64, parts[i]) : 0);
+  for (size_t i = 0; i < AX_COUNT(parts); i++) add_bits(&bytes, 64, bits_of(parts[i]));
   ax_hlo_add_signed(&bytes, ulps != NULL ? ulps->integer : 0);
   ax_hlo_add_number(&bytes, index);
   return attribute_of(w, &bytes, out);

@@ -530,8 +530,9 @@ ax_status ax_hlo_groups_uneven(const ax_hlo_read_args *args, ax_hlo_numbering nu
 
 /* --- Modules that do not say how many devices there are --- */
 
-static void at_least(int64_t *count, int64_t wanted) {
-  if (wanted > *count && wanted <= AX_HLO_MOST_DEVICES) *count = wanted;
+/* There is a device of this number. */
+static void count_device(int64_t *count, int64_t number) {
+  if (number >= *count && number < AX_HLO_MOST_DEVICES) *count = number + 1;
 }
 
 void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering, int64_t *replicas, int64_t *partitions) {
@@ -541,5 +542,5 @@ void ax_hlo_count_devices(const ax_hlo_operation *op, ax_hlo_numbering numbering
   const crossing how = crossing_of(op, numbering);
   for (int64_t row = 0; row < m.rows; row++)
     for (int64_t k = 0; k < m.columns; k++)
-      at_least(how == PARTITIONS || how == FLATTENED ? partitions : replicas, entry(&m, row, k) + 1);
+      count_device(how == PARTITIONS || how == FLATTENED ? partitions : replicas, entry(&m, row, k));
 }

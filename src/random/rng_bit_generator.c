@@ -1,12 +1,13 @@
 /* Bits of a state that goes on, as XLA's RngBitGenerator expands them: Threefry2x32 and Philox4x32 of consecutive counts. A state is two
-   numbers of 64 bits, a key and a count; of Philox's 128 bits of count the upper half begins as the key.
+   numbers of 64 bits, a key and a count. Philox counts in 128 bits: a state of three numbers has their upper half, too; where there are two
+   it begins as the key.
    J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011). */
 #include "axle/random.h"
 #include "ir/dtype.h"
 #include "prim/composite.h"
 
 typedef struct generator {
-  ax_value key, count; /* u64 */
+  ax_value key, count, upper; /* u64; upper: of Philox's count */
   ax_dtype dtype;      /* of results */
   ax_dims shape;
   int64_t elems;
@@ -81,10 +82,14 @@ static void philox_round(ax_value *x, ax_value key0, ax_value key1) {
   for (int i = 0; i < 4; i++) x[i] = made[i];
 }
 
+/* The upper half of a count behind g's, whose lower half is `low`. */
+static ax_value upper_of(const generator *g, ax_value low) {
+  return ax_add(ax_convert_element_type(ax_lt(low, g->count), AX_U64), g->upper);
+}
+
 static int64_t philox_bits(const generator *g, ax_value *bits) {
   const int64_t words = g->dtype == AX_U64 ? 2 * g->elems : g->elems, counts = (words + 3) / 4;
-  const ax_value low = ax_add(below(counts), g->count), carried = ax_convert_element_type(ax_lt(low, g->count), AX_U64);
-  const ax_value high = ax_add(carried, g->key);
+  const ax_value low = ax_add(below(counts), g->count), high = upper_of(g, low);
   ax_value x[] = {low_word(low), high_word(low), low_word(high), high_word(high)}, key0 = low_word(g->key), key1 = high_word(g->key);
   for (int round = 0; round < 10; round++) {
     philox_round(x, key0, key1);
@@ -99,17 +104,25 @@ static int64_t philox_bits(const generator *g, ax_value *bits) {
 
 static const char NAME[] = "rng_bit_generator";
 
-/* u64[2], or u32[4], whose words stand lower ones first. */
-static bool take_state(ax_value state, generator *g, bool *wide) {
+typedef enum form { WORDS, WIDE, LONG } form; /* of a state: u32[4], whose words stand lower ones first; u64[2]; u64[3], of Philox */
+
+static bool find_form(const ax_type *type, ax_rng_algorithm algorithm, form *out) {
+  const int64_t count = type->rank == 1 ? type->dims[0] : 0;
+  *out = type->dtype == AX_U32 ? WORDS : count == 2 ? WIDE : LONG;
+  if (type->dtype == AX_U32) return count == 4;
+  return type->dtype == AX_U64 && (count == 2 || (count == 3 && algorithm != AX_RNG_THREE_FRY));
+}
+
+static bool take_state(ax_value state, ax_rng_algorithm algorithm, generator *g, form *as) {
   ax_type type;
   if (!ax_operand(NAME, state, &type)) return false;
-  *wide = type.dtype == AX_U64;
-  if (type.rank != 1 || !((*wide && type.dims[0] == 2) || (type.dtype == AX_U32 && type.dims[0] == 4))) {
-    ax_reject_as(NAME, "the key is %s; it must be u32[4] or u64[2]", ax_operand_string(&type));
+  if (!find_form(&type, algorithm, as)) {
+    ax_reject_as(NAME, "the key is %s; it must be u32[4] or u64[2], or u64[3] of Philox", ax_operand_string(&type));
     return false;
   }
-  g->key = *wide ? ax_at(state, 0, 0) : joined(ax_at(state, 0, 0), ax_at(state, 1, 0));
-  g->count = *wide ? ax_at(state, 1, 0) : joined(ax_at(state, 2, 0), ax_at(state, 3, 0));
+  g->key = *as == WORDS ? joined(ax_at(state, 0, 0), ax_at(state, 1, 0)) : ax_at(state, 0, 0);
+  g->count = *as == WORDS ? joined(ax_at(state, 2, 0), ax_at(state, 3, 0)) : ax_at(state, 1, 0);
+  g->upper = *as == LONG ? ax_at(state, 2, 0) : g->key;
   return !ax_failed();
 }
 
@@ -125,23 +138,24 @@ static bool take_shape(uint32_t rank, const int64_t *dims, generator *g) {
   return true;
 }
 
-static ax_value next_state(const generator *g, int64_t counts, bool wide) {
+static ax_value next_state(const generator *g, int64_t counts, form as) {
   const ax_value next = ax_add(g->count, ax_integer(counts));
-  const ax_value words[] = {low_word(g->key), high_word(g->key), low_word(next), high_word(next)}, both[] = {g->key, next};
-  return wide ? (ax_stack)(2, both, 0) : (ax_stack)(4, words, 0);
+  if (as == WORDS) return ax_stack(AX_LIST(4, ((ax_value[]){low_word(g->key), high_word(g->key), low_word(next), high_word(next)})), 0);
+  if (as == WIDE) return ax_stack(AX_LIST(2, ((ax_value[]){g->key, next})), 0);
+  return ax_stack(AX_LIST(3, ((ax_value[]){g->key, next, upper_of(g, next)})), 0);
 }
 
 void (ax_rng_bit_generator)(ax_value key, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_rng_algorithm algorithm, uint32_t out_count,
                             ax_value *out) {
   generator g = {.dtype = dtype};
-  bool wide;
+  form as;
   if (!ax_lists_fit(NAME, 0, 0, out_count, 2, out)) return;
   out[0] = out[1] = ax_poison;
   if (dtype != AX_U8 && dtype != AX_U16 && dtype != AX_U32 && dtype != AX_U64)
     ax_reject_as(NAME, "%s is no dtype of bits; it must be u8, u16, u32 or u64", ax_dtype_name(dtype));
   else if (algorithm > AX_RNG_PHILOX) ax_reject_as(NAME, "there is no algorithm %d", (int)algorithm);
-  if (ax_failed() || !take_shape(rank, dims, &g) || !take_state(key, &g, &wide)) return;
+  if (ax_failed() || !take_shape(rank, dims, &g) || !take_state(key, algorithm, &g, &as)) return;
   const int64_t counts = algorithm == AX_RNG_THREE_FRY ? threefry_bits(&g, &out[1]) : philox_bits(&g, &out[1]);
-  out[0] = next_state(&g, counts, wide);
+  out[0] = next_state(&g, counts, as);
   out[1] = ax_convert_element_type(out[1], dtype);
 }
