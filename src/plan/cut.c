@@ -35,7 +35,7 @@ static double op_time(const ax_expr *expr) {
     case AX_LEAF_INSIDE: return 0;
     case AX_LEAF_LOAD: return 0.002 * bytes;
     case AX_SCALAR_DIV: return is_float ? 0.06 * call : 0.04 * bytes;
-    case AX_SCALAR_REM: return is_float ? 6 : 0.05 * bytes;
+    case AX_SCALAR_REM: return is_float ? 0.3 * call : 0.05 * bytes;
     case AX_SCALAR_SQRT:
     case AX_SCALAR_RSQRT: return 0.09 * call;
     case AX_SCALAR_EXP: return 0.1 * call;
