@@ -14,6 +14,7 @@
 #include "ir/dtype.h"
 #include "ir/number.h"
 #include "ir/program.h"
+#include "ops/sort.h"
 #include "prim/bind.h"
 
 enum { most_numbers = 2 * AX_MAX_RANK, most_attributes = 5 };
@@ -234,7 +235,6 @@ static ax_status want_reduced(const ax_hlo_read_args *args, const ax_type *x, in
 
 static ax_status approx_top_k_read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->result_count;
-  const ax_reader_entry *entry = ax_reader_slot(args->import, "stablehlo.sort", strlen("stablehlo.sort"));
   ax_hlo_operation op = *args->op;
   ax_hlo_read_args sort = *args;
   int64_t dimension = 0;
@@ -242,18 +242,13 @@ static ax_status approx_top_k_read(const ax_hlo_read_args *args) {
   const ax_type x = ax_typeof(args->in[0]);
   AX_TRY(want_reduced(args, &x, &dimension));
   AX_TRY(take_computation(args, &op));
-  const ax_hlo_attribute attributes[] = {{.kind = AX_HLO_INTEGER, .name = {"dimension", 9}, .integer = dimension},
-                                         {.kind = AX_HLO_BOOL, .name = {"is_stable", 9}, .integer = 1}};
-  op.attributes = attributes, op.attribute_count = 2, op.operand_count = count;
-  sort.op = &op, sort.prim = entry->prim;
-  AX_TRY(entry->read(&sort));
-  const ax_dims start = {.count = x.rank};
-  for (uint32_t k = 0; k < count; k++) {
-    const ax_type *type = &args->out_types[k];
-    AX_TRY(ax_hlo_want_shape(args, k));
-    args->out[k] = (ax_slice)(args->out[k], AX_LIST(start.count, start.v), AX_LIST(type->rank, type->dims), AX_LIST(0, NULL));
-  }
-  return AX_OK;
+  for (uint32_t k = 0; k < count; k++) AX_TRY(ax_hlo_want_shape(args, k));
+  const ax_type *first = &args->out_types[0];
+  if (first->rank != x.rank || first->dims[dimension] > x.dims[dimension])
+    return ax_error(AX_INVALID_ARGUMENT, "of %s no %s can be taken", ax_type_string(&x, NULL), ax_type_string(first, NULL));
+  op.operand_count = count;
+  sort.op = &op;
+  return ax_hlo_read_sort(&sort, dimension, first->dims[dimension]);
 }
 
 /* --- Custom calls whose last operands are the shapes of their results --- */

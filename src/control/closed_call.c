@@ -153,8 +153,28 @@ static ax_status call_read(const ax_hlo_read_args *args) {
   return ax_hlo_call(args, callee->text);
 }
 
-/* The decomposition says what the composite means. */
+/* Whether a composite is chlo.top_k, as which XLA's clients send jax.lax.top_k. Its decomposition sorts all of each row. Floats of a
+   byte have another order there, and stay. */
+static bool is_top_k(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *name = ax_hlo_find(args->op, "name"), *attributes = ax_hlo_find(args->op, "composite_attributes"),
+                         *version = ax_hlo_find(args->op, "version");
+  return name != NULL && ax_hlo_slice_is(name->text, "chlo.top_k") && attributes != NULL && attributes->kind == AX_HLO_DICTIONARY &&
+         ax_hlo_item(attributes, "k") != NULL && (version == NULL || version->integer <= 1) && args->op->operand_count == 1 &&
+         !ax_is_byte_float(ax_typeof(args->in[0]).dtype);
+}
+
+static ax_status top_k_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *attributes = ax_hlo_find(args->op, "composite_attributes");
+  ax_hlo_operation op = *args->op;
+  ax_hlo_read_args other = *args;
+  op.attributes = attributes->items, op.attribute_count = attributes->count;
+  other.op = &op;
+  return ax_hlo_read_as(&other, "chlo.top_k", args->in);
+}
+
+/* The decomposition says what a composite means. */
 static ax_status composite_read(const ax_hlo_read_args *args) {
+  if (is_top_k(args)) return top_k_read(args);
   const ax_hlo_attribute *decomposition = ax_hlo_find(args->op, "decomposition");
   if (decomposition == NULL) return ax_error(AX_INVALID_ARGUMENT, "the attribute decomposition is missing");
   return ax_hlo_call(args, decomposition->text);

@@ -2,6 +2,7 @@
    outside of the table. And rows combined in all ways: bit by bit as by the reference evaluator, of numbers where arithmetic goes
    wrong. */
 #include <stdio.h>
+#include <string.h>
 
 #include "axle/ops.h"
 #include "plan/passes.h"
@@ -66,12 +67,77 @@ static void in_parts(void **state) {
       check((example){dtypes[i % 3], 700, widths[i], count, axis});
       check((example){AX_F32, 3, widths[i], count, axis});
     }
+  check((example){AX_F32, 600000, 1, 20000, 0}); /* in several parts, as no cache of one core has the table */
 }
 
 static void of_other_dtypes(void **state) {
   (void)state;
   static const ax_dtype dtypes[] = {AX_S64, AX_U32, AX_BF16, AX_F16, AX_S8};
   for (size_t i = 0; i < AX_COUNT(dtypes); i++) check((example){dtypes[i], 50, 33, 100, 0});
+}
+
+typedef struct pairs { /* rows of `width` added to those of a table [rows, columns, width] at two numbers each */
+  ax_dtype dtype, index_dtype;
+  const char *mode;
+  int64_t rows, columns, width, count;
+} pairs;
+
+static void add_to(ax_tensor *table, int64_t place, const ax_tensor *updates, int64_t row, int64_t width) {
+  for (int64_t c = 0; c < width; c++) test_set(table, place * width + c, test_get(table, place * width + c) + test_get(updates, row * width + c));
+}
+
+static int64_t within(int64_t x, int64_t extent) { return x < 0 ? 0 : x >= extent ? extent - 1 : x; }
+
+static void check_pairs(pairs p) {
+  char text[1024];
+  const char *t = ax_dtype_name(p.dtype), *n = ax_dtype_name(p.index_dtype);
+  const bool clips = strcmp(p.mode, "clip") == 0;
+  const long long rows = p.rows, columns = p.columns, width = p.width, count = p.count;
+  snprintf(text, sizeof text,
+           "{ lambda x:%s[%lld,%lld,%lld] i:%s[%lld,2] u:%s[%lld,%lld]. let y:%s[%lld,%lld,%lld] = scatter_add[update_window_dims=(1,) "
+           "inserted_window_dims=(0, 1) scatter_dims_to_operand_dims=(0, 1) operand_batching_dims=() scatter_indices_batching_dims=() "
+           "mode=\"%s\" indices_are_sorted=false unique_indices=false] x i u in (y,) }",
+           t, rows, columns, width, n, count, t, count, width, t, rows, columns, width, p.mode);
+  ax_program *program = test_parsed(text);
+  test_random random = {(uint64_t)(p.rows + p.width)};
+  ax_tensor *in[] = {test_tensor(TEST_TYPE(p.dtype, p.rows, p.columns, p.width), NULL), test_tensor(TEST_TYPE(p.index_dtype, p.count, 2), NULL),
+                     test_tensor(TEST_TYPE(p.dtype, p.count, p.width), NULL)};
+  ax_tensor *wanted = test_tensor(TEST_TYPE(p.dtype, p.rows, p.columns, p.width), NULL), *out;
+  for (int64_t k = 0; k < 2 * p.count; k++) test_set(in[1], k, (double)test_random_below(&random, (k % 2 == 0 ? p.rows : p.columns) + 9) - 4);
+  for (int64_t k = 0; k < p.count * p.width; k++) test_set(in[2], k, (double)test_random_below(&random, 5) - 2);
+  for (int64_t k = 0; k < p.count; k++) {
+    const int64_t a = (int64_t)test_get(in[1], 2 * k), b = (int64_t)test_get(in[1], 2 * k + 1), row = within(a, p.rows), column = within(b, p.columns);
+    if (clips || (a == row && b == column)) add_to(wanted, row * p.columns + column, in[2], k, p.width);
+  }
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 3}, &runtime));
+  test_execute(runtime, program, in, &out);
+  ax_runtime_release(runtime);
+  for (int64_t k = 0; k < test_elems(out); k++)
+    if (test_get(out, k) != test_get(wanted, k))
+      fail_msg("%s at %s, %s, rows of %lld: element %lld is %g, not %g", t, n, p.mode, width, (long long)k, test_get(out, k), test_get(wanted, k));
+  test_release(in, 3);
+  test_release(&wanted, 1);
+  test_release(&out, 1);
+  ax_program_release(program);
+}
+
+/* Some in one part, some in several, as tables fit caches or do not. */
+static void at_two_numbers(void **state) {
+  static const char *const modes[] = {"fill", "clip"};
+  static const ax_dtype dtypes[] = {AX_F32, AX_S32, AX_BF16}, index_dtypes[] = {AX_S32, AX_S64, AX_U8};
+  (void)state;
+  for (int mode = 0; mode < 2; mode++)
+    for (int d = 0; d < 3; d++)
+      for (int i = 0; i < 3; i++) {
+        check_pairs((pairs){dtypes[d], index_dtypes[i], modes[mode], 30, 40, 1, 5003});
+        check_pairs((pairs){dtypes[d], index_dtypes[i], modes[mode], 30, 40, 33, 5003});
+      }
+  for (int mode = 0; mode < 2; mode++) {
+    check_pairs((pairs){AX_F32, AX_S32, modes[mode], 1000, 2000, 1, 30003});
+    check_pairs((pairs){AX_F32, AX_S64, modes[mode], 1000, 2000, 1, 30003});
+    check_pairs((pairs){AX_S32, AX_S32, modes[mode], 1000, 700, 3, 30003});
+  }
 }
 
 /* Into how many parts rows of a table are cut. */
@@ -171,6 +237,7 @@ int main(void) {
       cmocka_unit_test(of_strange_numbers),
       cmocka_unit_test(in_parts),
       cmocka_unit_test(few_parts_of_much),
+      cmocka_unit_test(at_two_numbers),
       cmocka_unit_test(of_other_dtypes),
       cmocka_unit_test(of_nothing),
   };

@@ -8,19 +8,16 @@
    Compiled: code of its own, by digits of the keys, so that the time does not depend on the order; rows in parts. */
 #include "ops/sort.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "hlo/hlo.h"
-#include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/gather.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
-#include "prim/scalars.h"
 
 static ax_status infer(const ax_infer_args *args) {
   const ax_sort_params *p = args->params;
@@ -260,97 +257,12 @@ static const ax_param params[] = {
     {"is_stable", AX_PARAM_BOOL, offsetof(ax_sort_params, is_stable)},
 };
 
-/* --- Reading StableHLO, whose sorts have comparators --- */
-
-/* A float as JAX's comparator sees it: one zero, and one NaN, which is the greatest. */
-static ax_value one_zero_and_nan(ax_value x) {
-  const ax_type type = ax_typeof(x);
-  if (ax_failed() || !ax_is_float(type.dtype)) return x;
-  const ax_value zero = ax_full(type.dtype, AX_DIMS(), 0), is_zero = ax_eq(x, zero), with_zero = ax_select_n(is_zero, x, zero);
-  const ax_value is_nan = ax_ne(x, x);
-  return ax_select_n(is_nan, with_zero, ax_full(type.dtype, AX_DIMS(), (double)NAN));
-}
-
-typedef struct known_order {
-  uint32_t count, num_keys;
-} known_order;
-
-/* The comparator that JAX gives to a sort by the first num_keys operands: a key decides where those before are equal. */
-static AX_BODY(known_less) {
-  const known_order *order = context;
-  ax_value x[2 * AX_MAX_RANK] = {{0}};
-  for (uint32_t k = 0; k < 2 * order->num_keys; k++) x[k] = one_zero_and_nan(in[k]);
-  for (uint32_t k = order->num_keys; k-- > 0;) {
-    const bool last = k + 1 == order->num_keys;
-    const ax_value a = ax_total_order(x[2 * k]), b = ax_total_order(x[2 * k + 1]), less = ax_lt(a, b);
-    if (last) out[0] = less;
-    if (last) continue;
-    const ax_value c = ax_total_order(x[2 * k]), d = ax_total_order(x[2 * k + 1]), equal = ax_eq(c, d), later = ax_and(equal, out[0]);
-    out[0] = ax_or(less, later);
-  }
-}
-
-/* How many keys the comparator of `count` operands has, if it is one of JAX's; 0: it is another function. */
-static ax_status known_keys(const ax_program *less, uint32_t count, const ax_dtype *dtypes, uint32_t *out) {
-  *out = 0;
-  for (uint32_t keys = 1; keys <= count && keys <= AX_MAX_RANK && *out == 0; keys++) {
-    if (ax_is_complex(dtypes[2 * keys - 1])) return AX_OK; /* compared by parts */
-    known_order order = {count, keys};
-    ax_program *known;
-    AX_TRY(ax_scalars_trace("sort", "comparator", (ax_fn){known_less, 2 * count, 1, &order}, dtypes, &known));
-    if (ax_program_equal(known, less)) *out = keys;
-    ax_program_release(known);
-  }
-  return AX_OK;
-}
-
-/* StableHLO's comparators take an element of the first operand and another one of it, then two of the second, ..; ours one of each
-   operand, then another of each. */
-static AX_BODY(less_by_operand) {
-  const ax_fn *less = context;
-  ax_value *pairs = ax_trace_alloc(less->in_count * sizeof pairs[0]);
-  if (pairs == NULL) return;
-  for (uint32_t k = 0; k < less->in_count; k++) pairs[k] = in[k / 2 + (k % 2) * (less->in_count / 2)];
-  less->function(pairs, out, less->context);
-}
-
-static ax_status read_by(const ax_hlo_read_args *args, ax_fn less, int64_t dimension, const ax_dtype *dtypes) {
-  const uint32_t count = args->op->operand_count;
-  ax_program *body;
-  uint32_t keys = 0;
-  AX_TRY(ax_scalars_trace("sort", "comparator", less, dtypes, &body));
-  const ax_status status = known_keys(body, count, dtypes, &keys);
-  ax_program_release(body);
-  AX_TRY(status);
-  if (keys > 0) (ax_sort_together)(count, args->in, dimension, keys, count, args->out);
-  else (ax_sort_by)(count, args->in, dimension, (ax_fn){less_by_operand, less.in_count, 1, &less}, count, args->out);
-  return AX_OK;
-}
-
-static ax_status read(const ax_hlo_read_args *args) {
-  const uint32_t count = args->op->operand_count;
-  ax_sort_params p = {0};
-  ax_hlo_body body;
-  ax_fn less;
-  ax_dtype *dtypes = ax_trace_alloc(2 * count * sizeof dtypes[0]);
-  if (dtypes == NULL) return AX_OK;
-  AX_TRY(ax_hlo_read_fields(args, &ax_prim_sort, &p));
-  AX_TRY(ax_hlo_body_of(args, 0, 1, &body, &less));
-  if (less.in_count != 2 * count || args->op->result_count != count)
-    return ax_error(AX_INVALID_ARGUMENT, "%u operands need a comparator of %u scalars, and as many results", count, 2 * count);
-  for (uint32_t k = 0; k < 2 * count; k++) dtypes[k] = ax_typeof(args->in[k / 2]).dtype;
-  return read_by(args, less, p.dimension, dtypes);
-}
-
-static const ax_hlo_reader readers[] = {{"stablehlo.sort", read}, {0}};
-
-
 const ax_prim ax_prim_sort = {
     .name = "sort", .kind = AX_LOCAL, .in_count = -1, .out_count = AX_AS_OPERANDS,
     AX_PARAMS(params, ax_sort_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,
-    .complex = sort_complex, .form = &form, .reads = readers, .hlo = hlo,
+    .complex = sort_complex, .form = &form, .reads = ax_sort_readers, .hlo = hlo,
 };
 
 /* --- The functions --- */

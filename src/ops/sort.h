@@ -2,6 +2,7 @@
 #ifndef AX_OPS_SORT_H
 #define AX_OPS_SORT_H
 
+#include "hlo/read.h"
 #include "prim/shape.h"
 
 typedef struct ax_sort_params {
@@ -23,6 +24,11 @@ uint64_t ax_total_key(ax_dtype dtype, const void *data, int64_t at);
    compared so. */
 enum { AX_SORT_CHUNK = 64 };
 bool ax_sort_any_above(ax_dtype dtype, const void *data, int64_t at, uint64_t key);
+/* Readers of StableHLO's sort (sort_read.c). */
+extern const ax_hlo_reader ax_sort_readers[];
+/* Reads a sort along `dimension` by the operation's comparator; of its results only the first `first` along the dimension are made,
+   unless that is below 0. */
+AX_MUST_USE ax_status ax_hlo_read_sort(const ax_hlo_read_args *args, int64_t dimension, int64_t first);
 /* Takes elements of x along the dimension at these places, s32 or s64, which have x's rank. */
 ax_value ax_taken_in_order(ax_value x, ax_value places, int64_t dimension);
 /* stablehlo.compare of scalars in the order of sorting; direction: "LT", .. */

@@ -68,14 +68,14 @@ static void many_elements(void **state) {
 /* Chunks of numbers of all kinds, each beside the keys of others: equal ones, zeros of both signs, infinities and NaNs. */
 static void chunks(void **state) {
   (void)state;
-  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32};
+  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32, AX_F64, AX_F16, AX_S8, AX_U8, AX_S16, AX_U16, AX_U32, AX_S64, AX_U64};
   static const double strange[] = {0, -0.0, 1e-40, -1e-40, HUGE_VAL, -HUGE_VAL, NAN, -NAN, -7};
   const int64_t count = 2 * AX_SORT_CHUNK;
   for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
     const ax_dtype dtype = dtypes[d];
     test_random random = {7};
     ax_tensor *x = test_random_tensor(&random, TEST_TYPE(dtype, count), -5, 5);
-    for (size_t i = 0; i < AX_COUNT(strange) && dtype != AX_S32; i++) test_set(x, 3 * (int64_t)i, strange[i]);
+    for (size_t i = 0; i < AX_COUNT(strange) && ax_is_float(dtype); i++) test_set(x, 3 * (int64_t)i, strange[i]);
     for (int64_t i = 0; i < count; i++)
       for (int64_t at = 0; at <= AX_SORT_CHUNK; at += AX_SORT_CHUNK / 4) {
         const uint64_t key = ax_total_key(dtype, x->data, i);
@@ -144,12 +144,71 @@ static void greatest_of_long_rows(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* --- The greatest of rows of any length and order --- */
+
+static AX_BODY(some_greatest) {
+  ax_top_k(in[0], *(const int64_t *)context, AX_LIST(2, out));
+}
+
+/* Greater elements first; equal ones in the order of their places. */
+static int by_total_key(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  const uint64_t p = ax_total_key(sorted->dtype, sorted->data, x), q = ax_total_key(sorted->dtype, sorted->data, y);
+  return p != q ? (p > q ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+static void expect_greatest(ax_runtime *runtime, ax_tensor *x, int64_t k) {
+  const int64_t n = x->dims[1];
+  const ax_type type = TEST_TYPE(x->dtype, x->dims[0], n);
+  ax_program *program = test_trace(some_greatest, &k, &type, 1, 2);
+  ax_tensor *out[2];
+  int64_t *places = malloc((size_t)n * sizeof places[0]);
+  test_execute(runtime, program, &x, out);
+  sorted = x;
+  for (int64_t row = 0; row < x->dims[0]; row++) {
+    for (int64_t i = 0; i < n; i++) places[i] = row * n + i;
+    qsort(places, (size_t)n, sizeof places[0], by_total_key);
+    for (int64_t i = 0; i < k; i++) {
+      if ((int64_t)test_get(out[1], row * k + i) != places[i] - row * n)
+        fail_msg("%s, %lld of %lld: place %lld is %g, not %lld", ax_dtype_name(x->dtype), (long long)k, (long long)n, (long long)i,
+                 test_get(out[1], row * k + i), (long long)(places[i] - row * n));
+      assert_true(ax_total_key(x->dtype, out[0]->data, row * k + i) == ax_total_key(x->dtype, x->data, places[i]));
+    }
+  }
+  free(places);
+  test_release(out, 2);
+  ax_program_release(program);
+}
+
+/* Elements as they come, up, down, up in equal steps, and all equal. */
+static void greatest_in_any_order(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_S32, AX_F64, AX_F16, AX_U8, AX_S8, AX_S64, AX_BOOL, AX_F8E4M3FN};
+  static const int64_t sizes[][2] = {{1, 1}, {9, 1}, {25, 25}, {70, 3}, {1000, 1}, {1000, 7}, {1000, 600}, {5000, 40}, {5000, 1500}};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (size_t s = 0; s < AX_COUNT(sizes); s++)
+      for (int way = 0; way < 5; way++) {
+        const int64_t n = sizes[s][0], count = 2 * n;
+        test_random random = {(uint64_t)(7 * n + way)};
+        ax_tensor *x = test_random_tensor(&random, TEST_TYPE(dtypes[d], 2, n), -100, 100);
+        for (int64_t i = 0; i < count && way > 0; i++)
+          test_set(x, i, way == 1 ? (double)(i % n) / 8 - 60 : way == 2 ? 60 - (double)(i % n) / 8 : way == 3 ? (double)(i % n / 90) : 3);
+        if (ax_is_float(dtypes[d]) && n > 9) test_set(x, n / 2, NAN), test_set(x, n / 3, -NAN);
+        expect_greatest(runtime, x, sizes[s][1]);
+        test_release(&x, 1);
+      }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_elements),
       cmocka_unit_test(many_elements),
       cmocka_unit_test(chunks),
       cmocka_unit_test(greatest_in_total_order), cmocka_unit_test(greatest_of_long_rows),
+      cmocka_unit_test(greatest_in_any_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
    Parameters: k.
    Errors: a scalar; k below 0 or above n; n beyond s32.
    The values' tangents are taken from where they are, by a gather; places have none. Batched and cut along other dimensions.
-   Compiled: code of its own, one pass over each row with a heap of k; rows in parts. */
+   Compiled: code of its own, one pass over each row, whatever its order; rows in parts. */
 #include <string.h>
 
 #include "hlo/hlo.h"

@@ -78,9 +78,14 @@ static LLVMValueRef emit_div(const op *o) {
   return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
 
-/* The remainder of floats is the C library's fmod, lane by lane: it is exact, and so is that of bf16 and f16, computed as f32. */
+static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
+
+/* The remainder of floats is exact, and so is that of bf16 and f16, computed as f32. Where registers have no function for it, it is the C
+   library's fmod, lane by lane. */
 static LLVMValueRef emit_rem(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
+  if (o->kind == AX_KIND_FLOAT && ax_cg_has_own(o->cg, AX_SCALAR_REM, computed(o)))
+    return ax_cg_math(o->cg, AX_SCALAR_REM, computed(o), false, o->args, o->lanes);
   if (o->kind == AX_KIND_FLOAT) {
     LLVMValueRef x = flushed(o, o->args[0]), y = flushed(o, o->args[1]);
     return flushed(o, LLVMBuildFRem(b, x, y, ""));
@@ -119,8 +124,6 @@ static LLVMValueRef emit_min(const op *o) {
   if (holds_f16(o)) return half_extreme(o, LLVMRealOLT, LLVMOr);
   return extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
 }
-
-static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
 
 static LLVMValueRef emit_pow(const op *o) {
   if (o->kind == AX_KIND_FLOAT) {

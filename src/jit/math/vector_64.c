@@ -10,6 +10,7 @@
 #define AX_SLEEF_TAN_F64 Sleef_tand8_u10avx512f
 #include "jit/math/vector_f32.h"
 #include "jit/math/vector_f64.h"
+#include "jit/math/vector_rem.h"
 #include "jit/math/vector_special.h"
 #define AX_VECTOR_TABLE ax_vector_math_64
 #include "jit/math/vector_table.h"

@@ -2,6 +2,7 @@
 const ax_vector_math AX_VECTOR_TABLE = {
     .f32 =
         {
+            [AX_SCALAR_REM] = (ax_vector_function)f32_rem,
             [AX_SCALAR_EXP] = (ax_vector_function)f32_exp,
             [AX_SCALAR_EXPM1] = (ax_vector_function)f32_expm1,
             [AX_SCALAR_LOG] = (ax_vector_function)f32_log,
@@ -27,6 +28,7 @@ const ax_vector_math AX_VECTOR_TABLE = {
         },
     .f64 =
         {
+            [AX_SCALAR_REM] = (ax_vector_function)f64_rem,
             [AX_SCALAR_EXP] = (ax_vector_function)f64_exp,
             [AX_SCALAR_EXPM1] = (ax_vector_function)f64_expm1,
             [AX_SCALAR_LOG] = (ax_vector_function)f64_log,
