@@ -117,7 +117,9 @@ static ax_status take_option(void *context, int value, const char *argument) {
 
 static int describe(const char *name) {
   ax_cluster *machine;
-  if (ax_cluster_read(name, &machine) != AX_OK) return usage_error("simulate", "there is no machine '%s' to describe", name);
+  const ax_status status = ax_cluster_read(name, &machine);
+  if (status == AX_IO_ERROR) return usage_error("simulate", "there is no machine '%s' to describe", name);
+  if (status != AX_OK) return report_error();
   fputs(ax_cluster_text(machine), stdout);
   ax_cluster_release(machine);
   return EXIT_OK;

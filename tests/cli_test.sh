@@ -312,6 +312,19 @@ cat >net.axle <<'TEXT'
   in (f) }
 TEXT
 expect 0 '^ 1  .*everything' plan net.axle --train --batch x,y --samples 16 --devices 4
+cat >uneven.axle <<'TEXT'
+{ lambda w:f32[64,64] b:f32[3] s:f32[] x:f32[64] y:f32[64]. let
+    h:f32[64] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w
+    d:f32[64] = sub h y
+    q:f32[64] = mul d d
+    l:f32[] = reduce_sum[axes=(0)] q
+    c:f32[] = reduce_sum[axes=(0)] b
+    t:f32[] = add l s
+    r:f32[] = add t c
+  in (r) }
+TEXT
+# parameters that the mesh does not cut, whose state is whole too
+expect 0 '^ 1  data=4 ' plan uneven.axle --train --batch x,y --samples 64 --mesh data=4 --cluster h200
 expect 0 "^  w  *.*PartitionSpec(" plan net.axle --train --batch x,y --samples 16 --devices 4 --cluster tpu-v5p --write step.axle --timeline step.svg
 grep -q 'sharding_constraint' step.axle || { echo "axle plan: no layouts in step.axle"; failed=$((failed + 1)); }
 grep -q '</svg>' step.svg || { echo "axle plan: no picture in step.svg"; failed=$((failed + 1)); }

@@ -43,7 +43,7 @@ ax_status ax_hlo_parts_carry(ax_hlo_devices *devices, ax_value from, const ax_sd
 }
 
 ax_spec ax_hlo_parts_spec(ax_axis_set axes, const ax_spec *spec) {
-  ax_spec out = {.rank = spec->rank + 1, .open = (uint16_t)(spec->open << 1)};
+  ax_spec out = {.rank = spec->rank + 1, .open = (uint16_t)(spec->open << 1), .priority = spec->priority};
   for (uint8_t a = 0; a < AX_MAX_AXES; a++)
     if ((axes >> a & 1) != 0) out.axis[0][out.count[0]++] = a;
   for (uint32_t d = 0; d < spec->rank && d + 1 < AX_MAX_RANK; d++) {

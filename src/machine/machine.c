@@ -157,6 +157,7 @@ static ax_status parse_lines(const char *text, ax_description *out) {
 ax_status ax_machine_parse(const char *text, ax_description *out) {
   locale_t saved;
   *out = ax_machine_assumed(AX_SOURCE_GIVEN);
+  out->facts[AX_FACT_L3_HOLDS].source = AX_SOURCE_ASSUMED; /* unless it is said: as much as the caches that are (caches.h) */
   AX_TRY(ax_text_locale_enter(&saved));
   const ax_status status = parse_lines(text, out);
   ax_text_locale_leave(saved);

@@ -1,5 +1,5 @@
 /* sharding_constraint: T[d..] -> T[d..]         the operand, laid out on the mesh by the spec; a dimension `?` stays open
-   Parameters: mesh; specs: one. If a shard_map around it has left axes of these names automatic, the mesh's axes are those;
+   Parameters: mesh; specs: one, which may have a priority, P(data)p1: layouts of lower numbers go through the program first. If a shard_map around it has left axes of these names automatic, the mesh's axes are those;
    otherwise they are new ones.
    Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope and not automatic; some of the
    axes automatic, and others not.

@@ -48,6 +48,7 @@ ax_status ax_shard_padded(const ax_type *whole, const ax_spec *spec, const ax_me
 ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out) {
   AX_TRY(ax_shard_padded(whole, spec, mesh, out));
   if (spec->open != 0) return refuse(whole, spec, mesh, "leaves a dimension open of");
+  if (spec->priority != 0) return refuse(whole, spec, mesh, "has a priority, which only constraints have, for");
   for (uint32_t d = 0; d < spec->rank; d++) {
     if (ax_shard_divides(whole, spec, mesh, d)) continue;
     char why[96];

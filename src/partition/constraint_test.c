@@ -55,7 +55,8 @@ static void open_dimensions(void **state) {
   static const struct {
     const char *given, *spec, *out;
   } rows[] = {{"data -> ?", "?,model", "data,model"}, {"data -> ?", "_,model", "_,model"}, {"data,model -> ?", "?,_", "data"},
-              {"_,model -> ?", "?,?", "_,model"},      {"? -> ?", "data,?", "data"},        {"data,model -> ?", "", ""}};
+              {"_,model -> ?", "?,?", "_,model"},      {"? -> ?", "data,?", "data"},      {"data -> ?", "?,_ p1", "data"},
+              {"data -> ?", "?,model p2", "data,model"},        {"data,model -> ?", "", ""}};
   const ax_type type = TEST_TYPE(AX_F32, 4, 6);
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     const constrained c = {mesh_of("data=2,model=2"), rows[i].spec};

@@ -22,6 +22,7 @@
 
    These layouts are wishes; the equation's cuts are decided when it is bound (operation.c). Cost: an equation is looked at once for
    each growth of one of its operands or results, and a value grows at most once for each axis. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/region_link.h"
@@ -64,12 +65,13 @@ typedef struct item {
 typedef struct later { /* a constraint that has not been heard yet */
   flow *of;
   const ax_eqn *eqn;
+  uint32_t number;
 } later;
 
 typedef struct propagation {
   ax_partitioner *p;
   later *later;
-  uint32_t later_count, later_capacity;
+  uint32_t later_count, later_capacity, heard; /* heard: of them, once they are sorted */
   item *queue; /* a heap: the lowest level first, and the first equation of a program */
   uint32_t count, capacity;
   ax_cuts best;
@@ -353,13 +355,14 @@ static void hear_constraint(propagation *g, flow *f, const ax_eqn *eqn) {
   const ax_constraint_params *params = eqn->params;
   const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->specs.v[0]);
   say(g, f, eqn->out, spec, params->specs.v[0].open);
+  if (params->specs.v[0].open != 0) push(g, f, f->maker[eqn->out], THROUGH); /* what is around may have come to rest */
   grow_as(g, f, eqn->in[0], spec, 0);
 }
 
 static void hear_later(propagation *g, flow *f, const ax_eqn *eqn) {
   ax_status status = ax_grow(&g->later, sizeof g->later[0], g->later_count, 1, &g->later_capacity);
   if (status != AX_OK) ax_fail(status);
-  else g->later[g->later_count++] = (later){f, eqn};
+  else g->later[g->later_count] = (later){f, eqn, g->later_count}, g->later_count++;
   f->said[eqn->out] = UINT16_MAX;
 }
 
@@ -458,19 +461,19 @@ static void hear_all(propagation *g, flow *f) {
   }
 }
 
-/* Hears the constraints of the first priority that is left. False: there is none. */
+static int by_priority(const void *left, const void *right) {
+  const later *a = left, *b = right;
+  const int first = priority_of(a->eqn), second = priority_of(b->eqn);
+  return first != second ? (first > second) - (first < second) : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Hears the constraints of the first priority that is left, in the order in which they were found. False: there is none. */
 static bool hear_next(propagation *g) {
-  uint32_t left = 0;
-  uint16_t first = UINT16_MAX;
-  if (g->later_count == 0) return false;
-  for (uint32_t i = 0; i < g->later_count; i++)
-    if (priority_of(g->later[i].eqn) < first) first = priority_of(g->later[i].eqn);
-  for (uint32_t i = 0; i < g->later_count; i++) {
-    const later now = g->later[i];
-    if (priority_of(now.eqn) == first) hear_constraint(g, now.of, now.eqn);
-    else g->later[left++] = now;
-  }
-  g->later_count = left;
+  if (g->heard == 0 && g->later_count > 0) qsort(g->later, g->later_count, sizeof g->later[0], by_priority);
+  if (g->heard == g->later_count) return false;
+  const uint16_t first = priority_of(g->later[g->heard].eqn);
+  for (; g->heard < g->later_count && priority_of(g->later[g->heard].eqn) == first; g->heard++)
+    hear_constraint(g, g->later[g->heard].of, g->later[g->heard].eqn);
   return true;
 }
 

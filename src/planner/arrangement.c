@@ -162,9 +162,10 @@ static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *
 void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text) {
   const ax_axis_cuts cuts = state ? state_cuts(layout, families, mesh, families->of[p]) : layout->family[families->of[p]];
+  const size_t before = text->length;
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
   /* the state's cut goes as far as gradients, and not into what they are made of */
-  if (state && layout->state_cut) ax_text_add(text, " p1");
+  if (state && layout->state_cut && text->length > before) ax_text_add(text, " p1");
 }
 
 static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {

@@ -34,7 +34,9 @@ enum { lines_of_a_message = 10, lines_of_a_start = 2, lines_of_a_share = 40 };
 /* The rates say how much of a cache is at hand; a description, as levels.h has it, how large the cache is. */
 static double cache_of(double held) { return held * 4 / 3; }
 
-static void make_own_text(uint32_t cores, char *out, size_t size) {
+static void make_own_text(uint32_t wanted, char *out, size_t size) {
+  const double usable = fmax(1, ax_machine_know(AX_FACT_USABLE_CORES).value);
+  const uint32_t cores = (double)wanted < usable ? wanted : (uint32_t)usable;
   const ax_rates r = ax_rates_measured(cores);
   const double start = lines_of_a_start * r.exchange;
   ax_text text = {0};
@@ -42,9 +44,11 @@ static void make_own_text(uint32_t cores, char *out, size_t size) {
               cores > 1 ? "Groups of cores" : "Cores");
   ax_text_add(&text, "machine \"cpu\"\ndevice flops f32 %.3g flops f64 %.3g flops f16 %.3g flops bf16 %.3g flops s8 %.3g\n",
               r.flops[AX_F32], r.flops[AX_F64], r.flops[AX_F32], r.flops[AX_BF16], r.flops[AX_S8]);
-  ax_text_add(&text, "  memory %.3g write %.3g cache %.0f %.3g cache %.0f %.3g launch %.3g core %.3g", r.read, r.write, r.near_bytes, r.near,
-              cache_of(r.shared_bytes), r.shared, start, r.computing);
-  if (cores > 1) ax_text_add(&text, " cores %u share %.3g", cores, lines_of_a_share * r.exchange);
+  ax_text_add(&text, "  memory %.3g write %.3g cache %.0f %.3g ", r.read, r.write, r.near_bytes, r.near);
+  if (cache_of(r.shared_bytes) > r.near_bytes) ax_text_add(&text, "cache %.0f %.3g ", cache_of(r.shared_bytes), r.shared);
+  ax_text_add(&text, "launch %.3g core %.3g", start, r.computing);
+  if (cores > 1)
+    ax_text_add(&text, " cores %u core_memory %.3g share %.3g", cores, ax_rates_measured(1).read, lines_of_a_share * r.exchange);
   ax_text_add(&text, "\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", lines_of_a_message * r.exchange,
               1 / (1 / r.read + 1 / r.write), start);
   out[0] = '\0'; /* without memory */
@@ -112,6 +116,8 @@ static ax_status value(reader *r, const ax_lexeme *word, bool above_zero, double
   memcpy(digits, at(r)->start, at(r)->length);
   *out = strtod(digits, &end);
   if (*end != '\0' || !isfinite(*out)) return ax_lexer_error(&r->lexer, at(r), "'%s' is no number", digits);
+  if (fabs(*out) > 1e30 || (*out != 0 && fabs(*out) < 1e-30))
+    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is between 1e-30 and 1e30", ax_token_shown(word), word->start);
   if (*out < 0 || (above_zero && *out == 0))
     return ax_lexer_error(&r->lexer, at(r), "'%.*s' is %s", ax_token_shown(word), word->start,
                           above_zero ? "a number above 0" : "not below 0");
@@ -186,6 +192,7 @@ static ax_status read_device(reader *r) {
                        : is(r, "cache")    ? read_cache(r)
                        : is(r, "core")     ? number(r, true, &r->machine->core)
                        : is(r, "cores")    ? count(r, 65536, &r->machine->cores)
+                       : is(r, "core_memory") ? number(r, true, &r->machine->core_memory)
                        : is(r, "share")    ? number(r, false, &r->machine->share)
                        : is(r, "capacity") ? number(r, true, &r->machine->capacity)
                        : is(r, "failures") ? number(r, false, &r->machine->failures)
@@ -195,7 +202,7 @@ static ax_status read_device(reader *r) {
                        : is(r, "price")    ? number(r, true, &r->machine->price)
                        : is(r, "scratch")  ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, write, cache, core, cores, share, capacity, watts, price, failures, restart, store, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, write, cache, core, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;
@@ -219,6 +226,12 @@ static ax_status read_reduces(reader *r, double *rates) {
   return AX_OK;
 }
 
+static ax_status read_radix(reader *r, ax_sim_wire *wire) {
+  const ax_lexeme word = *at(r);
+  AX_TRY(count(r, INT32_MAX, &wire->radix));
+  return wire->radix > 1 ? AX_OK : ax_lexer_error(&r->lexer, &word, "'radix' is how many members are at one such switch, at least 2");
+}
+
 /* Reads a field of a link. *known: the word was one of a link's fields. */
 static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   *known = true;
@@ -233,7 +246,7 @@ static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   if (wire == &r->machine->network || r->machine->topology != AX_TOPOLOGY_TORUS) {
     if (is(r, "reduces")) return read_reduces(r, wire->reduces);
     if (is(r, "multicast")) return number(r, true, &wire->multicast);
-    if (is(r, "radix")) return count(r, INT32_MAX, &wire->radix);
+    if (is(r, "radix")) return read_radix(r, wire);
   }
   *known = false;
   return AX_OK;

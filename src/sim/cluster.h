@@ -43,6 +43,7 @@ struct ax_cluster {
                   of plans were fitted on; 0: they are not, and all that computes takes its flops */
   int64_t cores; /* of a device, which share an operation of several parts; its figures are of all of them. 0: one */
   double share;  /* seconds that sharing one takes */
+  double core_memory; /* bytes a second of memory that one of the cores gets to alone; 0: its part of `memory` */
   double capacity; /* bytes of memory; 0: not given */
   double failures, restart, store; /* of a device: failures a second; seconds until it goes on; bytes a second to where checkpoints are
                                       kept. 0: not given */

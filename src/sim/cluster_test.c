@@ -65,7 +65,7 @@ static void test_texts(void **state) {
       {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' is a number above 0"},
       {"machine m\ndevice memory 1e999", "is no number"},
       {"machine m\ndevice colour 1",
-       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, write, cache, core, cores, share, capacity, watts, price, failures, restart, store, scratch, launch"},
+       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, write, cache, core, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch"},
       {"machine m\ndevice cache 1e6", "expected a number for 'cache'"},
       {"machine m\ndevice cache 1e6 1e11 cache 1e6 1e10", "m.txt:2:23: a cache of no more bytes than the one before it"},
       {"machine m\ndevice cache 1 1 cache 2 1 cache 3 1 cache 4 1 cache 5 1", "a device has 4 caches at most"},

@@ -5,12 +5,17 @@
 #include "code/split.h"
 #include "plan/op.h"
 
-static double cores_of(const ax_cluster *machine) { return machine->cores > 1 ? (double)machine->cores : 1; }
+double ax_sim_cores(const ax_cluster *machine) { return machine->cores > 1 ? (double)machine->cores : 1; }
+
+double ax_sim_memory_alone(const ax_cluster *machine) {
+  const double cores = ax_sim_cores(machine), times = machine->core_memory > 0 ? machine->memory / machine->core_memory : cores;
+  return fmin(fmax(times, 1), cores);
+}
 
 static double computing(const ax_cluster *machine, const ax_amount *a) {
   const double rate = ax_cluster_flops(machine, a->dtype);
   if (machine->core == 0) return a->flops / rate;
-  return a->product / rate + 1e-9 * a->core_ns * machine->core / cores_of(machine);
+  return a->product / rate + 1e-9 * a->core_ns * machine->core / ax_sim_cores(machine);
 }
 
 static uint32_t parts_of(const ax_op *op) {
@@ -32,21 +37,23 @@ ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const
 
 double ax_sim_write_rate(const ax_cluster *machine) { return machine->write > 0 ? machine->write : machine->memory; }
 
-double ax_sim_moving(const ax_cluster *machine, const ax_amount *a) {
-  if (machine->write == 0) return (a->read + a->written) / machine->memory;
-  return a->read / machine->memory + a->written / machine->write;
+ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_amount *a) {
+  const double seconds = machine->write == 0 ? (a->read + a->written) / machine->memory : a->read / machine->memory + a->written / machine->write;
+  return (ax_sim_moved){seconds, seconds * ax_sim_memory_alone(machine)};
 }
 
-/* `seconds` of all cores at work all the time. Some have a part more than others, or one has all; they share what is worth it
-   (run/share.c). */
-static double on_cores(const ax_cluster *machine, uint32_t parts, double seconds) {
-  const double cores = cores_of(machine), alone = seconds * cores;
-  return cores == 1 ? seconds : fmin(alone, alone * ceil(parts / cores) / parts + machine->share);
+/* Of both parts of an operation together. */
+static double took(const ax_cluster *machine, const ax_sim_effort *e, double computing, double moving) {
+  if (e->in_turn) return computing + moving;
+  return machine->core > 0 ? hypot(computing, moving) : computing > moving ? computing : moving;
 }
 
-double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *e, double moving, const char **bound) {
-  const double longer = e->computing > moving ? e->computing : moving, launch = e->launched ? machine->launch : 0;
-  const double took = e->in_turn ? e->computing + moving : machine->core > 0 ? hypot(e->computing, moving) : longer;
-  *bound = launch >= longer ? "launch" : e->computing > moving ? "flops" : "memory";
-  return launch + on_cores(machine, e->parts > 0 ? e->parts : 1, took);
+/* Cores share what is worth it (run/share.c); some have a part more than others. */
+double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *e, ax_sim_moved moving, const char **bound) {
+  const double cores = ax_sim_cores(machine), parts = e->parts > 0 ? e->parts : 1, launch = e->launched ? machine->launch : 0;
+  const double longer = e->computing > moving.all ? e->computing : moving.all;
+  *bound = launch >= longer ? "launch" : e->computing > moving.all ? "flops" : "memory";
+  if (cores == 1) return launch + took(machine, e, e->computing, moving.all);
+  const double shared = took(machine, e, e->computing, moving.all) * cores * ceil(parts / cores) / parts + machine->share;
+  return launch + fmin(took(machine, e, e->computing * cores, moving.alone), shared);
 }

@@ -16,11 +16,19 @@ typedef struct ax_sim_effort {
                        factors are packed. Other code of cores computes while it waits for bytes, but not all the time */
 } ax_sim_effort;
 
+/* Seconds in which its bytes are moved: by all cores of the device, and by one of them alone, which has less of the caches and links
+   to memory. */
+typedef struct ax_sim_moved {
+  double all, alone;
+} ax_sim_moved;
+
+double ax_sim_cores(const ax_cluster *machine); /* of a device; 1 */
+/* How many times as long one core alone takes to move bytes of memory as all cores together. */
+double ax_sim_memory_alone(const ax_cluster *machine);
 ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const ax_amount *amount);
-/* Seconds to move what it moves, if all of it is in memory. */
-double ax_sim_moving(const ax_cluster *machine, const ax_amount *amount);
+ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_amount *amount); /* if all of it is in memory */
 double ax_sim_write_rate(const ax_cluster *machine); /* bytes a second */
 /* The seconds that it takes if its bytes take `moving`. *bound: what takes most of them. */
-double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *effort, double moving, const char **bound);
+double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *effort, ax_sim_moved moving, const char **bound);
 
 #endif

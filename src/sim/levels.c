@@ -19,8 +19,8 @@ typedef struct order {
 } order;
 
 typedef struct touch { /* of an operation */
-  uint32_t root;
-  double whole;        /* bytes of the buffer that it is a part of */
+  uint32_t root, parent; /* root: the buffer, or the part of it that goes its own way; parent: the buffer */
+  double whole;        /* bytes of the root */
   double read, written; /* bytes of the view, then their share of what the operation moves */
   bool past;            /* it is written past the caches (plan/stream.c) */
 } touch;
@@ -82,10 +82,8 @@ static void forget_root(order *o, uint32_t root) {
   o->place[root] = 0;
 }
 
-/* Bytes touched since. */
-static double since(const order *o, uint32_t root) {
-  return o->place[root] == 0 ? INFINITY : o->all - up_to(o, o->place[root]);
-}
+/* Bytes touched after a place; 0: it is none. */
+static double after(const order *o, uint32_t place) { return place == 0 ? INFINITY : o->all - up_to(o, place); }
 
 static ax_status order_make(ax_arena *arena, uint32_t roots, order *out) {
   const uint32_t places = 2 * roots + 2;
@@ -103,18 +101,21 @@ static ax_status order_make(ax_arena *arena, uint32_t roots, order *out) {
 static void note(void *context, uint32_t id, bool writes) {
   leveling *l = context;
   const ax_buffer *buffer = &l->plan->buffers[id];
-  const double bytes = (double)ax_buffer_bytes(buffer);
+  const double bytes = (double)ax_buffer_bytes(buffer), all = (double)ax_buffer_bytes(&l->plan->buffers[buffer->allocation]);
+  /* A slice that moves with a loop may come to any part of its buffer. One that stays is touched by itself; if all of the buffer is
+     touched as well, both are counted. */
+  const uint32_t root = buffer->loop == AX_NONE && bytes < all ? id : buffer->allocation;
   uint32_t i = 0;
-  while (i < l->count && l->touches[i].root != buffer->allocation) i++;
+  while (i < l->count && l->touches[i].root != root) i++;
   if (i == l->count) {
     if (l->status == AX_OK) l->status = ax_grow(&l->touches, sizeof l->touches[0], l->count, 1, &l->capacity);
     if (l->status != AX_OK) return;
-    l->touches[l->count++] = (touch){.root = buffer->allocation};
+    l->touches[l->count++] = (touch){.root = root, .parent = buffer->allocation};
   }
   touch *t = &l->touches[i];
   *(writes ? &t->written : &t->read) += bytes;
   t->past = t->past || (writes && l->streams);
-  t->whole = fmax(t->whole, buffer->loop != AX_NONE ? (double)ax_buffer_bytes(&l->plan->buffers[buffer->allocation]) : bytes);
+  t->whole = root == id ? bytes : all;
 }
 
 /* Cores store large results past their caches. */
@@ -159,35 +160,39 @@ static double held(const ax_sim_cache *cache, double distance) { return fmin(fma
    once. Of a buffer of which parts are touched any part may come next. */
 static double distance_of(const leveling *l, const touch *t) {
   const uint32_t *place = l->order.place;
-  double bytes = since(&l->order, t->root) + moved(t);
+  const uint32_t last = place[t->root] > place[t->parent] ? place[t->root] : place[t->parent];
+  double bytes = after(&l->order, last) + moved(t);
   for (uint32_t i = 0; i < l->count; i++)
-    if (l->touches[i].root != t->root && place[l->touches[i].root] < place[t->root]) bytes += moved(&l->touches[i]);
+    if (l->touches[i].root != t->root && place[l->touches[i].root] < last) bytes += moved(&l->touches[i]);
   return fmax(bytes, t->whole);
 }
 
-static double seconds_of(const leveling *l, const touch *t) {
+static ax_sim_moved seconds_of(const leveling *l, const touch *t) {
   const ax_cluster *m = l->machine;
-  if (t->past) return 0;
-  const double distance = distance_of(l, t);
+  if (t->past) return (ax_sim_moved){0, 0};
+  const double distance = distance_of(l, t), bytes = t->read + t->written, memory = t->read / m->memory + t->written / ax_sim_write_rate(m);
   double seconds = 0, found = 0;
   for (uint32_t c = 0; c < m->cache_count; c++) {
     const double here = fmax(held(&m->caches[c], distance), found);
-    seconds += (here - found) * (t->read + t->written) / m->caches[c].bandwidth;
+    seconds += (here - found) * bytes / m->caches[c].bandwidth;
     found = here;
   }
-  return seconds + (1 - found) * (t->read / m->memory + t->written / ax_sim_write_rate(m));
+  return (ax_sim_moved){seconds + (1 - found) * memory,
+                        seconds * ax_sim_cores(m) + (1 - found) * memory * ax_sim_memory_alone(m)};
 }
 
 static void visit(leveling *l, const ax_sim_work_step *step) {
   const ax_amount amount = ax_op_amount(l->plan, step->of);
-  double moving = 0, past = 0;
+  ax_sim_moved moving = {0, 0};
+  double past = 0;
   l->count = 0;
   l->streams = streams(l, step->of);
   if (step->of->kind == AX_OP_ROWS) note_rows(l, step->of->rows);
   else ax_op_visit(step->of, note, l);
   share(l, &amount);
   for (uint32_t i = 0; i < l->count; i++) {
-    moving += seconds_of(l, &l->touches[i]);
+    const ax_sim_moved one = seconds_of(l, &l->touches[i]);
+    moving = (ax_sim_moved){moving.all + one.all, moving.alone + one.alone};
     past += l->touches[i].past ? l->touches[i].written : 0;
   }
   for (uint32_t i = 0; i < l->count; i++) {
@@ -197,7 +202,8 @@ static void visit(leveling *l, const ax_sim_work_step *step) {
   }
   /* what is stored past the caches goes out while the next is read */
   ax_sim_work_op *op = &l->work->ops[step->op];
-  moving = hypot(moving, past / ax_sim_write_rate(l->machine));
+  past /= ax_sim_write_rate(l->machine);
+  moving = (ax_sim_moved){hypot(moving.all, past), hypot(moving.alone, past * ax_sim_memory_alone(l->machine))};
   op->seconds = ax_sim_effort_seconds(l->machine, &op->effort, moving, &op->bound);
 }
 

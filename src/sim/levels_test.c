@@ -106,14 +106,44 @@ static void test_in_between(void **state) {
   ax_simulation_release(&beside);
 }
 
+static AX_BODY(parts) {
+  const bool *apart = context;
+  out[0] = ax_full(AX_F32, AX_DIMS(), 0);
+  for (int i = 0; i < 16; i++) {
+    const ax_value part = *apart ? in[i] : ax_slice_in_dim(in[0], 100000 * i, 100000 * (i + 1), 1, 0);
+    out[0] = ax_add(out[0], ax_reduce_max(ax_sort(part, 0), AX_DIMS(0), false));
+  }
+}
+
+/* Parts of one array come from where the same parts as arrays of their own do. */
+static void test_parts(void **state) {
+  (void)state;
+  ax_type types[16];
+  ax_simulation s[2];
+  bool apart = true;
+  for (int i = 0; i < 16; i++) types[i] = ax_array_type(AX_F32, AX_DIMS(100000));
+  simulate(AX_CLOSURE(parts, 16, 1, &apart), types, MEMORY "cache 4e6 1e12" LINKS, &s[0]);
+  apart = false;
+  types[0] = ax_array_type(AX_F32, AX_DIMS(1600000));
+  simulate(AX_CLOSURE(parts, 1, 1, &apart), types, MEMORY "cache 4e6 1e12" LINKS, &s[1]);
+  assert_true(s[0].seconds > 6.4e6 / 1e9); /* more than the cache holds */
+  assert_true(s[1].seconds > 0.9 * s[0].seconds && s[1].seconds < 1.5 * s[0].seconds);
+  for (int i = 0; i < 2; i++) ax_simulation_release(&s[i]);
+}
+
 /* A loop's steps find what the step before left, whatever was there before the loop. */
 static void test_loops(void **state) {
   (void)state;
   const ax_type type = ax_array_type(AX_F32, AX_DIMS(50000));
   ax_simulation s;
   simulate(AX_FN(loop, 1, 1), &type, CACHES LINKS, &s);
-  for (uint32_t i = 0; i < s.op_count; i++)
-    if (s.ops[i].runs == 10) expect(s.ops[i].busy / s.ops[i].bytes, 1 / 1e12);
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < s.op_count; i++) {
+    if (s.ops[i].runs != 10) continue;
+    expect(s.ops[i].busy / s.ops[i].bytes, 1 / 1e12);
+    found++;
+  }
+  assert_true(found > 0);
   ax_simulation_release(&s);
 }
 
@@ -131,22 +161,31 @@ static void test_cores(void **state) {
 static void test_efforts(void **state) {
   (void)state;
   const ax_cluster device = {.memory = 1e9, .launch = 1e-6}, writes = {.memory = 1e9, .write = 2e9},
-                   core = {.memory = 1e9, .core = 2, .cores = 4, .share = 1e-6};
+                   core = {.memory = 1e9, .core = 2, .cores = 4, .share = 1e-6},
+                   wide = {.memory = 1e9, .core = 2, .cores = 4, .core_memory = 8e8};
   const ax_amount amount = {.read = 3000, .written = 1000};
   const char *bound;
-  expect(ax_sim_moving(&device, &amount), 4e-6);
-  expect(ax_sim_moving(&writes, &amount), 3.5e-6);
+  expect(ax_sim_cores(&device), 1);
+  expect(ax_sim_cores(&core), 4);
+  expect(ax_sim_memory_alone(&device), 1);
+  expect(ax_sim_memory_alone(&core), 4);
+  expect(ax_sim_memory_alone(&wide), 1.25);
+  expect(ax_sim_moving(&device, &amount).all, 4e-6);
+  expect(ax_sim_moving(&writes, &amount).all, 3.5e-6);
+  expect(ax_sim_moving(&writes, &amount).alone, 3.5e-6);
+  expect(ax_sim_moving(&core, &amount).alone, 4 * 4e-6);
+  expect(ax_sim_moving(&wide, &amount).alone, 1.25 * 4e-6); /* one core gets to four fifths of the memory's speed */
   expect(ax_sim_write_rate(&device), 1e9);
   expect(ax_sim_write_rate(&writes), 2e9);
-  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 3e-6, .launched = true}, 4e-6, &bound), 5e-6);
+  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 3e-6, .launched = true}, (ax_sim_moved){4e-6, 4 * 4e-6}, &bound), 5e-6);
   assert_string_equal(bound, "memory");
-  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 3e-6}, 4e-6, &bound), 4e-6);
-  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 1e-7, .launched = true}, 1e-7, &bound), 1.1e-6);
+  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 3e-6}, (ax_sim_moved){4e-6, 4 * 4e-6}, &bound), 4e-6);
+  expect(ax_sim_effort_seconds(&device, &(ax_sim_effort){.computing = 1e-7, .launched = true}, (ax_sim_moved){1e-7, 4 * 1e-7}, &bound), 1.1e-6);
   assert_string_equal(bound, "launch");
   /* of ten parts some of four cores have three: 12 instead of 10; a device without parts has one core at work */
-  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5, .parts = 10}, 4e-5, &bound), 5e-5 * 1.2 + 1e-6);
-  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5, .parts = 10, .in_turn = true}, 4e-5, &bound), 7e-5 * 1.2 + 1e-6);
-  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5}, 4e-5, &bound), 5e-5 * 4);
+  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5, .parts = 10}, (ax_sim_moved){4e-5, 4 * 4e-5}, &bound), 5e-5 * 1.2 + 1e-6);
+  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5, .parts = 10, .in_turn = true}, (ax_sim_moved){4e-5, 4 * 4e-5}, &bound), 7e-5 * 1.2 + 1e-6);
+  expect(ax_sim_effort_seconds(&core, &(ax_sim_effort){.computing = 3e-5}, (ax_sim_moved){4e-5, 4 * 4e-5}, &bound), 5e-5 * 4);
 }
 
 static AX_BODY(sine) {
@@ -195,13 +234,13 @@ static void test_growth(void **state) {
     (void)seconds(AX_CLOSURE(chain, 1, 1, &length), 1000, CACHES LINKS);
     took[k] = ax_seconds() - begin;
   }
-  assert_true(took[1] < 40 * took[0]); /* eight times as many */
+  assert_true(took[1] < 24 * took[0]); /* eight times as many */
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes), cmocka_unit_test(test_past_the_caches), cmocka_unit_test(test_in_between), cmocka_unit_test(test_loops),
-      cmocka_unit_test(test_cores), cmocka_unit_test(test_functions),  cmocka_unit_test(test_growth), cmocka_unit_test(test_efforts),
+      cmocka_unit_test(test_cores), cmocka_unit_test(test_functions),  cmocka_unit_test(test_growth), cmocka_unit_test(test_efforts), cmocka_unit_test(test_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
