@@ -81,7 +81,49 @@ static void in_loops(void **state) {
   }
 }
 
+/* The inner loop carries x along and changes it never; the outer one overwrites it behind each. The bounds are a value, so that both are
+   whiles. */
+static AX_BODY(add_element) {
+  const ax_value one = ax_dynamic_slice_in_dim(in[1], in[0], 1, 0);
+  (void)context;
+  out[0] = in[1];
+  out[1] = ax_add(ax_mul(in[2], in[2]), one);
+}
+
+static AX_BODY(sum_and_put) {
+  const ax_value i = in[0], x = in[1], end = in[2], carries[] = {x, ax_sub(ax_dynamic_slice_in_dim(x, i, 1, 0), ax_dynamic_slice_in_dim(x, i, 1, 0))};
+  ax_value sum[2];
+  (void)context;
+  (ax_fori_loop)(ax_integer(0), i, (ax_fn){add_element, 3, 2, NULL}, 2, carries, 2, sum);
+  out[0] = (ax_at_set)(sum[0], ax_reshape(i, AX_DIMS(1)), sum[1], 0, &(ax_index_options){.mode = AX_INDEX_FILL});
+  out[1] = end;
+}
+
+static AX_BODY(sums_in_loops) {
+  ax_value results[2];
+  (void)context;
+  (ax_fori_loop)(ax_integer(0), in[1], (ax_fn){sum_and_put, 3, 2, NULL}, 2, in, 2, results);
+  out[0] = results[0];
+  out[1] = in[0];
+}
+
+static void of_what_inner_loops_read(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_C64};
+  static const double count = 15;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+    const ax_type types[] = {TEST_TYPE(dtypes[d], 17), ax_array_type(AX_S32, AX_DIMS())};
+    test_random random = {5};
+    ax_program *program = test_trace(sums_in_loops, NULL, types, 2, 2);
+    ax_tensor *in[] = {test_random_tensor(&random, types[0], -0.25, 0.25), test_tensor(types[1], &count)};
+    TEST_EVERY_WAY(program, in, 1e-5);
+    test_release(in, 2);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(which_put_one), cmocka_unit_test(windows_anywhere), cmocka_unit_test(in_loops)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(which_put_one), cmocka_unit_test(windows_anywhere), cmocka_unit_test(in_loops),
+                                     cmocka_unit_test(of_what_inner_loops_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
