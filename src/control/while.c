@@ -195,6 +195,16 @@ static ax_status test_axes(ax_lower *lower, const ax_while_params *params, const
   return AX_OK;
 }
 
+/* Carry k's buffer. One that no iteration changes is a constant, and needs no copy: JAX's loops carry all that their bodies read. */
+static ax_status begin_carry(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t from, uint32_t *out) {
+  const ax_while_params *params = eqn->params;
+  const bool stays = params->body->outs[k] == (uint32_t)params->body_nconsts + k;
+  *out = from;
+  if (stays && ax_lower_get(lower, from)->axes == lower->differs[eqn->out + k]) return AX_OK;
+  AX_TRY(ax_lower_result(lower, eqn, k, out));
+  return ax_lower_copy(lower, *out, from);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_while_params *params = eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
@@ -208,8 +218,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = in[i];
   for (uint32_t i = 0; i < body_consts; i++) body_in[i] = in[cond_consts + i];
   for (uint32_t k = 0; k < carries; k++) {
-    AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
-    AX_TRY(ax_lower_copy(lower, out[k], in[cond_consts + body_consts + k]));
+    AX_TRY(begin_carry(lower, eqn, k, in[cond_consts + body_consts + k], &out[k]));
     cond_in[cond_consts + k] = body_in[body_consts + k] = out[k];
   }
   AX_TRY(test_axes(lower, params, in, out, &axes));

@@ -14,6 +14,7 @@
 #include "ops/pointwise.h"
 #include "prim/rules.h"
 #include "support/cmocka.h"
+#include "support/random.h"
 #include "support/run.h"
 #include "base/complex_numbers.h" /* after the record, which has a slot of its macro's name */
 #undef complex
@@ -24,7 +25,7 @@
 static void primitives_say_how(void **state) {
   (void)state;
   static const char *const pointwise[] = {"add", "mul", "div", "pow", "max", "atan2", "exp", "atanh", "eq", "abs", "integer_pow"},
-                    *const parts[] = {"reshape", "pad", "select_n", "reduce_sum", "cumsum", "scatter_add", "psum", "all_gather"},
+                    *const parts[] = {"reshape", "pad", "select_n", "reduce_sum", "cumsum", "transpose", "psum", "all_gather"},
                     *const products[] = {"dot_general", "conv_general_dilated"}, *const whole[] = {"constant", "scan", "pvary", "pure_callback", "start"},
                     *const none[] = {"lt", "floor", "erf", "lgamma", "argmax", "top_k", "is_finite", "ref_load", "kernel_call"};
 #define EACH(list, rule)                                                                     \
@@ -211,6 +212,37 @@ static void stablehlo_has_them(void **state) {
   ax_program_release(program);
 }
 
+/* --- Pieces of an array that lies in memory, in a loop, and of one whose parts were just computed --- */
+
+static AX_BODY(pieces_of_carry) {
+  static const int64_t one[] = {1, 1}, column[] = {5, 1};
+  const ax_value i = in[0], zero = ax_full(AX_S32, AX_DIMS(), 0), at[] = {i, zero}, across[] = {zero, i}, next[] = {i, ax_full(AX_S32, AX_DIMS(), 3)};
+  ax_value x = in[1];
+  if (*(const bool *)context) x = ax_mul(x, x);
+  const ax_value z = (ax_dynamic_slice)(x, 2, at, 2, one), w = (ax_dynamic_slice)(x, 2, across, 2, column);
+  x = (ax_dynamic_update_slice)(x, ax_mul(z, ax_reduce_sum(w, AX_DIMS(0), true)), 2, next);
+  x = (ax_dynamic_update_slice)(x, ax_add(w, z), 2, across);
+  x = (ax_at_add)(x, ax_reshape(i, AX_DIMS(1)), (ax_dynamic_slice)(x, 2, at, 2, (const int64_t[]){1, 5}), 0, NULL);
+  out[0] = (ax_at_set)(x, ax_reshape(i, AX_DIMS(1)), w, 1, NULL);
+}
+
+static AX_BODY(loop_of_pieces) { (ax_fori_loop)(ax_integer(0), ax_integer(5), (ax_fn){pieces_of_carry, 2, 1, context}, 1, in, 1, out); }
+
+static void pieces_in_loops(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_C64, AX_C128};
+  for (int d = 0; d < 2; d++)
+    for (int computed = 0; computed < 2; computed++) {
+      bool is_computed = computed == 1;
+      const ax_type type = TEST_TYPE(dtypes[d], 5, 5);
+      test_random random = {9};
+      ax_program *program = test_trace(loop_of_pieces, &is_computed, &type, 1, 1);
+      ax_tensor *x = test_random_tensor(&random, type, -0.5, 0.5);
+      TEST_EVERY_WAY(program, &x, 1e-5);
+      ax_tensor_release(x), ax_program_release(program);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(primitives_say_how),         cmocka_unit_test(others_refuse),
@@ -218,6 +250,7 @@ int main(void) {
       cmocka_unit_test(gradients_are_those_of_jax), cmocka_unit_test(complex_losses_are_refused),
       cmocka_unit_test(jacobians_are_refused),      cmocka_unit_test(arrays_of_c),
       cmocka_unit_test(stablehlo_has_them),         cmocka_unit_test(functions_of_c64_are_rounded_once),
+      cmocka_unit_test(pieces_in_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

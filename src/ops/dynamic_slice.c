@@ -261,9 +261,9 @@ static bool known_start(ax_lower *lower, uint32_t start, int64_t limit, int64_t 
 }
 
 /* In the kernel being built: positions of x that begin at the starts. An s64 is needed; a u64 above it is clamped first. */
-static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_position *at) {
+static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, uint32_t count, ax_position *at) {
   ax_at_identity(at, x->rank);
-  for (uint32_t d = 0; d < x->rank; d++) {
+  for (uint32_t d = 0; d < count; d++) {
     ax_dtype dtype = ax_lower_type(lower, starts[d])->dtype;
     ax_loop_kernel *kernel = lower->kernel;
     if (known_start(lower, starts[d], x->dims[d] - sizes[d], &at[d].offset)) continue;
@@ -276,27 +276,63 @@ static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, c
   }
 }
 
-static ax_status slice_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
+/* y = x[starts..]. Dimensions behind those that have starts are whole. */
+static ax_status slice_of(ax_lower *lower, uint32_t x, const uint32_t *starts, uint32_t start_count, uint32_t y) {
+  const ax_type from_type = *ax_lower_type(lower, x), to_type = *ax_lower_type(lower, y);
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
-  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  AX_TRY(ax_lower_kernel_begin(lower, y->rank, 0, y->dims));
-  at_starts(lower, x, y->dims, in + 1, from);
-  ax_at_identity(to, y->rank);
-  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], from), AX_SCALAR_NONE);
+  AX_TRY(ax_lower_kernel_begin(lower, to_type.rank, 0, to_type.dims));
+  at_starts(lower, &from_type, to_type.dims, starts, start_count, from);
+  ax_at_identity(to, to_type.rank);
+  ax_lower_store(lower, y, to, ax_lower_load(lower, x, from), AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
 }
 
-static ax_status update_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_type *x = &lower->program->types[eqn->in[0]], *update = &lower->program->types[eqn->in[1]];
+/* x[starts..] = update, likewise. */
+static ax_status update_of(ax_lower *lower, uint32_t x, const uint32_t *starts, uint32_t start_count, uint32_t update) {
+  const ax_type to_type = *ax_lower_type(lower, x), from_type = *ax_lower_type(lower, update);
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  AX_TRY(ax_lower_kernel_begin(lower, from_type.rank, 0, from_type.dims));
+  at_starts(lower, &to_type, from_type.dims, starts, start_count, to);
+  ax_at_identity(from, from_type.rank);
+  ax_lower_store(lower, x, to, ax_lower_load(lower, update, from), AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status slice_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return slice_of(lower, in[0], in + 1, eqn->in_count - 1, out[0]);
+}
+
+static ax_status update_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[0]));
-  AX_TRY(ax_lower_kernel_begin(lower, update->rank, 0, update->dims));
-  at_starts(lower, x, update->dims, in + 2, to);
-  ax_at_identity(from, update->rank);
-  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[1], from), AX_SCALAR_NONE);
-  return ax_lower_kernel_end(lower);
+  return update_of(lower, out[0], in + 2, eqn->in_count - 2, in[1]);
+}
+
+/* Complex arrays that are in memory: pairs are moved, as many as are taken or overwritten. */
+static bool moves_pairs(const ax_lower *lower, const ax_eqn *eqn, uint32_t x) {
+  return lower->program->types[eqn->in[0]].rank < AX_MAX_RANK && !ax_lower_has_parts(lower, x);
+}
+
+static ax_status slice_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_type pairs;
+  uint32_t x, y;
+  if (!moves_pairs(lower, eqn, in[0])) return ax_complex_parts(lower, eqn, in, out);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_as_pairs(lower, in[0], &pairs, &x));
+  AX_TRY(ax_lower_as_pairs(lower, out[0], &pairs, &y));
+  return slice_of(lower, x, in + 1, eqn->in_count - 1, y);
+}
+
+static ax_status update_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_type pairs;
+  uint32_t x, update;
+  if (!moves_pairs(lower, eqn, in[0])) return ax_complex_parts(lower, eqn, in, out);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_copy(lower, out[0], in[0]));
+  AX_TRY(ax_lower_as_pairs(lower, out[0], &pairs, &x));
+  AX_TRY(ax_lower_as_pairs(lower, in[1], &pairs, &update));
+  return update_of(lower, x, in + 2, eqn->in_count - 2, update);
 }
 
 /* --- The records --- */
@@ -314,7 +350,7 @@ const ax_prim ax_prim_dynamic_slice = {
     .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch,
     .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower,
-    .complex = ax_complex_parts, .keys = ax_keys_words, .form = &slice_form, .hlo = ax_hlo_by_form,
+    .complex = slice_complex, .keys = ax_keys_words, .form = &slice_form, .hlo = ax_hlo_by_form,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
@@ -324,7 +360,7 @@ const ax_prim ax_prim_dynamic_update_slice = {
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,
     .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower,
-    .complex = ax_complex_parts, .keys = ax_keys_words, .form = &update_form, .hlo = ax_hlo_by_form,
+    .complex = update_complex, .keys = ax_keys_words, .form = &update_form, .hlo = ax_hlo_by_form,
 };
 
 static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {

@@ -304,10 +304,17 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   int64_t sizes[AX_MAX_RANK];
   ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
   const ax_index_windows w = ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+  const bool is_empty = ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0;
+  if (!is_empty && ax_scatter_puts_one(eqn, types)) return ax_scatter_put_one(lower, eqn, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[0]));
-  if (ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) return AX_OK;
+  if (is_empty) return AX_OK;
   return ax_lower_scatter(lower, combination(eqn->prim), &w, !ax_indexing_fills(at), in + 1, out[0]);
+}
+
+/* Of an array in memory whose parts are not known all that is touched is what is written. */
+static ax_status lower_complex(ax_lower *to, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_has_parts(to, in[0]) ? ax_complex_parts(to, eqn, in, out) : lower(to, eqn, in, out);
 }
 
 /* --- hlo --- */
@@ -404,9 +411,9 @@ static const ax_hlo_reader readers[] = {{"stablehlo.scatter", read}, {0}};
       .jvp = jvp_, .linearize = jvp_, .batch = batch, .simplify = ax_simplify_nothing,                                \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo, .transpose = __VA_ARGS__,                               \
   }
-SCATTER_RECORD(scatter, AX_SCALAR_NONE, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = ax_complex_parts, .keys = ax_keys_words,
+SCATTER_RECORD(scatter, AX_SCALAR_NONE, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose, .complex = lower_complex, .keys = ax_keys_words,
                .reads = readers);
-SCATTER_RECORD(scatter_add, AX_SCALAR_ADD, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = ax_complex_parts);
+SCATTER_RECORD(scatter_add, AX_SCALAR_ADD, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose, .complex = lower_complex);
 SCATTER_RECORD(scatter_mul, AX_SCALAR_MUL, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose, .complex = ax_complex_whole);
 SCATTER_RECORD(scatter_min, AX_SCALAR_MIN, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);
 SCATTER_RECORD(scatter_max, AX_SCALAR_MAX, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose, .complex = ax_complex_whole);

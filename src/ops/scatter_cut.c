@@ -144,7 +144,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
   double time = 0.1 * (double)ax_type_elems(&updates) + 5 * (double)windows;
-  find_cut(&s, w, &a, time / 30000);
+  find_cut(&s, w, &a, time / 25000);
   join_window(&s);
   if (s.cut_batch < 0) join_batch(&s);
   uint32_t buffers[] = {in[0], in[1], out};

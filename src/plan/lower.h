@@ -62,6 +62,11 @@ AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src)
 /* Complex values (parts.c). The real part (0) or the imaginary part (1) of a buffer, as a buffer of their dtype; a buffer of real
    numbers itself is its real part. */
 AX_MUST_USE ax_status ax_lower_part(ax_lower *lower, uint32_t buffer, int part, uint32_t *out);
+/* Says whether the parts of a complex buffer are known in this block, so that they need not be taken out of its memory. */
+bool ax_lower_has_parts(const ax_lower *lower, uint32_t buffer);
+/* The memory of a complex buffer as an array of pairs of reals: a dimension of 2 behind its own, whose rank is below AX_MAX_RANK. Its type
+   is *pairs. */
+AX_MUST_USE ax_status ax_lower_as_pairs(ax_lower *lower, uint32_t buffer, ax_type *pairs, uint32_t *out);
 /* A buffer of `type`, which is complex and varies over `axes`, of these two parts. */
 AX_MUST_USE ax_status ax_lower_of_parts(ax_lower *lower, const ax_type *type, ax_axis_set axes, const uint32_t *part, uint32_t *out);
 /* The memory of a complex buffer as real numbers, one after another; any other buffer itself. */

@@ -8,7 +8,8 @@
    The parts that made a value are remembered for the block in which it was made, so that a chain of operations goes from parts to
    parts: the kernels fuse as those of real numbers do, and pairs that only operations on parts read are never stored, as no kernel
    is left that reads them. Moves, sums and products of complex numbers work on parts as well; exchanges, loops, branches and the
-   reference code take the pairs. */
+   reference code take the pairs. So do slices and updates of an array whose parts are not known: a loop that takes one element of its
+   carry would otherwise take all of the carry apart. */
 #include <string.h>
 
 #include "plan/lower.h"
@@ -74,12 +75,20 @@ static ax_status take_part(ax_lower *lower, uint32_t buffer, int part, uint32_t 
   return ax_lower_kernel_end(lower);
 }
 
+bool ax_lower_has_parts(const ax_lower *lower, uint32_t buffer) {
+  return buffer < lower->parts_count && lower->parts[buffer].block != NULL && lower->parts[buffer].block == lower->block;
+}
+
+ax_status ax_lower_as_pairs(ax_lower *lower, uint32_t buffer, ax_type *pairs, uint32_t *out) {
+  *pairs = pairs_type(ax_lower_type(lower, buffer));
+  return ax_lower_view(lower, buffer, pairs, 0, AX_NONE, 0, out);
+}
+
 ax_status ax_lower_part(ax_lower *lower, uint32_t buffer, int part, uint32_t *out) {
   *out = buffer;
   if (!ax_is_complex(ax_lower_type(lower, buffer)->dtype)) return AX_OK;
-  const ax_complex_pair *known = buffer < lower->parts_count ? &lower->parts[buffer] : NULL;
-  if (known != NULL && known->block == lower->block) {
-    *out = known->part[part];
+  if (ax_lower_has_parts(lower, buffer)) {
+    *out = lower->parts[buffer].part[part];
     return AX_OK;
   }
   uint32_t both[2];

@@ -107,7 +107,7 @@ static void choose_wire(made *m, bool of_switch, double bandwidth, char *text, s
                         pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
   if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " reduces f32 %g", some_of(m, bandwidth));
   if (of_switch && pick(m, 2) == 0) length += snprintf(text + length, room - (size_t)length, " multicast %g", some_of(m, bandwidth));
-  if (of_switch && pick(m, 2) == 0) (void)snprintf(text + length, room - (size_t)length, " radix %u", 1 + pick(m, 3));
+  if (of_switch && pick(m, 2) == 0) (void)snprintf(text + length, room - (size_t)length, " radix %u", 2 + pick(m, 3));
 }
 
 static void choose_machine(made *m) {

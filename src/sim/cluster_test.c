@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "machine/machine.h"
 #include "sim/cluster.h"
+#include "sim/report.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"
@@ -28,6 +29,7 @@ static void cores_of_this_machine(void **state) {
   assert_true(fabs(made->memory / ax_machine_know(AX_FACT_READ).value - 1) < 1e-2);
   assert_true(fabs(made->wire.latency / (10 * ax_machine_know(AX_FACT_EXCHANGE).value) - 1) < 1e-2);
   assert_true(made->wire.bandwidth < made->memory);
+  assert_true(ax_cluster_is_here(made));
   assert_true(made->cores == 0 && made->core > 0 && made->cache_count == 2);
   ax_cluster_release(made);
 
@@ -114,6 +116,25 @@ static void switches_that_add(void **state) {
   assert_true(made->wire.multicast == 4 && made->wire.radix == 7 && made->wire.bandwidth == 5);
   assert_true(made->network.reduces[AX_F16] == 8 && made->network.reduces[AX_F32] == 9 && made->network.multicast == 0);
   ax_cluster_release(made);
+}
+
+/* Times and bytes as reports write them. */
+static void test_amounts(void **state) {
+  (void)state;
+  static const struct {
+    double value;
+    const char *seconds, *bytes;
+  } cases[] = {{0, "0 ns", "0 B"}, {2.5e-6, "2.5 us", "2.5e-06 B"}, {1, "1 s ", "1 B"}, {999.5, "999.5 s ", "999.5 B"},
+               {12345, "1.234e+04 s ", "12.35 kB"}, {3e16, "3e+16 s ", "30 PB"}};
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    ax_text seconds = {0}, bytes = {0};
+    ax_sim_seconds_text(&seconds, cases[i].value, 0);
+    ax_sim_bytes_text(&bytes, cases[i].value, 0, 4);
+    assert_string_equal(seconds.data, cases[i].seconds);
+    assert_string_equal(bytes.data, cases[i].bytes);
+    ax_text_deinit(&seconds);
+    ax_text_deinit(&bytes);
+  }
 }
 
 static void test_builtins(void **state) {
@@ -391,7 +412,7 @@ static void test_no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_texts),     cmocka_unit_test(switches_that_add),
-      cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_amounts), cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_results),   cmocka_unit_test(test_work),     cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops),
       cmocka_unit_test(test_any_text),  cmocka_unit_test(cores_of_this_machine),

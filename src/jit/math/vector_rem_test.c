@@ -14,20 +14,45 @@
 
 typedef void apply(const ax_vector_math *math, const void *x, const void *y, void *out);
 
-#define REGISTER(name, element, table, bytes, targets)                                                                \
-  typedef element name##_register __attribute__((vector_size(bytes)));                                                \
-  __attribute__((target(targets))) static void name(const ax_vector_math *math, const void *x, const void *y, void *out) { \
-    typedef name##_register of_two(name##_register, name##_register);                                                 \
-    name##_register a, b;                                                                                             \
-    memcpy(&a, x, sizeof a);                                                                                          \
-    memcpy(&b, y, sizeof b);                                                                                          \
-    a = ((of_two *)math->table[AX_SCALAR_REM])(a, b);                                                                 \
-    memcpy(out, &a, sizeof a);                                                                                        \
-  }
-REGISTER(f32_of_32, float, f32, 32, "avx2,fma")
-REGISTER(f64_of_32, double, f64, 32, "avx2,fma")
-REGISTER(f32_of_64, float, f32, 64, "avx512f")
-REGISTER(f64_of_64, double, f64, 64, "avx512f")
+typedef float f32_of_32_register __attribute__((vector_size(32)));
+typedef f32_of_32_register f32_of_32_two(f32_of_32_register, f32_of_32_register);
+__attribute__((target("avx2,fma"))) static void f32_of_32(const ax_vector_math *math, const void *x, const void *y, void *out) {
+  f32_of_32_register a, b;
+  memcpy(&a, x, sizeof a);
+  memcpy(&b, y, sizeof b);
+  a = ((f32_of_32_two *)math->f32[AX_SCALAR_REM])(a, b);
+  memcpy(out, &a, sizeof a);
+}
+
+typedef double f64_of_32_register __attribute__((vector_size(32)));
+typedef f64_of_32_register f64_of_32_two(f64_of_32_register, f64_of_32_register);
+__attribute__((target("avx2,fma"))) static void f64_of_32(const ax_vector_math *math, const void *x, const void *y, void *out) {
+  f64_of_32_register a, b;
+  memcpy(&a, x, sizeof a);
+  memcpy(&b, y, sizeof b);
+  a = ((f64_of_32_two *)math->f64[AX_SCALAR_REM])(a, b);
+  memcpy(out, &a, sizeof a);
+}
+
+typedef float f32_of_64_register __attribute__((vector_size(64)));
+typedef f32_of_64_register f32_of_64_two(f32_of_64_register, f32_of_64_register);
+__attribute__((target("avx512f"))) static void f32_of_64(const ax_vector_math *math, const void *x, const void *y, void *out) {
+  f32_of_64_register a, b;
+  memcpy(&a, x, sizeof a);
+  memcpy(&b, y, sizeof b);
+  a = ((f32_of_64_two *)math->f32[AX_SCALAR_REM])(a, b);
+  memcpy(out, &a, sizeof a);
+}
+
+typedef double f64_of_64_register __attribute__((vector_size(64)));
+typedef f64_of_64_register f64_of_64_two(f64_of_64_register, f64_of_64_register);
+__attribute__((target("avx512f"))) static void f64_of_64(const ax_vector_math *math, const void *x, const void *y, void *out) {
+  f64_of_64_register a, b;
+  memcpy(&a, x, sizeof a);
+  memcpy(&b, y, sizeof b);
+  a = ((f64_of_64_two *)math->f64[AX_SCALAR_REM])(a, b);
+  memcpy(out, &a, sizeof a);
+}
 
 typedef struct width {
   const ax_vector_math *math;

@@ -1,0 +1,58 @@
+/* A scatter that puts one small window, as x[i, j] = y does: a slice that is overwritten, by kernels. Where a window outside of x is
+   skipped, what stands at the nearest place inside is put there again. So a loop of such updates is compiled as one function, which no
+   routine can be part of, and works in x's own memory. */
+#include "ops/indexed.h"
+#include "ops/scatter.h"
+#include "prim/expand.h"
+#include "prim/prims.h"
+
+enum { small_window = 1024 }; /* elements */
+
+static ax_index_windows windows_of(const ax_eqn *eqn, const ax_type *operand, const ax_type *indices, const ax_type *updates) {
+  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  int64_t sizes[AX_MAX_RANK];
+  ax_window_sizes(at, operand, updates, sizes);
+  return ax_windows_of(at, operand, indices, sizes);
+}
+
+bool ax_scatter_puts_one(const ax_eqn *eqn, const ax_type *types) {
+  const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *updates = &types[eqn->in[2]];
+  const ax_index_windows w = windows_of(eqn, x, indices, updates);
+  bool one = eqn->prim == &ax_prim_scatter && ((const ax_scatter_params *)eqn->params)->at.batching.count == 0 &&
+             ax_type_elems(updates) <= small_window && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
+  for (uint32_t d = 0; d + 1 < indices->rank; d++) one = one && indices->dims[d] == 1;
+  for (uint32_t d = 0; d < x->rank; d++) one = one && w.limit[d] >= 0 && w.limit[d] <= INT32_MAX;
+  return one;
+}
+
+/* Where the window starts, one number a dimension. Returns whether it is inside. */
+static ax_value take_starts(const ax_index_windows *w, ax_value indices, ax_value *starts) {
+  const ax_type type = ax_typeof(indices);
+  const int64_t count = type.dims[type.rank - 1], stride = 1;
+  const ax_value zero = (ax_full)(type.dtype, AX_LIST(0, NULL), 0), numbers = (ax_reshape)(indices, AX_LIST(1, &count));
+  ax_value inside = (ax_full)(AX_BOOL, AX_LIST(0, NULL), 1);
+  for (uint32_t d = 0; d < w->rank; d++) {
+    const int64_t first = w->component_of[d], behind = first + 1;
+    starts[d] = zero;
+    if (first < 0) continue;
+    starts[d] = (ax_reshape)((ax_slice)(numbers, AX_LIST(1, &first), AX_LIST(1, &behind), AX_LIST(1, &stride)), AX_LIST(0, NULL));
+    const ax_value limit = (ax_full)(type.dtype, AX_LIST(0, NULL), (double)w->limit[d]);
+    inside = ax_and(inside, ax_and(ax_ge(starts[d], zero), ax_le(starts[d], limit)));
+  }
+  return inside;
+}
+
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_type x = ax_typeof(in[0]), indices = ax_typeof(in[1]), updates = ax_typeof(in[2]);
+  const ax_index_windows w = windows_of(eqn, &x, &indices, &updates);
+  ax_value starts[AX_MAX_RANK];
+  const ax_value inside = take_starts(&w, in[1], starts);
+  ax_value window = (ax_reshape)(in[2], AX_LIST(x.rank, w.sizes));
+  if (ax_indexing_fills(&((const ax_scatter_params *)eqn->params)->at))
+    window = ax_select_n(inside, (ax_dynamic_slice)(in[0], AX_LIST(x.rank, starts), AX_LIST(x.rank, w.sizes)), window);
+  return (ax_dynamic_update_slice)(in[0], window, AX_LIST(x.rank, starts));
+}
+
+ax_status ax_scatter_put_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_expanded(lower, eqn, expand, in, out);
+}
