@@ -189,23 +189,61 @@ static void scouts_meet_other_results(void **state) {
   test_script_free(&s);
 }
 
-static void stores_are_copied_with_their_touches(void **state) {
+static void stores_are_copied(void **state) {
   (void)state;
   ax_touches pool = {0};
   ax_stored stored = {0}, copy;
+  const ax_core_code_step steps[2] = {0};
   TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){4, 8}));
-  pool.touches[0].sum.bits = AX_SUM_WRAPS;
-  TEST_OK(ax_touches_copy(&stored.touches, &pool, &pool.touches[0]));
-  assert_int_equal(stored.touches.touches[0].sum.bits, AX_SUM_WRAPS);
-  TEST_OK(ax_grow(&stored.steps, sizeof stored.steps[0], 0, 1, &stored.capacity));
-  stored.steps[0] = NULL;
+  TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){8, 12}));
+  TEST_OK(ax_stored_put(&stored, &pool, &pool.touches[0], &steps[0]));
   TEST_OK(ax_stored_copy(&stored, &copy));
   assert_int_equal(ax_stored_hash(&copy, 1), ax_stored_hash(&stored, 1));
-  copy.touches.runs[0].end = 12;
+  TEST_OK(ax_stored_put(&copy, &pool, &pool.touches[1], &steps[1]));
+  assert_int_equal(copy.count, 2);
   assert_true(ax_stored_hash(&copy, 1) != ax_stored_hash(&stored, 1));
   ax_stored_deinit(&copy);
   ax_stored_deinit(&stored);
   ax_touches_deinit(&pool);
+}
+
+/* At random, against a step for each byte: several regions, runs and steps; put in and taken out. */
+static void stores_are_bytes(void **state) {
+  (void)state;
+  enum { regions = 2, bytes = 24, rounds = 20000 };
+  const ax_core_code_step steps[3] = {0};
+  const ax_core_code_step *by_byte[regions][bytes] = {0};
+  test_random random = {7};
+  ax_stored stored = {0};
+  for (uint32_t round = 0; round < rounds; round++) {
+    ax_touches pool = {0};
+    ax_bytes runs[bytes];
+    uint32_t count = 0, at = 0;
+    const uint32_t region = (uint32_t)test_random_below(&random, regions), which = (uint32_t)test_random_below(&random, 5);
+    const ax_core_code_step *step = which < 3 ? &steps[which] : NULL;
+    while ((at += (uint32_t)test_random_below(&random, 9)) < bytes - 1) {
+      runs[count].begin = at;
+      at += 1 + (uint32_t)test_random_below(&random, 6);
+      if (at > bytes) at = bytes;
+      runs[count++].end = at++; /* not the next byte: a touch's runs do not meet */
+    }
+    if (count == 0) continue;
+    TEST_OK(ax_touches_add(&pool, region, true, false, count, runs));
+    TEST_OK(ax_stored_put(&stored, &pool, &pool.touches[0], step));
+    for (uint32_t k = 0; k < count; k++)
+      for (uint64_t b = runs[k].begin; b < runs[k].end; b++) by_byte[region][b] = step;
+    uint32_t expected = 0; /* runs: as few as there can be */
+    for (uint32_t r = 0; r < regions; r++)
+      for (uint32_t b = 0; b < bytes; b++) {
+        expected += by_byte[r][b] != NULL && (b == 0 || by_byte[r][b] != by_byte[r][b - 1]);
+        uint32_t k = 0;
+        while (k < stored.count && (stored.runs[k].region != r || stored.runs[k].bytes.begin > b || stored.runs[k].bytes.end <= b)) k++;
+        assert_ptr_equal(k < stored.count ? stored.runs[k].step : NULL, by_byte[r][b]);
+      }
+    assert_int_equal(stored.count, expected);
+    ax_touches_deinit(&pool);
+  }
+  ax_stored_deinit(&stored);
 }
 
 /* --- At random --- */
@@ -388,7 +426,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),
                                      cmocka_unit_test(locks_of_a_game_shut_nobody_out),
                                      cmocka_unit_test(scouts_meet_other_results),
-                                     cmocka_unit_test(stores_are_copied_with_their_touches),
+                                     cmocka_unit_test(stores_are_copied),
+                                     cmocka_unit_test(stores_are_bytes),
                                      cmocka_unit_test(test_at_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
