@@ -9,16 +9,20 @@
 
    Then each atom is followed through the record. "Is needed for" is transitive, as every run that has the one has the other before.
    So it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are
-   none. Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
+   none. Where these are in order by need, so is every pair.
 
    Reads of an atom without a write between them are a *group*: nothing has to say which of them is first. Where there are locks, so
    are additions (act.h) within sections of a lock that exclude each other. Each access comes after all of the group before its own:
 
        write | read read read | add add | write            groups of an atom, as the record has them
 
+   Acts of one agent are in order. So of the group before only each agent's last access is looked at, and of a group only each
+   agent's first: there are at most as many pairs as agents of the two groups, multiplied, however often each of them comes.
+
    Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
    agent does anything to a lock. Floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
    below that power times 2^bits: then each sum in each order is a number of the dtype.
+   Neither matters while one agent alone makes the group, as its acts are in order.
 
    Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
 #include "check/conflict.h"
@@ -51,11 +55,18 @@ typedef struct access { /* of a step, to an atom */
   uint32_t next;        /* of its group; AX_NONE */
 } access;
 
+typedef struct seat { /* where an agent's last access to an atom is */
+  uint32_t atom, agent, access; /* access AX_NONE: the seat is free */
+  uint32_t group;               /* the atom's, when it was */
+} seat;
+
 typedef enum group_kind { GROUP_WRITE, GROUP_READS, GROUP_SUMS } group_kind;
 
 typedef struct atom_state { /* heads of lists in `accesses`; AX_NONE */
-  uint32_t group, before; /* the accesses since the last change of kind, and those before */
+  uint32_t group, before; /* the accesses since the last change of kind, and those before: of each agent the last */
+  uint32_t number, agents; /* of the group: how many came before; who made it */
   group_kind kind;
+  bool bad; /* of SUMS: additions that do not commute */
   uint64_t held; /* of SUMS: locks that all of them hold */
   uint32_t open; /* the step that has loaded and not stored yet; AX_NONE */
   uint8_t bits;
@@ -81,6 +92,8 @@ typedef struct finder {
   atom_state *atoms;
   access *accesses;
   uint32_t access_count, access_capacity;
+  seat *seats; /* by hash of atom and agent; seat_slots: a power of two */
+  uint32_t seat_count, seat_slots;
   access *here; /* of the step that is looked at */
   uint32_t here_count, here_capacity;
 } finder;
@@ -302,6 +315,46 @@ static ax_status remember(finder *f, const access *a) {
   return AX_OK;
 }
 
+static seat *seat_at(const finder *f, uint32_t atom, uint32_t agent) {
+  uint32_t k = (uint32_t)ax_hash_word(AX_HASH_SEED, (uint64_t)atom << 32 | agent) & (f->seat_slots - 1);
+  while (f->seats[k].access != AX_NONE && (f->seats[k].atom != atom || f->seats[k].agent != agent)) k = (k + 1) & (f->seat_slots - 1);
+  return &f->seats[k];
+}
+
+static ax_status grow_seats(finder *f) {
+  seat *old = f->seats;
+  const uint32_t old_slots = f->seat_slots;
+  if (2 * ((uint64_t)f->seat_count + 1) <= old_slots) return AX_OK;
+  f->seat_slots = old_slots == 0 ? 64 : 2 * old_slots;
+  f->seats = ax_alloc(f->seat_slots * sizeof f->seats[0]);
+  if (f->seats == NULL) {
+    f->seats = old;
+    return ax_out_of_memory(0);
+  }
+  for (uint32_t k = 0; k < f->seat_slots; k++) f->seats[k].access = AX_NONE;
+  for (uint32_t k = 0; k < old_slots; k++)
+    if (old[k].access != AX_NONE) *seat_at(f, old[k].atom, old[k].agent) = old[k];
+  ax_free(old);
+  return AX_OK;
+}
+
+/* Adds an access to the atom's group, in place of its agent's last one there; *first: there is none. */
+static ax_status join_group(finder *f, const access *a, bool *first) {
+  atom_state *atom = &f->atoms[a->atom];
+  const uint32_t agent = ax_game_step(f->g, a->step)->agent;
+  AX_TRY(grow_seats(f));
+  seat *mine = seat_at(f, a->atom, agent);
+  *first = mine->access == AX_NONE || mine->group != atom->number;
+  if (!*first) {
+    f->accesses[mine->access].step = a->step;
+    return AX_OK;
+  }
+  f->seat_count += mine->access == AX_NONE;
+  *mine = (seat){a->atom, agent, f->access_count, atom->number};
+  atom->agents++;
+  return remember(f, a);
+}
+
 static uint8_t bits_of(const finder *f, const access *a) {
   return pool_of(f)->touches[a->loads != AX_NONE ? a->loads : a->adds].sum.bits;
 }
@@ -319,22 +372,28 @@ static bool is_exact(atom_state *atom, const ax_touch_sum *term) {
   return atom->most < ldexp(1, bits < term->top ? bits : term->top);
 }
 
-/* Part of an addition, within a section. Only the first load's value counts: others are sums. */
-static void note_sum(finder *f, const access *a) {
+/* Part of an addition, within a section. first: in its group. Only the first load's value counts: others are sums. */
+static void note_sum(finder *f, const access *a, bool first) {
   atom_state *atom = &f->atoms[a->atom];
   const ax_touch *touches = pool_of(f)->touches;
-  const bool loads = a->loads != AX_NONE, adds = a->adds != AX_NONE, first = f->accesses[atom->group].next == AX_NONE;
+  const bool loads = a->loads != AX_NONE, adds = a->adds != AX_NONE;
   bool good = loads == (atom->open == AX_NONE);
   if (good && !loads)
     good = ax_game_step(f->g, atom->open)->agent == ax_game_step(f->g, a->step)->agent &&
            f->locks->stretch[atom->open] == f->locks->stretch[a->step];
   atom->open = adds ? AX_NONE : a->step;
   if (bits_of(f, a) != AX_SUM_WRAPS) {
-    f->locks->floats = true;
     if (loads && first) good = is_exact(atom, &touches[a->loads].sum) && good;
     if (adds) good = is_exact(atom, &touches[a->adds].sum) && good;
   }
-  f->locks->refused = f->locks->refused || !good;
+  atom->bad = atom->bad || !good;
+}
+
+/* Where several agents make a group of additions, these have to commute. `ends`: no other comes. */
+static void judge_sums(finder *f, const atom_state *atom, bool ends) {
+  if (atom->group == AX_NONE || atom->kind != GROUP_SUMS || atom->agents < 2) return;
+  f->locks->refused = f->locks->refused || atom->bad || (ends && atom->open != AX_NONE);
+  f->locks->floats = f->locks->floats || atom->bits != AX_SUM_WRAPS;
 }
 
 static ax_status follow(finder *f, const access *a) {
@@ -345,16 +404,18 @@ static ax_status follow(finder *f, const access *a) {
   bool same = atom->group != AX_NONE && kind == atom->kind && kind != GROUP_WRITE;
   if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == bits;
   if (!same) {
-    if (atom->open != AX_NONE) f->locks->refused = true;
-    *atom = (atom_state){
-        .group = AX_NONE, .before = atom->group, .kind = kind, .held = held, .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
+    judge_sums(f, atom, true);
+    *atom = (atom_state){.group = AX_NONE, .before = atom->group, .number = atom->number + 1, .kind = kind, .held = held,
+                         .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
   }
-  for (uint32_t r = atom->before; r != AX_NONE; r = f->accesses[r].next)
+  bool comes_first;
+  AX_TRY(join_group(f, a, &comes_first));
+  for (uint32_t r = comes_first ? atom->before : AX_NONE; r != AX_NONE; r = f->accesses[r].next)
     AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
-  AX_TRY(remember(f, a));
   if (kind != GROUP_SUMS) return AX_OK;
   atom->held &= held;
-  note_sum(f, a);
+  note_sum(f, a, !same);
+  judge_sums(f, atom, false);
   return AX_OK;
 }
 
@@ -369,8 +430,7 @@ static ax_status pair_touches(finder *f) {
     AX_TRY(gather(f, s));
     for (uint32_t k = 0; k < f->here_count; k++) AX_TRY(f->all ? follow_all(f, &f->here[k]) : follow(f, &f->here[k]));
   }
-  for (uint32_t k = 0; k < f->atom_count; k++)
-    if (f->atoms[k].open != AX_NONE) f->locks->refused = true;
+  for (uint32_t k = 0; k < f->atom_count; k++) judge_sums(f, &f->atoms[k], true);
   return AX_OK;
 }
 
@@ -471,8 +531,8 @@ ax_status ax_conflicts_find(const ax_game *game, bool all, ax_locks *locks, ax_p
   if (status == AX_OK) status = pair_counts(&f);
   if (status == AX_OK && locks != NULL) status = ax_locks_pair(locks, out);
   if (status == AX_OK) sort_pairs(out);
-  void *memory[] = {f.footprints, f.slots,      f.of_touch, f.withins,  f.first, f.atom_sums,
-                    f.atom_slots, f.atoms,      f.accesses, f.here};
+  void *memory[] = {f.footprints, f.slots, f.of_touch, f.withins, f.first, f.atom_sums,
+                    f.atom_slots, f.atoms, f.accesses, f.seats,   f.here};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   return status;
 }

@@ -85,6 +85,11 @@ static void test_sections(void **state) {
   expect(BEGIN END "core A: wait s; load+ x 0 1; load x 0 1; store+ x 0 1; signal s; signal done\n"
                    "core B: wait s; add x 0 1; signal s; signal done", 0, 0);
   expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, 0);
+  /* .. but of one agent alone they may be anything. */
+  expect(BEGIN END "core A: wait s; load+ x 1 2; load x 1 2; store+ x 1 2; signal s; signal done\n"
+                   "core B: wait s; add x 0 1; signal s; signal done", 1, 0);
+  expect(BEGIN END "core A: wait s; load+ x 1 2; signal s; wait s; add x 1 2; load+ x 1 2; signal s; signal done\n"
+                   "core B: wait s; load x 0 1; signal s; signal done", 1, 0);
   /* Not within the section: a race. Read after the section, which only its order tells of: a race as well. */
   expect(BEGIN END "core A: add x 0 1; wait s; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, race);
   expect(BEGIN END "core A: wait s; store x 0 1; signal s; signal done\ncore B: wait s; signal s; load x 0 1; signal done", 0, race);
@@ -161,6 +166,60 @@ static void locks_of_a_game_shut_nobody_out(void **state) {
   ax_game_destroy(game);
   ax_act_record_deinit(&record);
   test_script_free(&s);
+}
+
+/* `times` pieces of text for each of three agents, around them `before` and `after`. */
+static char *repeated(const char *objects, const char *before, const char *piece, uint32_t times, const char *after) {
+  ax_text text = {0};
+  char *out;
+  ax_text_add(&text, "%s", objects);
+  for (char name = 'A'; name < 'D'; name++) {
+    ax_text_add(&text, "\ncore %c: %s", name, before);
+    for (uint32_t k = 0; k < times; k++) ax_text_add(&text, "%s%s", k > 0 ? "; " : "", piece);
+    ax_text_add(&text, after, (char)(name - 'A' + 'a'));
+  }
+  TEST_OK(ax_text_finish(&text, &out));
+  return out;
+}
+
+static uint32_t pairs_of(char *text) {
+  test_script s;
+  ax_act_record record;
+  ax_game *game;
+  ax_locks locks;
+  ax_pair_list pairs = {0};
+  test_script_parse(text, &s);
+  TEST_OK(ax_system_record(&s.system, NULL, true, 0, &record));
+  TEST_OK(ax_game_create(&record, &game));
+  TEST_OK(ax_locks_find(game, &locks));
+  assert_true(locks.count > 0);
+  TEST_OK(ax_conflicts_find(game, false, &locks, &pairs));
+  assert_false(locks.refused);
+  ax_free(pairs.items);
+  ax_locks_deinit(&locks);
+  ax_game_destroy(game);
+  ax_act_record_deinit(&record);
+  test_script_free(&s);
+  ax_free(text);
+  return pairs.count;
+}
+
+/* How often an agent comes changes nothing: of many additions before many reads, of drains, of sections within sections. */
+static void pairs_are_as_many_as_agents(void **state) {
+  (void)state;
+  for (uint32_t n = 2; n <= 200; n *= 10) {
+    const char *sums = "region x 4\nsem s = 1\nsem done\nsem a\nsem b\nsem c\ncore P: wait done 3; wait s; signal a; signal b; signal c";
+    char reads[4096] = "; signal done; wait %c";
+    for (uint32_t k = 0; k < n; k++) strcat(reads, "; load x 0 1");
+    /* Each reader after each of the others who add; all gives before the drain. */
+    assert_int_equal(pairs_of(repeated(sums, "", "wait s; add x 0 1; signal s", n, reads)), 6 + 3);
+    const char *drains = "sem s\ncore P: signal s 1000";
+    assert_int_equal(pairs_of(repeated(drains, "", "wait s", n, "")), 3);
+    const char *nests = "region x 4\nsem s = 1\nsem t\nsem done\ncore P: signal t; wait done 3; wait s; wait t; load x 0 1";
+    const char *nest = "wait s; wait t; add x 0 1; signal t; signal s";
+    /* The supply of t for each agent; all gives of both for the drains; all additions before the load. */
+    assert_int_equal(pairs_of(repeated(nests, "", nest, n, "; signal done")), 3 + 2 * 3 + 3);
+  }
 }
 
 typedef struct met {
@@ -425,6 +484,7 @@ static void test_at_random(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),
                                      cmocka_unit_test(locks_of_a_game_shut_nobody_out),
+                                     cmocka_unit_test(pairs_are_as_many_as_agents),
                                      cmocka_unit_test(scouts_meet_other_results),
                                      cmocka_unit_test(stores_are_copied),
                                      cmocka_unit_test(stores_are_bytes),
