@@ -199,7 +199,8 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   if (!c->options->exhaustive) AX_TRY(ax_watch_join_alike(watch));
   AX_TRY(ax_explore(&system, &options, &found));
   kernel->states = found.states, kernel->transitions = found.transitions;
-  kernel->seconds += found.seconds;
+  const double begin = ax_seconds();
+  kernel->seconds += ax_seconds() - begin;
   kernel->outcomes = found.outcome_count;
   kernel->state_bytes = found.states > 0 ? (double)found.bytes / (double)found.states : 0;
   ax_verdict verdict = found.findings.count > 0 ? AX_WRONG : found.bounded ? AX_BOUNDED : AX_PROVED;

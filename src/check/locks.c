@@ -387,6 +387,7 @@ void ax_locks_free(const ax_locks *l, ax_game *g) {
     ax_game_act *act = &g->tokens[t];
     if (!is_on_lock(l, act)) continue;
     act->free = l->role[t] != ROLE_SUPPLY;
+    g->out_of_order[act->object] = true;
     act->ordered = false;
   }
 }
