@@ -193,7 +193,7 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
 static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   const ax_explore_options options = {.mode = c->options->exhaustive ? AX_EXPLORE_ALL : AX_EXPLORE_REDUCED,
                                       .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000,
-                                      .results_suffice = c->options->max_states == 0};
+                                      .results_suffice = c->options->max_states == 0 && !c->options->exhaustive};
   const ax_system system = ax_watch_system(watch);
   ax_exploration found;
   if (!c->options->exhaustive) AX_TRY(ax_watch_join_alike(watch));
@@ -208,7 +208,7 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   if (kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
   if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
   ax_text how = {0};
-  ax_text_add(&how, "%s%llu states were gone through%s", verdict == AX_BOUNDED ? "stopped: only " : "",
+  ax_text_add(&how, "%s%llu states were gone through%s", found.bounded ? "stopped: only " : "",
               (unsigned long long)found.states,
               options.mode == AX_EXPLORE_ALL ? ", each schedule" : ", schedules that come to the same once");
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);

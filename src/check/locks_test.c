@@ -228,11 +228,12 @@ typedef struct met {
   uint32_t ends, others;
 } met;
 
-static ax_status meets(void *context, const void *state, const ax_interleaving *schedule) {
+static ax_status meets(void *context, const void *state, const ax_interleaving *schedule, bool whole) {
   met *m = context;
   const uint64_t outcome = m->system->outcome(m->system->context, state);
   if (m->ends++ == 0) m->first = outcome;
   m->others += outcome != m->first;
+  assert_true(whole);
   assert_int_equal(schedule->count, 6);
   return AX_OK;
 }
@@ -245,6 +246,53 @@ static void scouts_meet_other_results(void **state) {
   TEST_OK(ax_scout(&s.system, 24, meets, &m));
   assert_int_equal(m.ends, 24);
   assert_true(m.others > 0 && m.others < 24);
+  test_script_free(&s);
+}
+
+static ax_status gets_stuck(void *context, const void *state, const ax_interleaving *schedule, bool whole) {
+  uint32_t *stuck = context;
+  (void)state;
+  stuck[whole]++;
+  assert_true(whole ? schedule->count == 8 : schedule->count < 8);
+  return AX_OK;
+}
+
+/* Two agents that take two locks in two orders: runs in which they wait for one another are handed over as well. */
+static void scouts_get_stuck(void **state) {
+  (void)state;
+  test_script s;
+  uint32_t stuck[2] = {0};
+  test_script_parse("sem s = 1\nsem t = 1\ncore A: wait s; wait t; signal t; signal s\ncore B: wait t; wait s; signal s; signal t", &s);
+  TEST_OK(ax_scout(&s.system, 24, gets_stuck, stuck));
+  assert_true(stuck[false] > 0 && stuck[true] > 0 && stuck[false] + stuck[true] == 24);
+  test_script_free(&s);
+}
+
+/* A race that is far from where the search begins, and that only what a run at random proves tells of. */
+static void scouts_find_what_the_search_does_not_come_to(void **state) {
+  (void)state;
+  test_script s;
+  ax_exploration found;
+  char text[2048] = "region x 16\nsem s = 1\ncore A: wait s; nothing; signal s; store x 8 9\n";
+  for (char name = 'B'; name < 'K'; name++) {
+    char line[160];
+    (void)snprintf(line, sizeof line, "core %c: wait s; store x 0 1; signal s; nothing *2; store x %d %d\n", name, name - 'A', name - 'A' + 1);
+    strcat(text, line);
+  }
+  test_script_parse(text, &s);
+  ax_explore_options options = {.mode = AX_EXPLORE_REDUCED, .most_states = 2000};
+  TEST_OK(ax_explore(&s.system, &options, &found));
+  assert_true(found.bounded && (found.kinds & bit(AX_FINDING_RACE)) == 0);
+  ax_exploration_deinit(&found);
+  options.results_suffice = true;
+  TEST_OK(ax_explore(&s.system, &options, &found));
+  assert_true(found.bounded && (found.kinds & bit(AX_FINDING_RACE)) != 0);
+  assert_int_equal(found.races.items[0].agent, 0);
+  assert_int_equal(found.races.items[0].other, 8);
+  bool told = false;
+  for (uint32_t k = 0; k < found.findings.count; k++) told = told || strstr(found.findings.items[k].text, "data race: x[8]") != NULL;
+  assert_true(told);
+  ax_exploration_deinit(&found);
   test_script_free(&s);
 }
 
@@ -486,6 +534,8 @@ int main(void) {
                                      cmocka_unit_test(locks_of_a_game_shut_nobody_out),
                                      cmocka_unit_test(pairs_are_as_many_as_agents),
                                      cmocka_unit_test(scouts_meet_other_results),
+                                     cmocka_unit_test(scouts_get_stuck),
+                                     cmocka_unit_test(scouts_find_what_the_search_does_not_come_to),
                                      cmocka_unit_test(stores_are_copied),
                                      cmocka_unit_test(stores_are_bytes),
                                      cmocka_unit_test(test_at_random)};
