@@ -1,6 +1,6 @@
 /* Locks: what is proved without looking at orders of sections is what a search of all of them finds. By hand, and at random: locks
-   of one count and of several, sections within sections, sections taken again and again, sections that read, write and add, that
-   start copies and wait for them or for others; supply that comes late; drains. */
+   of one count and of several, sections within sections, sections taken again and again, sections that read, write and add, to bytes
+   that overlap, that start copies and wait for them or for others, or at a barrier; supply that comes late; drains. */
 #include <stdio.h>
 #include <string.h>
 
@@ -355,13 +355,16 @@ static void stores_are_bytes(void **state) {
 
 /* --- At random --- */
 
-enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3 };
+enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3, region_bytes = 6 };
 
 typedef struct maker {
   test_random random;
   ax_script script;
   uint32_t copies, amounts[2];
   bool faulty; /* anything may be left out, or be somewhere else */
+  bool wide;   /* accesses are of one to three bytes from a cell on, not of a cell */
+  bool meets_before, meets_after; /* all cores, at a barrier: before their sections, and after these */
+  int64_t awaited[cores];
 } maker;
 
 enum { LOCK, INNER, DONE, COPIED, OTHER, LATE, SEMAPHORES };
@@ -379,25 +382,48 @@ static void meet(maker *m, uint32_t agent, ax_act_kind kind, uint32_t semaphore,
   add(m, agent, (ax_act){.kind = kind, .object = semaphore, .amount = amount}, 0);
 }
 
-static void touch(maker *m, ax_act *act, uint32_t cell, bool write, bool sum) {
+/* What the acts that come next are of: a cell; or some bytes at the cell that all share, or of a core and the next one. */
+static ax_bytes bytes_at(maker *m, uint32_t cell) {
+  ax_bytes bytes = {cell, cell + 1};
+  if (!m->wide) return bytes;
+  if (cell == shared_cell) bytes.begin += below(m, 2);
+  bytes.end = bytes.begin + 1 + (cell == shared_cell || m->faulty ? below(m, 3) : 0);
+  if (bytes.end > region_bytes) bytes.end = region_bytes;
+  return bytes;
+}
+
+static void touch(maker *m, ax_act *act, ax_bytes bytes, bool write, bool sum) {
   ax_touches *touches = &m->script.touches;
   if (act->touch_count++ == 0) act->touch_first = touches->touch_count;
-  TEST_OK(ax_touches_add(touches, 0, write, false, 1, &(ax_bytes){cell, cell + 1}));
+  TEST_OK(ax_touches_add(touches, 0, write, false, 1, &bytes));
   if (sum) touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
 }
 
-static void access(maker *m, uint32_t agent, uint32_t cell, bool read, bool write, bool sum) {
+static void access_bytes(maker *m, uint32_t agent, ax_bytes bytes, bool read, bool write, bool sum) {
   ax_act act = {.kind = AX_ACT_LOCAL};
-  if (read) touch(m, &act, cell, false, sum);
-  if (write) touch(m, &act, cell, true, sum);
+  if (read) touch(m, &act, bytes, false, sum);
+  if (write) touch(m, &act, bytes, true, sum);
   add(m, agent, act, read && !sum && chance(m, 10) ? 1 : 0);
+}
+
+static void access(maker *m, uint32_t agent, uint32_t cell, bool read, bool write, bool sum) {
+  access_bytes(m, agent, bytes_at(m, cell), read, write, sum);
+}
+
+/* Arrives, and waits for the others. */
+static void gather(maker *m, uint32_t agent) {
+  add(m, agent, (ax_act){.kind = AX_ACT_ARRIVE}, 0);
+  TEST_OK(ax_script_add(&m->script, agent, (ax_act){.kind = AX_ACT_AWAIT, .amount = ++m->awaited[agent]}, 0));
 }
 
 static void add_up(maker *m, uint32_t agent, uint32_t cell) {
   const bool whole = chance(m, 40);
-  access(m, agent, cell, true, whole, true);
-  if (!whole && chance(m, 10)) access(m, agent, cell, true, chance(m, 50), chance(m, 50));
-  if (!whole) access(m, agent, cell, false, true, true);
+  ax_bytes bytes = bytes_at(m, cell);
+  access_bytes(m, agent, bytes, true, whole, true);
+  /* Of these bytes, as a script's other stores depend on what is loaded, and an addition has no other use of it (act.h). */
+  if (!whole && chance(m, 10)) access_bytes(m, agent, bytes, true, chance(m, 50), chance(m, 50));
+  if (!whole && m->wide && chance(m, 10)) bytes = bytes_at(m, cell); /* it is no addition, where these are others */
+  if (!whole) access_bytes(m, agent, bytes, false, true, true);
 }
 
 static void copy(maker *m, uint32_t agent) {
@@ -428,16 +454,20 @@ static void section(maker *m, uint32_t agent, uint32_t lock) {
   if (way == 10 || (way == 11 && m->faulty)) meet(m, agent, AX_ACT_WAIT, OTHER, 1);
   if (nests && m->script.agents[agent].count < 7) section(m, agent, inner);
   if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, chance(m, 50), true, chance(m, 50));
+  if (m->faulty && m->meets_after && chance(m, 10)) gather(m, agent);
   meet(m, agent, AX_ACT_SIGNAL, lock, amount);
 }
 
 static void make_core(maker *m, uint32_t agent) {
   const uint32_t sections = 1 + chance(m, 30);
+  if (m->meets_before) gather(m, agent);
   for (uint32_t k = 0; k < sections && m->script.agents[agent].count < 9; k++) {
     if (chance(m, 20)) access(m, agent, agent, chance(m, 50), true, false);
     section(m, agent, chance(m, 75) ? LOCK : INNER);
   }
   if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, true, chance(m, 50), false);
+  if (m->meets_after) gather(m, agent);
+  if (m->meets_after && chance(m, 30)) access(m, agent, shared_cell, true, false, false);
   meet(m, agent, AX_ACT_SIGNAL, DONE, 1);
 }
 
@@ -446,7 +476,9 @@ static void make_objects(maker *m, const uint32_t *counts, bool supplied) {
   for (uint32_t a = 0; a < cores + 2; a++) TEST_OK(ax_act_objects_add_agent(o, (ax_act_agent){.name = names[a], .initial = a < cores}));
   for (uint32_t s = 0; s < SEMAPHORES; s++)
     TEST_OK(ax_act_objects_add_semaphore(o, (ax_act_semaphore){names[s], 0, s <= INNER && supplied ? (int64_t)counts[s] : 0}));
-  TEST_OK(ax_act_objects_add_region(o, (ax_act_region){.name = "x", .bytes = 4, .elem_bytes = 1, .rank = 1, .dims = {4}}));
+  TEST_OK(ax_act_objects_add_barrier(o, (ax_act_barrier){names[0], 0, m->faulty && chance(m, 40) ? cores - 1 : cores}));
+  TEST_OK(ax_act_objects_add_region(
+      o, (ax_act_region){.name = "x", .bytes = region_bytes, .elem_bytes = 1, .rank = 1, .dims = {region_bytes}}));
 }
 
 /* What is supplied is drained: by the first core at its end, or by others, one after the other for sure or not. */
@@ -477,23 +509,39 @@ static ax_script make_script(uint64_t seed) {
   const bool supplied = chance(&m, 50);
   const uint32_t counts[2] = {1 + chance(&m, 30), 1 + chance(&m, 20)};
   m.faulty = chance(&m, 50);
+  m.wide = chance(&m, 60);
+  m.meets_before = chance(&m, 20);
+  m.meets_after = chance(&m, 20);
   for (uint32_t k = 0; k < 2; k++) m.amounts[k] = chance(&m, 70) ? counts[k] : 1;
   make_objects(&m, counts, supplied);
   for (uint32_t a = 0; a < cores; a++) TEST_OK(ax_script_add(&m.script, a, (ax_act){.kind = AX_ACT_LOCAL}, 0));
   if (chance(&m, 50)) access(&m, 0, shared_cell, false, true, false);
   const bool late = chance(&m, 30);
   for (uint32_t k = 0; k < 2 && !supplied && !late; k++) supply(&m, k, counts[k]);
+  if (m.meets_before) gather(&m, 0);
   for (uint32_t a = 1; a < cores; a++) make_core(&m, a);
   for (uint32_t k = 0; k < 2 && !supplied && late; k++) supply(&m, k, counts[k]);
   if (chance(&m, 50)) section(&m, 0, LOCK);
+  if (m.meets_after) gather(&m, 0);
   meet(&m, 0, AX_ACT_WAIT, DONE, cores - 1);
-  access(&m, 0, shared_cell, true, false, false);
+  access_bytes(&m, 0, (ax_bytes){shared_cell, region_bytes}, true, false, false);
   for (uint32_t k = 0; k < 2; k++)
     if (chance(&m, 85)) drain(&m, k, counts[k]);
   return m.script;
 }
 
-static struct { uint64_t scripts, right, proved, of_locks, bounded, kinds[AX_FINDING_KINDS]; } total;
+static struct { uint64_t scripts, right, proved, of_locks, wide, bounded, kinds[AX_FINDING_KINDS]; } total;
+
+/* Whether two additions have some of their bytes in common, and others not. */
+static bool overlaps(const ax_touches *t) {
+  for (uint32_t i = 0; i < t->touch_count; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      const ax_bytes a = t->runs[t->touches[i].first], b = t->runs[t->touches[k].first];
+      const bool sums = t->touches[i].sum.bits != 0 && t->touches[k].sum.bits != 0;
+      if (sums && a.begin < b.end && b.begin < a.end && (a.begin != b.begin || a.end != b.end)) return true;
+    }
+  return false;
+}
 
 static void one(uint64_t seed, bool show) {
   (void)show;
@@ -509,6 +557,7 @@ static void one(uint64_t seed, bool show) {
   total.right += !a.all.bounded && a.all.kinds == 0;
   total.proved += a.proof.proved;
   total.of_locks += a.proof.locks > 0;
+  total.wide += a.proof.locks > 0 && overlaps(&script.touches);
   for (uint32_t k = 0; k < AX_FINDING_KINDS; k++) total.kinds[k] += a.all.kinds >> k & 1;
   free_answers(&a);
   ax_script_deinit(&script);
@@ -517,15 +566,16 @@ static void one(uint64_t seed, bool show) {
 static void test_at_random(void **state) {
   (void)state;
   test_each_seed(scripts, one);
-  print_message("%llu scripts: %llu right, %llu proved, %llu of these for their locks; %llu bounded\n",
+  print_message("%llu scripts: %llu right, %llu proved, %llu of these for their locks, %llu with sums of bytes that overlap; "
+                "%llu bounded\n",
                 (unsigned long long)total.scripts, (unsigned long long)total.right, (unsigned long long)total.proved,
-                (unsigned long long)total.of_locks, (unsigned long long)total.bounded);
+                (unsigned long long)total.of_locks, (unsigned long long)total.wide, (unsigned long long)total.bounded);
   for (uint32_t k = 1; k < AX_FINDING_KINDS; k++)
     if (total.kinds[k] > 0)
       print_message("  %s: %llu\n", ax_finding_kind_name((ax_finding_kind)k), (unsigned long long)total.kinds[k]);
   if (total.scripts < scripts) return;
-  assert_true(total.of_locks > total.scripts / 12 && total.bounded < total.scripts / 8);
-  const ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_RESULTS};
+  assert_true(total.of_locks > total.scripts / 12 && total.wide > total.scripts / 80 && total.bounded < total.scripts / 8);
+  const ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_RESULTS, AX_FINDING_BARRIER};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) assert_true(total.kinds[all[k]] > total.scripts / 100);
 }
 
