@@ -156,8 +156,8 @@ static void test_found(void **state) {
 
 static void test_not_found(void **state) {
   (void)state;
-  const named right[] = {NAMED(plain_committed), NAMED(grouped_committed), NAMED(overwritten), NAMED(overwritten_in_halves), NAMED(elsewhere),
-                         NAMED(masked_off),      NAMED(is_no_copy),        NAMED(other_half)};
+  const named right[] = {NAMED(plain_committed), NAMED(grouped_committed), NAMED(overwritten), NAMED(overwritten_in_halves),
+                         NAMED(elsewhere),       NAMED(masked_off),        NAMED(is_no_copy),  NAMED(other_half)};
   for (uint32_t k = 0; k < AX_COUNT(right); k++) {
     expect(right[k].name, right[k].body, gpu, false);
     expect(right[k].name, right[k].body, NULL, false);

@@ -416,10 +416,12 @@ static void explain_results(const ax_act_finding *f, ax_text *text) {
   const bool rounding = f->kind == AX_FINDING_ROUNDING;
   ax_text_add(text, rounding ? "order of additions: " : "several results: ");
   if (f->at_least) ax_text_add(text, "at least ");
-  ax_text_add(text, rounding ? "%lld results are possible, which differ by roundings alone" : "%lld are possible", (long long)f->amount);
+  ax_text_add(text, rounding ? "%lld results are possible, which differ by roundings alone" : "%lld are possible",
+              (long long)f->amount);
   if (f->at_least)
-    ax_text_add(text, rounding ? " in the %llu states that were searched" : ", and no race was found in the %llu states that were searched",
-                (unsigned long long)f->searched);
+    ax_text_add(
+        text, rounding ? " in the %llu states that were searched" : ", and no race was found in the %llu states that were searched",
+        (unsigned long long)f->searched);
   else if (!rounding)
     ax_text_add(text, ", though no acts race");
   ax_text_add(text, rounding ? ": floats are added in the order in which agents come" : ": they follow from who comes first");

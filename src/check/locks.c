@@ -367,7 +367,12 @@ static ax_status pair_agent(pairer *p, uint32_t agent) {
 
 ax_status ax_locks_pair(ax_locks *l, ax_pair_list *out) {
   const size_t bytes = ((size_t)semaphore_count(l->g) + 1) * sizeof(uint32_t);
-  pairer p = {.l = l, .out = out, .supply = ax_alloc(bytes), .give = ax_alloc(bytes), .drained = ax_alloc(bytes), .nested = ax_alloc(bytes)};
+  pairer p = {.l = l,
+              .out = out,
+              .supply = ax_alloc(bytes),
+              .give = ax_alloc(bytes),
+              .drained = ax_alloc(bytes),
+              .nested = ax_alloc(bytes)};
   uint32_t *all[] = {p.supply, p.give, p.drained, p.nested};
   ax_status status = AX_OK;
   for (uint32_t k = 0; k < AX_COUNT(all); k++) {

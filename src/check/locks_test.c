@@ -208,7 +208,8 @@ static uint32_t pairs_of(char *text) {
 static void pairs_are_as_many_as_agents(void **state) {
   (void)state;
   for (uint32_t n = 2; n <= 200; n *= 10) {
-    const char *sums = "region x 4\nsem s = 1\nsem done\nsem a\nsem b\nsem c\ncore P: wait done 3; wait s; signal a; signal b; signal c";
+    const char *sums =
+        "region x 4\nsem s = 1\nsem done\nsem a\nsem b\nsem c\ncore P: wait done 3; wait s; signal a; signal b; signal c";
     char reads[4096] = "; signal done; wait %c";
     for (uint32_t k = 0; k < n; k++) strcat(reads, "; load x 0 1");
     /* Each reader after each of the others who add; all gives before the drain. */
@@ -262,7 +263,8 @@ static void scouts_get_stuck(void **state) {
   (void)state;
   test_script s;
   uint32_t stuck[2] = {0};
-  test_script_parse("sem s = 1\nsem t = 1\ncore A: wait s; wait t; signal t; signal s\ncore B: wait t; wait s; signal s; signal t", &s);
+  test_script_parse("sem s = 1\nsem t = 1\ncore A: wait s; wait t; signal t; signal s\ncore B: wait t; wait s; signal s; signal t",
+                    &s);
   TEST_OK(ax_scout(&s.system, 24, gets_stuck, stuck));
   assert_true(stuck[false] > 0 && stuck[true] > 0 && stuck[false] + stuck[true] == 24);
   test_script_free(&s);
@@ -276,7 +278,8 @@ static void scouts_find_what_the_search_does_not_come_to(void **state) {
   char text[2048] = "region x 16\nsem s = 1\ncore A: wait s; nothing; signal s; store x 8 9\n";
   for (char name = 'B'; name < 'K'; name++) {
     char line[160];
-    (void)snprintf(line, sizeof line, "core %c: wait s; store x 0 1; signal s; nothing *2; store x %d %d\n", name, name - 'A', name - 'A' + 1);
+    (void)snprintf(line, sizeof line, "core %c: wait s; store x 0 1; signal s; nothing *2; store x %d %d\n", name, name - 'A',
+                   name - 'A' + 1);
     strcat(text, line);
   }
   test_script_parse(text, &s);
@@ -290,7 +293,8 @@ static void scouts_find_what_the_search_does_not_come_to(void **state) {
   assert_int_equal(found.races.items[0].agent, 0);
   assert_int_equal(found.races.items[0].other, 8);
   bool told = false;
-  for (uint32_t k = 0; k < found.findings.count; k++) told = told || strstr(found.findings.items[k].text, "data race: x[8]") != NULL;
+  for (uint32_t k = 0; k < found.findings.count; k++)
+    told = told || strstr(found.findings.items[k].text, "data race: x[8]") != NULL;
   assert_true(told);
   ax_exploration_deinit(&found);
   test_script_free(&s);
@@ -344,7 +348,8 @@ static void stores_are_bytes(void **state) {
       for (uint32_t b = 0; b < bytes; b++) {
         expected += by_byte[r][b] != NULL && (b == 0 || by_byte[r][b] != by_byte[r][b - 1]);
         uint32_t k = 0;
-        while (k < stored.count && (stored.runs[k].region != r || stored.runs[k].bytes.begin > b || stored.runs[k].bytes.end <= b)) k++;
+        while (k < stored.count && (stored.runs[k].region != r || stored.runs[k].bytes.begin > b || stored.runs[k].bytes.end <= b))
+          k++;
         assert_ptr_equal(k < stored.count ? stored.runs[k].step : NULL, by_byte[r][b]);
       }
     assert_int_equal(stored.count, expected);

@@ -65,7 +65,8 @@ ax_status ax_stored_put(ax_stored *stored, const ax_touches *pool, const ax_touc
   if (touch->count == 0) return AX_OK;
   const uint32_t first = first_run(stored, touch->region, by[0].begin);
   uint32_t end = first; /* behind the last one that these bytes meet */
-  while (end < stored->count && stored->runs[end].region == touch->region && stored->runs[end].bytes.begin <= by[touch->count - 1].end)
+  while (end < stored->count && stored->runs[end].region == touch->region &&
+         stored->runs[end].bytes.begin <= by[touch->count - 1].end)
     end++;
   const uint32_t room = end - first + 2 * touch->count;
   ax_stored_run *list = ax_alloc(room * sizeof list[0]);

@@ -78,7 +78,8 @@ typedef struct ax_stored { /* what a core has stored and not committed: ascendin
   uint32_t count, capacity;
 } ax_stored;
 /* Puts the bytes of a touch in, as stored by the step; NULL: takes them out. */
-AX_MUST_USE ax_status ax_stored_put(ax_stored *stored, const ax_touches *pool, const ax_touch *touch, const ax_core_code_step *step);
+AX_MUST_USE ax_status ax_stored_put(ax_stored *stored, const ax_touches *pool, const ax_touch *touch,
+                                    const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_stored_copy(const ax_stored *from, ax_stored *to);
 void ax_stored_deinit(ax_stored *stored);
 uint64_t ax_stored_hash(const ax_stored *stored, uint64_t hash);

@@ -52,7 +52,8 @@ static void act(maker *m) {
   else if (way < 12) ax_ref_store(ref, latest(m));
   else if (way == 12) ax_ref_store(ref, ax_add(ax_ref_load(ref), any(m)));
   else if (way == 13) ax_ref_add(ref, any(m));
-  else if (m->depth < 2 && way == 14) ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(some, 1, 0, m), AX_LIST(0, NULL), AX_LIST(0, NULL));
+  else if (m->depth < 2 && way == 14)
+    ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(some, 1, 0, m), AX_LIST(0, NULL), AX_LIST(0, NULL));
   else if (m->depth < 2) ax_if(ax_gt(any(m), ax_real(0)), AX_CLOSURE(some, 0, 0, m), AX_FN(none, 0, 0), NULL, NULL);
 }
 
