@@ -70,7 +70,8 @@ static ax_status print_report(const check *c, const ax_check_report *report) {
   if (report->kernel_count == 0)
     printf("no kernel was come to%s\n", report->stopped == NULL ? "; the program comes to its end" : "");
   for (uint32_t i = 0; i < report->made_up_count; i++)
-    printf("%s%s", i == 0 ? "for made-up values, which addresses or control flow of kernels follow from, of: " : ", ",
+    printf("%s%s",
+           i == 0 ? "for made-up values, which addresses, control flow or compared results of kernels follow from, of: " : ", ",
            source_input_name(&c->source, report->made_up[i]));
   if (report->made_up_count > 0) puts("; --in gives others");
   if (report->stopped != NULL) printf("the program stopped: %s\n", report->stopped);
@@ -117,7 +118,7 @@ static const char notes[] =
     "Goes through the program by the reference rules, and checks each kernel that it comes to for deadlocks, data races,\n"
     "semaphores left over, misuse of barriers, reads of memory that was never set, use out of bounds or after a scope, and\n"
     "results that depend on the order. Each finding comes with the schedule that shows it. docs/checker.md says how to read it,\n"
-    "and what is proved. Inputs that are not given are made up (integers are 0). NAME and VALUE are those of axle run.\n\n"
+    "and what is proved. Inputs that are not given are made up (docs/checker.md). NAME and VALUE are those of axle run.\n\n"
     "Exit code 0: everything is proved. 1: something is wrong, or not decided.\n\n"
     "  axle check kernel.axle\n"
     "  axle check kernel.axle --svg race.svg\n"

@@ -50,8 +50,9 @@ typedef struct ax_check_report {
   uint32_t kernel_count;
   const ax_check_kernel *kernels;
   /* Numbers of the inputs that the checker made up and on whose values the kernels' addresses (indices, devices, amounts,
-     predicates, masks) or control flow depend. The verdict holds for these made-up values alone. The list is an upper bound; inputs
-     that the caller gave are not in it. */
+     predicates, masks) or control flow depend; and, of kernels whose verdict compares values, those that flow into what they store:
+     where schedules were explored, or sums of floats are exact. The verdict holds for these made-up values alone. The list is an
+     upper bound; inputs that the caller gave are not in it. */
   uint32_t made_up_count;
   const uint32_t *made_up;
   const char *stopped; /* why the evaluation stopped before the program's end, as after a deadlock; NULL: it did not */
@@ -60,7 +61,8 @@ typedef struct ax_check_report {
 /* {0}: the defaults. */
 typedef struct ax_check_options {
   ax_host_array_list in;   /* the program's inputs, {AX_HOST_ARRAYS(x, w)}; {0}, and where an entry's data is NULL: the checker
-                              makes values up, small numbers, 0 for integers (ax_check_report.made_up) */
+                              makes values up, small numbers, 0 for integers (ax_check_report.made_up). Where the verdict
+                              compares values, integers that nothing but these depend on are made up unlike one another */
   uint64_t max_states;     /* 0: 1,000,000 */
   bool explore;            /* look at all schedules, also where one run is enough */
   bool exhaustive;         /* .. without leaving out schedules that are equivalent to others */

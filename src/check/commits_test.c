@@ -105,6 +105,18 @@ static AX_BODY(overwritten) {
   copies(in, in[X], in[SLOT]);
   copies(in, in[SLOT], in[Y]);
 }
+/* In two halves; and the one half alone, where the other is still what the core has stored. */
+static AX_BODY(overwritten_in_halves) {
+  fill(in);
+  copies(in, half(in[X], 0), half(in[SLOT], 0));
+  copies(in, half(in[X], 4), half(in[SLOT], 4));
+  copies(in, in[SLOT], in[Y]);
+}
+static AX_BODY(overwritten_half) {
+  fill(in);
+  copies(in, half(in[X], 0), half(in[SLOT], 0));
+  copies(in, in[SLOT], in[Y]);
+}
 /* A copy never waits for the core's stores elsewhere; a store that is masked off is none; one that a branch leaves out likewise. */
 static AX_BODY(elsewhere) {
   copies(in, in[X], in[SLOT]);
@@ -136,15 +148,16 @@ typedef struct named {
 
 static void test_found(void **state) {
   (void)state;
-  const named missing[] = {NAMED(plain), NAMED(grouped), NAMED(same_half), NAMED(adds), NAMED(in_loop)};
+  const named missing[] = {NAMED(plain), NAMED(grouped), NAMED(same_half), NAMED(overwritten_half),
+                           NAMED(adds),  NAMED(in_loop)};
   for (uint32_t k = 0; k < AX_COUNT(missing); k++) expect(missing[k].name, missing[k].body, gpu, true);
   expect("grouped", grouped, NULL, true); /* groups of copies are of GPUs */
 }
 
 static void test_not_found(void **state) {
   (void)state;
-  const named right[] = {NAMED(plain_committed), NAMED(grouped_committed), NAMED(overwritten), NAMED(elsewhere),
-                         NAMED(masked_off),      NAMED(is_no_copy),        NAMED(other_half)};
+  const named right[] = {NAMED(plain_committed), NAMED(grouped_committed), NAMED(overwritten), NAMED(overwritten_in_halves),
+                         NAMED(elsewhere),       NAMED(masked_off),        NAMED(is_no_copy),  NAMED(other_half)};
   for (uint32_t k = 0; k < AX_COUNT(right); k++) {
     expect(right[k].name, right[k].body, gpu, false);
     expect(right[k].name, right[k].body, NULL, false);

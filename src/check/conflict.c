@@ -1,48 +1,30 @@
 /* Conflicts, without comparing all with all.
 
-   Touches with the same bytes are one *footprint*; bytes that are in the same footprints are one *atom*. Footprints are few (the
-   slots of a buffer, and the buffer), however often they are touched, and however many rows a block has.
-
-       footprints   |------ buffer ------|        allocation, end of scope
-                    |- slot 0 -|- slot 1 -|
-       atoms            0           1
-
-   Then each atom is followed through the record. "Is needed for" is transitive, as every run that has the one has the other before.
-   So it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are
-   none. Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
+   The bytes of a record fall into *atoms* (atoms.h): a touch is of some of them, each as a whole. Each atom is followed through the
+   record. "Is needed for" is transitive, as every run that has the one has the other before. So it is enough to look at neighbours: a
+   read and the last write, a write and the reads since, or the write before if there are none. Where these are in order by need, so
+   is every pair.
 
    Reads of an atom without a write between them are a *group*: nothing has to say which of them is first. Where there are locks, so
    are additions (act.h) within sections of a lock that exclude each other. Each access comes after all of the group before its own:
 
        write | read read read | add add | write            groups of an atom, as the record has them
 
+   Acts of one agent are in order. So of the group before only each agent's last access is looked at, and of a group only each
+   agent's first: there are at most as many pairs as agents of the two groups, multiplied, however often each of them comes.
+
    Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
    agent does anything to a lock. Floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
-   below that power times 2^bits: then each sum in each order is a number of the dtype.
-
-   Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
+   below that power times 2^bits: then each sum in each order is a number of the dtype. Neither matters while one agent alone makes
+   the group, as its acts are in order. */
 #include "check/conflict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/atoms.h"
 #include "check/locks.h"
-
-typedef struct footprint {
-  uint32_t region, touch; /* touch: one that has these bytes */
-  uint64_t sum[2];
-} footprint;
-
-typedef struct edge { /* where bytes of a footprint begin or end */
-  uint32_t region, footprint;
-  uint64_t at;
-  bool end;
-} edge;
-
-typedef struct within { /* an atom is in a footprint */
-  uint32_t footprint, atom;
-} within;
 
 typedef struct access { /* of a step, to an atom */
   uint32_t atom, step;
@@ -51,11 +33,18 @@ typedef struct access { /* of a step, to an atom */
   uint32_t next;        /* of its group; AX_NONE */
 } access;
 
+typedef struct seat { /* where an agent's last access to an atom is */
+  uint32_t atom, agent, access; /* access AX_NONE: the seat is free */
+  uint32_t group;               /* the atom's, when it was */
+} seat;
+
 typedef enum group_kind { GROUP_WRITE, GROUP_READS, GROUP_SUMS } group_kind;
 
 typedef struct atom_state { /* heads of lists in `accesses`; AX_NONE */
-  uint32_t group, before; /* the accesses since the last change of kind, and those before */
+  uint32_t group, before; /* the accesses since the last change of kind, and those before: of each agent the last */
+  uint32_t number, agents; /* of the group: how many came before; who made it */
   group_kind kind;
+  bool bad; /* of SUMS: additions that do not commute */
   uint64_t held; /* of SUMS: locks that all of them hold */
   uint32_t open; /* the step that has loaded and not stored yet; AX_NONE */
   uint8_t bits;
@@ -68,171 +57,19 @@ typedef struct finder {
   bool all;
   ax_locks *locks; /* NULL: none */
   ax_pair_list *out;
-  footprint *footprints;
-  uint32_t footprint_count, footprint_capacity;
-  uint32_t *slots, slot_count; /* footprints by hash; slot_count: a power of two */
-  uint32_t *of_touch;          /* by touch: its footprint */
-  within *withins;
-  uint32_t within_count, within_capacity;
-  uint32_t *first; /* by footprint: of withins */
-  uint32_t atom_count, atom_capacity;
-  uint64_t (*atom_sums)[2];
-  uint32_t *atom_slots, atom_slot_count;
-  atom_state *atoms;
+  ax_atoms places;
+  atom_state *atoms; /* by atom */
   access *accesses;
   uint32_t access_count, access_capacity;
+  seat *seats; /* by hash of atom and agent; seat_slots: a power of two */
+  uint32_t seat_count, seat_slots;
   access *here; /* of the step that is looked at */
   uint32_t here_count, here_capacity;
 } finder;
 
-/* --- Footprints --- */
+/* --- Pairs --- */
 
 static const ax_touches *pool_of(const finder *f) { return &f->g->record->touches; }
-
-static bool same_bytes(const ax_touches *pool, const ax_touch *a, const ax_touch *b) {
-  return a->region == b->region && a->count == b->count &&
-         memcmp(pool->runs + a->first, pool->runs + b->first, a->count * sizeof pool->runs[0]) == 0;
-}
-
-static ax_status number_footprints(finder *f) {
-  const ax_touches *pool = pool_of(f);
-  for (f->slot_count = 64; f->slot_count < 2 * (uint64_t)pool->touch_count; f->slot_count *= 2) continue;
-  f->slots = ax_alloc(f->slot_count * sizeof f->slots[0]);
-  f->of_touch = ax_alloc(pool->touch_count * sizeof f->of_touch[0]);
-  if (f->slots == NULL || f->of_touch == NULL) return ax_out_of_memory(0);
-  memset(f->slots, 0xff, f->slot_count * sizeof f->slots[0]);
-  for (uint32_t t = 0; t < pool->touch_count; t++) {
-    const ax_touch *touch = &pool->touches[t];
-    if (touch->region >= f->g->record->objects.region_count)
-      return ax_error(AX_INVALID_ARGUMENT, "touch %u: there is no region %u", t, touch->region);
-    uint64_t hash =
-        ax_hash_bytes(ax_hash_word(AX_HASH_SEED, touch->region), pool->runs + touch->first, touch->count * sizeof(ax_bytes));
-    uint32_t slot = (uint32_t)hash & (f->slot_count - 1);
-    while (f->slots[slot] != AX_NONE && !same_bytes(pool, &pool->touches[f->footprints[f->slots[slot]].touch], touch))
-      slot = (slot + 1) & (f->slot_count - 1);
-    if (f->slots[slot] == AX_NONE) {
-      AX_TRY(ax_grow(&f->footprints, sizeof f->footprints[0], f->footprint_count, 1, &f->footprint_capacity));
-      uint64_t state = f->footprint_count;
-      footprint *made = &f->footprints[f->footprint_count];
-      *made = (footprint){.region = touch->region, .touch = t};
-      made->sum[0] = ax_next_random(&state);
-      made->sum[1] = ax_next_random(&state);
-      f->slots[slot] = f->footprint_count++;
-    }
-    f->of_touch[t] = f->slots[slot];
-  }
-  return AX_OK;
-}
-
-/* --- Atoms --- */
-
-static int by_place(const void *a, const void *b) {
-  const edge *x = a, *y = b;
-  if (x->region != y->region) return x->region < y->region ? -1 : 1;
-  if (x->at != y->at) return x->at < y->at ? -1 : 1;
-  return (int)y->end - (int)x->end; /* a footprint's run may begin where its last one ends */
-}
-
-static ax_status list_edges(finder *f, edge **out, uint32_t *count) {
-  const ax_touches *pool = pool_of(f);
-  size_t total = 0;
-  for (uint32_t p = 0; p < f->footprint_count; p++) total += 2 * (size_t)pool->touches[f->footprints[p].touch].count;
-  edge *edges = *out = ax_alloc(total * sizeof edges[0]);
-  if (edges == NULL || total > UINT32_MAX) return ax_out_of_memory(total * sizeof edges[0]);
-  *count = 0;
-  for (uint32_t p = 0; p < f->footprint_count; p++) {
-    const ax_touch *touch = &pool->touches[f->footprints[p].touch];
-    for (uint32_t k = touch->first; k < touch->first + touch->count; k++) {
-      edges[(*count)++] = (edge){touch->region, p, pool->runs[k].begin, false};
-      edges[(*count)++] = (edge){touch->region, p, pool->runs[k].end, true};
-    }
-  }
-  if (*count > 0) qsort(edges, *count, sizeof edges[0], by_place);
-  return AX_OK;
-}
-
-static void place_atom(finder *f, uint32_t atom) {
-  uint32_t slot = (uint32_t)f->atom_sums[atom][0] & (f->atom_slot_count - 1);
-  while (f->atom_slots[slot] != AX_NONE) slot = (slot + 1) & (f->atom_slot_count - 1);
-  f->atom_slots[slot] = atom;
-}
-
-static ax_status grow_atoms(finder *f) {
-  if (2 * ((uint64_t)f->atom_count + 1) > f->atom_slot_count) {
-    uint32_t count = f->atom_slot_count == 0 ? 64 : 2 * f->atom_slot_count;
-    uint32_t *slots = ax_alloc(count * sizeof slots[0]);
-    if (slots == NULL) return ax_out_of_memory(0);
-    memset(slots, 0xff, count * sizeof slots[0]);
-    ax_free(f->atom_slots);
-    f->atom_slots = slots;
-    f->atom_slot_count = count;
-    for (uint32_t a = 0; a < f->atom_count; a++) place_atom(f, a);
-  }
-  return ax_grow(&f->atom_sums, sizeof f->atom_sums[0], f->atom_count, 1, &f->atom_capacity);
-}
-
-/* The bytes from here on are in the open footprints. */
-static ax_status add_atom(finder *f, const uint64_t sum[2], const uint32_t *open, uint32_t open_count) {
-  AX_TRY(grow_atoms(f));
-  uint32_t slot = (uint32_t)sum[0] & (f->atom_slot_count - 1);
-  for (; f->atom_slots[slot] != AX_NONE; slot = (slot + 1) & (f->atom_slot_count - 1))
-    if (memcmp(f->atom_sums[f->atom_slots[slot]], sum, 2 * sizeof sum[0]) == 0) return AX_OK;
-  memcpy(f->atom_sums[f->atom_count], sum, 2 * sizeof sum[0]);
-  f->atom_slots[slot] = f->atom_count;
-  AX_TRY(ax_grow(&f->withins, sizeof f->withins[0], f->within_count, open_count, &f->within_capacity));
-  for (uint32_t k = 0; k < open_count; k++) f->withins[f->within_count++] = (within){open[k], f->atom_count};
-  f->atom_count++;
-  return AX_OK;
-}
-
-static ax_status sweep(finder *f, const edge *edges, uint32_t count) {
-  uint32_t *open = ax_alloc(f->footprint_count * sizeof open[0]), *place = ax_alloc(f->footprint_count * sizeof place[0]);
-  uint32_t open_count = 0;
-  uint64_t sum[2] = {0, 0};
-  ax_status status = open == NULL || place == NULL ? ax_out_of_memory(0) : AX_OK;
-  for (uint32_t k = 0; k < count && status == AX_OK; k++) {
-    const edge *e = &edges[k];
-    sum[0] += e->end ? 0 - f->footprints[e->footprint].sum[0] : f->footprints[e->footprint].sum[0];
-    sum[1] += e->end ? 0 - f->footprints[e->footprint].sum[1] : f->footprints[e->footprint].sum[1];
-    if (!e->end) {
-      place[e->footprint] = open_count;
-      open[open_count++] = e->footprint;
-    } else {
-      uint32_t last = open[--open_count];
-      open[place[e->footprint]] = last;
-      place[last] = place[e->footprint];
-    }
-    if (open_count > 0 && e->at != edges[k + 1].at) status = add_atom(f, sum, open, open_count);
-  }
-  ax_free(open);
-  ax_free(place);
-  return status;
-}
-
-static int by_footprint(const void *a, const void *b) {
-  const within *x = a, *y = b;
-  if (x->footprint != y->footprint) return x->footprint < y->footprint ? -1 : 1;
-  return x->atom < y->atom ? -1 : x->atom > y->atom;
-}
-
-static ax_status find_atoms(finder *f) {
-  edge *edges = NULL;
-  uint32_t count = 0;
-  ax_status status = list_edges(f, &edges, &count);
-  if (status == AX_OK) status = sweep(f, edges, count);
-  ax_free(edges);
-  AX_TRY(status);
-  if (f->within_count > 0) qsort(f->withins, f->within_count, sizeof f->withins[0], by_footprint);
-  f->first = ax_calloc((size_t)f->footprint_count + 1, sizeof f->first[0]);
-  f->atoms = ax_alloc(f->atom_count * sizeof f->atoms[0]);
-  if (f->first == NULL || f->atoms == NULL) return ax_out_of_memory(0);
-  for (uint32_t a = 0; a < f->atom_count; a++) f->atoms[a] = (atom_state){.group = AX_NONE, .before = AX_NONE, .open = AX_NONE};
-  for (uint32_t k = 0; k < f->within_count; k++) f->first[f->withins[k].footprint + 1]++;
-  for (uint32_t p = 0; p < f->footprint_count; p++) f->first[p + 1] += f->first[p];
-  return AX_OK;
-}
-
-/* --- Pairs --- */
 
 ax_status ax_pairs_add(ax_pair_list *list, ax_pair pair) {
   AX_TRY(ax_grow(&list->items, sizeof list->items[0], list->count, 1, &list->capacity));
@@ -276,10 +113,9 @@ static ax_status gather(finder *f, uint32_t step) {
   f->here_count = 0;
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
     if (ax_touch_leaves(&pool_of(f)->touches[t])) continue;
-    uint32_t p = f->of_touch[t], count = f->first[p + 1] - f->first[p];
+    const uint32_t p = f->places.of_touch[t], first = f->places.first[p], count = f->places.first[p + 1] - first;
     AX_TRY(ax_grow(&f->here, sizeof f->here[0], f->here_count, count, &f->here_capacity));
-    for (uint32_t k = f->first[p]; k < f->first[p + 1]; k++)
-      f->here[f->here_count++] = access_of(f, f->withins[k].atom, step, t);
+    for (uint32_t k = first; k < first + count; k++) f->here[f->here_count++] = access_of(f, f->places.items[k], step, t);
   }
   if (act->touch_count < 2) return AX_OK;
   if (f->here_count > 0) qsort(f->here, f->here_count, sizeof f->here[0], by_atom);
@@ -302,6 +138,47 @@ static ax_status remember(finder *f, const access *a) {
   return AX_OK;
 }
 
+static seat *seat_at(const finder *f, uint32_t atom, uint32_t agent) {
+  uint32_t k = (uint32_t)ax_hash_word(AX_HASH_SEED, (uint64_t)atom << 32 | agent) & (f->seat_slots - 1);
+  while (f->seats[k].access != AX_NONE && (f->seats[k].atom != atom || f->seats[k].agent != agent))
+    k = (k + 1) & (f->seat_slots - 1);
+  return &f->seats[k];
+}
+
+static ax_status grow_seats(finder *f) {
+  seat *old = f->seats;
+  const uint32_t old_slots = f->seat_slots;
+  if (2 * ((uint64_t)f->seat_count + 1) <= old_slots) return AX_OK;
+  f->seat_slots = old_slots == 0 ? 64 : 2 * old_slots;
+  f->seats = ax_alloc(f->seat_slots * sizeof f->seats[0]);
+  if (f->seats == NULL) {
+    f->seats = old;
+    return ax_out_of_memory(0);
+  }
+  for (uint32_t k = 0; k < f->seat_slots; k++) f->seats[k].access = AX_NONE;
+  for (uint32_t k = 0; k < old_slots; k++)
+    if (old[k].access != AX_NONE) *seat_at(f, old[k].atom, old[k].agent) = old[k];
+  ax_free(old);
+  return AX_OK;
+}
+
+/* Adds an access to the atom's group, in place of its agent's last one there; *first: there is none. */
+static ax_status join_group(finder *f, const access *a, bool *first) {
+  atom_state *atom = &f->atoms[a->atom];
+  const uint32_t agent = ax_game_step(f->g, a->step)->agent;
+  AX_TRY(grow_seats(f));
+  seat *mine = seat_at(f, a->atom, agent);
+  *first = mine->access == AX_NONE || mine->group != atom->number;
+  if (!*first) {
+    f->accesses[mine->access].step = a->step;
+    return AX_OK;
+  }
+  f->seat_count += mine->access == AX_NONE;
+  *mine = (seat){a->atom, agent, f->access_count, atom->number};
+  atom->agents++;
+  return remember(f, a);
+}
+
 static uint8_t bits_of(const finder *f, const access *a) {
   return pool_of(f)->touches[a->loads != AX_NONE ? a->loads : a->adds].sum.bits;
 }
@@ -319,22 +196,28 @@ static bool is_exact(atom_state *atom, const ax_touch_sum *term) {
   return atom->most < ldexp(1, bits < term->top ? bits : term->top);
 }
 
-/* Part of an addition, within a section. Only the first load's value counts: others are sums. */
-static void note_sum(finder *f, const access *a) {
+/* Part of an addition, within a section. first: in its group. Only the first load's value counts: others are sums. */
+static void note_sum(finder *f, const access *a, bool first) {
   atom_state *atom = &f->atoms[a->atom];
   const ax_touch *touches = pool_of(f)->touches;
-  const bool loads = a->loads != AX_NONE, adds = a->adds != AX_NONE, first = f->accesses[atom->group].next == AX_NONE;
+  const bool loads = a->loads != AX_NONE, adds = a->adds != AX_NONE;
   bool good = loads == (atom->open == AX_NONE);
   if (good && !loads)
     good = ax_game_step(f->g, atom->open)->agent == ax_game_step(f->g, a->step)->agent &&
            f->locks->stretch[atom->open] == f->locks->stretch[a->step];
   atom->open = adds ? AX_NONE : a->step;
   if (bits_of(f, a) != AX_SUM_WRAPS) {
-    f->locks->floats = true;
     if (loads && first) good = is_exact(atom, &touches[a->loads].sum) && good;
     if (adds) good = is_exact(atom, &touches[a->adds].sum) && good;
   }
-  f->locks->refused = f->locks->refused || !good;
+  atom->bad = atom->bad || !good;
+}
+
+/* Where several agents make a group of additions, these have to commute. `ends`: no other comes. */
+static void judge_sums(finder *f, const atom_state *atom, bool ends) {
+  if (atom->group == AX_NONE || atom->kind != GROUP_SUMS || atom->agents < 2) return;
+  f->locks->refused = f->locks->refused || atom->bad || (ends && atom->open != AX_NONE);
+  f->locks->floats = f->locks->floats || atom->bits != AX_SUM_WRAPS;
 }
 
 static ax_status follow(finder *f, const access *a) {
@@ -345,16 +228,18 @@ static ax_status follow(finder *f, const access *a) {
   bool same = atom->group != AX_NONE && kind == atom->kind && kind != GROUP_WRITE;
   if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == bits;
   if (!same) {
-    if (atom->open != AX_NONE) f->locks->refused = true;
-    *atom = (atom_state){
-        .group = AX_NONE, .before = atom->group, .kind = kind, .held = held, .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
+    judge_sums(f, atom, true);
+    *atom = (atom_state){.group = AX_NONE, .before = atom->group, .number = atom->number + 1, .kind = kind, .held = held,
+                         .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
   }
-  for (uint32_t r = atom->before; r != AX_NONE; r = f->accesses[r].next)
+  bool comes_first;
+  AX_TRY(join_group(f, a, &comes_first));
+  for (uint32_t r = comes_first ? atom->before : AX_NONE; r != AX_NONE; r = f->accesses[r].next)
     AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
-  AX_TRY(remember(f, a));
   if (kind != GROUP_SUMS) return AX_OK;
   atom->held &= held;
-  note_sum(f, a);
+  note_sum(f, a, !same);
+  judge_sums(f, atom, false);
   return AX_OK;
 }
 
@@ -365,12 +250,14 @@ static ax_status follow_all(finder *f, const access *a) {
 }
 
 static ax_status pair_touches(finder *f) {
+  f->atoms = ax_alloc((size_t)f->places.count * sizeof f->atoms[0]);
+  if (f->atoms == NULL) return ax_out_of_memory(0);
+  for (uint32_t k = 0; k < f->places.count; k++) f->atoms[k] = (atom_state){.group = AX_NONE, .before = AX_NONE, .open = AX_NONE};
   for (uint32_t s = 0; s < f->g->record->step_count; s++) {
     AX_TRY(gather(f, s));
     for (uint32_t k = 0; k < f->here_count; k++) AX_TRY(f->all ? follow_all(f, &f->here[k]) : follow(f, &f->here[k]));
   }
-  for (uint32_t k = 0; k < f->atom_count; k++)
-    if (f->atoms[k].open != AX_NONE) f->locks->refused = true;
+  for (uint32_t k = 0; k < f->places.count; k++) judge_sums(f, &f->atoms[k], true);
   return AX_OK;
 }
 
@@ -464,15 +351,14 @@ static void sort_pairs(ax_pair_list *list) {
 
 ax_status ax_conflicts_find(const ax_game *game, bool all, ax_locks *locks, ax_pair_list *out) {
   finder f = {.g = game, .all = all, .locks = locks, .out = out};
-  ax_status status = number_footprints(&f);
-  if (status == AX_OK) status = find_atoms(&f);
+  ax_status status = ax_atoms_find(game->record, &f.places);
   if (status == AX_OK) status = pair_touches(&f);
   if (status == AX_OK) status = pair_waits(&f);
   if (status == AX_OK) status = pair_counts(&f);
   if (status == AX_OK && locks != NULL) status = ax_locks_pair(locks, out);
   if (status == AX_OK) sort_pairs(out);
-  void *memory[] = {f.footprints, f.slots,      f.of_touch, f.withins,  f.first, f.atom_sums,
-                    f.atom_slots, f.atoms,      f.accesses, f.here};
+  ax_atoms_deinit(&f.places);
+  void *memory[] = {f.atoms, f.accesses, f.seats, f.here};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   return status;
 }

@@ -25,7 +25,8 @@ typedef struct ax_pair_list {
 struct ax_locks;
 /* Appends pairs such that, if in each of them the earlier act is needed for the later, that holds for all conflicting pairs. `all`:
    every conflicting pair of memory. Sorted, each once. locks (NULL: none): pairs of theirs instead of those of waits on them, and none
-   of additions within sections that exclude each other; locks->refused is set where such additions do not commute. */
+   of additions within sections that exclude each other; locks->refused is set where such additions do not commute,
+   or a pair could not be in order. */
 AX_MUST_USE ax_status ax_conflicts_find(const ax_game *game, bool all, struct ax_locks *locks, ax_pair_list *out);
 AX_MUST_USE ax_status ax_pairs_add(ax_pair_list *list, ax_pair pair);
 

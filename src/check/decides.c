@@ -1,7 +1,7 @@
 /* Sets of inputs flow along values: a result may depend on all operands of its equation. In kernels memory has a set as well: the
    sets of all values that were stored in it. Sets only grow, so the steps are visited, in any order, until no set changes. An input
-   decides if it flows into an index, a coordinate, an amount, a predicate, a mask or a branch. The result is an upper bound: a
-   value that is multiplied by 0 counts. */
+   decides acts if it flows into an index, a coordinate, an amount, a predicate, a mask or a branch; results, if it flows into a
+   value that is stored, or memory that is copied or added to. This is an upper bound: a value that is multiplied by 0 counts. */
 #include "check/decides.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ typedef struct flow {
   uint64_t *slots;    /* by slot of all bodies */
   uint32_t *roots;    /* likewise: the memory that a ref is of; AX_NONE: not known, or no ref */
   uint64_t *contents; /* by root: refs of the kernel, then slots of refs that scopes make */
-  uint64_t *decides;
+  uint64_t *decides, *results;
   const ax_core_code *code; /* that is gone through, and where its slots begin */
   uint32_t first;
   bool grown;
@@ -66,8 +66,12 @@ static void follow_act(flow *f, const ax_core_code_step *step) {
   decide(f, step, store ? access->value + 1 : 0); /* of a store the value is no mask */
   if (access != NULL)
     for (uint32_t k = 0; k < step->out_count && content != NULL; k++) join(f, slot_of(f, step->out[k]), content);
+  if (store) join(f, f->results, slot_of(f, step->in[access->value]));
   if (store && content != NULL) join(f, content, slot_of(f, step->in[access->value]));
-  if (!ax_step_copies(step->eqn) || content == NULL) return;
+  if (content == NULL) return;
+  if (store && access->combine != NULL) join(f, f->results, content);
+  if (!ax_step_copies(step->eqn)) return;
+  join(f, f->results, content);
   uint64_t *to = content_of(f, step->in[1]);
   if (to != NULL) join(f, to, content);
 }
@@ -132,7 +136,7 @@ static void go_through(flow *f, bool begins) {
   }
 }
 
-ax_status ax_decides_of_kernel(const ax_machine *machine, bool *operands) {
+ax_status ax_decides_of_kernel(const ax_machine *machine, uint8_t *operands) {
   const uint32_t count = machine->eqn->in_count;
   flow f = {.machine = machine, .width = count / 64 + 1};
   uint32_t slots = 0;
@@ -141,8 +145,9 @@ ax_status ax_decides_of_kernel(const ax_machine *machine, bool *operands) {
   f.slots = ax_calloc((size_t)slots * f.width + 1, sizeof f.slots[0]);
   f.contents = ax_calloc((size_t)f.root_count * f.width + 1, sizeof f.contents[0]);
   f.decides = ax_calloc(f.width, sizeof f.decides[0]);
+  f.results = ax_calloc(f.width, sizeof f.results[0]);
   f.roots = ax_alloc(((size_t)slots + 1) * sizeof f.roots[0]);
-  const bool there = f.slots != NULL && f.contents != NULL && f.decides != NULL && f.roots != NULL;
+  const bool there = f.slots != NULL && f.contents != NULL && f.decides != NULL && f.results != NULL && f.roots != NULL;
   if (there) {
     memset(f.roots, 0xff, ((size_t)slots + 1) * sizeof f.roots[0]);
     go_through(&f, true);
@@ -150,11 +155,13 @@ ax_status ax_decides_of_kernel(const ax_machine *machine, bool *operands) {
       f.grown = false;
       go_through(&f, false);
     }
-    for (uint32_t i = 0; i < count; i++) operands[i] = has(f.decides, i);
+    for (uint32_t i = 0; i < count; i++)
+      operands[i] = (uint8_t)((has(f.decides, i) ? AX_DECIDES_ACTS : 0) | (has(f.results, i) ? AX_DECIDES_RESULTS : 0));
   }
   ax_free(f.slots);
   ax_free(f.contents);
   ax_free(f.decides);
+  ax_free(f.results);
   ax_free(f.roots);
   return there ? AX_OK : ax_out_of_memory(0);
 }
@@ -164,14 +171,8 @@ ax_status ax_decides_of_kernel(const ax_machine *machine, bool *operands) {
 typedef struct walk {
   const ax_decides *kernels;
   uint32_t kernel_count, width;
-  uint64_t *decides;
+  uint64_t *acts, *results, *loops;
 } walk;
-
-static const ax_decides *kernel_of(const walk *w, const ax_eqn *eqn) {
-  for (uint32_t k = 0; k < w->kernel_count; k++)
-    if (w->kernels[k].eqn == eqn) return &w->kernels[k];
-  return NULL;
-}
 
 static bool holds_kernel(const ax_eqn *eqn) {
   const ax_program *held;
@@ -184,10 +185,23 @@ static bool holds_kernel(const ax_eqn *eqn) {
 
 static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets);
 
+static void decide_by(const walk *w, uint64_t *set, const ax_eqn *eqn, uint32_t operand, const uint64_t *around) {
+  (void)take(set, around + (size_t)eqn->in[operand] * w->width, w->width);
+}
+
 /* An input's set, from the operand that it is; or from all, where `any` of them may be it, or it is made of them. */
 static void enter(const walk *w, const ax_eqn *eqn, ax_region_link link, bool any, uint64_t *input, const uint64_t *around) {
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (any || link.how == AX_LINK_OWN || link.number == i) (void)take(input, around + (size_t)eqn->in[i] * w->width, w->width);
+}
+
+/* What the operands of a kernel decide, in each of its visits. */
+static void decide_kernel(const walk *w, const ax_eqn *eqn, const uint64_t *sets) {
+  for (uint32_t k = 0; k < w->kernel_count; k++)
+    for (uint32_t i = 0; w->kernels[k].eqn == eqn && i < eqn->in_count; i++) {
+      if ((w->kernels[k].operands[i] & AX_DECIDES_ACTS) != 0) decide_by(w, w->acts, eqn, i, sets);
+      if ((w->kernels[k].operands[i] & AX_DECIDES_RESULTS) != 0) decide_by(w, w->results, eqn, i, sets);
+    }
 }
 
 /* Program k of an equation; a loop's carries go round until nothing grows. */
@@ -229,8 +243,8 @@ static void flow_through(const walk *w, const ax_eqn *eqn, uint64_t *sets) {
 static ax_status walk_until(walk *w, const ax_eqn *eqn, uint64_t *around) {
   ax_status status = walk_held(w, eqn, 1, true, around);
   flow_through(w, eqn, around);
-  for (uint32_t i = 0; i < eqn->in_count && holds_kernel(eqn); i++)
-    (void)take(w->decides, around + (size_t)eqn->in[i] * w->width, w->width);
+  const bool kernel = holds_kernel(eqn);
+  for (uint32_t i = 0; i < eqn->in_count; i++) decide_by(w, kernel ? w->acts : w->loops, eqn, i, around);
   return status;
 }
 
@@ -239,7 +253,7 @@ static ax_status walk_regions(walk *w, const ax_eqn *eqn, uint64_t *around) {
   if (eqn->prim->runs == AX_RUNS_UNTIL) return walk_until(w, eqn, around);
   const bool branches = eqn->prim->runs == AX_RUNS_ONE;
   ax_status status = AX_OK;
-  if (branches && holds_kernel(eqn)) (void)take(w->decides, around + (size_t)eqn->in[0] * w->width, w->width);
+  if (branches) decide_by(w, holds_kernel(eqn) ? w->acts : w->loops, eqn, 0, around);
   for (uint32_t k = 0; ax_eqn_program(eqn, k) != NULL && status == AX_OK; k++) status = walk_held(w, eqn, k, false, around);
   for (uint32_t k = 0; k < eqn->out_count && branches; k++)
     (void)take(around + (size_t)(eqn->out + k) * w->width, around + (size_t)eqn->in[0] * w->width, w->width);
@@ -250,9 +264,7 @@ static ax_status walk_regions(walk *w, const ax_eqn *eqn, uint64_t *around) {
 static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets) {
   for (uint32_t e = 0; e < program->eqn_count; e++) {
     const ax_eqn *eqn = &program->eqns[e];
-    const ax_decides *kernel = kernel_of(w, eqn);
-    for (uint32_t i = 0; i < eqn->in_count && kernel != NULL; i++)
-      if (kernel->operands[i]) (void)take(w->decides, sets + (size_t)eqn->in[i] * w->width, w->width);
+    if (eqn->prim == &ax_prim_kernel_call) decide_kernel(w, eqn, sets);
     if (eqn->prim != &ax_prim_kernel_call && ax_eqn_program(eqn, 0) != NULL)
       AX_TRY(walk_regions(w, eqn, sets));
     else
@@ -261,15 +273,19 @@ static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets
   return AX_OK;
 }
 
-ax_status ax_decides_of_program(const ax_program *program, const ax_decides *kernels, uint32_t kernel_count, bool *inputs) {
+ax_status ax_decides_of_program(const ax_program *program, const ax_decides *kernels, uint32_t kernel_count, uint8_t *inputs) {
   walk w = {.kernels = kernels, .kernel_count = kernel_count, .width = program->in_count / 64 + 1};
   uint64_t *sets = ax_calloc((size_t)program->value_count * w.width + 1, sizeof sets[0]);
-  w.decides = ax_calloc(w.width, sizeof w.decides[0]);
-  ax_status status = sets == NULL || w.decides == NULL ? ax_out_of_memory(0) : AX_OK;
+  uint64_t *decided = ax_calloc((size_t)3 * w.width, sizeof decided[0]);
+  ax_status status = sets == NULL || decided == NULL ? ax_out_of_memory(0) : AX_OK;
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) put(sets + (size_t)i * w.width, i);
+  w.acts = decided;
+  if (status == AX_OK) w.results = w.acts + w.width, w.loops = w.results + w.width;
   if (status == AX_OK) status = walk_program(&w, program, sets);
-  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) inputs[i] = has(w.decides, i);
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
+    inputs[i] = (uint8_t)((has(w.acts, i) ? AX_DECIDES_ACTS : 0) | (has(w.results, i) ? AX_DECIDES_RESULTS : 0) |
+                          (has(w.loops, i) ? AX_DECIDES_LOOPS : 0));
   ax_free(sets);
-  ax_free(w.decides);
+  ax_free(decided);
   return status;
 }

@@ -126,6 +126,8 @@ typedef struct explorer {
   ax_interleaving other; /* to a second result */
   void *end;             /* a state with the first; NULL */
   bool beyond_rounding;  /* others differ from it by more than the order of additions */
+  const ax_interleaving *scouted; /* to the state that is looked at, of a run at random; NULL: nodes are the way */
+  uint64_t scout_steps;  /* that games of proofs of such runs have played */
   uint64_t second_at;    /* states, when a second result was found; 0: there is one */
   ax_ends ends;      /* where counts are read: of this pass */
   uint64_t first;    /* the first state's hash */
@@ -134,8 +136,14 @@ typedef struct explorer {
 
 /* --- Findings --- */
 
+static ax_status add_steps(ax_interleaving *to, const ax_interleaving *way) {
+  for (uint32_t k = 0; k < way->count; k++) AX_TRY(ax_interleaving_add(to, way->agents[k]));
+  return AX_OK;
+}
+
 /* The steps to the present state. */
 static ax_status way_to(const explorer *e, ax_interleaving *out) {
+  if (e->scouted != NULL) return add_steps(out, e->scouted);
   for (uint32_t d = 1; d < e->depth; d++)
     if (e->nodes[d].came != AX_NONE) AX_TRY(ax_interleaving_add(out, e->nodes[d].came));
   return AX_OK;
@@ -337,13 +345,7 @@ static ax_status look_at_copies(explorer *e) {
   return AX_OK;
 }
 
-static ax_status add_steps(ax_interleaving *to, const ax_interleaving *way) {
-  for (uint32_t k = 0; k < way->count; k++) AX_TRY(ax_interleaving_add(to, way->agents[k]));
-  return AX_OK;
-}
-
-/* way: to the state; NULL: that of the search. */
-static ax_status add_outcome(explorer *e, const void *state, const ax_interleaving *way) {
+static ax_status add_outcome(explorer *e, const void *state) {
   ax_exploration *out = e->out;
   const uint64_t outcome = e->s->outcome(e->s->context, state);
   uint32_t at = 0;
@@ -353,7 +355,7 @@ static ax_status add_outcome(explorer *e, const void *state, const ax_interleavi
   if (out->outcome_count == 0) AX_TRY(e->s->clone(e->s->context, state, &e->end));
   else e->beyond_rounding = e->beyond_rounding || e->s->rounded == NULL || !e->s->rounded(e->s->context, e->end, state);
   if (out->outcome_count == 1) {
-    AX_TRY(way != NULL ? add_steps(&e->other, way) : way_to(e, &e->other));
+    AX_TRY(way_to(e, &e->other));
     e->second_at = out->states + 1;
   }
   memmove(out->outcomes + at + 1, out->outcomes + at, (out->outcome_count - at) * sizeof out->outcomes[0]);
@@ -396,7 +398,7 @@ static ax_status look_at_end(explorer *e, void *state) {
     finding.object = (uint32_t)word; /* so that each is told once */
     return tell(e, finding, AX_NONE, &is_new);
   }
-  AX_TRY(add_outcome(e, state, NULL));
+  AX_TRY(add_outcome(e, state));
   for (uint32_t k = 0; k < s->objects->semaphore_count; k++) {
     ax_act_finding finding = ax_act_finding_of(AX_FINDING_LEAK);
     finding.object = k;
@@ -617,6 +619,7 @@ static ax_status tell_results(explorer *e) {
   ax_act_finding finding = ax_act_finding_of(e->beyond_rounding ? AX_FINDING_RESULTS : AX_FINDING_ROUNDING);
   finding.amount = e->out->outcome_count;
   finding.at_least = e->stopped;
+  finding.searched = e->out->states;
   finding.schedule = e->other;
   e->other = (ax_interleaving){0};
   e->out->kinds |= 1u << finding.kind;
@@ -638,8 +641,55 @@ static ax_status tell_orders(explorer *e) {
   return AX_OK;
 }
 
-static ax_status end_of_scout(void *context, const void *state, const ax_interleaving *schedule) {
-  return add_outcome(context, state, schedule);
+/* Adds a finding of the proof from a run at random, as the search would have. */
+static ax_status adopt(explorer *e, const ax_act_finding *found, const ax_act_record *run) {
+  ax_act_finding finding = *found;
+  bool is_new;
+  finding.schedule = (ax_interleaving){0};
+  finding.text = NULL;
+  if (finding.kind == AX_FINDING_COPY_NOT_AWAITED) finding.position = 0;
+  if (finding.kind == AX_FINDING_DEADLOCK) {
+    uint64_t word = 0;
+    for (uint32_t k = 0; k < run->pending_count; k++) word = ax_hash_word(word, run->pending[k].agent);
+    finding.object = (uint32_t)word;
+  }
+  const bool race = finding.other != AX_NONE;
+  if (race && finding.agent > finding.other) {
+    finding.agent = found->other, finding.position = found->other_position;
+    finding.other = found->agent, finding.other_position = found->position;
+  }
+  e->scouted = &found->schedule;
+  const ax_status status = tell(e, finding, AX_NONE, &is_new);
+  e->scouted = NULL;
+  if (status != AX_OK || !race || !is_new) return status;
+  return ax_races_add(&e->out->races, (ax_race){finding.agent, finding.position, finding.other, finding.other_position,
+                                                finding.kind == AX_FINDING_AFTER_SCOPE});
+}
+
+/* What a run at random proves of others that begin like it: certain findings are right whatever else holds (prove.c). */
+static ax_status prove_scout(explorer *e, const ax_interleaving *schedule) {
+  enum { most_steps = 20 * 1000 * 1000 };
+  ax_act_record run = {0};
+  ax_proof proof = {0};
+  if (e->scout_steps > most_steps) return AX_OK;
+  ax_status status = ax_system_record(e->s, schedule, false, 0, &run);
+  bool seen = false;
+  for (uint32_t k = 0; k < run.pending_count; k++) seen = seen || run.pending[k].act.kind == AX_ACT_SEEN;
+  if (status == AX_OK && !seen) status = ax_prove(&run, NULL, &proof);
+  e->scout_steps += proof.steps + run.step_count;
+  for (uint32_t k = 0; k < proof.findings.count && status == AX_OK; k++)
+    if (proof.findings.items[k].certain) status = adopt(e, &proof.findings.items[k], &run);
+  ax_proof_deinit(&proof);
+  ax_act_record_deinit(&run);
+  return status;
+}
+
+static ax_status end_of_scout(void *context, const void *state, const ax_interleaving *schedule, bool whole) {
+  explorer *e = context;
+  e->scouted = schedule;
+  const ax_status status = whole ? add_outcome(e, state) : AX_OK;
+  e->scouted = NULL;
+  return status == AX_OK ? prove_scout(e, schedule) : status;
 }
 
 ax_status ax_explore(const ax_system *system, const ax_explore_options *options, ax_exploration *out) {

@@ -56,7 +56,8 @@ typedef struct ax_explore_options {
   ax_explore_mode mode;
   uint64_t most_states; /* 0: 10^7 */
   double most_seconds;  /* 0: no limit */
-  bool results_suffice; /* some runs at random come first. Once there are several results, the rest is looked at in part: as many
+  bool
+      results_suffice; /* some runs at random come first, with what is certain from each of them (prove.h). Once there are several results, the rest is looked at in part: as many
                            states as there were by then, ten times, and 50,000 more */
 } ax_explore_options;
 

@@ -411,6 +411,23 @@ static void explain_shared(const ax_act_finding *f, const ax_act_run *run, ax_te
   print_step(run, step, text);
 }
 
+/* Where the search has stopped, another part of it may have a race, or results that differ more. */
+static void explain_results(const ax_act_finding *f, ax_text *text) {
+  const bool rounding = f->kind == AX_FINDING_ROUNDING;
+  ax_text_add(text, rounding ? "order of additions: " : "several results: ");
+  if (f->at_least) ax_text_add(text, "at least ");
+  ax_text_add(text, rounding ? "%lld results are possible, which differ by roundings alone" : "%lld are possible",
+              (long long)f->amount);
+  if (f->at_least)
+    ax_text_add(
+        text, rounding ? " in the %llu states that were searched" : ", and no race was found in the %llu states that were searched",
+        (unsigned long long)f->searched);
+  else if (!rounding)
+    ax_text_add(text, ", though no acts race");
+  ax_text_add(text, rounding ? ": floats are added in the order in which agents come" : ": they follow from who comes first");
+  ax_text_add(text, "; this schedule gives the second of them that was met");
+}
+
 ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
   ax_text text = {0};
   bool race = f->kind == AX_FINDING_RACE || (f->kind == AX_FINDING_AFTER_SCOPE && f->other != AX_NONE);
@@ -422,16 +439,8 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
     explain_leak(f, run, &text);
   else if (f->kind == AX_FINDING_BARRIER)
     explain_barrier(f, run, &text);
-  else if (f->kind == AX_FINDING_RESULTS)
-    ax_text_add(&text,
-                "several results: %s%lld are possible, though no acts race: they follow from who comes first; this schedule gives "
-                "the second of them that was met",
-                f->at_least ? "at least " : "", (long long)f->amount);
-  else if (f->kind == AX_FINDING_ROUNDING)
-    ax_text_add(&text,
-                "order of additions: %s%lld results are possible, which differ by roundings alone: floats are added in the order in "
-                "which agents come; this schedule gives the second of them that was met",
-                f->at_least ? "at least " : "", (long long)f->amount);
+  else if (f->kind == AX_FINDING_RESULTS || f->kind == AX_FINDING_ROUNDING)
+    explain_results(f, &text);
   else if (f->kind == AX_FINDING_COPY_NOT_AWAITED) {
     ax_text_add(&text, "copy not awaited: all cores are through, and %s is still under way", run->objects->agents[f->agent].name);
     const ax_act_step *step = pending_of(run, f->agent);

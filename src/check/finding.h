@@ -35,7 +35,8 @@ typedef struct ax_act_finding {
                      number */
   bool certain;   /* the schedule leads there even if other findings are races */
   bool reordered; /* it is about another order of the schedule's acts: the schedule does one of the two acts that race (orders.c) */
-  bool at_least;  /* RESULTS, ROUNDING: not all was searched */
+  bool at_least;  /* RESULTS, ROUNDING: not all was searched, but so many states */
+  uint64_t searched;
   bool endless;   /* DEADLOCK: some agents can go on, but not to an end */
   ax_act_fault fault;
   ax_interleaving schedule; /* from the beginning to where it shows */

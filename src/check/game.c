@@ -1,5 +1,5 @@
-/* The token game. One step costs a few instructions, and wakes only whoever may wait for just this: agents are looked at when a
-   semaphore that they wait on somewhere is signalled, not all of them. Steps are undone by doing them backwards. */
+/* The token game. One step costs a few instructions, and wakes only whoever may wait for just this: an agent is looked at when a
+   semaphore is signalled that it waits on next of all, not whenever anybody goes on. Steps are undone by doing them backwards. */
 #include "check/game.h"
 
 #include <stdlib.h>
@@ -32,19 +32,28 @@ static void wake(ax_game *g, const ax_lists *lists, uint32_t list, uint32_t but)
     if (lists->item[k] != but) push(g, lists->item[k]);
 }
 
+/* After a change of a semaphore: only the wait that comes next of all may be possible now. */
+static void wake_next(ax_game *g, uint32_t semaphore, uint32_t but) {
+  const uint32_t next = g->order.first[semaphore] + g->turns[semaphore];
+  if (g->out_of_order[semaphore])
+    wake(g, &g->waiters, semaphore, but);
+  else if (next < g->order.first[semaphore + 1] && g->order.item[next] != but)
+    push(g, g->order.item[next]);
+}
+
 static void go_on(ax_game *g, uint32_t agent) {
   const ax_game_act *t = ax_game_token(g, agent, g->at[agent]);
   switch (t->kind) {
     case AX_ACT_SIGNAL:
       if (t->free) break;
       g->count[t->object] += t->amount;
-      wake(g, &g->waiters, t->object, agent);
+      wake_next(g, t->object, agent);
       break;
     case AX_ACT_WAIT:
       if (t->free) break;
       g->count[t->object] -= t->amount;
       g->turns[t->object]++;
-      if (t->ordered) wake(g, &g->waiters, t->object, agent);
+      if (t->ordered) wake_next(g, t->object, agent);
       break;
     case AX_ACT_ARRIVE:
       if (++g->arrivals[t->object] % g->record->objects.barriers[t->object].arrivals == 0) wake(g, &g->awaiters, t->object, agent);
@@ -209,7 +218,7 @@ cleanup:
 }
 
 /* Waits of several agents on one semaphore take turns as they did; pending waits come after all, without turns among themselves. */
-static void order_waits(ax_game *g) {
+static ax_status order_waits(ax_game *g) {
   const ax_act_record *r = g->record;
   memset(g->turns, 0, r->objects.semaphore_count * sizeof g->turns[0]);
   for (uint32_t s = 0; s < r->step_count + r->pending_count; s++) {
@@ -221,6 +230,15 @@ static void order_waits(ax_game *g) {
     t->turn = g->turns[object];
     if (s < r->step_count) g->turns[object]++;
   }
+  const uint32_t count = r->objects.semaphore_count;
+  g->order = (ax_lists){ax_calloc((size_t)count + 1, sizeof(uint32_t)), ax_alloc(((size_t)r->step_count + 1) * sizeof(uint32_t))};
+  if (g->order.first == NULL || g->order.item == NULL) return ax_out_of_memory(r->step_count);
+  for (uint32_t k = 0; k < count; k++) g->order.first[k + 1] = g->order.first[k] + g->turns[k];
+  for (uint32_t s = 0; s < r->step_count; s++) {
+    const ax_game_act *t = ax_game_token(g, r->steps[s].agent, g->position[s]);
+    if (t->kind == AX_ACT_WAIT) g->order.item[g->order.first[t->object] + t->turn] = r->steps[s].agent;
+  }
+  return AX_OK;
 }
 
 /* The record is a run of its own game. */
@@ -256,11 +274,12 @@ static ax_status allocate(ax_game *g) {
   g->queue = ax_calloc(g->agent_count, sizeof g->queue[0]);
   g->count = ax_calloc(o->semaphore_count, sizeof g->count[0]);
   g->turns = ax_calloc(o->semaphore_count, sizeof g->turns[0]);
+  g->out_of_order = ax_calloc((size_t)o->semaphore_count + 1, sizeof g->out_of_order[0]);
   g->arrivals = ax_calloc(o->barrier_count, sizeof g->arrivals[0]);
   g->trail = ax_calloc(total, sizeof g->trail[0]);
   if (g->tokens == NULL || g->first == NULL || g->done == NULL || g->position == NULL || g->starter == NULL || g->start == NULL ||
       g->at == NULL || g->limit == NULL || g->started == NULL || g->queued == NULL || g->queue == NULL || g->count == NULL ||
-      g->turns == NULL || g->arrivals == NULL || g->trail == NULL)
+      g->turns == NULL || g->out_of_order == NULL || g->arrivals == NULL || g->trail == NULL)
     return ax_out_of_memory(0);
   for (uint32_t a = 0; a < g->agent_count; a++) g->starter[a] = AX_NONE;
   return AX_OK;
@@ -273,7 +292,7 @@ static ax_status build(ax_game *g) {
   AX_TRY(make_lists(g, AX_ACT_WAIT, o->semaphore_count, &g->waiters));
   AX_TRY(make_lists(g, AX_ACT_AWAIT, o->barrier_count, &g->awaiters));
   AX_TRY(make_lists(g, AX_ACT_JOIN, o->agent_count, &g->joiners));
-  order_waits(g);
+  AX_TRY(order_waits(g));
   return replay(g);
 }
 
@@ -301,8 +320,9 @@ void ax_game_destroy(ax_game *g) {
   free_lists(&g->waiters);
   free_lists(&g->awaiters);
   free_lists(&g->joiners);
+  free_lists(&g->order);
   void *all[] = {g->tokens,  g->first,  g->done,  g->position, g->starter, g->start,    g->at,   g->limit,
-                 g->started, g->queued, g->queue, g->count,    g->turns,   g->arrivals, g->trail};
+                 g->started, g->queued, g->queue, g->count,    g->turns,   g->arrivals, g->trail, g->out_of_order};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) ax_free(all[k]);
   ax_free(g);
 }

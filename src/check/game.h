@@ -31,6 +31,8 @@ typedef struct ax_game {
   uint32_t *done;     /* by agent: how many of these the record did; the game does no more */
   uint32_t *position; /* by step: its number among its agent's acts */
   ax_lists waiters, awaiters, joiners; /* by semaphore, barrier, agent: agents that ever wait there */
+  ax_lists order;     /* by semaphore: the agents of the waits that the record did, one after the other */
+  bool *out_of_order; /* by semaphore: they may be done in another order (locks.h) */
   uint32_t *starter, *start;           /* by agent: its starter, and the number of the starter's act; AX_NONE */
   bool complete;                       /* none of the pending acts was enabled */
 

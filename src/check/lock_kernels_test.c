@@ -36,7 +36,7 @@ static void on_first(ax_function body, const trial *t) {
 }
 static void signal(ax_value semaphore) { ax_semaphore_signal(semaphore, ax_integer(1), NULL); }
 static ax_value number(const trial *t, double x) {
-  return t->k->dtype == AX_F32 ? ax_full(AX_F32, AX_DIMS(), x) : ax_full_i64(AX_S32, AX_DIMS(), (int64_t)x);
+  return t->k->dtype == AX_F32 ? ax_full(AX_F32, AX_DIMS(), x) : ax_full_i64(t->k->dtype, AX_DIMS(), (int64_t)x);
 }
 
 /* The first core lets all in, and gives the sum when all are through. */
@@ -95,8 +95,20 @@ static ax_value adds_little(const ax_value *refs) {
   ax_ref_store(refs[SUM], ax_add(ax_ref_load(refs[SUM]), value));
   return value;
 }
+/* Each core's own element, where other cores add nothing: the order of its two terms is that of the program. */
+static ax_value adds_to_own(const ax_value *refs) {
+  const ax_value own = ax_ref_at(refs[Y], me());
+  ax_ref_store(own, ax_full(AX_F32, AX_DIMS(), 1));
+  ax_ref_store(own, ax_add(ax_ref_load(own), ax_full(AX_F32, AX_DIMS(), 0x1p-30)));
+  return mine(refs);
+}
 static ax_value overwrites(const ax_value *refs) {
   const ax_value value = ax_convert_element_type(me(), AX_S32);
+  ax_ref_store(refs[SUM], value);
+  return value;
+}
+static ax_value leaves_own(const ax_value *refs) {
+  const ax_value value = mine(refs);
   ax_ref_store(refs[SUM], value);
   return value;
 }
@@ -113,10 +125,21 @@ static void works(const ax_value *refs, ax_value ticket) {
   ax_ref_store(ax_ref_at(refs[Y], ticket), ax_mul(ax_ref_load(ax_ref_at(refs[X], ticket)), ax_integer(2)));
 }
 
+/* The last core, if it comes first, stores to the first one's element as well. */
+static AX_BODY(stores_to_first) {
+  ax_ref_store(ax_ref_at(((const ax_value *)context)[Y], ax_integer(0)), ax_full_i64(AX_S32, AX_DIMS(), 5));
+}
+static void keeps_and_more(const ax_value *refs, ax_value ticket) {
+  keeps(refs, ticket);
+  ax_if(ax_eq(ax_add(ax_mul(ticket, ax_integer(100)), me()), ax_integer(3)), AX_CLOSURE(stores_to_first, 0, 0, refs),
+        AX_FN(nothing, 0, 0), NULL, NULL);
+}
+
 static const kernel kernels[] = {
     {"other elements of memory", keeps_own, nothing_more, AX_S32, NULL, false, 2},
     {"a sum of integers", adds, keeps, AX_S32, NULL, false, 2},
     {"a sum of floats, without rounding", adds, keeps, AX_F32, NULL, false, 2},
+    {"a sum of floats of each core's own", adds_to_own, nothing_more, AX_F32, NULL, false, 2},
     {"a sum of floats that are rounded", adds_little, keeps, AX_F32, "order of additions", true, 3},
     {"the same element: the last one stays", overwrites, keeps, AX_S32, "several results", true, 2},
     {"tickets: which element to compute", takes_ticket, works, AX_S32, NULL, true, 2},
@@ -124,21 +147,25 @@ static const kernel kernels[] = {
 
 /* --- What is found, and what it takes --- */
 
-static ax_check_report *check(const kernel *k, int64_t cores, const ax_check_options *options) {
+static ax_check_report *check_as(const kernel *k, int64_t cores, const ax_check_options *options) {
   ax_program *program;
   ax_check_report *report;
   const ax_type type = AX_TYPE(k->dtype, cores);
   const trial t = {.k = k, .cores = cores};
+  TEST_OK(ax_trace(AX_CLOSURE(call, 1, 1, &t), &type, &program));
+  TEST_OK(ax_check(program, options, &report));
+  ax_program_release(program);
+  return report;
+}
+
+static ax_check_report *check(const kernel *k, int64_t cores, const ax_check_options *options) {
   ax_check_options with = *options;
   int32_t values[64];
   for (int i = 0; i < 64; i++) values[i] = i * i + 1;
   const int32_t *const pointer = values;
   const ax_host_array x = AX_HOST_AT(pointer, cores);
   if (k->dtype == AX_S32) with.in = (ax_host_array_list){.count = 1, .v = &x};
-  TEST_OK(ax_trace(AX_CLOSURE(call, 1, 1, &t), &type, &program));
-  TEST_OK(ax_check(program, &with, &report));
-  ax_program_release(program);
-  return report;
+  return check_as(k, cores, &with);
 }
 
 static void expect(const kernel *k, int64_t cores, const ax_check_options *options, bool print) {
@@ -179,7 +206,50 @@ static void test_growth(void **state) {
   }
 }
 
+/* The search stops as there are several results, far from where core 3 comes first: the race is found all the same, and where it is not
+   the finding does not say that there is none. */
+static void test_late_race(void **state) {
+  (void)state;
+  const kernel race = {"late race", takes_ticket, keeps_and_more, AX_S32, "data race", true, 4};
+  for (int64_t cores = 4; cores <= 12; cores++) expect(&race, cores, &(ax_check_options){0}, false);
+  const kernel several = {"tickets", takes_ticket, keeps, AX_S32, "several results", true, 2};
+  ax_check_report *report = check(&several, 8, &(ax_check_options){0});
+  assert_non_null(strstr(report->kernels[0].findings[0].text, "and no race was found in the "));
+  assert_non_null(strstr(report->kernels[0].how, "stopped: only "));
+  ax_check_report_release(report);
+}
+
+/* Without inputs: those that a verdict depends on are named, and do not hide that results differ by being all alike. */
+static void test_made_up(void **state) {
+  (void)state;
+  static const struct {
+    kernel k;
+    ax_verdict verdict;
+    bool named;
+  } trials[] = {{{"other elements", keeps_own, nothing_more, AX_S32, NULL, false, 2}, AX_PROVED, false},
+                {{"a sum of integers", adds, keeps, AX_S32, NULL, false, 2}, AX_PROVED, false},
+                {{"a sum of floats", adds, keeps, AX_F32, NULL, false, 2}, AX_PROVED, true},
+                {{"a sum of each core's own", adds_to_own, nothing_more, AX_F32, NULL, false, 2}, AX_PROVED, false},
+                {{"tickets", takes_ticket, works, AX_S32, NULL, true, 2}, AX_PROVED, true},
+                {{"the last one stays", leaves_own, keeps, AX_S32, NULL, true, 2}, AX_WRONG, true},
+                {{"the last one stays", leaves_own, keeps, AX_BOOL, NULL, true, 2}, AX_WRONG, true},
+                {{"the last one stays", leaves_own, keeps, AX_U8, NULL, true, 2}, AX_WRONG, true},
+                {{"the last one stays", leaves_own, keeps, AX_F32, NULL, true, 2}, AX_WRONG, true}};
+  for (uint32_t k = 0; k < AX_COUNT(trials); k++)
+    for (int way = 0; way < 3; way++) {
+      ax_check_report *report = check_as(&trials[k].k, 3, &(ax_check_options){.explore = way == 1, .exhaustive = way == 2});
+      const ax_check_kernel *kernel = &report->kernels[0];
+      if (report->verdict != trials[k].verdict)
+        fail_msg("%s, way %d: verdict %d: %s", trials[k].k.name, way, report->verdict, kernel->how);
+      assert_int_equal(report->kernel_count, 1);
+      assert_int_equal(report->made_up_count, trials[k].named);
+      if (trials[k].verdict == AX_WRONG) assert_string_equal(kernel->findings[0].kind, "several results");
+      ax_check_report_release(report);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small), cmocka_unit_test(test_growth)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small), cmocka_unit_test(test_made_up), cmocka_unit_test(test_late_race),
+                                     cmocka_unit_test(test_growth)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

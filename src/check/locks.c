@@ -290,42 +290,100 @@ void ax_locks_deinit(ax_locks *l) {
 
 /* --- Their acts in pairs --- */
 
-/* The agents' last acts of a role on semaphore s are needed for the step. */
-static ax_status need(const ax_locks *l, role r, uint32_t s, uint32_t later, ax_pair_list *out) {
-  const ax_game *g = l->g;
-  for (uint32_t a = 0; a < g->agent_count; a++) {
-    uint32_t last = AX_NONE;
-    for (uint32_t t = g->first[a]; t < g->first[a + 1]; t++)
-      if (l->role[t] == r && g->tokens[t].object == s) last = t;
-    if (last == AX_NONE) continue;
-    const ax_pair pair = {g->tokens[last].step, later, AX_CONFLICT_LOCK};
-    if (ax_game_step(g, later)->agent != a || later < pair.earlier) AX_TRY(ax_pairs_add(out, pair));
+/* The last supply and the last give of each agent on each semaphore: later acts of an agent need those before. */
+typedef struct last {
+  uint32_t agent, step, next;
+} last;
+
+typedef struct pairer {
+  ax_locks *l;
+  ax_pair_list *out;
+  uint32_t *supply, *give; /* by semaphore: heads of lists in `items`; AX_NONE */
+  uint32_t *drained, *nested; /* by semaphore: the last agent whose first drain, or take within a section, was paired; AX_NONE */
+  last *items;
+  uint32_t count, capacity;
+} pairer;
+
+/* Agents come one after the other, so the head of a list is of the present one if any is. */
+static ax_status note_last(pairer *p, uint32_t *head, uint32_t agent, uint32_t step) {
+  if (*head == AX_NONE || p->items[*head].agent != agent) {
+    AX_TRY(ax_grow(&p->items, sizeof p->items[0], p->count, 1, &p->capacity));
+    p->items[p->count] = (last){.agent = agent, .next = *head};
+    *head = p->count++;
+  }
+  p->items[*head].step = step;
+  return AX_OK;
+}
+
+static ax_status find_last(pairer *p) {
+  const ax_game *g = p->l->g;
+  for (uint32_t a = 0; a < g->agent_count; a++)
+    for (uint32_t t = g->first[a]; t < g->first[a + 1]; t++) {
+      const ax_game_act *act = &g->tokens[t];
+      if (!is_on_lock(p->l, act)) continue;
+      if (p->l->role[t] == ROLE_SUPPLY) AX_TRY(note_last(p, &p->supply[act->object], a, act->step));
+      if (p->l->role[t] == ROLE_GIVE) AX_TRY(note_last(p, &p->give[act->object], a, act->step));
+    }
+  return AX_OK;
+}
+
+/* All acts of a list are needed for the step. Its own agent's cannot be if they come later. */
+static ax_status need(pairer *p, uint32_t head, uint32_t agent, uint32_t later) {
+  for (uint32_t k = head; k != AX_NONE; k = p->items[k].next) {
+    if (p->items[k].agent != agent)
+      AX_TRY(ax_pairs_add(p->out, (ax_pair){p->items[k].step, later, AX_CONFLICT_LOCK}));
+    else if (later < p->items[k].step)
+      p->l->refused = true;
   }
   return AX_OK;
 }
 
-/* Of a take within other sections: supply for the outermost of those; of a drain: all. */
-static ax_status pair_agent(const ax_locks *l, uint32_t agent, ax_pair_list *out) {
+/* Of a take within other sections: supply for the outermost of those; of a drain: all. What is needed for an agent's first drain, or
+   outermost section, is needed for its later ones. */
+static ax_status pair_agent(pairer *p, uint32_t agent) {
+  const ax_locks *l = p->l;
   const ax_game *g = l->g;
   uint32_t outer = AX_NONE, depth = 0;
   for (uint32_t t = g->first[agent]; t < g->first[agent + 1]; t++) {
     const ax_game_act *act = &g->tokens[t];
+    const uint32_t s = act->object;
     if (!is_on_lock(l, act)) continue;
-    if (l->role[t] == ROLE_DRAIN) {
-      AX_TRY(need(l, ROLE_SUPPLY, act->object, act->step, out));
-      AX_TRY(need(l, ROLE_GIVE, act->object, act->step, out));
+    if (l->role[t] == ROLE_DRAIN && p->drained[s] != agent) {
+      p->drained[s] = agent;
+      AX_TRY(need(p, p->supply[s], agent, act->step));
+      AX_TRY(need(p, p->give[s], agent, act->step));
     }
     if (l->role[t] == ROLE_GIVE) depth--;
     if (l->role[t] != ROLE_TAKE) continue;
-    if (depth++ == 0) outer = act->step;
-    else AX_TRY(need(l, ROLE_SUPPLY, act->object, outer, out));
+    if (depth++ == 0) {
+      outer = act->step;
+    } else if (p->nested[s] != agent) {
+      p->nested[s] = agent;
+      AX_TRY(need(p, p->supply[s], agent, outer));
+    }
   }
   return AX_OK;
 }
 
-ax_status ax_locks_pair(const ax_locks *l, ax_pair_list *out) {
-  for (uint32_t a = 0; a < l->g->agent_count; a++) AX_TRY(pair_agent(l, a, out));
-  return AX_OK;
+ax_status ax_locks_pair(ax_locks *l, ax_pair_list *out) {
+  const size_t bytes = ((size_t)semaphore_count(l->g) + 1) * sizeof(uint32_t);
+  pairer p = {.l = l,
+              .out = out,
+              .supply = ax_alloc(bytes),
+              .give = ax_alloc(bytes),
+              .drained = ax_alloc(bytes),
+              .nested = ax_alloc(bytes)};
+  uint32_t *all[] = {p.supply, p.give, p.drained, p.nested};
+  ax_status status = AX_OK;
+  for (uint32_t k = 0; k < AX_COUNT(all); k++) {
+    if (all[k] == NULL) status = ax_out_of_memory(bytes);
+    else memset(all[k], 0xff, bytes);
+  }
+  if (status == AX_OK) status = find_last(&p);
+  for (uint32_t a = 0; a < l->g->agent_count && status == AX_OK; a++) status = pair_agent(&p, a);
+  for (uint32_t k = 0; k < AX_COUNT(all); k++) ax_free(all[k]);
+  ax_free(p.items);
+  return status;
 }
 
 void ax_locks_free(const ax_locks *l, ax_game *g) {
@@ -334,6 +392,7 @@ void ax_locks_free(const ax_locks *l, ax_game *g) {
     ax_game_act *act = &g->tokens[t];
     if (!is_on_lock(l, act)) continue;
     act->free = l->role[t] != ROLE_SUPPLY;
+    g->out_of_order[act->object] = true;
     act->ordered = false;
   }
 }

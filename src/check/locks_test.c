@@ -1,6 +1,6 @@
 /* Locks: what is proved without looking at orders of sections is what a search of all of them finds. By hand, and at random: locks
-   of one count and of several, sections within sections, sections taken again and again, sections that read, write and add, that
-   start copies and wait for them or for others; supply that comes late; drains. */
+   of one count and of several, sections within sections, sections taken again and again, sections that read, write and add, to bytes
+   that overlap, that start copies and wait for them or for others, or at a barrier; supply that comes late; drains. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +85,11 @@ static void test_sections(void **state) {
   expect(BEGIN END "core A: wait s; load+ x 0 1; load x 0 1; store+ x 0 1; signal s; signal done\n"
                    "core B: wait s; add x 0 1; signal s; signal done", 0, 0);
   expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, 0);
+  /* .. but of one agent alone they may be anything. */
+  expect(BEGIN END "core A: wait s; load+ x 1 2; load x 1 2; store+ x 1 2; signal s; signal done\n"
+                   "core B: wait s; add x 0 1; signal s; signal done", 1, 0);
+  expect(BEGIN END "core A: wait s; load+ x 1 2; signal s; wait s; add x 1 2; load+ x 1 2; signal s; signal done\n"
+                   "core B: wait s; load x 0 1; signal s; signal done", 1, 0);
   /* Not within the section: a race. Read after the section, which only its order tells of: a race as well. */
   expect(BEGIN END "core A: add x 0 1; wait s; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, race);
   expect(BEGIN END "core A: wait s; store x 0 1; signal s; signal done\ncore B: wait s; signal s; load x 0 1; signal done", 0, race);
@@ -163,17 +168,73 @@ static void locks_of_a_game_shut_nobody_out(void **state) {
   test_script_free(&s);
 }
 
+/* `times` pieces of text for each of three agents, around them `before` and `after`. */
+static char *repeated(const char *objects, const char *before, const char *piece, uint32_t times, const char *after) {
+  ax_text text = {0};
+  char *out;
+  ax_text_add(&text, "%s", objects);
+  for (char name = 'A'; name < 'D'; name++) {
+    ax_text_add(&text, "\ncore %c: %s", name, before);
+    for (uint32_t k = 0; k < times; k++) ax_text_add(&text, "%s%s", k > 0 ? "; " : "", piece);
+    ax_text_add(&text, after, (char)(name - 'A' + 'a'));
+  }
+  TEST_OK(ax_text_finish(&text, &out));
+  return out;
+}
+
+static uint32_t pairs_of(char *text) {
+  test_script s;
+  ax_act_record record;
+  ax_game *game;
+  ax_locks locks;
+  ax_pair_list pairs = {0};
+  test_script_parse(text, &s);
+  TEST_OK(ax_system_record(&s.system, NULL, true, 0, &record));
+  TEST_OK(ax_game_create(&record, &game));
+  TEST_OK(ax_locks_find(game, &locks));
+  assert_true(locks.count > 0);
+  TEST_OK(ax_conflicts_find(game, false, &locks, &pairs));
+  assert_false(locks.refused);
+  ax_free(pairs.items);
+  ax_locks_deinit(&locks);
+  ax_game_destroy(game);
+  ax_act_record_deinit(&record);
+  test_script_free(&s);
+  ax_free(text);
+  return pairs.count;
+}
+
+/* How often an agent comes changes nothing: of many additions before many reads, of drains, of sections within sections. */
+static void pairs_are_as_many_as_agents(void **state) {
+  (void)state;
+  for (uint32_t n = 2; n <= 200; n *= 10) {
+    const char *sums =
+        "region x 4\nsem s = 1\nsem done\nsem a\nsem b\nsem c\ncore P: wait done 3; wait s; signal a; signal b; signal c";
+    char reads[4096] = "; signal done; wait %c";
+    for (uint32_t k = 0; k < n; k++) strcat(reads, "; load x 0 1");
+    /* Each reader after each of the others who add; all gives before the drain. */
+    assert_int_equal(pairs_of(repeated(sums, "", "wait s; add x 0 1; signal s", n, reads)), 6 + 3);
+    const char *drains = "sem s\ncore P: signal s 1000";
+    assert_int_equal(pairs_of(repeated(drains, "", "wait s", n, "")), 3);
+    const char *nests = "region x 4\nsem s = 1\nsem t\nsem done\ncore P: signal t; wait done 3; wait s; wait t; load x 0 1";
+    const char *nest = "wait s; wait t; add x 0 1; signal t; signal s";
+    /* The supply of t for each agent; all gives of both for the drains; all additions before the load. */
+    assert_int_equal(pairs_of(repeated(nests, "", nest, n, "; signal done")), 3 + 2 * 3 + 3);
+  }
+}
+
 typedef struct met {
   const ax_system *system;
   uint64_t first;
   uint32_t ends, others;
 } met;
 
-static ax_status meets(void *context, const void *state, const ax_interleaving *schedule) {
+static ax_status meets(void *context, const void *state, const ax_interleaving *schedule, bool whole) {
   met *m = context;
   const uint64_t outcome = m->system->outcome(m->system->context, state);
   if (m->ends++ == 0) m->first = outcome;
   m->others += outcome != m->first;
+  assert_true(whole);
   assert_int_equal(schedule->count, 6);
   return AX_OK;
 }
@@ -189,34 +250,126 @@ static void scouts_meet_other_results(void **state) {
   test_script_free(&s);
 }
 
-static void stores_are_copied_with_their_touches(void **state) {
+static ax_status gets_stuck(void *context, const void *state, const ax_interleaving *schedule, bool whole) {
+  uint32_t *stuck = context;
+  (void)state;
+  stuck[whole]++;
+  assert_true(whole ? schedule->count == 8 : schedule->count < 8);
+  return AX_OK;
+}
+
+/* Two agents that take two locks in two orders: runs in which they wait for one another are handed over as well. */
+static void scouts_get_stuck(void **state) {
+  (void)state;
+  test_script s;
+  uint32_t stuck[2] = {0};
+  test_script_parse("sem s = 1\nsem t = 1\ncore A: wait s; wait t; signal t; signal s\ncore B: wait t; wait s; signal s; signal t",
+                    &s);
+  TEST_OK(ax_scout(&s.system, 24, gets_stuck, stuck));
+  assert_true(stuck[false] > 0 && stuck[true] > 0 && stuck[false] + stuck[true] == 24);
+  test_script_free(&s);
+}
+
+/* A race that is far from where the search begins, and that only what a run at random proves tells of. */
+static void scouts_find_what_the_search_does_not_come_to(void **state) {
+  (void)state;
+  test_script s;
+  ax_exploration found;
+  char text[2048] = "region x 16\nsem s = 1\ncore A: wait s; nothing; signal s; store x 8 9\n";
+  for (char name = 'B'; name < 'K'; name++) {
+    char line[160];
+    (void)snprintf(line, sizeof line, "core %c: wait s; store x 0 1; signal s; nothing *2; store x %d %d\n", name, name - 'A',
+                   name - 'A' + 1);
+    strcat(text, line);
+  }
+  test_script_parse(text, &s);
+  ax_explore_options options = {.mode = AX_EXPLORE_REDUCED, .most_states = 2000};
+  TEST_OK(ax_explore(&s.system, &options, &found));
+  assert_true(found.bounded && (found.kinds & bit(AX_FINDING_RACE)) == 0);
+  ax_exploration_deinit(&found);
+  options.results_suffice = true;
+  TEST_OK(ax_explore(&s.system, &options, &found));
+  assert_true(found.bounded && (found.kinds & bit(AX_FINDING_RACE)) != 0);
+  assert_int_equal(found.races.items[0].agent, 0);
+  assert_int_equal(found.races.items[0].other, 8);
+  bool told = false;
+  for (uint32_t k = 0; k < found.findings.count; k++)
+    told = told || strstr(found.findings.items[k].text, "data race: x[8]") != NULL;
+  assert_true(told);
+  ax_exploration_deinit(&found);
+  test_script_free(&s);
+}
+
+static void stores_are_copied(void **state) {
   (void)state;
   ax_touches pool = {0};
   ax_stored stored = {0}, copy;
+  const ax_core_code_step steps[2] = {0};
   TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){4, 8}));
-  pool.touches[0].sum.bits = AX_SUM_WRAPS;
-  TEST_OK(ax_touches_copy(&stored.touches, &pool, &pool.touches[0]));
-  assert_int_equal(stored.touches.touches[0].sum.bits, AX_SUM_WRAPS);
-  TEST_OK(ax_grow(&stored.steps, sizeof stored.steps[0], 0, 1, &stored.capacity));
-  stored.steps[0] = NULL;
+  TEST_OK(ax_touches_add(&pool, 3, true, false, 1, &(ax_bytes){8, 12}));
+  TEST_OK(ax_stored_put(&stored, &pool, &pool.touches[0], &steps[0]));
   TEST_OK(ax_stored_copy(&stored, &copy));
   assert_int_equal(ax_stored_hash(&copy, 1), ax_stored_hash(&stored, 1));
-  copy.touches.runs[0].end = 12;
+  TEST_OK(ax_stored_put(&copy, &pool, &pool.touches[1], &steps[1]));
+  assert_int_equal(copy.count, 2);
   assert_true(ax_stored_hash(&copy, 1) != ax_stored_hash(&stored, 1));
   ax_stored_deinit(&copy);
   ax_stored_deinit(&stored);
   ax_touches_deinit(&pool);
 }
 
+/* At random, against a step for each byte: several regions, runs and steps; put in and taken out. */
+static void stores_are_bytes(void **state) {
+  (void)state;
+  enum { regions = 2, bytes = 24, rounds = 20000 };
+  const ax_core_code_step steps[3] = {0};
+  const ax_core_code_step *by_byte[regions][bytes] = {0};
+  test_random random = {7};
+  ax_stored stored = {0};
+  for (uint32_t round = 0; round < rounds; round++) {
+    ax_touches pool = {0};
+    ax_bytes runs[bytes];
+    uint32_t count = 0, at = 0;
+    const uint32_t region = (uint32_t)test_random_below(&random, regions), which = (uint32_t)test_random_below(&random, 5);
+    const ax_core_code_step *step = which < 3 ? &steps[which] : NULL;
+    while ((at += (uint32_t)test_random_below(&random, 9)) < bytes - 1) {
+      runs[count].begin = at;
+      at += 1 + (uint32_t)test_random_below(&random, 6);
+      if (at > bytes) at = bytes;
+      runs[count++].end = at++; /* not the next byte: a touch's runs do not meet */
+    }
+    if (count == 0) continue;
+    TEST_OK(ax_touches_add(&pool, region, true, false, count, runs));
+    TEST_OK(ax_stored_put(&stored, &pool, &pool.touches[0], step));
+    for (uint32_t k = 0; k < count; k++)
+      for (uint64_t b = runs[k].begin; b < runs[k].end; b++) by_byte[region][b] = step;
+    uint32_t expected = 0; /* runs: as few as there can be */
+    for (uint32_t r = 0; r < regions; r++)
+      for (uint32_t b = 0; b < bytes; b++) {
+        expected += by_byte[r][b] != NULL && (b == 0 || by_byte[r][b] != by_byte[r][b - 1]);
+        uint32_t k = 0;
+        while (k < stored.count && (stored.runs[k].region != r || stored.runs[k].bytes.begin > b || stored.runs[k].bytes.end <= b))
+          k++;
+        assert_ptr_equal(k < stored.count ? stored.runs[k].step : NULL, by_byte[r][b]);
+      }
+    assert_int_equal(stored.count, expected);
+    ax_touches_deinit(&pool);
+  }
+  ax_stored_deinit(&stored);
+}
+
 /* --- At random --- */
 
-enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3 };
+enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3, region_bytes = 6 };
 
 typedef struct maker {
   test_random random;
   ax_script script;
   uint32_t copies, amounts[2];
   bool faulty; /* anything may be left out, or be somewhere else */
+  bool wide;   /* accesses are of one to three bytes from a cell on, not of a cell */
+  bool meets_before, meets_after; /* all cores, at a barrier: before their sections, and after these */
+  int64_t awaited[cores];
 } maker;
 
 enum { LOCK, INNER, DONE, COPIED, OTHER, LATE, SEMAPHORES };
@@ -234,25 +387,48 @@ static void meet(maker *m, uint32_t agent, ax_act_kind kind, uint32_t semaphore,
   add(m, agent, (ax_act){.kind = kind, .object = semaphore, .amount = amount}, 0);
 }
 
-static void touch(maker *m, ax_act *act, uint32_t cell, bool write, bool sum) {
+/* What the acts that come next are of: a cell; or some bytes at the cell that all share, or of a core and the next one. */
+static ax_bytes bytes_at(maker *m, uint32_t cell) {
+  ax_bytes bytes = {cell, cell + 1};
+  if (!m->wide) return bytes;
+  if (cell == shared_cell) bytes.begin += below(m, 2);
+  bytes.end = bytes.begin + 1 + (cell == shared_cell || m->faulty ? below(m, 3) : 0);
+  if (bytes.end > region_bytes) bytes.end = region_bytes;
+  return bytes;
+}
+
+static void touch(maker *m, ax_act *act, ax_bytes bytes, bool write, bool sum) {
   ax_touches *touches = &m->script.touches;
   if (act->touch_count++ == 0) act->touch_first = touches->touch_count;
-  TEST_OK(ax_touches_add(touches, 0, write, false, 1, &(ax_bytes){cell, cell + 1}));
+  TEST_OK(ax_touches_add(touches, 0, write, false, 1, &bytes));
   if (sum) touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
 }
 
-static void access(maker *m, uint32_t agent, uint32_t cell, bool read, bool write, bool sum) {
+static void access_bytes(maker *m, uint32_t agent, ax_bytes bytes, bool read, bool write, bool sum) {
   ax_act act = {.kind = AX_ACT_LOCAL};
-  if (read) touch(m, &act, cell, false, sum);
-  if (write) touch(m, &act, cell, true, sum);
+  if (read) touch(m, &act, bytes, false, sum);
+  if (write) touch(m, &act, bytes, true, sum);
   add(m, agent, act, read && !sum && chance(m, 10) ? 1 : 0);
+}
+
+static void access(maker *m, uint32_t agent, uint32_t cell, bool read, bool write, bool sum) {
+  access_bytes(m, agent, bytes_at(m, cell), read, write, sum);
+}
+
+/* Arrives, and waits for the others. */
+static void gather(maker *m, uint32_t agent) {
+  add(m, agent, (ax_act){.kind = AX_ACT_ARRIVE}, 0);
+  TEST_OK(ax_script_add(&m->script, agent, (ax_act){.kind = AX_ACT_AWAIT, .amount = ++m->awaited[agent]}, 0));
 }
 
 static void add_up(maker *m, uint32_t agent, uint32_t cell) {
   const bool whole = chance(m, 40);
-  access(m, agent, cell, true, whole, true);
-  if (!whole && chance(m, 10)) access(m, agent, cell, true, chance(m, 50), chance(m, 50));
-  if (!whole) access(m, agent, cell, false, true, true);
+  ax_bytes bytes = bytes_at(m, cell);
+  access_bytes(m, agent, bytes, true, whole, true);
+  /* Of these bytes, as a script's other stores depend on what is loaded, and an addition has no other use of it (act.h). */
+  if (!whole && chance(m, 10)) access_bytes(m, agent, bytes, true, chance(m, 50), chance(m, 50));
+  if (!whole && m->wide && chance(m, 10)) bytes = bytes_at(m, cell); /* it is no addition, where these are others */
+  if (!whole) access_bytes(m, agent, bytes, false, true, true);
 }
 
 static void copy(maker *m, uint32_t agent) {
@@ -283,16 +459,20 @@ static void section(maker *m, uint32_t agent, uint32_t lock) {
   if (way == 10 || (way == 11 && m->faulty)) meet(m, agent, AX_ACT_WAIT, OTHER, 1);
   if (nests && m->script.agents[agent].count < 7) section(m, agent, inner);
   if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, chance(m, 50), true, chance(m, 50));
+  if (m->faulty && m->meets_after && chance(m, 10)) gather(m, agent);
   meet(m, agent, AX_ACT_SIGNAL, lock, amount);
 }
 
 static void make_core(maker *m, uint32_t agent) {
   const uint32_t sections = 1 + chance(m, 30);
+  if (m->meets_before) gather(m, agent);
   for (uint32_t k = 0; k < sections && m->script.agents[agent].count < 9; k++) {
     if (chance(m, 20)) access(m, agent, agent, chance(m, 50), true, false);
     section(m, agent, chance(m, 75) ? LOCK : INNER);
   }
   if (m->faulty && chance(m, 10)) access(m, agent, shared_cell, true, chance(m, 50), false);
+  if (m->meets_after) gather(m, agent);
+  if (m->meets_after && chance(m, 30)) access(m, agent, shared_cell, true, false, false);
   meet(m, agent, AX_ACT_SIGNAL, DONE, 1);
 }
 
@@ -301,7 +481,9 @@ static void make_objects(maker *m, const uint32_t *counts, bool supplied) {
   for (uint32_t a = 0; a < cores + 2; a++) TEST_OK(ax_act_objects_add_agent(o, (ax_act_agent){.name = names[a], .initial = a < cores}));
   for (uint32_t s = 0; s < SEMAPHORES; s++)
     TEST_OK(ax_act_objects_add_semaphore(o, (ax_act_semaphore){names[s], 0, s <= INNER && supplied ? (int64_t)counts[s] : 0}));
-  TEST_OK(ax_act_objects_add_region(o, (ax_act_region){.name = "x", .bytes = 4, .elem_bytes = 1, .rank = 1, .dims = {4}}));
+  TEST_OK(ax_act_objects_add_barrier(o, (ax_act_barrier){names[0], 0, m->faulty && chance(m, 40) ? cores - 1 : cores}));
+  TEST_OK(ax_act_objects_add_region(
+      o, (ax_act_region){.name = "x", .bytes = region_bytes, .elem_bytes = 1, .rank = 1, .dims = {region_bytes}}));
 }
 
 /* What is supplied is drained: by the first core at its end, or by others, one after the other for sure or not. */
@@ -332,23 +514,39 @@ static ax_script make_script(uint64_t seed) {
   const bool supplied = chance(&m, 50);
   const uint32_t counts[2] = {1 + chance(&m, 30), 1 + chance(&m, 20)};
   m.faulty = chance(&m, 50);
+  m.wide = chance(&m, 60);
+  m.meets_before = chance(&m, 20);
+  m.meets_after = chance(&m, 20);
   for (uint32_t k = 0; k < 2; k++) m.amounts[k] = chance(&m, 70) ? counts[k] : 1;
   make_objects(&m, counts, supplied);
   for (uint32_t a = 0; a < cores; a++) TEST_OK(ax_script_add(&m.script, a, (ax_act){.kind = AX_ACT_LOCAL}, 0));
   if (chance(&m, 50)) access(&m, 0, shared_cell, false, true, false);
   const bool late = chance(&m, 30);
   for (uint32_t k = 0; k < 2 && !supplied && !late; k++) supply(&m, k, counts[k]);
+  if (m.meets_before) gather(&m, 0);
   for (uint32_t a = 1; a < cores; a++) make_core(&m, a);
   for (uint32_t k = 0; k < 2 && !supplied && late; k++) supply(&m, k, counts[k]);
   if (chance(&m, 50)) section(&m, 0, LOCK);
+  if (m.meets_after) gather(&m, 0);
   meet(&m, 0, AX_ACT_WAIT, DONE, cores - 1);
-  access(&m, 0, shared_cell, true, false, false);
+  access_bytes(&m, 0, (ax_bytes){shared_cell, region_bytes}, true, false, false);
   for (uint32_t k = 0; k < 2; k++)
     if (chance(&m, 85)) drain(&m, k, counts[k]);
   return m.script;
 }
 
-static struct { uint64_t scripts, right, proved, of_locks, bounded, kinds[AX_FINDING_KINDS]; } total;
+static struct { uint64_t scripts, right, proved, of_locks, wide, bounded, kinds[AX_FINDING_KINDS]; } total;
+
+/* Whether two additions have some of their bytes in common, and others not. */
+static bool overlaps(const ax_touches *t) {
+  for (uint32_t i = 0; i < t->touch_count; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      const ax_bytes a = t->runs[t->touches[i].first], b = t->runs[t->touches[k].first];
+      const bool sums = t->touches[i].sum.bits != 0 && t->touches[k].sum.bits != 0;
+      if (sums && a.begin < b.end && b.begin < a.end && (a.begin != b.begin || a.end != b.end)) return true;
+    }
+  return false;
+}
 
 static void one(uint64_t seed, bool show) {
   (void)show;
@@ -364,6 +562,7 @@ static void one(uint64_t seed, bool show) {
   total.right += !a.all.bounded && a.all.kinds == 0;
   total.proved += a.proof.proved;
   total.of_locks += a.proof.locks > 0;
+  total.wide += a.proof.locks > 0 && overlaps(&script.touches);
   for (uint32_t k = 0; k < AX_FINDING_KINDS; k++) total.kinds[k] += a.all.kinds >> k & 1;
   free_answers(&a);
   ax_script_deinit(&script);
@@ -372,23 +571,28 @@ static void one(uint64_t seed, bool show) {
 static void test_at_random(void **state) {
   (void)state;
   test_each_seed(scripts, one);
-  print_message("%llu scripts: %llu right, %llu proved, %llu of these for their locks; %llu bounded\n",
+  print_message("%llu scripts: %llu right, %llu proved, %llu of these for their locks, %llu with sums of bytes that overlap; "
+                "%llu bounded\n",
                 (unsigned long long)total.scripts, (unsigned long long)total.right, (unsigned long long)total.proved,
-                (unsigned long long)total.of_locks, (unsigned long long)total.bounded);
+                (unsigned long long)total.of_locks, (unsigned long long)total.wide, (unsigned long long)total.bounded);
   for (uint32_t k = 1; k < AX_FINDING_KINDS; k++)
     if (total.kinds[k] > 0)
       print_message("  %s: %llu\n", ax_finding_kind_name((ax_finding_kind)k), (unsigned long long)total.kinds[k]);
   if (total.scripts < scripts) return;
-  assert_true(total.of_locks > total.scripts / 12 && total.bounded < total.scripts / 8);
-  const ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_RESULTS};
+  assert_true(total.of_locks > total.scripts / 12 && total.wide > total.scripts / 80 && total.bounded < total.scripts / 8);
+  const ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_RESULTS, AX_FINDING_BARRIER};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) assert_true(total.kinds[all[k]] > total.scripts / 100);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),
                                      cmocka_unit_test(locks_of_a_game_shut_nobody_out),
+                                     cmocka_unit_test(pairs_are_as_many_as_agents),
                                      cmocka_unit_test(scouts_meet_other_results),
-                                     cmocka_unit_test(stores_are_copied_with_their_touches),
+                                     cmocka_unit_test(scouts_get_stuck),
+                                     cmocka_unit_test(scouts_find_what_the_search_does_not_come_to),
+                                     cmocka_unit_test(stores_are_copied),
+                                     cmocka_unit_test(stores_are_bytes),
                                      cmocka_unit_test(test_at_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

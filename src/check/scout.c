@@ -22,16 +22,21 @@ static ax_status choose(const ax_system *s, void *state, uint64_t *random, uint6
   return AX_OK;
 }
 
-static ax_status run(const ax_system *s, void *state, uint64_t *random, uint64_t *looks, ax_interleaving *schedule, bool *whole) {
+/* *ends: it is not given up. */
+static ax_status run(const ax_system *s, void *state, uint64_t *random, uint64_t *looks, ax_interleaving *schedule, bool *ends,
+                     bool *whole) {
   bool pending = true, faulty = false;
+  *ends = false;
   for (uint32_t agent = 0; agent != AX_NONE && *looks < most_looks && !faulty;) {
     AX_TRY(choose(s, state, random, looks, &agent, &pending));
+    if (agent == AX_NONE) *ends = true;
     if (agent == AX_NONE) break;
     ax_act_fault fault = {.region = AX_NONE};
     AX_TRY(ax_interleaving_add(schedule, agent));
     AX_TRY(s->step(s->context, state, agent, &fault));
     faulty = fault.kind != AX_FINDING_NONE;
   }
+  *ends = *ends || faulty;
   *whole = !pending && !faulty;
   return AX_OK;
 }
@@ -42,10 +47,10 @@ ax_status ax_scout(const ax_system *s, uint32_t runs, ax_scout_end end, void *co
   for (uint32_t k = 0; k < runs && looks < most_looks && status == AX_OK; k++) {
     ax_interleaving schedule = {0};
     void *state = NULL;
-    bool whole = false;
+    bool ends = false, whole = false;
     status = s->create(s->context, &state);
-    if (status == AX_OK) status = run(s, state, &random, &looks, &schedule, &whole);
-    if (status == AX_OK && whole) status = end(context, state, &schedule);
+    if (status == AX_OK) status = run(s, state, &random, &looks, &schedule, &ends, &whole);
+    if (status == AX_OK && ends) status = end(context, state, &schedule, whole);
     s->release(s->context, state);
     ax_interleaving_deinit(&schedule);
   }

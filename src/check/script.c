@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { loaded_bytes = 4, agent_words = 4 + loaded_bytes };
+enum { loaded_bytes = 8, agent_words = 4 + loaded_bytes };
 
 ax_status ax_script_add(ax_script *script, uint32_t agent, ax_act act, uint32_t skip) {
   if (agent >= script->agent_count) {

@@ -201,8 +201,6 @@ ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *
 }
 
 ax_status ax_watch_join_alike(ax_watch *watch) {
-  enum { most_cores = 1024 }; /* they are compared in pairs */
-  if (watch->machine->core_count > most_cores) return AX_OK;
   AX_TRY(ax_alike_find(watch->machine, &watch->alike));
   watch->machine->alike = watch->alike.any ? &watch->alike : NULL;
   return AX_OK;

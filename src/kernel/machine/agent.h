@@ -51,8 +51,8 @@ int64_t ax_view_bytes(const ax_view *view);
 /* Accesses: loads, stores, and what both make. */
 AX_MUST_USE ax_status ax_about_memory(ax_about *a);
 AX_MUST_USE ax_status ax_do_memory(ax_about *a);
-/* Stores that are not committed (commits.c): remembers the act's; looks for a fault of the copy that the step starts; forgets those
-   that a copy to `by` writes over. */
+/* Stores that are not committed (commits.c): remembers the act's; looks for a fault of the copy that the step starts; forgets the
+   bytes that one of the core's own copies, to `by`, writes over. */
 AX_MUST_USE ax_status ax_about_stored(ax_about *a);
 AX_MUST_USE ax_status ax_about_committed(ax_about *a);
 AX_MUST_USE ax_status ax_about_overwritten(ax_about *a, const ax_view *by);

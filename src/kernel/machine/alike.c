@@ -7,7 +7,10 @@
 
    Then a state in which two such cores have changed places is a state of the same machine, with the same memory and counts: each
    goes on as the other would have. Fixed values belong to the place, and do not change. Cores that open scopes, start copies or
-   name other cores are not compared. */
+   name other cores are not compared.
+
+   Each core is gone through by itself first: what another one must do the same comes to a hash, the core's *trait*. Only cores with
+   one trait are compared, so the work grows with the cores, not with their pairs. */
 #include "kernel/machine/alike.h"
 
 #include <string.h>
@@ -24,8 +27,11 @@ typedef struct finder {
   const ax_core_code *code;
   bool *fixed;                   /* by slot */
   ax_cell **values, **others;    /* by slot: of two cores; NULL: not fixed */
+  uint32_t other;                /* the core that `others` are of; AX_NONE */
   uint32_t *queue, queue_count;  /* steps to look at */
   bool *reached;
+  uint64_t *traits;              /* by core that is the first of its kind */
+  uint32_t *heads, head_slots;   /* these cores, by hash of the trait; AX_NONE. head_slots: a power of two */
 } finder;
 
 static void find_fixed(finder *f) {
@@ -94,6 +100,12 @@ static void reach(finder *f, uint32_t step) {
   f->queue[f->queue_count++] = step;
 }
 
+static void start(finder *f) {
+  memset(f->reached, 0, f->code->step_count);
+  f->queue_count = 0;
+  reach(f, 0);
+}
+
 static int64_t integer_in(const ax_cell *cell) {
   return ax_number_load(cell->tensor->dtype, cell->tensor->data, 0).i;
 }
@@ -140,6 +152,41 @@ static bool does_same(finder *f, uint32_t s) {
   return true;
 }
 
+/* --- One core by itself --- */
+
+static uint64_t hash_value(const finder *f, uint32_t slot, uint64_t hash) {
+  const ax_type *type = &f->code->types[slot];
+  return ax_hash_bytes(hash, f->values[slot]->tensor->data, (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype));
+}
+
+/* Goes the way of a step as does_same does, with nobody to compare; false: the core has no like. */
+static bool pass(finder *f, uint32_t s, uint64_t *hash) {
+  const ax_core_code_step *step = &f->code->steps[s];
+  const bool branches = step->kind == AX_STEP_TEST || step->kind == AX_STEP_SWITCH;
+  const bool fixed = step->kind == AX_STEP_EVAL && f->fixed[step->out[0]];
+  *hash = ax_hash_word(*hash, s);
+  if (branches && f->fixed[step->in[0]]) *hash = ax_hash_word(*hash, chosen(step, s, f->values[step->in[0]]));
+  for (uint32_t i = 0; i < step->in_count && !fixed && !branches && step->kind != AX_STEP_END; i++)
+    if (f->fixed[step->in[i]]) *hash = hash_value(f, step->in[i], *hash);
+  return does_same(f, s);
+}
+
+/* What it does that another must do likewise: equal of cores that are alike, and mostly of no others. */
+static bool find_trait(finder *f, const ax_core *core, uint64_t *trait) {
+  uint64_t hash = ax_hash_word(AX_HASH_SEED, core->device);
+  for (uint32_t r = 0; r < f->machine->ref_count; r++) hash = ax_hash_word(hash, ax_machine_place(f->machine, core, r));
+  ax_cell **const others = f->others;
+  f->others = f->values; /* a core does the same as itself, unless it does what is not compared */
+  start(f);
+  bool comparable = true;
+  for (uint32_t k = 0; k < f->queue_count && comparable; k++) comparable = pass(f, f->queue[k], &hash);
+  f->others = others;
+  *trait = hash;
+  return comparable;
+}
+
+/* --- Two --- */
+
 static bool same_refs(const ax_machine *machine, const ax_core *a, const ax_core *b) {
   for (uint32_t r = 0; r < machine->ref_count; r++)
     if (ax_machine_place(machine, a, r) != ax_machine_place(machine, b, r)) return false;
@@ -147,9 +194,7 @@ static bool same_refs(const ax_machine *machine, const ax_core *a, const ax_core
 }
 
 static bool are_alike(finder *f) {
-  memset(f->reached, 0, f->code->step_count);
-  f->queue_count = 0;
-  reach(f, 0);
+  start(f);
   for (uint32_t k = 0; k < f->queue_count; k++)
     if (!does_same(f, f->queue[k])) return false;
   return true;
@@ -162,28 +207,48 @@ static void release_values(const finder *f, ax_cell **values) {
   }
 }
 
+/* Compares a core, whose values are there, with another. */
+static ax_status compare(finder *f, uint32_t c, uint32_t other, bool *alike) {
+  const ax_core *cores = f->machine->cores;
+  *alike = false;
+  if (cores[c].device != cores[other].device || !same_refs(f->machine, &cores[c], &cores[other])) return AX_OK;
+  if (f->other != other) {
+    f->other = AX_NONE;
+    release_values(f, f->others);
+    AX_TRY(compute_all(f, &cores[other], f->others));
+    f->other = other;
+  }
+  *alike = are_alike(f);
+  return AX_OK;
+}
+
 /* Compares a core with the first ones of its kind before it. */
 static ax_status place_core(finder *f, uint32_t c, ax_alike *out) {
-  const ax_core *core = &f->machine->cores[c];
+  uint64_t trait;
   out->first[c] = c;
   release_values(f, f->values);
-  AX_TRY(compute_all(f, core, f->values));
-  for (uint32_t k = 0; k < c && out->first[c] == c; k++) {
-    const ax_core *other = &f->machine->cores[k];
-    if (other->body != core->body || other->device != core->device || out->first[k] != k) continue;
-    if (!same_refs(f->machine, core, other)) continue;
-    release_values(f, f->others);
-    AX_TRY(compute_all(f, other, f->others));
-    if (!are_alike(f)) continue;
+  AX_TRY(compute_all(f, &f->machine->cores[c], f->values));
+  if (!find_trait(f, &f->machine->cores[c], &trait)) return AX_OK;
+  uint32_t slot = (uint32_t)trait & (f->head_slots - 1);
+  for (; f->heads[slot] != AX_NONE; slot = (slot + 1) & (f->head_slots - 1)) {
+    const uint32_t k = f->heads[slot];
+    bool alike = false;
+    if (f->traits[k] == trait) AX_TRY(compare(f, c, k, &alike));
+    if (!alike) continue;
     out->first[c] = k;
     out->several[c] = out->several[k] = out->any = true;
+    return AX_OK;
   }
+  f->heads[slot] = c;
+  f->traits[c] = trait;
   return AX_OK;
 }
 
 static ax_status place_body(const ax_machine *machine, uint32_t body, ax_alike *out) {
   const ax_core_code *code = machine->codes[body];
   const size_t slots = (size_t)code->slot_count + 1, steps = (size_t)code->step_count + 1;
+  uint32_t head_slots = 64;
+  while (head_slots < 2 * machine->core_count) head_slots *= 2;
   out->own[body] = ax_calloc(slots, sizeof(bool));
   finder f = {.machine = machine,
               .code = code,
@@ -191,15 +256,21 @@ static ax_status place_body(const ax_machine *machine, uint32_t body, ax_alike *
               .values = ax_calloc(slots, sizeof(ax_cell *)),
               .others = ax_calloc(slots, sizeof(ax_cell *)),
               .queue = ax_alloc((slots > steps ? slots : steps) * sizeof(uint32_t)),
-              .reached = ax_calloc(steps, sizeof(bool))};
-  ax_status status = f.fixed == NULL || f.values == NULL || f.others == NULL || f.queue == NULL || f.reached == NULL
+              .reached = ax_calloc(steps, sizeof(bool)),
+              .traits = ax_alloc(((size_t)machine->core_count + 1) * sizeof(uint64_t)),
+              .heads = ax_alloc(head_slots * sizeof(uint32_t)),
+              .head_slots = head_slots,
+              .other = AX_NONE};
+  ax_status status = f.fixed == NULL || f.values == NULL || f.others == NULL || f.queue == NULL || f.reached == NULL ||
+                             f.traits == NULL || f.heads == NULL
                          ? ax_out_of_memory(0)
                          : AX_OK;
   if (status == AX_OK) find_fixed(&f);
+  if (status == AX_OK) memset(f.heads, 0xff, head_slots * sizeof f.heads[0]);
   for (uint32_t c = 0; c < machine->core_count && status == AX_OK; c++)
     if (machine->cores[c].body == body) status = place_core(&f, c, out);
   if (f.values != NULL && f.others != NULL) release_values(&f, f.values), release_values(&f, f.others);
-  void *memory[] = {f.values, f.others, f.queue, f.reached};
+  void *memory[] = {f.values, f.others, f.queue, f.reached, f.traits, f.heads};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   return status;
 }

@@ -67,11 +67,19 @@ typedef struct ax_wait_count { /* number of times that a core has waited for a b
   int64_t times;
 } ax_wait_count;
 
-typedef struct ax_stored { /* stores of a core that it has not committed: commits.c */
-  ax_touches touches;
-  const ax_core_code_step **steps; /* by touch */
-  uint32_t capacity;
+typedef struct ax_stored_run { /* bytes, and the step that stored them last */
+  uint32_t region;
+  ax_bytes bytes;
+  const ax_core_code_step *step;
+} ax_stored_run;
+
+typedef struct ax_stored { /* what a core has stored and not committed: ascending, each byte once (commits.c); {0}: nothing */
+  ax_stored_run *runs;
+  uint32_t count, capacity;
 } ax_stored;
+/* Puts the bytes of a touch in, as stored by the step; NULL: takes them out. */
+AX_MUST_USE ax_status ax_stored_put(ax_stored *stored, const ax_touches *pool, const ax_touch *touch,
+                                    const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_stored_copy(const ax_stored *from, ax_stored *to);
 void ax_stored_deinit(ax_stored *stored);
 uint64_t ax_stored_hash(const ax_stored *stored, uint64_t hash);

@@ -31,17 +31,6 @@ static void count_uses(const ax_core_code *code, uint32_t *uses, bool *entered) 
   }
 }
 
-/* The step that makes the slot, before step `s` and in a straight line to it; AX_NONE: none such. */
-static uint32_t maker_of(const ax_core_code *code, const bool *entered, uint32_t slot, uint32_t s) {
-  while (!entered[s] && s-- > 0) {
-    const ax_core_code_step *step = &code->steps[s];
-    if (jumps(step) || step->kind == AX_STEP_MOVE) return AX_NONE;
-    for (uint32_t k = 0; k < step->out_count; k++)
-      if (step->out[k] == slot) return s;
-  }
-  return AX_NONE;
-}
-
 static bool is_plain_load(const ax_core_code_step *step) {
   const ax_step_access *access = step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
   return access != NULL && access->reads && !access->writes && !ax_step_is_masked(step->eqn);
@@ -56,40 +45,77 @@ static bool has_sums(ax_dtype dtype) {
   return kind == AX_KIND_FLOAT || kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
 }
 
+typedef struct finder { /* as steps are gone through */
+  ax_core_code *code;
+  uint32_t *uses;          /* by slot */
+  bool *entered;           /* by step */
+  uint32_t *made;          /* by slot: the last step so far that makes it; AX_NONE */
+  uint32_t (*terms)[2];    /* by step, of additions: where their operands were made, in a straight line to it; AX_NONE */
+  uint32_t line;           /* where the present straight line begins */
+} finder;
+
+/* The step that makes the slot, in the present straight line; AX_NONE: none such. */
+static uint32_t maker_of(const finder *f, uint32_t slot) {
+  return f->made[slot] != AX_NONE && f->made[slot] >= f->line ? f->made[slot] : AX_NONE;
+}
+
+static bool adds(const ax_core_code_step *step) {
+  return step->kind == AX_STEP_EVAL && (step->eqn->prim == &ax_prim_add || step->eqn->prim == &ax_prim_sub);
+}
+
 /* The store's value is a sum of which one term was loaded. */
-static void find_load(ax_core_code *code, const uint32_t *uses, const bool *entered, uint32_t s, const ax_step_access *access) {
-  ax_core_code_step *store = &code->steps[s];
-  const uint32_t sum = store->in[access->value], maker = maker_of(code, entered, sum, s);
-  if (maker == AX_NONE || uses[sum] != 1 || code->steps[maker].kind != AX_STEP_EVAL) return;
-  const ax_core_code_step *made = &code->steps[maker];
-  const bool adds = made->eqn->prim == &ax_prim_add;
-  if (!adds && made->eqn->prim != &ax_prim_sub) return;
-  for (uint32_t i = 0; i < (adds ? 2u : 1u); i++) {
-    const uint32_t load = maker_of(code, entered, made->in[i], maker);
-    if (load == AX_NONE || uses[made->in[i]] != 1 || !is_plain_load(&code->steps[load])) continue;
-    code->steps[load].sum = (ax_code_sum){true, AX_NONE, AX_NONE};
+static void find_load(finder *f, ax_core_code_step *store, const ax_step_access *access) {
+  const uint32_t sum = store->in[access->value], maker = maker_of(f, sum);
+  if (maker == AX_NONE || f->uses[sum] != 1 || !adds(&f->code->steps[maker])) return;
+  const ax_core_code_step *made = &f->code->steps[maker];
+  for (uint32_t i = 0; i < (made->eqn->prim == &ax_prim_add ? 2u : 1u); i++) {
+    const uint32_t load = f->terms[maker][i];
+    if (load == AX_NONE || f->uses[made->in[i]] != 1 || !is_plain_load(&f->code->steps[load])) continue;
+    f->code->steps[load].sum = (ax_code_sum){true, AX_NONE, AX_NONE};
     store->sum = (ax_code_sum){true, load, made->in[1 - i]};
     return;
   }
 }
 
-ax_status ax_core_code_find_sums(ax_core_code *code) {
-  uint32_t *uses = ax_calloc((size_t)code->slot_count + 1, sizeof uses[0]);
-  bool *entered = ax_calloc((size_t)code->step_count + 1, sizeof entered[0]);
-  ax_status status = uses == NULL || entered == NULL ? ax_out_of_memory(0) : AX_OK;
-  if (status == AX_OK) count_uses(code, uses, entered);
-  for (uint32_t s = 0; s < code->step_count && status == AX_OK; s++) {
-    ax_core_code_step *step = &code->steps[s];
-    const ax_step_access *access = step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
-    if (access == NULL || !has_sums(code->types[step->in[0]].dtype)) continue;
-    if (access->combine == &ax_prim_add && !ax_step_is_masked(step->eqn))
-      step->sum = (ax_code_sum){true, AX_NONE, step->in[access->value]};
-    else if (is_plain_store(step, access))
-      find_load(code, uses, entered, s, access);
+static void look_at_access(finder *f, ax_core_code_step *step) {
+  const ax_step_access *access = step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
+  if (access == NULL || !has_sums(f->code->types[step->in[0]].dtype)) return;
+  if (access->combine == &ax_prim_add && !ax_step_is_masked(step->eqn))
+    step->sum = (ax_code_sum){true, AX_NONE, step->in[access->value]};
+  else if (is_plain_store(step, access))
+    find_load(f, step, access);
+}
+
+/* Once through all steps. A line ends before a step that is jumped to, and behind one that jumps, or moves slots. */
+static void go_through(finder *f) {
+  for (uint32_t s = 0; s < f->code->step_count; s++) {
+    ax_core_code_step *step = &f->code->steps[s];
+    if (f->entered[s]) f->line = s;
+    look_at_access(f, step);
+    for (uint32_t i = 0; i < 2 && adds(step); i++) f->terms[s][i] = maker_of(f, step->in[i]);
+    for (uint32_t k = 0; k < step->out_count; k++) f->made[step->out[k]] = s;
+    if (jumps(step) || step->kind == AX_STEP_MOVE) f->line = s + 1;
   }
-  ax_free(uses);
-  ax_free(entered);
-  return status;
+}
+
+ax_status ax_core_code_find_sums(ax_core_code *code) {
+  const size_t slots = (size_t)code->slot_count + 1, steps = (size_t)code->step_count + 1;
+  finder f = {.code = code,
+              .uses = ax_calloc(slots, sizeof f.uses[0]),
+              .entered = ax_calloc(steps, sizeof f.entered[0]),
+              .made = ax_alloc(slots * sizeof f.made[0]),
+              .terms = ax_alloc(steps * sizeof f.terms[0])};
+  const bool there = f.uses != NULL && f.entered != NULL && f.made != NULL && f.terms != NULL;
+  if (there) {
+    memset(f.made, 0xff, slots * sizeof f.made[0]);
+    count_uses(code, f.uses, f.entered);
+    go_through(&f);
+  }
+  ax_free(f.uses);
+  ax_free(f.entered);
+  ax_free(f.made);
+  ax_free(f.terms);
+  return there ? AX_OK : ax_out_of_memory(0);
 }
 
 /* --- Of an act --- */
