@@ -31,7 +31,13 @@ static void number(ax_tensor *out, uint64_t elems, uint32_t index) {
 
 ax_status ax_made_up_input(const ax_type *type, const ax_host_array *given, uint32_t index, bool distinct, ax_tensor **out) {
   AX_TRY(ax_tensor_create(type, out));
-  if (given != NULL) return copy_given(type, given, index, *out);
+  if (given != NULL) {
+    const ax_status status = copy_given(type, given, index, *out);
+    if (status == AX_OK) return AX_OK;
+    ax_tensor_release(*out);
+    *out = NULL;
+    return status;
+  }
   uint64_t random = index + 1;
   for (int64_t i = 0; i < ax_type_elems(type) && ax_is_float(type->dtype); i++)
     ax_number_store(type->dtype, (*out)->data, i, (ax_number){.f = (double)(int64_t)(ax_next_random(&random) % 17) / 4 - 2});

@@ -175,7 +175,7 @@ static double last_holds(double sure, double told, double speed, bool *quiet) {
   double holds = sure;
   char *memory = 1.6 * sure <= (double)most ? ax_alloc(most) : NULL;
   for (size_t bytes = (size_t)(1.6 * sure), set = 0; memory != NULL && bytes <= most; bytes = bytes / 5 * 8) {
-    memset(memory + set, 1, bytes - set); /* a page that was never written is one page of zeros */
+    memset(memory + set, 0, bytes - set); /* pages that were never written are all the same one */
     set = bytes;
     if (speed_of_one(memory, bytes & ~(size_t)255, quiet) < 0.75 * speed && speed_of_one(memory, bytes & ~(size_t)255, quiet) < 0.75 * speed)
       break;

@@ -75,8 +75,8 @@ ax_status ax_stored_put(ax_stored *stored, const ax_touches *pool, const ax_touc
   const uint32_t count = replace(stored->runs + first, end - first, by, touch->count, put, list), behind = stored->count - end;
   ax_status status = ax_grow(&stored->runs, sizeof stored->runs[0], stored->count, count, &stored->capacity);
   if (status == AX_OK) {
-    memmove(stored->runs + first + count, stored->runs + end, behind * sizeof stored->runs[0]);
-    memcpy(stored->runs + first, list, count * sizeof list[0]);
+    if (behind > 0) memmove(stored->runs + first + count, stored->runs + end, behind * sizeof stored->runs[0]);
+    if (count > 0) memcpy(stored->runs + first, list, count * sizeof list[0]);
     stored->count = first + count + behind;
   }
   ax_free(list);
