@@ -160,11 +160,18 @@ static bool begins_section(const reader *r) {
   return at(r)->kind == AX_TOKEN_END;
 }
 
-static ax_status read_flops(reader *r) {
-  AX_TRY(next(r));
+/* The dtype at hand, which stays at hand. */
+static ax_status read_dtype(const reader *r, ax_dtype *out) {
   const int dtype = at(r)->kind == AX_TOKEN_NAME ? ax_dtype_find(at(r)->start, at(r)->length) : AX_NO_DTYPE;
-  if (dtype == AX_NO_DTYPE)
-    return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+  *out = (ax_dtype)dtype;
+  if (dtype != AX_NO_DTYPE) return AX_OK;
+  return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+}
+
+static ax_status read_flops(reader *r) {
+  ax_dtype dtype;
+  AX_TRY(next(r));
+  AX_TRY(read_dtype(r, &dtype));
   return number(r, true, &r->machine->flops[dtype]);
 }
 
@@ -215,9 +222,8 @@ static ax_status read_reduces(reader *r, double *rates) {
   bool of[AX_DTYPE_COUNT] = {false};
   AX_TRY(next(r));
   do {
-    const int dtype = at(r)->kind == AX_TOKEN_NAME ? ax_dtype_find(at(r)->start, at(r)->length) : AX_NO_DTYPE;
-    if (dtype == AX_NO_DTYPE)
-      return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+    ax_dtype dtype;
+    AX_TRY(read_dtype(r, &dtype));
     of[dtype] = true;
     AX_TRY(next(r));
   } while (at(r)->kind == AX_TOKEN_NAME);
@@ -461,7 +467,8 @@ static ax_status read_file(const char *path, ax_cluster **out) {
 ax_status ax_cluster_read(const char *name, ax_cluster **out) {
   *out = NULL;
   AX_TRY(ax_require(name, "name"));
-  if (cores_of(name) > 0) return read_own(cores_of(name), name, out);
+  const uint32_t cores = cores_of(name);
+  if (cores > 0) return read_own(cores, name, out);
   for (uint32_t i = 0; i < AX_COUNT(builtins); i++) {
     if (strcmp(builtins[i].name, name) != 0) continue;
     const char *text = text_of(i);

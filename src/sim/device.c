@@ -30,6 +30,8 @@ static uint32_t parts_of(const ax_op *op) {
 
 ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const ax_amount *amount) {
   return (ax_sim_effort){.computing = computing(machine, amount),
+                         .read = amount->read,
+                         .written = amount->written,
                          .parts = parts_of(op),
                          .launched = true,
                          .in_turn = machine->core > 0 && (op->kind == AX_OP_ROWS || op->kind == AX_OP_GEMM)};
@@ -37,8 +39,8 @@ ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const
 
 double ax_sim_write_rate(const ax_cluster *machine) { return machine->write > 0 ? machine->write : machine->memory; }
 
-ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_amount *a) {
-  const double seconds = machine->write == 0 ? (a->read + a->written) / machine->memory : a->read / machine->memory + a->written / machine->write;
+ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_sim_effort *e) {
+  const double seconds = machine->write == 0 ? (e->read + e->written) / machine->memory : e->read / machine->memory + e->written / machine->write;
   return (ax_sim_moved){seconds, seconds * ax_sim_memory_alone(machine)};
 }
 

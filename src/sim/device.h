@@ -10,6 +10,7 @@
 
 typedef struct ax_sim_effort {
   double computing; /* seconds, without its bytes and its launch */
+  double read, written; /* bytes */
   uint32_t parts;   /* that cores may share */
   bool launched;    /* it has a launch */
   bool in_turn;     /* bytes are moved first, then it computes: of rows, which are read by their first kernel, and of products, whose
@@ -26,7 +27,7 @@ double ax_sim_cores(const ax_cluster *machine); /* of a device; 1 */
 /* How many times as long one core alone takes to move bytes of memory as all cores together. */
 double ax_sim_memory_alone(const ax_cluster *machine);
 ax_sim_effort ax_sim_effort_of(const ax_cluster *machine, const ax_op *op, const ax_amount *amount);
-ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_amount *amount); /* if all of it is in memory */
+ax_sim_moved ax_sim_moving(const ax_cluster *machine, const ax_sim_effort *effort); /* if all of it is in memory */
 double ax_sim_write_rate(const ax_cluster *machine); /* bytes a second */
 /* The seconds that it takes if its bytes take `moving`. *bound: what takes most of them. */
 double ax_sim_effort_seconds(const ax_cluster *machine, const ax_sim_effort *effort, ax_sim_moved moving, const char **bound);

@@ -137,15 +137,15 @@ static void note_rows(leveling *l, const ax_rows *rows) {
 }
 
 /* Shares what an operation moves among its buffers, by their sizes. */
-static void share(leveling *l, const ax_amount *amount) {
+static void share(leveling *l, const ax_sim_effort *effort) {
   double read = 0, written = 0;
   for (uint32_t i = 0; i < l->count; i++) {
     read += l->touches[i].read;
     written += l->touches[i].written;
   }
   for (uint32_t i = 0; i < l->count; i++) {
-    l->touches[i].read *= read > 0 ? amount->read / read : 0;
-    l->touches[i].written *= written > 0 ? amount->written / written : 0;
+    l->touches[i].read *= read > 0 ? effort->read / read : 0;
+    l->touches[i].written *= written > 0 ? effort->written / written : 0;
   }
 }
 
@@ -182,14 +182,14 @@ static ax_sim_moved seconds_of(const leveling *l, const touch *t) {
 }
 
 static void visit(leveling *l, const ax_sim_work_step *step) {
-  const ax_amount amount = ax_op_amount(l->plan, step->of);
+  ax_sim_work_op *op = &l->work->ops[step->op];
   ax_sim_moved moving = {0, 0};
   double past = 0;
   l->count = 0;
   l->streams = streams(l, step->of);
   if (step->of->kind == AX_OP_ROWS) note_rows(l, step->of->rows);
   else ax_op_visit(step->of, note, l);
-  share(l, &amount);
+  share(l, &op->effort);
   for (uint32_t i = 0; i < l->count; i++) {
     const ax_sim_moved one = seconds_of(l, &l->touches[i]);
     moving = (ax_sim_moved){moving.all + one.all, moving.alone + one.alone};
@@ -201,7 +201,6 @@ static void visit(leveling *l, const ax_sim_work_step *step) {
     else touch_root(&l->order, t->root, moved(t));
   }
   /* what is stored past the caches goes out while the next is read */
-  ax_sim_work_op *op = &l->work->ops[step->op];
   past /= ax_sim_write_rate(l->machine);
   moving = (ax_sim_moved){hypot(moving.all, past), hypot(moving.alone, past * ax_sim_memory_alone(l->machine))};
   op->seconds = ax_sim_effort_seconds(l->machine, &op->effort, moving, &op->bound);

@@ -163,7 +163,7 @@ static void test_efforts(void **state) {
   const ax_cluster device = {.memory = 1e9, .launch = 1e-6}, writes = {.memory = 1e9, .write = 2e9},
                    core = {.memory = 1e9, .core = 2, .cores = 4, .share = 1e-6},
                    wide = {.memory = 1e9, .core = 2, .cores = 4, .core_memory = 8e8};
-  const ax_amount amount = {.read = 3000, .written = 1000};
+  const ax_sim_effort amount = {.read = 3000, .written = 1000};
   const char *bound;
   expect(ax_sim_cores(&device), 1);
   expect(ax_sim_cores(&core), 4);

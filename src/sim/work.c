@@ -54,6 +54,12 @@ static ax_status add_step(making *m, ax_sim_work_step step) {
   return AX_OK;
 }
 
+/* As if all its bytes were in memory. */
+static void take_time(const making *m, ax_sim_work_op *op) {
+  const ax_cluster *machine = m->place->machine;
+  op->seconds = ax_sim_effort_seconds(machine, &op->effort, ax_sim_moving(machine, &op->effort), &op->bound);
+}
+
 static ax_status compute(making *m, const ax_op *op) {
   const ax_cluster *machine = m->place->machine;
   ax_amount a;
@@ -64,7 +70,7 @@ static ax_status compute(making *m, const ax_op *op) {
   made->flops = a.flops;
   made->bytes = a.read + a.written;
   made->effort = ax_sim_effort_of(machine, op, &a);
-  made->seconds = ax_sim_effort_seconds(machine, &made->effort, ax_sim_moving(machine, &a), &made->bound);
+  take_time(m, made);
   return add_step(m, (ax_sim_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
 }
 
@@ -204,7 +210,8 @@ static ax_status weigh_one(const making *m, const ax_op *op, double *seconds) {
   const ax_cluster *machine = m->place->machine;
   ax_amount a = {0};
   AX_TRY(count_op(m, op, &a));
-  *seconds += machine->launch + ax_sim_effort_of(machine, op, &a).computing + ax_sim_moving(machine, &a).all;
+  const ax_sim_effort effort = ax_sim_effort_of(machine, op, &a);
+  *seconds += machine->launch + effort.computing + ax_sim_moving(machine, &effort).all;
   return AX_OK;
 }
 
@@ -252,23 +259,20 @@ static ax_status choose(making *m, const ax_op *op) {
 }
 
 /* Cores compute a loop of short kernels at once, as one function (jit/nest/fused_loop.h): no step of it is launched. */
-static ax_status join(making *m, uint32_t begin) {
+static void join(making *m, uint32_t begin) {
   ax_sim_work *w = m->work;
   for (uint32_t i = begin; i < w->step_count; i++) {
     const ax_sim_work_step *step = &w->steps[i];
     const bool joins = step->kind == AX_WORK_LOOP || step->kind == AX_WORK_NEXT ||
                        (step->kind == AX_WORK_COMPUTE && step->of->kind == AX_OP_KERNEL && ax_fused_loop_takes(step->of->kernel.kernel));
-    if (!joins) return AX_OK;
+    if (!joins) return;
   }
   for (uint32_t i = begin; i < w->step_count; i++) {
     ax_sim_work_op *op = &w->ops[w->steps[i].op];
-    ax_amount a;
     if (w->steps[i].kind != AX_WORK_COMPUTE || !op->effort.launched) continue;
     op->effort.launched = false;
-    AX_TRY(count_op(m, w->steps[i].of, &a));
-    op->seconds = ax_sim_effort_seconds(m->place->machine, &op->effort, ax_sim_moving(m->place->machine, &a), &op->bound);
+    take_time(m, op);
   }
-  return AX_OK;
 }
 
 static ax_status loop(making *m, const ax_op *op) {
@@ -282,7 +286,7 @@ static ax_status loop(making *m, const ax_op *op) {
   AX_TRY(add_block(m, &op->loop.test));
   AX_TRY(add_block(m, &op->loop.body));
   m->depth--;
-  if (m->place->machine->core > 0) AX_TRY(join(m, begin + 1));
+  if (m->place->machine->core > 0) join(m, begin + 1);
   bool computes = true;
   for (uint32_t i = begin + 1; i < m->work->step_count; i++)
     computes = computes && m->work->steps[i].kind != AX_WORK_TRANSFER && m->work->steps[i].kind != AX_WORK_SEND &&
