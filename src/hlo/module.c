@@ -45,7 +45,7 @@ void ax_hlo_module_deinit(ax_hlo_module *module) {
   ax_free(module->values);
   ax_free(module->makers);
   ax_free(module->aliases);
-  ax_free(module->alias_table);
+  ax_table_deinit(&module->alias_table);
   *module = (ax_hlo_module){0};
 }
 
@@ -110,26 +110,18 @@ uint32_t ax_hlo_chosen(const ax_hlo_module *module, const ax_hlo_operation *op) 
 
 /* --- Aliases --- */
 
-static uint32_t *alias_slot(const ax_hlo_module *module, ax_hlo_slice name) {
-  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (module->alias_table_size - 1);
-  for (; module->alias_table[slot] != 0; slot = (slot + 1) & (module->alias_table_size - 1))
-    if (ax_hlo_slice_same(module->aliases[module->alias_table[slot] - 1].name, name)) break;
-  return &module->alias_table[slot];
+static bool alias_is(const void *aliases, uint32_t number, const void *name) {
+  return ax_hlo_slice_same(((const ax_hlo_alias_entry *)aliases)[number].name, *(const ax_hlo_slice *)name);
 }
 
-static ax_status grow_alias_table(ax_hlo_module *module) {
-  if (module->alias_table_size >= 2 * (module->alias_count + 1)) return AX_OK;
-  const uint32_t size = module->alias_table_size == 0 ? 64 : 2 * module->alias_table_size;
-  uint32_t *table = ax_calloc(size, sizeof table[0]);
-  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
-  ax_free(module->alias_table);
-  module->alias_table = table, module->alias_table_size = size;
-  for (uint32_t i = 0; i < module->alias_count; i++) *alias_slot(module, module->aliases[i].name) = i + 1;
-  return AX_OK;
+static uint32_t *alias_slot(const ax_hlo_module *module, ax_hlo_slice name) {
+  return ax_table_slot(&module->alias_table, ax_hash_bytes(AX_HASH_SEED, name.start, name.length), alias_is, module->aliases, &name);
 }
 
 ax_status ax_hlo_add_alias(ax_hlo_module *module, ax_hlo_slice name, ax_hlo_slice text) {
-  AX_TRY(grow_alias_table(module));
+  bool emptied;
+  AX_TRY(ax_table_room(&module->alias_table, module->alias_count, &emptied));
+  for (uint32_t i = 0; emptied && i < module->alias_count; i++) *alias_slot(module, module->aliases[i].name) = i + 1;
   AX_TRY(ax_grow(&module->aliases, sizeof module->aliases[0], module->alias_count, 1, &module->alias_capacity));
   module->aliases[module->alias_count++] = (ax_hlo_alias_entry){.name = name, .text = text};
   *alias_slot(module, name) = module->alias_count;
@@ -137,7 +129,7 @@ ax_status ax_hlo_add_alias(ax_hlo_module *module, ax_hlo_slice name, ax_hlo_slic
 }
 
 ax_hlo_alias_entry *ax_hlo_find_alias(const ax_hlo_module *module, ax_hlo_slice name) {
-  const uint32_t found = module->alias_table_size > 0 ? *alias_slot(module, name) : 0;
+  const uint32_t found = module->alias_table.size > 0 ? *alias_slot(module, name) : 0;
   return found > 0 ? &module->aliases[found - 1] : NULL;
 }
 

@@ -14,6 +14,7 @@
 #ifndef AX_HLO_MODULE_H
 #define AX_HLO_MODULE_H
 
+#include "base/table.h"
 #include "ir/equation.h"
 #include "ir/number.h"
 
@@ -141,7 +142,7 @@ typedef struct ax_hlo_module {
   uint32_t value_count;
   struct ax_hlo_alias_entry *aliases; /* #loc1 and what it stands for */
   uint32_t alias_count, alias_capacity;
-  uint32_t *alias_table, alias_table_size; /* by hash of a name: 1 + its number among these */
+  ax_table alias_table; /* of these, by name */
   struct ax_hlo_held *held; /* memory of large constants */
   struct ax_shared *lender; /* of the bytes that are read, which may forget what has been copied; borrowed. NULL: there is none */
 } ax_hlo_module;

@@ -24,49 +24,36 @@ ax_status ax_hlo_new_values(ax_hlo_scan *r, uint32_t count, const ax_hlo_value_t
   return AX_OK;
 }
 
-static uint32_t name_slot(const ax_hlo_scan *r, ax_hlo_slice name) {
-  uint32_t slot = (uint32_t)ax_hash_bytes(AX_HASH_SEED, name.start, name.length) & (r->table_size - 1);
-  for (; r->table[slot] != 0; slot = (slot + 1) & (r->table_size - 1))
-    if (ax_hlo_slice_same(r->names[r->table[slot] - 1].name, name)) break;
-  return slot;
+static bool name_is(const void *names, uint32_t number, const void *name) {
+  return ax_hlo_slice_same(((const ax_hlo_named *)names)[number].name, *(const ax_hlo_slice *)name);
 }
 
-/* The table with what is in scope, twice as large as it has to be. Entries of names that are dropped would break the runs that
-   ax_hlo_names_drop relies on, so a larger table is filled in the order of the names. */
-static ax_status grow_table(ax_hlo_scan *r) {
-  if (r->table_size >= 2 * (r->name_count + 1)) return AX_OK;
-  const uint32_t size = r->table_size == 0 ? 256 : 2 * r->table_size;
-  uint32_t *table = ax_calloc(size, sizeof table[0]);
-  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
-  ax_free(r->table);
-  r->table = table, r->table_size = size;
-  for (uint32_t i = 0; i < r->name_count; i++) {
-    const uint32_t slot = name_slot(r, r->names[i].name);
-    r->hidden[i] = r->table[slot];
-    r->table[slot] = i + 1;
-  }
-  return AX_OK;
+static uint32_t *name_slot(const ax_hlo_scan *r, ax_hlo_slice name) {
+  return ax_table_slot(&r->table, ax_hash_bytes(AX_HASH_SEED, name.start, name.length), name_is, r->names, &name);
+}
+
+/* The entry comes into scope, in the slot of the one that it hides. */
+static void show_name(ax_hlo_scan *r, uint32_t entry) {
+  uint32_t *slot = name_slot(r, r->names[entry].name);
+  r->hidden[entry] = *slot;
+  *slot = entry + 1;
 }
 
 ax_status ax_hlo_name_values(ax_hlo_scan *r, ax_hlo_slice name, uint32_t first, uint32_t count) {
-  AX_TRY(grow_table(r));
+  bool emptied;
+  AX_TRY(ax_table_room(&r->table, r->name_count, &emptied));
+  for (uint32_t i = 0; emptied && i < r->name_count; i++) show_name(r, i);
   AX_TRY(ax_grow(&r->names, sizeof r->names[0], r->name_count, 1, &r->name_capacity));
   AX_TRY(ax_grow(&r->hidden, sizeof r->hidden[0], r->name_count, 1, &r->hidden_capacity));
-  const uint32_t slot = name_slot(r, name);
-  if (r->table[slot] > r->scope) return ax_hlo_refuse(r, name.start, "%%%.*s is defined twice here", (int)name.length, name.start);
+  if (*name_slot(r, name) > r->scope) return ax_hlo_refuse(r, name.start, "%%%.*s is defined twice here", (int)name.length, name.start);
   r->names[r->name_count] = (ax_hlo_named){name, first, count};
-  r->hidden[r->name_count] = r->table[slot];
-  r->table[slot] = ++r->name_count;
+  show_name(r, r->name_count++);
   return AX_OK;
 }
 
 /* From the last to the first, each slot is emptied that was empty before it was filled, so no run of slots has a gap. */
 void ax_hlo_names_drop(ax_hlo_scan *r, uint32_t mark) {
-  while (r->name_count > mark) {
-    const uint32_t i = r->name_count - 1, slot = name_slot(r, r->names[i].name);
-    r->table[slot] = r->hidden[i];
-    r->name_count--;
-  }
+  for (; r->name_count > mark; r->name_count--) *name_slot(r, r->names[r->name_count - 1].name) = r->hidden[r->name_count - 1];
 }
 
 ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
@@ -76,7 +63,7 @@ ax_status ax_hlo_want_operand(ax_hlo_scan *r, uint32_t *out) {
   const char *at = r->cursor;
   if (!ax_hlo_sees(r, "%")) return ax_hlo_expected(r, "a value, %name");
   AX_TRY(ax_hlo_want_name(r, '%', &name));
-  const uint32_t entry = r->table_size == 0 ? 0 : r->table[name_slot(r, name)];
+  const uint32_t entry = r->table.size == 0 ? 0 : *name_slot(r, name);
   if (entry <= r->isolated) return ax_hlo_refuse(r, at, "%%%.*s is not defined before it is used here", (int)name.length, name.start);
   const ax_hlo_named *named = &r->names[entry - 1];
   if (r->cursor < r->end && *r->cursor == '#') {
@@ -403,7 +390,7 @@ void ax_hlo_find_body(ax_hlo_module *m, const ax_hlo_block *block) {
 
 void ax_hlo_free_scan(ax_hlo_scan *r) {
   ax_free(r->names);
-  ax_free(r->table);
+  ax_table_deinit(&r->table);
   ax_free(r->hidden);
   ax_free(r->types);
 }

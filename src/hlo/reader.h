@@ -35,8 +35,8 @@ typedef struct ax_hlo_scan {
   uint32_t name_count, name_capacity;
   uint32_t scope;    /* the first of the innermost region, where a name may not be given again */
   uint32_t isolated; /* the first that is seen: functions see no names around them */
-  uint32_t *table, table_size;       /* by hash of a name: 1 + the number of its innermost entry in `names` */
-  uint32_t *hidden, hidden_capacity; /* by entry of `names`: what the table had before */
+  ax_table table;                    /* the innermost entry of `names` by name */
+  uint32_t *hidden, hidden_capacity; /* by entry of `names`: what its slot of the table had before */
 
   ax_hlo_attribute *resources; /* names and texts, in the order of the names; made when the first one is asked for */
   uint32_t resource_count;

@@ -16,7 +16,7 @@ static ax_hlo_scan at(const char *text) {
 }
 static void done(ax_hlo_scan *r) {
   ax_free(r->names);
-  ax_free(r->table);
+  ax_table_deinit(&r->table);
   ax_free(r->hidden);
   ax_free(r->types);
   ax_hlo_module_deinit(&module);

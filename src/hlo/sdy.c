@@ -248,7 +248,7 @@ static ax_status read_dimension(cursor *c, ax_sdy_sharding *s) {
     AX_TRY(want(c, "}"));
   }
   if (take(c, "p")) AX_TRY(want_number(c, &priority));
-  if (priority < 0 || priority > UINT16_MAX) return ax_error(AX_INVALID_ARGUMENT, "a layout's priority is a number up to %d", UINT16_MAX);
+  if (priority > AX_LAST_PRIORITY) return ax_error(AX_INVALID_ARGUMENT, "a layout's priority is a number up to %d", AX_LAST_PRIORITY);
   if (s->spec.count[d] > 0) take_priority(s, (uint16_t)priority);
   return AX_OK;
 }

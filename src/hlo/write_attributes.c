@@ -59,41 +59,33 @@ void ax_hlo_add_signed(ax_text *text, int64_t number) {
 
 void ax_hlo_pool_deinit(ax_hlo_pool *pool) {
   ax_free(pool->items);
-  ax_free(pool->table);
+  ax_table_deinit(&pool->table);
 }
 
-static uint32_t slot_of(const ax_hlo_pool *pool, uint32_t dialect, ax_hlo_slice bytes) {
-  uint32_t slot = (uint32_t)ax_hash_bytes(ax_hash_word(AX_HASH_SEED, dialect), bytes.start, bytes.length) & (pool->table_size - 1);
-  for (; pool->table[slot] != 0; slot = (slot + 1) & (pool->table_size - 1)) {
-    const ax_hlo_interned *item = &pool->items[pool->table[slot] - 1];
-    if (item->dialect == dialect && ax_hlo_slice_same(item->bytes, bytes)) break;
-  }
-  return slot;
+static bool item_is(const void *items, uint32_t number, const void *key) {
+  const ax_hlo_interned *item = (const ax_hlo_interned *)items + number, *wanted = key;
+  return item->dialect == wanted->dialect && ax_hlo_slice_same(item->bytes, wanted->bytes);
 }
 
-static ax_status grow_pool(ax_hlo_pool *pool) {
-  if (pool->table_size >= 2 * (pool->count + 1)) return AX_OK;
-  const uint32_t size = pool->table_size == 0 ? 256 : 2 * pool->table_size;
-  uint32_t *table = ax_calloc(size, sizeof table[0]);
-  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
-  ax_free(pool->table);
-  pool->table = table, pool->table_size = size;
-  for (uint32_t i = 0; i < pool->count; i++) table[slot_of(pool, pool->items[i].dialect, pool->items[i].bytes)] = i + 1;
-  return AX_OK;
+static uint32_t *slot_of(const ax_hlo_pool *pool, const ax_hlo_interned *item) {
+  const uint64_t hash = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, item->dialect), item->bytes.start, item->bytes.length);
+  return ax_table_slot(&pool->table, hash, item_is, pool->items, item);
 }
 
 static ax_status intern(ax_hlo_writer *w, ax_hlo_pool *pool, uint32_t dialect, ax_hlo_slice bytes, uint32_t *out) {
-  AX_TRY(grow_pool(pool));
+  bool emptied;
+  AX_TRY(ax_table_room(&pool->table, pool->count, &emptied));
+  for (uint32_t i = 0; emptied && i < pool->count; i++) *slot_of(pool, &pool->items[i]) = i + 1;
   AX_TRY(ax_grow(&pool->items, sizeof pool->items[0], pool->count, 1, &pool->capacity));
-  const uint32_t slot = slot_of(pool, dialect, bytes);
-  if (pool->table[slot] == 0) {
+  uint32_t *slot = slot_of(pool, &(ax_hlo_interned){bytes, dialect});
+  if (*slot == 0) {
     char *copy = ax_arena_alloc(&w->arena, bytes.length + 1);
     if (copy == NULL) return ax_out_of_memory(bytes.length);
     if (bytes.length > 0) memcpy(copy, bytes.start, bytes.length);
     pool->items[pool->count] = (ax_hlo_interned){{copy, bytes.length}, dialect};
-    pool->table[slot] = ++pool->count;
+    *slot = ++pool->count;
   }
-  *out = pool->table[slot] - 1;
+  *out = *slot - 1;
   return AX_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct ax_hlo_interned { /* bytes that were written, by dialect */
 typedef struct ax_hlo_pool { /* things with numbers, each once */
   ax_hlo_interned *items;
   uint32_t count, capacity;
-  uint32_t *table, table_size; /* by hash: 1 + the number */
+  ax_table table; /* of these, by bytes and dialect */
 } ax_hlo_pool;
 
 typedef struct ax_hlo_writer {

@@ -317,15 +317,21 @@ static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *t
   return AX_OK;
 }
 
+bool ax_priority_read(const char *digits, size_t length, uint16_t *out) {
+  uint32_t number = 0;
+  for (size_t i = 0; i < length && number <= AX_LAST_PRIORITY; i++) number = 10 * number + (uint32_t)(digits[i] - '0');
+  *out = (uint16_t)number;
+  return number <= AX_LAST_PRIORITY;
+}
+
 /* The last entry's " p1" is taken off it. */
 static ax_status take_priority(const char *text, const char *item, size_t *length, ax_spec *spec) {
   size_t digits = *length;
   while (digits > 0 && item[digits - 1] >= '0' && item[digits - 1] <= '9') digits--;
   const bool said = digits < *length && digits > 2 && item[digits - 1] == 'p' && item[digits - 2] == ' ';
   if (!said || item[*length + strspn(item + *length, " ")] != '\0') return AX_OK;
-  if (*length - digits > 5 || atol(item + digits) > UINT16_MAX)
-    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": a priority is a number up to %d", text, UINT16_MAX);
-  spec->priority = (uint16_t)atol(item + digits);
+  if (!ax_priority_read(item + digits, *length - digits, &spec->priority))
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": a priority is a number up to %d", text, AX_LAST_PRIORITY);
   for (*length = digits - 1; *length > 0 && item[*length - 1] == ' ';) --*length;
   return AX_OK;
 }

@@ -193,12 +193,9 @@ static ax_status parse_spec_axis(ax_parser *parser, const ax_mesh *mesh, ax_spec
 /* p1 behind a spec. */
 static ax_status parse_priority(ax_parser *parser, ax_spec *spec) {
   const ax_lexeme at = parser->lexer.token;
-  char digits[8] = {0};
   if (at.kind != AX_TOKEN_NAME || at.length < 2 || at.start[0] != 'p' || strspn(at.start + 1, "0123456789") < at.length - 1) return AX_OK;
-  if (at.length < sizeof digits) memcpy(digits, at.start + 1, at.length - 1);
-  if (at.length >= sizeof digits || atol(digits) > UINT16_MAX)
-    return ax_lexer_error(&parser->lexer, &at, "a priority is a number up to %d", UINT16_MAX);
-  spec->priority = (uint16_t)atol(digits);
+  if (!ax_priority_read(at.start + 1, at.length - 1, &spec->priority))
+    return ax_lexer_error(&parser->lexer, &at, "a priority is a number up to %d", AX_LAST_PRIORITY);
   return ax_lexer_next(&parser->lexer);
 }
 

@@ -166,6 +166,9 @@ int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device)
 int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are whole */
+enum { AX_LAST_PRIORITY = UINT16_MAX }; /* of constraints; the first is 0 */
+/* False: it is larger than that. */
+bool ax_priority_read(const char *digits, size_t length, uint16_t *out);
 /* As ax_spec_parse; an entry may be `?`. */
 AX_MUST_USE ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out);
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
