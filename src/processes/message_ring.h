@@ -3,7 +3,8 @@
      memory   | read so far |  ... free ...  | 88 bytes | 4000 bytes | 0 |  ... free ...  |
               a line of its own              ^ next to be read       ^ next to be written
 
-   Each message begins with a word that says how long it is. The writer sets it last, and has set the word behind the message to 0
+   Each message begins at a line of the caches, with a word that says how long it is: a short one is one line, and nobody who looks for the
+   next touches it. The writer sets it last, and has set the word behind the message to 0
    before, so the reader needs no other word to see what is there. A message that does not fit before the end of the ring begins at
    its beginning again; the word then says so. */
 #ifndef AX_PROCESSES_MESSAGE_RING_H
@@ -17,7 +18,7 @@
 enum { AX_MESSAGE_RING_HEAD = 64 };
 
 /* What a ring takes of shared memory, aligned to 64 bytes. capacity: bytes for messages, a multiple of 64; the longest message has
-   at most a half of it less 64 bytes. */
+   at most a half of it less 128 bytes. */
 static inline size_t ax_message_ring_bytes(uint32_t capacity) { return AX_MESSAGE_RING_HEAD + capacity; }
 /* Empties the memory of a ring, before any other process uses it. */
 void ax_message_ring_clear(void *memory);

@@ -9,7 +9,7 @@
 #include "support/cmocka.h"
 #include "support/random.h"
 
-enum { capacity = 1024, longest = capacity / 2 - 64, messages = 5000 };
+enum { capacity = 1024, longest = capacity / 2 - 128, messages = 5000 };
 
 static char *make(void) {
   char *memory = aligned_alloc(64, ax_message_ring_bytes(capacity));

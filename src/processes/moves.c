@@ -274,7 +274,7 @@ static void fill(ax_mpi *m, uint32_t from, const char *data, size_t bytes) {
   m->found.last = one;
 }
 
-static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size_t bytes) {
+static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, const ax_node_message *message) {
   ax_mpi_partial *p = &m->partial[from];
   if (m->closing) return AX_OK;
   AX_TRY(ax_delivery_make(&what->envelope, from, what->ticket == 0, NULL, &p->delivery));
@@ -282,7 +282,7 @@ static ax_status on_envelope(ax_mpi *m, uint32_t from, const ax_wire *what, size
   if (ax_node_reads(m->node, from)) p->delivery->address = what->address;
   p->delivery->loan = what->loan;
   p->filled = 0;
-  fill(m, from, (const char *)(what + 1), bytes - sizeof *what);
+  fill(m, from, message->body, message->body_bytes);
   return AX_OK;
 }
 
@@ -341,12 +341,12 @@ static void on_read(ax_mpi *m, const ax_wire *what) {
   if (one != NULL) end_transfer(m, one);
 }
 
-static ax_status on_message(void *context, uint32_t from, const char *data, size_t bytes) {
+static ax_status on_message(void *context, uint32_t from, const ax_node_message *message) {
   ax_mpi *m = context;
-  const ax_wire *what = (const ax_wire *)data;
+  const ax_wire *what = message->head;
   switch ((ax_wire_type)what->type) {
-    case AX_WIRE_ENVELOPE: return on_envelope(m, from, what, bytes);
-    case AX_WIRE_REST: fill(m, from, data + AX_WIRE_SHORT, bytes - AX_WIRE_SHORT); break;
+    case AX_WIRE_ENVELOPE: return on_envelope(m, from, what, message);
+    case AX_WIRE_REST: fill(m, from, message->body, message->body_bytes); break;
     case AX_WIRE_FETCH: return on_fetch(m, what, from);
     case AX_WIRE_FORGOTTEN: on_forgotten(m, what); break;
     case AX_WIRE_READ: on_read(m, what); break;
@@ -374,13 +374,18 @@ static bool has_ended(ax_mpi *m, ax_mpi_slot *s) {
   return done;
 }
 
+static ax_status on_slot(ax_mpi *m, const ax_mpi_slot *s) {
+  const size_t head = head_bytes(((const ax_wire *)(const void *)s->data)->type);
+  return on_message(m, (uint32_t)s->arrival.from, &(ax_node_message){s->data, head, s->data + head, s->arrival.bytes - head});
+}
+
 /* Reads what has come, in turn, at most one round. */
 static ax_status receive(ax_mpi *m, bool *any) {
   for (uint32_t i = 0; i < AX_MPI_RING; i++) {
     ax_mpi_slot *s = &m->ring[m->head];
     if (!has_ended(m, s)) return AX_OK;
     /* Out of memory: the next poll reads it again. */
-    if (s->arrived) AX_TRY(on_message(m, (uint32_t)s->arrival.from, s->data, s->arrival.bytes));
+    if (s->arrived) AX_TRY(on_slot(m, s));
     s->arrived = false;
     *any = true;
     m->head = (m->head + 1) % AX_MPI_RING;

@@ -7,11 +7,12 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "processes/heads.h"
 #include "processes/message_ring.h"
 
 /* Of more than most_processes, the memory for all pairs would be too much: 150 MiB for 64, of which only what is used is taken. */
 enum { most_processes = 64, few_processes = 16, large_ring = 64 << 10, small_ring = 36 << 10 };
-_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 64, "the longest message fits into a ring");
+_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 128, "the longest message fits into a ring");
 
 static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
 
@@ -24,10 +25,12 @@ typedef struct queued { /* a message that found no room */
 typedef struct neighbour {
   pthread_mutex_t lock; /* guards the following fields */
   ax_message_ring out;
+  ax_head sent; /* of the last message */
   queued *first, *last;
   bool gone;
 
   ax_message_ring in; /* of the thread that polls */
+  ax_head got;        /* likewise */
   ax_node_watch_name name;
   bool reads; /* its memory can be read */
   ax_shared_view view;
@@ -213,11 +216,14 @@ static ax_status enqueue(ax_node *node, neighbour *n, const void *head, size_t h
 ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body, size_t body_bytes) {
   neighbour *n = find(node, to);
   ax_status status = AX_OK;
-  assert(head_bytes + body_bytes <= AX_NODE_LONGEST);
+  uint32_t code[AX_HEAD_CODE / 4];
+  assert(AX_HEAD_CODE + body_bytes <= AX_NODE_LONGEST);
   pthread_mutex_lock(&n->lock);
+  const size_t code_bytes = ax_head_write(&n->sent, head, head_bytes, code);
   if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
-  else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, head, head_bytes, body, body_bytes)))
-    status = enqueue(node, n, head, head_bytes, body, body_bytes);
+  else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, code, code_bytes, body, body_bytes)))
+    status = enqueue(node, n, code, code_bytes, body, body_bytes);
+  if (status == AX_OK) ax_head_keep(&n->sent, head, head_bytes);
   pthread_mutex_unlock(&n->lock);
   return status;
 }
@@ -247,7 +253,9 @@ static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context
   size_t bytes;
   const char *data;
   for (uint32_t i = 0; i < most_at_once && (data = ax_message_ring_peek(&n->in, &bytes)) != NULL; i++) {
-    AX_TRY(handle(context, n->name.process, data, bytes));
+    size_t head_bytes;
+    const size_t code_bytes = ax_head_read(&n->got, data, &head_bytes);
+    AX_TRY(handle(context, n->name.process, &(ax_node_message){n->got.words, head_bytes, data + code_bytes, bytes - code_bytes}));
     ax_message_ring_next(&n->in, bytes);
     *any = true;
   }

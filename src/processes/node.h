@@ -33,15 +33,21 @@ void ax_node_destroy(ax_node *node); /* NULL is allowed */
 
 /* Any thread. Whether a process is another one of this node. */
 bool ax_node_has(const ax_node *node, uint32_t process); /* node NULL: false */
-/* Any thread. Sends a message of two parts, at least 1 and at most AX_NODE_LONGEST bytes; one that finds no room is copied, and
-   goes with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
+/* Any thread. Sends a message of a head (a multiple of 4 bytes, at most AX_HEAD_BYTES) and a body of at most AX_NODE_PAYLOAD bytes; one
+   that finds no room is copied, and goes with a later poll. AX_OUT_OF_MEMORY. AX_UNAVAILABLE: after ax_node_close. */
 enum { AX_NODE_PAYLOAD = AX_HOST_SHORT, AX_NODE_LONGEST = AX_NODE_PAYLOAD + 512 };
 AX_MUST_USE ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head_bytes, const void *body,
                                    size_t body_bytes);
 bool ax_node_is_sending(const ax_node *node); /* some message has found no room yet */
 /* One thread at a time. Sends what has found no room, and handles what has come, in the order of each sender. A message that could
    not be handled comes again. */
-typedef ax_status ax_on_node_message(void *context, uint32_t from, const char *data, size_t bytes);
+typedef struct ax_node_message {
+  const void *head; /* aligned to 8 bytes */
+  size_t head_bytes;
+  const char *body;
+  size_t body_bytes;
+} ax_node_message;
+typedef ax_status ax_on_node_message(void *context, uint32_t from, const ax_node_message *message);
 AX_MUST_USE ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any);
 void ax_node_flush(ax_node *node);                  /* any thread: sends what has found no room, as far as there is room now */
 void ax_node_lose(ax_node *node, uint32_t process); /* it is gone: what is sent to it is dropped */

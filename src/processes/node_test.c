@@ -47,24 +47,27 @@ typedef struct expected {
   int refuse; /* this often */
 } expected;
 
-static ax_status check(void *context, uint32_t from, const char *data, size_t bytes) {
+static char body_of_test[AX_NODE_PAYLOAD];
+
+static ax_status check(void *context, uint32_t from, const ax_node_message *message) {
   expected *e = context;
-  uint32_t number;
   if (e->refuse > 0) {
     e->refuse--;
     return ax_out_of_memory(1);
   }
   assert_int_equal(from, e->from);
-  assert_int_equal(bytes, AX_NODE_LONGEST);
-  memcpy(&number, data, sizeof number);
-  assert_int_equal(number, e->next++);
+  assert_int_equal(message->head_bytes, 2 * sizeof e->next);
+  assert_int_equal(((const uint32_t *)message->head)[0], 17);
+  assert_int_equal(((const uint32_t *)message->head)[1], e->next++);
+  assert_int_equal(message->body_bytes, sizeof body_of_test);
+  assert_memory_equal(message->body, body_of_test, sizeof body_of_test);
   return AX_OK;
 }
 
 static void send_numbers(ax_node *node, uint32_t to, uint32_t count) {
-  static char body[AX_NODE_LONGEST - sizeof count];
+  for (size_t i = 0; i < sizeof body_of_test; i++) body_of_test[i] = (char)(i * 5);
   for (uint32_t i = 0; i < count; i++)
-    assert_int_equal(ax_node_send(node, to, &i, sizeof i, body, sizeof body), AX_OK);
+    assert_int_equal(ax_node_send(node, to, (uint32_t[]){17, i}, 2 * sizeof i, body_of_test, sizeof body_of_test), AX_OK);
 }
 
 /* More than the ring holds, so most of them wait in the queue. A message that could not be handled comes again. */
@@ -114,7 +117,7 @@ static void the_end(void **state) {
   ax_node_close(t.nodes[1]);
   assert_false(ax_node_is_sending(t.nodes[1]));
   memset(t.memory, 0x11, ax_node_part_bytes(2));
-  assert_int_equal(ax_node_send(t.nodes[1], 2, "x", 1, NULL, 0), AX_UNAVAILABLE);
+  assert_int_equal(ax_node_send(t.nodes[1], 2, "text", 4, NULL, 0), AX_UNAVAILABLE);
   assert_int_equal(t.memory[AX_NODE_LONGEST], 0x11);
   destroy(&t);
 }

@@ -161,9 +161,11 @@ bool ax_together_idle(ax_together *t) {
   return atomic_load(&t->ending.stuck);
 }
 
-enum { spins = 256, yields = 4096 };
+enum { at_once = 64, spins = 256, yields = 4096 };
 
+/* The answer of another processor takes some tens of rounds: a pause would find it late. */
 void ax_together_pause(uint32_t round) {
+  if (round < at_once) return;
   if (round < spins) ax_relax();
   else if (round < yields) sched_yield();
   else nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
