@@ -4,17 +4,31 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "machine/rates.h"
 
 /* A short payload lies behind its delivery, as aligned as memory of its own would be. */
 enum { head_bytes = (sizeof(ax_delivery) + 63) / 64 * 64 };
 
 static void *inline_payload(ax_delivery *delivery) { return (char *)delivery + head_bytes; }
 
-/* Small deliveries come and go all the time: a few are kept for the next. */
-enum { small_payload = 1024, most_kept = 64 };
+/* Short deliveries come and go all the time: a few of each of two sizes are kept for the next. */
+static const struct {
+  uint32_t payload, most; /* bytes; how many are kept */
+} sizes[] = {{1024, 64}, {AX_HOST_SHORT, 16}};
+enum { size_count = sizeof sizes / sizeof sizes[0] };
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the following variables */
-static ax_delivery *kept;
-static uint32_t kept_count, users;
+static struct {
+  ax_delivery *first;
+  uint32_t count;
+} kept[size_count];
+static uint32_t users;
+
+/* size_count: it is larger than all of them. */
+static uint32_t size_of(size_t payload) {
+  uint32_t size = 0;
+  while (size < size_count && payload > sizes[size].payload) size++;
+  return size;
+}
 
 void ax_deliveries_use(void) {
   pthread_mutex_lock(&kept_lock);
@@ -22,40 +36,36 @@ void ax_deliveries_use(void) {
   pthread_mutex_unlock(&kept_lock);
 }
 
-void ax_deliveries_leave(void) {
-  ax_delivery *list = NULL;
+static ax_delivery *take_kept(uint32_t size) {
+  if (size == size_count) return NULL;
   pthread_mutex_lock(&kept_lock);
-  if (--users == 0) {
-    list = kept;
-    kept = NULL;
-    kept_count = 0;
-  }
-  pthread_mutex_unlock(&kept_lock);
-  for (ax_delivery *next; list != NULL; list = next) {
-    next = list->next;
-    ax_free(list);
-  }
-}
-
-static ax_delivery *take_kept(void) {
-  pthread_mutex_lock(&kept_lock);
-  ax_delivery *one = kept;
+  ax_delivery *one = kept[size].first;
   if (one != NULL) {
-    kept = one->next;
-    kept_count--;
+    kept[size].first = one->next;
+    kept[size].count--;
   }
   pthread_mutex_unlock(&kept_lock);
   return one;
 }
 
+void ax_deliveries_leave(void) {
+  pthread_mutex_lock(&kept_lock);
+  const bool last = --users == 0;
+  pthread_mutex_unlock(&kept_lock);
+  for (uint32_t size = 0; size < size_count && last; size++)
+    for (ax_delivery *one; (one = take_kept(size)) != NULL;) ax_free(one);
+}
+
 /* Returns false if there are enough, or nobody will want it. */
 static bool keep(ax_delivery *delivery) {
+  const uint32_t size = delivery->size;
+  if (size == size_count) return false;
   pthread_mutex_lock(&kept_lock);
-  const bool keeps = users > 0 && kept_count < most_kept;
+  const bool keeps = users > 0 && kept[size].count < sizes[size].most;
   if (keeps) {
-    delivery->next = kept;
-    kept = delivery;
-    kept_count++;
+    delivery->next = kept[size].first;
+    kept[size].first = delivery;
+    kept[size].count++;
   }
   pthread_mutex_unlock(&kept_lock);
   return keeps;
@@ -64,12 +74,12 @@ static bool keep(ax_delivery *delivery) {
 ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool short_payload, const void *payload,
                            ax_delivery **out) {
   const size_t bytes = short_payload ? envelope->bytes : 0;
-  const bool small = bytes <= small_payload;
-  ax_delivery *delivery = small ? take_kept() : NULL;
-  if (delivery == NULL) delivery = ax_alloc(head_bytes + (small ? small_payload : bytes));
+  const uint32_t size = size_of(bytes);
+  ax_delivery *delivery = take_kept(size);
+  if (delivery == NULL) delivery = ax_alloc(head_bytes + (size < size_count ? sizes[size].payload : bytes));
   *out = delivery;
   if (delivery == NULL) return ax_out_of_memory(head_bytes + bytes);
-  *delivery = (ax_delivery){.envelope = *envelope, .from = from, .small = small,
+  *delivery = (ax_delivery){.envelope = *envelope, .from = from, .size = size,
                             .payload = bytes > 0 ? inline_payload(delivery) : NULL};
   if (bytes > 0 && payload != NULL) memcpy(delivery->payload, payload, bytes);
   return AX_OK;
@@ -78,7 +88,7 @@ ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool shor
 void ax_delivery_free(ax_delivery *delivery) {
   if (delivery == NULL) return;
   if (delivery->payload != inline_payload(delivery)) ax_free(delivery->payload);
-  if (!delivery->small || !keep(delivery)) ax_free(delivery);
+  if (!keep(delivery)) ax_free(delivery);
 }
 
 static ax_delivery **place_behind(ax_deliveries *list, ax_delivery *before) {

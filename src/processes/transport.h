@@ -46,7 +46,7 @@ typedef struct ax_delivery {
   uint64_t ticket;          /* the transport's */
   uint64_t address;         /* of a long payload, at its sender, if this process can read it there; 0: it cannot */
   uint64_t loan;            /* the transport's; 0: what lies there is not lent */
-  bool small;               /* its memory is as large as that of all small ones */
+  uint32_t size;            /* which memory it has, of those that are kept (transport.c) */
   bool fetched;             /* it comes again, with its long payload (together.h) */
   struct ax_delivery *next; /* for lists of its owner */
 } ax_delivery;
@@ -58,7 +58,7 @@ static inline bool ax_delivery_is_away(const ax_delivery *delivery) {
   return delivery->envelope.bytes > 0 && delivery->payload == NULL;
 }
 void ax_delivery_free(ax_delivery *delivery); /* NULL is allowed; with its payload, if that is set */
-/* Between these two a process keeps the memory of some small deliveries for the next. For transports. */
+/* Between these two a process keeps the memory of some short deliveries for the next. For transports. */
 void ax_deliveries_use(void);
 void ax_deliveries_leave(void);
 /* A list of deliveries, linked by `next`. Zero-initialise to start. */

@@ -300,6 +300,10 @@ static void small_deliveries_are_used_again(void **state) {
   assert_int_equal(one->from, 4);
   assert_string_equal(one->payload, "xyz");
   assert_int_equal(ax_delivery_make(&(ax_envelope){.bytes = 5000}, 0, true, NULL, &other), AX_OK);
+  const ax_delivery *longer = other;
+  ax_delivery_free(other);
+  assert_int_equal(ax_delivery_make(&(ax_envelope){.bytes = 6000}, 0, true, NULL, &other), AX_OK);
+  assert_ptr_equal(other, longer);
   ax_deliveries_leave();
   ax_delivery_free(other);
   ax_delivery_free(one);
