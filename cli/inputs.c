@@ -61,7 +61,7 @@ static ax_status read_value(const char *value, ax_host_array *out, const char **
   if (length > 0 && value[length - 1] == ']' && strchr(value, ':') != NULL) return read_literal(value, out);
   if (member != NULL) return read_member(value, member + 4, out);
   if (access(value, F_OK) != 0 && strpbrk(value, "0123456789[") == value)
-    return ax_error(AX_IO_ERROR, "%s: No such file; a literal has its type behind it, as 0.5:f32[8,4]", value);
+    return ax_error(AX_IO_ERROR, "%s: No such file; a literal has its type behind it and nothing else, as 0.5:f32[8,4]", value);
   *file = value;
   return read_header(value, out);
 }

@@ -93,7 +93,8 @@ typedef struct ax_runtime_options {
                                 with the same fused operations; 0: 64 MiB. Beyond them the code that was released first is freed
                                 first. ax_runtime_trim gives all of it back */
   ax_processes_by processes; /* with AX_MPI and workers 0, processes that share a machine share its processors, unless they are bound */
-  const void *communicator;  /* AX_MPI: the address of an MPI_Comm, which is duplicated; NULL: MPI_COMM_WORLD. Borrowed for the call */
+  const void *communicator;  /* AX_MPI: the address of an MPI_Comm, which is duplicated; NULL: MPI_COMM_WORLD. Borrowed for the call. Without
+                                MPI_THREAD_MULTIPLE the caller leaves MPI alone during calls and started runs */
   const uint32_t *process_of; /* which process has device 0, 1, ..: `process_of_count` entries, at least as many as a mesh has devices.
                                  Copied. NULL: blocks of successive devices, as equal as can be (8 devices, 3 processes: 3, 3, 2) */
   uint32_t process_of_count;

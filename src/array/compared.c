@@ -70,10 +70,21 @@ static bool is_spread(const ax_program *program) {
   return false;
 }
 
-ax_status ax_executable_compare(ax_runtime *runtime, const ax_program *program, ax_status status, ax_executable **out) {
+/* The options lay the program over several processes, as it seems. */
+static bool is_laid(const ax_compile_options *options, uint32_t in_count) {
+  if (options->mesh != NULL && ax_mesh_devices(options->mesh) > 1) return true;
+  for (uint32_t i = 0; options->like.v != NULL && i < in_count && i < options->like.count; i++)
+    if (options->like.v[i] != NULL && options->like.v[i]->layout->map != NULL) return true;
+  return false;
+}
+
+ax_status ax_executable_compare(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, ax_status status,
+                                ax_executable **out) {
   ax_processes *processes = runtime->executor.processes;
   if (processes == NULL || processes->rule.processes == 1) return status;
-  if (status == AX_OK ? (*out)->compiled.map == NULL : !is_spread(program)) return status;
+  const bool spread = status == AX_OK ? (*out)->compiled.map != NULL
+                                      : is_laid(options, program != NULL ? program->in_count : 0) || (program != NULL && is_spread(program));
+  if (!spread) return status;
   ax_pending_wait_together(runtime);
   status = ax_agree(processes, &(ax_doing){status == AX_OK ? (*out)->check : 0, describe, *out, "ax_compile"}, status);
   if (status == AX_OK) return AX_OK;

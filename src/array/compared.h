@@ -7,7 +7,8 @@
 /* Notes the digest of a program that is spread over processes; of others nothing. */
 AX_MUST_USE ax_status ax_executable_digest(ax_executable *executable);
 /* Compares what all processes have compiled. status: how that has ended here; `*out`, the executable, is released and NULL if it
-   fails anywhere. Programs that are not spread are not compared. */
-AX_MUST_USE ax_status ax_executable_compare(ax_runtime *runtime, const ax_program *program, ax_status status, ax_executable **out);
+   fails anywhere. program: NULL where there is none. Programs that are not spread are not compared. */
+AX_MUST_USE ax_status ax_executable_compare(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options,
+                                            ax_status status, ax_executable **out);
 
 #endif

@@ -166,12 +166,12 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
   if (runtime->client != NULL) AX_TRY(ax_remote_check_options(options));
   ax_status status = ax_subnormals_flush(options->subnormals, &flush);
   if (status == AX_OK) status = ax_contraction_fused(options->contraction, &fused);
-  if (status != AX_OK) return ax_error_context(status, "compile: ");
+  if (status != AX_OK) return ax_executable_compare(runtime, program, &all, ax_error_context(status, "compile: "), out);
   all.subnormals = flush ? AX_SUBNORMALS_FLUSH : AX_SUBNORMALS_KEEP;
   all.contraction = fused ? AX_CONTRACTION_FUSED : AX_CONTRACTION_EXACT;
   all.check_numerics |= runtime->options.check_numerics;
   status = find_or_compile(runtime, program, laid, lower_seconds, &all, out);
-  return ax_executable_compare(runtime, program, status, out);
+  return ax_executable_compare(runtime, program, &all, status, out);
 }
 
 /* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
@@ -229,12 +229,12 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   ax_compile_options all = options != NULL ? *options : defaults;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(ax_require(program, "program"));
+  if (program == NULL) return ax_executable_compare(runtime, NULL, &all, ax_require(NULL, "program"), out);
   const ax_process_layout own = ax_process_layout_of(runtime);
   if (all.processes == NULL) all.processes = &own;
   ax_program *laid;
   ax_status status = ax_program_laid_over(program, &all, "compile", &laid);
-  if (status != AX_OK) return ax_executable_compare(runtime, program, status, out);
+  if (status != AX_OK) return ax_executable_compare(runtime, program, &all, status, out);
   status = ax_executable_of(runtime, laid, NULL, 0, &all, out);
   ax_program_release(laid);
   return status;

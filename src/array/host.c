@@ -4,8 +4,9 @@
 #include <math.h>
 
 #include "array/call.h"
-#include "axle/processes.h"
 #include "array/executable.h"
+#include "array/joint.h"
+#include "axle/processes.h"
 #include "ir/number.h"
 
 static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, AX_LIST(host->rank, host->dims)); }
@@ -101,12 +102,26 @@ static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array
   return AX_OK;
 }
 
-/* arrays: room for the arguments, then the results; all NULL. */
-static ax_status run(ax_executable *e, const ax_host_array *in, ax_host_array *out, ax_array **arrays) {
-  uint32_t in_count = e->signature.in_count, out_count = e->signature.out_count;
-  AX_TRY(put_all(e, in, arrays));
-  AX_TRY((ax_run)(e, in_count, arrays, out_count, arrays + in_count));
-  return read_all(arrays + in_count, out_count, out);
+/* What is wrong in one process alone is wrong in all: they make the run, and would take this process's next one for it. *arrays: room
+   for the arguments, then the results, which the caller frees. */
+static ax_status run(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_array ***arrays) {
+  AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
+  in_count = e->signature.in_count;
+  out_count = e->signature.out_count;
+  AX_TRY(check_views("run_host", in_count, in));
+  AX_TRY(check_hosts(e, in));
+  const size_t count = (size_t)in_count + out_count;
+  *arrays = ax_calloc(count, sizeof arrays[0][0]);
+  if (*arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0][0]);
+  AX_TRY(put_all(e, in, *arrays));
+  return (ax_run)(e, in_count, *arrays, out_count, *arrays + in_count);
+}
+
+static ax_status run_together(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_array ***arrays) {
+  ax_joint joint;
+  const ax_doing doing = ax_call_doing(e);
+  ax_joint_begin(&joint, e->runtime, e->compiled.map != NULL, &doing);
+  return ax_joint_end_run(&joint, run(e, in_count, in, out_count, arrays));
 }
 
 static void clear(uint32_t count, uint32_t needed, ax_host_array *out) {
@@ -116,18 +131,15 @@ static void clear(uint32_t count, uint32_t needed, ax_host_array *out) {
 ax_status (ax_run_host)(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
   clear(out_count, e != NULL ? e->signature.out_count : 0, out);
   AX_TRY(ax_require(e, "executable"));
-  AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
-  in_count = e->signature.in_count;
-  out_count = e->signature.out_count;
-  AX_TRY(check_views("run_host", in_count, in));
-  AX_TRY(check_hosts(e, in));
-  size_t count = (size_t)in_count + out_count;
-  ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
-  if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
-  ax_status status = run(e, in, out, arrays);
-  for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
-  for (uint32_t k = 0; k < out_count && status != AX_OK; k++) ax_host_array_release(&out[k]);
+  ax_array **arrays = NULL;
+  const uint32_t takes = e->signature.in_count, gives = e->signature.out_count;
+  ax_executable_retain(e); /* a callback may release it */
+  ax_status status = run_together(e, in_count, in, out_count, &arrays);
+  if (status == AX_OK) status = read_all(arrays + takes, gives, out);
+  for (size_t i = 0; arrays != NULL && i < (size_t)takes + gives; i++) ax_array_release(arrays[i]);
+  for (uint32_t k = 0; arrays != NULL && k < gives && status != AX_OK; k++) ax_host_array_release(&out[k]);
   ax_free(arrays);
+  ax_executable_release(e);
   return status;
 }
 

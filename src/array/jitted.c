@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "array/jitted_table.h"
+#include "array/joint.h"
 
 enum { default_most_kept = 256, few_arguments = 64 };
 
@@ -144,15 +145,44 @@ static ax_status enter(ax_jitted *j, const char *who, ax_static statics, bool re
   return status;
 }
 
+/* Calls that fail in one process before there is a run: where all make them, it says so in their place, since the others would take its
+   next call for this one. */
+typedef struct together {
+  ax_processes *processes; /* NULL: there are no others */
+  uint64_t failures;       /* as they were when it began: what all did and failed in has been said */
+} together;
+
+static together begin_together(const ax_jitted *j) {
+  ax_processes *p = j != NULL ? j->runtime->executor.processes : NULL;
+  return p == NULL || p->rule.processes == 1 ? (together){0} : (together){p, atomic_load(&p->failures)};
+}
+
+static void describe_call(const void *context, ax_text *text) {
+  (void)context;
+  ax_text_add(text, "calls a jitted function");
+}
+
+/* in: the arguments that are arrays. */
+static ax_status fail_together(const together *t, ax_jitted *j, uint32_t in_count, ax_array *const *in, ax_status status) {
+  if (t->processes == NULL || atomic_load(&t->processes->failures) != t->failures) return status;
+  bool spread = atomic_load(&j->spread);
+  for (uint32_t i = 0; in != NULL && i < in_count && !spread; i++) spread = in[i] != NULL && in[i]->layout->map != NULL;
+  ax_joint joint;
+  ax_joint_begin(&joint, j->runtime, spread, &(ax_doing){0, describe_call, NULL, "ax_jitted_run"});
+  return ax_joint_end_run(&joint, status);
+}
+
 typedef ax_status way(ax_executable *, uint32_t, ax_array *const *, uint32_t, ax_array **);
 
 static ax_status run_by(way *run, const char *who, ax_jitted *j, ax_static statics, uint32_t in_count, ax_array *const *in,
                         uint32_t out_count, ax_array **out) {
   ax_jitted_held h;
   for (uint32_t k = 0; k < ax_list_entries(out_count, j != NULL ? j->function.out_count : 0); k++) out[k] = NULL;
+  const together t = begin_together(j);
   const bool retain = j != NULL && j->runtime->executor.processes != NULL; /* calls of all processes retain it once more */
-  AX_TRY(enter(j, who, statics, retain, in_count, in, &h));
-  ax_status status = run(h.executable, in_count, in, out_count, out);
+  ax_status status = enter(j, who, statics, retain, in_count, in, &h);
+  if (status != AX_OK) return fail_together(&t, j, ax_list_entries(in_count, j != NULL ? j->function.in_count : 0), in, status);
+  status = run(h.executable, in_count, in, out_count, out);
   ax_jitted_leave(&h);
   return status;
 }
@@ -195,21 +225,26 @@ static ax_status layouts_of_hosts(const ax_jitted *j, const ax_host_array *in, a
   return AX_OK;
 }
 
-ax_status(ax_jitted_run_host)(ax_jitted *j, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
-  ax_jitted_held h;
+static ax_status enter_hosts(ax_jitted *j, uint32_t in_count, const ax_host_array *in, ax_jitted_held *out) {
   uint32_t made = 0;
-  for (uint32_t k = 0; k < ax_list_entries(out_count, j != NULL ? j->function.out_count : 0); k++) out[k] = (ax_host_array){0};
   AX_TRY(check_call(j, "jitted_run_host", (ax_static){0}, in_count));
   ax_layout **layouts = ax_calloc((size_t)j->function.in_count + 1, sizeof layouts[0]);
   if (layouts == NULL) return ax_out_of_memory(j->function.in_count * sizeof layouts[0]);
   ax_status status = layouts_of_hosts(j, in, layouts, &made);
   const bool retain = j->runtime->executor.processes != NULL;
-  if (status == AX_OK) status = look_for(j, &(ax_jitted_key){layouts, NULL, {0}, retain, 0}, &h);
-  if (status == AX_OK) {
-    status = (ax_run_host)(h.executable, in_count, in, out_count, out);
-    ax_jitted_leave(&h);
-  }
+  if (status == AX_OK) status = look_for(j, &(ax_jitted_key){layouts, NULL, {0}, retain, 0}, out);
   for (uint32_t i = 0; i < made; i++) ax_layout_release(layouts[i]);
   ax_free(layouts);
+  return status;
+}
+
+ax_status(ax_jitted_run_host)(ax_jitted *j, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
+  ax_jitted_held h;
+  for (uint32_t k = 0; k < ax_list_entries(out_count, j != NULL ? j->function.out_count : 0); k++) out[k] = (ax_host_array){0};
+  const together t = begin_together(j);
+  ax_status status = enter_hosts(j, in_count, in, &h);
+  if (status != AX_OK) return fail_together(&t, j, 0, NULL, status);
+  status = (ax_run_host)(h.executable, in_count, in, out_count, out);
+  ax_jitted_leave(&h);
   return status;
 }

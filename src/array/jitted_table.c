@@ -280,6 +280,7 @@ static ax_status compile_for(ax_jitted *j, const ax_jitted_key *k, traced *t, ax
   ax_status status = ax_compile(j->runtime, t->program, &options, &executable);
   pthread_mutex_lock(&j->making);
   j->compiles += status == AX_OK;
+  if (status == AX_OK && executable->compiled.map != NULL) atomic_store(&j->spread, true);
   const bool kept = look_up(j, k) != NULL; /* by a call within this one's compilation */
   if (status == AX_OK && !kept) status = keep(j, k, t, executable, &dropped);
   if (status == AX_OK) *out = hold(k, executable);

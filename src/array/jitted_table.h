@@ -29,6 +29,7 @@ struct ax_jitted {
   struct ax_jitted_compiling *compiling;
   uint64_t missed, traces, compiles, dropped;
   pthread_cond_t made; /* one of `compiling` has ended */
+  atomic_bool spread; /* some executable's mesh is spread over processes: they make its calls together */
   atomic_uint references;
   struct {
     _Alignas(64) pthread_mutex_t lock;

@@ -142,7 +142,6 @@ static ax_status find_region(region *r, const ax_layout *layout) {
   for (uint32_t d = 0; d < rank; d++) r->first[d + 1] = r->first[d] + (uint32_t)parts_along(layout, d);
   r->has = ax_calloc((size_t)r->first[rank] + 1, 1);
   if (r->has == NULL) return ax_out_of_memory(r->first[rank]);
-  if (ax_type_elems(&layout->type) == 0) return AX_OK;
   note_blocks(r);
   uint64_t product = 1;
   for (uint32_t d = 0; d < rank; d++) {
@@ -152,7 +151,8 @@ static ax_status find_region(region *r, const ax_layout *layout) {
     r->local.dims[d] = count * layout->block.dims[d];
     product *= count;
   }
-  return layout->here_count == 0 || product == layout->here_count ? AX_OK : refuse_region(layout);
+  const bool is_box = layout->here_count == 0 || product == layout->here_count || ax_type_elems(&layout->type) == 0;
+  return is_box ? AX_OK : refuse_region(layout);
 }
 
 /* The first index of a block in the process's own part. */
@@ -161,7 +161,7 @@ static void offset_in(const region *r, uint32_t block, int64_t *out) {
   ax_layout_offset(r->layout, block, out);
   for (uint32_t d = 0; d < type->rank; d++) {
     int64_t before = 0;
-    for (int64_t i = 0; i < out[d] / type->dims[d]; i++) before += r->has[r->first[d] + i];
+    for (int64_t i = 0; type->dims[d] > 0 && i < out[d] / type->dims[d]; i++) before += r->has[r->first[d] + i];
     out[d] = before * type->dims[d];
   }
 }
@@ -244,31 +244,33 @@ ax_status ax_array_from_callback(ax_runtime *runtime, const ax_mesh *mesh, const
 
 /* --- The same data in all processes --- */
 
-static void describe_host(const void *context, ax_text *text) {
-  const ax_host_array *host = context;
-  const ax_type type = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
+static ax_digest digest_of_host(const ax_host_array *host, ax_type *type) {
   ax_digester digester;
+  *type = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
   ax_digester_init(&digester);
-  ax_digester_add(&digester, host->data, (size_t)ax_type_elems(&type) * ax_dtype_bytes(type.dtype));
-  const ax_digest digest = ax_digester_finish(&digester);
+  ax_digester_add(&digester, host->data, (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype));
+  return ax_digester_finish(&digester);
+}
+
+static void describe_host(const void *context, ax_text *text) {
+  ax_type type;
+  const ax_digest digest = digest_of_host(context, &type);
   ax_text_add(text, "puts %s with digest ", ax_type_string(&type, NULL));
   for (uint32_t i = 0; i < 8; i++) ax_text_add(text, "%02x", digest.bytes[i]);
 }
 
 static uint64_t check_host(const ax_host_array *host) {
-  ax_text text = {0};
-  describe_host(host, &text);
-  const uint64_t check = text.data != NULL ? ax_hash_bytes(5, text.data, text.length) : 0;
-  ax_text_deinit(&text);
-  return check | 1;
+  ax_type type;
+  const ax_digest digest = digest_of_host(host, &type);
+  const uint64_t shape = ax_hash_bytes(ax_hash_word(5, type.dtype), type.dims, type.rank * sizeof type.dims[0]);
+  return ax_hash_bytes(shape, digest.bytes, sizeof digest.bytes) | 1;
 }
 
 ax_status ax_device_put_same(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host,
                              ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(ax_require(host, "host array"));
-  ax_status status = ax_device_put(runtime, mesh, spec, host, out);
+  ax_status status = ax_device_put(runtime, mesh, spec, host, out); /* also without a host array: others may have one */
   ax_joint joint;
   ax_joint_begin(&joint, runtime, true, &(ax_doing){status == AX_OK ? check_host(host) : 0, describe_host, host, "ax_device_put_same"});
   status = ax_joint_end(&joint, status);

@@ -2,6 +2,7 @@
    processes are threads of this one. */
 #include "axle/processes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "array/runtime.h"
 #include "axle/bodies.h"
 #include "axle/collectives.h"
+#include "axle/jitted.h"
+#include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/sharding.h"
 #include "processes/within.h"
@@ -242,6 +245,102 @@ static ax_status compile_own(ax_runtime *runtime, const void *context) {
   return status;
 }
 
+/* --- Slips of one process alone: all fail, and go on together --- */
+
+typedef enum slip { HOST_DTYPE, HOST_COUNT, JITTED_ARGUMENT, JITTED_HOST, NO_HOST, NO_PATH, NO_PROGRAM, SLIPS } slip;
+
+typedef struct slipping {
+  ax_program *program;
+  slip what;
+} slipping;
+
+static void twice_alone(const ax_value *in, ax_value *out, void *c) { (void)c; out[0] = ax_add(in[0], in[0]); }
+static AX_BODY(sum_over_x) { ax_shard_map(context, "x -> _", AX_FN(sum, 1, 1), in, out); }
+
+typedef struct things {
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_mesh mesh;
+  ax_executable *executable;
+  ax_jitted *jitted;
+  ax_array *array;
+} things;
+
+static ax_status slip_once(const things *t, slip what, bool slips, const ax_host_array *host) {
+  const int32_t whole[8][4] = {{0}};
+  const ax_host_array wrong = AX_HOST(whole);
+  ax_host_array out = {0};
+  ax_array *made = NULL, *none = NULL;
+  ax_executable *executable = NULL;
+  ax_status status = AX_INTERNAL;
+  switch (what) {
+    case HOST_DTYPE: status = (ax_run_host)(t->executable, 1, slips ? &wrong : host, 1, &out); break;
+    case HOST_COUNT: status = (ax_run_host)(t->executable, slips ? 2 : 1, host, 1, &out); break;
+    case JITTED_ARGUMENT: status = (ax_jitted_run)(t->jitted, 1, slips ? &none : (ax_array *const *)&t->array, 1, &made); break;
+    case JITTED_HOST: status = (ax_jitted_run_host)(t->jitted, slips ? 0 : 1, host, 1, &out); break;
+    case NO_HOST: status = ax_device_put_same(t->runtime, &t->mesh, "x", slips ? NULL : host, &made); break;
+    case NO_PATH: status = ax_array_write_npy(t->array, slips ? NULL : "slips.npy"); break;
+    default:
+      status = ax_compile(t->runtime, slips ? NULL : t->program,
+                          &(ax_compile_options){.mesh = &t->mesh, .shardings = "x -> ?"}, &executable);
+      break;
+  }
+  ax_host_array_release(&out);
+  ax_array_release(made);
+  ax_executable_release(executable);
+  return status;
+}
+
+static ax_status is_sum(const things *t, const ax_host_array *host, float expected) {
+  ax_host_array out = {0};
+  AX_TRY(ax_run_host(t->executable, host, &out));
+  const bool right = ((const float *)out.data)[0] == expected;
+  ax_host_array_release(&out);
+  return right ? AX_OK : ax_error(AX_INTERNAL, "a wrong sum");
+}
+
+static ax_status slip_and_go_on(const things *t, const slipping *s) {
+  float data[8][4] = {{1}};
+  const ax_host_array host = AX_HOST(data);
+  for (int i = 0; i < 4; i++) {
+    const ax_status status = slip_once(t, s->what, i == 2 && ax_process_index(t->runtime) == 1, &host);
+    if ((status != AX_OK) != (i == 2) || (i == 2 && strstr(ax_message(), "process 1") == NULL))
+      return ax_error(AX_INTERNAL, "slip %d, call %d: %s: %s", (int)s->what, i, ax_status_name(status), ax_message());
+    data[0][0] = (float)(i + 2);
+    AX_TRY(is_sum(t, &host, data[0][0]));
+  }
+  return AX_OK;
+}
+
+static ax_status slip_here(ax_runtime *runtime, const void *context) {
+  const slipping *s = context;
+  static const float data[8][4] = {{1}};
+  things t = {.runtime = runtime};
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
+  AX_TRY(ax_mesh_parse("x=4", &t.mesh));
+  ax_status status = ax_trace(AX_FN(twice_alone, 1, 1), &type, &t.program);
+  if (status == AX_OK) status = ax_compile(runtime, s->program, NULL, &t.executable);
+  if (status == AX_OK) status = ax_jitted_create(runtime, AX_CLOSURE(sum_over_x, 1, 1, &t.mesh), NULL, &t.jitted);
+  if (status == AX_OK) status = ax_device_put(runtime, &t.mesh, "x", &AX_HOST(data), &t.array);
+  if (status == AX_OK) status = slip_and_go_on(&t, s);
+  ax_array_release(t.array);
+  ax_jitted_release(t.jitted);
+  ax_executable_release(t.executable);
+  ax_program_release(t.program);
+  return status;
+}
+
+static void a_slip_of_one_process_fails_in_all(void **state) {
+  (void)state;
+  slipping s = {program_of(sum), HOST_DTYPE};
+  for (; s.what < SLIPS; s.what++) {
+    char message[8192];
+    if (test_in_all(&test_spreads[1], slip_here, &s, message) != AX_OK) fail_msg("%s", message);
+  }
+  remove("slips.npy");
+  ax_program_release(s.program);
+}
+
 static void programs_are_compared_when_they_are_compiled(void **state) {
   char message[8192];
   programs p = {{program_of(sum), program_of(twice)}, false};
@@ -452,6 +551,7 @@ int main(void) {
       cmocka_unit_test(blocks_that_are_no_box_are_refused),
       cmocka_unit_test(shards_know_their_replica),
       cmocka_unit_test(data_that_should_be_the_same_is_compared),
+      cmocka_unit_test(a_slip_of_one_process_fails_in_all),
       cmocka_unit_test(programs_are_compared_when_they_are_compiled),
       cmocka_unit_test(calls_are_compared),
       cmocka_unit_test(a_wrong_argument_of_one_process_fails_in_all),

@@ -183,7 +183,7 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
     ax_processes_destroy(processes);
     return status;
   }
-  static const ax_pool_source shared = {alloc_shared, free_shared};
+  static const ax_pool_source shared = {alloc_shared, free_shared, .shared = true};
   (*out)->executor.pool.source = &shared;
   (*out)->executor.processes = processes;
   (*out)->assembler.processes = &processes->rule;
@@ -219,8 +219,9 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   ax_pool_deinit(&runtime->executor.pool);
   ax_callbacks_deinit(&runtime->callbacks);
   ax_executable_cache_deinit(&runtime->cache);
-  ax_processes_destroy(runtime->executor.processes);
-  if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
+  if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks, and others take what it
+                                         tells them for its parent's */
+    ax_processes_destroy(runtime->executor.processes);
     pthread_mutex_destroy(&runtime->executor.pool.lock);
     pthread_mutex_destroy(&runtime->cache.lock);
     pthread_mutex_destroy(&runtime->layouts_lock);

@@ -229,14 +229,20 @@ static ax_status agree(ax_runtime *runtime, bool is_joint, const reading *r, ax_
   return status;
 }
 
+/* A path may be missing in one process alone. */
+static ax_status open_at(const char *path, ax_npy_file *file) {
+  *file = (ax_npy_file){.file = -1};
+  AX_TRY(ax_require(path, "path"));
+  return ax_npy_open(path, file);
+}
+
 ax_status ax_npy_load_path(const char *path, ax_layout *layout, ax_array **out) {
   ax_npy_file file;
   *out = NULL;
-  AX_TRY(ax_require(path, "path"));
-  ax_status status = ax_npy_open(path, &file);
+  ax_status status = open_at(path, &file);
   if (status == AX_OK) status = ax_npy_load(&file, layout, out);
   ax_npy_close(&file);
-  return agree(layout->runtime, layout->map != NULL, &(reading){path, layout}, status, out);
+  return agree(layout->runtime, layout->map != NULL, &(reading){path, path != NULL ? layout : NULL}, status, out);
 }
 
 ax_status ax_npy_type(const char *path, ax_type *out) {
@@ -253,8 +259,7 @@ ax_status ax_array_from_npy(ax_runtime *runtime, const ax_mesh *mesh, const char
   ax_layout *layout = NULL;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(ax_require(path, "path"));
-  ax_status status = ax_npy_open(path, &file);
+  ax_status status = open_at(path, &file);
   const ax_type type = ax_array_type(file.array.dtype, AX_LIST(file.array.rank, file.array.dims));
   if (status == AX_OK) status = ax_layout_describe("array_from_npy", runtime, mesh, spec, &type, &layout);
   if (status == AX_OK) status = ax_npy_load(&file, layout, out);

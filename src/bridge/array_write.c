@@ -263,10 +263,17 @@ static ax_status write_together(writing *w, ax_status status) {
   return agree(w, finish(w, AX_OK));
 }
 
+/* The others write. */
+static ax_status refuse_path(const ax_layout *layout) {
+  ax_joint joint;
+  ax_joint_begin(&joint, layout->runtime, layout->map != NULL, &(ax_doing){.what = "ax_array_write_npy"});
+  return ax_joint_end(&joint, ax_require(NULL, "path"));
+}
+
 ax_status ax_array_write_npy(const ax_array *array, const char *path) {
   AX_TRY(ax_require(array, "array"));
-  AX_TRY(ax_require(path, "path"));
   const ax_layout *layout = array->layout;
+  if (path == NULL) return refuse_path(layout);
   writing w = {.array = array,
                .layout = layout,
                .path = path,

@@ -50,7 +50,7 @@ bool ax_failed(void) {
 }
 
 void ax_trace_fail(const char *message) {
-  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s", message));
+  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s", message != NULL ? message : "the trace was told to fail"));
 }
 
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {

@@ -43,20 +43,21 @@ ax_value(ax_irfftn)(ax_value x, int64_t n, uint32_t count, const int64_t *axes) 
 
 enum { most = INT32_MAX }; /* frequencies: they are a constant */
 
-static ax_value frequencies(const char *name, ax_dtype dtype, int64_t n, double spacing, int64_t count) {
+/* The first `count` of 0, 1, .., over n * spacing; those from `negative` on are less n. */
+static ax_value frequencies(const char *name, ax_dtype dtype, int64_t n, double spacing, int64_t count, int64_t negative) {
   if ((dtype != AX_F32 && dtype != AX_F64) || n < 1 || n > most || !(spacing != 0))
     return ax_reject_as(name, "n is %lld, and the spacing %g; they must not be 0, n at most %d, and the dtype f32 or f64",
                         (long long)n, spacing, most);
   double *values = ax_trace_alloc((size_t)count * sizeof values[0]);
   if (values == NULL) return ax_poison;
-  for (int64_t k = 0; k < count; k++) values[k] = (double)(count == n && k > (n - 1) / 2 ? k - n : k) / ((double)n * spacing);
+  for (int64_t k = 0; k < count; k++) values[k] = (double)(k >= negative ? k - n : k) / ((double)n * spacing);
   const ax_type type = {.form = AX_ARRAY, .dtype = AX_F64, .rank = 1, .dims = {count}};
   const ax_value all = (ax_constant)(&type, AX_F64, values, (size_t)count * sizeof values[0]);
   return ax_convert_element_type(all, dtype);
 }
 
-ax_value ax_fftfreq(ax_dtype dtype, int64_t n, double spacing) { return frequencies("fftfreq", dtype, n, spacing, n); }
-ax_value ax_rfftfreq(ax_dtype dtype, int64_t n, double spacing) { return frequencies("rfftfreq", dtype, n, spacing, n / 2 + 1); }
+ax_value ax_fftfreq(ax_dtype dtype, int64_t n, double spacing) { return frequencies("fftfreq", dtype, n, spacing, n, (n + 1) / 2); }
+ax_value ax_rfftfreq(ax_dtype dtype, int64_t n, double spacing) { return frequencies("rfftfreq", dtype, n, spacing, n / 2 + 1, n); }
 
 static ax_value shifted(const char *name, ax_value x, uint32_t count, const int64_t *axes, bool back) {
   int64_t shifts[AX_MAX_RANK], along[AX_MAX_RANK];

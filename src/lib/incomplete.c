@@ -5,8 +5,9 @@
 #include "axle/special.h"
 #include "axle/transform.h"
 #include "lib/checked.h"
+#include "ops/large_gamma.h"
 
-enum { STEPS = 20000 }; /* some 20 times the square root of the parameters */
+enum { STEPS = 1000000 }; /* some 20 times the square root of the parameters. Gamma's, where they are large, have an expansion */
 static const double EPSILON = 0x1p-53, TINY = 1e-300;
 
 typedef struct operands {
@@ -88,7 +89,8 @@ static ax_value gamma_fraction(operands o) {
 /* below: the share below x, else the share above. */
 static ax_value gamma_share(ax_value a, ax_value x, bool below) {
   const ax_value valid = ax_and(ax_gt(a, ax_real(0)), ax_gt(x, ax_real(0))), infinite = ax_eq(x, ax_real(INFINITY));
-  const ax_value inside = ax_and(valid, ax_and(ax_lt(x, ax_real(INFINITY)), ax_lt(a, ax_real(INFINITY))));
+  const ax_value sound = ax_and(valid, ax_and(ax_lt(x, ax_real(INFINITY)), ax_lt(a, ax_real(INFINITY))));
+  const ax_value large = ax_and(sound, ax_large_gamma_has(a, x)), inside = ax_and(sound, ax_not(large));
   const ax_value small = ax_or(ax_le(x, ax_real(1)), ax_le(x, a)), by_series = ax_and(inside, small);
   const ax_value by_fraction = ax_and(inside, ax_not(small)), safe_a = ax_where(inside, a, ax_real(1)),
                  safe_x = ax_where(inside, x, ax_real(1));
@@ -104,7 +106,8 @@ static ax_value gamma_share(ax_value a, ax_value x, bool below) {
   const ax_value full = number(below ? 1 : 0), empty = number(below ? 0 : 1), positive = ax_gt(a, ax_real(0));
   const ax_value all = ax_or(ax_and(infinite, positive), ax_and(ax_eq(a, ax_real(0)), ax_gt(x, ax_real(0))));
   const ax_value edge = ax_where(all, full, ax_where(ax_and(ax_eq(x, ax_real(0)), positive), empty, ax_real(NAN)));
-  return ax_where(nan, ax_real(NAN), ax_where(inside, share, edge));
+  const ax_value of_sound = ax_where(large, ax_large_gamma_share(a, x, below), share);
+  return ax_where(nan, ax_real(NAN), ax_where(sound, of_sound, edge));
 }
 
 static AX_BODY(igamma_value) { out[0] = gamma_share(in[0], in[1], true); }
@@ -119,7 +122,8 @@ static ax_value slope(ax_fn f, uint32_t count, const ax_value *in, uint32_t whic
 }
 
 static ax_value gamma_density(ax_value a, ax_value x) {
-  return ax_exp(ax_sub(ax_sub(ax_mul(plus(a, -1), ax_log(x)), x), ax_lgamma(a)));
+  const ax_value by_logarithms = ax_exp(ax_sub(ax_sub(ax_mul(plus(a, -1), ax_log(x)), x), ax_lgamma(a)));
+  return ax_where(ax_large_gamma_has(a, x), ax_large_gamma_density(a, x), by_logarithms);
 }
 
 static ax_value gamma_tangent(const ax_value *in) {

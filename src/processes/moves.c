@@ -350,7 +350,10 @@ static ax_status on_message(void *context, uint32_t from, const ax_node_message 
     case AX_WIRE_FETCH: return on_fetch(m, what, from);
     case AX_WIRE_FORGOTTEN: on_forgotten(m, what); break;
     case AX_WIRE_READ: on_read(m, what); break;
-    case AX_WIRE_END: set_peer(m, from, AX_PEER_ENDED); break;
+    case AX_WIRE_END:
+      set_peer(m, from, AX_PEER_ENDED);
+      m->found.ended = true;
+      break;
     case AX_WIRE_LEFT: lose(m, from, "it has called MPI_Finalize, or exited, before it released its part of the mesh"); break;
   }
   return AX_OK;
@@ -481,7 +484,7 @@ void ax_mpi_stop_receiving(ax_mpi *m) {
 }
 
 void ax_mpi_leave(ax_mpi *m) {
-  bool any;
+  bool any = false;
   if (m->stopped) return;
   ax_mpi_tell_others(m, AX_WIRE_LEFT);
   const double end = ax_seconds() + 1; /* a process that is stuck does not take them */

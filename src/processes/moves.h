@@ -69,6 +69,7 @@ typedef struct ax_mpi_slot {
 typedef struct ax_mpi_found {
   ax_delivery *first, *last;
   ax_transfer *done;
+  bool ended; /* a process has sent its last message */
 } ax_mpi_found;
 
 typedef enum ax_peer_state { AX_PEER_HERE, AX_PEER_ENDED, AX_PEER_GONE } ax_peer_state;

@@ -7,6 +7,7 @@
 
 #include "processes/load.h"
 #include "processes/moves.h"
+#include "processes/together.h"
 
 static ax_mpi *opened; /* guarded by `ax_mpi_calls` */
 
@@ -21,6 +22,8 @@ static void hand_over(ax_mpi *m, ax_mpi_found f) {
     next = f.done->next;
     ax_transfer_end(f.done);
   }
+  for (uint32_t p = 0; f.ended && m->transport.released != NULL && p < m->place.size; p++)
+    if (m->peers[p] == AX_PEER_ENDED) m->transport.released(m->transport.deliver_context, p);
 }
 
 static ax_status poll(ax_transport *transport, bool *any) {
@@ -169,17 +172,22 @@ static void end_loan(ax_mpi *m, const ax_loan *loan) {
   if (held != NULL) ax_transfer_end(held);
 }
 
+enum { rounds_to_tell = 64 };
+
 static ax_status settle(ax_transport *transport, ax_loan *loan) {
   ax_mpi *m = (ax_mpi *)transport;
   ax_transfer held;
   bool any, left = false;
+  uint32_t round = 0;
   ax_status status = AX_OK;
   for (ax_loan_state state; loan->ticket != 0 && (state = look_at_loan(m, loan, &held)) != AX_LOAN_OVER && !left && status == AX_OK;) {
     if (state == AX_LOAN_LENT) {
       status = move(m, &held, &left);
     } else {
       (void)!poll(transport, &any); /* it sees whether the reader is gone */
-      if (!any) sched_yield();
+      if (!any) ax_together_pause(round++);
+      if (!any && round % rounds_to_tell == 0 && transport->lingers != NULL)
+        transport->lingers(transport->deliver_context, "with an operand that is being read", loan->ticket, loan->to);
     }
   }
   if (!left) end_loan(m, loan);
@@ -363,7 +371,7 @@ static bool gives_up(const ax_mpi *m, double end) { return atomic_load(&m->faile
 static void tell_awaited(const ax_mpi *m) {
   for (uint32_t p = 0; m->transport.lingers != NULL && p < m->place.size; p++) {
     if (p == m->place.rank || m->peers[p] != AX_PEER_HERE) continue;
-    m->transport.lingers(m->transport.deliver_context, p);
+    m->transport.lingers(m->transport.deliver_context, "in ax_runtime_release", 0, p);
     return;
   }
 }

@@ -36,7 +36,12 @@ static void deliver(void *context, ax_delivery *delivery) {
   pthread_mutex_unlock(&p->lock);
 }
 
-static void lingers(void *context, uint32_t process) { ax_stall_linger(context, process); }
+static void lingers(void *context, const char *where, uint64_t what, uint32_t process) { ax_stall_linger(context, where, what, process); }
+
+static void released(void *context, uint32_t process) {
+  ax_processes *p = context;
+  if (!atomic_exchange(&p->released[process], true)) atomic_fetch_add(&p->released_count, 1);
+}
 
 void ax_processes_begin(ax_processes *p, ax_receiver *receiver) {
   pthread_mutex_lock(&p->lock);
@@ -135,13 +140,16 @@ static ax_status create(ax_transport *transport, const uint32_t *of, uint32_t co
   pthread_mutex_init(&p->in_turn, NULL);
   p->stalls.clock = ax_stall_clock;
   p->left = ax_stall_clock(NULL);
-  ax_stall_begin(&p->leaving);
+  ax_stall_begin(&p->lingers);
   transport->deliver = deliver;
   transport->lingers = lingers;
   transport->deliver_context = p;
   p->heard = ax_calloc(transport->processes, sizeof p->heard[0]);
-  ax_status status = p->heard == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
+  p->released = ax_calloc(transport->processes, sizeof p->released[0]);
+  if (p->released != NULL) transport->released = released;
+  ax_status status = p->heard == NULL || p->released == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
   p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
+  if (p->of != NULL) p->digest = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, count), p->of, count * sizeof p->of[0]);
   return status == AX_OK ? ax_together_create(p, &p->spare) : status;
 }
 
@@ -162,6 +170,7 @@ void ax_processes_destroy(ax_processes *p) {
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->in_turn);
   ax_free(p->heard);
+  ax_free((void *)p->released);
   ax_free(p->of);
   ax_free(p);
 }

@@ -67,6 +67,7 @@ typedef struct ax_processes {
   ax_transport *transport;
   ax_process_rule rule;
   uint32_t *of;              /* a copy of the rule's list; NULL: devices are in blocks */
+  uint64_t digest;           /* of the rule's list, which all must have */
   pthread_mutex_t lock;      /* guards the following fields */
   uint64_t begun;            /* numbers given so far */
   ax_heard *heard;           /* by process */
@@ -81,7 +82,9 @@ typedef struct ax_processes {
   pthread_mutex_t in_turn;   /* guards it */
   atomic_uint_least64_t runs, failures; /* that all have done together so far: runs; runs and others that have failed */
   ax_stalls stalls;
-  ax_stall leaving;          /* of waiting for others in the end */
+  ax_stall lingers;          /* of waiting for others in the end, and until they have read what was lent to them */
+  atomic_bool *released;     /* by process: it has released the runtime, and all that it sent has been delivered */
+  atomic_uint released_count;
 } ax_processes;
 
 /* Consumes the transport, whatever the status. of: by device, its process; NULL, with count 0: devices are in blocks.

@@ -200,6 +200,7 @@ void ax_stall_look(ax_stall *s, ax_processes *p, uint64_t number, uint64_t moves
 
 typedef struct lingering {
   const ax_processes *processes;
+  const char *where;
   uint32_t process;
 } lingering;
 
@@ -208,10 +209,10 @@ static void list_one(void *context, ax_stall_report *report) {
   bool *awaited = ax_calloc(l->processes->rule.processes, sizeof awaited[0]);
   if (awaited == NULL) return;
   awaited[l->process] = true;
-  ax_stall_add(report, "in ax_runtime_release", awaited);
+  ax_stall_add(report, l->where, awaited);
   ax_free(awaited);
 }
 
-void ax_stall_linger(ax_processes *p, uint32_t process) {
-  ax_stall_look(&p->leaving, p, 0, 0, list_one, &(lingering){p, process});
+void ax_stall_linger(ax_processes *p, const char *where, uint64_t what, uint32_t process) {
+  ax_stall_look(&p->lingers, p, 0, what, list_one, &(lingering){p, where, process});
 }

@@ -41,8 +41,9 @@ void ax_stall_begin(ax_stall *stall); /* a wait begins */
    anew. */
 void ax_stall_look(ax_stall *stall, ax_processes *processes, uint64_t number, uint64_t moves, ax_stall_list *list, void *context);
 
-/* The same for processes that have not released the runtime yet, of which this is the first. */
-void ax_stall_linger(ax_processes *processes, uint32_t process);
+/* The same for one process that is waited for with no number: until it has released the runtime, or has read what was lent to it. where,
+   what: as the transport has them. */
+void ax_stall_linger(ax_processes *processes, const char *where, uint64_t what, uint32_t process);
 
 /* The settings of a runtime: `seconds` and `write` as ax_runtime_options.watch_seconds and .watch. AX_INVALID_ARGUMENT: what the
    environment's AXLE_WATCH_SECONDS says is no number of seconds. */

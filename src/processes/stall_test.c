@@ -283,11 +283,23 @@ static void what_goes_on_is_no_stall(void **state) {
 
 static void others_are_awaited_in_the_end(void **state) {
   (void)state;
-  ax_stall_linger(hand[0], 1);
+  ax_stall_linger(hand[0], "in ax_runtime_release", 0, 1);
   now += 9;
-  ax_stall_linger(hand[0], 1);
+  ax_stall_linger(hand[0], "in ax_runtime_release", 0, 1);
   assert_string_equal(lines, "axle: process 0 waits in ax_runtime_release for process 1, which has sent nothing since it left "
                              "ax_runtime_create 9 s ago (pid 101)\n");
+}
+
+/* Each loan is waited for anew. */
+static void readers_are_awaited(void **state) {
+  (void)state;
+  for (uint64_t loan = 1; loan < 4; loan++) {
+    ax_stall_linger(hand[0], "with an operand that is being read", loan, 1);
+    now += 9;
+  }
+  assert_null(lines);
+  ax_stall_linger(hand[0], "with an operand that is being read", 3, 1);
+  assert_non_null(strstr(lines, "axle: process 0 waits with an operand that is being read for process 1, which has sent nothing "));
 }
 
 /* --- Settings --- */
@@ -322,6 +334,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(others_are_told_in_half_the_time, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_goes_on_is_no_stall, set_up, tear_down),
       cmocka_unit_test_setup_teardown(others_are_awaited_in_the_end, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(readers_are_awaited, set_up, tear_down),
       cmocka_unit_test_setup_teardown(settings, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,6 +192,26 @@ void ax_together_look(ax_together *t, uint32_t round, ax_stall_list *list, void 
   if (looks) ax_stall_look(&t->stall, e->processes, e->number, atomic_load(&e->sent) + atomic_load(&e->received), list, context);
 }
 
+/* Whatever a process has sent was in the inbox before its release was noted. */
+ax_status ax_together_check_released(ax_together *t) {
+  ax_ending *e = &t->ending;
+  const ax_processes *p = e->processes;
+  uint32_t first = AX_NONE;
+  if (atomic_load(&p->released_count) == 0) return AX_OK;
+  bool *released = ax_calloc(p->rule.processes, sizeof released[0]);
+  for (uint32_t q = 0; released != NULL && q < p->rule.processes; q++) released[q] = atomic_load(&p->released[q]);
+  if (released == NULL || atomic_load(&t->waiting) > 0) { /* the next look may have memory */
+    ax_free(released);
+    return AX_OK;
+  }
+  pthread_mutex_lock(&e->lock);
+  for (uint32_t q = p->rule.processes; q-- > 0;)
+    if (released[q] && !e->ended[q].done) first = q;
+  pthread_mutex_unlock(&e->lock);
+  ax_free(released);
+  return first == AX_NONE ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
+}
+
 ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
   for (uint32_t round = 0; !w->reached(w->context); round += round < UINT32_MAX) {
     bool moved = false;
@@ -199,6 +219,7 @@ ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
     if (w->handle(w->context)) round = 0;
     (void)ax_together_idle(t);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
+    if (status == AX_OK && !moved && !w->reached(w->context)) status = ax_together_check_released(t);
     /* A process may leave as soon as it has all that it waits for: what it has sent before may be all that is waited for here. There may
        be memory in the next round. */
     if (status != AX_OK && status != AX_OUT_OF_MEMORY) return w->reached(w->context) ? AX_OK : status;
@@ -231,10 +252,18 @@ static ax_status insist(ax_together *t, uint32_t to, ax_envelope *envelope, cons
   return ax_processes_insist(t->ending.processes, to, envelope, text);
 }
 
+/* What this process does, and whose it takes the devices for. The text is the caller's; empty if there is no memory. */
+static const char *describe(const ax_together *t, ax_text *text) {
+  const ax_process_rule *rule = &t->ending.processes->rule;
+  t->doing.describe(t->doing.context, text);
+  if (rule->listed == 0) ax_text_add(text, "\nhas the devices in blocks");
+  for (uint32_t d = 0; d < rule->listed; d++) ax_text_add(text, "\ntakes device %u for one of process %u", d, rule->of[d]);
+  return text->data != NULL && !text->failed ? text->data : "";
+}
+
 static ax_status send_text(ax_together *t, uint32_t to) {
   ax_text text = {0};
-  t->doing.describe(t->doing.context, &text);
-  const char *what = text.data != NULL && !text.failed ? text.data : "";
+  const char *what = describe(t, &text);
   ax_envelope envelope = {.kind = AX_MESSAGE_TEXT, .bytes = strlen(what) + 1};
   ax_status status = insist(t, to, &envelope, what);
   ax_text_deinit(&text);
@@ -270,8 +299,7 @@ static ax_status send_difference(ax_together *t, const sides *s, const char *mes
 static ax_status tell_difference(ax_together *t, const sides *s) {
   ax_text text = {0};
   char message[4096];
-  t->doing.describe(t->doing.context, &text);
-  const char *a = t->text->payload, *b = text.data != NULL && !text.failed ? text.data : "";
+  const char *a = t->text->payload, *b = describe(t, &text);
   const uint32_t line = first_difference(&a, &b);
   snprintf(message, sizeof message, "processes %u and %u do not do the same, line %u:\n  process %u: %.*s\n  process %u: %.*s",
            s->one, s->other, line, s->one, line_length(a), a, s->other, line_length(b), b);
@@ -317,8 +345,9 @@ void ax_together_begin(ax_together *t, const ax_doing *doing) {
   ax_ending_reset(&t->ending);
   ax_stall_begin(&t->stall);
   t->doing = *doing;
+  if (doing->check != 0) t->doing.check = ax_hash_word(doing->check, t->ending.processes->digest) | 1;
   t->receiver.what = doing->what != NULL ? doing->what : "a call";
-  t->ending.check = doing->check;
+  t->ending.check = t->doing.check;
   ax_processes_begin(t->ending.processes, &t->receiver);
   t->ending.number = t->receiver.number;
 }

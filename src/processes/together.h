@@ -55,6 +55,9 @@ AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_en
 AX_MUST_USE ax_status ax_together_fetch(ax_together *together, ax_delivery *delivery);
 /* Takes all messages out of the inbox, as a list. */
 ax_delivery *ax_together_take(ax_together *together);
+/* AX_UNAVAILABLE: a process has released the runtime, and will never come to this. Nothing is being handled meanwhile; what waits in the
+   inbox is heard first. */
+AX_MUST_USE ax_status ax_together_check_released(ax_together *together);
 /* Says whether a message that is counted is of what this process does too. AX_INVALID_ARGUMENT: it is not. */
 AX_MUST_USE ax_status ax_together_count(ax_together *together, const ax_delivery *delivery);
 /* Handles a message of another kind, which belongs to it from here on. */

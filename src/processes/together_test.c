@@ -125,6 +125,23 @@ static void the_first_line_that_differs_is_told(void **state) {
   ends(differ, AX_INVALID_ARGUMENT, "processes 0 and 2 do not do the same, line 2002:\n  process 0: process 0\n  process 2: process 2");
 }
 
+/* Whose a device is, all must say alike: here the last process says something else of the second. */
+static ax_status differ_in_devices(ax_processes *processes) {
+  static const uint32_t lists[][2] = {{0, 1}, {0, 2}};
+  const uint32_t own = processes->rule.process;
+  processes->rule.listed = 2;
+  processes->rule.of = lists[own == 2];
+  processes->digest = 5 + (own == 2);
+  return ax_agree(processes, &(ax_doing){7, describe_nothing, NULL, NULL}, AX_OK);
+}
+
+static void lists_of_processes_are_compared(void **state) {
+  (void)state;
+  ends(differ_in_devices, AX_INVALID_ARGUMENT,
+       "processes 0 and 2 do not do the same, line 3:\n  process 0: takes device 1 for one of process 1\n"
+       "  process 2: takes device 1 for one of process 2");
+}
+
 /* --- Processes that have left --- */
 
 static bool is_set(void *flag) { return *(bool *)flag; }
@@ -153,12 +170,29 @@ static void what_was_sent_by_one_that_left_counts(void **state) {
   ends(wait_for_what_was_sent, AX_OK, "");
 }
 
+/* Of those that go on, each is told, and what was sent before counts. */
+static ax_status wait_for_one_that_released(ax_processes *processes) {
+  if (processes->rule.process == 1) return AX_OK;
+  processes->transport->released(processes->transport->deliver_context, 1);
+  const ax_status status = ax_agree(processes, &(ax_doing){7, describe_nothing, NULL, NULL}, AX_OK);
+  if (status != AX_UNAVAILABLE || strcmp(ax_message(), "process 1 has released the runtime, and does not come to this") != 0)
+    return ax_error(AX_INTERNAL, "waits for one that has released the runtime, or says: %s", ax_message());
+  return AX_OK;
+}
+
+static void one_that_released_is_not_awaited(void **state) {
+  (void)state;
+  ends(wait_for_one_that_released, AX_OK, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_go_round),
       cmocka_unit_test(all_end_the_same),
       cmocka_unit_test(the_first_line_that_differs_is_told),
+      cmocka_unit_test(lists_of_processes_are_compared),
       cmocka_unit_test(what_was_sent_by_one_that_left_counts),
+      cmocka_unit_test(one_that_released_is_not_awaited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

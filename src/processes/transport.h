@@ -132,7 +132,10 @@ struct ax_transport {
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;
-  void (*lingers)(void *deliver_context, uint32_t process); /* destroy still waits for a process; called over and over. NULL: not */
+  /* `destroy` or `settle` still waits for a process; called over and over. where: "in ax_runtime_release"; what: 0, or the loan's
+     ticket. NULL: not called. */
+  void (*lingers)(void *deliver_context, const char *where, uint64_t what, uint32_t process);
+  void (*released)(void *deliver_context, uint32_t process); /* all of its messages have been delivered, its last too. NULL: not called */
   void (*look_at)(ax_transport *transport, uint32_t process, ax_process_seen *out); /* NULL: nothing is known of others */
 };
 

@@ -5,11 +5,12 @@
 #include <math.h>
 
 #include "axle/special.h"
+#include "ops/large_gamma.h"
 #include "prim/composite.h"
 #include "random/rejection.h"
 
 static const double EPSILON = 0x1p-52;
-enum { STEPS = 2000 }; /* at most, as in XLA: large parameters would take more */
+enum { STEPS = 2000 }; /* large parameters would take more, and have an expansion */
 
 typedef struct operands {
   ax_value a, x;
@@ -80,10 +81,11 @@ static ax_value by_fraction(operands *o) {
 
 static ax_value of_f64(ax_value a, ax_value x) {
   const ax_value low = ax_or(ax_le(x, ax_real(1)), ax_le(x, a)), sound = ax_and(ax_gt(a, ax_real(0)), ax_gt(x, ax_real(0)));
-  const ax_value series = ax_and(low, sound), fraction = ax_and(ax_not(low), sound);
+  const ax_value large = ax_large_gamma_has(a, x), other = ax_and(sound, ax_not(large));
+  const ax_value series = ax_and(low, other), fraction = ax_and(ax_not(low), other);
   operands near = {ax_where(series, a, ax_real(1)), ax_where(series, x, ax_real(0.5))};
   operands far = {ax_where(fraction, a, ax_real(1)), ax_where(fraction, x, ax_real(2))};
-  const ax_value of_sound = ax_where(low, by_series(&near), by_fraction(&far));
+  const ax_value of_sound = ax_where(large, ax_large_gamma_move(a, x), ax_where(low, by_series(&near), by_fraction(&far)));
   return ax_where(sound, of_sound, ax_where(ax_eq(x, ax_real(0)), ax_full_like(x, 0), ax_real(NAN)));
 }
 

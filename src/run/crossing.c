@@ -331,6 +331,16 @@ static ax_status send_total(ax_remote *r, const ax_crossing_group *g, ax_open_ro
   return AX_OK;
 }
 
+/* Whoever lent it waits until it is released, also where reading it has failed. */
+static ax_status released(ax_remote *r, const ax_delivery *delivery, ax_status status) {
+  ax_message_copy kept;
+  if (status == AX_OK) return ax_remote_release(r, delivery);
+  ax_message_keep(&kept);
+  (void)!ax_remote_release(r, delivery);
+  ax_message_put_back(&kept);
+  return status;
+}
+
 static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const ax_open_round *round, const ax_delivery *delivery) {
   const ax_push *push = g->instr->push;
   const ax_elems share = share_of(g, &push->crossing->parties[delivery->envelope.member]);
@@ -339,8 +349,7 @@ static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const ax_o
     if (delivery->payload != NULL) memcpy(into, delivery->payload, total_bytes(g, share));
     return AX_OK;
   }
-  AX_TRY(ax_remote_read(r, delivery, 0, into, total_bytes(g, share)));
-  return ax_remote_release(r, delivery);
+  return released(r, delivery, ax_remote_read(r, delivery, 0, into, total_bytes(g, share)));
 }
 
 /* The groups' lock is held: if this process has added its share, and has all other totals, the last member's signal follows. */
@@ -376,14 +385,11 @@ static ax_status put_ghost(ax_remote *r, ax_crossing_group *g, ax_open_round *ro
   ax_contribution c = {.push = push, .number = member, .src = delivery->payload, .range = g->share, .dense = true};
   if (ax_pieces_for(push, g->own) > 1) c.piece = ax_part_elems(push);
   if (delivery->address != 0) c.src = ax_remote_see(r, delivery);
-  if (c.src != NULL || delivery->envelope.bytes == 0) {
-    ax_contribution_put(r, &c, &round->view, g->instr);
-    if (delivery->address != 0) AX_TRY(ax_remote_release(r, delivery));
-  } else {
-    AX_TRY(ax_contribution_read(r, &c, &round->view, g->instr, delivery));
-    AX_TRY(ax_remote_release(r, delivery));
-  }
-  return signal_put(r, g, round, member, 1);
+  ax_status status = AX_OK;
+  if (c.src != NULL || delivery->envelope.bytes == 0) ax_contribution_put(r, &c, &round->view, g->instr);
+  else status = ax_contribution_read(r, &c, &round->view, g->instr, delivery);
+  if (delivery->address != 0) status = released(r, delivery, status);
+  return status == AX_OK ? signal_put(r, g, round, member, 1) : status;
 }
 
 /* How many contributions of a message may be put now: of a sum, those that follow one another. */

@@ -16,7 +16,7 @@ static void free_bytes(void *memory, size_t bytes) {
   ax_free(memory);
 }
 
-static const ax_pool_source from_system = {ax_alloc, free_bytes};
+static const ax_pool_source from_system = {ax_alloc, free_bytes, false};
 
 /* --- Sizes --- */
 
@@ -146,8 +146,21 @@ static void put_chain(ax_pool *pool, uint32_t index, ax_pool_block *chain) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+/* --- Forks --- */
+
+static atomic_uint forks; /* between the process that loaded the library and this one */
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+static void count_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
+
+/* Free blocks say which is next, so to free one is to write in it: what lies there is the parent's. */
+static bool is_of_parent(const ax_pool *pool) {
+  return pool->source->shared && atomic_load_explicit(&forks, memory_order_relaxed) != pool->forks;
+}
+
+/* --- Freeing --- */
+
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
-  if (memory == NULL) return;
+  if (memory == NULL || is_of_parent(pool)) return;
   ax_pool_block *block = memory;
   block->bytes = bytes;
   const uint32_t size = round_to_size(&block->bytes), index = size / AX_POOL_STEPS - least_power;
@@ -193,13 +206,17 @@ static void release_rest(ax_pool *pool) { /* likewise */
 }
 
 void ax_pool_init(ax_pool *pool) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, count_forks);
   pool->source = &from_system;
+  pool->forks = atomic_load(&forks);
   pthread_mutex_init(&pool->lock, NULL);
 }
 
 /* In a process forked from the one that made the pool, another thread may have held the lock for ever, so the lock is not taken
    here. A pocket that was in use at the fork may list a block twice, and is left. */
 void ax_pool_deinit(ax_pool *pool) {
+  if (is_of_parent(pool)) return;
   for (uint32_t i = 0; i < AX_POCKETS; i++)
     if (!atomic_load_explicit(&pool->pockets[i].busy, memory_order_relaxed)) release_pocket(pool, &pool->pockets[i]);
   release_rest(pool);

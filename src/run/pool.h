@@ -39,10 +39,12 @@ typedef struct ax_pocket {
 typedef struct ax_pool_source {
   void *(*alloc)(size_t bytes);
   void (*free)(void *memory, size_t bytes);
+  bool shared; /* other processes map it, those that are forked from this one among them: these leave it as it is */
 } ax_pool_source;
 
 typedef struct ax_pool {
   const ax_pool_source *source; /* set before the first block is taken */
+  uint32_t forks;               /* as counted when the pool was made */
   ax_pocket pockets[AX_POCKETS];
   _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
   ax_pool_block *blocks[AX_POOL_SIZES], *chains[AX_POCKET_SIZES];

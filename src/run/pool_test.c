@@ -2,6 +2,9 @@
 #include "run/pool.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -125,8 +128,43 @@ static void at_once(void **state) {
   end_pool(pool);
 }
 
+/* --- A forked process --- */
+
+enum { few_bytes = 16 << 10, many_bytes = 1 << 20 };
+
+static void *map_shared(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED ? memory : NULL;
+}
+static void unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
+
+/* What it frees of memory that it shares with its parent stays as it is. */
+static void a_forked_process_leaves_shared_memory(void **state) {
+  static const ax_pool_source source = {map_shared, unmap, .shared = true};
+  char *blocks[2];
+  const size_t bytes[2] = {few_bytes, many_bytes};
+  (void)state;
+  ax_pool *pool = new_pool();
+  pool->source = &source;
+  for (int i = 0; i < 2; i++) {
+    TEST_OK(ax_pool_alloc(pool, bytes[i], (void **)&blocks[i]));
+    memset(blocks[i], 7, bytes[i]);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 2; i++) ax_pool_free(pool, blocks[i], bytes[i]);
+    ax_pool_deinit(pool);
+    _exit(0);
+  }
+  assert_true(child > 0 && waitpid(child, NULL, 0) == child);
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < bytes[i]; k++) assert_int_equal(blocks[i][k], 7);
+  for (int i = 0; i < 2; i++) ax_pool_free(pool, blocks[i], bytes[i]);
+  end_pool(pool);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(freed_by_others),
-                                     cmocka_unit_test(at_once)};
+                                     cmocka_unit_test(at_once), cmocka_unit_test(a_forked_process_leaves_shared_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

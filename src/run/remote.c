@@ -153,12 +153,21 @@ void ax_remote_flush(ax_remote *r) {
   if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
 }
 
+/* What has come is handled first. */
+static ax_status check_released(ax_remote *r) {
+  if (atomic_load(&r->together.ending.processes->released_count) == 0 || atomic_flag_test_and_set(&r->handling)) return AX_OK;
+  const ax_status status = ax_together_check_released(&r->together);
+  atomic_flag_clear(&r->handling);
+  return status;
+}
+
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
   for (uint32_t round = 0; !changed(r->run) && atomic_load(&r->together.waiting) == 0; round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
     ax_status status = ax_processes_poll(r->together.ending.processes, &moved);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&r->together.ending);
+    if (status == AX_OK && !moved) status = check_released(r);
     if (status != AX_OK) {
       ax_scheduler_stop(r->run, status, ax_message());
       return;

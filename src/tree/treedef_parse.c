@@ -46,7 +46,7 @@ static ax_status expand_range(entry *e, size_t written, const char *inside, cons
   long first, last;
   if (!read_number(inside, (size_t)(dots - inside), &first) || !read_number(dots + 2, (size_t)(close - dots - 2), &last) ||
       first > last)
-    return ax_lexer_error(e->lexer, &range, "expected {first..last}, two numbers in order");
+    return ax_lexer_error(e->lexer, &range, "expected {first..last}, two numbers in order of at most 9 digits");
   if (last - first >= AX_MAX_LEAVES) return ax_lexer_error(e->lexer, &range, "more than %d leaves", AX_MAX_LEAVES);
   for (long i = first; i <= last; i++) {
     char number[24];
