@@ -240,14 +240,45 @@ static ax_status transmit(ax_mpi *m, ax_mpi_message *one) {
     int code = m->shim->isend(m->communicator, &one->wire, one->bytes, one->to, tag_messages, next_request(m), &done);
     if (code != 0) fail(m, code, one->to);
   }
-  if (done) ax_mpi_message_free(m, one);
-  else m->owners[m->pending++] = (ax_mpi_owner){.message = one};
+  if (done) {
+    ax_mpi_message_free(m, one);
+    return AX_OK;
+  }
+  m->owners[m->pending++] = (ax_mpi_owner){.message = one};
+  m->outboxes[one->to].sending++;
+  return AX_OK;
+}
+
+static void hold_back(ax_mpi *m, ax_mpi_message *one) {
+  ax_mpi_outbox *box = &m->outboxes[one->to];
+  one->next = NULL;
+  if (box->first == NULL) box->first = one;
+  else box->last->next = one;
+  box->last = one;
+  m->waiting++;
+}
+
+static bool is_full(const ax_mpi *m, uint32_t to) { return m->outboxes[to].sending >= AX_MPI_MOST_SENDS && !is_lost(m, to); }
+
+static ax_status send_waiting(ax_mpi *m) {
+  for (uint32_t p = 0; p < m->place.size && m->waiting > 0; p++) {
+    ax_mpi_outbox *box = &m->outboxes[p];
+    for (ax_mpi_message *one; (one = box->first) != NULL && !is_full(m, p);) {
+      ax_mpi_message *next = one->next;
+      AX_TRY(transmit(m, one));
+      box->first = next;
+      m->waiting--;
+    }
+  }
   return AX_OK;
 }
 
 static ax_status flush(ax_mpi *m) {
+  AX_TRY(send_waiting(m));
   for (ax_mpi_message *one; m->first != NULL && (one = pop(m)) != NULL;) {
-    ax_status status = transmit(m, one);
+    ax_status status = AX_OK;
+    if (m->outboxes[one->to].first != NULL || is_full(m, one->to)) hold_back(m, one);
+    else status = transmit(m, one);
     if (status == AX_OK) continue;
     pthread_mutex_lock(&m->tables); /* tried again by the next poll */
     if ((one->next = m->first) == NULL) m->last = one;
@@ -400,8 +431,12 @@ static uint32_t peer_of(const ax_mpi_owner *o) { return o->message != NULL ? o->
 
 static void complete(ax_mpi *m, ax_mpi_owner *o, int error) {
   if (error != 0) fail(m, error, peer_of(o));
-  if (o->message != NULL) ax_mpi_message_free(m, o->message);
-  else if (--o->transfer->pieces == 0) end_transfer(m, o->transfer);
+  if (o->message != NULL) {
+    m->outboxes[o->message->to].sending--;
+    ax_mpi_message_free(m, o->message);
+  } else if (--o->transfer->pieces == 0) {
+    end_transfer(m, o->transfer);
+  }
   *o = (ax_mpi_owner){0};
 }
 
@@ -489,7 +524,7 @@ void ax_mpi_leave(ax_mpi *m) {
     (void)!flush(m);
     if (m->node != NULL) ax_node_flush(m->node);
   } while (test_pending(m, &any) == AX_OK && !m->stopped &&
-           (m->first != NULL || m->pending > 0 || ax_node_is_sending(m->node)) && ax_seconds() < end);
+           (m->first != NULL || m->waiting > 0 || m->pending > 0 || ax_node_is_sending(m->node)) && ax_seconds() < end);
   ax_mpi_stop_receiving(m);
   stop(m, "MPI_Finalize was called before this process released its part of the mesh");
 }

@@ -13,7 +13,7 @@
 #include "processes/transport.h"
 #include "processes/watch.h"
 
-enum { AX_MPI_RING = 16 };
+enum { AX_MPI_RING = 16, AX_MPI_MOST_SENDS = 64 };
 
 typedef enum ax_wire_type {
   AX_WIRE_ENVELOPE = 1,
@@ -57,6 +57,12 @@ typedef struct ax_mpi_owner {
   ax_mpi_message *message;
   ax_transfer *transfer;
 } ax_mpi_owner;
+
+/* Messages to one process. Each poll tests all that MPI has not sent yet, so it gets AX_MPI_MOST_SENDS at most, and others wait here. */
+typedef struct ax_mpi_outbox {
+  ax_mpi_message *first, *last; /* first NULL: none waits */
+  uint32_t sending;             /* that MPI has, and has not sent yet */
+} ax_mpi_outbox;
 
 typedef struct ax_mpi_slot {
   _Alignas(16) char data[AX_WIRE_LONGEST];
@@ -103,6 +109,8 @@ typedef struct ax_mpi {
   uint32_t pending, requests_capacity, owners_capacity, results_capacity;
   _Atomic uint8_t *peers; /* ax_peer_state; read by senders too */
   ax_mpi_partial *partial; /* of each process */
+  ax_mpi_outbox *outboxes; /* likewise */
+  uint32_t waiting;        /* messages in all of them */
   uint32_t here;          /* how many others are */
   bool closing;           /* what comes is not delivered any more */
   atomic_bool unswept;    /* transfers of a process that is gone have not ended yet */

@@ -282,7 +282,9 @@ static void forget(ax_transport *transport, uint64_t run) {
 
 /* --- Files --- */
 
-static bool is_sent(const ax_mpi *m) { return m->first == NULL && m->pending == 0 && !ax_node_is_sending(m->node); }
+static bool is_sent(const ax_mpi *m) {
+  return m->first == NULL && m->waiting == 0 && m->pending == 0 && !ax_node_is_sending(m->node);
+}
 
 /* Takes `ax_mpi_calls` when all is sent: the others must have it, since none polls while this thread waits for them in MPI. */
 static void take_calls_when_sent(ax_mpi *m) {

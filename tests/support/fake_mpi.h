@@ -31,6 +31,7 @@ static struct {
   post posts[most_requests];
   int orders, ranks;
   int broken, gone; /* sending to rank `broken` fails; `gone`: what the library says about it. -1: none */
+  bool keeps;       /* no send is complete before its message is received */
   int agreements, bad_agreement; /* in this one, from 1 on, another process does not stand well; 0: in none */
   void (*leave)(void);
 } fake;
@@ -141,7 +142,7 @@ static int fake_isend(ax_mpi_communicator *communicator, const void *data, size_
                       bool *done) {
   post what = {.data = data, .bytes = bytes, .from = rank_of(communicator), .to = (int)to, .tag = tag};
   if ((int)to == fake.broken) return 17;
-  *done = bytes <= eager_bytes;
+  *done = bytes <= eager_bytes && !fake.keeps;
   if (*done) {
     what.copy = malloc(bytes);
     memcpy(what.copy, data, bytes);
