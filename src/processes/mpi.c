@@ -401,8 +401,12 @@ static ax_status agree(ax_transport *transport, ax_status status) {
 
 /* The list of the watch does not change; a process that ends meanwhile is not found. */
 static void look_at(ax_transport *transport, uint32_t process, ax_process_seen *out) {
-  const ax_mpi *m = (const ax_mpi *)transport;
+  ax_mpi *m = (ax_mpi *)transport;
   if (m->watch != NULL) out->pid = ax_node_watch_pid(m->watch, process, &out->stopped);
+  pthread_mutex_lock(&m->tables);
+  out->coming = ax_transfers_started(&m->incoming, process);
+  out->going = ax_transfers_started(&m->outgoing, process);
+  pthread_mutex_unlock(&m->tables);
 }
 
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {

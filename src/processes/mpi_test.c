@@ -123,6 +123,14 @@ static void few_sends_are_pending(void **state) {
   close_clean(3, three);
 }
 
+/* From 1 to 0, as each of them knows it. */
+static void are_on_their_way(ax_transport **two, uint64_t coming, uint64_t going) {
+  ax_process_seen seen[2] = {0};
+  for (uint32_t r = 0; r < 2; r++) two[r]->look_at(two[r], 1 - r, &seen[r]);
+  assert_true(seen[0].coming == coming && seen[0].going == 0);
+  assert_true(seen[1].coming == 0 && seen[1].going == going);
+}
+
 static void long_payloads_are_fetched(void **state) {
   (void)state;
   ax_transport *two[2];
@@ -136,8 +144,16 @@ static void long_payloads_are_fetched(void **state) {
   assert_null(came[0]->payload);
   assert_int_equal(ended, 0);
   memset(data, 6, sizeof data);
+  are_on_their_way(two, 0, 0);
   for (int i = 0; i < 2; i++) assert_int_equal(two[0]->functions->fetch(two[0], came[i], into[i], end, &ten), AX_OK);
+  are_on_their_way(two, 2 * sizeof data, 0);
+  fake.holds = true;
   while (poll(two[1]) || poll(two[0])) continue;
+  are_on_their_way(two, 2 * sizeof data, 2 * sizeof data);
+  assert_int_equal(ended, 0);
+  fake.holds = false;
+  while (poll(two[1]) || poll(two[0])) continue;
+  are_on_their_way(two, 0, 0);
   assert_int_equal(ended, 21);
   assert_int_equal(into[0][sizeof data - 1], 6);
   assert_int_equal(into[1][sizeof data - 1], 5);
