@@ -14,9 +14,12 @@ pthread_mutex_t ax_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 /* --- Failures --- */
 
 static void set_failure(ax_mpi *m, const char *reason) {
-  if (atomic_load_explicit(&m->failed, memory_order_relaxed)) return;
-  snprintf(m->reason, sizeof m->reason, "%s", reason);
-  atomic_store_explicit(&m->failed, true, memory_order_release);
+  pthread_mutex_lock(&m->tables); /* two threads may find one at the same time: by MPI, and in shared memory */
+  if (!atomic_load_explicit(&m->failed, memory_order_relaxed)) {
+    snprintf(m->reason, sizeof m->reason, "%s", reason);
+    atomic_store_explicit(&m->failed, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&m->tables);
 }
 
 ax_status ax_mpi_failure(const ax_mpi *m) {
@@ -33,8 +36,7 @@ ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer) {
 static bool is_lost(const ax_mpi *m, uint32_t peer) { return m->stopped || m->peers[peer] == AX_PEER_GONE; }
 
 static void set_peer(ax_mpi *m, uint32_t peer, ax_peer_state state) {
-  if (m->peers[peer] == AX_PEER_HERE) m->here--;
-  m->peers[peer] = state;
+  if (atomic_exchange(&m->peers[peer], (uint8_t)state) == AX_PEER_HERE) m->here--;
 }
 
 static void lose(ax_mpi *m, uint32_t peer, const char *why) {
@@ -387,6 +389,13 @@ static ax_status on_message(void *context, uint32_t from, const ax_node_message 
   return AX_OK;
 }
 
+/* For a thread that cannot call MPI now. Such messages are left where they are, and all from their sender with them. */
+static ax_status on_message_near(void *context, uint32_t from, const ax_node_message *message) {
+  const ax_wire_type type = (ax_wire_type)((const ax_wire *)message->head)->type;
+  const bool calls_mpi = type == AX_WIRE_FETCH || type == AX_WIRE_FORGOTTEN;
+  return calls_mpi ? AX_UNAVAILABLE : on_message(context, from, message);
+}
+
 static void post(ax_mpi *m, ax_mpi_slot *s) {
   if (m->stopped) return;
   int code = m->shim->irecv(m->communicator, s->data, sizeof s->data, AX_MPI_ANY, tag_messages, s->request);
@@ -499,6 +508,10 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   if (looks) look(m);
   if (m->unswept) sweep(m);
   return flush(m);
+}
+
+void ax_mpi_move_near(ax_mpi *m, bool *any) {
+  if (m->node != NULL && !m->stopped) (void)!ax_node_poll(m->node, on_message_near, m, any);
 }
 
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {

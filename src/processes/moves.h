@@ -100,7 +100,7 @@ typedef struct ax_mpi {
   ax_transfers outgoing, incoming;
   ax_loans loans; /* those of `outgoing` that are lent */
 
-  /* `ax_mpi_calls` guards these. */
+  /* `ax_mpi_calls` guards these; `peers`, `partial` and `found` are guarded by `polling` for those who poll without it. */
   ax_mpi_slot *ring;
   uint32_t head;
   char *requests;
@@ -111,7 +111,7 @@ typedef struct ax_mpi {
   ax_mpi_partial *partial; /* of each process */
   ax_mpi_outbox *outboxes; /* likewise */
   uint32_t waiting;        /* messages in all of them */
-  uint32_t here;          /* how many others are */
+  _Atomic uint32_t here;   /* how many others are */
   bool closing;           /* what comes is not delivered any more */
   atomic_bool unswept;    /* transfers of a process that is gone have not ended yet */
   ax_mpi_found found;
@@ -160,6 +160,8 @@ uint32_t ax_mpi_pieces(uint64_t bytes); /* of a long payload */
 /* Sends and receives what can be, without waiting. What it finds is in m->found, for the caller to hand over. AX_OUT_OF_MEMORY:
    nothing is lost, and the next call goes on. */
 AX_MUST_USE ax_status ax_mpi_move(ax_mpi *m, bool *any);
+/* As much of that as needs no MPI, without holding `ax_mpi_calls`: messages through shared memory. What needs MPI comes again. */
+void ax_mpi_move_near(ax_mpi *m, bool *any);
 void ax_mpi_start_receiving(ax_mpi *m);
 void ax_mpi_stop_receiving(ax_mpi *m);
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type); /* into the queue */
