@@ -33,33 +33,34 @@ ax_process_layout ax_process_layout_of(const ax_runtime *runtime) {
                              .process_of = p->rule.of, .process_of_count = p->rule.listed};
 }
 
-/* *out: ax_free. */
-static ax_status map_of(const ax_runtime *runtime, const ax_mesh *mesh, ax_process_map **out) {
+/* How devices are given to processes, and how many the mesh has. */
+static ax_status rule_of(const ax_runtime *runtime, const ax_mesh *mesh, const ax_process_rule **rule, uint32_t *devices) {
   static const ax_process_rule alone = {.processes = 1};
-  *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_mesh_check(mesh));
   const ax_processes *processes = processes_of(runtime);
-  return ax_process_map_create(processes != NULL ? &processes->rule : &alone, (uint32_t)ax_mesh_devices(mesh), out);
+  *rule = processes != NULL ? &processes->rule : &alone;
+  *devices = (uint32_t)ax_mesh_devices(mesh);
+  return AX_OK;
 }
 
 ax_status ax_runtime_process_of(const ax_runtime *runtime, const ax_mesh *mesh, int64_t device, uint32_t *out) {
-  ax_process_map *map;
+  const ax_process_rule *rule;
+  uint32_t devices, none;
   *out = 0;
-  AX_TRY(map_of(runtime, mesh, &map));
-  const uint32_t devices = map->devices;
-  if (device >= 0 && device < devices) *out = map->of[device];
-  ax_free(map);
-  if (device >= 0 && device < devices) return AX_OK;
+  AX_TRY(rule_of(runtime, mesh, &rule, &devices));
+  if (device >= 0 && device < devices) return ax_process_of(rule, devices, (uint32_t)device, out);
+  AX_TRY(ax_process_of(rule, devices, 0, &none));
   return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %u", (long long)device, devices);
 }
 
 ax_status ax_runtime_local_device_count(const ax_runtime *runtime, const ax_mesh *mesh, int64_t *out) {
-  ax_process_map *map;
+  const ax_process_rule *rule;
+  uint32_t devices, count;
   *out = 0;
-  AX_TRY(map_of(runtime, mesh, &map));
-  *out = map->here;
-  ax_free(map);
+  AX_TRY(rule_of(runtime, mesh, &rule, &devices));
+  AX_TRY(ax_process_devices(rule, devices, &count));
+  *out = count;
   return AX_OK;
 }
 
@@ -74,18 +75,13 @@ uint32_t ax_array_addressable_count(const ax_array *array) {
   return array->layout->map != NULL ? array->layout->map->here : (uint32_t)array->layout->devices;
 }
 
-/* The place of a device of this process. */
-static int64_t own_place(const ax_layout *layout, uint32_t index) {
-  int64_t place = 0;
-  for (uint32_t before = 0;; place++)
-    if (ax_device_is_here(layout->map, (uint32_t)place) && before++ == index) return place;
-}
-
+/* Places that have the same block differ along the axes that the spec does not name. */
 static int64_t replica_of(const ax_layout *layout, int64_t place) {
-  const uint32_t block = ax_layout_block_at(layout, place);
-  int64_t before = 0;
-  for (int64_t p = 0; p < place; p++) before += ax_layout_block_at(layout, p) == block;
-  return before;
+  const ax_mesh *mesh = &layout->mesh;
+  int64_t replica = 0;
+  for (uint32_t axis = 0; axis < mesh->count; axis++)
+    if ((layout->named >> axis & 1) == 0) replica = replica * mesh->axis[axis].size + ax_mesh_coordinate(mesh, place, axis);
+  return replica;
 }
 
 ax_status ax_array_addressable_shard(const ax_array *array, uint32_t index, ax_shard *out) {
@@ -96,7 +92,7 @@ ax_status ax_array_addressable_shard(const ax_array *array, uint32_t index, ax_s
     return ax_error(AX_INVALID_ARGUMENT, "shard %u of an array that has %u in this process", index,
                     ax_array_addressable_count(array));
   AX_TRY(ax_array_open(array));
-  const int64_t place = own_place(layout, index);
+  const int64_t place = layout->map != NULL ? layout->map->own[index] : index;
   *out = (ax_shard){.device = layout->sharding != NULL ? ax_sharding_device(layout->sharding, place) : place,
                     .replica = replica_of(layout, place),
                     .type = layout->block,
@@ -155,17 +151,6 @@ static ax_status find_region(region *r, const ax_layout *layout) {
   return is_box ? AX_OK : refuse_region(layout);
 }
 
-/* The first index of a block in the process's own part. */
-static void offset_in(const region *r, uint32_t block, int64_t *out) {
-  const ax_type *type = &r->layout->block;
-  ax_layout_offset(r->layout, block, out);
-  for (uint32_t d = 0; d < type->rank; d++) {
-    int64_t before = 0;
-    for (int64_t i = 0; type->dims[d] > 0 && i < out[d] / type->dims[d]; i++) before += r->has[r->first[d] + i];
-    out[d] = before * type->dims[d];
-  }
-}
-
 ax_status ax_array_local_type(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, ax_type *local) {
   ax_layout *layout;
   region r;
@@ -194,14 +179,28 @@ static ax_status make(ax_layout *layout, fill *fill, const void *context, ax_arr
 
 typedef struct local_data {
   region region;
+  uint32_t *before; /* by dimension and part, as region.has: how many parts before it the process has */
   const void *data;
 } local_data;
 
+static ax_status count_before(local_data *l) {
+  const region *r = &l->region;
+  const uint32_t rank = r->layout->type.rank;
+  l->before = ax_calloc((size_t)r->first[rank] + 1, sizeof l->before[0]);
+  if (l->before == NULL) return ax_out_of_memory(r->first[rank] * sizeof l->before[0]);
+  for (uint32_t d = 0; d < rank; d++)
+    for (uint32_t i = r->first[d] + 1; i < r->first[d + 1]; i++) l->before[i] = l->before[i - 1] + r->has[i - 1];
+  return AX_OK;
+}
+
 static ax_status copy_local(const void *context, const ax_layout *layout, uint32_t block, void *data) {
   const local_data *l = context;
+  const ax_type *type = &layout->block;
   int64_t offset[AX_MAX_RANK];
-  offset_in(&l->region, block, offset);
-  ax_shard_read(&l->region.local, l->data, offset, &layout->block, data);
+  ax_layout_offset(layout, block, offset);
+  for (uint32_t d = 0; d < type->rank; d++)
+    offset[d] = type->dims[d] * l->before[l->region.first[d] + offset[d] / type->dims[d]];
+  ax_shard_read(&l->region.local, l->data, offset, type, data);
   return AX_OK;
 }
 
@@ -215,7 +214,9 @@ ax_status (ax_array_from_local)(ax_runtime *runtime, const ax_mesh *mesh, const 
   ax_status status = find_region(&l.region, layout);
   if (status == AX_OK && ax_type_elems(&l.region.local) > 0) status = ax_require(data, "data");
   if (status == AX_OK && data != NULL) status = ax_memory_check(who, &l.region.local, element, bytes);
+  if (status == AX_OK) status = count_before(&l);
   if (status == AX_OK) status = make(ax_layout_retain(layout), copy_local, &l, out);
+  ax_free(l.before);
   ax_free(l.region.has);
   ax_layout_release(layout);
   return status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "array/joint.h"
+#include "array/packets.h"
 #include "array/runtime.h"
 #include "mesh/sharding.h"
 #include "processes/talk.h"
@@ -34,28 +35,60 @@ static box common(const box *a, const box *b) {
 
 static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
 
+/* How many numbers further the block is that is one further along dimension d. 0: that depends on where it is, since the axes that cut
+   the dimension do not follow each other in the mesh. */
+static int64_t stride_along(const ax_layout *layout, uint32_t d) {
+  const ax_spec *spec = &layout->spec;
+  const ax_mesh *mesh = &layout->mesh;
+  int64_t first = 0, wanted = 0;
+  for (uint32_t i = d < spec->rank ? spec->count[d] : 0; i-- > 0;) { /* from the minor axis on */
+    const uint32_t axis = spec->axis[d][i];
+    int64_t stride = 1;
+    for (uint32_t a = axis + 1; a < mesh->count; a++) stride *= (layout->named >> a & 1) ? mesh->axis[a].size : 1;
+    if (first == 0) first = wanted = stride;
+    if (stride != wanted) return 0;
+    wanted *= mesh->axis[axis].size;
+  }
+  return first;
+}
+
 /* The blocks of a layout that a box overlaps, one after the other. */
 typedef struct overlaps {
   const ax_layout *layout;
   int64_t first[AX_MAX_RANK], last[AX_MAX_RANK], part[AX_MAX_RANK];
+  int64_t stride[AX_MAX_RANK]; /* of numbers */
+  bool linear;                 /* the number of a block is the sum of its parts times their strides */
   bool more;
+  box box; /* the one that was found */
 } overlaps;
 
-static overlaps overlaps_of(const ax_layout *layout, const box *b) {
-  overlaps o = {.layout = layout, .more = ax_type_elems(&b->type) > 0};
-  if (!o.more) return o;
-  for (uint32_t d = 0; d < b->type.rank; d++) {
-    o.first[d] = o.part[d] = b->offset[d] / layout->block.dims[d];
-    o.last[d] = (b->offset[d] + b->type.dims[d] - 1) / layout->block.dims[d];
+static void overlaps_of(overlaps *o, const ax_layout *layout, const box *b) {
+  o->layout = layout;
+  o->linear = true;
+  o->box.type = layout->block;
+  o->more = ax_type_elems(&b->type) > 0;
+  for (uint32_t d = 0; d < b->type.rank && o->more; d++) {
+    o->first[d] = o->part[d] = b->offset[d] / layout->block.dims[d];
+    o->last[d] = (b->offset[d] + b->type.dims[d] - 1) / layout->block.dims[d];
+    o->stride[d] = stride_along(layout, d);
+    o->linear = o->linear && (o->stride[d] > 0 || o->last[d] == 0);
   }
-  return o;
+}
+
+static uint32_t number_of(const overlaps *o) {
+  int64_t number = 0;
+  if (!o->linear) return (uint32_t)ax_shard_number(&o->layout->spec, &o->layout->mesh, o->part);
+  for (uint32_t d = 0; d < o->layout->block.rank; d++) number += o->part[d] * o->stride[d];
+  return (uint32_t)number;
 }
 
 static bool next_overlap(overlaps *o, uint32_t *block) {
+  const ax_type *type = &o->layout->block;
   if (!o->more) return false;
-  *block = (uint32_t)ax_shard_number(&o->layout->spec, &o->layout->mesh, o->part);
+  *block = number_of(o);
+  for (uint32_t d = 0; d < type->rank; d++) o->box.offset[d] = o->part[d] * type->dims[d];
   o->more = false;
-  for (uint32_t d = o->layout->block.rank; d-- > 0 && !o->more;) {
+  for (uint32_t d = type->rank; d-- > 0 && !o->more;) {
     o->more = o->part[d] < o->last[d];
     o->part[d] = o->more ? o->part[d] + 1 : o->first[d];
   }
@@ -74,9 +107,11 @@ typedef struct plan {
   bool slabs; /* a slab for each process instead */
 } plan;
 
-typedef struct each { /* all transfers, one after the other */
+typedef struct each { /* transfers, one after the other */
   const plan *plan;
+  uint32_t own;           /* only those from this process or to it; AX_NONE: all */
   uint32_t new, receiver; /* receiver: its index among those that have the new block */
+  box box;                /* the new block */
   overlaps old;
   bool begun;
 } each;
@@ -107,24 +142,21 @@ static uint32_t receiver_count(const plan *p, uint32_t new) {
   return p->root != AX_NONE ? 1 : p->processes;
 }
 
-/* A process that has the block on several places counts once: as the first of them. AX_NONE: it is another. */
 static uint32_t receiver_of(const plan *p, uint32_t new, uint32_t index) {
   if (p->slabs) return new;
-  if (!by_holders(p)) return p->root != AX_NONE ? p->root : index;
-  const uint32_t *holder = &p->new->holder[p->new->first_holder[new]];
-  for (uint32_t i = 0; i < index; i++)
-    if (holder[i] == holder[index]) return AX_NONE;
-  return holder[index];
+  if (by_holders(p)) return p->new->holder[p->new->first_holder[new] + index];
+  return p->root != AX_NONE ? p->root : index;
 }
 
 static bool next_receiver(each *e) {
-  if (e->begun && ++e->receiver == receiver_count(e->plan, e->new)) {
+  const bool same = e->begun && ++e->receiver < receiver_count(e->plan, e->new);
+  if (!same) {
     e->receiver = 0;
-    if (++e->new == new_count(e->plan)) return false;
+    if (e->begun && ++e->new == new_count(e->plan)) return false;
+    e->box = new_box(e->plan, e->new);
   }
   e->begun = true;
-  const box b = new_box(e->plan, e->new);
-  e->old = overlaps_of(e->plan->old, &b);
+  overlaps_of(&e->old, e->plan->old, &e->box);
   return true;
 }
 
@@ -133,9 +165,10 @@ static bool next_transfer(each *e, transfer *out) {
   for (;;) {
     uint32_t block;
     const uint32_t to = e->begun ? receiver_of(e->plan, e->new, e->receiver) : AX_NONE;
-    while (to != AX_NONE && next_overlap(&e->old, &block)) {
-      if (ax_layout_held_by(old, to, block)) continue;
-      *out = (transfer){old->holder[old->first_holder[block]], to, block, e->new};
+    while (e->begun && next_overlap(&e->old, &block)) {
+      const uint32_t from = old->holder[old->first_holder[block]];
+      if ((e->own != AX_NONE && e->own != from && e->own != to) || ax_layout_held_by(old, to, block)) continue;
+      *out = (transfer){from, to, block, e->new};
       return true;
     }
     if (!next_receiver(e)) return false;
@@ -143,7 +176,7 @@ static bool next_transfer(each *e, transfer *out) {
 }
 
 static bool moves_anything(const plan *p) {
-  each e = {.plan = p};
+  each e = {.plan = p, .own = AX_NONE};
   transfer t;
   return p->old->map != NULL && p->old->block_bytes > 0 && next_transfer(&e, &t);
 }
@@ -159,52 +192,86 @@ bool ax_moving_needed(const ax_layout *old, const ax_layout *to) {
 
 /* --- Moving --- */
 
+typedef struct piece { /* what an old block and a new one have in common */
+  uint32_t old, new;
+} piece;
+
+/* What goes to another process, and comes from it: pieces in the order of transfers. */
+typedef struct peer {
+  ax_packet packet;
+  piece *expected;
+  uint32_t expected_count, capacity;
+} peer;
+
 typedef struct moving {
   const plan *plan;
   uint32_t own; /* process */
   const ax_parts *from;
   unsigned char *const *into; /* by new block; of slabs, this process's alone */
-  uint32_t missing;           /* pieces that have not come */
+  peer *peers;                /* by process */
+  uint64_t missing;           /* pieces that have not come */
 } moving;
 
-static ax_status send_piece(ax_together *together, const moving *m, const transfer *t) {
-  const box new = new_box(m->plan, t->new), old = box_of(m->plan->old, t->old), piece = common(&new, &old);
-  ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = bytes_of(&piece.type), .words = {t->new, t->old}};
-  void *payload = ax_alloc(envelope.bytes);
-  if (payload == NULL) return ax_out_of_memory(envelope.bytes);
-  ax_shard_copy(&old.type, old.offset, m->from->part[t->old], &piece.type, piece.offset, payload);
-  return ax_together_send_owned(together, t->to, &envelope, payload);
-}
-
-static ax_status send_all(ax_together *together, const moving *m) {
-  each e = {.plan = m->plan};
-  for (transfer t; next_transfer(&e, &t);)
-    if (t.from == m->own) AX_TRY(send_piece(together, m, &t));
+static ax_status pack(ax_together *together, moving *m, const transfer *t, const each *e) {
+  const box *old = &e->old.box, both = common(&e->box, old);
+  void *to;
+  AX_TRY(ax_packet_add(&m->peers[t->to].packet, together, t->to, bytes_of(&both.type), &to));
+  ax_shard_copy(&old->type, old->offset, m->from->part[t->old], &both.type, both.offset, to);
   return AX_OK;
 }
 
-static uint32_t count_missing(const plan *p, uint32_t own) {
-  each e = {.plan = p};
-  uint32_t count = 0;
-  for (transfer t; next_transfer(&e, &t);) count += t.to == own;
-  return count;
+static ax_status expect(moving *m, const transfer *t) {
+  peer *from = &m->peers[t->from];
+  AX_TRY(ax_grow(&from->expected, sizeof from->expected[0], from->expected_count, 1, &from->capacity));
+  from->expected[from->expected_count++] = (piece){t->old, t->new};
+  m->missing++;
+  return AX_OK;
 }
 
 static ax_status begin(ax_together *together, void *context) {
   moving *m = context;
-  m->missing = count_missing(m->plan, m->own);
-  return send_all(together, m);
+  each e = {.plan = m->plan, .own = m->own};
+  m->peers = ax_calloc(m->plan->processes, sizeof m->peers[0]);
+  if (m->peers == NULL) return ax_out_of_memory(m->plan->processes * sizeof m->peers[0]);
+  for (transfer t; next_transfer(&e, &t);) AX_TRY(t.to == m->own ? expect(m, &t) : pack(together, m, &t, &e));
+  for (uint32_t p = 0; p < m->plan->processes; p++) AX_TRY(ax_packet_send(&m->peers[p].packet, together, p));
+  return AX_OK;
 }
 
-/* Puts a piece into its new block. */
+static void end(moving *m) {
+  for (uint32_t p = 0; m->peers != NULL && p < m->plan->processes; p++) {
+    ax_packet_deinit(&m->peers[p].packet);
+    ax_free(m->peers[p].expected);
+  }
+  ax_free(m->peers);
+}
+
+/* Puts a piece into its new block, and returns its bytes. Of these there are `most` at most, or it is refused with 0. */
+static size_t unpack(const moving *m, const piece *one, const box *new, const char *data, size_t most) {
+  const box old = box_of(m->plan->old, one->old), both = common(new, &old);
+  const size_t bytes = bytes_of(&both.type);
+  if (bytes > most) return 0;
+  ax_shard_copy(&both.type, both.offset, data, &new->type, new->offset, m->into[m->plan->slabs ? 0 : one->new]);
+  return bytes;
+}
+
+/* Puts the pieces of a message into their new blocks. */
 static ax_status place(ax_together *together, void *context, const ax_delivery *delivery) {
   (void)together;
   moving *m = context;
-  const uint64_t *words = delivery->envelope.words;
-  const box new = new_box(m->plan, (uint32_t)words[0]), old = box_of(m->plan->old, (uint32_t)words[1]);
-  const box piece = common(&new, &old);
-  ax_shard_copy(&piece.type, piece.offset, delivery->payload, &new.type, new.offset, m->into[m->plan->slabs ? 0 : words[0]]);
-  m->missing--;
+  const peer *from = &m->peers[delivery->from];
+  const char *data = delivery->payload;
+  size_t left = delivery->envelope.bytes;
+  uint32_t new = AX_NONE;
+  box box;
+  for (uint64_t i = delivery->envelope.words[0]; left > 0; i++, m->missing--) {
+    const piece *one = i < from->expected_count ? &from->expected[i] : NULL;
+    if (one != NULL && one->new != new) box = new_box(m->plan, new = one->new);
+    const size_t bytes = one != NULL ? unpack(m, one, &box, data, left) : 0;
+    if (bytes == 0) return ax_error(AX_INTERNAL, "process %u sends pieces of an array that are not known here", delivery->from);
+    data += bytes;
+    left -= bytes;
+  }
   return AX_OK;
 }
 
@@ -214,7 +281,8 @@ static bool is_done(const ax_together *together, const void *context) {
 }
 
 static ax_status lacks(const void *context) {
-  return ax_error(AX_DEADLOCK, "%u pieces of an array have not come", ((const moving *)context)->missing);
+  return ax_error(AX_DEADLOCK, "%llu pieces of an array have not come",
+                  (unsigned long long)((const moving *)context)->missing);
 }
 
 static void describe(const void *context, ax_text *text) {
@@ -233,17 +301,18 @@ static ax_status move_all(ax_status status, const plan *p, const ax_parts *from,
   const uint64_t to = p->new != NULL ? p->new->hash : p->slabs ? (uint64_t)AX_NONE + 1 : p->root;
   const ax_doing doing = {ax_hash_word(ax_hash_word(1, p->old->hash), to) | 1, describe, p,
                           p->new != NULL ? "the laying out of an array" : p->slabs ? "ax_array_write_npy" : "ax_array_gather"};
-  moving m = {p, processes->rule.process, from, into, 0};
-  return ax_talk_hold(&talk, processes, &doing, status, &m);
+  moving m = {.plan = p, .own = processes->rule.process, .from = from, .into = into};
+  status = ax_talk_hold(&talk, processes, &doing, status, &m);
+  end(&m);
+  return status;
 }
 
 /* What is here of a box. */
 static void fill_box(const ax_layout *old, const ax_parts *from, const box *to, void *data) {
-  overlaps o = overlaps_of(old, to);
-  for (uint32_t block; next_overlap(&o, &block);) {
-    const box piece = box_of(old, block);
-    if (ax_layout_has(old, block)) ax_shard_copy(&piece.type, piece.offset, from->part[block], &to->type, to->offset, data);
-  }
+  overlaps o;
+  overlaps_of(&o, old, to);
+  for (uint32_t block; next_overlap(&o, &block);)
+    if (ax_layout_has(old, block)) ax_shard_copy(&old->block, o.box.offset, from->part[block], &to->type, to->offset, data);
 }
 
 void ax_moving_fill(const ax_layout *old, const ax_parts *from, const ax_layout *to, uint32_t b, void *data) {

@@ -6,7 +6,9 @@
      old   P(x)  x=2      0 0 0 0   process 0        new   P(_, x)    0 0 1 1       process 0 sends 1 the piece at (0, 2),
                           1 1 1 1   process 1                         0 0 1 1       process 1 sends 0 the piece at (1, 0)
 
-   Who sends what follows from the two layouts alone. So all processes know without asking whether anything moves at all. */
+   All such pieces from one process to another are packed into messages (packets.h), whose number grows with bytes and processes, not
+   with pairs of blocks. Who sends what follows from the two layouts alone. So all processes know without asking whether anything
+   moves at all. */
 #ifndef AX_ARRAY_MOVING_H
 #define AX_ARRAY_MOVING_H
 

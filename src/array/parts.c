@@ -21,12 +21,12 @@ static bool measure(ax_layout *layout) {
   return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
 }
 
-/* The processes that have each block, without repetition, in order of places. last: by block, room for a count. */
-static void note_holders(ax_layout *layout, uint32_t *count) {
-  for (uint32_t b = 0, next = 0; b <= layout->blocks; b++) {
+/* The process of each place, by block. count: by block, how many places have it. */
+static void sort_by_block(ax_layout *layout, uint32_t *count) {
+  for (uint32_t b = 0, next = 0; b < layout->blocks; b++) {
     layout->first_holder[b] = next;
-    if (b < layout->blocks) next += count[b];
-    if (b < layout->blocks) count[b] = 0;
+    next += count[b];
+    count[b] = 0;
   }
   for (uint32_t d = 0; d < layout->map->devices; d++) {
     const uint32_t b = ax_layout_block_at(layout, d);
@@ -35,20 +35,37 @@ static void note_holders(ax_layout *layout, uint32_t *count) {
   }
 }
 
+/* The processes that have each block, without repetition, in order of places. seen: by process, 0. */
+static void note_holders(ax_layout *layout, uint32_t *count, uint32_t *seen) {
+  uint32_t next = 0;
+  sort_by_block(layout, count);
+  for (uint32_t b = 0; b < layout->blocks; b++) {
+    const uint32_t *places = &layout->holder[layout->first_holder[b]];
+    layout->first_holder[b] = next;
+    for (uint32_t i = 0; i < count[b]; i++) {
+      const uint32_t process = places[i];
+      if (seen[process] == b + 1) continue;
+      seen[process] = b + 1;
+      layout->holder[next++] = process;
+    }
+  }
+  layout->first_holder[layout->blocks] = next;
+}
+
 /* Finds the blocks that devices of each process have. An array without a mesh is whole in each process. */
 static ax_status find_here(ax_layout *layout) {
   const ax_processes *processes = layout->runtime->executor.processes;
   layout->here_count = layout->blocks;
   if (processes == NULL || processes->rule.processes == 1 || layout->devices <= 1) return AX_OK;
   AX_TRY(ax_process_map_create(&processes->rule, (uint32_t)layout->devices, &layout->map));
-  const size_t entries = (size_t)layout->devices + 2 * (size_t)layout->blocks + 1;
+  const size_t entries = (size_t)layout->devices + 2 * (size_t)layout->blocks + 1 + layout->map->processes;
   layout->holder = ax_calloc(entries, sizeof layout->holder[0]);
   layout->here = ax_calloc(layout->blocks, sizeof layout->here[0]);
   if (layout->holder == NULL || layout->here == NULL) return ax_out_of_memory(entries * sizeof layout->holder[0]);
   layout->first_holder = layout->holder + layout->devices;
   uint32_t *count = layout->first_holder + layout->blocks + 1;
   for (uint32_t d = 0; d < layout->map->devices; d++) count[ax_layout_block_at(layout, d)]++;
-  note_holders(layout, count);
+  note_holders(layout, count, count + layout->blocks);
   layout->here_count = 0;
   for (uint32_t b = 0; b < layout->blocks; b++) layout->here_count += layout->here[b];
   layout->bytes = layout->here_count * layout->stride;

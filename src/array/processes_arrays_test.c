@@ -109,6 +109,85 @@ static void arrays_move_between_all_layouts(void **state) {
       if (test_in_all(&test_spreads[s], all_pairs, &types[t], NULL) != AX_OK) fail_msg("type %zu, spread %zu", t, s);
 }
 
+/* --- How many messages a move takes --- */
+
+enum { MESSAGES_OF = 3 };
+static struct {
+  const ax_transport_functions *inner;
+  ax_transport_functions own;
+  uint32_t sent[MESSAGES_OF];   /* by process: messages with pieces */
+  size_t largest[MESSAGES_OF]; /* bytes */
+} counted;
+
+static ax_status send_counted(ax_transport *transport, uint32_t to, const ax_envelope *envelope, const void *payload,
+                              ax_on_done *sent, void *context) {
+  const uint32_t own = transport->process;
+  if (envelope->kind == AX_MESSAGE_PART) {
+    counted.sent[own]++;
+    if (envelope->bytes > counted.largest[own]) counted.largest[own] = envelope->bytes;
+  }
+  return counted.inner->send(transport, to, envelope, payload, sent, context);
+}
+
+typedef struct counted_move {
+  const char *mesh, *from, *to;
+  ax_type type;
+  uint32_t messages; /* that each process sends at most */
+  size_t largest;    /* bytes of each at most */
+} counted_move;
+
+static ax_status move_counted(ax_runtime *runtime, const void *context) {
+  const counted_move *c = context;
+  ax_transport *transport = runtime->executor.processes->transport;
+  const uint32_t own = transport->process;
+  ax_mesh mesh;
+  ax_array *from, *to = NULL;
+  ax_sharding *sharding = NULL;
+  AX_TRY(ax_mesh_parse(c->mesh, &mesh));
+  AX_TRY(ax_array_from_callback(runtime, &mesh, c->from, &c->type, write, (void *)&c->type, &from));
+  ax_status status = ax_sharding_named(&mesh, c->to, NULL, &sharding);
+  const ax_transport_functions *inner = transport->functions;
+  counted.sent[own] = 0;
+  counted.largest[own] = 0;
+  transport->functions = &counted.own;
+  if (status == AX_OK) status = ax_array_reshard(from, sharding, &to);
+  transport->functions = inner;
+  if (status == AX_OK) status = check_shards(to);
+  ax_sharding_release(sharding);
+  ax_array_release(to);
+  ax_array_release(from);
+  AX_TRY(status);
+  if (counted.sent[own] > c->messages || counted.largest[own] > c->largest)
+    return ax_error(AX_INTERNAL, "process %u: %u messages, of %zu bytes at most", own, counted.sent[own], counted.largest[own]);
+  return AX_OK;
+}
+
+static void catch_sends(void) {
+  ax_transport *transports[MESSAGES_OF];
+  assert_int_equal(ax_within_create(MESSAGES_OF, transports), AX_OK);
+  counted.inner = transports[0]->functions;
+  counted.own = *counted.inner;
+  counted.own.send = send_counted;
+  for (uint32_t p = 0; p < MESSAGES_OF; p++) transports[p]->functions->destroy(transports[p]);
+}
+
+/* 64 devices have 64 x 64 pairs of blocks, which two messages from each process take; of many bytes it takes more, of a megabyte. A
+   piece of more than that is a message. */
+static void pieces_are_packed(void **state) {
+  enum { MIB = 1 << 20 };
+  const counted_move moves[] = {
+      {"x=64", "x,_", "_,x", TEST_TYPE(AX_F32, 64, 64), 2, MIB},
+      {"x=64", "x,_", "", TEST_TYPE(AX_F32, 64, 64), 2, MIB},
+      {"x=8,y=8", "x+y,_", "_,y", TEST_TYPE(AX_F32, 64, 64), 2, MIB},
+      {"x=8", "x,_", "_,x", TEST_TYPE(AX_F32, 1024, 2048), 4, MIB},
+      {"x=3", "x,_", "_,x", TEST_TYPE(AX_F32, 1536, 1539), 2, 512 * 513 * 4},
+  };
+  (void)state;
+  catch_sends();
+  for (size_t i = 0; i < AX_COUNT(moves); i++)
+    assert_int_equal(test_in_all(&(test_spread){.processes = MESSAGES_OF, .workers = 1}, move_counted, &moves[i], NULL), AX_OK);
+}
+
 /* --- What each process has --- */
 
 static ax_status local_parts(ax_runtime *runtime, const void *context) {
@@ -547,6 +626,7 @@ static void a_process_that_is_gone_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arrays_move_between_all_layouts),
+      cmocka_unit_test(pieces_are_packed),
       cmocka_unit_test(arrays_are_made_of_local_data),
       cmocka_unit_test(blocks_that_are_no_box_are_refused),
       cmocka_unit_test(shards_know_their_replica),

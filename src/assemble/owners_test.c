@@ -144,8 +144,14 @@ static void calls_are_made_once_in_all_processes(void **state) {
       assert_int_equal(turns->calls, 2);
       assert_memory_equal(turns->number, ((uint32_t[]){0, AX_NONE, AX_NONE, 1, AX_NONE, AX_NONE}), DEVICES * sizeof(uint32_t));
       assert_true(turns->caller[0] == 0 && turns->caller[1] == 3);
-      if (results == 0) assert_null(turns->takes);
-      else assert_memory_equal(turns->takes, ((uint32_t[]){AX_NONE, 0, AX_NONE, AX_NONE, AX_NONE, 1}), DEVICES * sizeof(uint32_t));
+      assert_true(turns->other_count == 1 && turns->others[0] == 0);
+      if (results == 0) {
+        assert_null(turns->takes);
+        continue;
+      }
+      assert_memory_equal(turns->takes, ((uint32_t[]){AX_NONE, 0, AX_NONE, AX_NONE, AX_NONE, 1}), DEVICES * sizeof(uint32_t));
+      assert_memory_equal(turns->first_taker, ((uint32_t[]){0, 1, 2}), 3 * sizeof(uint32_t));
+      assert_memory_equal(turns->taker, ((uint32_t[]){1, 5}), 2 * sizeof(uint32_t));
     }
     ax_arena_deinit(&a.scratch);
     end(&s);

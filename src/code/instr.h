@@ -211,6 +211,9 @@ typedef struct ax_turns {
   const uint32_t *caller; /* by number: the device */
   const uint32_t *takes;  /* by device: the call of another process whose results it gets, for all that are alike in its own
                              process; AX_NONE: none. NULL: no device does */
+  const uint32_t *taker, *first_taker; /* the same by call: its takers, in order; by call, and one more: where they begin */
+  const uint32_t *others; /* the other processes that have devices, in order of devices */
+  uint32_t other_count;
 } ax_turns;
 
 /* A loop that is one function (fused_loops.c). */

@@ -14,9 +14,12 @@ pthread_mutex_t ax_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 /* --- Failures --- */
 
 static void set_failure(ax_mpi *m, const char *reason) {
-  if (atomic_load_explicit(&m->failed, memory_order_relaxed)) return;
-  snprintf(m->reason, sizeof m->reason, "%s", reason);
-  atomic_store_explicit(&m->failed, true, memory_order_release);
+  pthread_mutex_lock(&m->tables); /* two threads may find one at the same time: by MPI, and in shared memory */
+  if (!atomic_load_explicit(&m->failed, memory_order_relaxed)) {
+    snprintf(m->reason, sizeof m->reason, "%s", reason);
+    atomic_store_explicit(&m->failed, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&m->tables);
 }
 
 ax_status ax_mpi_failure(const ax_mpi *m) {
@@ -33,8 +36,7 @@ ax_status ax_mpi_check(const ax_mpi *m, uint32_t peer) {
 static bool is_lost(const ax_mpi *m, uint32_t peer) { return m->stopped || m->peers[peer] == AX_PEER_GONE; }
 
 static void set_peer(ax_mpi *m, uint32_t peer, ax_peer_state state) {
-  if (m->peers[peer] == AX_PEER_HERE) m->here--;
-  m->peers[peer] = state;
+  if (atomic_exchange(&m->peers[peer], (uint8_t)state) == AX_PEER_HERE) m->here--;
 }
 
 static void lose(ax_mpi *m, uint32_t peer, const char *why) {
@@ -240,14 +242,45 @@ static ax_status transmit(ax_mpi *m, ax_mpi_message *one) {
     int code = m->shim->isend(m->communicator, &one->wire, one->bytes, one->to, tag_messages, next_request(m), &done);
     if (code != 0) fail(m, code, one->to);
   }
-  if (done) ax_mpi_message_free(m, one);
-  else m->owners[m->pending++] = (ax_mpi_owner){.message = one};
+  if (done) {
+    ax_mpi_message_free(m, one);
+    return AX_OK;
+  }
+  m->owners[m->pending++] = (ax_mpi_owner){.message = one};
+  m->outboxes[one->to].sending++;
+  return AX_OK;
+}
+
+static void hold_back(ax_mpi *m, ax_mpi_message *one) {
+  ax_mpi_outbox *box = &m->outboxes[one->to];
+  one->next = NULL;
+  if (box->first == NULL) box->first = one;
+  else box->last->next = one;
+  box->last = one;
+  m->waiting++;
+}
+
+static bool is_full(const ax_mpi *m, uint32_t to) { return m->outboxes[to].sending >= AX_MPI_MOST_SENDS && !is_lost(m, to); }
+
+static ax_status send_waiting(ax_mpi *m) {
+  for (uint32_t p = 0; p < m->place.size && m->waiting > 0; p++) {
+    ax_mpi_outbox *box = &m->outboxes[p];
+    for (ax_mpi_message *one; (one = box->first) != NULL && !is_full(m, p);) {
+      ax_mpi_message *next = one->next;
+      AX_TRY(transmit(m, one));
+      box->first = next;
+      m->waiting--;
+    }
+  }
   return AX_OK;
 }
 
 static ax_status flush(ax_mpi *m) {
+  AX_TRY(send_waiting(m));
   for (ax_mpi_message *one; m->first != NULL && (one = pop(m)) != NULL;) {
-    ax_status status = transmit(m, one);
+    ax_status status = AX_OK;
+    if (m->outboxes[one->to].first != NULL || is_full(m, one->to)) hold_back(m, one);
+    else status = transmit(m, one);
     if (status == AX_OK) continue;
     pthread_mutex_lock(&m->tables); /* tried again by the next poll */
     if ((one->next = m->first) == NULL) m->last = one;
@@ -359,6 +392,13 @@ static ax_status on_message(void *context, uint32_t from, const ax_node_message 
   return AX_OK;
 }
 
+/* For a thread that cannot call MPI now. Such messages are left where they are, and all from their sender with them. */
+static ax_status on_message_near(void *context, uint32_t from, const ax_node_message *message) {
+  const ax_wire_type type = (ax_wire_type)((const ax_wire *)message->head)->type;
+  const bool calls_mpi = type == AX_WIRE_FETCH || type == AX_WIRE_FORGOTTEN;
+  return calls_mpi ? AX_UNAVAILABLE : on_message(context, from, message);
+}
+
 static void post(ax_mpi *m, ax_mpi_slot *s) {
   if (m->stopped) return;
   int code = m->shim->irecv(m->communicator, s->data, sizeof s->data, AX_MPI_ANY, tag_messages, s->request);
@@ -403,8 +443,12 @@ static uint32_t peer_of(const ax_mpi_owner *o) { return o->message != NULL ? o->
 
 static void complete(ax_mpi *m, ax_mpi_owner *o, int error) {
   if (error != 0) fail(m, error, peer_of(o));
-  if (o->message != NULL) ax_mpi_message_free(m, o->message);
-  else if (--o->transfer->pieces == 0) end_transfer(m, o->transfer);
+  if (o->message != NULL) {
+    m->outboxes[o->message->to].sending--;
+    ax_mpi_message_free(m, o->message);
+  } else if (--o->transfer->pieces == 0) {
+    end_transfer(m, o->transfer);
+  }
   *o = (ax_mpi_owner){0};
 }
 
@@ -469,6 +513,10 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   return flush(m);
 }
 
+void ax_mpi_move_near(ax_mpi *m, bool *any) {
+  if (m->node != NULL && !m->stopped) (void)!ax_node_poll(m->node, on_message_near, m, any);
+}
+
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {
   for (uint32_t p = 0; p < m->place.size; p++)
     while (p != m->place.rank && m->peers[p] != AX_PEER_GONE && !m->stopped &&
@@ -492,7 +540,7 @@ void ax_mpi_leave(ax_mpi *m) {
     (void)!flush(m);
     if (m->node != NULL) ax_node_flush(m->node);
   } while (test_pending(m, &any) == AX_OK && !m->stopped &&
-           (m->first != NULL || m->pending > 0 || ax_node_is_sending(m->node)) && ax_seconds() < end);
+           (m->first != NULL || m->waiting > 0 || m->pending > 0 || ax_node_is_sending(m->node)) && ax_seconds() < end);
   ax_mpi_stop_receiving(m);
   stop(m, "MPI_Finalize was called before this process released its part of the mesh");
 }

@@ -13,7 +13,7 @@
 #include "processes/transport.h"
 #include "processes/watch.h"
 
-enum { AX_MPI_RING = 16 };
+enum { AX_MPI_RING = 16, AX_MPI_MOST_SENDS = 64 };
 
 typedef enum ax_wire_type {
   AX_WIRE_ENVELOPE = 1,
@@ -58,6 +58,12 @@ typedef struct ax_mpi_owner {
   ax_transfer *transfer;
 } ax_mpi_owner;
 
+/* Messages to one process. Each poll tests all that MPI has not sent yet, so it gets AX_MPI_MOST_SENDS at most, and others wait here. */
+typedef struct ax_mpi_outbox {
+  ax_mpi_message *first, *last; /* first NULL: none waits */
+  uint32_t sending;             /* that MPI has, and has not sent yet */
+} ax_mpi_outbox;
+
 typedef struct ax_mpi_slot {
   _Alignas(16) char data[AX_WIRE_LONGEST];
   _Alignas(8) char request[AX_MPI_REQUEST_BYTES];
@@ -95,7 +101,7 @@ typedef struct ax_mpi {
   ax_transfers outgoing, incoming;
   ax_loans loans; /* those of `outgoing` that are lent */
 
-  /* `ax_mpi_calls` guards these. */
+  /* `ax_mpi_calls` guards these; `peers`, `partial` and `found` are guarded by `polling` for those who poll without it. */
   ax_mpi_slot *ring;
   uint32_t head;
   char *requests;
@@ -104,7 +110,9 @@ typedef struct ax_mpi {
   uint32_t pending, requests_capacity, owners_capacity, results_capacity;
   _Atomic uint8_t *peers; /* ax_peer_state; read by senders too */
   ax_mpi_partial *partial; /* of each process */
-  uint32_t here;          /* how many others are */
+  ax_mpi_outbox *outboxes; /* likewise */
+  uint32_t waiting;        /* messages in all of them */
+  _Atomic uint32_t here;   /* how many others are */
   bool closing;           /* what comes is not delivered any more */
   atomic_bool unswept;    /* transfers of a process that is gone have not ended yet */
   ax_mpi_found found;
@@ -153,6 +161,8 @@ uint32_t ax_mpi_pieces(uint64_t bytes); /* of a long payload */
 /* Sends and receives what can be, without waiting. What it finds is in m->found, for the caller to hand over. AX_OUT_OF_MEMORY:
    nothing is lost, and the next call goes on. */
 AX_MUST_USE ax_status ax_mpi_move(ax_mpi *m, bool *any);
+/* As much of that as needs no MPI, without holding `ax_mpi_calls`: messages through shared memory. What needs MPI comes again. */
+void ax_mpi_move_near(ax_mpi *m, bool *any);
 void ax_mpi_start_receiving(ax_mpi *m);
 void ax_mpi_stop_receiving(ax_mpi *m);
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type); /* into the queue */

@@ -31,13 +31,13 @@ static ax_status poll(ax_transport *transport, bool *any) {
   *any = false;
   if (atomic_flag_test_and_set_explicit(&m->polling, memory_order_acquire)) return AX_OK;
   ax_status status = AX_OK;
-  if (pthread_mutex_trylock(&ax_mpi_calls) == 0) {
-    status = ax_mpi_move(m, any);
-    const ax_mpi_found f = m->found;
-    m->found = (ax_mpi_found){0};
-    pthread_mutex_unlock(&ax_mpi_calls);
-    hand_over(m, f);
-  }
+  const bool calls = pthread_mutex_trylock(&ax_mpi_calls) == 0;
+  if (calls) status = ax_mpi_move(m, any);
+  else ax_mpi_move_near(m, any); /* another thread may be in MPI for long: it makes a runtime, and waits for others */
+  const ax_mpi_found f = m->found;
+  m->found = (ax_mpi_found){0};
+  if (calls) pthread_mutex_unlock(&ax_mpi_calls);
+  hand_over(m, f);
   atomic_flag_clear_explicit(&m->polling, memory_order_release);
   ax_mpi_pump(m);
   return status != AX_OK ? status : ax_mpi_failure(m);
@@ -290,7 +290,9 @@ static void forget(ax_transport *transport, uint64_t run) {
 
 /* --- Files --- */
 
-static bool is_sent(const ax_mpi *m) { return m->first == NULL && m->pending == 0 && !ax_node_is_sending(m->node); }
+static bool is_sent(const ax_mpi *m) {
+  return m->first == NULL && m->waiting == 0 && m->pending == 0 && !ax_node_is_sending(m->node);
+}
 
 /* Takes `ax_mpi_calls` when all is sent: the others must have it, since none polls while this thread waits for them in MPI. */
 static void take_calls_when_sent(ax_mpi *m) {
@@ -350,9 +352,18 @@ static void step(ax_mpi *m) {
 
 static bool is_quiet(const ax_mpi *m) { return m->stopped || (is_sent(m) && m->incoming.used == 0); }
 
+/* Nobody polls in shared memory meanwhile, nor later: MPI takes it away. A thread that is stuck in a poll is not waited for long. */
+static void leave_one(ax_mpi *m) {
+  const double end = ax_seconds() + 1;
+  bool polls = true;
+  while (ax_seconds() < end && (polls = atomic_flag_test_and_set_explicit(&m->polling, memory_order_acquire))) sched_yield();
+  ax_mpi_leave(m);
+  if (!polls) atomic_flag_clear_explicit(&m->polling, memory_order_release);
+}
+
 static void leave(void) {
   pthread_mutex_lock(&ax_mpi_calls);
-  for (ax_mpi *m = opened; m != NULL; m = m->next) ax_mpi_leave(m);
+  for (ax_mpi *m = opened; m != NULL; m = m->next) leave_one(m);
   pthread_mutex_unlock(&ax_mpi_calls);
 }
 
@@ -407,8 +418,12 @@ static ax_status agree(ax_transport *transport, ax_status status) {
 
 /* The list of the watch does not change; a process that ends meanwhile is not found. */
 static void look_at(ax_transport *transport, uint32_t process, ax_process_seen *out) {
-  const ax_mpi *m = (const ax_mpi *)transport;
+  ax_mpi *m = (ax_mpi *)transport;
   if (m->watch != NULL) out->pid = ax_node_watch_pid(m->watch, process, &out->stopped);
+  pthread_mutex_lock(&m->tables);
+  out->coming = ax_transfers_started(&m->incoming, process);
+  out->going = ax_transfers_started(&m->outgoing, process);
+  pthread_mutex_unlock(&m->tables);
 }
 
 ax_status ax_mpi_create_over(const ax_mpi_shim *shim, const void *communicator, ax_transport **out) {

@@ -1,7 +1,8 @@
 /* The transport by MPI (transport.h). The library of MPI is found when it is first needed (load.h).
 
    One lock for the whole process guards MPI, so a library that allows one thread at a time (MPI_THREAD_SERIALIZED) is enough.
-   A send that finds it taken leaves its message in a queue, which the holder of the lock empties.
+   A send that finds it taken leaves its message in a queue, which the holder of the lock empties. A poll that finds it taken moves
+   what goes through shared memory all the same: the holder may be in MPI for long, making another transport.
 
    What goes to a process of the same node goes through node.h: messages of the same types, in rings. To others:
 

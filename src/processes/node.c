@@ -263,10 +263,14 @@ static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context
 }
 
 ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any) {
-  for (uint32_t i = 0; i < node->count; i++)
-    if (i != node->me) AX_TRY(receive(&node->neighbours[i], handle, context, any));
+  ax_status first = AX_OK;
+  for (uint32_t i = 0; i < node->count; i++) {
+    if (i == node->me) continue;
+    ax_status status = receive(&node->neighbours[i], handle, context, any);
+    if (first == AX_OK) first = status;
+  }
   ax_node_flush(node); /* behind that: whoever has sent its last message has made room for ours, and does not look again */
-  return AX_OK;
+  return first;
 }
 
 void ax_node_lose(ax_node *node, uint32_t process) {

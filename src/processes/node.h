@@ -40,7 +40,7 @@ AX_MUST_USE ax_status ax_node_send(ax_node *node, uint32_t to, const void *head,
                                    size_t body_bytes);
 bool ax_node_is_sending(const ax_node *node); /* some message has found no room yet */
 /* One thread at a time. Sends what has found no room, and handles what has come, in the order of each sender. A message that could
-   not be handled comes again. */
+   not be handled comes again, and its sender's others with it; the status is the first of these. */
 typedef struct ax_node_message {
   const void *head; /* aligned to 8 bytes */
   size_t head_bytes;

@@ -54,6 +54,8 @@ void ax_mpi_free(ax_mpi *m) {
   ax_free((void *)m->peers);
   for (uint32_t p = 0; m->partial != NULL && p < m->place.size; p++) ax_delivery_free(m->partial[p].delivery);
   ax_free(m->partial);
+  for (uint32_t p = 0; m->outboxes != NULL && p < m->place.size; p++) free_list(m->outboxes[p].first);
+  ax_free(m->outboxes);
   ax_node_watch_destroy(m->watch);
   ax_node_destroy(m->node);
   ax_free(m);
@@ -99,7 +101,9 @@ static ax_status allocate(const ax_mpi_shim *shim, const ax_mpi_place *place, ax
   if (m->ring == NULL) return ax_out_of_memory(AX_MPI_RING * sizeof m->ring[0]);
   m->peers = ax_calloc(place->size, sizeof m->peers[0]);
   m->partial = ax_calloc(place->size, sizeof m->partial[0]);
-  return m->peers != NULL && m->partial != NULL ? AX_OK : ax_out_of_memory(place->size * sizeof m->partial[0]);
+  m->outboxes = ax_calloc(place->size, sizeof m->outboxes[0]);
+  return m->peers != NULL && m->partial != NULL && m->outboxes != NULL ? AX_OK
+                                                                        : ax_out_of_memory(place->size * sizeof m->outboxes[0]);
 }
 
 /* --- The processes of a node: each function is collective on it, and gives a code of MPI. *status: of this process --- */

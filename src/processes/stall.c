@@ -71,23 +71,40 @@ static bool waits_for(const ax_stall_report *report, uint32_t process, uint32_t 
 
 static const char *last_of(const ax_processes *p) { return p->last != NULL ? p->last : "ax_runtime_create"; }
 
-static void add_state(ax_text *text, const ax_processes *p, uint32_t process) {
-  ax_process_seen seen = {0};
-  if (p->transport->look_at != NULL) p->transport->look_at(p->transport, process, &seen);
-  if (seen.pid == 0) return;
-  ax_text_add(text, seen.stopped ? "; it is stopped (pid %d)" : " (pid %d)", (int)seen.pid);
+static void add_state(ax_text *text, const ax_process_seen *seen) {
+  if (seen->pid == 0) return;
+  ax_text_add(text, seen->stopped ? "; it is stopped (pid %d)" : " (pid %d)", (int)seen->pid);
+}
+
+static void add_bytes(ax_text *text, const char *where, uint64_t bytes) {
+  const bool many = bytes >= 1000000;
+  ax_text_add(text, "%s which %.0f %s are on their way", where, (double)bytes / (many ? 1e6 : 1e3), many ? "MB" : "kB");
+}
+
+/* Long payloads: nothing else comes before they have. */
+static void add_payloads(ax_text *text, const ax_process_seen *seen) {
+  if (seen->coming > 0) add_bytes(text, "from", seen->coming);
+  if (seen->going > 0) add_bytes(text, seen->coming > 0 ? ", and to" : "to", seen->going);
 }
 
 static void add_whereabouts(ax_stall_report *report, uint32_t process) {
   const ax_processes *p = report->processes;
   const ax_heard heard = heard_of(report, process);
+  ax_process_seen seen = {0};
   ax_text *text = &report->text;
+  if (p->transport->look_at != NULL) p->transport->look_at(p->transport, process, &seen);
+  const bool moves = seen.coming > 0 || seen.going > 0;
   ax_text_add(text, "process %u, ", process);
-  if (waits_too(report, process)) ax_text_add(text, "which waits too");
-  else if (report->number != 0 && heard.number == report->number)
-    ax_text_add(text, "which has come there too, and has sent nothing for %.0f s", report->now - heard.at);
-  else ax_text_add(text, "which has sent nothing since it left %s %.0f s ago", last_of(p), report->now - p->left);
-  add_state(text, p, process);
+  if (!waits_too(report, process)) {
+    if (report->number != 0 && heard.number == report->number)
+      ax_text_add(text, "which has come there too, and has sent nothing for %.0f s", report->now - heard.at);
+    else ax_text_add(text, "which has sent nothing since it left %s %.0f s ago", last_of(p), report->now - p->left);
+    if (moves) ax_text_add(text, ", and ");
+  } else if (!moves) {
+    ax_text_add(text, "which waits too");
+  }
+  add_payloads(text, &seen);
+  add_state(text, &seen);
 }
 
 /* --- Lines --- */

@@ -60,9 +60,12 @@ static void *be_party(void *context) {
   return NULL;
 }
 
+static uint64_t coming, going; /* bytes between process 1 and the one that looks */
+
 static void look_at(ax_transport *transport, uint32_t process, ax_process_seen *out) {
   (void)transport;
   *out = (ax_process_seen){.pid = (int32_t)(100 + process), .stopped = process == 2};
+  if (process == 1) out->coming = coming, out->going = going;
 }
 
 static void in_all(uint32_t count, ax_status (*job)(ax_processes *processes)) {
@@ -234,6 +237,29 @@ static void one_that_waits_is_not_to_blame(void **state) {
                              "(pid 101)\n");
 }
 
+/* A payload may take longer than the time after which something is said: that is no deadlock, and does not look like one. */
+static void payloads_on_their_way_are_named(void **state) {
+  (void)state;
+  ax_stall stall = {0};
+  ax_stall_begin(&stall);
+  awaited[2] = false;
+  coming = 644245094;
+  look(&stall, 0, 0);
+  send(1, AX_MESSAGE_WAITS);
+  look(&stall, 0, 8);
+  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, from which 644 MB are on their way (pid 101)\n");
+  going = 20000;
+  send(1, AX_MESSAGE_WAITS);
+  look(&stall, 0, 8);
+  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, from which 644 MB are on their way, and to which 20 kB are "
+                             "on their way (pid 101)\n");
+  coming = 0;
+  look(&stall, 0, 16);
+  assert_string_equal(lines, "axle: process 0 waits in psum for process 1, which has come there too, and has sent nothing for 16 s, and "
+                             "to which 20 kB are on their way (pid 101)\n");
+  going = 0;
+}
+
 /* The first one that waits for a process speaks for the others, if it has told them since their last report. */
 static void one_speaks_for_all(void **state) {
   (void)state;
@@ -330,6 +356,7 @@ int main(void) {
       cmocka_unit_test(below_0_is_never),
       cmocka_unit_test_setup_teardown(says_what_each_did_last, set_up, tear_down),
       cmocka_unit_test_setup_teardown(one_that_waits_is_not_to_blame, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(payloads_on_their_way_are_named, set_up, tear_down),
       cmocka_unit_test_setup_teardown(one_speaks_for_all, set_up, tear_down),
       cmocka_unit_test_setup_teardown(others_are_told_in_half_the_time, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_goes_on_is_no_stall, set_up, tear_down),

@@ -50,6 +50,15 @@ ax_transfer *ax_transfers_take(ax_transfers *table, bool (*wanted)(const ax_tran
   return list;
 }
 
+uint64_t ax_transfers_started(const ax_transfers *table, uint32_t peer) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < table->count; i++) {
+    const ax_transfer *one = table->slots[i];
+    if (one != NULL && one->started && one->peer == peer) bytes += one->bytes;
+  }
+  return bytes;
+}
+
 static void free_transfer(ax_transfer *transfer) {
   ax_free(transfer->copy);
   ax_free(transfer);

@@ -37,6 +37,8 @@ void ax_transfers_remove(ax_transfers *table, ax_transfer *transfer);       /* d
 /* Takes those out that `wanted` is true of, in front of a list. */
 ax_transfer *ax_transfers_take(ax_transfers *table, bool (*wanted)(const ax_transfer *transfer, const void *context),
                                const void *context, ax_transfer *list);
+/* Bytes of those between this process and `peer` that have started. */
+uint64_t ax_transfers_started(const ax_transfers *table, uint32_t peer);
 void ax_transfers_deinit(ax_transfers *table);                              /* with the transfers in it */
 
 void ax_transfer_end(ax_transfer *transfer); /* calls done, and frees the transfer with its copy */

@@ -113,10 +113,11 @@ typedef struct ax_transport_functions {
   void (*destroy)(ax_transport *transport);
 } ax_transport_functions;
 
-/* What the system knows of a process, for reports. */
+/* What is known of a process besides its messages, for reports. */
 typedef struct ax_process_seen {
-  int32_t pid;  /* 0: nothing is known */
+  int32_t pid;  /* 0: nothing is known to the system */
   bool stopped; /* by a signal, or by a debugger */
+  uint64_t coming, going; /* bytes of long payloads that have been asked for and have not ended: from there, and to there */
 } ax_process_seen;
 
 struct ax_transport {

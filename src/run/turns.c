@@ -23,21 +23,15 @@ static ax_status tell(ax_execution *run, uint32_t process, uint64_t made) {
   return ax_remote_send(run->remote, process, &envelope, NULL);
 }
 
-/* All processes with devices, once each. */
-static ax_status tell_all(ax_execution *run, uint64_t made) {
-  const ax_process_map *map = run->compiled->map;
-  for (uint32_t d = 0; d < run->compiled->devices; d++) {
-    uint32_t first = 0;
-    while (map->of[first] != map->of[d]) first++;
-    if (first == d && map->of[d] != map->process) AX_TRY(tell(run, map->of[d], made));
-  }
+static ax_status tell_all(ax_execution *run, const ax_turns *turns, uint64_t made) {
+  for (uint32_t i = 0; i < turns->other_count; i++) AX_TRY(tell(run, turns->others[i], made));
   return AX_OK;
 }
 
 /* Whoever is waiting for it in this process has been told by the counter. */
 static ax_status pass_on(ax_execution *run, const ax_turns *turns, uint32_t number, uint64_t made) {
   const ax_process_map *map = run->compiled->map;
-  if (number + 1 == turns->calls) return tell_all(run, made);
+  if (number + 1 == turns->calls) return tell_all(run, turns, made);
   const uint32_t next = map->of[turns->caller[number + 1]];
   return next != map->process ? tell(run, next, made) : AX_OK;
 }
@@ -69,9 +63,9 @@ static ax_status send_results(ax_execution *run, const ax_activation *activation
   char *payload = ax_alloc(bytes);
   if (payload == NULL) return ax_out_of_memory(bytes);
   (void)copy_results(activation, instr, payload, true);
-  for (uint32_t d = 0; d < run->compiled->devices && status == AX_OK; d++) {
+  for (uint32_t i = turns->first_taker[number]; i < turns->first_taker[number + 1] && status == AX_OK; i++) {
     ax_envelope envelope = {.kind = AX_MESSAGE_TURN, .place = RESULTS, .bytes = bytes, .words = {activation->turn + number}};
-    if (turns->takes[d] == number) status = ax_remote_send(run->remote, run->compiled->map->of[d], &envelope, payload);
+    status = ax_remote_send(run->remote, run->compiled->map->of[turns->taker[i]], &envelope, payload);
   }
   ax_free(payload);
   return status;

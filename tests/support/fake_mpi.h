@@ -31,6 +31,8 @@ static struct {
   post posts[most_requests];
   int orders, ranks;
   int broken, gone; /* sending to rank `broken` fails; `gone`: what the library says about it. -1: none */
+  bool keeps;       /* no send is complete before its message is received */
+  bool holds;       /* nothing long is complete */
   int agreements, bad_agreement; /* in this one, from 1 on, another process does not stand well; 0: in none */
   void (*leave)(void);
 } fake;
@@ -141,7 +143,7 @@ static int fake_isend(ax_mpi_communicator *communicator, const void *data, size_
                       bool *done) {
   post what = {.data = data, .bytes = bytes, .from = rank_of(communicator), .to = (int)to, .tag = tag};
   if ((int)to == fake.broken) return 17;
-  *done = bytes <= eager_bytes;
+  *done = bytes <= eager_bytes && !fake.keeps;
   if (*done) {
     what.copy = malloc(bytes);
     memcpy(what.copy, data, bytes);
@@ -160,7 +162,7 @@ static int fake_test(void *request, bool *done, ax_mpi_arrival *arrival) {
   int i;
   memcpy(&i, request, sizeof i);
   assert_true(i >= 0 && fake.posts[i].used);
-  *done = fake.posts[i].complete;
+  *done = fake.posts[i].complete && !(fake.holds && fake.posts[i].bytes > eager_bytes);
   if (!*done) return 0;
   *arrival = fake.posts[i].arrival;
   free_post(&fake.posts[i]);
