@@ -338,6 +338,54 @@ static void be_told(void *data, answer *told) {
   told->error = a->error;
 }
 
+/* The module with whom it names, as JAX writes that; %s is there once. */
+static void name_asked(const char *module, const void *who, size_t bytes, char *out, size_t room) {
+  char text[3 * 16 + 1] = "";
+  const char *at = strstr(module, "%s");
+  for (size_t i = 0; i < bytes; i++) snprintf(text + 3 * i, 4, "\\%02X", ((const unsigned char *)who)[i]);
+  snprintf(out, room, "%.*s%s%s", (int)(at - module), module, text, at + 2);
+}
+
+#define ASKS "stablehlo.custom_call @InspectSharding"
+#define FOR " {has_side_effect = true, backend_config = \"%s\"}"
+#define COUNTED "%c = stablehlo.constant dense<0> : tensor<i32>\n  %n = stablehlo.constant dense<3> : tensor<i32>\n  "
+
+/* In a loop it is told how a carry lies; in a manual computation, that it lies by hand. */
+static void test_inspected_inside(void **state) {
+  (void)state;
+  static const struct {
+    const char *module, *told;
+    size_t bytes;
+  } cases[] = {
+      {ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n  " COUNTED
+               "%0:2 = stablehlo.while(%i = %c, %y = %x) : tensor<i32>, tensor<4xf32>\n  cond {\n    %1 = stablehlo.compare LT, %i, %n : "
+               "(tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  } do {\n    %o = stablehlo.constant dense<1> : tensor<i32>\n"
+               "    %1 = stablehlo.add %i, %o : tensor<i32>\n    %2 = stablehlo.add %y, %y : tensor<4xf32>\n"
+               "    %3 = " ASKS "(%2)" FOR " : (tensor<4xf32>) -> tensor<4xf32>\n    stablehlo.return %1, %2 : tensor<i32>, tensor<4xf32>\n  }\n"
+               "  return %0#1 : tensor<4xf32>\n}\n"),
+       "\x08\x03\x1a\x01\x02\x4a\x01\x02\x52\x01\x00", 11},
+      {ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n"
+               "  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"d\"}]>] out_shardings=[<@mesh, [{\"d\"}]>] manual_axes={\"d\"} "
+               "(%y: tensor<2xf32>) {\n    %1 = " ASKS "(%y)" FOR " : (tensor<2xf32>) -> tensor<2xf32>\n    sdy.return %y : tensor<2xf32>\n"
+               "  } : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"),
+       "\x08\x04", 2},
+  };
+  ax_pjrt_client *client = create(2);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    asked a = {.count = 0};
+    const struct {
+      void (*call)(void *data, answer *told);
+      void *data;
+    } who = {be_told, &a};
+    char module[4096];
+    name_asked(cases[i].module, &who, sizeof who, module, sizeof module);
+    unload(compile_for(client, module, two_partitions));
+    assert_int_equal(a.count, cases[i].bytes);
+    assert_memory_equal(a.bytes, cases[i].told, cases[i].bytes);
+  }
+  destroy(client);
+}
+
 static void test_inspected(void **state) {
   (void)state;
   static const char before[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n  %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
@@ -349,10 +397,9 @@ static void test_inspected(void **state) {
     void (*call)(void *data, answer *told);
     void *data;
   } who = {be_told, &a};
-  char text[3 * sizeof who + 1], module[4096], other[4096];
-  for (size_t i = 0; i < sizeof who; i++) snprintf(text + 3 * i, 4, "\\%02X", ((const unsigned char *)&who)[i]);
+  char module[4096], other[4096];
   const char *at = strstr(before, "%s");
-  snprintf(module, sizeof module, "%.*s%s%s", (int)(at - before), before, text, at + 2);
+  name_asked(before, &who, sizeof who, module, sizeof module);
   snprintf(other, sizeof other, "%.*sno pointers%s", (int)(at - before), before, at + 2);
   ax_pjrt_client *client = create(2);
   ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions), *none = compile_for(client, other, two_partitions);
@@ -529,7 +576,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_memories),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

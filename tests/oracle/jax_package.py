@@ -120,6 +120,15 @@ np.testing.assert_array_equal(jax.jit(doubled)(cut), 2 * np.arange(8.0))
 told = []
 jax.jit(lambda x: (jax.debug.inspect_array_sharding(x + 1, callback=told.append), x)[1])(cut)
 assert told[0].is_equivalent_to(cut.sharding, 1), told
+told.clear()
+jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: (jax.debug.inspect_array_sharding(c * 2, callback=told.append), c + 1)[1], x))(cut)
+assert told[0].is_equivalent_to(cut.sharding, 1), told
+
+# A callback that each device calls with its own part.
+parts = []
+jax.block_until_ready(jax.jit(lambda x: (jax.debug.callback(lambda v: parts.append(np.asarray(v)), x * 2, partitioned=True), x)[1])(cut))
+jax.effects_barrier()
+assert sorted(float(p[0]) for p in parts) == sorted(2.0 * (i // 4) for i in range(32)) and {p.shape for p in parts} == {(1,)}, parts
 
 # Meshes of the same devices in other orders.
 turned = jax.sharding.Mesh(mesh.devices.reshape(-1)[::-1].reshape(8, 4), ("data", "model"))
