@@ -109,14 +109,32 @@ tripled = buffer_callback.buffer_callback(triple, jax.ShapeDtypeStruct((4,), jnp
 np.testing.assert_array_equal(jax.jit(tripled)(jnp.arange(4.0)), 3 * np.arange(4.0))
 
 
+asked = []
+
+
 @custom_partitioning
-def doubled(x):
-    return x * 2
+def summed(x):
+    return x * 2, x.sum()
 
 
-doubled.def_partition(partition=lambda *_: None, infer_sharding_from_operands=lambda *_: None, sharding_rule="i -> i")
+def rule(mesh, arguments, results):  # its own way: by the axis "model", along which the program cuts nothing
+    asked.append((arguments[0].sharding.spec, results[0].sharding.spec))
+
+    def part(x):
+        return x + x, jax.lax.psum(x.sum(), "model")
+
+    by_model = NamedSharding(mesh, P("model"))
+    return mesh, part, (by_model, NamedSharding(mesh, P())), (by_model,)
+
+
+summed.def_partition(partition=rule, sharding_rule="i -> i, ")
 cut = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("data")))
-np.testing.assert_array_equal(jax.jit(doubled)(cut), 2 * np.arange(8.0))
+double, total = jax.jit(summed)(cut)
+np.testing.assert_array_equal(double, 2 * np.arange(8.0))
+assert total == 28 and asked == [(P("data"), P("data"))] and double.sharding.spec == P("model"), (total, asked, double.sharding)
+twice = jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda i, c: (lambda y, s: y - s)(*summed(c)), x))(cut)
+np.testing.assert_array_equal(twice, (2 * np.arange(8.0) - 28) * 2 - (56 - 8 * 28))
+assert len(asked) == 2, asked
 told = []
 jax.jit(lambda x: (jax.debug.inspect_array_sharding(x + 1, callback=told.append), x)[1])(cut)
 assert told[0].is_equivalent_to(cut.sharding, 1), told
