@@ -9,6 +9,7 @@
 #include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
 #include "mesh/constraint.h"
+#include "partition/partition.h"
 #include "prim/prims.h"
 #include "pjrt/ffi.h"
 #include "pjrt/layouts.h"
@@ -225,6 +226,7 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
   e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
+  e->sums_stay = names.sums_stay;
   snprintf(e->name, sizeof e->name, "%s", names.module[0] != '\0' ? names.module : "main");
   ax_pjrt_error *error = NULL;
   if (e->in == NULL || e->out == NULL || e->donated == NULL) error = ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
@@ -238,7 +240,7 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
 static bool is_token(const ax_type *type) { return type->dtype == AX_BOOL && type->rank == 1 && type->dims[0] == 0; }
 
 ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *e, bool timed, ax_executable **out) {
-  ax_compile_options options = {.timeline = timed};
+  ax_compile_options options = {.timeline = timed, .late_sums = e->sums_stay};
   uint32_t *list = ax_alloc((e->in_count + 1) * sizeof list[0]);
   if (list == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < e->in_count; i++)
@@ -396,11 +398,24 @@ ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_p
   return NULL;
 }
 
+/* As the executable is made: sums that stay in parts leave loops. */
+static ax_status text_of(const ax_pjrt_executable *e, char **out) {
+  ax_program *laid, *left = NULL;
+  if (!e->sums_stay) return ax_program_stablehlo(e->program, out);
+  *out = NULL;
+  AX_TRY(ax_program_partition_plain(e->program, &laid));
+  ax_status status = ax_sums_leave_loops(ax_partitioned_of(laid).body, &left);
+  if (status == AX_OK) status = ax_program_stablehlo(left, out);
+  ax_program_release(left);
+  ax_program_release(laid);
+  return status;
+}
+
 /* What each device runs, as StableHLO. A value of which devices have parts by themselves has one more dimension there. */
 ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
   static const char mlir[] = "mlir";
   char *text;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
+  AX_PJRT_TRY(ax_pjrt_status(text_of(args->of, &text)));
   const size_t count = strlen(text);
   const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
   if (fits) memcpy(args->program->code, text, count);

@@ -168,6 +168,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
   bool reads;    /* what it computes depends on an argument */
+  bool sums_stay;    /* the module says where sums stay in parts; so those that a loop adds to a carry are made behind it */
   bool calls_python; /* so a run is over when its start returns, as scripts expect of JAX's CPU devices, which print in order */
   char name[256], fingerprint[33];
   ax_pjrt_named costs[4];
