@@ -539,6 +539,74 @@ static void test_refused(void **state) {
   ax_custom_calls_release(calls);
 }
 
+/* --- Blocks --- */
+
+typedef struct block_call {
+  int64_t rows, columns;
+  float first;
+} block_call;
+enum { most_block_calls = 16 };
+static struct {
+  pthread_mutex_t lock;
+  int count;
+  block_call calls[most_block_calls];
+} blocks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static ax_ffi_error *see_block(ax_ffi_frame *frame) {
+  if (answer(frame)) return NULL;
+  const ax_ffi_buffer *x = frame->in.values[0];
+  pthread_mutex_lock(&blocks.lock);
+  if (blocks.count < most_block_calls) blocks.calls[blocks.count++] = (block_call){x->dims[0], x->dims[1], *(const float *)x->data};
+  pthread_mutex_unlock(&blocks.lock);
+  return NULL;
+}
+
+static void expect_block_calls(int times, block_call wanted) {
+  int found = 0;
+  for (int i = 0; i < blocks.count; i++)
+    found += blocks.calls[i].rows == wanted.rows && blocks.calls[i].columns == wanted.columns && blocks.calls[i].first == wanted.first;
+  assert_int_equal(found, times);
+}
+
+#define BLOCKS ", has_side_effect = true, axle.blocks = true" TYPED
+#define SEE(x) "\"stablehlo.custom_call\"(" x ") {call_target_name = \"see\"" BLOCKS "} : (" T ") -> ()\n"
+#define ON_TWO "module {\nsdy.mesh @mesh = <[\"d\"=2]>\nfunc.func @main(%x: " T " {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}, {}]>}) {\n"
+
+/* Each device calls with its block, in loops too; with the whole array where it lies in blocks that differ in size. */
+static void test_blocks(void **state) {
+  (void)state;
+  ax_custom_calls *calls;
+  ax_program *program;
+  char *text;
+  TEST_OK(ax_custom_calls_create(&calls));
+  TEST_OK(ax_custom_call_register_ffi(calls, "see", &(ax_ffi_handlers){.execute = as(see_block)}));
+  TEST_OK(import(ON_TWO SEE("%x") "  %y = sdy.sharding_constraint %x <@mesh, [{}, {\"d\"}]> : " T "\n  %z = stablehlo.add %y, %y : " T "\n" SEE("%z")
+                 "  %c = stablehlo.constant dense<0> : tensor<i32>\n  %n = stablehlo.constant dense<3> : tensor<i32>\n"
+                 "  %w:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, " T "\n  cond {\n"
+                 "    %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  } do {\n"
+                 "    %o = stablehlo.constant dense<1> : tensor<i32>\n    %1 = stablehlo.add %i, %o : tensor<i32>\n    %2 = stablehlo.negate %v : " T "\n" SEE("%2")
+                 "    stablehlo.return %1, %2 : tensor<i32>, " T "\n  }\n  return\n}\n}\n",
+                 calls, &program));
+  TEST_OK(run(program, 1, 0, NULL));
+  assert_int_equal(blocks.count, 2 + 2 + 2 * 3);
+  expect_block_calls(2, (block_call){1, 3, 1}); /* of device 0, at first and in the second iteration */
+  expect_block_calls(2, (block_call){1, 3, 4});
+  expect_block_calls(2, (block_call){1, 3, -1});
+  expect_block_calls(2, (block_call){1, 3, -4});
+  expect_block_calls(2, (block_call){2, 3, 2});
+  TEST_OK(ax_program_stablehlo(program, &text)); /* what each device runs */
+  assert_non_null(strstr(text, "axle.blocks = true"));
+  assert_non_null(strstr(text, "(tensor<1x3xf32>) -> ()"));
+  ax_string_free(text);
+  ax_program_release(program);
+  refuses(ONE("see", BLOCKS), calls, AX_INVALID_ARGUMENT, "without results");
+  refuses(ON_TWO "  \"stablehlo.custom_call\"(%x) {call_target_name = \"see\", axle.blocks = true" TYPED "} : (" T ") -> ()\n  return\n}\n}\n", calls,
+          AX_INVALID_ARGUMENT, "axle.blocks is for calls with a side effect");
+  refuses(ON_TWO "  \"stablehlo.custom_call\"(%x) {call_target_name = \"see\", operand_layouts = [dense<[0, 1]> : tensor<2xindex>]" BLOCKS "} : (" T
+                 ") -> ()\n  return\n}\n}\n", calls, AX_ABSENT, "operands must be row-major");
+  ax_custom_calls_release(calls);
+}
+
 /* --- Out again --- */
 
 static void test_written(void **state) {
@@ -595,7 +663,7 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases), cmocka_unit_test(test_aliases_beside_tokens), cmocka_unit_test(test_known_operands),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own),     cmocka_unit_test(test_effects), cmocka_unit_test(test_aliases), cmocka_unit_test(test_aliases_beside_tokens), cmocka_unit_test(test_known_operands), cmocka_unit_test(test_blocks),
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_handlers), cmocka_unit_test(test_states),  cmocka_unit_test(test_untyped),
                                      cmocka_unit_test(test_refused), cmocka_unit_test(test_written), cmocka_unit_test(test_out_of_memory)};

@@ -203,6 +203,7 @@ ax_status ax_hlo_lay_out_by(ax_hlo_devices *devices, ax_hlo_slice text, ax_value
   AX_TRY(ax_sdy_read_sharding(text, devices->meshes, devices->mesh_count, devices->arena, &s));
   if (all_by_hand(&s.mesh.mesh)) return AX_OK;
   const ax_value before = *x;
+  devices->sums_stay = devices->sums_stay || s.unreduced != 0;
   if (s.unreduced != 0 && devices->parts_wanted) return AX_OK; /* devices keep their parts of it */
   *x = ax_lay_out(*x, &s.mesh.mesh, &s.spec);
   return ax_hlo_parts_carry(devices, before, &s, *x);

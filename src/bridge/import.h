@@ -30,10 +30,6 @@ typedef struct ax_function_entry {
   bool in_progress;
 } ax_function_entry;
 
-typedef struct ax_inspected { /* a value whose layout is asked for (inspected.c), and what the module says with it */
-  ax_value value;
-  ax_hlo_slice text;
-} ax_inspected;
 enum { AX_HLO_MOST_INSPECTED = 10000 }; /* more are passed over */
 
 typedef struct ax_variant { /* a function as it is called with these types and known integers */
@@ -63,8 +59,7 @@ struct ax_hlo_import {
   ax_variant **variants; /* likewise */
   uint32_t variant_count, variant_size;
   ax_having *in_having, *out_having; /* of the entry function's arguments and results, where parts are wanted; else NULL */
-  ax_inspected *inspected; /* inspected_count of them yet, with room for inspected_room */
-  uint32_t inspected_count, inspected_room;
+  ax_inspections *inspections; /* values whose layouts the caller asks for; NULL: of none */
   bool *opened; /* by value, where parts are wanted: the first result of a call that is read in its place (bridge/parts.h) */
   uint64_t read_count, most_read; /* operations, each time that one is read */
 };
@@ -85,11 +80,7 @@ ax_reader_entry *ax_reader_slot(const ax_hlo_import *import, const char *name, s
 void ax_hlo_promote(const ax_hlo_import *import, const ax_hlo_operation *op, ax_value *in);
 
 /* --- inspected.c --- */
-/* Finds room for the values that are asked for: inspected_room. */
-AX_MUST_USE ax_status ax_inspected_begin(ax_hlo_import *import, const ax_hlo_operation *main);
 AX_MUST_USE ax_status ax_inspected_read(const ax_hlo_read_args *args);
-void ax_inspected_give(const ax_hlo_import *import, ax_value *out);
-AX_MUST_USE ax_status ax_inspected_keep(const ax_hlo_import *import, ax_program_names *names);
 
 /* --- probes.c --- */
 typedef struct ax_hlo_probes ax_hlo_probes;

@@ -1,78 +1,61 @@
 /* Values whose layouts the caller asks for: jax.debug.inspect_array_sharding writes
 
-     %1 = custom_call @InspectSharding(%0) {backend_config = ".."}
+     %1 = custom_call @InspectSharding(%0) {backend_config = ".."}        = io_callback[callback="InspectSharding" ..] a
 
-   whose text is the caller's own. If the caller wants it, each such value of the entry function, and of functions that it calls, which are
-   read in place for that, is one more result of the program, behind the others: it lies as it is made. Those in loops, branches and manual
-   computations are passed over. */
+   whose text is the caller's own. If the caller wants them, each is a callback that asks the partitioner how its operand lies (ir/callback.h),
+   wherever it stands: in loops, branches and functions, too. */
 #include <string.h>
 
-#include "axle/ops.h"
+#include "axle/callback.h"
 #include "bridge/import.h"
-#include "bridge/parts.h"
+#include "ir/callback.h"
 
-static bool is_question(const ax_hlo_operation *op) {
-  const ax_hlo_attribute *target = ax_hlo_find(op, "call_target_name");
-  return target != NULL && ax_hlo_slice_is(target->text, "InspectSharding") && op->operand_count == 1;
-}
+void ax_inspections_deinit(ax_inspections *inspections) { ax_arena_deinit(&inspections->arena); }
 
-/* How many there are in the function; marks the calls of functions that have some. */
-static uint32_t count_in(ax_hlo_import *import, const ax_hlo_operation *function, uint32_t depth) {
-  enum { deepest = 256 };
-  uint32_t count = 0;
-  if (function == NULL || depth > deepest || function->regions[0].block_count != 1) return 0;
-  const ax_hlo_block *block = &function->regions[0].blocks[0];
-  for (uint32_t i = 0; i < block->operation_count && count < AX_HLO_MOST_INSPECTED; i++) {
-    const ax_hlo_operation *op = block->operations[i];
-    const ax_hlo_attribute *callee = ax_hlo_slice_is(op->name, "func.call") ? ax_hlo_find(op, "callee") : NULL;
-    count += is_question(op);
-    if (callee == NULL || op->result_count == 0) continue;
-    const uint32_t inside = count_in(import, ax_hlo_function_of(import, callee->text), depth + 1);
-    if (inside > 0) import->opened[op->result] = true;
-    count += inside;
-  }
-  return count;
-}
-
-ax_status ax_inspected_begin(ax_hlo_import *import, const ax_hlo_operation *main) {
-  if (import->opened == NULL) return AX_OK;
-  const uint32_t count = count_in(import, main, 0);
-  if (count == 0 || count > AX_HLO_MOST_INSPECTED) return AX_OK;
-  import->inspected = ax_arena_alloc(&import->arena, count * sizeof import->inspected[0]);
-  if (import->inspected == NULL) return ax_out_of_memory(count * sizeof import->inspected[0]);
-  import->inspected_room = count;
+/* The entry of the operation with this attribute, which is one however often a body is read. NULL: there are too many. */
+static ax_status entry_of(ax_inspections *all, const ax_hlo_attribute *config, uint32_t rank, ax_inspected **out) {
+  const ax_hlo_slice text = config->text;
+  for (*out = all->first; *out != NULL && (*out)->asks != config;) *out = (*out)->next;
+  if (*out != NULL || all->count == AX_HLO_MOST_INSPECTED) return AX_OK;
+  ax_inspected *made = *out = ax_arena_alloc(&all->arena, sizeof *made);
+  char *copy = ax_arena_alloc(&all->arena, text.length + 1);
+  if (made == NULL || copy == NULL) return ax_out_of_memory(sizeof *made + text.length);
+  if (text.length > 0) memcpy(copy, text.start, text.length);
+  *made = (ax_inspected){.asks = config, .text = copy, .text_bytes = text.length, .rank = rank};
+  *(all->last != NULL ? &all->last->next : &all->first) = made;
+  all->last = made;
+  all->count++;
   return AX_OK;
+}
+
+static void note(void *context, const ax_mesh *mesh, const ax_spec *spec, bool by_hand) {
+  ax_inspected *inspected = context;
+  inspected->told = true;
+  inspected->by_hand = by_hand;
+  inspected->mesh.count = mesh->count;
+  for (uint32_t i = 0; i < mesh->count; i++) inspected->mesh.axis[i] = (ax_axis){.size = mesh->axis[i].size};
+  inspected->spec = spec != NULL ? *spec : (ax_spec){0};
+}
+
+static ax_status call(ax_callback_call *call, void *context) {
+  (void)call, (void)context;
+  return ax_error(AX_INTERNAL, "a program that asks for layouts is run");
 }
 
 ax_status ax_inspected_read(const ax_hlo_read_args *args) {
-  ax_hlo_import *import = args->import;
   const ax_hlo_attribute *config = ax_hlo_find(args->op, "backend_config");
-  if (!is_question(args->op) || args->op->result_count > 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
+  ax_inspected *entry;
+  ax_callback *callback;
+  if (args->op->operand_count != 1 || args->op->result_count > 1) return ax_error(AX_INVALID_ARGUMENT, "it takes one operand");
   if (args->op->result_count == 1) args->out[0] = args->in[0];
-  if (import->inspected_count == import->inspected_room || !ax_hlo_parts_here(args->devices)) return AX_OK;
-  const ax_hlo_slice text = config != NULL && config->kind == AX_HLO_STRING ? config->text : (ax_hlo_slice){0};
-  import->inspected[import->inspected_count++] = (ax_inspected){args->in[0], text};
-  return AX_OK;
-}
-
-/* A function that is called on a way that ends in an error, say, has not been read: a number stands for its value. */
-void ax_inspected_give(const ax_hlo_import *import, ax_value *out) {
-  for (uint32_t i = 0; i < import->inspected_room && !ax_failed(); i++)
-    out[i] = i < import->inspected_count ? import->inspected[i].value : ax_full(AX_F32, AX_DIMS(), 0);
-}
-
-ax_status ax_inspected_keep(const ax_hlo_import *import, ax_program_names *names) {
-  const uint32_t count = import->inspected_room;
-  const char **texts = ax_arena_alloc(&names->arena, (count + (size_t)1) * sizeof texts[0]);
-  size_t *lengths = ax_arena_alloc(&names->arena, (count + (size_t)1) * sizeof lengths[0]);
-  if (texts == NULL || lengths == NULL) return ax_out_of_memory(count * (sizeof texts[0] + sizeof lengths[0]));
-  for (uint32_t i = 0; i < count; i++) {
-    const ax_hlo_slice text = i < import->inspected_count ? import->inspected[i].text : (ax_hlo_slice){0};
-    char *copy = ax_arena_alloc(&names->arena, text.length + 1);
-    if (copy == NULL) return ax_out_of_memory(text.length);
-    if (text.length > 0) memcpy(copy, text.start, text.length);
-    texts[i] = copy, lengths[i] = text.length;
-  }
-  names->inspected_count = count, names->inspected = texts, names->inspected_bytes = lengths;
+  const ax_type type = ax_typeof(args->in[0]);
+  if (args->import->inspections == NULL || args->import->alone || type.form != AX_ARRAY || type.spread.unreduced != 0) return AX_OK;
+  if (config == NULL || config->kind != AX_HLO_STRING) return AX_OK; /* it is for nobody */
+  AX_TRY(entry_of(args->import->inspections, config, type.rank, &entry));
+  if (entry == NULL) return AX_OK;
+  AX_TRY(ax_callback_create("InspectSharding", call, entry, NULL, &callback));
+  callback->lies = note;
+  (ax_io_callback)(callback, false, 1, args->in, 0, NULL, 0, NULL);
+  ax_callback_release(callback);
   return AX_OK;
 }

@@ -193,7 +193,7 @@ ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_
   if (import->in_having != NULL) AX_TRY(name_layouts(import, main, names));
   if (import->in_having != NULL) AX_TRY(name_memories(main, names));
   if (import->in_having != NULL && !import->devices.each) AX_TRY(name_orders(import, main, names));
-  AX_TRY(ax_inspected_keep(import, names));
+  names->sums_stay = import->devices.sums_stay;
   AX_TRY(mark_donated(main, names));
   return name_results(main, names);
 }

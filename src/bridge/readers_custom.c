@@ -4,7 +4,8 @@
 
    One that has a side effect is an io_callback that is not ordered over devices: each device makes its calls in the order of the text,
    which is all that tokens can say. A handler of XLA's sees an operand's bytes in the order that operand_layouts says: where that is not
-   row-major, the operand is transposed before the call, and the result after it. */
+   row-major, the operand is transposed before the call, and the result after it.
+   A call with the attribute axle.blocks = true, a side effect and no results is made by each device, with its block of each operand. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,7 @@ static ax_status write_text(ax_ffi_site *site, bool has_side_effect) {
   ax_ffi_quoted_text(&text, site->target, strlen(site->target));
   ax_text_add(&text, ", api_version = %" PRId64 " : i32", site->version);
   if (has_side_effect) ax_text_add(&text, ", has_side_effect = true");
+  if (site->blocks) ax_text_add(&text, ", axle.blocks = true");
   if (site->config != NULL) {
     ax_text_add(&text, ", backend_config = ");
     ax_ffi_quoted_text(&text, site->config, site->config_bytes);
@@ -304,6 +306,14 @@ static ax_status write_text(ax_ffi_site *site, bool has_side_effect) {
   return site->text != NULL ? AX_OK : ax_out_of_memory(0);
 }
 
+static ax_status take_blocks(ax_ffi_site *site, const ax_hlo_operation *op, bool has_side_effect) {
+  AX_TRY(ax_hlo_bool_or(op, "axle.blocks", false, &site->blocks));
+  if (!site->blocks) return AX_OK;
+  if (!has_side_effect || site->out_count > 0)
+    return ax_error(AX_INVALID_ARGUMENT, "axle.blocks is for calls with a side effect and without results");
+  return site->orders == NULL ? AX_OK : ax_error(AX_ABSENT, "axle.blocks: operands must be row-major");
+}
+
 static ax_status describe(ax_ffi_site *site, const ax_hlo_read_args *args, bool has_side_effect) {
   ax_type *types = ax_arena_alloc(&site->arena, ((size_t)args->op->operand_count + args->op->result_count + 1) * sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(args->op->operand_count * sizeof types[0]);
@@ -323,6 +333,7 @@ static ax_status describe(ax_ffi_site *site, const ax_hlo_read_args *args, bool 
   AX_TRY(take_aliases(site, args->op));
   if (site->entry.function == NULL) AX_TRY(take_layouts(site, args->op));
   AX_TRY(check_aliases(site));
+  AX_TRY(take_blocks(site, args->op, has_side_effect));
   AX_TRY(write_text(site, has_side_effect));
   return ax_ffi_site_begin(site);
 }
@@ -340,6 +351,7 @@ static void bind_call(const ax_hlo_read_args *args, ax_callback *callback, const
   }
   callback->custom_call = site->text;
   callback->orders = orders;
+  callback->blocks = site->blocks;
   if (has_side_effect) (ax_io_callback)(callback, false, in_count, in, out_count, types, out_count, out);
   else if (out_count > 0) (ax_pure_callback)(callback, site->entry.options.vectorized, in_count, in, out_count, types, out_count, out);
   for (uint32_t k = 0; k < out_count; k++) args->out[k] = orders != NULL ? turned_back(out[k], &out_orders[k]) : out[k];

@@ -346,7 +346,6 @@ static AX_BODY(run_function) {
   if (!ax_failed()) keep_known(run, block);
   for (uint32_t k = 0; k < results; k++)
     if (!lay_out(run, "res_attrs", k, &out[k])) return;
-  if (run->drops) ax_inspected_give(run->import, out + results);
 }
 
 /* What the function returns is what it says that it does. */
@@ -409,9 +408,8 @@ static ax_status trace_variant(ax_hlo_import *import, ax_variant *variant, bool 
   for (uint32_t i = 0; i < variant->in_count; i++)
     if (!drops || variant->known[i] == NULL) types[count++] = variant->types[i];
   function_run run = {import, variant, drops};
-  const uint32_t given = results + (drops ? import->inspected_room : 0);
-  ax_status status = drops && import->devices.parts_wanted ? expect_parts(import, variant, given, types) : AX_OK;
-  if (status == AX_OK) status = trace_in(import, (ax_fn){run_function, count, given, &run}, types, &variant->program);
+  ax_status status = drops && import->devices.parts_wanted ? expect_parts(import, variant, results, types) : AX_OK;
+  if (status == AX_OK) status = trace_in(import, (ax_fn){run_function, count, results, &run}, types, &variant->program);
   ax_free(types);
   return status;
 }
@@ -604,7 +602,6 @@ static ax_status import_main(ax_hlo_import *import, const ax_hlo_binding *bindin
   import->most_read = most_read_least + (uint64_t)most_read_each * import->module->value_count;
   AX_TRY(ax_known_begin(import));
   AX_TRY(open_calls_of(import, function));
-  if (binding->inspects) AX_TRY(ax_inspected_begin(import, function));
   return trace_main(import, function, binding, out);
 }
 
@@ -621,7 +618,8 @@ static void end_import(ax_hlo_import *import) {
 }
 
 static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding *binding, ax_program_names *names, ax_program **out) {
-  ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls, .devices.parts_wanted = binding->parts};
+  ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls, .inspections = binding->inspections,
+                          .devices.parts_wanted = binding->parts};
   ax_variant *main = NULL;
   ax_status status = import_main(&import, binding, &main);
   if (status == AX_OK && names != NULL) status = ax_keep_names(&import, main, names);

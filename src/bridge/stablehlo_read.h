@@ -6,6 +6,25 @@
 #include "hlo/module.h"
 #include "ir/text.h"
 
+/* Values whose layouts a module asks for (inspected.c), in the order of the text. */
+typedef struct ax_inspected {
+  struct ax_inspected *next;
+  const void *asks; /* its operation's attribute, while the module is read */
+  const char *text; /* what the module says of whom it is for: any bytes */
+  size_t text_bytes;
+  uint32_t rank;
+  bool told;    /* what follows is known: the program was partitioned, and has a mesh */
+  bool by_hand; /* it is in a shard_map, where each device has what it has */
+  ax_mesh mesh; /* without names */
+  ax_spec spec;
+} ax_inspected;
+typedef struct ax_inspections { /* zeroed; it must live as long as the program */
+  ax_arena arena;
+  uint32_t count;
+  ax_inspected *first, *last;
+} ax_inspections;
+void ax_inspections_deinit(ax_inspections *inspections);
+
 /* What the caller knows of the entry function's arguments, where the module leaves extents open; and custom calls. */
 typedef struct ax_hlo_binding {
   uint32_t dim_count;
@@ -20,7 +39,8 @@ typedef struct ax_hlo_binding {
                               the caller may free the bytes */
   bool parts; /* inputs and results that devices have by themselves, or in sums, have a new first dimension of their parts (bridge/parts.h);
                  the names say which */
-  bool inspects; /* with parts: values whose layouts the module asks for are further results (bridge/inspected.c) */
+  ax_inspections *inspections; /* takes the values whose layouts the module asks for; they are known when the program is partitioned. Such a
+                                  program is good for nothing else. NULL: nobody asks */
 } ax_hlo_binding;
 
 /* ax_program_from_stablehlo_with, with the names of inputs and results: what JAX calls them, where the module says it, else inputs as

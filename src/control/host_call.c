@@ -160,14 +160,19 @@ static ax_status write_custom_call(ax_hlo *hlo, const ax_callback *callback, con
   return AX_OK;
 }
 
-/* A callback that was read from a custom call is one again. */
-ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_callback *callback = NULL;
+ax_callback *ax_host_call_callback(const ax_eqn *eqn) {
+  ax_callback *callback = NULL;
   const ax_prim *prim = eqn->prim;
   for (uint32_t i = 0; i < prim->param_count; i++)
     if (prim->params[i].kind == AX_PARAM_CALLBACK) memcpy(&callback, (const char *)eqn->params + prim->params[i].offset, sizeof callback);
+  return callback;
+}
+
+/* A callback that was read from a custom call is one again. */
+ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_callback *callback = ax_host_call_callback(eqn);
   if (callback == NULL || callback->custom_call == NULL)
-    return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside", prim->name);
+    return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside", eqn->prim->name);
   const size_t count = (size_t)eqn->in_count + eqn->out_count + 1, bytes = count * (sizeof(ax_type) + sizeof in[0]);
   ax_type *types = ax_alloc(bytes);
   if (types == NULL) return ax_out_of_memory(bytes);

@@ -17,6 +17,8 @@ typedef ax_status (*ax_host_call)(const ax_eval_args *args, uint32_t lane);
 AX_MUST_USE ax_status ax_host_call_eval(const ax_eval_args *args, ax_host_call call);
 /* Batching: calls for one batch element after the other; ordered calls are refused. */
 void ax_host_call_batch(const ax_batch_args *args);
+/* The function that an equation calls; NULL: none. Borrowed. */
+ax_callback *ax_host_call_callback(const ax_eqn *eqn);
 /* The same for any primitive with these parameters. */
 void ax_batch_one_by_one(const ax_batch_args *args, const void *params);
 ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);

@@ -277,23 +277,33 @@ static const ax_param params[] = {
 
        while (i = lower, ..):  i < upper  do  .., i + 1
 
-   They become fori_loops, which are scans: with derivatives, and costs that say how often. --- */
+   They become fori_loops, which are scans: with derivatives, and costs that say how often. Where types have layouts, each of these numbers
+   has one, which says nothing of a number. --- */
 
 typedef struct counted {
   uint32_t index, count; /* which carry counts, of so many */
   ax_fn body;            /* of all carries */
-  ax_value upper;
+  ax_value lower, upper;
 } counted;
 
-static bool is_argument(const ax_hlo_operation *op, uint32_t region, uint32_t value, uint32_t *which) {
-  const ax_hlo_block *block = &op->regions[region].blocks[0];
+/* What makes the value, without its layout; and the value that has none. */
+static const ax_hlo_operation *maker_of(const ax_hlo_read_args *args, uint32_t *value) {
+  const ax_hlo_operation *maker = ax_hlo_maker_of(args, *value);
+  while (maker != NULL && ax_hlo_slice_is(maker->name, "sdy.sharding_constraint") && maker->operand_count == 1)
+    *value = maker->operands[0], maker = ax_hlo_maker_of(args, *value);
+  return maker;
+}
+
+static bool is_argument(const ax_hlo_read_args *args, uint32_t region, uint32_t value, uint32_t *which) {
+  const ax_hlo_block *block = &args->op->regions[region].blocks[0];
+  (void)maker_of(args, &value);
   *which = value - block->argument;
   return value >= block->argument && *which < block->argument_count;
 }
 
 /* A constant integer without dimensions. */
 static bool is_integer(const ax_hlo_read_args *args, uint32_t value, int64_t *out, ax_dtype *dtype) {
-  const ax_hlo_operation *maker = ax_hlo_maker_of(args, value);
+  const ax_hlo_operation *maker = maker_of(args, &value);
   const bool constant = maker != NULL && ax_hlo_slice_is(maker->name, "stablehlo.constant");
   const ax_hlo_attribute *elements = constant ? ax_hlo_find(maker, "value") : NULL;
   if (elements == NULL || elements->kind != AX_HLO_ELEMENTS || elements->type->rank > 0 || elements->data == NULL) return false;
@@ -306,29 +316,33 @@ static bool is_integer(const ax_hlo_read_args *args, uint32_t value, int64_t *ou
 /* The condition is  carry < upper , where upper is a constant. */
 static bool is_below_bound(const ax_hlo_read_args *args, counted *loop) {
   const ax_hlo_block *block = &args->op->regions[0].blocks[0];
-  const ax_hlo_operation *test = ax_hlo_maker_of(args, block->operations[block->operation_count - 1]->operands[0]);
+  uint32_t holds = block->operations[block->operation_count - 1]->operands[0];
+  const ax_hlo_operation *test = maker_of(args, &holds);
   const ax_hlo_attribute *direction = test != NULL ? ax_hlo_find(test, "comparison_direction") : NULL;
   uint32_t other;
-  int64_t bound;
-  ax_dtype dtype;
+  int64_t bound, start;
+  ax_dtype dtype, of_start;
   if (direction == NULL || !ax_hlo_slice_is(direction->text, "LT") || test->operand_count != 2) return false;
-  if (!is_argument(args->op, 0, test->operands[0], &loop->index) || is_argument(args->op, 0, test->operands[1], &other)) return false;
+  if (!is_argument(args, 0, test->operands[0], &loop->index) || is_argument(args, 0, test->operands[1], &other)) return false;
   if (loop->index >= loop->count) return false;
   if (!is_integer(args, test->operands[1], &bound, &dtype)) return false;
   loop->upper = ax_full_i64(dtype, AX_DIMS(), bound);
-  return !ax_failed() && ax_fori_known(args->in[loop->index], loop->upper);
+  loop->lower = args->in[loop->index];
+  if (is_integer(args, args->op->operands[loop->index], &start, &of_start)) loop->lower = ax_full_i64(of_start, AX_DIMS(), start);
+  return !ax_failed() && ax_fori_known(loop->lower, loop->upper);
 }
 
 /* The body gives  carry + 1  for it. */
 static bool adds_one(const ax_hlo_read_args *args, const counted *loop) {
   const ax_hlo_block *block = &args->op->regions[1].blocks[0];
-  const ax_hlo_operation *next = ax_hlo_maker_of(args, block->operations[block->operation_count - 1]->operands[loop->index]);
+  uint32_t value = block->operations[block->operation_count - 1]->operands[loop->index];
+  const ax_hlo_operation *next = maker_of(args, &value);
   if (next == NULL || !ax_hlo_slice_is(next->name, "stablehlo.add") || next->operand_count != 2) return false;
   for (int side = 0; side < 2; side++) {
     uint32_t which;
     int64_t by;
     ax_dtype dtype;
-    if (!is_argument(args->op, 1, next->operands[side], &which) || which != loop->index) continue;
+    if (!is_argument(args, 1, next->operands[side], &which) || which != loop->index) continue;
     if (is_integer(args, next->operands[1 - side], &by, &dtype) && by == 1) return true;
   }
   return false;
@@ -352,10 +366,10 @@ static void count_up(const ax_hlo_read_args *args, counted *loop) {
   ax_value *out = in + loop->count;
   for (uint32_t k = 0, to = 0; k < loop->count; k++)
     if (k != loop->index) in[to++] = args->in[k];
-  (ax_fori_loop)(args->in[loop->index], loop->upper, (ax_fn){run_counted, loop->count, others, loop}, others, in, others, out);
+  (ax_fori_loop)(loop->lower, loop->upper, (ax_fn){run_counted, loop->count, others, loop}, others, in, others, out);
   if (ax_failed()) return;
   for (uint32_t k = 0, from = 0; k < loop->count; k++)
-    args->out[k] = k == loop->index ? ax_max(args->in[k], loop->upper) : out[from++];
+    args->out[k] = k == loop->index ? ax_max(loop->lower, loop->upper) : out[from++];
 }
 
 static ax_status read(const ax_hlo_read_args *args) {

@@ -61,6 +61,7 @@ typedef struct ax_ffi_site {
   const ax_type *in_types, *out_types; /* as the module has them; the callback's arrays are in the order that layouts say */
   const uint32_t *alias;               /* by result: the operand whose memory it is to be; AX_NONE: none */
   const ax_dims *orders; /* of operands, then results: their dimensions from the outermost in memory on, count 0: in order. NULL: all are */
+  bool blocks; /* operands are blocks of those of the module (ir/callback.h) */
   const char *text;                    /* the call's attributes, to be written again */
   ax_ffi_attributes typed;             /* version 4; and buffers without their memory, operands first, and their kinds */
   ax_ffi_buffer *buffers;

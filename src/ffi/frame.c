@@ -81,6 +81,7 @@ static void fill(const ax_ffi_site *site, const ax_callback_call *c, const call_
   memcpy(memory->buffers, site->buffers, count * sizeof memory->buffers[0]);
   for (uint32_t i = 0; i < count; i++) {
     memory->buffers[i].data = i < site->in_count ? c->in[i].data : c->out[i - site->in_count].data;
+    if (site->blocks) memory->buffers[i].dims = (int64_t *)(uintptr_t)c->in[i].dims; /* which handlers only read */
     memory->values[i] = &memory->buffers[i];
   }
   frame->attributes = site->typed;

@@ -17,6 +17,12 @@ struct ax_callback {
                               NULL: none */
   const struct ax_dims *orders; /* of that call's operands, then results: their dimensions as they lie in memory, which is how the callback
                                    has them. Count 0: in order; NULL: all are */
+  bool blocks; /* outside of shard_maps, too, each device calls it, with its block of each operand as that lies over the devices; it has no
+                  results (partition/host_calls.c) */
+  /* Not NULL: it stands for no call, but for the question how its one operand lies, which the partitioner answers: over the program's whole
+     mesh; spec NULL: whole. by_hand: in a shard_map, which gives each device what it gives it. It is asked anew where a body is made for
+     other layouts; the last answer holds. */
+  void (*lies)(void *context, const ax_mesh *mesh, const ax_spec *spec, bool by_hand);
   char name[];
 };
 

@@ -133,7 +133,7 @@ typedef struct ax_batch_args {
   int *out_dim; /* starts as 0 */
 } ax_batch_args;
 
-/* --- prune: a REGION without unused results. First only the question: the operands, and the further results, that it needs. Then
+/* --- prune: an equation without unused results. First only the question: the operands, and the further results, that it needs. Then
    the equation that is left. --- */
 typedef struct ax_prune_args {
   const ax_eqn *eqn;
@@ -327,7 +327,7 @@ struct ax_prim {
   void (*transpose)(const ax_transpose_args *args);
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
-  ax_status (*prune)(const ax_prune_args *args); /* of a REGION; NULL for others, which are needed whole or not at all */
+  ax_status (*prune)(const ax_prune_args *args); /* of a REGION, and of what can compute fewer results; NULL: needed whole or not at all */
   void (*ungroup)(const ax_ungroup_args *args);  /* for a COLLECTIVE that takes groups; NULL: its axes have none */
   void (*shard)(const ax_shard_args *args);
   void (*block)(const ax_block_args *args); /* NULL: blocks take the same parameters */

@@ -9,7 +9,7 @@
    where singular values are equal, or 0. The columns that full_matrices adds stay at right angles to the others and turn as little
    as they can: du2 = -u du^H u2. Batched and cut along
    leading dimensions.
-   Compiled: LAPACK's gesdd, a matrix at a time. */
+   Compiled: LAPACK's gesdd, a matrix at a time; without vectors, where none are used. */
 #include <string.h>
 
 #include "axle/linalg.h"
@@ -140,6 +140,16 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_by(lower, eqn, rule, in, out);
 }
 
+/* Values alone, where no vectors are needed. */
+static ax_status prune(const ax_prune_args *args) {
+  const svd_params *p = args->eqn->params;
+  const bool vectors = p->compute_uv && (args->out[1] || args->out[2]);
+  args->in[0] = true;
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = k == 0 || vectors;
+  if (args->params != NULL) *(svd_params *)args->params = (svd_params){p->full_matrices, vectors};
+  return AX_OK;
+}
+
 /* --- Derivatives --- */
 
 static ax_value turned(ax_value x) { return ax_matrix_adjoint(x); }
@@ -237,7 +247,7 @@ const ax_prim ax_prim_svd = {
     .name = "svd", .kind = AX_LOCAL, .in_count = 1, .out_count = -1, .count_outs = count_outs,
     AX_PARAMS(params, svd_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .shard = ax_shard_batches,
+    .transpose = ax_absent_transpose, .batch = ax_batch_matrices, .simplify = ax_simplify_nothing, .prune = prune, .shard = ax_shard_batches,
     .lower = lower, .complex = lower, .hlo = hlo,
 };
 

@@ -10,6 +10,7 @@
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
      halo.c         the elements that windows see of neighbours' blocks
+     host_calls.c   functions of the host that each device calls with its blocks, or that ask for layouts
 
    Layouts are pointers: equal layouts have the same address, and NULL is whole. A function that runs out of memory fails the
    trace. */
@@ -153,6 +154,11 @@ ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
    its parameters have the names of the whole mesh. */
 void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
                        const ax_spec *const *lies, ax_held *held);
+/* The value's block in the layout `spec`, varying as its type does. NULL: the whole value. */
+ax_value ax_held_here(const ax_partitioner *p, ax_held *held, const ax_spec *spec);
+/* Binds the call of a function that is called with blocks, or answers one that asks how a value lies (ir/callback.h). False: the equation
+   is neither; nothing is bound. */
+bool ax_bind_host_call(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held);
 /* Binds the equations of `program` in the current trace. held: by value; the caller has set those of the inputs. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 

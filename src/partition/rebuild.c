@@ -27,8 +27,7 @@ ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program) {
   return held;
 }
 
-/* The block, varying as its type does. */
-static ax_value held_here(const ax_partitioner *p, ax_held *held, const ax_spec *spec) {
+ax_value ax_held_here(const ax_partitioner *p, ax_held *held, const ax_spec *spec) {
   if (spec == NULL) return ax_held_whole(held);
   ax_value value = ax_held_as(held, spec);
   if (ax_failed()) return value;
@@ -72,7 +71,7 @@ static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *
     made->parts[k] = (ax_held){.parts = result->parts, .combine = result->combine, .combined = result->combined};
     made->out[k] = q->out != NULL ? q->out[k] : result->spec;
     made->uneven[k] = q->out != NULL ? 0 : result->uneven;
-    outs[k] = q->out != NULL ? held_here(p, result, q->out[k]) : result->value;
+    outs[k] = q->out != NULL ? ax_held_here(p, result, q->out[k]) : result->value;
   }
   return outs;
 }
@@ -252,7 +251,7 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_program *
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
   if (ax_failed() || !binding_init(p, s, program, eqn, held, &b)) return;
   void *params = params_here(p, s, &b);
-  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) in[i] = held_here(p, &held[eqn->in[i]], b.in[i]);
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) in[i] = ax_held_here(p, &held[eqn->in[i]], b.in[i]);
   if (ax_failed()) return;
   ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
@@ -332,7 +331,7 @@ static const ax_axis_set *differing(ax_partitioner *p, const ax_shard_map_params
 static void hand_in(ax_partitioner *p, const ax_scope *inner, ax_held *operand, const ax_spec *own, ax_held *input) {
   ax_held_combine(operand);
   const ax_spec *automatic = ax_spec_inward(p, inner, input->type, operand->spec), *wanted = ax_spec_outward(p, own, automatic);
-  const ax_value x = ax_failed() ? ax_poison : held_here(p, operand, wanted);
+  const ax_value x = ax_failed() ? ax_poison : ax_held_here(p, operand, wanted);
   ax_held_set(input, ax_vary_to(x, ax_scope_type(p, inner, input->type).spread.varying), automatic);
 }
 
@@ -340,7 +339,7 @@ static void hand_in(ax_partitioner *p, const ax_scope *inner, ax_held *operand, 
 static void hand_out(ax_partitioner *p, const ax_scope *inner, ax_held *made, const ax_spec *own, ax_held *result) {
   ax_held_combine(made);
   const ax_spec *automatic = ax_spec_inward(p, inner, made->type, made->spec);
-  if (!ax_failed()) ax_held_set(result, held_here(p, made, automatic), ax_spec_outward(p, own, automatic));
+  if (!ax_failed()) ax_held_set(result, ax_held_here(p, made, automatic), ax_spec_outward(p, own, automatic));
 }
 
 /* The body in the place of the equation: its inputs are blocks, its results are held as blocks. */
@@ -374,7 +373,7 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
 /* The value is laid out as is said, and as propagation found where nothing is. */
 static void bind_constraint(const ax_partitioner *p, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
   const ax_spec *spec = lies[eqn->out];
-  ax_held_set(&held[eqn->out], held_here(p, &held[eqn->in[0]], spec), spec);
+  ax_held_set(&held[eqn->out], ax_held_here(p, &held[eqn->in[0]], spec), spec);
   held[eqn->out].whole = held[eqn->in[0]].whole;
 }
 
@@ -419,6 +418,6 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
       bind_sum_parts(p, eqn, lies[eqn->out], parts_over(p, &program->types[eqn->out], lies[eqn->out]), held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else if (lies != NULL && has_factors(eqn)) bind_collective(p, s, program, eqn, lies, held);
-    else bind_whole(p, s, program, eqn, held);
+    else if (!ax_bind_host_call(p, s, eqn, held)) bind_whole(p, s, program, eqn, held);
   }
 }

@@ -9,6 +9,7 @@
 #include "bridge/stablehlo_read.h"
 #include "mesh/assignment.h"
 #include "mesh/constraint.h"
+#include "partition/partition.h"
 #include "prim/prims.h"
 #include "pjrt/ffi.h"
 #include "pjrt/layouts.h"
@@ -213,11 +214,10 @@ static ax_pjrt_error *note(const ax_pjrt_executable *e, const ax_program_names *
   return NULL;
 }
 
-/* The program, and which of its inputs it is given for good. inspected: with further results, which these names tell, and which are the
-   caller's to end; NULL: it is read as it is. */
-static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program, ax_program_names *inspected) {
+/* The program, and which of its inputs it is given for good. */
+static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
   ax_program_names names;
-  ax_hlo_binding binding = {.parts = true, .entry_tokens = true, .inspects = inspected != NULL};
+  ax_hlo_binding binding = {.parts = true, .entry_tokens = true};
   AX_PJRT_TRY(ax_pjrt_ffi_calls(&binding.custom_calls));
   AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", &binding, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
@@ -226,13 +226,13 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
   e->out = ax_calloc(e->out_count + 1, sizeof e->out[0]);
   e->donated = ax_calloc(e->in_count + 1, sizeof e->donated[0]);
   if (e->donated != NULL) memcpy(e->donated, names.donated, e->in_count * sizeof e->donated[0]);
+  e->sums_stay = names.sums_stay;
   snprintf(e->name, sizeof e->name, "%s", names.module[0] != '\0' ? names.module : "main");
   ax_pjrt_error *error = NULL;
   if (e->in == NULL || e->out == NULL || e->donated == NULL) error = ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; error == NULL && i < e->in_count; i++) error = note(e, &names, i, true, &e->in[i]);
   for (uint32_t k = 0; error == NULL && k < e->out_count; k++) error = note(e, &names, k, false, &e->out[k]);
-  if (inspected != NULL) *inspected = names;
-  else ax_program_names_deinit(&names);
+  ax_program_names_deinit(&names);
   return error;
 }
 
@@ -240,7 +240,7 @@ static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program 
 static bool is_token(const ax_type *type) { return type->dtype == AX_BOOL && type->rank == 1 && type->dims[0] == 0; }
 
 ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *e, bool timed, ax_executable **out) {
-  ax_compile_options options = {.timeline = timed};
+  ax_compile_options options = {.timeline = timed, .late_sums = e->sums_stay};
   uint32_t *list = ax_alloc((e->in_count + 1) * sizeof list[0]);
   if (list == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < e->in_count; i++)
@@ -270,64 +270,13 @@ static ax_pjrt_error *keep_useless(ax_pjrt_executable *e, bool *fewer) {
   return NULL;
 }
 
-/* Whom JAX has told to be called with a layout, which it writes into the module as it lies in memory; the error's text, if there is one, is
-   given back by free_error. */
-typedef struct inspection {
-  const char *sharding;
-  size_t sharding_bytes;
-  const char *error;
-  void *scratch;
-  void (*free_error)(struct inspection *inspection);
-} inspection;
-typedef struct inspector {
-  void (*call)(void *data, inspection *inspection);
-  void *data;
-} inspector;
-
-static ax_pjrt_error *tell(const ax_pjrt_value *value, const char *whom) {
-  inspection told = {0};
-  inspector who;
-  char *bytes;
-  memcpy(&who, whom, sizeof who);
-  AX_PJRT_TRY(ax_pjrt_sharding_bytes(value, &bytes, &told.sharding_bytes));
-  told.sharding = bytes;
-  who.call(who.data, &told);
-  ax_free(bytes);
-  if (told.error == NULL) return NULL;
-  ax_pjrt_error *error = ax_pjrt_fail(AX_PJRT_INTERNAL, "%s", told.error);
-  if (told.free_error != NULL) told.free_error(&told);
-  return error;
-}
-
-/* Tells how values lie that the module asks for: by a program with these as further results, compiled for that alone. */
-static ax_pjrt_error *inspect(const ax_pjrt_executable *e, const ax_pjrt_program *program) {
-  ax_pjrt_executable asked = {.client = e->client, .options = e->options, .device_count = e->device_count};
-  ax_program_names names = {0};
-  ax_pjrt_error *error = read_program(&asked, program, &names);
-  if (error == NULL && names.inspected_count > 0) error = ax_pjrt_executable_compile(&asked, false, &asked.made);
-  if (error == NULL && names.inspected_count > 0) {
-    const ax_mesh *mesh = ax_executable_mesh(asked.made);
-    asked.alike = (mesh == NULL || ax_mesh_devices(mesh) == 1) && asked.device_count > 1;
-    error = lay_all(&asked);
-  }
-  for (uint32_t k = 0; error == NULL && k < names.inspected_count; k++)
-    if (names.inspected_bytes[k] == sizeof(inspector)) error = tell(&asked.out[asked.out_count - names.inspected_count + k], names.inspected[k]);
-  ax_program_names_deinit(&names);
-  free_values(asked.in, asked.in_count);
-  free_values(asked.out, asked.out_count);
-  ax_free(asked.donated);
-  ax_executable_release(asked.made);
-  ax_program_release(asked.program);
-  return error;
-}
-
 static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program, bool kept) {
   static const char asks[] = "InspectSharding";
   static const char mlir[] = "mlir";
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
-  if (!kept && memmem(program->code, program->code_bytes, asks, strlen(asks)) != NULL) AX_PJRT_TRY(inspect(e, program));
-  AX_PJRT_TRY(read_program(e, program, NULL));
+  if (!kept && memmem(program->code, program->code_bytes, asks, strlen(asks)) != NULL) AX_PJRT_TRY(ax_pjrt_inspect(program));
+  AX_PJRT_TRY(read_program(e, program));
   e->calls_python = memmem(program->code, program->code_bytes, python_callback, strlen(python_callback)) != NULL;
   AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
@@ -449,11 +398,24 @@ ax_pjrt_error *ax_pjrt_do_executable_parameter_memory_kinds(ax_pjrt_executable_p
   return NULL;
 }
 
+/* As the executable is made: sums that stay in parts leave loops. */
+static ax_status text_of(const ax_pjrt_executable *e, char **out) {
+  ax_program *laid, *left = NULL;
+  if (!e->sums_stay) return ax_program_stablehlo(e->program, out);
+  *out = NULL;
+  AX_TRY(ax_program_partition_plain(e->program, &laid));
+  ax_status status = ax_sums_leave_loops(ax_partitioned_of(laid).body, &left);
+  if (status == AX_OK) status = ax_program_stablehlo(left, out);
+  ax_program_release(left);
+  ax_program_release(laid);
+  return status;
+}
+
 /* What each device runs, as StableHLO. A value of which devices have parts by themselves has one more dimension there. */
 ax_pjrt_error *ax_pjrt_do_executable_optimized_program(ax_pjrt_executable_optimized_program_args *args) {
   static const char mlir[] = "mlir";
   char *text;
-  AX_PJRT_TRY(ax_pjrt_status(ax_program_stablehlo(args->of->program, &text)));
+  AX_PJRT_TRY(ax_pjrt_status(text_of(args->of, &text)));
   const size_t count = strlen(text);
   const bool fits = args->program->code != NULL && args->program->code_bytes >= count;
   if (fits) memcpy(args->program->code, text, count);

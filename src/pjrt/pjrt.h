@@ -139,6 +139,7 @@ void ax_pjrt_options_free(ax_pjrt_options *options);
 typedef struct ax_pjrt_value { /* an input or a result */
   ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
   ax_having having;
+  bool by_hand; /* each device has its own, by no layout: of a value in a manual computation */
   int memory; /* the kind of its buffers' memory */
   ax_pjrt_order layout;
   ax_sharding *sharding; /* of the whole; NULL: there is one device */
@@ -167,6 +168,7 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   size_t code_bytes, option_bytes;
   bool alike;    /* all devices compute the same, so that one does */
   bool reads;    /* what it computes depends on an argument */
+  bool sums_stay;    /* the module says where sums stay in parts; so those that a loop adds to a carry are made behind it */
   bool calls_python; /* so a run is over when its start returns, as scripts expect of JAX's CPU devices, which print in order */
   char name[256], fingerprint[33];
   ax_pjrt_named costs[4];
@@ -195,6 +197,11 @@ ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_progr
                                      bool kept, ax_pjrt_executable **out);
 /* Takes the executable over, also on failure. */
 ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *executable, ax_pjrt_loaded_executable **out);
+
+/* --- inspections.c --- */
+
+/* Tells how the values lie that the module asks for, to whom it names: functions of this process. */
+ax_pjrt_error *ax_pjrt_inspect(const ax_pjrt_program *program);
 
 /* --- serialized.c --- */
 

@@ -318,6 +318,39 @@ static void test_memories(void **state) {
   destroy(client);
 }
 
+/* A loop that adds to a sum which stays in parts: the sum is made once, behind the loop, and the program's text says so. */
+static void test_sums_of_loops(void **state) {
+  (void)state;
+  static char text[8192], module[] = ON("2",
+      "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<1xf32> " REPLICATED ") {\n  %z = stablehlo.constant dense<0.0> : tensor<1xf32>\n"
+      "  %a = sdy.sharding_constraint %z <@mesh, [{}], unreduced={\"d\"}> : tensor<1xf32>\n  %c = stablehlo.constant dense<0> : tensor<i32>\n"
+      "  %r:2 = stablehlo.while(%i = %c, %y = %a) : tensor<i32>, tensor<1xf32>\n  cond {\n    %n = stablehlo.constant dense<3> : tensor<i32>\n"
+      "    %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  } do {\n"
+      "    %o = stablehlo.constant dense<1> : tensor<i32>\n    %1 = stablehlo.add %i, %o : tensor<i32>\n    %f = stablehlo.constant dense<1.0> : tensor<4x1xf32>\n"
+      "    %2 = stablehlo.dot_general %x, %f, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4x1xf32>) -> tensor<1xf32>\n"
+      "    %3 = sdy.sharding_constraint %2 <@mesh, [{}], unreduced={\"d\"}> : tensor<1xf32>\n    %4 = stablehlo.add %y, %3 : tensor<1xf32>\n"
+      "    %5 = sdy.sharding_constraint %4 <@mesh, [{}], unreduced={\"d\"}> : tensor<1xf32>\n    stablehlo.return %1, %5 : tensor<i32>, tensor<1xf32>\n  }\n"
+      "  %s = sdy.sharding_constraint %r#1 <@mesh, [{}]> : tensor<1xf32>\n  return %s : tensor<1xf32>\n}\n");
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions);
+  ax_pjrt_buffer *x[2], *y[2];
+  put_two(client, (const float[]){1, 2, 3, 4}, 2, x);
+  run_on_two(loaded, x, y, NULL);
+  expect_two(y, 1, (const float[]){30, 30});
+  CALL(loaded_executable, .of = loaded);
+  ax_pjrt_program program = {.struct_size = sizeof program, .code = text, .code_bytes = sizeof text};
+  CALL(executable_optimized_program, .of = loaded_executable_args.value, .program = &program);
+  text[program.code_bytes] = '\0';
+  const char *loop = strstr(text, "stablehlo.while"), *sum = strstr(text, "stablehlo.all_reduce");
+  const char *end = loop != NULL ? strstr(loop, "\n    }) : ") : NULL;
+  assert_true(end != NULL && sum != NULL && end < sum);
+  assert_null(strstr(sum + 1, "stablehlo.all_reduce"));
+  CALL(executable_destroy, .of = loaded_executable_args.value);
+  drop_two(x), drop_two(y);
+  unload(loaded);
+  destroy(client);
+}
+
 /* How a value lies, as JAX asks for it: a function and its data in the module. */
 typedef struct asked {
   char bytes[64];
@@ -338,6 +371,54 @@ static void be_told(void *data, answer *told) {
   told->error = a->error;
 }
 
+/* The module with whom it names, as JAX writes that; %s is there once. */
+static void name_asked(const char *module, const void *who, size_t bytes, char *out, size_t room) {
+  char text[3 * 16 + 1] = "";
+  const char *at = strstr(module, "%s");
+  for (size_t i = 0; i < bytes; i++) snprintf(text + 3 * i, 4, "\\%02X", ((const unsigned char *)who)[i]);
+  snprintf(out, room, "%.*s%s%s", (int)(at - module), module, text, at + 2);
+}
+
+#define ASKS "stablehlo.custom_call @InspectSharding"
+#define FOR " {has_side_effect = true, backend_config = \"%s\"}"
+#define COUNTED "%c = stablehlo.constant dense<0> : tensor<i32>\n  %n = stablehlo.constant dense<3> : tensor<i32>\n  "
+
+/* In a loop it is told how a carry lies; in a manual computation, that it lies by hand. */
+static void test_inspected_inside(void **state) {
+  (void)state;
+  static const struct {
+    const char *module, *told;
+    size_t bytes;
+  } cases[] = {
+      {ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n  " COUNTED
+               "%0:2 = stablehlo.while(%i = %c, %y = %x) : tensor<i32>, tensor<4xf32>\n  cond {\n    %1 = stablehlo.compare LT, %i, %n : "
+               "(tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  } do {\n    %o = stablehlo.constant dense<1> : tensor<i32>\n"
+               "    %1 = stablehlo.add %i, %o : tensor<i32>\n    %2 = stablehlo.add %y, %y : tensor<4xf32>\n"
+               "    %3 = " ASKS "(%2)" FOR " : (tensor<4xf32>) -> tensor<4xf32>\n    stablehlo.return %1, %2 : tensor<i32>, tensor<4xf32>\n  }\n"
+               "  return %0#1 : tensor<4xf32>\n}\n"),
+       "\x08\x03\x1a\x01\x02\x4a\x01\x02\x52\x01\x00", 11},
+      {ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n"
+               "  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"d\"}]>] out_shardings=[<@mesh, [{\"d\"}]>] manual_axes={\"d\"} "
+               "(%y: tensor<2xf32>) {\n    %1 = " ASKS "(%y)" FOR " : (tensor<2xf32>) -> tensor<2xf32>\n    sdy.return %y : tensor<2xf32>\n"
+               "  } : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"),
+       "\x08\x04", 2},
+  };
+  ax_pjrt_client *client = create(2);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    asked a = {.count = 0};
+    const struct {
+      void (*call)(void *data, answer *told);
+      void *data;
+    } who = {be_told, &a};
+    char module[4096];
+    name_asked(cases[i].module, &who, sizeof who, module, sizeof module);
+    unload(compile_for(client, module, two_partitions));
+    assert_int_equal(a.count, cases[i].bytes);
+    assert_memory_equal(a.bytes, cases[i].told, cases[i].bytes);
+  }
+  destroy(client);
+}
+
 static void test_inspected(void **state) {
   (void)state;
   static const char before[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> tensor<4xf32> {\n  %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
@@ -349,10 +430,9 @@ static void test_inspected(void **state) {
     void (*call)(void *data, answer *told);
     void *data;
   } who = {be_told, &a};
-  char text[3 * sizeof who + 1], module[4096], other[4096];
-  for (size_t i = 0; i < sizeof who; i++) snprintf(text + 3 * i, 4, "\\%02X", ((const unsigned char *)&who)[i]);
+  char module[4096], other[4096];
   const char *at = strstr(before, "%s");
-  snprintf(module, sizeof module, "%.*s%s%s", (int)(at - before), before, text, at + 2);
+  name_asked(before, &who, sizeof who, module, sizeof module);
   snprintf(other, sizeof other, "%.*sno pointers%s", (int)(at - before), before, at + 2);
   ax_pjrt_client *client = create(2);
   ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions), *none = compile_for(client, other, two_partitions);
@@ -529,7 +609,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_memories),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_sums_of_loops), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

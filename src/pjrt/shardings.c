@@ -83,7 +83,8 @@ ax_pjrt_error *ax_pjrt_sharding_bytes(const ax_pjrt_value *value, char **out, si
   message m = AX_PJRT_PROTO__OP_SHARDING__INIT;
   tiles t = {0};
   int64_t *devices = NULL;
-  if (value->sharding != NULL) describe(value, &t, &m);
+  if (value->by_hand) m.type = AX_PJRT_PROTO__OP_SHARDING__TYPE__MANUAL;
+  else if (value->sharding != NULL) describe(value, &t, &m);
   const bool listed = value->order == NULL || m.n_iota_reshape_dims == 0 || list_devices(value->order, &m, &devices);
   *count = listed ? ax_pjrt_proto__op_sharding__get_packed_size(&m) : 0;
   *out = listed ? ax_alloc(*count + 1) : NULL;

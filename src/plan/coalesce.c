@@ -2,21 +2,25 @@
 
      a result   into the memory of a donated input that is not needed any more    (w - 0.1 g into w)
      a carry    at the end of a loop's body, into the carry's buffer              (c = f(c))
+     a case's   into the branch's result                                          (s = a with a[i] = x)
 
    `source` may live in `target`'s memory if the one operation that writes source comes after every other use of target, or uses
    target itself only element by element at the places it writes. Synchronisation is derived later, on allocations, so it makes
-   devices wait for other devices' uses of the target.
+   devices wait for other devices' uses of the target. The writer may be a branch: then that must hold in each of its cases, and a case that
+   leaves the old value as it is has nothing to do (coalesce_cases.c). Carries and results come first, and then what is a case's own, since
+   a value in the carry's place may keep that one from being the carry's.
 
    Questions about an allocation are answered from the list of its touches in the current block. Each allocation's views are
    listed, so uniting two allocations costs as much as they have views, whatever the size of the plan. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/coalesce.h"
 #include "plan/op.h"
 #include "plan/passes.h"
 
 typedef struct touch { /* of an allocation by an operation of the block, or inside one */
-  uint32_t op, next;
+  uint32_t op, next, visits;
   bool reads, writes;
 } touch;
 
@@ -24,7 +28,10 @@ typedef struct coalescer {
   ax_plan *plan;
   const bool *donate; /* the plan's */
   ax_arena scratch;
-  uint32_t *writes;            /* by allocation: see ax_plan_count */
+  const ax_cases **cases; /* by operation of the block: what the cases of a branch touch; NULL: not looked at */
+  uint32_t *joined, case_number; /* by allocation: the last case, of those that are looked at, in which another was united with it */
+  bool in_cases;          /* a branch writes to the place where its result is needed, so copies may have no effect */
+  uint32_t *reads, *writes;    /* by allocation: see ax_plan_count */
   uint32_t *view, *next_view;  /* by allocation, its first buffer; by buffer, the allocation's next one; AX_NONE */
   const ax_block *block;       /* the one whose touches are listed */
   uint32_t *first;             /* by allocation: its latest touch in the block; AX_NONE */
@@ -45,6 +52,7 @@ static void list_touch(void *context, uint32_t buffer, bool writes) {
     c->touches[c->touch_count] = (touch){.op = c->op, .next = *first};
     *first = c->touch_count++;
   }
+  c->touches[*first].visits++;
   if (writes) c->touches[*first].writes = true;
   else c->touches[*first].reads = true;
 }
@@ -55,9 +63,15 @@ static void clear_touch(void *context, uint32_t buffer, bool writes) {
   c->first[c->plan->buffers[buffer].allocation] = AX_NONE;
 }
 
+static void end_block(coalescer *c, ax_block *block) {
+  ax_block_sweep(block);
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], clear_touch, c);
+}
+
 static ax_status list_block(coalescer *c, const ax_block *block) {
   c->block = block;
   c->touch_count = 0;
+  c->cases = NULL;
   for (c->op = 0; c->op < block->count; c->op++) ax_op_visit_all(&block->ops[c->op], list_touch, c);
   return c->status;
 }
@@ -93,6 +107,9 @@ static void unite(coalescer *c, uint32_t source, uint32_t target) {
   *end = c->first[target];
   c->first[target] = c->first[source];
   c->first[source] = AX_NONE;
+  c->reads[target] += c->reads[source];
+  c->writes[target] += c->writes[source];
+  c->plan->buffers[target].updated = c->plan->buffers[target].updated || c->plan->buffers[source].updated;
   c->writes[source] = 2; /* not a buffer of its own any more */
 }
 
@@ -103,39 +120,43 @@ static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
   return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
 }
 
-/* The operation of the block that writes all of `allocation`, which is written once; AX_NONE. */
-static uint32_t writer_of(const coalescer *c, uint32_t allocation) {
-  if (c->plan->buffers[allocation].kind != AX_BUFFER_TEMP || c->plan->buffers[allocation].allocation != allocation ||
-      c->writes[allocation] != 1)
-    return AX_NONE;
+static const ax_cases *cases_of(coalescer *c, const ax_op *branch) {
+  return ax_cases_list(c->plan, branch->branch.blocks, branch->branch.count, &c->scratch);
+}
+
+/* What the cases of the branch at `at` touch. NULL: no memory; the status says so. */
+static const ax_cases *cases_at(coalescer *c, uint32_t at) {
+  if (c->cases == NULL) c->cases = ax_arena_alloc(&c->scratch, c->block->count * sizeof c->cases[0]);
+  if (c->cases != NULL && c->cases[at] == NULL) c->cases[at] = cases_of(c, &c->block->ops[at]);
+  const ax_cases *cases = c->cases != NULL ? c->cases[at] : NULL;
+  if (cases == NULL && c->status == AX_OK) c->status = ax_out_of_memory(0);
+  return cases;
+}
+
+/* The operation of the block that writes all of `allocation`: by one write, or a branch by one in each case, or several; AX_NONE. */
+static uint32_t writer_of(coalescer *c, uint32_t allocation) {
+  if (c->plan->buffers[allocation].kind != AX_BUFFER_TEMP || c->plan->buffers[allocation].allocation != allocation) return AX_NONE;
   for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
     const uint32_t op = c->touches[i].op;
-    if (c->touches[i].writes) return ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
+    if (!c->touches[i].writes) continue;
+    if (c->block->ops[op].kind != AX_OP_BRANCH)
+      return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
+    const ax_cases *cases = cases_at(c, op);
+    return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? op : AX_NONE;
   }
   return AX_NONE;
 }
 
-/* Operation `at` touches target only by loading, at each step, the element it then stores into source. */
-static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t target) {
+/* Operation `at`, which writes source, touches target only by loading, at each step, the element it then stores into source. */
+static bool in_place(coalescer *c, uint32_t at, uint32_t source, uint32_t target) {
   const ax_op *op = &c->block->ops[at];
+  if (op->kind == AX_OP_BRANCH) {
+    const ax_cases *cases = cases_at(c, at);
+    return cases != NULL && ax_cases_in_place(cases, source, target, AX_NONE);
+  }
   touch all = touched(c, target, at, at + 1);
   if (!all.reads && !all.writes) return true;
-  if (all.writes || op->kind != AX_OP_KERNEL) return false;
-  const ax_loop_kernel *kernel = op->kernel.kernel;
-  for (uint32_t i = 0; i < kernel->store_count; i++) {
-    const ax_store *store = &kernel->stores[i];
-    const ax_buffer *to = &c->plan->buffers[op->kernel.buffers[store->slot]];
-    if (to->allocation != source) continue;
-    if (to->offset != 0 || to->loop != AX_NONE || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
-  }
-  for (uint32_t i = 0; i < kernel->expr_count; i++) {
-    const ax_expr *load = &kernel->exprs[i];
-    if (load->op != AX_LEAF_LOAD) continue;
-    const ax_buffer *from = &c->plan->buffers[op->kernel.buffers[load->slot]];
-    if (from->allocation != target) continue;
-    if (from->offset != 0 || from->loop != AX_NONE || !ax_kernel_covers(kernel, load->slot, load->at)) return false;
-  }
-  return true;
+  return !all.writes && op->kind == AX_OP_KERNEL && ax_kernel_in_place(c->plan, op, source, target);
 }
 
 /* --- Donations --- */
@@ -146,30 +167,48 @@ static bool same_block(const coalescer *c, uint32_t result, uint32_t input) {
   return ax_same_shape(&out->type, &in->type) && same_storage(c->plan, out->allocation, c->plan->in[input]);
 }
 
-static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
+static bool result_fits(coalescer *c, uint32_t result, uint32_t input) {
   uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, target = c->plan->in[input];
   uint32_t writer = writer_of(c, source);
   return writer != AX_NONE && same_block(c, result, input) && in_place(c, writer, source, target) &&
          untouched(c, target, writer + 1, c->block->count);
 }
 
+/* Where a branch writes source, some of its cases may be copies of target to itself, once both are one. */
+static void note_writer(coalescer *c, uint32_t source) {
+  const uint32_t writer = writer_of(c, source);
+  c->in_cases = c->in_cases || (writer != AX_NONE && c->block->ops[writer].kind == AX_OP_BRANCH);
+}
+
 static void give_input(coalescer *c, uint32_t result, uint32_t input, bool *taken) {
-  unite(c, c->plan->buffers[c->plan->out[result]].allocation, c->plan->in[input]);
+  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation;
+  note_writer(c, source);
+  unite(c, source, c->plan->in[input]);
   taken[input] = true;
 }
 
-/* The operation that writes the result reads a donated input of its kind: most often its old value. */
-static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
-  uint32_t writer = writer_of(c, c->plan->buffers[c->plan->out[result]].allocation);
-  if (writer == AX_NONE || c->block->ops[writer].kind != AX_OP_KERNEL) return false;
-  const ax_op *op = &c->block->ops[writer];
-  for (uint32_t i = 0; i < op->kernel.kernel->slot_count; i++) {
-    const ax_buffer *allocation = &c->plan->buffers[c->plan->buffers[op->kernel.buffers[i]].allocation];
+/* The kernel, which writes the result, reads a donated input of its kind: most often its old value. */
+static bool give_read_input(coalescer *c, const ax_op *kernel, uint32_t result, bool *taken) {
+  for (uint32_t i = 0; kernel->kind == AX_OP_KERNEL && i < kernel->kernel.kernel->slot_count; i++) {
+    const ax_buffer *allocation = &c->plan->buffers[c->plan->buffers[kernel->kernel.buffers[i]].allocation];
     if (allocation->kind != AX_BUFFER_INPUT || !c->donate[allocation->index] || taken[allocation->index] ||
         !result_fits(c, result, allocation->index))
       continue;
     give_input(c, result, allocation->index, taken);
     return true;
+  }
+  return false;
+}
+
+static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
+  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, writer = writer_of(c, source);
+  if (writer == AX_NONE) return false;
+  const ax_op *op = &c->block->ops[writer];
+  if (op->kind != AX_OP_BRANCH) return give_read_input(c, op, result, taken);
+  const ax_cases *cases = cases_at(c, writer);
+  for (uint32_t k = 0; cases != NULL && k < op->branch.count; k++) {
+    const ax_op *first = ax_cases_first(cases, source, k);
+    if (first != NULL && give_read_input(c, first, result, taken)) return true;
   }
   return false;
 }
@@ -198,7 +237,7 @@ static candidate candidate_of(const coalescer *c, uint32_t buffer, uint32_t posi
   return (candidate){layout, position, index, is_input};
 }
 
-static uint32_t list_candidates(const coalescer *c, candidate *list, const bool *taken, const bool *placed) {
+static uint32_t list_candidates(coalescer *c, candidate *list, const bool *taken, const bool *placed) {
   const ax_plan *plan = c->plan;
   uint32_t count = 0;
   for (uint32_t i = 0; i < plan->in_count; i++) {
@@ -239,12 +278,13 @@ static ax_status place_donations(coalescer *c) {
   }
   for (uint32_t k = 0; k < plan->out_count; k++) placed[k] = give_own_input(c, k, taken);
   give_free_inputs(c, list, list_candidates(c, list, taken, placed), taken);
+  end_block(c, &plan->block);
   return AX_OK;
 }
 
 /* --- Carries --- */
 
-static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
+static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
   uint32_t end = c->block->count;
   if (!ax_op_copies_all(&c->block->ops[at], target, source)) return false;
   const ax_buffer *view = &c->plan->buffers[*source];
@@ -258,12 +298,21 @@ static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint
   return writer != AX_NONE && writer < at && in_place(c, writer, *source, *target) && untouched(c, *target, writer + 1, at);
 }
 
-/* The copy at `at` is not one any more. */
-static void forget_copy(coalescer *c, uint32_t allocation, uint32_t at) {
+static void forget_touch(coalescer *c, uint32_t allocation, uint32_t at) {
   for (uint32_t *link = &c->first[allocation]; *link != AX_NONE;) {
     if (c->touches[*link].op == at) *link = c->touches[*link].next;
     else link = &c->touches[*link].next;
   }
+}
+
+/* The copy at `at` is none any more. */
+static void drop_copy(coalescer *c, ax_block *block, uint32_t at, uint32_t source, uint32_t target) {
+  forget_touch(c, source, at);
+  forget_touch(c, target, at);
+  c->reads[source]--;
+  c->writes[target]--;
+  unite(c, source, target);
+  block->ops[at].kind = AX_OP_NONE;
 }
 
 static ax_status place_body(void *context, ax_block *body, bool is_body) {
@@ -273,40 +322,99 @@ static ax_status place_body(void *context, ax_block *body, bool is_body) {
   for (uint32_t i = 0; i < body->count; i++) {
     uint32_t source, target;
     if (!copies_carry(c, i, &source, &target)) continue;
-    forget_copy(c, source, i);
-    forget_copy(c, target, i);
-    unite(c, source, target);
-    body->ops[i].kind = AX_OP_NONE;
+    note_writer(c, source);
+    drop_copy(c, body, i, source, target);
   }
-  ax_block_sweep(body);
-  for (uint32_t i = 0; i < body->count; i++) ax_op_visit_all(&body->ops[i], clear_touch, c);
-  return AX_OK;
+  end_block(c, body);
+  return c->status;
+}
+
+/* --- Cases --- */
+
+/* All of its allocation's memory. */
+static bool is_whole(const ax_plan *plan, uint32_t buffer) {
+  const ax_buffer *b = &plan->buffers[buffer];
+  return b->offset == 0 && b->loop == AX_NONE && ax_type_elems(&b->type) == ax_type_elems(&plan->buffers[b->allocation].type);
+}
+
+/* The copy of a value that is the case's own, which may be made in the place of the copy. *own: what the case touches; NULL: not known yet. */
+static bool copies_own(coalescer *c, uint32_t at, uint32_t *source, uint32_t *target, const ax_cases **own) {
+  const ax_plan *plan = c->plan;
+  if (!ax_op_copies_all(&c->block->ops[at], target, source) || !is_whole(plan, *source) || !is_whole(plan, *target)) return false;
+  *source = plan->buffers[*source].allocation;
+  *target = plan->buffers[*target].allocation;
+  if (*source == *target || plan->buffers[*source].kind != AX_BUFFER_TEMP || plan->buffers[*target].kind == AX_BUFFER_CONST) return false;
+  if (c->joined[*target] == c->case_number || c->joined[*source] == c->case_number) return false; /* what the list says of them holds no more */
+  if (!same_storage(plan, *source, *target) || !untouched(c, *source, at + 1, c->block->count)) return false;
+  uint32_t visits = 0;
+  for (uint32_t i = c->first[*source]; i != AX_NONE; i = c->touches[i].next) visits += c->touches[i].visits;
+  if (visits != c->reads[*source] + c->writes[*source]) return false;
+  if (untouched(c, *target, 0, at)) return true;
+  if (!untouched(c, *target, at + 1, c->block->count)) return false;
+  if (*own == NULL) *own = ax_cases_list(plan, c->block, 1, &c->scratch);
+  if (*own == NULL) c->status = ax_out_of_memory(0);
+  return *own != NULL && ax_cases_in_place(*own, *source, *target, at);
+}
+
+static ax_status place_case(void *context, ax_block *block, bool is_body) {
+  coalescer *c = context;
+  const ax_cases *own = NULL;
+  if (is_body || block == &c->plan->block) return AX_OK;
+  AX_TRY(list_block(c, block));
+  c->case_number++;
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint32_t source, target;
+    if (!copies_own(c, i, &source, &target, &own)) continue;
+    drop_copy(c, block, i, source, target);
+    c->joined[target] = c->case_number;
+    c->in_cases = true;
+  }
+  end_block(c, block);
+  return c->status;
 }
 
 static ax_status list_views(coalescer *c) {
   const ax_plan *plan = c->plan;
   uint32_t count = plan->buffer_count;
-  uint32_t *reads = ax_arena_alloc(&c->scratch, count * sizeof reads[0]);
+  c->reads = ax_arena_alloc(&c->scratch, count * sizeof c->reads[0]);
   c->writes = ax_arena_alloc(&c->scratch, count * sizeof c->writes[0]);
+  c->joined = ax_arena_alloc(&c->scratch, count * sizeof c->joined[0]);
   c->view = ax_arena_alloc(&c->scratch, count * sizeof c->view[0]);
   c->next_view = ax_arena_alloc(&c->scratch, count * sizeof c->next_view[0]);
   c->first = ax_arena_alloc(&c->scratch, count * sizeof c->first[0]);
-  if (reads == NULL || c->writes == NULL || c->view == NULL || c->next_view == NULL || c->first == NULL)
-    return ax_out_of_memory(count * sizeof reads[0]);
+  if (c->reads == NULL || c->writes == NULL || c->joined == NULL || c->view == NULL || c->next_view == NULL || c->first == NULL)
+    return ax_out_of_memory(count * sizeof c->reads[0]);
   memset(c->view, 0xff, count * sizeof c->view[0]);
   memset(c->first, 0xff, count * sizeof c->first[0]);
   for (uint32_t i = 0; i < count; i++) {
     c->next_view[i] = c->view[plan->buffers[i].allocation];
     c->view[plan->buffers[i].allocation] = i;
   }
-  ax_plan_count(plan, reads, c->writes);
+  ax_plan_count(plan, c->reads, c->writes);
+  return AX_OK;
+}
+
+/* Drops copies of what is in its place already. */
+static ax_status drop_copies(void *context, ax_block *block, bool is_body) {
+  const coalescer *c = context;
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint32_t to, from;
+    if (!ax_op_copies_all(&block->ops[i], &to, &from)) continue;
+    const ax_buffer *x = &c->plan->buffers[to], *y = &c->plan->buffers[from];
+    if (x->allocation == y->allocation && x->offset == y->offset && x->loop == AX_NONE && y->loop == AX_NONE)
+      block->ops[i].kind = AX_OP_NONE;
+  }
+  ax_block_sweep(block);
   return AX_OK;
 }
 
 static ax_status coalesce(coalescer *c) {
   AX_TRY(list_views(c));
   AX_TRY(ax_blocks_visit(&c->plan->block, place_body, c));
-  return c->donate != NULL ? place_donations(c) : AX_OK;
+  if (c->donate != NULL) AX_TRY(place_donations(c));
+  AX_TRY(ax_blocks_visit(&c->plan->block, place_case, c));
+  return c->in_cases ? ax_blocks_visit(&c->plan->block, drop_copies, c) : AX_OK;
 }
 
 ax_status ax_plan_coalesce(ax_plan *plan) {

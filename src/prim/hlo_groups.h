@@ -28,6 +28,7 @@ struct ax_hlo_devices {
   bool each;                    /* the module is what each device runs: there are collectives, and arrays have no layouts */
   ax_arena *arena;
   bool parts_wanted;          /* what devices have by themselves is wanted of the entry function (bridge/parts.h) .. */
+  bool sums_stay; /* a layout that was read says that devices have parts of a sum */
   const void *main;           /* .. whose trace this is, once it has begun */
   struct ax_hlo_parts *parts; /* a list */
   struct ax_hlo_alike *alike; /* likewise: groups of values that lie alike (bridge/readers_sharding.c) */

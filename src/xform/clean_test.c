@@ -45,6 +45,35 @@ static void drops_the_dead(void **state) {
   for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
 }
 
+#define SVD(uv) "svd[full_matrices=false compute_uv=" uv "] x"
+#define EIGH(v) "eigh[lower=true compute_v=" v "] x"
+
+/* What is left of the program is `wanted`. */
+static void expect_left(const char *text, const char *wanted) {
+  ax_program *program, *left, *other;
+  TEST_OK(ax_program_parse(text, strlen(text), "t", &program));
+  TEST_OK(ax_program_parse(wanted, strlen(wanted), "t", &other));
+  TEST_OK(ax_program_dce(program, &left));
+  assert_true(ax_program_equal(left, other));
+  ax_program *all[] = {program, left, other};
+  for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+}
+
+/* Values are computed alone where no vectors are needed, also where a call gives vectors that are not used. */
+static void drops_vectors(void **state) {
+  (void)state;
+  expect_left("{ lambda x:f32[3,3]. let s:f32[3] u:f32[3,3] t:f32[3,3] = " SVD("true") " v:f32[3,3] w:f32[3] = " EIGH("true") " in (s, w) }",
+              "{ lambda x:f32[3,3]. let s:f32[3] = " SVD("false") " w:f32[3] = " EIGH("false") " in (s, w) }");
+  expect_left("{ lambda x:f32[3,3]. let s:f32[3] u:f32[3,3] = closed_call[body={ lambda x:f32[3,3]. let s:f32[3] u:f32[3,3] t:f32[3,3] = " SVD("true")
+              " in (s, u) }] x in (s,) }",
+              "{ lambda x:f32[3,3]. let s:f32[3] = closed_call[body={ lambda x:f32[3,3]. let s:f32[3] = " SVD("false") " in (s,) }] x in (s,) }");
+  static const char *const stay[] = {
+      "{ lambda x:f32[3,3]. let s:f32[3] u:f32[3,3] t:f32[3,3] = " SVD("true") " in (t,) }",
+      "{ lambda x:f32[3,3]. let v:f32[3,3] w:f32[3] = " EIGH("true") " in (v,) }",
+      "{ lambda x:f32[3,3]. let w:f32[3] = " EIGH("false") " in (w,) }"};
+  for (size_t i = 0; i < AX_COUNT(stay); i++) expect_left(stay[i], stay[i]);
+}
+
 static void merges_the_equal(void **state) {
   (void)state;
   ax_program *program = trace_wasteful(), *merged, *clean, *again;
@@ -424,7 +453,7 @@ int main(void) {
       cmocka_unit_test(shard_maps_and_calls_keep_what_is_needed),
       cmocka_unit_test(state_stays),
       cmocka_unit_test(effects_come_from_inside),
-      cmocka_unit_test(drops_the_dead),
+      cmocka_unit_test(drops_the_dead), cmocka_unit_test(drops_vectors),
       cmocka_unit_test(merges_the_equal),
       cmocka_unit_test(parameters_count),
   };

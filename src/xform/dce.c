@@ -1,5 +1,5 @@
 /* Dead code elimination. Equations whose results are not used are dropped. Equations that hold programs lose the operands, results
-   and inner equations that are not needed. Equations with state stay. The program's own inputs and results stay as they are. If
+   and inner equations that are not needed; some others compute fewer results (a decomposition without its vectors). Equations with state stay. The program's own inputs and results stay as they are. If
    everything is needed, the program itself is returned.
 
    It takes one walk backward over each program. A region's `prune` rule is asked for the operands that some results need, and it
@@ -98,7 +98,7 @@ static ax_status find_dead_eqn(sweep *c, ax_arena *arena, uint32_t i, bool *need
   const ax_eqn *eqn = &c->program->eqns[i];
   remnant left = {0};
   bool any;
-  if (eqn->prim->kind == AX_REGION) AX_TRY(remnant_init(&left, eqn, arena));
+  if (eqn->prim->prune != NULL) AX_TRY(remnant_init(&left, eqn, arena));
   void *params = left.params;
   AX_TRY(ax_need_eqn(c->memo, eqn, needed, &left, &any));
   c->dropped[i] = !any;

@@ -16,12 +16,12 @@ ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed 
   *any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
   for (uint32_t k = 0; k < eqn->out_count; k++) *any = *any || needed[eqn->out + k];
   if (!*any) return AX_OK;
-  if (eqn->prim->kind == AX_REGION) {
+  if (eqn->prim->prune != NULL) {
     for (uint32_t k = 0; k < eqn->out_count; k++) of->out[k] = needed[eqn->out + k];
     AX_TRY(eqn->prim->prune(&(ax_prune_args){eqn, of->out, of->in, of->params, memo}));
   }
   for (uint32_t j = 0; j < eqn->in_count; j++)
-    if (eqn->prim->kind != AX_REGION || of->in[j]) needed[eqn->in[j]] = true;
+    if (eqn->prim->prune == NULL || of->in[j]) needed[eqn->in[j]] = true;
   return AX_OK;
 }
 
@@ -30,7 +30,7 @@ static ax_status room_init(ax_needed *room, const ax_program *program, ax_arena 
   uint32_t in_count = 0, out_count = 0;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    if (eqn->prim->kind != AX_REGION) continue;
+    if (eqn->prim->prune == NULL) continue;
     if (eqn->in_count > in_count) in_count = eqn->in_count;
     if (eqn->out_count > out_count) out_count = eqn->out_count;
   }
@@ -125,12 +125,12 @@ static ax_status follow(const asking *a) {
     while (l->carry_count > 0) need(a, a->body->outs[l->carries[--l->carry_count]]);
     for (uint32_t i; (i = ax_worklist_take(&l->again)) != AX_NONE;) {
       const ax_eqn *eqn = &a->body->eqns[i];
-      if (eqn->prim->kind == AX_REGION) {
+      if (eqn->prim->prune != NULL) {
         for (uint32_t k = 0; k < eqn->out_count; k++) l->room.out[k] = l->needed[eqn->out + k];
         AX_TRY(eqn->prim->prune(&(ax_prune_args){eqn, l->room.out, l->room.in, NULL, a->memo}));
       }
       for (uint32_t j = 0; j < eqn->in_count; j++)
-        if (eqn->prim->kind != AX_REGION || l->room.in[j]) need(a, eqn->in[j]);
+        if (eqn->prim->prune == NULL || l->room.in[j]) need(a, eqn->in[j]);
     }
   } while (l->carry_count > 0);
   return AX_OK;

@@ -109,17 +109,44 @@ tripled = buffer_callback.buffer_callback(triple, jax.ShapeDtypeStruct((4,), jnp
 np.testing.assert_array_equal(jax.jit(tripled)(jnp.arange(4.0)), 3 * np.arange(4.0))
 
 
+asked = []
+
+
 @custom_partitioning
-def doubled(x):
-    return x * 2
+def summed(x):
+    return x * 2, x.sum()
 
 
-doubled.def_partition(partition=lambda *_: None, infer_sharding_from_operands=lambda *_: None, sharding_rule="i -> i")
+def rule(mesh, arguments, results):  # its own way: by the axis "model", along which the program cuts nothing
+    asked.append((arguments[0].sharding.spec, results[0].sharding.spec))
+
+    def part(x):
+        return x + x, jax.lax.psum(x.sum(), "model")
+
+    by_model = NamedSharding(mesh, P("model"))
+    return mesh, part, (by_model, NamedSharding(mesh, P())), (by_model,)
+
+
+summed.def_partition(partition=rule, sharding_rule="i -> i, ")
 cut = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("data")))
-np.testing.assert_array_equal(jax.jit(doubled)(cut), 2 * np.arange(8.0))
+double, total = jax.jit(summed)(cut)
+np.testing.assert_array_equal(double, 2 * np.arange(8.0))
+assert total == 28 and asked == [(P("data"), P("data"))] and double.sharding.spec == P("model"), (total, asked, double.sharding)
+twice = jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda i, c: (lambda y, s: y - s)(*summed(c)), x))(cut)
+np.testing.assert_array_equal(twice, (2 * np.arange(8.0) - 28) * 2 - (56 - 8 * 28))
+assert len(asked) == 2, asked
 told = []
 jax.jit(lambda x: (jax.debug.inspect_array_sharding(x + 1, callback=told.append), x)[1])(cut)
 assert told[0].is_equivalent_to(cut.sharding, 1), told
+told.clear()
+jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: (jax.debug.inspect_array_sharding(c * 2, callback=told.append), c + 1)[1], x))(cut)
+assert told[0].is_equivalent_to(cut.sharding, 1), told
+
+# A callback that each device calls with its own part.
+parts = []
+jax.block_until_ready(jax.jit(lambda x: (jax.debug.callback(lambda v: parts.append(np.asarray(v)), x * 2, partitioned=True), x)[1])(cut))
+jax.effects_barrier()
+assert sorted(float(p[0]) for p in parts) == sorted(2.0 * (i // 4) for i in range(32)) and {p.shape for p in parts} == {(1,)}, parts
 
 # Meshes of the same devices in other orders.
 turned = jax.sharding.Mesh(mesh.devices.reshape(-1)[::-1].reshape(8, 4), ("data", "model"))

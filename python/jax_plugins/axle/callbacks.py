@@ -210,6 +210,8 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
                 sharding_impls.SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=sharding.shardings[0].logical_device_ids),
                 *sharding.shardings))
     call = ffi.build_ffi_lowering_function(TARGET, has_side_effect=has_side_effect)(ctx, *operands, index=np.uint64(function.number))
+    if partitioned:  # each device calls it, with its own part of each operand
+        call.attributes["axle.blocks"] = ir.BoolAttr.get(True)
     if sharding is not None:
         mlir.set_sharding(module, call, sharding)
     results = list(call.results)

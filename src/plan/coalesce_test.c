@@ -1,0 +1,135 @@
+/* Values in the place where they are needed: carries and donated arguments that branches leave as they are, change a row of, or change all
+   of. What comes out is what it was with copies, under every policy, and the copies are counted. */
+#include "axle/ops.h"
+#include "plan/passes.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+enum { rows = 8, columns = 16 };
+
+static ax_value row(ax_value i) { return ax_dynamic_slice_in_dim(i, ax_full(AX_S32, AX_DIMS(), 2), 1, 0); }
+
+/* Cases: (x, i) -> x. */
+static AX_BODY(keep) {
+  (void)context;
+  out[0] = in[0];
+}
+static AX_BODY(add) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_real(1));
+}
+static AX_BODY(set_row) {
+  (void)context;
+  out[0] = ax_dynamic_update_slice_in_dim(in[0], ax_full(AX_F32, AX_DIMS(1, columns), 7), in[1], 0);
+}
+static AX_BODY(set_rows) {
+  (void)context;
+  ax_value once = ax_dynamic_update_slice_in_dim(in[0], ax_full(AX_F32, AX_DIMS(1, columns), 7), in[1], 0);
+  out[0] = ax_dynamic_update_slice_in_dim(once, ax_mul(row(once), ax_real(2)), ax_full(AX_S32, AX_DIMS(), 3), 0);
+}
+/* Reads the old value where the new one has been written to. */
+static AX_BODY(set_from_old) {
+  (void)context;
+  out[0] = ax_dynamic_update_slice_in_dim(ax_add(in[0], ax_real(1)), row(in[0]), in[1], 0);
+}
+static AX_BODY(turn) {
+  (void)context;
+  out[0] = ax_reshape(ax_transpose(in[0], AX_DIMS(1, 0)), AX_DIMS(rows, columns));
+}
+
+typedef struct loop {
+  ax_function cases[3];
+  bool old_is_read; /* after the branch */
+  int64_t length;
+} loop;
+
+static void choose(const loop *l, ax_value x, ax_value i, ax_value *out) {
+  const ax_value in[] = {x, i};
+  const ax_fn cases[] = {AX_FN(l->cases[0], 2, 1), AX_FN(l->cases[1], 2, 1), AX_FN(l->cases[2], 2, 1)};
+  ax_switch(ax_rem(i, ax_full(AX_S32, AX_DIMS(), 3)), AX_LIST(3, cases), AX_LIST(2, in), AX_LIST(1, out));
+}
+
+/* (x, sum, i) -> (x, sum, i) */
+static AX_BODY(step) {
+  const loop *l = context;
+  choose(l, in[0], in[2], &out[0]);
+  out[1] = ax_add(in[1], row(l->old_is_read ? in[0] : out[0]));
+  out[2] = ax_add(in[2], ax_integer(1));
+}
+
+static AX_BODY(looped) {
+  const loop *l = context;
+  const ax_value start[] = {ax_sin(in[0]), ax_full(AX_F32, AX_DIMS(1, columns), 0), ax_full(AX_S32, AX_DIMS(), 0)};
+  ax_value end[3];
+  ax_scan(AX_CLOSURE(step, 3, 3, context), 3, l->length, false, start, end);
+  out[0] = end[0];
+  out[1] = end[1];
+}
+
+static AX_BODY(once) { choose(context, in[0], in[1], &out[0]); }
+
+/* Copies of whole arrays, anywhere. */
+typedef struct counted {
+  const ax_plan *plan;
+  uint32_t copies;
+} counted;
+
+static void count(void *context, ax_op *op) {
+  counted *c = context;
+  uint32_t to, from;
+  c->copies += ax_op_copies_all(op, &to, &from) && ax_type_elems(&c->plan->buffers[to].type) == rows * columns;
+}
+
+static void expect(ax_program *program, const bool *donate, uint32_t copies) {
+  ax_plan *plan = test_plan(program);
+  counted c = {.plan = plan};
+  plan->donate = donate;
+  TEST_OK(ax_plan_optimise(plan, "coalesce", NULL));
+  TEST_OK(ax_plan_verify(plan));
+  ax_block_walk(&plan->block, count, &c);
+  assert_int_equal(c.copies, copies);
+  plan->donate = NULL;
+  ax_plan_destroy(plan);
+  test_random_run(program, 5, false, 1e-5);
+  ax_program_release(program);
+}
+
+static void expect_loop(loop l, uint32_t copies) {
+  const ax_type type = TEST_TYPE(AX_F32, rows, columns);
+  l.length = 7;
+  expect(test_trace(looped, &l, &type, 1, 2), NULL, copies);
+}
+
+static void expect_once(loop l, uint32_t copies) {
+  const ax_type types[] = {TEST_TYPE(AX_F32, rows, columns), TEST_SCALAR(AX_S32)};
+  static const bool all[] = {true, true};
+  expect(test_trace(once, &l, types, 2, 1), all, copies);
+}
+
+static void carries(void **state) {
+  (void)state;
+  expect_loop((loop){.cases = {keep, add, keep}}, 0);
+  expect_loop((loop){.cases = {keep, set_row, add}}, 0);
+  expect_loop((loop){.cases = {set_rows, set_row, keep}}, 0);
+  expect_loop((loop){.cases = {keep, set_from_old, keep}}, 1); /* what is made of the old value has a place of its own first */
+  expect_loop((loop){.cases = {keep, turn, set_row}}, 1);
+}
+
+/* A value that is read later than another one is there. */
+static void carries_read_late(void **state) {
+  (void)state;
+  expect_loop((loop){.cases = {keep, add, keep}, .old_is_read = true}, 3);
+  expect_loop((loop){.cases = {keep, set_row, add}, .old_is_read = true}, 3);
+}
+
+static void donations(void **state) {
+  (void)state;
+  expect_once((loop){.cases = {keep, add, keep}}, 0);
+  expect_once((loop){.cases = {keep, set_row, set_rows}}, 0);
+  expect_once((loop){.cases = {add, set_from_old, keep}}, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(carries), cmocka_unit_test(carries_read_late), cmocka_unit_test(donations)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
