@@ -6,6 +6,7 @@
 
 #include "kernel/machine/code.h"
 #include "kernel/step.h"
+#include "check/all_inputs.h"
 #include "check/decides.h"
 #include "check/finding.h"
 #include "check/made_up.h"
@@ -18,12 +19,14 @@ struct checked { /* a report, being made */
   ax_check_report report;
   ax_check_kernel *kernels;
   uint32_t capacity;
+  const ax_program *program;
   const ax_check_options *options;
   const ax_eqn **seen;
   uint32_t seen_count, seen_capacity;
   ax_decides *decides; /* of kernels that were come to, where inputs are made up */
   uint32_t decides_count, decides_capacity;
   ax_arena texts;
+  uint8_t *operands; /* of the present kernel: what each decides */
   bool by_values; /* the verdict on the present kernel compares values: of sums that are exact, or of what runs come to */
   bool *distinct; /* by input: made up so that no two results are alike by chance; NULL: none is */
   bool failed;    /* the checker itself, not what it checks */
@@ -172,6 +175,26 @@ static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
     ax_text_add(how, "from one run, each act held back in turn");
 }
 
+/* Says for which inputs the proof holds. proof NULL: of a search. */
+static ax_status claim(struct checked *c, ax_watch *watch, const ax_act_record *record, const ax_proof *proof, ax_check_kernel *kernel) {
+  ax_all_inputs all = {.proved_for = AX_INPUTS_THESE};
+  uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
+  const double begin = ax_seconds();
+  ax_status status = AX_OK;
+  if (proof == NULL)
+    status = ax_all_inputs_search(c->program, watch->machine, c->operands, &all);
+  else if (proof->exact)
+    ax_text_add(&all.why, "sums of floats are exact with these values");
+  else
+    status = ax_all_inputs_prove(c->program, watch, record, c->operands, symmetry, &all);
+  kernel->proved_for = all.proved_for;
+  kernel->seconds += ax_seconds() - begin;
+  if (status == AX_OK && all.why.length > 0) status = keep(c, all.why.data, &kernel->proved_for_why);
+  ax_text_deinit(&all.why);
+  ax_free(symmetry);
+  return status;
+}
+
 static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
   ax_proof proof;
   uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
@@ -189,6 +212,7 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   say_how(&proof, kernel->verdict, &how);
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
+  if (status == AX_OK && kernel->verdict == AX_PROVED) status = claim(c, watch, record, &proof, kernel);
   ax_proof_deinit(&proof);
   return status;
 }
@@ -208,8 +232,10 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   kernel->state_bytes = found.states > 0 ? (double)found.bytes / (double)found.states : 0;
   ax_verdict verdict = found.findings.count > 0 ? AX_WRONG : found.bounded ? AX_BOUNDED : AX_PROVED;
   ax_status status = AX_OK;
-  if (kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
+  if (verdict == AX_PROVED && kernel->verdict == AX_BOUNDED) status = claim(c, watch, NULL, NULL, kernel);
+  if (status == AX_OK && kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
   if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
+  if (kernel->verdict != AX_PROVED) kernel->proved_for = AX_INPUTS_THESE, kernel->proved_for_why = "";
   ax_text how = {0};
   ax_text_add(&how, "%s%llu states were gone through%s", found.bounded ? "stopped: only " : "",
               (unsigned long long)found.states,
@@ -249,7 +275,9 @@ static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel
 static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   ax_act_record record = {0};
   const ax_system system = ax_watch_system(watch);
+  watch->notes_steps = true;
   ax_status status = ax_system_record(&system, NULL, true, 0, &record); /* first of all, so that numbers are the same each time */
+  watch->notes_steps = false;
   kernel->agents = record.objects.agent_count;
   kernel->acts = record.step_count;
   if (status == AX_OK && c->options->replay != NULL)
@@ -313,14 +341,13 @@ static bool is_given(const struct checked *c, uint32_t input) {
   return c->options->in.count > 0 && c->options->in.v[input].data != NULL;
 }
 
-static ax_status note_decides(struct checked *c, const ax_machine *machine) {
+static ax_status note_decides(struct checked *c, const ax_machine *machine, const ax_check_kernel *kernel) {
   AX_TRY(ax_grow(&c->decides, sizeof c->decides[0], c->decides_count, 1, &c->decides_capacity));
   ax_decides *made = &c->decides[c->decides_count];
-  *made = (ax_decides){.eqn = machine->eqn, .operands = ax_arena_alloc(&c->texts, machine->eqn->in_count + 1)};
-  if (made->operands == NULL) return ax_out_of_memory(machine->eqn->in_count);
+  *made = (ax_decides){.eqn = machine->eqn, .operands = c->operands};
   c->decides_count++;
-  AX_TRY(ax_decides_of_kernel(machine, made->operands));
-  for (uint32_t i = 0; i < machine->eqn->in_count && !c->by_values; i++) made->operands[i] &= AX_DECIDES_ACTS;
+  const uint8_t counts = kernel->proved_for != AX_INPUTS_THESE ? 0 : c->by_values ? UINT8_MAX : AX_DECIDES_ACTS;
+  for (uint32_t i = 0; i < machine->eqn->in_count; i++) made->operands[i] &= counts;
   return AX_OK;
 }
 
@@ -365,7 +392,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   AX_TRY(ax_grow(&c->kernels, sizeof c->kernels[0], c->report.kernel_count, 1, &c->capacity));
   ax_check_kernel *kernel = &c->kernels[c->report.kernel_count];
   const ax_kernel_params *params = args->eqn->params;
-  *kernel = (ax_check_kernel){0};
+  *kernel = (ax_check_kernel){.proved_for_why = ""};
   AX_TRY(keep(c, params->name != NULL ? params->name : "kernel", &kernel->name));
   kernel->location = ax_eqn_place(args->eqn, &c->texts);
   AX_TRY(
@@ -373,9 +400,11 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   c->report.kernel_count++;
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
-  status = check_machine(c, machine, args->in, kernel);
+  c->operands = ax_arena_alloc(&c->texts, args->eqn->in_count + 1);
+  status = c->operands != NULL ? ax_decides_of_kernel(machine, c->operands) : ax_out_of_memory(args->eqn->in_count);
+  if (status == AX_OK) status = check_machine(c, machine, args->in, kernel);
   if (status == AX_OK) status = keep_notes(c, args, kernel);
-  if (status == AX_OK) status = note_decides(c, machine);
+  if (status == AX_OK) status = note_decides(c, machine, kernel);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
   if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED))
@@ -432,6 +461,7 @@ ax_status(ax_check)(const ax_program *program, const ax_check_options *options, 
   struct checked *c = ax_calloc(1, sizeof *c);
   if (c == NULL) return ax_out_of_memory(sizeof *c);
   c->options = options;
+  c->program = program;
   ax_status status = check_all(program, c);
   c->report.kernels = c->kernels;
   ax_free(c->seen);

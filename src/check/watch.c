@@ -142,9 +142,24 @@ static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, b
   return describe(watch, state);
 }
 
+/* Where a core stands before its next step; AX_NONE: it has not begun. */
+static uint32_t place_of(const ax_watch *watch, const ax_state *state, uint32_t agent) {
+  if (agent >= watch->machine->core_count || !state->actors[agent]->frame.begun) return AX_NONE;
+  return state->actors[agent]->frame.pc;
+}
+
+static ax_status note_step(ax_watch *watch, const ax_state *state, uint32_t agent, uint32_t before) {
+  if (!watch->notes_steps) return AX_OK;
+  AX_TRY(ax_grow(&watch->notes, sizeof watch->notes[0], watch->note_count, 1, &watch->note_capacity));
+  watch->notes[watch->note_count++] = (ax_step_note){before, before != AX_NONE && place_of(watch, state, agent) == before};
+  return AX_OK;
+}
+
 static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *fault) {
   ax_watch *watch = context;
+  const uint32_t before = place_of(watch, state, agent);
   AX_TRY(ax_state_step(state, agent, fault));
+  AX_TRY(note_step(watch, state, agent, before));
   if (fault->kind != AX_FINDING_NONE) {
     ax_text text = {0};
     ax_text_add(&text, "%s", fault->text);
@@ -211,6 +226,7 @@ void ax_watch_deinit(ax_watch *watch) {
   ax_alike_deinit(&watch->alike);
   ax_act_objects_deinit(&watch->objects);
   ax_touches_deinit(&watch->last);
+  ax_free(watch->notes);
   ax_arena_deinit(&watch->names);
 }
 

@@ -5,6 +5,11 @@
 #include "check/explore.h"
 #include "kernel/machine/alike.h"
 
+typedef struct ax_step_note { /* of a step of a run: where its core stood in its code */
+  uint32_t pc;   /* AX_NONE: it is no core's, or the core has begun by it */
+  bool more;     /* the core stands there still */
+} ax_step_note;
+
 typedef struct ax_watch {
   ax_machine *machine;
   ax_alike alike; /* none at first */
@@ -12,6 +17,9 @@ typedef struct ax_watch {
   ax_act_objects objects; /* all objects; each number of a semaphore or barrier is in both lists */
   ax_arena names;
   ax_touches last; /* by the act peeked at last */
+  bool notes_steps;
+  ax_step_note *notes; /* of all steps that were done while notes_steps was set */
+  uint32_t note_count, note_capacity;
 } ax_watch;
 
 AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in);
