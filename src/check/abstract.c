@@ -33,13 +33,19 @@ ax_status ax_abstract_range(uint64_t count, ax_interval range, ax_abstract **out
   return AX_OK;
 }
 
-ax_status ax_abstract_tensor(const ax_tensor *tensor, ax_abstract **out) {
+ax_status ax_abstract_own(ax_tensor *tensor, ax_abstract **out) {
   AX_TRY(create(out));
   (*out)->count = (uint64_t)ax_dims_elems(tensor->rank, tensor->dims);
-  const ax_status status = ax_tensor_copy(tensor, &(*out)->tensor);
-  if (status == AX_OK) return AX_OK;
-  ax_abstract_release(*out);
+  (*out)->tensor = tensor;
+  return AX_OK;
+}
+
+ax_status ax_abstract_tensor(const ax_tensor *tensor, ax_abstract **out) {
+  ax_tensor *copy;
   *out = NULL;
+  AX_TRY(ax_tensor_copy(tensor, &copy));
+  const ax_status status = ax_abstract_own(copy, out);
+  if (status != AX_OK) ax_tensor_release(copy);
   return status;
 }
 
@@ -89,21 +95,17 @@ ax_interval ax_abstract_bounds(const ax_symbols *symbols, const ax_abstract *val
 }
 
 ax_status ax_abstract_settle(const ax_symbols *symbols, const ax_type *type, ax_abstract **value) {
-  ax_abstract *of = *value, *made;
+  ax_abstract *of = *value;
+  ax_tensor *tensor;
   for (uint64_t i = 0; i < of->count; i++)
     if (!ax_interval_is_one(ax_symbols_range(symbols, of->ids[i]))) return AX_OK;
-  AX_TRY(create(&made));
-  made->count = of->count;
-  const ax_status status = ax_tensor_create(type, &made->tensor);
-  if (status != AX_OK) {
-    ax_abstract_release(made);
-    return status;
-  }
+  AX_TRY(ax_tensor_create(type, &tensor));
   for (uint64_t i = 0; i < of->count; i++)
-    ax_number_store(type->dtype, made->tensor->data, (int64_t)i, (ax_number){.i = ax_symbols_range(symbols, of->ids[i]).low});
-  ax_abstract_release(of);
-  *value = made;
-  return AX_OK;
+    ax_number_store(type->dtype, tensor->data, (int64_t)i, (ax_number){.i = ax_symbols_range(symbols, of->ids[i]).low});
+  const ax_status status = ax_abstract_own(tensor, value);
+  if (status == AX_OK) ax_abstract_release(of);
+  else ax_tensor_release(tensor), *value = of;
+  return status;
 }
 
 /* --- Two paths meet --- */

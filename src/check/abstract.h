@@ -11,7 +11,7 @@ typedef struct ax_shift { /* a start that depends on inputs: the view begins `st
   int64_t constant, low, high;
 } ax_shift;
 
-enum { AX_MOST_SHIFTS = 8, AX_MOST_SYMBOLS = 1 << 16 /* elements of one array */ };
+enum { AX_MOST_SHIFTS = 4, AX_MOST_SYMBOLS = 1 << 16 /* elements of one array */ };
 
 /* A value of a core, never changed once it is made. Of arrays the first of these that there is: */
 typedef struct ax_abstract {
@@ -33,6 +33,7 @@ void ax_abstract_release(ax_abstract *value); /* NULL is allowed */
 /* Of an array within the range. */
 AX_MUST_USE ax_status ax_abstract_range(uint64_t count, ax_interval range, ax_abstract **out);
 AX_MUST_USE ax_status ax_abstract_tensor(const ax_tensor *tensor, ax_abstract **out); /* which is copied */
+AX_MUST_USE ax_status ax_abstract_own(ax_tensor *tensor, ax_abstract **out);          /* which is consumed, unless it fails */
 /* ids: unset. */
 AX_MUST_USE ax_status ax_abstract_ids(ax_symbols *symbols, uint64_t count, ax_abstract **out);
 AX_MUST_USE ax_status ax_abstract_view(const ax_view *view, ax_abstract **out);

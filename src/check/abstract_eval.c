@@ -48,7 +48,10 @@ static ax_status evaluate(const evaluation *e, ax_abstract **out) {
   for (uint32_t i = 0; i < e->step->in_count; i++) in[i] = e->in[i]->tensor;
   for (uint32_t k = 0; k < e->step->out_count && status == AX_OK; k++) status = ax_tensor_create(type_out(e, k), &made[k]);
   if (status == AX_OK) status = call(e, in, made);
-  for (uint32_t k = 0; k < e->step->out_count && status == AX_OK; k++) status = ax_abstract_tensor(made[k], &out[k]);
+  for (uint32_t k = 0; k < e->step->out_count && status == AX_OK; k++) {
+    status = ax_abstract_own(made[k], &out[k]);
+    if (status == AX_OK) made[k] = NULL;
+  }
   for (uint32_t k = 0; k < e->step->out_count; k++) ax_tensor_release(made[k]);
   return status;
 }

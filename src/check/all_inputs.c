@@ -39,7 +39,6 @@
 
 #include "check/decides.h"
 #include "check/general.h"
-#include "check/prove.h"
 
 static void add_finding(const ax_proof *proof, ax_text *why) {
   const ax_act_finding *finding = proof->findings.count > 0 ? &proof->findings.items[0] : NULL;
@@ -51,20 +50,22 @@ static void add_finding(const ax_proof *proof, ax_text *why) {
 
 static ax_status judge(const ax_general *g, const ax_act_objects *objects, const uint32_t *symmetry, ax_all_inputs *out) {
   ax_act_record record;
-  ax_proof proof;
   const ax_proof_options options = {.symmetry = symmetry};
   AX_TRY(ax_wide_record(&g->wide, objects, &record));
-  ax_status status = ax_prove(&record, &options, &proof);
-  if (status == AX_OK) {
-    if (!proof.proved || proof.exact) add_finding(&proof, &out->why);
-    else {
-      out->proved_for = g->outside[0] == '\0' ? AX_INPUTS_ALL : AX_INPUTS_IN_BOUNDS;
-      if (g->outside[0] != '\0') ax_text_add(&out->why, "%s", g->outside);
-    }
-    ax_proof_deinit(&proof);
-  }
+  const ax_status status = ax_prove(&record, &options, &out->proof);
+  out->has_proof = status == AX_OK && out->proof.proved && !out->proof.exact;
+  if (out->has_proof) {
+    out->proved_for = g->outside[0] == '\0' ? AX_INPUTS_ALL : AX_INPUTS_IN_BOUNDS;
+    ax_text_add(&out->why, "%s", g->outside);
+  } else if (status == AX_OK)
+    add_finding(&out->proof, &out->why);
   ax_act_record_deinit(&record);
   return status;
+}
+
+void ax_all_inputs_deinit(ax_all_inputs *all) {
+  ax_proof_deinit(&all->proof);
+  ax_text_deinit(&all->why);
 }
 
 /* What the program says of the kernel's operands. *any: one that is not fixed decides what `kinds` has. */
@@ -98,22 +99,23 @@ static ax_status prove(ax_watch *watch, const ax_act_record *run, const ax_opera
 ax_status ax_all_inputs_prove(const ax_program *program, ax_watch *watch, const ax_act_record *run, const uint8_t *operands,
                               const uint32_t *symmetry, ax_all_inputs *out) {
   ax_operand_fact *facts;
-  bool any;
+  *out = (ax_all_inputs){.proved_for = AX_INPUTS_THESE};
   if (watch->note_count != run->step_count)
     return ax_error(AX_INTERNAL, "a run has %u steps, and notes of %u", run->step_count, watch->note_count);
-  ax_status status = look_at_operands(program, watch->machine, operands, AX_DECIDES_ACTS, &facts, &any);
-  out->proved_for = any ? AX_INPUTS_THESE : AX_INPUTS_ALL;
-  if (status == AX_OK && any) status = prove(watch, run, facts, symmetry, out);
+  ax_status status = look_at_operands(program, watch->machine, operands, AX_DECIDES_ACTS, &facts, &out->depends);
+  if (!out->depends) out->proved_for = AX_INPUTS_ALL;
+  if (status == AX_OK && out->depends) status = prove(watch, run, facts, symmetry, out);
   ax_free(facts);
   return status == AX_OK && out->why.failed ? ax_out_of_memory(0) : status;
 }
 
 ax_status ax_all_inputs_search(const ax_program *program, const ax_machine *machine, const uint8_t *operands, ax_all_inputs *out) {
   ax_operand_fact *facts;
-  bool any;
-  const ax_status status = look_at_operands(program, machine, operands, AX_DECIDES_ACTS | AX_DECIDES_RESULTS, &facts, &any);
-  out->proved_for = any ? AX_INPUTS_THESE : AX_INPUTS_ALL;
-  if (any) ax_text_add(&out->why, "all schedules were searched, with these values");
+  *out = (ax_all_inputs){.proved_for = AX_INPUTS_THESE};
+  const ax_status status =
+      look_at_operands(program, machine, operands, AX_DECIDES_ACTS | AX_DECIDES_RESULTS, &facts, &out->depends);
+  if (!out->depends) out->proved_for = AX_INPUTS_ALL;
+  if (out->depends) ax_text_add(&out->why, "all schedules were searched, with these values");
   ax_free(facts);
   return status == AX_OK && out->why.failed ? ax_out_of_memory(0) : status;
 }

@@ -175,33 +175,43 @@ static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
     ax_text_add(how, "from one run, each act held back in turn");
 }
 
-/* Says for which inputs the proof holds. proof NULL: of a search. */
-static ax_status claim(struct checked *c, ax_watch *watch, const ax_act_record *record, const ax_proof *proof, ax_check_kernel *kernel) {
-  ax_all_inputs all = {.proved_for = AX_INPUTS_THESE};
+/* Of a kernel that is proved: for which inputs. */
+static ax_status keep_claim(struct checked *c, const ax_all_inputs *all, ax_check_kernel *kernel) {
+  kernel->proved_for = all->proved_for;
+  return all->why.length > 0 ? keep(c, all->why.data, &kernel->proved_for_why) : AX_OK;
+}
+
+/* A proof for all inputs is one for these. Otherwise the run is proved by itself. */
+static ax_status prove_run(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_all_inputs *all, ax_proof *proof) {
   uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
+  const ax_proof_options options = {.symmetry = symmetry};
   const double begin = ax_seconds();
   ax_status status = AX_OK;
-  if (proof == NULL)
-    status = ax_all_inputs_search(c->program, watch->machine, c->operands, &all);
-  else if (proof->exact)
-    ax_text_add(&all.why, "sums of floats are exact with these values");
-  else
-    status = ax_all_inputs_prove(c->program, watch, record, c->operands, symmetry, &all);
-  kernel->proved_for = all.proved_for;
-  kernel->seconds += ax_seconds() - begin;
-  if (status == AX_OK && all.why.length > 0) status = keep(c, all.why.data, &kernel->proved_for_why);
-  ax_text_deinit(&all.why);
+  if (record->fault_count == 0 && record->pending_count == 0)
+    status = ax_all_inputs_prove(c->program, watch, record, c->operands, symmetry, all);
+  if (status == AX_OK && all->has_proof) {
+    *proof = all->proof;
+    all->proof = (ax_proof){0};
+  } else if (status == AX_OK)
+    status = ax_prove(record, &options, proof);
+  if (status == AX_OK && proof->exact && all->proved_for != AX_INPUTS_THESE) {
+    all->proved_for = AX_INPUTS_THESE;
+    ax_text_add(&all->why, "sums of floats are exact with these values");
+  }
+  proof->seconds = ax_seconds() - begin;
   ax_free(symmetry);
   return status;
 }
 
 static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
-  ax_proof proof;
-  uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
-  const ax_proof_options options = {.symmetry = symmetry};
-  ax_status status = ax_prove(record, &options, &proof);
-  ax_free(symmetry);
-  AX_TRY(status);
+  ax_proof proof = {0};
+  ax_all_inputs all = {.proved_for = AX_INPUTS_THESE};
+  ax_status status = prove_run(c, watch, record, &all, &proof);
+  if (status != AX_OK) {
+    ax_all_inputs_deinit(&all);
+    ax_proof_deinit(&proof);
+    return status;
+  }
   c->by_values = proof.exact || !proof.confluent;
   kernel->pairs = proof.pairs, kernel->holds = proof.holds, kernel->seconds = proof.seconds;
   const ax_act_findings told = {.items = proof.findings.items,
@@ -212,7 +222,8 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   say_how(&proof, kernel->verdict, &how);
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
-  if (status == AX_OK && kernel->verdict == AX_PROVED) status = claim(c, watch, record, &proof, kernel);
+  if (status == AX_OK && kernel->verdict == AX_PROVED) status = keep_claim(c, &all, kernel);
+  ax_all_inputs_deinit(&all);
   ax_proof_deinit(&proof);
   return status;
 }
@@ -232,7 +243,12 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   kernel->state_bytes = found.states > 0 ? (double)found.bytes / (double)found.states : 0;
   ax_verdict verdict = found.findings.count > 0 ? AX_WRONG : found.bounded ? AX_BOUNDED : AX_PROVED;
   ax_status status = AX_OK;
-  if (verdict == AX_PROVED && kernel->verdict == AX_BOUNDED) status = claim(c, watch, NULL, NULL, kernel);
+  if (verdict == AX_PROVED && kernel->verdict == AX_BOUNDED) {
+    ax_all_inputs all;
+    status = ax_all_inputs_search(c->program, watch->machine, c->operands, &all);
+    if (status == AX_OK) status = keep_claim(c, &all, kernel);
+    ax_all_inputs_deinit(&all);
+  }
   if (status == AX_OK && kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
   if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
   if (kernel->verdict != AX_PROVED) kernel->proved_for = AX_INPUTS_THESE, kernel->proved_for_why = "";

@@ -8,8 +8,9 @@
        general run    .. wait |                  store load  | signal ..        all ways */
 #include "check/general.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/number.h"
@@ -70,6 +71,12 @@ static bool known_integer(const walk *w, uint32_t slot, int64_t *out) {
   if (value == NULL || value->tensor == NULL) return false;
   *out = ax_number_load(value->tensor->dtype, value->tensor->data, 0).i;
   return true;
+}
+
+/* Whether a branch goes the same way for all inputs: *way. */
+static bool known_way(const walk *w, const ax_core_code_step *step, int64_t *way) {
+  *way = 0;
+  return step->target_count == 1 || known_integer(w, step->in[0], way);
 }
 
 /* --- Views --- */
@@ -218,7 +225,7 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
     case AX_STEP_MOVE: move(w, step); return AX_OK;
     case AX_STEP_JUMP: w->core->pc = step->target; return AX_OK;
     case AX_STEP_SWITCH:
-      if (!known_integer(w, step->in[0], &index)) return walk_ways(w, step);
+      if (!known_way(w, step, &index)) return walk_ways(w, step);
       w->core->pc = step->targets[index < 0 ? 0 : index >= step->target_count ? step->target_count - 1 : index];
       return AX_OK;
     case AX_STEP_TEST:
@@ -243,7 +250,6 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
 
 /* Where all ways of a branch meet: each ends with a jump there. */
 static uint32_t meeting_of(const walk *w, const ax_core_code_step *step) {
-  if (step->target_count < 2) return AX_NONE;
   const ax_core_code_step *jump = &w->code->steps[step->targets[1] - 1];
   return jump->kind == AX_STEP_JUMP ? jump->target : AX_NONE;
 }
@@ -320,7 +326,7 @@ static ax_status walk_ways(walk *w, const ax_core_code_step *step) {
 /* Whether the core stands before a branch on inputs of which `pc` is a part. */
 static bool is_within_ways(const walk *w, const ax_core_code_step *step, uint32_t pc) {
   int64_t index;
-  if (step->kind != AX_STEP_SWITCH || known_integer(w, step->in[0], &index)) return false;
+  if (step->kind != AX_STEP_SWITCH || known_way(w, step, &index)) return false;
   return pc >= step->targets[0] && pc < meeting_of(w, step);
 }
 
@@ -329,7 +335,10 @@ static ax_status walk_to(walk *w, uint32_t pc, bool *passed) {
   *passed = false;
   for (;;) {
     const ax_core_code_step *step = &w->code->steps[w->core->pc];
-    if (is_act(step)) return w->core->pc == pc ? AX_OK : ax_error(AX_INTERNAL, "the general run takes another way");
+    if (is_act(step)) {
+      assert(w->core->pc == pc); /* all that decides on it is known, and the same */
+      return w->core->pc == pc ? AX_OK : ax_general_refuse(step, "the run does not come to it");
+    }
     *passed = is_within_ways(w, step, pc);
     if (*passed) return AX_OK;
     AX_TRY(walk_step(w, step));
