@@ -3,38 +3,44 @@
    The *class*. K(v) is the kernel with operands v; shapes, mesh and program are fixed. It is in the class if
 
      1. each act by which agents meet is the same for all v: its kind, object, amount, device and predicate, and how often loops go
-        round. So starts of copies, signals, waits, barriers and scopes do not stand in branches that depend on v. No count is read;
+        round. So signals, waits, barriers, scopes and starts of copies do not stand in branches that depend on v, but for blocks.
+        A *block* is a way of such a branch that starts copies on its own device and waits for all of them; their semaphores serve
+        blocks of this core alone. It may have scopes of its own. No count is read;
      2. each view has its starts from integers that are followed (symbols.h): sums of symbols with constant factors, or anything else
         within bounds. Slices, loads, stores, copies and masks may depend on v, and branches on v may guard loads and stores.
 
-   The *general run* W has the acts of a run of K(u) for the u of the check, in its order. For each load and store in a branch on v, W has an
-   act, on all ways; it stands before the core's next act outside of the branch. Each touch of W has all bytes that the act touches for
-   any v (general.c, wide.c).
+   The *general run* W has the acts of a run of K(u) for the u of the check, in its order. For each load and store in a branch on v, W
+   has an act, on all ways; it stands before the core's next act outside of the branch. So do the acts of blocks, those of a copy where it
+   is started. Each touch of W has all bytes that the act touches for any v (general.c, wide.c).
 
-   Lemma. Say that no view of K(v) leaves its memory. Then K(v) has a run R(v) whose acts are those of W in W's order, but for accesses of ways that v does not take;
-   and each touches at most what it touches in W. By induction over W: values of R(v) are among those that are known in W. For equations by
-   their rules (intervals.c, symbols.c). For memory as loads give what the stores before them in this order have left, or one of several
-   where a store may not come (general_memory.c). So a core's next act follows by 1. It can be done, as counts and phases are those of
-   K(u)'s run at that step: an access changes neither, and one that is done later holds nobody up but the end of its device, which waits
-   for the core's last act in W too.
+   Lemma 1. Say that no view of K(v) leaves its memory. Then K(v) has a run R(v) whose acts are those of W in W's order, but for accesses
+   and blocks of ways that v does not take; and each touches at most what it touches in W. By induction over W: values of R(v) are among
+   those that are known in W. For equations by their rules (intervals.c, symbols.c). For memory as loads give what the stores before them
+   in this order have left, or one of several where a store may not come (general_memory.c). So a core's next act follows by 1. It can be
+   done, as counts and phases are those of K(u)'s run at that step: an access changes neither, and a block leaves its semaphores as they
+   were. One that is done later holds nobody up but the end of its device, which waits for the core's last act in W too.
 
-   Theorem. If ax_prove proves W, no float sum being judged by its values; if all bytes that are read, and all results, are written for all
-   v (below); and no copy reads a store that is not committed: then K(v) is proved for each v with which no view leaves its memory.
-   Proof. Acts that conflict in R(v) touch common bytes, so their acts in W conflict. For touches of W say that much: two of different
-   classes have all bytes that either may be of, in the region that all classes share. Two of one class begin at s + a and s + b with the
-   same s, a sum of starts times strides. The starts of both are within bounds below 2^31, and differ by a constant modulo 2^32 of less than
-   2^31, so that is their difference, and they meet for one v if and only if they meet for all: in the class's own region. Being needed
-   (prove.c) is of the game of W, which has no data. Without some of the accesses the game goes as far: nobody waits for them. So all pairs
-   of R(v) that conflict are in order by need, waits and counts as in W, and theorem 1 of prove.c says of R(v) what it says of a run. Its
-   other faults are those of W, which has none: deadlocks, counts and barriers at the end are of acts that W and R(v) share; copies and
-   scopes that are outlived are too, or of touches that W has with at least those bytes. Locks: theirs (locks.c) is a statement on
-   pairs and acts of the game, and on additions. These have the same addresses for all v, or are no additions in W.
+   Lemma 2. If act e of R(v) is needed (prove.c) for f in the game of W, so it is in the game of R(v). For say that a run of R(v)'s game holds e
+   and does f. Add to it what W has besides: accesses, and each block as a whole when its core comes to it. That can be done: a copy that
+   has been started is held up by nothing, and the block's own signals suffice for its waits. Counts are as before. So W's game holds e and
+   does f too.
+
+   Theorem. Say that ax_prove proves W, no float sum being judged by its values; that all bytes that are read, and all results, are
+   written for all v (below); and that no copy reads a store that is not committed. Then K(v) is proved for each v with which no view
+   leaves its memory. Proof. Acts that conflict in R(v) touch common bytes, so their acts in W conflict. For touches of W say that much:
+   two of different classes have all bytes that either may be of, in the region that all classes share. Two of one class begin at s + a
+   and s + b with the same s, a sum of starts times strides. The starts of both are within bounds below 2^31, and differ by a constant
+   modulo 2^32 of less than 2^31, so that is their difference, and they meet for one v if and only if they meet for all: in the class's
+   own region. So all pairs of R(v) that conflict are in order by need, by lemma 2, waits and counts among them; and theorem 1 of
+   prove.c says of R(v) what it says of a run. Its other faults are those of W, which has none: deadlocks, counts and barriers at the end
+   are of acts that W and R(v) share, or of blocks, which leave nothing. Copies and scopes that are outlived are too, or of touches that
+   W has with at least those bytes. Locks: theirs (locks.c) is a statement on pairs and acts of the game, and on additions. These have
+   the same addresses for all v, or are no additions in W.
 
    Written bytes: a byte counts as written in W after a store that comes for all v, at an address that is the same for all, unmasked. All
-   other stores and copies write what was written or leave it.
+   other stores and copies write what was written or leave it; a copy of bytes that were not written takes theirs from them.
 
-   If no view can leave its memory, whatever v, the kernel is proved for all inputs. Else for all that stay within bounds: with others the
-   fault is certain, and it is the only one that can be first. */
+   If no view can leave its memory, whatever v, the kernel is proved for all inputs. Else for all that stay within bounds. */
 #include "check/all_inputs.h"
 
 #include "check/decides.h"

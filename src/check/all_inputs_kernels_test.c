@@ -62,6 +62,59 @@ static AX_BODY(signal_both) {
   ax_semaphore_wait(refs[SEMAPHORE], ax_integer(1));
 }
 static AX_BODY(meets) { ax_if(is_large(in), AX_CLOSURE(signal_both, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
+/* A branch that copies, and waits for it. */
+static AX_BODY(fetch) {
+  const ax_value *refs = context;
+  ax_value buffer = ax_ref_at(refs[BUFFER], me()), done = ax_ref_at(refs[DMA], me());
+  ax_copy_start(ax_ref_at(refs[ROWS], clamp(entry(refs, me()), rows - 1)), buffer, &(ax_copy_options){.received = &done});
+  ax_copy_wait(done, buffer);
+}
+static AX_BODY(fetch_scoped) {
+  const ax_value *refs = context;
+  ax_copy(ax_ref_at(refs[ROWS], clamp(entry(refs, me()), rows - 1)), ax_ref_at(refs[BUFFER], me()));
+}
+static AX_BODY(start) {
+  const ax_value *refs = context;
+  ax_value buffer = ax_ref_at(refs[BUFFER], me()), done = ax_ref_at(refs[DMA], me());
+  ax_copy_start(ax_ref_at(refs[ROWS], number(1)), buffer, &(ax_copy_options){.received = &done});
+}
+static AX_BODY(await_it) {
+  const ax_value *refs = context;
+  ax_copy_wait(ax_ref_at(refs[DMA], me()), ax_ref_at(refs[BUFFER], me()));
+}
+static void end_rows(const ax_value *in) { /* the row is stored when all have read */
+  ax_barrier_arrive(in[BARRIER]);
+  ax_barrier_wait(in[BARRIER]);
+  ax_ref_store(ax_ref_at(in[OUT], me()), ax_ref_load(ax_ref_at(in[BUFFER], me())));
+}
+static void begin_rows(const ax_value *in) { ax_ref_store(ax_ref_at(in[BUFFER], me()), row(0)); }
+static AX_BODY(fetched) {
+  begin_rows(in);
+  ax_if(is_large(in), AX_CLOSURE(fetch, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  end_rows(in);
+}
+static AX_BODY(fetched_scoped) {
+  begin_rows(in);
+  ax_if(is_large(in), AX_CLOSURE(fetch_scoped, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  end_rows(in);
+}
+static AX_BODY(fetched_twice) { /* the same semaphore serves a copy that always comes */
+  fetch(in, NULL, (void *)(uintptr_t)in);
+  ax_if(is_large(in), AX_CLOSURE(fetch, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  end_rows(in);
+}
+static AX_BODY(fetched_apart) { /* started in one branch, waited for in another */
+  begin_rows(in);
+  ax_if(is_large(in), AX_CLOSURE(start, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  ax_if(is_large(in), AX_CLOSURE(await_it, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  end_rows(in);
+}
+static AX_BODY(fetched_early) { /* nothing says that the other core has read */
+  begin_rows(in);
+  ax_if(is_large(in), AX_CLOSURE(fetch, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+  ax_ref_store(ax_ref_at(in[OUT], me()), ax_ref_load(ax_ref_at(in[BUFFER], me())));
+}
+
 static AX_BODY(round_of) { put(context, me()); }
 static AX_BODY(long_as) {
   ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(round_of, 1, 0, in), NULL, NULL);
@@ -170,6 +223,11 @@ static void test_control(void **state) {
   expect(&(kernel){.body = guarded, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = guarded_first, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1[0");
   expect(&(kernel){.body = meets, .threads = 2}, AX_INPUTS_THESE, "whether it comes depends on inputs");
+  expect(&(kernel){.body = fetched, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = fetched_scoped, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = fetched_twice, .threads = 2}, AX_INPUTS_THESE, "is used elsewhere too");
+  expect(&(kernel){.body = fetched_apart, .threads = 2}, AX_INPUTS_THESE, "starts a copy that it does not wait for");
+  expect(&(kernel){.body = fetched_early, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
   expect(&(kernel){.body = long_as, .threads = 2}, AX_INPUTS_THESE, "how long the loop is depends on inputs");
   expect(&(kernel){.body = amount, .threads = 2}, AX_INPUTS_THESE, "its amount, device or predicate depends on inputs");
 }

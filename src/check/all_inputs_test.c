@@ -15,9 +15,9 @@
 #include "support/run.h"
 
 enum { most_cores = 3, most_acts = 6, entries = 3, cells = 8, few = 4, semaphores = 2, kernels = 500 };
-enum { TABLE, DATA, OUT, SCRATCH, SEMAPHORE, DMA = SEMAPHORE + semaphores, REFS };
+enum { TABLE, DATA, OUT, SCRATCH, SEMAPHORE, DMA = SEMAPHORE + semaphores, OTHER_DMA, REFS };
 
-typedef enum kind { STORE, LOAD, ADD, WIDE, MASKED, GUARDED, CHOSEN, COPY, SIGNAL, WAIT, KINDS } kind;
+typedef enum kind { STORE, LOAD, ADD, WIDE, MASKED, GUARDED, CHOSEN, FETCHED, SCOPED, COPY, SIGNAL, WAIT, KINDS } kind;
 typedef enum form { PLAIN, OF_CORE, RAW, SHIFTED, CLAMPED, REST, SHIFTED_CLAMPED, SCALED, SUM, CHOICE, STORED, FORMS } form;
 
 typedef struct place { /* an index: a form of an entry of the table and a number */
@@ -91,6 +91,19 @@ static AX_BODY(store_other) {
   ax_ref_store(cell(p, &p->act->at, p->act->scratch), number(8));
 }
 
+/* A copy in a branch: by a semaphore of the core's own (now and then by one that is used elsewhere too), or one of the branch. */
+static AX_BODY(fetch) {
+  const part *p = context;
+  ax_value to = cell(p, &p->act->to, p->act->to_scratch);
+  ax_value done = ax_ref_at(p->refs[p->act->semaphore == 0 || p->core > 0 ? OTHER_DMA : DMA], number(p->core));
+  ax_copy_start(cell(p, &p->act->at, p->act->scratch), to, &(ax_copy_options){.received = &done});
+  ax_copy_wait(done, to);
+}
+static AX_BODY(copy_scoped) {
+  const part *p = context;
+  ax_copy(cell(p, &p->act->at, p->act->scratch), cell(p, &p->act->to, p->act->to_scratch));
+}
+
 static void emit(const part *p) {
   const act *a = p->act;
   ax_value guard;
@@ -113,6 +126,11 @@ static void emit(const part *p) {
       guard = ax_gt(entry_of(p, a->at.entry), number(a->at.number % 4));
       ax_if(guard, AX_CLOSURE(store_one, 0, 0, p), a->kind == CHOSEN ? AX_CLOSURE(store_other, 0, 0, p) : AX_FN(nothing, 0, 0), NULL,
             NULL);
+      break;
+    case FETCHED:
+    case SCOPED:
+      guard = ax_gt(entry_of(p, a->at.entry), number(a->at.number % 4));
+      ax_if(guard, AX_CLOSURE(a->kind == FETCHED ? fetch : copy_scoped, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL);
       break;
     case COPY: {
       ax_value to = cell(p, &a->to, a->to_scratch), done = ax_ref_at(p->refs[DMA], number(p->core));
@@ -159,6 +177,7 @@ static AX_BODY(program_of) {
   const ax_scratch scratch[] = {{.type = AX_SMEM(AX_S32, few)},
                                 {.type = ax_semaphore_type(AX_DIMS())},
                                 {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_dma_semaphore_type(AX_DIMS(most_cores))},
                                 {.type = ax_dma_semaphore_type(AX_DIMS(most_cores))}};
   const uint32_t aliases[1][2] = {{1, 0}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {AX_LIST(1, aliases)}};
@@ -194,7 +213,7 @@ static plan make_plan(uint64_t seed) {
   for (uint32_t k = 0; k < acts; k++) {
     const kind kind = below(&p, COPY + 1);
     const uint32_t core = chance(&p, 40) ? core_first : below(&p, p.cores);
-    add(&p, core, (act){.kind = kind, .at = any_place(&p), .to = any_place(&p), .scratch = chance(&p, 30), .to_scratch = chance(&p, 30)});
+    add(&p, core, (act){.kind = kind, .at = any_place(&p), .to = any_place(&p), .scratch = chance(&p, 30), .to_scratch = chance(&p, 30), .semaphore = chance(&p, 20)});
     if (chance(&p, 40)) add_message(&p);
   }
   return p;
@@ -220,7 +239,7 @@ static bool is_outside(const ax_check_report *report) {
 }
 
 static void show(const plan *p) {
-  static const char *const names[KINDS] = {"store", "load", "add", "wide", "masked", "guarded", "chosen", "copy", "signal", "wait"};
+  static const char *const names[KINDS] = {"store", "load", "add", "wide", "masked", "guarded", "chosen", "fetched", "scoped", "copy", "signal", "wait"};
   static const char *const forms[FORMS] = {"plain",  "of core", "raw",   "shifted", "clamped", "rest", "shifted clamped",
                                            "scaled", "sum",     "choice", "stored"};
   print_message("%u cores%s%s%s\n", p->cores, p->by_value ? ", by value" : "", p->clamped ? ", clamped" : "", p->fills ? ", filled" : "");

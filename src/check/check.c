@@ -12,6 +12,7 @@
 #include "check/made_up.h"
 #include "check/notes.h"
 #include "check/prove.h"
+#include "check/told.h"
 #include "check/watch.h"
 #include "xform/evaluate.h"
 
@@ -73,54 +74,18 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   return status;
 }
 
-/* An agent with a fault stops. Other findings that only follow from this are not reported. */
-static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind != AX_FINDING_NONE; }
-
-static bool follows_from_fault(const ax_act_finding *finding) {
-  ax_finding_kind kind = finding->kind;
-  if (kind == AX_FINDING_AFTER_SCOPE) return finding->other != AX_NONE; /* its device comes to an end early */
-  return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER ||
-         kind == AX_FINDING_COPY_NOT_AWAITED;
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/* Whether the number at `at` is of a line: "at line 12", "at kernel.c:12". */
-static bool is_line(const char *text, const char *at) {
-  if (at - text >= 5 && memcmp(at - 5, "line ", 5) == 0) return true;
-  return at - text >= 2 && at[-1] == ':' && !is_digit(at[-2]) && at[-2] != ' ';
-}
-
-/* The next letter of a text without numbers, as those of devices and copies; lines of the program tell findings apart. */
-static char next_plain(const char *text, const char **at) {
-  if (is_digit(**at) && !(*at > text && is_digit((*at)[-1])) && !is_line(text, *at))
-    while (is_digit(**at)) (*at)++;
-  return **at == 0 ? 0 : *(*at)++;
-}
-
-/* Whether two findings tell the same of different devices. */
-static bool alike(const ax_act_finding *a, const ax_act_finding *b) {
-  if (a->kind != b->kind || a->text == NULL || b->text == NULL) return false;
-  const char *x = a->text, *y = b->text;
-  for (;;) {
-    char next = next_plain(a->text, &x);
-    if (next != next_plain(b->text, &y)) return false;
-    if (next == 0) return true;
-  }
-}
-
 /* Findings that only differ in numbers are told once, with how many there are. */
 static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
   ax_check_finding *kept = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof kept[0]);
   if (kept == NULL) return ax_out_of_memory(findings->count * sizeof kept[0]);
   bool fault = false;
-  for (uint32_t i = 0; i < findings->count; i++) fault = fault || is_fault(&findings->items[i]);
+  for (uint32_t i = 0; i < findings->count; i++) fault = fault || findings->items[i].fault.kind != AX_FINDING_NONE;
   for (uint32_t i = 0; i < findings->count; i++) {
     const ax_act_finding *finding = &findings->items[i];
     uint32_t before = 0, after = 0;
     for (uint32_t k = 0; k < findings->count; k++)
-      if (k != i && alike(&findings->items[k], finding)) k < i ? before++ : after++;
-    if (before > 0 || (fault && follows_from_fault(finding))) continue;
+      if (k != i && ax_findings_alike(&findings->items[k], finding)) k < i ? before++ : after++;
+    if (before > 0 || (fault && ax_finding_follows_from_fault(finding))) continue;
     ax_check_finding *made = &kept[kernel->finding_count];
     AX_TRY(keep_finding(c, watch, finding, made));
     kernel->finding_count++;
@@ -136,19 +101,6 @@ static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_
 }
 
 /* --- One kernel --- */
-
-/* Devices moved on by one, all the way round: cores of the next device take the places of this one's. */
-static uint32_t *rotation(const ax_machine *machine) {
-  uint32_t agents = ax_machine_agents(machine), each = machine->core_count / machine->device_count;
-  uint32_t *to = ax_alloc(agents * sizeof to[0]);
-  if (to == NULL) return NULL;
-  for (uint32_t i = 0; i < machine->core_count; i++) to[i] = (i + each) % machine->core_count;
-  for (uint32_t i = machine->core_count; i < agents; i++) {
-    uint32_t first = machine->core_count + (i - machine->core_count) / machine->device_count * machine->device_count;
-    to[i] = first + (i - first + 1) % machine->device_count;
-  }
-  return to;
-}
 
 /* If one run does not decide all, a finding may be about a path that no run takes, as after a count that is read sooner than it can
    be. Moves the certain findings to the front, and returns their number. */
@@ -183,7 +135,7 @@ static ax_status keep_claim(struct checked *c, const ax_all_inputs *all, ax_chec
 
 /* A proof for all inputs is one for these. Otherwise the run is proved by itself. */
 static ax_status prove_run(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_all_inputs *all, ax_proof *proof) {
-  uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
+  uint32_t *symmetry = watch->machine->device_count > 1 ? ax_watch_rotation(watch) : NULL;
   const ax_proof_options options = {.symmetry = symmetry};
   const double begin = ax_seconds();
   ax_status status = AX_OK;

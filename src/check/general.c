@@ -254,20 +254,30 @@ static uint32_t meeting_of(const walk *w, const ax_core_code_step *step) {
   return jump->kind == AX_STEP_JUMP ? jump->target : AX_NONE;
 }
 
-static ax_status walk_way(walk *w, uint32_t from, uint32_t meeting) {
-  w->core->pc = from;
+static ax_status walk_acts(walk *w, uint32_t meeting) {
   while (w->core->pc != meeting) {
     const ax_core_code_step *step = &w->code->steps[w->core->pc];
     if (!is_act(step)) {
       AX_TRY(walk_step(w, step));
       continue;
     }
-    if (step->kind != AX_STEP_ACT || step->eqn->prim->step->access == NULL)
-      return ax_general_refuse(step, "whether it comes depends on inputs");
-    AX_TRY(ax_general_access(w->g, w->number, step));
+    const bool accesses = step->kind == AX_STEP_ACT && step->eqn->prim->step->access != NULL;
+    AX_TRY(accesses ? ax_general_access(w->g, w->number, step) : ax_general_way_act(w->g, w->number, step));
     w->core->pc++;
   }
   return AX_OK;
+}
+
+static ax_status walk_way(walk *w, const ax_core_code_step *branch, uint32_t from, uint32_t meeting) {
+  const uint32_t first = w->g->open_first;
+  w->core->pc = from;
+  w->g->open_first = w->g->open_count;
+  ax_status status = walk_acts(w, meeting);
+  if (status == AX_OK && !ax_general_is_closed(w->g))
+    status = ax_general_refuse(branch, "on inputs it starts a copy that it does not wait for");
+  w->g->open_count = w->g->open_first;
+  w->g->open_first = first;
+  return status;
 }
 
 /* Joins what a way left in the slots with what the ways before did. */
@@ -306,7 +316,7 @@ static ax_status walk_ways(walk *w, const ax_core_code_step *step) {
   w->g->may++;
   for (uint32_t b = 0; b < step->target_count && status == AX_OK; b++) {
     for (uint32_t i = 0; i < w->code->slot_count; i++) set_slot(w, i, ax_abstract_retain(before[i]));
-    status = walk_way(w, step->targets[b], meeting);
+    status = walk_way(w, step, step->targets[b], meeting);
     if (status != AX_OK) break;
     if (joined == NULL) {
       joined = hold_slots(w);
@@ -362,7 +372,11 @@ static ax_status core_step(ax_general *g, uint32_t core) {
     return same_act(g, &step->act, core);
   }
   AX_TRY(walk_to(&w, note->pc, &passed));
-  if (passed) return AX_OK;
+  if (passed) { /* and with it the copy that it starts */
+    if (step->act.kind == AX_ACT_START) g->dropped[step->act.object] = true;
+    if (w.code->steps[note->pc].kind == AX_STEP_CLOSE) w.core->occurrence[w.code->steps[note->pc].target]++;
+    return AX_OK;
+  }
   const ax_core_code_step *code = &w.code->steps[w.core->pc];
   const bool accesses = code->kind == AX_STEP_ACT && code->eqn->prim->step->access != NULL;
   AX_TRY(accesses ? ax_general_access(g, core, code) : ax_general_meet(g, core, code));
@@ -398,9 +412,10 @@ ax_status ax_general_go(ax_general *g) {
   const uint32_t cores = g->machine->core_count, first_copy = ax_machine_agents(g->machine);
   for (g->step = 0; g->step < g->run->step_count; g->step++) {
     const uint32_t agent = g->run->steps[g->step].agent;
+    if (g->dropped[agent]) continue;
     AX_TRY(agent < cores        ? core_step(g, agent)
            : agent < first_copy ? device_step(g, agent)
                                 : ax_general_copy_acts(g, agent));
   }
-  return AX_OK;
+  return ax_general_check_objects(g);
 }

@@ -17,6 +17,7 @@ typedef struct ax_general_region { /* memory, in the general run */
   bool named;              /* each element is a symbol of its own, though there are no ids */
   ax_interval range;
   uint64_t version;        /* counts writes */
+  uint32_t object_behind;  /* of semaphores that a branch has made: the first one's number and 1; 0: of others */
   unsigned char *set;      /* by byte: it has been written, for all inputs; NULL: all of them */
 } ax_general_region;
 
@@ -34,6 +35,12 @@ typedef struct ax_general_copy { /* a copy under way */
   bool has_read, all_set; /* all_set: all that it has read was written */
 } ax_general_copy;
 
+enum { AX_MOST_OPEN = 16 };
+typedef struct ax_general_open { /* bytes that copies of a branch have signalled, and nobody has waited for */
+  uint32_t object;
+  int64_t bytes;
+} ax_general_open;
+
 typedef struct ax_general {
   ax_machine *machine;
   const ax_act_record *run;
@@ -48,6 +55,10 @@ typedef struct ax_general {
   ax_general_copy *copies; /* by agent */
   uint32_t step;           /* of the run, that is looked at */
   uint32_t may;            /* branches that depend on inputs, around the present step: each of its acts may not come */
+  bool *dropped;           /* by agent of the run: a copy that a branch on inputs has started */
+  ax_general_open open[AX_MOST_OPEN];
+  uint32_t open_first, open_count; /* of the present way */
+  uint32_t *way_objects, way_object_count, way_object_capacity; /* by semaphore: the core whose branches use it; AX_NONE */
   char outside[256];       /* an access that may be out of bounds; "": there is none */
 } ax_general;
 
@@ -72,5 +83,12 @@ AX_MUST_USE ax_status ax_general_put_set(ax_general *general, uint32_t region, c
 AX_MUST_USE ax_status ax_general_access(ax_general *general, uint32_t core, const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_general_meet(ax_general *general, uint32_t core, const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_general_copy_acts(ax_general *general, uint32_t agent);
+AX_MUST_USE ax_status ax_general_check_committed(ax_general *general, uint32_t core, const ax_core_code_step *step, const ax_abstract *from);
+AX_MUST_USE ax_status ax_general_copy_reads(ax_general *general, ax_general_copy *copy);
+AX_MUST_USE ax_status ax_general_copy_writes(ax_general *general, ax_general_copy *copy, uint32_t region);
+/* branches that depend on inputs: general_ways.c */
+AX_MUST_USE ax_status ax_general_way_act(ax_general *general, uint32_t core, const ax_core_code_step *step); /* no load or store */
+bool ax_general_is_closed(const ax_general *general); /* all copies that the present way has started were waited for */
+AX_MUST_USE ax_status ax_general_check_objects(const ax_general *general); /* at the end */
 
 #endif

@@ -37,7 +37,7 @@ static ax_status same_touches(ax_general *g) {
 static ax_status note_copied(ax_general *g, const ax_abstract *view, bool set) {
   ax_bytes *runs;
   uint32_t count;
-  if (set && (g->regions[view->view.region].set == NULL || view->shift_count > 0)) return AX_OK;
+  if (set && (g->regions[view->view.region].set == NULL || view->shift_count > 0 || g->may > 0)) return AX_OK;
   AX_TRY(ax_wide_bytes(view, &runs, &count));
   const ax_status status = ax_general_put_set(g, view->view.region, runs, count, set);
   ax_free(runs);
@@ -72,21 +72,22 @@ static bool is_near(const ax_abstract *view) {
   return view->view.type.space == AX_SPACE_VMEM || view->view.type.space == AX_SPACE_SMEM;
 }
 
-static ax_status check_committed(acting *a, const ax_abstract *view) {
-  const ax_machine *machine = a->g->machine;
-  const bool grouped = ((const ax_copy_params *)a->step->eqn->params)->grouped;
+ax_status ax_general_check_committed(ax_general *g, uint32_t core, const ax_core_code_step *step, const ax_abstract *view) {
+  const ax_machine *machine = g->machine;
+  const ax_stored *stores = &g->cores[core].stored;
+  const bool grouped = ((const ax_copy_params *)step->eqn->params)->grouped;
   ax_bytes *runs;
   uint32_t count;
   bool meets = false;
   if (machine->commits == AX_COMMITS_NONE || !is_near(view) || (machine->commits == AX_COMMITS_GROUPED && !grouped)) return AX_OK;
   AX_TRY(ax_wide_bytes(view, &runs, &count));
-  for (uint32_t i = 0; i < a->core->stored.count; i++) {
-    const ax_stored_run *stored = &a->core->stored.runs[i];
+  for (uint32_t i = 0; i < stores->count; i++) {
+    const ax_stored_run *stored = &stores->runs[i];
     for (uint32_t k = 0; k < count && stored->region == view->view.region; k++)
       meets = meets || (runs[k].begin < stored->bytes.end && stored->bytes.begin < runs[k].end);
   }
   ax_free(runs);
-  return meets ? ax_general_refuse(a->step, "for some inputs it reads stores that no ax_commit_smem has made visible") : AX_OK;
+  return meets ? ax_general_refuse(step, "for some inputs it reads stores that no ax_commit_smem has made visible") : AX_OK;
 }
 
 /* --- Accesses --- */
@@ -195,7 +196,7 @@ static ax_status check_operands(const acting *a) {
 
 static ax_status start_copy(acting *a) {
   const ax_act *act = &step_of(a->g)->act;
-  AX_TRY(check_committed(a, operand_of(a, 0)));
+  AX_TRY(ax_general_check_committed(a->g, a->number, a->step, operand_of(a, 0)));
   ax_general_copy *copy = &a->g->copies[act->object];
   *copy = (ax_general_copy){.step = a->step, .from = ax_abstract_retain(operand_of(a, 0)), .to = ax_abstract_retain(operand_of(a, 1))};
   const bool exact = copy->to->shift_count == 0 && !copy->to->nowhere && ax_core_operands(&((const ax_copy_params *)a->step->eqn->params)->to) == 0;
@@ -263,20 +264,20 @@ ax_status ax_general_meet(ax_general *g, uint32_t core, const ax_core_code_step 
 static ax_status copy_touches(ax_general *g, const ax_general_copy *c, const ax_abstract *view, bool write) {
   if (view->view.region >= g->region_count || !g->regions[view->view.region].there)
     return ax_general_refuse(c->step, "its memory is not there");
-  return view->shift_count == 0 && !view->nowhere ? same_touches(g) : ax_wide_view(&g->wide, view, write);
+  return g->may == 0 && view->shift_count == 0 && !view->nowhere ? same_touches(g) : ax_wide_view(&g->wide, view, write);
 }
 
-static ax_status copy_reads(ax_general *g, ax_general_copy *c) {
+ax_status ax_general_copy_reads(ax_general *g, ax_general_copy *c) {
   AX_TRY(copy_touches(g, c, c->from, false));
   AX_TRY(all_written(g, c->from, &c->all_set));
   return ax_general_load(g, c->from, &c->data);
 }
 
-static ax_status copy_writes(ax_general *g, ax_general_copy *c, uint32_t region) {
+ax_status ax_general_copy_writes(ax_general *g, ax_general_copy *c, uint32_t region) {
   ax_abstract there = *c->to;
   there.view.region = region;
   AX_TRY(copy_touches(g, c, &there, true));
-  AX_TRY(ax_general_store(g, &there, c->data, false));
+  AX_TRY(ax_general_store(g, &there, c->data, g->may > 0));
   return note_copied(g, &there, c->all_set);
 }
 
@@ -288,8 +289,8 @@ ax_status ax_general_copy_acts(ax_general *g, uint32_t agent) {
   const uint32_t region = g->run->touches.touches[act->touch_first].region;
   const bool reads = !c->has_read;
   c->has_read = true;
-  if (reads) return copy_reads(g, c);
-  AX_TRY(copy_writes(g, c, region));
+  if (reads) return ax_general_copy_reads(g, c);
+  AX_TRY(ax_general_copy_writes(g, c, region));
   ax_abstract_release(c->from);
   ax_abstract_release(c->to);
   ax_abstract_release(c->data);
@@ -368,7 +369,8 @@ ax_status ax_general_create(ax_general *g) {
   AX_TRY(ax_symbols_create(&g->symbols));
   g->cores = ax_calloc(machine->core_count + 1, sizeof g->cores[0]);
   g->copies = ax_calloc(g->run->objects.agent_count + 1, sizeof g->copies[0]);
-  if (g->cores == NULL || g->copies == NULL) return ax_out_of_memory(0);
+  g->dropped = ax_calloc(g->run->objects.agent_count + 1, sizeof g->dropped[0]);
+  if (g->cores == NULL || g->copies == NULL || g->dropped == NULL) return ax_out_of_memory(0);
   for (uint32_t p = 0; p < machine->place_count; p++) AX_TRY(make_place(g, p));
   for (uint32_t c = 0; c < machine->core_count; c++) {
     const ax_core *core = &machine->cores[c];
@@ -393,6 +395,8 @@ void ax_general_deinit(ax_general *g) {
     ax_abstract_release(g->copies[a].data);
   }
   for (uint32_t p = 0; p < g->region_count; p++) ax_general_forget_region(&g->regions[p]);
+  ax_free(g->dropped);
+  ax_free(g->way_objects);
   ax_free(g->cores);
   ax_free(g->copies);
   ax_free(g->regions);

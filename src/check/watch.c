@@ -215,6 +215,19 @@ ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *
   return AX_OK;
 }
 
+uint32_t *ax_watch_rotation(const ax_watch *watch) {
+  const ax_machine *machine = watch->machine;
+  uint32_t agents = ax_machine_agents(machine), each = machine->core_count / machine->device_count;
+  uint32_t *to = ax_alloc(agents * sizeof to[0]);
+  if (to == NULL) return NULL;
+  for (uint32_t i = 0; i < machine->core_count; i++) to[i] = (i + each) % machine->core_count;
+  for (uint32_t i = machine->core_count; i < agents; i++) {
+    uint32_t first = machine->core_count + (i - machine->core_count) / machine->device_count * machine->device_count;
+    to[i] = first + (i - first + 1) % machine->device_count;
+  }
+  return to;
+}
+
 ax_status ax_watch_join_alike(ax_watch *watch) {
   AX_TRY(ax_alike_find(watch->machine, &watch->alike));
   watch->machine->alike = watch->alike.any ? &watch->alike : NULL;

@@ -26,6 +26,9 @@ AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_ten
 void ax_watch_deinit(ax_watch *watch);
 /* From now on states that differ in who of several cores that do the same is where are one. All states must be gone. */
 AX_MUST_USE ax_status ax_watch_join_alike(ax_watch *watch);
+/* Devices moved on by one, all the way round: cores of the next device take the places of this one's (ax_proof_options.symmetry). NULL:
+   there is no memory. ax_free. */
+uint32_t *ax_watch_rotation(const ax_watch *watch);
 /* Lives as long as the watch, which must not move. */
 ax_system ax_watch_system(ax_watch *watch);
 

@@ -8,7 +8,7 @@ enum { most_runs = 4096 };
 static const uint64_t bias = (uint64_t)1 << 50; /* regions of classes begin so far below the start, which may be behind */
 
 void ax_wide_deinit(ax_wide *w) {
-  void *memory[] = {w->steps, w->touches, w->classes, w->words, w->runs, w->slots};
+  void *memory[] = {w->steps, w->touches, w->classes, w->words, w->runs, w->slots, w->agents, w->regions, w->semaphores};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   *w = (ax_wide){0};
 }
@@ -150,7 +150,7 @@ static ax_status class_of(ax_wide *w, const ax_abstract *view, uint32_t *out) {
 
 ax_status ax_wide_act(ax_wide *w, uint32_t agent, const ax_act *act) {
   AX_TRY(ax_grow(&w->steps, sizeof w->steps[0], w->step_count, 1, &w->step_capacity));
-  w->steps[w->step_count++] = (ax_wide_step){agent, w->touch_count, *act};
+  w->steps[w->step_count++] = (ax_wide_step){.agent = agent, .first = w->touch_count, .act = *act};
   return AX_OK;
 }
 
@@ -204,6 +204,26 @@ ax_status ax_wide_view(ax_wide *w, const ax_abstract *view, bool write) {
   ax_free(runs);
   ax_touches_deinit(&pool);
   return status;
+}
+
+/* --- More agents and objects --- */
+
+ax_status ax_wide_add_agent(ax_wide *w, const ax_act_agent *agent) {
+  AX_TRY(ax_grow(&w->agents, sizeof w->agents[0], w->agent_count, 1, &w->agent_capacity));
+  w->agents[w->agent_count++] = *agent;
+  return AX_OK;
+}
+
+ax_status ax_wide_add_region(ax_wide *w, const ax_act_region *region) {
+  AX_TRY(ax_grow(&w->regions, sizeof w->regions[0], w->region_count, 1, &w->region_capacity));
+  w->regions[w->region_count++] = *region;
+  return AX_OK;
+}
+
+ax_status ax_wide_add_semaphore(ax_wide *w, uint32_t device) {
+  AX_TRY(ax_grow(&w->semaphores, sizeof w->semaphores[0], w->semaphore_count, 1, &w->semaphore_capacity));
+  w->semaphores[w->semaphore_count++] = device;
+  return AX_OK;
 }
 
 /* --- The record --- */
@@ -273,19 +293,26 @@ static ax_status write_step(writer *x, uint32_t s) {
   return ax_act_record_step(x->out, w->steps[s].agent, &act, &x->touches);
 }
 
-static ax_status copy_objects(const ax_act_objects *from, ax_act_objects *to) {
+/* Each number of a semaphore is one of a barrier too. */
+static ax_status copy_objects(const ax_wide *w, const ax_act_objects *from, ax_act_objects *to) {
   for (uint32_t k = 0; k < from->agent_count; k++) AX_TRY(ax_act_objects_add_agent(to, from->agents[k]));
   for (uint32_t k = 0; k < from->semaphore_count; k++) AX_TRY(ax_act_objects_add_semaphore(to, from->semaphores[k]));
   for (uint32_t k = 0; k < from->barrier_count; k++) AX_TRY(ax_act_objects_add_barrier(to, from->barriers[k]));
   for (uint32_t k = 0; k < from->region_count; k++) AX_TRY(ax_act_objects_add_region(to, from->regions[k]));
+  for (uint32_t k = 0; k < w->agent_count; k++) AX_TRY(ax_act_objects_add_agent(to, w->agents[k]));
+  for (uint32_t k = 0; k < w->region_count; k++) AX_TRY(ax_act_objects_add_region(to, w->regions[k]));
+  for (uint32_t k = 0; k < w->semaphore_count; k++) {
+    AX_TRY(ax_act_objects_add_semaphore(to, (ax_act_semaphore){.name = "semaphore of a branch", .device = w->semaphores[k]}));
+    AX_TRY(ax_act_objects_add_barrier(to, (ax_act_barrier){.name = "barrier of a branch", .device = w->semaphores[k], .arrivals = 1}));
+  }
   return AX_OK;
 }
 
 ax_status ax_wide_record(const ax_wide *wide, const ax_act_objects *objects, ax_act_record *out) {
   *out = (ax_act_record){0};
   writer x = {.w = wide, .out = out};
-  ax_status status = copy_objects(objects, &out->objects);
-  if (status == AX_OK) status = add_regions(&x, objects->region_count);
+  ax_status status = copy_objects(wide, objects, &out->objects);
+  if (status == AX_OK) status = add_regions(&x, out->objects.region_count);
   for (uint32_t s = 0; s < wide->step_count && status == AX_OK; s++) status = write_step(&x, s);
   ax_free(x.shared);
   ax_free(x.written);

@@ -22,6 +22,7 @@ typedef struct ax_wide_touch {
 
 typedef struct ax_wide_step {
   uint32_t agent, first; /* its touches begin at `first` */
+  bool way;              /* it is of a branch on inputs */
   ax_act act;
 } ax_wide_step;
 
@@ -39,6 +40,10 @@ typedef struct ax_wide { /* zero-initialise to start */
   ax_bytes *runs;
   uint32_t step_count, step_capacity, touch_count, touch_capacity, class_count, class_capacity, word_count, word_capacity;
   uint32_t run_count, run_capacity;
+  ax_act_agent *agents;     /* that the run has not: numbered from its last on; likewise regions and semaphores */
+  ax_act_region *regions;
+  uint32_t *semaphores;     /* their devices */
+  uint32_t agent_count, agent_capacity, region_count, region_capacity, semaphore_count, semaphore_capacity;
   uint32_t *slots, slot_count; /* classes by hash; slot_count: a power of two */
 } ax_wide;
 void ax_wide_deinit(ax_wide *wide);
@@ -51,6 +56,9 @@ AX_MUST_USE ax_status ax_wide_same(ax_wide *wide, const ax_touches *pool, const 
 AX_MUST_USE ax_status ax_wide_view(ax_wide *wide, const ax_abstract *view, bool write);
 /* All bytes that a view may be of, ascending. *runs is the caller's. */
 AX_MUST_USE ax_status ax_wide_bytes(const ax_abstract *view, ax_bytes **runs, uint32_t *count);
+AX_MUST_USE ax_status ax_wide_add_agent(ax_wide *wide, const ax_act_agent *agent);
+AX_MUST_USE ax_status ax_wide_add_region(ax_wide *wide, const ax_act_region *region);
+AX_MUST_USE ax_status ax_wide_add_semaphore(ax_wide *wide, uint32_t device);
 /* The record. objects: of the run; they are copied. */
 AX_MUST_USE ax_status ax_wide_record(const ax_wide *wide, const ax_act_objects *objects, ax_act_record *out);
 
