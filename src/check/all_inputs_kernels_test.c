@@ -247,8 +247,69 @@ static void test_programs(void **state) {
   expect(&(kernel){.body = scattered, .threads = 2, .place = 2}, AX_INPUTS_THESE, "data race");
 }
 
+/* --- Two devices: each copies its row to the other's result, at the place that a table of both has --- */
+
+enum { SENT_TABLE, SENT_ROW, SENT_INTO, SENT_OUT, ARRIVED };
+enum { sent_early = 1, sent_wide }; /* it stores to its row 2: before the other may send; while it may */
+
+static AX_BODY(sends) {
+  const int form = *(const int *)context;
+  ax_value all = ax_barrier_semaphore(), d = ax_axis_index("d"), at = ax_ref_load(ax_ref_at(in[SENT_TABLE], number(0)));
+  ax_value other = ax_sub(number(1), d);
+  const ax_target_core there = {.axes = "d", .coordinates = {AX_VALUES(other)}};
+  ax_value place = ax_ref_at(in[SENT_OUT], form == sent_wide ? clamp(at, rows - 1) : at);
+  if (form == sent_early) ax_ref_store(ax_ref_at(in[SENT_OUT], number(2)), row(4));
+  ax_semaphore_signal(all, ax_integer(1), &there);
+  ax_semaphore_wait(all, ax_integer(1));
+  if (form == sent_wide) ax_ref_store(ax_ref_at(in[SENT_OUT], number(2)), row(4)); /* while the other's row may come */
+  ax_copy_start(ax_ref_at(in[SENT_ROW], number(0)), place, &(ax_copy_options){.received = (ax_value *)(uintptr_t)&in[ARRIVED], .to = &there});
+  ax_copy_wait(in[ARRIVED], place);
+  if (form == 0) ax_ref_store(ax_ref_at(in[SENT_OUT], at), ax_ref_load(ax_ref_at(in[SENT_OUT], at)));
+}
+
+static AX_BODY(sends_on_device) {
+  const ax_core_mesh one = {.core = "core"};
+  const uint32_t aliases[1][2] = {{2, 0}};
+  const ax_scratch scratch = {.type = ax_dma_semaphore_type(AX_DIMS())};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1, &scratch)}, .aliases = {AX_LIST(1, aliases)}, .collective_id = 1};
+  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(sends, 5, 0, context), &options, AX_LIST(3, in), AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+}
+
+static AX_BODY(sends_on_both) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 2}}};
+  ax_shard_map(&mesh, "_; d; d -> d", AX_CLOSURE(sends_on_device, 3, 1, context), in, out);
+}
+
+/* What is said, from row 6; and whether it is right for all rows. */
+static void expect_sent(int form, ax_check_inputs proved_for, const char *why) {
+  ax_program *program;
+  ax_check_report *report;
+  const ax_type types[] = {AX_TYPE(AX_S32, 2), AX_TYPE(AX_F32, 2, columns), AX_TYPE(AX_F32, 2 * rows, columns)};
+  bool fine = true;
+  TEST_OK(ax_trace(AX_CLOSURE(sends_on_both, 3, 1, &form), types, &program));
+  for (int32_t at = 0; at <= rows; at++) {
+    int32_t table[2] = {at == rows ? 6 : at};
+    const ax_host_array in[] = {ax_host_view(AX_S32, AX_DIMS(2), table), {0}, {0}};
+    TEST_OK(ax_check(program, &(ax_check_options){.in = {AX_LIST(3, in)}}, &report));
+    fine = fine && report->verdict == AX_PROVED;
+    if (at < rows) ax_check_report_release(report);
+  }
+  assert_int_equal(report->kernels[0].proved_for, proved_for);
+  assert_non_null(strstr(report->kernels[0].proved_for_why, why));
+  assert_int_equal(fine, proved_for != AX_INPUTS_THESE);
+  ax_check_report_release(report);
+  ax_program_release(program);
+}
+
+static void test_devices(void **state) {
+  (void)state;
+  expect_sent(0, AX_INPUTS_IN_BOUNDS, "ref_slice");
+  expect_sent(sent_early, AX_INPUTS_IN_BOUNDS, "ref_slice");
+  expect_sent(sent_wide, AX_INPUTS_THESE, "data race: operand 2");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_control), cmocka_unit_test(test_memory),
-                                     cmocka_unit_test(test_programs)};
+                                     cmocka_unit_test(test_programs), cmocka_unit_test(test_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
