@@ -2,19 +2,20 @@
 
    The *class*. K(v) is the kernel with operands v; shapes, mesh and program are fixed. It is in the class if
 
-     1. each act by which agents meet is the same for all v: its kind, object, amount, device and predicate, and how often loops go
-        round. So signals, waits, barriers, scopes and starts of copies do not stand in branches that depend on v, but for blocks.
-        A *block* is a way of such a branch that starts copies on its own device and waits for all of them; their semaphores serve
-        blocks of this core alone. It may have scopes of its own. No count is read;
+     1. each act by which agents meet is the same for all v: its kind, object, amount, device and predicate. So signals, waits, barriers,
+        scopes and starts of copies do not stand in branches and loops that depend on v, but for blocks. A *block* is a way of such a
+        branch, or a round of such a loop, that starts copies on its own device and waits for all of them; their semaphores serve blocks
+        of this core alone. It may have scopes of its own. No count is read. A loop that depends on v counts up, by 1, to a bound;
      2. each view has its starts from integers that are followed (symbols.h): sums of symbols with constant factors, or anything else
         within bounds. Slices, loads, stores, copies and masks may depend on v, and branches on v may guard loads and stores.
 
    The *general run* W has the acts of a run of K(u) for the u of the check, in its order. For each load and store in a branch on v, W
    has an act, on all ways; it stands before the core's next act outside of the branch. So do the acts of blocks, those of a copy where it
-   is started. Each touch of W has all bytes that the act touches for any v (general.c, wide.c).
+   is started. Of a loop on v, W has a few rounds, of which each round of K(v) is one as far as W knows. Each touch of W has all bytes that
+   the act touches for any v, in any of its rounds (general.c, general_branches.c, wide.c).
 
    Lemma 1. Say that no view of K(v) leaves its memory. Then K(v) has a run R(v) whose acts are those of W in W's order, but for accesses
-   and blocks of ways that v does not take; and each touches at most what it touches in W. By induction over W: values of R(v) are among
+   and blocks of ways that v does not take, and rounds, which are as many as v says; and each touches at most what it touches in W. By induction over W: values of R(v) are among
    those that are known in W. For equations by their rules (intervals.c, symbols.c). For memory as loads give what the stores before them
    in this order have left, or one of several where a store may not come (general_memory.c). So a core's next act follows by 1. It can be
    done, as counts and phases are those of K(u)'s run at that step: an access changes neither, and a block leaves its semaphores as they

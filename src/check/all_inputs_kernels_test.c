@@ -53,6 +53,8 @@ static AX_BODY(nothing) {}
 static AX_BODY(put_own) { put(context, me()); }
 static AX_BODY(put_next) { put(context, ax_add(me(), number(2))); }
 static AX_BODY(put_first) { put(context, number(0)); }
+static AX_BODY(put_second) { put(context, number(1)); }
+static AX_BODY(put_last) { put(context, number(rows - 1)); }
 static ax_value is_large(const ax_value *in) { return ax_gt(entry(in, me()), number(1)); }
 static AX_BODY(guarded) { ax_if(is_large(in), AX_CLOSURE(put_own, 0, 0, in), AX_CLOSURE(put_next, 0, 0, in), NULL, NULL); }
 static AX_BODY(guarded_first) { ax_if(is_large(in), AX_CLOSURE(put_first, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
@@ -60,6 +62,10 @@ static AX_BODY(signal_both) {
   const ax_value *refs = context;
   ax_semaphore_signal(refs[SEMAPHORE], ax_integer(1), NULL);
   ax_semaphore_wait(refs[SEMAPHORE], ax_integer(1));
+}
+static AX_BODY(signal_round) {
+  (void)in;
+  signal_both(NULL, out, context);
 }
 static AX_BODY(meets) { ax_if(is_large(in), AX_CLOSURE(signal_both, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
 /* A branch that copies, and waits for it. */
@@ -118,6 +124,51 @@ static AX_BODY(fetched_early) { /* nothing says that the other core has read */
 static AX_BODY(round_of) { put(context, me()); }
 static AX_BODY(long_as) {
   ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(round_of, 1, 0, in), NULL, NULL);
+}
+static AX_BODY(meets_in_rounds) {
+  ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(signal_round, 1, 0, in), NULL, NULL);
+}
+/* A page in each round, as many as an entry says. */
+static AX_BODY(page_round) {
+  const ax_value *refs = context;
+  ax_value buffer = ax_ref_at(refs[BUFFER], me());
+  ax_copy(ax_ref_at(refs[ROWS], clamp(ax_ref_load(ax_ref_at(refs[TABLE], in[0])), rows - 1)), buffer);
+  ax_ref_store(ax_ref_at(refs[BUFFER], me()), ax_add(ax_ref_load(buffer), row(1)));
+}
+static AX_BODY(pages) {
+  begin_rows(in);
+  ax_fori_loop(ax_integer(0), clamp(entry(in, me()), entries), AX_CLOSURE(page_round, 1, 0, in), NULL, NULL);
+  end_rows(in);
+}
+static AX_BODY(all_pages) { /* of a table that may be too short */
+  begin_rows(in);
+  ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(page_round, 1, 0, in), NULL, NULL);
+  end_rows(in);
+}
+/* As long as a number grows: nothing says that it ends. */
+static AX_BODY(is_less) { out[0] = ax_lt(in[0], ax_integer(9)); }
+static AX_BODY(doubled) { out[0] = ax_add(in[0], in[0]); }
+static AX_BODY(grows) {
+  ax_value last;
+  ax_while(AX_FN(is_less, 1, 1), AX_FN(doubled, 1, 1), AX_VALUES(ax_max(entry(in, me()), number(1))), &last);
+  put(in, me());
+}
+/* Each round stores to a row that the round before has computed. */
+static AX_BODY(carried_round) {
+  const ax_value *refs = context;
+  put(refs, clamp(in[1], rows / 2 - 1));
+  out[0] = ax_mul(in[1], in[1]);
+}
+static AX_BODY(carried) {
+  in = context;
+  ax_value last;
+  ax_fori_loop(ax_integer(0), entry(in, number(0)), AX_CLOSURE(carried_round, 2, 1, in), AX_VALUES(number(0)), &last);
+}
+static AX_BODY(carried_beside) { /* the other core stores to the other half; or to row 0, which only the first round seems to have */
+  ax_if(ax_eq(me(), ax_integer(0)), AX_CLOSURE(carried, 0, 0, in), AX_CLOSURE(put_last, 0, 0, in), NULL, NULL);
+}
+static AX_BODY(carried_before) {
+  ax_if(ax_eq(me(), ax_integer(0)), AX_CLOSURE(carried, 0, 0, in), AX_CLOSURE(put_second, 0, 0, in), NULL, NULL);
 }
 static AX_BODY(amount) {
   ax_value own = ax_ref_at(in[OWN], me());
@@ -228,7 +279,13 @@ static void test_control(void **state) {
   expect(&(kernel){.body = fetched_twice, .threads = 2}, AX_INPUTS_THESE, "is used elsewhere too");
   expect(&(kernel){.body = fetched_apart, .threads = 2}, AX_INPUTS_THESE, "starts a copy that it does not wait for");
   expect(&(kernel){.body = fetched_early, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
-  expect(&(kernel){.body = long_as, .threads = 2}, AX_INPUTS_THESE, "how long the loop is depends on inputs");
+  expect(&(kernel){.body = long_as, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = meets_in_rounds, .threads = 2}, AX_INPUTS_THESE, "whether it comes depends on inputs");
+  expect(&(kernel){.body = pages, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = all_pages, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice of operand 0");
+  expect(&(kernel){.body = grows, .threads = 2}, AX_INPUTS_THESE, "how long the loop is depends on inputs");
+  expect(&(kernel){.body = carried_beside, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = carried_before, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1[1");
   expect(&(kernel){.body = amount, .threads = 2}, AX_INPUTS_THESE, "its amount, device or predicate depends on inputs");
 }
 

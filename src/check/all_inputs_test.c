@@ -17,7 +17,7 @@
 enum { most_cores = 3, most_acts = 6, entries = 3, cells = 8, few = 4, semaphores = 2, kernels = 500 };
 enum { TABLE, DATA, OUT, SCRATCH, SEMAPHORE, DMA = SEMAPHORE + semaphores, OTHER_DMA, REFS };
 
-typedef enum kind { STORE, LOAD, ADD, WIDE, MASKED, GUARDED, CHOSEN, FETCHED, SCOPED, COPY, SIGNAL, WAIT, KINDS } kind;
+typedef enum kind { STORE, LOAD, ADD, WIDE, MASKED, GUARDED, CHOSEN, FETCHED, SCOPED, LOOPED, ROUNDS, COPY, SIGNAL, WAIT, KINDS } kind;
 typedef enum form { PLAIN, OF_CORE, RAW, SHIFTED, CLAMPED, REST, SHIFTED_CLAMPED, SCALED, SUM, CHOICE, STORED, FORMS } form;
 
 typedef struct place { /* an index: a form of an entry of the table and a number */
@@ -104,6 +104,18 @@ static AX_BODY(copy_scoped) {
   ax_copy(cell(p, &p->act->at, p->act->scratch), cell(p, &p->act->to, p->act->to_scratch));
 }
 
+/* As many rounds as an entry says: a store to a cell of the round, behind one of the core; a copy from there, or one that the act says. */
+static AX_BODY(looped) {
+  const part *p = context;
+  ax_value at = ax_add(in[0], number(p->act->at.number % cells));
+  ax_ref_store(ax_ref_at(p->refs[OUT], p->act->semaphore > 0 ? at : ax_min(at, number(cells - 1))), number(9));
+}
+static AX_BODY(copied) {
+  const part *p = context;
+  ax_copy(ax_ref_at(p->refs[OUT], ax_rem(in[0], number(cells))), cell(p, &p->act->to, p->act->to_scratch));
+  ax_ref_store(ax_ref_at(p->refs[OUT], number(cells - 1 - p->core)), ax_ref_load(cell(p, &p->act->to, p->act->to_scratch)));
+}
+
 static void emit(const part *p) {
   const act *a = p->act;
   ax_value guard;
@@ -131,6 +143,10 @@ static void emit(const part *p) {
     case SCOPED:
       guard = ax_gt(entry_of(p, a->at.entry), number(a->at.number % 4));
       ax_if(guard, AX_CLOSURE(a->kind == FETCHED ? fetch : copy_scoped, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL);
+      break;
+    case LOOPED:
+    case ROUNDS:
+      ax_fori_loop(number(0), clamp(entry_of(p, a->at.entry), 3), AX_CLOSURE(a->kind == LOOPED ? looped : copied, 1, 0, p), NULL, NULL);
       break;
     case COPY: {
       ax_value to = cell(p, &a->to, a->to_scratch), done = ax_ref_at(p->refs[DMA], number(p->core));
@@ -239,7 +255,7 @@ static bool is_outside(const ax_check_report *report) {
 }
 
 static void show(const plan *p) {
-  static const char *const names[KINDS] = {"store", "load", "add", "wide", "masked", "guarded", "chosen", "fetched", "scoped", "copy", "signal", "wait"};
+  static const char *const names[KINDS] = {"store", "load", "add", "wide", "masked", "guarded", "chosen", "fetched", "scoped", "looped", "rounds", "copy", "signal", "wait"};
   static const char *const forms[FORMS] = {"plain",  "of core", "raw",   "shifted", "clamped", "rest", "shifted clamped",
                                            "scaled", "sum",     "choice", "stored"};
   print_message("%u cores%s%s%s\n", p->cores, p->by_value ? ", by value" : "", p->clamped ? ", clamped" : "", p->fills ? ", filled" : "");

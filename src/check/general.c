@@ -1,8 +1,8 @@
 /* Cores between acts, in the general run: what frame.c does on values that are known.
 
    The run that was recorded has the order. Before each of its steps the core walks to where it stood then. A branch that depends on
-   inputs is walked along each of its ways, one after the other, as acts that may come; so the run's own acts in such a branch are passed
-   over, and come with the others before the core's next act outside.
+   inputs is walked along each of its ways, one after the other, as acts that may come (general_branches.c); so the run's own acts in such
+   a branch are passed over, and come with the others before the core's next act outside.
 
        run            .. wait |      store (of one way)      | signal ..
        general run    .. wait |                  store load  | signal ..        all ways */
@@ -65,18 +65,11 @@ static ax_status evaluate(walk *w, const ax_core_code_step *step) {
   return status;
 }
 
-/* The integer that a value is for all inputs; false: it depends on them. */
-static bool known_integer(const walk *w, uint32_t slot, int64_t *out) {
-  const ax_abstract *value = w->core->slot[slot];
+bool ax_general_known(const ax_general *g, uint32_t core, uint32_t slot, int64_t *out) {
+  const ax_abstract *value = g->cores[core].slot[slot];
   if (value == NULL || value->tensor == NULL) return false;
   *out = ax_number_load(value->tensor->dtype, value->tensor->data, 0).i;
   return true;
-}
-
-/* Whether a branch goes the same way for all inputs: *way. */
-static bool known_way(const walk *w, const ax_core_code_step *step, int64_t *way) {
-  *way = 0;
-  return step->target_count == 1 || known_integer(w, step->in[0], way);
 }
 
 /* --- Views --- */
@@ -115,7 +108,7 @@ static ax_status slice_view(walk *w, const ax_core_code_step *step, const ax_abs
   for (uint32_t d = 0; d + 1 < step->in_count; d++) {
     ax_abstract *start;
     AX_TRY(need(w, step, 1 + d, &start));
-    if (known_integer(w, step->in[1 + d], &starts[d])) continue;
+    if (ax_general_known(w->g, w->number, step->in[1 + d], &starts[d])) continue;
     starts[d] = 0;
     if (step->eqn->prim != &ax_prim_ref_slice) return ax_general_refuse(step, "its start cannot be followed");
     AX_TRY(add_shift(w, step, d, &of, view));
@@ -210,8 +203,6 @@ static bool is_act(const ax_core_code_step *step) {
   return step->kind == AX_STEP_ACT && step->eqn->prim->step->role == AX_STEP_MAKES_ACT;
 }
 
-static ax_status walk_ways(walk *w, const ax_core_code_step *step);
-
 /* One step that others do not notice, which is no branch on inputs. */
 static ax_status walk_step(walk *w, const ax_core_code_step *step) {
   int64_t index;
@@ -225,11 +216,11 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
     case AX_STEP_MOVE: move(w, step); return AX_OK;
     case AX_STEP_JUMP: w->core->pc = step->target; return AX_OK;
     case AX_STEP_SWITCH:
-      if (!known_way(w, step, &index)) return walk_ways(w, step);
+      if (ax_general_depends(w->g, w->number, step, &index)) return ax_general_walk_ways(w->g, w->number, step);
       w->core->pc = step->targets[index < 0 ? 0 : index >= step->target_count ? step->target_count - 1 : index];
       return AX_OK;
     case AX_STEP_TEST:
-      if (!known_integer(w, step->in[0], &index)) return ax_general_refuse(step, "how long the loop is depends on inputs");
+      if (ax_general_depends(w->g, w->number, step, &index)) return ax_general_walk_loop(w->g, w->number, step);
       if (index == 0) w->core->pc = step->target;
       return AX_OK;
     case AX_STEP_BEGIN: w->core->counter[step->loop] = 0; return stack_ys(w, step, true);
@@ -246,99 +237,23 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
   }
 }
 
-/* --- Branches that depend on inputs --- */
-
-/* Where all ways of a branch meet: each ends with a jump there. */
-static uint32_t meeting_of(const walk *w, const ax_core_code_step *step) {
-  const ax_core_code_step *jump = &w->code->steps[step->targets[1] - 1];
-  return jump->kind == AX_STEP_JUMP ? jump->target : AX_NONE;
-}
-
-static ax_status walk_acts(walk *w, uint32_t meeting) {
-  while (w->core->pc != meeting) {
-    const ax_core_code_step *step = &w->code->steps[w->core->pc];
+/* Acts that may come: loads and stores, and what general_ways.c takes. */
+ax_status ax_general_walk_acts(ax_general *g, uint32_t core, uint32_t meeting) {
+  walk w = walk_of(g, core);
+  while (w.core->pc != meeting) {
+    const ax_core_code_step *step = &w.code->steps[w.core->pc];
     if (!is_act(step)) {
-      AX_TRY(walk_step(w, step));
+      AX_TRY(walk_step(&w, step));
       continue;
     }
     const bool accesses = step->kind == AX_STEP_ACT && step->eqn->prim->step->access != NULL;
-    AX_TRY(accesses ? ax_general_access(w->g, w->number, step) : ax_general_way_act(w->g, w->number, step));
-    w->core->pc++;
+    AX_TRY(accesses ? ax_general_access(g, core, step) : ax_general_way_act(g, core, step));
+    w.core->pc++;
   }
   return AX_OK;
-}
-
-static ax_status walk_way(walk *w, const ax_core_code_step *branch, uint32_t from, uint32_t meeting) {
-  const uint32_t first = w->g->open_first;
-  w->core->pc = from;
-  w->g->open_first = w->g->open_count;
-  ax_status status = walk_acts(w, meeting);
-  if (status == AX_OK && !ax_general_is_closed(w->g))
-    status = ax_general_refuse(branch, "on inputs it starts a copy that it does not wait for");
-  w->g->open_count = w->g->open_first;
-  w->g->open_first = first;
-  return status;
-}
-
-/* Joins what a way left in the slots with what the ways before did. */
-static ax_status join_slots(walk *w, ax_abstract **joined) {
-  for (uint32_t i = 0; i < w->code->slot_count; i++) {
-    ax_abstract *mine = w->core->slot[i], *was = joined[i];
-    if (mine == was || mine == NULL) continue;
-    if (was == NULL) {
-      joined[i] = ax_abstract_retain(mine); /* a value of this way alone, which nothing behind uses */
-      continue;
-    }
-    joined[i] = NULL;
-    const ax_status status = ax_abstract_join(w->g->symbols, &w->code->types[i], was, mine, &joined[i]);
-    ax_abstract_release(was);
-    AX_TRY(status);
-  }
-  return AX_OK;
-}
-
-static ax_abstract **hold_slots(const walk *w) {
-  ax_abstract **held = ax_alloc((w->code->slot_count + 1) * sizeof held[0]);
-  for (uint32_t i = 0; held != NULL && i < w->code->slot_count; i++) held[i] = ax_abstract_retain(w->core->slot[i]);
-  return held;
-}
-
-static void release_slots(const walk *w, ax_abstract **held) {
-  for (uint32_t i = 0; held != NULL && i < w->code->slot_count; i++) ax_abstract_release(held[i]);
-  ax_free(held);
-}
-
-static ax_status walk_ways(walk *w, const ax_core_code_step *step) {
-  const uint32_t meeting = meeting_of(w, step);
-  ax_abstract **before = hold_slots(w), **joined = NULL;
-  ax_status status = before == NULL ? ax_out_of_memory(0) : AX_OK;
-  if (status == AX_OK && meeting == AX_NONE) status = ax_general_refuse(step, "it depends on inputs");
-  w->g->may++;
-  for (uint32_t b = 0; b < step->target_count && status == AX_OK; b++) {
-    for (uint32_t i = 0; i < w->code->slot_count; i++) set_slot(w, i, ax_abstract_retain(before[i]));
-    status = walk_way(w, step, step->targets[b], meeting);
-    if (status != AX_OK) break;
-    if (joined == NULL) {
-      joined = hold_slots(w);
-      if (joined == NULL) status = ax_out_of_memory(0);
-    } else
-      status = join_slots(w, joined);
-  }
-  w->g->may--;
-  for (uint32_t i = 0; i < w->code->slot_count && status == AX_OK; i++) set_slot(w, i, ax_abstract_retain(joined[i]));
-  release_slots(w, before);
-  release_slots(w, joined);
-  return status;
 }
 
 /* --- The run --- */
-
-/* Whether the core stands before a branch on inputs of which `pc` is a part. */
-static bool is_within_ways(const walk *w, const ax_core_code_step *step, uint32_t pc) {
-  int64_t index;
-  if (step->kind != AX_STEP_SWITCH || known_way(w, step, &index)) return false;
-  return pc >= step->targets[0] && pc < meeting_of(w, step);
-}
 
 /* Walks to the act at `pc`. *passed: it is part of a branch on inputs, and comes later. */
 static ax_status walk_to(walk *w, uint32_t pc, bool *passed) {
@@ -349,7 +264,7 @@ static ax_status walk_to(walk *w, uint32_t pc, bool *passed) {
       assert(w->core->pc == pc); /* all that decides on it is known, and the same */
       return w->core->pc == pc ? AX_OK : ax_general_refuse(step, "the run does not come to it");
     }
-    *passed = is_within_ways(w, step, pc);
+    *passed = ax_general_is_within(w->g, w->number, step, pc);
     if (*passed) return AX_OK;
     AX_TRY(walk_step(w, step));
   }

@@ -77,6 +77,7 @@ void ax_general_forget_region(ax_general_region *region);
 AX_MUST_USE ax_status ax_general_load(ax_general *general, const ax_abstract *view, ax_abstract **out);
 /* may: perhaps not all of its elements, or none. */
 AX_MUST_USE ax_status ax_general_store(ax_general *general, const ax_abstract *view, const ax_abstract *value, bool may);
+void ax_general_forget_content(ax_general *general, uint32_t region); /* it may hold anything */
 bool ax_general_is_set(const ax_general *general, uint32_t region, const ax_bytes *runs, uint32_t count);
 AX_MUST_USE ax_status ax_general_put_set(ax_general *general, uint32_t region, const ax_bytes *runs, uint32_t count, bool set);
 /* acts: general_acts.c. Each adds the act, if the run has it, or as one that may come. */
@@ -86,7 +87,16 @@ AX_MUST_USE ax_status ax_general_copy_acts(ax_general *general, uint32_t agent);
 AX_MUST_USE ax_status ax_general_check_committed(ax_general *general, uint32_t core, const ax_core_code_step *step, const ax_abstract *from);
 AX_MUST_USE ax_status ax_general_copy_reads(ax_general *general, ax_general_copy *copy);
 AX_MUST_USE ax_status ax_general_copy_writes(ax_general *general, ax_general_copy *copy, uint32_t region);
-/* branches that depend on inputs: general_ways.c */
+/* cores: general.c */
+bool ax_general_known(const ax_general *general, uint32_t core, uint32_t slot, int64_t *out); /* the integer is the same for all inputs */
+AX_MUST_USE ax_status ax_general_walk_acts(ax_general *general, uint32_t core, uint32_t meeting); /* until the core stands there */
+/* branches and loops that depend on inputs: general_branches.c. depends: a SWITCH or TEST does; *known: its operand, if not. */
+bool ax_general_depends(const ax_general *general, uint32_t core, const ax_core_code_step *step, int64_t *known);
+/* Whether `pc` is a part of the branch or loop on inputs that `step`, before which the core stands, begins. */
+bool ax_general_is_within(const ax_general *general, uint32_t core, const ax_core_code_step *step, uint32_t pc);
+AX_MUST_USE ax_status ax_general_walk_ways(ax_general *general, uint32_t core, const ax_core_code_step *step);
+AX_MUST_USE ax_status ax_general_walk_loop(ax_general *general, uint32_t core, const ax_core_code_step *step);
+/* acts in them: general_ways.c */
 AX_MUST_USE ax_status ax_general_way_act(ax_general *general, uint32_t core, const ax_core_code_step *step); /* no load or store */
 bool ax_general_is_closed(const ax_general *general); /* all copies that the present way has started were waited for */
 AX_MUST_USE ax_status ax_general_check_objects(const ax_general *general); /* at the end */

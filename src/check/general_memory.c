@@ -184,3 +184,9 @@ ax_status ax_general_store(ax_general *g, const ax_abstract *view, const ax_abst
   }
   return AX_OK;
 }
+
+void ax_general_forget_content(ax_general *g, uint32_t region) {
+  ax_general_region *r = &g->regions[region];
+  forget_symbols(g, r, ax_interval_of_dtype(r->type.dtype));
+  r->version = ax_symbols_serial(g->symbols);
+}
