@@ -57,7 +57,7 @@ static void add_finding(const ax_proof *proof, ax_text *why) {
 
 static ax_status judge(const ax_general *g, const ax_act_objects *objects, const uint32_t *symmetry, ax_all_inputs *out) {
   ax_act_record record;
-  const ax_proof_options options = {.symmetry = symmetry};
+  const ax_proof_options options = {.symmetry = symmetry, .first_suffices = true};
   AX_TRY(ax_wide_record(&g->wide, objects, &record));
   const ax_status status = ax_prove(&record, &options, &out->proof);
   out->has_proof = status == AX_OK && out->proof.proved && !out->proof.exact;
