@@ -7,7 +7,7 @@
         branch, or a round of such a loop, that starts copies on its own device and waits for all of them; their semaphores serve blocks
         of this core alone. It may have scopes of its own. No count is read. A loop that depends on v counts up, by 1, to a bound;
      2. each view has its starts from integers that are followed (symbols.h): sums of symbols with constant factors, or anything else
-        within bounds. Slices, loads, stores, copies and masks may depend on v, and branches on v may guard loads and stores.
+        within bounds, those of the branches around it too (guards.c). Slices, loads, stores, copies and masks may depend on v, and branches on v may guard loads and stores.
 
    The *general run* W has the acts of a run of K(u) for the u of the check, in its order. For each load and store in a branch on v, W
    has an act, on all ways; it stands before the core's next act outside of the branch. So do the acts of blocks, those of a copy where it

@@ -68,6 +68,26 @@ static AX_BODY(signal_round) {
   signal_both(NULL, out, context);
 }
 static AX_BODY(meets) { ax_if(is_large(in), AX_CLOSURE(signal_both, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
+/* Guards that keep an index in bounds, or apart from another core's. Entries may be below 0. */
+static AX_BODY(put_entry) { put(context, entry(context, number(0))); }
+static AX_BODY(put_own_entry) { put(context, entry(context, me())); }
+static ax_value is_row(ax_value x) { return ax_and(ax_ge(x, number(0)), ax_lt(x, number(rows))); }
+static AX_BODY(in_guard) {
+  ax_if(is_row(entry(in, number(0))), AX_CLOSURE(put_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static AX_BODY(in_choice) {
+  ax_value x = entry(in, number(0));
+  put(in, ax_select_n(is_row(x), number(0), x));
+}
+static AX_BODY(in_half_guard) { /* below 0 it is out of bounds */
+  ax_if(ax_lt(entry(in, number(0)), number(rows)), AX_CLOSURE(put_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static AX_BODY(rows_by_side) { /* each core its half of the rows, if its entry is there */
+  ax_value x = entry(in, me()), low = ax_lt(x, number(4)), first = ax_eq(me(), number(0));
+  ax_value there = ax_or(ax_and(first, low), ax_and(ax_not(first), ax_not(low)));
+  ax_if(there, AX_CLOSURE(put_own_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+
 /* A branch that copies, and waits for it. */
 static AX_BODY(fetch) {
   const ax_value *refs = context;
@@ -289,6 +309,14 @@ static void test_control(void **state) {
   expect(&(kernel){.body = amount, .threads = 2}, AX_INPUTS_THESE, "its amount, device or predicate depends on inputs");
 }
 
+static void test_guards(void **state) {
+  (void)state;
+  expect(&(kernel){.body = in_guard, .threads = 1}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = in_choice, .threads = 1}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = in_half_guard, .threads = 1}, AX_INPUTS_IN_BOUNDS, "ref_slice");
+  expect(&(kernel){.body = rows_by_side, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice");
+}
+
 static void test_memory(void **state) {
   (void)state;
   expect(&(kernel){.body = stores_and_copies, .threads = 1, .target = "h200"}, AX_INPUTS_THESE, "no ax_commit_smem has made visible");
@@ -366,7 +394,7 @@ static void test_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_control), cmocka_unit_test(test_memory),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_control), cmocka_unit_test(test_guards), cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_programs), cmocka_unit_test(test_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

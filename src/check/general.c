@@ -89,9 +89,10 @@ static ax_status add_shift(walk *w, const ax_core_code_step *step, uint32_t d, c
   if (start->ids == NULL || view->shift_count == AX_MOST_SHIFTS) return ax_general_refuse(step, "its start cannot be followed");
   const int64_t last = of->type.dims[d] - 1 - (size - 1) * stride;
   ax_shift shift = {.stride = of->strides[d]};
-  ax_interval range = ax_symbols_range(w->g->symbols, start->ids[0]);
+  ax_interval range;
+  AX_TRY(ax_symbols_guarded(w->g->symbols, start->ids[0], w->g->guards, w->g->guard_count, &range));
   AX_TRY(ax_symbols_split(w->g->symbols, start->ids[0], &shift.part, &shift.constant));
-  if (range.low < 0 || range.high > last) note_outside(w->g, step, of);
+  if (range.low <= range.high && (range.low < 0 || range.high > last)) note_outside(w->g, step, of);
   if (range.low < 0) range.low = 0;
   if (range.high > last) range.high = last;
   shift.low = range.low, shift.high = range.high;

@@ -58,6 +58,8 @@ typedef struct ax_general {
   bool *dropped;           /* by agent of the run: a copy that a branch on inputs has started */
   ax_general_open open[AX_MOST_OPEN];
   uint32_t open_first, open_count; /* of the present way */
+  ax_guard guards[AX_MOST_GUARDS]; /* of the ways around the present step */
+  uint32_t guard_count;
   uint32_t *way_objects, way_object_count, way_object_capacity; /* by semaphore: the core whose branches use it; AX_NONE */
   char outside[256];       /* an access that may be out of bounds; "": there is none */
 } ax_general;

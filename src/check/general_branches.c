@@ -85,7 +85,14 @@ static void release_slots(const ax_general *g, uint32_t core, ax_abstract **held
   ax_free(held);
 }
 
+/* What it means for numbers that way b of two is taken. */
+static void guard_way(ax_general *g, const ax_abstract *chooser, const ax_core_code_step *step, uint32_t b) {
+  if (step->target_count == 2 && chooser != NULL && chooser->ids != NULL)
+    ax_symbols_guard(g->symbols, chooser->ids[0], b == 1, g->guards, &g->guard_count);
+}
+
 ax_status ax_general_walk_ways(ax_general *g, uint32_t core, const ax_core_code_step *step) {
+  const uint32_t guards = g->guard_count;
   const uint32_t meeting = meeting_of(ax_general_code(g, core), step), slots = ax_general_code(g, core)->slot_count;
   ax_abstract **before = hold_slots(g, core), **joined = NULL;
   ax_status status = before == NULL ? ax_out_of_memory(0) : AX_OK;
@@ -93,7 +100,9 @@ ax_status ax_general_walk_ways(ax_general *g, uint32_t core, const ax_core_code_
   g->may++;
   for (uint32_t b = 0; b < step->target_count && status == AX_OK; b++) {
     for (uint32_t i = 0; i < slots; i++) set_slot(&g->cores[core], i, ax_abstract_retain(before[i]));
+    guard_way(g, before[step->in[0]], step, b);
     status = walk_part(g, core, step, step->targets[b], meeting);
+    g->guard_count = guards;
     if (status != AX_OK) break;
     if (joined == NULL) {
       joined = hold_slots(g, core);

@@ -188,6 +188,19 @@ ax_status ax_symbols_split(ax_symbols *s, uint32_t id, uint32_t *part, int64_t *
   return number_of(s, &made, dtype, ax_interval_of_dtype(dtype), part);
 }
 
+const ax_prim *ax_symbols_maker(const ax_symbols *s, uint32_t id, uint32_t in[2]) {
+  const number *n = &s->numbers[id];
+  const uint64_t *key = s->pool + n->first;
+  in[0] = in[1] = AX_NONE;
+  if (!n->named && n->words == 3 && key[0] == 0 && key[2] == 1) { /* another number, in this dtype */
+    in[0] = (uint32_t)key[1];
+    return &ax_prim_convert_element_type;
+  }
+  if (!n->named || n->words < 4 || n->words > 5 || key[0] != AX_SYMBOL_MADE) return NULL;
+  for (uint32_t i = 0; 3 + i < n->words; i++) in[i] = (uint32_t)key[3 + i];
+  return (const ax_prim *)(uintptr_t)key[1];
+}
+
 /* --- Equations --- */
 
 static bool is_constant(const ax_symbols *s, uint32_t id) { return ax_interval_is_one(s->numbers[id].range); }
@@ -226,6 +239,10 @@ static uint32_t operand_of(const ax_symbols *s, const ax_eqn *eqn, const uint32_
     if (in[0] == in[1] || (most ? a.low >= b.high : a.high <= b.low)) return in[0];
     if (most ? b.low >= a.high : b.high <= a.low) return in[1];
   }
+  const bool logical = dtype == AX_BOOL && (prim == &ax_prim_and || prim == &ax_prim_or);
+  const int64_t neutral = prim == &ax_prim_and;
+  if (logical && ax_interval_is_one(a) && a.low == neutral) return in[1];
+  if (logical && ax_interval_is_one(b) && b.low == neutral) return in[0];
   if (prim == &ax_prim_rem && a.low >= 0 && b.low > a.high) return in[0];
   if (prim == &ax_prim_select_n && eqn->in_count == 3) {
     if (in[1] == in[2]) return in[1];
@@ -234,6 +251,21 @@ static uint32_t operand_of(const ax_symbols *s, const ax_eqn *eqn, const uint32_
   if (prim == &ax_prim_stop_gradient || prim == &ax_prim_optimization_barrier) return in[0];
   if (prim == &ax_prim_convert_element_type && s->numbers[in[0]].dtype == dtype) return in[0];
   return AX_NONE;
+}
+
+/* Bounds of one of two numbers, each where it is chosen: of where(x < 8, x, 0). */
+static ax_status chosen(ax_symbols *s, const uint32_t *in, ax_interval *out) {
+  ax_interval cases[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    ax_guard guards[AX_MOST_GUARDS];
+    uint32_t count = 0;
+    ax_symbols_guard(s, in[0], k == 1, guards, &count);
+    AX_TRY(ax_symbols_guarded(s, in[1 + k], guards, count, &cases[k]));
+  }
+  if (cases[0].low > cases[0].high) cases[0] = cases[1];
+  if (cases[1].low > cases[1].high) cases[1] = cases[0];
+  if (cases[0].low <= cases[0].high) *out = ax_interval_common(*out, ax_interval_hull(cases[0], cases[1]));
+  return AX_OK;
 }
 
 ax_status ax_symbols_apply(ax_symbols *s, const ax_eqn *eqn, const uint32_t *in, ax_dtype dtype, uint32_t *out) {
@@ -250,7 +282,8 @@ ax_status ax_symbols_apply(ax_symbols *s, const ax_eqn *eqn, const uint32_t *in,
     dtypes[i] = s->numbers[in[i]].dtype;
     key[3 + i] = in[i];
   }
-  const ax_interval range = ax_interval_of_eqn(eqn, dtypes, ranges, dtype);
+  ax_interval range = ax_interval_of_eqn(eqn, dtypes, ranges, dtype);
+  if (eqn->prim == &ax_prim_select_n && eqn->in_count == 3) AX_TRY(chosen(s, in, &range));
   AX_TRY(linear(s, eqn, in, dtype, range, out));
   return *out != AX_NONE ? AX_OK : ax_symbols_named(s, dtype, range, eqn->in_count + 3, key, out);
 }

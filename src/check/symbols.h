@@ -48,8 +48,20 @@ AX_MUST_USE ax_status ax_symbols_apply(ax_symbols *symbols, const ax_eqn *eqn, c
 
 ax_interval ax_symbols_range(const ax_symbols *symbols, uint32_t id);
 ax_dtype ax_symbols_dtype(const ax_symbols *symbols, uint32_t id);
+/* The primitive that made the number from one or two others, `in`; NULL: none that is known. */
+const ax_prim *ax_symbols_maker(const ax_symbols *symbols, uint32_t id, uint32_t in[2]);
 /* The number is `part` + *constant, modulo 2^bits of its dtype; numbers that differ by constants have one `part`. *constant is between
    -2^30 and 2^30. */
 AX_MUST_USE ax_status ax_symbols_split(ax_symbols *symbols, uint32_t id, uint32_t *part, int64_t *constant);
+
+typedef struct ax_guard { /* a number is within bounds where a predicate holds */
+  uint32_t number;
+  ax_interval range;
+} ax_guard;
+enum { AX_MOST_GUARDS = 16 };
+/* Appends what a predicate, or an integer that is one, says of numbers where it is true, or false; no more than there is room for. */
+void ax_symbols_guard(const ax_symbols *symbols, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count);
+/* Bounds of a number where the guards hold; empty: they never do. */
+AX_MUST_USE ax_status ax_symbols_guarded(ax_symbols *symbols, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out);
 
 #endif

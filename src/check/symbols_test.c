@@ -1,5 +1,5 @@
 /* Symbols, against the values that programs at random give: each value is within the bounds of its number; the same number is the same
-   value; and numbers with one part are as far apart as their constants say. */
+   value; numbers with one part are as far apart as their constants say; and where a predicate has a value, what it says then is right. */
 #include "check/symbols.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "support/tensor.h"
 #include "xform/evaluate.h"
 
-enum { inputs = 3, most_values = 40, steps = 24, tries = 60, programs = 400 };
+enum { inputs = 3, most_values = 40, steps = 24, predicates = 6, tries = 60, programs = 400 };
 
 typedef struct plan {
   test_random random;
@@ -29,8 +29,10 @@ static ax_value compared(plan *p) {
   switch (test_random_below(&p->random, 4)) {
     case 0: return ax_lt(a, b);
     case 1: return ax_ge(a, b);
-    case 2: return ax_eq(a, b);
-    default: return ax_and(ax_gt(a, b), ax_le(operand(p), a));
+    case 2: return test_random_below(&p->random, 2) == 0 ? ax_eq(a, b) : ax_ne(a, b);
+    default:
+      a = ax_and(ax_gt(a, b), ax_le(operand(p), a));
+      return test_random_below(&p->random, 2) == 0 ? a : ax_not(ax_or(a, ax_lt(pick(p), b)));
   }
 }
 
@@ -60,7 +62,10 @@ static AX_BODY(body) {
     p->made[p->count] = any(p);
     out[k] = p->made[p->count++];
   }
+  for (uint32_t k = 0; k < predicates; k++) out[steps + k] = compared(p);
 }
+
+static uint64_t narrowed;
 
 /* Numbers of the results; inputs have bounds of their own. */
 static void number_program(ax_symbols *symbols, const ax_program *program, const ax_interval *ranges, uint32_t *ids) {
@@ -83,6 +88,22 @@ static void number_program(ax_symbols *symbols, const ax_program *program, const
   }
 }
 
+static void compare_guards(ax_symbols *symbols, const ax_program *program, const uint32_t *ids, const int64_t *values,
+                           const bool *holds) {
+  for (uint32_t j = 0; j < predicates; j++) {
+    ax_guard guards[AX_MOST_GUARDS];
+    uint32_t count = 0;
+    ax_symbols_guard(symbols, ids[program->outs[steps + j]], holds[j], guards, &count);
+    for (uint32_t k = 0; k < steps; k++) {
+      ax_interval range;
+      TEST_OK(ax_symbols_guarded(symbols, ids[program->outs[k]], guards, count, &range));
+      assert_true(values[k] >= range.low && values[k] <= range.high);
+      const ax_interval all = ax_symbols_range(symbols, ids[program->outs[k]]);
+      narrowed += range.low > all.low || range.high < all.high;
+    }
+  }
+}
+
 static void compare(ax_symbols *symbols, const ax_program *program, const uint32_t *ids, const int64_t *values) {
   for (uint32_t k = 0; k < steps; k++) {
     const uint32_t id = ids[program->outs[k]];
@@ -101,8 +122,9 @@ static void compare(ax_symbols *symbols, const ax_program *program, const uint32
 }
 
 static void run(ax_symbols *symbols, const ax_program *program, const uint32_t *ids, const int8_t *given) {
-  ax_tensor *in[inputs], *out[steps];
+  ax_tensor *in[inputs], *out[steps + predicates];
   int64_t values[steps];
+  bool holds[predicates];
   const ax_type type = AX_TYPE(AX_S8);
   for (uint32_t i = 0; i < inputs; i++) {
     TEST_OK(ax_tensor_create(&type, &in[i]));
@@ -110,9 +132,11 @@ static void run(ax_symbols *symbols, const ax_program *program, const uint32_t *
   }
   TEST_OK(ax_evaluate(program, in, out));
   for (uint32_t k = 0; k < steps; k++) values[k] = *(const int8_t *)out[k]->data;
+  for (uint32_t k = 0; k < predicates; k++) holds[k] = *(const unsigned char *)out[steps + k]->data != 0;
   compare(symbols, program, ids, values);
+  compare_guards(symbols, program, ids, values, holds);
   for (uint32_t i = 0; i < inputs; i++) ax_tensor_release(in[i]);
-  for (uint32_t k = 0; k < steps; k++) ax_tensor_release(out[k]);
+  for (uint32_t k = 0; k < steps + predicates; k++) ax_tensor_release(out[k]);
 }
 
 static uint64_t same_parts;
@@ -123,7 +147,7 @@ static void one(uint64_t seed, bool show) {
   ax_symbols *symbols;
   const ax_type types[inputs] = {AX_TYPE(AX_S8), AX_TYPE(AX_S8), AX_TYPE(AX_S8)};
   ax_interval ranges[inputs];
-  TEST_OK(ax_trace(AX_CLOSURE(body, inputs, steps, &p), types, &program));
+  TEST_OK(ax_trace(AX_CLOSURE(body, inputs, steps + predicates, &p), types, &program));
   (void)show;
   TEST_OK(ax_symbols_create(&symbols));
   uint32_t *ids = calloc(program->value_count + 1, sizeof ids[0]);
@@ -153,7 +177,7 @@ static void one(uint64_t seed, bool show) {
 static void test_programs_at_random(void **state) {
   (void)state;
   test_each_seed(programs, one);
-  assert_true(same_parts > programs / 10); /* else nothing was compared */
+  assert_true(same_parts > programs / 10 && narrowed > programs); /* else nothing was compared */
 }
 
 int main(void) {
