@@ -53,7 +53,7 @@ ax_status ax_abstract_ids(ax_symbols *symbols, uint64_t count, ax_abstract **out
   AX_TRY(create(out));
   (*out)->serial = ax_symbols_serial(symbols);
   (*out)->count = count;
-  (*out)->ids = ax_alloc((count + 1) * sizeof (*out)->ids[0]);
+  (*out)->ids = ax_alloc((count + 1) * sizeof(*out)->ids[0]);
   if ((*out)->ids != NULL) return AX_OK;
   ax_abstract_release(*out);
   *out = NULL;
@@ -68,7 +68,8 @@ ax_status ax_abstract_view(const ax_view *view, ax_abstract **out) {
 }
 
 bool ax_abstract_has_ids(const ax_abstract *value, ax_dtype dtype) {
-  return ax_is_counted(dtype) && !value->is_view && value->count <= AX_MOST_SYMBOLS && (value->tensor != NULL || value->ids != NULL);
+  return ax_is_counted(dtype) && !value->is_view && value->count <= AX_MOST_SYMBOLS &&
+         (value->tensor != NULL || value->ids != NULL);
 }
 
 static int64_t integer_of(ax_dtype dtype, const void *data, uint64_t at) {
@@ -103,8 +104,10 @@ ax_status ax_abstract_settle(const ax_symbols *symbols, const ax_type *type, ax_
   for (uint64_t i = 0; i < of->count; i++)
     ax_number_store(type->dtype, tensor->data, (int64_t)i, (ax_number){.i = ax_symbols_range(symbols, of->ids[i]).low});
   const ax_status status = ax_abstract_own(tensor, value);
-  if (status == AX_OK) ax_abstract_release(of);
-  else ax_tensor_release(tensor), *value = of;
+  if (status == AX_OK)
+    ax_abstract_release(of);
+  else
+    ax_tensor_release(tensor), *value = of;
   return status;
 }
 

@@ -17,12 +17,12 @@ enum { AX_MOST_SHIFTS = 4, AX_MOST_SYMBOLS = 1 << 16 /* elements of one array */
 typedef struct ax_abstract {
   uint32_t references;
   bool is_view;
-  ax_tensor *tensor; /* the value itself, for all inputs */
-  uint32_t *ids;     /* a symbol for each element */
-  uint64_t serial;   /* of ids: of this array alone */
-  uint64_t count;    /* of elements */
-  ax_interval range;    /* of all of them */
-  ax_view view;      /* where all starts that depend on inputs are 0 .. */
+  ax_tensor *tensor;               /* the value itself, for all inputs */
+  uint32_t *ids;                   /* a symbol for each element */
+  uint64_t serial;                 /* of ids: of this array alone */
+  uint64_t count;                  /* of elements */
+  ax_interval range;               /* of all of them */
+  ax_view view;                    /* where all starts that depend on inputs are 0 .. */
   ax_shift shifts[AX_MOST_SHIFTS]; /* .. and those starts */
   uint32_t shift_count;
   bool nowhere; /* the view is out of bounds for all inputs */
@@ -40,7 +40,8 @@ AX_MUST_USE ax_status ax_abstract_view(const ax_view *view, ax_abstract **out);
 /* Where ids are all constants, the value itself. Consumes *value. */
 AX_MUST_USE ax_status ax_abstract_settle(const ax_symbols *symbols, const ax_type *type, ax_abstract **value);
 bool ax_abstract_has_ids(const ax_abstract *value, ax_dtype dtype); /* a symbol can be given for each element */
-AX_MUST_USE ax_status ax_abstract_id(ax_symbols *symbols, const ax_abstract *value, ax_dtype dtype, uint64_t element, uint32_t *out);
+AX_MUST_USE ax_status ax_abstract_id(ax_symbols *symbols, const ax_abstract *value, ax_dtype dtype, uint64_t element,
+                                     uint32_t *out);
 ax_interval ax_abstract_bounds(const ax_symbols *symbols, const ax_abstract *value);
 /* What is known of a value that is one of the two; NULL: two views, so that it must not be used. */
 AX_MUST_USE ax_status ax_abstract_join(ax_symbols *symbols, const ax_type *type, ax_abstract *a, ax_abstract *b, ax_abstract **out);

@@ -37,7 +37,8 @@ static bool is_known(const evaluation *e) {
   for (uint32_t i = 0; i < e->step->in_count; i++)
     if (e->in[i]->tensor == NULL) return false;
   for (uint32_t k = 0; k < e->step->out_count; k++)
-    if (ax_type_elems(type_out(e, k)) > AX_MOST_SYMBOLS || (!ax_is_counted(type_out(e, k)->dtype) && ax_type_elems(type_out(e, k)) > 64))
+    if (ax_type_elems(type_out(e, k)) > AX_MOST_SYMBOLS ||
+        (!ax_is_counted(type_out(e, k)->dtype) && ax_type_elems(type_out(e, k)) > 64))
       return false;
   return true;
 }

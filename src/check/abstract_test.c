@@ -101,7 +101,8 @@ static void test_intervals(void **state) {
   (void)state;
   assert_true(ax_is_counted(AX_S32) && ax_is_counted(AX_U32) && ax_is_counted(AX_BOOL) && ax_is_counted(AX_S64));
   assert_false(ax_is_counted(AX_U64) || ax_is_counted(AX_F32));
-  const ax_interval bytes = ax_interval_of_dtype(AX_U8), truths = ax_interval_of_dtype(AX_BOOL), shorts = ax_interval_of_dtype(AX_S16);
+  const ax_interval bytes = ax_interval_of_dtype(AX_U8), truths = ax_interval_of_dtype(AX_BOOL),
+                    shorts = ax_interval_of_dtype(AX_S16);
   assert_true(bytes.low == 0 && bytes.high == 255 && truths.low == 0 && truths.high == 1);
   assert_true(shorts.low == INT16_MIN && shorts.high == INT16_MAX);
   const ax_interval common = ax_interval_common(bytes, (ax_interval){-4, 9}), hull = ax_interval_hull(truths, (ax_interval){-4, 0});

@@ -18,8 +18,8 @@ void ax_all_inputs_deinit(ax_all_inputs *all);
 
 /* The watch has noted the steps of the run, which has come to its end without a fault. operands: what each of the kernel's operands
    decides (decides.h). symmetry: as of ax_prove. */
-AX_MUST_USE ax_status ax_all_inputs_prove(const ax_program *program, ax_watch *watch, const ax_act_record *run, const uint8_t *operands,
-                                          const uint32_t *symmetry, ax_all_inputs *out);
+AX_MUST_USE ax_status ax_all_inputs_prove(const ax_program *program, ax_watch *watch, const ax_act_record *run,
+                                          const uint8_t *operands, const uint32_t *symmetry, ax_all_inputs *out);
 /* The same of a kernel all of whose schedules were searched. */
 AX_MUST_USE ax_status ax_all_inputs_search(const ax_program *program, const ax_machine *machine, const uint8_t *operands,
                                            ax_all_inputs *out);

@@ -72,9 +72,7 @@ static AX_BODY(meets) { ax_if(is_large(in), AX_CLOSURE(signal_both, 0, 0, in), A
 static AX_BODY(put_entry) { put(context, entry(context, number(0))); }
 static AX_BODY(put_own_entry) { put(context, entry(context, me())); }
 static ax_value is_row(ax_value x) { return ax_and(ax_ge(x, number(0)), ax_lt(x, number(rows))); }
-static AX_BODY(in_guard) {
-  ax_if(is_row(entry(in, number(0))), AX_CLOSURE(put_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
-}
+static AX_BODY(in_guard) { ax_if(is_row(entry(in, number(0))), AX_CLOSURE(put_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
 static AX_BODY(in_choice) {
   ax_value x = entry(in, number(0));
   put(in, ax_select_n(is_row(x), number(0), x));
@@ -142,12 +140,8 @@ static AX_BODY(fetched_early) { /* nothing says that the other core has read */
 }
 
 static AX_BODY(round_of) { put(context, me()); }
-static AX_BODY(long_as) {
-  ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(round_of, 1, 0, in), NULL, NULL);
-}
-static AX_BODY(meets_in_rounds) {
-  ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(signal_round, 1, 0, in), NULL, NULL);
-}
+static AX_BODY(long_as) { ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(round_of, 1, 0, in), NULL, NULL); }
+static AX_BODY(meets_in_rounds) { ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(signal_round, 1, 0, in), NULL, NULL); }
 /* A page in each round, as many as an entry says. */
 static AX_BODY(page_round) {
   const ax_value *refs = context;
@@ -184,7 +178,8 @@ static AX_BODY(carried) {
   ax_value last;
   ax_fori_loop(ax_integer(0), entry(in, number(0)), AX_CLOSURE(carried_round, 2, 1, in), AX_VALUES(number(0)), &last);
 }
-static AX_BODY(carried_beside) { /* the other core stores to the other half; or to row 0, which only the first round seems to have */
+static AX_BODY(
+    carried_beside) { /* the other core stores to the other half; or to row 0, which only the first round seems to have */
   ax_if(ax_eq(me(), ax_integer(0)), AX_CLOSURE(carried, 0, 0, in), AX_CLOSURE(put_last, 0, 0, in), NULL, NULL);
 }
 static AX_BODY(carried_before) {
@@ -203,7 +198,8 @@ static AX_BODY(writes_one) { /* of two buffers, and reads the first */
   ax_ref_store(ax_ref_slice(in[BUFFER], AX_VALUES(own, me()), AX_DIMS(1, 1)), ax_full(AX_F32, AX_DIMS(1, 1), 2.0));
   (void)ax_ref_load(ax_ref_slice(in[BUFFER], AX_VALUES(number(0), me()), AX_DIMS(1, 1)));
 }
-static void store_and_copy(const ax_value *in, bool commits) { /* one core stores to any of the first two rows of the buffer, and copies the second */
+static void store_and_copy(const ax_value *in,
+                           bool commits) { /* one core stores to any of the first two rows of the buffer, and copies the second */
   ax_value done = ax_ref_at(in[DMA], number(0)), from = ax_ref_at(in[BUFFER], number(1)), to = ax_ref_at(in[OUT], number(0));
   for (int64_t k = 0; k < 2; k++) ax_ref_store(ax_ref_at(in[BUFFER], number(k)), row(3));
   ax_commit_smem();
@@ -234,8 +230,8 @@ static void call(const kernel *k, ax_value table, ax_value x, ax_value *out) {
   const uint32_t aliases[1][2] = {{1, 0}};
   const ax_kernel_options options = {
       .scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {AX_LIST(1, aliases)}, .target = k->target};
-  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(k->body, REFS, 0), &options, AX_VALUES(table, x),
-              AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(k->body, REFS, 0), &options, AX_VALUES(table, x), AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+              out);
 }
 
 typedef struct rounds {
@@ -253,9 +249,12 @@ static AX_BODY(whole) {
   const kernel *k = context;
   rounds r = {k, in[0]};
   if (k->place == 1) r.table = ax_iota(AX_S32, AX_DIMS(entries), 0);
-  if (k->place == 3) r.table = ax_max(ax_min(in[0], ax_full_i64(AX_S32, AX_DIMS(entries), 6)), ax_full_i64(AX_S32, AX_DIMS(entries), 0));
-  if (k->place == 2) ax_fori_loop(number(0), number(3), AX_CLOSURE(one_round, 2, 1, &r), AX_LIST(1, in + 1), out);
-  else call(k, r.table, in[1], out);
+  if (k->place == 3)
+    r.table = ax_max(ax_min(in[0], ax_full_i64(AX_S32, AX_DIMS(entries), 6)), ax_full_i64(AX_S32, AX_DIMS(entries), 0));
+  if (k->place == 2)
+    ax_fori_loop(number(0), number(3), AX_CLOSURE(one_round, 2, 1, &r), AX_LIST(1, in + 1), out);
+  else
+    call(k, r.table, in[1], out);
 }
 
 static void expect(const kernel *k, ax_check_inputs proved_for, const char *why) {
@@ -319,7 +318,8 @@ static void test_guards(void **state) {
 
 static void test_memory(void **state) {
   (void)state;
-  expect(&(kernel){.body = stores_and_copies, .threads = 1, .target = "h200"}, AX_INPUTS_THESE, "no ax_commit_smem has made visible");
+  expect(&(kernel){.body = stores_and_copies, .threads = 1, .target = "h200"}, AX_INPUTS_THESE,
+         "no ax_commit_smem has made visible");
   expect(&(kernel){.body = stores_commits_copies, .threads = 1, .target = "h200"}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = writes_one, .threads = 1}, AX_INPUTS_THESE, "reads what nobody has written");
 }
@@ -347,7 +347,8 @@ static AX_BODY(sends) {
   ax_semaphore_signal(all, ax_integer(1), &there);
   ax_semaphore_wait(all, ax_integer(1));
   if (form == sent_wide) ax_ref_store(ax_ref_at(in[SENT_OUT], number(2)), row(4)); /* while the other's row may come */
-  ax_copy_start(ax_ref_at(in[SENT_ROW], number(0)), place, &(ax_copy_options){.received = (ax_value *)(uintptr_t)&in[ARRIVED], .to = &there});
+  ax_copy_start(ax_ref_at(in[SENT_ROW], number(0)), place,
+                &(ax_copy_options){.received = (ax_value *)(uintptr_t)&in[ARRIVED], .to = &there});
   ax_copy_wait(in[ARRIVED], place);
   if (form == 0) ax_ref_store(ax_ref_at(in[SENT_OUT], at), ax_ref_load(ax_ref_at(in[SENT_OUT], at)));
 }
@@ -357,7 +358,8 @@ static AX_BODY(sends_on_device) {
   const uint32_t aliases[1][2] = {{2, 0}};
   const ax_scratch scratch = {.type = ax_dma_semaphore_type(AX_DIMS())};
   const ax_kernel_options options = {.scratch = {AX_LIST(1, &scratch)}, .aliases = {AX_LIST(1, aliases)}, .collective_id = 1};
-  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(sends, 5, 0, context), &options, AX_LIST(3, in), AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(sends, 5, 0, context), &options, AX_LIST(3, in),
+              AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 static AX_BODY(sends_on_both) {
@@ -394,7 +396,8 @@ static void test_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_control), cmocka_unit_test(test_guards), cmocka_unit_test(test_memory),
-                                     cmocka_unit_test(test_programs), cmocka_unit_test(test_devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_control),
+                                     cmocka_unit_test(test_guards),    cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_programs),  cmocka_unit_test(test_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

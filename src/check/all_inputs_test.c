@@ -17,7 +17,23 @@
 enum { most_cores = 3, most_acts = 6, entries = 3, cells = 8, few = 4, semaphores = 2, kernels = 500 };
 enum { TABLE, DATA, OUT, SCRATCH, SEMAPHORE, DMA = SEMAPHORE + semaphores, OTHER_DMA, REFS };
 
-typedef enum kind { STORE, LOAD, ADD, WIDE, MASKED, GUARDED, CHOSEN, FETCHED, SCOPED, LOOPED, ROUNDS, COPY, SIGNAL, WAIT, KINDS } kind;
+typedef enum kind {
+  STORE,
+  LOAD,
+  ADD,
+  WIDE,
+  MASKED,
+  GUARDED,
+  CHOSEN,
+  FETCHED,
+  SCOPED,
+  LOOPED,
+  ROUNDS,
+  COPY,
+  SIGNAL,
+  WAIT,
+  KINDS
+} kind;
 typedef enum form { PLAIN, OF_CORE, RAW, SHIFTED, CLAMPED, REST, SHIFTED_CLAMPED, SCALED, SUM, CHOICE, STORED, FORMS } form;
 
 typedef struct place { /* an index: a form of an entry of the table and a number */
@@ -62,16 +78,26 @@ static ax_value clamp(ax_value x, uint32_t most) { return ax_max(ax_min(x, numbe
 static ax_value index_of(const part *p, const place *at, uint32_t size) {
   ax_value x = at->form > OF_CORE ? entry_of(p, at->entry) : (ax_value){0}, n = number(at->number);
   switch (at->form) {
-    case PLAIN: return number(at->number % size);
-    case OF_CORE: return number((p->core + at->number) % size);
-    case RAW: return x;
-    case SHIFTED: return ax_add(x, number(p->core));
-    case CLAMPED: return clamp(x, size - 1);
-    case REST: return ax_rem(clamp(x, 100), number(size));
-    case SHIFTED_CLAMPED: return ax_add(clamp(x, size - most_cores), number(p->core));
-    case SCALED: return ax_add(ax_mul(clamp(x, 1), number(size / 2)), number(p->core % (size / 2)));
-    case SUM: return clamp(ax_add(x, entry_of(p, (at->entry + 1) % entries)), size - 1);
-    case CHOICE: return ax_select_n(ax_gt(x, n), number(p->core), number(size - 1 - p->core));
+    case PLAIN:
+      return number(at->number % size);
+    case OF_CORE:
+      return number((p->core + at->number) % size);
+    case RAW:
+      return x;
+    case SHIFTED:
+      return ax_add(x, number(p->core));
+    case CLAMPED:
+      return clamp(x, size - 1);
+    case REST:
+      return ax_rem(clamp(x, 100), number(size));
+    case SHIFTED_CLAMPED:
+      return ax_add(clamp(x, size - most_cores), number(p->core));
+    case SCALED:
+      return ax_add(ax_mul(clamp(x, 1), number(size / 2)), number(p->core % (size / 2)));
+    case SUM:
+      return clamp(ax_add(x, entry_of(p, (at->entry + 1) % entries)), size - 1);
+    case CHOICE:
+      return ax_select_n(ax_gt(x, n), number(p->core), number(size - 1 - p->core));
     default: /* through memory that the core writes before */
       ax_ref_store(ax_ref_at(p->refs[SCRATCH], number(p->core)), clamp(x, size - 1));
       return ax_ref_load(ax_ref_at(p->refs[SCRATCH], number(p->core)));
@@ -120,13 +146,20 @@ static void emit(const part *p) {
   const act *a = p->act;
   ax_value guard;
   switch (a->kind) {
-    case STORE: ax_ref_store(cell(p, &a->at, a->scratch), number(p->core + 1)); break;
-    case LOAD: ax_ref_store(ax_ref_at(p->refs[OUT], number(cells - 1 - p->core)), ax_ref_load(cell(p, &a->at, a->scratch))); break;
-    case ADD: ax_ref_add(cell(p, &a->at, a->scratch), number(2)); break;
+    case STORE:
+      ax_ref_store(cell(p, &a->at, a->scratch), number(p->core + 1));
+      break;
+    case LOAD:
+      ax_ref_store(ax_ref_at(p->refs[OUT], number(cells - 1 - p->core)), ax_ref_load(cell(p, &a->at, a->scratch)));
+      break;
+    case ADD:
+      ax_ref_add(cell(p, &a->at, a->scratch), number(2));
+      break;
     case WIDE: /* two cells of its own, from a base */
-      ax_ref_store(ax_ref_slice(p->refs[OUT], AX_VALUES(ax_add(ax_mul(number(p->core), number(2)), clamp(entry_of(p, a->at.entry), 2))),
-                                AX_DIMS(2)),
-                   ax_full_i64(AX_S32, AX_DIMS(2), 5));
+      ax_ref_store(
+          ax_ref_slice(p->refs[OUT], AX_VALUES(ax_add(ax_mul(number(p->core), number(2)), clamp(entry_of(p, a->at.entry), 2))),
+                       AX_DIMS(2)),
+          ax_full_i64(AX_S32, AX_DIMS(2), 5));
       break;
     case MASKED:
       guard = ax_lt(ax_iota(AX_S32, AX_DIMS(2), 0), ax_broadcast_to(entry_of(p, a->at.entry), AX_DIMS(2)));
@@ -136,8 +169,8 @@ static void emit(const part *p) {
     case GUARDED:
     case CHOSEN:
       guard = ax_gt(entry_of(p, a->at.entry), number(a->at.number % 4));
-      ax_if(guard, AX_CLOSURE(store_one, 0, 0, p), a->kind == CHOSEN ? AX_CLOSURE(store_other, 0, 0, p) : AX_FN(nothing, 0, 0), NULL,
-            NULL);
+      ax_if(guard, AX_CLOSURE(store_one, 0, 0, p), a->kind == CHOSEN ? AX_CLOSURE(store_other, 0, 0, p) : AX_FN(nothing, 0, 0),
+            NULL, NULL);
       break;
     case FETCHED:
     case SCOPED:
@@ -146,7 +179,8 @@ static void emit(const part *p) {
       break;
     case LOOPED:
     case ROUNDS:
-      ax_fori_loop(number(0), clamp(entry_of(p, a->at.entry), 3), AX_CLOSURE(a->kind == LOOPED ? looped : copied, 1, 0, p), NULL, NULL);
+      ax_fori_loop(number(0), clamp(entry_of(p, a->at.entry), 3), AX_CLOSURE(a->kind == LOOPED ? looped : copied, 1, 0, p), NULL,
+                   NULL);
       break;
     case COPY: {
       ax_value to = cell(p, &a->to, a->to_scratch), done = ax_ref_at(p->refs[DMA], number(p->core));
@@ -154,8 +188,12 @@ static void emit(const part *p) {
       ax_copy_wait(done, to);
       break;
     }
-    case SIGNAL: ax_semaphore_signal(p->refs[SEMAPHORE + a->semaphore], ax_integer(1), NULL); break;
-    default: ax_semaphore_wait(p->refs[SEMAPHORE + a->semaphore], ax_integer(1)); break;
+    case SIGNAL:
+      ax_semaphore_signal(p->refs[SEMAPHORE + a->semaphore], ax_integer(1), NULL);
+      break;
+    default:
+      ax_semaphore_wait(p->refs[SEMAPHORE + a->semaphore], ax_integer(1));
+      break;
   }
 }
 
@@ -197,7 +235,8 @@ static AX_BODY(program_of) {
                                 {.type = ax_dma_semaphore_type(AX_DIMS(most_cores))}};
   const uint32_t aliases[1][2] = {{1, 0}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {AX_LIST(1, aliases)}};
-  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(body, REFS, 0, &w), &options, AX_VALUES(table, in[1]), AX_TYPES(AX_TYPE(AX_S32, cells)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(body, REFS, 0, &w), &options, AX_VALUES(table, in[1]),
+              AX_TYPES(AX_TYPE(AX_S32, cells)), out);
 }
 
 /* --- At random --- */
@@ -229,7 +268,13 @@ static plan make_plan(uint64_t seed) {
   for (uint32_t k = 0; k < acts; k++) {
     const kind kind = below(&p, COPY + 1);
     const uint32_t core = chance(&p, 40) ? core_first : below(&p, p.cores);
-    add(&p, core, (act){.kind = kind, .at = any_place(&p), .to = any_place(&p), .scratch = chance(&p, 30), .to_scratch = chance(&p, 30), .semaphore = chance(&p, 20)});
+    add(&p, core,
+        (act){.kind = kind,
+              .at = any_place(&p),
+              .to = any_place(&p),
+              .scratch = chance(&p, 30),
+              .to_scratch = chance(&p, 30),
+              .semaphore = chance(&p, 20)});
     if (chance(&p, 40)) add_message(&p);
   }
   return p;
@@ -255,10 +300,12 @@ static bool is_outside(const ax_check_report *report) {
 }
 
 static void show(const plan *p) {
-  static const char *const names[KINDS] = {"store", "load", "add", "wide", "masked", "guarded", "chosen", "fetched", "scoped", "looped", "rounds", "copy", "signal", "wait"};
-  static const char *const forms[FORMS] = {"plain",  "of core", "raw",   "shifted", "clamped", "rest", "shifted clamped",
-                                           "scaled", "sum",     "choice", "stored"};
-  print_message("%u cores%s%s%s\n", p->cores, p->by_value ? ", by value" : "", p->clamped ? ", clamped" : "", p->fills ? ", filled" : "");
+  static const char *const names[KINDS] = {"store",   "load",   "add",    "wide",   "masked", "guarded", "chosen",
+                                           "fetched", "scoped", "looped", "rounds", "copy",   "signal",  "wait"};
+  static const char *const forms[FORMS] = {"plain",           "of core", "raw", "shifted", "clamped", "rest",
+                                           "shifted clamped", "scaled",  "sum", "choice",  "stored"};
+  print_message("%u cores%s%s%s\n", p->cores, p->by_value ? ", by value" : "", p->clamped ? ", clamped" : "",
+                p->fills ? ", filled" : "");
   for (uint32_t c = 0; c < p->cores; c++)
     for (uint32_t k = 0; k < p->count[c]; k++) {
       const act *a = &p->acts[c][k];
@@ -342,10 +389,11 @@ static void one(uint64_t seed, bool shown) {
 static void test_kernels_at_random(void **ignored) {
   (void)ignored;
   test_each_seed(kernels, one);
-  print_message("%llu kernels, %llu proved for the first input: %llu for all inputs, %llu within bounds; of %llu that are right with all "
-                "64 inputs, that was told of %llu\n",
-                (unsigned long long)total.kernels, (unsigned long long)total.decided, (unsigned long long)total.all,
-                (unsigned long long)total.bounds, (unsigned long long)total.fine, (unsigned long long)total.told);
+  print_message(
+      "%llu kernels, %llu proved for the first input: %llu for all inputs, %llu within bounds; of %llu that are right with all "
+      "64 inputs, that was told of %llu\n",
+      (unsigned long long)total.kernels, (unsigned long long)total.decided, (unsigned long long)total.all,
+      (unsigned long long)total.bounds, (unsigned long long)total.fine, (unsigned long long)total.told);
   if (total.kernels < kernels) return;
   assert_true(total.all > total.kernels / 20 && total.bounds > total.kernels / 50 && 10 * total.told > 7 * total.fine);
 }

@@ -5,9 +5,9 @@
 #include "check/symbols.h"
 
 typedef struct ax_operand_fact { /* of a value */
-  bool fixed;     /* it does not depend on inputs, and is there once */
-  bool decides;   /* of a kernel's operand: its content decides acts (decides.h) */
-  ax_interval range; /* of its elements */
+  bool fixed;                    /* it does not depend on inputs, and is there once */
+  bool decides;                  /* of a kernel's operand: its content decides acts (decides.h) */
+  ax_interval range;             /* of its elements */
 } ax_operand_fact;
 
 /* operands: by operand of the kernel's equation; `decides` stays as it is. Of a kernel that the program does not have, nothing is

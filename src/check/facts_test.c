@@ -68,9 +68,10 @@ static void expect(ax_function body, const ax_operand_fact *expected) {
 static void test_facts(void **state) {
   (void)state;
   const ax_interval any = {INT32_MIN, INT32_MAX};
-  const ax_operand_fact of_calls[] = {{.range = any}, {.range = {2, 9}}, {.range = {0, 3}}, {.fixed = true, .range = {5, 5}},
-                                      {.fixed = true, .range = {7, 7}}};
-  const ax_operand_fact of_loops[] = {{.range = any}, {.range = {2, 9}}, {.range = {INT32_MIN, 3}}, {.range = {5, 5}}, {.range = any}};
+  const ax_operand_fact of_calls[] = {
+      {.range = any}, {.range = {2, 9}}, {.range = {0, 3}}, {.fixed = true, .range = {5, 5}}, {.fixed = true, .range = {7, 7}}};
+  const ax_operand_fact of_loops[] = {
+      {.range = any}, {.range = {2, 9}}, {.range = {INT32_MIN, 3}}, {.range = {5, 5}}, {.range = any}};
   expect(straight, of_calls);
   expect(in_call, of_calls);
   expect(in_loop, of_loops);

@@ -59,8 +59,10 @@ static ax_status evaluate(walk *w, const ax_core_code_step *step) {
   const ax_abstract_site site = {w->g->symbols, w->g->machine, &w->g->machine->cores[w->number], w->code};
   const ax_status status = ax_abstract_eval(&site, step, in, out);
   for (uint32_t k = 0; k < step->out_count; k++) {
-    if (status == AX_OK) set_slot(w, step->out[k], out[k]);
-    else ax_abstract_release(out[k]);
+    if (status == AX_OK)
+      set_slot(w, step->out[k], out[k]);
+    else
+      ax_abstract_release(out[k]);
   }
   return status;
 }
@@ -77,7 +79,8 @@ bool ax_general_known(const ax_general *g, uint32_t core, uint32_t slot, int64_t
 static void note_outside(ax_general *g, const ax_core_code_step *step, const ax_view *of) {
   char text[160];
   if (g->outside[0] != '\0' || of->region >= g->run->objects.region_count) return;
-  snprintf(g->outside, sizeof g->outside, "%s of %s", ax_step_text(step, text, sizeof text), g->run->objects.regions[of->region].name);
+  snprintf(g->outside, sizeof g->outside, "%s of %s", ax_step_text(step, text, sizeof text),
+           g->run->objects.regions[of->region].name);
 }
 
 /* A start that depends on inputs: where it leaves the operand, the kernel has a fault of its own; beyond that it is within bounds. */
@@ -96,8 +99,10 @@ static ax_status add_shift(walk *w, const ax_core_code_step *step, uint32_t d, c
   if (range.low < 0) range.low = 0;
   if (range.high > last) range.high = last;
   shift.low = range.low, shift.high = range.high;
-  if (range.low > range.high) view->nowhere = true;
-  else view->shifts[view->shift_count++] = shift;
+  if (range.low > range.high)
+    view->nowhere = true;
+  else
+    view->shifts[view->shift_count++] = shift;
   return AX_OK;
 }
 
@@ -139,8 +144,10 @@ static ax_status make_view(walk *w, const ax_core_code_step *step) {
     memcpy(made->shifts, from->shifts, from->shift_count * sizeof from->shifts[0]);
   }
   const ax_status status = from != NULL ? slice_view(w, step, from, made) : AX_OK;
-  if (status == AX_OK) set_slot(w, step->out[0], made);
-  else ax_abstract_release(made);
+  if (status == AX_OK)
+    set_slot(w, step->out[0], made);
+  else
+    ax_abstract_release(made);
   return status;
 }
 
@@ -191,7 +198,8 @@ static ax_status stack_ys(walk *w, const ax_core_code_step *step, bool begins) {
     if (begins && ax_is_counted(type->dtype)) range = (ax_interval){0, 0};
     if (!begins) {
       AX_TRY(need(w, step, k, &slice));
-      range = ax_interval_hull(ax_abstract_bounds(w->g->symbols, w->core->slot[step->out[k]]), ax_abstract_bounds(w->g->symbols, slice));
+      range = ax_interval_hull(ax_abstract_bounds(w->g->symbols, w->core->slot[step->out[k]]),
+                               ax_abstract_bounds(w->g->symbols, slice));
     }
     AX_TRY(ax_abstract_range((uint64_t)ax_type_elems(type), range, &made));
     set_slot(w, step->out[k], made);
@@ -209,13 +217,19 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
   int64_t index;
   w->core->pc++;
   switch (step->kind) {
-    case AX_STEP_EVAL: return evaluate(w, step);
-    case AX_STEP_VIEW: return make_view(w, step);
+    case AX_STEP_EVAL:
+      return evaluate(w, step);
+    case AX_STEP_VIEW:
+      return make_view(w, step);
     case AX_STEP_ACT:
       if (step->eqn->prim == &ax_prim_commit_smem && w->g->may == 0) w->core->stored.count = 0;
       return AX_OK;
-    case AX_STEP_MOVE: move(w, step); return AX_OK;
-    case AX_STEP_JUMP: w->core->pc = step->target; return AX_OK;
+    case AX_STEP_MOVE:
+      move(w, step);
+      return AX_OK;
+    case AX_STEP_JUMP:
+      w->core->pc = step->target;
+      return AX_OK;
     case AX_STEP_SWITCH:
       if (ax_general_depends(w->g, w->number, step, &index)) return ax_general_walk_ways(w->g, w->number, step);
       w->core->pc = step->targets[index < 0 ? 0 : index >= step->target_count ? step->target_count - 1 : index];
@@ -224,17 +238,21 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
       if (ax_general_depends(w->g, w->number, step, &index)) return ax_general_walk_loop(w->g, w->number, step);
       if (index == 0) w->core->pc = step->target;
       return AX_OK;
-    case AX_STEP_BEGIN: w->core->counter[step->loop] = 0; return stack_ys(w, step, true);
+    case AX_STEP_BEGIN:
+      w->core->counter[step->loop] = 0;
+      return stack_ys(w, step, true);
     case AX_STEP_NEXT:
       if (w->core->counter[step->loop] < step->length) return slice_xs(w, step);
       w->core->pc = step->target;
       return AX_OK;
-    case AX_STEP_STACK: return stack_ys(w, step, false);
+    case AX_STEP_STACK:
+      return stack_ys(w, step, false);
     case AX_STEP_ADVANCE:
       w->core->counter[step->loop]++;
       w->core->pc = step->target;
       return AX_OK;
-    default: return AX_OK;
+    default:
+      return AX_OK;
   }
 }
 
@@ -319,7 +337,8 @@ static ax_status device_step(ax_general *g, uint32_t agent) {
   for (uint32_t t = act.touch_first; t < act.touch_first + act.touch_count; t++) {
     const ax_touch *touch = &g->run->touches.touches[t];
     if (touch->write || ax_general_is_set(g, touch->region, g->run->touches.runs + touch->first, touch->count)) continue;
-    return ax_error(AX_ABSENT, "%s: for some inputs it has bytes that nobody has written", g->run->objects.regions[touch->region].name);
+    return ax_error(AX_ABSENT, "%s: for some inputs it has bytes that nobody has written",
+                    g->run->objects.regions[touch->region].name);
   }
   return AX_OK;
 }
@@ -329,9 +348,7 @@ ax_status ax_general_go(ax_general *g) {
   for (g->step = 0; g->step < g->run->step_count; g->step++) {
     const uint32_t agent = g->run->steps[g->step].agent;
     if (g->dropped[agent]) continue;
-    AX_TRY(agent < cores        ? core_step(g, agent)
-           : agent < first_copy ? device_step(g, agent)
-                                : ax_general_copy_acts(g, agent));
+    AX_TRY(agent < cores ? core_step(g, agent) : agent < first_copy ? device_step(g, agent) : ax_general_copy_acts(g, agent));
   }
   return ax_general_check_objects(g);
 }

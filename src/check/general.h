@@ -9,16 +9,16 @@
 #include "check/wide.h"
 
 typedef struct ax_general_region { /* memory, in the general run */
-  bool there;              /* the rest is filled in */
+  bool there;                      /* the rest is filled in */
   ax_type type;
-  uint64_t bytes, count;   /* of it, and of its elements */
-  uint32_t *ids;           /* a symbol for each element; AX_NONE: never written. NULL: `fixed`, `named`, or bounds alone */
-  const ax_tensor *fixed;  /* its content, for all inputs */
-  bool named;              /* each element is a symbol of its own, though there are no ids */
+  uint64_t bytes, count;  /* of it, and of its elements */
+  uint32_t *ids;          /* a symbol for each element; AX_NONE: never written. NULL: `fixed`, `named`, or bounds alone */
+  const ax_tensor *fixed; /* its content, for all inputs */
+  bool named;             /* each element is a symbol of its own, though there are no ids */
   ax_interval range;
-  uint64_t version;        /* counts writes */
-  uint32_t object_behind;  /* of semaphores that a branch has made: the first one's number and 1; 0: of others */
-  unsigned char *set;      /* by byte: it has been written, for all inputs; NULL: all of them */
+  uint64_t version;       /* counts writes */
+  uint32_t object_behind; /* of semaphores that a branch has made: the first one's number and 1; 0: of others */
+  unsigned char *set;     /* by byte: it has been written, for all inputs; NULL: all of them */
 } ax_general_region;
 
 typedef struct ax_general_core {
@@ -44,9 +44,9 @@ typedef struct ax_general_open { /* bytes that copies of a branch have signalled
 typedef struct ax_general {
   ax_machine *machine;
   const ax_act_record *run;
-  const ax_step_note *notes; /* by step of the run */
+  const ax_step_note *notes;    /* by step of the run */
   const ax_operand_fact *facts; /* by operand */
-  ax_tensor *const *in; /* as of ax_state_create */
+  ax_tensor *const *in;         /* as of ax_state_create */
   ax_symbols *symbols;
   ax_wide wide;
   ax_general_region *regions;
@@ -61,7 +61,7 @@ typedef struct ax_general {
   ax_guard guards[AX_MOST_GUARDS]; /* of the ways around the present step */
   uint32_t guard_count;
   uint32_t *way_objects, way_object_count, way_object_capacity; /* by semaphore: the core whose branches use it; AX_NONE */
-  char outside[256];       /* an access that may be out of bounds; "": there is none */
+  char outside[256];                                            /* an access that may be out of bounds; "": there is none */
 } ax_general;
 
 AX_MUST_USE ax_status ax_general_create(ax_general *general); /* makes cores and regions; the first fields are filled in */
@@ -86,11 +86,13 @@ AX_MUST_USE ax_status ax_general_put_set(ax_general *general, uint32_t region, c
 AX_MUST_USE ax_status ax_general_access(ax_general *general, uint32_t core, const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_general_meet(ax_general *general, uint32_t core, const ax_core_code_step *step);
 AX_MUST_USE ax_status ax_general_copy_acts(ax_general *general, uint32_t agent);
-AX_MUST_USE ax_status ax_general_check_committed(ax_general *general, uint32_t core, const ax_core_code_step *step, const ax_abstract *from);
+AX_MUST_USE ax_status ax_general_check_committed(ax_general *general, uint32_t core, const ax_core_code_step *step,
+                                                 const ax_abstract *from);
 AX_MUST_USE ax_status ax_general_copy_reads(ax_general *general, ax_general_copy *copy);
 AX_MUST_USE ax_status ax_general_copy_writes(ax_general *general, ax_general_copy *copy, uint32_t region);
 /* cores: general.c */
-bool ax_general_known(const ax_general *general, uint32_t core, uint32_t slot, int64_t *out); /* the integer is the same for all inputs */
+bool ax_general_known(const ax_general *general, uint32_t core, uint32_t slot,
+                      int64_t *out); /* the integer is the same for all inputs */
 AX_MUST_USE ax_status ax_general_walk_acts(ax_general *general, uint32_t core, uint32_t meeting); /* until the core stands there */
 /* branches and loops that depend on inputs: general_branches.c. depends: a SWITCH or TEST does; *known: its operand, if not. */
 bool ax_general_depends(const ax_general *general, uint32_t core, const ax_core_code_step *step, int64_t *known);

@@ -19,7 +19,10 @@ static const ax_act_step *step_of(const ax_general *g) { return &g->run->steps[g
 /* The act as the run has it; of a branch on inputs the run may not have it. */
 static ax_status begin_act(acting *a) {
   const char *name = a->step->eqn->prim->name;
-  ax_act act = {.kind = AX_ACT_LOCAL, .what = strncmp(name, "ref_", 4) == 0 ? name + 4 : name, .location = a->step->location, .span = a->step->span};
+  ax_act act = {.kind = AX_ACT_LOCAL,
+                .what = strncmp(name, "ref_", 4) == 0 ? name + 4 : name,
+                .location = a->step->location,
+                .span = a->step->span};
   a->core->acts++;
   return ax_wide_act(&a->g->wide, a->number, a->g->may == 0 ? &step_of(a->g)->act : &act);
 }
@@ -198,8 +201,10 @@ static ax_status start_copy(acting *a) {
   const ax_act *act = &step_of(a->g)->act;
   AX_TRY(ax_general_check_committed(a->g, a->number, a->step, operand_of(a, 0)));
   ax_general_copy *copy = &a->g->copies[act->object];
-  *copy = (ax_general_copy){.step = a->step, .from = ax_abstract_retain(operand_of(a, 0)), .to = ax_abstract_retain(operand_of(a, 1))};
-  const bool exact = copy->to->shift_count == 0 && !copy->to->nowhere && ax_core_operands(&((const ax_copy_params *)a->step->eqn->params)->to) == 0;
+  *copy =
+      (ax_general_copy){.step = a->step, .from = ax_abstract_retain(operand_of(a, 0)), .to = ax_abstract_retain(operand_of(a, 1))};
+  const bool exact = copy->to->shift_count == 0 && !copy->to->nowhere &&
+                     ax_core_operands(&((const ax_copy_params *)a->step->eqn->params)->to) == 0;
   return exact && a->core->stored.count > 0 ? put_stored(a, copy->to, NULL) : AX_OK;
 }
 
@@ -305,10 +310,12 @@ static ax_status make_place(ax_general *g, uint32_t number) {
   const struct ax_ref_place *at = &machine->places[number];
   const uint32_t operands = machine->operand_count, outs = machine->params->outs.count, consts = (uint32_t)machine->params->consts;
   if (number >= machine->first_barrier) return AX_OK;
-  if (at->ref >= operands + outs) return ax_general_make_region(g, number, &machine->params->scratch.v[at->ref - operands - outs], false);
+  if (at->ref >= operands + outs)
+    return ax_general_make_region(g, number, &machine->params->scratch.v[at->ref - operands - outs], false);
   const bool is_operand = at->ref < operands;
   const ax_tensor *tensor = is_operand ? g->in[(size_t)(consts + at->ref) * machine->device_count + at->device] : NULL;
-  ax_type type = is_operand ? ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)) : machine->params->outs.v[at->ref - operands];
+  ax_type type =
+      is_operand ? ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)) : machine->params->outs.v[at->ref - operands];
   type.form = AX_REF;
   type.space = AX_SPACE_HBM;
   AX_TRY(ax_general_make_region(g, number, &type, is_operand));
@@ -327,8 +334,7 @@ static ax_status make_constant(ax_general *g, uint32_t i, uint32_t device, ax_ab
   const uint64_t count = (uint64_t)ax_dims_elems(tensor->rank, tensor->dims);
   const ax_interval range = ax_interval_common(fact->range, ax_interval_of_dtype(tensor->dtype));
   if (fact->fixed) return ax_abstract_tensor(tensor, out);
-  if (!fact->decides || !ax_is_counted(tensor->dtype) || count > AX_MOST_SYMBOLS)
-    return ax_abstract_range(count, range, out);
+  if (!fact->decides || !ax_is_counted(tensor->dtype) || count > AX_MOST_SYMBOLS) return ax_abstract_range(count, range, out);
   AX_TRY(ax_abstract_ids(g->symbols, count, out));
   for (uint64_t k = 0; k < count; k++) {
     const uint64_t key[] = {AX_SYMBOL_LOADED, (uint64_t)1 << 32 | device, i, k}; /* no region has such a number */
@@ -348,8 +354,10 @@ static ax_status make_core(ax_general *g, uint32_t number, const ax_general_core
   core->occurrence = ax_calloc(code->step_count + 1, sizeof core->occurrence[0]);
   if (core->slot == NULL || core->counter == NULL || core->occurrence == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < consts; i++) {
-    if (first != NULL) core->slot[i] = ax_abstract_retain(first->slot[i]);
-    else AX_TRY(make_constant(g, i, machine->cores[number].device, &core->slot[i]));
+    if (first != NULL)
+      core->slot[i] = ax_abstract_retain(first->slot[i]);
+    else
+      AX_TRY(make_constant(g, i, machine->cores[number].device, &core->slot[i]));
   }
   for (uint32_t r = 0; r < machine->ref_count; r++) {
     const ax_view whole = ax_dense_view(ax_machine_place(machine, &machine->cores[number], r), &code->types[consts + r]);

@@ -151,7 +151,8 @@ static bool is_one(const ax_general *g, uint32_t core, uint32_t slot) {
 static bool find_index(const ax_general *g, uint32_t core, loop *l) {
   uint32_t operand, count;
   const ax_core_code_step *less = writer_of(l, l->test->in[0], &operand, &count);
-  if (less == NULL || less->kind != AX_STEP_EVAL || (less->eqn->prim != &ax_prim_lt && less->eqn->prim != &ax_prim_gt)) return false;
+  if (less == NULL || less->kind != AX_STEP_EVAL || (less->eqn->prim != &ax_prim_lt && less->eqn->prim != &ax_prim_gt))
+    return false;
   const bool swapped = less->eqn->prim == &ax_prim_gt;
   l->index = less->in[swapped], l->bound = less->in[!swapped];
   (void)writer_of(l, l->bound, &operand, &count);
@@ -166,7 +167,8 @@ static bool find_index(const ax_general *g, uint32_t core, loop *l) {
 static bool has_acts(const loop *l) {
   for (uint32_t s = l->head; s < l->at; s++) {
     const ax_step_kind kind = l->code->steps[s].kind;
-    if (kind == AX_STEP_ACT || kind == AX_STEP_OPEN || kind == AX_STEP_CLOSE || kind == AX_STEP_SWITCH || kind == AX_STEP_TEST) return true;
+    if (kind == AX_STEP_ACT || kind == AX_STEP_OPEN || kind == AX_STEP_CLOSE || kind == AX_STEP_SWITCH || kind == AX_STEP_TEST)
+      return true;
   }
   return false;
 }

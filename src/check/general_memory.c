@@ -15,7 +15,10 @@ ax_status ax_general_make_region(ax_general *g, uint32_t region, const ax_type *
   ax_general_region *r = &g->regions[region];
   ax_general_forget_region(r);
   if (type->form != AX_REF) return AX_OK;
-  *r = (ax_general_region){.there = true, .type = *type, .count = (uint64_t)ax_type_elems(type), .version = ax_symbols_serial(g->symbols),
+  *r = (ax_general_region){.there = true,
+                           .type = *type,
+                           .count = (uint64_t)ax_type_elems(type),
+                           .version = ax_symbols_serial(g->symbols),
                            .range = set ? ax_interval_of_dtype(type->dtype) : (ax_interval){INT64_MAX, INT64_MIN}};
   r->bytes = r->count * ax_dtype_bytes(type->dtype);
   if (!set) r->set = ax_calloc(1, r->bytes + 1);
@@ -56,7 +59,9 @@ typedef struct elements {
   int64_t index[AX_MAX_RANK], offset;
 } elements;
 
-static uint64_t element_of(const elements *e, const ax_general_region *r) { return (uint64_t)e->offset / ax_dtype_bytes(r->type.dtype); }
+static uint64_t element_of(const elements *e, const ax_general_region *r) {
+  return (uint64_t)e->offset / ax_dtype_bytes(r->type.dtype);
+}
 
 static void next_element(elements *e) {
   for (uint32_t d = e->view->type.rank; d-- > 0;) {
@@ -159,8 +164,8 @@ static ax_status put_symbol(ax_general *g, ax_general_region *r, uint64_t elemen
     *at = id;
     return AX_OK;
   }
-  return ax_symbols_fresh(g->symbols, r->type.dtype, ax_interval_hull(ax_symbols_range(g->symbols, *at), ax_symbols_range(g->symbols, id)),
-                          at);
+  return ax_symbols_fresh(g->symbols, r->type.dtype,
+                          ax_interval_hull(ax_symbols_range(g->symbols, *at), ax_symbols_range(g->symbols, id)), at);
 }
 
 ax_status ax_general_store(ax_general *g, const ax_abstract *view, const ax_abstract *value, bool may) {

@@ -33,8 +33,10 @@ static ax_status find_object(ax_general *g, uint32_t core, const ax_core_code_st
     return ax_general_refuse(step, "which semaphore it is of depends on inputs");
   const ax_general_region *r = view->view.region < g->region_count ? &g->regions[view->view.region] : NULL;
   const ax_name_key key = {.kind = AX_NAME_OBJECT, .core = view->view.region, .index = (uint32_t)view->view.offset};
-  if (r != NULL && r->object_behind != 0) *out = r->object_behind - 1 + (uint32_t)view->view.offset;
-  else if (!ax_names_find(g->machine->names, &key, out)) return ax_general_refuse(step, "its semaphore is not there");
+  if (r != NULL && r->object_behind != 0)
+    *out = r->object_behind - 1 + (uint32_t)view->view.offset;
+  else if (!ax_names_find(g->machine->names, &key, out))
+    return ax_general_refuse(step, "its semaphore is not there");
   const uint32_t known = g->way_object_count;
   if (known <= *out) {
     AX_TRY(ax_grow(&g->way_objects, sizeof g->way_objects[0], known, *out + 1 - known, &g->way_object_capacity));
@@ -70,7 +72,8 @@ ax_status ax_general_check_objects(const ax_general *g) {
     const ax_act *act = &step->act;
     if (step->way || (act->kind != AX_ACT_SIGNAL && act->kind != AX_ACT_WAIT && act->kind != AX_ACT_READ)) continue;
     if (act->object < g->way_object_count && g->way_objects[act->object] != AX_NONE)
-      return ax_error(AX_ABSENT, "%s, which branches on inputs use, is used elsewhere too", g->run->objects.semaphores[act->object].name);
+      return ax_error(AX_ABSENT, "%s, which branches on inputs use, is used elsewhere too",
+                      g->run->objects.semaphores[act->object].name);
   }
   return AX_OK;
 }
@@ -79,7 +82,8 @@ ax_status ax_general_check_objects(const ax_general *g) {
 
 static ax_status check_copy(const ax_general *g, uint32_t core, const ax_core_code_step *step) {
   const ax_copy_params *params = step->eqn->params;
-  if (!params->received || params->sent || params->barrier || params->grouped || params->predicate || ax_core_operands(&params->to) > 0)
+  if (!params->received || params->sent || params->barrier || params->grouped || params->predicate ||
+      ax_core_operands(&params->to) > 0)
     return ax_general_refuse(step, "whether it comes depends on inputs");
   for (uint32_t k = 0; k < 2; k++) {
     const ax_abstract *view = operand_of(g, core, step, k);
@@ -125,7 +129,8 @@ static ax_status wait(ax_general *g, uint32_t core, const ax_core_code_step *ste
 /* Memory, or semaphores, that only this time of this way has. */
 static ax_status make_scratch(ax_general *g, uint32_t core, const ax_type *type, ax_abstract **out) {
   const uint32_t device = g->machine->cores[core].device;
-  const ax_act_region region = {.name = "scratch of a branch", .device = device,
+  const ax_act_region region = {.name = "scratch of a branch",
+                                .device = device,
                                 .bytes = (uint64_t)ax_type_elems(type) * (type->form == AX_REF ? ax_dtype_bytes(type->dtype) : 1)};
   AX_TRY(ax_wide_add_region(&g->wide, &region));
   const uint32_t number = g->run->objects.region_count + g->wide.region_count - 1;
@@ -139,9 +144,8 @@ static ax_status make_scratch(ax_general *g, uint32_t core, const ax_type *type,
 /* The memory begins, or ends. */
 static ax_status touch_scope(ax_general *g, uint32_t number) {
   ax_touches pool = {0};
-  ax_status status = g->regions[number].bytes > 0
-                         ? ax_touches_add(&pool, number, true, true, 1, &(ax_bytes){0, g->regions[number].bytes})
-                         : AX_OK;
+  ax_status status =
+      g->regions[number].bytes > 0 ? ax_touches_add(&pool, number, true, true, 1, &(ax_bytes){0, g->regions[number].bytes}) : AX_OK;
   if (status == AX_OK && pool.touch_count > 0) status = ax_wide_same(&g->wide, &pool, &pool.touches[0]);
   ax_touches_deinit(&pool);
   return status;

@@ -23,7 +23,8 @@ static void add_equal(const ax_symbols *s, uint32_t a, uint32_t b, ax_guard *gua
 void ax_symbols_guard(const ax_symbols *s, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count) {
   uint32_t in[2];
   const ax_prim *prim = ax_symbols_maker(s, predicate, in);
-  if (prim == &ax_prim_convert_element_type && ax_symbols_dtype(s, in[0]) == AX_BOOL) ax_symbols_guard(s, in[0], truth, guards, count);
+  if (prim == &ax_prim_convert_element_type && ax_symbols_dtype(s, in[0]) == AX_BOOL)
+    ax_symbols_guard(s, in[0], truth, guards, count);
   if (prim == &ax_prim_not && ax_symbols_dtype(s, predicate) == AX_BOOL) ax_symbols_guard(s, in[0], !truth, guards, count);
   const bool several = ax_symbols_dtype(s, predicate) == AX_BOOL && prim == (truth ? &ax_prim_and : &ax_prim_or);
   for (uint32_t i = 0; i < 2 && several; i++) ax_symbols_guard(s, in[i], truth, guards, count);

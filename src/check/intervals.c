@@ -105,9 +105,9 @@ static ax_interval of_pair(const ax_prim *prim, ax_interval a, ax_interval b, ax
 
 /* The elements are those of the operands from the first to the last that counts, each somewhere. */
 static bool moves(const ax_prim *prim, uint32_t in_count, uint32_t *first, uint32_t *last) {
-  static const ax_prim *const of_one[] = {&ax_prim_reshape, &ax_prim_transpose, &ax_prim_broadcast_in_dim, &ax_prim_slice,
-                                          &ax_prim_rev, &ax_prim_dynamic_slice, &ax_prim_stop_gradient,
-                                          &ax_prim_optimization_barrier};
+  static const ax_prim *const of_one[] = {
+      &ax_prim_reshape, &ax_prim_transpose,     &ax_prim_broadcast_in_dim, &ax_prim_slice,
+      &ax_prim_rev,     &ax_prim_dynamic_slice, &ax_prim_stop_gradient,    &ax_prim_optimization_barrier};
   *first = *last = 0;
   for (uint32_t k = 0; k < AX_COUNT(of_one); k++)
     if (prim == of_one[k]) return prim != &ax_prim_optimization_barrier || in_count == 1;
@@ -118,10 +118,25 @@ static bool moves(const ax_prim *prim, uint32_t in_count, uint32_t *first, uint3
 }
 
 bool ax_is_elementwise(const ax_eqn *eqn) {
-  static const ax_prim *const more[] = {&ax_prim_neg, &ax_prim_not, &ax_prim_or, &ax_prim_xor, &ax_prim_abs, &ax_prim_sign,
-                                        &ax_prim_select_n, &ax_prim_convert_element_type, &ax_prim_stop_gradient,
-                                        &ax_prim_add, &ax_prim_sub, &ax_prim_mul, &ax_prim_max, &ax_prim_min, &ax_prim_div,
-                                        &ax_prim_rem, &ax_prim_and, &ax_prim_shift_left, &ax_prim_shift_right_arithmetic,
+  static const ax_prim *const more[] = {&ax_prim_neg,
+                                        &ax_prim_not,
+                                        &ax_prim_or,
+                                        &ax_prim_xor,
+                                        &ax_prim_abs,
+                                        &ax_prim_sign,
+                                        &ax_prim_select_n,
+                                        &ax_prim_convert_element_type,
+                                        &ax_prim_stop_gradient,
+                                        &ax_prim_add,
+                                        &ax_prim_sub,
+                                        &ax_prim_mul,
+                                        &ax_prim_max,
+                                        &ax_prim_min,
+                                        &ax_prim_div,
+                                        &ax_prim_rem,
+                                        &ax_prim_and,
+                                        &ax_prim_shift_left,
+                                        &ax_prim_shift_right_arithmetic,
                                         &ax_prim_shift_right_logical};
   for (uint32_t k = 0; k < AX_COUNT(more); k++)
     if (eqn->prim == more[k]) return true;

@@ -32,7 +32,10 @@ struct ax_symbols {
 typedef struct sum {
   int64_t constant;
   uint32_t count;
-  struct term { uint32_t number; uint64_t factor; } terms[2 * most_terms];
+  struct term {
+    uint32_t number;
+    uint64_t factor;
+  } terms[2 * most_terms];
 } sum;
 
 /* --- The table --- */

@@ -25,10 +25,10 @@ ax_interval ax_interval_of_eqn(const ax_eqn *eqn, const ax_dtype *in_dtypes, con
 bool ax_is_elementwise(const ax_eqn *eqn);
 
 typedef enum ax_symbol_kind { /* what a name's key is of */
-  AX_SYMBOL_FRESH,
-  AX_SYMBOL_MADE,  /* a result of an equation */
-  AX_SYMBOL_TAKEN, /* an element of an array, at an index that depends on inputs */
-  AX_SYMBOL_LOADED /* an element of memory */
+                              AX_SYMBOL_FRESH,
+                              AX_SYMBOL_MADE,  /* a result of an equation */
+                              AX_SYMBOL_TAKEN, /* an element of an array, at an index that depends on inputs */
+                              AX_SYMBOL_LOADED /* an element of memory */
 } ax_symbol_kind;
 
 typedef struct ax_symbols ax_symbols; /* numbers with an id each: the same id means the same number for each input */
@@ -62,6 +62,7 @@ enum { AX_MOST_GUARDS = 16 };
 /* Appends what a predicate, or an integer that is one, says of numbers where it is true, or false; no more than there is room for. */
 void ax_symbols_guard(const ax_symbols *symbols, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count);
 /* Bounds of a number where the guards hold; empty: they never do. */
-AX_MUST_USE ax_status ax_symbols_guarded(ax_symbols *symbols, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out);
+AX_MUST_USE ax_status ax_symbols_guarded(ax_symbols *symbols, uint32_t id, const ax_guard *guards, uint32_t count,
+                                         ax_interval *out);
 
 #endif

@@ -27,9 +27,12 @@ static ax_value operand(plan *p) { return test_random_below(&p->random, 2) == 0 
 static ax_value compared(plan *p) {
   ax_value a = pick(p), b = operand(p);
   switch (test_random_below(&p->random, 4)) {
-    case 0: return ax_lt(a, b);
-    case 1: return ax_ge(a, b);
-    case 2: return test_random_below(&p->random, 2) == 0 ? ax_eq(a, b) : ax_ne(a, b);
+    case 0:
+      return ax_lt(a, b);
+    case 1:
+      return ax_ge(a, b);
+    case 2:
+      return test_random_below(&p->random, 2) == 0 ? ax_eq(a, b) : ax_ne(a, b);
     default:
       a = ax_and(ax_gt(a, b), ax_le(operand(p), a));
       return test_random_below(&p->random, 2) == 0 ? a : ax_not(ax_or(a, ax_lt(pick(p), b)));
@@ -39,19 +42,32 @@ static ax_value compared(plan *p) {
 static ax_value any(plan *p) {
   ax_value a = pick(p), b = operand(p), c = operand(p);
   switch (test_random_below(&p->random, 13)) {
-    case 0: return ax_sub(a, b);
-    case 1: return ax_mul(a, constant(p));
-    case 2: return ax_mul(a, b);
-    case 3: return ax_min(a, b);
-    case 4: return ax_max(a, b);
-    case 5: return ax_max(ax_min(a, ax_full_i64(AX_S8, AX_DIMS(), 5)), ax_full_i64(AX_S8, AX_DIMS(), -2));
-    case 6: return ax_rem(a, ax_full_i64(AX_S8, AX_DIMS(), 1 + test_random_below(&p->random, 6)));
-    case 7: return ax_div(a, ax_full_i64(AX_S8, AX_DIMS(), 1 + test_random_below(&p->random, 6)));
-    case 8: return ax_select_n(compared(p), b, c);
-    case 9: return ax_neg(a);
-    case 10: return ax_and(a, b);
-    case 11: return ax_convert_element_type(ax_add(ax_convert_element_type(a, AX_S16), ax_full_i64(AX_S16, AX_DIMS(), 3)), AX_S8);
-    default: return ax_add(a, b);
+    case 0:
+      return ax_sub(a, b);
+    case 1:
+      return ax_mul(a, constant(p));
+    case 2:
+      return ax_mul(a, b);
+    case 3:
+      return ax_min(a, b);
+    case 4:
+      return ax_max(a, b);
+    case 5:
+      return ax_max(ax_min(a, ax_full_i64(AX_S8, AX_DIMS(), 5)), ax_full_i64(AX_S8, AX_DIMS(), -2));
+    case 6:
+      return ax_rem(a, ax_full_i64(AX_S8, AX_DIMS(), 1 + test_random_below(&p->random, 6)));
+    case 7:
+      return ax_div(a, ax_full_i64(AX_S8, AX_DIMS(), 1 + test_random_below(&p->random, 6)));
+    case 8:
+      return ax_select_n(compared(p), b, c);
+    case 9:
+      return ax_neg(a);
+    case 10:
+      return ax_and(a, b);
+    case 11:
+      return ax_convert_element_type(ax_add(ax_convert_element_type(a, AX_S16), ax_full_i64(AX_S16, AX_DIMS(), 3)), AX_S8);
+    default:
+      return ax_add(a, b);
   }
 }
 

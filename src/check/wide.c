@@ -80,9 +80,11 @@ ax_status ax_wide_bytes(const ax_abstract *view, ax_bytes **runs, uint32_t *coun
   if (view->nowhere) return AX_OK;
   ax_status status = bytes_of(view, &pool);
   if (status == AX_OK && pool.run_count > 0) {
-    *runs = ax_alloc(pool.run_count * sizeof (*runs)[0]);
-    if (*runs == NULL) status = ax_out_of_memory(0);
-    else memcpy(*runs, pool.runs, pool.run_count * sizeof (*runs)[0]);
+    *runs = ax_alloc(pool.run_count * sizeof(*runs)[0]);
+    if (*runs == NULL)
+      status = ax_out_of_memory(0);
+    else
+      memcpy(*runs, pool.runs, pool.run_count * sizeof(*runs)[0]);
     *count = *runs != NULL ? pool.run_count : 0;
   }
   ax_touches_deinit(&pool);
@@ -231,8 +233,8 @@ ax_status ax_wide_add_semaphore(ax_wide *w, uint32_t device) {
 typedef struct writer {
   const ax_wide *w;
   ax_act_record *out;
-  uint32_t *shared;  /* by region: the one that all classes of it share; AX_NONE: it has no classes */
-  bool *written;     /* by region: but for scopes */
+  uint32_t *shared;   /* by region: the one that all classes of it share; AX_NONE: it has no classes */
+  bool *written;      /* by region: but for scopes */
   uint32_t *of_class; /* by class - 1: its own region; AX_NONE: it needs none */
   ax_touches touches; /* of the present act */
 } writer;
@@ -303,7 +305,8 @@ static ax_status copy_objects(const ax_wide *w, const ax_act_objects *from, ax_a
   for (uint32_t k = 0; k < w->region_count; k++) AX_TRY(ax_act_objects_add_region(to, w->regions[k]));
   for (uint32_t k = 0; k < w->semaphore_count; k++) {
     AX_TRY(ax_act_objects_add_semaphore(to, (ax_act_semaphore){.name = "semaphore of a branch", .device = w->semaphores[k]}));
-    AX_TRY(ax_act_objects_add_barrier(to, (ax_act_barrier){.name = "barrier of a branch", .device = w->semaphores[k], .arrivals = 1}));
+    AX_TRY(
+        ax_act_objects_add_barrier(to, (ax_act_barrier){.name = "barrier of a branch", .device = w->semaphores[k], .arrivals = 1}));
   }
   return AX_OK;
 }

@@ -15,9 +15,9 @@
 typedef struct ax_wide_touch {
   uint32_t region, class; /* class 0: it is `touch`, as it is */
   bool write;
-  ax_touch touch;                       /* of class 0: its runs are in the pool */
-  uint32_t near, near_count;            /* runs, from the class's start .. */
-  uint32_t far, far_count;              /* .. and anywhere it may be */
+  ax_touch touch;            /* of class 0: its runs are in the pool */
+  uint32_t near, near_count; /* runs, from the class's start .. */
+  uint32_t far, far_count;   /* .. and anywhere it may be */
 } ax_wide_touch;
 
 typedef struct ax_wide_step {
@@ -40,9 +40,9 @@ typedef struct ax_wide { /* zero-initialise to start */
   ax_bytes *runs;
   uint32_t step_count, step_capacity, touch_count, touch_capacity, class_count, class_capacity, word_count, word_capacity;
   uint32_t run_count, run_capacity;
-  ax_act_agent *agents;     /* that the run has not: numbered from its last on; likewise regions and semaphores */
+  ax_act_agent *agents; /* that the run has not: numbered from its last on; likewise regions and semaphores */
   ax_act_region *regions;
-  uint32_t *semaphores;     /* their devices */
+  uint32_t *semaphores; /* their devices */
   uint32_t agent_count, agent_capacity, region_count, region_capacity, semaphore_count, semaphore_capacity;
   uint32_t *slots, slot_count; /* classes by hash; slot_count: a power of two */
 } ax_wide;
