@@ -103,7 +103,9 @@ static ax_status prove(ax_watch *watch, const ax_act_record *run, const ax_opera
   ax_status status = ax_general_create(&g);
   if (status == AX_OK) status = ax_general_go(&g);
   if (status == AX_OK) status = judge(&g, &run->objects, symmetry, out);
-  if (status == AX_ABSENT) {
+  if (status != AX_OK && status != AX_OUT_OF_MEMORY) { /* it cannot be followed; or a way that this run does not take has an error */
+    out->proved_for = AX_INPUTS_THESE;
+    out->has_proof = false;
     ax_text_add(&out->why, "%s", ax_message());
     status = AX_OK;
   }
