@@ -23,8 +23,18 @@ enum { option_in = 1, option_max_states, option_replay };
 
 /* --- The report --- */
 
-static const char *verdict_name(ax_verdict verdict) {
-  return verdict == AX_PROVED ? "proved" : verdict == AX_WRONG ? "wrong" : "not decided";
+static const char *verdict_name(const ax_check_kernel *k) {
+  if (k->verdict != AX_PROVED) return k->verdict == AX_WRONG ? "wrong" : "not decided";
+  return k->proved_for == AX_INPUTS_ALL         ? "proved for all inputs"
+         : k->proved_for == AX_INPUTS_IN_BOUNDS ? "proved for all inputs within bounds"
+                                                : "proved for these inputs";
+}
+
+/* What the verdict does not say. */
+static void print_why(const ax_check_kernel *k) {
+  if (k->verdict != AX_PROVED || k->proved_for_why[0] == '\0') return;
+  if (k->proved_for == AX_INPUTS_IN_BOUNDS) printf("  some inputs may lead out of bounds: %s\n", k->proved_for_why);
+  else printf("  not for all inputs: %s\n", k->proved_for_why);
 }
 
 static void print_figures(const ax_check_kernel *k) {
@@ -39,8 +49,9 @@ static void print_figures(const ax_check_kernel *k) {
 
 static void print_kernel(const check *c, const ax_check_kernel *k) {
   printf("kernel %s%s%s%s: %s\n", k->name, k->location[0] != 0 ? " (" : "", k->location, k->location[0] != 0 ? ")" : "",
-         c->options.replay != NULL ? "replayed" : verdict_name(k->verdict));
+         c->options.replay != NULL ? "replayed" : verdict_name(k));
   printf("  %s\n", k->how);
+  print_why(k);
   for (const char *line = k->notes; line != NULL && *line != '\0';) {
     const size_t length = strcspn(line, "\n");
     printf("  note: %.*s\n", (int)length, line);

@@ -213,7 +213,14 @@ expect 1 'deadlock: psum' check stops.mlir --in which=seven.npy
 expect 1 'agent 3 (the end of device 0) cannot go on' check "$race" --replay '3'
 expect 1 'agent 99 cannot go on' check "$race" --replay '6 99'
 grep -v 'ref_store.* k v$' "$race" >input
-expect 0 'kernel ring (line 10): proved' check -
+expect 0 'kernel ring (line 10): proved for all inputs$' check -
+cache=${race%race.axle}cache.axle
+expect 0 'proved for all inputs within bounds$' check "$cache"
+expect 0 'out of bounds: ref_slice, line [0-9]* of operand 2' check "$cache" --in a=3:s32[]
+sed 's/g:s32\[\] = add f e/g:s32[] = mul f e/' "$cache" >rows.axle
+expect 1 'data race' check rows.axle
+expect 0 'proved for these inputs$' check rows.axle --in a=3:s32[]
+expect 0 'not for all inputs: for some inputs there may be a data race: operand 2' check rows.axle --in a=3:s32[]
 expect 0 'states were gone through, each schedule' check - --exhaustive
 expect 1 'not decided' check - --exhaustive --max-states 50
 expect 0 'states: .* ways to end well: 1' check - --explore --figures

@@ -17,6 +17,13 @@ typedef enum ax_verdict {
   AX_BOUNDED  /* nothing was found, but not everything was looked at */
 } ax_verdict;
 
+/* The inputs that a proof holds for, of the shapes and the mesh that were checked. */
+typedef enum ax_check_inputs {
+  AX_INPUTS_THESE,     /* those that were given or made up; a verdict other than AX_PROVED is always of these */
+  AX_INPUTS_IN_BOUNDS, /* all inputs with which no index leaves the memory that it is of */
+  AX_INPUTS_ALL        /* all inputs, on each visit to the kernel */
+} ax_check_inputs;
+
 /* One thing that is wrong. Texts are the report's. */
 typedef struct ax_check_finding {
   const char *kind;     /* "deadlock", "data race", "leaked semaphore", "several results", ..: docs/checker.md has all */
@@ -31,6 +38,9 @@ typedef struct ax_check_kernel {
   const char *name, *location; /* location: "" where it is not known */
   ax_verdict verdict;
   const char *how;             /* a sentence: how it was proved, or what was not looked at */
+  ax_check_inputs proved_for;
+  const char *proved_for_why;  /* IN_BOUNDS: an access that some inputs may take out of bounds; THESE, of a kernel that is proved: what is
+                                  not certain for others, or cannot be followed. "": nothing to say */
   uint32_t agents;             /* cores, copies, the beginning and the end of each device; where counts are read, signals to other
                                   devices */
   uint64_t acts, pairs, holds; /* of one run; pairs of acts that conflict; acts held back to see whether others need them */
@@ -51,8 +61,8 @@ typedef struct ax_check_report {
   const ax_check_kernel *kernels;
   /* Numbers of the inputs that the checker made up and on whose values the kernels' addresses (indices, devices, amounts,
      predicates, masks) or control flow depend; and, of kernels whose verdict compares values, those that flow into what they store:
-     where schedules were explored, or sums of floats are exact. The verdict holds for these made-up values alone. The list is an
-     upper bound; inputs that the caller gave are not in it. */
+     where schedules were explored, or sums of floats are exact. The verdict holds for these made-up values alone. Kernels that are
+     proved for all inputs, or all in bounds, add none. The list is an upper bound; inputs that the caller gave are not in it. */
   uint32_t made_up_count;
   const uint32_t *made_up;
   const char *stopped; /* why the evaluation stopped before the program's end, as after a deadlock; NULL: it did not */

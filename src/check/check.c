@@ -6,11 +6,13 @@
 
 #include "kernel/machine/code.h"
 #include "kernel/step.h"
+#include "check/all_inputs.h"
 #include "check/decides.h"
 #include "check/finding.h"
 #include "check/made_up.h"
 #include "check/notes.h"
 #include "check/prove.h"
+#include "check/told.h"
 #include "check/watch.h"
 #include "xform/evaluate.h"
 
@@ -18,12 +20,14 @@ struct checked { /* a report, being made */
   ax_check_report report;
   ax_check_kernel *kernels;
   uint32_t capacity;
+  const ax_program *program;
   const ax_check_options *options;
   const ax_eqn **seen;
   uint32_t seen_count, seen_capacity;
   ax_decides *decides; /* of kernels that were come to, where inputs are made up */
   uint32_t decides_count, decides_capacity;
   ax_arena texts;
+  uint8_t *operands; /* of the present kernel: what each decides */
   bool by_values; /* the verdict on the present kernel compares values: of sums that are exact, or of what runs come to */
   bool *distinct; /* by input: made up so that no two results are alike by chance; NULL: none is */
   bool failed;    /* the checker itself, not what it checks */
@@ -70,54 +74,18 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   return status;
 }
 
-/* An agent with a fault stops. Other findings that only follow from this are not reported. */
-static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind != AX_FINDING_NONE; }
-
-static bool follows_from_fault(const ax_act_finding *finding) {
-  ax_finding_kind kind = finding->kind;
-  if (kind == AX_FINDING_AFTER_SCOPE) return finding->other != AX_NONE; /* its device comes to an end early */
-  return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER ||
-         kind == AX_FINDING_COPY_NOT_AWAITED;
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/* Whether the number at `at` is of a line: "at line 12", "at kernel.c:12". */
-static bool is_line(const char *text, const char *at) {
-  if (at - text >= 5 && memcmp(at - 5, "line ", 5) == 0) return true;
-  return at - text >= 2 && at[-1] == ':' && !is_digit(at[-2]) && at[-2] != ' ';
-}
-
-/* The next letter of a text without numbers, as those of devices and copies; lines of the program tell findings apart. */
-static char next_plain(const char *text, const char **at) {
-  if (is_digit(**at) && !(*at > text && is_digit((*at)[-1])) && !is_line(text, *at))
-    while (is_digit(**at)) (*at)++;
-  return **at == 0 ? 0 : *(*at)++;
-}
-
-/* Whether two findings tell the same of different devices. */
-static bool alike(const ax_act_finding *a, const ax_act_finding *b) {
-  if (a->kind != b->kind || a->text == NULL || b->text == NULL) return false;
-  const char *x = a->text, *y = b->text;
-  for (;;) {
-    char next = next_plain(a->text, &x);
-    if (next != next_plain(b->text, &y)) return false;
-    if (next == 0) return true;
-  }
-}
-
 /* Findings that only differ in numbers are told once, with how many there are. */
 static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
   ax_check_finding *kept = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof kept[0]);
   if (kept == NULL) return ax_out_of_memory(findings->count * sizeof kept[0]);
   bool fault = false;
-  for (uint32_t i = 0; i < findings->count; i++) fault = fault || is_fault(&findings->items[i]);
+  for (uint32_t i = 0; i < findings->count; i++) fault = fault || findings->items[i].fault.kind != AX_FINDING_NONE;
   for (uint32_t i = 0; i < findings->count; i++) {
     const ax_act_finding *finding = &findings->items[i];
     uint32_t before = 0, after = 0;
     for (uint32_t k = 0; k < findings->count; k++)
-      if (k != i && alike(&findings->items[k], finding)) k < i ? before++ : after++;
-    if (before > 0 || (fault && follows_from_fault(finding))) continue;
+      if (k != i && ax_findings_alike(&findings->items[k], finding)) k < i ? before++ : after++;
+    if (before > 0 || (fault && ax_finding_follows_from_fault(finding))) continue;
     ax_check_finding *made = &kept[kernel->finding_count];
     AX_TRY(keep_finding(c, watch, finding, made));
     kernel->finding_count++;
@@ -133,19 +101,6 @@ static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_
 }
 
 /* --- One kernel --- */
-
-/* Devices moved on by one, all the way round: cores of the next device take the places of this one's. */
-static uint32_t *rotation(const ax_machine *machine) {
-  uint32_t agents = ax_machine_agents(machine), each = machine->core_count / machine->device_count;
-  uint32_t *to = ax_alloc(agents * sizeof to[0]);
-  if (to == NULL) return NULL;
-  for (uint32_t i = 0; i < machine->core_count; i++) to[i] = (i + each) % machine->core_count;
-  for (uint32_t i = machine->core_count; i < agents; i++) {
-    uint32_t first = machine->core_count + (i - machine->core_count) / machine->device_count * machine->device_count;
-    to[i] = first + (i - first + 1) % machine->device_count;
-  }
-  return to;
-}
 
 /* If one run does not decide all, a finding may be about a path that no run takes, as after a count that is read sooner than it can
    be. Moves the certain findings to the front, and returns their number. */
@@ -172,13 +127,43 @@ static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
     ax_text_add(how, "from one run, each act held back in turn");
 }
 
-static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
-  ax_proof proof;
-  uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
+/* Of a kernel that is proved: for which inputs. */
+static ax_status keep_claim(struct checked *c, const ax_all_inputs *all, ax_check_kernel *kernel) {
+  kernel->proved_for = all->proved_for;
+  return all->why.length > 0 ? keep(c, all->why.data, &kernel->proved_for_why) : AX_OK;
+}
+
+/* A proof for all inputs is one for these. Otherwise the run is proved by itself. */
+static ax_status prove_run(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_all_inputs *all, ax_proof *proof) {
+  uint32_t *symmetry = watch->machine->device_count > 1 ? ax_watch_rotation(watch) : NULL;
   const ax_proof_options options = {.symmetry = symmetry};
-  ax_status status = ax_prove(record, &options, &proof);
+  const double begin = ax_seconds();
+  ax_status status = AX_OK;
+  if (record->fault_count == 0 && record->pending_count == 0)
+    status = ax_all_inputs_prove(c->program, watch, record, c->operands, symmetry, all);
+  if (status == AX_OK && all->has_proof) {
+    *proof = all->proof;
+    all->proof = (ax_proof){0};
+  } else if (status == AX_OK)
+    status = ax_prove(record, &options, proof);
+  if (status == AX_OK && proof->exact && all->proved_for != AX_INPUTS_THESE) {
+    all->proved_for = AX_INPUTS_THESE;
+    ax_text_add(&all->why, "sums of floats are exact with these values");
+  }
+  proof->seconds = ax_seconds() - begin;
   ax_free(symmetry);
-  AX_TRY(status);
+  return status;
+}
+
+static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
+  ax_proof proof = {0};
+  ax_all_inputs all = {.proved_for = AX_INPUTS_THESE};
+  ax_status status = prove_run(c, watch, record, &all, &proof);
+  if (status != AX_OK) {
+    ax_all_inputs_deinit(&all);
+    ax_proof_deinit(&proof);
+    return status;
+  }
   c->by_values = proof.exact || !proof.confluent;
   kernel->pairs = proof.pairs, kernel->holds = proof.holds, kernel->seconds = proof.seconds;
   const ax_act_findings told = {.items = proof.findings.items,
@@ -189,6 +174,8 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   say_how(&proof, kernel->verdict, &how);
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
+  if (status == AX_OK && kernel->verdict == AX_PROVED) status = keep_claim(c, &all, kernel);
+  ax_all_inputs_deinit(&all);
   ax_proof_deinit(&proof);
   return status;
 }
@@ -208,8 +195,15 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   kernel->state_bytes = found.states > 0 ? (double)found.bytes / (double)found.states : 0;
   ax_verdict verdict = found.findings.count > 0 ? AX_WRONG : found.bounded ? AX_BOUNDED : AX_PROVED;
   ax_status status = AX_OK;
-  if (kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
+  if (verdict == AX_PROVED && kernel->verdict == AX_BOUNDED) {
+    ax_all_inputs all;
+    status = ax_all_inputs_search(c->program, watch->machine, c->operands, &all);
+    if (status == AX_OK) status = keep_claim(c, &all, kernel);
+    ax_all_inputs_deinit(&all);
+  }
+  if (status == AX_OK && kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
   if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
+  if (kernel->verdict != AX_PROVED) kernel->proved_for = AX_INPUTS_THESE, kernel->proved_for_why = "";
   ax_text how = {0};
   ax_text_add(&how, "%s%llu states were gone through%s", found.bounded ? "stopped: only " : "",
               (unsigned long long)found.states,
@@ -249,7 +243,9 @@ static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel
 static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   ax_act_record record = {0};
   const ax_system system = ax_watch_system(watch);
+  watch->notes_steps = true;
   ax_status status = ax_system_record(&system, NULL, true, 0, &record); /* first of all, so that numbers are the same each time */
+  watch->notes_steps = false;
   kernel->agents = record.objects.agent_count;
   kernel->acts = record.step_count;
   if (status == AX_OK && c->options->replay != NULL)
@@ -313,14 +309,13 @@ static bool is_given(const struct checked *c, uint32_t input) {
   return c->options->in.count > 0 && c->options->in.v[input].data != NULL;
 }
 
-static ax_status note_decides(struct checked *c, const ax_machine *machine) {
+static ax_status note_decides(struct checked *c, const ax_machine *machine, const ax_check_kernel *kernel) {
   AX_TRY(ax_grow(&c->decides, sizeof c->decides[0], c->decides_count, 1, &c->decides_capacity));
   ax_decides *made = &c->decides[c->decides_count];
-  *made = (ax_decides){.eqn = machine->eqn, .operands = ax_arena_alloc(&c->texts, machine->eqn->in_count + 1)};
-  if (made->operands == NULL) return ax_out_of_memory(machine->eqn->in_count);
+  *made = (ax_decides){.eqn = machine->eqn, .operands = c->operands};
   c->decides_count++;
-  AX_TRY(ax_decides_of_kernel(machine, made->operands));
-  for (uint32_t i = 0; i < machine->eqn->in_count && !c->by_values; i++) made->operands[i] &= AX_DECIDES_ACTS;
+  const uint8_t counts = kernel->proved_for != AX_INPUTS_THESE ? 0 : c->by_values ? UINT8_MAX : AX_DECIDES_ACTS;
+  for (uint32_t i = 0; i < machine->eqn->in_count; i++) made->operands[i] &= counts;
   return AX_OK;
 }
 
@@ -365,7 +360,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   AX_TRY(ax_grow(&c->kernels, sizeof c->kernels[0], c->report.kernel_count, 1, &c->capacity));
   ax_check_kernel *kernel = &c->kernels[c->report.kernel_count];
   const ax_kernel_params *params = args->eqn->params;
-  *kernel = (ax_check_kernel){0};
+  *kernel = (ax_check_kernel){.proved_for_why = ""};
   AX_TRY(keep(c, params->name != NULL ? params->name : "kernel", &kernel->name));
   kernel->location = ax_eqn_place(args->eqn, &c->texts);
   AX_TRY(
@@ -373,9 +368,11 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   c->report.kernel_count++;
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
-  status = check_machine(c, machine, args->in, kernel);
+  c->operands = ax_arena_alloc(&c->texts, args->eqn->in_count + 1);
+  status = c->operands != NULL ? ax_decides_of_kernel(machine, c->operands) : ax_out_of_memory(args->eqn->in_count);
+  if (status == AX_OK) status = check_machine(c, machine, args->in, kernel);
   if (status == AX_OK) status = keep_notes(c, args, kernel);
-  if (status == AX_OK) status = note_decides(c, machine);
+  if (status == AX_OK) status = note_decides(c, machine, kernel);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
   if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED))
@@ -432,6 +429,7 @@ ax_status(ax_check)(const ax_program *program, const ax_check_options *options, 
   struct checked *c = ax_calloc(1, sizeof *c);
   if (c == NULL) return ax_out_of_memory(sizeof *c);
   c->options = options;
+  c->program = program;
   ax_status status = check_all(program, c);
   c->report.kernels = c->kernels;
   ax_free(c->seen);

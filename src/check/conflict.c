@@ -13,6 +13,9 @@
    Acts of one agent are in order. So of the group before only each agent's last access is looked at, and of a group only each
    agent's first: there are at most as many pairs as agents of the two groups, multiplied, however often each of them comes.
 
+   Touches of one colour do not conflict (act.h), so accesses of one colour, reads and writes, are a group as well. A read that joins
+   reads of other colours leaves the group without one; the next write begins another.
+
    Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
    agent does anything to a lock. Floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
    below that power times 2^bits: then each sum in each order is a number of the dtype. Neither matters while one agent alone makes
@@ -29,6 +32,7 @@
 typedef struct access { /* of a step, to an atom */
   uint32_t atom, step;
   bool write, plain;    /* plain: it is no addition, or more */
+  uint32_t colour;      /* of its touches, where they have the same one; 0 */
   uint32_t loads, adds; /* of an addition: touches; AX_NONE */
   uint32_t next;        /* of its group; AX_NONE */
 } access;
@@ -44,6 +48,7 @@ typedef struct atom_state { /* heads of lists in `accesses`; AX_NONE */
   uint32_t group, before; /* the accesses since the last change of kind, and those before: of each agent the last */
   uint32_t number, agents; /* of the group: how many came before; who made it */
   group_kind kind;
+  uint32_t colour; /* that all of the group have; 0: they have none, or several */
   bool bad; /* of SUMS: additions that do not commute */
   uint64_t held; /* of SUMS: locks that all of them hold */
   uint32_t open; /* the step that has loaded and not stored yet; AX_NONE */
@@ -94,6 +99,7 @@ static access access_of(const finder *f, uint32_t atom, uint32_t step, uint32_t 
                   .step = step,
                   .write = t->write,
                   .plain = !sum,
+                  .colour = t->colour,
                   .loads = sum && !t->write ? touch : AX_NONE,
                   .adds = sum && t->write ? touch : AX_NONE,
                   .next = AX_NONE};
@@ -103,6 +109,7 @@ static access access_of(const finder *f, uint32_t atom, uint32_t step, uint32_t 
 static void merge(access *a, const access *b) {
   a->plain = a->plain || b->plain || (a->loads != AX_NONE && b->loads != AX_NONE) || (a->adds != AX_NONE && b->adds != AX_NONE);
   a->write = a->write || b->write;
+  if (a->colour != b->colour) a->colour = 0;
   if (a->loads == AX_NONE) a->loads = b->loads;
   if (a->adds == AX_NONE) a->adds = b->adds;
 }
@@ -227,10 +234,14 @@ static ax_status follow(finder *f, const access *a) {
   const uint8_t bits = kind == GROUP_SUMS ? bits_of(f, a) : 0;
   bool same = atom->group != AX_NONE && kind == atom->kind && kind != GROUP_WRITE;
   if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == bits;
+  const bool coloured = atom->group != AX_NONE && a->colour != 0 && a->colour == atom->colour && kind != GROUP_SUMS;
+  if (coloured && kind == GROUP_WRITE) atom->kind = GROUP_WRITE;
+  if (same && a->colour != atom->colour) atom->colour = 0;
+  same = same || coloured;
   if (!same) {
     judge_sums(f, atom, true);
-    *atom = (atom_state){.group = AX_NONE, .before = atom->group, .number = atom->number + 1, .kind = kind, .held = held,
-                         .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
+    *atom = (atom_state){.group = AX_NONE, .before = atom->group, .number = atom->number + 1, .kind = kind,
+                         .colour = a->colour, .held = held, .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
   }
   bool comes_first;
   AX_TRY(join_group(f, a, &comes_first));
@@ -245,7 +256,8 @@ static ax_status follow(finder *f, const access *a) {
 
 static ax_status follow_all(finder *f, const access *a) {
   for (uint32_t r = f->atoms[a->atom].group; r != AX_NONE; r = f->accesses[r].next)
-    if (a->write || f->accesses[r].write) AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
+    if ((a->write || f->accesses[r].write) && (a->colour == 0 || a->colour != f->accesses[r].colour))
+      AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
   return remember(f, a);
 }
 
@@ -384,6 +396,7 @@ bool ax_touches_conflict(const ax_touches *pool, const ax_act *a, const ax_touch
     for (uint32_t k = b->touch_first; k < b->touch_first + b->touch_count; k++) {
       const ax_touch *x = &pool->touches[i], *y = &other_pool->touches[k];
       if (x->region != y->region || (!x->write && !y->write) || ax_touch_leaves(x) || ax_touch_leaves(y)) continue;
+      if (x->colour != 0 && x->colour == y->colour) continue;
       if (!overlap(pool->runs + x->first, x->count, other_pool->runs + y->first, y->count)) continue;
       found = true;
       if (scope == NULL) return true;

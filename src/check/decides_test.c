@@ -1,4 +1,5 @@
-/* Inputs that are made up, and that addresses or control flow follow from, are named; others are not. */
+/* Inputs that are made up, and that addresses or control flow follow from, are named, unless the kernel is proved for all of them; others
+   are not. */
 #include <string.h>
 
 #include "axle/axle.h"
@@ -23,11 +24,23 @@ static AX_BODY(by_scratch) {
 }
 static AX_BODY(store_one) { ax_ref_store(((const ax_value *)context)[0], ax_real(1)); }
 static AX_BODY(nothing) {}
-/* Data decide on a branch. */
+/* Data decide on a branch: a store more or less, of the core's own element. */
 static AX_BODY(branching) {
   ax_value me = ax_axis_index("w"), to = ax_ref_at(in[2], me);
   ax_ref_store(to, ax_real(0));
   ax_if(ax_gt(ax_ref_load(ax_ref_at(in[1], me)), ax_real(0)), AX_CLOSURE(store_one, 0, 0, &to), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+
+/* .. whether a core waits. */
+static AX_BODY(signal_and_wait) {
+  const ax_value *semaphore = context;
+  ax_semaphore_signal(*semaphore, ax_integer(1), NULL);
+  ax_semaphore_wait(*semaphore, ax_integer(1));
+}
+static AX_BODY(meeting) {
+  ax_value me = ax_axis_index("w"), own = ax_ref_at(in[4], me);
+  ax_ref_store(ax_ref_at(in[2], me), ax_real(0));
+  ax_if(ax_gt(ax_ref_load(ax_ref_at(in[1], me)), ax_real(0)), AX_CLOSURE(signal_and_wait, 0, 0, &own), AX_FN(nothing, 0, 0), NULL, NULL);
 }
 
 typedef struct kernel {
@@ -38,9 +51,8 @@ typedef struct kernel {
 
 static void call(ax_function body, ax_value index, ax_value data, ax_value *out) {
   const ax_core_mesh mesh = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "w", .size = 2}}}, .threads = "w"};
-  const ax_scratch scratch = {.type = AX_SMEM(AX_S32, 2)};
-  const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
-  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(body, 4, 0), &options, AX_VALUES(index, data), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  const ax_kernel_options options = {.scratch = {AX_SCRATCH({.type = AX_SMEM(AX_S32, 2)}, {.type = ax_semaphore_type(AX_DIMS(2))})}};
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(body, 5, 0), &options, AX_VALUES(index, data), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 /* in: round, index of the round before, result; index of this one is another. */
@@ -91,7 +103,8 @@ static void test_kernels(void **state) {
   expect(&(kernel){scattered, 0}, false, "a");
   expect(&(kernel){scattered, 0}, true, "");
   expect(&(kernel){by_scratch, 0}, false, "a");
-  expect(&(kernel){branching, 0}, false, "b");
+  expect(&(kernel){branching, 0}, false, "");
+  expect(&(kernel){meeting, 0}, false, "b");
 }
 
 static void test_programs(void **state) {

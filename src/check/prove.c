@@ -100,6 +100,7 @@ typedef struct prover {
   uint32_t leaving_count, leaving_capacity;
   check *failed;               /* checks that found something */
   uint32_t failed_count, failed_capacity;
+  bool first_suffices; /* of its options */
 } prover;
 
 static const ax_act_objects *objects_of(const prover *p) { return &p->g->record->objects; }
@@ -283,6 +284,8 @@ static ax_status look(prover *p, uint32_t *at) {
   return AX_OK;
 }
 
+static bool is_over(const prover *p) { return p->first_suffices && p->failed_count > 0; }
+
 /* Holds the agent, which nothing has held up to where it stands, before each of its acts in turn; and in between whom it starts. */
 static ax_status hold(prover *p, uint32_t agent) {
   ax_game *g = p->g;
@@ -295,6 +298,7 @@ static ax_status hold(prover *p, uint32_t agent) {
     ax_game_hold(g, agent, position);
     ax_game_run(g);
     if (checked) AX_TRY(look(p, &at));
+    if (is_over(p)) return AX_OK;
     if (!starts) continue;
     uint32_t mark = g->trail_count;
     ax_game_hold(g, t->object, 0);
@@ -302,7 +306,7 @@ static ax_status hold(prover *p, uint32_t agent) {
     ax_status status = hold(p, t->object);
     g->limit[t->object] = g->done[t->object];
     g->limit[agent] = position;
-    if (status != AX_OK) return status;
+    if (status != AX_OK || is_over(p)) return status;
     ax_game_undo(g, mark);
   }
   return AX_OK;
@@ -310,7 +314,7 @@ static ax_status hold(prover *p, uint32_t agent) {
 
 static ax_status hold_all(prover *p) {
   uint64_t before = p->g->steps;
-  for (uint32_t a = 0; a < p->g->agent_count; a++) {
+  for (uint32_t a = 0; a < p->g->agent_count && !is_over(p); a++) {
     if (!p->wanted[a] || p->g->starter[a] != AX_NONE) continue;
     ax_game_reset(p->g);
     ax_game_hold(p->g, a, 0);
@@ -454,7 +458,7 @@ static ax_status show_failed(prover *p, const check *c, ax_act_finding finding) 
   if (goal.target != AX_NONE && limits[goal.target] > goal.target_position) limits[goal.target] = goal.target_position;
   play(p, limits);
   memcpy(limits, p->g->at, p->g->agent_count * sizeof limits[0]);
-  shrink(p, &goal, limits);
+  if (!p->first_suffices) shrink(p, &goal, limits);
   assert(reached(p, &goal));
   ax_status status = make_certain(p, limits, &finding.certain);
   ax_free(limits);
@@ -580,6 +584,7 @@ static ax_status list_checks(prover *p, const ax_proof_options *options, ax_lock
 static ax_status prove(prover *p, const ax_proof_options *options) {
   p->out->complete = p->g->complete;
   AX_TRY(report_end(p));
+  p->first_suffices = options->first_suffices;
   AX_TRY(list_checks(p, options, NULL));
   AX_TRY(hold_all(p));
   AX_TRY(report_failed(p));

@@ -18,6 +18,7 @@ void ax_races_sort(ax_race_list *races);
 
 typedef struct ax_proof_options {
   bool all_races; /* every pair of acts that race; else, where there are any, at least one pair for each byte they are about */
+  bool first_suffices; /* the search ends with the first thing that fails, of which there may be more; its schedule is not made short */
   /* By agent that exists from the beginning: the agent whose place it takes when all move on by one (a ring turned by one device);
      agents that are started follow. Then one of each class is held. A permutation that is no symmetry of the record is not used.
      NULL: none. */

@@ -142,9 +142,24 @@ static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, b
   return describe(watch, state);
 }
 
+/* Where a core stands before its next step; AX_NONE: it has not begun. */
+static uint32_t place_of(const ax_watch *watch, const ax_state *state, uint32_t agent) {
+  if (agent >= watch->machine->core_count || !state->actors[agent]->frame.begun) return AX_NONE;
+  return state->actors[agent]->frame.pc;
+}
+
+static ax_status note_step(ax_watch *watch, const ax_state *state, uint32_t agent, uint32_t before) {
+  if (!watch->notes_steps) return AX_OK;
+  AX_TRY(ax_grow(&watch->notes, sizeof watch->notes[0], watch->note_count, 1, &watch->note_capacity));
+  watch->notes[watch->note_count++] = (ax_step_note){before, before != AX_NONE && place_of(watch, state, agent) == before};
+  return AX_OK;
+}
+
 static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *fault) {
   ax_watch *watch = context;
+  const uint32_t before = place_of(watch, state, agent);
   AX_TRY(ax_state_step(state, agent, fault));
+  AX_TRY(note_step(watch, state, agent, before));
   if (fault->kind != AX_FINDING_NONE) {
     ax_text text = {0};
     ax_text_add(&text, "%s", fault->text);
@@ -200,6 +215,19 @@ ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *
   return AX_OK;
 }
 
+uint32_t *ax_watch_rotation(const ax_watch *watch) {
+  const ax_machine *machine = watch->machine;
+  uint32_t agents = ax_machine_agents(machine), each = machine->core_count / machine->device_count;
+  uint32_t *to = ax_alloc(agents * sizeof to[0]);
+  if (to == NULL) return NULL;
+  for (uint32_t i = 0; i < machine->core_count; i++) to[i] = (i + each) % machine->core_count;
+  for (uint32_t i = machine->core_count; i < agents; i++) {
+    uint32_t first = machine->core_count + (i - machine->core_count) / machine->device_count * machine->device_count;
+    to[i] = first + (i - first + 1) % machine->device_count;
+  }
+  return to;
+}
+
 ax_status ax_watch_join_alike(ax_watch *watch) {
   AX_TRY(ax_alike_find(watch->machine, &watch->alike));
   watch->machine->alike = watch->alike.any ? &watch->alike : NULL;
@@ -211,6 +239,7 @@ void ax_watch_deinit(ax_watch *watch) {
   ax_alike_deinit(&watch->alike);
   ax_act_objects_deinit(&watch->objects);
   ax_touches_deinit(&watch->last);
+  ax_free(watch->notes);
   ax_arena_deinit(&watch->names);
 }
 

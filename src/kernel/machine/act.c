@@ -28,6 +28,7 @@ ax_status ax_touches_add(ax_touches *pool, uint32_t region, bool write, bool sco
 ax_status ax_touches_copy(ax_touches *pool, const ax_touches *from, const ax_touch *touch) {
   AX_TRY(ax_touches_add(pool, touch->region, touch->write, touch->scope, touch->count, from->runs + touch->first));
   pool->touches[pool->touch_count - 1].sum = touch->sum;
+  pool->touches[pool->touch_count - 1].colour = touch->colour;
   return AX_OK;
 }
 

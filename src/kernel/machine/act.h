@@ -63,6 +63,7 @@ typedef struct ax_touch {
   uint32_t region;
   bool write, scope;     /* scope: the region begins or ends here */
   uint32_t first, count; /* its bytes: runs[first ..) of the pool; ascending, disjoint, none empty */
+  uint32_t colour;       /* touches of one colour do not conflict with one another, whatever their bytes; 0: it has none */
   ax_touch_sum sum;
 } ax_touch;
 

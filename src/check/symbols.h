@@ -1,0 +1,68 @@
+/* Integers that depend on inputs, as symbols: what is the same for all inputs, how far apart two of them are, and between which
+   bounds each lies. */
+#ifndef AX_CHECK_SYMBOLS_H
+#define AX_CHECK_SYMBOLS_H
+
+#include "ir/prim.h"
+
+typedef struct ax_interval { /* both belong to it */
+  int64_t low, high;
+} ax_interval;
+static inline bool ax_interval_is_one(ax_interval r) { return r.low == r.high; }
+static inline ax_interval ax_interval_hull(ax_interval a, ax_interval b) {
+  return (ax_interval){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+static inline ax_interval ax_interval_common(ax_interval a, ax_interval b) { /* where they meet */
+  return (ax_interval){a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+}
+/* Whether its numbers are followed: integers that an int64 holds, and booleans. */
+bool ax_is_counted(ax_dtype dtype);
+/* Of all numbers of the dtype; of those that are not followed, all of int64. */
+ax_interval ax_interval_of_dtype(ax_dtype dtype);
+/* Bounds of an elementwise or moving equation's results, from bounds of its operands, each of all their elements. */
+ax_interval ax_interval_of_eqn(const ax_eqn *eqn, const ax_dtype *in_dtypes, const ax_interval *in, ax_dtype out);
+/* Whether each element of its results is made of the operands' elements in the same place alone. */
+bool ax_is_elementwise(const ax_eqn *eqn);
+
+typedef enum ax_symbol_kind { /* what a name's key is of */
+                              AX_SYMBOL_FRESH,
+                              AX_SYMBOL_MADE,  /* a result of an equation */
+                              AX_SYMBOL_TAKEN, /* an element of an array, at an index that depends on inputs */
+                              AX_SYMBOL_LOADED /* an element of memory */
+} ax_symbol_kind;
+
+typedef struct ax_symbols ax_symbols; /* numbers with an id each: the same id means the same number for each input */
+AX_MUST_USE ax_status ax_symbols_create(ax_symbols **out);
+void ax_symbols_release(ax_symbols *symbols);
+
+AX_MUST_USE ax_status ax_symbols_constant(ax_symbols *symbols, ax_dtype dtype, int64_t value, uint32_t *out);
+/* A number of which nothing is known but its bounds. The same key gives the same number. The key's first word is an
+   ax_symbol_kind. */
+AX_MUST_USE ax_status ax_symbols_named(ax_symbols *symbols, ax_dtype dtype, ax_interval range, uint32_t count, const uint64_t *key,
+                                       uint32_t *out);
+/* One that is like no other. */
+AX_MUST_USE ax_status ax_symbols_fresh(ax_symbols *symbols, ax_dtype dtype, ax_interval range, uint32_t *out);
+uint64_t ax_symbols_serial(ax_symbols *symbols); /* another number each time, for keys; at least 1 */
+/* What an elementwise equation makes of numbers. */
+AX_MUST_USE ax_status ax_symbols_apply(ax_symbols *symbols, const ax_eqn *eqn, const uint32_t *in, ax_dtype dtype, uint32_t *out);
+
+ax_interval ax_symbols_range(const ax_symbols *symbols, uint32_t id);
+ax_dtype ax_symbols_dtype(const ax_symbols *symbols, uint32_t id);
+/* The primitive that made the number from one or two others, `in`; NULL: none that is known. */
+const ax_prim *ax_symbols_maker(const ax_symbols *symbols, uint32_t id, uint32_t in[2]);
+/* The number is `part` + *constant, modulo 2^bits of its dtype; numbers that differ by constants have one `part`. *constant is between
+   -2^30 and 2^30. */
+AX_MUST_USE ax_status ax_symbols_split(ax_symbols *symbols, uint32_t id, uint32_t *part, int64_t *constant);
+
+typedef struct ax_guard { /* a number is within bounds where a predicate holds */
+  uint32_t number;
+  ax_interval range;
+} ax_guard;
+enum { AX_MOST_GUARDS = 16 };
+/* Appends what a predicate, or an integer that is one, says of numbers where it is true, or false; no more than there is room for. */
+void ax_symbols_guard(const ax_symbols *symbols, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count);
+/* Bounds of a number where the guards hold; empty: they never do. */
+AX_MUST_USE ax_status ax_symbols_guarded(ax_symbols *symbols, uint32_t id, const ax_guard *guards, uint32_t count,
+                                         ax_interval *out);
+
+#endif
