@@ -12,6 +12,7 @@
 #include "ir/memo.h"
 #include "ir/number.h"
 #include "kernel/discharge.h"
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 
 /* --- What chooses blocks --- */
@@ -50,14 +51,30 @@ static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
   return NULL;
 }
 
-/* --- Bodies that only compute --- */
-
-/* A view whose place is not known is checked when it is made, which a slice of a value is not. */
-static bool is_fixed(const ax_program *program, const ax_eqn *eqn) {
-  for (uint32_t i = 1; i < eqn->in_count; i++)
-    if (ax_value_literal(program, eqn->in[i]) == NULL) return false;
-  return true;
+/* Which numbers of blocks may be none, as the ranges of the maps' results say. */
+static ax_status find_late_of(ax_ranges *ranges, const ax_type *whole, uint32_t k, bool result, ax_feeds *feeds) {
+  const ax_kernel_params *p = ranges->params;
+  const ax_program *map = p->index_maps.v[p->blocked.v[k][1]];
+  ax_bounds numbers[AX_MAX_RANK];
+  AX_TRY(ax_ranges_find(ranges, map, true, numbers));
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    if (feeds->dim[d] != AX_FEED_OTHER) continue;
+    const bool fixed = numbers[d].low == numbers[d].high, there = numbers[d].low >= 0 && numbers[d].high < blocks_along(whole, &p->block_shapes.v[k], d);
+    feeds->late[d] = !there || (result && !fixed);
+  }
+  return AX_OK;
 }
+
+static ax_status find_late(ax_ranges *ranges, const ax_type *in, uint32_t in_count, ax_beside *out) {
+  const ax_kernel_params *p = ranges->params;
+  for (uint32_t k = 0; k < p->blocked.count; k++) {
+    const uint32_t i = (uint32_t)p->blocked.v[k][0];
+    AX_TRY(find_late_of(ranges, whole_of(p, in, in_count, i), k, i >= in_count, &out->feeds[i]));
+  }
+  return AX_OK;
+}
+
+/* --- Bodies that only compute --- */
 
 /* Scratch of the core's own, without barriers. */
 static bool is_plain_scope(const ax_eqn *eqn) {
@@ -67,10 +84,12 @@ static bool is_plain_scope(const ax_eqn *eqn) {
   return scope != NULL && scope->along.count == 0;
 }
 
-static bool is_computing(const ax_program *program, const ax_eqn *eqn) {
+/* A view that may leave what it is of is checked when it is made, which a slice of a value is not. */
+static bool is_computing(ax_ranges *ranges, const ax_program *program, uint32_t e) {
+  const ax_eqn *eqn = &program->eqns[e];
   const ax_step *step = eqn->prim->step;
   if (step == NULL) return eqn->prim->effects == 0;
-  if (step->view != NULL) return is_fixed(program, eqn);
+  if (step->view != NULL) return !ax_ranges_is_late(ranges, program, e);
   return step->access != NULL || step->grid_number || is_plain_scope(eqn);
 }
 
@@ -81,8 +100,9 @@ typedef struct facts { /* of a body, with the programs in it */
 } facts;
 
 /* Each program once, however many call it. NULL: no memory. */
-static const facts *facts_of(ax_memo *memo, const ax_program *program) {
+static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
   const ax_program *nested;
+  ax_memo *memo = &ranges->memo;
   ax_memo_entry *entry = ax_memo_ask(memo, "beside", program, NULL, 0);
   if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
   facts *f = ax_arena_alloc(&memo->arena, sizeof *f);
@@ -95,9 +115,9 @@ static const facts *facts_of(ax_memo *memo, const ax_program *program) {
     if (type->rank > f->rank) f->rank = type->rank;
   }
   for (uint32_t e = 0; e < program->eqn_count; e++) {
-    f->computes_only = f->computes_only && is_computing(program, &program->eqns[e]);
+    f->computes_only = f->computes_only && is_computing(ranges, program, e);
     for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
-      const facts *of = facts_of(memo, nested);
+      const facts *of = facts_of(ranges, nested);
       if (of == NULL) return NULL;
       f->computes_only = f->computes_only && of->computes_only;
       f->bytes += of->bytes;
@@ -165,18 +185,44 @@ static void keep_ranks(const ax_kernel_params *p, const ax_type *in, uint32_t in
   }
 }
 
+/* A block that is not chosen in order is copied out of its operand, which a step does not do: too much where little is made of it. */
+static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_beside *b) {
+  const double much = 128 << 10;
+  double copied = 0, others = 0;
+  for (uint32_t i = 0; i < p->blocks.count; i++) {
+    const double bytes = (double)ax_type_elems(&p->blocks.v[i]) * (double)ax_dtype_bytes(p->blocks.v[i].dtype);
+    bool other = false;
+    for (uint32_t d = 0; d < AX_MAX_RANK && i < in_count; d++) other = other || b->feeds[i].dim[d] == AX_FEED_OTHER;
+    if (other) copied += bytes;
+    else others += bytes;
+  }
+  return copied >= much && copied > 4 * others;
+}
+
+static ax_status find_facts(ax_ranges *ranges, facts *out) {
+  const ax_program *body = ranges->params->bodies.v[0];
+  AX_TRY(ax_ranges_find(ranges, body, false, NULL));
+  const facts *found = facts_of(ranges, body);
+  if (found == NULL) return ax_out_of_memory(sizeof *found);
+  *out = *found;
+  return AX_OK;
+}
+
 ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
   bool own, scratch;
-  ax_memo memo = {0};
+  ax_ranges ranges = {.params = p};
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
   if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
-  const facts *body = facts_of(&memo, p->bodies.v[0]), known = body != NULL ? *body : (facts){0};
-  ax_memo_deinit(&memo);
-  if (body == NULL) return ax_out_of_memory(sizeof *body);
+  facts known = {0};
+  ax_status status = find_late(&ranges, in, in_count, out);
+  if (status == AX_OK) status = find_facts(&ranges, &known);
+  ax_ranges_deinit(&ranges);
+  AX_TRY(status);
   AX_TRY(look_at_writes(p, in_count, &own, &scratch));
   out->bytes = known.bytes;
+  out->copies_more = copies_more(p, in_count, out);
   out->computes_only = known.computes_only && own;
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
   for (uint32_t g = 0; g < p->grid.count; g++) out->count += out->dim[g] = is_side_by_side(p, in, in_count, out, g, scratch);
@@ -204,12 +250,14 @@ void ax_beside_deinit(ax_beside *beside) { ax_free(beside->feeds); }
 
 /* --- Kernels without surprises --- */
 
-static bool are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
+static ax_regular are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
+  ax_regular found = AX_REGULAR_ALWAYS;
   for (uint32_t d = 0; d < whole->rank; d++) {
     const int64_t blocks = blocks_along(whole, shape, d);
-    if (feeds->dim[d] == AX_FEED_OTHER || blocks == 0 || (feeds->dim[d] >= 0 && p->grid.v[feeds->dim[d]] > blocks)) return false;
+    if (blocks == 0 || (feeds->dim[d] >= 0 && p->grid.v[feeds->dim[d]] > blocks)) return AX_REGULAR_NEVER;
+    if (feeds->late[d]) found = AX_REGULAR_SOMETIMES;
   }
-  return true;
+  return found;
 }
 
 /* Whether each point has blocks of its own of a result. If not, an operand that is one memory with it may be read anew at each point, or
@@ -223,13 +271,25 @@ static bool is_each_its_own(const ax_kernel_params *p, const ax_feeds *feeds) {
   return true;
 }
 
-bool ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
-  if (!b->computes_only || p->grid.count == 0) return false;
+/* An operand that is one memory with a result has blocks that the grid chooses, as the result has. */
+static bool is_alias_regular(const ax_kernel_params *p, uint32_t in_count, const ax_beside *b, uint32_t a) {
+  const ax_feeds *operand = &b->feeds[p->aliases.v[a][0]], *result = &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]];
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    if (operand->dim[d] == AX_FEED_OTHER || result->dim[d] == AX_FEED_OTHER) return false;
+  return is_each_its_own(p, result);
+}
+
+ax_regular ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
+  ax_regular found = AX_REGULAR_ALWAYS;
+  if (!b->computes_only || p->grid.count == 0) return AX_REGULAR_NEVER;
   for (uint32_t a = 0; a < p->aliases.count; a++)
-    if (!is_each_its_own(p, &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]])) return false;
+    if (!is_alias_regular(p, in_count, b, a)) return AX_REGULAR_NEVER;
+  for (uint32_t k = 0; k < p->index_maps.count; k++)
+    if (ax_find_effect(p->index_maps.v[k], UINT32_MAX) != NULL) return AX_REGULAR_NEVER;
   for (uint32_t i = 0; i < p->blocks.count; i++) {
     const ax_type *shape = shape_of(p, i);
-    if (shape != NULL && !are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape)) return false;
+    const ax_regular one = shape != NULL ? are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape) : found;
+    if (one < found) found = one;
   }
-  return true;
+  return found;
 }

@@ -219,7 +219,7 @@ static void random_kernels_give_what_the_machine_gives(void **state) {
 
 /* --- Which run so --- */
 
-typedef enum slip { RIGHT, STORES_TO_OPERAND, PLACE_FOUND_LATE, PRINTS, WRITES_SCRATCH, PARALLEL_WITH_SCRATCH, BEYOND } slip;
+typedef enum slip { RIGHT, STORES_TO_OPERAND, PLACE_FOUND_LATE, PLACE_BY_NUMBER, PLACE_IN_LOOP, PLACE_BEYOND, PRINTS, WRITES_SCRATCH, PARALLEL_WITH_SCRATCH, BEYOND } slip;
 
 static void by_row(const ax_value *ids, ax_value *index, void *context) {
   (void)context;
@@ -227,11 +227,20 @@ static void by_row(const ax_value *ids, ax_value *index, void *context) {
   index[1] = ax_integer(0);
 }
 
+static ax_value one_of(ax_value ref, ax_value at) {
+  return ax_ref_load(ax_ref_slice(ref, ((const ax_value[]){ax_integer(0), at}), AX_DIMS(1, 1)));
+}
+
+static AX_BODY_OF(add_one_of, const ax_value, refs) { out[0] = ax_add(in[1], one_of(refs[0], ax_sub(ax_integer(7), in[0]))); }
+
 static AX_BODY(row) {
   const slip which = *(const slip *)context;
   ax_value x = ax_ref_load(in[0]);
   if (which == STORES_TO_OPERAND) ax_ref_store(in[0], ax_real(0));
-  if (which == PLACE_FOUND_LATE) x = ax_add(x, ax_ref_load(ax_ref_slice(in[0], ((const ax_value[]){ax_integer(0), ax_program_id(0)}), AX_DIMS(1, 1))));
+  if (which == PLACE_FOUND_LATE) x = ax_add(x, one_of(in[0], ax_convert_element_type(ax_reduce_sum(x, AX_ALL_DIMS, false), AX_S32)));
+  if (which == PLACE_BY_NUMBER) x = ax_add(x, one_of(in[0], ax_add(ax_mul(ax_program_id(0), ax_integer(2)), ax_integer(1))));
+  if (which == PLACE_BEYOND) x = ax_add(x, one_of(in[0], ax_mul(ax_program_id(0), ax_integer(3)))); /* 9 of 8 */
+  if (which == PLACE_IN_LOOP) ax_fori_loop(ax_integer(0), ax_integer(8), AX_CLOSURE(add_one_of, 2, 1, (void *)(uintptr_t)in), &x, &x);
   if (which == PRINTS) ax_debug_print("{}", false, AX_VALUES(x));
   if (which == WRITES_SCRATCH || which == PARALLEL_WITH_SCRATCH) ax_ref_store(in[2], x);
   ax_ref_store(in[1], x);
@@ -256,6 +265,7 @@ static void those_that_a_run_could_tell_apart_run_step_by_step(void **state) {
     slip which;
     bool regular, beside;
   } cases[] = {{RIGHT, true, true},         {STORES_TO_OPERAND, false, false}, {PLACE_FOUND_LATE, false, false},
+               {PLACE_BY_NUMBER, true, true}, {PLACE_IN_LOOP, true, true},     {PLACE_BEYOND, false, false},
                {PRINTS, false, false},      {WRITES_SCRATCH, true, false},     {PARALLEL_WITH_SCRATCH, true, true},
                {BEYOND, false, false}};
   (void)state;
