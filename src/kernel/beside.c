@@ -52,8 +52,7 @@ static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
 }
 
 /* Which numbers of blocks may be none, as the ranges of the maps' results say. */
-static ax_status find_late_of(ax_ranges *ranges, const ax_type *whole, uint32_t k, bool result, ax_feeds *feeds) {
-  const ax_kernel_params *p = ranges->params;
+static ax_status find_late_of(ax_ranges *ranges, const ax_kernel_params *p, const ax_type *whole, uint32_t k, bool result, ax_feeds *feeds) {
   const ax_program *map = p->index_maps.v[p->blocked.v[k][1]];
   ax_bounds numbers[AX_MAX_RANK];
   AX_TRY(ax_ranges_find(ranges, map, true, numbers));
@@ -65,11 +64,10 @@ static ax_status find_late_of(ax_ranges *ranges, const ax_type *whole, uint32_t 
   return AX_OK;
 }
 
-static ax_status find_late(ax_ranges *ranges, const ax_type *in, uint32_t in_count, ax_beside *out) {
-  const ax_kernel_params *p = ranges->params;
+static ax_status find_late(ax_ranges *ranges, const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
   for (uint32_t k = 0; k < p->blocked.count; k++) {
     const uint32_t i = (uint32_t)p->blocked.v[k][0];
-    AX_TRY(find_late_of(ranges, whole_of(p, in, in_count, i), k, i >= in_count, &out->feeds[i]));
+    AX_TRY(find_late_of(ranges, p, whole_of(p, in, in_count, i), k, i >= in_count, &out->feeds[i]));
   }
   return AX_OK;
 }
@@ -95,9 +93,21 @@ static bool is_computing(ax_ranges *ranges, const ax_program *program, uint32_t 
 
 typedef struct facts { /* of a body, with the programs in it */
   bool computes_only;
-  double bytes;  /* of all values */
+  double bytes;  /* of all values that are computed */
   uint32_t rank; /* the largest */
 } facts;
+
+static bool has_dims(const ax_type *type) { return type->form == AX_ARRAY || type->form == AX_REF; }
+
+/* Of its results. What is loaded is read where it lies. */
+static double bytes_made(const ax_program *program, const ax_eqn *eqn) {
+  double bytes = 0;
+  for (uint32_t k = 0; k < eqn->out_count && eqn->prim->step == NULL; k++) {
+    const ax_type *type = &program->types[eqn->out + k];
+    if (type->form == AX_ARRAY) bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
+  }
+  return bytes;
+}
 
 /* Each program once, however many call it. NULL: no memory. */
 static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
@@ -108,14 +118,11 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
   facts *f = ax_arena_alloc(&memo->arena, sizeof *f);
   if (f == NULL) return NULL;
   *f = (facts){.computes_only = true};
-  for (uint32_t v = 0; v < program->value_count; v++) {
-    const ax_type *type = &program->types[v];
-    if (type->form != AX_ARRAY && type->form != AX_REF) continue;
-    f->bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
-    if (type->rank > f->rank) f->rank = type->rank;
-  }
+  for (uint32_t v = 0; v < program->value_count; v++)
+    if (has_dims(&program->types[v]) && program->types[v].rank > f->rank) f->rank = program->types[v].rank;
   for (uint32_t e = 0; e < program->eqn_count; e++) {
     f->computes_only = f->computes_only && is_computing(ranges, program, e);
+    f->bytes += bytes_made(program, &program->eqns[e]);
     for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
       const facts *of = facts_of(ranges, nested);
       if (of == NULL) return NULL;
@@ -199,8 +206,7 @@ static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_b
   return copied >= much && copied > 4 * others;
 }
 
-static ax_status find_facts(ax_ranges *ranges, facts *out) {
-  const ax_program *body = ranges->params->bodies.v[0];
+static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *out) {
   AX_TRY(ax_ranges_find(ranges, body, false, NULL));
   const facts *found = facts_of(ranges, body);
   if (found == NULL) return ax_out_of_memory(sizeof *found);
@@ -210,14 +216,15 @@ static ax_status find_facts(ax_ranges *ranges, facts *out) {
 
 ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
   bool own, scratch;
-  ax_ranges ranges = {.params = p};
+  ax_ranges ranges;
+  ax_ranges_init(&ranges, &p->grid);
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
   if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
   facts known = {0};
-  ax_status status = find_late(&ranges, in, in_count, out);
-  if (status == AX_OK) status = find_facts(&ranges, &known);
+  ax_status status = find_late(&ranges, p, in, in_count, out);
+  if (status == AX_OK) status = find_facts(&ranges, p->bodies.v[0], &known);
   ax_ranges_deinit(&ranges);
   AX_TRY(status);
   AX_TRY(look_at_writes(p, in_count, &own, &scratch));

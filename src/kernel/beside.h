@@ -19,7 +19,7 @@ typedef struct ax_beside {
   ax_feeds *feeds;       /* by operand, then result. Owned */
   bool computes_only;    /* each point: it waits for nothing, no place of it is found out late, and it stores to results and scratch */
   bool copies_more;      /* blocks that are not chosen in order would be copied, and are large beside all else */
-  double bytes;          /* of all values of a point, as if none took another's place; 0 of a kernel that has several cores */
+  double bytes;          /* of all values that a point computes, as if none took another's place; 0 of a kernel that has several cores */
 } ax_beside;
 /* in: the types of the operands of the kernel_call, without consts. Deinit after a failure too. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_beside_find(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, ax_beside *out);

@@ -16,6 +16,7 @@ typedef struct ax_discharge_options {
   bool zeros; /* unwritten memory is 0, so that derivatives of masked values are finite; otherwise it has the value that shows best
                  (NaN for floats) */
   bool beside; /* points that need nothing of one another are one batch (beside.h); otherwise all go one after the other */
+  bool apart;  /* few points, or the first and the last, stand apart from the loop: what runs fastest, and a larger program */
 } ax_discharge_options;
 /* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
 AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
@@ -42,6 +43,7 @@ typedef struct ax_discharge {
   ax_spread spread;         /* of everything in the program */
   bool zeros;
   const ax_value *ids;   /* the point of the grid; NULL: not in a body */
+  struct ax_ranges *ranges; /* of the point's numbers; NULL: nothing is known */
   const ax_value *cores; /* the core, along each of its axes */
   ax_value *content; /* by memory: its content now, a value of the trace in progress or one around it */
   uint32_t memory_count, memory_capacity;
@@ -79,6 +81,7 @@ AX_MUST_USE ax_status ax_written_inputs(const ax_program *program, bool *written
 
 typedef struct ax_discharge_args {
   ax_discharge *d;
+  const ax_program *program;
   const ax_eqn *eqn;
   const ax_type *types; /* by value id */
   const ax_discharge_value *in;

@@ -13,6 +13,7 @@
 
 #include "control/scan.h"
 #include "ir/region_link.h"
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 #include "prim/prims.h"
 
@@ -179,9 +180,21 @@ static void take_results(const ax_discharge_args *a, const ax_carried *carried, 
   if (!ax_failed()) put_contents(a->d, carried, made + first);
 }
 
+/* The one branch that is ever taken here; AX_NONE: that is not known. */
+static uint32_t only_branch(const ax_discharge_args *a, uint32_t branches) {
+  if (a->d->ranges == NULL) return AX_NONE;
+  const ax_bounds index = ax_ranges_of(a->d->ranges, a->program, a->eqn->in[0]);
+  if (index.low != index.high) return AX_NONE;
+  return index.low < 0 ? 0 : index.low >= branches ? branches - 1 : (uint32_t)index.low;
+}
+
 /* One of the programs, which the first operand chooses. */
 static void branches(const ax_discharge_args *a) {
-  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count;
+  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count, only = only_branch(a, branches);
+  if (only != AX_NONE) {
+    ax_discharge_body(a, ax_eqn_program(a->eqn, only), a->in + 1);
+    return;
+  }
   ax_carried carried;
   nest *nests = ax_trace_alloc(branches * sizeof nests[0]);
   ax_fn *functions = ax_trace_alloc(branches * sizeof functions[0]);
@@ -335,7 +348,7 @@ void ax_discharge_program(ax_discharge *d, const ax_program *program, const slot
     const ax_eqn *eqn = &program->eqns[e];
     ax_builder_stem(ax_builder_current(), eqn);
     for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = values[eqn->in[i]];
-    discharge(&(ax_discharge_args){d, eqn, program->types, operands, values + eqn->out});
+    discharge(&(ax_discharge_args){d, program, eqn, program->types, operands, values + eqn->out});
   }
   for (uint32_t k = 0; k < program->out_count; k++) out[k] = ax_failed() ? ax_poison : values[program->outs[k]].value;
   ax_free(values);

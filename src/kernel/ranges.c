@@ -18,8 +18,8 @@ enum { most_visits = 4, most_elems = 4096 };
 
 typedef struct visited { /* of a program */
   uint32_t count;
-  ax_bounds *in, *out;
-  bool *late; /* by equation */
+  ax_bounds *at, *in; /* by value; of inputs before */
+  bool *late;         /* by equation */
 } visited;
 
 static ax_bounds any_of(ax_dtype dtype) {
@@ -93,6 +93,14 @@ static bool more(ax_bounds a, ax_bounds b, ax_bounds *out) { return less(b, a, o
 static bool less_or_equal(ax_bounds a, ax_bounds b, ax_bounds *out) { return truth(a.high <= b.low, a.low > b.high, out); }
 static bool more_or_equal(ax_bounds a, ax_bounds b, ax_bounds *out) { return less_or_equal(b, a, out); }
 
+static bool equal(ax_bounds a, ax_bounds b, ax_bounds *out) {
+  return truth(a.low == a.high && b.low == b.high && a.low == b.low, a.high < b.low || b.high < a.low, out);
+}
+
+static bool unequal(ax_bounds a, ax_bounds b, ax_bounds *out) {
+  return truth(a.high < b.low || b.high < a.low, a.low == a.high && b.low == b.high && a.low == b.low, out);
+}
+
 /* Of truth values, and of numbers that are not negative: no more than each. */
 static bool both_hold(ax_bounds a, ax_bounds b, ax_bounds *out) {
   if (a.low < 0 || b.low < 0) return false;
@@ -113,7 +121,7 @@ static const struct {
 } binary[] = {{&ax_prim_add, add},     {&ax_prim_sub, subtract}, {&ax_prim_mul, multiply},       {&ax_prim_div, divide},
               {&ax_prim_rem, remain},  {&ax_prim_max, largest},  {&ax_prim_min, smallest},       {&ax_prim_lt, less},
               {&ax_prim_gt, more},     {&ax_prim_le, less_or_equal}, {&ax_prim_ge, more_or_equal}, {&ax_prim_and, both_hold},
-              {&ax_prim_or, one_holds}};
+              {&ax_prim_or, one_holds}, {&ax_prim_eq, equal},          {&ax_prim_ne, unequal}};
 
 /* Each element is one of operand 0's. */
 static const ax_prim *const movers[] = {&ax_prim_broadcast_in_dim, &ax_prim_reshape,  &ax_prim_transpose,     &ax_prim_slice,
@@ -137,7 +145,7 @@ static bool known_range(const ax_ranges *r, const ax_program *p, const ax_eqn *e
   const ax_type *type = &p->types[eqn->out];
   const ax_program_id_params *number = ax_step_grid_number(eqn);
   if (eqn->prim == &ax_prim_constant) *out = constant_range(eqn->params);
-  else if (number != NULL) *out = (ax_bounds){0, r->params->grid.v[number->dimension] - 1};
+  else if (number != NULL) *out = r->grid[number->dimension];
   else if (eqn->prim == &ax_prim_iota) {
     int64_t most = 1;
     for (uint32_t d = 0; d < type->rank; d++) most = type->dims[d] > most ? type->dims[d] : most;
@@ -220,7 +228,7 @@ static bool hold(ax_ranges *r, const ax_program *p, const ax_eqn *eqn, ax_bounds
       const ax_region_link link = ax_region_link_out(eqn, k, j);
       if (link.how != AX_LINK_SAME || link.number >= eqn->out_count) continue;
       ax_bounds *to = &at[eqn->out + link.number];
-      *to = given ? both(*to, v->out[j]) : v->out[j];
+      *to = given ? both(*to, v->at[held->outs[j]]) : v->at[held->outs[j]];
     }
     given = true;
   }
@@ -230,28 +238,24 @@ static bool hold(ax_ranges *r, const ax_program *p, const ax_eqn *eqn, ax_bounds
 /* --- Programs --- */
 
 static bool go_over(ax_ranges *r, const ax_program *p, visited *v) {
-  ax_bounds *at = ax_alloc(((size_t)p->value_count + 1) * sizeof at[0]);
-  bool made = at != NULL;
-  for (uint32_t i = 0; made && i < p->in_count; i++) at[i] = v->in[i];
-  for (uint32_t e = 0; made && e < p->eqn_count; e++) {
+  memcpy(v->at, v->in, p->in_count * sizeof v->at[0]);
+  for (uint32_t e = 0; e < p->eqn_count; e++) {
     const ax_eqn *eqn = &p->eqns[e];
-    if (ax_eqn_program(eqn, 0) != NULL) made = hold(r, p, eqn, at);
-    else plain_range(r, p, eqn, at);
-    v->late[e] = v->late[e] || may_leave(p, eqn, at);
+    if (ax_eqn_program(eqn, 0) == NULL) plain_range(r, p, eqn, v->at);
+    else if (!hold(r, p, eqn, v->at)) return false;
+    v->late[e] = v->late[e] || may_leave(p, eqn, v->at);
   }
-  for (uint32_t k = 0; made && k < p->out_count; k++) v->out[k] = at[p->outs[k]];
-  ax_free(at);
-  return made;
+  return true;
 }
 
 static visited *new_visited(ax_memo *memo, const ax_program *p) {
   visited *v = ax_arena_alloc(&memo->arena, sizeof *v);
   if (v == NULL) return NULL;
   *v = (visited){.in = ax_arena_alloc(&memo->arena, (p->in_count + 1) * sizeof v->in[0]),
-                 .out = ax_arena_alloc(&memo->arena, (p->out_count + 1) * sizeof v->out[0]),
+                 .at = ax_arena_alloc(&memo->arena, ((size_t)p->value_count + 1) * sizeof v->at[0]),
                  .late = ax_arena_alloc(&memo->arena, (size_t)p->eqn_count + 1)};
   if (v->late != NULL) memset(v->late, 0, (size_t)p->eqn_count + 1);
-  return v->in != NULL && v->out != NULL ? v : NULL;
+  return v->in != NULL && v->at != NULL && v->late != NULL ? v : NULL;
 }
 
 /* NULL: no memory. */
@@ -266,24 +270,39 @@ static visited *visit(ax_ranges *r, const ax_program *p, const ax_bounds *in) {
   }
   if (same) return v;
   v->count++;
-  return v->late != NULL && go_over(r, p, v) ? v : NULL;
+  return go_over(r, p, v) ? v : NULL;
 }
 
 ax_status ax_ranges_find(ax_ranges *r, const ax_program *program, bool map, ax_bounds *out) {
   ax_bounds *in = ax_alloc(((size_t)program->in_count + 1) * sizeof in[0]);
   for (uint32_t i = 0; in != NULL && i < program->in_count; i++)
-    in[i] = map && i < r->params->grid.count ? (ax_bounds){0, r->params->grid.v[i] - 1} : any(&program->types[i]);
+    in[i] = map && i < r->rank ? r->grid[i] : any(&program->types[i]);
   const visited *v = in != NULL ? visit(r, program, in) : NULL;
   ax_free(in);
   if (v == NULL) return ax_out_of_memory(program->value_count * sizeof in[0]);
-  if (out != NULL && program->out_count > 0) memcpy(out, v->out, program->out_count * sizeof out[0]);
+  for (uint32_t k = 0; out != NULL && k < program->out_count; k++) out[k] = v->at[program->outs[k]];
   return AX_OK;
 }
 
-bool ax_ranges_is_late(ax_ranges *r, const ax_program *program, uint32_t e) {
+static const visited *visited_of(ax_ranges *r, const ax_program *program) {
   const ax_memo_entry *entry = ax_memo_ask(&r->memo, "ranges", program, NULL, 0);
   const visited *v = entry != NULL ? entry->data : NULL;
+  return v != NULL && v->count > 0 ? v : NULL;
+}
+
+ax_bounds ax_ranges_of(ax_ranges *r, const ax_program *program, uint32_t value) {
+  const visited *v = visited_of(r, program);
+  return v != NULL ? v->at[value] : any(&program->types[value]);
+}
+
+bool ax_ranges_is_late(ax_ranges *r, const ax_program *program, uint32_t e) {
+  const visited *v = visited_of(r, program);
   return v == NULL || v->late[e];
+}
+
+void ax_ranges_init(ax_ranges *r, const ax_dims *grid) {
+  *r = (ax_ranges){.rank = grid->count};
+  for (uint32_t d = 0; d < grid->count; d++) r->grid[d] = (ax_bounds){0, grid->v[d] - 1};
 }
 
 void ax_ranges_deinit(ax_ranges *r) { ax_memo_deinit(&r->memo); }

@@ -65,10 +65,10 @@ static uint32_t narrow;
 
 static void one_expression(uint64_t seed) {
   const ax_type type = AX_TYPE(AX_S32), types[] = {type, type};
-  const ax_kernel_params params = {.grid = {2, {grid_rows, grid_columns}}};
-  ax_ranges ranges = {.params = &params};
+  ax_ranges ranges;
   ax_bounds found[2];
   ax_program *program = test_trace(expression, &seed, types, 2, 2);
+  ax_ranges_init(&ranges, &(ax_dims){2, {grid_rows, grid_columns}});
   TEST_OK(ax_ranges_find(&ranges, program, true, found));
   for (int i = 0; i < grid_rows; i++)
     for (int j = 0; j < grid_columns; j++) {
