@@ -239,6 +239,34 @@ static AX_BODY_OF(row_loop, const table_case, c) {
                  AX_CLOSURE(row_after_row, 2, 0, (void *)(uintptr_t)c), AX_LIST(1, in), out);
 }
 
+/* --- Rows where another operand says: a table of words --- */
+
+static void lookup_types(const table_case *c, ax_type *types) {
+  types[0] = AX_TYPE(AX_F32, 32768, columns);
+  types[1] = AX_TYPE(AX_S32, c->rows);
+}
+
+static AX_BODY(number_of) { out[0] = in[0]; }
+
+static AX_BODY_OF(look_up, const ax_value, refs) {
+  ax_ref_store(ax_ref_at(refs[2], in[0]), ax_ref_load(ax_ref_at(refs[0], ax_ref_load(ax_ref_at(refs[1], in[0])))));
+}
+
+static AX_BODY_OF(look_up_rows, const table_case, c) {
+  ax_fori_loop(ax_integer(0), ax_integer(c->block), AX_CLOSURE(look_up, 1, 0, (void *)(uintptr_t)in), NULL, NULL);
+}
+
+static AX_BODY_OF(lookup, const table_case, c) {
+  const ax_block_spec whole = {0}, words = {.block = {AX_DIMS(c->block)}, .index_map = number_of},
+                      block = {.block = {AX_DIMS(c->block, columns)}, .index_map = row_of};
+  const ax_value operands[] = {in[0], ax_and(in[1], 32767)};
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(tiles_of(c))}, .in_specs = {AX_BLOCK_SPECS(whole, words)}, .out_specs = {AX_BLOCK_SPECS(block)},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, c->rows, columns))}, .options = {.name = c->name}}),
+                 AX_CLOSURE(look_up_rows, 3, 0, (void *)(uintptr_t)c), AX_LIST(2, operands), out);
+}
+
+static AX_BODY(lookup_plain) { out[0] = ax_take(in[0], ax_and(in[1], 32767), 0); }
+
 typedef struct piped {
   const table_case *c;
   const ax_value *refs; /* x, y, two slots in, two slots out, semaphores in and out */
@@ -315,6 +343,7 @@ static const table_case cases[] = {
     {"sliced_128", sliced, tanh_plain, 4096, 128, 1, rows_types},         {"sliced_both_16", sliced_both, tanh_plain, 4096, 16, 1, rows_types},
     {"sliced_both_128", sliced_both, tanh_plain, 4096, 128, 1, rows_types},
     {"row_loop_16", row_loop, tanh_plain, 4096, 16, 1, rows_types},       {"row_loop_128", row_loop, tanh_plain, 4096, 128, 1, rows_types},
+    {"lookup_1", lookup, lookup_plain, 4096, 1, 2, lookup_types},         {"lookup_16", lookup, lookup_plain, 4096, 16, 2, lookup_types},
     {"hand_1", hand, tanh_plain, 4096, 1, 1, rows_types},                 {"hand_16", hand, tanh_plain, 4096, 16, 1, rows_types},
     {"hand_128", hand, tanh_plain, 4096, 128, 1, rows_types},             {"halved_8", halved, halved_plain, 4096, 8, 1, rows_types},
     {"halved_128", halved, halved_plain, 4096, 128, 1, rows_types},

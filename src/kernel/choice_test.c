@@ -163,8 +163,8 @@ static bool is_plain(const ax_program *program, ax_tensor *const *in) {
 
 /* --- They give what the machine gives --- */
 
-/* The same failure as step by step, or the same result. */
-static void both_ways(ax_program *program, ax_tensor *const *in) {
+/* The same failure as step by step, or the same result; `written`: all of it is. */
+static void both_ways(ax_program *program, ax_tensor *const *in, bool written) {
   ax_tensor *made = NULL, *expected = NULL;
   char said[512];
   const ax_status status = test_try_reference(program, in, &expected);
@@ -172,7 +172,7 @@ static void both_ways(ax_program *program, ax_tensor *const *in) {
   const ax_status own = test_try(program, in, &made);
   assert_int_equal(own, status);
   if (status != AX_OK) assert_string_equal(ax_message(), said);
-  else assert_true(test_same_tensors(made, expected));
+  else if (written) assert_true(test_same_tensors(made, expected));
   failed += status != AX_OK;
   ax_tensor_release(made);
   ax_tensor_release(expected);
@@ -201,7 +201,7 @@ static void one_kernel(uint64_t seed, bool show) {
   assert_int_equal(right, is_right(&k, in));
   drawn++;
   plain += right;
-  if (k.beyond) both_ways(program, in);
+  if (k.beyond) both_ways(program, in, is_all_written(&k, in));
   else if (is_all_written(&k, in)) test_every_way(program, in, 0, seed, __FILE__, __LINE__);
   test_release(in, INPUTS);
   ax_program_release(program);

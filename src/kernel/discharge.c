@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 #include "machine/caches.h"
 #include "xform/xform.h"
@@ -182,6 +183,7 @@ static void find_carried(ax_discharged *k) {
     const ax_cut *c = &k->cuts[i];
     if (c->shape != NULL ? c->result : k->written[first + i]) ax_carry(&k->by_core, c->whole->memory);
   }
+  if (ax_discharge_asks(&k->d, k->params->bodies.v[k->body])) ax_carry(&k->by_core, k->d.right);
   k->by_point.count = k->by_core.count;
   memcpy(k->by_point.memory, k->by_core.memory, k->by_core.count * sizeof k->by_core.memory[0]);
   for (uint32_t i = 0; i < k->params->scratch.count; i++)
@@ -242,6 +244,16 @@ static ax_value result_of(ax_discharged *k, uint32_t r) {
   return ax_discharge_spread(&k->d, ax_slice(x, none, type->dims, NULL));
 }
 
+/* A kernel that is checked has one body. */
+static void begin_asking(ax_discharged *k) {
+  const ax_type right = ax_ref_type(AX_SPACE_ANY, AX_S32, AX_DIMS());
+  const ax_content_view *memory = ax_content_add(&k->d, &right, ax_discharge_spread(&k->d, ax_full_i64(AX_S32, AX_DIMS(), 1)));
+  if (memory == NULL) return;
+  k->d.right = memory->memory;
+  const ax_status status = ax_ranges_find(k->d.all, k->params->bodies.v[0], false, NULL);
+  if (status != AX_OK) ax_fail(status);
+}
+
 static void discharge(ax_discharged *k, const ax_discharge_options *options, const ax_value *in, ax_value *out) {
   const ax_kernel_params *p = k->params;
   uint32_t consts = (uint32_t)p->consts;
@@ -257,6 +269,7 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
   }
   uint32_t most = k->cut_count + p->scratch.count + 1;
   ax_value *given = ax_trace_alloc((options->in_count + 1) * sizeof given[0]);
+  if (options->checked) begin_asking(k);
   k->cuts = ax_trace_alloc(most * sizeof k->cuts[0]);
   k->scratch = ax_trace_alloc(most * sizeof k->scratch[0]);
   k->by_core.memory = ax_trace_alloc(most * sizeof k->by_core.memory[0]);
@@ -268,18 +281,23 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
   add_memories(k, options->in + consts, given + consts);
   for (uint32_t b = 0; b < p->bodies.count && !ax_failed(); b++) do_body(k, b);
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) out[r] = result_of(k, r);
+  if (options->checked && !ax_failed()) out[p->outs.count] = k->d.content[k->d.right];
 }
 
 static ax_status make(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
-  ax_discharged k = {.params = params, .apart = options->apart, .inner = AX_NONE, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
+  ax_ranges all;
+  ax_discharged k = {.params = params, .apart = options->apart, .inner = AX_NONE,
+                     .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros, .right = AX_NONE, .all = &all}};
   ax_builder builder;
   ax_memo memo = {0};
   ax_program *made = NULL;
   ax_value *in = ax_region_begin(&builder, options->axes, options->in, options->in_count);
   ax_memo_enter(&builder, &memo);
+  ax_ranges_init(&all, &params->grid);
   ax_value *outs = ax_trace_alloc((params->outs.count + 1) * sizeof outs[0]);
   if (in != NULL && outs != NULL) discharge(&k, options, in, outs);
-  ax_status status = ax_region_finish(&builder, outs, params->outs.count, &made);
+  ax_status status = ax_region_finish(&builder, outs, params->outs.count + options->checked, &made);
+  ax_ranges_deinit(&all);
   ax_memo_deinit(&memo);
   ax_free(k.d.content);
   ax_arena_deinit(&k.d.arena);

@@ -184,17 +184,17 @@ static ax_status look_now(const work *w, const ax_beside *beside, ax_regular *fo
 }
 
 /* Where a run cannot tell the difference, the plain program runs: its loops are compiled whole, and points that need nothing of one
-   another are one batch, cut for all threads. A step costs 10 to 100 ns there, and some 500 here, which large blocks do not notice;
-   these lie still here, and are copied there. choice: what a run must find for that; NULL: nothing. The caller's. */
+   another are one batch, cut for all threads, as is a large product of a point. A step costs 10 to 100 ns there, and some 500 here, which
+   large blocks do not notice; these lie still here, and are copied there. choice: what a run must find for that; NULL: nothing. The caller's. */
 static ax_status find_plain(const work *w, ax_regular *found, ax_program **choice) {
   const uint32_t consts = (uint32_t)w->params->consts, operands = w->eqn->in_count - consts;
-  enum { small_bytes = 256 << 10 };
+  enum { small_bytes = 256 << 10, large_product = 4 << 20 /* multiplications: 80 us of one thread */ };
   const ax_plan_options *options = &w->lower->plan->options;
   ax_beside beside;
   *found = AX_REGULAR_NEVER;
   if (options->reference || options->runtime == NULL) return AX_OK;
   ax_status status = ax_beside_find(w->params, w->types + consts, operands, &beside);
-  if (status == AX_OK && !beside.copies_more && (beside.count > 0 || beside.bytes < small_bytes))
+  if (status == AX_OK && !beside.copies_more && (beside.count > 0 || beside.bytes < small_bytes || beside.product >= large_product))
     *found = ax_kernel_is_regular(w->params, w->types + consts, operands, &beside);
   if (*found == AX_REGULAR_SOMETIMES) status = look_now(w, &beside, found);
   if (status == AX_OK && *found == AX_REGULAR_SOMETIMES) {
@@ -243,7 +243,36 @@ static ax_status lower_choice(work *w, ax_program *choice, const uint32_t *in, u
   AX_TRY(lower_steps_of(w, in, results));
   AX_TRY(copy_results(w, results, out));
   ax_lower_branch_case(lower, outer, 1);
-  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, true, in, results));
+  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, AX_PLAIN_FAST, in, results));
+  AX_TRY(copy_results(w, results, out));
+  ax_lower_branch_end(lower, outer);
+  return AX_OK;
+}
+
+/* Result k in memory of its own, which may be written again. */
+static ax_status take_over(const work *w, uint32_t k, const uint32_t *results, uint32_t *out) {
+  const ax_buffer *made = ax_lower_get(w->lower, results[k]);
+  bool own = made->kind == AX_BUFFER_TEMP && made->allocation == results[k];
+  for (uint32_t other = 0; other <= w->eqn->out_count; other++) own = own && (other == k || results[other] != results[k]);
+  *out = results[k];
+  if (own) return AX_OK;
+  AX_TRY(ax_lower_result(w->lower, w->eqn, k, out));
+  return ax_lower_copy(w->lower, *out, results[k]);
+}
+
+/* The plain program runs and says whether it was right. If not, the kernel goes step by step, and says what is wrong where it is. */
+static ax_status lower_trial(work *w, const uint32_t *in, uint32_t *out) {
+  ax_lower *lower = w->lower;
+  const uint32_t count = w->eqn->out_count;
+  ax_block *outer;
+  uint32_t *results = ax_arena_alloc(&lower->plan->arena, (count + 1) * sizeof results[0]);
+  if (results == NULL) return ax_out_of_memory(count * sizeof results[0]);
+  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, AX_PLAIN_CHECKED, in, results));
+  const uint32_t right = results[count];
+  for (uint32_t k = 0; k < count; k++) AX_TRY(take_over(w, k, results, &out[k]));
+  AX_TRY(ax_lower_branch_begin(lower, right, 2, ax_lower_get(lower, right)->axes, &outer));
+  ax_lower_branch_case(lower, outer, 0);
+  AX_TRY(lower_steps_of(w, in, results));
   AX_TRY(copy_results(w, results, out));
   ax_lower_branch_end(lower, outer);
   return AX_OK;
@@ -257,11 +286,12 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   ax_program *choice = NULL;
   ax_regular found;
   AX_TRY(tell(lower->plan, w.params));
-  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, false, in, out);
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_IN_ORDER, in, out);
   AX_TRY(make_lists(&w));
   AX_TRY(find_plain(&w, &found, &choice));
-  if (found == AX_REGULAR_ALWAYS) return ax_kernel_call_lower_plain(lower, eqn, true, in, out);
+  if (found == AX_REGULAR_ALWAYS) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_FAST, in, out);
   if (found == AX_REGULAR_NEVER) return lower_steps_of(&w, in, out);
+  if (found == AX_REGULAR_TRIED) return lower_trial(&w, in, out);
   AX_TRY(ax_plan_keep(lower->plan, choice));
   return lower_choice(&w, choice, in, out);
 }
