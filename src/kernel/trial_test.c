@@ -138,6 +138,28 @@ static void random_slices(void **state) {
   if (drawn >= 90) assert_true(tried > 80 && failed > 10);
 }
 
+/* On two devices, each with numbers of its own: one may be right, and the other not. */
+static void one_of_devices(uint64_t seed, bool show) {
+  sliced s = draw_slices(seed);
+  test_random random = {seed + 99};
+  const ax_type types[] = {AX_TYPE(AX_F32, s.rows, s.columns), AX_TYPE(AX_S32, 2 * s.n, s.m)};
+  const test_map map = {.mesh = "d=2", .in_specs = {"", "d"}, .out_specs = {"d"}, .body = slices, .context = &s};
+  ax_tensor *in[] = {test_random_tensor(&random, types[0], -9, 9), test_random_tensor(&random, types[1], 0, 1)};
+  for (int64_t e = 0; e < 2 * s.n * s.m; e++) test_set(in[1], e, (double)number(&random, 0, s.rows - s.size));
+  if (s.beyond) test_set(in[1], number(&random, 0, 2 * s.n * s.m - 1), 100);
+  ax_program *program = test_trace_map(&map, types);
+  if (show) test_show_program(program);
+  if (s.beyond) both_ways(program, in);
+  else test_every_way(program, in, 0, seed, __FILE__, __LINE__);
+  test_release(in, 2);
+  ax_program_release(program);
+}
+
+static void on_devices(void **state) {
+  (void)state;
+  test_each_seed(40, one_of_devices);
+}
+
 /* --- Copies by hand: a pipeline of one core over blocks, with slots --- */
 
 typedef enum hand_slip { HAND_RIGHT, WAITS_TWICE, WAITS_FIRST, WRONG_SEMAPHORE, BEYOND_END, STARTS_LESS, hand_slips } hand_slip;
@@ -242,6 +264,6 @@ static void copies_by_hand(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(copies_by_hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(on_devices), cmocka_unit_test(copies_by_hand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

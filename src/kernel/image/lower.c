@@ -251,9 +251,12 @@ static ax_status lower_choice(work *w, ax_program *choice, const uint32_t *in, u
 
 /* Result k in memory of its own, which may be written again. */
 static ax_status take_over(const work *w, uint32_t k, const uint32_t *results, uint32_t *out) {
-  const ax_buffer *made = ax_lower_get(w->lower, results[k]);
-  bool own = made->kind == AX_BUFFER_TEMP && made->allocation == results[k];
-  for (uint32_t other = 0; other <= w->eqn->out_count; other++) own = own && (other == k || results[other] != results[k]);
+  const ax_buffer *made = ax_lower_get(w->lower, results[k]), *memory = ax_lower_get(w->lower, made->allocation);
+  const ax_axis_set axes = w->lower->differs[w->eqn->out + k] | w->lower->diverging;
+  bool own = memory->kind == AX_BUFFER_TEMP && made->axes == axes && memory->axes == axes && made->offset == 0 &&
+             made->loop == AX_NONE && ax_buffer_bytes(made) == ax_buffer_bytes(memory);
+  for (uint32_t other = 0; other <= w->eqn->out_count; other++)
+    own = own && (other == k || ax_lower_get(w->lower, results[other])->allocation != made->allocation);
   *out = results[k];
   if (own) return AX_OK;
   AX_TRY(ax_lower_result(w->lower, w->eqn, k, out));
