@@ -16,7 +16,7 @@
 #include "prim/prims.h"
 #include "prim/region.h"
 
-enum { most_known = 1 << 18 };
+enum { most_known = 1 << 18, most_points = 1 << 26 };
 
 typedef struct choice {
   const ax_kernel_params *params;
@@ -35,14 +35,20 @@ static bool is_late(const ax_beside *b, uint32_t i, uint32_t rank) {
   return false;
 }
 
-bool ax_choice_is_known(const ax_kernel_params *p, const ax_beside *b) {
+static double points_of(const ax_kernel_params *p) {
   double points = 1;
   for (uint32_t g = 0; g < p->grid.count; g++) points *= (double)p->grid.v[g];
+  return points;
+}
+
+bool ax_choice_fits(const ax_kernel_params *p) { return points_of(p) <= most_points; }
+
+bool ax_choice_is_known(const ax_kernel_params *p, const ax_beside *b) {
   for (uint32_t k = 0; k < p->blocked.count; k++) {
     const ax_program *map = p->index_maps.v[p->blocked.v[k][1]];
     if (is_late(b, (uint32_t)p->blocked.v[k][0], map->out_count) && (ax_map_takes_consts(p, map) || map->named != 0)) return false;
   }
-  return points <= most_known;
+  return points_of(p) <= most_known;
 }
 
 static void require(choice *c, ax_value holds) {
@@ -131,9 +137,8 @@ ax_status ax_choice_trace(const ax_kernel_params *params, const ax_type *in, uin
   ax_builder builder;
   ax_value made = ax_poison;
   *out = NULL;
-  for (uint32_t g = 0; g < params->grid.count; g++)
-    if (!ax_mul_i64(c.points, params->grid.v[g], &c.points) || c.points > INT32_MAX)
-      return ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", params->name);
+  if (!ax_choice_fits(params)) return ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", params->name);
+  for (uint32_t g = 0; g < params->grid.count; g++) c.points *= params->grid.v[g];
   static const ax_mesh none;
   ax_value *given = ax_region_begin(&builder, axes != NULL ? axes : &none, in, axes != NULL ? consts : 0);
   if (given != NULL) look(&c, given, axes != NULL ? consts : 0, &made);

@@ -10,6 +10,8 @@
    failure. */
 AX_MUST_USE ax_status ax_choice_trace(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, const ax_beside *beside,
                                       const ax_mesh *axes, ax_program **out);
+/* Whether the grid has so few points that all of them are looked at. */
+bool ax_choice_fits(const ax_kernel_params *params);
 /* Whether the program needs no const and no axis, and has so few points that it is computed here. */
 bool ax_choice_is_known(const ax_kernel_params *params, const ax_beside *beside);
 

@@ -196,6 +196,7 @@ static ax_status find_plain(const work *w, ax_regular *found, ax_program **choic
   ax_status status = ax_beside_find(w->params, w->types + consts, operands, &beside);
   if (status == AX_OK && !beside.copies_more && (beside.count > 0 || beside.bytes < small_bytes || beside.product >= large_product))
     *found = ax_kernel_is_regular(w->params, w->types + consts, operands, &beside);
+  if (*found == AX_REGULAR_SOMETIMES && !ax_choice_fits(w->params)) *found = AX_REGULAR_NEVER;
   if (*found == AX_REGULAR_SOMETIMES) status = look_now(w, &beside, found);
   if (status == AX_OK && *found == AX_REGULAR_SOMETIMES) {
     ax_mesh axes = w->lower->program->axes;
@@ -292,9 +293,10 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_IN_ORDER, in, out);
   AX_TRY(make_lists(&w));
   AX_TRY(find_plain(&w, &found, &choice));
-  if (found == AX_REGULAR_ALWAYS) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_FAST, in, out);
-  if (found == AX_REGULAR_NEVER) return lower_steps_of(&w, in, out);
-  if (found == AX_REGULAR_TRIED) return lower_trial(&w, in, out);
+  ax_status status = AX_ABSENT; /* also of a body that turns out to be no plain program */
+  if (found == AX_REGULAR_ALWAYS) status = ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_FAST, in, out);
+  if (found == AX_REGULAR_TRIED) status = lower_trial(&w, in, out);
+  if (found != AX_REGULAR_SOMETIMES) return status == AX_ABSENT ? lower_steps_of(&w, in, out) : status;
   AX_TRY(ax_plan_keep(lower->plan, choice));
   return lower_choice(&w, choice, in, out);
 }
