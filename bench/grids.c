@@ -224,6 +224,8 @@ static const grid_case cases[] = {
     {"product_32", 2, 512, 512, 32, 32, product_kernel, product_plain, false, false},
     {"product_128", 2, 512, 512, 128, 128, product_kernel, product_plain, false, false},
     {"product_256", 2, 1024, 1024, 256, 256, product_kernel, product_plain, false, false},
+    {"product_big", 2, 2048, 2048, 256, 256, product_kernel, product_plain, false, false},
+    {"product_mid", 2, 1024, 1024, 128, 128, product_kernel, product_plain, false, false},
     {"attention_16", 3, 8, 512, 16, 16, attention_kernel, attention_plain, false, false},
     {"attention_128", 3, 16, 2048, 128, 128, attention_kernel, attention_plain, false, false},
 };

@@ -34,6 +34,7 @@ static const struct {
     {"gathered_matmul", gathered_matmul, 2, "kernel|plain|product N"},
     {"pipelined", pipelined, 2, "kernel|plain scale|add|matmul"},
     {"grid", grid, 3, "kernel|parallel|interpret|plain CASE WORKERS"},
+    {"grid_table", grid_table, 3, "kernel|plain CASE WORKERS"},
     {"calls", calls, 2, "COUNT each|sum"},
     {"checked", checked, 2, "prove|state|state_limit|bytes|bytes_limit DEVICES"},
     {"simulated", simulated, 3, "ring|tree|all_to_all DEVICES real|simulated|form|limit"},

@@ -4,15 +4,19 @@
 
    Points of a dimension are computed side by side if the body only computes, each result has blocks of its own for each of the
    dimension's numbers, in order and up to its end, and nothing else goes from one to the next: no operand is written that is no such
-   result, and scratch is written only where the dimension is AX_PARALLEL, of which each number may have scratch of its own. */
+   result, and scratch is written only where the dimension is AX_PARALLEL, of which each number may have scratch of its own, or where each
+   number begins the scratch anew (beside_scratch.c). */
 #include "kernel/beside.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/memo.h"
 #include "ir/number.h"
 #include "kernel/discharge.h"
+#include "kernel/ranges.h"
 #include "kernel/step.h"
+#include "prim/prims.h"
 
 /* --- What chooses blocks --- */
 
@@ -50,56 +54,115 @@ static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
   return NULL;
 }
 
-/* --- Bodies that only compute --- */
-
-/* A view whose place is not known is checked when it is made, which a slice of a value is not. */
-static bool is_fixed(const ax_program *program, const ax_eqn *eqn) {
-  for (uint32_t i = 1; i < eqn->in_count; i++)
-    if (ax_value_literal(program, eqn->in[i]) == NULL) return false;
-  return true;
+/* Which numbers of blocks may be none, as the ranges of the maps' results say. */
+static ax_status find_late_of(ax_ranges *ranges, const ax_kernel_params *p, const ax_type *whole, uint32_t k, bool result, ax_feeds *feeds) {
+  const ax_program *map = p->index_maps.v[p->blocked.v[k][1]];
+  ax_bounds numbers[AX_MAX_RANK];
+  AX_TRY(ax_ranges_find(ranges, map, true, numbers));
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    if (feeds->dim[d] != AX_FEED_OTHER) continue;
+    const bool fixed = numbers[d].low == numbers[d].high, there = numbers[d].low >= 0 && numbers[d].high < blocks_along(whole, &p->block_shapes.v[k], d);
+    feeds->late[d] = !there || (result && !fixed);
+  }
+  return AX_OK;
 }
+
+static ax_status find_late(ax_ranges *ranges, const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
+  for (uint32_t k = 0; k < p->blocked.count; k++) {
+    const uint32_t i = (uint32_t)p->blocked.v[k][0];
+    AX_TRY(find_late_of(ranges, p, whole_of(p, in, in_count, i), k, i >= in_count, &out->feeds[i]));
+  }
+  return AX_OK;
+}
+
+/* --- Bodies that only compute --- */
 
 /* Scratch of the core's own, without barriers. */
 static bool is_plain_scope(const ax_eqn *eqn) {
   const ax_run_scoped_params *scope = ax_step_scope(eqn);
   for (uint32_t i = 0; scope != NULL && i < scope->scratch.count; i++)
-    if (scope->scratch.v[i].form != AX_REF) return false;
+    if (scope->scratch.v[i].form != AX_REF && scope->scratch.v[i].form != AX_DMA_SEMAPHORE) return false;
   return scope != NULL && scope->along.count == 0;
+}
+
+/* Of a product of m x k by k x n: m k n, as each of the three dimensions is in two of three arrays. */
+static double multiplications(const ax_program *program, const ax_eqn *eqn) {
+  if (eqn->prim != &ax_prim_dot_general) return 0;
+  return sqrt((double)ax_type_elems(&program->types[eqn->in[0]]) * (double)ax_type_elems(&program->types[eqn->in[1]]) *
+              (double)ax_type_elems(&program->types[eqn->out]));
+}
+
+static double ref_bytes(const ax_type *ref) { return (double)ax_type_elems(ref) * (double)ax_dtype_bytes(ref->dtype); }
+
+/* It starts, groups or awaits copies within the core, which are done when they are started. */
+static bool is_own_copying(const ax_program *program, const ax_eqn *eqn) {
+  enum { most_bytes = 1 << 30 }; /* of counts, which are s32 */
+  const ax_core_params *to = ax_step_target(eqn);
+  for (uint32_t i = 0; i < eqn->in_count && i < 2; i++) {
+    const ax_type *type = &program->types[eqn->in[i]];
+    if (type->form == AX_REF && ref_bytes(type) > most_bytes) return false;
+  }
+  if (to != NULL && (to->logical || to->axes.count > 0)) return false;
+  return !ax_step_copies(eqn) || !((const ax_copy_params *)eqn->params)->barrier;
 }
 
 static bool is_computing(const ax_program *program, const ax_eqn *eqn) {
   const ax_step *step = eqn->prim->step;
   if (step == NULL) return eqn->prim->effects == 0;
-  if (step->view != NULL) return is_fixed(program, eqn);
+  if (step->view != NULL) return true;
+  if (step->moves) return is_own_copying(program, eqn);
   return step->access != NULL || step->grid_number || is_plain_scope(eqn);
 }
 
 typedef struct facts { /* of a body, with the programs in it */
   bool computes_only;
-  double bytes;  /* of all values */
+  bool asks, until; /* has a view that may leave what it is of, or copies; has a loop whose end the data decides */
+  double product; /* multiplications of the largest product */
+  double moved; /* bytes that its copies move, of all of them together */
+  double bytes;  /* of all values that are computed */
   uint32_t rank; /* the largest */
 } facts;
 
+static bool has_dims(const ax_type *type) { return type->form == AX_ARRAY || type->form == AX_REF; }
+
+/* Of its results. What is loaded is read where it lies. */
+static double bytes_made(const ax_program *program, const ax_eqn *eqn) {
+  double bytes = 0;
+  for (uint32_t k = 0; k < eqn->out_count && eqn->prim->step == NULL; k++) {
+    const ax_type *type = &program->types[eqn->out + k];
+    if (type->form == AX_ARRAY) bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
+  }
+  return bytes;
+}
+
 /* Each program once, however many call it. NULL: no memory. */
-static const facts *facts_of(ax_memo *memo, const ax_program *program) {
+static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
   const ax_program *nested;
+  ax_memo *memo = &ranges->memo;
   ax_memo_entry *entry = ax_memo_ask(memo, "beside", program, NULL, 0);
   if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
   facts *f = ax_arena_alloc(&memo->arena, sizeof *f);
   if (f == NULL) return NULL;
   *f = (facts){.computes_only = true};
-  for (uint32_t v = 0; v < program->value_count; v++) {
-    const ax_type *type = &program->types[v];
-    if (type->form != AX_ARRAY && type->form != AX_REF) continue;
-    f->bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
-    if (type->rank > f->rank) f->rank = type->rank;
-  }
+  for (uint32_t v = 0; v < program->value_count; v++)
+    if (has_dims(&program->types[v]) && program->types[v].rank > f->rank) f->rank = program->types[v].rank;
   for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_step *step = program->eqns[e].prim->step;
     f->computes_only = f->computes_only && is_computing(program, &program->eqns[e]);
+    f->asks = f->asks || (step != NULL && (step->moves || (step->view != NULL && ax_ranges_is_late(ranges, program, e))));
+    if (ax_step_copies(&program->eqns[e])) f->moved += ref_bytes(&program->types[program->eqns[e].in[0]]);
+    const double product = multiplications(program, &program->eqns[e]);
+    if (product > f->product) f->product = product;
+    f->until = f->until || program->eqns[e].prim->runs == AX_RUNS_UNTIL;
+    f->bytes += bytes_made(program, &program->eqns[e]);
     for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
-      const facts *of = facts_of(memo, nested);
+      const facts *of = facts_of(ranges, nested);
       if (of == NULL) return NULL;
       f->computes_only = f->computes_only && of->computes_only;
+      f->asks = f->asks || of->asks;
+      f->until = f->until || of->until;
+      f->moved += of->moved;
+      if (of->product > f->product) f->product = of->product;
       f->bytes += of->bytes;
       if (of->rank > f->rank) f->rank = of->rank;
     }
@@ -127,7 +190,7 @@ static bool aliases_agree(const ax_kernel_params *p, uint32_t in_count, const ax
   return true;
 }
 
-/* *scratch: some is written. False: something is written that has no blocks, or is an operand. */
+/* *scratch: some is written. *own: no operand is that is not one memory with a result. */
 static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bool *own, bool *scratch) {
   const ax_program *body = p->bodies.v[0];
   bool *written = ax_alloc((size_t)body->in_count + 1);
@@ -139,20 +202,34 @@ static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bo
     const uint32_t k = i - (uint32_t)p->consts;
     if (!written[i]) continue;
     if (k >= p->blocks.count) *scratch = true;
-    else if ((k < in_count && ax_alias_of_operand(p, k) == AX_NONE) || shape_of(p, k) == NULL) *own = false;
+    else if (k < in_count && ax_alias_of_operand(p, k) == AX_NONE) *own = false;
   }
   ax_free(written);
   return status;
 }
 
-static bool is_side_by_side(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b, uint32_t g, bool scratch) {
-  const bool parallel = p->semantics.count > 0 && p->semantics.v[g] == AX_PARALLEL;
-  if (p->grid.v[g] < 2 || (scratch && !parallel) || p->outs.count == 0) return false;
+/* Each number of the dimension has blocks of its own of all results. */
+static bool is_own(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b, uint32_t g) {
+  if (p->grid.v[g] < 2 || p->outs.count == 0) return false;
   for (uint32_t i = in_count; i < p->blocks.count; i++) {
     const ax_type *shape = shape_of(p, i);
     if (shape == NULL || !has_own_blocks(p, &b->feeds[i], whole_of(p, in, in_count, i), shape, (int8_t)g)) return false;
   }
   return true;
+}
+
+/* Scratch is one for all points, but along dimensions that are AX_PARALLEL; or along the outermost ones, if it begins anew with those within. */
+static ax_status find_dims(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, bool scratch, ax_beside *b) {
+  uint32_t outer = 0;
+  bool anew = !scratch;
+  while (outer < p->grid.count && (p->grid.v[outer] < 2 || is_own(p, in, in_count, b, outer))) outer++;
+  if (scratch) AX_TRY(ax_beside_begins_anew(p, outer, &anew));
+  for (uint32_t g = 0; g < p->grid.count; g++) {
+    const bool parallel = p->semantics.count > 0 && p->semantics.v[g] == AX_PARALLEL;
+    b->dim[g] = (!scratch || parallel || (anew && g < outer)) && is_own(p, in, in_count, b, g);
+    b->count += b->dim[g];
+  }
+  return AX_OK;
 }
 
 /* Batches have a dimension for each; the last ones stay. */
@@ -165,21 +242,53 @@ static void keep_ranks(const ax_kernel_params *p, const ax_type *in, uint32_t in
   }
 }
 
+/* A block that is not chosen in order is copied out of its operand, which a step does not do: too much where little is made of it. */
+static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_beside *b) {
+  const double much = 128 << 10;
+  double copied = 0, others = 0;
+  for (uint32_t i = 0; i < p->blocks.count; i++) {
+    const double bytes = (double)ax_type_elems(&p->blocks.v[i]) * (double)ax_dtype_bytes(p->blocks.v[i].dtype);
+    bool other = false;
+    for (uint32_t d = 0; d < AX_MAX_RANK && i < in_count; d++) other = other || b->feeds[i].dim[d] == AX_FEED_OTHER;
+    if (other) copied += bytes;
+    else others += bytes;
+  }
+  return copied >= much && copied > 4 * others;
+}
+
+static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *out) {
+  AX_TRY(ax_ranges_find(ranges, body, false, NULL));
+  const facts *found = facts_of(ranges, body);
+  if (found == NULL) return ax_out_of_memory(sizeof *found);
+  *out = *found;
+  return AX_OK;
+}
+
+/* A step makes most copies without moving anything (image/image_alias.c), which is worth more than the step if they are large. */
+enum { most_moved = 8 << 10 };
+
 ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
   bool own, scratch;
-  ax_memo memo = {0};
+  ax_ranges ranges;
+  ax_ranges_init(&ranges, &p->grid);
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
   if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
-  const facts *body = facts_of(&memo, p->bodies.v[0]), known = body != NULL ? *body : (facts){0};
-  ax_memo_deinit(&memo);
-  if (body == NULL) return ax_out_of_memory(sizeof *body);
+  facts known = {0};
+  ax_status status = find_late(&ranges, p, in, in_count, out);
+  if (status == AX_OK) status = find_facts(&ranges, p->bodies.v[0], &known);
+  ax_ranges_deinit(&ranges);
+  AX_TRY(status);
   AX_TRY(look_at_writes(p, in_count, &own, &scratch));
   out->bytes = known.bytes;
-  out->computes_only = known.computes_only && own;
+  out->copies_more = copies_more(p, in_count, out);
+  out->computes_only = known.computes_only && own && !(known.asks && known.until); /* what is not right might never end */
+  out->asks = known.asks;
+  out->product = known.product;
+  out->copies_more = out->copies_more || known.moved > most_moved;
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
-  for (uint32_t g = 0; g < p->grid.count; g++) out->count += out->dim[g] = is_side_by_side(p, in, in_count, out, g, scratch);
+  AX_TRY(find_dims(p, in, in_count, scratch, out));
   keep_ranks(p, in, in_count, known.rank, out);
   return AX_OK;
 }
@@ -204,12 +313,14 @@ void ax_beside_deinit(ax_beside *beside) { ax_free(beside->feeds); }
 
 /* --- Kernels without surprises --- */
 
-static bool are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
+static ax_regular are_there(const ax_kernel_params *p, const ax_feeds *feeds, const ax_type *whole, const ax_type *shape) {
+  ax_regular found = AX_REGULAR_ALWAYS;
   for (uint32_t d = 0; d < whole->rank; d++) {
     const int64_t blocks = blocks_along(whole, shape, d);
-    if (feeds->dim[d] == AX_FEED_OTHER || blocks == 0 || (feeds->dim[d] >= 0 && p->grid.v[feeds->dim[d]] > blocks)) return false;
+    if (blocks == 0 || (feeds->dim[d] >= 0 && p->grid.v[feeds->dim[d]] > blocks)) return AX_REGULAR_NEVER;
+    if (feeds->late[d]) found = AX_REGULAR_SOMETIMES;
   }
-  return true;
+  return found;
 }
 
 /* Whether each point has blocks of its own of a result. If not, an operand that is one memory with it may be read anew at each point, or
@@ -223,13 +334,26 @@ static bool is_each_its_own(const ax_kernel_params *p, const ax_feeds *feeds) {
   return true;
 }
 
-bool ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
-  if (!b->computes_only || p->grid.count == 0) return false;
+/* An operand that is one memory with a result has blocks that the grid chooses, as the result has. */
+static bool is_alias_regular(const ax_kernel_params *p, uint32_t in_count, const ax_beside *b, uint32_t a) {
+  const ax_feeds *operand = &b->feeds[p->aliases.v[a][0]], *result = &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]];
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    if (operand->dim[d] == AX_FEED_OTHER || result->dim[d] == AX_FEED_OTHER) return false;
+  return is_each_its_own(p, result);
+}
+
+ax_regular ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, const ax_beside *b) {
+  ax_regular found = AX_REGULAR_ALWAYS;
+  if (!b->computes_only) return AX_REGULAR_NEVER;
   for (uint32_t a = 0; a < p->aliases.count; a++)
-    if (!is_each_its_own(p, &b->feeds[in_count + (uint32_t)p->aliases.v[a][1]])) return false;
+    if (!is_alias_regular(p, in_count, b, a)) return AX_REGULAR_NEVER;
+  for (uint32_t k = 0; k < p->index_maps.count; k++)
+    if (ax_find_effect(p->index_maps.v[k], UINT32_MAX) != NULL) return AX_REGULAR_NEVER;
   for (uint32_t i = 0; i < p->blocks.count; i++) {
     const ax_type *shape = shape_of(p, i);
-    if (shape != NULL && !are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape)) return false;
+    const ax_regular one = shape != NULL ? are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape) : found;
+    if (one < found) found = one;
   }
-  return true;
+  if (!b->asks) return found;
+  return found == AX_REGULAR_ALWAYS ? AX_REGULAR_TRIED : AX_REGULAR_NEVER;
 }

@@ -184,7 +184,7 @@ static void count(const ax_program *program, const ax_type *in, uint32_t in_coun
     if (program->eqns[e].prim != &ax_prim_kernel_call) continue;
     ax_beside found;
     TEST_OK(ax_beside_find(program->eqns[e].params, in, in_count, &found));
-    const bool is = ax_kernel_is_regular(program->eqns[e].params, in, in_count, &found);
+    const bool is = ax_kernel_is_regular(program->eqns[e].params, in, in_count, &found) == AX_REGULAR_ALWAYS;
     drawn++;
     regular += is;
     beside += is && found.count > 0;
@@ -219,7 +219,8 @@ static void random_kernels_give_what_the_machine_gives(void **state) {
 
 /* --- Which run so --- */
 
-typedef enum slip { RIGHT, STORES_TO_OPERAND, PLACE_FOUND_LATE, PRINTS, WRITES_SCRATCH, PARALLEL_WITH_SCRATCH, BEYOND } slip;
+typedef enum slip { RIGHT, STORES_TO_OPERAND, PLACE_FOUND_LATE, PLACE_BY_NUMBER, PLACE_IN_LOOP, PLACE_BEYOND, PRINTS, WRITES_SCRATCH, ADDS_TO_SCRATCH,
+                     BEGINS_SCRATCH_ONCE, MASKS_SCRATCH, PARTS_OF_SCRATCH, BOTH_PARTS, PARALLEL_WITH_SCRATCH, BEYOND } slip;
 
 static void by_row(const ax_value *ids, ax_value *index, void *context) {
   (void)context;
@@ -227,13 +228,34 @@ static void by_row(const ax_value *ids, ax_value *index, void *context) {
   index[1] = ax_integer(0);
 }
 
+static ax_value one_of(ax_value ref, ax_value at) {
+  return ax_ref_load(ax_ref_slice(ref, ((const ax_value[]){ax_integer(0), at}), AX_DIMS(1, 1)));
+}
+
+static ax_value half_of(ax_value ref, int64_t at) {
+  return ax_ref_slice(ref, ((const ax_value[]){ax_integer(0), ax_integer(at)}), AX_DIMS(1, 4));
+}
+
+static AX_BODY_OF(clear_scratch, const ax_value, refs) { ax_ref_store(refs[2], ax_real(0)); }
+
+static AX_BODY_OF(add_one_of, const ax_value, refs) { out[0] = ax_add(in[1], one_of(refs[0], ax_sub(ax_integer(7), in[0]))); }
+
 static AX_BODY(row) {
   const slip which = *(const slip *)context;
   ax_value x = ax_ref_load(in[0]);
   if (which == STORES_TO_OPERAND) ax_ref_store(in[0], ax_real(0));
-  if (which == PLACE_FOUND_LATE) x = ax_add(x, ax_ref_load(ax_ref_slice(in[0], ((const ax_value[]){ax_integer(0), ax_program_id(0)}), AX_DIMS(1, 1))));
+  if (which == PLACE_FOUND_LATE) x = ax_add(x, one_of(in[0], ax_convert_element_type(ax_reduce_sum(x, AX_ALL_DIMS, false), AX_S32)));
+  if (which == PLACE_BY_NUMBER) x = ax_add(x, one_of(in[0], ax_add(ax_mul(ax_program_id(0), ax_integer(2)), ax_integer(1))));
+  if (which == PLACE_BEYOND) x = ax_add(x, one_of(in[0], ax_mul(ax_program_id(0), ax_integer(3)))); /* 9 of 8 */
+  if (which == PLACE_IN_LOOP) ax_fori_loop(ax_integer(0), ax_integer(8), AX_CLOSURE(add_one_of, 2, 1, (void *)(uintptr_t)in), &x, &x);
   if (which == PRINTS) ax_debug_print("{}", false, AX_VALUES(x));
   if (which == WRITES_SCRATCH || which == PARALLEL_WITH_SCRATCH) ax_ref_store(in[2], x);
+  if (which == BEGINS_SCRATCH_ONCE)
+    ax_if(ax_eq(ax_program_id(0), ax_integer(0)), AX_CLOSURE(clear_scratch, 0, 0, (void *)(uintptr_t)in), AX_FN(leave, 0, 0), NULL, NULL);
+  if (which == ADDS_TO_SCRATCH || which == BEGINS_SCRATCH_ONCE) ax_ref_add(in[2], x);
+  if (which == MASKS_SCRATCH) ax_ref_store_masked(in[2], ax_gt(x, ax_full_like(x, 0)), x);
+  if (which == PARTS_OF_SCRATCH || which == BOTH_PARTS) ax_ref_store(half_of(in[2], 0), ax_real(1));
+  if (which == BOTH_PARTS) ax_ref_store(half_of(in[2], 4), ax_real(2));
   ax_ref_store(in[1], x);
 }
 
@@ -241,7 +263,7 @@ static AX_BODY(rows) {
   const slip which = *(const slip *)context;
   const ax_block_spec spec = {.block = {AX_DIMS(1, 8)}, .index_map = by_row};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 1, 8)};
-  const bool has = which == WRITES_SCRATCH || which == PARALLEL_WITH_SCRATCH;
+  const bool has = which >= WRITES_SCRATCH && which <= PARALLEL_WITH_SCRATCH;
   const ax_kernel kernel = {.grid = {AX_DIMS(which == BEYOND ? 5 : 4)},
                             .semantics = {AX_SEMANTICS(which == PARALLEL_WITH_SCRATCH ? AX_PARALLEL : AX_ARBITRARY)},
                             .in_specs = {AX_BLOCK_SPECS(spec)},
@@ -256,7 +278,10 @@ static void those_that_a_run_could_tell_apart_run_step_by_step(void **state) {
     slip which;
     bool regular, beside;
   } cases[] = {{RIGHT, true, true},         {STORES_TO_OPERAND, false, false}, {PLACE_FOUND_LATE, false, false},
-               {PRINTS, false, false},      {WRITES_SCRATCH, true, false},     {PARALLEL_WITH_SCRATCH, true, true},
+               {PLACE_BY_NUMBER, true, true}, {PLACE_IN_LOOP, true, true},     {PLACE_BEYOND, false, false},
+               {PRINTS, false, false},      {WRITES_SCRATCH, true, true},     {ADDS_TO_SCRATCH, true, false},
+               {BEGINS_SCRATCH_ONCE, true, false}, {MASKS_SCRATCH, true, false},     {PARTS_OF_SCRATCH, true, false},
+               {BOTH_PARTS, true, false},   {PARALLEL_WITH_SCRATCH, true, true},
                {BEYOND, false, false}};
   (void)state;
   const ax_type type = AX_TYPE(AX_F32, 4, 8);

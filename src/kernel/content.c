@@ -8,9 +8,10 @@
    A view of a view is read and written by way of what it is of. */
 #include <string.h>
 
-#include "ir/memo.h"
+#include "ir/number.h"
 #include "ir/region_link.h"
 #include "kernel/discharge.h"
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
@@ -21,12 +22,12 @@ ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
 
 double ax_lowest(ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
-  if (ax_is_float(dtype)) return __builtin_nan("");
+  if (ax_is_float(dtype)) return ax_number_holds(dtype, __builtin_nan("")) ? __builtin_nan("") : 0;
   return info->kind == AX_KIND_SIGNED ? (double)(INT64_MIN >> (64 - info->bits)) : 0;
 }
 
 ax_value ax_content_unset(const ax_discharge *d, const ax_type *type) {
-  const bool zero = d->zeros || type->form == AX_SEMAPHORE;
+  const bool zero = d->zeros || type->form == AX_SEMAPHORE || type->form == AX_DMA_SEMAPHORE;
   if (!zero && ax_dtype_get(type->dtype)->kind == AX_KIND_SIGNED)
     return ax_discharge_spread(d, ax_full_i64(type->dtype, AX_LIST(type->rank, type->dims), (int64_t)ax_lowest(type->dtype)));
   const double value = zero ? 0 : ax_lowest(type->dtype);
@@ -42,7 +43,8 @@ static ax_content_view *new_view(ax_discharge *d, const ax_type *type) {
 
 const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_value content) {
   ax_content_view *view = new_view(d, type);
-  if (view == NULL || (type->form != AX_REF && type->form != AX_SEMAPHORE)) return view;
+  const bool counts = type->form == AX_SEMAPHORE || (type->form == AX_DMA_SEMAPHORE && d->right != AX_NONE);
+  if (view == NULL || (type->form != AX_REF && !counts)) return view;
   ax_status status = ax_grow(&d->content, sizeof d->content[0], d->memory_count, 1, &d->memory_capacity);
   if (status != AX_OK) {
     ax_fail(status);
@@ -83,6 +85,34 @@ void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value val
   if (!ax_failed()) d->content[view->memory] = ax_discharge_spread(d, value);
 }
 
+/* --- What is asked for --- */
+
+ax_value ax_discharge_guarded(const ax_discharge *d, ax_value was, ax_value becomes) {
+  return d->guard != NULL ? ax_select_n(*d->guard, was, becomes) : becomes;
+}
+
+void ax_discharge_require(ax_discharge *d, ax_value holds) {
+  if (ax_failed()) return;
+  const ax_value asked = ax_discharge_spread(d, ax_convert_element_type(holds, AX_S32)), right = d->content[d->right];
+  d->content[d->right] = ax_discharge_guarded(d, right, ax_min(right, asked));
+}
+
+static bool asks(ax_ranges *all, const ax_program *program) {
+  const ax_program *nested;
+  ax_memo_entry *entry = ax_memo_ask(&all->memo, "asks", program, NULL, 0);
+  if (entry == NULL || entry->known) return entry == NULL || entry->count != 0;
+  for (uint32_t e = 0; e < program->eqn_count && entry->count == 0; e++) {
+    const ax_step *step = program->eqns[e].prim->step;
+    if (step != NULL && step->view != NULL) entry->count = ax_ranges_is_late(all, program, e);
+    else if (step != NULL) entry->count = step->moves;
+    for (uint32_t k = 0; entry->count == 0 && (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) entry->count = asks(all, nested);
+  }
+  entry->known = true;
+  return entry->count != 0;
+}
+
+bool ax_discharge_asks(const ax_discharge *d, const ax_program *program) { return d->right != AX_NONE && asks(d->all, program); }
+
 /* --- What is written --- */
 
 typedef struct origins {
@@ -103,11 +133,17 @@ static bool look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nested, c
   return written != NULL;
 }
 
-static bool look(const ax_eqn *eqn, const origins *o) {
+/* The count of a DMA semaphore, which copies and waits for them change. */
+static bool is_counted(const ax_eqn *eqn, const ax_type *type) {
+  return type->form == AX_DMA_SEMAPHORE && eqn->prim->step != NULL && eqn->prim->step->moves;
+}
+
+static bool look(const ax_eqn *eqn, const ax_type *types, const origins *o) {
   const ax_program *nested;
   if (ax_step_view_of(eqn) != NULL) o->of[eqn->out] = o->of[eqn->in[0]];
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (ax_step_writes(eqn, i) && o->of[eqn->in[i]] != AX_NONE) o->written[o->of[eqn->in[i]]] = true;
+    if ((ax_step_writes(eqn, i) || is_counted(eqn, &types[eqn->in[i]])) && o->of[eqn->in[i]] != AX_NONE)
+      o->written[o->of[eqn->in[i]]] = true;
   for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
     if (!look_into(eqn, k, nested, o)) return false;
   return true;
@@ -122,7 +158,7 @@ static const bool *written_by(ax_memo *memo, const ax_program *program) {
   bool made = o.of != NULL && o.written != NULL;
   for (uint32_t i = 0; made && i < program->value_count; i++) o.of[i] = i < program->in_count ? i : AX_NONE;
   for (uint32_t i = 0; made && i < program->in_count; i++) o.written[i] = false;
-  for (uint32_t e = 0; e < program->eqn_count && made; e++) made = look(&program->eqns[e], &o);
+  for (uint32_t e = 0; e < program->eqn_count && made; e++) made = look(&program->eqns[e], program->types, &o);
   ax_free(o.of);
   return made ? (entry->data = o.written) : NULL;
 }

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 #include "machine/caches.h"
 #include "xform/xform.h"
@@ -132,90 +133,12 @@ static void add_memories(ax_discharged *k, const ax_type *in, const ax_value *gi
     k->scratch[i] = ax_content_add(&k->d, &p->scratch.v[i], ax_poison);
 }
 
-/* --- A point of the grid --- */
-
-/* A number per dimension of `sizes`, row-major; `number` is an integer scalar. */
-static void take_apart(const ax_discharge *d, ax_value number, uint32_t count, const int64_t *sizes, ax_value *out) {
-  for (uint32_t i = count; i-- > 0;) {
-    ax_value above = i > 0 ? ax_div(number, ax_integer(sizes[i])) : ax_poison;
-    ax_value rest = i > 0 ? ax_sub(number, ax_mul(above, ax_integer(sizes[i]))) : number;
-    out[i] = ax_discharge_spread(d, ax_convert_element_type(rest, AX_S32));
-    number = above;
-  }
-}
-
-/* Its number is 0 along dimension `dim`, or the only one. */
-static bool is_first(const ax_discharged *k, const ax_cut *c, uint32_t dim) {
-  return k->beside.feeds[c - k->cuts].dim[dim] == AX_FEED_FIRST || (k->strands != NULL && ax_strand_of(k, c, dim) != AX_NONE);
-}
-
-/* The memory is one block. */
-static bool is_whole(ax_value whole, const ax_cut *c) {
-  const ax_type type = ax_typeof(whole);
-  return !ax_failed() && ax_same_shape(&type, c->shape);
-}
-
-static void take_block(ax_discharged *k, ax_cut *c) {
-  ax_discharge *d = &k->d;
-  uint32_t rank = c->shape->rank;
-  ax_value numbers[AX_MAX_RANK];
-  const uint32_t grid = k->params->grid.count;
-  ax_discharge_value *in = ax_trace_alloc((c->map->in_count + 1) * sizeof in[0]);
-  if (in == NULL) return;
-  for (uint32_t i = 0; i < c->map->in_count; i++) in[i] = (ax_discharge_value){.value = i < grid ? d->ids[i] : k->consts[i - grid]};
-  ax_discharge_program(d, c->map, in, numbers);
-  for (uint32_t i = 0; i < rank && !ax_failed(); i++)
-    c->starts[i] = is_first(k, c, i) ? ax_full_i64(AX_S32, AX_DIMS(), 0)
-                                     : ax_discharge_spread(d, ax_mul(numbers[i], ax_integer(c->shape->dims[i])));
-  ax_value block = ax_content_read(d, c->whole);
-  if (!is_whole(block, c)) block = ax_dynamic_slice(block, c->starts, c->shape->dims);
-  ax_content_write(d, c->block, ax_reshape(block, AX_LIST(c->block->type.rank, c->block->type.dims)));
-}
-
-static void put_block(ax_discharged *k, const ax_cut *c) {
-  ax_value block = ax_reshape(ax_content_read(&k->d, c->block), AX_LIST(c->shape->rank, c->shape->dims)),
-           whole = ax_content_read(&k->d, c->whole);
-  ax_content_write(&k->d, c->whole, is_whole(whole, c) ? block : ax_dynamic_update_slice(whole, block, c->starts));
-}
-
-/* Its number along each dimension of the grid; `number` is among those that are gone over. */
-static const ax_value *ids_of(const ax_discharged *k, ax_value number) {
-  const ax_dims *grid = &k->params->grid;
-  int64_t sizes[AX_MAX_RANK];
-  ax_value some[AX_MAX_RANK];
-  uint32_t count = 0, at = 0;
-  ax_value *ids = ax_trace_alloc((grid->count + 1) * sizeof ids[0]);
-  for (uint32_t d = 0; d < grid->count; d++)
-    if (k->strands == NULL || !k->beside.dim[d]) sizes[count++] = grid->v[d];
-  take_apart(&k->d, number, count, sizes, some);
-  for (uint32_t d = 0; d < grid->count && ids != NULL; d++) ids[d] = k->strands != NULL && k->beside.dim[d] ? k->strands[d] : some[at++];
-  return ids;
-}
-
-static void do_point(ax_discharged *k, ax_value number) {
-  const ax_kernel_params *p = k->params;
-  uint32_t consts = (uint32_t)p->consts;
-  const ax_program *body = p->bodies.v[k->body];
-  ax_discharge_value *in = ax_trace_alloc((body->in_count + 1) * sizeof in[0]);
-  k->d.ids = ids_of(k, number);
-  if (ax_failed()) return;
-  for (uint32_t i = 0; i < k->cut_count && !ax_failed(); i++)
-    if (k->cuts[i].shape != NULL) take_block(k, &k->cuts[i]);
-  for (uint32_t i = 0; i < body->in_count; i++) {
-    if (i < consts) in[i].value = k->consts[i];
-    else in[i].view = i < consts + k->cut_count ? k->cuts[i - consts].block : k->scratch[i - consts - k->cut_count];
-  }
-  if (!ax_failed()) ax_discharge_program(&k->d, body, in, NULL);
-  for (uint32_t i = k->operand_count; i < k->cut_count && !ax_failed(); i++)
-    if (k->cuts[i].shape != NULL) put_block(k, &k->cuts[i]);
-}
-
 /* --- Loops --- */
 
 typedef struct loop {
   ax_discharged *k;
   const ax_carried *carried;
-  void (*turn)(ax_discharged *k, ax_value number);
+  ax_discharge_turn *turn;
 } loop;
 
 /* (contents, number) -> (contents) */
@@ -228,23 +151,25 @@ static AX_BODY(do_turn) {
 }
 
 /* Numbers are what the loop goes over, and are not carried, so that it is linear in what its body is linear in. */
-static void repeat(ax_discharged *k, int64_t count, const ax_carried *carried, void (*turn)(ax_discharged *k, ax_value number)) {
+void ax_discharge_repeat(ax_discharged *k, int64_t from, int64_t count, const ax_carried *carried, ax_discharge_turn *turn) {
   loop l = {k, carried, turn};
+  const ax_dtype dtype = from + count <= INT32_MAX ? AX_S32 : AX_S64;
   if (count == 0) return; /* memory of no elements may have no block at all */
   if (count == 1) {
-    turn(k, ax_full_i64(AX_S32, AX_DIMS(), 0));
+    turn(k, ax_full_i64(dtype, AX_DIMS(), from));
     return;
   }
   ax_value *contents = ax_trace_alloc((carried->count + 1) * sizeof contents[0]);
   if (contents == NULL) return;
   for (uint32_t c = 0; c < carried->count; c++) contents[c] = k->d.content[carried->memory[c]];
-  contents[carried->count] = ax_iota(count <= INT32_MAX ? AX_S32 : AX_S64, AX_LIST(1, &count), 0);
+  contents[carried->count] = ax_iota(dtype, AX_LIST(1, &count), 0);
+  if (from > 0) contents[carried->count] = ax_add(contents[carried->count], ax_integer(from));
   ax_scan(AX_CLOSURE(do_turn, carried->count + 1, carried->count, &l), carried->count, count, false, contents, contents);
   for (uint32_t c = 0; c < carried->count && !ax_failed(); c++)
     k->d.content[carried->memory[c]] = ax_discharge_spread(&k->d, contents[c]);
 }
 
-static void carry(ax_carried *carried, uint32_t memory) {
+void ax_carry(ax_carried *carried, uint32_t memory) {
   for (uint32_t c = 0; c < carried->count; c++)
     if (carried->memory[c] == memory) return;
   carried->memory[carried->count++] = memory;
@@ -256,12 +181,13 @@ static void find_carried(ax_discharged *k) {
   k->by_core.count = 0;
   for (uint32_t i = 0; i < k->cut_count; i++) {
     const ax_cut *c = &k->cuts[i];
-    if (c->shape != NULL ? c->result : k->written[first + i]) carry(&k->by_core, c->whole->memory);
+    if (c->shape != NULL ? c->result : k->written[first + i]) ax_carry(&k->by_core, c->whole->memory);
   }
+  if (ax_discharge_asks(&k->d, k->params->bodies.v[k->body])) ax_carry(&k->by_core, k->d.right);
   k->by_point.count = k->by_core.count;
   memcpy(k->by_point.memory, k->by_core.memory, k->by_core.count * sizeof k->by_core.memory[0]);
   for (uint32_t i = 0; i < k->params->scratch.count; i++)
-    if (k->written[first + k->cut_count + i] && k->scratch[i]->memory != AX_NONE) carry(&k->by_point, k->scratch[i]->memory);
+    if (k->written[first + k->cut_count + i] && k->scratch[i]->memory != AX_NONE) ax_carry(&k->by_point, k->scratch[i]->memory);
 }
 
 /* All points, or those of a strand, with scratch of their own. */
@@ -269,7 +195,7 @@ void ax_discharge_points(ax_discharged *k, int64_t points) {
   const ax_kernel_params *p = k->params;
   for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++)
     if (k->scratch[i]->memory != AX_NONE) k->d.content[k->scratch[i]->memory] = ax_content_unset(&k->d, &p->scratch.v[i]);
-  if (!ax_failed()) repeat(k, points, &k->by_point, do_point);
+  if (!ax_failed()) ax_discharge_apart(k, points);
 }
 
 static void do_core(ax_discharged *k, ax_value number) {
@@ -280,7 +206,7 @@ static void do_core(ax_discharged *k, ax_value number) {
   ax_value *cores = ax_trace_alloc((count + 1) * sizeof cores[0]);
   if (cores == NULL) return;
   for (uint32_t i = 0; i < count; i++) sizes[i] = axes->axis[axes->count - count + i].size;
-  take_apart(&k->d, number, count, sizes, cores);
+  ax_discharge_number(&k->d, number, count, sizes, cores);
   k->d.cores = cores;
   for (uint32_t d = 0; d < p->grid.count; d++)
     if (!k->beside.dim[d] && !ax_mul_i64(points, p->grid.v[d], &points))
@@ -303,7 +229,7 @@ static void do_body(ax_discharged *k, uint32_t b) {
   k->written = written;
   k->d.body_axes = &body->axes;
   find_carried(k);
-  repeat(k, cores_of(k->params, b), &k->by_core, do_core);
+  ax_discharge_repeat(k, 0, cores_of(k->params, b), &k->by_core, do_core);
 }
 
 /* --- The program --- */
@@ -316,6 +242,16 @@ static ax_value result_of(ax_discharged *k, uint32_t r) {
   ax_type wide = ax_typeof(x);
   if (ax_failed() || ax_same_shape(&wide, type)) return x;
   return ax_discharge_spread(&k->d, ax_slice(x, none, type->dims, NULL));
+}
+
+/* A kernel that is checked has one body. */
+static void begin_asking(ax_discharged *k) {
+  const ax_type right = ax_ref_type(AX_SPACE_ANY, AX_S32, AX_DIMS());
+  const ax_content_view *memory = ax_content_add(&k->d, &right, ax_discharge_spread(&k->d, ax_full_i64(AX_S32, AX_DIMS(), 1)));
+  if (memory == NULL) return;
+  k->d.right = memory->memory;
+  const ax_status status = ax_ranges_find(k->d.all, k->params->bodies.v[0], false, NULL);
+  if (status != AX_OK) ax_fail(status);
 }
 
 static void discharge(ax_discharged *k, const ax_discharge_options *options, const ax_value *in, ax_value *out) {
@@ -333,28 +269,35 @@ static void discharge(ax_discharged *k, const ax_discharge_options *options, con
   }
   uint32_t most = k->cut_count + p->scratch.count + 1;
   ax_value *given = ax_trace_alloc((options->in_count + 1) * sizeof given[0]);
+  if (options->checked) begin_asking(k);
   k->cuts = ax_trace_alloc(most * sizeof k->cuts[0]);
   k->scratch = ax_trace_alloc(most * sizeof k->scratch[0]);
   k->by_core.memory = ax_trace_alloc(most * sizeof k->by_core.memory[0]);
   k->by_point.memory = ax_trace_alloc(most * sizeof k->by_point.memory[0]);
+  k->by_group.memory = ax_trace_alloc(2 * most * sizeof k->by_group.memory[0]);
   if (ax_failed()) return;
   for (uint32_t i = 0; i < options->in_count; i++) given[i] = ax_discharge_spread(&k->d, in[i]);
   k->consts = given;
   add_memories(k, options->in + consts, given + consts);
   for (uint32_t b = 0; b < p->bodies.count && !ax_failed(); b++) do_body(k, b);
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) out[r] = result_of(k, r);
+  if (options->checked && !ax_failed()) out[p->outs.count] = k->d.content[k->d.right];
 }
 
 static ax_status make(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
-  ax_discharged k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
+  ax_ranges all;
+  ax_discharged k = {.params = params, .apart = options->apart, .inner = AX_NONE,
+                     .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros, .right = AX_NONE, .all = &all}};
   ax_builder builder;
   ax_memo memo = {0};
   ax_program *made = NULL;
   ax_value *in = ax_region_begin(&builder, options->axes, options->in, options->in_count);
   ax_memo_enter(&builder, &memo);
+  ax_ranges_init(&all, &params->grid);
   ax_value *outs = ax_trace_alloc((params->outs.count + 1) * sizeof outs[0]);
   if (in != NULL && outs != NULL) discharge(&k, options, in, outs);
-  ax_status status = ax_region_finish(&builder, outs, params->outs.count, &made);
+  ax_status status = ax_region_finish(&builder, outs, params->outs.count + options->checked, &made);
+  ax_ranges_deinit(&all);
   ax_memo_deinit(&memo);
   ax_free(k.d.content);
   ax_arena_deinit(&k.d.arena);

@@ -16,6 +16,9 @@ typedef struct ax_discharge_options {
   bool zeros; /* unwritten memory is 0, so that derivatives of masked values are finite; otherwise it has the value that shows best
                  (NaN for floats) */
   bool beside; /* points that need nothing of one another are one batch (beside.h); otherwise all go one after the other */
+  bool checked; /* one result more, s32[]: 1, or 0 if some view leaves what it is of, or a wait for a copy would never end. Then the other
+                   results are those of no run */
+  bool apart;  /* few points, or the first and the last, stand apart from the loop: what runs fastest, and a larger program */
 } ax_discharge_options;
 /* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
 AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
@@ -42,6 +45,11 @@ typedef struct ax_discharge {
   ax_spread spread;         /* of everything in the program */
   bool zeros;
   const ax_value *ids;   /* the point of the grid; NULL: not in a body */
+  uint32_t right;        /* memory, an s32: whether all that was asked for held so far; AX_NONE: nothing is asked. DMA semaphores are memory
+                            with their counts then */
+  struct ax_ranges *all; /* of all points, if something is asked */
+  const ax_value *guard; /* bool[]: whether the copies, waits and views at hand are there; NULL: they are */
+  struct ax_ranges *ranges; /* of the point's numbers; NULL: nothing is known */
   const ax_value *cores; /* the core, along each of its axes */
   ax_value *content; /* by memory: its content now, a value of the trace in progress or one around it */
   uint32_t memory_count, memory_capacity;
@@ -63,6 +71,12 @@ ax_value ax_content_unset(const ax_discharge *d, const ax_type *type);
 const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_value content);
 ax_value ax_content_read(ax_discharge *d, const ax_content_view *view);
 void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value value);
+/* The value that something has now, `was`, or `becomes` if the guard holds. */
+ax_value ax_discharge_guarded(const ax_discharge *d, ax_value was, ax_value becomes);
+/* Asks for something: bool[]. */
+void ax_discharge_require(ax_discharge *d, ax_value holds);
+/* Whether something is asked for in the program. */
+bool ax_discharge_asks(const ax_discharge *d, const ax_program *program);
 /* The view that an equation makes of another. NULL: the trace has failed. */
 const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type,
                                      const ax_value *starts);
@@ -79,6 +93,7 @@ AX_MUST_USE ax_status ax_written_inputs(const ax_program *program, bool *written
 
 typedef struct ax_discharge_args {
   ax_discharge *d;
+  const ax_program *program;
   const ax_eqn *eqn;
   const ax_type *types; /* by value id */
   const ax_discharge_value *in;

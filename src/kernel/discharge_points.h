@@ -12,6 +12,7 @@ typedef struct ax_cut { /* an operand or a result, as bodies get it */
   const ax_program *map;
   ax_value starts[AX_MAX_RANK]; /* of the block of the point at hand */
   bool result;
+  bool held; /* of a group's points all have this block: it is taken before them and put after them */
 } ax_cut;
 
 typedef struct ax_discharged {
@@ -23,13 +24,38 @@ typedef struct ax_discharged {
   const ax_content_view **scratch;
   uint32_t body; /* at hand */
   const bool *written; /* which of its inputs it writes */
-  ax_carried by_core, by_point;
+  ax_carried by_core, by_point, by_group; /* what is carried round the loops over cores, over points, and over those of a group */
   ax_beside beside;
+  bool apart; /* as options say */
   const ax_value *strands; /* by dimension of the grid: the number, where points are side by side; NULL: none are */
+  /* Points in groups, of those that differ along one dimension alone (discharge_apart.c) */
+  uint32_t inner;        /* that dimension; AX_NONE: there are no groups */
+  const ax_value *group; /* by dimension of the grid: the number; NULL: all but the inner one are 0 */
+  const int64_t *point;  /* by dimension of the grid: the number of the point at hand where it is known, or -1; NULL: none is */
 } ax_discharged;
+
+/* The dimension of the grid is gone over point by point. */
+static inline bool ax_is_gone_over(const ax_discharged *k, uint32_t dim) { return k->strands == NULL || !k->beside.dim[dim]; }
 
 /* All points of a core, or, if k->strands is there, `points` of them. (discharge.c) */
 void ax_discharge_points(ax_discharged *k, int64_t points);
+/* turn(from), turn(from + 1), .., so many of them; carried: what comes round. */
+typedef void ax_discharge_turn(ax_discharged *k, ax_value number);
+void ax_discharge_repeat(ax_discharged *k, int64_t from, int64_t count, const ax_carried *carried, ax_discharge_turn *turn);
+void ax_carry(ax_carried *carried, uint32_t memory);
+
+/* A number per dimension of `sizes`, row-major; `number` is an integer scalar. (discharge_point.c) */
+void ax_discharge_number(const ax_discharge *d, ax_value number, uint32_t count, const int64_t *sizes, ax_value *out);
+/* The point's number along each dimension of the grid; `number` is among those that are gone over, or in the group. */
+const ax_value *ax_discharge_ids(const ax_discharged *k, ax_value number);
+void ax_discharge_point(ax_discharged *k, ax_value number);
+/* The block at k->d.ids out of the whole; back into it. */
+void ax_discharge_take(ax_discharged *k, ax_cut *c);
+void ax_discharge_put(ax_discharged *k, const ax_cut *c);
+
+/* So many points: those of a group each by itself where they are few, or the first and the last one, if that saves branches; otherwise in a
+   loop. (discharge_apart.c) */
+void ax_discharge_apart(ax_discharged *k, int64_t points);
 
 /* The dimension of the grid that chooses its blocks along dimension `dim`, where points along it are side by side, each with the one
    block that is its own; AX_NONE. (discharge_strands.c) */

@@ -13,6 +13,7 @@
 
 #include "control/scan.h"
 #include "ir/region_link.h"
+#include "kernel/ranges.h"
 #include "kernel/step.h"
 #include "prim/prims.h"
 
@@ -27,7 +28,11 @@ void ax_discharge_give(const ax_discharge_args *args, uint32_t k, ax_value value
 static void view(const ax_discharge_args *a) {
   ax_value starts[AX_MAX_RANK];
   for (uint32_t i = 1; i < a->eqn->in_count; i++) starts[i - 1] = a->in[i].value;
-  a->out[0] = (slot){.view = ax_content_of(a->d, a->in[0].view, a->eqn, &a->types[a->eqn->out], starts)};
+  const ax_content_view *made = ax_content_of(a->d, a->in[0].view, a->eqn, &a->types[a->eqn->out], starts);
+  a->out[0] = (slot){.view = made};
+  const ax_step_view *how = ax_step_view_of(a->eqn);
+  if (made == NULL || a->d->right == AX_NONE || how->there == NULL) return;
+  if (ax_ranges_is_late(a->d->all, a->program, (uint32_t)(a->eqn - a->program->eqns))) ax_discharge_require(a->d, how->there(made));
 }
 
 /* Reads or writes memory. If the access has a mask, elements where the mask is false are not written, and a load gives the `other`
@@ -101,20 +106,23 @@ static AX_BODY(call_nest) {
   d->memory_count = memories;
 }
 
+static void carry_in_order(ax_carried *carried, uint32_t memory) {
+  uint32_t at = 0;
+  while (at < carried->count && carried->memory[at] < memory) at++;
+  if (at < carried->count && carried->memory[at] == memory) return;
+  memmove(carried->memory + at + 1, carried->memory + at, (carried->count++ - at) * sizeof carried->memory[0]);
+  carried->memory[at] = memory;
+}
+
 /* The memories that inputs of the program are of, and it writes; `in` are its inputs. False: the trace has failed. */
 static bool add_written(ax_discharge *d, const ax_program *program, const slot *in, ax_carried *carried) {
   bool *written = ax_trace_alloc(program->in_count + 1);
   if (written == NULL) return false;
   ax_status status = ax_written_inputs(program, written);
   if (status != AX_OK) ax_fail(status);
-  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) {
-    if (!written[i] || in[i].view == NULL || in[i].view->memory == AX_NONE) continue;
-    uint32_t at = 0, memory = in[i].view->memory;
-    while (at < carried->count && carried->memory[at] < memory) at++;
-    if (at < carried->count && carried->memory[at] == memory) continue;
-    memmove(carried->memory + at + 1, carried->memory + at, (carried->count++ - at) * sizeof carried->memory[0]);
-    carried->memory[at] = memory;
-  }
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
+    if (written[i] && in[i].view != NULL && in[i].view->memory != AX_NONE) carry_in_order(carried, in[i].view->memory);
+  if (status == AX_OK && ax_discharge_asks(d, program)) carry_in_order(carried, d->right);
   return !ax_failed() && d != NULL;
 }
 
@@ -179,9 +187,50 @@ static void take_results(const ax_discharge_args *a, const ax_carried *carried, 
   if (!ax_failed()) put_contents(a->d, carried, made + first);
 }
 
+/* The one branch that is ever taken here; AX_NONE: that is not known. */
+static uint32_t only_branch(const ax_discharge_args *a, uint32_t branches) {
+  if (a->d->ranges == NULL) return AX_NONE;
+  const ax_bounds index = ax_ranges_of(a->d->ranges, a->program, a->eqn->in[0]);
+  if (index.low != index.high) return AX_NONE;
+  return index.low < 0 ? 0 : index.low >= branches ? branches - 1 : (uint32_t)index.low;
+}
+
+/* It only moves: numbers are computed, and copies started and awaited at views that they choose. */
+static bool only_moves(const ax_program *program) {
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    const ax_step *step = eqn->prim->step;
+    if (ax_eqn_program(eqn, 0) != NULL || (step != NULL && step->view == NULL && !step->moves)) return false;
+    if (step == NULL && (eqn->prim->effects != 0 || eqn->out_count != 1 || program->types[eqn->out].rank > 0)) return false;
+  }
+  return program->out_count == 0;
+}
+
+/* Branches that only move are no branches: what they move is what is there already where they are not taken. A branch would hand on all of
+   the memory that it changes a part of. False: there are others. */
+static bool guarded(const ax_discharge_args *a, uint32_t branches) {
+  const ax_value index = a->in[0].value, *outer = a->d->guard;
+  for (uint32_t b = 0; b < branches; b++)
+    if (!only_moves(ax_eqn_program(a->eqn, b))) return false;
+  for (uint32_t b = 0; b < branches && !ax_failed(); b++) {
+    const ax_value number = ax_integer(b);
+    ax_value taken = b == 0 ? ax_le(index, number) : b + 1 == branches ? ax_ge(index, number) : ax_eq(index, number);
+    if (outer != NULL) taken = ax_and(*outer, taken);
+    a->d->guard = &taken;
+    ax_discharge_body(a, ax_eqn_program(a->eqn, b), a->in + 1);
+  }
+  a->d->guard = outer;
+  return true;
+}
+
 /* One of the programs, which the first operand chooses. */
 static void branches(const ax_discharge_args *a) {
-  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count;
+  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count, only = only_branch(a, branches);
+  if (only != AX_NONE) {
+    ax_discharge_body(a, ax_eqn_program(a->eqn, only), a->in + 1);
+    return;
+  }
+  if (a->d->right != AX_NONE && guarded(a, branches)) return;
   ax_carried carried;
   nest *nests = ax_trace_alloc(branches * sizeof nests[0]);
   ax_fn *functions = ax_trace_alloc(branches * sizeof functions[0]);
@@ -254,7 +303,7 @@ void ax_discharge_body(const ax_discharge_args *args, const ax_program *body, co
 
 /* A function that a primitive has rules for: the same in the environment of the program, where everything spreads alike. */
 static ax_program *rebuilt(const ax_discharge *d, const ax_program *program) {
-  ax_discharge inner = {.params = d->params, .axes = d->axes, .body_axes = d->body_axes, .spread = d->spread, .zeros = d->zeros};
+  ax_discharge inner = {.params = d->params, .axes = d->axes, .body_axes = d->body_axes, .spread = d->spread, .zeros = d->zeros, .right = AX_NONE};
   ax_builder builder;
   ax_program *made = NULL;
   ax_type *types = ax_trace_alloc((program->in_count + 1) * sizeof types[0]);
@@ -335,7 +384,7 @@ void ax_discharge_program(ax_discharge *d, const ax_program *program, const slot
     const ax_eqn *eqn = &program->eqns[e];
     ax_builder_stem(ax_builder_current(), eqn);
     for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = values[eqn->in[i]];
-    discharge(&(ax_discharge_args){d, eqn, program->types, operands, values + eqn->out});
+    discharge(&(ax_discharge_args){d, program, eqn, program->types, operands, values + eqn->out});
   }
   for (uint32_t k = 0; k < program->out_count; k++) out[k] = ax_failed() ? ax_poison : values[program->outs[k]].value;
   ax_free(values);

@@ -54,7 +54,8 @@ static AX_BODY(do_strand) {
   for (uint32_t i = 0; i < s->count; i++) numbers[s->dims[i]] = in[i];
   for (uint32_t h = 0; h < s->held; h++) k->d.content[s->of[h]->whole->memory] = in[s->count + h];
   for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
-    if (is_given(s, k->by_core.memory[c])) continue;
+    if (k->by_core.memory[c] == k->d.right) k->d.content[k->d.right] = ax_discharge_spread(&k->d, ax_full_i64(AX_S32, AX_DIMS(), 1));
+    if (k->by_core.memory[c] == k->d.right || is_given(s, k->by_core.memory[c])) continue;
     const ax_type type = strand_type(k, result_in(k, k->by_core.memory[c]));
     k->d.content[k->by_core.memory[c]] = ax_content_unset(&k->d, &type);
   }
@@ -105,7 +106,10 @@ static void find_places(const strands *s, const ax_body *body, uint32_t i, int *
   for (uint32_t n = 0; n < first; n++) in[n] = -1;
   for (uint32_t n = 0; n < s->count; n++) in[first + n] = n == i ? 0 : -1;
   for (uint32_t h = 0; h < s->held; h++) in[first + s->count + h] = strand_place(s, s->of[h], i);
-  for (uint32_t c = 0; c < s->k->by_core.count; c++) out[c] = strand_place(s, result_in(s->k, s->k->by_core.memory[c]), i);
+  for (uint32_t c = 0; c < s->k->by_core.count; c++) {
+    const uint32_t memory = s->k->by_core.memory[c];
+    out[c] = memory == s->k->d.right ? 0 : strand_place(s, result_in(s->k, memory), i);
+  }
 }
 
 static void batch_strands(const strands *s, const ax_body *body, ax_value *made) {
@@ -156,6 +160,10 @@ void ax_discharge_strands(ax_discharged *k, int64_t points) {
   }
   batch_strands(&s, &body, made);
   for (uint32_t c = 0; c < k->by_core.count && !ax_failed(); c++) {
+    if (k->by_core.memory[c] == k->d.right) {
+      ax_discharge_require(&k->d, ax_ne(ax_reduce_min(made[c], AX_ALL_DIMS, false), ax_integer(0)));
+      continue;
+    }
     const ax_cut *result = result_in(k, k->by_core.memory[c]);
     k->d.content[k->by_core.memory[c]] =
         ax_discharge_spread(&k->d, ax_reshape(made[c], AX_LIST(result->whole->type.rank, result->whole->type.dims)));

@@ -122,7 +122,8 @@ static inline uint32_t ax_alias_of_result(const ax_kernel_params *params, uint32
   return AX_NONE;
 }
 
-/* What a block has where it sticks out of its operand: NaN, or the lowest integer; 0 of other dtypes. (content.c) */
+/* What a block has where it sticks out of its operand: NaN, or the lowest integer; 0 of other dtypes, those of floats without NaN
+   among them. (content.c) */
 double ax_lowest(ax_dtype dtype);
 
 /* The types of the operands that a kernel_call is evaluated on, the caller's to free. (kernel_transform.c) */

@@ -93,26 +93,31 @@ ax_status ax_kernel_call_eval(const ax_eval_args *args) {
   return status;
 }
 
-static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, bool beside, ax_program **out) {
+static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, const ax_discharge_options *how, ax_program **out) {
   ax_type *types = ax_calloc((size_t)eqn->in_count + 1, sizeof types[0]);
   *out = NULL;
   if (types == NULL) return ax_out_of_memory(eqn->in_count * sizeof types[0]);
   for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = program->types[eqn->in[i]];
-  ax_status status = ax_kernel_discharge_run(eqn, &(ax_discharge_options){.in = types, .in_count = eqn->in_count, .beside = beside}, out);
+  ax_discharge_options options = *how;
+  options.in = types;
+  options.in_count = eqn->in_count;
+  ax_status status = ax_kernel_discharge_run(eqn, &options, out);
   ax_free(types);
   return status;
 }
 
-ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, bool beside, const uint32_t *in, uint32_t *out) {
+ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, ax_plain_manner manner, const uint32_t *in, uint32_t *out) {
+  const ax_discharge_options how = {
+      .beside = manner != AX_PLAIN_IN_ORDER, .apart = manner != AX_PLAIN_IN_ORDER, .checked = manner == AX_PLAIN_CHECKED};
   ax_program *plain;
-  AX_TRY(discharge_of(lower->program, eqn, beside, &plain));
+  AX_TRY(discharge_of(lower->program, eqn, &how, &plain));
   AX_TRY(ax_plan_keep(lower->plan, plain));
   return ax_lower_call(lower, plain, in, out);
 }
 
 ax_status ax_kernel_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_program *plain;
-  ax_status status = discharge_of(hlo->program, eqn, true, &plain);
+  ax_status status = discharge_of(hlo->program, eqn, &(ax_discharge_options){.beside = true}, &plain);
   if (status != AX_OK) return status == AX_ABSENT ? ax_error_context(status, "no StableHLO: ") : status;
   status = hlo->call_program(hlo, plain, in, out);
   ax_program_release(plain);

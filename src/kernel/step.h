@@ -58,6 +58,8 @@ typedef struct ax_step_view {
      `all` elements `whole` is not used). */
   ax_value (*read)(const struct ax_content_view *view, ax_value whole);
   ax_value (*write)(const struct ax_discharge *d, const struct ax_content_view *view, ax_value whole, ax_value value);
+  /* Whether it is all in the operand: bool[]. NULL: it always is. */
+  ax_value (*there)(const struct ax_content_view *view);
 } ax_step_view;
 
 /* --- check: whether the step may stand where it stands in a kernel. AX_INVALID_ARGUMENT. --- */
@@ -79,6 +81,7 @@ typedef struct ax_step {
   bool elsewhere;    /* its parameters begin with ax_core_params, and its last operands are the coordinates of that core */
   bool meets_others; /* signals, waits and arrivals: cores order themselves by it */
   bool own_barrier;  /* it gives the device's own semaphore */
+  bool moves;        /* it starts copies, groups them or waits for them */
   bool grid_number;  /* it gives the number in the grid along the dimension of its ax_program_id_params */
   bool grid_point;   /* its first operands are the numbers in the grid of its ax_grid_point_params */
   bool opens_scope;  /* its parameters are ax_run_scoped_params */

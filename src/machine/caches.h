@@ -54,7 +54,7 @@ enum { AX_LINE_BYTES = 64 };
 enum {
   AX_SUMS_NEAR_BYTES = 1 << 20,  /* sums over so much are made in another shape than longer ones (jit/nest) */
   AX_SUMS_SHARED_BYTES = 24 << 20, /* blocks of longer reductions read long runs (plan/cut.c) */
-  AX_SUMS_STRANDS_BYTES = 32 << 20  /* points of a kernel that are computed at once, step by step, have so many values together
+  AX_SUMS_STRANDS_BYTES = 40 << 20  /* points of a kernel that are computed at once, step by step, have so many values together
                                      (kernel/beside.c): attention by blocks of 128 takes 0.7 of the time with all points at once */
 };
 

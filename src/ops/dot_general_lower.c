@@ -2,15 +2,17 @@
 #include <string.h>
 
 #include "ops/dot_general.h"
+#include "ops/slice.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/prims.h"
 #include "product/product.h"
 
-/* An operand as matrices: element (row, column) of matrix b lies at b . batch_stride + row * ld + column, or, transposed,
+/* An operand as matrices: element (row, column) of matrix b lies at offset + b . batch_stride + row * ld + column, or, transposed,
    + column * ld + row. */
 typedef struct matrix {
   uint32_t buffer;
+  int64_t offset;
   bool transposed;
   int64_t rows, columns, ld, batch_stride[AX_MAX_RANK];
 } matrix;
@@ -29,10 +31,9 @@ static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *s
   return true;
 }
 
-static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns,
+static bool as_matrix(const ax_type *type, const int64_t *strides, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns,
                       matrix *out) {
-  int64_t strides[AX_MAX_RANK], row_stride, column_stride;
-  ax_dense_strides(type->rank, type->dims, strides);
+  int64_t row_stride, column_stride;
   if (!collapse(rows, type->dims, strides, &out->rows, &row_stride) ||
       !collapse(columns, type->dims, strides, &out->columns, &column_stride))
     return false;
@@ -72,18 +73,36 @@ static ax_dims numbers(uint32_t first, uint32_t count) {
   return dims;
 }
 
-/* The operand as matrices: where it lies, or copied into the order batch, rows, columns. */
-static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, const ax_dims *batch, const ax_dims *rows,
+/* Operand k, if it is a slice of another value, as matrices that lie in that: then nothing reads the slice, which is dropped. */
+static bool in_whole(const ax_lower *lower, const ax_eqn *eqn, uint32_t k, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns,
+                     matrix *out) {
+  const ax_type *part = &lower->program->types[eqn->in[k]];
+  int64_t strides[AX_MAX_RANK];
+  uint32_t whole;
+  if (!ax_slice_place(lower, eqn, k, &whole, strides, &out->offset)) return false;
+  if (!as_matrix(part, strides, batch, rows, columns, out)) return false;
+  out->buffer = lower->map[whole];
+  return true;
+}
+
+/* Operand k as matrices: where it lies, or copied into the order batch, rows, columns. buffer: what it was made of the operand's. */
+static ax_status lower_matrix(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t buffer, const ax_dims *batch, const ax_dims *rows,
                               const ax_dims *columns, matrix *out) {
+  const ax_axis_set axes = lower->differs[eqn->in[k]];
   ax_type type = *ax_lower_type(lower, buffer);
-  out->buffer = buffer;
-  if (as_matrix(&type, batch, rows, columns, out)) return AX_OK;
+  int64_t strides[AX_MAX_RANK];
+  *out = (matrix){.buffer = buffer};
+  if (buffer == lower->map[eqn->in[k]] && in_whole(lower, eqn, k, batch, rows, columns, out)) return AX_OK;
+  *out = (matrix){.buffer = buffer};
+  ax_dense_strides(type.rank, type.dims, strides);
+  if (as_matrix(&type, strides, batch, rows, columns, out)) return AX_OK;
   ax_dims order = joined(batch, rows, columns);
   AX_TRY(lower_permuted(lower, buffer, axes, &order, &out->buffer));
   ax_dims first = numbers(0, batch->count), second = numbers(batch->count, rows->count);
   ax_dims third = numbers(batch->count + rows->count, columns->count);
   type = *ax_lower_type(lower, out->buffer);
-  return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
+  ax_dense_strides(type.rank, type.dims, strides);
+  return as_matrix(&type, strides, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
 /* Whether threads cannot share the product by its results (run/gemm.c), which are a single tile. */
@@ -155,7 +174,9 @@ static ax_gemm product_of(const ax_lower *lower, const matrix *a, const matrix *
                   .ldb = b->ld,
                   .ldc = b->columns,
                   .a = a->buffer,
-                  .b = b->buffer};
+                  .b = b->buffer,
+                  .a_offset = a->offset,
+                  .b_offset = b->offset};
   int64_t stride = gemm.m * gemm.n;
   for (uint32_t i = batch->count; i-- > 0;) {
     gemm.c_stride[i] = stride;
@@ -207,13 +228,12 @@ static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t p
 static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side left, ax_dot_side right, const uint32_t *in,
                                 bool swapped, uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
-  const ax_axis_set *differs = lower->differs;
   const uint32_t first = swapped, second = !swapped;
   uint32_t product = out;
   matrix a, b;
   sort_pairs(&left.contract, &right.contract);
-  AX_TRY(lower_matrix(lower, in[first], differs[eqn->in[first]], &left.batch, &left.free, &left.contract, &a));
-  AX_TRY(lower_matrix(lower, in[second], differs[eqn->in[second]], &right.batch, &right.contract, &right.free, &b));
+  AX_TRY(lower_matrix(lower, eqn, first, in[first], &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, eqn, second, in[second], &right.batch, &right.contract, &right.free, &b));
   ax_gemm gemm = product_of(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims);
   const int64_t blocks = contracted_blocks(&gemm);
   gemm.rounds = blocks <= 1 && type.dtype == gemm.dtype && ax_product_rounds(gemm.dtype, gemm.k); /* as its sums are made */

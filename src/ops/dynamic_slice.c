@@ -181,11 +181,11 @@ static void batch_operand(ax_indexing *at) {
   at->batching = at->index_batching = (ax_dims){1, {0}};
 }
 
-/* The starts, with a 0 for a new first dimension. */
-static void starts_in_front(const ax_batch_args *args, uint32_t first, ax_value *starts) {
+/* The starts, with a 0 for a new dimension. */
+static void starts_with(const ax_batch_args *args, uint32_t first, uint32_t dim, ax_value *starts) {
   uint32_t count = args->eqn->in_count - first;
-  starts[0] = ax_full(count > 0 ? ax_typeof(args->in[first]).dtype : AX_S32, AX_DIMS(), 0);
-  for (uint32_t i = 0; i < count; i++) starts[i + 1] = args->in[first + i];
+  for (uint32_t i = 0; i < count; i++) starts[i + (i >= dim)] = args->in[first + i];
+  starts[dim] = ax_full(count > 0 ? ax_typeof(args->in[first]).dtype : AX_S32, AX_DIMS(), 0);
 }
 
 static ax_value slices_at(const ax_batch_args *args, const ax_dims *slice_sizes) {
@@ -208,6 +208,7 @@ static ax_value slices_at(const ax_batch_args *args, const ax_dims *slice_sizes)
   return ax_gather_of(operand, indices, &at, sizes.v);
 }
 
+/* The batch dimension stays where it is, so that nothing is moved. */
 static void slice_batch(const ax_batch_args *args) {
   dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
   ax_value starts[AX_MAX_RANK + 1];
@@ -215,9 +216,11 @@ static void slice_batch(const ax_batch_args *args) {
     args->out[0] = slices_at(args, &p.slice_sizes);
     return;
   }
-  if (!ax_dims_insert(args->eqn->prim, &p.slice_sizes, 0, args->size)) return;
-  starts_in_front(args, 1, starts);
-  args->out[0] = ax_dynamic_slice(ax_batch_front(args->in[0], args->in_dim[0], args->size), starts, p.slice_sizes.v);
+  const uint32_t at = (uint32_t)args->in_dim[0];
+  if (!ax_dims_insert(args->eqn->prim, &p.slice_sizes, at, args->size)) return;
+  starts_with(args, 1, at, starts);
+  args->out[0] = ax_dynamic_slice(args->in[0], starts, p.slice_sizes.v);
+  args->out_dim[0] = args->in_dim[0];
 }
 
 /* Each batch element has a window of its own: they do not overlap. */
@@ -244,7 +247,7 @@ static void update_batch(const ax_batch_args *args) {
     args->out[0] = update_at(args);
     return;
   }
-  starts_in_front(args, 2, starts);
+  starts_with(args, 2, 0, starts);
   ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size);
   ax_value update = ax_batch_front(args->in[1], args->in_dim[1], args->size);
   args->out[0] = ax_dynamic_update_slice(x, update, starts);

@@ -3,6 +3,7 @@
    Errors: a range outside the operand or reversed; a stride below 1.
    Linear; the transpose pads with zeros outside and between. A part that lies in one piece is the operand's memory. */
 #include "hlo/hlo.h"
+#include "ops/slice.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -136,6 +137,21 @@ static void block(const ax_block_args *args) {
     whole = whole && p.start_indices.v[d] == 0 && p.limit_indices.v[d] == x.dims[d] && p.strides.v[d] == 1;
   }
   args->out[0] = whole ? args->in[0] : ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
+
+bool ax_slice_place(const ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t *whole, int64_t *strides, int64_t *offset) {
+  const ax_eqn *made = ax_lower_operand(lower, eqn, k, &ax_prim_slice);
+  if (made == NULL) return false;
+  const slice_params *p = made->params;
+  const ax_type *x = &lower->program->types[made->in[0]];
+  *whole = made->in[0];
+  *offset = 0;
+  ax_dense_strides(x->rank, x->dims, strides);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (p->strides.v[d] != 1) return false;
+    *offset += p->start_indices.v[d] * strides[d];
+  }
+  return true;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

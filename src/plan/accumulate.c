@@ -7,6 +7,11 @@
    the old value is added last, so the bits are those of a separate addition. A product of several blocks adds each block to its
    result, and is left alone. For integers the order of additions does not matter.
 
+   A sum of products alone, as of blocks of a kernel's grid, is made by the first of them, to which the others add themselves:
+
+     gemm b5 = b2' b3;  gemm b8 = b6' b7            gemm b4 = b2' b3;  gemm b4 += b6' b7
+     kernel of b4 b5 b8:  b4 = 0 + b5 + b8     ->
+
    The product stays where it is, so no operation between it and the sum may touch the value that it adds to. The search goes
    back only a few operations. The pass runs after carries are in place and before rows are grouped. */
 #include <string.h>
@@ -14,7 +19,8 @@
 #include "plan/panels.h"
 #include "plan/passes.h"
 
-enum { window = 24 }; /* operations between a product and its sum */
+enum { window = 24, /* operations between a product and its sum */
+       most_terms = 17 };
 
 typedef struct accumulator {
   ax_plan *plan;
@@ -101,24 +107,70 @@ static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t afte
   return q.touched;
 }
 
+/* The product before operation `at` that makes `term`, which can be made at `to` instead; NULL. */
+static ax_op *maker_of(const accumulator *a, const ax_block *block, uint32_t at, uint32_t term, uint32_t to) {
+  const ax_plan *plan = a->plan;
+  const ax_op *op = &block->ops[at];
+  if (!is_plain(a, term)) return NULL;
+  const uint32_t position = a->made[plan->buffers[term].allocation];
+  if (position == 0 || position > at || at - position > window) return NULL;
+  ax_op *product = &block->ops[position - 1];
+  if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].allocation != plan->buffers[term].allocation ||
+      product->axes != op->axes || product->diverging != op->diverging)
+    return NULL;
+  const ax_buffer *made = &plan->buffers[product->gemm->c];
+  if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return NULL;
+  const uint32_t allocation = plan->buffers[to].allocation; /* which is no factor: it would be read while it is written */
+  if (plan->buffers[product->gemm->a].allocation == allocation || plan->buffers[product->gemm->b].allocation == allocation) return NULL;
+  return product;
+}
+
+/* --- Sums of products alone --- */
+
+/* The operation does nothing but to add values up, from left to right, element by element as they lie; a 0 may stand in front. Their number;
+   0: it is no such sum. terms: from the last to the first. */
+static uint32_t sums_up(const ax_op *op, uint32_t *to, uint32_t *terms) {
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count != 1 || op->kernel.kernel->reduce_rank > 0) return 0;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  const ax_store *store = &kernel->stores[0];
+  const ax_expr *sum = &kernel->exprs[store->expr];
+  ax_ex first = store->expr;
+  uint32_t count = 0;
+  if (!ax_kernel_covers(kernel, store->slot, store->at)) return 0;
+  for (; sum->op == AX_SCALAR_ADD && count < most_terms - 1; sum = &kernel->exprs[first = sum->arg[0]])
+    if ((terms[count++] = loaded(op, sum->arg[1])) == AX_NONE) return 0;
+  *to = op->kernel.buffers[store->slot];
+  if (sum->op == AX_LEAF_CONST && sum->imm == 0) return count; /* a product is no -0, which 0 would change */
+  return (terms[count++] = loaded(op, first)) == AX_NONE ? 0 : count;
+}
+
+/* The first product makes the result, and the others add themselves to it, if they are made in the order of the sum. */
+static void add_up(const accumulator *a, const ax_block *block, uint32_t at) {
+  ax_op *op = &block->ops[at], *makers[most_terms];
+  uint32_t to, terms[most_terms];
+  const uint32_t count = sums_up(op, &to, terms);
+  if (count < 2) return;
+  for (uint32_t t = 0; t < count; t++) {
+    makers[t] = maker_of(a, block, at, terms[t], to);
+    if (makers[t] == NULL || (t > 0 && makers[t] >= makers[t - 1])) return;
+  }
+  if (is_touched(a->plan, block, (uint32_t)(makers[count - 1] - block->ops), at, a->plan->buffers[to].allocation)) return;
+  for (uint32_t t = 0; t < count; t++) {
+    makers[t]->gemm->c = to;
+    makers[t]->gemm->accumulate = t + 1 < count;
+  }
+  op->kind = AX_OP_NONE;
+}
+
 /* --- The walk --- */
 
 static void add_product(const accumulator *a, const ax_block *block, uint32_t at) {
   const ax_plan *plan = a->plan;
   ax_op *op = &block->ops[at];
   uint32_t to, more;
-  if (!adds(plan, op, &to, &more) || !is_plain(a, more)) return;
-  const uint32_t position = a->made[plan->buffers[more].allocation];
-  if (position == 0 || position > at || at - position > window) return;
-  ax_op *product = &block->ops[position - 1];
-  if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].allocation != plan->buffers[more].allocation ||
-      product->axes != op->axes || product->diverging != op->diverging)
-    return;
-  const ax_buffer *made = &plan->buffers[product->gemm->c];
-  if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return;
-  const uint32_t allocation = plan->buffers[to].allocation; /* which is no factor: it would be read while it is written */
-  if (plan->buffers[product->gemm->a].allocation == allocation || plan->buffers[product->gemm->b].allocation == allocation) return;
-  if (is_touched(plan, block, position - 1, at, allocation)) return;
+  if (!adds(plan, op, &to, &more)) return;
+  ax_op *product = maker_of(a, block, at, more, to);
+  if (product == NULL || is_touched(plan, block, (uint32_t)(product - block->ops), at, plan->buffers[to].allocation)) return;
   product->gemm->c = to;
   product->gemm->accumulate = true;
   op->kind = AX_OP_NONE;
@@ -130,6 +182,7 @@ static ax_status add_in_block(void *context, ax_block *block, bool is_body) {
   for (uint32_t i = 0; i < block->count; i++) {
     if (block->ops[i].kind == AX_OP_GEMM) a->made[a->plan->buffers[block->ops[i].gemm->c].allocation] = i + 1;
     add_product(a, block, i);
+    if (block->ops[i].kind == AX_OP_KERNEL) add_up(a, block, i);
   }
   ax_block_sweep(block);
   return AX_OK;

@@ -1,4 +1,5 @@
 /* Which products add themselves to what is there, which do not, and that the bits are those of a sum made afterwards. */
+#include <math.h>
 #include <string.h>
 
 #include "axle/ops.h"
@@ -202,8 +203,79 @@ static void own_factors(void **state) {
   }
 }
 
+/* --- Sums of products alone: x: [m, n k], y: [n k, j], by blocks of k --- */
+
+typedef struct chain {
+  ax_dtype dtype;
+  int64_t count, m, k, j;
+  bool zero, backwards, given; /* 0 in front; products made in another order than they are added in; a product is a result too */
+} chain;
+
+static AX_BODY_OF(sum_of_products, const chain, c) {
+  ax_value made[8];
+  for (int64_t b = 0; b < c->count; b++) {
+    const int64_t block = c->backwards ? c->count - 1 - b : b, left[] = {0, block * c->k}, left_end[] = {c->m, (block + 1) * c->k},
+                  right[] = {block * c->k, 0}, right_end[] = {(block + 1) * c->k, c->j};
+    made[block] = ax_matmul(ax_slice(in[0], left, left_end, NULL), ax_slice(in[1], right, right_end, NULL));
+  }
+  ax_value sum = c->zero ? ax_add(ax_full_like(made[0], 0), made[0]) : made[0];
+  for (int64_t b = 1; b < c->count; b++) sum = ax_add(sum, made[b]);
+  out[0] = sum;
+  if (c->given) out[1] = made[c->count - 1];
+}
+
+static void one_chain(chain c, uint32_t wanted) {
+  const ax_type types[] = {AX_TYPE(c.dtype, c.m, c.count * c.k), AX_TYPE(c.dtype, c.count * c.k, c.j)};
+  test_random random = {(uint64_t)(c.m + c.k)};
+  ax_tensor *in[] = {test_random_tensor(&random, types[0], -3, 3), test_random_tensor(&random, types[1], -3, 3)}, *sum, *both[2];
+  ax_program *program = test_trace(sum_of_products, &c, types, 2, 1);
+  if (adding(program, false) != wanted) fail_msg("%u add themselves, not %u", adding(program, false), wanted);
+  c.given = true;
+  ax_program *apart = test_trace(sum_of_products, &c, types, 2, 2);
+  TEST_EVERY_WAY(program, in, c.dtype == AX_F64 ? 1e-12 : 1e-3);
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  test_execute(runtime, program, in, &sum);
+  test_execute(runtime, apart, in, both);
+  assert_memory_equal(sum->data, both[0]->data, test_tensor_bytes(sum));
+  ax_runtime_release(runtime);
+  test_release(in, 2), test_release(&sum, 1), test_release(both, 2);
+  ax_program_release(program), ax_program_release(apart);
+}
+
+static void of_products_alone(void **state) {
+  (void)state;
+  for (int zero = 0; zero < 2; zero++)
+    for (int64_t count = 2; count <= 5; count++) {
+      one_chain((chain){AX_F32, count, 40, 64, 48, .zero = zero}, (uint32_t)count - 1);
+      one_chain((chain){AX_F64, count, 33, 17, 65, .zero = zero}, (uint32_t)count - 1);
+    }
+  one_chain((chain){AX_F32, 3, 40, 64, 48, .backwards = true}, 0);
+  one_chain((chain){AX_F32, 3, 40, 2000, 48, .zero = true}, 0); /* several blocks of k */
+}
+
+/* Zeros of both signs: a product is 0, and 0 added to it changes nothing. */
+static void negative_zeros(void **state) {
+  (void)state;
+  const chain c = {AX_F32, 3, 40, 64, 48, .zero = false}, with = {AX_F32, 3, 40, 64, 48, .zero = true};
+  const ax_type types[] = {AX_TYPE(AX_F32, 40, 192), AX_TYPE(AX_F32, 192, 48)};
+  ax_tensor *in[2], *sum, *other;
+  for (int i = 0; i < 2; i++) {
+    TEST_OK(ax_tensor_create(&types[i], &in[i]));
+    for (int64_t e = 0; e < test_elems(in[i]); e++) test_set(in[i], e, i == 0 ? -0.0 : 1);
+  }
+  ax_program *program = test_trace(sum_of_products, (void *)(uintptr_t)&c, types, 2, 1),
+             *zero = test_trace(sum_of_products, (void *)(uintptr_t)&with, types, 2, 1);
+  TEST_OK(test_try(program, in, &sum));
+  TEST_OK(test_try(zero, in, &other));
+  for (int64_t e = 0; e < test_elems(sum); e++) assert_false(signbit(test_get(sum, e)) || signbit(test_get(other, e)));
+  test_release(in, 2), test_release(&sum, 1), test_release(&other, 1);
+  ax_program_release(program), ax_program_release(zero);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops),       cmocka_unit_test(narrow),    cmocka_unit_test(long_sums),
-                                     cmocka_unit_test(something_else), cmocka_unit_test(donations), cmocka_unit_test(own_factors)};
+                                     cmocka_unit_test(something_else), cmocka_unit_test(donations), cmocka_unit_test(own_factors),
+                                     cmocka_unit_test(of_products_alone), cmocka_unit_test(negative_zeros)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

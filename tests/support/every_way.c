@@ -227,12 +227,12 @@ static ax_status try_on(ax_executable *executable, ax_tensor *const *in, ax_arra
   return ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
 }
 
-ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+static ax_status try_once(ax_program *program, bool reference, ax_tensor *const *in, ax_tensor **out) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
   ax_array **arrays = calloc((size_t)in_count + out_count + 1, sizeof arrays[0]);
   ax_executable *executable;
   assert_non_null(arrays);
-  ax_status status = ax_compile(team_of(2), program, NULL, &executable);
+  ax_status status = ax_compile(team_of(2), program, &(ax_compile_options){.reference = reference}, &executable);
   if (status == AX_OK) status = try_on(executable, in, arrays);
   for (uint32_t k = 0; status == AX_OK && k < out_count; k++) out[k] = result(executable, k, arrays[in_count + k]);
   for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
@@ -240,6 +240,10 @@ ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {
   free(arrays);
   return status;
 }
+
+ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) { return try_once(program, false, in, out); }
+
+ax_status test_try_reference(ax_program *program, ax_tensor *const *in, ax_tensor **out) { return try_once(program, true, in, out); }
 
 /* --- Every way --- */
 

@@ -9,6 +9,7 @@
 
 #include "collectives/collective.h"
 #include "kernel/beside.h"
+#include "kernel/choice.h"
 #include "kernel/image/image.h"
 #include "kernel/image/run.h"
 #include "kernel/kernel_call.h"
@@ -16,6 +17,7 @@
 #include "plan/lowering.h"
 #include "plan/plan.h"
 #include "prim/prims.h"
+#include "xform/evaluate.h"
 
 static void release(void *kernel) { ax_image_release(kernel); }
 
@@ -166,48 +168,135 @@ static ax_status tell(const ax_plan *plan, const ax_kernel_params *params) {
   return AX_OK;
 }
 
+/* --- As a plain program --- */
+
+/* Whether all blocks are there that index maps choose is known where they read no table. */
+static ax_status look_now(const work *w, const ax_beside *beside, ax_regular *found) {
+  ax_tensor *right = NULL;
+  ax_program *choice;
+  if (!ax_choice_is_known(w->params, beside)) return AX_OK;
+  AX_TRY(ax_choice_trace(w->params, w->types, w->eqn->in_count, beside, NULL, &choice));
+  ax_status status = ax_evaluate(choice, NULL, &right);
+  if (status == AX_OK) *found = ((const int32_t *)right->data)[0] != 0 ? AX_REGULAR_ALWAYS : AX_REGULAR_NEVER;
+  ax_tensor_release(right);
+  ax_program_release(choice);
+  return status;
+}
+
 /* Where a run cannot tell the difference, the plain program runs: its loops are compiled whole, and points that need nothing of one
-   another are one batch, cut for all threads. A step costs 10 to 100 ns there, and some 500 here, which large blocks do not notice;
-   these lie still here, and are copied there. */
-static ax_status is_plain(const work *w, bool *plain) {
-  const uint32_t consts = (uint32_t)w->params->consts;
-  enum { small_bytes = 256 << 10 };
+   another are one batch, cut for all threads, as is a large product of a point. A step costs 10 to 100 ns there, and some 500 here, which
+   large blocks do not notice; these lie still here, and are copied there. choice: what a run must find for that; NULL: nothing. The caller's. */
+static ax_status find_plain(const work *w, ax_regular *found, ax_program **choice) {
+  const uint32_t consts = (uint32_t)w->params->consts, operands = w->eqn->in_count - consts;
+  enum { small_bytes = 256 << 10, large_product = 4 << 20 /* multiplications: 80 us of one thread */ };
   const ax_plan_options *options = &w->lower->plan->options;
   ax_beside beside;
-  *plain = false;
+  *found = AX_REGULAR_NEVER;
   if (options->reference || options->runtime == NULL) return AX_OK;
-  ax_status status = ax_beside_find(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
-  *plain = status == AX_OK && (beside.count > 0 || beside.bytes < small_bytes) &&
-           ax_kernel_is_regular(w->params, w->types + consts, w->eqn->in_count - consts, &beside);
+  ax_status status = ax_beside_find(w->params, w->types + consts, operands, &beside);
+  if (status == AX_OK && !beside.copies_more && (beside.count > 0 || beside.bytes < small_bytes || beside.product >= large_product))
+    *found = ax_kernel_is_regular(w->params, w->types + consts, operands, &beside);
+  if (*found == AX_REGULAR_SOMETIMES && !ax_choice_fits(w->params)) *found = AX_REGULAR_NEVER;
+  if (*found == AX_REGULAR_SOMETIMES) status = look_now(w, &beside, found);
+  if (status == AX_OK && *found == AX_REGULAR_SOMETIMES) {
+    ax_mesh axes = w->lower->program->axes;
+    status = ax_choice_trace(w->params, w->types, w->eqn->in_count, &beside, &axes, choice);
+  }
   ax_beside_deinit(&beside);
   return status;
 }
 
+static ax_status lower_steps_of(work *w, const uint32_t *in, uint32_t *out) {
+  ax_plan *plan = w->lower->plan;
+  ax_image *image;
+  ax_cores *cores;
+  AX_TRY(find_axes(w));
+  AX_TRY(ax_image_written(w->eqn, w->types, &plan->mesh, w->written));
+  AX_TRY(list_operands(w, in));
+  AX_TRY(list_results(w, in, out));
+  AX_TRY(ax_image_create(w->eqn, w->types, &plan->mesh, &w->cores.names, w->crosses, &w->memory, plan->options.hooks,
+                         plan->options.reference ? NULL : plan->options.runtime, &image));
+  const int64_t members = ax_axis_set_size(w->cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
+  w->cores.kernel = image;
+  w->cores.core_count = image->machine->core_count;
+  w->cores.time = ax_image_time(image);
+  AX_TRY(ax_plan_keep_cores(plan, &w->cores, &cores));
+  AX_TRY(byte_buffer(w, bytes, &cores->state));
+  return lower_steps(w, cores, members);
+}
+
+static ax_status copy_results(const work *w, const uint32_t *from, const uint32_t *to) {
+  for (uint32_t k = 0; k < w->eqn->out_count; k++) AX_TRY(ax_lower_copy(w->lower, to[k], from[k]));
+  return AX_OK;
+}
+
+/* A run looks at the blocks that its tables choose, and takes the plain program, or goes step by step. */
+static ax_status lower_choice(work *w, ax_program *choice, const uint32_t *in, uint32_t *out) {
+  ax_lower *lower = w->lower;
+  uint32_t right;
+  ax_block *outer;
+  uint32_t *results = ax_arena_alloc(&lower->plan->arena, (w->eqn->out_count + 1) * sizeof results[0]);
+  if (results == NULL) return ax_out_of_memory(w->eqn->out_count * sizeof results[0]);
+  AX_TRY(ax_lower_call(lower, choice, in, &right));
+  for (uint32_t k = 0; k < w->eqn->out_count; k++) AX_TRY(ax_lower_result(lower, w->eqn, k, &out[k]));
+  AX_TRY(ax_lower_branch_begin(lower, right, 2, ax_lower_get(lower, right)->axes, &outer));
+  ax_lower_branch_case(lower, outer, 0);
+  AX_TRY(lower_steps_of(w, in, results));
+  AX_TRY(copy_results(w, results, out));
+  ax_lower_branch_case(lower, outer, 1);
+  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, AX_PLAIN_FAST, in, results));
+  AX_TRY(copy_results(w, results, out));
+  ax_lower_branch_end(lower, outer);
+  return AX_OK;
+}
+
+/* Result k in memory of its own, which may be written again. */
+static ax_status take_over(const work *w, uint32_t k, const uint32_t *results, uint32_t *out) {
+  const ax_buffer *made = ax_lower_get(w->lower, results[k]), *memory = ax_lower_get(w->lower, made->allocation);
+  const ax_axis_set axes = w->lower->differs[w->eqn->out + k] | w->lower->diverging;
+  bool own = memory->kind == AX_BUFFER_TEMP && made->axes == axes && memory->axes == axes && made->offset == 0 &&
+             made->loop == AX_NONE && ax_buffer_bytes(made) == ax_buffer_bytes(memory);
+  for (uint32_t other = 0; other <= w->eqn->out_count; other++)
+    own = own && (other == k || ax_lower_get(w->lower, results[other])->allocation != made->allocation);
+  *out = results[k];
+  if (own) return AX_OK;
+  AX_TRY(ax_lower_result(w->lower, w->eqn, k, out));
+  return ax_lower_copy(w->lower, *out, results[k]);
+}
+
+/* The plain program runs and says whether it was right. If not, the kernel goes step by step, and says what is wrong where it is. */
+static ax_status lower_trial(work *w, const uint32_t *in, uint32_t *out) {
+  ax_lower *lower = w->lower;
+  const uint32_t count = w->eqn->out_count;
+  ax_block *outer;
+  uint32_t *results = ax_arena_alloc(&lower->plan->arena, (count + 1) * sizeof results[0]);
+  if (results == NULL) return ax_out_of_memory(count * sizeof results[0]);
+  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, AX_PLAIN_CHECKED, in, results));
+  const uint32_t right = results[count];
+  for (uint32_t k = 0; k < count; k++) AX_TRY(take_over(w, k, results, &out[k]));
+  AX_TRY(ax_lower_branch_begin(lower, right, 2, ax_lower_get(lower, right)->axes, &outer));
+  ax_lower_branch_case(lower, outer, 0);
+  AX_TRY(lower_steps_of(w, in, results));
+  AX_TRY(copy_results(w, results, out));
+  ax_lower_branch_end(lower, outer);
+  return AX_OK;
+}
+
 ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_plan *plan = lower->plan;
   work w = {.lower = lower,
             .eqn = eqn,
             .params = eqn->params,
             .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
-  ax_image *image;
-  ax_cores *cores;
-  AX_TRY(tell(plan, w.params));
-  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, false, in, out);
+  ax_program *choice = NULL;
+  ax_regular found;
+  AX_TRY(tell(lower->plan, w.params));
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_IN_ORDER, in, out);
   AX_TRY(make_lists(&w));
-  bool plain;
-  AX_TRY(is_plain(&w, &plain));
-  if (plain) return ax_kernel_call_lower_plain(lower, eqn, true, in, out);
-  AX_TRY(find_axes(&w));
-  AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));
-  AX_TRY(list_operands(&w, in));
-  AX_TRY(list_results(&w, in, out));
-  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, w.crosses, &w.memory, plan->options.hooks,
-                         plan->options.reference ? NULL : plan->options.runtime, &image));
-  const int64_t members = ax_axis_set_size(w.cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
-  w.cores.kernel = image;
-  w.cores.core_count = image->machine->core_count;
-  w.cores.time = ax_image_time(image);
-  AX_TRY(ax_plan_keep_cores(plan, &w.cores, &cores));
-  AX_TRY(byte_buffer(&w, bytes, &cores->state));
-  return lower_steps(&w, cores, members);
+  AX_TRY(find_plain(&w, &found, &choice));
+  ax_status status = AX_ABSENT; /* also of a body that turns out to be no plain program */
+  if (found == AX_REGULAR_ALWAYS) status = ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_FAST, in, out);
+  if (found == AX_REGULAR_TRIED) status = lower_trial(&w, in, out);
+  if (found != AX_REGULAR_SOMETIMES) return status == AX_ABSENT ? lower_steps_of(&w, in, out) : status;
+  AX_TRY(ax_plan_keep(lower->plan, choice));
+  return lower_choice(&w, choice, in, out);
 }

@@ -220,11 +220,33 @@ static ax_status wait_act(ax_about *a, bool *more) {
 
 /* --- In a plain program: a copy is complete when it is started --- */
 
+static int64_t bytes_of(const ax_type *ref) { return ax_type_elems(ref) * ax_dtype_bytes(ref->dtype); }
+
+static void count_copy(const ax_discharge_args *a, uint32_t semaphore, uint32_t predicate) {
+  const ax_content_view *view = a->in[semaphore].view;
+  if (view->memory == AX_NONE) return;
+  const ax_value count = ax_content_read(a->d, view), more = ax_add(count, ax_integer(bytes_of(&a->types[a->eqn->in[0]])));
+  ax_content_write(a->d, view, ax_discharge_guarded(a->d, count, predicate != AX_NONE ? ax_select_n(a->in[predicate].value, count, more) : more));
+}
+
 static void discharge_start(const ax_discharge_args *a) {
   const uint32_t predicate = operands_of(a->eqn->params).predicate;
   ax_value x = ax_content_read(a->d, a->in[0].view);
   if (predicate != AX_NONE) x = ax_select_n(a->in[predicate].value, ax_content_read(a->d, a->in[1].view), x);
+  if (a->d->guard != NULL) x = ax_discharge_guarded(a->d, ax_content_read(a->d, a->in[1].view), x);
   ax_content_write(a->d, a->in[1].view, x);
+  const copy_operands at = operands_of(a->eqn->params);
+  if (at.received != AX_NONE) count_copy(a, at.received, predicate);
+  if (at.sent != AX_NONE) count_copy(a, at.sent, predicate);
+}
+
+/* A wait that finds too few bytes would never end, as all copies before it are complete. */
+static void discharge_wait(const ax_discharge_args *a) {
+  const ax_content_view *semaphore = a->in[0].view;
+  if (semaphore->memory == AX_NONE) return;
+  const ax_value count = ax_content_read(a->d, semaphore), bytes = ax_integer(bytes_of(&a->types[a->eqn->in[1]]));
+  ax_discharge_require(a->d, ax_ge(count, bytes));
+  ax_content_write(a->d, semaphore, ax_discharge_guarded(a->d, count, ax_sub(count, bytes)));
 }
 
 /* --- In the executor: the core that starts a copy makes it --- */
@@ -297,13 +319,13 @@ static ax_status wait_run(ax_row_walk *w, bool *waits) {
 
 /* --- The records --- */
 
-static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .elsewhere = true, .about = start_about,
+static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .moves = true, .elsewhere = true, .about = start_about,
                                    .act = start_act, .discharge = discharge_start, .run = start_run,
                                    .land = start_land};
-static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .about = wait_about, .act = wait_act, .run = wait_run};
-static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE, .note = commit_note};
-static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT, .about = groups_about, .act = groups_act};
-static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE, .note = smem_note};
+static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .moves = true, .discharge = discharge_wait, .about = wait_about, .act = wait_act, .run = wait_run};
+static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE, .moves = true, .note = commit_note};
+static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT, .moves = true, .about = groups_about, .act = groups_act};
+static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE, .moves = true, .note = smem_note};
 
 static const ax_param start_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_copy_params, to.axes)},
                                         {"logical", AX_PARAM_BOOL, offsetof(ax_copy_params, to.logical)},

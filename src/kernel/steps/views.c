@@ -154,6 +154,19 @@ static ax_value interleave(const ax_discharge *d, const ax_content_view *view, a
   return ax_select_n(ours, span, ax_pad(value, zero, none, none, interior));
 }
 
+static ax_value slice_is_there(const ax_content_view *view) {
+  const ax_type *of = &view->of->type;
+  int64_t span[AX_MAX_RANK];
+  ax_value there = ax_full(AX_BOOL, AX_DIMS(), 1);
+  span_of(view, span);
+  for (uint32_t d = 0; d < of->rank; d++) {
+    if (span[d] == 0) continue; /* nothing is taken */
+    const ax_value start = view->starts[d];
+    there = ax_and(there, ax_and(ax_ge(start, ax_integer(0)), ax_le(start, ax_integer(of->dims[d] - span[d]))));
+  }
+  return there;
+}
+
 static ax_value write_slice(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
   int64_t span[AX_MAX_RANK];
   if (ax_type_elems(&view->type) == 0) return whole;
@@ -246,7 +259,7 @@ static bool always(const ax_eqn *eqn, const ax_type *of) {
 /* --- The records --- */
 
 static const ax_step_view slices = {.shape = shape_slice, .offset = offset_slice, .keeps_place = slice_keeps_place,
-                                    .read = read_slice, .write = write_slice};
+                                    .read = read_slice, .write = write_slice, .there = slice_is_there};
 static const ax_step_view transposes = {.all = true, .shape = shape_transpose, .read = read_transpose, .write = write_transpose};
 static const ax_step_view reshapes = {.all = true, .shape = shape_reshape, .keeps_place = always, .read = read_reshape,
                                       .write = write_reshape};
