@@ -6,7 +6,7 @@
 #include "support/tensor.h"
 
 typedef struct noted {
-  bool stores, alias, scratch, parallel;
+  bool stores, alias, scratch, anew, parallel; /* anew: the scratch is written before it is read */
 } noted;
 
 static AX_BODY(by_row) {
@@ -17,7 +17,8 @@ static AX_BODY(by_row) {
 static AX_BODY_OF(body, const noted, n) {
   ax_ref_store(in[1], ax_neg(ax_ref_load(in[0])));
   if (n->stores) ax_ref_store(in[0], ax_real(0));
-  if (n->scratch) ax_ref_store(in[2], ax_real(1));
+  if (n->anew) ax_ref_store(in[2], ax_real(1));
+  if (n->scratch) ax_ref_add(in[2], ax_real(1));
 }
 
 static AX_BODY_OF(kernel, const noted, n) {
@@ -53,6 +54,7 @@ static void test_notes(void **state) {
   check_notes((noted){.stores = true, .alias = true}, NULL, NULL);
   check_notes((noted){.parallel = true}, NULL, NULL); /* each point has a row of its own */
   check_notes((noted){.parallel = true, .scratch = true}, NULL, "parallel");
+  check_notes((noted){.parallel = true, .scratch = true, .anew = true}, NULL, NULL);
   check_notes((noted){.parallel = true, .stores = true}, "lost", "parallel");
   check_notes((noted){.scratch = true}, NULL, NULL);
 }

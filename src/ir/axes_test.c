@@ -153,6 +153,10 @@ static void priorities_stand_behind_a_spec(void **state) {
     assert_string_equal(text.data, cases[i].shown);
     ax_text_deinit(&text);
   }
+  uint16_t priority;
+  assert_true(ax_priority_read("65535", 5, &priority) && priority == AX_LAST_PRIORITY);
+  assert_true(ax_priority_read("0000000012x", 10, &priority) && priority == 12);
+  assert_false(ax_priority_read("65536", 5, &priority) || ax_priority_read("99999999999999999999", 20, &priority));
   TEST_OK(ax_spec_parse_open("x p1", &mesh, &spec));
   TEST_OK(ax_spec_parse_open("x", &mesh, &plain));
   assert_false(ax_spec_equal(&spec, &plain));

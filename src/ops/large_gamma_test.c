@@ -87,6 +87,28 @@ static void at_the_mean(void **state) {
   for (int k = 0; k < RESULTS; k++) ax_tensor_release(out[k]);
 }
 
+static AX_BODY(has) { out[0] = ax_convert_element_type(ax_large_gamma_has(in[0], in[1]), AX_F64); }
+
+static void where_it_holds(void **state) {
+  static const struct {
+    double a, x, expected;
+  } cases[] = {{2e4, 2e4, 1}, {19999, 2e4, 0}, {1e5, 1.1e5, 1}, {1e5, 111000, 0}, {1e5, 9e4, 1}, {1e5, 89000, 0}, {INFINITY, INFINITY, 0}, {NAN, 1, 0}, {2e4, NAN, 0}};
+  enum { count = AX_COUNT(cases) };
+  const ax_type types[] = {TEST_TYPE(AX_F64, count), TEST_TYPE(AX_F64, count)};
+  ax_program *program = test_trace(has, NULL, types, 2, 1);
+  ax_tensor *in[2], *out;
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    TEST_OK(ax_tensor_create(&types[k], &in[k]));
+    for (int i = 0; i < count; i++) test_set(in[k], i, k == 0 ? cases[i].a : cases[i].x);
+  }
+  test_run(program, in, &out);
+  for (int i = 0; i < count; i++) assert_true(test_get(out, i) == cases[i].expected);
+  for (int k = 0; k < 2; k++) ax_tensor_release(in[k]);
+  ax_tensor_release(out);
+  ax_program_release(program);
+}
+
 /* Where the expansion begins: both ways there give the same, up to what the logarithms of the other lose. */
 static void nothing_jumps(void **state) {
   enum { pairs = 6 };
@@ -109,6 +131,7 @@ static void nothing_jumps(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_with_more_digits), cmocka_unit_test(at_the_mean), cmocka_unit_test(nothing_jumps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_with_more_digits), cmocka_unit_test(at_the_mean), cmocka_unit_test(nothing_jumps),
+                                     cmocka_unit_test(where_it_holds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ typedef struct coalescer {
   ax_arena scratch;
   const ax_cases **cases; /* by operation of the block: what the cases of a branch touch; NULL: not looked at */
   uint32_t *joined, case_number; /* by allocation: the last case, of those that are looked at, in which another was united with it */
+  bool *exchanged;        /* by allocation: other devices read it or write to it */
   bool in_cases;          /* a branch writes to the place where its result is needed, so copies may have no effect */
   uint32_t *reads, *writes;    /* by allocation: see ax_plan_count */
   uint32_t *view, *next_view;  /* by allocation, its first buffer; by buffer, the allocation's next one; AX_NONE */
@@ -107,6 +108,7 @@ static void unite(coalescer *c, uint32_t source, uint32_t target) {
   *end = c->first[target];
   c->first[target] = c->first[source];
   c->first[source] = AX_NONE;
+  c->exchanged[target] = c->exchanged[target] || c->exchanged[source];
   c->reads[target] += c->reads[source];
   c->writes[target] += c->writes[source];
   c->plan->buffers[target].updated = c->plan->buffers[target].updated || c->plan->buffers[source].updated;
@@ -141,7 +143,7 @@ static uint32_t writer_of(coalescer *c, uint32_t allocation) {
     if (!c->touches[i].writes) continue;
     if (c->block->ops[op].kind != AX_OP_BRANCH)
       return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
-    const ax_cases *cases = cases_at(c, op);
+    const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
     return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? op : AX_NONE;
   }
   return AX_NONE;
@@ -151,7 +153,7 @@ static uint32_t writer_of(coalescer *c, uint32_t allocation) {
 static bool in_place(coalescer *c, uint32_t at, uint32_t source, uint32_t target) {
   const ax_op *op = &c->block->ops[at];
   if (op->kind == AX_OP_BRANCH) {
-    const ax_cases *cases = cases_at(c, at);
+    const ax_cases *cases = c->exchanged[target] ? NULL : cases_at(c, at);
     return cases != NULL && ax_cases_in_place(cases, source, target, AX_NONE);
   }
   touch all = touched(c, target, at, at + 1);
@@ -345,6 +347,7 @@ static bool copies_own(coalescer *c, uint32_t at, uint32_t *source, uint32_t *ta
   *target = plan->buffers[*target].allocation;
   if (*source == *target || plan->buffers[*source].kind != AX_BUFFER_TEMP || plan->buffers[*target].kind == AX_BUFFER_CONST) return false;
   if (c->joined[*target] == c->case_number || c->joined[*source] == c->case_number) return false; /* what the list says of them holds no more */
+  if (c->exchanged[*source] || c->exchanged[*target]) return false; /* the copy waits for other devices: no other operation of the case does */
   if (!same_storage(plan, *source, *target) || !untouched(c, *source, at + 1, c->block->count)) return false;
   uint32_t visits = 0;
   for (uint32_t i = c->first[*source]; i != AX_NONE; i = c->touches[i].next) visits += c->touches[i].visits;
@@ -373,6 +376,21 @@ static ax_status place_case(void *context, ax_block *block, bool is_body) {
   return c->status;
 }
 
+static void note_exchanged(void *context, uint32_t buffer, bool writes) {
+  coalescer *c = context;
+  (void)writes;
+  c->exchanged[c->plan->buffers[buffer].allocation] = true;
+}
+
+static ax_status note_exchanges(void *context, ax_block *block, bool is_body) {
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op_rules *rules = ax_op_rules_of(&block->ops[i]);
+    if (rules->is_exchange || rules->is_message || rules->waits) ax_op_visit(&block->ops[i], note_exchanged, context);
+  }
+  return AX_OK;
+}
+
 static ax_status list_views(coalescer *c) {
   const ax_plan *plan = c->plan;
   uint32_t count = plan->buffer_count;
@@ -382,7 +400,8 @@ static ax_status list_views(coalescer *c) {
   c->view = ax_arena_alloc(&c->scratch, count * sizeof c->view[0]);
   c->next_view = ax_arena_alloc(&c->scratch, count * sizeof c->next_view[0]);
   c->first = ax_arena_alloc(&c->scratch, count * sizeof c->first[0]);
-  if (c->reads == NULL || c->writes == NULL || c->joined == NULL || c->view == NULL || c->next_view == NULL || c->first == NULL)
+  c->exchanged = ax_arena_alloc(&c->scratch, count * sizeof c->exchanged[0]);
+  if (c->exchanged == NULL || c->reads == NULL || c->writes == NULL || c->joined == NULL || c->view == NULL || c->next_view == NULL || c->first == NULL)
     return ax_out_of_memory(count * sizeof c->reads[0]);
   memset(c->view, 0xff, count * sizeof c->view[0]);
   memset(c->first, 0xff, count * sizeof c->first[0]);
@@ -391,7 +410,7 @@ static ax_status list_views(coalescer *c) {
     c->view[plan->buffers[i].allocation] = i;
   }
   ax_plan_count(plan, c->reads, c->writes);
-  return AX_OK;
+  return ax_blocks_visit(&c->plan->block, note_exchanges, c);
 }
 
 /* Drops copies of what is in its place already. */

@@ -173,7 +173,11 @@ static void what_was_sent_by_one_that_left_counts(void **state) {
 /* Of those that go on, each is told, and what was sent before counts. */
 static ax_status wait_for_one_that_released(ax_processes *processes) {
   if (processes->rule.process == 1) return AX_OK;
+  ax_together *t = ax_together_borrow(processes);
+  const ax_status before = ax_together_check_released(t);
+  ax_together_give_back(processes);
   processes->transport->released(processes->transport->deliver_context, 1);
+  if (before != AX_OK) return before;
   const ax_status status = ax_agree(processes, &(ax_doing){7, describe_nothing, NULL, NULL}, AX_OK);
   if (status != AX_UNAVAILABLE || strcmp(ax_message(), "process 1 has released the runtime, and does not come to this") != 0)
     return ax_error(AX_INTERNAL, "waits for one that has released the runtime, or says: %s", ax_message());

@@ -54,10 +54,27 @@ static void some_are_taken(void **state) {
   assert_int_equal(ended, 1);
 }
 
+/* Bytes that are on their way to a process, or from it: of those that have started alone. */
+static void what_has_started(void **state) {
+  (void)state;
+  ax_transfers table = {0};
+  for (uint32_t i = 0; i < 3; i++) {
+    ax_transfer *one = add(&table, i);
+    one->bytes = 10u << i;
+    one->peer = i / 2;
+  }
+  assert_int_equal(ax_transfers_started(&table, 0), 0);
+  table.slots[1]->started = table.slots[2]->started = true;
+  assert_int_equal(ax_transfers_started(&table, 0), 20);
+  assert_int_equal(ax_transfers_started(&table, 1), 40);
+  ax_transfers_deinit(&table);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(old_tickets_find_nothing),
       cmocka_unit_test(some_are_taken),
+      cmocka_unit_test(what_has_started),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
