@@ -111,19 +111,23 @@ static ax_status move_ids(const evaluation *e, uint32_t moving, ax_abstract *out
   return status;
 }
 
-/* Elements at a place that depends on inputs: the same place in the same array has the same. */
+/* Elements at a place that depends on inputs: the same place in the same array has the same. By its size a slice may begin elsewhere than
+   its start says, so slices of other sizes have other elements. */
 static ax_status take_ids(const evaluation *e, ax_abstract *out) {
   ax_symbols *symbols = e->site->symbols;
   const ax_interval bounds = ax_abstract_bounds(symbols, e->in[0]);
-  uint64_t key[3 + AX_MAX_RANK] = {AX_SYMBOL_TAKEN, e->in[0]->serial};
+  const ax_type *type = type_out(e, 0);
+  uint64_t key[3 + 2 * AX_MAX_RANK] = {AX_SYMBOL_TAKEN, e->in[0]->serial};
+  uint32_t words = 2;
   for (uint32_t i = 1; i < e->step->in_count; i++) {
     uint32_t start;
     AX_TRY(ax_abstract_id(symbols, e->in[i], type_in(e, i)->dtype, 0, &start));
-    key[1 + i] = start;
+    key[words++] = start;
   }
+  for (uint32_t d = 0; d < type->rank; d++) key[words++] = (uint64_t)type->dims[d];
   for (uint64_t k = 0; k < out->count; k++) {
-    key[1 + e->step->in_count] = k;
-    AX_TRY(ax_symbols_named(symbols, type_out(e, 0)->dtype, bounds, 2 + e->step->in_count, key, &out->ids[k]));
+    key[words] = k;
+    AX_TRY(ax_symbols_named(symbols, type->dtype, bounds, words + 1, key, &out->ids[k]));
   }
   return AX_OK;
 }

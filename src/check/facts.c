@@ -9,7 +9,8 @@
 typedef struct search {
   const ax_eqn *kernel;
   ax_operand_fact *operands;
-  bool found;
+  bool found, gave_up; /* gave_up: programs are called too often to look at all calls */
+  uint32_t programs;
 } search;
 
 static ax_operand_fact unknown(ax_dtype dtype) { return (ax_operand_fact){.range = ax_interval_of_dtype(dtype)}; }
@@ -58,7 +59,7 @@ static ax_status go_into(search *s, const ax_program *program, const ax_eqn *eqn
   const bool calls = eqn->prim->runs == AX_RUNS_EACH || eqn->prim->runs == AX_RUNS_FIRST;
   const ax_program *held;
   for (uint32_t r = 0; r < eqn->out_count; r++) facts[eqn->out + r] = unknown(program->types[eqn->out + r].dtype);
-  for (uint32_t k = 0; k < ax_region_link_programs(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !s->found; k++) {
+  for (uint32_t k = 0; k < ax_region_link_programs(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !s->gave_up; k++) {
     ax_operand_fact *within = ax_calloc(held->value_count + 1, sizeof within[0]);
     if (within == NULL) return ax_out_of_memory(0);
     for (uint32_t i = 0; i < held->in_count; i++) within[i] = fact_of_input(eqn, k, i, held->types[i].dtype, facts);
@@ -73,16 +74,23 @@ static ax_status go_into(search *s, const ax_program *program, const ax_eqn *eqn
   return AX_OK;
 }
 
+/* One of the places where the kernel stands: its program may be called several times. */
+static void note_place(search *s, const ax_eqn *eqn, bool once, const ax_operand_fact *facts) {
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_interval here = facts[eqn->in[i]].range;
+    s->operands[i].fixed = !s->found && facts[eqn->in[i]].fixed && once;
+    s->operands[i].range = s->found ? ax_interval_hull(s->operands[i].range, here) : here;
+  }
+  s->found = true;
+}
+
 static ax_status go_through(search *s, const ax_program *program, bool once, ax_operand_fact *facts) {
-  for (uint32_t e = 0; e < program->eqn_count && !s->found; e++) {
+  enum { most_programs = 4096 };
+  s->gave_up = s->gave_up || s->programs++ == most_programs;
+  for (uint32_t e = 0; e < program->eqn_count && !s->gave_up; e++) {
     const ax_eqn *eqn = &program->eqns[e];
-    if (eqn == s->kernel) {
-      for (uint32_t i = 0; i < eqn->in_count; i++) {
-        s->operands[i].fixed = facts[eqn->in[i]].fixed && once;
-        s->operands[i].range = facts[eqn->in[i]].range;
-      }
-      s->found = true;
-    } else if (ax_eqn_program(eqn, 0) != NULL)
+    if (eqn == s->kernel) note_place(s, eqn, once, facts);
+    else if (ax_eqn_program(eqn, 0) != NULL)
       AX_TRY(go_into(s, program, eqn, once, facts));
     else
       for (uint32_t k = 0; k < eqn->out_count; k++) facts[eqn->out + k] = fact_of_result(program, eqn, k, facts);
@@ -98,6 +106,8 @@ ax_status ax_facts_of(const ax_program *program, const ax_eqn *kernel, ax_operan
     operands[i].fixed = false, operands[i].range = (ax_interval){INT64_MIN, INT64_MAX};
   for (uint32_t i = 0; i < program->in_count; i++) facts[i] = unknown(program->types[i].dtype);
   const ax_status status = go_through(&s, program, true, facts);
+  for (uint32_t i = 0; i < kernel->in_count && s.gave_up; i++)
+    operands[i].fixed = false, operands[i].range = (ax_interval){INT64_MIN, INT64_MAX};
   ax_free(facts);
   return status;
 }

@@ -214,7 +214,9 @@ static bool is_act(const ax_core_code_step *step) {
 
 /* One step that others do not notice, which is no branch on inputs. */
 static ax_status walk_step(walk *w, const ax_core_code_step *step) {
+  enum { most_walked = 1 << 20 };
   int64_t index;
+  if (w->g->may > 0 && w->g->walked++ > most_walked) return ax_general_refuse(step, "branches on inputs hold too many steps");
   w->core->pc++;
   switch (step->kind) {
     case AX_STEP_EVAL:

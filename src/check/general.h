@@ -55,6 +55,7 @@ typedef struct ax_general {
   ax_general_copy *copies; /* by agent */
   uint32_t step;           /* of the run, that is looked at */
   uint32_t may;            /* branches that depend on inputs, around the present step: each of its acts may not come */
+  uint64_t walked;         /* steps within such branches */
   bool *dropped;           /* by agent of the run: a copy that a branch on inputs has started */
   ax_general_open open[AX_MOST_OPEN];
   uint32_t open_first, open_count; /* of the present way */

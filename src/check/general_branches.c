@@ -142,9 +142,12 @@ static const ax_core_code_step *writer_of(const loop *l, uint32_t slot, uint32_t
   return *count == 1 ? found : NULL;
 }
 
-static bool is_one(const ax_general *g, uint32_t core, uint32_t slot) {
+/* In all rounds: the loop does not write it. */
+static bool is_one(const ax_general *g, uint32_t core, const loop *l, uint32_t slot) {
   int64_t value;
-  return g->cores[core].slot[slot] != NULL && ax_general_known(g, core, slot, &value) && value == 1;
+  uint32_t operand, count;
+  (void)writer_of(l, slot, &operand, &count);
+  return count == 0 && g->cores[core].slot[slot] != NULL && ax_general_known(g, core, slot, &value) && value == 1;
 }
 
 /* index < bound, and index + 1 in the next round: the loop ends. */
@@ -161,7 +164,7 @@ static bool find_index(const ax_general *g, uint32_t core, loop *l) {
   if (next == NULL || next->kind != AX_STEP_MOVE) return false;
   const ax_core_code_step *sum = writer_of(l, next->in[operand], &operand, &count);
   if (sum == NULL || sum->kind != AX_STEP_EVAL || sum->eqn->prim != &ax_prim_add) return false;
-  return (sum->in[0] == l->index && is_one(g, core, sum->in[1])) || (sum->in[1] == l->index && is_one(g, core, sum->in[0]));
+  return (sum->in[0] == l->index && is_one(g, core, l, sum->in[1])) || (sum->in[1] == l->index && is_one(g, core, l, sum->in[0]));
 }
 
 static bool has_acts(const loop *l) {
@@ -208,12 +211,28 @@ static ax_status forget_memory(ax_general *g, const loop *l, const uint64_t *ver
   return AX_OK;
 }
 
+/* Bytes that may not have been written. */
+static uint64_t count_unset(const ax_general *g, uint32_t count) {
+  uint64_t unset = 0;
+  for (uint32_t r = 0; r < count; r++)
+    for (uint64_t b = 0; g->regions[r].there && g->regions[r].set != NULL && b < g->regions[r].bytes; b++) unset += g->regions[r].set[b] == 0;
+  return unset;
+}
+
+/* Until a round changes nothing more: what was never written may go on by one buffer in each. */
 static ax_status walk_rounds(ax_general *g, uint32_t core, const loop *l, ax_interval index) {
   const uint32_t count = g->region_count;
   uint64_t *versions = ax_calloc(count + 1, sizeof versions[0]);
   bool *changed = ax_calloc(count + 1, sizeof changed[0]);
   ax_status status = versions == NULL || changed == NULL ? ax_out_of_memory(0) : AX_OK;
-  for (uint32_t time = 0; time < 3 && status == AX_OK; time++) {
+  enum { least_rounds = 3, most_rounds = 64 };
+  uint64_t before = UINT64_MAX;
+  for (uint32_t time = 0; status == AX_OK; time++) {
+    const uint64_t unset = count_unset(g, count);
+    if (time >= least_rounds && unset == before) break;
+    before = unset;
+    if (time == most_rounds) status = ax_general_refuse(l->test, "what its rounds have written goes on to change");
+    if (status != AX_OK) break;
     for (uint32_t r = 0; r < count; r++) versions[r] = g->regions[r].version;
     status = forget_slots(g, core, l, index);
     if (status == AX_OK) status = walk_part(g, core, l->test, l->at + 1, l->end - 1);

@@ -109,8 +109,9 @@ static ax_status load_shifted(ax_general *g, const ax_abstract *view, ax_abstrac
     key[words++] = (uint64_t)view->shifts[k].constant;
   }
   const ax_interval hull = hull_of(g, r);
-  for (uint64_t i = 0; i < out->count; i++) {
-    key[words] = i;
+  elements e = {.view = &view->view, .offset = view->view.offset};
+  for (uint64_t i = 0; i < out->count; i++, next_element(&e)) {
+    key[words] = (uint64_t)e.offset; /* views of several shapes may have the element, in several places of their own */
     AX_TRY(ax_symbols_named(g->symbols, r->type.dtype, hull, words + 1, key, &out->ids[i]));
   }
   return AX_OK;

@@ -20,14 +20,18 @@ static void add_equal(const ax_symbols *s, uint32_t a, uint32_t b, ax_guard *gua
   add(guards, count, b, x.low, x.high);
 }
 
-void ax_symbols_guard(const ax_symbols *s, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count) {
+enum { most_predicates = 256, most_depth = 32 }; /* that are looked at; one may stand in another many times */
+
+static void look(const ax_symbols *s, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count, uint32_t *left, uint32_t depth) {
   uint32_t in[2];
+  if (*left == 0 || depth == most_depth) return;
+  --*left;
   const ax_prim *prim = ax_symbols_maker(s, predicate, in);
   if (prim == &ax_prim_convert_element_type && ax_symbols_dtype(s, in[0]) == AX_BOOL)
-    ax_symbols_guard(s, in[0], truth, guards, count);
-  if (prim == &ax_prim_not && ax_symbols_dtype(s, predicate) == AX_BOOL) ax_symbols_guard(s, in[0], !truth, guards, count);
+    look(s, in[0], truth, guards, count, left, depth + 1);
+  if (prim == &ax_prim_not && ax_symbols_dtype(s, predicate) == AX_BOOL) look(s, in[0], !truth, guards, count, left, depth + 1);
   const bool several = ax_symbols_dtype(s, predicate) == AX_BOOL && prim == (truth ? &ax_prim_and : &ax_prim_or);
-  for (uint32_t i = 0; i < 2 && several; i++) ax_symbols_guard(s, in[i], truth, guards, count);
+  for (uint32_t i = 0; i < 2 && several; i++) look(s, in[i], truth, guards, count, left, depth + 1);
   if (prim == &ax_prim_lt) add_order(s, in[!truth], in[truth], truth, guards, count);
   if (prim == &ax_prim_le) add_order(s, in[!truth], in[truth], !truth, guards, count);
   if (prim == &ax_prim_gt) add_order(s, in[truth], in[!truth], truth, guards, count);
@@ -35,8 +39,13 @@ void ax_symbols_guard(const ax_symbols *s, uint32_t predicate, bool truth, ax_gu
   if (prim == (truth ? &ax_prim_eq : &ax_prim_ne)) add_equal(s, in[0], in[1], guards, count);
 }
 
+void ax_symbols_guard(const ax_symbols *s, uint32_t predicate, bool truth, ax_guard *guards, uint32_t *count) {
+  uint32_t left = most_predicates;
+  look(s, predicate, truth, guards, count, &left, 0);
+}
+
 static bool shifted(int64_t *bound, int64_t by) {
-  return *bound == INT64_MIN || *bound == INT64_MAX || !__builtin_add_overflow(*bound, by, bound);
+  return !__builtin_add_overflow(*bound, by, bound); /* what would wrap says nothing */
 }
 
 ax_status ax_symbols_guarded(ax_symbols *s, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out) {

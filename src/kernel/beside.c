@@ -256,6 +256,63 @@ static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_b
   return copied >= much && copied > 4 * others;
 }
 
+/* Memory that lies where it is, of more bytes than this, is not handed on at each point. */
+enum { much_pinned = 64 << 10, much_scratch = 1 << 20 };
+
+/* A branch, a loop or a call hands on all of the memory that it is given, where a step touches some of it. */
+static ax_status find_handed_on(const ax_kernel_params *p, bool *found) {
+  const ax_program *body = p->bodies.v[0];
+  bool *large = ax_calloc((size_t)body->value_count + 1, 1);
+  if (large == NULL) return ax_out_of_memory(body->value_count);
+  for (uint32_t i = (uint32_t)p->consts; i < body->in_count; i++) {
+    const uint32_t k = i - (uint32_t)p->consts;
+    if (body->types[i].form != AX_REF) continue;
+    large[i] = k < p->blocks.count ? shape_of(p, k) == NULL && ref_bytes(&body->types[i]) > much_pinned : ref_bytes(&body->types[i]) > much_scratch;
+  }
+  for (uint32_t e = 0; e < body->eqn_count && !*found; e++) {
+    const ax_eqn *eqn = &body->eqns[e];
+    const bool view = eqn->prim->step != NULL && eqn->prim->step->view != NULL, holds = ax_eqn_program(eqn, 0) != NULL;
+    if (view && large[eqn->in[0]]) large[eqn->out] = true;
+    for (uint32_t i = 0; i < eqn->in_count && holds; i++) *found = *found || large[eqn->in[i]];
+  }
+  ax_free(large);
+  return AX_OK;
+}
+
+static double points_of(const ax_kernel_params *p) {
+  double points = 1;
+  for (uint32_t g = 0; g < p->grid.count; g++) points *= (double)p->grid.v[g];
+  return points;
+}
+
+/* Bytes of what the body loads and stores at a point. */
+static double accessed(const ax_program *body) {
+  double bytes = 0;
+  for (uint32_t e = 0; e < body->eqn_count; e++) {
+    const ax_eqn *eqn = &body->eqns[e];
+    if (eqn->prim->step != NULL && eqn->prim->step->access != NULL) bytes += ref_bytes(&body->types[eqn->in[0]]);
+  }
+  return bytes;
+}
+
+/* The plain program begins with whole memories that steps need not touch: results that are not gone over in blocks, which are filled, and
+   arrays whose last block sticks out, which are widened. */
+static bool touches_more(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, double point_bytes) {
+  const double points = points_of(p);
+  double filled = 0;
+  for (uint32_t i = 0; i < p->blocks.count; i++) {
+    const ax_type *whole = whole_of(p, in, in_count, i), *shape = shape_of(p, i);
+    if (shape == NULL) {
+      if (i >= in_count) filled += ref_bytes(whole);
+      continue;
+    }
+    bool widened = false;
+    for (uint32_t d = 0; d < whole->rank; d++) widened = widened || (shape->dims[d] > 0 && whole->dims[d] % shape->dims[d] != 0);
+    if (widened && ref_bytes(whole) > much_pinned && ref_bytes(whole) > 4 * ref_bytes(shape) * points) return true;
+  }
+  return filled > much_pinned && filled > 4 * point_bytes * points;
+}
+
 static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *out) {
   AX_TRY(ax_ranges_find(ranges, body, false, NULL));
   const facts *found = facts_of(ranges, body);
@@ -286,7 +343,10 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   out->computes_only = known.computes_only && own && !(known.asks && known.until); /* what is not right might never end */
   out->asks = known.asks;
   out->product = known.product;
-  out->copies_more = out->copies_more || known.moved > most_moved;
+  bool handed_on = false;
+  AX_TRY(find_handed_on(p, &handed_on));
+  out->copies_more = out->copies_more || known.moved > most_moved || handed_on ||
+                     touches_more(p, in, in_count, known.bytes + accessed(p->bodies.v[0]));
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
   AX_TRY(find_dims(p, in, in_count, scratch, out));
   keep_ranks(p, in, in_count, known.rank, out);
@@ -354,6 +414,7 @@ ax_regular ax_kernel_is_regular(const ax_kernel_params *p, const ax_type *in, ui
     const ax_regular one = shape != NULL ? are_there(p, &b->feeds[i], whole_of(p, in, in_count, i), shape) : found;
     if (one < found) found = one;
   }
-  if (!b->asks) return found;
-  return found == AX_REGULAR_ALWAYS ? AX_REGULAR_TRIED : AX_REGULAR_NEVER;
+  if (b->asks) found = found == AX_REGULAR_ALWAYS ? AX_REGULAR_TRIED : AX_REGULAR_NEVER;
+  /* The steps that may follow want the operand as it was: a result in its memory would be made in a copy of all of it. */
+  return p->aliases.count > 0 && found != AX_REGULAR_ALWAYS ? AX_REGULAR_NEVER : found;
 }

@@ -12,7 +12,7 @@
 #include "kernel/discharge_points.h"
 #include "kernel/ranges.h"
 
-enum { most_points = 16, most_eqns = 256 };
+enum { most_points = 16, most_eqns = 256, most_written = 1000 }; /* equations of a body that may be written three times */
 
 static int64_t eqns_of(const ax_program *program) {
   const ax_program *nested;
@@ -78,6 +78,7 @@ static void one_point(ax_discharged *k, const ax_program *body, int64_t number) 
 
 static void those_between(ax_discharged *k, const ax_program *body, int64_t points) {
   ax_ranges ranges;
+  if (points <= 2) return;
   know(k, 1, points - 2, &ranges);
   k->d.ranges = &ranges;
   if (find(&ranges, body)) ax_discharge_repeat(k, 1, points - 2, carried_of(k), ax_discharge_point);
@@ -146,7 +147,7 @@ static void do_group(ax_discharged *k, ax_value number) {
 
 void ax_discharge_apart(ax_discharged *k, int64_t points) {
   const ax_program *body = k->params->bodies.v[k->body];
-  k->inner = k->apart && points > 1 ? inner_of(k) : AX_NONE;
+  k->inner = k->apart && points > 1 && body->eqn_count <= most_written ? inner_of(k) : AX_NONE;
   const int64_t size = k->inner != AX_NONE ? k->params->grid.v[k->inner] : 1;
   if (k->inner == AX_NONE || !(decides(k, body, 0) || decides(k, body, size - 1))) {
     k->inner = AX_NONE;

@@ -54,7 +54,10 @@ void ax_discharge_take(ax_discharged *k, ax_cut *c) {
   ax_discharge_value *in = ax_trace_alloc((c->map->in_count + 1) * sizeof in[0]);
   if (in == NULL) return;
   for (uint32_t i = 0; i < c->map->in_count; i++) in[i] = (ax_discharge_value){.value = i < grid ? d->ids[i] : k->consts[i - grid]};
+  struct ax_ranges *of_body = d->ranges; /* they say nothing of the map, though it may call what the body calls */
+  d->ranges = NULL;
   ax_discharge_program(d, c->map, in, numbers);
+  d->ranges = of_body;
   for (uint32_t i = 0; i < rank && !ax_failed(); i++) {
     int64_t start;
     c->starts[i] = known_start(k, c, i, &start) ? ax_full_i64(AX_S32, AX_DIMS(), start)

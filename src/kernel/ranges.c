@@ -25,7 +25,7 @@ typedef struct visited { /* of a program */
 static ax_bounds any_of(ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
   if (info->kind == AX_KIND_BOOL) return (ax_bounds){0, 1};
-  if (info->kind == AX_KIND_UNSIGNED) return (ax_bounds){0, info->bits < 64 ? ((int64_t)1 << info->bits) - 1 : INT64_MAX};
+  if (info->kind == AX_KIND_UNSIGNED && info->bits < 64) return (ax_bounds){0, ((int64_t)1 << info->bits) - 1};
   if (info->kind == AX_KIND_SIGNED) return (ax_bounds){INT64_MIN >> (64 - info->bits), INT64_MAX >> (64 - info->bits)};
   return (ax_bounds){INT64_MIN, INT64_MAX};
 }
@@ -34,9 +34,10 @@ static ax_bounds any(const ax_type *type) { return type->form == AX_ARRAY ? any_
 
 static ax_bounds both(ax_bounds a, ax_bounds b) { return (ax_bounds){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high}; }
 static bool is_within(ax_bounds a, ax_bounds b) { return a.low >= b.low && a.high <= b.high; }
+/* Of numbers that 64 bits with a sign hold: of u64 nothing is known. */
 static bool is_integer(ax_dtype dtype) {
   const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
-  return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED || kind == AX_KIND_BOOL;
+  return dtype == AX_U64 ? false : kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED || kind == AX_KIND_BOOL;
 }
 
 /* --- Arithmetic: false where a result may leave 64 bits --- */
@@ -61,13 +62,13 @@ static bool multiply(ax_bounds a, ax_bounds b, ax_bounds *out) {
 }
 
 static bool divide(ax_bounds a, ax_bounds b, ax_bounds *out) {
-  if (b.low < 1) return false;
+  if (b.low < 1 || b.high < b.low) return false;
   *out = both((ax_bounds){a.low / b.low, a.high / b.low}, (ax_bounds){a.low / b.high, a.high / b.high});
   return true;
 }
 
 static bool remain(ax_bounds a, ax_bounds b, ax_bounds *out) {
-  if (b.low < 1) return false;
+  if (b.low < 1 || b.high < b.low) return false;
   const int64_t most = b.high - 1;
   *out = (ax_bounds){a.low >= 0 ? 0 : a.low > -most ? a.low : -most, a.high <= 0 ? 0 : a.high < most ? a.high : most};
   return true;
@@ -157,7 +158,7 @@ static bool known_range(const ax_ranges *r, const ax_program *p, const ax_eqn *e
     *out = at[eqn->in[0]];
   } else {
     for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++)
-      if (eqn->prim == movers[i]) return *out = at[eqn->in[0]], true;
+      if (eqn->prim == movers[i]) return *out = at[eqn->in[0]], ax_type_elems(&p->types[eqn->in[0]]) > 0; /* of nothing, the largest is none */
     for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++)
       if (eqn->prim == binary[i].prim) return binary[i].rule(at[eqn->in[0]], at[eqn->in[1]], out);
     return false;

@@ -183,6 +183,19 @@ static ax_status look_now(const work *w, const ax_beside *beside, ax_regular *fo
   return status;
 }
 
+/* The maps, and what they call, say nothing of the axes of devices. */
+static ax_status trace_choice(const work *w, const ax_beside *beside, ax_program **choice) {
+  ax_mesh axes = w->params->bodies.v[0]->axes;
+  axes.count -= (uint32_t)w->params->core_axes.v[0];
+  ax_type *types = ax_arena_alloc(&w->lower->plan->arena, (w->eqn->in_count + (size_t)1) * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(w->eqn->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < w->eqn->in_count; i++) {
+    types[i] = w->types[i];
+    types[i].spread = (ax_spread){0};
+  }
+  return ax_choice_trace(w->params, types, w->eqn->in_count, beside, &axes, choice);
+}
+
 /* Where a run cannot tell the difference, the plain program runs: its loops are compiled whole, and points that need nothing of one
    another are one batch, cut for all threads, as is a large product of a point. A step costs 10 to 100 ns there, and some 500 here, which
    large blocks do not notice; these lie still here, and are copied there. choice: what a run must find for that; NULL: nothing. The caller's. */
@@ -197,10 +210,10 @@ static ax_status find_plain(const work *w, ax_regular *found, ax_program **choic
   if (status == AX_OK && !beside.copies_more && (beside.count > 0 || beside.bytes < small_bytes || beside.product >= large_product))
     *found = ax_kernel_is_regular(w->params, w->types + consts, operands, &beside);
   if (*found == AX_REGULAR_SOMETIMES && !ax_choice_fits(w->params)) *found = AX_REGULAR_NEVER;
+  if (*found == AX_REGULAR_TRIED && options->check != 0) *found = AX_REGULAR_NEVER; /* a trial may make numbers that no run makes */
   if (*found == AX_REGULAR_SOMETIMES) status = look_now(w, &beside, found);
   if (status == AX_OK && *found == AX_REGULAR_SOMETIMES) {
-    ax_mesh axes = w->lower->program->axes;
-    status = ax_choice_trace(w->params, w->types, w->eqn->in_count, &beside, &axes, choice);
+    status = trace_choice(w, &beside, choice);
   }
   ax_beside_deinit(&beside);
   return status;

@@ -162,7 +162,9 @@ static ax_value slice_is_there(const ax_content_view *view) {
   for (uint32_t d = 0; d < of->rank; d++) {
     if (span[d] == 0) continue; /* nothing is taken */
     const ax_value start = view->starts[d];
-    there = ax_and(there, ax_and(ax_ge(start, ax_integer(0)), ax_le(start, ax_integer(of->dims[d] - span[d]))));
+    const int64_t last = of->dims[d] - span[d];
+    there = ax_and(there, ax_ge(start, ax_integer(0)));
+    if (ax_typeof(start).dtype != AX_S32 || last <= INT32_MAX) there = ax_and(there, ax_le(start, ax_integer(last)));
   }
   return there;
 }
