@@ -241,6 +241,30 @@ static ax_status fail_from_device(ax_callback_call *call, void *context) {
   return AX_IO_ERROR;
 }
 
+static ax_status put_elsewhere(ax_callback_call *call, void *context) {
+  call->out[0].data = context;
+  return AX_OK;
+}
+
+/* Results are filled in where they are. */
+static void other_memory_is_refused(void **state) {
+  (void)state;
+  static float other[6];
+  for (size_t w = 0; w < test_order_count; w++) {
+    test_log log;
+    test_log_begin(&log);
+    ax_runtime *runtime = test_host_runtime(test_orders[w], &log);
+    ax_callback *elsewhere = test_callback("elsewhere", put_elsewhere, other);
+    TEST_OK(ax_runtime_register(runtime, elsewhere));
+    ax_program *program = test_parsed("{ lambda x:f32[6]. let\n y:f32[6] = io_callback[axes=() callback=\"elsewhere\" types=(f32[6])] x in (y) }");
+    TEST_FAILS(test_run_calls(runtime, program, NULL), AX_INVALID_ARGUMENT, "the data of result 0 is other memory now");
+    ax_program_release(program);
+    ax_callback_release(elsewhere);
+    ax_runtime_release(runtime);
+    test_log_end(&log);
+  }
+}
+
 /* Of several that fail the lowest device's is said, in whatever order they come, and of several places the first: another waits for
    devices that have gone no further. */
 static void fails_alike(void **state) {
@@ -431,7 +455,7 @@ int main(void) {
                                      cmocka_unit_test(many_devices),
                                      cmocka_unit_test(never_comes),
                                      cmocka_unit_test(without_memory),
-                                     cmocka_unit_test(fails_run), cmocka_unit_test(fails_alike),
+                                     cmocka_unit_test(fails_run), cmocka_unit_test(other_memory_is_refused), cmocka_unit_test(fails_alike),
                                      cmocka_unit_test(names),
                                      cmocka_unit_test(references),
                                      cmocka_unit_test(runs_inside),

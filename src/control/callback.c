@@ -15,6 +15,7 @@
    as a collective that all have to come to.
    No derivatives. Batched they are called for one element after the other, but for pure_callback with vectorized, whose operands
    and results then have the batch dimension in front; ordered ones are not batched. */
+#include <stdio.h>
 #include <string.h>
 
 #include "axle/exec.h"
@@ -73,6 +74,16 @@ static ax_status failed(const ax_callback *callback, const ax_callback_call *cal
                   call->message[0] != '\0' ? ": " : "", call->message);
 }
 
+/* Results are where they were to be filled in: memory that the callback puts in their place would be looked at by nobody. */
+static ax_status check_places(const ax_eval_args *args, const ax_host_array *out, uint32_t lane, char *message) {
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) {
+    if (out[k].data == args->out[(size_t)k * args->lanes + lane]->data) continue;
+    snprintf(message, AX_MESSAGE_BYTES, "the data of result %u is other memory now; it is to be filled in place", k);
+    return AX_INVALID_ARGUMENT;
+  }
+  return AX_OK;
+}
+
 static ax_status call_function(const ax_eval_args *args, ax_callback *callback, uint32_t lane) {
   const ax_eqn *eqn = args->eqn;
   char message[AX_MESSAGE_BYTES] = "";
@@ -92,6 +103,7 @@ static ax_status call_function(const ax_eval_args *args, ax_callback *callback, 
   const ax_float_mode run = ax_float_mode_enter(false); /* the user's code does not compute as the run does */
   ax_status status = callback->function(&call, callback->context);
   ax_float_mode_leave(run);
+  if (status == AX_OK) status = check_places(args, out, lane, message);
   ax_free(in);
   return status == AX_OK ? AX_OK : failed(callback, &call, status);
 }
