@@ -26,6 +26,7 @@ typedef struct called {
   ax_function map, body;
   int64_t grid[2];
   uint32_t rank;
+  bool unset; /* no point stores the result */
 } called;
 
 /* x f32[4] and a table: blocks of one element of x by the map, added up in the result by the first number. */
@@ -39,7 +40,7 @@ static AX_BODY_OF(call, const called, c) {
   ax_kernel_call(&kernel, AX_CLOSURE(c->body, 2, 0, (void *)in), AX_LIST(1, in), AX_LIST(1, out));
 }
 
-static void same_as_the_machine(ax_fn function, const ax_type *types, ax_tensor *const *in) {
+static void same_as_the_machine(ax_fn function, const ax_type *types, ax_tensor *const *in, bool unset) {
   ax_program *program;
   ax_tensor *made = NULL, *expected = NULL;
   char said[1024];
@@ -49,7 +50,7 @@ static void same_as_the_machine(ax_fn function, const ax_type *types, ax_tensor 
   const ax_status own = test_try(program, in, &made);
   if (own != status) fail_msg("%s: %s, and of the machine %s: %s", ax_status_name(own), ax_message(), ax_status_name(status), said);
   if (status != AX_OK) assert_string_equal(ax_message(), said);
-  else assert_true(test_same_tensors(made, expected));
+  else assert_true(unset || test_same_tensors(made, expected));
   ax_tensor_release(made);
   ax_tensor_release(expected);
   ax_program_release(program);
@@ -62,7 +63,7 @@ static void check(const called *c, ax_dtype dtype, const void *table) {
   for (int k = 0; k < 2; k++) TEST_OK(ax_tensor_create(&types[k], &in[k]));
   for (int i = 0; i < COUNT; i++) test_set(in[0], i, i + 1);
   memcpy(in[1]->data, table, COUNT * ax_dtype_bytes(dtype));
-  same_as_the_machine(AX_CLOSURE(call, 2, 1, (void *)c), types, in);
+  same_as_the_machine(AX_CLOSURE(call, 2, 1, (void *)c), types, in, c->unset);
   for (int k = 0; k < 2; k++) ax_tensor_release(in[k]);
 }
 
@@ -85,7 +86,7 @@ static AX_BODY(sums_steps) {
 
 static void calls_of_both(void **state) {
   (void)state;
-  for (int64_t points = 2; points < 40; points += 17) check(&(called){stepped, sums_steps, {3, points}, 2}, AX_S32, some);
+  for (int64_t points = 2; points < 40; points += 17) check(&(called){stepped, sums_steps, {3, points}, 2, false}, AX_S32, some);
 }
 
 /* --- Numbers of 64 bits without a sign --- */
@@ -100,7 +101,7 @@ static AX_BODY_OF(sums_by_size, const ax_value, given) {
 static void numbers_without_a_sign(void **state) {
   static const uint64_t numbers[COUNT] = {0, UINT64_MAX, UINT64_C(3) << 62, (UINT64_C(1) << 63) + 5};
   (void)state;
-  check(&(called){second, sums_by_size, {2, COUNT}, 2}, AX_U64, numbers);
+  check(&(called){second, sums_by_size, {2, COUNT}, 2, false}, AX_U64, numbers);
 }
 
 /* --- Maps that read a table and have branches, loops and calls --- */
@@ -139,13 +140,13 @@ static void maps_with_programs(void **state) {
   const ax_type types[] = {AX_TYPE(AX_F32, COUNT), AX_TYPE(AX_S32, COUNT)};
   (void)state;
   for (size_t m = 0; m < AX_COUNT(maps); m++) {
-    spread_call s = {.inner = {maps[m], adds_one, {3}, 1}};
+    spread_call s = {.inner = {maps[m], adds_one, {3}, 1, false}};
     check(&s.inner, AX_S32, some);
     TEST_OK(ax_mesh_parse("d=2", &s.mesh));
     ax_tensor *in[2];
     for (int k = 0; k < 2; k++) TEST_OK(ax_tensor_create(&types[k], &in[k]));
     for (int i = 0; i < COUNT; i++) test_set(in[0], i, i), test_set(in[1], i, some[i]);
-    same_as_the_machine(AX_CLOSURE(on_devices, 2, 1, &s), types, in);
+    same_as_the_machine(AX_CLOSURE(on_devices, 2, 1, &s), types, in, false);
     for (int k = 0; k < 2; k++) ax_tensor_release(in[k]);
   }
 }
@@ -163,7 +164,7 @@ static AX_BODY(quotients) {
 
 static void few_points(void **state) {
   (void)state;
-  for (int64_t points = 0; points < 5; points++) check(&(called){first, quotients, {2, points}, 2}, AX_S32, some);
+  for (int64_t points = 0; points < 5; points++) check(&(called){first, quotients, {2, points}, 2, points == 0}, AX_S32, some);
 }
 
 int main(void) {
