@@ -259,24 +259,46 @@ static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_b
 /* Memory that lies where it is, of more bytes than this, is not handed on at each point. */
 enum { much_pinned = 64 << 10, much_scratch = 1 << 20 };
 
-/* A branch, a loop or a call hands on all of the memory that it is given, where a step touches some of it. */
+/* Whether it loads or stores, or may: copies alone are made under a predicate, and hand nothing on. left: equations to look at. */
+static bool accesses(const ax_program *program, uint32_t *left) {
+  const ax_program *nested;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    if (*left == 0 || (eqn->prim->step != NULL && eqn->prim->step->access != NULL)) return true;
+    --*left;
+    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
+      if (accesses(nested, left)) return true;
+  }
+  return false;
+}
+
+static bool holds_accesses(const ax_eqn *eqn) {
+  uint32_t left = 10000;
+  const ax_program *nested;
+  bool found = false;
+  for (uint32_t k = 0; !found && (nested = ax_eqn_program(eqn, k)) != NULL; k++) found = accesses(nested, &left);
+  return found;
+}
+
+/* A branch, a loop or a call hands on all of the memory that it is given and the body writes, where a step touches some of it. */
 static ax_status find_handed_on(const ax_kernel_params *p, bool *found) {
   const ax_program *body = p->bodies.v[0];
-  bool *large = ax_calloc((size_t)body->value_count + 1, 1);
-  if (large == NULL) return ax_out_of_memory(body->value_count);
-  for (uint32_t i = (uint32_t)p->consts; i < body->in_count; i++) {
+  bool *large = ax_calloc((size_t)body->value_count + 1, 1), *written = ax_calloc((size_t)body->in_count + 1, 1);
+  ax_status status = large != NULL && written != NULL ? ax_written_inputs(body, written) : ax_out_of_memory(body->value_count);
+  for (uint32_t i = (uint32_t)p->consts; i < body->in_count && status == AX_OK; i++) {
     const uint32_t k = i - (uint32_t)p->consts;
-    if (body->types[i].form != AX_REF) continue;
+    if (body->types[i].form != AX_REF || !written[i]) continue;
     large[i] = k < p->blocks.count ? shape_of(p, k) == NULL && ref_bytes(&body->types[i]) > much_pinned : ref_bytes(&body->types[i]) > much_scratch;
   }
-  for (uint32_t e = 0; e < body->eqn_count && !*found; e++) {
+  for (uint32_t e = 0; e < body->eqn_count && !*found && status == AX_OK; e++) {
     const ax_eqn *eqn = &body->eqns[e];
-    const bool view = eqn->prim->step != NULL && eqn->prim->step->view != NULL, holds = ax_eqn_program(eqn, 0) != NULL;
+    const bool view = eqn->prim->step != NULL && eqn->prim->step->view != NULL, holds = holds_accesses(eqn);
     if (view && large[eqn->in[0]]) large[eqn->out] = true;
     for (uint32_t i = 0; i < eqn->in_count && holds; i++) *found = *found || large[eqn->in[i]];
   }
   ax_free(large);
-  return AX_OK;
+  ax_free(written);
+  return status;
 }
 
 static double points_of(const ax_kernel_params *p) {
@@ -310,7 +332,7 @@ static bool touches_more(const ax_kernel_params *p, const ax_type *in, uint32_t 
     for (uint32_t d = 0; d < whole->rank; d++) widened = widened || (shape->dims[d] > 0 && whole->dims[d] % shape->dims[d] != 0);
     if (widened && ref_bytes(whole) > much_pinned && ref_bytes(whole) > 4 * ref_bytes(shape) * points) return true;
   }
-  return filled > much_pinned && filled > 4 * point_bytes * points;
+  return points > 1 && filled > much_pinned && filled > 4 * point_bytes * points; /* one point may loop over all of them */
 }
 
 static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *out) {
@@ -344,9 +366,9 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   out->asks = known.asks;
   out->product = known.product;
   bool handed_on = false;
-  AX_TRY(find_handed_on(p, &handed_on));
+  if (points_of(p) > 1) AX_TRY(find_handed_on(p, &handed_on)); /* what is handed on once is handed on in its place */
   out->copies_more = out->copies_more || known.moved > most_moved || handed_on ||
-                     touches_more(p, in, in_count, known.bytes + accessed(p->bodies.v[0]));
+                     touches_more(p, in, in_count, known.bytes + known.moved + accessed(p->bodies.v[0]));
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
   AX_TRY(find_dims(p, in, in_count, scratch, out));
   keep_ranks(p, in, in_count, known.rank, out);
