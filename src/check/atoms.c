@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
+
 typedef struct footprint {
   uint32_t region, touch; /* touch: one that has these bytes */
   uint64_t sum[2];
@@ -29,7 +31,7 @@ typedef struct finder {
   uint32_t within_count, within_capacity;
   uint32_t atom_capacity;
   uint64_t (*atom_sums)[2];
-  uint32_t *atom_slots, atom_slot_count;
+  ax_table atom_table; /* of atoms, by their sums */
 } finder;
 
 /* --- Footprints --- */
@@ -98,34 +100,26 @@ static ax_status list_edges(finder *f, edge **out, uint32_t *count) {
   return AX_OK;
 }
 
-static void place_atom(finder *f, uint32_t atom) {
-  uint32_t slot = (uint32_t)f->atom_sums[atom][0] & (f->atom_slot_count - 1);
-  while (f->atom_slots[slot] != AX_NONE) slot = (slot + 1) & (f->atom_slot_count - 1);
-  f->atom_slots[slot] = atom;
+static bool has_sum(const void *context, uint32_t atom, const void *sum) {
+  return memcmp(((const finder *)context)->atom_sums[atom], sum, 2 * sizeof(uint64_t)) == 0;
 }
 
+static uint32_t *slot_of_atom(const finder *f, const uint64_t sum[2]) { return ax_table_slot(&f->atom_table, sum[0], has_sum, f, sum); }
+
 static ax_status grow_atoms(finder *f) {
-  if (2 * ((uint64_t)f->out->count + 1) > f->atom_slot_count) {
-    uint32_t count = f->atom_slot_count == 0 ? 64 : 2 * f->atom_slot_count;
-    uint32_t *slots = ax_alloc(count * sizeof slots[0]);
-    if (slots == NULL) return ax_out_of_memory(0);
-    memset(slots, 0xff, count * sizeof slots[0]);
-    ax_free(f->atom_slots);
-    f->atom_slots = slots;
-    f->atom_slot_count = count;
-    for (uint32_t a = 0; a < f->out->count; a++) place_atom(f, a);
-  }
+  bool emptied;
+  AX_TRY(ax_table_room(&f->atom_table, f->out->count, &emptied));
+  for (uint32_t a = 0; emptied && a < f->out->count; a++) *slot_of_atom(f, f->atom_sums[a]) = a + 1;
   return ax_grow(&f->atom_sums, sizeof f->atom_sums[0], f->out->count, 1, &f->atom_capacity);
 }
 
 /* The bytes from here on are in the open footprints. */
 static ax_status add_atom(finder *f, const uint64_t sum[2], const uint32_t *open, uint32_t open_count) {
   AX_TRY(grow_atoms(f));
-  uint32_t slot = (uint32_t)sum[0] & (f->atom_slot_count - 1);
-  for (; f->atom_slots[slot] != AX_NONE; slot = (slot + 1) & (f->atom_slot_count - 1))
-    if (memcmp(f->atom_sums[f->atom_slots[slot]], sum, 2 * sizeof sum[0]) == 0) return AX_OK;
+  uint32_t *slot = slot_of_atom(f, sum);
+  if (*slot != 0) return AX_OK;
   memcpy(f->atom_sums[f->out->count], sum, 2 * sizeof sum[0]);
-  f->atom_slots[slot] = f->out->count;
+  *slot = f->out->count + 1;
   AX_TRY(ax_grow(&f->withins, sizeof f->withins[0], f->within_count, open_count, &f->within_capacity));
   for (uint32_t k = 0; k < open_count; k++) f->withins[f->within_count++] = (within){open[k], f->out->count};
   f->out->count++;
@@ -184,8 +178,9 @@ ax_status ax_atoms_find(const ax_act_record *record, ax_atoms *out) {
   finder f = {.record = record, .out = out};
   ax_status status = number_footprints(&f);
   if (status == AX_OK) status = find_atoms(&f);
-  void *memory[] = {f.footprints, f.slots, f.withins, f.atom_sums, f.atom_slots};
+  void *memory[] = {f.footprints, f.slots, f.withins, f.atom_sums};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
+  ax_table_deinit(&f.atom_table);
   if (status != AX_OK) ax_atoms_deinit(out);
   return status;
 }

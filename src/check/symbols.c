@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/table.h"
 #include "ir/dtype.h"
 #include "prim/prims.h"
 
@@ -24,8 +25,8 @@ typedef struct number {
 struct ax_symbols {
   number *numbers;
   uint64_t *pool;
-  uint32_t *slots; /* ids by hash; slot_count: a power of two */
-  uint32_t count, capacity, pool_count, pool_capacity, slot_count;
+  ax_table table; /* of these, by dtype, kind and key */
+  uint32_t count, capacity, pool_count, pool_capacity;
   uint64_t serial;
 };
 
@@ -49,7 +50,7 @@ void ax_symbols_release(ax_symbols *s) {
   if (s == NULL) return;
   ax_free(s->numbers);
   ax_free(s->pool);
-  ax_free(s->slots);
+  ax_table_deinit(&s->table);
   ax_free(s);
 }
 
@@ -57,40 +58,34 @@ static uint64_t hash_of(const number *n, const uint64_t *key) {
   return ax_hash_bytes(ax_hash_word(AX_HASH_SEED, (uint64_t)n->dtype << 1 | n->named), key, n->words * sizeof key[0]);
 }
 
-static bool is_same(const ax_symbols *s, uint32_t id, const number *n, const uint64_t *key) {
-  const number *m = &s->numbers[id];
+typedef struct wanted {
+  const number *number;
+  const uint64_t *key;
+} wanted;
+
+static bool is_same(const void *symbols, uint32_t id, const void *sought) {
+  const ax_symbols *s = symbols;
+  const wanted *w = sought;
+  const number *m = &s->numbers[id], *n = w->number;
   return m->dtype == n->dtype && m->named == n->named && m->words == n->words &&
-         (n->words == 0 || memcmp(s->pool + m->first, key, n->words * sizeof key[0]) == 0);
+         (n->words == 0 || memcmp(s->pool + m->first, w->key, n->words * sizeof w->key[0]) == 0);
 }
 
 static uint32_t *slot_of(const ax_symbols *s, const number *n, const uint64_t *key) {
-  uint32_t slot = (uint32_t)hash_of(n, key) & (s->slot_count - 1);
-  while (s->slots[slot] != AX_NONE && !is_same(s, s->slots[slot], n, key)) slot = (slot + 1) & (s->slot_count - 1);
-  return &s->slots[slot];
-}
-
-static ax_status grow_slots(ax_symbols *s) {
-  if (2 * ((uint64_t)s->count + 1) <= s->slot_count) return AX_OK;
-  const uint32_t count = s->slot_count == 0 ? 64 : 2 * s->slot_count;
-  uint32_t *slots = ax_alloc(count * sizeof slots[0]);
-  if (slots == NULL) return ax_out_of_memory(0);
-  memset(slots, 0xff, count * sizeof slots[0]);
-  ax_free(s->slots);
-  s->slots = slots;
-  s->slot_count = count;
-  for (uint32_t id = 0; id < s->count; id++) *slot_of(s, &s->numbers[id], s->pool + s->numbers[id].first) = id;
-  return AX_OK;
+  return ax_table_slot(&s->table, hash_of(n, key), is_same, s, &(wanted){n, key});
 }
 
 /* Finds the number, or adds it. Bounds that were found in two ways both hold. */
 static ax_status intern(ax_symbols *s, number n, const uint64_t *key, uint32_t *out) {
-  AX_TRY(grow_slots(s));
+  bool emptied;
+  AX_TRY(ax_table_room(&s->table, s->count, &emptied));
+  for (uint32_t id = 0; emptied && id < s->count; id++) *slot_of(s, &s->numbers[id], s->pool + s->numbers[id].first) = id + 1;
   uint32_t *slot = slot_of(s, &n, key);
-  if (*slot != AX_NONE) {
-    ax_interval *range = &s->numbers[*slot].range;
+  if (*slot != 0) {
+    ax_interval *range = &s->numbers[*slot - 1].range;
     if (n.range.low > range->low) range->low = n.range.low;
     if (n.range.high < range->high) range->high = n.range.high;
-    *out = *slot;
+    *out = *slot - 1;
     return AX_OK;
   }
   AX_TRY(ax_grow(&s->numbers, sizeof s->numbers[0], s->count, 1, &s->capacity));
@@ -99,7 +94,8 @@ static ax_status intern(ax_symbols *s, number n, const uint64_t *key, uint32_t *
   if (n.words > 0) memcpy(s->pool + n.first, key, n.words * sizeof key[0]);
   s->pool_count += n.words;
   s->numbers[s->count] = n;
-  *out = *slot = s->count++;
+  *out = s->count;
+  *slot = ++s->count;
   return AX_OK;
 }
 

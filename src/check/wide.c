@@ -8,8 +8,9 @@ enum { most_runs = 4096 };
 static const uint64_t bias = (uint64_t)1 << 50; /* regions of classes begin so far below the start, which may be behind */
 
 void ax_wide_deinit(ax_wide *w) {
-  void *memory[] = {w->steps, w->touches, w->classes, w->words, w->runs, w->slots, w->agents, w->regions, w->semaphores};
+  void *memory[] = {w->steps, w->touches, w->classes, w->words, w->runs, w->agents, w->regions, w->semaphores};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
+  ax_table_deinit(&w->table);
   *w = (ax_wide){0};
 }
 
@@ -100,27 +101,28 @@ static int by_word(const void *a, const void *b) {
   return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
-static uint32_t *slot_of(const ax_wide *w, uint32_t region, const uint64_t *words, uint32_t count) {
-  const uint64_t hash = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, region), words, count * sizeof words[0]);
-  uint32_t slot = (uint32_t)hash & (w->slot_count - 1);
-  for (; w->slots[slot] != AX_NONE; slot = (slot + 1) & (w->slot_count - 1)) {
-    const ax_wide_class *c = &w->classes[w->slots[slot]];
-    if (c->region == region && c->count == count && memcmp(w->words + c->first, words, count * sizeof words[0]) == 0) break;
-  }
-  return &w->slots[slot];
+typedef struct wanted {
+  uint32_t region, count;
+  const uint64_t *words;
+} wanted;
+
+static bool is_class(const void *wide, uint32_t number, const void *sought) {
+  const ax_wide *w = wide;
+  const wanted *n = sought;
+  const ax_wide_class *c = &w->classes[number];
+  return c->region == n->region && c->count == n->count && memcmp(w->words + c->first, n->words, n->count * sizeof n->words[0]) == 0;
 }
 
-static ax_status grow_slots(ax_wide *w) {
-  if (2 * ((uint64_t)w->class_count + 1) <= w->slot_count) return AX_OK;
-  const uint32_t count = w->slot_count == 0 ? 64 : 2 * w->slot_count;
-  uint32_t *slots = ax_alloc(count * sizeof slots[0]);
-  if (slots == NULL) return ax_out_of_memory(0);
-  memset(slots, 0xff, count * sizeof slots[0]);
-  ax_free(w->slots);
-  w->slots = slots;
-  w->slot_count = count;
-  for (uint32_t k = 0; k < w->class_count; k++)
-    *slot_of(w, w->classes[k].region, w->words + w->classes[k].first, w->classes[k].count) = k;
+static uint32_t *slot_of(const ax_wide *w, uint32_t region, const uint64_t *words, uint32_t count) {
+  const uint64_t hash = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, region), words, count * sizeof words[0]);
+  return ax_table_slot(&w->table, hash, is_class, w, &(wanted){region, count, words});
+}
+
+static ax_status make_room(ax_wide *w) {
+  bool emptied;
+  AX_TRY(ax_table_room(&w->table, w->class_count, &emptied));
+  for (uint32_t k = 0; emptied && k < w->class_count; k++)
+    *slot_of(w, w->classes[k].region, w->words + w->classes[k].first, w->classes[k].count) = k + 1;
   return AX_OK;
 }
 
@@ -133,18 +135,18 @@ static ax_status class_of(ax_wide *w, const ax_abstract *view, uint32_t *out) {
     words[2 * k + 1] = view->shifts[k].part;
   }
   qsort(words, view->shift_count, 2 * sizeof words[0], by_word);
-  AX_TRY(grow_slots(w));
+  AX_TRY(make_room(w));
   uint32_t *slot = slot_of(w, view->view.region, words, count);
-  if (*slot == AX_NONE) {
+  if (*slot == 0) {
     AX_TRY(ax_grow(&w->classes, sizeof w->classes[0], w->class_count, 1, &w->class_capacity));
     AX_TRY(ax_grow(&w->words, sizeof w->words[0], w->word_count, count, &w->word_capacity));
     w->classes[w->class_count] =
         (ax_wide_class){.region = view->view.region, .first = w->word_count, .count = count, .agent = AX_NONE};
     memcpy(w->words + w->word_count, words, count * sizeof words[0]);
     w->word_count += count;
-    *slot = w->class_count++;
+    *slot = ++w->class_count;
   }
-  *out = *slot + 1;
+  *out = *slot;
   return AX_OK;
 }
 

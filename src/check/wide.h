@@ -10,6 +10,7 @@
 #ifndef AX_CHECK_WIDE_H
 #define AX_CHECK_WIDE_H
 
+#include "base/table.h"
 #include "check/abstract.h"
 
 typedef struct ax_wide_touch {
@@ -44,7 +45,7 @@ typedef struct ax_wide { /* zero-initialise to start */
   ax_act_region *regions;
   uint32_t *semaphores; /* their devices */
   uint32_t agent_count, agent_capacity, region_count, region_capacity, semaphore_count, semaphore_capacity;
-  uint32_t *slots, slot_count; /* classes by hash; slot_count: a power of two */
+  ax_table table; /* of classes, by region and words */
 } ax_wide;
 void ax_wide_deinit(ax_wide *wide);
 
