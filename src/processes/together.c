@@ -198,18 +198,11 @@ ax_status ax_together_check_released(ax_together *t) {
   const ax_processes *p = e->processes;
   uint32_t first = AX_NONE;
   if (atomic_load(&p->released_count) == 0) return AX_OK;
-  bool *released = ax_calloc(p->rule.processes, sizeof released[0]);
-  for (uint32_t q = 0; released != NULL && q < p->rule.processes; q++) released[q] = atomic_load(&p->released[q]);
-  if (released == NULL || atomic_load(&t->waiting) > 0) { /* the next look may have memory */
-    ax_free(released);
-    return AX_OK;
-  }
   pthread_mutex_lock(&e->lock);
   for (uint32_t q = p->rule.processes; q-- > 0;)
-    if (released[q] && !e->ended[q].done) first = q;
+    if (atomic_load(&p->released[q]) && !e->ended[q].done) first = q;
   pthread_mutex_unlock(&e->lock);
-  ax_free(released);
-  return first == AX_NONE ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
+  return first == AX_NONE || atomic_load(&t->waiting) > 0 ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
 }
 
 ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
