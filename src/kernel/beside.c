@@ -119,6 +119,8 @@ typedef struct facts { /* of a body, with the programs in it */
   bool asks, until; /* has a view that may leave what it is of, or copies; has a loop whose end the data decides */
   double product; /* multiplications of the largest product */
   double moved; /* bytes that its copies move, of all of them together */
+  double accessed; /* bytes that it loads and stores, without the programs in it */
+  bool accesses;   /* it loads or stores, or a program in it does */
   double bytes;  /* of all values that are computed */
   uint32_t rank; /* the largest */
 } facts;
@@ -150,6 +152,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
     const ax_step *step = program->eqns[e].prim->step;
     f->computes_only = f->computes_only && is_computing(program, &program->eqns[e]);
     f->asks = f->asks || (step != NULL && (step->moves || (step->view != NULL && ax_ranges_is_late(ranges, program, e))));
+    if (step != NULL && step->access != NULL) f->accesses = true, f->accessed += ref_bytes(&program->types[program->eqns[e].in[0]]);
     if (ax_step_copies(&program->eqns[e])) f->moved += ref_bytes(&program->types[program->eqns[e].in[0]]);
     const double product = multiplications(program, &program->eqns[e]);
     if (product > f->product) f->product = product;
@@ -161,6 +164,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
       f->computes_only = f->computes_only && of->computes_only;
       f->asks = f->asks || of->asks;
       f->until = f->until || of->until;
+      f->accesses = f->accesses || of->accesses;
       f->moved += of->moved;
       if (of->product > f->product) f->product = of->product;
       f->bytes += of->bytes;
@@ -190,22 +194,17 @@ static bool aliases_agree(const ax_kernel_params *p, uint32_t in_count, const ax
   return true;
 }
 
-/* *scratch: some is written. *own: no operand is that is not one memory with a result. */
-static ax_status look_at_writes(const ax_kernel_params *p, uint32_t in_count, bool *own, bool *scratch) {
+/* written: inputs of the body. *scratch: some is written. *own: no operand is that is not one memory with a result. */
+static void look_at_writes(const ax_kernel_params *p, uint32_t in_count, const bool *written, bool *own, bool *scratch) {
   const ax_program *body = p->bodies.v[0];
-  bool *written = ax_alloc((size_t)body->in_count + 1);
-  if (written == NULL) return ax_out_of_memory(body->in_count);
-  ax_status status = ax_written_inputs(body, written);
   *own = true;
   *scratch = false;
-  for (uint32_t i = (uint32_t)p->consts; i < body->in_count && status == AX_OK; i++) {
+  for (uint32_t i = (uint32_t)p->consts; i < body->in_count; i++) {
     const uint32_t k = i - (uint32_t)p->consts;
     if (!written[i]) continue;
     if (k >= p->blocks.count) *scratch = true;
     else if (k < in_count && ax_alias_of_operand(p, k) == AX_NONE) *own = false;
   }
-  ax_free(written);
-  return status;
 }
 
 /* Each number of the dimension has blocks of its own of all results. */
@@ -247,7 +246,7 @@ static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_b
   const double much = 128 << 10;
   double copied = 0, others = 0;
   for (uint32_t i = 0; i < p->blocks.count; i++) {
-    const double bytes = (double)ax_type_elems(&p->blocks.v[i]) * (double)ax_dtype_bytes(p->blocks.v[i].dtype);
+    const double bytes = ref_bytes(&p->blocks.v[i]);
     bool other = false;
     for (uint32_t d = 0; d < AX_MAX_RANK && i < in_count; d++) other = other || b->feeds[i].dim[d] == AX_FEED_OTHER;
     if (other) copied += bytes;
@@ -259,32 +258,23 @@ static bool copies_more(const ax_kernel_params *p, uint32_t in_count, const ax_b
 /* Memory that lies where it is, of more bytes than this, is not handed on at each point. */
 enum { much_pinned = 64 << 10, much_scratch = 1 << 20 };
 
-/* Whether it loads or stores, or may: copies alone are made under a predicate, and hand nothing on. left: equations to look at. */
-static bool accesses(const ax_program *program, uint32_t *left) {
+/* Whether a program in it loads or stores: copies alone are made under a predicate, and hand nothing on. */
+static ax_status hands_on(ax_ranges *ranges, const ax_eqn *eqn, bool *out) {
   const ax_program *nested;
-  for (uint32_t e = 0; e < program->eqn_count; e++) {
-    const ax_eqn *eqn = &program->eqns[e];
-    if (*left == 0 || (eqn->prim->step != NULL && eqn->prim->step->access != NULL)) return true;
-    --*left;
-    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++)
-      if (accesses(nested, left)) return true;
+  *out = false;
+  for (uint32_t k = 0; !*out && (nested = ax_eqn_program(eqn, k)) != NULL; k++) {
+    const facts *of = facts_of(ranges, nested);
+    if (of == NULL) return ax_out_of_memory(sizeof *of);
+    *out = of->accesses;
   }
-  return false;
-}
-
-static bool holds_accesses(const ax_eqn *eqn) {
-  uint32_t left = 10000;
-  const ax_program *nested;
-  bool found = false;
-  for (uint32_t k = 0; !found && (nested = ax_eqn_program(eqn, k)) != NULL; k++) found = accesses(nested, &left);
-  return found;
+  return AX_OK;
 }
 
 /* A branch, a loop or a call hands on all of the memory that it is given and the body writes, where a step touches some of it. */
-static ax_status find_handed_on(const ax_kernel_params *p, bool *found) {
+static ax_status find_handed_on(ax_ranges *ranges, const ax_kernel_params *p, const bool *written, bool *found) {
   const ax_program *body = p->bodies.v[0];
-  bool *large = ax_calloc((size_t)body->value_count + 1, 1), *written = ax_calloc((size_t)body->in_count + 1, 1);
-  ax_status status = large != NULL && written != NULL ? ax_written_inputs(body, written) : ax_out_of_memory(body->value_count);
+  bool *large = ax_calloc((size_t)body->value_count + 1, 1);
+  ax_status status = large != NULL ? AX_OK : ax_out_of_memory(body->value_count);
   for (uint32_t i = (uint32_t)p->consts; i < body->in_count && status == AX_OK; i++) {
     const uint32_t k = i - (uint32_t)p->consts;
     if (body->types[i].form != AX_REF || !written[i]) continue;
@@ -292,12 +282,13 @@ static ax_status find_handed_on(const ax_kernel_params *p, bool *found) {
   }
   for (uint32_t e = 0; e < body->eqn_count && !*found && status == AX_OK; e++) {
     const ax_eqn *eqn = &body->eqns[e];
-    const bool view = eqn->prim->step != NULL && eqn->prim->step->view != NULL, holds = holds_accesses(eqn);
+    const bool view = eqn->prim->step != NULL && eqn->prim->step->view != NULL;
+    bool holds;
+    status = hands_on(ranges, eqn, &holds);
     if (view && large[eqn->in[0]]) large[eqn->out] = true;
-    for (uint32_t i = 0; i < eqn->in_count && holds; i++) *found = *found || large[eqn->in[i]];
+    for (uint32_t i = 0; i < eqn->in_count && status == AX_OK && holds; i++) *found = *found || large[eqn->in[i]];
   }
   ax_free(large);
-  ax_free(written);
   return status;
 }
 
@@ -305,16 +296,6 @@ static double points_of(const ax_kernel_params *p) {
   double points = 1;
   for (uint32_t g = 0; g < p->grid.count; g++) points *= (double)p->grid.v[g];
   return points;
-}
-
-/* Bytes of what the body loads and stores at a point. */
-static double accessed(const ax_program *body) {
-  double bytes = 0;
-  for (uint32_t e = 0; e < body->eqn_count; e++) {
-    const ax_eqn *eqn = &body->eqns[e];
-    if (eqn->prim->step != NULL && eqn->prim->step->access != NULL) bytes += ref_bytes(&body->types[eqn->in[0]]);
-  }
-  return bytes;
 }
 
 /* The plain program begins with whole memories that steps need not touch: results that are not gone over in blocks, which are filled, and
@@ -346,32 +327,46 @@ static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *ou
 /* A step makes most copies without moving anything (image/image_alias.c), which is worth more than the step if they are large. */
 enum { most_moved = 8 << 10 };
 
+typedef struct looks { /* of a body */
+  facts known;
+  bool own, scratch, handed_on;
+} looks;
+
+static ax_status look_at_body(ax_ranges *ranges, const ax_kernel_params *p, uint32_t in_count, looks *out) {
+  const ax_program *body = p->bodies.v[0];
+  bool *written = ax_alloc((size_t)body->in_count + 1);
+  if (written == NULL) return ax_out_of_memory(body->in_count);
+  ax_status status = ax_written_inputs(body, written);
+  if (status == AX_OK) status = find_facts(ranges, body, &out->known);
+  if (status == AX_OK) look_at_writes(p, in_count, written, &out->own, &out->scratch);
+  /* what is handed on once is handed on in its place */
+  if (status == AX_OK && points_of(p) > 1) status = find_handed_on(ranges, p, written, &out->handed_on);
+  ax_free(written);
+  return status;
+}
+
 ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t in_count, ax_beside *out) {
-  bool own, scratch;
+  looks body = {0};
   ax_ranges ranges;
   ax_ranges_init(&ranges, &p->grid);
   *out = (ax_beside){.feeds = ax_calloc((size_t)p->blocks.count + 1, sizeof out->feeds[0])};
   if (out->feeds == NULL) return ax_out_of_memory(p->blocks.count * sizeof out->feeds[0]);
   find_feeds(p, out);
   if (p->bodies.count != 1 || p->core_axes.v[0] != 0) return AX_OK;
-  facts known = {0};
   ax_status status = find_late(&ranges, p, in, in_count, out);
-  if (status == AX_OK) status = find_facts(&ranges, p->bodies.v[0], &known);
+  if (status == AX_OK) status = look_at_body(&ranges, p, in_count, &body);
   ax_ranges_deinit(&ranges);
   AX_TRY(status);
-  AX_TRY(look_at_writes(p, in_count, &own, &scratch));
-  out->bytes = known.bytes;
-  out->copies_more = copies_more(p, in_count, out);
-  out->computes_only = known.computes_only && own && !(known.asks && known.until); /* what is not right might never end */
-  out->asks = known.asks;
-  out->product = known.product;
-  bool handed_on = false;
-  if (points_of(p) > 1) AX_TRY(find_handed_on(p, &handed_on)); /* what is handed on once is handed on in its place */
-  out->copies_more = out->copies_more || known.moved > most_moved || handed_on ||
-                     touches_more(p, in, in_count, known.bytes + known.moved + accessed(p->bodies.v[0]));
+  const facts *known = &body.known;
+  out->bytes = known->bytes;
+  out->computes_only = known->computes_only && body.own && !(known->asks && known->until); /* what is not right might never end */
+  out->asks = known->asks;
+  out->product = known->product;
+  out->copies_more = copies_more(p, in_count, out) || known->moved > most_moved || body.handed_on ||
+                     touches_more(p, in, in_count, known->bytes + known->moved + known->accessed);
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
-  AX_TRY(find_dims(p, in, in_count, scratch, out));
-  keep_ranks(p, in, in_count, known.rank, out);
+  AX_TRY(find_dims(p, in, in_count, body.scratch, out));
+  keep_ranks(p, in, in_count, known->rank, out);
   return AX_OK;
 }
 
