@@ -15,7 +15,6 @@
 #include "ir/transform.h"
 #include "prim/prims.h"
 #include "prim/region.h"
-#include "xform/xform.h"
 
 enum { most_known = 1 << 18, most_points = 1 << 26 };
 
@@ -138,16 +137,12 @@ ax_status ax_choice_trace(const ax_kernel_params *params, const ax_type *in, uin
   const uint32_t consts = (uint32_t)params->consts;
   choice c = {.params = params, .in = in + consts, .in_count = in_count - consts, .beside = beside, .points = 1};
   ax_builder builder;
-  ax_memo memo = {0};
   ax_value made = ax_poison;
   *out = NULL;
   if (!ax_choice_fits(params)) return ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", params->name);
   for (uint32_t g = 0; g < params->grid.count; g++) c.points *= params->grid.v[g];
   static const ax_mesh none;
   ax_value *given = ax_region_begin(&builder, axes != NULL ? axes : &none, in, axes != NULL ? consts : 0);
-  ax_memo_enter(&builder, &memo);
   if (given != NULL) look(&c, given, axes != NULL ? consts : 0, &made);
-  const ax_status status = ax_region_finish(&builder, &made, 1, out);
-  ax_memo_deinit(&memo);
-  return status;
+  return ax_region_finish(&builder, &made, 1, out);
 }

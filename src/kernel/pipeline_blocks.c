@@ -7,7 +7,6 @@
 #include "kernel/pipeline.h"
 #include "prim/shape.h"
 #include "xform/evaluate.h"
-#include "xform/xform.h"
 
 /* --- Options --- */
 
@@ -204,12 +203,8 @@ static ax_status trace_all(const ax_pipe *pipe, const ax_program *map, ax_progra
   const ax_type type = ax_array_type(AX_S32, AX_LIST(1, &pipe->steps));
   AX_TRY(ax_builder_open(&none, &builder));
   for (uint32_t d = 0; d < pipe->rank; d++) ids[d] = ax_builder_input(builder, &type);
-  ax_memo memo = {0};
-  ax_memo_enter(builder, &memo);
   ax_batch_call(map, ids, dims, pipe->steps, NULL, dims, index);
-  const ax_status status = ax_builder_finish(builder, index, map->out_count, out, NULL, NULL);
-  ax_memo_deinit(&memo);
-  return status;
+  return ax_builder_finish(builder, index, map->out_count, out, NULL, NULL);
 }
 
 static ax_status list_revisits(const ax_pipe *pipe, ax_piped *of, const ax_program *map) {

@@ -275,6 +275,9 @@ static ax_status batch(const ax_program *program, const int *in_dim, int64_t siz
 void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_dim, int64_t size, const char *axis,
                    const int *want, ax_value *out) {
   int index;
+  ax_memo own = {0}; /* what is known of programs in it, if no transform around has a memo */
+  ax_builder *builder = ax_builder_current();
+  ax_memo_enter(builder, &own);
   ax_status status = check_axis(program, axis, size, &index);
   if (status != AX_OK) ax_fail(status);
   batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size, .split = split_here(&ax_builder_current()->axes)};
@@ -289,6 +292,8 @@ void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_
   }
   for (uint32_t k = 0; k < program->out_count; k++) out[k] = outs != NULL && !ax_failed() ? outs[k] : ax_poison;
   ax_walk_deinit(&w.walk);
+  if (builder->memo == &own) builder->memo = NULL;
+  ax_memo_deinit(&own);
 }
 
 ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
