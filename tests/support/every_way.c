@@ -245,6 +245,20 @@ ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {
 
 ax_status test_try_reference(ax_program *program, ax_tensor *const *in, ax_tensor **out) { return try_once(program, true, in, out); }
 
+ax_status test_as_reference(ax_program *program, ax_tensor *const *in, bool written) {
+  ax_tensor *made = NULL, *expected = NULL;
+  char said[1024];
+  const ax_status status = test_try_reference(program, in, &expected);
+  snprintf(said, sizeof said, "%s", status == AX_OK ? "" : ax_message());
+  const ax_status own = test_try(program, in, &made);
+  if (own != status) fail_msg("%s: %s, and of the reference %s: %s", ax_status_name(own), ax_message(), ax_status_name(status), said);
+  if (status != AX_OK) assert_string_equal(ax_message(), said);
+  else if (written) assert_true(test_same_tensors(made, expected));
+  ax_tensor_release(made);
+  ax_tensor_release(expected);
+  return status;
+}
+
 /* --- Every way --- */
 
 typedef struct trial {

@@ -38,6 +38,8 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
 /* Likewise, on a runtime of the tests' own; the status of what fails first. */
 ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out);
 ax_status test_try_reference(ax_program *program, ax_tensor *const *in, ax_tensor **out); /* in reference code */
+/* Both: the same failure, with its message, or, if `written`, the same result, of which there is one. Returns the status. */
+ax_status test_as_reference(ax_program *program, ax_tensor *const *in, bool written);
 /* Runs under every policy, with 1 to 8 workers, with arguments put down or lent in parts, donated or kept; alone, several runs
    started at once, several threads that run it at once, runs started one on the other's results where these fit, and a share of the
    programs in several processes (processes.h): all must agree bit by bit (any NaN is any NaN), and with reference evaluation within `tolerance`; 0: bit by bit too. How many workers, and the
