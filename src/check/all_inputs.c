@@ -18,7 +18,7 @@
 
    Lemma 1. Say that no view of K(v) leaves its memory. Then K(v) has a run R(v) whose acts are those of W in W's order, but for
    accesses and blocks of ways that v does not take, and rounds, which are as many as v says; and each touches at most what it
-   touches in W. By induction over W: values of R(v) are among those that are known in W. For equations by their rules (intervals.c,
+   touches in W. By induction over W: values of R(v) are among those that are known in W. For equations by their rules (prim/intervals.c,
    symbols.c). For memory as loads give what the stores before them in this order have left, or one of several where a store may not
    come (general_memory.c). So a core's next act follows by 1. It can be done, as counts and phases are those of K(u)'s run at that
    step: an access changes neither, and a block leaves its semaphores as they were. One that is done later holds nobody up but the

@@ -57,7 +57,7 @@ static const ax_type *shape_of(const ax_kernel_params *p, uint32_t i) {
 /* Which numbers of blocks may be none, as the ranges of the maps' results say. */
 static ax_status find_late_of(ax_ranges *ranges, const ax_kernel_params *p, const ax_type *whole, uint32_t k, bool result, ax_feeds *feeds) {
   const ax_program *map = p->index_maps.v[p->blocked.v[k][1]];
-  ax_bounds numbers[AX_MAX_RANK];
+  ax_interval numbers[AX_MAX_RANK];
   AX_TRY(ax_ranges_find(ranges, map, true, numbers));
   for (uint32_t d = 0; d < whole->rank; d++) {
     if (feeds->dim[d] != AX_FEED_OTHER) continue;

@@ -27,7 +27,7 @@ static bool goes_well(const walk *w, const ax_program *program, place *at);
 
 /* The branch that is taken. False: it may read what was not stored, or there is no memory. */
 static bool branch_goes_well(const walk *w, const ax_program *program, const ax_eqn *eqn, const place *at) {
-  const ax_bounds index = ax_ranges_of(w->ranges, program, eqn->in[0]);
+  const ax_interval index = ax_ranges_of(w->ranges, program, eqn->in[0]);
   const uint32_t count = ax_region_link_programs(eqn);
   if (index.low != index.high) return false;
   const uint32_t which = index.low < 0 ? 0 : index.low >= count ? count - 1 : (uint32_t)index.low;
@@ -90,7 +90,7 @@ ax_status ax_beside_begins_anew(const ax_kernel_params *p, uint32_t outer, bool 
   place *at = ax_alloc(((size_t)body->value_count + 1) * sizeof at[0]);
   ax_ranges_init(&ranges, &p->grid);
   for (uint32_t d = outer; d < p->grid.count; d++)
-    if (p->semantics.count == 0 || p->semantics.v[d] != AX_PARALLEL) ranges.grid[d] = (ax_bounds){0, 0};
+    if (p->semantics.count == 0 || p->semantics.v[d] != AX_PARALLEL) ranges.grid[d] = (ax_interval){0, 0};
   ax_status status = written != NULL && stored != NULL && at != NULL ? AX_OK : ax_out_of_memory(body->value_count * sizeof at[0]);
   if (status == AX_OK) status = ax_written_inputs(body, written);
   if (status == AX_OK) status = ax_ranges_find(&ranges, body, false, NULL);

@@ -38,7 +38,7 @@ static uint32_t inner_of(const ax_discharged *k) {
 /* Of the points of a group whose numbers are from `low` to `high`. */
 static void know(const ax_discharged *k, int64_t low, int64_t high, ax_ranges *ranges) {
   ax_ranges_init(ranges, &k->params->grid);
-  ranges->grid[k->inner] = (ax_bounds){low, high};
+  ranges->grid[k->inner] = (ax_interval){low, high};
 }
 
 /* Whether a branch of the body is decided at a point that is not decided at all of them. */
@@ -50,7 +50,7 @@ static bool decides(const ax_discharged *k, const ax_program *body, int64_t numb
   if (find(&all, body) && find(&one, body))
     for (uint32_t e = 0; e < body->eqn_count && !found; e++) {
       if (body->eqns[e].prim->runs != AX_RUNS_ONE || ax_eqn_program(&body->eqns[e], 0) == NULL) continue;
-      const ax_bounds before = ax_ranges_of(&all, body, body->eqns[e].in[0]), there = ax_ranges_of(&one, body, body->eqns[e].in[0]);
+      const ax_interval before = ax_ranges_of(&all, body, body->eqns[e].in[0]), there = ax_ranges_of(&one, body, body->eqns[e].in[0]);
       found = before.low != before.high && there.low == there.high;
     }
   ax_ranges_deinit(&all);

@@ -190,7 +190,7 @@ static void take_results(const ax_discharge_args *a, const ax_carried *carried, 
 /* The one branch that is ever taken here; AX_NONE: that is not known. */
 static uint32_t only_branch(const ax_discharge_args *a, uint32_t branches) {
   if (a->d->ranges == NULL) return AX_NONE;
-  const ax_bounds index = ax_ranges_of(a->d->ranges, a->program, a->eqn->in[0]);
+  const ax_interval index = ax_ranges_of(a->d->ranges, a->program, a->eqn->in[0]);
   if (index.low != index.high) return AX_NONE;
   return index.low < 0 ? 0 : index.low >= branches ? branches - 1 : (uint32_t)index.low;
 }

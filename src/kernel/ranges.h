@@ -5,13 +5,10 @@
 
 #include "ir/memo.h"
 #include "kernel/kernel.h"
-
-typedef struct ax_bounds { /* both are among the numbers */
-  int64_t low, high;
-} ax_bounds;
+#include "prim/intervals.h"
 
 typedef struct ax_ranges {
-  ax_bounds grid[AX_MAX_RANK]; /* of the point's number along each dimension */
+  ax_interval grid[AX_MAX_RANK]; /* of the point's number along each dimension */
   uint32_t rank;
   ax_memo memo; /* what is known of each program */
 } ax_ranges;
@@ -20,9 +17,9 @@ void ax_ranges_init(ax_ranges *ranges, const ax_dims *grid);
 
 /* Goes over a program of the kernel whose first inputs are the numbers of the grid, if `map`, or over a body. out: by result; of any but
    integers without meaning. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_ranges_find(ax_ranges *ranges, const ax_program *program, bool map, ax_bounds *out);
+AX_MUST_USE ax_status ax_ranges_find(ax_ranges *ranges, const ax_program *program, bool map, ax_interval *out);
 /* A value of such a program, wherever it is called. */
-ax_bounds ax_ranges_of(ax_ranges *ranges, const ax_program *program, uint32_t value);
+ax_interval ax_ranges_of(ax_ranges *ranges, const ax_program *program, uint32_t value);
 /* Whether equation e of such a program makes a view that may leave what it is a view of. */
 bool ax_ranges_is_late(ax_ranges *ranges, const ax_program *program, uint32_t e);
 void ax_ranges_deinit(ax_ranges *ranges);

@@ -66,7 +66,7 @@ static uint32_t narrow;
 static void one_expression(uint64_t seed) {
   const ax_type type = AX_TYPE(AX_S32), types[] = {type, type};
   ax_ranges ranges;
-  ax_bounds found[2];
+  ax_interval found[2];
   ax_program *program = test_trace(expression, &seed, types, 2, 2);
   ax_ranges_init(&ranges, &(ax_dims){2, {grid_rows, grid_columns}});
   TEST_OK(ax_ranges_find(&ranges, program, true, found));

@@ -1,5 +1,5 @@
 /* Bounds of what equations on integers give. Where a result may wrap, nothing is known of it but its dtype. */
-#include "check/symbols.h"
+#include "prim/intervals.h"
 
 #include "ir/dtype.h"
 #include "prim/prims.h"
@@ -19,14 +19,26 @@ ax_interval ax_interval_of_dtype(ax_dtype dtype) {
 
 static bool add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
 
+bool ax_interval_sum(ax_interval a, ax_interval b, ax_interval *out) { return add(a.low, b.low, &out->low) && add(a.high, b.high, &out->high); }
+
+/* Of all four products of the ends. */
+bool ax_interval_product(ax_interval a, ax_interval b, ax_interval *out) {
+  int64_t ends[4] = {0};
+  const bool whole = ax_mul_i64(a.low, b.low, &ends[0]) && ax_mul_i64(a.low, b.high, &ends[1]) &&
+                     ax_mul_i64(a.high, b.low, &ends[2]) && ax_mul_i64(a.high, b.high, &ends[3]);
+  *out = (ax_interval){ends[0], ends[0]};
+  for (uint32_t k = 1; k < 4; k++) *out = ax_interval_hull(*out, (ax_interval){ends[k], ends[k]});
+  return whole;
+}
+
 static ax_interval fitting(bool whole, ax_interval range, ax_dtype dtype) {
   const ax_interval all = ax_interval_of_dtype(dtype);
-  return whole && range.low >= all.low && range.high <= all.high ? range : all;
+  return whole && ax_interval_is_within(range, all) ? range : all;
 }
 
 static ax_interval sum(ax_interval a, ax_interval b, ax_dtype dtype) {
   ax_interval out = {0, 0};
-  const bool whole = add(a.low, b.low, &out.low) && add(a.high, b.high, &out.high);
+  const bool whole = ax_interval_sum(a, b, &out);
   return fitting(whole, out, dtype);
 }
 
@@ -42,23 +54,20 @@ static ax_interval difference(ax_interval a, ax_interval b, ax_dtype dtype) {
 }
 
 static ax_interval product(ax_interval a, ax_interval b, ax_dtype dtype) {
-  int64_t ends[4] = {0};
-  const bool whole = ax_mul_i64(a.low, b.low, &ends[0]) && ax_mul_i64(a.low, b.high, &ends[1]) &&
-                     ax_mul_i64(a.high, b.low, &ends[2]) && ax_mul_i64(a.high, b.high, &ends[3]);
-  ax_interval out = {ends[0], ends[0]};
-  for (uint32_t k = 1; k < 4; k++) out = ax_interval_hull(out, (ax_interval){ends[k], ends[k]});
+  ax_interval out;
+  const bool whole = ax_interval_product(a, b, &out);
   return fitting(whole, out, dtype);
 }
 
-/* Quotients are truncated, so they grow with the dividend. The divisor: a positive constant. */
+/* Quotients are truncated, so they grow with the dividend, and go towards 0 as the divisor grows, which is positive. */
 static ax_interval quotient(ax_interval a, ax_interval b, ax_dtype dtype) {
-  if (!ax_interval_is_one(b) || b.low <= 0) return ax_interval_of_dtype(dtype);
-  return (ax_interval){a.low / b.low, a.high / b.low};
+  if (b.low <= 0 || b.high < b.low) return ax_interval_of_dtype(dtype);
+  return ax_interval_hull((ax_interval){a.low / b.low, a.high / b.low}, (ax_interval){a.low / b.high, a.high / b.high});
 }
 
 /* A rest has the sign of the dividend, and is nearer to 0 than the divisor and no farther than the dividend. */
 static ax_interval rest(ax_interval a, ax_interval b, ax_dtype dtype) {
-  if (b.low <= 0) return ax_interval_of_dtype(dtype);
+  if (b.low <= 0 || b.high < b.low) return ax_interval_of_dtype(dtype);
   if (ax_interval_is_one(a) && ax_interval_is_one(b)) return (ax_interval){a.low % b.low, a.low % b.low};
   const int64_t most = b.high - 1;
   return (ax_interval){a.low >= 0 ? 0 : a.low < -most ? -most : a.low, a.high <= 0 ? 0 : a.high > most ? most : a.high};
