@@ -513,8 +513,14 @@ ax_status ax_mpi_move(ax_mpi *m, bool *any) {
   return flush(m);
 }
 
+/* Where all are near and read each other's memory, only a look at the others wants it, now and then. */
+bool ax_mpi_wants_calls(const ax_mpi *m) {
+  return !m->all_near || m->first != NULL || m->unswept || (m->idle + 1) % idle_rounds == 0;
+}
+
 void ax_mpi_move_near(ax_mpi *m, bool *any) {
   if (m->node != NULL && !m->stopped) (void)!ax_node_poll(m->node, on_message_near, m, any);
+  if (!*any) m->idle++;
 }
 
 void ax_mpi_tell_others(ax_mpi *m, ax_wire_type type) {

@@ -161,6 +161,8 @@ uint32_t ax_mpi_pieces(uint64_t bytes); /* of a long payload */
 /* Sends and receives what can be, without waiting. What it finds is in m->found, for the caller to hand over. AX_OUT_OF_MEMORY:
    nothing is lost, and the next call goes on. */
 AX_MUST_USE ax_status ax_mpi_move(ax_mpi *m, bool *any);
+/* For the thread that polls: there may be something to do for which MPI is called, or for which nobody may call it meanwhile. */
+bool ax_mpi_wants_calls(const ax_mpi *m);
 /* As much of that as needs no MPI, without holding `ax_mpi_calls`: messages through shared memory. What needs MPI comes again. */
 void ax_mpi_move_near(ax_mpi *m, bool *any);
 void ax_mpi_start_receiving(ax_mpi *m);

@@ -31,9 +31,10 @@ static ax_status poll(ax_transport *transport, bool *any) {
   *any = false;
   if (atomic_flag_test_and_set_explicit(&m->polling, memory_order_acquire)) return AX_OK;
   ax_status status = AX_OK;
-  const bool calls = pthread_mutex_trylock(&ax_mpi_calls) == 0;
+  /* Another thread may be in MPI for long: it makes a runtime, and waits for others. */
+  const bool calls = ax_mpi_wants_calls(m) && pthread_mutex_trylock(&ax_mpi_calls) == 0;
   if (calls) status = ax_mpi_move(m, any);
-  else ax_mpi_move_near(m, any); /* another thread may be in MPI for long: it makes a runtime, and waits for others */
+  else ax_mpi_move_near(m, any);
   const ax_mpi_found f = m->found;
   m->found = (ax_mpi_found){0};
   if (calls) pthread_mutex_unlock(&ax_mpi_calls);

@@ -16,23 +16,20 @@ typedef struct ax_fetching {
 
 /* --- The inbox --- */
 
+/* The lock of the processes is held. */
 static void deliver(void *context, ax_delivery *delivery) {
   ax_together *t = context;
-  pthread_mutex_lock(&t->lock);
-  delivery->next = NULL;
-  if (t->first == NULL) t->first = delivery;
-  else t->last->next = delivery;
-  t->last = delivery;
-  atomic_fetch_add(&t->waiting, 1);
-  pthread_mutex_unlock(&t->lock);
+  delivery->next = atomic_load_explicit(&t->newest, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak(&t->newest, &delivery->next, delivery)) continue; /* another thread has taken what was there */
 }
 
 ax_delivery *ax_together_take(ax_together *t) {
-  pthread_mutex_lock(&t->lock);
-  ax_delivery *first = t->first;
-  t->first = t->last = NULL;
-  atomic_store(&t->waiting, 0);
-  pthread_mutex_unlock(&t->lock);
+  ax_delivery *first = NULL;
+  for (ax_delivery *before, *one = atomic_exchange(&t->newest, NULL); one != NULL; one = before) {
+    before = one->next;
+    one->next = first;
+    first = one;
+  }
   return first;
 }
 
@@ -121,7 +118,7 @@ static void abandon_fetches(ax_together *t) {
 /* --- Handling --- */
 
 ax_status ax_together_count(ax_together *t, const ax_delivery *delivery) {
-  atomic_store(&t->ending.idle, false);
+  if (atomic_load(&t->ending.idle)) atomic_store(&t->ending.idle, false); /* who handles messages is busy, and is seen to be so */
   if (!delivery->fetched) atomic_fetch_add(&t->ending.received, 1);
   if (delivery->envelope.check == t->doing.check) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "process %u does something else", delivery->from);
@@ -145,7 +142,7 @@ ax_status ax_together_handle(ax_together *t, ax_delivery *delivery) {
 /* --- Waiting --- */
 
 /* The lock of the processes is held. A payload that has been fetched is in the inbox before it is no longer being fetched. */
-static bool is_empty(const ax_together *t) { return t->fetching == NULL && atomic_load(&t->waiting) == 0; }
+static bool is_empty(const ax_together *t) { return t->fetching == NULL && !ax_together_has_come(t); }
 
 bool ax_together_is_empty(ax_together *t) {
   pthread_mutex_lock(&t->ending.processes->lock);
@@ -202,7 +199,7 @@ ax_status ax_together_check_released(ax_together *t) {
   for (uint32_t q = p->rule.processes; q-- > 0;)
     if (atomic_load(&p->released[q]) && !e->ended[q].done) first = q;
   pthread_mutex_unlock(&e->lock);
-  return first == AX_NONE || atomic_load(&t->waiting) > 0 ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
+  return first == AX_NONE || ax_together_has_come(t) ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
 }
 
 ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
@@ -406,13 +403,11 @@ ax_status ax_agree(ax_processes *processes, const ax_doing *doing, ax_status sta
 
 ax_status ax_together_init(ax_together *t, ax_processes *processes) {
   t->receiver = (ax_receiver){.deliver = deliver, .context = t};
-  pthread_mutex_init(&t->lock, NULL);
   return ax_ending_init(&t->ending, processes);
 }
 
 void ax_together_deinit(ax_together *t) {
   ax_ending_deinit(&t->ending);
-  pthread_mutex_destroy(&t->lock);
 }
 
 ax_status ax_together_create(ax_processes *processes, ax_together **out) {

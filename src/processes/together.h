@@ -28,10 +28,8 @@ typedef struct ax_together {
   ax_ending ending;
   ax_stall stall;
   ax_doing doing;
-  pthread_mutex_t lock;         /* guards the following fields */
-  ax_delivery *first, *last;    /* the inbox */
-  struct ax_fetching *fetching; /* long payloads on their way here; guarded by the lock of the processes */
-  _Atomic uint32_t waiting;     /* messages in the inbox */
+  ax_delivery *_Atomic newest;  /* the inbox: what has come, last come first. The lock of the processes is held to put something there */
+  struct ax_fetching *fetching; /* long payloads on their way here; guarded by the same lock */
   ax_delivery *text;            /* what another process does; only where it is compared with what this one does */
   ax_delivery *difference;      /* the message with both lines */
 } ax_together;
@@ -53,8 +51,9 @@ AX_MUST_USE ax_status ax_together_lend(ax_together *together, uint32_t to, ax_en
                                        ax_loan *loan);
 /* Fetches the long payload of a message, which belongs to it from here on. It comes to the inbox once more, with its payload. */
 AX_MUST_USE ax_status ax_together_fetch(ax_together *together, ax_delivery *delivery);
-/* Takes all messages out of the inbox, as a list. */
+/* Takes all messages out of the inbox, as a list, in the order in which they came. */
 ax_delivery *ax_together_take(ax_together *together);
+static inline bool ax_together_has_come(const ax_together *together) { return atomic_load(&together->newest) != NULL; }
 /* AX_UNAVAILABLE: a process has released the runtime, and will never come to this. Nothing is being handled meanwhile; what waits in the
    inbox is heard first. */
 AX_MUST_USE ax_status ax_together_check_released(ax_together *together);

@@ -88,6 +88,55 @@ static void messages_go_round(void **state) {
   ends(send_round, AX_OK, "");
 }
 
+enum { MANY = 5000 };
+
+typedef struct numbered {
+  ax_together *together;
+  uint64_t next; /* number to come */
+  bool wrong;
+} numbered;
+
+static bool take_numbered(void *context) {
+  numbered *n = context;
+  bool any = false;
+  for (ax_delivery *next, *one = ax_together_take(n->together); one != NULL; one = next) {
+    next = one->next;
+    any = true;
+    if (one->envelope.kind != AX_MESSAGE_PART) {
+      n->wrong = ax_together_handle(n->together, one) != AX_OK || n->wrong;
+      continue;
+    }
+    n->wrong = n->wrong || ax_together_count(n->together, one) != AX_OK || one->envelope.words[0] != n->next++;
+    ax_delivery_free(one);
+  }
+  return any;
+}
+
+static bool has_many(void *context) { return ((const numbered *)context)->next == MANY; }
+
+/* Taken one at a time or many at once, as it comes. */
+static ax_status send_many(ax_processes *processes) {
+  ax_together *t = ax_together_borrow(processes);
+  numbered n = {.together = t};
+  ax_status status = AX_OK;
+  ax_together_begin(t, &(ax_doing){7, describe_nothing, NULL, NULL});
+  for (uint64_t i = 0; i < MANY && status == AX_OK; i++) {
+    ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = 8, .words = {i}};
+    status = ax_together_send(t, (processes->rule.process + 1) % COUNT, &envelope, &i, NULL, NULL);
+    if (i % 7 == 0) (void)take_numbered(&n);
+  }
+  if (status == AX_OK) status = ax_together_until(t, &(ax_waiting){has_many, take_numbered, &n, NULL});
+  if (status == AX_OK && n.wrong) status = ax_error(AX_INTERNAL, "in another order");
+  status = ax_together_end(t, status, take_numbered, &n);
+  ax_together_give_back(processes);
+  return status;
+}
+
+static void messages_come_in_order(void **state) {
+  (void)state;
+  ends(send_many, AX_OK, "");
+}
+
 /* --- Ends --- */
 
 static void describe(const void *context, ax_text *text) {
@@ -192,6 +241,7 @@ static void one_that_released_is_not_awaited(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_go_round),
+      cmocka_unit_test(messages_come_in_order),
       cmocka_unit_test(all_end_the_same),
       cmocka_unit_test(the_first_line_that_differs_is_told),
       cmocka_unit_test(lists_of_processes_are_compared),

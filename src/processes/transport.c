@@ -1,6 +1,7 @@
 #include "processes/transport.h"
 
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -16,12 +17,15 @@ static const struct {
   uint32_t payload, most; /* bytes; how many are kept */
 } sizes[] = {{1024, 64}, {AX_HOST_SHORT, 16}};
 enum { size_count = sizeof sizes / sizeof sizes[0] };
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the following variables */
 static struct {
   ax_delivery *first;
   uint32_t count;
 } kept[size_count];
 static uint32_t users;
+static atomic_flag keeping = ATOMIC_FLAG_INIT; /* guards them. Who finds it taken allocates or frees instead of waiting */
+
+static bool begin_keeping(void) { return !atomic_flag_test_and_set_explicit(&keeping, memory_order_acquire); }
+static void end_keeping(void) { atomic_flag_clear_explicit(&keeping, memory_order_release); }
 
 /* size_count: it is larger than all of them. */
 static uint32_t size_of(size_t payload) {
@@ -30,44 +34,47 @@ static uint32_t size_of(size_t payload) {
   return size;
 }
 
-void ax_deliveries_use(void) {
-  pthread_mutex_lock(&kept_lock);
-  users++;
-  pthread_mutex_unlock(&kept_lock);
-}
-
+/* The keeping has begun. */
 static ax_delivery *take_kept(uint32_t size) {
-  if (size == size_count) return NULL;
-  pthread_mutex_lock(&kept_lock);
   ax_delivery *one = kept[size].first;
-  if (one != NULL) {
-    kept[size].first = one->next;
-    kept[size].count--;
-  }
-  pthread_mutex_unlock(&kept_lock);
+  if (one == NULL) return NULL;
+  kept[size].first = one->next;
+  kept[size].count--;
   return one;
 }
 
+void ax_deliveries_use(void) {
+  while (!begin_keeping()) sched_yield();
+  users++;
+  end_keeping();
+}
+
 void ax_deliveries_leave(void) {
-  pthread_mutex_lock(&kept_lock);
+  while (!begin_keeping()) sched_yield();
   const bool last = --users == 0;
-  pthread_mutex_unlock(&kept_lock);
   for (uint32_t size = 0; size < size_count && last; size++)
     for (ax_delivery *one; (one = take_kept(size)) != NULL;) ax_free(one);
+  end_keeping();
+}
+
+static ax_delivery *reuse(uint32_t size) {
+  if (size == size_count || !begin_keeping()) return NULL;
+  ax_delivery *one = take_kept(size);
+  end_keeping();
+  return one;
 }
 
 /* Returns false if there are enough, or nobody will want it. */
 static bool keep(ax_delivery *delivery) {
   const uint32_t size = delivery->size;
-  if (size == size_count) return false;
-  pthread_mutex_lock(&kept_lock);
+  if (size == size_count || !begin_keeping()) return false;
   const bool keeps = users > 0 && kept[size].count < sizes[size].most;
   if (keeps) {
     delivery->next = kept[size].first;
     kept[size].first = delivery;
     kept[size].count++;
   }
-  pthread_mutex_unlock(&kept_lock);
+  end_keeping();
   return keeps;
 }
 
@@ -75,7 +82,7 @@ ax_status ax_delivery_make(const ax_envelope *envelope, uint32_t from, bool shor
                            ax_delivery **out) {
   const size_t bytes = short_payload ? envelope->bytes : 0;
   const uint32_t size = size_of(bytes);
-  ax_delivery *delivery = take_kept(size);
+  ax_delivery *delivery = reuse(size);
   if (delivery == NULL) delivery = ax_alloc(head_bytes + (size < size_count ? sizes[size].payload : bytes));
   *out = delivery;
   if (delivery == NULL) return ax_out_of_memory(head_bytes + bytes);

@@ -129,11 +129,11 @@ static ax_status keep(ax_execution *run, ax_delivery *delivery) {
     return ax_out_of_memory(sizeof *one);
   }
   *one = (arrival){NULL, delivery->envelope.words[0], party_here(run, ragged, delivery->envelope.group)->count, delivery};
-  pthread_mutex_lock(&run->remote->groups_lock);
+  ax_remote_lock(run->remote);
   if (giver->first == NULL) giver->first = one;
   else giver->last->next = one;
   giver->last = one;
-  pthread_mutex_unlock(&run->remote->groups_lock);
+  ax_remote_unlock(run->remote);
   ax_scheduler_signal(run, run->compiled->first_giver + number, 1);
   return AX_OK;
 }
@@ -190,13 +190,13 @@ void ax_arrivals_find(ax_execution *run, const ax_activation *activation, const 
   const uint32_t group = ragged->crossing->group[activation->device];
   const ax_party *own = party_here(run, ragged, group);
   const uint32_t place = place_of(ragged->crossing, own, ragged->number[activation->device]);
-  pthread_mutex_lock(&run->remote->groups_lock);
+  ax_remote_lock(run->remote);
   for (uint32_t m = 0; m < ragged->crossing->members; m++) {
     ax_giver *giver = &run->remote->givers[giver_number(ragged, group, m)];
     const bool is_here = ax_party_has(ragged->crossing, own, m);
     rows[m] = is_here ? NULL : rows_in(*find_round(giver, (uint64_t)activation->entered[instr->region]), place);
   }
-  pthread_mutex_unlock(&run->remote->groups_lock);
+  ax_remote_unlock(run->remote);
 }
 
 /* The last member to take its rows frees them. */
@@ -214,11 +214,11 @@ void ax_arrivals_leave(ax_execution *run, const ax_activation *activation, const
   const ax_ragged_instr *ragged = instr->ragged;
   const uint32_t group = ragged->crossing->group[activation->device];
   const ax_party *own = party_here(run, ragged, group);
-  pthread_mutex_lock(&run->remote->groups_lock);
+  ax_remote_lock(run->remote);
   for (uint32_t m = 0; m < ragged->crossing->members; m++)
     if (!ax_party_has(ragged->crossing, own, m))
       leave_one(&run->remote->givers[giver_number(ragged, group, m)], (uint64_t)activation->entered[instr->region]);
-  pthread_mutex_unlock(&run->remote->groups_lock);
+  ax_remote_unlock(run->remote);
 }
 
 /* --- Reports --- */

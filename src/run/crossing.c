@@ -208,10 +208,10 @@ static ax_status send_with_others(ax_remote *r, ax_crossing_group *g, const ax_a
 
 ax_status ax_crossing_flush(ax_remote *r) {
   ax_status status = AX_OK;
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   for (uint32_t i = 0; i < r->run->compiled->crossing_groups && status == AX_OK && atomic_load(&r->held_back) > 0; i++)
     status = ax_coalesced_flush(r, &r->groups[i].coalesced);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return status;
 }
 
@@ -355,10 +355,10 @@ static ax_status take_total(ax_remote *r, const ax_crossing_group *g, const ax_o
 /* The groups' lock is held: if this process has added its share, and has all other totals, the last member's signal follows. */
 static ax_status end_round(ax_remote *r, ax_crossing_group *g, ax_open_round *round) {
   if (!round->added || round->totals > 0) return AX_OK;
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   ax_status status = ax_lent_settle(&round->lent, r);
   if (status == AX_OK) ax_scheduler_signal(r->run, g->counter, 1);
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   if (status == AX_OK) close_round(r, g, round);
   return status;
 }
@@ -369,10 +369,10 @@ static ax_status signal_put(ax_remote *r, ax_crossing_group *g, ax_open_round *r
   if (count > is_total) ax_scheduler_signal(r->run, g->counter, count - is_total);
   if (!is_total) return AX_OK;
   AX_TRY(send_total(r, g, round));
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   round->added = true;
   ax_status status = end_round(r, g, round);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return status;
 }
 
@@ -424,10 +424,10 @@ static void note_put(ax_remote *r, ax_crossing_group *g, ax_open_round *round, c
 /* The functions below do what has to be done with a message, which they consume. The lock is held, and released for a while. */
 
 static ax_status put_total(ax_remote *r, ax_crossing_group *g, ax_open_round *round, ax_delivery *delivery) {
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   ax_status status = take_total(r, g, round, delivery);
   ax_delivery_free(delivery);
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   if (status != AX_OK) return status;
   round->missing--;
   round->totals--;
@@ -437,10 +437,10 @@ static ax_status put_total(ax_remote *r, ax_crossing_group *g, ax_open_round *ro
 /* What cannot be put yet waits again. */
 static ax_status put_contributions(ax_remote *r, ax_crossing_group *g, ax_open_round *round, ax_delivery *delivery) {
   const bool coalesced = ax_is_coalesced(delivery);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   const uint32_t count = coalesced ? count_next(g, delivery) : 1;
   ax_status status = coalesced ? put_next(r, g, round, delivery, count) : put_ghost(r, g, round, delivery);
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   if (status == AX_OK) note_put(r, g, round, delivery, count);
   if (status == AX_OK && coalesced && ax_coalesced_advance(delivery, g->bytes, count)) add_waiting(g, delivery);
   else ax_delivery_free(delivery);
@@ -448,26 +448,26 @@ static ax_status put_contributions(ax_remote *r, ax_crossing_group *g, ax_open_r
 }
 
 static ax_status fetch(ax_remote *r, ax_delivery *delivery) {
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   ax_status status = ax_remote_fetch(r, delivery);
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   return status;
 }
 
 /* Puts all contributions whose time has come. The lock is held, and released. */
 static ax_status put_ready_locked(ax_remote *r, ax_crossing_group *g) {
   ax_status status = AX_OK;
-  ax_open_round *round;
+  ax_open_round *round = NULL;
   for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;)
     status = has_to_be_fetched(one) ? fetch(r, one) : ax_is_total(one) ? put_total(r, g, round, one) : put_contributions(r, g, round, one);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return status;
 }
 
 /* The same. Who adds a contribution counts it before it looks whether its time has come; who lets it come looks here afterwards. */
 static ax_status put_ready(ax_remote *r, ax_crossing_group *g) {
   if (atomic_load(&g->waiting_count) == 0) return AX_OK;
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   return put_ready_locked(r, g);
 }
 
@@ -495,7 +495,7 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
     ax_delivery_free(delivery);
     return ax_error(AX_INTERNAL, "process %u sends what this program does not exchange", from);
   }
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   add_waiting(g, delivery);
   return put_ready_locked(r, g);
 }
@@ -503,9 +503,9 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
 /* --- Members of this process --- */
 
 static ax_open_round *round_of(ax_remote *r, const ax_crossing_group *g, uint64_t round) {
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   ax_open_round *one = ax_crossing_round(g, round);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return one;
 }
 
@@ -565,10 +565,10 @@ static ax_status put_together(ax_execution *run, ax_crossing_group *g, ax_activa
 /* Opens the round, and sends to other processes. */
 static ax_status begin_push(ax_remote *r, ax_crossing_group *g, ax_activation *activation, uint64_t round) {
   activation->sent = true; /* it may come here again, when its turn has come */
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   ax_status status = open_round(r, g, activation, round);
   if (status == AX_OK) status = send_with_others(r, g, activation);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   if (status == AX_OK) status = send_alone(r, g, activation);
   return status == AX_OK ? put_ready(r, g) : status;
 }

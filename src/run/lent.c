@@ -53,10 +53,10 @@ ax_status ax_lent_await(ax_remote *r, ax_worker_slot *worker_slot, uint32_t devi
   if (are_returned(r, lent)) return settle_now(lent, r);
   AX_TRY(ax_execution_begin_flight(r->run));
   const uint64_t times = ++lent->times;
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   lent->next = r->lenders;
   atomic_store(&r->lenders, lent);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   *parked = !ax_scheduler_await(r->run, worker_slot, f, r->run->compiled->first_loan + device, times, false);
   return AX_OK;
 }
@@ -64,7 +64,7 @@ ax_status ax_lent_await(ax_remote *r, ax_worker_slot *worker_slot, uint32_t devi
 /* Takes those out that are ready. */
 static ax_lent *take_ready(ax_remote *r, bool all) {
   ax_lent *ready = NULL, *rest = NULL;
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   for (ax_lent *next, *one = r->lenders; one != NULL; one = next) {
     ax_lent **list = all || are_returned(r, one) || ax_seconds() >= one->until ? &ready : &rest;
     next = one->next;
@@ -72,7 +72,7 @@ static ax_lent *take_ready(ax_remote *r, bool all) {
     *list = one;
   }
   atomic_store(&r->lenders, rest);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return ready;
 }
 

@@ -90,14 +90,14 @@ static ax_status handle(ax_remote *r, ax_delivery *delivery) {
 static bool handle_all(void *context) {
   ax_remote *r = context;
   bool any = false;
-  if (atomic_load_explicit(&r->together.waiting, memory_order_relaxed) == 0 || atomic_flag_test_and_set(&r->handling)) return false;
+  if (!ax_together_has_come(&r->together) || atomic_flag_test_and_set_explicit(&r->handling, memory_order_acquire)) return false;
   for (ax_delivery *next, *one = ax_together_take(&r->together); one != NULL; one = next) {
     next = one->next;
     any = true;
     ax_status status = handle(r, one);
     if (status != AX_OK) ax_scheduler_stop(r->run, status, ax_message());
   }
-  atomic_flag_clear(&r->handling);
+  atomic_flag_clear_explicit(&r->handling, memory_order_release);
   return any;
 }
 
@@ -162,7 +162,7 @@ static ax_status check_released(ax_remote *r) {
 }
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
-  for (uint32_t round = 0; !changed(r->run) && atomic_load(&r->together.waiting) == 0; round += round < UINT32_MAX) {
+  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together); round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
     ax_status status = ax_processes_poll(r->together.ending.processes, &moved);

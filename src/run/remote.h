@@ -34,6 +34,14 @@ typedef struct ax_remote {
   struct ax_giver *givers;     /* rows of ragged exchanges that have come (arrivals.h) */
 } ax_remote;
 
+/* The groups' lock. A run of one thread has nobody to keep out: only its own thread handles messages, whichever thread polls. */
+static inline void ax_remote_lock(ax_remote *remote) {
+  if (remote->run->threaded) pthread_mutex_lock(&remote->groups_lock);
+}
+static inline void ax_remote_unlock(ax_remote *remote) {
+  if (remote->run->threaded) pthread_mutex_unlock(&remote->groups_lock);
+}
+
 static inline ax_transport *ax_remote_transport(const ax_remote *remote) { return remote->together.ending.processes->transport; }
 
 /* run->remote is NULL for a program whose devices are all of this process. */

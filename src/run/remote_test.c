@@ -135,22 +135,20 @@ static void a_long_payload_is_fetched(void **state) {
   assert_true(atomic_load(&to->together.ending.idle));
   TEST_OK(ax_remote_send(from, 1, &envelope, sent));
   ax_remote_wait(to, never);
-  assert_int_equal(atomic_load(&to->together.waiting), 1);
+  assert_true(ax_together_has_come(&to->together));
   assert_false(ax_remote_idle(to));
   assert_false(atomic_load(&to->together.ending.idle)); /* it has not handled the message */
-  ax_delivery *delivery = to->together.first;
-  to->together.first = to->together.last = NULL;
-  atomic_store(&to->together.waiting, 0);
+  ax_delivery *delivery = ax_together_take(&to->together);
+  assert_null(delivery->next);
   assert_null(delivery->payload);
   TEST_OK(ax_remote_fetch(to, delivery));
   assert_false(ax_remote_idle(to));
   assert_false(atomic_load(&to->together.ending.idle)); /* the payload has not come */
   ax_remote_wait(to, never);
-  assert_non_null(to->together.first);
-  assert_memory_equal(to->together.first->payload, sent, sizeof sent);
-  ax_delivery_free(to->together.first);
-  to->together.first = to->together.last = NULL;
-  atomic_store(&to->together.waiting, 0);
+  delivery = ax_together_take(&to->together);
+  assert_non_null(delivery);
+  assert_memory_equal(delivery->payload, sent, sizeof sent);
+  ax_delivery_free(delivery);
   both(end_one, end_one);
 }
 

@@ -73,11 +73,11 @@ static ax_status send_results(ax_execution *run, const ax_activation *activation
 
 /* Takes the results of a call out of those that have come. NULL: they have not. */
 static ax_delivery *find_results(ax_remote *r, uint64_t call) {
-  pthread_mutex_lock(&r->groups_lock);
+  ax_remote_lock(r);
   ax_delivery *before = NULL, *one = r->call_results.first;
   for (; one != NULL && one->envelope.words[0] != call; one = one->next) before = one;
   if (one != NULL) (void)ax_deliveries_take(&r->call_results, before);
-  pthread_mutex_unlock(&r->groups_lock);
+  ax_remote_unlock(r);
   return one;
 }
 
@@ -100,9 +100,9 @@ static bool take_results(ax_execution *run, ax_worker_slot *worker_slot, const a
 /* --- What other processes say --- */
 
 static void keep_results(ax_execution *run, ax_delivery *delivery) {
-  pthread_mutex_lock(&run->remote->groups_lock);
+  ax_remote_lock(run->remote);
   ax_deliveries_add(&run->remote->call_results, delivery);
-  pthread_mutex_unlock(&run->remote->groups_lock);
+  ax_remote_unlock(run->remote);
   ax_scheduler_signal(run, run->compiled->turns + 1, 1);
 }
 
