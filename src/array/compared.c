@@ -5,6 +5,7 @@
 #include "array/joint.h"
 #include "array/pending.h"
 #include "base/digest.h"
+#include "ir/memo.h"
 #include "mesh/constraint.h"
 #include "mesh/shard_map.h"
 #include "prim/prims.h"
@@ -59,15 +60,33 @@ static const ax_mesh *mesh_of(const ax_eqn *eqn) {
   return NULL;
 }
 
-static bool is_spread(const ax_program *program) {
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_mesh *mesh = mesh_of(&program->eqns[i]);
-    const ax_program *held;
-    if (mesh != NULL && ax_mesh_devices(mesh) > 1) return true;
-    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++)
-      if (is_spread(held)) return true;
-  }
+static bool is_or_holds_spread(ax_memo *seen, const ax_eqn *eqn);
+
+/* No memory: true, so that nobody waits for this process in vain. */
+static bool any_spread(ax_memo *seen, const ax_program *program) {
+  ax_memo_entry *entry = ax_memo_ask(seen, "is spread", program, NULL, 0);
+  if (entry == NULL) return true;
+  if (entry->known) return false; /* it was looked through already */
+  entry->known = true;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (is_or_holds_spread(seen, &program->eqns[i])) return true;
   return false;
+}
+
+static bool is_or_holds_spread(ax_memo *seen, const ax_eqn *eqn) {
+  const ax_mesh *mesh = mesh_of(eqn);
+  const ax_program *held;
+  if (mesh != NULL && ax_mesh_devices(mesh) > 1) return true;
+  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
+    if (any_spread(seen, held)) return true;
+  return false;
+}
+
+static bool is_spread(const ax_program *program) {
+  ax_memo seen = {0};
+  const bool spread = any_spread(&seen, program);
+  ax_memo_deinit(&seen);
+  return spread;
 }
 
 /* The options lay the program over several processes, as it seems. */

@@ -6,6 +6,7 @@
    The body is gone over as it runs at such a point: branches that the point decides are taken. */
 #include <string.h>
 
+#include "ir/memo.h"
 #include "ir/prim.h"
 #include "ir/region_link.h"
 #include "kernel/beside.h"
@@ -15,12 +16,13 @@
 
 typedef struct walk {
   ax_ranges *ranges;
-  bool *stored; /* by scratch */
+  bool *stored;   /* by scratch */
+  ax_memo *begun; /* branches that were gone over, by where their inputs lie: what they store is stored by now */
 } walk;
 
 typedef struct place { /* of a value: the scratch that it is, or is a view of; AX_NONE */
   uint32_t scratch;
-  bool all;
+  uint32_t all; /* not a part of it; no bool, as places are compared byte by byte */
 } place;
 
 static bool goes_well(const walk *w, const ax_program *program, place *at);
@@ -39,7 +41,9 @@ static bool branch_goes_well(const walk *w, const ax_program *program, const ax_
     const uint32_t operand = ax_region_link_in(eqn, which, i).number;
     if (operand != AX_NONE) inside[i] = at[eqn->in[operand]];
   }
-  const bool well = goes_well(w, taken, inside);
+  ax_memo_entry *entry = ax_memo_ask(w->begun, "begins anew", taken, inside, taken->in_count * sizeof inside[0]);
+  const bool well = entry != NULL && (entry->known || goes_well(w, taken, inside));
+  if (well) entry->known = true;
   ax_free(inside);
   return well;
 }
@@ -74,11 +78,13 @@ static bool goes_well(const walk *w, const ax_program *program, place *at) {
 static bool walk_body(const ax_kernel_params *p, const bool *written, ax_ranges *ranges, bool *stored, place *at) {
   const ax_program *body = p->bodies.v[0];
   const uint32_t first = body->in_count - p->scratch.count;
-  const walk w = {ranges, stored};
+  ax_memo begun = {0};
+  const walk w = {ranges, stored, &begun};
   for (uint32_t v = 0; v < body->value_count; v++) at[v] = (place){AX_NONE, false};
   for (uint32_t s = 0; s < p->scratch.count; s++)
     if (written[first + s]) at[first + s] = (place){s, true};
   bool well = goes_well(&w, body, at);
+  ax_memo_deinit(&begun);
   for (uint32_t s = 0; s < p->scratch.count; s++) well = well && (!written[first + s] || (stored[s] && p->scratch.v[s].form == AX_REF));
   return well;
 }
