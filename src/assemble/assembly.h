@@ -36,6 +36,12 @@ typedef struct ax_pointed {
   const ax_op *renewed;  /* an operation in a loop before which each device sees its own part again; NULL */
 } ax_pointed;
 
+/* Products that the members of an exchange make where they are added (contributed.c). */
+typedef struct ax_contributed {
+  const ax_gemm **product; /* by exchange; NULL: its contributions are operands */
+  bool *unmade;            /* by allocation: it would be such a product's result */
+} ax_contributed;
+
 typedef struct ax_assembly {
   ax_compiled *compiled; /* to be filled */
   ax_plan *plan;         /* its plan */
@@ -50,6 +56,7 @@ typedef struct ax_assembly {
   ax_event *events;
   uint32_t event_count, event_capacity;
   ax_pointed *pointed; /* by allocation; NULL: nothing goes by pointer */
+  ax_contributed contributed; /* NULLs: there are none */
   bool *shared; /* by allocation: an activation accesses the part of another */
   int64_t *shared_offset; /* by shared allocation: its offset in the memory shared along its axes */
   ax_aliased_allocations *aliased_allocations;
@@ -112,6 +119,14 @@ static inline uint32_t ax_memory_of_allocation(const ax_assembly *assembly, uint
 static inline ax_axis_set ax_seen_along(const ax_assembly *assembly, uint32_t allocation) {
   return assembly->pointed != NULL ? assembly->pointed[allocation].away : 0;
 }
+/* contributed.c: finds the products that are made where they are added, before the list is made. */
+AX_MUST_USE ax_status ax_find_contributed(ax_assembly *assembly);
+/* The product that members make when they add to an exchange; NULL: they add an operand. */
+static inline const ax_gemm *ax_contributed_to(const ax_assembly *assembly, const ax_exchange *exchange) {
+  return assembly->contributed.product != NULL ? assembly->contributed.product[exchange->id] : NULL;
+}
+/* The operation is such a product: it has no instruction of its own. */
+bool ax_is_contributed(const ax_assembly *assembly, const ax_op *op);
 void ax_resolve_counters(ax_assembly *assembly); /* events.c */
 /* Orders ppermutes by their pairs of devices; 0: the same pairs. NULL comes first. */
 int ax_compare_pairs(const ax_exchange *a, const ax_exchange *b);

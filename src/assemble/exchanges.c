@@ -170,6 +170,11 @@ static bool is_small(const ax_push *push, int64_t parts) {
 
 /* Decides how contributions get to their places within one process. */
 static void choose_how(const exchanger *x, ax_push *push) {
+  push->product = ax_contributed_to(x->a, push->exchange);
+  if (push->product != NULL) {
+    push->combined = push->run;
+    return; /* one member after the other, each in its turn */
+  }
   const int64_t parts = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
   push->at_once = may_be_at_once(x, push, parts);
   choose(x, push);

@@ -70,6 +70,13 @@ static void visit_rows(visit_state *v) {
       }
 }
 
+/* A member's factors, in place of its operand. */
+static void visit_contributed(visit_state *v, const ax_gemm *product) {
+  visit(v, product->a, false);
+  visit(v, product->b, false);
+  visit(v, v->op->exchange->out, true);
+}
+
 static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {
   uint32_t depth = 0;
   for (uint32_t r = region; r != 0; r = a->regions[r].parent) depth += a->regions[r].is_loop;
@@ -202,6 +209,7 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
     if (op->kind == AX_OP_DONE) return AX_OK;
     return add_point(a, op, op->kind == AX_OP_START ? op->exchange : NULL, from, to);
   }
+  if (ax_is_contributed(a, op)) return AX_OK; /* by its START */
   AX_TRY(renew(a, op));
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait instead */
   visit_state v = {.assembly = a, .op = op, .region = region};
@@ -210,7 +218,9 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : by_kind[op->kind].kind;
   AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));
   AX_TRY(by_kind[op->kind].describe(a, op, region, &a->instrs[v.position]));
+  const ax_gemm *product = op->kind == AX_OP_START ? ax_contributed_to(a, op->exchange) : NULL;
   if (op->kind == AX_OP_ROWS) visit_rows(&v);
+  else if (product != NULL) visit_contributed(&v, product);
   else ax_op_visit(op, visit, &v);
   return v.status;
 }
@@ -291,6 +301,7 @@ ax_status ax_instrs_flatten(ax_assembly *a) {
   a->regions[0] = (ax_region){.parent = AX_NONE, .loop = AX_NONE};
   a->region_count = 1;
   AX_TRY(ax_find_pointed(a));
+  AX_TRY(ax_find_contributed(a));
   AX_TRY(point_to_own(a));
   AX_TRY(flatten_block(a, &a->plan->block, 0));
   AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_END}, NULL, &end));

@@ -467,6 +467,18 @@ static ax_status encode_point(placer *p, ax_instr *instr, const ax_op *op) {
   return make_next(p, point);
 }
 
+static ax_status exchange_refs(placer *p, ax_instr *instr, const ax_exchange *exchange) {
+  const ax_gemm *product = ax_contributed_to(p->a, exchange);
+  if (product == NULL) return set_refs(p, instr, (uint32_t[]){exchange->in, exchange->out}, 2);
+  instr->parts = ax_gemm_parts(product);
+  return set_refs(p, instr, (uint32_t[]){product->a, product->b, exchange->out}, 3);
+}
+
+static double nanoseconds_of(const ax_assembly *a, const ax_op *op) {
+  const ax_gemm *product = op->kind == AX_OP_START ? ax_contributed_to(a, op->exchange) : NULL;
+  return ax_op_time(a->plan, op) + (product != NULL ? ax_gemm_time(product) : 0);
+}
+
 static ax_status encode(placer *p, uint32_t position) {
   ax_instr *instr = &p->a->instrs[position];
   const ax_op *op = p->a->ops[position];
@@ -510,10 +522,7 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->parts = op->cores->came == AX_NONE ? op->cores->core_count : 1;
       return cores_refs(p, instr, op);
     case AX_INSTR_PUSH:
-    case AX_INSTR_CLEAR: {
-      uint32_t buffers[] = {op->exchange->in, op->exchange->out};
-      return set_refs(p, instr, buffers, 2);
-    }
+    case AX_INSTR_CLEAR: return exchange_refs(p, instr, op->exchange);
     case AX_INSTR_SEND:
     case AX_INSTR_RECEIVE: return set_refs(p, instr, &op->message->buffer, 1);
     case AX_INSTR_TEST: return set_refs(p, instr, &op->loop.condition, 1);
@@ -549,7 +558,7 @@ static ax_status place(placer *p) {
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_instr *instr = &a->instrs[i];
     AX_TRY(encode(p, i));
-    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(ax_op_time(a->plan, a->ops[i]) / 1000, UINT16_MAX);
+    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(nanoseconds_of(a, a->ops[i]) / 1000, UINT16_MAX);
   }
   return note_residents(p);
 }

@@ -205,11 +205,11 @@ static ax_op_use operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, 
   return o;
 }
 
-static ax_op_use operand_of(const ax_buffer *buffers, const ax_instr *instr, const ax_op *op, uint32_t k) {
+static ax_op_use operand_of(const ax_assembly *a, const ax_instr *instr, const ax_op *op, uint32_t k) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL:
     case AX_INSTR_GEMM: return ax_op_slot(op, k);
-    case AX_INSTR_ROWS: return operand_of_rows(buffers, op->rows, k);
+    case AX_INSTR_ROWS: return operand_of_rows(a->plan->buffers, op->rows, k);
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL:
       return k < op->eqn->in_count ? (ax_op_use){op->eval.in[k], true, false}
@@ -227,7 +227,11 @@ static ax_op_use operand_of(const ax_buffer *buffers, const ax_instr *instr, con
       const ax_cores_buffer b = ax_cores_buffer_at(op->cores, op->cores_step, k);
       return (ax_op_use){b.buffer, b.reads, b.writes};
     }
-    case AX_INSTR_PUSH: return k == 0 ? (ax_op_use){op->exchange->in, true, false} : (ax_op_use){op->exchange->out, false, true};
+    case AX_INSTR_PUSH: {
+      const ax_gemm *product = ax_contributed_to(a, op->exchange);
+      if (product != NULL && k < 2) return (ax_op_use){k == 0 ? product->a : product->b, true, false};
+      return product == NULL && k == 0 ? (ax_op_use){op->exchange->in, true, false} : (ax_op_use){op->exchange->out, false, true};
+    }
     case AX_INSTR_CLEAR: return k == 0 ? (ax_op_use){op->exchange->in, false, false} : (ax_op_use){op->exchange->out, false, true};
     case AX_INSTR_SEND: return (ax_op_use){op->message->buffer, true, false};
     case AX_INSTR_RECEIVE: return (ax_op_use){op->message->buffer, false, true};
@@ -236,7 +240,7 @@ static ax_op_use operand_of(const ax_buffer *buffers, const ax_instr *instr, con
   }
 }
 
-static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
+static uint32_t operand_count(const ax_assembly *a, const ax_instr *instr, const ax_op *op) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: return op->kernel.kernel->slot_count;
     case AX_INSTR_ROWS: return op->rows->slot_count;
@@ -250,7 +254,7 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
       return ax_ragged_buffers(op->ragged, op->step, list);
     }
     case AX_INSTR_CORES: return ax_cores_buffer_count(op->cores, op->cores_step);
-    case AX_INSTR_PUSH:
+    case AX_INSTR_PUSH: return ax_contributed_to(a, op->exchange) != NULL ? 3 : 2;
     case AX_INSTR_CLEAR: return 2;
     case AX_INSTR_SEND:
     case AX_INSTR_RECEIVE:
@@ -334,12 +338,12 @@ static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   const ax_op *op = v->a->ops[i];
   if (instr->kind == AX_INSTR_POINT) return check_point(v, instr);
-  uint32_t count = op != NULL ? operand_count(instr, op) : 0;
+  uint32_t count = op != NULL ? operand_count(v->a, instr, op) : 0;
   if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
   for (uint32_t k = 0; k < count; k++)
     if (!is_local(instr, k)) {
       const ax_ref ref = placed_ref(instr, k);
-      AX_TRY(check_ref(v, &ref, operand_of(v->a->plan->buffers, instr, op, k).buffer));
+      AX_TRY(check_ref(v, &ref, operand_of(v->a, instr, op, k).buffer));
     }
   return AX_OK;
 }
@@ -373,7 +377,7 @@ static ax_status touch(verifier *v, uint32_t i) {
   if (ax_instr_parks(instr)) AX_TRY(forget_scratch(v));
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
-      ax_op_use o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
+      ax_op_use o = operand_of(v->a, instr, v->a->ops[i], k);
       uint32_t allocation = ax_memory_of_allocation(v->a, v->a->plan->buffers[o.buffer].allocation);
       if (is_local(instr, k)) continue;
       if (!writing && v->a->plan->buffers[allocation].kind == AX_BUFFER_CONST) continue; /* equal ones share one place and stay */

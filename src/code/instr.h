@@ -114,6 +114,7 @@ static inline bool ax_reaches(const ax_exchange *exchange, const ax_crossing *cr
 
 typedef struct ax_push {
   const ax_exchange *exchange;
+  const ax_gemm *product; /* what a member contributes, made where it is added: refs are its factors, then `out`; NULL: refs[0] */
   const ax_crossing *crossing; /* groups have members in other processes; NULL: none has */
   uint32_t crossing_first;     /* then: the first of its groups of this process, in a run's table */
   bool lends;                  /* then: no other device writes a member's operand, so it stays until the member goes on */
@@ -231,7 +232,7 @@ typedef struct ax_instr {
   ax_axis_set skip;
   ax_ref *refs; /* KERNEL: by slot; ROWS: by slot of all kernels, local allocations in no space; GEMM: a, b, c; EVAL, CALL, ROUTINE:
                    operands, then results; CHECK: result, then its operands; RAGGED, CORES: in the order of ax_ragged_buffers and
-                   ax_cores_buffer_at; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+                   ax_cores_buffer_at; PUSH, CLEAR: in, out (of a PUSH with a product: its factors, out); SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, ROWS, GEMM, ROUTINE, CHECK: most parts that it may be cut into */
   uint32_t region; /* ENTER: the region entered; PUSH: the region around it */

@@ -74,11 +74,11 @@ ax_status ax_compute(const ax_activation *activation, const ax_instr *instr, voi
 }
 
 ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
-  const ax_gemm *g = instr->gemm;
+  const ax_gemm *g = instr->kind == AX_INSTR_PUSH ? instr->push->product : instr->gemm;
   if (status == AX_OK) return AX_OK;
   if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
   if (instr->kind == AX_INSTR_ROWS) return ax_error(status, "kernels and products over the same rows found no memory to work in");
-  assert(instr->kind == AX_INSTR_GEMM && status == AX_OUT_OF_MEMORY);
+  assert((instr->kind == AX_INSTR_GEMM || instr->kind == AX_INSTR_PUSH) && status == AX_OUT_OF_MEMORY);
   return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype),
                   (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n);
 }

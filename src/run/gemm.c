@@ -47,12 +47,14 @@ typedef struct factors { /* a product of the batch: addresses of its factors and
   char *c;
 } factors;
 
-static factors factors_of(const ax_activation *activation, const ax_instr *instr, const ax_product_kernels *k, int64_t index) {
+/* refs: of a, b and c. */
+static factors factors_of(const ax_activation *activation, const ax_ref *refs, const ax_gemm *g, const ax_product_kernels *k,
+                          int64_t index) {
   int64_t at[3];
-  ax_gemm_begin(instr->gemm, index, at);
-  return (factors){(const char *)ax_address(activation, &instr->refs[0]) + at[0] * k->number_bytes,
-                   (const char *)ax_address(activation, &instr->refs[1]) + at[1] * k->number_bytes,
-                   (char *)ax_address(activation, &instr->refs[2]) + at[2] * ax_made_bytes(k, instr->gemm->rounds)};
+  ax_gemm_begin(g, index, at);
+  return (factors){(const char *)ax_address(activation, &refs[0]) + at[0] * k->number_bytes,
+                   (const char *)ax_address(activation, &refs[1]) + at[1] * k->number_bytes,
+                   (char *)ax_address(activation, &refs[2]) + at[2] * ax_made_bytes(k, g->rounds)};
 }
 
 /* Allocates memory to work in; from the pool, if there is one and the size is large. */
@@ -80,6 +82,13 @@ static bool has_one_right(const ax_gemm *g) {
     if (g->b_stride[d] != 0 && g->batch[d] > 1) return false;
   return true;
 }
+
+/* Where a tile is made. */
+typedef struct target {
+  char *c;       /* of one product of the batch; NULL: where its operand says */
+  int64_t c_row; /* then: elements from row to row */
+  bool add;      /* to what is there */
+} target;
 
 /* --- Terms --- */
 
@@ -136,14 +145,15 @@ static void add_run(const tile_work *w, const char *run, char *total, char *lack
   (w->product.dtype == AX_F32 ? add_run_f32 : add_run_f64)(total, lack, run, count);
 }
 
-static void put_sums(const tile_work *w, char *c, const char *total, const char *lack) {
-  (w->product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->product, w->gemm->ldc, w->gemm->accumulate);
+static void put_sums(const tile_work *w, char *c, int64_t c_row, bool add, const char *total, const char *lack) {
+  (w->product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->product, c_row, add);
 }
 
 /* Adds many terms, or terms of many numbers, in runs, and adds the runs exactly, so that sums do not become worse with their
    length. */
-static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, char *c) {
+static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, const target *to, char *c) {
   ax_product *p = &w->product;
+  const int64_t c_row = p->c_row;
   char *run = w->sums, *total = run + w->sums_bytes, *lack = total + w->sums_bytes;
   const int64_t k = w->gemm->k, fit = run_of_numbers / w->piece, most = least(fit > 1 ? fit : 1, run_of_terms);
   int64_t in_run = 0;
@@ -159,17 +169,18 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
       add_run(w, run, total, lack);
       in_run = 0;
     }
-  put_sums(w, c, total, lack);
+  put_sums(w, c, c_row, to->add, total, lack);
+  p->c_row = c_row;
 }
 
 /* Sets the factors to prefetch: those of the tile in the next product of the batch, if they differ and are far. */
-static void look_ahead(tile_work *w, const factors *now, const ax_activation *activation, const ax_instr *instr, int64_t index) {
+static void look_ahead(tile_work *w, const factors *now, const ax_activation *activation, const ax_ref *refs, int64_t index) {
   ax_product *p = &w->product;
   const ax_gemm *g = w->gemm;
   const int64_t bytes = w->way.kernels->number_bytes;
   p->next_a = p->next_b = NULL;
   if (!p->far || g->term_rank > 0 || index + 1 == ax_dims_elems(g->batch_rank, g->batch)) return;
-  const factors next = factors_of(activation, instr, w->way.kernels, index + 1);
+  const factors next = factors_of(activation, refs, g, w->way.kernels, index + 1);
   if (next.a != now->a) p->next_a = next.a + w->tile.row * p->a_row * bytes;
   if (next.b != now->b && !g->packed) p->next_b = next.b + w->tile.column * p->b_column * bytes;
 }
@@ -185,11 +196,12 @@ static size_t plan_long_sum(tile_work *w) {
 }
 
 /* Makes one tile in each of some products of the batch. Right factors shared by all of them are packed once. */
-static ax_status product_tiles(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, tile t,
-                               ax_pool *pool) {
-  const ax_gemm *g = instr->gemm;
+static ax_status product_tiles(const ax_activation *activation, const ax_ref *refs, const ax_gemm *g, int64_t begin, int64_t end, tile t,
+                               const target *to, ax_pool *pool) {
   if (t.rows == 0 || t.columns == 0) return AX_OK;
   tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
+  if (to->c != NULL) w.product.c_row = to->c_row;
+  w.product.add = to->add;
   w.way = ax_gemm_way(g, &w.product);
   const ax_product_kernels *k = w.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
@@ -206,12 +218,12 @@ static ax_status product_tiles(const ax_activation *activation, const ax_instr *
   w.sums = w.packed + packed_bytes;
   ax_product_begin(&w.way);
   for (int64_t i = begin; i < end; i++) {
-    const factors f = factors_of(activation, instr, k, i);
-    look_ahead(&w, &f, activation, instr, i);
-    char *c = f.c + (t.row * g->ldc + t.column) * ax_made_bytes(k, g->rounds);
-    if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
+    const factors f = factors_of(activation, refs, g, k, i);
+    look_ahead(&w, &f, activation, refs, i);
+    char *c = to->c != NULL ? to->c : f.c + (t.row * g->ldc + t.column) * ax_made_bytes(k, g->rounds);
+    if (is_long) make_long_sum(&w, &f, terms, i == begin, to, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {
-      w.product.add = g->accumulate || n > 0;
+      w.product.add = to->add || n > 0;
       make_term(&w, &f, n, 0, i == begin, c);
     }
   }
@@ -223,7 +235,7 @@ static ax_status product_tiles(const ax_activation *activation, const ax_instr *
 ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr, ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
   const tile whole = {.rows = g->m, .columns = g->n};
-  return product_tiles(activation, instr, 0, ax_dims_elems(g->batch_rank, g->batch), whole, pool);
+  return product_tiles(activation, instr->refs, g, 0, ax_dims_elems(g->batch_rank, g->batch), whole, &(target){.add = g->accumulate}, pool);
 }
 
 /* --- The parts of a product --- */
@@ -315,23 +327,30 @@ static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t c
 
 typedef struct gemm_run {
   const ax_activation *activation;
-  const ax_instr *instr;
+  const ax_ref *refs;
+  const ax_gemm *gemm;
   ax_pool *pool;
   tiling tiles;
   int64_t row_edge, column_edge;
 } gemm_run;
 
-static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
-  (void)worker_slot;
-  const gemm_run *r = context;
-  const ax_gemm *g = r->instr->gemm;
+static tile tile_of(const gemm_run *r, uint32_t part) {
+  const ax_gemm *g = r->gemm;
   const tiling t = r->tiles;
-  int64_t count = ax_dims_elems(g->batch_rank, g->batch), row = part / t.columns % t.rows, column = part % t.columns;
-  int64_t group = part / (t.rows * t.columns);
+  const int64_t row = part / t.columns % t.rows, column = part % t.columns;
   tile it = {.row = tile_begin(g->m, r->row_edge, row, t.rows), .column = tile_begin(g->n, r->column_edge, column, t.columns)};
   it.rows = tile_begin(g->m, r->row_edge, row + 1, t.rows) - it.row;
   it.columns = tile_begin(g->n, r->column_edge, column + 1, t.columns) - it.column;
-  return product_tiles(r->activation, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
+  return it;
+}
+
+static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
+  const gemm_run *r = context;
+  const ax_gemm *g = r->gemm;
+  const int64_t count = ax_dims_elems(g->batch_rank, g->batch), groups = r->tiles.groups, group = part / (r->tiles.rows * r->tiles.columns);
+  return product_tiles(r->activation, r->refs, g, count * group / groups, count * (group + 1) / groups, tile_of(r, part),
+                       &(target){.add = g->accumulate}, r->pool);
 }
 
 /* Chooses the numbers of which a tile's rows and columns are multiples, so that the last tiles are hardly slower than others and
@@ -347,12 +366,76 @@ static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) 
                                     : line;
 }
 
-ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
-  const ax_gemm *g = instr->gemm;
-  ax_pool *pool = &run->executor->pool;
+static gemm_run plan_run(ax_execution *run, const ax_ref *refs, const ax_gemm *g) {
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &whole);
-  gemm_run r = {.activation = activation, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};
+  gemm_run r = {.refs = refs, .gemm = g, .pool = &run->executor->pool, .tiles = tiling_of(g, way.plain, run->threads)};
   set_edges(&r, g, &way);
-  return ax_share_parts(run, worker_slot, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
+  return r;
+}
+
+static uint32_t parts_of(const gemm_run *r) { return (uint32_t)(r->tiles.rows * r->tiles.columns * r->tiles.groups); }
+
+ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
+  gemm_run r = plan_run(run, instr->refs, instr->gemm);
+  r.activation = activation;
+  return ax_share_parts(run, worker_slot, make_tile, &r, parts_of(&r));
+}
+
+/* --- Products that are added up --- */
+
+typedef struct sum_run {
+  gemm_run run;
+  const ax_gemm_sum *sum;
+  bool adds_last; /* a product adds what is there last, so that bits are those of a separate addition */
+} sum_run;
+
+/* A product of several blocks, or terms, is made by itself, and then added: so its bits are its own. */
+static ax_status add_apart(const sum_run *r, const ax_activation *activation, tile it) {
+  const ax_gemm *g = r->run.gemm;
+  const int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
+  const size_t bytes = (size_t)(it.rows * it.columns * item);
+  char *made = take_work(r->run.pool, bytes), *sum = (char *)ax_address(activation, &r->run.refs[2]);
+  if (made == NULL && bytes > 0) return AX_OUT_OF_MEMORY;
+  const ax_status status = product_tiles(activation, r->run.refs, g, 0, 1, it, &(target){made, it.columns, false}, r->run.pool);
+  for (int64_t row = 0; row < it.rows && status == AX_OK; row++) {
+    void *slots[] = {sum + ((it.row + row) * g->ldc + it.column) * item, made + row * it.columns * item};
+    r->sum->combine(slots, NULL, 0, it.columns);
+  }
+  give_work(r->run.pool, made, bytes);
+  return status;
+}
+
+static ax_status make_sum_tile(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
+  const sum_run *r = context;
+  const tile it = tile_of(&r->run, part);
+  ax_status status = AX_OK;
+  for (uint32_t k = 0; k < r->sum->count && status == AX_OK; k++) {
+    const bool first = k == 0 && r->sum->first;
+    if (first || r->adds_last) status = product_tiles(r->sum->activations[k], r->run.refs, r->run.gemm, 0, 1, it, &(target){.add = !first}, r->run.pool);
+    else status = add_apart(r, r->sum->activations[k], it);
+  }
+  return status;
+}
+
+/* Tiles of the sum stay in the cache while all add to them. */
+static void cut_finer(gemm_run *r) {
+  const ax_gemm *g = r->gemm;
+  const int64_t most = ax_caches_here()->second / 4, item = (int64_t)ax_dtype_bytes(g->dtype);
+  tiling *t = &r->tiles;
+  while (g->m / t->rows * (g->n / t->columns) * item > most && 2 * t->rows * few_rows <= g->m) t->rows *= 2;
+}
+
+ax_status ax_gemm_add_up(ax_execution *run, ax_worker_slot *worker_slot, const ax_instr *instr, const ax_gemm_sum *sum) {
+  const ax_gemm *g = instr->push->product;
+  const ax_product whole = ax_gemm_product(g, g->m, g->n);
+  sum_run r = {.run = plan_run(run, instr->refs, g), .sum = sum};
+  r.adds_last = ax_dims_elems(g->term_rank, g->terms) == 1 && ax_gemm_way(g, &whole).blocks == 1;
+  r.run.tiles.groups = 1; /* also where it is too little for a thread */
+  cut_finer(&r.run);
+  ax_status status = AX_OK;
+  if (ax_share_worth(run, instr)) return ax_share_parts(run, worker_slot, make_sum_tile, &r, parts_of(&r.run));
+  for (uint32_t part = 0; part < parts_of(&r.run) && status == AX_OK; part++) status = make_sum_tile(&r, worker_slot, part);
+  return status;
 }

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "run/batches.h"
+#include "run/compute.h"
 #include "run/crossing.h"
+#include "run/gemm.h"
 #include "run/pieces.h"
 #include "run/scheduler.h"
 #include "run/share.h"
@@ -212,17 +214,40 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
   return count;
 }
 
+/* Adds the products of this member and of those behind it, some at a time. */
+static ax_status put_products(ax_execution *run, ax_worker_slot *worker_slot, const contributions *c) {
+  enum { at_once = 64 };
+  const ax_activation *list[at_once];
+  ax_gemm_sum sum = {list, 0, c->number == 0, c->instr->push->combine};
+  ax_status status = AX_OK;
+  list[sum.count++] = c->activation;
+  worker_slot->share.activation = (uint32_t)(c->activation - run->activations);
+  worker_slot->share.instr = (uint32_t)(c->instr - c->activation->code->instrs);
+  for (uint32_t f = c->first; f != AX_NONE && status == AX_OK; f = run->parking[f].next) {
+    if (sum.count == at_once) {
+      status = ax_gemm_add_up(run, worker_slot, c->instr, &sum);
+      sum.count = 0;
+      sum.first = false;
+    }
+    list[sum.count++] = &run->activations[f];
+  }
+  return status == AX_OK ? ax_gemm_add_up(run, worker_slot, c->instr, &sum) : status;
+}
+
 /* Combines the contributions of this member, whose turn has come, and of members parked behind it. */
-static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+static ax_status push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                           char *whole, uint32_t counter, uint64_t turn) {
   contributions c = {.run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device],
                      .first = AX_NONE, .whole = whole};
   uint32_t more = take_along(run, &c, counter, turn);
-  put_contributions(run, worker_slot, &c, 1 + more);
+  ax_status status = AX_OK;
+  if (instr->push->product != NULL) status = put_products(run, worker_slot, &c);
+  else put_contributions(run, worker_slot, &c, 1 + more);
   if (whole != NULL && c.number + 1 + more == instr->push->members) deal_out(run, worker_slot, activation, instr);
   ax_scheduler_signal(run, counter, 1 + more);
   for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->activations[k].pc++; /* past the push */
   ax_scheduler_resume(run, c.first);
+  return status == AX_OK ? AX_OK : ax_compute_failed(instr, status);
 }
 
 /* Combines this member's short runs, into every peer or into the sum of whole operands. */
@@ -256,10 +281,9 @@ static ax_status push_in_turn(ax_execution *run, ax_worker_slot *worker_slot, co
     put_small(activation, instr, number, whole);
     if (whole != NULL && number + 1 == push->members) deal_out(run, worker_slot, activation, instr);
     ax_scheduler_signal(run, counter, 1);
-  } else {
-    push_together(run, worker_slot, activation, instr, whole, counter, turn);
+    return AX_OK;
   }
-  return AX_OK;
+  return push_together(run, worker_slot, activation, instr, whole, counter, turn);
 }
 
 /* --- Few elements, in a loop --- */
