@@ -73,6 +73,34 @@ static ax_pjrt_error *block_of(const running *r, const ax_pjrt_value *value, ax_
   return ax_pjrt_status(status);
 }
 
+/* Whether the buffer is what one device has by itself of a result, which its layout does not show. */
+static bool is_by_itself(ax_pjrt_buffer *buffer) {
+  ax_array *whole = ax_pjrt_buffer_whole(buffer);
+  const bool by_itself = whole != NULL && ax_array_typeof(whole)->rank == buffer->type.rank + 1;
+  ax_array_release(whole);
+  return by_itself;
+}
+
+/* An argument that all devices are said to have the same of, and that a run gave each by itself, is looked at: the program would take the
+   first device's for all. */
+static ax_pjrt_error *check_same(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array *const *parts) {
+  const ax_pjrt_value *value = &r->e->in[index];
+  if (value->having != AX_HAVE_ARRAY || !ax_type_equal(&value->whole, &value->block) || !is_by_itself(lists[0][index])) return NULL;
+  const size_t bytes = (size_t)ax_type_elems(&value->block) * ax_dtype_bytes(value->block.dtype);
+  char *first = ax_alloc(2 * bytes), *other = first + bytes;
+  if (first == NULL) return ax_pjrt_status(ax_out_of_memory(2 * bytes));
+  ax_status status = (ax_array_read)(parts[0], value->block.dtype, first, bytes);
+  for (size_t place = 1; place < r->device_count && status == AX_OK; place++) {
+    status = (ax_array_read)(parts[place], value->block.dtype, other, bytes);
+    if (status == AX_OK && memcmp(first, other, bytes) != 0)
+      status = ax_error(AX_INVALID_ARGUMENT, "argument %zu: device %d has other elements than device %d, where the layout says that all have the "
+                        "same; jit the function that makes it together with the one that takes it, or name the axis in its spec", index,
+                        r->devices[device_at(value, place)]->description.id, r->devices[device_at(value, 0)]->description.id);
+  }
+  ax_free(first);
+  return ax_pjrt_status(status);
+}
+
 /* The arrays of all devices, as one. Those that a run has given as one are it again, whether or not the run is over; others are waited for. */
 static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array **parts, ax_array **out) {
   const ax_pjrt_value *value = &r->e->in[index];
@@ -85,6 +113,7 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
     error = block_of(r, value, lists[device_at(value, held)][index], &parts[held]);
     if (error == NULL) held++;
   }
+  if (error == NULL) error = check_same(r, lists, index, parts);
   if (error == NULL)
     error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
                                                          (uint32_t)r->device_count, parts, out));

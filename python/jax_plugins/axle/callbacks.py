@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 from jax._src import callback as jax_callback
 from jax._src import core, dtypes, ffi, sharding_impls
+from jax._src import mesh as mesh_lib
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 from jax._src.lib.mlir.dialects import hlo
@@ -42,9 +43,11 @@ class Function:
 
     @staticmethod
     def run(function, operands, results):
-        """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's."""
-        for to, result in zip(results, function(*[x.copy() for x in operands])):
-            np.copyto(to, result)
+        """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's. It may be called on the thread
+        that runs the program, but is no part of what that thread does: the mesh that is set there is not the function's."""
+        with sharding_impls._internal_use_concrete_mesh(mesh_lib.empty_concrete_mesh), mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh):
+            for to, result in zip(results, function(*[x.copy() for x in operands])):
+                np.copyto(to, result)
 
     def __call__(self, *arguments):
         return self.function(*arguments)
