@@ -15,6 +15,7 @@ bench_case place;                                   /* placing.c */
 bench_case gathered_matmul, pipelined;              /* kernels.c */
 bench_case grid;                                    /* grids.c */
 bench_case grid_table;                              /* grid_tables.c */
+bench_case acts;                                    /* acts.c */
 bench_case module_read, module_compile, module_run, module_memory; /* modules.c */
 bench_case calls;                                   /* calls.c */
 bench_case checked;                                 /* checked.c */

@@ -35,6 +35,7 @@ static const struct {
     {"pipelined", pipelined, 2, "kernel|plain scale|add|matmul"},
     {"grid", grid, 3, "kernel|parallel|interpret|plain CASE WORKERS"},
     {"grid_table", grid_table, 3, "kernel|plain CASE WORKERS"},
+    {"acts", acts, 2, "CASE|limit WORKERS"},
     {"calls", calls, 2, "COUNT each|sum"},
     {"checked", checked, 2, "prove|state|state_limit|bytes|bytes_limit DEVICES"},
     {"simulated", simulated, 3, "ring|tree|all_to_all DEVICES real|simulated|form|limit"},

@@ -23,6 +23,15 @@ typedef struct result {
   size_t aside_at, bytes;
 } result;
 
+/* A kernel's slot: bytes into an input, into a result or into the memory that a run works in; or constants, at an address. */
+typedef enum slot_of { OF_INPUT, OF_RESULT, OF_WORK, OF_ADDRESS } slot_of;
+typedef struct slot {
+  slot_of of;
+  uint32_t number; /* of the input or result */
+  int64_t offset;
+  char *address;
+} slot;
+
 struct ax_straight {
   ax_runtime *runtime; /* held */
   ax_program *program;
@@ -30,6 +39,8 @@ struct ax_straight {
   ax_compiled compiled;
   uint32_t *input_part; /* by input: its part; AX_NONE: it is unused */
   result *results;
+  slot *slots; /* of all its instructions, if they are kernels in a row; else NULL */
+  bool finishes; /* some results are not computed in their places */
   size_t iterations_at, scratch_at, rows_at, kept_at, aside_at, bytes;
 };
 
@@ -113,6 +124,55 @@ static ax_status build(ax_straight *s, const ax_compile_options *options) {
   return status;
 }
 
+/* --- Kernels in a row: their slots are known as soon as the inputs and results are --- */
+
+static bool all_kernels(const ax_code *code) {
+  for (uint32_t i = 0; i < code->instr_count; i++) {
+    const ax_instr *instr = &code->instrs[i];
+    if (instr->kind != AX_INSTR_END && (instr->kind != AX_INSTR_KERNEL || instr->kernel.given != NULL)) return false;
+  }
+  return true;
+}
+
+/* What the ref is of, as fill_parts says. */
+static slot slot_at(const ax_straight *s, const ax_ref *ref) {
+  const ax_compiled *c = &s->compiled;
+  const uint32_t part = ref->first + ref->place[0];
+  slot found = {.of = OF_WORK, .offset = ref->offset};
+  size_t kept = s->kept_at;
+  for (uint32_t p = 0; p < c->space_count; p++) {
+    const ax_part_space *space = &c->spaces[p];
+    if (space->kind == AX_SPACE_CONST && space->first == part)
+      return (slot){.of = OF_ADDRESS, .address = (char *)ax_constants_of(c, space) + ref->offset};
+    if (space->kind == AX_SPACE_SCRATCH && space->first == part) found.offset += (int64_t)s->scratch_at;
+    if (space->kind != AX_SPACE_KEPT) continue;
+    if (space->first == part) found.offset += (int64_t)kept;
+    kept += round_up(space->total);
+  }
+  for (uint32_t i = 0; i < s->signature.in_count; i++)
+    if (s->input_part[i] == part) return (slot){.of = OF_INPUT, .number = i, .offset = ref->offset};
+  for (uint32_t k = 0; k < s->signature.out_count; k++) {
+    const result *r = &s->results[k];
+    if (r->part != part) continue;
+    if (r->how != MADE_ASIDE) return (slot){.of = OF_RESULT, .number = k, .offset = ref->offset};
+    found.offset += (int64_t)r->aside_at;
+  }
+  return found;
+}
+
+static ax_status list_slots(ax_straight *s) {
+  const ax_code *code = &s->compiled.codes[0];
+  size_t count = 1;
+  for (uint32_t k = 0; k < s->signature.out_count; k++) s->finishes = s->finishes || s->results[k].how != MADE_THERE;
+  if (!all_kernels(code)) return AX_OK;
+  for (uint32_t i = 0; i < code->instr_count; i++) count += code->instrs[i].ref_count;
+  if ((s->slots = ax_alloc(count * sizeof s->slots[0])) == NULL) return ax_out_of_memory(count * sizeof s->slots[0]);
+  count = 0;
+  for (uint32_t i = 0; i < code->instr_count; i++)
+    for (uint32_t k = 0; k < code->instrs[i].ref_count; k++) s->slots[count++] = slot_at(s, &code->instrs[i].refs[k]);
+  return AX_OK;
+}
+
 static ax_status choose_donated(const ax_program *program, const uint32_t *in_place, uint32_t **inputs, ax_args *out) {
   bool *is = ax_calloc(program->in_count + (size_t)1, sizeof is[0]);
   *inputs = ax_calloc(program->in_count + (size_t)1, sizeof (*inputs)[0]);
@@ -142,6 +202,7 @@ ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uin
   if (status == AX_OK) status = build(s, &options);
   bool able = status == AX_OK && only_computes(&s->compiled);
   if (able) status = describe(s, in_place);
+  if (able && status == AX_OK) status = list_slots(s);
   ax_free(inputs);
   if (able && status == AX_OK) *out = s;
   else ax_straight_release(s);
@@ -154,6 +215,7 @@ void ax_straight_release(ax_straight *s) {
   ax_program_release(s->program);
   ax_free(s->results);
   ax_free(s->input_part);
+  ax_free(s->slots);
   ax_runtime_drop(s->runtime);
   ax_free(s);
 }
@@ -199,7 +261,35 @@ static void finish(const ax_straight *s, void *const *in, void *const *out, char
     if (s->results[k].how == MADE_OF_RESULT) memcpy(out[k], out[s->results[k].of], s->results[k].bytes);
 }
 
+static void *slot_address(const slot *slot, void *const *in, void *const *out, char *work) {
+  switch (slot->of) {
+    case OF_INPUT: return (char *)in[slot->number] + slot->offset;
+    case OF_RESULT: return (char *)out[slot->number] + slot->offset;
+    case OF_WORK: return work + slot->offset;
+    case OF_ADDRESS: break;
+  }
+  return slot->address;
+}
+
+static void run_kernels(const ax_straight *s, void *const *in, void *const *out, char *work) {
+  static const int64_t coordinates[AX_MAX_AXES];
+  const ax_code *code = &s->compiled.codes[0];
+  const slot *next = s->slots;
+  for (uint32_t i = 0; i < code->instr_count; i++) {
+    const ax_instr *instr = &code->instrs[i];
+    void *slots[AX_MAX_SLOTS];
+    if (instr->kind == AX_INSTR_END) break;
+    for (uint32_t k = 0; k < instr->ref_count; k++) slots[k] = slot_address(next++, in, out, work);
+    instr->kernel.code(slots, coordinates, 0, instr->kernel.extent * instr->kernel.scale);
+  }
+  if (s->finishes) finish(s, in, out, work);
+}
+
 ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *out, void *work) {
+  if (s->slots != NULL) {
+    run_kernels(s, in, out, work);
+    return AX_OK;
+  }
   const ax_compiled *c = &s->compiled;
   const ax_code *code = &c->codes[0];
   unsigned char **part = work;

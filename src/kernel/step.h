@@ -51,6 +51,9 @@ typedef struct ax_step_view {
   /* Adds to *offset, of the operand's view, where this one begins. starts: the other operands. AX_INVALID_ARGUMENT: it leaves the
      operand; the message says "takes elements ..". NULL: it begins where the operand's does. */
   ax_status (*offset)(const ax_eqn *eqn, const ax_type *of, const int64_t *strides, const int64_t *starts, int64_t *offset);
+  /* The greatest start along each dimension, if all from 0 to it are inside and the view then begins at the sum of starts times
+     strides; what is outside is for `offset` to say. NULL: that says it always. */
+  void (*lasts)(const ax_eqn *eqn, const ax_type *of, int64_t *last);
   /* Whether it is one index along the first dimensions and all of the others, or all of the operand in its order. NULL: it is
      not. */
   bool (*keeps_place)(const ax_eqn *eqn, const ax_type *of);

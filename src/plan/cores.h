@@ -41,6 +41,7 @@ typedef struct ax_cores_runner {
   void (*wake)(const void *context, uint32_t count);    /* lets `count` of the waiting callers go on */
   const void *context;
   uint32_t members;
+  bool one_thread; /* only one caller at a time runs cores: others wait until all have ended */
   uint32_t first; /* the first member of this process: the common state is in its state */
   uint32_t away;  /* how many other processes have members, whose state is NULL here. If it is 0, the rest is not used */
   uint64_t seed; /* order of ready cores; 0: the first that became ready; else a pseudo-random one */
@@ -80,7 +81,8 @@ typedef struct ax_cores {
   uint32_t *buffers;    /* those that are read, then those that are written */
   uint32_t state, came, all_came, done, all_done; /* came, ..: AX_NONE where each device is alone */
   uint32_t core_count;
-  double time; /* nanoseconds on one thread, roughly */
+  bool one_thread; /* one thread at a time runs cores: more would cost more than they save */
+  double time; /* nanoseconds on one thread, roughly, that several threads can share */
 } ax_cores;
 
 typedef struct ax_cores_buffer {

@@ -69,7 +69,7 @@ static ax_status run_alone(ax_execution *run, ax_worker_slot *worker_slot, const
   const ax_cores *cores = r->instr->cores->cores;
   uint64_t ticket;
   AX_TRY(enter(run, r->activation, r->instr));
-  if (run->threaded && cores->core_count > 1) {
+  if (run->threaded && cores->core_count > 1 && !cores->one_thread) {
     worker_slot->share.activation = (uint32_t)(r->activation - run->activations);
     worker_slot->share.instr = (uint32_t)(r->instr - r->activation->code->instrs);
     ax_status status = ax_share_parts(run, worker_slot, run_part, r, cores->core_count);
@@ -99,6 +99,7 @@ ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_a
       .wake = wake,
       .context = &context,
       .members = cores->came == AX_NONE ? 1 : (uint32_t)ax_axis_set_size(cores->axes, &run->compiled->plan->mesh),
+      .one_thread = cores->one_thread,
       .seed = run->scheduling_policy != NULL ? run->executor->options->seed | 1 : 0};
   context.all = &all;
   if (instr->cores->crossing != NULL) ax_cores_cross(run, activation, instr, &all);

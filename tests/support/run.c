@@ -55,9 +55,16 @@ void test_use_vectors(ax_runtime *runtime, uint32_t bytes) {
   TEST_OK(ax_jit_create(&(ax_jit_options){.most_vector_bytes = bytes}, &runtime->assembler.jit));
 }
 
-void test_use_threads(ax_executable *executable) {
+void test_use_threads_as_planned(ax_executable *executable) {
   executable->compiled.threaded = true;
   executable->compiled.late = executable->compiled.devices == 1;
+}
+
+void test_use_threads(ax_executable *executable) {
+  const ax_code *code = &executable->compiled.codes[0];
+  test_use_threads_as_planned(executable);
+  for (uint32_t i = 0; i < code->instr_count; i++)
+    if (code->instrs[i].kind == AX_INSTR_CORES) ((ax_cores *)(uintptr_t)code->instrs[i].cores->cores)->one_thread = false;
 }
 
 ax_status test_make_plan(const ax_program *program, ax_plan **out) {

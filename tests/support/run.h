@@ -26,8 +26,10 @@ struct ax_runner *test_runner(ax_executable *executable);
 struct ax_parts *test_parts(const ax_array *array);
 /* Code is compiled from now on for registers of so many bytes. */
 void test_use_vectors(ax_runtime *runtime, uint32_t bytes);
-/* Small programs run on one thread; so that the others are tested too: as many as the runtime has, from the beginning. */
+/* Small programs run on one thread, and so do the cores of kernels that do little between two acts; so that the others are tested too: as
+   many as the runtime has, from the beginning. As planned: only one of these runs cores of such a kernel. */
 void test_use_threads(ax_executable *executable);
+void test_use_threads_as_planned(ax_executable *executable);
 /* The plan of a program without axes, before the passes. ax_plan_destroy. */
 ax_plan *test_plan(const ax_program *program);
 AX_MUST_USE ax_status test_make_plan(const ax_program *program, ax_plan **out);

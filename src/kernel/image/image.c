@@ -34,12 +34,12 @@ static void set_view(ax_image_body *body, uint32_t number, const ax_view *view, 
   slot->root = root;
   slot->whole = whole;
   memcpy(slot->strides, view->strides, sizeof slot->strides);
-  body->view_of[number] = body->view_count++;
 }
 
 static void set_root(ax_image_body *body, uint32_t slot, uint32_t root) {
   const ax_view view = ax_dense_view(0, &body->code->types[slot]);
   set_view(body, slot, &view, root, true);
+  body->view_of[slot] = body->view_count++;
 }
 
 static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, uint32_t barrier_root) {
@@ -52,6 +52,7 @@ static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, u
   AX_TRY(how->shape(step->eqn, &body->code->types[out], &view));
   view.type = body->code->types[out];
   set_view(body, out, &view, from->root, from->whole && how->all);
+  body->view_of[out] = how->offset != NULL ? body->view_count++ : body->view_of[step->in[0]]; /* it begins where that one does */
   body->slots[out].maker = step;
   body->slots[out].keeps_place = how->keeps_place != NULL && how->keeps_place(step->eqn, &from->type);
   return AX_OK;
@@ -108,9 +109,8 @@ static ax_image_kind kind_of(const ax_core_code *code, const ax_core_code_step *
       [AX_STEP_TEST] = AX_IMAGE_TEST,   [AX_STEP_BEGIN] = AX_IMAGE_BEGIN,     [AX_STEP_NEXT] = AX_IMAGE_NEXT,
       [AX_STEP_STACK] = AX_IMAGE_STACK, [AX_STEP_ADVANCE] = AX_IMAGE_ADVANCE, [AX_STEP_OPEN] = AX_IMAGE_OPEN,
       [AX_STEP_CLOSE] = AX_IMAGE_CLOSE, [AX_STEP_END] = AX_IMAGE_END};
-  const ax_step_view *view = step->kind == AX_STEP_VIEW ? ax_step_view_of(step->eqn) : NULL;
   if (step->kind == AX_STEP_EVAL) return ax_scalar_step_known(code, step) ? AX_IMAGE_SCALAR : AX_IMAGE_EVAL;
-  if (step->kind == AX_STEP_VIEW) return view != NULL && view->offset != NULL ? AX_IMAGE_SLICE : AX_IMAGE_VIEW;
+  if (step->kind == AX_STEP_VIEW) return AX_IMAGE_SLICE;
   if (step->kind == AX_STEP_ACT) return ax_step_access_of(step->eqn) != NULL ? AX_IMAGE_ACCESS : AX_IMAGE_ACT;
   return kinds[step->kind];
 }
@@ -136,9 +136,17 @@ static uint32_t scope_of(const ax_image_body *body, const ax_core_code_step *ste
   return s;
 }
 
-ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step) {
+/* A view that begins where its operand or its root does. */
+static bool begins_there(const ax_core_code_step *step) {
+  if (step->kind != AX_STEP_VIEW || step->eqn->prim->step->grid_number) return false;
+  const ax_step_view *view = ax_step_view_of(step->eqn);
+  return view == NULL || view->offset == NULL;
+}
+
+ax_status ax_image_add_step(ax_image *image, ax_image_body *body, const ax_core_code_step *step) {
   ax_image_op op = {.kind = kind_of(body->code, step), .step = step};
-  if (ax_image_is_nothing(step)) return AX_OK;
+  bool known;
+  if (ax_image_is_nothing(step) || begins_there(step)) return AX_OK;
   if (step->eqn != NULL) op.rules = step->eqn->prim->step;
   if (step->kind == AX_STEP_VIEW && op.rules->grid_number)
     return ax_error(AX_ABSENT, "%s of a grid that is no loop of the kernel", step->eqn->prim->name);
@@ -149,45 +157,25 @@ ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step) 
         return ax_error(AX_ABSENT, "a kernel in which memory is chosen while it runs");
   if (op.kind == AX_IMAGE_EVAL && (step->in_count > AX_IMAGE_MOST || step->out_count > AX_IMAGE_MOST))
     return ax_error(AX_ABSENT, "an equation of more than %d operands or results in a kernel", AX_IMAGE_MOST);
+  if (op.kind == AX_IMAGE_NEXT || op.kind == AX_IMAGE_ADVANCE) op.scalar = step->loop, op.length = step->length;
   if (op.kind == AX_IMAGE_SCALAR) op.scalar = ax_scalar_step_number(body->code, step);
   op.crosses = step->kind == AX_STEP_MOVE && crosses(step);
   if (step->kind == AX_STEP_OPEN || step->kind == AX_STEP_CLOSE) op.scope = scope_of(body, step);
-  return add_op(body, &op);
+  AX_TRY(ax_image_find_places(image, body, &op, &known));
+  return known ? AX_OK : add_op(body, &op);
 }
 
-/* Targets are steps until all operations are there. */
-static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *op_of) {
-  for (uint32_t i = 0; i < body->op_count; i++) {
-    ax_image_op *op = &body->ops[i];
-    if (op->step == NULL) continue;
-    op->target = op_of[op->step->target];
-    if (op->kind != AX_IMAGE_SWITCH) continue;
-    op->targets = ax_arena_copy(&image->arena, op->step->targets, op->step->target_count * sizeof op->targets[0]);
-    if (op->targets == NULL) return ax_out_of_memory(0);
-    for (uint32_t k = 0; k < op->step->target_count; k++) op->targets[k] = op_of[op->targets[k]];
-  }
-  return AX_OK;
-}
-
-/* Marks the steps that a jump leads to. */
-static void find_targets(const ax_core_code *code, bool *is) {
-  for (uint32_t i = 0; i < code->step_count; i++) {
-    const ax_core_code_step *step = &code->steps[i];
-    bool jumps =
-        step->kind == AX_STEP_JUMP || step->kind == AX_STEP_TEST || step->kind == AX_STEP_NEXT || step->kind == AX_STEP_ADVANCE;
-    if (jumps) is[step->target] = true;
-    for (uint32_t k = 0; step->kind == AX_STEP_SWITCH && k < step->target_count; k++) is[step->targets[k]] = true;
-  }
-}
-
-static ax_status add_steps(ax_image_body *body, ax_segments *segments, uint32_t *op_of) {
+static ax_status add_steps(ax_image *image, ax_image_body *body, ax_segments *segments, uint32_t *op_of) {
   const ax_core_code *code = body->code;
+  for (uint32_t i = 0; i < code->step_count; i++)
+    if (body->hoisted[i]) AX_TRY(ax_image_add_step(image, body, &code->steps[i]));
   for (uint32_t i = 0; i < code->step_count; i++) {
     bool taken = false;
     if (body->is_target[i]) AX_TRY(ax_segments_flush(segments));
     op_of[i] = body->op_count;
+    if (body->hoisted[i]) continue;
     AX_TRY(ax_segments_take(segments, &code->steps[i], &taken));
-    if (!taken) AX_TRY(ax_image_add_step(body, &code->steps[i]));
+    if (!taken) AX_TRY(ax_image_add_step(image, body, &code->steps[i]));
   }
   return AX_OK;
 }
@@ -200,10 +188,10 @@ static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtim
   ax_status status = op_of != NULL && body->is_target != NULL ? ax_segments_init(&segments, image, body, compile)
                                                         : ax_out_of_memory(code->step_count * sizeof op_of[0]);
   if (status == AX_OK) {
-    find_targets(code, body->is_target);
-    status = add_steps(body, &segments, op_of);
+    ax_image_find_targets(code, body->is_target);
+    status = add_steps(image, body, &segments, op_of);
   }
-  if (status == AX_OK) status = renumber(image, body, op_of);
+  if (status == AX_OK) status = ax_image_join(image, body, op_of, segments.uses);
   ax_segments_deinit(&segments);
   ax_free(op_of);
   return status;
@@ -249,6 +237,7 @@ static void lay_out_core(const ax_image *image, ax_image_body *body) {
   body->occurrences_at = take(&bytes, body->scope_count, sizeof(uint32_t));
   body->waited_at = take(&bytes, image->barrier_total, sizeof(int64_t));
   body->roots_at = take(&bytes, body->root_count, sizeof(void *));
+  body->targets_at = take(&bytes, body->target_count, sizeof(ax_run_targets));
   body->values_at = take(&bytes, body->value_bytes, 1);
   body->segments_at = take(&bytes, ax_segments_bytes(body), 1);
   body->core_bytes = round_up(bytes, 64);
@@ -351,13 +340,18 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     AX_TRY(find_slots(image, body, b, memory));
     body->first_own = image->root_total;
     image->root_total += body->root_count - machine->ref_count;
+    AX_TRY(ax_image_places_init(image, body));
+    AX_TRY(ax_image_hoist(image, body));
     AX_TRY(make_ops(image, body, compile));
   }
   if (compile != NULL) {
     AX_TRY(ax_image_alias(image));
     AX_TRY(ax_image_forward(image));
   }
+  AX_TRY(ax_image_place_ends(image));
   AX_TRY(lay_out(image, memory));
+  AX_TRY(ax_image_find_own(image));
+  AX_TRY(ax_image_find_threads(image));
   return check_barriers(image);
 }
 
@@ -386,6 +380,7 @@ void ax_image_release(ax_image *image) {
   for (uint32_t b = 0; image->bodies != NULL && b < image->machine->params->bodies.count; b++) {
     ax_segments_release(&image->bodies[b]);
     ax_free(image->bodies[b].ops);
+    ax_free(image->bodies[b].targets);
   }
   ax_machine_release(image->machine);
   ax_free(image->objects);
@@ -393,32 +388,6 @@ void ax_image_release(ax_image *image) {
   ax_free(image->scopes);
   ax_arena_deinit(&image->arena);
   ax_free(image);
-}
-
-/* --- What it costs --- */
-
-/* Loops go around as often as they say; of others it is not known, and once is taken. */
-static double body_time(const ax_image_body *body) {
-  double time = 0, rounds = 1;
-  for (uint32_t i = 0; i < body->op_count; i++) {
-    const ax_image_op *op = &body->ops[i];
-    const ax_core_code_step *step = op->step;
-    if (op->kind == AX_IMAGE_NEXT) rounds *= (double)step->length;
-    double bytes = 0;
-    for (uint32_t k = 0; k < step->out_count; k++) bytes += (double)body->slots[step->out[k]].bytes;
-    for (uint32_t k = 0; k < step->in_count; k++)
-      bytes += body->slots[step->in[k]].source == AX_SLOT_VIEW ? (double)body->slots[step->in[k]].bytes : 0;
-    if (op->forwarded) bytes = 0;
-    time += rounds * (op->kind == AX_IMAGE_SEGMENT ? ax_straight_time(op->segment->straight) : 20 + 0.1 * bytes);
-    if (op->kind == AX_IMAGE_ADVANCE && step->length > 0) rounds /= (double)step->length;
-  }
-  return time;
-}
-
-double ax_image_time(const ax_image *image) {
-  double time = 0;
-  for (uint32_t c = 0; c < image->machine->core_count; c++) time += body_time(&image->bodies[image->machine->cores[c].body]);
-  return time;
 }
 
 /* --- Who writes operands --- */

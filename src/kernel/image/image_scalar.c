@@ -50,20 +50,13 @@ bool ax_scalar_step_known(const ax_core_code *code, const ax_core_code_step *ste
   return ax_scalar_step_number(code, step) != AX_NONE;
 }
 
-int64_t ax_integer_at(ax_dtype dtype, const void *data) {
-  int32_t value = 0;
-  if (dtype == AX_BOOL) return *(const uint8_t *)data != 0;
-  memcpy(&value, data, sizeof value);
-  return value;
-}
-
-static void store(ax_dtype dtype, void *data, int64_t value) {
+static void store(const ax_image_place *place, char *values, int64_t value) {
   int32_t low = (int32_t)(uint32_t)(uint64_t)value;
-  if (dtype == AX_BOOL) *(uint8_t *)data = value != 0;
-  else memcpy(data, &low, sizeof low);
+  if (place->narrow) *(uint8_t *)(values + place->at) = value != 0;
+  else memcpy(values + place->at, &low, sizeof low);
 }
 
-static int64_t apply(uint32_t op, ax_dtype dtype, const int64_t *x) {
+static int64_t apply(uint32_t op, bool narrow, const int64_t *x) {
   switch (op) {
     case AX_SCALAR_ADD: return x[0] + x[1];
     case AX_SCALAR_SUB: return x[0] - x[1];
@@ -83,7 +76,7 @@ static int64_t apply(uint32_t op, ax_dtype dtype, const int64_t *x) {
     case AX_SCALAR_GE: return x[0] >= x[1];
     case AX_SCALAR_AND: return x[0] & x[1];
     case AX_SCALAR_OR: return x[0] | x[1];
-    case AX_SCALAR_NOT: return dtype == AX_BOOL ? !x[0] : ~x[0];
+    case AX_SCALAR_NOT: return narrow ? !x[0] : ~x[0];
     case AX_SCALAR_SELECT: return x[0] != 0 ? x[2] : x[1];
     default: return x[0];
   }
@@ -94,13 +87,13 @@ static int64_t index_of(const ax_core_code_step *step, int64_t place) {
   return ax_axes_index((const ax_axes *)ax_param_at(step->eqn, &step->eqn->prim->params[0]), &step->program->axes, place);
 }
 
-bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_code_step *step, int64_t place,
-                       const void *const *in, void *out) {
+bool ax_scalar_do(const ax_image_op *op, int64_t place, char *values) {
+  const ax_image_place *in = op->in, *out = op->out;
+  const uint32_t number = op->scalar, count = op->step->in_count;
   int64_t x[3] = {0};
-  ax_dtype dtype = code->types[step->out[0]].dtype;
-  for (uint32_t i = 0; i < step->in_count; i++) x[i] = ax_integer_at(code->types[step->in[i]].dtype, in[i]);
+  for (uint32_t i = 0; i < count; i++) x[i] = ax_image_integer(values, &in[i]);
   if ((number == AX_SCALAR_DIV || number == AX_SCALAR_REM) && x[1] == 0) return false;
-  if (number == AX_SCALAR_SELECT && step->in_count == 3) x[0] = x[0] < 0 ? 0 : x[0] > 1 ? 1 : x[0];
-  store(dtype, out, number == INDEX ? index_of(step, place) : apply(number, dtype, x));
+  if (number == AX_SCALAR_SELECT && count == 3) x[0] = x[0] < 0 ? 0 : x[0] > 1 ? 1 : x[0];
+  store(out, values, number == INDEX ? index_of(op->step, place) : apply(number, out->narrow, x));
   return true;
 }

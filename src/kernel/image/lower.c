@@ -232,6 +232,7 @@ static ax_status lower_steps_of(work *w, const uint32_t *in, uint32_t *out) {
   const int64_t members = ax_axis_set_size(w->cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
   w->cores.kernel = image;
   w->cores.core_count = image->machine->core_count;
+  w->cores.one_thread = image->one_thread;
   w->cores.time = ax_image_time(image);
   AX_TRY(ax_plan_keep_cores(plan, &w->cores, &cores));
   AX_TRY(byte_buffer(w, bytes, &cores->state));

@@ -101,10 +101,11 @@ static void roots_of_bodies_are_numbered(void **state) {
 
 static void integers_are_read(void **state) {
   (void)state;
-  const int32_t number = -7;
-  const uint8_t yes = 1;
-  assert_int_equal(ax_integer_at(AX_S32, &number), -7);
-  assert_int_equal(ax_integer_at(AX_BOOL, &yes), 1);
+  const int32_t numbers[] = {1, -7};
+  const char booleans[] = {0, 1, 0, 0};
+  assert_int_equal(ax_image_integer((const char *)numbers, &(ax_image_place){.at = 4}), -7);
+  assert_int_equal(ax_image_integer(booleans, &(ax_image_place){.at = 1, .narrow = true}), 1);
+  assert_int_equal(ax_image_integer(booleans, &(ax_image_place){.at = 2, .narrow = true}), 0);
 }
 
 /* A value is the core's own, the plan's memory, or a constant. */

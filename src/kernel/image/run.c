@@ -4,7 +4,8 @@
    those that are ready. Copies are through when they have been started: the core that starts one does it, which is a legal
    schedule.
 
-   One lock a group guards who is ready and what semaphores hold. It is not held while cores compute and copy. */
+   One lock a group guards who is ready and what semaphores hold. A thread that runs a core keeps it as long as no other thread
+   wants it, and does not hold it while the core does what takes long. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,11 +31,18 @@ static void make_core(const ax_image *image, ax_run_device *device, uint32_t c) 
                         .waited = (void *)(at + body->waited_at),
                         .occurrences = (void *)(at + body->occurrences_at),
                         .roots = (void *)(at + body->roots_at),
+                        .targets = (void *)(at + body->targets_at),
                         .values = at + body->values_at,
                         .segments = at + body->segments_at};
   for (uint32_t r = 0; r < body->root_count; r++) {
     const ax_image_root *root = &image->roots[c][r];
     core->roots[r] = root->memory != AX_NONE ? device->memory[root->memory] : device->state + root->at;
+  }
+  memcpy(core->views, body->first_views, body->view_count * sizeof core->views[0]);
+  memcpy(core->values + body->kept_at, body->kept, body->kept_count * sizeof body->kept[0]);
+  for (uint32_t i = 0; i < body->kept_operand_count; i++) {
+    const ax_image_kept *kept = &body->kept_operands[i];
+    memcpy(core->values + kept->at, device->memory[kept->memory], kept->bytes);
   }
 }
 
@@ -74,6 +82,13 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
   return make_lock(&group->lock);
 }
 
+/* A walker that sees it wanted gives it up soon. */
+void ax_group_lock_wanted(ax_run_group *group) {
+  atomic_fetch_add_explicit(&group->wanted, 1, memory_order_relaxed);
+  pthread_mutex_lock(&group->lock);
+  atomic_fetch_sub_explicit(&group->wanted, 1, memory_order_relaxed);
+}
+
 /* --- Failures --- */
 
 void ax_run_group_fail(ax_run_group *group, ax_status status) {
@@ -92,7 +107,7 @@ void ax_group_ready(ax_run_group *group, const ax_cores_runner *runner, ax_run_c
     else group->last->next = core;
     group->last = core;
     group->ready++;
-    if (group->parked == 0) continue;
+    if (group->parked == 0 || (runner->one_thread && group->running > 0)) continue;
     group->parked--;
     group->signals++;
     runner->wake(runner->context, 1);
@@ -194,9 +209,9 @@ static void look_for_messages(ax_run_group *group, const ax_cores_runner *runner
 
 /* With the lock held, which is held again afterwards. */
 static void run_ready(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner) {
+  if (runner->one_thread && group->running > 0) return; /* that thread comes to them */
   for (ax_run_core *core; group->status == AX_OK && (core = take_ready(group, runner->seed)) != NULL;) {
     group->running++;
-    pthread_mutex_unlock(&group->lock);
     ax_walked walked = ax_core_walk(image, runner, core);
     group->running--;
     if (walked == AX_WALKED_THROUGH) core->through = true;
@@ -230,7 +245,7 @@ void ax_run_group_end(ax_run_group *group, const ax_cores_runner *runner) {
 ax_status ax_image_run(const void *kernel, const ax_cores_runner *runner, uint64_t *ticket) {
   const ax_image *image = kernel;
   ax_run_group *group = runner->state(runner->context, runner->first);
-  pthread_mutex_lock(&group->lock);
+  ax_group_lock(group);
   ax_run_group_begin(image, group, runner);
   run_ready(image, group, runner);
   close_group(group, runner);

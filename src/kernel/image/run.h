@@ -11,12 +11,49 @@ typedef struct ax_row_walk {
   ax_run_core *core;
   const ax_image_body *body;
   const ax_image_op *op;
+  bool held; /* this thread holds the group's lock */
+  bool own;  /* the present operation is done whether it holds it or not */
 } ax_row_walk;
+
+/* --- The lock of a group. A thread keeps it from act to act, as most others that want it would only wait for what it does next; it
+   gives it up when another thread waits for it, and before what takes long. --- */
+
+void ax_group_lock_wanted(ax_run_group *group);
+static inline void ax_group_lock(ax_run_group *group) {
+  if (pthread_mutex_trylock(&group->lock) != 0) ax_group_lock_wanted(group);
+}
+static inline bool ax_group_is_wanted(const ax_run_group *group) {
+  return atomic_load_explicit(&group->wanted, memory_order_relaxed) > 0;
+}
+static inline void ax_walk_hold(ax_row_walk *walk) {
+  if (!walk->held) ax_group_lock(walk->core->device->group);
+  walk->held = true;
+}
+static inline void ax_walk_free(ax_row_walk *walk) {
+  if (walk->held) pthread_mutex_unlock(&walk->core->device->group->lock);
+  walk->held = false;
+}
+static inline void ax_walk_free_if_wanted(ax_row_walk *walk) {
+  if (walk->held && ax_group_is_wanted(walk->core->device->group)) ax_walk_free(walk);
+}
+/* Around the moving of so many bytes by an act. */
+enum { AX_WALK_LONG = 1 << 14 };
+static inline void ax_walk_begin_moving(ax_row_walk *walk, size_t bytes) {
+  if (bytes >= AX_WALK_LONG) ax_walk_free(walk);
+  else ax_walk_free_if_wanted(walk);
+}
+static inline void ax_walk_end_moving(ax_row_walk *walk) {
+  if (!walk->own) ax_walk_hold(walk);
+}
 
 static inline void *ax_core_value(const ax_run_core *core, const ax_image_slot *slot) {
   return slot->source == AX_SLOT_OWN       ? core->values + slot->at
          : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at]
                                            : (void *)(uintptr_t)slot->constant;
+}
+/* Where the core remembers that one, if the operation means cores by one or two coordinates. */
+static inline struct ax_run_target *ax_run_target_of(const ax_run_core *core, const ax_image_op *op, int32_t a, int32_t b) {
+  return &core->targets[op->meant - 1].of[((uint32_t)a + (uint32_t)b) % AX_RUN_TARGETS];
 }
 /* Gives the table entry of the unit at `offset` in a root that aliases its source. */
 static inline char **ax_core_unit(const ax_run_core *core, const ax_image_slot *view, int64_t offset) {
@@ -44,17 +81,17 @@ void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core)
 
 /* --- run_step.c --- */
 
-/* The core as far as it comes; the group's lock is held when it comes back. A failure is noted in the group. */
+/* The core as far as it comes, with the group's lock held on entry and at the end. A failure is noted in the group. */
 typedef enum ax_walked { AX_WALKED_WAITS, AX_WALKED_THROUGH, AX_WALKED_FAILED } ax_walked;
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core);
 /* "device 3, core 0: ..": AX_INVALID_ARGUMENT */
 ax_status ax_walk_fault(const ax_row_walk *walk, const char *format, ...) AX_PRINTF(2, 3);
 
-/* --- run_act.c: with the lock held, on entry and at the end --- */
+/* --- run_act.c: with the lock held, on entry and at the end, but for operations that are a core's own --- */
 
-/* Does an operation that other cores can notice. *waits: it is not done; the core stands in the list of the object that it waits
-   for. */
-AX_MUST_USE ax_status ax_walk_act(ax_row_walk *walk, bool *waits);
+/* Opens or closes a scope. *waits: it is not done; the core stands in the list of the object that it waits for. */
+void ax_walk_open(const ax_row_walk *walk, bool *waits);
+void ax_walk_close(const ax_row_walk *walk);
 /* Lets other cores go first before such an operation; the core stays ready and tries again. It does so where a policy draws the
    next core, and before a core reads a semaphore. */
 bool ax_core_makes_way(ax_row_walk *walk);
@@ -65,16 +102,50 @@ typedef struct ax_core_meant {
   ax_run_core *here;       /* NULL: it is of another process */
   uint32_t member, number; /* its device, among the members; its number among the image's cores */
 } ax_core_meant;
-int64_t ax_walk_integer(const ax_row_walk *walk, uint32_t operand);
-ax_run_object *ax_walk_object(const ax_row_walk *walk, const ax_run_core *core, uint32_t operand);
-AX_MUST_USE ax_status ax_walk_core_meant(const ax_row_walk *walk, const ax_core_params *to, ax_core_meant *out);
+static inline int64_t ax_walk_integer(const ax_row_walk *walk, uint32_t operand) {
+  return ax_image_integer(walk->core->values, &walk->op->in[operand]);
+}
+static inline ax_run_object *ax_walk_object(const ax_row_walk *walk, const ax_run_core *core, uint32_t operand) {
+  const ax_image_place *place = &walk->op->in[operand];
+  return (ax_run_object *)core->roots[place->root] + walk->core->views[place->at];
+}
+/* Where the operand's view begins, of a core of this body. Not of memory that aliases its source. */
+static inline char *ax_walk_memory(const ax_row_walk *walk, const ax_run_core *core, uint32_t operand) {
+  const ax_image_place *place = &walk->op->in[operand];
+  return (char *)core->roots[place->root] + walk->core->views[place->at];
+}
+AX_MUST_USE ax_status ax_walk_find_core(const ax_row_walk *walk, const ax_core_params *to, ax_core_meant *out);
+static inline ax_status ax_walk_core_meant(const ax_row_walk *walk, const ax_core_params *to, ax_core_meant *out) {
+  const uint32_t count = ax_core_operands(to);
+  if (count == 0) {
+    *out = (ax_core_meant){.here = walk->core};
+    return AX_OK;
+  }
+  if (walk->op->meant == 0) return ax_walk_find_core(walk, to, out);
+  const uint32_t first = walk->op->step->in_count - count;
+  const int32_t a = (int32_t)ax_walk_integer(walk, first), b = count > 1 ? (int32_t)ax_walk_integer(walk, first + 1) : 0;
+  const struct ax_run_target *known = ax_run_target_of(walk->core, walk->op, a, b);
+  if (!known->known || known->coordinate[0] != a || known->coordinate[1] != b) return ax_walk_find_core(walk, to, out);
+  *out = (ax_core_meant){known->here, known->member, known->number};
+  return AX_OK;
+}
 /* Wake the cores that have what they wait for now. */
-void ax_walk_signal(const ax_row_walk *walk, ax_run_object *semaphore, int64_t amount);
+void ax_walk_let_go(const ax_row_walk *walk, ax_run_object *object);
+static inline void ax_walk_signal(const ax_row_walk *walk, ax_run_object *semaphore, int64_t amount) {
+  semaphore->count += amount;
+  if (semaphore->waiting != NULL) ax_walk_let_go(walk, semaphore);
+}
 void ax_walk_arrive(const ax_row_walk *walk, ax_run_object *barrier);
-/* Whether the core must wait until the count is `amount`, or that phase complete. It then stands in the object's list. */
-bool ax_walk_wait_for(const ax_row_walk *walk, ax_run_object *object, int64_t amount, bool phase);
-/* Waits for the count of operand 0, and takes the amount off. */
-AX_MUST_USE ax_status ax_walk_wait(const ax_row_walk *walk, int64_t amount, bool *waits);
+/* Waits for the count of operand 0 and takes the amount off, or for the next phase of operand 0 that this core has not waited for. *waits:
+   the core stands in the object's list, and goes on with the next operation when it has been given what it waits for. */
+AX_MUST_USE ax_status ax_walk_stand_for(const ax_row_walk *walk, ax_run_object *object, int64_t amount, bool *waits);
+void ax_walk_wait_phase(const ax_row_walk *walk, bool *waits);
+static inline ax_status ax_walk_wait(const ax_row_walk *walk, int64_t amount, bool *waits) {
+  ax_run_object *object = ax_walk_object(walk, walk->core, 0);
+  if (amount < 0 || object->count < amount) return ax_walk_stand_for(walk, object, amount, waits);
+  object->count -= amount;
+  return AX_OK;
+}
 
 /* --- run_away.c --- */
 

@@ -8,25 +8,20 @@
 #include "kernel/image/run.h"
 #include "kernel/step.h"
 
-int64_t ax_walk_integer(const ax_row_walk *w, uint32_t operand) {
-  const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
-  return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
-}
-
 /* --- Objects --- */
-
-ax_run_object *ax_walk_object(const ax_row_walk *w, const ax_run_core *core, uint32_t operand) {
-  uint32_t slot = w->op->step->in[operand];
-  return (ax_run_object *)core->roots[w->body->slots[slot].root] + w->core->views[w->body->view_of[slot]];
-}
 
 static bool is_given(const ax_run_core *core, const ax_run_object *object) {
   return core->awaits_phase ? object->phase >= core->amount : object->count >= core->amount;
 }
 
-/* Cores that have what they wait for come again, in the order they came: of several that want what one can have, the others wait
-   once more. */
-static void let_go(const ax_row_walk *w, ax_run_object *object) {
+/* What a wait takes when it is given. */
+static void take(ax_run_core *core, ax_run_object *object) {
+  if (core->awaits_phase) core->waited[object->number]++;
+  else object->count -= core->amount;
+}
+
+/* In the order in which the cores came: of several that want what one can have, the others go on waiting. */
+void ax_walk_let_go(const ax_row_walk *w, ax_run_object *object) {
   ax_run_core **at = &object->waiting;
   while (*at != NULL) {
     ax_run_core *core = *at;
@@ -37,20 +32,17 @@ static void let_go(const ax_row_walk *w, ax_run_object *object) {
     *at = core->next;
     core->next = NULL;
     core->awaited = NULL;
+    take(core, object);
+    core->pc++;
     ax_group_ready(w->core->device->group, w->runner, core);
   }
-}
-
-void ax_walk_signal(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
-  object->count += amount;
-  if (object->waiting != NULL) let_go(w, object);
 }
 
 void ax_walk_arrive(const ax_row_walk *w, ax_run_object *object) {
   if (++object->arrived < object->arrivals) return;
   object->arrived = 0;
   object->phase++;
-  if (object->waiting != NULL) let_go(w, object);
+  if (object->waiting != NULL) ax_walk_let_go(w, object);
 }
 
 static void stand_in(ax_run_core **list, ax_run_core *core) {
@@ -59,28 +51,35 @@ static void stand_in(ax_run_core **list, ax_run_core *core) {
   *list = core;
 }
 
-bool ax_walk_wait_for(const ax_row_walk *w, ax_run_object *object, int64_t amount, bool phase) {
-  w->core->amount = amount;
-  w->core->awaits_phase = phase;
-  if (is_given(w->core, object)) return false;
-  w->core->awaited = object;
-  stand_in(&object->waiting, w->core);
-  return true;
+static void wait_for(const ax_row_walk *w, ax_run_object *object, int64_t amount, bool phase, bool *waits) {
+  ax_run_core *core = w->core;
+  core->amount = amount;
+  core->awaits_phase = phase;
+  *waits = !is_given(core, object);
+  if (!*waits) {
+    take(core, object);
+    return;
+  }
+  core->awaited = object;
+  stand_in(&object->waiting, core);
 }
 
-ax_status ax_walk_wait(const ax_row_walk *w, int64_t amount, bool *waits) {
-  ax_run_object *object = ax_walk_object(w, w->core, 0);
+ax_status ax_walk_stand_for(const ax_row_walk *w, ax_run_object *object, int64_t amount, bool *waits) {
   char text[160];
   if (amount < 0)
     return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
-  *waits = ax_walk_wait_for(w, object, amount, false);
-  if (!*waits) object->count -= amount;
+  wait_for(w, object, amount, false, waits);
   return AX_OK;
+}
+
+void ax_walk_wait_phase(const ax_row_walk *w, bool *waits) {
+  ax_run_object *object = ax_walk_object(w, w->core, 0);
+  wait_for(w, object, w->core->waited[object->number] + 1, true, waits);
 }
 
 /* --- Elsewhere --- */
 
-ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_core_meant *out) {
+static ax_status find_core(const ax_row_walk *w, const ax_core_params *to, ax_core_meant *out) {
   const ax_image *image = w->image;
   const ax_run_core *core = w->core;
   const ax_mesh *mesh = &w->op->step->program->axes;
@@ -88,8 +87,6 @@ ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_
   int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes), devices = ax_mesh_devices(image->axes),
           place = core->place;
   char text[160];
-  *out = (ax_core_meant){.here = w->core};
-  if (count == 0) return AX_OK;
   for (uint32_t i = 0; i < count; i++) {
     int64_t coordinate = ax_walk_integer(w, first + i), size = devices, stride = 1;
     uint32_t axis = to->logical ? 0 : (uint32_t)ax_mesh_find(mesh, to->axes.name[i]);
@@ -108,6 +105,15 @@ ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_
   out->number = image->machine->first_core[body] + (uint32_t)(place % per_device);
   char *state = core->device->group->states[out->member];
   out->here = state != NULL ? (void *)(state + image->core_at[out->number]) : NULL;
+  return AX_OK;
+}
+
+ax_status ax_walk_find_core(const ax_row_walk *w, const ax_core_params *to, ax_core_meant *out) {
+  const uint32_t count = ax_core_operands(to), first = w->op->step->in_count - count;
+  AX_TRY(find_core(w, to, out));
+  if (w->op->meant == 0) return AX_OK;
+  const int32_t a = (int32_t)ax_walk_integer(w, first), b = count > 1 ? (int32_t)ax_walk_integer(w, first + 1) : 0;
+  *ax_run_target_of(w->core, w->op, a, b) = (struct ax_run_target){true, {a, b}, out->member, out->number, out->here};
   return AX_OK;
 }
 
@@ -130,7 +136,7 @@ static ax_run_scope *shared_scope(const ax_row_walk *w) {
   return (void *)(w->core->device->state + w->image->shared_scopes[w->core->number][w->op->scope]);
 }
 
-static void open_scope(const ax_row_walk *w, bool *waits) {
+void ax_walk_open(const ax_row_walk *w, bool *waits) {
   const ax_image_scope *scope = &w->body->scopes[w->op->scope];
   if (!scope->shared) {
     begin_objects(w, scope, true);
@@ -147,7 +153,7 @@ static void open_scope(const ax_row_walk *w, bool *waits) {
   shared->opened++;
 }
 
-static void close_scope(const ax_row_walk *w) {
+void ax_walk_close(const ax_row_walk *w) {
   const ax_image_scope *scope = &w->body->scopes[w->op->scope];
   w->core->occurrences[w->op->scope]++;
   if (!scope->shared) return;
@@ -163,7 +169,7 @@ static void close_scope(const ax_row_walk *w) {
 /* Says that a core that reads a semaphore must let others go first: a loop of reads may only end when another core has
    signalled. */
 static bool reads_again(const ax_row_walk *w) {
-  bool first = w->op->kind == AX_IMAGE_ACT && w->op->rules->reads_count && !w->core->made_way;
+  bool first = w->op->makes_way && !w->core->made_way;
   w->core->made_way = first;
   return first;
 }
@@ -180,11 +186,4 @@ bool ax_core_makes_way(ax_row_walk *w) {
   if ((group->random >> 33) % 4 != 0) return false;
   ax_group_ready(group, w->runner, w->core);
   return true;
-}
-
-ax_status ax_walk_act(ax_row_walk *w, bool *waits) {
-  if (w->op->kind == AX_IMAGE_ACT) return w->op->rules->run(w, waits);
-  if (w->op->kind == AX_IMAGE_OPEN) open_scope(w, waits);
-  if (w->op->kind == AX_IMAGE_CLOSE) close_scope(w);
-  return AX_OK;
 }

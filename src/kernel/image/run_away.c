@@ -120,7 +120,7 @@ static ax_status take_answer(const ax_image *image, ax_run_group *group, const a
 ax_status ax_image_take(const void *kernel, const ax_cores_runner *runner, const ax_cores_message *message) {
   const ax_image *image = kernel;
   ax_run_group *group = runner->state(runner->context, runner->first);
-  pthread_mutex_lock(&group->lock);
+  ax_group_lock(group);
   ax_run_group_begin(image, group, runner);
   const bool answers = high_of(message->words[1]) == AX_NONE;
   ax_status status = answers ? take_answer(image, group, runner, message) : land(image, group, runner, message);
@@ -131,7 +131,7 @@ ax_status ax_image_take(const void *kernel, const ax_cores_runner *runner, const
 void ax_image_closed(const void *kernel, const ax_cores_runner *runner) {
   const ax_image *image = kernel;
   ax_run_group *group = runner->state(runner->context, runner->first);
-  pthread_mutex_lock(&group->lock);
+  ax_group_lock(group);
   ax_run_group_begin(image, group, runner);
   group->open--;
   ax_run_group_end(group, runner);

@@ -47,34 +47,53 @@ static ax_status evaluate(const ax_row_walk *w) {
   return step->eqn->prim->eval(&args);
 }
 
-static ax_status compute(const ax_row_walk *w) {
-  const ax_core_code_step *step = w->op->step;
-  const void *in[3] = {NULL};
-  for (uint32_t i = 0; i < step->in_count; i++) in[i] = ax_core_value(w->core, &w->body->slots[step->in[i]]);
-  if (ax_scalar_step_do(w->op->scalar, w->body->code, step, w->core->place, in,
-                        ax_core_value(w->core, &w->body->slots[step->out[0]])))
-    return AX_OK;
-  return evaluate(w);
-}
-
 /* --- Views --- */
 
-/* A view that begins elsewhere than the one it is of. */
-static ax_status slice(const ax_row_walk *w) {
+/* With starts that may be outside. */
+static ax_status slice_elsewhere(const ax_row_walk *w) {
   const ax_core_code_step *step = w->op->step;
   const ax_image_slot *from = &w->body->slots[step->in[0]];
-  int64_t offset = w->core->views[w->body->view_of[step->in[0]]], starts[AX_MAX_RANK];
+  int64_t offset = w->core->views[w->op->in[0].at], starts[AX_MAX_RANK];
   char text[160];
   for (uint32_t i = 1; i < step->in_count; i++) starts[i - 1] = ax_walk_integer(w, i);
   ax_status status = w->op->rules->view->offset(step->eqn, &from->type, from->strides, starts, &offset);
   if (status != AX_OK) return ax_walk_fault(w, "%s %s", ax_step_text(step, text, sizeof text), ax_message());
-  w->core->views[w->body->view_of[step->out[0]]] = offset;
+  w->core->views[w->op->out[0].at] = offset;
   return AX_OK;
 }
 
-static void same_view(const ax_row_walk *w) {
-  const ax_core_code_step *step = w->op->step;
-  w->core->views[w->body->view_of[step->out[0]]] = step->in_count > 0 ? w->core->views[w->body->view_of[step->in[0]]] : 0;
+/* --- Integers, in line --- */
+
+/* 64 bits hold what two s32 give, which then wraps around. */
+static inline int64_t number_at(const ax_image_op *op, const char *values, uint32_t operand) {
+  int32_t number;
+  memcpy(&number, values + op->in[operand].at, sizeof number);
+  return number;
+}
+static inline void give_number(const ax_image_op *op, char *values, int64_t number) {
+  const uint32_t low = (uint32_t)(uint64_t)number;
+  memcpy(values + op->out[0].at, &low, sizeof low);
+}
+static inline void give_truth(const ax_image_op *op, char *values, bool truth) { *(unsigned char *)(values + op->out[0].at) = truth; }
+
+static inline void give_same(const ax_image_op *op, char *values) {
+  const int64_t number = ax_image_integer(values, &op->in[0]);
+  if (op->out[0].narrow) give_truth(op, values, number != 0);
+  else give_number(op, values, number);
+}
+
+static inline ax_status slice(const ax_row_walk *w) {
+  const ax_image_offset *offset = w->op->offset;
+  ax_run_core *core = w->core;
+  if (offset == NULL) return slice_elsewhere(w);
+  int64_t at = core->views[w->op->in[0].at] + offset->base;
+  for (uint32_t i = 0; i < offset->count; i++) {
+    const int64_t start = ax_image_integer(core->values, &offset->start[i].from);
+    if ((uint64_t)start > (uint64_t)offset->start[i].last) return slice_elsewhere(w);
+    at += start * offset->start[i].stride;
+  }
+  core->views[w->op->out[0].at] = at;
+  return AX_OK;
 }
 
 /* --- Memory --- */
@@ -132,10 +151,21 @@ static ax_status access_memory(const ax_row_walk *w) {
   return AX_OK;
 }
 
+/* Short, dense, to or from the core's own values. */
+static void load_dense(const ax_row_walk *w) {
+  memcpy(w->core->values + w->op->out[0].at, ax_core_view(w->core, w->op->step->in[0]), w->op->bytes);
+}
+
+static void store_dense(const ax_row_walk *w) {
+  memcpy(ax_core_view(w->core, w->op->step->in[0]), w->core->values + w->op->in[w->op->rules->access->value].at, w->op->bytes);
+}
+
 /* --- Segments --- */
 
-static void *place_of(const ax_row_walk *w, uint32_t slot) {
+static inline void *place_of(const ax_row_walk *w, const ax_image_place *place, uint32_t slot) {
   const ax_image_slot *of = &w->body->slots[slot];
+  if (place->is_view) return (char *)w->core->roots[place->root] + w->core->views[place->at];
+  if (!place->is_other) return w->core->values + place->at;
   return of->source == AX_SLOT_VIEW ? ax_core_view(w->core, slot) : ax_core_value(w->core, of);
 }
 
@@ -150,9 +180,7 @@ static void *destination(const ax_row_walk *w, void *const *in, void *const *out
   const ax_image_slot *slots = w->body->slots;
   uint32_t predicate = 2u + params->received + params->sent + params->barrier;
   size_t bytes = slots[copy->in[1]].bytes;
-  if (params->predicate &&
-      ax_integer_at(slots[copy->in[predicate]].type.dtype, ax_core_value(w->core, &slots[copy->in[predicate]])) == 0)
-    return NULL;
+  if (params->predicate && ax_image_integer(w->core->values, &w->body->ops[w->op->copy].in[predicate]) == 0) return NULL;
   char *to = ax_core_view(w->core, copy->in[1]);
   for (uint32_t i = 0; i < segment->in_count; i++)
     if (meets(to, bytes, in[i], slots[segment->in[i]].bytes)) return NULL;
@@ -161,11 +189,13 @@ static void *destination(const ax_row_walk *w, void *const *in, void *const *out
   return to;
 }
 
-static ax_status run_segment(const ax_row_walk *w) {
+static ax_status run_segment(ax_row_walk *w) {
   const ax_segment *segment = w->op->segment;
+  if (segment->is_long) ax_walk_free(w);
+  else ax_walk_free_if_wanted(w);
   void *in[AX_IMAGE_MOST], *out[AX_IMAGE_MOST];
-  for (uint32_t i = 0; i < segment->in_count; i++) in[i] = place_of(w, segment->in[i]);
-  for (uint32_t k = 0; k < segment->out_count; k++) out[k] = place_of(w, segment->out[k]);
+  for (uint32_t i = 0; i < segment->in_count; i++) in[i] = place_of(w, &w->op->in[i], segment->in[i]);
+  for (uint32_t k = 0; k < segment->out_count; k++) out[k] = place_of(w, &w->op->out[k], segment->out[k]);
   if (w->op->forwards > 0) {
     void *to = destination(w, in, out, w->op->forwards - 1);
     w->core->forwarded = to != NULL;
@@ -177,6 +207,14 @@ static ax_status run_segment(const ax_row_walk *w) {
 /* --- Control --- */
 
 /* All are read before any is written. Only where a value that is read is one of those written before does that need room. */
+static void move_small(const ax_row_walk *w) {
+  const uint32_t count = w->op->step->in_count;
+  uint64_t held[AX_IMAGE_MOST];
+  char *values = w->core->values;
+  for (uint32_t k = 0; k < count; k++) memcpy(&held[k], values + w->op->in[k].at, sizeof held[k]);
+  for (uint32_t k = 0; k < count; k++) memcpy(values + w->op->out[k].at, &held[k], sizeof held[k]);
+}
+
 static ax_status move(const ax_row_walk *w) {
   const ax_core_code_step *step = w->op->step;
   const ax_image_slot *slots = w->body->slots;
@@ -232,36 +270,76 @@ static uint32_t chosen(const ax_row_walk *w) {
   return w->op->targets[index < 0 ? 0 : index > last ? last : index];
 }
 
-/* An operation that nobody notices. */
-static ax_status do_silent(const ax_row_walk *w, uint32_t *pc) {
-  const ax_image_op *op = w->op;
-  ax_run_core *core = w->core;
-  ++*pc;
-  switch (op->kind) {
+/* An operation that nobody notices, and that may take long. */
+static ax_status do_long(ax_row_walk *w) {
+  ax_walk_free(w);
+  switch (w->op->kind) {
     case AX_IMAGE_EVAL: return evaluate(w);
-    case AX_IMAGE_SCALAR: return compute(w);
-    case AX_IMAGE_SEGMENT: return run_segment(w);
-    case AX_IMAGE_SLICE: return slice(w);
-    case AX_IMAGE_VIEW: same_view(w); return AX_OK;
     case AX_IMAGE_ACCESS: return access_memory(w);
     case AX_IMAGE_MOVE: return move(w);
-    case AX_IMAGE_JUMP: *pc = op->target; return AX_OK;
-    case AX_IMAGE_SWITCH: *pc = chosen(w); return AX_OK;
-    case AX_IMAGE_TEST:
-      if (ax_walk_integer(w, 0) == 0) *pc = op->target;
-      return AX_OK;
     case AX_IMAGE_BEGIN: begin_loop(w); return AX_OK;
-    case AX_IMAGE_NEXT:
-      if (core->counters[op->step->loop] >= op->step->length) *pc = op->target;
-      else slice_xs(w);
-      return AX_OK;
     case AX_IMAGE_STACK: stack_ys(w); return AX_OK;
-    case AX_IMAGE_ADVANCE:
-      core->counters[op->step->loop]++;
-      *pc = op->target;
-      return AX_OK;
     default: return AX_OK;
   }
+}
+
+static inline const ax_image_op *target_of(const ax_row_walk *w) { return &w->body->ops[w->op->target]; }
+
+/* An operation that nobody notices. *next: the one after it. */
+static inline ax_status do_silent(ax_row_walk *w, const ax_image_op **next) {
+  const ax_image_op *op = w->op;
+  ax_run_core *core = w->core;
+  char *values = core->values;
+  *next = op + 1;
+  switch (op->kind) {
+    case AX_IMAGE_ADD: give_number(op, values, number_at(op, values, 0) + number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_SUB: give_number(op, values, number_at(op, values, 0) - number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_MUL: give_number(op, values, number_at(op, values, 0) * number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_AND: give_number(op, values, number_at(op, values, 0) & number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_LT: give_truth(op, values, number_at(op, values, 0) < number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_GE: give_truth(op, values, number_at(op, values, 0) >= number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_EQ: give_truth(op, values, number_at(op, values, 0) == number_at(op, values, 1)); return AX_OK;
+    case AX_IMAGE_SAME: give_same(op, values); return AX_OK;
+    case AX_IMAGE_LOAD: load_dense(w); return AX_OK;
+    case AX_IMAGE_STORE: store_dense(w); return AX_OK;
+    case AX_IMAGE_SCALAR: return ax_scalar_do(op, core->place, values) ? AX_OK : evaluate(w);
+    case AX_IMAGE_SEGMENT: return run_segment(w);
+    case AX_IMAGE_SLICE: return slice(w);
+    case AX_IMAGE_JUMP:
+      *next = target_of(w);
+      ax_walk_free_if_wanted(w);
+      return AX_OK;
+    case AX_IMAGE_SWITCH: *next = &w->body->ops[chosen(w)]; return AX_OK;
+    case AX_IMAGE_TEST:
+      if (ax_walk_integer(w, 0) == 0) *next = target_of(w);
+      return AX_OK;
+    case AX_IMAGE_NEXT:
+      if (core->counters[op->scalar] >= op->length) *next = target_of(w);
+      else slice_xs(w);
+      return AX_OK;
+    case AX_IMAGE_ADVANCE:
+      *next = target_of(w);
+      if (++core->counters[op->scalar] < op->length && (*next)->step->in_count == 0) ++*next; /* the NEXT has nothing more to do */
+      ax_walk_free_if_wanted(w);
+      return AX_OK;
+    case AX_IMAGE_BEGIN:
+      if (op->step->out_count > 0) return do_long(w);
+      begin_loop(w);
+      return AX_OK;
+    case AX_IMAGE_MOVE:
+      if (!op->small) return do_long(w);
+      move_small(w);
+      return AX_OK;
+    default: return do_long(w);
+  }
+}
+
+/* An operation that others may notice. */
+static inline ax_status do_act(ax_row_walk *w, bool *waits) {
+  if (w->op->kind == AX_IMAGE_ACT) return w->op->rules->run(w, waits);
+  if (w->op->kind == AX_IMAGE_OPEN) ax_walk_open(w, waits);
+  else ax_walk_close(w);
+  return AX_OK;
 }
 
 /* --- All --- */
@@ -276,30 +354,30 @@ static void note_failure(ax_row_walk *w, ax_status status) {
 }
 
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core) {
-  ax_row_walk w = {.image = image, .runner = runner, .core = core, .body = core->body};
-  ax_run_group *group = core->device->group;
+  const ax_image_op *ops = core->body->ops, *next = &ops[core->pc];
+  ax_row_walk w = {.image = image, .runner = runner, .core = core, .body = core->body, .held = true};
+  const bool chooses = runner->seed != 0; /* where a policy chooses, each act is a place to choose at */
   ax_status status = AX_OK;
-  uint32_t pc = core->pc;
+  bool waits = false;
   for (;;) {
-    w.op = &w.body->ops[pc];
+    w.op = next;
     if (w.op->kind < AX_IMAGE_OPEN) {
-      status = do_silent(&w, &pc);
+      status = do_silent(&w, &next);
       if (status == AX_OK) continue;
-      core->pc = pc;
-      pthread_mutex_lock(&group->lock);
       break;
     }
-    core->pc = pc;
-    pthread_mutex_lock(&group->lock);
+    w.own = w.op->own && !chooses;
+    if (!w.own) ax_walk_hold(&w);
     if (w.op->kind == AX_IMAGE_END) return AX_WALKED_THROUGH;
-    if (ax_core_makes_way(&w)) return AX_WALKED_WAITS;
-    bool waits = false;
-    status = ax_walk_act(&w, &waits);
-    if (status != AX_OK) break;
-    if (waits) return AX_WALKED_WAITS;
-    pthread_mutex_unlock(&group->lock);
-    pc++;
+    waits = (w.op->makes_way || chooses) && ax_core_makes_way(&w);
+    if (!waits) status = do_act(&w, &waits);
+    if (status != AX_OK || waits) break;
+    ax_walk_free_if_wanted(&w);
+    next++;
   }
+  ax_walk_hold(&w);
+  core->pc = (uint32_t)(w.op - ops);
+  if (status == AX_OK) return AX_WALKED_WAITS;
   note_failure(&w, status);
   return AX_WALKED_FAILED;
 }

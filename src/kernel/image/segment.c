@@ -20,6 +20,7 @@
 
 enum {
   least_bytes = 256, /* that are worth a segment where nothing is computed */
+  long_time = 1000,  /* ns of a segment */
   most_steps = 256   /* of a segment: each new step is compared with all deferred ones */
 };
 
@@ -201,6 +202,7 @@ static ax_status compile(draft *d) {
   AX_TRY(ax_trace(AX_CLOSURE(trace_segment, d->segment.in_count, d->segment.out_count, d), types, &program));
   ax_status status = ax_straight_create(d->s->compile, program, d->in_place, &d->segment.straight);
   ax_program_release(program);
+  d->segment.is_long = d->segment.straight != NULL && ax_straight_time(d->segment.straight) > long_time;
   return status;
 }
 
@@ -258,7 +260,7 @@ static ax_status flush(ax_segments *s, const ax_core_code_step *move, bool *move
     }
     if (status == AX_ABSENT) status = AX_OK;
   }
-  for (uint32_t i = 0; i < s->count && status == AX_OK; i++) status = ax_image_add_step(s->body, s->steps[i]);
+  for (uint32_t i = 0; i < s->count && status == AX_OK; i++) status = ax_image_add_step(s->image, s->body, s->steps[i]);
   s->count = 0;
   return status;
 }

@@ -8,6 +8,7 @@
 struct ax_straight;
 typedef struct ax_segment {
   struct ax_straight *straight;
+  bool is_long; /* it takes so long that other threads should not wait for it */
   uint32_t in_count, out_count;
   uint32_t *in, *out; /* slots: values, and views that lie dense */
 } ax_segment;
@@ -32,7 +33,7 @@ AX_MUST_USE ax_status ax_segments_take(ax_segments *segments, const ax_core_code
 /* Makes operations of the deferred steps. */
 AX_MUST_USE ax_status ax_segments_flush(ax_segments *segments);
 /* The operation of a step, at the end of the body's. (image.c) */
-AX_MUST_USE ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step);
+AX_MUST_USE ax_status ax_image_add_step(ax_image *image, ax_image_body *body, const ax_core_code_step *step);
 
 /* --- When a body is made --- */
 

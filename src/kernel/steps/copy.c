@@ -252,7 +252,7 @@ static void discharge_wait(const ax_discharge_args *a) {
 /* --- In the executor: the core that starts a copy makes it --- */
 
 /* Where the copy's destination begins in its root. */
-static int64_t destination_of(const ax_row_walk *w) { return w->core->views[w->body->view_of[w->op->step->in[1]]]; }
+static int64_t destination_of(const ax_row_walk *w) { return w->core->views[w->op->in[1].at]; }
 
 /* The bytes are copied when they are sent, so the source may be overwritten at once. */
 static ax_status send_run(ax_row_walk *w, const ax_core_meant *there) {
@@ -285,36 +285,50 @@ static ax_status start_land(ax_landing *l) {
   return AX_OK;
 }
 
-static ax_status start_run(ax_row_walk *w, bool *waits) {
+/* Long pieces may go past the caches, which is for ax_rows_copy to choose. */
+static void move_bytes(const ax_row_walk *w, const char *from, char *to) {
   const ax_core_code_step *step = w->op->step;
-  const ax_copy_params *params = step->eqn->params;
-  const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
+  const ax_image_slot *slots = w->body->slots;
+  if (w->op->dense && w->op->bytes < AX_WALK_LONG) memmove(to, from, w->op->bytes);
+  else ax_rows_copy(&slots[step->in[0]].type, slots[step->in[0]].strides, from, slots[step->in[1]].strides, to, w->op->far);
+}
+
+static void move(ax_row_walk *w, const ax_run_core *there) {
+  const ax_core_code_step *step = w->op->step;
+  const ax_image_slot *to = &w->body->slots[step->in[1]];
+  const int64_t offset = destination_of(w);
+  if (w->core->forwarded) {
+    w->core->forwarded = false;
+    return;
+  }
+  if (to->unit > 0) {
+    *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
+    return;
+  }
+  ax_walk_begin_moving(w, w->op->bytes);
+  move_bytes(w, ax_core_view(w->core, step->in[0]), (char *)there->roots[w->op->in[1].root] + offset);
+  ax_walk_end_moving(w);
+}
+
+static ax_status start_run(ax_row_walk *w, bool *waits) {
+  const ax_copy_params *params = w->op->step->eqn->params;
   const copy_operands at = operands_of(params);
-  ax_run_group *group = w->core->device->group;
+  const int64_t bytes = (int64_t)w->op->bytes;
   ax_core_meant meant;
   (void)waits;
   if (at.predicate != AX_NONE && ax_walk_integer(w, at.predicate) == 0) return AX_OK;
   AX_TRY(ax_walk_core_meant(w, &params->to, &meant));
   if (meant.here == NULL) return send_run(w, &meant);
-  ax_run_core *there = meant.here;
-  const int64_t offset = destination_of(w);
-  bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
-  if (w->core->forwarded) w->core->forwarded = false;
-  else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
-  else {
-    pthread_mutex_unlock(&group->lock);
-    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides,
-                 (char *)there->roots[to->root] + offset, far);
-    pthread_mutex_lock(&group->lock);
-  }
-  if (at.sent != AX_NONE) ax_walk_signal(w, ax_walk_object(w, w->core, at.sent), (int64_t)from->bytes);
-  if (at.received != AX_NONE) ax_walk_signal(w, ax_walk_object(w, there, at.received), (int64_t)from->bytes);
+  if (w->op->plain) memmove(ax_walk_memory(w, meant.here, 1), ax_walk_memory(w, w->core, 0), w->op->bytes);
+  else move(w, meant.here);
+  if (at.sent != AX_NONE) ax_walk_signal(w, ax_walk_object(w, w->core, at.sent), bytes);
+  if (at.received != AX_NONE) ax_walk_signal(w, ax_walk_object(w, meant.here, at.received), bytes);
   if (at.barrier != AX_NONE) ax_walk_arrive(w, ax_walk_object(w, w->core, at.barrier));
   return AX_OK;
 }
 
 static ax_status wait_run(ax_row_walk *w, bool *waits) {
-  return ax_walk_wait(w, (int64_t)w->body->slots[w->op->step->in[1]].bytes, waits);
+  return ax_walk_wait(w, (int64_t)w->op->bytes, waits);
 }
 
 /* --- The records --- */

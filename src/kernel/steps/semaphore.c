@@ -179,13 +179,16 @@ static void discharge_own(const ax_discharge_args *a) {
 
 /* --- In the executor --- */
 
+static ax_status negative(const ax_row_walk *w, int64_t amount) {
+  char text[160];
+  return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+}
+
 static ax_status signal_run(ax_row_walk *w, bool *waits) {
   const int64_t amount = ax_walk_integer(w, 1);
-  char text[160];
   ax_core_meant there;
   (void)waits;
-  if (amount < 0)
-    return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+  if (amount < 0) return negative(w, amount);
   AX_TRY(ax_walk_core_meant(w, w->op->step->eqn->params, &there));
   if (there.here == NULL) return ax_walk_send(w, &there, &(ax_departure){.object = 0, .barrier = AX_NONE, .number = amount});
   ax_walk_signal(w, ax_walk_object(w, there.here, 0), amount);
@@ -202,7 +205,7 @@ static ax_status wait_run(ax_row_walk *w, bool *waits) { return ax_walk_wait(w, 
 static ax_status read_run(ax_row_walk *w, bool *waits) {
   const int32_t count = (int32_t)ax_walk_object(w, w->core, 0)->count;
   (void)waits;
-  memcpy(ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), &count, sizeof count);
+  memcpy(w->core->values + w->op->out[0].at, &count, sizeof count);
   return AX_OK;
 }
 
@@ -212,11 +215,8 @@ static ax_status arrive_run(ax_row_walk *w, bool *waits) {
   return AX_OK;
 }
 
-/* A core's n-th wait is for the n-th phase. */
 static ax_status await_run(ax_row_walk *w, bool *waits) {
-  ax_run_object *object = ax_walk_object(w, w->core, 0);
-  *waits = ax_walk_wait_for(w, object, w->core->waited[object->number] + 1, true);
-  if (!*waits) w->core->waited[object->number]++;
+  ax_walk_wait_phase(w, waits);
   return AX_OK;
 }
 

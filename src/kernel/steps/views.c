@@ -224,6 +224,14 @@ static ax_status offset_slice(const ax_eqn *eqn, const ax_type *of, const int64_
   return AX_OK;
 }
 
+static void lasts_of_slice(const ax_eqn *eqn, const ax_type *of, int64_t *last) {
+  const ax_ref_slice_params *params = eqn->params;
+  for (uint32_t d = 0; d < of->rank; d++) {
+    const int64_t size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    last[d] = size > 0 ? of->dims[d] - 1 - (size - 1) * stride : INT32_MAX;
+  }
+}
+
 static bool slice_keeps_place(const ax_eqn *eqn, const ax_type *of) {
   const ax_ref_slice_params *params = eqn->params;
   bool rest = false;
@@ -260,7 +268,7 @@ static bool always(const ax_eqn *eqn, const ax_type *of) {
 
 /* --- The records --- */
 
-static const ax_step_view slices = {.shape = shape_slice, .offset = offset_slice, .keeps_place = slice_keeps_place,
+static const ax_step_view slices = {.shape = shape_slice, .offset = offset_slice, .lasts = lasts_of_slice, .keeps_place = slice_keeps_place,
                                     .read = read_slice, .write = write_slice, .there = slice_is_there};
 static const ax_step_view transposes = {.all = true, .shape = shape_transpose, .read = read_transpose, .write = write_transpose};
 static const ax_step_view reshapes = {.all = true, .shape = shape_reshape, .keeps_place = always, .read = read_reshape,
