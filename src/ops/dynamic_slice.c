@@ -111,7 +111,8 @@ static void slice_block(const ax_block_args *args) {
   memcpy(starts, args->in + 1, block->rank * sizeof starts[0]);
   const bool cut = block_starts(args, starts, &here);
   const ax_value y = ax_dynamic_slice(args->in[0], starts, block->dims);
-  args->out[0] = cut ? ax_where(here, y, ax_full(block->dtype, AX_DIMS(), 0)) : y;
+  const bool signs_zero = block->dtype == AX_F16 || block->dtype == AX_BF16 || block->dtype == AX_F32 || block->dtype == AX_F64;
+  args->out[0] = cut ? ax_where(here, y, ax_full(block->dtype, AX_DIMS(), signs_zero ? -0.0 : 0)) : y; /* a -0 that is picked stays one */
 }
 
 static void update_block(const ax_block_args *args) {

@@ -108,6 +108,21 @@ static void elements_are_overwritten_where_they_are(void **state) {
   check(rows, AX_COUNT(rows));
 }
 
+/* The others add -0, which changes no number. */
+static void a_zero_keeps_its_sign(void **state) {
+  (void)state;
+  laid l = lay("{ lambda x:f32[8] i:s32[]. let y:f32[1] = dynamic_slice[slice_sizes=(1,)] x i in (y,) }", "d=4", "d;  -> _");
+  for (int i = 0; i < 8; i++) {
+    ax_tensor *in[] = {test_tensor(l.program->types[0], (const double[]){0, -0.0, -0.0, 0, 1, -0.0, 0, -1}),
+                       test_tensor(l.program->types[1], (const double[]){i})}, *y;
+    test_run(l.partitioned, in, &y);
+    assert_memory_equal(y->data, (const float *)in[0]->data + i, sizeof(float));
+    TEST_EVERY_WAY(l.partitioned, in, 0);
+    ax_tensor_release(in[0]), ax_tensor_release(in[1]), ax_tensor_release(y);
+  }
+  release(&l);
+}
+
 /* What a loop reads and writes step by step stays cut: no step gathers the array. */
 static void a_loop_goes_over_blocks(void **state) {
   (void)state;
@@ -132,6 +147,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elements_are_picked_where_they_are),
       cmocka_unit_test(elements_are_overwritten_where_they_are),
+      cmocka_unit_test(a_zero_keeps_its_sign),
       cmocka_unit_test(a_loop_goes_over_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
