@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "base/strided.h"
 
 enum { host = 1 }; /* DLPack's number of the device */
 
@@ -132,17 +133,13 @@ static ax_status lend(ax_runtime *runtime, ax_dlpack *tensor, const ax_type *typ
 static ax_status copy(ax_runtime *runtime, ax_dlpack *tensor, const ax_type *type, size_t bytes, ax_array **out) {
   const ax_dlpack_tensor *t = &tensor->tensor;
   const size_t size = ax_dtype_bytes(type->dtype);
-  int64_t at[AX_MAX_RANK] = {0}, dense[AX_MAX_RANK], next = 1;
-  char *elements = ax_alloc(bytes), *to = elements;
+  int64_t rows[AX_MAX_RANK], strides[AX_MAX_RANK], next = (int64_t)size;
+  char *elements = ax_alloc(bytes);
   if (elements == NULL) return ax_out_of_memory(bytes);
-  for (uint32_t d = type->rank; d-- > 0; next *= type->dims[d]) dense[d] = next;
-  const int64_t *strides = t->strides != NULL ? t->strides : dense;
-  for (size_t left = bytes / size; left > 0; left--, to += size) {
-    const char *from = (const char *)t->data + t->byte_offset;
-    for (uint32_t d = 0; d < type->rank; d++) from += at[d] * strides[d] * (int64_t)size;
-    memcpy(to, from, size);
-    for (uint32_t d = type->rank; d-- > 0 && ++at[d] == type->dims[d];) at[d] = 0;
-  }
+  for (uint32_t d = type->rank; d-- > 0; next *= type->dims[d]) rows[d] = next;
+  for (uint32_t d = 0; d < type->rank; d++) strides[d] = t->strides != NULL ? t->strides[d] * (int64_t)size : rows[d];
+  ax_strided_move(type->rank, type->dims, size, (ax_strided_place){elements, rows},
+                  (ax_strided_place){(char *)t->data + t->byte_offset, strides});
   const ax_status status = (ax_device_put_data)(runtime, NULL, "", type, type->dtype, elements, bytes, out);
   ax_free(elements);
   if (status == AX_OK) delete(tensor);

@@ -4,7 +4,9 @@
    Parameters: slice_sizes (dynamic_slice).
    Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
    Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's cotangent is that slice
-   of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter. */
+   of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter.
+   Sharding: dimensions that the part has whole may be cut, and of x those of which it has one element, but of keys: the device that has the
+   element gives it, and the parts are added (not bools), or overwrites it. */
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -60,24 +62,65 @@ static ax_status update_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut --- */
+/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut. So are those of which one element is taken or
+   overwritten, by the device that has it: others give 0, which is added, or leave their blocks as they are --- */
+
+static const ax_type *part_type(const ax_eqn *eqn, const ax_type *types) {
+  return &types[eqn->prim == &ax_prim_dynamic_update_slice ? eqn->in[1] : eqn->out];
+}
+
+static bool picks_one(const ax_type *x, const ax_type *part, uint32_t d) {
+  return part->dims[d] == 1 && x->dims[d] > 1 && !ax_is_key(x->dtype);
+}
 
 static void shard(const ax_shard_args *args) {
-  bool updates = args->eqn->prim == &ax_prim_dynamic_update_slice;
-  const ax_type *x = &args->types[args->eqn->in[0]], *part = &args->types[updates ? args->eqn->in[1] : args->eqn->out];
+  const bool updates = args->eqn->prim == &ax_prim_dynamic_update_slice;
+  const ax_type *x = &args->types[args->eqn->in[0]], *part = part_type(args->eqn, args->types);
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (part->dims[d] != x->dims[d]) continue;
-    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    const bool whole = part->dims[d] == x->dims[d], one = picks_one(x, part, d), adds = one && !updates;
+    if ((!whole && !one) || (adds && x->dtype == AX_BOOL)) continue;
+    const uint32_t factor = ax_factor(args, x->dims[d], adds ? AX_FACTOR_SUM : AX_FACTOR_ALONG);
     ax_factor_of(&args->in[0], d, factor);
-    if (updates) ax_factor_of(&args->in[1], d, factor);
-    ax_factor_of(&args->out[0], d, factor);
+    if (updates && whole) ax_factor_of(&args->in[1], d, factor);
+    if (!adds) ax_factor_of(&args->out[0], d, factor);
   }
 }
 
+/* Makes the starts ones in this device's block, where dimensions that one element is picked of are cut; *here then says whether the block has
+   it. False: none is cut, and the starts are as they were. */
+static bool block_starts(const ax_block_args *args, ax_value *starts, ax_value *here) {
+  const ax_type *x = &args->types[args->eqn->in[0]], *part = part_type(args->eqn, args->types), block = ax_typeof(args->in[0]);
+  uint32_t parts = 0;
+  bool cut = false;
+  for (uint32_t d = 0; d < x->rank; d++) cut = cut || (args->in_specs[0].count[d] > 0 && picks_one(x, part, d));
+  for (uint32_t d = 0; cut && d < x->rank && !ax_failed(); d++) {
+    if (ax_typeof(starts[d]).dtype == AX_U64) starts[d] = ax_min(starts[d], ax_unsigned(INT64_MAX));
+    starts[d] = ax_convert_element_type(starts[d], AX_S64);
+    if (args->in_specs[0].count[d] == 0 || !picks_one(x, part, d)) continue;
+    const ax_value at = ax_max(ax_min(starts[d], ax_integer(x->dims[d] - 1)), ax_integer(0));
+    starts[d] = ax_sub(at, ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64));
+    const ax_value inside = ax_and(ax_ge(starts[d], ax_integer(0)), ax_lt(starts[d], ax_integer(block.dims[d])));
+    *here = parts++ == 0 ? inside : ax_and(*here, inside);
+  }
+  return cut;
+}
+
 static void slice_block(const ax_block_args *args) {
-  dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
-  for (uint32_t d = 0; d < p.slice_sizes.count; d++) p.slice_sizes.v[d] = args->blocks[0].dims[d];
-  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, args->eqn->in_count);
+  ax_value starts[AX_MAX_RANK], here = ax_poison;
+  const ax_type *block = &args->blocks[0];
+  memcpy(starts, args->in + 1, block->rank * sizeof starts[0]);
+  const bool cut = block_starts(args, starts, &here);
+  const ax_value y = ax_dynamic_slice(args->in[0], starts, block->dims);
+  const bool signs_zero = block->dtype == AX_F16 || block->dtype == AX_BF16 || block->dtype == AX_F32 || block->dtype == AX_F64;
+  args->out[0] = cut ? ax_where(here, y, ax_full(block->dtype, AX_DIMS(), signs_zero ? -0.0 : 0)) : y; /* a -0 that is picked stays one */
+}
+
+static void update_block(const ax_block_args *args) {
+  ax_value starts[AX_MAX_RANK], here = ax_poison, update = args->in[1];
+  const ax_type type = ax_typeof(update);
+  memcpy(starts, args->in + 2, args->blocks[0].rank * sizeof starts[0]);
+  if (block_starts(args, starts, &here)) update = ax_where(here, update, ax_dynamic_slice(args->in[0], starts, type.dims));
+  args->out[0] = ax_dynamic_update_slice(args->in[0], update, starts);
 }
 
 /* --- eval --- */
@@ -362,7 +405,7 @@ const ax_prim ax_prim_dynamic_update_slice = {
     .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,
-    .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower,
+    .simplify = ax_simplify_nothing, .shard = shard, .block = update_block, .lower = update_lower,
     .complex = update_complex, .keys = ax_keys_words, .form = &update_form, .hlo = ax_hlo_by_form,
 };
 

@@ -364,6 +364,27 @@ static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dty
   return prim != NULL && ax_hlo_starts_neutral(args, prim->form->reducer) ? prim : NULL;
 }
 
+/* Windows that see all elements up to their place, or all from it on, by a body that is one operation: JAX's cumsum and the like. Where blocks
+   of that dimension lie on several devices, these exchange totals, and not elements. */
+static bool read_running(const ax_hlo_read_args *args, const window_params *p, const ax_type *type) {
+  const ax_scalar op = ax_hlo_body_scalar(args->op, 0);
+  ax_value (*const made)(ax_value x, int64_t axis, bool reverse) = op == AX_SCALAR_ADD   ? (ax_cumsum)
+                                                                   : op == AX_SCALAR_MUL ? (ax_cumprod)
+                                                                   : op == AX_SCALAR_MAX ? (ax_cummax)
+                                                                   : op == AX_SCALAR_MIN ? (ax_cummin)
+                                                                                         : NULL;
+  const ax_dims *const lists[] = {&p->window_strides, &p->padding_low, &p->padding_high, &p->base_dilation, &p->window_dilation};
+  uint32_t d;
+  bool reverse;
+  for (size_t i = 0; i < AX_COUNT(lists); i++)
+    if (lists[i]->count != type->rank) return false;
+  if (made == NULL || type->dtype == AX_BOOL || ax_type_elems(type) == 0 || !ax_hlo_starts_neutral(args, op) ||
+      !is_running(p, type, &d, &reverse))
+    return false;
+  args->out[0] = made(args->in[0], d, reverse);
+  return true;
+}
+
 static ax_status read(const ax_hlo_read_args *args) {
   const uint32_t count = args->op->operand_count / 2;
   window_params p = {0};
@@ -376,6 +397,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   if (p.window_dimensions.count != type.rank)
     return ax_error(AX_INVALID_ARGUMENT, "window_dimensions has %u entries, and must have %u", p.window_dimensions.count, type.rank);
   AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
+  if (read_running(args, &p, &type)) return AX_OK;
   const ax_prim *known = known_reduction(args, type.dtype);
   if (known != NULL) {
     args->out[0] = ax_bind1(known, &p, args->in, 1);

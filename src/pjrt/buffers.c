@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/strided.h"
 #include "pjrt/layouts.h"
 
 /* --- Types --- */
@@ -230,31 +231,16 @@ static ax_pjrt_error *extent_of(const ax_type *type, const int64_t *strides, siz
 
 /* Copies elements from where the strides have them to a dense row-major array, or, if `back`, the other way. */
 static void copy_strided(const ax_type *type, char *dense, char *far, const int64_t *strides, bool back) {
-  const size_t size = ax_dtype_bytes(type->dtype);
-  int64_t at[AX_MAX_RANK] = {0};
-  for (size_t left = bytes_of(type) / size; left > 0; left--, dense += size) {
-    char *element = far;
-    for (uint32_t d = 0; d < type->rank; d++) element += at[d] * strides[d];
-    memcpy(back ? element : dense, back ? dense : element, size);
-    for (uint32_t d = type->rank; d-- > 0 && ++at[d] == type->dims[d];) at[d] = 0;
-  }
+  int64_t rows[AX_MAX_RANK], next = (int64_t)ax_dtype_bytes(type->dtype);
+  for (uint32_t d = type->rank; d-- > 0; next *= type->dims[d]) rows[d] = next;
+  const ax_strided_place here = {dense, rows}, there = {far, strides};
+  ax_strided_move(type->rank, type->dims, ax_dtype_bytes(type->dtype), back ? there : here, back ? here : there);
 }
 
 static ax_pjrt_error *put(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const void *data, ax_array **out) {
   ax_host_array host = {.dtype = type->dtype, .rank = type->rank, .data = (void *)(uintptr_t)data, .view = true};
   memcpy(host.dims, type->dims, type->rank * sizeof host.dims[0]);
   return ax_pjrt_status(ax_device_put_as(client->runtime, where, &host, out));
-}
-
-static ax_pjrt_error *put_strided(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const void *data,
-                                  const int64_t *strides, ax_array **out) {
-  const size_t bytes = bytes_of(type);
-  char *dense = ax_alloc(bytes > 0 ? bytes : 1);
-  if (dense == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu bytes", bytes);
-  copy_strided(type, dense, (char *)(uintptr_t)data, strides, false);
-  ax_pjrt_error *error = put(client, where, type, dense, out);
-  ax_free(dense);
-  return error;
 }
 
 /* Memory of the caller's that a buffer lies in. */
@@ -280,6 +266,23 @@ static ax_pjrt_error *lend(ax_pjrt_client *client, const ax_sharding *where, con
   const ax_status status = (ax_array_from_device_parts)(client->runtime, where, type, 1, &part, out);
   if (status != AX_OK) ax_free(own);
   return ax_pjrt_status(status);
+}
+
+static void free_copy(void *data, void *context) {
+  (void)context;
+  ax_free(data);
+}
+
+/* The buffer lies in the dense copy. */
+static ax_pjrt_error *put_strided(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const void *data,
+                                  const int64_t *strides, ax_array **out) {
+  if (bytes_of(type) == 0) return put(client, where, type, data, out);
+  char *dense = ax_alloc(bytes_of(type));
+  if (dense == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for %zu bytes", bytes_of(type));
+  copy_strided(type, dense, (char *)(uintptr_t)data, strides, false);
+  ax_pjrt_error *error = lend(client, where, type, &(lent){.release = free_copy, .data = dense}, false, out);
+  if (error != NULL) ax_free(dense);
+  return error;
 }
 
 /* Copies, unless the memory stays: then the buffer lies in it, and `done` comes about when it is gone. */

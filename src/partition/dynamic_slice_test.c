@@ -1,0 +1,154 @@
+/* One element picked, or overwritten, along dimensions that are cut: as of the whole array, for all starts, and with no array gathered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/stages.h"
+#include "axle/transform.h"
+#include "ir/prim.h"
+#include "partition/partition.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+typedef struct laid {
+  ax_program *program, *partitioned;
+  double received; /* bytes */
+} laid;
+
+static laid lay(const char *text, const char *devices, const char *specs) {
+  ax_program *said;
+  ax_mesh mesh;
+  ax_cost cost;
+  laid l;
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &l.program));
+  TEST_OK(ax_mesh_parse(devices, &mesh));
+  TEST_OK(ax_program_with_shardings(l.program, &mesh, specs, &said));
+  TEST_OK(ax_program_partition(said, &l.partitioned));
+  TEST_OK(ax_program_cost(said, &cost));
+  l.received = cost.received;
+  ax_cost_release(&cost);
+  ax_program_release(said);
+  return l;
+}
+
+static void release(laid *l) {
+  ax_program_release(l->program);
+  ax_program_release(l->partitioned);
+}
+
+static ax_tensor *numbers(const ax_type *type, int64_t from) {
+  ax_tensor *made = test_tensor(*type, NULL);
+  for (int64_t i = 0; i < test_elems(made); i++) test_set(made, i, (double)(from + i));
+  return made;
+}
+
+/* Dtypes without negative numbers get a large one in their place. */
+static ax_tensor *start_of(const ax_type *type, int start) {
+  const bool no_sign = type->dtype == AX_U8 || type->dtype == AX_U64;
+  return test_tensor(*type, (const double[]){start < 0 && no_sign ? 200 : start});
+}
+
+/* The operands before `first` are arrays, the others starts, which take all numbers in -2 .. 9, less or more by operand. */
+static void same_for_all_starts(const laid *l, uint32_t first) {
+  const ax_program *p = l->program;
+  ax_tensor *in[8], *whole, *parts;
+  for (int start = -2; start < 10; start++) {
+    for (uint32_t i = 0; i < p->in_count; i++)
+      in[i] = i < first ? numbers(&p->types[i], 1 + 50 * (int64_t)i) : start_of(&p->types[i], start + (int)(i - first));
+    test_run(p, in, &whole);
+    test_run(l->partitioned, in, &parts);
+    TEST_TENSORS_NEAR(whole, parts, 0);
+    if (start % 4 == 0) TEST_EVERY_WAY(l->partitioned, in, 0);
+    for (uint32_t i = 0; i < p->in_count; i++) ax_tensor_release(in[i]);
+    ax_tensor_release(whole), ax_tensor_release(parts);
+  }
+}
+
+typedef struct row {
+  const char *text, *devices, *specs;
+  uint32_t first; /* start among the operands */
+  double received;
+} row;
+
+static void check(const row *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    laid l = lay(rows[i].text, rows[i].devices, rows[i].specs);
+    same_for_all_starts(&l, rows[i].first);
+    if (l.received != rows[i].received) fail_msg("row %zu: %g bytes are received, not %g", i, l.received, rows[i].received);
+    release(&l);
+  }
+}
+
+/* A sum over n devices: a device receives two times (n - 1) of n parts of what is picked. */
+static void elements_are_picked_where_they_are(void **state) {
+  (void)state;
+#define PICK(T, I) "{ lambda x:" T "[8,6] i:" I "[] j:" I "[]. let y:" T "[1,6] = dynamic_slice[slice_sizes=(1, 6)] x i j in (y,) }"
+  static const row rows[] = {
+      {PICK("f32", "s32"), "d=4", "d,_; ;  -> _", 1, 36},     {PICK("s8", "u8"), "d=4", "d,_; ;  -> _", 1, 9},
+      {PICK("f32", "u64"), "d=2,m=2", "d,m; ;  -> _,m", 1, 12}, {PICK("c64", "s64"), "d=2", "d,_; ;  -> _", 1, 48},
+      {PICK("f32", "s32"), "d=3", "d,_; ;  -> _", 1, 32}, /* blocks of 3, 3 and 2 */
+      {"{ lambda x:f32[8,6] i:s16[] j:s16[]. let y:f32[1,1] = dynamic_slice[slice_sizes=(1, 1)] x i j in (y,) }", "d=2,m=2",
+       "d,m; ;  -> _", 1, 6},
+  };
+#undef PICK
+  check(rows, AX_COUNT(rows));
+}
+
+static void elements_are_overwritten_where_they_are(void **state) {
+  (void)state;
+#define PUT(T, U, I) "{ lambda x:" T "[8,6] u:" T U " i:" I "[] j:" I "[]. let y:" T "[8,6] = dynamic_update_slice x u i j in (y,) }"
+  static const row rows[] = {
+      {PUT("f32", "[1,6]", "s32"), "d=4", "d,_; ?; ;  -> d,_", 2, 0},
+      {PUT("s8", "[1,6]", "u8"), "d=3", "d,_; ?; ;  -> _", 2, 36},
+      {PUT("f32", "[1,6]", "s64"), "d=2,m=2", "d,m; _,m; ;  -> d,m", 2, 0},
+      {PUT("bool", "[1,1]", "s32"), "d=2,m=2", "d,m; ?; ;  -> d,m", 2, 0},
+      {PUT("f32", "[1,4]", "s32"), "d=4", "d,_; ?; ;  -> d,_", 2, 0}, /* not from the row's beginning */
+  };
+#undef PUT
+  check(rows, AX_COUNT(rows));
+}
+
+/* The others add -0, which changes no number. */
+static void a_zero_keeps_its_sign(void **state) {
+  (void)state;
+  laid l = lay("{ lambda x:f32[8] i:s32[]. let y:f32[1] = dynamic_slice[slice_sizes=(1,)] x i in (y,) }", "d=4", "d;  -> _");
+  for (int i = 0; i < 8; i++) {
+    ax_tensor *in[] = {test_tensor(l.program->types[0], (const double[]){0, -0.0, -0.0, 0, 1, -0.0, 0, -1}),
+                       test_tensor(l.program->types[1], (const double[]){i})}, *y;
+    test_run(l.partitioned, in, &y);
+    assert_memory_equal(y->data, (const float *)in[0]->data + i, sizeof(float));
+    TEST_EVERY_WAY(l.partitioned, in, 0);
+    ax_tensor_release(in[0]), ax_tensor_release(in[1]), ax_tensor_release(y);
+  }
+  release(&l);
+}
+
+/* What a loop reads and writes step by step stays cut: no step gathers the array. */
+static void a_loop_goes_over_blocks(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[8,6] z:f32[8,6]. let"
+      "  n:s32[] w:f32[8,6] y:f32[8,6] = scan[length=8 reverse=false num_consts=0 num_carry=3"
+      "    body={ lambda i:s32[] x:f32[8,6] y:f32[8,6]. let"
+      "      r:f32[1,6] = dynamic_slice[slice_sizes=(1, 6)] x i 0:s32[] s:f32[1,6] = mul r r"
+      "      v:f32[8,6] = dynamic_update_slice y s i 0:s32[] j:s32[] = add i 1:s32[] in (j, x, v) }] 0:s32[] x z in (y,) }";
+  laid l = lay(text, "d=4", "d; d -> d");
+  ax_tensor *in[] = {numbers(&l.program->types[0], 1), numbers(&l.program->types[1], 0)}, *whole, *parts;
+  assert_true(l.received == 8 * 36);
+  test_run(l.program, in, &whole);
+  test_run(l.partitioned, in, &parts);
+  TEST_TENSORS_NEAR(whole, parts, 0);
+  TEST_EVERY_WAY(l.partitioned, in, 0);
+  ax_tensor_release(in[0]), ax_tensor_release(in[1]), ax_tensor_release(whole), ax_tensor_release(parts);
+  release(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elements_are_picked_where_they_are),
+      cmocka_unit_test(elements_are_overwritten_where_they_are),
+      cmocka_unit_test(a_zero_keeps_its_sign),
+      cmocka_unit_test(a_loop_goes_over_blocks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
