@@ -14,6 +14,7 @@ typedef struct ax_assembler {
   const ax_hooks *hooks;
   ax_runtime *runtime;                     /* for lowering rules that compile parts of kernels */
   int64_t max_devices;
+  uint32_t threads;                        /* that a run may have; 0: one */
   const ax_process_rule *processes;        /* how devices are spread over processes; NULL: all are of this one */
   const struct ax_plan_pass *plan_passes;  /* for tests: in place of ax_plan_passes; NULL */
   uint32_t plan_pass_count;
@@ -39,6 +40,7 @@ typedef struct ax_source {
   ax_program *program;
   const ax_laid *laid;
   const ax_compile_options *options;
+  bool results_elsewhere; /* runs write results to a caller's memory, aligned to their elements alone: nothing else may lie in it */
 } ax_source;
 
 /* Runs all passes. Whatever the status, *compiled is the caller's, and owns the signature. Both need not be initialised. */

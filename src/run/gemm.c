@@ -17,8 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "code/split.h"
-#include "machine/caches.h"
+#include "code/tiles.h"
 #include "run/compute.h"
 #include "run/share.h"
 
@@ -74,31 +73,15 @@ static int64_t term_at(const ax_gemm *g, const int64_t *step, int64_t n) {
   return at;
 }
 
-/* Says whether all products of the batch have the same right factors. */
-static bool has_one_right(const ax_gemm *g) {
-  for (uint32_t d = 0; d < g->batch_rank; d++)
-    if (g->b_stride[d] != 0 && g->batch[d] > 1) return false;
-  return true;
-}
-
 /* --- Terms --- */
-
-enum {
-  run_of_terms = 64, run_of_numbers = 4096, /* terms and numbers of a run: a run is added up as usual, runs are added exactly */
-  most_packed = 16 << 20                    /* bytes */
-};
 
 /* State for a tile of the products of a batch, on one thread. */
 typedef struct tile_work {
   const ax_gemm *gemm;
   tile tile;
-  ax_product product;
-  ax_product_way way;
-  char *work, *packed; /* packed: right factors shared by all products, `each` bytes a term; none if `each` is 0 */
-  size_t each;
-  int64_t piece; /* length along k that is multiplied at once: whole blocks, or all of k */
+  ax_tile_room room;
+  char *work, *packed; /* packed: right factors shared by all products, `each` bytes a term */
   char *sums; /* long sums: three tiles in whole cache lines: sum of a run, total, and what the total lacks */
-  int64_t sums_bytes; /* of each tile */
 } tile_work;
 
 #define NUMBER float
@@ -112,47 +95,47 @@ typedef struct tile_work {
    factors are not packed yet. */
 static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, bool packs, char *c) {
   const ax_gemm *g = w->gemm;
-  const ax_product *p = &w->product;
-  const int64_t bytes = w->way.kernels->number_bytes;
+  const ax_product *p = &w->room.product;
+  const int64_t bytes = w->room.way.kernels->number_bytes;
   const char *a = f->a + (w->tile.row * p->a_row + at * p->a_column + term_at(g, g->a_term, n)) * bytes;
   const char *b = f->b + term_at(g, g->b_term, n) * bytes;
   if (g->packed) {
-    ax_product_run_packed(p, &w->way, a, b + ax_product_packed_at(&w->way, at) + ax_product_panel_at(&w->way, w->tile.column), c,
+    ax_product_run_packed(p, &w->room.way, a, b + ax_product_packed_at(&w->room.way, at) + ax_product_panel_at(&w->room.way, w->tile.column), c,
                           w->work);
     return;
   }
   b += (w->tile.column * p->b_column + at * p->b_row) * bytes;
-  if (w->each == 0) {
-    ax_product_run(p, &w->way, a, b, c, w->work);
+  if (w->room.each == 0) {
+    ax_product_run(p, &w->room.way, a, b, c, w->work);
     return;
   }
-  char *packed = w->packed + (size_t)n * w->each + ax_product_packed_at(&w->way, at);
-  if (packs) ax_product_pack(p, &w->way, b, packed);
-  ax_product_run_packed(p, &w->way, a, packed, c, w->work);
+  char *packed = w->packed + (size_t)n * w->room.each + ax_product_packed_at(&w->room.way, at);
+  if (packs) ax_product_pack(p, &w->room.way, b, packed);
+  ax_product_run_packed(p, &w->room.way, a, packed, c, w->work);
 }
 
 static void add_run(const tile_work *w, const char *run, char *total, char *lack) {
-  const int64_t count = w->product.m * w->product.n;
-  (w->product.dtype == AX_F32 ? add_run_f32 : add_run_f64)(total, lack, run, count);
+  const int64_t count = w->room.product.m * w->room.product.n;
+  (w->room.product.dtype == AX_F32 ? add_run_f32 : add_run_f64)(total, lack, run, count);
 }
 
 static void put_sums(const tile_work *w, char *c, const char *total, const char *lack) {
-  (w->product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->product, w->gemm->ldc, w->gemm->accumulate);
+  (w->room.product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->room.product, w->gemm->ldc, w->gemm->accumulate);
 }
 
 /* Adds many terms, or terms of many numbers, in runs, and adds the runs exactly, so that sums do not become worse with their
    length. */
 static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, char *c) {
-  ax_product *p = &w->product;
-  char *run = w->sums, *total = run + w->sums_bytes, *lack = total + w->sums_bytes;
-  const int64_t k = w->gemm->k, fit = run_of_numbers / w->piece, most = least(fit > 1 ? fit : 1, run_of_terms);
+  ax_product *p = &w->room.product;
+  char *run = w->sums, *total = run + w->room.sums_bytes, *lack = total + w->room.sums_bytes;
+  const int64_t k = w->gemm->k, fit = AX_RUN_OF_NUMBERS / w->room.piece, most = least(fit > 1 ? fit : 1, AX_RUN_OF_TERMS);
   int64_t in_run = 0;
-  memset(run, 0, 3 * (size_t)w->sums_bytes);
+  memset(run, 0, 3 * (size_t)w->room.sums_bytes);
   p->c_row = p->n;
   for (int64_t n = 0; n < terms; n++)
-    for (int64_t at = 0; at < k; at += w->piece) {
-      p->k = least(k - at, w->piece);
-      w->way.blocks = ax_ceil_div(p->k, w->way.block);
+    for (int64_t at = 0; at < k; at += w->room.piece) {
+      p->k = least(k - at, w->room.piece);
+      w->room.way.blocks = ax_ceil_div(p->k, w->room.way.block);
       p->add = in_run > 0;
       make_term(w, f, n, at, packs, run);
       if (++in_run < most && (n + 1 < terms || at + p->k < k)) continue;
@@ -164,195 +147,90 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
 
 /* Sets the factors to prefetch: those of the tile in the next product of the batch, if they differ and are far. */
 static void look_ahead(tile_work *w, const factors *now, const ax_activation *activation, const ax_instr *instr, int64_t index) {
-  ax_product *p = &w->product;
+  ax_product *p = &w->room.product;
   const ax_gemm *g = w->gemm;
-  const int64_t bytes = w->way.kernels->number_bytes;
+  const int64_t bytes = w->room.way.kernels->number_bytes;
   p->next_a = p->next_b = NULL;
   if (!p->far || g->term_rank > 0 || index + 1 == ax_dims_elems(g->batch_rank, g->batch)) return;
-  const factors next = factors_of(activation, instr, w->way.kernels, index + 1);
+  const factors next = factors_of(activation, instr, w->room.way.kernels, index + 1);
   if (next.a != now->a) p->next_a = next.a + w->tile.row * p->a_row * bytes;
   if (next.b != now->b && !g->packed) p->next_b = next.b + w->tile.column * p->b_column * bytes;
 }
 
-/* Chooses the pieces of k for a long sum. Returns the bytes of its three tiles. */
-static size_t plan_long_sum(tile_work *w) {
-  enum { line = AX_LINE_BYTES };
-  const ax_product *p = &w->product;
-  const int64_t block = w->way.block, fit = run_of_numbers / block;
-  w->piece = w->way.blocks == 1 ? p->k : block * (fit > 1 ? fit : 1);
-  w->sums_bytes = ax_ceil_div(p->m * p->n * w->way.kernels->result_bytes, line) * line;
-  return 3 * (size_t)w->sums_bytes;
-}
-
-/* Makes one tile in each of some products of the batch. Right factors shared by all of them are packed once. */
-static ax_status product_tiles(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, tile t,
-                               ax_pool *pool) {
-  const ax_gemm *g = instr->gemm;
-  if (t.rows == 0 || t.columns == 0) return AX_OK;
-  tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
-  w.way = ax_gemm_way(g, &w.product);
-  const ax_product_kernels *k = w.way.kernels;
+static void make_products(tile_work *w, const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end) {
+  const ax_gemm *g = w->gemm;
+  const ax_product_kernels *k = w->room.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
-  const bool is_long = (terms > run_of_terms || (double)g->k * (double)terms > AX_PRODUCT_LONG) &&
-                       (g->dtype == AX_F32 || g->dtype == AX_F64) && g->k > 0;
-  if (!g->packed && end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.way);
-  if ((double)w.each * (double)terms > most_packed) w.each = 0;
-  const size_t work_bytes = (w.way.work_bytes + 63) / 64 * 64, packed_bytes = w.each * (size_t)terms;
-  const size_t bytes = work_bytes + packed_bytes + (is_long ? plan_long_sum(&w) : 0);
-  char *memory = NULL;
-  if (bytes > 0 && (memory = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
-  w.work = memory;
-  w.packed = memory + work_bytes;
-  w.sums = w.packed + packed_bytes;
-  ax_product_begin(&w.way);
+  const bool is_long = w->room.is_long;
+  ax_product_begin(&w->room.way);
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(activation, instr, k, i);
-    look_ahead(&w, &f, activation, instr, i);
-    char *c = f.c + (t.row * g->ldc + t.column) * ax_made_bytes(k, g->rounds);
-    if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
+    look_ahead(w, &f, activation, instr, i);
+    char *c = f.c + (w->tile.row * g->ldc + w->tile.column) * ax_made_bytes(k, g->rounds);
+    if (is_long) make_long_sum(w, &f, terms, i == begin, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {
-      w.product.add = g->accumulate || n > 0;
-      make_term(&w, &f, n, 0, i == begin, c);
+      w->room.product.add = g->accumulate || n > 0;
+      make_term(w, &f, n, 0, i == begin, c);
     }
   }
-  ax_product_end(&w.way);
-  give_work(pool, memory, bytes);
+  ax_product_end(&w->room.way);
+}
+
+/* Makes one tile in each of some products of the batch. Right factors shared by all of them are packed once. room: memory to work in,
+   if it is large enough; otherwise it comes from the pool, or from the heap. */
+static ax_status product_tiles(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, tile t, ax_room_share room,
+                               ax_pool *pool) {
+  if (t.rows == 0 || t.columns == 0) return AX_OK;
+  tile_work w;
+  char *taken = NULL;
+  w.gemm = instr->gemm;
+  w.tile = t;
+  ax_gemm_tile_room(instr->gemm, t.rows, t.columns, end - begin, &w.room);
+  const size_t bytes = w.room.bytes;
+  if (bytes > room.bytes && (taken = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
+  w.work = taken != NULL ? taken : room.memory;
+  if (AX_HOSTILE && bytes > 0) memset(w.work, 0xff, bytes);
+  w.packed = w.work + w.room.packed_at;
+  w.sums = w.work + w.room.sums_at;
+  make_products(&w, activation, instr, begin, end);
+  if (taken != NULL) give_work(pool, taken, bytes);
   return AX_OK;
 }
 
 ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr, ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
   const tile whole = {.rows = g->m, .columns = g->n};
-  return product_tiles(activation, instr, 0, ax_dims_elems(g->batch_rank, g->batch), whole, pool);
+  return product_tiles(activation, instr, 0, ax_dims_elems(g->batch_rank, g->batch), whole, ax_room_of(activation, instr, 0, 1), pool);
 }
 
 /* --- The parts of a product --- */
 
-/* least speed-up by more threads; most extra packing that finer parts may cost, which make the wait for a late thread shorter.
-   */
-static const double least_gain = 1.15, finer_cost = 1.01;
-enum {
-  pack_work = 8,     /* for packing a number, in multiply-adds */
-  most_tiles = 64,   /* products in a batch that are enough parts by themselves */
-  thread_parts = 8,  /* most parts for each thread */
-  whole_parts = 4,   /* products of a batch for each thread from which on threads may have different numbers of them */
-  row_edge = 4,
-  few_rows = 28, short_run = 512, long_run = 1024, least_run = 32 /* columns of b, read in place by few rows; of any tile */
-};
-
-typedef struct tiling {
-  int64_t rows, columns; /* tiles in each product */
-  int64_t groups;        /* groups of products of the batch; there are rows * columns * groups parts */
-} tiling;
-
-/* The cost of a multiply-add together with its share of packing: each tile packs its rows and columns, unless they are packed
-   already. */
-static double with_packing(const ax_gemm *g, tiling t) {
-  return 1 + pack_work * ((g->packed ? 0 : (double)t.rows / (double)g->m) + (double)t.columns / (double)g->n);
-}
-
-/* Least columns of a tile. If there are few rows, and b does not lie transposed, a tile has so many columns that memory is read
-   in long runs. */
-static int64_t least_columns(const ax_gemm *g) {
-  const int64_t line = AX_LINE_BYTES / (int64_t)ax_dtype_bytes(g->dtype); /* tiles end at cache lines */
-  if (g->m > few_rows || g->transpose_b || g->packed) return line > least_run ? line : least_run;
-  int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
-  return half < run ? half : run;
-}
-
-/* Cuts the product into `parts` tiles so that packing costs least. False: they would be too small. If nothing is packed, tiles
-   are whole rows, so that each thread's results are contiguous; otherwise prefetching at the end of a row would fetch another
-   thread's lines. */
-static bool cut_into(const ax_gemm *g, bool plain, int64_t parts, tiling *t) {
-  const int64_t run = least_columns(g);
-  bool found = false;
-  for (int64_t rows = 1; rows <= parts; rows++) {
-    const tiling one = {rows, parts / rows, 1};
-    if (rows * one.columns != parts || (rows > 1 && rows * few_rows > g->m) || (one.columns > 1 && one.columns * run > g->n))
-      continue;
-    if (!found || plain || with_packing(g, one) < with_packing(g, *t)) *t = one;
-    found = true;
-  }
-  return found;
-}
-
-/* Gives a tile to each thread, or to as many threads as gain by it; several tiles each, if that costs next to nothing. */
-static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t threads) {
-  tiling t = {1, 1, 1}, trial;
-  const double alone = with_packing(g, t);
-  int64_t parts = wanted < (double)threads ? (int64_t)wanted : threads;
-  while (parts > 1 && !(cut_into(g, plain, parts, &trial) && (double)parts * alone > least_gain * with_packing(g, trial)))
-    parts /= 2;
-  if (parts > 1) t = trial;
-  while (parts >= threads && 2 * (double)parts <= wanted && 2 * parts <= thread_parts * threads &&
-         cut_into(g, plain, 2 * parts, &trial) && with_packing(g, trial) <= finer_cost * with_packing(g, t)) {
-    parts *= 2;
-    t = trial;
-  }
-  return t;
-}
-
-/* Cuts a batch into groups of whole products, if there are enough of them or each thread gets equally many. Otherwise it cuts
-   each product. */
-static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
-  const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
-  const double wanted = ax_gemm_wanted_parts(g, (double)count),
-               parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
-  if (count >= most_tiles || wanted < 2 * (double)count) {
-    const int64_t groups = parts < (double)count ? (int64_t)parts : count;
-    return (tiling){1, 1, groups > threads ? groups / threads * threads : groups};
-  }
-  tiling t = {1, 1, 1};
-  if (count < whole_parts * threads && count % threads != 0) t = tiling_of_one(g, plain, wanted / (double)count, threads);
-  t.groups = count;
-  return t;
-}
-
-/* The beginning of tile `index` of `count`, in `extent` rows or columns: a multiple of `edge`. */
-static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
-  return least(ax_ceil_div(extent, edge) * index / count * edge, extent);
-}
-
 typedef struct gemm_run {
+  const ax_execution *run;
   const ax_activation *activation;
   const ax_instr *instr;
-  ax_pool *pool;
-  tiling tiles;
-  int64_t row_edge, column_edge;
+  ax_tiling tiles;
 } gemm_run;
 
 static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
-  (void)worker_slot;
   const gemm_run *r = context;
   const ax_gemm *g = r->instr->gemm;
-  const tiling t = r->tiles;
-  int64_t count = ax_dims_elems(g->batch_rank, g->batch), row = part / t.columns % t.rows, column = part % t.columns;
-  int64_t group = part / (t.rows * t.columns);
-  tile it = {.row = tile_begin(g->m, r->row_edge, row, t.rows), .column = tile_begin(g->n, r->column_edge, column, t.columns)};
-  it.rows = tile_begin(g->m, r->row_edge, row + 1, t.rows) - it.row;
-  it.columns = tile_begin(g->n, r->column_edge, column + 1, t.columns) - it.column;
-  return product_tiles(r->activation, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
-}
-
-/* Chooses the numbers of which a tile's rows and columns are multiples, so that the last tiles are hardly slower than others and
-   cache lines are whole. */
-static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
-  const int64_t lanes = way->kernels->lanes, line = AX_LINE_BYTES / way->kernels->number_bytes;
-  const int64_t step = way->kernels->row_step > row_edge ? 2 * way->kernels->row_step : row_edge;
-  r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : step;
-  r->column_edge = g->packed        ? ax_product_panel_columns(way)
-                   : way->turned    ? way->rows
-                   : way->streams_b ? 2 * lanes
-                   : lanes > line   ? lanes
-                                    : line;
+  const ax_tiling t = r->tiles;
+  const int64_t count = ax_dims_elems(g->batch_rank, g->batch), row = part / t.columns % t.rows, column = part % t.columns;
+  const int64_t group = part / (t.rows * t.columns);
+  tile it = {.row = ax_tile_begin(g->m, t.row_edge, row, t.rows), .column = ax_tile_begin(g->n, t.column_edge, column, t.columns)};
+  it.rows = ax_tile_begin(g->m, t.row_edge, row + 1, t.rows) - it.row;
+  it.columns = ax_tile_begin(g->n, t.column_edge, column + 1, t.columns) - it.column;
+  const ax_room_share room = ax_room_of(r->activation, r->instr, (uint32_t)(worker_slot - r->run->worker_slots), r->run->threads);
+  return product_tiles(r->activation, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, room,
+                       &r->run->executor->pool);
 }
 
 ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
-  ax_pool *pool = &run->executor->pool;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &whole);
-  gemm_run r = {.activation = activation, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};
-  set_edges(&r, g, &way);
+  gemm_run r = {.run = run, .activation = activation, .instr = instr, .tiles = ax_gemm_tiling(g, way.plain, run->threads)};
+  ax_gemm_edges(g, &way, &r.tiles);
   return ax_share_parts(run, worker_slot, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
 }
