@@ -26,10 +26,21 @@ static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random
 static ax_value some(maker *m) { return m->x[below(m, VALUES)]; }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
 
+/* Pieces of what two values are joined to: each of one value, or across both. */
+static ax_value pieces_of(maker *m, ax_value x, ax_value y) {
+  const ax_value parts[] = {ax_sin(x), y};
+  const int64_t dim = below(m, 2), begin = below(m, 3) == 0 ? SIZE / 2 : SIZE;
+  ax_value joined = ax_concatenate(AX_LIST(2, parts), dim);
+  ax_value first = ax_slice(joined, AX_DIMS(0, 0), AX_DIMS(SIZE, SIZE), NULL);
+  const int64_t row = dim == 0 ? begin : 0, column = dim == 0 ? 0 : begin;
+  ax_value second = ax_slice(joined, AX_DIMS(row, column), AX_DIMS(row + SIZE, column + SIZE), NULL);
+  return below(m, 2) == 0 ? scaled(ax_matmul(first, second), 0.2) : scaled(ax_add(first, second), 0.6);
+}
+
 /* Of the same shape as all values, and about as large. */
 static ax_value changed(maker *m) {
   ax_value x = some(m), y = some(m);
-  switch (below(m, m->spread && !m->apart ? 10 : 9)) {
+  switch (below(m, m->spread && !m->apart ? 11 : 10)) {
     case 0: return ax_tanh(ax_sub(x, y));
     case 1: return scaled(ax_add(x, y), 0.6);
     case 2:
@@ -39,6 +50,7 @@ static ax_value changed(maker *m) {
     case 6: return ax_softmax(x, 1);
     case 7: return scaled(ax_transpose(ax_add(x, y), AX_DIMS(1, 0)), 0.7);
     case 8: return ax_sin(ax_mul(x, x));
+    case 9: return pieces_of(m, x, y);
     default: return scaled(ax_psum(x, "a"), 0.3);
   }
 }
@@ -147,11 +159,21 @@ static void lodging(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_matmul(ax_matmul(in[0], in[2]), in[2]);
   out[1] = ax_transpose(ax_add(ax_tanh(out[0]), in[1]), AX_DIMS(1, 0));
 }
+/* What is joined is never whole in memory, as it is read in pieces alone. */
+static void sliced(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value parts[] = {ax_exp(in[0]), ax_tanh(in[1])};
+  ax_value joined = ax_concatenate(AX_LIST(2, parts), 0);
+  out[0] = ax_sub(ax_slice(joined, AX_DIMS(0, 0), AX_DIMS(ROWS, COLUMNS), NULL), in[1]);
+  out[1] = ax_mul(ax_slice(joined, AX_DIMS(ROWS, 0), AX_DIMS(2 * ROWS, COLUMNS), NULL), in[0]);
+}
+
 static void little_memory_is_taken(void **state) {
   (void)state;
   const int64_t work = BYTES / 2; /* more than products of this size pack */
   assert_true(temporaries_of(descended, 3, 1) < work);
   assert_true(temporaries_of(lodging, 3, 2) < work);
+  assert_true(temporaries_of(sliced, 3, 2) < work);
 }
 
 int main(void) {
