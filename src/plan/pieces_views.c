@@ -2,7 +2,8 @@
 
      c[0] = y;  c[1] = x;  f(c[0]);  g(c[1])      becomes      c0 = y;  c1 = x;  f(c0);  g(c1)
 
-   Such pieces are views, in whatever operations they are read. If the parts lie one behind the other in memory and each view is in one
+   Such pieces are views, in whatever operations they are read; but a product reads a piece as the whole from some place on, and then the
+   array stays. If the parts lie one behind the other in memory and each view is in one
    of them, each part gets a buffer of its own, and the views move there. What is written part by part and read whole, pieces.c looks
    after. */
 #include <string.h>
