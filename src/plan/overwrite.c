@@ -16,9 +16,9 @@
 #include "plan/op.h"
 #include "plan/passes.h"
 
-/* Within loops, smaller ones keep their own memory, which a cache holds anyway: steps of Lorenz' equations of 16 KiB an array, by two
-   threads, took 1.1 times as long when each overwrote the one before. */
-enum { least_in_loops = 32 << 10 };
+/* Smaller ones keep memory of their own, which a cache holds anyway; within loops these are more: steps of Lorenz' equations of 16 KiB an
+   array, by two threads, took 1.1 times as long when each overwrote the one before. */
+enum { least = 4 << 10, least_in_loops = 32 << 10 }; /* bytes */
 
 typedef struct overwriter {
   ax_plan *plan;
@@ -160,7 +160,7 @@ static void overwrite_by(overwriter *o, const member *m) {
 static ax_status overwrite_in(void *context, ax_block *block, bool is_body) {
   overwriter *o = context;
   (void)is_body;
-  o->least = block == &o->plan->block ? 0 : least_in_loops;
+  o->least = block == &o->plan->block ? least : least_in_loops;
   list_block(o, block);
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
