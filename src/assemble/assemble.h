@@ -56,8 +56,8 @@ typedef struct ax_plan_use {
   ax_status (*function)(void *context, const ax_plan *plan, const ax_memory *memory);
   void *context;
 } ax_plan_use;
-/* Runs the passes up to the one that places memory; gives the memory that a run takes. use: NULL, or gets the plan. text: NULL, or
-   gets a table of the allocations. */
+/* Runs the passes up to the one that places memory; gives the memory that a run takes. use: NULL, or gets the plan, which is then of
+   any machine: memory that threads of this one work in is left out. text: NULL, or gets a table of the allocations. */
 AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, const ax_plan_use *use, ax_memory *out,
                                          ax_text *text);
 /* Runs the passes up to the one of this name, and gives its result as text. rates: for the bounds that `codegen` shows; NULL:

@@ -57,6 +57,7 @@ typedef struct ax_assembly {
   uint32_t aliased_allocation_count, aliased_allocation_capacity;
   ax_resident *residents; /* by buffer, for allocations; set once memory is placed */
   uint32_t threads; /* that a run may have */
+  bool elsewhere;   /* the plan is of another machine: what its products work in is not known, and not counted */
   bool results_elsewhere; /* results are written to a caller's memory, aligned to their elements alone */
   bool counted; /* memory is only counted: all devices together may take more than any machine has */
   ax_arena scratch; /* for data of the passes alone */

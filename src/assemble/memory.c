@@ -146,7 +146,7 @@ static ax_status list_rooms(placer *p) {
   const ax_assembly *a = p->a;
   p->rooms = ax_arena_alloc(&p->a->scratch, (a->instr_count + (size_t)1) * sizeof p->rooms[0]);
   if (p->rooms == NULL) return ax_out_of_memory(a->instr_count * sizeof p->rooms[0]);
-  if (p->c->devices != 1 || a->results_elsewhere) return AX_OK;
+  if (p->c->devices != 1 || a->results_elsewhere || a->elsewhere) return AX_OK;
   for (uint32_t i = 0; i < a->instr_count; i++) p->rooms[i].bytes = round64(room_bytes(a, i));
   return AX_OK;
 }

@@ -415,6 +415,7 @@ ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *sou
   build b = begin(assembler, source, &signature, &compiled);
   bool found;
   b.a.counted = true;
+  b.a.elsewhere = use != NULL;
   ax_status status = run_keeping_numbers(&b, placed, &found);
   if (status == AX_OK) ax_memory_of(&compiled, out);
   if (status == AX_OK && use != NULL) status = use->function(use->context, b.a.plan, out);
