@@ -2,6 +2,7 @@
 
   jax_modules.py write FOLDER     writes a module for each model, chain_N.mlir and the modules of module_kinds.py; prints what they are
   jax_modules.py run NAME         XLA's side: runs a model on random arguments
+  jax_modules.py memory NAME      prints the bytes of XLA's buffers in a run: arguments, results and temporaries
   jax_modules.py check NAME AXLE FILE   prints how far results of `AXLE run FILE` are from XLA's
   jax_modules.py compile FILE     XLA's side: from a module's text or bytecode to an executable
 """
@@ -312,6 +313,12 @@ def run(name):
     serve_often(work)
 
 
+def memory(name):
+    f, shapes = MODELS[name]
+    m = jax.jit(f, keep_unused=True).lower(*shapes).compile().memory_analysis()
+    print(m.argument_size_in_bytes + m.output_size_in_bytes + m.temp_size_in_bytes - m.alias_size_in_bytes)
+
+
 def compile_text(path):
     from jax._src import compiler, xla_bridge
 
@@ -333,4 +340,4 @@ def compile_text(path):
 
 
 if __name__ == "__main__":
-    {"write": write, "run": run, "compile": compile_text, "check": check}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "run": run, "compile": compile_text, "check": check, "memory": memory}[sys.argv[1]](*sys.argv[2:])

@@ -106,7 +106,7 @@ static ax_status make(ax_executable *e, const ax_laid *laid, double lower_second
     lower_seconds = ax_seconds() - begin;
   }
   const double lowered = ax_seconds();
-  const ax_source source = {e->program, laid != NULL ? laid : &own, options};
+  const ax_source source = {.program = e->program, .laid = laid != NULL ? laid : &own, .options = options};
   ax_status status = e->runtime->client != NULL
                          ? ax_remote_compile(e, options)
                          : ax_assemble(&e->runtime->assembler, &source, &e->signature, &e->compiled);
@@ -338,7 +338,7 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
 
 ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_rates *rates, char **out) {
   const ax_compile_options options = {0};
-  return ax_assemble_text(&runtime->assembler, &(ax_source){program, NULL, &options}, pass, rates, out);
+  return ax_assemble_text(&runtime->assembler, &(ax_source){.program = program, .options = &options}, pass, rates, out);
 }
 
 ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {

@@ -113,7 +113,7 @@ bool ax_lowered_is_kept(const ax_lowered *l, uint32_t index) {
 ax_status ax_lowered_use_plan(ax_runtime *runtime, const ax_lowered *l, const ax_plan_use *use, ax_memory *out) {
   ax_float_mode caller = ax_float_mode_enter(false); /* as ax_compile */
   *out = (ax_memory){0};
-  const ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){l->program, &l->laid, &l->options}, use, out, NULL);
+  const ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){.program = l->program, .laid = &l->laid, .options = &l->options}, use, out, NULL);
   ax_float_mode_leave(caller);
   return status;
 }
@@ -145,7 +145,7 @@ ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out) {
   ax_memory memory;
   ax_text text = {0}, held = {0};
   *out = NULL;
-  ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){program, NULL, &options}, NULL, &memory, &held);
+  ax_status status = ax_assemble_memory(&runtime->assembler, &(ax_source){.program = program, .options = &options}, NULL, &memory, &held);
   const ax_memory_bytes *one = &memory.device, *all = &memory.all;
   if (status == AX_OK) {
     ax_text_add(&text, "%16s  %16s\n", "bytes, a device", "in all");

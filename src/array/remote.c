@@ -69,7 +69,7 @@ static ax_status compile_whole(ax_executable *e, const ax_program *whole) {
 
 /* A program of one device has no layouts to hand over. */
 ax_status ax_remote_compile(ax_executable *e, const ax_compile_options *options) {
-  const ax_source source = {e->program, NULL, options};
+  const ax_source source = {.program = e->program, .options = options};
   const bool whole = e->runtime->options.plugin_partitions;
   ax_program *body;
   AX_TRY(ax_assemble_body(&e->runtime->assembler, &source, &e->signature, &e->compiled, whole, &body));

@@ -141,7 +141,7 @@ static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_
   runtime->executor.hooks = (ax_hooks){
       .callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
   runtime->assembler = (ax_assembler){
-      .hooks = &runtime->executor.hooks, .runtime = runtime, .max_devices = runtime->options.max_devices};
+      .hooks = &runtime->executor.hooks, .runtime = runtime, .max_devices = runtime->options.max_devices, .threads = runtime->options.run_workers};
   ax_status status = open_plugin(runtime);
   if (status == AX_OK) status = create_compiler(runtime);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->executor.workers);

@@ -118,7 +118,7 @@ static ax_status build(ax_straight *s, const ax_compile_options *options) {
   ax_float_mode caller = ax_float_mode_enter(false);
   ax_status status = ax_program_lay_out(s->program, false, &laid);
   if (status == AX_OK)
-    status = ax_assemble(&s->runtime->assembler, &(ax_source){s->program, &laid, options}, &s->signature, &s->compiled);
+    status = ax_assemble(&s->runtime->assembler, &(ax_source){.program = s->program, .laid = &laid, .options = options, .results_elsewhere = true}, &s->signature, &s->compiled);
   ax_laid_deinit(&laid);
   ax_float_mode_leave(caller);
   return status;

@@ -14,6 +14,7 @@ typedef struct ax_assembler {
   const ax_hooks *hooks;
   ax_runtime *runtime;                     /* for lowering rules that compile parts of kernels */
   int64_t max_devices;
+  uint32_t threads;                        /* that a run may have; 0: one */
   const ax_process_rule *processes;        /* how devices are spread over processes; NULL: all are of this one */
   const struct ax_plan_pass *plan_passes;  /* for tests: in place of ax_plan_passes; NULL */
   uint32_t plan_pass_count;
@@ -39,6 +40,7 @@ typedef struct ax_source {
   ax_program *program;
   const ax_laid *laid;
   const ax_compile_options *options;
+  bool results_elsewhere; /* runs write results to a caller's memory, aligned to their elements alone: nothing else may lie in it */
 } ax_source;
 
 /* Runs all passes. Whatever the status, *compiled is the caller's, and owns the signature. Both need not be initialised. */
@@ -54,8 +56,8 @@ typedef struct ax_plan_use {
   ax_status (*function)(void *context, const ax_plan *plan, const ax_memory *memory);
   void *context;
 } ax_plan_use;
-/* Runs the passes up to the one that places memory; gives the memory that a run takes. use: NULL, or gets the plan. text: NULL, or
-   gets a table of the allocations. */
+/* Runs the passes up to the one that places memory; gives the memory that a run takes. use: NULL, or gets the plan, which is then of
+   any machine: memory that threads of this one work in is left out. text: NULL, or gets a table of the allocations. */
 AX_MUST_USE ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, const ax_plan_use *use, ax_memory *out,
                                          ax_text *text);
 /* Runs the passes up to the one of this name, and gives its result as text. rates: for the bounds that `codegen` shows; NULL:

@@ -25,6 +25,7 @@ typedef struct ax_resident { /* the memory of an allocation, and its lifetime */
   uint32_t space; /* AX_NONE: no memory, since it is never accessed */
   int64_t offset;
   ax_lifetime life;
+  bool lodges; /* in the memory of a result, which is written later (lodge.c) */
 } ax_resident;
 
 /* Whether an allocation has memory, or devices have pointers to parts of another (pointers.c). */
@@ -62,6 +63,9 @@ typedef struct ax_assembly {
   ax_aliased_allocations *aliased_allocations;
   uint32_t aliased_allocation_count, aliased_allocation_capacity;
   ax_resident *residents; /* by buffer, for allocations; set once memory is placed */
+  uint32_t threads; /* that a run may have */
+  bool elsewhere;   /* the plan is of another machine: what its products work in is not known, and not counted */
+  bool results_elsewhere; /* results are written to a caller's memory, aligned to their elements alone */
   bool counted; /* memory is only counted: all devices together may take more than any machine has */
   ax_arena scratch; /* for data of the passes alone */
 } ax_assembly;

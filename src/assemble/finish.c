@@ -16,6 +16,7 @@ static void mark_scratch(ax_assembly *a) {
     ax_instr *instr = &a->instrs[i];
     bool mine = is_jump(instr);
     for (uint32_t k = 0; k < instr->ref_count; k++) mine = mine || instr->refs[k].space == a->compiled->scratch_space;
+    if (ax_instr_has_room(instr) && instr->room != NULL) mine = mine || instr->room->ref.space == a->compiled->scratch_space;
     instr->scratch = ahead = ahead || mine;
   }
 }

@@ -73,7 +73,7 @@ static bool needed_before(const maker *m, uint32_t allocation) {
 static bool wanted_after(const maker *m, uint32_t allocation) {
   const ax_resident *r = &m->a->residents[allocation];
   const ax_space_kind kind = m->a->compiled->spaces[r->space].kind;
-  return (kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
+  return (!r->lodges && kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 
 /* How many elements of an operand can be held in registers: all elements of its allocation if they are few, otherwise 0. */

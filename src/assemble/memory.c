@@ -10,15 +10,24 @@
      scratch                      allocations of one activation between two parkings: a block of the thread that runs it, reused by
                                   lifetime
 
+   Kept and scratch allocations may also be where a result will be, before anything of it is written (lodge.c).
+
    So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
 #include <math.h>
 #include <string.h>
 
 #include "assemble/assembly.h"
+#include "assemble/lodge.h"
 #include "assemble/pack.h"
 #include "base/shared.h"
 #include "code/split.h"
+#include "code/tiles.h"
 #include "plan/panels.h"
+
+typedef struct room { /* for the work of a GEMM or ROWS */
+  uint32_t space;
+  int64_t offset, bytes;
+} room;
 
 typedef struct placer {
   ax_assembly *a;
@@ -28,6 +37,9 @@ typedef struct placer {
   uint32_t *space;       /* by allocation */
   int64_t *offset;       /* by allocation */
   uint32_t *parking_before; /* number of parking waits before each position */
+  ax_hosts hosts;
+  bool *lodges;            /* by allocation: it is in the memory of a host */
+  room *rooms;             /* by position; of 0 bytes: none */
   const uint32_t *devices; /* each device's own number */
   const ax_point *tables[8]; /* the latest POINTs whose table `next` was made */
   uint32_t table_count;
@@ -104,28 +116,79 @@ static bool crosses_parking_wait(const placer *p, const ax_lifetime *life) {
 
 /* --- Packing --- */
 
+/* A host is full for the lists of other spaces, which know nothing of who is in it. */
+static uint32_t take_host(placer *p, uint32_t host) {
+  p->hosts.place[host].until = 0;
+  return p->space[p->hosts.allocation[host]];
+}
+
+static void lodge(placer *p, uint32_t allocation, uint32_t host) {
+  p->space[allocation] = take_host(p, host);
+  p->lodges[allocation] = true;
+}
+
+/* A thread has less from the heap, each time the same memory, which its cache still holds. */
+enum { least_room = 64 << 10 }; /* bytes */
+
+/* Products and groups of rows of one device work in scratch memory, or where a result will be. On several devices a thread that makes
+   one alone takes memory for itself, since scratch memory is there for each device that runs. */
+static int64_t room_bytes(const ax_assembly *a, uint32_t position) {
+  const ax_op *op = a->ops[position];
+  if (a->instrs[position].kind == AX_INSTR_GEMM) {
+    const int64_t bytes = (int64_t)ax_gemm_room_bytes(op->gemm, a->threads);
+    return bytes < least_room ? 0 : bytes;
+  }
+  if (a->instrs[position].kind != AX_INSTR_ROWS) return 0;
+  return round64(op->rows->block_bytes) * (op->rows->parts > 1 && a->threads > 1 ? a->threads : 1);
+}
+
+static ax_status list_rooms(placer *p) {
+  const ax_assembly *a = p->a;
+  p->rooms = ax_arena_alloc(&p->a->scratch, (a->instr_count + (size_t)1) * sizeof p->rooms[0]);
+  if (p->rooms == NULL) return ax_out_of_memory(a->instr_count * sizeof p->rooms[0]);
+  if (p->c->devices != 1 || a->results_elsewhere || a->elsewhere) return AX_OK;
+  for (uint32_t i = 0; i < a->instr_count; i++) p->rooms[i].bytes = round64(room_bytes(a, i));
+  return AX_OK;
+}
+
 /* Places the allocations of a list, which begins with `allocation` and is linked by `next`; *bytes: the bytes needed.
    Allocations of one activation come first, packed by lifetime. Behind them come shared ones, whose offsets were decided before
    synchronisation (assemble/reuse.c). */
-static ax_status pack(placer *p, uint32_t allocation, const uint32_t *next, int64_t *bytes) {
+static ax_status pack(placer *p, uint32_t space, uint32_t allocation, const uint32_t *next, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
-  uint32_t count = 0;
+  uint32_t count = 0, rooms = space == p->c->scratch_space ? p->a->instr_count : 0;
   int64_t mine;
   for (uint32_t i = allocation; i != AX_NONE; i = next[i]) count += !p->a->shared[i];
+  for (uint32_t i = 0; i < rooms; i++) count += p->rooms[i].bytes > 0;
   ax_packed *items = ax_arena_alloc(&p->a->scratch, count * sizeof items[0]);
   if (items == NULL) return ax_out_of_memory(count * sizeof items[0]);
   count = 0;
   for (uint32_t i = allocation; i != AX_NONE; i = next[i])
     if (!p->a->shared[i])
-      items[count++] =
-          (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(ax_buffer_bytes(&plan->buffers[i]))};
-  AX_TRY(ax_pack(items, count, &mine));
+      items[count++] = (ax_packed){.first = p->lives[i].first,
+                                   .last = p->lives[i].last,
+                                   .bytes = round64(ax_buffer_bytes(&plan->buffers[i])),
+                                   .apart = plan->buffers[i].axes != ax_all_axes(&plan->mesh)};
+  for (uint32_t i = 0; i < rooms; i++)
+    if (p->rooms[i].bytes > 0) items[count++] = (ax_packed){.first = i, .last = i, .bytes = p->rooms[i].bytes};
+  AX_TRY(ax_pack_into(items, count, p->hosts.place, p->hosts.count, &mine));
   *bytes = mine;
   count = 0;
   for (uint32_t i = allocation; i != AX_NONE; i = next[i]) {
-    p->offset[i] = p->a->shared[i] ? mine + p->a->shared_offset[i] : items[count++].offset;
+    const ax_packed *item = p->a->shared[i] ? NULL : &items[count++];
+    p->offset[i] = item != NULL ? item->offset : mine + p->a->shared_offset[i];
+    if (item != NULL && item->place != AX_NONE) {
+      lodge(p, i, item->place);
+      continue;
+    }
     int64_t end = p->offset[i] + round64(ax_buffer_bytes(&plan->buffers[i]));
     if (end > *bytes) *bytes = end;
+  }
+  for (uint32_t i = 0; i < rooms; i++) {
+    if (p->rooms[i].bytes == 0) continue;
+    const ax_packed *item = &items[count++];
+    p->rooms[i].offset = item->offset;
+    p->rooms[i].space = item->place != AX_NONE ? take_host(p, item->place) : space;
   }
   return AX_OK;
 }
@@ -338,6 +401,8 @@ static ax_status place_temporaries(placer *p) {
   ax_compiled *c = p->c;
   AX_TRY(choose_spaces(p));
   AX_TRY(park_where_free(p));
+  AX_TRY(list_rooms(p));
+  AX_TRY(ax_list_hosts(p->a, &p->a->scratch, p->lives, &p->hosts));
   uint32_t *first = ax_arena_alloc(&p->a->scratch, c->space_count * sizeof first[0]); /* allocations, by space */
   uint32_t *next = ax_arena_alloc(&p->a->scratch, allocation_count(p) * sizeof next[0]);
   if (first == NULL || next == NULL) return ax_out_of_memory(allocation_count(p) * sizeof next[0]);
@@ -349,7 +414,7 @@ static ax_status place_temporaries(placer *p) {
   }
   for (uint32_t s = 0; s < c->space_count; s++)
     if (c->spaces[s].kind == AX_SPACE_KEPT || c->spaces[s].kind == AX_SPACE_SCRATCH)
-      AX_TRY(pack(p, first[s], next, &c->spaces[s].bytes));
+      AX_TRY(pack(p, s, first[s], next, &c->spaces[s].bytes));
   return AX_OK;
 }
 
@@ -479,6 +544,21 @@ static double nanoseconds_of(const ax_assembly *a, const ax_op *op) {
   return ax_op_time(a->plan, op) + (product != NULL ? ax_gemm_time(product) : 0);
 }
 
+static ax_status encode_room(placer *p, ax_instr *instr, const room *room) {
+  instr->room = NULL;
+  if (room->bytes == 0) return AX_OK;
+  const ax_part_space *space = &p->c->spaces[room->space];
+  ax_work_room *made = ax_arena_alloc(&p->a->plan->arena, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->ref = (ax_ref){.space = room->space,
+                       .offset = room->offset,
+                       .first = space->first,
+                       .place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->c->sets[space->set].index};
+  made->bytes = (size_t)room->bytes;
+  instr->room = made;
+  return AX_OK;
+}
+
 static ax_status encode(placer *p, uint32_t position) {
   ax_instr *instr = &p->a->instrs[position];
   const ax_op *op = p->a->ops[position];
@@ -499,11 +579,13 @@ static ax_status encode(placer *p, uint32_t position) {
     }
     case AX_INSTR_ROWS:
       instr->parts = op->rows->parts;
+      AX_TRY(encode_room(p, instr, &p->rooms[position]));
       return rows_refs(p, instr, op->rows);
     case AX_INSTR_GEMM: {
       uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
       instr->gemm = op->gemm;
       instr->parts = ax_gemm_parts(op->gemm);
+      AX_TRY(encode_room(p, instr, &p->rooms[position]));
       return set_refs(p, instr, buffers, 3);
     }
     case AX_INSTR_CALL: /* activations without a call of their own count the calls that others make */
@@ -536,7 +618,7 @@ static ax_status note_residents(placer *p) {
   ax_assembly *a = p->a;
   a->residents = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof a->residents[0]);
   if (a->residents == NULL) return ax_out_of_memory(allocation_count(p) * sizeof a->residents[0]);
-  for (uint32_t i = 0; i < allocation_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i]};
+  for (uint32_t i = 0; i < allocation_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i], p->lodges[i]};
   return AX_OK;
 }
 
@@ -544,7 +626,8 @@ static ax_status place(placer *p) {
   ax_assembly *a = p->a;
   p->space = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->space[0]);
   p->offset = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->offset[0]);
-  if (p->space == NULL || p->offset == NULL) return ax_out_of_memory(0);
+  p->lodges = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->lodges[0]);
+  if (p->space == NULL || p->offset == NULL || p->lodges == NULL) return ax_out_of_memory(0);
   memset(p->space, 0xff, allocation_count(p) * sizeof p->space[0]);
   AX_TRY(check_sizes(p));
   AX_TRY(find_lifetimes(p));

@@ -258,7 +258,7 @@ static build begin(const ax_assembler *assembler, const ax_source *source, ax_si
                  .pruning = laid != NULL ? &laid->pruning : NULL,
                  .program = ax_program_retain(laid != NULL ? laid->program : source->program),
                  .signature = signature,
-                 .a = {.compiled = compiled, .jit = assembler->jit}};
+                 .a = {.compiled = compiled, .jit = assembler->jit, .threads = assembler->threads, .results_elsewhere = source->results_elsewhere}};
 }
 
 static void end(build *b) {
@@ -396,7 +396,7 @@ static ax_status make_body(build *b, bool is_whole) {
 
 ax_status ax_assemble_body(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled,
                            bool whole, ax_program **body) {
-  const ax_source anew = {source->program, NULL, source->options}; /* a laid-out program has kernels still */
+  const ax_source anew = {.program = source->program, .options = source->options}; /* a laid-out program has kernels still */
   build b = begin(assembler, &anew, signature, compiled);
   ax_context numbers;
   *body = NULL;
@@ -415,6 +415,7 @@ ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *sou
   build b = begin(assembler, source, &signature, &compiled);
   bool found;
   b.a.counted = true;
+  b.a.elsewhere = use != NULL;
   ax_status status = run_keeping_numbers(&b, placed, &found);
   if (status == AX_OK) ax_memory_of(&compiled, out);
   if (status == AX_OK && use != NULL) status = use->function(use->context, b.a.plan, out);

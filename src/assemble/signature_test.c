@@ -17,7 +17,7 @@ static void assemble(assembled *a, ax_program *program, const ax_compile_options
   static const ax_hooks none;
   TEST_OK(ax_jit_create(NULL, &a->jit));
   const ax_assembler assembler = {.jit = a->jit, .hooks = &none, .max_devices = 8};
-  TEST_OK(ax_assemble(&assembler, &(ax_source){program, NULL, options}, &a->signature, &a->compiled));
+  TEST_OK(ax_assemble(&assembler, &(ax_source){.program = program, .options = options}, &a->signature, &a->compiled));
 }
 
 static void deinit(assembled *a) {

@@ -334,6 +334,22 @@ static ax_ref placed_ref(const ax_instr *instr, uint32_t k) {
   return ref;
 }
 
+/* Where the room of an instruction begins, in the count through all spaces; -1: it has none. */
+static int64_t room_of(const verifier *v, const ax_instr *instr) {
+  if (!ax_instr_has_room(instr) || instr->room == NULL) return -1;
+  return v->begin[instr->room->ref.space] + instr->room->ref.offset;
+}
+
+static ax_status check_room(const verifier *v, const ax_instr *instr) {
+  if (room_of(v, instr) < 0) return AX_OK;
+  const ax_work_room *room = instr->room;
+  const ax_part_space *space = &v->a->compiled->spaces[room->ref.space];
+  if ((space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_OUTPUT) || room->ref.first != space->first || room->ref.loop != 0 ||
+      room->ref.step != 0 || room->ref.offset < 0 || room->ref.offset + (int64_t)room->bytes > space->bytes)
+    return ax_error(AX_INTERNAL, "works at %lld of space %u", (long long)room->ref.offset, room->ref.space);
+  return AX_OK;
+}
+
 static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   const ax_op *op = v->a->ops[i];
@@ -345,7 +361,7 @@ static ax_status check_refs(verifier *v, uint32_t i) {
       const ax_ref ref = placed_ref(instr, k);
       AX_TRY(check_ref(v, &ref, operand_of(v->a, instr, op, k).buffer));
     }
-  return AX_OK;
+  return check_room(v, instr);
 }
 
 static ax_status same_aliased_allocation(void *context, uint32_t before, uint32_t who) {
@@ -372,9 +388,17 @@ static ax_status forget_scratch(verifier *v) {
   return ax_occupancy_move_in(&v->memory, begin, begin + c->spaces[c->scratch_space].bytes, AX_NONE, any_aliased_allocation, NULL);
 }
 
+/* The work overwrites what is in its room, where no operand may be. */
+static ax_status use_room(verifier *v, const ax_instr *instr) {
+  const int64_t begin = room_of(v, instr);
+  if (begin < 0) return AX_OK;
+  return ax_occupancy_move_in(&v->memory, begin, begin + (int64_t)instr->room->bytes, AX_NONE, any_aliased_allocation, NULL);
+}
+
 static ax_status touch(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   if (ax_instr_parks(instr)) AX_TRY(forget_scratch(v));
+  AX_TRY(use_room(v, instr));
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       ax_op_use o = operand_of(v->a, instr, v->a->ops[i], k);
@@ -410,7 +434,7 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
 static ax_status draw_map(verifier *v) {
   const ax_compiled *c = v->a->compiled;
   uint32_t count = 0, allocations = v->a->plan->buffer_count;
-  int64_t *offsets = ax_arena_alloc(&v->arena, (2 * (size_t)allocations + 2) * sizeof offsets[0]);
+  int64_t *offsets = ax_arena_alloc(&v->arena, (2 * ((size_t)allocations + v->a->instr_count) + 2) * sizeof offsets[0]);
   if (offsets == NULL) return ax_out_of_memory(2 * (size_t)allocations * sizeof offsets[0]);
   offsets[count++] = v->begin[c->scratch_space];
   offsets[count++] = v->begin[c->scratch_space] + c->spaces[c->scratch_space].bytes;
@@ -418,6 +442,11 @@ static ax_status draw_map(verifier *v) {
     if (v->home[i] < 0) continue;
     offsets[count++] = v->home[i];
     offsets[count++] = v->home[i] + ax_buffer_bytes(&v->a->plan->buffers[i]);
+  }
+  for (uint32_t i = 0; i < v->a->instr_count; i++) {
+    if (room_of(v, at(v, i)) < 0) continue;
+    offsets[count++] = room_of(v, at(v, i));
+    offsets[count++] = room_of(v, at(v, i)) + (int64_t)at(v, i)->room->bytes;
   }
   return ax_occupancy_init(&v->memory, &v->arena, offsets, count);
 }

@@ -152,6 +152,13 @@ typedef struct ax_point {
   const uint32_t *next;  /* by part: that of the member which sends to the device that has it; NULL: the same */
 } ax_point;
 
+/* Memory that nothing else is in while a GEMM or ROWS is made: its threads work in equal shares of it, as far as these are large
+   enough. */
+typedef struct ax_work_room {
+  ax_ref ref;
+  size_t bytes;
+} ax_work_room;
+
 /* Numbers that a kernel's code is given with each call (assemble/given.h). */
 typedef struct ax_given_numbers {
   uint32_t count;
@@ -246,8 +253,13 @@ typedef struct ax_instr {
       const int64_t *later; /* by slot: bytes by which `refs` begins later than the buffer (assemble/moved.h); NULL: none does */
       const ax_given_numbers *given; /* NULL: it is given none */
     } kernel;
-    ax_rows_instr *rows;
-    const ax_gemm *gemm;
+    struct {
+      union {
+        ax_rows_instr *rows;
+        const ax_gemm *gemm;
+      };
+      const ax_work_room *room; /* NULL: threads find memory to work in by themselves */
+    };
     const ax_routine *routine;
     const ax_value_check *check;
     const ax_side *side; /* SEND, RECEIVE */
@@ -285,6 +297,9 @@ typedef struct ax_instr {
   const ax_program *program;
 } ax_instr;
 _Static_assert(sizeof(ax_instr) <= 104, "a activation steps over many instructions that are not for it");
+
+/* Whether it has the field `room`. */
+static inline bool ax_instr_has_room(const ax_instr *instr) { return instr->kind == AX_INSTR_GEMM || instr->kind == AX_INSTR_ROWS; }
 
 /* Says whether an activation that waits here gives its scratch memory back. */
 static inline bool ax_instr_parks(const ax_instr *instr) {

@@ -174,7 +174,7 @@ static void shard(const ax_shard_args *args) {
 
 /* --- lower: lines in groups that the engine transforms at once, shared out to parts --- */
 
-enum { line_bytes = 64, free_work = 32 << 20 }; /* bytes */
+enum { line_bytes = 64 /* bytes */, least_parts = 12, share = 8 };
 
 typedef struct transform {
   const ax_fourier_engine *engine;
@@ -219,10 +219,11 @@ static double group_time(const transform *t) {
   return t->at_once > 1 ? each * (t->key.wide ? 4 : 8) : each;
 }
 
-/* Parts have workspaces of their own: together 32 MiB, or half of what is transformed. */
+/* Parts have workspaces of their own: those of a few parts, or together an eighth of what is transformed. So they find room where a
+   result will be, and many threads have enough parts where there is much to do. */
 static int64_t parts_by_memory(const transform *t) {
-  const int64_t bytes = t->count * t->job.n * (t->key.real ? 1 : 2) * (t->key.wide ? 8 : 4) / 2, most = bytes > free_work ? bytes : free_work;
-  return most > t->work_bytes ? most / t->work_bytes : 1;
+  const int64_t most = t->count * t->job.n * (t->key.real ? 1 : 2) * (t->key.wide ? 8 : 4) / share;
+  return most > least_parts * t->work_bytes ? most / t->work_bytes : least_parts;
 }
 
 static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *t, uint32_t in, uint32_t *out) {

@@ -22,6 +22,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"rows", ax_plan_rows, .breaks = AX_PLAN_SEPARATE}, /* kernels over the same rows, few rows at a time */
     {"panels", ax_plan_panels,
      .breaks = AX_PLAN_UNPACKED}, /* right factors that loops do not change, and constant ones, packed once */
+    {"overwrite", .run = ax_plan_overwrite},              /* temporaries overwritten by what is computed from them */
     {"stream", ax_plan_stream, .breaks = AX_PLAN_CACHED}, /* large results stored past the caches */
     {"contract", .run = ax_plan_contract},                /* x y + z rounded once, where that is asked for */
 };

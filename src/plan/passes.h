@@ -55,6 +55,7 @@ AX_MUST_USE ax_status ax_plan_accumulate(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_alternate(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_rows(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_panels(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_overwrite(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_stream(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_contract(ax_plan *plan);
 

@@ -151,6 +151,12 @@ static void powers(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(multiplied, 1, 1, &weights), 1, 100, false, in, out);
 }
 
+static void sorted_and_squared(const ax_value *in, ax_value *out, void *context) { /* in the memory of the sorted numbers */
+  (void)context;
+  ax_value x = ax_sort(in[0], 0);
+  out[0] = ax_mul(x, x);
+}
+
 /* Small programs each of which comes out otherwise without the pass. */
 static const struct example {
   const char *pass;
@@ -184,6 +190,7 @@ static const struct example {
     {"rows", softmax, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {512, 512}}}},
     {"panels", powers, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
+    {"overwrite", sorted_and_squared, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"stream", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 26}}}},
     {"contract", product_and_sum, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
 };

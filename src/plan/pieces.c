@@ -19,6 +19,7 @@
 
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
+#include "plan/pieces.h"
 
 enum { most_parts = 4, least_run = 16, small_elems = 4096, nearly_all = 8 };
 
@@ -506,7 +507,8 @@ ax_status ax_plan_pieces(ax_plan *plan) {
   cutter c = {.plan = plan};
   bool any = false;
   ax_status status = find_any(plan, &tables, &any);
-  if (any) status = make_tables(&c, &tables);
+  if (any && status == AX_OK) status = ax_pieces_by_views(plan);
+  if (any && status == AX_OK) status = make_tables(&c, &tables);
   if (any && status == AX_OK) status = ax_blocks_visit(&plan->block, cut_block, &c);
   ax_free(c.touches);
   ax_free(c.nodes);

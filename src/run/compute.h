@@ -13,6 +13,19 @@ static inline void *ax_address_away(const ax_activation *activation, const ax_re
 }
 static inline void *ax_address(const ax_activation *activation, const ax_ref *ref) { return ax_address_away(activation, ref, 0); }
 
+/* Memory that a thread may work in. */
+typedef struct ax_room_share {
+  char *memory; /* NULL: there is none */
+  size_t bytes;
+} ax_room_share;
+
+/* Share `index` of `count` of the room of a GEMM or ROWS. */
+static inline ax_room_share ax_room_of(const ax_activation *activation, const ax_instr *instr, uint32_t index, uint32_t count) {
+  if (instr->room == NULL || index >= count) return (ax_room_share){0};
+  const size_t each = instr->room->bytes / count / 64 * 64;
+  return (ax_room_share){(char *)ax_address(activation, &instr->room->ref) + index * each, each};
+}
+
 /* Performs a KERNEL instruction over part of its range. */
 static inline void ax_compute_range(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end) {
   void *slots[AX_MAX_SLOTS + AX_MAX_GIVEN];

@@ -56,24 +56,37 @@ static void square(const ax_value *in, ax_value *out, void *context) {
                           AX_LIST((uint32_t)batch, batches)); /* so that the right one is packed */
 }
 
-/* With no memory for the nth part, then with memory for all. */
-static void check(ax_type type, uint32_t workers, int nth, sizes fails) {
+static void square_on_devices(const ax_value *in, ax_value *out, void *context) {
+  ax_shard_map(context, "d -> d", AX_CLOSURE(square, 1, 1, NULL), in, out);
+}
+
+/* With no memory for the nth part, then with memory for all. mesh: "d=2", say; "": one device. is_kept: the plan keeps memory free for
+   the work, so none is asked for. */
+static void check(const char *devices, ax_type type, uint32_t workers, int nth, bool is_kept, sizes fails) {
   ax_runtime *runtime;
   ax_executable *executable;
   ax_array *x, *y;
   ax_tensor *data;
-  ax_program *program = test_trace(square, NULL, &type, 1, 1);
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(devices, &mesh));
+  ax_program *program = test_trace(mesh.count > 0 ? square_on_devices : square, &mesh, &type, 1, 1);
   test_random random = {1};
   data = test_random_tensor(&random, type, -1, 1);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
-  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data->data, &x));
+  TEST_OK(ax_device_put_data(runtime, &mesh, mesh.count > 0 ? "d" : "", &type, data->data, &x));
   const ax_allocator scarce = {allocate, release, &fails};
   ax_set_allocator(&scarce);
   atomic_store(&fails_in, nth);
-  TEST_FAILS(ax_run(executable, &x, &y), AX_OUT_OF_MEMORY, "a product f32[");
-  assert_null(y);
+  if (is_kept) {
+    TEST_OK(ax_run(executable, &x, &y));
+    assert_int_equal(atomic_exchange(&fails_in, 0), nth); /* nothing of the size was asked for */
+    ax_array_release(y);
+  } else {
+    TEST_FAILS(ax_run(executable, &x, &y), AX_OUT_OF_MEMORY, "a product f32[");
+    assert_null(y);
+  }
   TEST_OK(ax_run(executable, &x, &y));
   ax_array_release(y);
   ax_array_release(x);
@@ -88,20 +101,21 @@ static const sizes columns_of_64 = {25000, 26000};
 
 static void failed_products(void **state) {
   (void)state;
-  check(TEST_TYPE(AX_F32, 64, 100), 1, 1, columns_of_64);
-  check(TEST_TYPE(AX_F32, 3, 64, 100), 1, 1, columns_of_64);
+  check("", TEST_TYPE(AX_F32, 64, 100), 1, 1, false, columns_of_64);
+  check("", TEST_TYPE(AX_F32, 3, 64, 100), 1, 1, false, columns_of_64);
 }
 
 /* Large enough for parts that other threads take. */
 static void failed_parts(void **state) {
   (void)state;
-  for (int nth = 1; nth <= 7; nth += 3) check(TEST_TYPE(AX_F32, 64, 64, 100), 2, nth, columns_of_64);
+  for (int nth = 1; nth <= 7; nth += 3) check("", TEST_TYPE(AX_F32, 64, 64, 100), 2, nth, false, columns_of_64);
 }
 
-/* Large enough for a tile a thread, of which the first finds no memory. */
+/* Large enough for a tile a thread, of which the first finds no memory; on one device it asks for none. */
 static void failed_tiles(void **state) {
   (void)state;
-  check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){350000, 450000});
+  check("d=2", TEST_TYPE(AX_F32, 1200, 600), 2, 1, false, (sizes){350000, 850000});
+  check("", TEST_TYPE(AX_F32, 600, 600), 2, 1, true, (sizes){350000, 450000});
 }
 
 typedef struct orientation {

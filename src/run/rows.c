@@ -175,10 +175,14 @@ static int64_t first_row(const rows_run *r, int64_t part) {
   return r->whole ? rows->outer * part / r->parts * rows->extent : ax_part_begin(rows->outer * rows->extent, part, r->parts);
 }
 
-/* Gives the worker slot's block, so that it need not fit on a thread's stack. It stays with the run, which is kept for the next
-   call. */
-static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, void **out) {
+/* Gives a block: in the room that the plan keeps free, of whose shares this thread has number `index` of `count`; or the worker slot's.
+   That need not fit on a thread's stack, and stays with the run, which is kept for the next call. */
+static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                            uint32_t index, uint32_t count, void **out) {
   const ax_compiled *c = run->compiled;
+  const ax_room_share room = ax_room_of(activation, instr, index, count);
+  *out = room.memory;
+  if (room.memory != NULL && room.bytes >= (size_t)instr->rows->rows->block_bytes) return AX_OK;
   if (worker_slot->rows == NULL && c->rows_bytes > 0)
     AX_TRY(ax_pool_alloc(&run->executor->pool, c->rows_bytes, &worker_slot->rows));
   *out = worker_slot->rows;
@@ -188,7 +192,7 @@ static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, void
 static ax_status compute_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   const rows_run *r = context;
   void *block;
-  AX_TRY(take_block(r->run, worker_slot, &block));
+  AX_TRY(take_block(r->run, worker_slot, r->activation, r->instr, (uint32_t)(worker_slot - r->run->worker_slots), r->run->threads, &block));
   return ax_compute_rows(r->activation, r->instr, first_row(r, part), first_row(r, part + (int64_t)1), block);
 }
 
@@ -203,7 +207,7 @@ ax_status ax_rows_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_a
   rows_run r = {.run = run, .activation = activation, .instr = instr, .parts = instr->parts};
   if (!ax_share_worth(run, instr)) {
     void *block;
-    AX_TRY(take_block(run, worker_slot, &block));
+    AX_TRY(take_block(run, worker_slot, activation, instr, 0, 1, &block));
     return ax_compute_rows(activation, instr, 0, rows->outer * rows->extent, block);
   }
   if (has_products(rows)) {
