@@ -66,7 +66,7 @@ static bool has_better(const ax_planner *p, uint32_t candidate) {
   return false;
 }
 
-enum { timed_again = 24 }; /* however few are asked for */
+enum { timed_again = 32 }; /* however few are asked for */
 
 /* Times the best once more, with collectives as ax_simulate chooses them. */
 static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
@@ -101,7 +101,7 @@ ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine
   out->capacity = isfinite(p.capacity) ? p.capacity : 0;
   out->tried = p.tried;
   out->seconds = ax_seconds() - p.began;
-  out->complete = !ax_planner_is_late(&p, 1);
+  out->complete = !p.cut_short;
   ax_planner_end(&p);
   if (status != AX_OK) ax_strategies_release(out);
   return status;
