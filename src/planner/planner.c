@@ -136,7 +136,7 @@ static ax_status check_given(const ax_strategy *given) {
 
 static ax_status check_batch(const ax_model *m, int64_t microbatches) {
   if (m->samples % microbatches == 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "planner: %lld microbatches of %lld samples", (long long)microbatches, (long long)m->samples);
+  return ax_error(AX_INVALID_ARGUMENT, "planner: %lld microbatches of %lld samples, which they do not divide", (long long)microbatches, (long long)m->samples);
 }
 
 static int64_t microbatches_of(const ax_strategy *given) { return given->microbatches > 0 ? given->microbatches : 1; }
@@ -181,7 +181,7 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
   if (status != AX_OK || possible) return status;
   const int64_t data = c->mesh.axis[0].size;
   if (p->model.train && p->model.samples % (data * c->microbatches) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld", (long long)p->model.samples,
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld: these do not divide the samples", (long long)p->model.samples,
                     (long long)c->microbatches, (long long)data);
   return ax_error(AX_INVALID_ARGUMENT, "planner: the program cannot be cut so");
 }

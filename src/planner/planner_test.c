@@ -108,7 +108,7 @@ static void check_beside_all(const char *machine_of_text, int64_t layers, int64_
 
 static void test_exhaustive(void **state) {
   (void)state;
-  /* all of those that the page speaks of: AXLE_PLANNER_DEVICES=64, in five minutes */
+  /* all of those that the page speaks of: AXLE_PLANNER_DEVICES=32, in three minutes */
   const int64_t most = getenv("AXLE_PLANNER_DEVICES") != NULL ? atoll(getenv("AXLE_PLANNER_DEVICES")) : AX_HOSTILE ? 8 : 16;
   for (int64_t devices = 8; devices <= most; devices *= 2) {
     check_beside_all(machine_text, LAYERS, WIDTH, HIDDEN, devices);
