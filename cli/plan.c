@@ -16,6 +16,7 @@ typedef struct plan {
   ax_mesh mesh; /* of one strategy that is timed */
   ax_strategy given;
   bool is_given;
+  const char *of_mesh, *of_stages; /* the last option of those that go with --mesh, and with its `pipe`; NULL: none was given */
   int64_t which; /* strategy that is written, from 1 on */
   ax_optimizer optimizer;
   source source;
@@ -72,13 +73,24 @@ static void tell_batch(const plan *p) {
            ax_type_string(&program->types[first - 1], &program->axes));
 }
 
-/* What may keep a search from a good mesh. */
+/* The most devices, of so many, that divide the samples, or are a multiple of them. */
+static int64_t even_devices(int64_t samples, int64_t devices) {
+  if (devices > samples) return devices - devices % samples;
+  while (samples % devices != 0) devices--;
+  return devices;
+}
+
+/* What may keep a search from a good mesh, and what would not. */
 static void tell_samples(const plan *p) {
   const int64_t samples = p->options.samples > 0 ? p->options.samples : 1;
   const int64_t devices = p->options.devices, more = samples > devices ? samples : devices, fewer = samples > devices ? devices : samples;
-  if (p->train && !p->is_given && more % fewer != 0)
-    printf("%lld samples and %lld devices: the one does not divide the other, so few meshes cut samples evenly\n", (long long)samples,
-           (long long)devices);
+  if (!p->train || p->is_given || more % fewer == 0) return;
+  printf("%lld samples and %lld devices: the one does not divide the other, so few meshes cut samples evenly; --devices %lld", (long long)samples,
+         (long long)devices, (long long)even_devices(samples, devices));
+  if (samples > devices && samples <= INT64_MAX - devices)
+    printf(", --samples %lld and --samples %lld do", (long long)(samples - samples % devices), (long long)(samples - samples % devices + devices));
+  else printf(" and --samples %lld do", (long long)devices);
+  printf("\n");
 }
 
 static ax_status print(const plan *p, const ax_strategies *found) {
@@ -200,13 +212,26 @@ static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *o
   return status;
 }
 
+/* Options that would go unheard are slips. */
+static ax_status check_options(const plan *p) {
+  const bool piped = p->is_given && strcmp(p->mesh.axis[0].name, "pipe") == 0 && p->mesh.axis[0].size > 1;
+  if (!p->train && p->options.samples > 0) return ax_error(AX_INVALID_ARGUMENT, "--samples is of --train");
+  if (!p->train && p->batch != NULL) return ax_error(AX_INVALID_ARGUMENT, "--batch is of --train");
+  if (!p->train && p->options.optimizer != NULL) return ax_error(AX_INVALID_ARGUMENT, "--optimizer is of --train");
+  if (!p->is_given && p->of_mesh != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "%s is of --mesh, which says one way to be timed; the search finds it by itself", p->of_mesh);
+  if (!piped && p->of_stages != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "%s is of stages: --mesh pipe=P,data=N, with more than one", p->of_stages);
+  return AX_OK;
+}
+
 static ax_status plan_path(plan *p, const char *path) {
   ax_cluster *machine = NULL;
   ax_strategies found = {0};
+  AX_TRY(check_options(p));
   AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
   AX_TRY(find_batch(p));
   p->options.train = p->train;
-  if (p->options.samples > 0 && !p->train) return ax_error(AX_INVALID_ARGUMENT, "--samples is of --train");
   ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
   if (status == AX_OK && p->is_given) status = time_given(p, machine, &found);
   else if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
@@ -261,9 +286,18 @@ static ax_status take_optimizer(plan *p, const char *argument) {
   return AX_OK;
 }
 
+/* Options that say how the way of --mesh is done. */
+static void note_option(plan *p, int value) {
+  if (value == option_microbatches) p->of_mesh = "--microbatches";
+  if (value == option_saves) p->of_mesh = "--saves";
+  if (value == option_schedule) p->of_mesh = p->of_stages = "--schedule";
+  if (value == option_chunks) p->of_mesh = p->of_stages = "--chunks";
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   plan *p = context;
   int64_t count = 0;
+  note_option(p, value);
   switch (value) {
     case option_devices: return take_count("--devices", argument, INT64_MAX, &p->options.devices);
     case option_samples: return take_count("--samples", argument, INT64_MAX, &p->options.samples);

@@ -349,9 +349,16 @@ expect 1 'error: planner: 16 samples in 1 microbatches over data=3' plan net.axl
 expect 1 'error: --mesh: it has 2 devices, and --devices says 4' plan net.axle --train --batch x,y --samples 16 --mesh data=2 --devices 4
 expect 0 ' 1  data=2 .* kB!  ' plan net.axle --train --batch x,y --samples 16 --mesh data=2 --memory 100
 expect 1 'error: --samples is of --train' plan net.axle --samples 16 --devices 2
+expect 1 'error: --batch is of --train' plan net.axle --batch x,y --devices 2
+expect 1 'error: --optimizer is of --train' plan net.axle --optimizer sgd --devices 2
+expect 1 'error: --microbatches is of --mesh, which says one way to be timed' plan net.axle --train --batch x,y --samples 16 --devices 2 --microbatches 4
+expect 1 'error: --saves is of --mesh' plan net.axle --train --batch x,y --samples 16 --devices 2 --saves dots
+expect 1 'error: --chunks is of stages: --mesh pipe=P,data=N' plan net.axle --train --batch x,y --samples 16 --mesh data=2 --chunks 2
+expect 1 'error: --schedule is of stages' plan net.axle --train --batch x,y --samples 16 --mesh pipe=1,data=2 --schedule gpipe
 expect 2 "error: --optimizer: 'slow' is none of sgd, adam" plan net.axle --train --optimizer slow --devices 2
 expect 1 'error: .*there is no strategy 9' plan net.axle --train --batch x,y --samples 16 --devices 2 --number 9 --write step.axle
-expect 0 '^12 samples and 8 devices: the one does not divide' plan net.axle --train --batch x,y --samples 12 --devices 8 --optimizer sgd
+expect 0 'few meshes cut samples evenly; --devices 1, --samples 10 and --samples 15 do$' plan net.axle --train --batch x,y --samples 11 --devices 5 --optimizer sgd --seconds 1
+expect 0 '^12 samples and 8 devices: the one does not divide the other, .* --devices 6, --samples 8 and --samples 16 do$' plan net.axle --train --batch x,y --samples 12 --devices 8 --optimizer sgd
 expect 0 '^a sample is y; the inputs before are parameters, up to x f32' plan net.axle --train --samples 16 --devices 2
 expect 0 '^step2.middle.backward.axle' plan net.axle --train --batch x,y --samples 16 --mesh pipe=4,data=1,model=1 --microbatches 4 --write step2.axle
 printf 'machine "few" device flops f32 1e12 memory 1e12 switch ports 4 latency 1e-6 bandwidth 1e9' >few.machine

@@ -60,7 +60,8 @@ typedef struct ax_strategy {
   char *specs;      /* how inputs and results of the planned program lie, as ax_program_with_shardings takes it, over the mesh of a
                        stage, which lacks `pipe` */
   char *in_specs;   /* how the inputs of the program itself lie over `mesh`, "; " between, those of a sample as batches, whose first dimension is
-                       that of samples: for ax_treedef_with_specs or jax.sharding */
+                       that of samples: for ax_treedef_with_specs or jax.sharding. One may end in a priority, " p1", for ax_program_with_shardings:
+                       arrays lie as without */
   ax_checkpoint_policy saved;
   int64_t microbatches;
   int64_t stages, chunks; /* of the loop over layers: stages, and parts of it on each; 1 and 1 */
@@ -82,7 +83,7 @@ typedef struct ax_strategies {
   double devices, capacity; /* capacity: bytes of a device; 0: not known */
   double tried;    /* programs laid out and simulated */
   double seconds;  /* that the search took */
-  bool complete;   /* it was not ended by its time */
+  bool complete;   /* nothing was left out because its time was over */
 } ax_strategies;
 
 /* Plans. `*out` is to be released, and empty on failure. Any thread; it takes one. The program is of whole arrays: without axes and

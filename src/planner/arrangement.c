@@ -55,12 +55,12 @@ ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *fam
   ax_axis_cuts *made = ax_alloc(bytes);
   if (made == NULL) return ax_out_of_memory(bytes);
   memcpy(made, from->family, families->count * sizeof made[0]);
-  *out = (ax_arrangement){made, from->batch, from->state_cut};
+  *out = (ax_arrangement){made, from->batch, from->state_cut, from->gathered};
   return AX_OK;
 }
 
 ax_status ax_arrangement_whole(const ax_families *families, ax_arrangement *out) {
-  *out = (ax_arrangement){ax_calloc((size_t)families->count + 1, sizeof out->family[0]), whole, false};
+  *out = (ax_arrangement){ax_calloc((size_t)families->count + 1, sizeof out->family[0]), whole, false, false};
   if (out->family == NULL) return ax_out_of_memory(families->count);
   for (uint32_t g = 0; g < families->count; g++) out->family[g] = whole;
   return AX_OK;
@@ -76,7 +76,7 @@ static bool same(const ax_axis_cuts *a, const ax_axis_cuts *b) { return memcmp(a
 bool ax_arrangement_equal(const ax_arrangement *a, const ax_arrangement *b, const ax_families *families) {
   for (uint32_t g = 0; g < families->count; g++)
     if (!same(&a->family[g], &b->family[g])) return false;
-  return same(&a->batch, &b->batch) && a->state_cut == b->state_cut;
+  return same(&a->batch, &b->batch) && a->state_cut == b->state_cut && a->gathered == b->gathered;
 }
 
 /* Parts that the axes before `before` cut the dimension in. */
@@ -159,13 +159,24 @@ static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *
   return cuts;
 }
 
+/* Whether the family waits for the batch's layout: an axis cuts both, and it does not stand for experts. */
+static bool is_gathered(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family) {
+  const ax_family *f = &families->list[family];
+  for (uint32_t a = 0; layout->gathered && a < mesh->count; a++) {
+    const int dim = layout->family[family].axis[a];
+    if (layout->batch.axis[a] >= 0 && dim >= 0 && dim < (int)f->type.rank && dim != f->experts) return true;
+  }
+  return false;
+}
+
 void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, uint32_t p,
                           bool state, ax_text *text) {
   const ax_axis_cuts cuts = state ? state_cuts(layout, families, mesh, families->of[p]) : layout->family[families->of[p]];
   const size_t before = text->length;
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
-  /* the state's cut goes as far as gradients, and not into what they are made of */
-  if (state && layout->state_cut && text->length > before) ax_text_add(text, " p1");
+  /* such a cut goes as far as the parameter and its gradient, and not into what is computed with them */
+  const bool later = (state && layout->state_cut) || is_gathered(layout, families, mesh, families->of[p]);
+  if (later && text->length > before) ax_text_add(text, " p1");
 }
 
 static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {
@@ -198,6 +209,7 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
     if (i > 0) ax_text_add(text, "; ");
     if (p < m->param_count && m->params[p] == i) {
       add_spec(&layout->family[families->of[p]], param_type(m, p), mesh, stages && m->layered[p] ? "pipe" : NULL, text);
+      if (is_gathered(layout, families, mesh, families->of[p])) ax_text_add(text, " p1");
       p++;
     } else {
       add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);

@@ -32,6 +32,8 @@ typedef struct ax_arrangement {
   ax_axis_cuts *family; /* by family; owned */
   ax_axis_cuts batch;  /* dimension 0 is that of samples */
   bool state_cut; /* the optimizer's state is cut by the axes that cut samples too, where its parameter is not */
+  bool gathered;  /* what axes of the batch cut of parameters is gathered where it is used, so that the batch keeps its cut; experts
+                     are not. Otherwise the partitioner weighs one against the other */
 } ax_arrangement;
 AX_MUST_USE ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *families, ax_arrangement *out);
 AX_MUST_USE ax_status ax_arrangement_whole(const ax_families *families, ax_arrangement *out); /* nothing is cut */

@@ -67,6 +67,11 @@ static void test_specs(void **state) {
   f.a.batch.axis[0] = 0;
   check_specs(&f, false, "_,_,data+model; _,model; ; data; data");
   check_specs(&f, true, "pipe,_,data+model; pipe,model; ; data; data");
+  f.a.gathered = true; /* w2 is cut by no axis of the batch */
+  check_specs(&f, false, "_,_,data+model p1; _,model; ; data; data");
+  f.families.list[0].experts = 2; /* experts are where samples go, and do not come to them */
+  check_specs(&f, false, "_,_,data+model; _,model; ; data; data");
+  f.families.list[0].experts = -1;
   ax_text text = {0};
   ax_arrangement_specs(&f.a, &f.model, &f.families, &f.mesh, &text);
   ax_program *step, *laid;
@@ -114,6 +119,9 @@ static void test_shard(void **state) {
   assert_true(ax_arrangement_equal(&f.a, &again, &f.families));
   again.state_cut = true;
   assert_false(ax_arrangement_equal(&f.a, &again, &f.families));
+  again.state_cut = false;
+  again.gathered = true;
+  assert_false(ax_arrangement_equal(&f.a, &again, &f.families));
   ax_arrangement_deinit(&again);
   tear_down(&f);
 }
@@ -156,7 +164,9 @@ static void test_keeping(void **state) {
   set_up(&f, "data=2,model=2");
   TEST_OK(ax_cluster_parse(text, "test", &machine));
   TEST_OK(ax_planner_begin(f.loss, machine, &options, &p));
+  assert_false(p.cut_short);
   assert_true(ax_planner_is_late(&p, 1));
+  assert_true(p.cut_short);
   ax_candidate slow = {.mesh = f.mesh, .stages = 1, .layout = f.a, .trial = {.bytes = 90, .seconds = 5}};
   ax_candidate fast = slow, large = slow, larger = slow;
   fast.trial.seconds = 3;
@@ -172,9 +182,12 @@ static void test_keeping(void **state) {
   assert_int_equal(p.found_count, 1);
   assert_true(p.found[0].trial.seconds == 3);
   assert_true(ax_planner_is_hopeless(&p, 5, 1.5) && !ax_planner_is_hopeless(&p, 4, 1.5));
-  slow.stages = 2;
+  slow.layout.gathered = true;
   TEST_OK(ax_planner_keep(&p, &slow));
   assert_int_equal(p.found_count, 2);
+  slow.stages = 2;
+  TEST_OK(ax_planner_keep(&p, &slow));
+  assert_int_equal(p.found_count, 3);
   ax_planner_end(&p);
   ax_cluster_release(machine);
   tear_down(&f);

@@ -76,7 +76,11 @@ void ax_planner_end(ax_planner *p) {
   *p = (ax_planner){0};
 }
 
-bool ax_planner_is_late(const ax_planner *p, double share) { return ax_seconds() > p->began + share * (p->end - p->began); }
+bool ax_planner_is_late(ax_planner *p, double share) {
+  const bool late = ax_seconds() > p->began + share * (p->end - p->began);
+  p->cut_short = p->cut_short || late;
+  return late;
+}
 
 /* --- Candidates --- */
 
@@ -171,16 +175,20 @@ bool ax_candidate_is_alike(const ax_candidate *a, const ax_candidate *b) {
   return a->stages == b->stages && a->schedule == b->schedule && memcmp(sizes[0], sizes[1], sizeof sizes[0]) == 0;
 }
 
-static bool same_names(const ax_candidate *a, const ax_candidate *b) {
-  if (a->mesh.count != b->mesh.count) return false;
+bool ax_candidate_is_named_alike(const ax_candidate *a, const ax_candidate *b) {
+  if (!ax_candidate_is_alike(a, b) || a->mesh.count != b->mesh.count) return false;
   for (uint32_t i = 0; i < a->mesh.count; i++)
     if (strcmp(a->mesh.axis[i].name, b->mesh.axis[i].name) != 0) return false;
   return true;
 }
 
+static bool same_sharing(const ax_candidate *a, const ax_candidate *b) {
+  return a->layout.state_cut == b->layout.state_cut && a->layout.gathered == b->layout.gathered;
+}
+
 ax_status ax_planner_keep(ax_planner *p, const ax_candidate *c) {
   for (uint32_t i = 0; i < p->found_count; i++) {
-    if (!ax_candidate_is_alike(&p->found[i], c) || !same_names(&p->found[i], c)) continue;
+    if (!ax_candidate_is_named_alike(&p->found[i], c) || !same_sharing(&p->found[i], c)) continue;
     if (!ax_candidate_is_better(p, c, &p->found[i])) return AX_OK;
     ax_candidate_deinit(&p->found[i]);
     return ax_candidate_copy(p, c, &p->found[i]);

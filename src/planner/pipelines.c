@@ -311,10 +311,10 @@ static ax_status check_given(const piping *s, const ax_candidate *c) {
   const int64_t groups = s->data * c->microbatches;
   if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
   if (m->layers % (s->stages * c->chunks) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each", (long long)m->layers, (long long)s->stages,
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers", (long long)m->layers, (long long)s->stages,
                     (long long)c->chunks);
   if (m->samples % groups != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices", (long long)m->samples,
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples", (long long)m->samples,
                     (long long)c->microbatches, (long long)s->data);
   if (s->data * s->model * s->stages <= s->p->options.devices) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "planner: stages of %lld devices in all, and there are %lld",

@@ -66,7 +66,7 @@ static bool has_better(const ax_planner *p, uint32_t candidate) {
   return false;
 }
 
-enum { timed_again = 24 }; /* however few are asked for */
+enum { timed_again = 32 }; /* however few are asked for */
 
 /* Times the best once more, with collectives as ax_simulate chooses them. */
 static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
@@ -101,7 +101,7 @@ ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine
   out->capacity = isfinite(p.capacity) ? p.capacity : 0;
   out->tried = p.tried;
   out->seconds = ax_seconds() - p.began;
-  out->complete = !ax_planner_is_late(&p, 1);
+  out->complete = !p.cut_short;
   ax_planner_end(&p);
   if (status != AX_OK) ax_strategies_release(out);
   return status;
@@ -136,7 +136,7 @@ static ax_status check_given(const ax_strategy *given) {
 
 static ax_status check_batch(const ax_model *m, int64_t microbatches) {
   if (m->samples % microbatches == 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "planner: %lld microbatches of %lld samples", (long long)microbatches, (long long)m->samples);
+  return ax_error(AX_INVALID_ARGUMENT, "planner: %lld microbatches of %lld samples, which they do not divide", (long long)microbatches, (long long)m->samples);
 }
 
 static int64_t microbatches_of(const ax_strategy *given) { return given->microbatches > 0 ? given->microbatches : 1; }
@@ -181,7 +181,7 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
   if (status != AX_OK || possible) return status;
   const int64_t data = c->mesh.axis[0].size;
   if (p->model.train && p->model.samples % (data * c->microbatches) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld", (long long)p->model.samples,
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld: these do not divide the samples", (long long)p->model.samples,
                     (long long)c->microbatches, (long long)data);
   return ax_error(AX_INVALID_ARGUMENT, "planner: the program cannot be cut so");
 }

@@ -108,7 +108,7 @@ static void check_beside_all(const char *machine_of_text, int64_t layers, int64_
 
 static void test_exhaustive(void **state) {
   (void)state;
-  /* all of those that the page speaks of: AXLE_PLANNER_DEVICES=64, in five minutes */
+  /* all of those that the page speaks of: AXLE_PLANNER_DEVICES=32, in three minutes */
   const int64_t most = getenv("AXLE_PLANNER_DEVICES") != NULL ? atoll(getenv("AXLE_PLANNER_DEVICES")) : AX_HOSTILE ? 8 : 16;
   for (int64_t devices = 8; devices <= most; devices *= 2) {
     check_beside_all(machine_text, LAYERS, WIDTH, HIDDEN, devices);
@@ -132,26 +132,31 @@ static void test_known(void **state) {
   } known[] = {
       {"data parallel", "data=16", "", "", "data"},
       {"fully sharded", "data=16", "_,_,data", "_,data", "data"},
+      {"fully sharded, gathered", "data=16", "_,_,data p1", "_,data p1", "data"},
       {"Megatron", "data=4,model=4", "_,_,model", "_,model", "data"},
       {"Megatron, two to a group", "data=8,model=2", "_,_,model", "_,model", "data"},
       {"both", "data=4,model=4", "_,data,model", "_,model,data", "data"},
       {"hybrid", "data=4,shard=4", "_,_,shard", "_,shard", "data+shard"},
+      {"hybrid, gathered", "data=4,shard=4", "_,_,shard p1", "_,shard p1", "data+shard"},
   };
   ax_cluster *machine = machine_of(machine_text);
   ax_program *loss = loss_of(LAYERS, WIDTH, HIDDEN);
   const ax_planner_options options = test_options(SAMPLES, 16);
   ax_strategies found;
   TEST_OK(ax_planner_search(loss, machine, &options, &found));
-  for (size_t i = 0; i < AX_COUNT(known); i++) {
-    char specs[1000];
-    ax_strategy given = {.specs = specs}, timed;
-    specs_of(known[i].w1, known[i].w2, known[i].samples, specs, sizeof specs);
-    TEST_OK(ax_mesh_parse(known[i].mesh, &given.mesh));
-    TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
-    assert_true(timed.seconds > 0 && timed.memory.total > 0 && timed.stages == 1);
-    if (!(found.list[0].seconds <= timed.seconds)) fail_msg("%s: %.9g s, found %.9g s", known[i].name, timed.seconds, found.list[0].seconds);
-    ax_strategy_release(&timed);
-  }
+  for (size_t i = 0; i < AX_COUNT(known); i++)
+    for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++)
+      for (int64_t microbatches = 1; microbatches <= 2; microbatches++) {
+        char specs[1000];
+        ax_strategy given = {.specs = specs, .saved = (ax_checkpoint_policy)saved, .microbatches = microbatches}, timed;
+        specs_of(known[i].w1, known[i].w2, known[i].samples, specs, sizeof specs);
+        TEST_OK(ax_mesh_parse(known[i].mesh, &given.mesh));
+        TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+        assert_true(timed.seconds > 0 && timed.memory.total > 0 && timed.stages == 1);
+        if (!(found.list[0].seconds <= timed.seconds))
+          fail_msg("%s: %.9g s, found %.9g s", known[i].name, timed.seconds, found.list[0].seconds);
+        ax_strategy_release(&timed);
+      }
   ax_strategies_release(&found);
   ax_program_release(loss);
   ax_cluster_release(machine);

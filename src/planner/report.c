@@ -37,8 +37,10 @@ static void add_row(ax_text *text, uint32_t number, const ax_strategy *s) {
   ax_text_add(text, "\n");
 }
 
-/* A spec as JAX has it: PartitionSpec(None, ('data', 'model')). */
+/* A spec as JAX has it, which has no priorities there: PartitionSpec(None, ('data', 'model')). */
 static void add_jax(ax_text *text, const char *spec, size_t length) {
+  const char *priority = memchr(spec, ' ', length);
+  if (priority != NULL) length = (size_t)(priority - spec);
   ax_text_add(text, "PartitionSpec(");
   for (size_t at = 0; at < length;) {
     size_t end = at;
@@ -81,7 +83,7 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
     ax_text_add(&text, " of ");
     ax_sim_bytes_text(&text, s->capacity, 1, 3);
   }
-  ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : ", when the time was over");
+  ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : "; with more time there is more to try");
   if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");
   if (s->count > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
   if (s->count > 0)

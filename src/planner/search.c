@@ -5,21 +5,24 @@
    expert parallelism if it cuts the samples too, and sequence parallelism if it cuts the first dimension of a sample.
 
    Then each mesh of two axes is tried with each of these ways; with parameters whole along the axes of samples, or cut (fully
-   sharded), or only the optimizer's state cut; and with as few microbatches as memory allows, for each checkpoint policy.
+   sharded; gathered where they are used, or not), or only the optimizer's state cut; and with as few microbatches as memory allows, for
+   each checkpoint policy. A second axis that cuts samples and all parameters, which are gathered, shards over groups of devices.
 
    Then meshes of three axes, in which the third one does what tensor parallelism does, of the sizes at which that was best.
 
-   The best of these are improved step by step, over all families of parameters and all axes. */
+   The best of these are improved step by step (improve.c), over all families of parameters and all axes. */
 #include <math.h>
 #include <string.h>
 
 #include "planner/search.h"
 
-enum { most_rounds = 5, improved_at_last = 8, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
+enum { improved_at_last = 8, improved_of_gathered = 4, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
 static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
-typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_PARAMETERS, SHARING_COUNT } sharing; /* over the axes of samples */
+/* Over the axes of samples: the optimizer's state; parameters, gathered where they are used; parameters, where it is cheaper to move
+   activations. */
+typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_GATHERED, SHARING_PARAMETERS, SHARING_COUNT } sharing;
 
 typedef struct way { /* what the second axis does */
   bool there;
@@ -27,140 +30,16 @@ typedef struct way { /* what the second axis does */
   ax_arrangement layout;
 } way;
 
-enum { WAY_NOTHING, WAY_TENSOR, WAY_EXPERT, WAY_SEQUENCE, WAY_COUNT };
+/* WAY_SHARD cuts samples, and all parameters as they come, which are gathered where they are used. That needs no search. */
+enum { WAY_NOTHING, WAY_SHARD, WAY_TENSOR, WAY_EXPERT, WAY_SEQUENCE, WAY_COUNT };
 
-/* A second axis that cuts samples has one of two names, by whether it cuts experts. */
-static const char *const names_of_axis[WAY_COUNT + 1] = {"model", "model", "expert", "sequence", "shard"};
-enum { NAMES_SHARD = WAY_COUNT };
+static const char *const names_of_axis[WAY_COUNT] = {"model", "shard", "model", "expert", "sequence"};
 static void mesh_of(int64_t samples, int64_t second, const char *name, ax_mesh *out) {
   *out = (ax_mesh){.count = second > 1 ? 2 : 1};
   strcpy(out->axis[0].name, "data");
   out->axis[0].size = samples;
   if (second > 1) strcpy(out->axis[1].name, name);
   out->axis[1].size = second > 1 ? second : 0;
-}
-
-/* --- Step by step --- */
-
-/* Tries a changed copy, and keeps it in *c if it is better; otherwise it is released. */
-static ax_status take_if_better(ax_planner *p, ax_candidate *c, ax_candidate *changed, bool *better) {
-  bool possible;
-  const ax_status status = ax_candidate_try(p, changed, false, &possible);
-  if (status == AX_OK && possible && ax_candidate_is_better(p, changed, c)) {
-    ax_candidate_deinit(c);
-    *c = *changed;
-    *better = true;
-    return AX_OK;
-  }
-  ax_candidate_deinit(changed);
-  return status;
-}
-
-/* The first dimension of that size that a mesh may cut; AX_WHOLE: there is none. */
-static int dim_of_size(const ax_family *family, int64_t size) {
-  for (uint32_t d = family->layered; d < family->type.rank; d++)
-    if (family->type.dims[d] == size) return (int)d;
-  return AX_WHOLE;
-}
-
-/* Whether a family before this one, or a dimension before, has the size. */
-static bool met_before(const ax_planner *p, uint32_t family, uint32_t dim) {
-  const ax_family *f = &p->families.list[family];
-  for (uint32_t g = 0; g < family; g++)
-    if (dim_of_size(&p->families.list[g], f->type.dims[dim]) >= 0) return true;
-  return dim_of_size(f, f->type.dims[dim]) != (int)dim;
-}
-
-/* Cuts the dimensions of one size in all families at once: such are often one dimension of the model, as the experts, or what is
-   between two layers, and to cut it in one family alone is of no use. */
-static ax_status improve_sizes(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
-  for (uint32_t f = 0; f < p->families.count; f++)
-    for (uint32_t d = p->families.list[f].layered; d < p->families.list[f].type.rank; d++)
-      for (uint32_t axis = first_axis; axis < c->mesh.count && !met_before(p, f, d); axis++) {
-        ax_candidate changed;
-        if (ax_planner_is_late(p, share)) return AX_OK;
-        AX_TRY(ax_candidate_copy(p, c, &changed));
-        for (uint32_t g = 0; g < p->families.count; g++) {
-          const int same = dim_of_size(&p->families.list[g], p->families.list[f].type.dims[d]);
-          if (same >= 0) changed.layout.family[g].axis[axis] = (int8_t)same;
-        }
-        AX_TRY(take_if_better(p, c, &changed, better));
-      }
-  return AX_OK;
-}
-
-static ax_status improve_families(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share, bool *better) {
-  for (uint32_t g = 0; g < p->families.count; g++)
-    for (uint32_t axis = first_axis; axis < c->mesh.count; axis++)
-      for (int d = AX_WHOLE; d < (int)p->families.list[g].type.rank; d++) {
-        ax_candidate changed;
-        if (d == c->layout.family[g].axis[axis] || (d == 0 && p->families.list[g].layered)) continue;
-        if (ax_planner_is_late(p, share)) return AX_OK;
-        AX_TRY(ax_candidate_copy(p, c, &changed));
-        changed.layout.family[g].axis[axis] = (int8_t)d;
-        AX_TRY(take_if_better(p, c, &changed, better));
-      }
-  return AX_OK;
-}
-
-/* The same for the samples, and the first dimension of each. */
-static ax_status improve_batch(ax_planner *p, ax_candidate *c, double share, bool *better) {
-  for (uint32_t axis = 0; p->model.train && axis < c->mesh.count; axis++)
-    for (int d = AX_WHOLE; d <= 1; d++) {
-      ax_candidate changed;
-      if (d == c->layout.batch.axis[axis]) continue;
-      if (ax_planner_is_late(p, share)) return AX_OK;
-      AX_TRY(ax_candidate_copy(p, c, &changed));
-      changed.layout.batch.axis[axis] = (int8_t)d;
-      AX_TRY(take_if_better(p, c, &changed, better));
-    }
-  return AX_OK;
-}
-
-static void swap_cuts(ax_axis_cuts *cuts, uint32_t axis) {
-  const int8_t first = cuts->axis[axis];
-  cuts->axis[axis] = cuts->axis[axis + 1];
-  cuts->axis[axis + 1] = first;
-}
-
-static void swap_axes(const ax_planner *p, ax_candidate *c, uint32_t axis) {
-  const ax_axis first = c->mesh.axis[axis];
-  c->mesh.axis[axis] = c->mesh.axis[axis + 1];
-  c->mesh.axis[axis + 1] = first;
-  swap_cuts(&c->layout.batch, axis);
-  for (uint32_t g = 0; g < p->families.count; g++) swap_cuts(&c->layout.family[g], axis);
-}
-
-/* The same with two axes in the other order, so that the other of them has the near devices: as it is; or with one more of them
-   cutting the samples, or that one alone, which may only be worth it there. */
-static ax_status try_order(ax_planner *p, ax_candidate *c, uint32_t axis, int cuts_samples, bool alone, bool *better) {
-  ax_candidate changed;
-  AX_TRY(ax_candidate_copy(p, c, &changed));
-  swap_axes(p, &changed, axis);
-  for (uint32_t a = 0; a < c->mesh.count && alone; a++) changed.layout.batch.axis[a] = AX_WHOLE;
-  if (cuts_samples >= 0) changed.layout.batch.axis[cuts_samples] = 0;
-  return take_if_better(p, c, &changed, better);
-}
-
-static ax_status improve_order(ax_planner *p, ax_candidate *c, double share, bool *better) {
-  for (uint32_t axis = 0; axis + 1 < c->mesh.count; axis++)
-    for (int which = -1; which < (p->model.train ? 4 : 0); which++) {
-      if (ax_planner_is_late(p, share)) return AX_OK;
-      AX_TRY(try_order(p, c, axis, which < 0 ? -1 : (int)axis + which % 2, which >= 2, better));
-    }
-  return AX_OK;
-}
-
-static ax_status improve(ax_planner *p, ax_candidate *c, uint32_t first_axis, double share) {
-  bool better = true;
-  for (int round = 0; round < most_rounds && better; round++) {
-    better = false;
-    if (first_axis == 0) AX_TRY(improve_order(p, c, share, &better));
-    if (round == 0) AX_TRY(improve_sizes(p, c, first_axis, share, &better));
-    AX_TRY(improve_families(p, c, first_axis, share, &better));
-    if (first_axis == 0) AX_TRY(improve_batch(p, c, share, &better));
-  }
-  return AX_OK;
 }
 
 /* --- Ways --- */
@@ -186,7 +65,7 @@ static bool cuts_experts(const ax_planner *p, const way *way) {
 
 static void cut_batch(int which, ax_arrangement *layout) {
   layout->batch.axis[axis_samples] = 0;
-  if (which == WAY_EXPERT) layout->batch.axis[axis_second] = 0;
+  if (which == WAY_EXPERT || which == WAY_SHARD) layout->batch.axis[axis_second] = 0;
   if (which == WAY_SEQUENCE) layout->batch.axis[axis_second] = 1;
 }
 
@@ -203,13 +82,13 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   cut_batch(which, &c.layout);
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
-  if (status == AX_OK && possible) status = improve(p, &c, axis_second, share_of_meshes / 2);
+  if (status == AX_OK && possible) status = ax_candidate_improve(p, &c, axis_second, share_of_meshes / 2);
   p->capacity = capacity;
   way->there = status == AX_OK && possible;
   if (way->there) way->layout = c.layout;
   if (way->there) cut_batch(which, &way->layout); /* on this mesh the first axis may be of size 1, which cuts nothing */
   else ax_candidate_deinit(&c);
-  way->names = which == WAY_EXPERT && !cuts_experts(p, way) ? NAMES_SHARD : which;
+  way->names = which == WAY_EXPERT && !cuts_experts(p, way) ? WAY_SHARD : which;
   return status;
 }
 
@@ -249,14 +128,17 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   return AX_OK;
 }
 
-/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. */
-static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout) {
-  for (int sharing = 0; sharing < (p->model.train ? SHARING_COUNT : 1); sharing++) {
+/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. If the second axis shards, it cuts all that
+   is left, and parameters are not shared once more. */
+static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, bool shards) {
+  for (int sharing = 0; sharing < (!p->model.train ? 1 : shards ? SHARING_GATHERED : SHARING_COUNT); sharing++) {
     ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
     AX_TRY(ax_arrangement_copy(layout, &p->families, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
-    for (uint32_t a = 0; a < mesh->count && sharing == SHARING_PARAMETERS; a++)
+    c.layout.gathered = shards || sharing == SHARING_GATHERED;
+    if (shards) ax_arrangement_shard(&c.layout, &p->families, mesh, axis_second);
+    for (uint32_t a = 0; a < mesh->count && sharing >= SHARING_GATHERED; a++)
       if (layout->batch.axis[a] >= 0) ax_arrangement_shard(&c.layout, &p->families, mesh, a);
     const ax_status status = try_policies(p, &c);
     const bool hopeless = isfinite(c.trial.seconds) && ax_planner_is_hopeless(p, c.trial.seconds, worth_sharing);
@@ -287,7 +169,7 @@ static ax_status try_meshes(ax_planner *p, const way *ways) {
     for (int which = 0; which < WAY_COUNT; which++) {
       if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
       mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
-      AX_TRY(try_sharings(p, &mesh, &ways[which].layout));
+      AX_TRY(try_sharings(p, &mesh, &ways[which].layout, which == WAY_SHARD));
     }
   }
   return AX_OK;
@@ -295,16 +177,15 @@ static ax_status try_meshes(ax_planner *p, const way *ways) {
 
 /* --- Meshes of three axes: samples, experts or sequences, and parameters --- */
 
-/* Of the sizes of a tensor-parallel axis the one with the best candidate whose merit is below `*before`, which gets it; 0: none. */
-static int64_t next_size(const ax_planner *p, uint32_t *before) {
+/* Of the sizes of a tensor-parallel axis that are not among the first `count` of `met` the one with the best candidate; 0: none. */
+static int64_t next_size(const ax_planner *p, const int64_t *met, int count) {
   uint32_t best = AX_NONE;
   for (uint32_t i = 0; i < p->found_count; i++) {
     const ax_candidate *c = &p->found[i];
-    if (c->mesh.count != 2 || strcmp(c->mesh.axis[1].name, "model") != 0) continue;
-    if (*before != AX_NONE && (i == *before || !ax_candidate_is_better(p, &p->found[*before], c))) continue;
-    if (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best])) best = i;
+    bool is_met = c->mesh.count != 2 || strcmp(c->mesh.axis[1].name, "model") != 0;
+    for (int n = 0; n < count && !is_met; n++) is_met = met[n] == c->mesh.axis[1].size;
+    if (!is_met && (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best]))) best = i;
   }
-  *before = best;
   return best != AX_NONE ? p->found[best].mesh.axis[1].size : 0;
 }
 
@@ -315,7 +196,7 @@ static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out)
   return AX_OK;
 }
 
-static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
+static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model) {
   ax_arrangement layout;
   AX_TRY(merge(p, way, &layout));
   ax_status status = AX_OK;
@@ -327,30 +208,31 @@ static ax_status try_third(ax_planner *p, const way *way, int64_t model) {
     mesh.count = 3;
     strcpy(mesh.axis[2].name, "model");
     mesh.axis[2].size = model;
-    status = try_sharings(p, &mesh, &layout);
+    status = try_sharings(p, &mesh, &layout, shards);
   }
   ax_arrangement_deinit(&layout);
   return status;
 }
 
 static ax_status try_three(ax_planner *p, const way *ways) {
-  uint32_t before = AX_NONE;
+  int64_t models[most_models];
   if (p->tensor.family == NULL) return AX_OK;
   for (int n = 0; n < most_models; n++) {
-    const int64_t model = next_size(p, &before);
+    const int64_t model = models[n] = next_size(p, models, n);
     if (model == 0) return AX_OK;
-    for (int which = WAY_EXPERT; which <= WAY_SEQUENCE; which++)
-      if (ways[which].there && (which == WAY_SEQUENCE || ax_arrangement_cuts(&ways[which].layout, &p->families, axis_second))) AX_TRY(try_third(p, &ways[which], model));
+    for (int which = 0; which < WAY_COUNT; which++) {
+      if (!ways[which].there || which == WAY_NOTHING || which == WAY_TENSOR) continue;
+      if (which == WAY_EXPERT && !ax_arrangement_cuts(&ways[which].layout, &p->families, axis_second)) continue;
+      AX_TRY(try_third(p, &ways[which], which == WAY_SHARD, model));
+    }
   }
   return AX_OK;
 }
 
 /* --- All of it --- */
 
-static int by_merit(const ax_planner *p, uint32_t a, uint32_t b) { return ax_candidate_is_better(p, &p->found[a], &p->found[b]); }
-
 static void remove_axis(const ax_planner *p, ax_candidate *c, uint32_t axis) {
-  for (; axis + 1 < c->mesh.count; axis++) swap_axes(p, c, axis);
+  for (; axis + 1 < c->mesh.count; axis++) ax_candidate_swap_axes(p, c, axis);
   c->mesh.count--;
   c->layout.batch.axis[c->mesh.count] = AX_WHOLE;
   for (uint32_t g = 0; g < p->families.count; g++) c->layout.family[g].axis[c->mesh.count] = AX_WHOLE;
@@ -376,24 +258,43 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
   ax_arrangement_name_axes(&c->layout, &p->model, &p->families, &c->mesh);
 }
 
-/* Improves the best that are found. */
+/* The best of the first `count`, of those that gather or of the others, that is not done. Of several that are named alike one is improved,
+   since they would mostly come to the same. AX_NONE: there is none. */
+static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count, bool gathered) {
+  uint32_t best = AX_NONE;
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_candidate *c = &p->found[i];
+    bool met = c->stages > 1 || c->layout.gathered != gathered;
+    for (uint32_t k = 0; k < count && !met; k++) met = done[k] && ax_candidate_is_named_alike(&p->found[k], c);
+    if (!met && (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best]))) best = i;
+  }
+  return best;
+}
+
+static ax_status improve_found(ax_planner *p, uint32_t which) {
+  ax_candidate c;
+  AX_TRY(ax_candidate_copy(p, &p->found[which], &c));
+  ax_status status = ax_candidate_improve(p, &c, 0, share_of_pipelines);
+  if (status == AX_OK) ax_candidate_tidy(p, &c);
+  if (status == AX_OK) status = ax_planner_keep(p, &c);
+  ax_candidate_deinit(&c);
+  return status;
+}
+
+/* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either are
+   begun with. */
 static ax_status improve_best(ax_planner *p) {
   const uint32_t count = p->found_count;
   bool *done = ax_calloc((size_t)count + 1, sizeof done[0]);
   ax_status status = done != NULL ? AX_OK : ax_out_of_memory(count);
-  for (int n = 0; status == AX_OK && n < improved_at_last; n++) {
-    uint32_t best = AX_NONE;
-    ax_candidate c;
-    for (uint32_t i = 0; i < count; i++)
-      if (!done[i] && p->found[i].stages == 1 && (best == AX_NONE || by_merit(p, i, best))) best = i;
-    if (best == AX_NONE) break;
-    done[best] = true;
-    status = ax_candidate_copy(p, &p->found[best], &c);
-    if (status != AX_OK) break;
-    status = improve(p, &c, 0, share_of_pipelines);
-    if (status == AX_OK) ax_candidate_tidy(p, &c);
-    if (status == AX_OK) status = ax_planner_keep(p, &c);
-    ax_candidate_deinit(&c);
+  for (int gathered = 0; gathered < 2; gathered++) {
+    if (status == AX_OK) memset(done, 0, count * sizeof done[0]);
+    for (int n = 0; status == AX_OK && n < (gathered == 1 ? improved_of_gathered : improved_at_last); n++) {
+      const uint32_t best = next_best(p, done, count, gathered == 1);
+      if (best == AX_NONE) break;
+      done[best] = true;
+      status = improve_found(p, best);
+    }
   }
   ax_free(done);
   return status;
@@ -406,12 +307,19 @@ ax_status ax_planner_find_tensor(ax_planner *p) {
   return AX_OK;
 }
 
+/* A way that needs no search. */
+static ax_status give_way(const ax_planner *p, int which, way *way) {
+  AX_TRY(ax_arrangement_whole(&p->families, &way->layout));
+  cut_batch(which, &way->layout);
+  way->there = which == WAY_NOTHING || p->model.train;
+  way->names = which;
+  return AX_OK;
+}
+
 ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
-  ax_status status = ax_arrangement_whole(&p->families, &ways[WAY_NOTHING].layout);
-  ways[WAY_NOTHING].there = status == AX_OK;
-  ways[WAY_NOTHING].names = WAY_NOTHING;
-  if (status == AX_OK) cut_batch(WAY_NOTHING, &ways[WAY_NOTHING].layout);
+  ax_status status = give_way(p, WAY_NOTHING, &ways[WAY_NOTHING]);
+  if (status == AX_OK) status = give_way(p, WAY_SHARD, &ways[WAY_SHARD]);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
   if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->families, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);

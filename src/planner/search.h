@@ -39,6 +39,7 @@ typedef struct ax_planner {
   ax_runtime *runtime;
   double capacity;  /* INFINITY: there is no limit */
   double began, end; /* ax_seconds */
+  bool cut_short;    /* something was left out, since there was no time for it */
   ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
@@ -53,7 +54,8 @@ typedef struct ax_planner {
 AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                        ax_planner *out);
 void ax_planner_end(ax_planner *planner);
-bool ax_planner_is_late(const ax_planner *planner, double share); /* that share of its time is over */
+/* Says whether that share of its time is over, and notes that something is left out for it. */
+bool ax_planner_is_late(ax_planner *planner, double share);
 
 /* A candidate with a layout of its own. */
 AX_MUST_USE ax_status ax_candidate_copy(const ax_planner *planner, const ax_candidate *from, ax_candidate *out);
@@ -61,6 +63,11 @@ void ax_candidate_deinit(ax_candidate *candidate);
 /* Tries it, unless that was done before. What does not fit gets its memory, and infinite seconds. *possible: the mesh divides what is
    cut, and the partitioner can do it. exact: as ax_trial_options has it. */
 AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
+/* Improves it step by step, until that share of the time is over; improve.c. first_axis: axes before it, and with one what is not of
+   parameters, stay. */
+AX_MUST_USE ax_status ax_candidate_improve(ax_planner *planner, ax_candidate *candidate, uint32_t first_axis, double share);
+/* Swaps an axis with the next, and what they cut. */
+void ax_candidate_swap_axes(const ax_planner *planner, ax_candidate *candidate, uint32_t axis);
 /* Leaves out axes of one device, makes one of two that cut the same, and calls each by what it does. */
 void ax_candidate_tidy(const ax_planner *planner, ax_candidate *candidate);
 /* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
@@ -69,7 +76,10 @@ bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, co
 bool ax_planner_is_hopeless(const ax_planner *planner, double seconds, double times);
 /* Says whether they have the same schedule, and meshes of the same sizes. */
 bool ax_candidate_is_alike(const ax_candidate *a, const ax_candidate *b);
-/* Keeps a copy if nothing better is kept that is alike and whose axes have the same names, as what they do. */
+/* Says whether they are alike, and their axes have the same names, as what they do. */
+bool ax_candidate_is_named_alike(const ax_candidate *a, const ax_candidate *b);
+/* Keeps a copy if nothing better is kept that is named alike and shares what is held in the same way: an estimate cannot always tell apart
+   how that is best. */
 AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
 
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */

@@ -1,6 +1,7 @@
 /* Descriptions of machines are read, and those that are there by name. */
 #include "sim/cluster.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -102,11 +103,23 @@ typedef struct reader {
   ax_lexer lexer;
   ax_cluster *machine;
   bool device, network;
+  const void *given[256]; /* what was said so far, by where it is kept: each is one field of the machine, of which there are fewer */
+  uint32_t given_count;
 } reader;
 
 static const ax_lexeme *at(const reader *r) { return &r->lexer.token; }
 static bool is(const reader *r, const char *word) { return ax_token_is(at(r), word); }
 static ax_status next(reader *r) { return ax_lexer_next(&r->lexer); }
+
+/* Notes that a field is said by `word`: a slip of whoever copies a line would otherwise go unseen. */
+static ax_status once(reader *r, const ax_lexeme *word, const void *field) {
+  for (uint32_t i = 0; i < r->given_count; i++)
+    if (r->given[i] == field)
+      return ax_lexer_error(&r->lexer, word, "'%.*s' is given twice", ax_token_shown(word), word->start);
+  assert(r->given_count < AX_COUNT(r->given));
+  r->given[r->given_count++] = field;
+  return AX_OK;
+}
 
 /* The number at hand, which is said of `word`: not below 0, or above it. */
 static ax_status value(reader *r, const ax_lexeme *word, bool above_zero, double *out) {
@@ -117,16 +130,17 @@ static ax_status value(reader *r, const ax_lexeme *word, bool above_zero, double
   *out = strtod(digits, &end);
   if (*end != '\0' || !isfinite(*out)) return ax_lexer_error(&r->lexer, at(r), "'%s' is no number", digits);
   if (fabs(*out) > 1e30 || (*out != 0 && fabs(*out) < 1e-30))
-    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is between 1e-30 and 1e30", ax_token_shown(word), word->start);
+    return ax_lexer_error(&r->lexer, at(r), "'%.*s' must be between 1e-30 and 1e30", ax_token_shown(word), word->start);
   if (*out < 0 || (above_zero && *out == 0))
-    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is %s", ax_token_shown(word), word->start,
-                          above_zero ? "a number above 0" : "not below 0");
+    return ax_lexer_error(&r->lexer, at(r), "'%.*s' must %s", ax_token_shown(word), word->start,
+                          above_zero ? "be a number above 0" : "not be below 0");
   return next(r);
 }
 
 /* The same of the word at hand and the number after it. */
 static ax_status number(reader *r, bool above_zero, double *out) {
   const ax_lexeme word = *at(r);
+  AX_TRY(once(r, &word, out));
   AX_TRY(next(r));
   return value(r, &word, above_zero, out);
 }
@@ -136,7 +150,7 @@ static ax_status whole(reader *r, const ax_lexeme *word, int64_t most, int64_t *
   double number;
   AX_TRY(value(r, word, true, &number));
   if (number != floor(number) || number > (double)most)
-    return ax_lexer_error(&r->lexer, &digits, "'%.*s' is a whole number from 1 to %lld", ax_token_shown(word), word->start,
+    return ax_lexer_error(&r->lexer, &digits, "'%.*s' must be a whole number from 1 to %lld", ax_token_shown(word), word->start,
                           (long long)most);
   *out = (int64_t)number;
   return AX_OK;
@@ -144,13 +158,15 @@ static ax_status whole(reader *r, const ax_lexeme *word, int64_t most, int64_t *
 
 static ax_status count(reader *r, int64_t most, int64_t *out) {
   const ax_lexeme word = *at(r);
+  AX_TRY(once(r, &word, out));
   AX_TRY(next(r));
   return whole(r, &word, most, out);
 }
 
 static ax_status unknown(const reader *r, const char *section, const char *words) {
-  return ax_lexer_error(&r->lexer, at(r), "'%.*s' is nothing that is said of a %s: %s", ax_token_shown(at(r)), at(r)->start,
-                        section, words);
+  return ax_lexer_error(&r->lexer, at(r),
+                        "'%.*s' is nothing that is said of a %s: %s; and no section: machine, device, torus, switch, node, network",
+                        ax_token_shown(at(r)), at(r)->start, section, words);
 }
 
 static bool begins_section(const reader *r) {
@@ -181,7 +197,8 @@ static ax_status read_cache(reader *r) {
   ax_cluster *m = r->machine;
   ax_sim_cache cache;
   if (m->cache_count == AX_MAX_CACHES) return ax_lexer_error(&r->lexer, at(r), "a device has %d caches at most", AX_MAX_CACHES);
-  AX_TRY(number(r, true, &cache.bytes));
+  AX_TRY(next(r));
+  AX_TRY(value(r, &word, true, &cache.bytes));
   AX_TRY(value(r, &word, true, &cache.bandwidth));
   if (m->cache_count > 0 && cache.bytes <= m->caches[m->cache_count - 1].bytes)
     return ax_lexer_error(&r->lexer, &word, "a cache of no more bytes than the one before it");
@@ -224,6 +241,7 @@ static ax_status read_reduces(reader *r, double *rates) {
   do {
     ax_dtype dtype;
     AX_TRY(read_dtype(r, &dtype));
+    AX_TRY(once(r, at(r), &rates[dtype]));
     of[dtype] = true;
     AX_TRY(next(r));
   } while (at(r)->kind == AX_TOKEN_NAME);
@@ -261,8 +279,6 @@ static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
 static ax_status read_sides(reader *r) {
   const ax_lexeme word = *at(r);
   ax_cluster *m = r->machine;
-  m->rank = 0;
-  m->cube = false;
   AX_TRY(next(r));
   do {
     if (m->rank == AX_MAX_SIDES) return ax_lexer_error(&r->lexer, at(r), "a torus has %d sides at most", AX_MAX_SIDES);
@@ -278,6 +294,9 @@ static ax_status read_torus(reader *r) {
   while (!begins_section(r)) {
     AX_TRY(read_wire(r, &r->machine->wire, &known));
     if (known) continue;
+    const bool shape = is(r, "sides") || is(r, "dimensions") || is(r, "cube");
+    if (shape && r->machine->rank > 0)
+      return ax_lexer_error(&r->lexer, at(r), "a torus has either sides, or dimensions, or a cube of some, once");
     if (is(r, "sides")) {
       AX_TRY(read_sides(r));
     } else if (is(r, "dimensions") || is(r, "cube")) {
@@ -324,6 +343,7 @@ static ax_status read_network(reader *r) {
     if (is(r, "ports")) {
       AX_TRY(count(r, INT32_MAX, &r->machine->ports));
     } else if (is(r, "links")) {
+      AX_TRY(once(r, at(r), &r->machine->by_node));
       AX_TRY(next(r));
       if (!is(r, "device") && !is(r, "node"))
         return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
@@ -336,6 +356,7 @@ static ax_status read_network(reader *r) {
 }
 
 static ax_status read_name(reader *r) {
+  AX_TRY(once(r, at(r), r->machine->name));
   AX_TRY(next(r));
   const bool quoted = at(r)->kind == AX_TOKEN_STRING;
   const size_t length = at(r)->length - (quoted ? 2 : 0);

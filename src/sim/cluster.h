@@ -65,9 +65,9 @@ struct ax_cluster {
    of the devices, in blocks. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_over(const ax_process_layout *processes, int64_t devices, ax_cluster **out);
 
-/* Operations on elements a second. A dtype without a figure has f32's, or the least of all figures. */
 /* Says whether it is the machine that this process runs on; plans of others are made for caches that are assumed. */
 bool ax_cluster_is_here(const ax_cluster *machine);
+/* Operations on elements a second. A dtype without a figure has f32's, or the least of all figures. */
 double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype);
 
 #endif
