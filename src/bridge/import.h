@@ -58,6 +58,7 @@ struct ax_hlo_import {
   uint32_t function_size;
   ax_variant **variants; /* likewise */
   uint32_t variant_count, variant_size;
+  const bool *by_device; /* as ax_hlo_binding has it */
   ax_having *in_having, *out_having; /* of the entry function's arguments and results, where parts are wanted; else NULL */
   ax_inspections *inspections; /* values whose layouts the caller asks for; NULL: of none */
   bool *opened; /* by value, where parts are wanted: the first result of a call that is read in its place (bridge/parts.h) */

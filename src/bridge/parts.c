@@ -81,22 +81,41 @@ ax_status ax_hlo_layout_of(const ax_hlo_devices *devices, const ax_hlo_attribute
   return AX_OK;
 }
 
-ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_type *type,
-                                bool *is) {
-  ax_sdy_sharding layout;
-  AX_TRY(ax_hlo_layout_of(devices, attributes, count, &layout, is));
-  *is = layout.unreduced != 0;
-  return *is ? ax_hlo_parts_type(&layout.mesh.mesh, layout.unreduced, type) : AX_OK;
+/* Axes along which the layout says that all devices have the same. */
+static ax_axis_set same_along(const ax_sdy_sharding *layout) {
+  const ax_mesh *mesh = &layout->mesh.mesh;
+  const ax_axis_set axes = ax_all_axes(mesh) & ~ax_spec_set(&layout->spec);
+  return ax_axis_set_size(axes, mesh) > 1 ? axes : 0;
 }
 
-ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_value *x) {
+ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, bool by_device,
+                                ax_type *type, ax_having *having) {
+  ax_sdy_sharding layout;
+  bool said;
+  *having = AX_HAVE_ARRAY;
+  AX_TRY(ax_hlo_layout_of(devices, attributes, count, &layout, &said));
+  if (layout.unreduced != 0) *having = AX_HAVE_SUMMED;
+  else if (said && by_device && same_along(&layout) != 0) *having = AX_HAVE_BY_DEVICE;
+  if (*having == AX_HAVE_ARRAY) return AX_OK;
+  return ax_hlo_parts_type(&layout.mesh.mesh, layout.unreduced != 0 ? layout.unreduced : same_along(&layout), type);
+}
+
+/* What the module's text shows of the parts. */
+static ax_value shown(const ax_hlo_parts *parts) {
+  if (parts->summed) return ax_reduce_sum(parts->stacked, AX_DIMS(0), false);
+  const ax_type type = ax_typeof(parts->stacked);
+  return ax_reshape(ax_slice_in_dim(parts->stacked, 0, 1, 1, 0), AX_LIST(type.rank - 1, type.dims + 1));
+}
+
+ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_having having, ax_value *x) {
   ax_sdy_sharding layout;
   bool said;
   AX_TRY(ax_hlo_layout_of(devices, attributes, count, &layout, &said));
-  ax_hlo_parts parts = {.mesh = layout.mesh.mesh, .axes = layout.unreduced, .summed = true};
+  ax_hlo_parts parts = {.mesh = layout.mesh.mesh, .axes = layout.unreduced, .summed = having == AX_HAVE_SUMMED};
+  if (!parts.summed) parts.axes = same_along(&layout);
   parts.spec = ax_hlo_parts_spec(parts.axes, &layout.spec);
   parts.stacked = ax_lay_out(*x, &parts.mesh, &parts.spec);
-  parts.of = *x = ax_lay_out(ax_reduce_sum(parts.stacked, AX_DIMS(0), false), &parts.mesh, &layout.spec);
+  parts.of = *x = ax_lay_out(shown(&parts), &parts.mesh, &layout.spec);
   return ax_failed() ? AX_OK : ax_hlo_parts_note(devices, &parts);
 }
 

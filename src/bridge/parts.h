@@ -2,8 +2,9 @@
    gives these parts. Two kinds of values have them:
 
      summed    the layout says unreduced = {"y"}: the array is the sum of what devices have along y
-     by device a manual computation gives a value that differs along axes which its layout does not name: the array is the first
-               device's, and the others have values that the module's text does not show
+     by device a manual computation gives a value that differs along axes which its layout does not name, or has given it in another
+               module, of which it is an argument: the array is the first device's, and the others have values that the module's text
+               does not show
 
    Such a value has, beside itself, an array of all parts, with a new first dimension along these axes: [n, ..], laid out P((y), ..).
    Parts go from the entry function's arguments into manual computations, and out of these to its results, as they are. All other
@@ -40,11 +41,13 @@ AX_MUST_USE ax_status ax_hlo_parts_type(const ax_mesh *mesh, ax_axis_set axes, a
 /* The layout among the attributes, if it is Shardy's; *said: whether there is one. */
 AX_MUST_USE ax_status ax_hlo_layout_of(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count,
                                        ax_sdy_sharding *out, bool *said);
-/* Whether an argument of the entry function comes as parts; then its type becomes theirs. */
+/* How devices have an argument of the entry function: as its layout says, or, `by_device`, each its own where the layout shows one. If it
+   comes as parts its type becomes theirs. */
 AX_MUST_USE ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count,
-                                            ax_type *type, bool *is);
+                                            bool by_device, ax_type *type, ax_having *having);
 /* The array of an argument's parts; notes them. */
-AX_MUST_USE ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_value *x);
+AX_MUST_USE ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_having having,
+                                        ax_value *x);
 /* Makes a result of the entry function its parts, if it has any. */
 AX_MUST_USE ax_status ax_hlo_parts_give(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, ax_value *x,
                                         ax_having *having);

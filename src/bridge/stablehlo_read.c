@@ -322,7 +322,8 @@ static bool lay_out(const function_run *run, const char *attributes, uint32_t i,
   ax_status status = AX_OK;
   if (ax_failed()) return false;
   const bool parts = ax_hlo_parts_here(&import->devices), takes = strcmp(attributes, "arg_attrs") == 0;
-  if (parts && takes && import->in_having[i] == AX_HAVE_SUMMED) status = ax_hlo_parts_take(&import->devices, own.items, own.count, value);
+  if (parts && takes && import->in_having[i] != AX_HAVE_ARRAY)
+    status = ax_hlo_parts_take(&import->devices, own.items, own.count, import->in_having[i], value);
   else if (parts && !takes) status = ax_hlo_parts_give(&import->devices, own.items, own.count, value, &import->out_having[i]);
   if (status == AX_OK && (!parts || (takes ? import->in_having : import->out_having)[i] == AX_HAVE_ARRAY))
     status = ax_hlo_lay_out_as(&import->devices, own.items, own.count, 0, value);
@@ -388,9 +389,8 @@ static ax_status expect_parts(ax_hlo_import *import, const ax_variant *main, uin
   for (uint32_t i = 0, next = 0; i < main->in_count && !import->devices.each; i++) {
     if (main->known[i] != NULL) continue;
     const ax_hlo_attribute own = attributes_of(main->op, "arg_attrs", i);
-    bool is;
-    AX_TRY(ax_hlo_parts_argument(&import->devices, own.items, own.count, &types[next++], &is));
-    if (is) import->in_having[i] = AX_HAVE_SUMMED;
+    const bool by_device = import->by_device != NULL && import->by_device[next];
+    AX_TRY(ax_hlo_parts_argument(&import->devices, own.items, own.count, by_device, &types[next++], &import->in_having[i]));
   }
   return AX_OK;
 }
@@ -619,7 +619,7 @@ static void end_import(ax_hlo_import *import) {
 
 static ax_status import_module(const ax_hlo_module *module, const ax_hlo_binding *binding, ax_program_names *names, ax_program **out) {
   ax_hlo_import import = {.module = module, .custom_calls = binding->custom_calls, .inspections = binding->inspections,
-                          .devices.parts_wanted = binding->parts};
+                          .by_device = binding->by_device, .devices.parts_wanted = binding->parts};
   ax_variant *main = NULL;
   ax_status status = import_main(&import, binding, &main);
   if (status == AX_OK && names != NULL) status = ax_keep_names(&import, main, names);

@@ -39,6 +39,7 @@ typedef struct ax_hlo_binding {
                               the caller may free the bytes */
   bool parts; /* inputs and results that devices have by themselves, or in sums, have a new first dimension of their parts (bridge/parts.h);
                  the names say which */
+  const bool *by_device; /* then: by input, that devices have each its own by itself though its layout shows one; NULL: of none */
   ax_inspections *inspections; /* takes the values whose layouts the module asks for; they are known when the program is partitioned. Such a
                                   program is good for nothing else. NULL: nobody asks */
 } ax_hlo_binding;

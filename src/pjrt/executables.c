@@ -51,7 +51,10 @@ void ax_pjrt_executable_release(ax_pjrt_executable *e) {
   ax_pjrt_options_free(&e->options);
   ax_executable_release(e->made);
   ax_executable_release(e->timed);
+  ax_pjrt_executable_release(e->apart);
+  ax_free(e->asked_apart);
   pthread_mutex_destroy(&e->timed_lock);
+  pthread_mutex_destroy(&e->apart_lock);
   ax_program_release(e->program);
   ax_pjrt_client_release(e->client);
   ax_free(e);
@@ -215,9 +218,9 @@ static ax_pjrt_error *note(const ax_pjrt_executable *e, const ax_program_names *
 }
 
 /* The program, and which of its inputs it is given for good. */
-static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program) {
+static ax_pjrt_error *read_program(ax_pjrt_executable *e, const ax_pjrt_program *program, const bool *apart) {
   ax_program_names names;
-  ax_hlo_binding binding = {.parts = true, .entry_tokens = true};
+  ax_hlo_binding binding = {.parts = true, .by_device = apart, .entry_tokens = true};
   AX_PJRT_TRY(ax_pjrt_ffi_calls(&binding.custom_calls));
   AX_PJRT_TRY(ax_pjrt_status(ax_program_from_stablehlo_named(program->code, program->code_bytes, "module", &binding, &names, &e->program)));
   e->in_count = ax_program_in_count(e->program);
@@ -270,13 +273,14 @@ static ax_pjrt_error *keep_useless(ax_pjrt_executable *e, bool *fewer) {
   return NULL;
 }
 
-static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program, bool kept) {
+static ax_pjrt_error *compile_program(ax_pjrt_executable *e, const ax_pjrt_program *program, bool kept, const bool *apart) {
   static const char asks[] = "InspectSharding";
-  static const char mlir[] = "mlir";
+  static const char mlir[] = "mlir", by_hand[] = "manual_computation";
   if (program->format_length != strlen(mlir) || memcmp(program->format, mlir, strlen(mlir)) != 0)
     return ax_pjrt_fail(AX_PJRT_UNIMPLEMENTED, "programs of the format %.*s: only mlir", (int)program->format_length, program->format);
   if (!kept && memmem(program->code, program->code_bytes, asks, strlen(asks)) != NULL) AX_PJRT_TRY(ax_pjrt_inspect(program));
-  AX_PJRT_TRY(read_program(e, program));
+  AX_PJRT_TRY(read_program(e, program, apart));
+  e->by_hand = memmem(program->code, program->code_bytes, by_hand, strlen(by_hand)) != NULL;
   e->calls_python = memmem(program->code, program->code_bytes, python_callback, strlen(python_callback)) != NULL;
   AX_PJRT_TRY(ax_pjrt_executable_compile(e, false, &e->made));
   const ax_mesh *mesh = ax_executable_mesh(e->made);
@@ -310,25 +314,67 @@ static ax_pjrt_error *keep(ax_pjrt_executable *e, const ax_pjrt_program *program
   return NULL;
 }
 
-ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
-                                     bool kept, ax_pjrt_executable **out) {
+static ax_pjrt_error *make(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes, bool kept,
+                           const bool *apart, ax_pjrt_executable **out) {
   ax_pjrt_executable *e = *out = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for an executable");
   atomic_init(&e->references, 1);
   pthread_mutex_init(&e->timed_lock, NULL);
+  pthread_mutex_init(&e->apart_lock, NULL);
   atomic_fetch_add(&client->references, 1);
   e->client = client;
   ax_pjrt_error *error = ax_pjrt_options_read(options, option_bytes, &e->options);
   if (error == NULL) e->device_count = (size_t)(e->options.replicas * e->options.partitions);
   if (error == NULL) error = check_devices(e);
   if (error == NULL) error = keep(e, program, options, option_bytes);
-  if (error == NULL) error = compile_program(e, program, kept);
+  if (error == NULL) error = compile_program(e, program, kept, apart);
   if (error == NULL) {
     sign(e, program->code, program->code_bytes, options, option_bytes);
     return NULL;
   }
   ax_pjrt_executable_release(e);
   *out = NULL;
+  return error;
+}
+
+ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
+                                     bool kept, ax_pjrt_executable **out) {
+  return make(client, program, options, option_bytes, kept, NULL, out);
+}
+
+/* --- Arguments that devices have by themselves --- */
+
+static bool covers(const ax_pjrt_executable *e, const bool *apart) {
+  bool all = true;
+  for (size_t i = 0; i < e->in_count; i++) all = all && (!apart[i] || e->asked_apart[i]);
+  return all;
+}
+
+/* One that takes what the last one took so, and these. */
+static ax_pjrt_error *make_apart(ax_pjrt_executable *e, const bool *apart) {
+  static const char mlir[] = "mlir";
+  ax_pjrt_program program = {.code = e->code, .code_bytes = e->code_bytes, .format = mlir, .format_length = strlen(mlir)};
+  bool *all = ax_calloc(e->in_count + 1, sizeof all[0]);
+  ax_pjrt_executable *made;
+  if (all == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
+  for (size_t i = 0; i < e->in_count; i++) all[i] = apart[i] || (e->apart != NULL && e->apart->asked_apart[i]);
+  ax_pjrt_error *error = make(e->client, &program, e->option_text, e->option_bytes, true, all, &made);
+  if (error != NULL) {
+    ax_free(all);
+    return error;
+  }
+  made->asked_apart = all;
+  ax_pjrt_executable_release(e->apart);
+  e->apart = made;
+  return NULL;
+}
+
+ax_pjrt_error *ax_pjrt_executable_apart(ax_pjrt_executable *e, const bool *apart, ax_pjrt_executable **out) {
+  pthread_mutex_lock(&e->apart_lock);
+  ax_pjrt_error *error = e->apart != NULL && covers(e->apart, apart) ? NULL : make_apart(e, apart);
+  *out = error == NULL ? e->apart : NULL;
+  if (error == NULL) atomic_fetch_add(&e->apart->references, 1);
+  pthread_mutex_unlock(&e->apart_lock);
   return error;
 }
 

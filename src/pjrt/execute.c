@@ -13,6 +13,7 @@ typedef struct running {
   size_t device_count;
   const ax_pjrt_execute_options *options; /* NULL: none */
   ax_array **in, **out; /* retained */
+  ax_pjrt_executable *apart; /* `e`, if it is another one than was asked for; retained */
 } running;
 
 /* --- Arguments --- */
@@ -81,24 +82,18 @@ static bool is_by_itself(ax_pjrt_buffer *buffer) {
   return by_itself;
 }
 
-/* An argument that all devices are said to have the same of, and that a run gave each by itself, is looked at: the program would take the
-   first device's for all. */
-static ax_pjrt_error *check_same(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array *const *parts) {
-  const ax_pjrt_value *value = &r->e->in[index];
-  if (value->having != AX_HAVE_ARRAY || !ax_type_equal(&value->whole, &value->block) || !is_by_itself(lists[0][index])) return NULL;
-  const size_t bytes = (size_t)ax_type_elems(&value->block) * ax_dtype_bytes(value->block.dtype);
-  char *first = ax_alloc(2 * bytes), *other = first + bytes;
-  if (first == NULL) return ax_pjrt_status(ax_out_of_memory(2 * bytes));
-  ax_status status = (ax_array_read)(parts[0], value->block.dtype, first, bytes);
-  for (size_t place = 1; place < r->device_count && status == AX_OK; place++) {
-    status = (ax_array_read)(parts[place], value->block.dtype, other, bytes);
-    if (status == AX_OK && memcmp(first, other, bytes) != 0)
-      status = ax_error(AX_INVALID_ARGUMENT, "argument %zu: device %d has other elements than device %d, where the layout says that all have the "
-                        "same; jit the function that makes it together with the one that takes it, or name the axis in its spec", index,
-                        r->devices[device_at(value, place)]->description.id, r->devices[device_at(value, 0)]->description.id);
+/* Where a run has given each device its own of what the program would take one of, one that takes all of them takes the program's place:
+   manual computations pass them on. apart: for each argument, false. */
+static ax_pjrt_error *take_apart(running *r, ax_pjrt_buffer *const *const *lists, bool *apart) {
+  bool any = false;
+  for (size_t i = 0; i < r->e->in_count; i++) {
+    apart[i] = r->e->in[i].having == AX_HAVE_ARRAY && is_by_itself(lists[0][i]);
+    any = any || apart[i];
   }
-  ax_free(first);
-  return ax_pjrt_status(status);
+  if (!any) return NULL;
+  AX_PJRT_TRY(ax_pjrt_executable_apart((ax_pjrt_executable *)(uintptr_t)r->e, apart, &r->apart));
+  r->e = r->apart;
+  return NULL;
 }
 
 /* The arrays of all devices, as one. Those that a run has given as one are it again, whether or not the run is over; others are waited for. */
@@ -113,7 +108,6 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
     error = block_of(r, value, lists[device_at(value, held)][index], &parts[held]);
     if (error == NULL) held++;
   }
-  if (error == NULL) error = check_same(r, lists, index, parts);
   if (error == NULL)
     error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
                                                          (uint32_t)r->device_count, parts, out));
@@ -160,9 +154,11 @@ static void forget_given(const running *r, ax_pjrt_buffer *const *const *lists) 
 
 /* On several devices buffers that are given are gone, whatever becomes of the run: so what their arrays are put together to has the
    memory alone. */
-static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *const *lists) {
+static ax_pjrt_error *take_arguments(running *r, ax_pjrt_buffer *const *const *lists) {
   ax_array **parts = ax_alloc(r->device_count * sizeof parts[0]);
-  ax_pjrt_error *error = parts != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
+  bool *apart = ax_calloc(r->e->in_count + 1, sizeof apart[0]);
+  ax_pjrt_error *error = parts != NULL && apart != NULL ? NULL : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for arguments");
+  if (error == NULL && r->device_count > 1 && r->e->by_hand) error = take_apart(r, lists, apart);
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) error = put_together(r, lists, i, parts, &r->in[i]);
   for (size_t i = 0; error == NULL && i < r->e->in_count; i++) {
     if (r->e->in[i].ordered != NULL) error = copy_to(&r->in[i], r->e->in[i].ordered);
@@ -171,6 +167,7 @@ static ax_pjrt_error *take_arguments(const running *r, ax_pjrt_buffer *const *co
   }
   if (error == NULL && r->device_count > 1) forget_given(r, lists);
   ax_free(parts);
+  ax_free(apart);
   return error;
 }
 
@@ -292,7 +289,7 @@ static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
   return r->e->calls_python ? start_and_wait(r, r->e->made, over, &good) : start(r, r->e->made, over);
 }
 
-static ax_pjrt_error *run(const running *r, const ax_pjrt_loaded_execute_args *args) {
+static ax_pjrt_error *run(running *r, const ax_pjrt_loaded_execute_args *args) {
   bool done = false;
   AX_PJRT_TRY(take_arguments(r, args->arguments));
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
@@ -328,5 +325,6 @@ ax_pjrt_error *ax_pjrt_do_loaded_execute(ax_pjrt_loaded_execute_args *args) {
   ax_pjrt_error *error = run(&r, args);
   for (size_t i = 0; i < e->in_count + e->out_count; i++) ax_array_release(r.in[i]);
   ax_free(r.in);
+  ax_pjrt_executable_release(r.apart);
   return error;
 }

@@ -166,6 +166,10 @@ struct ax_pjrt_executable { /* shared by what was loaded and what asks about it 
   bool *donated; /* by input */
   char *code, *option_text; /* the module, and the compile options, as they were given */
   size_t code_bytes, option_bytes;
+  bool by_hand;  /* it has manual computations, which take what each device has by itself */
+  pthread_mutex_t apart_lock;       /* of the next one */
+  struct ax_pjrt_executable *apart; /* the same, of arguments that devices have by themselves though their layouts show one; NULL: not yet */
+  bool *asked_apart; /* of such a one: by argument; NULL: this is none */
   bool alike;    /* all devices compute the same, so that one does */
   bool reads;    /* what it computes depends on an argument */
   bool sums_stay;    /* the module says where sums stay in parts; so those that a loop adds to a carry are made behind it */
@@ -195,6 +199,8 @@ ax_pjrt_error *ax_pjrt_executable_compile(const ax_pjrt_executable *executable, 
 /* Compiles a module; the client is held. kept: it was kept, in a file say, so that functions of the process that it names may be gone. */
 ax_pjrt_error *ax_pjrt_executable_of(ax_pjrt_client *client, const ax_pjrt_program *program, const char *options, size_t option_bytes,
                                      bool kept, ax_pjrt_executable **out);
+/* The same program for arguments of which each device has its own, though the layout shows one; retained. apart: by argument. */
+ax_pjrt_error *ax_pjrt_executable_apart(ax_pjrt_executable *executable, const bool *apart, ax_pjrt_executable **out);
 /* Takes the executable over, also on failure. */
 ax_pjrt_error *ax_pjrt_executable_load(ax_pjrt_executable *executable, ax_pjrt_loaded_executable **out);
 

@@ -150,8 +150,8 @@ assert sorted(float(p[0]) for p in parts) == sorted(2.0 * (i // 4) for i in rang
 
 # A callback may use jax, whatever mesh is set where the program is run: it may be called on that thread.
 with jax.set_mesh(jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:2])):
-    per_shard = jax.jit(jax.shard_map(lambda x: jax.pure_callback(lambda v: jnp.asarray(v) + 1, jax.ShapeDtypeStruct.like(x), x), in_specs=P("x"),
-                                      out_specs=P("x")))
+    per_shard = jax.shard_map(lambda x: jax.pure_callback(lambda v: jnp.asarray(v) + 1, jax.ShapeDtypeStruct.like(x), x), in_specs=P("x"),
+                              out_specs=P("x"))  # jax takes what it gives for the same on all devices
     for _ in range(20):
         np.testing.assert_array_equal(per_shard(jax.device_put(np.arange(8.0), P("x"))), np.arange(8.0) + 1)
 
