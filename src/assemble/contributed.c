@@ -14,7 +14,7 @@
 
 enum { window = 256, /* operations between a product and its sum, */
        ahead = 1024, /* and behind it that are asked whether they read a factor */
-       least_bytes = 32 << 10 };
+       least_bytes = AX_HOSTILE ? 16 : 32 << 10 }; /* hostile: so that the tests' random programs have some */
 
 typedef struct finder {
   ax_assembly *a;
