@@ -274,6 +274,10 @@ static void what_is_known_before(void **state) {
   assert_int_equal(own, 4); /* all but the signal and the wait for it */
   assert_int_equal(plain, 2);
   assert_true(image->one_thread);
+  assert_true(ax_image_time(image) == 0);
+  const ax_mesh four = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  image->axes = &four; /* each device for itself, and so on several threads */
+  assert_true(ax_image_time(image) > 0);
   ax_image_release(image);
   ax_program_release(program);
 }
