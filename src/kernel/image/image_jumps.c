@@ -27,13 +27,21 @@ static void thread_jumps(ax_image_body *body) {
   }
 }
 
+/* A jump leads to that operation: to its step, or to one before it of which no operation was made here. */
+static bool is_reached(const ax_image_body *body, const uint32_t *op_of, uint32_t op) {
+  const int64_t step = body->ops[op].step - body->code->steps;
+  bool is = false;
+  for (int64_t i = step; i >= 0 && op_of[i] == op && !is; i--) is = body->is_target[i];
+  return is;
+}
+
 /* A branch takes the predicate itself, where that is made an integer for it alone: it stands in the place of what made it one. */
-static void branch_at_once(ax_image_body *body, const uint32_t *uses) {
+static void branch_at_once(ax_image_body *body, const uint32_t *op_of, const uint32_t *uses) {
   for (uint32_t i = 0; i + 1 < body->op_count; i++) {
     ax_image_op *same = &body->ops[i];
     const ax_image_op *branch = same + 1;
     if (same->kind != AX_IMAGE_SAME || branch->kind != AX_IMAGE_SWITCH || branch->step->in[0] != same->step->out[0]) continue;
-    if (same->out[0].narrow || uses[same->step->out[0]] != 1 || body->is_target[branch->step - body->code->steps]) continue;
+    if (same->out[0].narrow || uses[same->step->out[0]] != 1 || is_reached(body, op_of, i + 1)) continue;
     const ax_image_place *in = same->in;
     *same = *branch;
     same->in = in;
@@ -57,6 +65,6 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
 ax_status ax_image_join(ax_image *image, ax_image_body *body, const uint32_t *op_of, const uint32_t *uses) {
   AX_TRY(renumber(image, body, op_of));
   thread_jumps(body);
-  branch_at_once(body, uses);
+  branch_at_once(body, op_of, uses);
   return AX_OK;
 }

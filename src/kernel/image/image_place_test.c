@@ -63,6 +63,28 @@ static void jumps_are_shortened(void **state) {
   ax_arena_deinit(&image.arena);
 }
 
+/* 0 same  1 nothing, where the loop begins  2 switch to 3, 4  3 jump to 4  4 jump to 1  5 end: the jump skips what makes the integer. */
+static void branch_in_a_loop_stays(void **state) {
+  (void)state;
+  uint32_t cases[] = {3, 4}, op_of[] = {0, 1, 1, 2, 3, 4}, slots[] = {0, 1}, uses[] = {1, 1};
+  ax_core_code_step steps[] = {{.kind = AX_STEP_EVAL, .in = &slots[0], .in_count = 1, .out = &slots[1], .out_count = 1},
+                               {.kind = AX_STEP_VIEW}, {.kind = AX_STEP_SWITCH, .in = &slots[1], .in_count = 1, .targets = cases, .target_count = 2},
+                               {.kind = AX_STEP_JUMP, .target = 4}, {.kind = AX_STEP_JUMP, .target = 1}, {.kind = AX_STEP_END}};
+  const ax_core_code code = {.steps = steps, .step_count = AX_COUNT(steps)};
+  const ax_image_place predicate = {.narrow = true}, number = {.at = 8};
+  ax_image_op ops[] = {{.kind = AX_IMAGE_SAME, .step = &steps[0], .in = &predicate, .out = &number}, {.kind = AX_IMAGE_SWITCH, .step = &steps[2], .in = &number},
+                       {.kind = AX_IMAGE_JUMP, .step = &steps[3]}, {.kind = AX_IMAGE_JUMP, .step = &steps[4]}, {.kind = AX_IMAGE_END, .step = &steps[5]}};
+  bool is_target[AX_COUNT(steps)] = {false};
+  ax_image image = {0};
+  ax_image_body body = {.code = &code, .ops = ops, .op_count = AX_COUNT(ops), .is_target = is_target};
+  ax_image_find_targets(&code, is_target);
+  TEST_OK(ax_image_join(&image, &body, op_of, uses));
+  assert_int_equal(ops[0].kind, AX_IMAGE_SAME);
+  assert_ptr_equal(ops[1].in, &number);
+  assert_int_equal(ops[3].target, 1);
+  ax_arena_deinit(&image.arena);
+}
+
 /* --- Waits --- */
 
 typedef struct waiters {
@@ -252,12 +274,16 @@ static void what_is_known_before(void **state) {
   assert_int_equal(own, 4); /* all but the signal and the wait for it */
   assert_int_equal(plain, 2);
   assert_true(image->one_thread);
+  assert_true(ax_image_time(image) == 0);
+  const ax_mesh four = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  image->axes = &four; /* each device for itself, and so on several threads */
+  assert_true(ax_image_time(image) > 0);
   ax_image_release(image);
   ax_program_release(program);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(integers_wrap_around),          cmocka_unit_test(jumps_are_shortened),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(integers_wrap_around),          cmocka_unit_test(jumps_are_shortened), cmocka_unit_test(branch_in_a_loop_stays),
                                      cmocka_unit_test(waits_are_given_in_order),      cmocka_unit_test(phases_let_all_go),
                                      cmocka_unit_test(shared_scopes_are_left_by_all), cmocka_unit_test(a_lock_is_wanted_while_it_is_awaited),
                                      cmocka_unit_test(what_is_known_before)};

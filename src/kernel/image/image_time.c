@@ -74,8 +74,9 @@ static double body_time(const ax_image_body *body) {
 }
 
 double ax_image_time(const ax_image *image) {
+  const bool others = ax_mesh_devices(image->axes) > (int64_t)image->members; /* groups of other devices run it at the same time */
   double time = 0;
-  if (image->one_thread) return 0;
+  if (image->one_thread && !others) return 0;
   for (uint32_t c = 0; c < image->machine->core_count; c++) time += body_time(&image->bodies[image->machine->cores[c].body]);
   return time;
 }

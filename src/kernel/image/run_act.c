@@ -176,8 +176,9 @@ static bool reads_again(const ax_row_walk *w) {
 
 bool ax_core_makes_way(ax_row_walk *w) {
   ax_run_group *group = w->core->device->group;
-  if (group->ready == 0 && w->runner->away == 0) return false;
-  if (reads_again(w)) {
+  const bool over = group->status != AX_OK; /* the core that would have signalled may have failed */
+  if (group->ready == 0 && w->runner->away == 0 && !over) return false;
+  if (over || reads_again(w)) {
     ax_group_ready(group, w->runner, w->core);
     return true;
   }

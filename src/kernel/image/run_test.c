@@ -234,6 +234,20 @@ static AX_BODY(integers) {
   ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(every_integer, 2, 0, captured), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
+/* A loop that carries nothing begins with a branch that is known before it: core 0 goes around until its element is 8, core 1 never. */
+static AX_BODY(is_short) { out[0] = ax_lt(ax_ref_load(ax_ref_at(((const ax_value *)context)[1], ax_integer(0))), ax_real(8)); }
+static AX_BODY(is_negative) { out[0] = ax_lt(ax_ref_load(ax_ref_at(((const ax_value *)context)[1], ax_integer(1))), ax_real(0)); }
+static AX_BODY(goes_on) {
+  ax_if(ax_eq(ax_axis_index("core"), ax_integer(0)), AX_CLOSURE(is_short, 0, 1, context), AX_CLOSURE(is_negative, 0, 1, context), NULL, AX_LIST(1, out));
+}
+static AX_BODY(add_one) { ax_ref_add(ax_ref_at(((const ax_value *)context)[1], ax_integer(0)), ax_real(1)); }
+static AX_BODY(fill_up) { ax_while(AX_CLOSURE(goes_on, 0, 1, in), AX_CLOSURE(add_one, 0, 0, in), NULL, NULL); }
+static AX_BODY(filled_up) {
+  const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
+  const ax_kernel_options options = {.aliases = {AX_ALIASES({0, 0})}};
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(fill_up, 2, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+}
+
 /* Copies by hand through two slots: what these cores signal and wait for is each one's own. */
 static AX_BODY(doubled_rows) { /* refs: x, y; slots in and out, their semaphores */
   ax_value first = ax_mul(ax_axis_index("core"), ax_integer(rounds));
@@ -291,6 +305,7 @@ static void samples_agree(void **state) {
                                    {"gathered", {gathered, 1, 1, NULL}, {AX_TYPE(AX_F32, 16)}, 0},
                                    {"gathered_thrice", {gathered_thrice, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0},
                                    {"integers", {integers, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0},
+                                   {"filled_up", {filled_up, 1, 1, NULL}, {AX_TYPE(AX_F32, 2)}, 0},
                                    {"rows_by_hand", {rows_by_hand, 1, 1, NULL}, {AX_TYPE(AX_F32, 2 * rounds, 3)}, 0},
                                    {"told", {told, 1, 1, NULL}, {AX_TYPE(AX_F32, 16)}, 0},
                                    {"gathered_there", {gathered_there, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0}};
@@ -352,6 +367,24 @@ static AX_BODY(no_such_device) {
   ax_shard_map(&mesh, "d -> d", AX_FN(nowhere_kernel, 1, 1), in, out);
 }
 
+/* Core 0 reads a semaphore again and again that core 1 would signal, which fails before it does; maybe on another thread. */
+static AX_BODY(is_unsignalled) { out[0] = ax_lt(ax_semaphore_read(((const ax_value *)context)[2]), ax_integer(1)); }
+static AX_BODY(nothing) {}
+static AX_BODY(reads_on) { ax_while(AX_CLOSURE(is_unsignalled, 0, 1, context), AX_FN(nothing, 0, 0), NULL, NULL); }
+static AX_BODY(fails_late) {
+  ax_fori_loop(ax_integer(0), ax_integer(200000), AX_CLOSURE(add_one, 1, 0, context), NULL, NULL);
+  beyond(context, out, NULL);
+}
+static AX_BODY(one_reads) {
+  ax_if(ax_eq(ax_axis_index("core"), ax_integer(1)), AX_CLOSURE(fails_late, 0, 0, in), AX_CLOSURE(reads_on, 0, 0, in), NULL, NULL);
+}
+static AX_BODY(failing_signaller) {
+  const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
+  const ax_scratch scratch = {.type = ax_semaphore_type(AX_DIMS()), .shared = true};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1, &scratch)}};
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(one_reads, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
+
 static void fails(ax_fn fn, ax_status wanted, const char *part) {
   const ax_type type = AX_TYPE(AX_F32, 4);
   const float data[] = {9, 9, 9, 9};
@@ -383,6 +416,7 @@ static void failures_are_told(void **state) {
   fails(AX_FN(stuck_ring, 1, 1), AX_DEADLOCK,
         "deadlock in the kernel kernel: device 0 waits in semaphore_wait for 1, of which there are 0");
   fails(AX_FN(out_of_bounds, 1, 1), AX_INVALID_ARGUMENT, "device 0: ref_slice takes elements 9 to 9 of dimension 0, which has 4");
+  fails(AX_FN(failing_signaller, 1, 1), AX_INVALID_ARGUMENT, "device 0, core 1: ref_slice takes elements 9 to 9 of dimension 0, which has 4");
   fails(AX_FN(no_such_device, 1, 1), AX_INVALID_ARGUMENT, "coordinate 9 along \"d\", which has 4");
 }
 
