@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "assemble/assembly.h"
+#include "code/tiles.h"
 #include "plan/op.h"
 
 enum { window = 256, /* operations between a product and its sum, */
@@ -105,11 +106,21 @@ static int64_t held_for(const finder *f, const ax_block *block, uint32_t at, uin
   return l.used || allocation->kind != AX_BUFFER_TEMP ? 0 : ax_buffer_bytes(allocation);
 }
 
+/* Members add one after the other, so the tiles of a product are all that threads can make at once; otherwise each makes its own
+   device's product at the same time. Half as many at once are worth the memory. */
+static bool is_for_threads(const finder *f, const ax_gemm *g, const ax_op *start) {
+  const int64_t members = ax_axis_set_size(start->exchange->axes, &f->a->plan->mesh), threads = f->a->threads;
+  const ax_product whole = ax_gemm_product(g, g->m, g->n);
+  const ax_tiling tiles = ax_gemm_tiling(g, ax_gemm_way(g, &whole).plain, threads);
+  return 2 * tiles.rows * tiles.columns >= (members < threads ? members : threads);
+}
+
 /* Its factors take no more memory until the sum than the product would. */
 static bool pays(const finder *f, const ax_block *block, uint32_t at, const ax_op *product) {
   const ax_gemm *g = product->gemm;
+  if (product + 1 == &block->ops[at]) return true;
   const int64_t held = held_for(f, block, at, g->a) + (g->b != g->a ? held_for(f, block, at, g->b) : 0);
-  return product + 1 == &block->ops[at] || held <= ax_buffer_bytes(buffer_of(f, g->c));
+  return held <= ax_buffer_bytes(buffer_of(f, g->c));
 }
 
 static ax_status find_in_block(void *context, ax_block *block, bool is_body) {
@@ -119,7 +130,8 @@ static ax_status find_in_block(void *context, ax_block *block, bool is_body) {
     const ax_op *start = &block->ops[i];
     if (start->kind != AX_OP_START || !adds_up(f, start->exchange) || !is_plain(f, start->exchange->in)) continue;
     const ax_op *product = maker_of(f, block, i, start->exchange->in);
-    if (product == NULL || !can_be_made_later(f, product, start) || !pays(f, block, i, product)) continue;
+    if (product == NULL || !can_be_made_later(f, product, start)) continue;
+    if (!is_for_threads(f, product->gemm, start) || !pays(f, block, i, product)) continue;
     f->a->contributed.product[start->exchange->id] = product->gemm;
     f->a->contributed.unmade[allocation_of(f, product->gemm->c)] = true;
   }

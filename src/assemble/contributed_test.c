@@ -12,11 +12,11 @@ typedef struct found {
   uint32_t products, contributed; /* instructions of products; pushes that make one */
 } found;
 
-static found count(ax_program *program) {
+static found count(ax_program *program, uint32_t workers) {
   found f = {0};
   ax_runtime *runtime;
   ax_executable *executable;
-  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   const ax_compiled *c = test_compiled(executable);
   for (uint32_t i = 0; i < c->codes[0].instr_count; i++) {
@@ -35,7 +35,7 @@ static void check(test_map m, const ax_type *types, uint32_t contributed) {
   ax_tensor *in[8];
   ax_program *program = test_trace_map(&m, types);
   const uint32_t inputs = ax_program_in_count(program);
-  const found f = count(program);
+  const found f = count(program, 2);
   assert_int_equal(f.contributed, contributed);
   for (uint32_t i = 0; i < inputs; i++) in[i] = test_random_tensor(&random, types[i], -2, 2);
   TEST_EVERY_WAY(program, in, 1e-3);
@@ -110,10 +110,26 @@ static void in_a_loop(void **state) {
   check((test_map){"d=4", {"d"}, {"", "d"}, .body = steps}, (ax_type[]){AX_TYPE(AX_F32, 4 * 20, 96)}, 2);
 }
 
+/* Of few rows there are two tiles, in which many threads would wait for each other: then each makes its own device's product. */
+static void threads_share_tiles(void **state) {
+  (void)state;
+  const struct {
+    int64_t m, n;
+    uint32_t workers, contributed;
+  } cases[] = {{16, 512, 2, 1}, {16, 512, 4, 1}, {16, 512, 8, 0}, {512, 512, 8, 1}};
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    const ax_type types[] = {AX_TYPE(AX_F32, 8 * 256, cases[i].m), AX_TYPE(AX_F32, 8 * 256, cases[i].n)};
+    test_map m = {"d=8", {"d", "d"}, {""}, .body = gradient};
+    ax_program *program = test_trace_map(&m, types);
+    assert_int_equal(count(program, cases[i].workers).contributed, cases[i].contributed);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients), cmocka_unit_test(many_devices), cmocka_unit_test(groups), cmocka_unit_test(others_are_operands),
-      cmocka_unit_test(in_a_loop),
+      cmocka_unit_test(in_a_loop), cmocka_unit_test(threads_share_tiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
