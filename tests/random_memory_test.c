@@ -3,6 +3,8 @@
    be, what is computed element by element overwrites what it is computed from, and products work in memory between them. Nobody may
    see any of it: neither under any policy and number of workers, nor runs beside it, nor processes that share the mesh.
 
+   Values of most programs are small, those of a few large: only these are overwritten, and have products that are made where they are added.
+
    How much memory small programs take is checked too, so that this is about memory that is shared indeed. */
 
 #include "array/executable.h"
@@ -12,10 +14,12 @@
 #include "support/random.h"
 #include "support/run.h"
 
-enum { SIZE = 24, VALUES = 5, STEPS = 9, TRIPS = 3, OUT = 4 };
+enum { SMALL = 24, LARGE = 96, /* large: enough bytes for temporaries that are overwritten, and for products that are made where they are added */
+       VALUES = 5, STEPS = 9, TRIPS = 3, OUT = 4 };
 
 typedef struct maker {
   test_random random;
+  int64_t size; /* of each dimension */
   bool spread; /* over devices: all values differ along the axis */
   bool apart;  /* devices may be in different branches, so there are no sums over them */
   int depth;   /* of nesting still allowed */
@@ -29,29 +33,31 @@ static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x,
 /* Pieces of what two values are joined to: each of one value, or across both. */
 static ax_value pieces_of(maker *m, ax_value x, ax_value y) {
   const ax_value parts[] = {ax_sin(x), y};
-  const int64_t dim = below(m, 2), begin = below(m, 3) == 0 ? SIZE / 2 : SIZE;
+  const int64_t dim = below(m, 2), begin = below(m, 3) == 0 ? m->size / 2 : m->size;
   ax_value joined = ax_concatenate(AX_LIST(2, parts), dim);
-  ax_value first = ax_slice(joined, AX_DIMS(0, 0), AX_DIMS(SIZE, SIZE), NULL);
+  ax_value first = ax_slice(joined, AX_DIMS(0, 0), AX_DIMS(m->size, m->size), NULL);
   const int64_t row = dim == 0 ? begin : 0, column = dim == 0 ? 0 : begin;
-  ax_value second = ax_slice(joined, AX_DIMS(row, column), AX_DIMS(row + SIZE, column + SIZE), NULL);
-  return below(m, 2) == 0 ? scaled(ax_matmul(first, second), 0.2) : scaled(ax_add(first, second), 0.6);
+  ax_value second = ax_slice(joined, AX_DIMS(row, column), AX_DIMS(row + m->size, column + m->size), NULL);
+  return below(m, 2) == 0 ? scaled(ax_matmul(first, second), m->size == LARGE ? 0.1 : 0.2) : scaled(ax_add(first, second), 0.6);
 }
 
 /* Of the same shape as all values, and about as large. */
 static ax_value changed(maker *m) {
   ax_value x = some(m), y = some(m);
-  switch (below(m, m->spread && !m->apart ? 11 : 10)) {
+  const double by = m->size == LARGE ? 0.5 : 1; /* for longer sums */
+  switch (below(m, m->spread && !m->apart ? 12 : 10)) {
     case 0: return ax_tanh(ax_sub(x, y));
     case 1: return scaled(ax_add(x, y), 0.6);
     case 2:
-    case 3: return scaled(ax_matmul(x, y), 0.2);
-    case 4: return ax_sub(x, scaled(ax_matmul(ax_transpose(x, AX_DIMS(1, 0)), y), 0.1));
-    case 5: return ax_sub(x, scaled(ax_reduce_sum(y, AX_DIMS(1), true), 0.1));
+    case 3: return scaled(ax_matmul(x, y), 0.2 * by);
+    case 4: return ax_sub(x, scaled(ax_matmul(ax_transpose(x, AX_DIMS(1, 0)), y), 0.1 * by));
+    case 5: return ax_sub(x, scaled(ax_reduce_sum(y, AX_DIMS(1), true), 0.1 * by));
     case 6: return ax_softmax(x, 1);
     case 7: return scaled(ax_transpose(ax_add(x, y), AX_DIMS(1, 0)), 0.7);
     case 8: return ax_sin(ax_mul(x, x));
     case 9: return pieces_of(m, x, y);
-    default: return scaled(ax_psum(x, "a"), 0.3);
+    case 10: return scaled(ax_psum(x, "a"), 0.3);
+    default: return scaled(ax_psum(ax_matmul(ax_transpose(x, AX_DIMS(1, 0)), y), "a"), 0.1 * by);
   }
 }
 
@@ -116,9 +122,9 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void one_program(uint64_t seed, bool show) {
-  maker m = {.random = {seed}, .spread = seed % 3 == 0, .depth = 2};
+  maker m = {.random = {seed}, .size = seed % 4 == 0 ? LARGE : SMALL, .spread = seed % 3 == 0, .depth = 2};
   ax_type types[VALUES];
-  for (int v = 0; v < VALUES; v++) types[v] = TEST_TYPE(AX_F32, m.spread ? 3 * SIZE : SIZE, SIZE);
+  for (int v = 0; v < VALUES; v++) types[v] = TEST_TYPE(AX_F32, m.spread ? 3 * m.size : m.size, m.size);
   ax_program *program = test_trace(on_mesh, &m, types, VALUES, OUT);
   test_random_run(program, seed + 1, show, 1e-3);
   ax_program_release(program);
