@@ -60,25 +60,19 @@ static const ax_mesh *mesh_of(const ax_eqn *eqn) {
   return NULL;
 }
 
-static bool is_or_holds_spread(ax_memo *seen, const ax_eqn *eqn);
-
 /* No memory: true, so that nobody waits for this process in vain. */
 static bool any_spread(ax_memo *seen, const ax_program *program) {
   ax_memo_entry *entry = ax_memo_ask(seen, "is spread", program, NULL, 0);
   if (entry == NULL) return true;
   if (entry->known) return false; /* it was looked through already */
   entry->known = true;
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (is_or_holds_spread(seen, &program->eqns[i])) return true;
-  return false;
-}
-
-static bool is_or_holds_spread(ax_memo *seen, const ax_eqn *eqn) {
-  const ax_mesh *mesh = mesh_of(eqn);
-  const ax_program *held;
-  if (mesh != NULL && ax_mesh_devices(mesh) > 1) return true;
-  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
-    if (any_spread(seen, held)) return true;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_mesh *mesh = mesh_of(&program->eqns[i]);
+    const ax_program *held;
+    if (mesh != NULL && ax_mesh_devices(mesh) > 1) return true;
+    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++)
+      if (any_spread(seen, held)) return true;
+  }
   return false;
 }
 

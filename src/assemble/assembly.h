@@ -129,6 +129,9 @@ AX_MUST_USE ax_status ax_find_contributed(ax_assembly *assembly);
 static inline const ax_gemm *ax_contributed_to(const ax_assembly *assembly, const ax_exchange *exchange) {
   return assembly->contributed.product != NULL ? assembly->contributed.product[exchange->id] : NULL;
 }
+/* Lists the buffers that a member touches: its operand, or the factors of its product, and last where it puts them. Returns how many. */
+enum { AX_EXCHANGE_BUFFERS = 3 };
+uint32_t ax_exchange_buffers(const ax_assembly *assembly, const ax_exchange *exchange, uint32_t *out);
 /* The operation is such a product: it has no instruction of its own. */
 bool ax_is_contributed(const ax_assembly *assembly, const ax_op *op);
 void ax_resolve_counters(ax_assembly *assembly); /* events.c */

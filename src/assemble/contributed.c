@@ -12,6 +12,7 @@
 #include "assemble/assembly.h"
 #include "code/tiles.h"
 #include "plan/op.h"
+#include "plan/panels.h"
 
 enum { window = 256, /* operations between a product and its sum, */
        ahead = 1024, /* and behind it that are asked whether they read a factor */
@@ -36,13 +37,6 @@ static bool adds_up(const finder *f, const ax_exchange *x) {
   return elems == ax_type_elems(&in->type) && elems == ax_type_elems(&out->type) && ax_buffer_bytes(in) >= least_bytes;
 }
 
-/* The operand is all of a temporary allocation that one operation writes and only the exchange reads. */
-static bool is_plain(const finder *f, uint32_t buffer) {
-  const ax_buffer *b = buffer_of(f, buffer), *allocation = buffer_of(f, b->allocation);
-  return allocation->kind == AX_BUFFER_TEMP && f->reads[b->allocation] == 1 && f->writes[b->allocation] == 1 && b->offset == 0 &&
-         b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
-}
-
 static bool goes_by_pointer(const finder *f, uint32_t allocation) {
   const ax_pointed *pointed = f->a->pointed;
   return pointed != NULL && (pointed[allocation].has_pointers || pointed[allocation].memory != allocation);
@@ -52,25 +46,31 @@ static bool goes_by_pointer(const finder *f, uint32_t allocation) {
 static bool can_be_made_later(const finder *f, const ax_op *op, const ax_op *start) {
   const ax_gemm *g = op->gemm;
   const uint32_t allocations[] = {allocation_of(f, g->a), allocation_of(f, g->b), allocation_of(f, start->exchange->out)};
-  if (op->axes != start->axes || op->diverging != start->diverging || g->accumulate || g->rounds || g->k == 0)
-    return false;
-  if (ax_dims_elems(g->batch_rank, g->batch) != 1 || g->c_offset != 0 || (g->m > 1 && g->ldc != g->n)) return false;
-  if (buffer_of(f, g->c)->offset != 0 || g->m * g->n != ax_type_elems(&buffer_of(f, start->exchange->out)->type)) return false;
+  if (op->axes != start->axes || op->diverging != start->diverging || g->accumulate || g->rounds || g->k == 0) return false;
+  if (ax_dims_elems(g->batch_rank, g->batch) != 1 || buffer_of(f, g->c)->offset != 0) return false;
+  if (!ax_gemm_is_dense(g, ax_type_elems(&buffer_of(f, start->exchange->out)->type))) return false;
   for (int i = 0; i < 3; i++)
     if (goes_by_pointer(f, allocations[i]) || (i < 2 && allocations[i] == allocations[2])) return false;
   return true;
 }
 
-typedef struct question {
+typedef struct use { /* of an allocation */
   const finder *f;
-  const ax_gemm *product;
-  bool written;
-} question;
+  uint32_t allocation;
+  bool read_too; /* asked for: reads and writes, or writes alone */
+  bool found;
+} use;
 
-static void ask(void *context, uint32_t buffer, bool writes) {
-  question *q = context;
-  const uint32_t allocation = allocation_of(q->f, buffer);
-  if (writes && (allocation == allocation_of(q->f, q->product->a) || allocation == allocation_of(q->f, q->product->b))) q->written = true;
+static void note_use(void *context, uint32_t buffer, bool writes) {
+  use *u = context;
+  u->found = u->found || ((writes || u->read_too) && allocation_of(u->f, buffer) == u->allocation);
+}
+
+/* Whether operations from `begin` to before `end`, with those inside them, use the buffer's allocation. */
+static bool is_used(const finder *f, const ax_block *block, uint32_t begin, uint32_t end, uint32_t buffer, bool read_too) {
+  use u = {f, allocation_of(f, buffer), read_too, false};
+  for (uint32_t i = begin; i < end && !u.found; i++) ax_op_visit_all(&block->ops[i], note_use, &u);
+  return u.found;
 }
 
 /* The product before operation `at` that makes `in`, and whose factors are as they were; NULL. */
@@ -79,31 +79,17 @@ static const ax_op *maker_of(const finder *f, const ax_block *block, uint32_t at
   for (uint32_t i = at; i-- > first;) {
     const ax_op *op = &block->ops[i];
     if (op->kind != AX_OP_GEMM || allocation_of(f, op->gemm->c) != allocation_of(f, in)) continue;
-    question q = {f, op->gemm, false};
-    for (uint32_t k = i + 1; k < at && !q.written; k++) ax_op_visit_all(&block->ops[k], ask, &q);
-    return q.written ? NULL : op;
+    const bool written = is_used(f, block, i + 1, at, op->gemm->a, false) || is_used(f, block, i + 1, at, op->gemm->b, false);
+    return written ? NULL : op;
   }
   return NULL;
 }
 
-typedef struct later { /* uses of an allocation */
-  const finder *f;
-  uint32_t allocation;
-  bool used;
-} later;
-
-static void note_use(void *context, uint32_t buffer, bool writes) {
-  later *l = context;
-  (void)writes;
-  l->used = l->used || allocation_of(l->f, buffer) == l->allocation;
-}
-
 /* Bytes of a factor that would have to be held for the sum alone, from its product on. */
 static int64_t held_for(const finder *f, const ax_block *block, uint32_t at, uint32_t factor) {
-  later l = {f, allocation_of(f, factor), false};
-  const ax_buffer *allocation = buffer_of(f, l.allocation);
-  for (uint32_t i = at + 1; i < block->count && i - at <= ahead && !l.used; i++) ax_op_visit_all(&block->ops[i], note_use, &l);
-  return l.used || allocation->kind != AX_BUFFER_TEMP ? 0 : ax_buffer_bytes(allocation);
+  const ax_buffer *allocation = buffer_of(f, allocation_of(f, factor));
+  const uint32_t end = block->count - at > ahead ? at + 1 + ahead : block->count;
+  return allocation->kind != AX_BUFFER_TEMP || is_used(f, block, at + 1, end, factor, true) ? 0 : ax_buffer_bytes(allocation);
 }
 
 /* Members add one after the other, so the tiles of a product are all that threads can make at once; otherwise each makes its own
@@ -128,7 +114,7 @@ static ax_status find_in_block(void *context, ax_block *block, bool is_body) {
   (void)is_body;
   for (uint32_t i = 0; i < block->count; i++) {
     const ax_op *start = &block->ops[i];
-    if (start->kind != AX_OP_START || !adds_up(f, start->exchange) || !is_plain(f, start->exchange->in)) continue;
+    if (start->kind != AX_OP_START || !adds_up(f, start->exchange) || !ax_is_passed_on(f->a->plan, f->reads, f->writes, start->exchange->in)) continue;
     const ax_op *product = maker_of(f, block, i, start->exchange->in);
     if (product == NULL || !can_be_made_later(f, product, start)) continue;
     if (!is_for_threads(f, product->gemm, start) || !pays(f, block, i, product)) continue;
@@ -148,6 +134,15 @@ ax_status ax_find_contributed(ax_assembly *a) {
   if (f.reads == NULL || f.writes == NULL || a->contributed.product == NULL || a->contributed.unmade == NULL) return ax_out_of_memory(bytes);
   ax_plan_count(plan, f.reads, f.writes);
   return ax_blocks_visit(&plan->block, find_in_block, &f);
+}
+
+uint32_t ax_exchange_buffers(const ax_assembly *a, const ax_exchange *exchange, uint32_t *out) {
+  const ax_gemm *product = ax_contributed_to(a, exchange);
+  uint32_t count = 0;
+  out[count++] = product != NULL ? product->a : exchange->in;
+  if (product != NULL) out[count++] = product->b;
+  out[count++] = exchange->out;
+  return count;
 }
 
 bool ax_is_contributed(const ax_assembly *a, const ax_op *op) {

@@ -70,11 +70,10 @@ static void visit_rows(visit_state *v) {
       }
 }
 
-/* A member's factors, in place of its operand. */
-static void visit_contributed(visit_state *v, const ax_gemm *product) {
-  visit(v, product->a, false);
-  visit(v, product->b, false);
-  visit(v, v->op->exchange->out, true);
+static void visit_start(visit_state *v) {
+  uint32_t buffers[AX_EXCHANGE_BUFFERS];
+  const uint32_t count = ax_exchange_buffers(v->assembly, v->op->exchange, buffers);
+  for (uint32_t k = 0; k < count; k++) visit(v, buffers[k], k + 1 == count);
 }
 
 static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {
@@ -218,9 +217,8 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : by_kind[op->kind].kind;
   AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));
   AX_TRY(by_kind[op->kind].describe(a, op, region, &a->instrs[v.position]));
-  const ax_gemm *product = op->kind == AX_OP_START ? ax_contributed_to(a, op->exchange) : NULL;
   if (op->kind == AX_OP_ROWS) visit_rows(&v);
-  else if (product != NULL) visit_contributed(&v, product);
+  else if (op->kind == AX_OP_START) visit_start(&v);
   else ax_op_visit(op, visit, &v);
   return v.status;
 }

@@ -533,10 +533,11 @@ static ax_status encode_point(placer *p, ax_instr *instr, const ax_op *op) {
 }
 
 static ax_status exchange_refs(placer *p, ax_instr *instr, const ax_exchange *exchange) {
+  uint32_t buffers[AX_EXCHANGE_BUFFERS];
+  const uint32_t count = ax_exchange_buffers(p->a, exchange, buffers);
   const ax_gemm *product = ax_contributed_to(p->a, exchange);
-  if (product == NULL) return set_refs(p, instr, (uint32_t[]){exchange->in, exchange->out}, 2);
-  instr->parts = ax_gemm_parts(product);
-  return set_refs(p, instr, (uint32_t[]){product->a, product->b, exchange->out}, 3);
+  if (product != NULL) instr->parts = ax_gemm_parts(product);
+  return set_refs(p, instr, buffers, count);
 }
 
 static double nanoseconds_of(const ax_assembly *a, const ax_op *op) {

@@ -227,12 +227,12 @@ static ax_op_use operand_of(const ax_assembly *a, const ax_instr *instr, const a
       const ax_cores_buffer b = ax_cores_buffer_at(op->cores, op->cores_step, k);
       return (ax_op_use){b.buffer, b.reads, b.writes};
     }
-    case AX_INSTR_PUSH: {
-      const ax_gemm *product = ax_contributed_to(a, op->exchange);
-      if (product != NULL && k < 2) return (ax_op_use){k == 0 ? product->a : product->b, true, false};
-      return product == NULL && k == 0 ? (ax_op_use){op->exchange->in, true, false} : (ax_op_use){op->exchange->out, false, true};
+    case AX_INSTR_PUSH:
+    case AX_INSTR_CLEAR: {
+      uint32_t buffers[AX_EXCHANGE_BUFFERS];
+      const bool last = k + 1 == ax_exchange_buffers(a, op->exchange, buffers);
+      return (ax_op_use){buffers[k], !last && instr->kind == AX_INSTR_PUSH, last};
     }
-    case AX_INSTR_CLEAR: return k == 0 ? (ax_op_use){op->exchange->in, false, false} : (ax_op_use){op->exchange->out, false, true};
     case AX_INSTR_SEND: return (ax_op_use){op->message->buffer, true, false};
     case AX_INSTR_RECEIVE: return (ax_op_use){op->message->buffer, false, true};
     case AX_INSTR_TEST: return (ax_op_use){op->loop.condition, true, false};
@@ -254,8 +254,8 @@ static uint32_t operand_count(const ax_assembly *a, const ax_instr *instr, const
       return ax_ragged_buffers(op->ragged, op->step, list);
     }
     case AX_INSTR_CORES: return ax_cores_buffer_count(op->cores, op->cores_step);
-    case AX_INSTR_PUSH: return ax_contributed_to(a, op->exchange) != NULL ? 3 : 2;
-    case AX_INSTR_CLEAR: return 2;
+    case AX_INSTR_PUSH:
+    case AX_INSTR_CLEAR: return ax_exchange_buffers(a, op->exchange, (uint32_t[AX_EXCHANGE_BUFFERS]){0});
     case AX_INSTR_SEND:
     case AX_INSTR_RECEIVE:
     case AX_INSTR_TEST:

@@ -81,6 +81,11 @@ ax_tiling ax_gemm_tiling(const ax_gemm *g, bool plain, int64_t threads) {
   return t;
 }
 
+void ax_gemm_cut_finer(const ax_gemm *g, int64_t bytes, ax_tiling *t) {
+  const int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
+  while (g->m / t->rows * (g->n / t->columns) * item > bytes && 2 * t->rows * few_rows <= g->m) t->rows *= 2;
+}
+
 /* The beginning of tile `index` of `count`, in `extent` rows or columns: a multiple of `edge`. */
 int64_t ax_tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
   return least(ax_ceil_div(extent, edge) * index / count * edge, extent);

@@ -13,6 +13,8 @@ typedef struct ax_tiling {
 ax_tiling ax_gemm_tiling(const ax_gemm *g, bool plain, int64_t threads);
 /* way: of the whole product. */
 void ax_gemm_edges(const ax_gemm *g, const ax_product_way *way, ax_tiling *tiling);
+/* Cuts the rows of one product further, until a tile of its result takes at most so many bytes. */
+void ax_gemm_cut_finer(const ax_gemm *g, int64_t bytes, ax_tiling *tiling);
 /* The beginning of tile `index` of `count`, in `extent` rows or columns. */
 int64_t ax_tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count);
 

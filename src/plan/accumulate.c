@@ -62,28 +62,8 @@ static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *m
 
 /* --- The product --- */
 
-/* Whether the buffer is all of a temporary allocation that one operation writes and one reads. */
-static bool is_plain(const accumulator *a, uint32_t buffer) {
-  const ax_buffer *b = &a->plan->buffers[buffer], *allocation = &a->plan->buffers[b->allocation];
-  return allocation->kind == AX_BUFFER_TEMP && a->reads[b->allocation] == 1 && a->writes[b->allocation] == 1 && b->offset == 0 &&
-         b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
-}
-
-/* Whether the product's results are dense in memory, and as many as the sum adds. */
-static bool is_dense(const ax_gemm *g, int64_t elems) {
-  int64_t stride = g->m * g->n;
-  if (g->c_offset != 0 || (g->ldc != g->n && g->m > 1)) return false;
-  for (uint32_t d = g->batch_rank; d-- > 0; stride *= g->batch[d])
-    if (g->batch[d] > 1 && g->c_stride[d] != stride) return false;
-  return stride == elems;
-}
-
-/* Whether the product, as an accumulating one, would add the old value last, so that results keep their bits. */
-static bool adds_last(const ax_gemm *g) {
-  if (g->accumulate || g->k == 0 || ax_dims_elems(g->term_rank, g->terms) != 1) return false;
-  const ax_product whole = ax_gemm_product(g, g->m, g->n);
-  return !g->rounds && (!ax_rounds(g->dtype) || ax_gemm_way(g, &whole).blocks == 1);
-}
+/* Whether the product, as an accumulating one, gives the bits of a separate addition. */
+static bool can_accumulate(const ax_gemm *g) { return !g->accumulate && g->k > 0 && !g->rounds && ax_gemm_adds_last(g); }
 
 typedef struct question {
   const ax_plan *plan;
@@ -111,7 +91,7 @@ static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t afte
 static ax_op *maker_of(const accumulator *a, const ax_block *block, uint32_t at, uint32_t term, uint32_t to) {
   const ax_plan *plan = a->plan;
   const ax_op *op = &block->ops[at];
-  if (!is_plain(a, term)) return NULL;
+  if (!ax_is_passed_on(plan, a->reads, a->writes, term)) return NULL;
   const uint32_t position = a->made[plan->buffers[term].allocation];
   if (position == 0 || position > at || at - position > window) return NULL;
   ax_op *product = &block->ops[position - 1];
@@ -119,7 +99,7 @@ static ax_op *maker_of(const accumulator *a, const ax_block *block, uint32_t at,
       product->axes != op->axes || product->diverging != op->diverging)
     return NULL;
   const ax_buffer *made = &plan->buffers[product->gemm->c];
-  if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return NULL;
+  if (made->offset != 0 || !ax_gemm_is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !can_accumulate(product->gemm)) return NULL;
   const uint32_t allocation = plan->buffers[to].allocation; /* which is no factor: it would be read while it is written */
   if (plan->buffers[product->gemm->a].allocation == allocation || plan->buffers[product->gemm->b].allocation == allocation) return NULL;
   return product;

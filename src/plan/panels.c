@@ -63,6 +63,19 @@ ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
   return g->packed ? ax_product_choose_packed(p, g->n, AX_REGISTER_BYTES) : ax_product_choose(p, AX_REGISTER_BYTES);
 }
 
+bool ax_gemm_is_dense(const ax_gemm *g, int64_t elems) {
+  int64_t stride = g->m * g->n;
+  if (g->c_offset != 0 || (g->ldc != g->n && g->m > 1)) return false;
+  for (uint32_t d = g->batch_rank; d-- > 0; stride *= g->batch[d])
+    if (g->batch[d] > 1 && g->c_stride[d] != stride) return false;
+  return stride == elems;
+}
+
+bool ax_gemm_adds_last(const ax_gemm *g) {
+  const ax_product whole = ax_gemm_product(g, g->m, g->n);
+  return ax_dims_elems(g->term_rank, g->terms) == 1 && (!ax_rounds(g->dtype) || ax_gemm_way(g, &whole).blocks == 1);
+}
+
 /* --- Packing --- */
 
 bool ax_panels_equal(const ax_panels *a, const ax_panels *b) {

@@ -9,6 +9,11 @@
 /* The product of `rows` rows and `columns` columns of one matrix of the batch; the way it is computed. */
 ax_product ax_gemm_product(const ax_gemm *gemm, int64_t rows, int64_t columns);
 ax_product_way ax_gemm_way(const ax_gemm *gemm, const ax_product *product);
+/* Whether the results, of all products of the batch, are dense in memory from the beginning of c on, and so many. */
+bool ax_gemm_is_dense(const ax_gemm *gemm, int64_t elems);
+/* Whether the product, if it accumulates, adds the old value last, so that bits are those of a separate addition: its sums end in
+   registers. */
+bool ax_gemm_adds_last(const ax_gemm *gemm);
 
 /* The k x n matrices of a buffer and their layout. Packed they lie one after the other, ax_panels_each numbers each. */
 typedef struct ax_panels {

@@ -61,6 +61,12 @@ void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].allocation]++;
 }
 
+bool ax_is_passed_on(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, uint32_t buffer) {
+  const ax_buffer *b = &plan->buffers[buffer], *allocation = &plan->buffers[b->allocation];
+  return allocation->kind == AX_BUFFER_TEMP && reads[b->allocation] == 1 && writes[b->allocation] == 1 && b->offset == 0 &&
+         b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
+}
+
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;

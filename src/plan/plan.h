@@ -270,6 +270,8 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* Adds to arrays of plan->buffer_count how often each allocation is read and written: every load of every operation, loop
    conditions, branch indices, and results. */
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
+/* Whether the buffer is all of a temporary allocation that one operation writes and one reads, by these counts. */
+bool ax_is_passed_on(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, uint32_t buffer);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
 /* Whether the operation is a check, or belongs to an equation with order or state (ir/prim.h). Such operations keep their order

@@ -4,8 +4,7 @@
 #include "plan/passes.h"
 
 static bool is_plain(const ax_plan *plan, uint32_t buffer, const uint32_t *reads, const uint32_t *writes) {
-  return plan->buffers[buffer].kind == AX_BUFFER_TEMP && plan->buffers[buffer].allocation == buffer && reads[buffer] == 1 &&
-         writes[buffer] == 1;
+  return plan->buffers[buffer].allocation == buffer && ax_is_passed_on(plan, reads, writes, buffer);
 }
 
 static bool is_dense_matrix(const ax_plan *plan, const ax_gemm *gemm) {

@@ -266,7 +266,7 @@ typedef struct sum_run {
   const ax_instr *instr;
   ax_tiling tiles;
   const ax_gemm_sum *sum;
-  bool adds_last; /* a product adds what is there last, so that bits are those of a separate addition */
+  bool adds_last;
 } sum_run;
 
 static ax_status make_own(const sum_run *r, const ax_activation *activation, tile it, const target *to) {
@@ -302,20 +302,11 @@ static ax_status make_sum_tile(const void *context, ax_worker_slot *worker_slot,
   return status;
 }
 
-/* Tiles of the sum stay in the cache while all add to them. */
-static void cut_finer(ax_tiling *t, const ax_gemm *g) {
-  enum { least_rows = 28 };
-  const int64_t most = ax_caches_here()->second / 4, item = (int64_t)ax_dtype_bytes(g->dtype);
-  t->groups = 1; /* also where it is too little for a thread */
-  while (g->m / t->rows * (g->n / t->columns) * item > most && 2 * t->rows * least_rows <= g->m) t->rows *= 2;
-}
-
 ax_status ax_gemm_add_up(ax_execution *run, ax_worker_slot *worker_slot, const ax_instr *instr, const ax_gemm_sum *sum) {
   const ax_gemm *g = instr->push->product;
-  const ax_product whole = ax_gemm_product(g, g->m, g->n);
-  sum_run r = {.run = run, .instr = instr, .tiles = tiling_for(run, g), .sum = sum};
-  r.adds_last = ax_dims_elems(g->term_rank, g->terms) == 1 && ax_gemm_way(g, &whole).blocks == 1;
-  cut_finer(&r.tiles, g);
+  sum_run r = {.run = run, .instr = instr, .tiles = tiling_for(run, g), .sum = sum, .adds_last = ax_gemm_adds_last(g)};
+  r.tiles.groups = 1; /* also where it is too little for a thread */
+  ax_gemm_cut_finer(g, ax_caches_here()->second / 4, &r.tiles); /* tiles of the sum stay in the cache while all add to them */
   ax_status status = AX_OK;
   if (ax_share_worth(run, instr)) return ax_share_parts(run, worker_slot, make_sum_tile, &r, parts_of(&r.tiles));
   for (uint32_t part = 0; part < parts_of(&r.tiles) && status == AX_OK; part++) status = make_sum_tile(&r, worker_slot, part);
