@@ -23,8 +23,8 @@ typedef struct result {
   size_t aside_at, bytes;
 } result;
 
-/* A kernel's slot: bytes into an input, into a result or into the memory that a run works in; or constants, at an address. */
-typedef enum slot_of { OF_INPUT, OF_RESULT, OF_WORK, OF_ADDRESS } slot_of;
+/* A part, or a kernel's slot: bytes into an input, into a result or into the memory that a run works in; or constants, at an address. */
+typedef enum slot_of { OF_ADDRESS, OF_INPUT, OF_RESULT, OF_WORK } slot_of;
 typedef struct slot {
   slot_of of;
   uint32_t number; /* of the input or result */
@@ -39,6 +39,7 @@ struct ax_straight {
   ax_compiled compiled;
   uint32_t *input_part; /* by input: its part; AX_NONE: it is unused */
   result *results;
+  slot *parts; /* by part */
   slot *slots; /* of all its instructions, if they are kernels in a row; else NULL */
   bool finishes; /* some results are not computed in their places */
   size_t iterations_at, scratch_at, rows_at, kept_at, aside_at, bytes;
@@ -124,7 +125,33 @@ static ax_status build(ax_straight *s, const ax_compile_options *options) {
   return status;
 }
 
-/* --- Kernels in a row: their slots are known as soon as the inputs and results are --- */
+/* --- Where parts lie, which is known but for the addresses of inputs, results and work --- */
+
+static ax_status list_parts(ax_straight *s) {
+  const ax_compiled *c = &s->compiled;
+  size_t kept = s->kept_at;
+  s->parts = ax_calloc(c->part_count + (size_t)1, sizeof s->parts[0]);
+  if (s->parts == NULL) return ax_out_of_memory(c->part_count * sizeof s->parts[0]);
+  for (uint32_t p = 0; p < c->space_count; p++) {
+    const ax_part_space *space = &c->spaces[p];
+    slot *part = &s->parts[space->first];
+    if (space->kind == AX_SPACE_CONST) *part = (slot){.of = OF_ADDRESS, .address = (char *)ax_constants_of(c, space)};
+    if (space->kind == AX_SPACE_SCRATCH) *part = (slot){.of = OF_WORK, .offset = (int64_t)s->scratch_at};
+    if (space->kind != AX_SPACE_KEPT) continue;
+    *part = (slot){.of = OF_WORK, .offset = (int64_t)kept};
+    kept += round_up(space->total);
+  }
+  for (uint32_t i = 0; i < s->signature.in_count; i++)
+    if (s->input_part[i] != AX_NONE) s->parts[s->input_part[i]] = (slot){.of = OF_INPUT, .number = i};
+  for (uint32_t k = 0; k < s->signature.out_count; k++) {
+    const result *r = &s->results[k];
+    if (r->part != AX_NONE)
+      s->parts[r->part] = r->how == MADE_ASIDE ? (slot){.of = OF_WORK, .offset = (int64_t)r->aside_at} : (slot){.of = OF_RESULT, .number = k};
+  }
+  return AX_OK;
+}
+
+/* --- Kernels in a row: their slots are known likewise --- */
 
 static bool all_kernels(const ax_code *code) {
   for (uint32_t i = 0; i < code->instr_count; i++) {
@@ -134,29 +161,10 @@ static bool all_kernels(const ax_code *code) {
   return true;
 }
 
-/* What the ref is of, as fill_parts says. */
 static slot slot_at(const ax_straight *s, const ax_ref *ref) {
-  const ax_compiled *c = &s->compiled;
-  const uint32_t part = ref->first + ref->place[0];
-  slot found = {.of = OF_WORK, .offset = ref->offset};
-  size_t kept = s->kept_at;
-  for (uint32_t p = 0; p < c->space_count; p++) {
-    const ax_part_space *space = &c->spaces[p];
-    if (space->kind == AX_SPACE_CONST && space->first == part)
-      return (slot){.of = OF_ADDRESS, .address = (char *)ax_constants_of(c, space) + ref->offset};
-    if (space->kind == AX_SPACE_SCRATCH && space->first == part) found.offset += (int64_t)s->scratch_at;
-    if (space->kind != AX_SPACE_KEPT) continue;
-    if (space->first == part) found.offset += (int64_t)kept;
-    kept += round_up(space->total);
-  }
-  for (uint32_t i = 0; i < s->signature.in_count; i++)
-    if (s->input_part[i] == part) return (slot){.of = OF_INPUT, .number = i, .offset = ref->offset};
-  for (uint32_t k = 0; k < s->signature.out_count; k++) {
-    const result *r = &s->results[k];
-    if (r->part != part) continue;
-    if (r->how != MADE_ASIDE) return (slot){.of = OF_RESULT, .number = k, .offset = ref->offset};
-    found.offset += (int64_t)r->aside_at;
-  }
+  slot found = s->parts[ref->first + ref->place[0]];
+  if (found.of == OF_ADDRESS) found.address += ref->offset;
+  else found.offset += ref->offset;
   return found;
 }
 
@@ -202,6 +210,7 @@ ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uin
   if (status == AX_OK) status = build(s, &options);
   bool able = status == AX_OK && only_computes(&s->compiled);
   if (able) status = describe(s, in_place);
+  if (able && status == AX_OK) status = list_parts(s);
   if (able && status == AX_OK) status = list_slots(s);
   ax_free(inputs);
   if (able && status == AX_OK) *out = s;
@@ -215,6 +224,7 @@ void ax_straight_release(ax_straight *s) {
   ax_program_release(s->program);
   ax_free(s->results);
   ax_free(s->input_part);
+  ax_free(s->parts);
   ax_free(s->slots);
   ax_runtime_drop(s->runtime);
   ax_free(s);
@@ -225,25 +235,6 @@ size_t ax_straight_bytes(const ax_straight *s) { return s->bytes; }
 double ax_straight_time(const ax_straight *s) { return 50 + ax_plan_time(s->compiled.plan); }
 
 /* --- Running --- */
-
-static void fill_parts(const ax_straight *s, void *const *in, void *const *out, char *work, unsigned char **part) {
-  const ax_compiled *c = &s->compiled;
-  size_t kept = s->kept_at;
-  for (uint32_t p = 0; p < c->space_count; p++) {
-    const ax_part_space *space = &c->spaces[p];
-    if (space->kind == AX_SPACE_CONST) part[space->first] = ax_constants_of(c, space);
-    if (space->kind == AX_SPACE_SCRATCH) part[space->first] = (unsigned char *)work + s->scratch_at;
-    if (space->kind != AX_SPACE_KEPT) continue;
-    part[space->first] = (unsigned char *)work + kept;
-    kept += round_up(space->total);
-  }
-  for (uint32_t i = 0; i < s->signature.in_count; i++)
-    if (s->input_part[i] != AX_NONE) part[s->input_part[i]] = in[i];
-  for (uint32_t k = 0; k < s->signature.out_count; k++) {
-    const result *r = &s->results[k];
-    if (r->part != AX_NONE) part[r->part] = (unsigned char *)(r->how == MADE_ASIDE ? (void *)(work + r->aside_at) : out[k]);
-  }
-}
 
 /* Copies results that are not computed in place: first unchanged inputs, those in the place of another input last; then results
    computed aside; then results that equal another one. */
@@ -269,6 +260,10 @@ static void *slot_address(const slot *slot, void *const *in, void *const *out, c
     case OF_ADDRESS: break;
   }
   return slot->address;
+}
+
+static void fill_parts(const ax_straight *s, void *const *in, void *const *out, char *work, unsigned char **part) {
+  for (uint32_t p = 0; p < s->compiled.part_count; p++) part[p] = slot_address(&s->parts[p], in, out, work);
 }
 
 static void run_kernels(const ax_straight *s, void *const *in, void *const *out, char *work) {
