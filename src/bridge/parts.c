@@ -88,6 +88,11 @@ static ax_axis_set same_along(const ax_sdy_sharding *layout) {
   return ax_axis_set_size(axes, mesh) > 1 ? axes : 0;
 }
 
+/* Axes along which an argument that comes as parts has them. */
+static ax_axis_set parts_along(const ax_sdy_sharding *layout) {
+  return layout->unreduced != 0 ? layout->unreduced : same_along(layout);
+}
+
 ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attribute *attributes, uint32_t count, bool by_device,
                                 ax_type *type, ax_having *having) {
   ax_sdy_sharding layout;
@@ -97,7 +102,7 @@ ax_status ax_hlo_parts_argument(const ax_hlo_devices *devices, const ax_hlo_attr
   if (layout.unreduced != 0) *having = AX_HAVE_SUMMED;
   else if (said && by_device && same_along(&layout) != 0) *having = AX_HAVE_BY_DEVICE;
   if (*having == AX_HAVE_ARRAY) return AX_OK;
-  return ax_hlo_parts_type(&layout.mesh.mesh, layout.unreduced != 0 ? layout.unreduced : same_along(&layout), type);
+  return ax_hlo_parts_type(&layout.mesh.mesh, parts_along(&layout), type);
 }
 
 /* What the module's text shows of the parts. */
@@ -111,8 +116,7 @@ ax_status ax_hlo_parts_take(ax_hlo_devices *devices, const ax_hlo_attribute *att
   ax_sdy_sharding layout;
   bool said;
   AX_TRY(ax_hlo_layout_of(devices, attributes, count, &layout, &said));
-  ax_hlo_parts parts = {.mesh = layout.mesh.mesh, .axes = layout.unreduced, .summed = having == AX_HAVE_SUMMED};
-  if (!parts.summed) parts.axes = same_along(&layout);
+  ax_hlo_parts parts = {.mesh = layout.mesh.mesh, .axes = parts_along(&layout), .summed = having == AX_HAVE_SUMMED};
   parts.spec = ax_hlo_parts_spec(parts.axes, &layout.spec);
   parts.stacked = ax_lay_out(*x, &parts.mesh, &parts.spec);
   parts.of = *x = ax_lay_out(shown(&parts), &parts.mesh, &layout.spec);
