@@ -236,7 +236,10 @@ bool ax_scalar_step_known(const ax_core_code *code,
 uint32_t ax_scalar_step_number(const ax_core_code *code, const ax_core_code_step *step); /* of that operation; AX_NONE */
 /* On the values of a core at that place of the mesh. False: a division without a result; the reference code defines its value. */
 bool ax_scalar_do(const ax_image_op *op, int64_t place, char *values);
-/* An s32 or a bool. */
+/* What such operations are of: one s32 or bool. */
+static inline bool ax_image_is_integer(const ax_type *type) {
+  return type->form == AX_ARRAY && ax_type_elems(type) == 1 && (type->dtype == AX_S32 || type->dtype == AX_BOOL);
+}
 static inline int64_t ax_image_integer(const char *values, const ax_image_place *place) {
   int32_t value;
   if (place->narrow) return *(const unsigned char *)(values + place->at) != 0;

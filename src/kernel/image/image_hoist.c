@@ -58,8 +58,7 @@ static bool is_inside(const hoister *h, const ax_core_code_step *step) {
 
 static void begin_slot(hoister *h, uint32_t number) {
   const ax_image_slot *slot = &h->body->slots[number];
-  const bool integer = slot->type.form == AX_ARRAY && ax_type_elems(&slot->type) == 1 &&
-                       (slot->type.dtype == AX_S32 || slot->type.dtype == AX_BOOL);
+  const bool integer = ax_image_is_integer(&slot->type);
   h->bounds[number] = ax_interval_of_dtype(integer ? slot->type.dtype : AX_S32);
   h->same[number] = slot->source == AX_SLOT_VIEW ? slot->maker == NULL : integer && slot->source != AX_SLOT_OWN;
   if (!integer || slot->source != AX_SLOT_CONSTANT) return;

@@ -12,14 +12,12 @@
 #include "kernel/machine/state.h"
 #include "kernel/step.h"
 
+enum { in_line = 1 << 12 }; /* bytes that are moved at most where an operation stands, without a call for it */
+
 /* --- Integers that each core keeps --- */
 
-static bool is_integer(const ax_type *type) {
-  return type->form == AX_ARRAY && ax_type_elems(type) == 1 && (type->dtype == AX_S32 || type->dtype == AX_BOOL);
-}
-
 static bool is_kept_integer(const ax_image_slot *slot, ax_slot_source source) {
-  return slot->source == source && is_integer(&slot->type);
+  return slot->source == source && ax_image_is_integer(&slot->type);
 }
 
 /* Those of operands have their places at once, those of constants when an operation needs them. */
@@ -150,8 +148,7 @@ static ax_image_kind usual_integers(const ax_image_op *op) {
 static void find_usual_access(const ax_image_body *body, ax_image_op *op) {
   const ax_step_access *access = op->rules->access;
   const ax_image_slot *of = &body->slots[op->step->in[0]];
-  enum { most_bytes = 1 << 12 };
-  if (op->masked || access->combine != NULL || access->reads == access->writes || !ax_slot_is_dense(of) || of->bytes > most_bytes) return;
+  if (op->masked || access->combine != NULL || access->reads == access->writes || !ax_slot_is_dense(of) || of->bytes > in_line) return;
   const ax_image_slot *value = &body->slots[access->writes ? op->step->in[access->value] : op->step->out[0]];
   if (value->source != AX_SLOT_OWN || of->bytes == 0) return;
   op->kind = access->writes ? AX_IMAGE_STORE : AX_IMAGE_LOAD;
@@ -165,10 +162,16 @@ static bool has_places(const ax_image_op *op) {
          op->kind == AX_IMAGE_TEST || op->kind == AX_IMAGE_SWITCH || op->kind == AX_IMAGE_MOVE;
 }
 
-static ax_status list_places(ax_image *image, ax_image_body *body, const uint32_t *slots, uint32_t count, const ax_image_place **out) {
+/* ends: of a segment, which say what they are. */
+static ax_status list_places(ax_image *image, ax_image_body *body, const uint32_t *slots, uint32_t count, bool ends, const ax_image_place **out) {
   ax_image_place *places = ax_arena_alloc(&image->arena, (count + (size_t)1) * sizeof places[0]);
   if (places == NULL) return ax_out_of_memory(count * sizeof places[0]);
-  for (uint32_t k = 0; k < count; k++) places[k] = place_of(body, slots[k]);
+  for (uint32_t k = 0; k < count; k++) {
+    const ax_image_slot *slot = &body->slots[slots[k]];
+    places[k] = place_of(body, slots[k]);
+    places[k].is_view = ends && slot->source == AX_SLOT_VIEW && slot->unit == 0;
+    places[k].is_other = ends && !places[k].is_view && slot->source != AX_SLOT_OWN && !slot->is_kept;
+  }
   *out = places;
   return AX_OK;
 }
@@ -186,8 +189,8 @@ ax_status ax_image_find_places(ax_image *image, ax_image_body *body, ax_image_op
   const ax_core_code_step *step = op->step;
   *known = false;
   if (!has_places(op)) return AX_OK;
-  AX_TRY(list_places(image, body, step->in, step->in_count, &op->in));
-  AX_TRY(list_places(image, body, step->out, step->out_count, &op->out));
+  AX_TRY(list_places(image, body, step->in, step->in_count, false, &op->in));
+  AX_TRY(list_places(image, body, step->out, step->out_count, false, &op->out));
   if (op->kind == AX_IMAGE_SCALAR) op->kind = usual_integers(op);
   if (op->kind == AX_IMAGE_ACCESS) find_usual_access(body, op);
   if (op->kind == AX_IMAGE_MOVE) op->small = is_small_move(body, step);
@@ -207,22 +210,8 @@ ax_status ax_image_find_places(ax_image *image, ax_image_body *body, ax_image_op
   return AX_OK;
 }
 
-static ax_status place_ends(ax_image *image, ax_image_body *body, const uint32_t *slots, uint32_t count, const ax_image_place **out) {
-  ax_image_place *places = ax_arena_alloc(&image->arena, (count + (size_t)1) * sizeof places[0]);
-  if (places == NULL) return ax_out_of_memory(count * sizeof places[0]);
-  for (uint32_t k = 0; k < count; k++) {
-    const ax_image_slot *slot = &body->slots[slots[k]];
-    places[k] = place_of(body, slots[k]);
-    places[k].is_view = slot->source == AX_SLOT_VIEW && slot->unit == 0;
-    places[k].is_other = !places[k].is_view && slot->source != AX_SLOT_OWN && !slot->is_kept;
-  }
-  *out = places;
-  return AX_OK;
-}
-
 static bool is_plain_copy(const ax_image_body *body, const ax_image_op *op) {
-  enum { most_bytes = 1 << 12 };
-  if (op->kind != AX_IMAGE_ACT || !op->dense || op->forwarded || op->bytes > most_bytes) return false;
+  if (op->kind != AX_IMAGE_ACT || !op->dense || op->forwarded || op->bytes > in_line) return false;
   return body->slots[op->step->in[0]].unit == 0 && body->slots[op->step->in[1]].unit == 0;
 }
 
@@ -233,8 +222,8 @@ ax_status ax_image_place_ends(ax_image *image) {
       ax_image_op *op = &body->ops[i];
       op->plain = is_plain_copy(body, op);
       if (op->kind != AX_IMAGE_SEGMENT) continue;
-      AX_TRY(place_ends(image, body, op->segment->in, op->segment->in_count, &op->in));
-      AX_TRY(place_ends(image, body, op->segment->out, op->segment->out_count, &op->out));
+      AX_TRY(list_places(image, body, op->segment->in, op->segment->in_count, true, &op->in));
+      AX_TRY(list_places(image, body, op->segment->out, op->segment->out_count, true, &op->out));
     }
   }
   return AX_OK;
