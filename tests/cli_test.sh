@@ -318,7 +318,7 @@ cat >net.axle <<'TEXT'
     f:f32[] = reduce_sum[axes=(0)] e
   in (f) }
 TEXT
-expect 0 '^ 1  .*everything' plan net.axle --train --batch x,y --samples 16 --devices 4
+expect 0 '^ .*everything  pipeline' plan net.axle --train --batch x,y --samples 16 --devices 4
 cat >uneven.axle <<'TEXT'
 { lambda w:f32[64,64] b:f32[3] s:f32[] x:f32[64] y:f32[64]. let
     h:f32[64] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w

@@ -8,7 +8,7 @@
 #   >>> run --in x=1.0:f32[2]         axle run FILE --in x=1.0:f32[2]
 #
 # What goes to stderr is part of it, and so is the exit code when it is not 0. AXLE_GOLDEN_UPDATE=1 writes the files anew.
-# A program that says "(not hostile)" in its first line is left out where the command was built with AXLE_HOSTILE, which puts together whatever may be.
+# A program that says "(not hostile)" in its first two lines is left out where the command was built with AXLE_HOSTILE, which puts together whatever may be.
 #   AXLE=build/axle sh tests/golden_test.sh [FILE...]
 set -eu
 
@@ -50,7 +50,7 @@ is_hostile() { grep -q '^AXLE_HOSTILE:BOOL=ON' "$(dirname "$AXLE")/CMakeCache.tx
 [ $# -gt 0 ] || set -- "$folder"/*.axle
 failed=0
 for file; do
-  if is_hostile && head -n 1 "$file" | grep -q '(not hostile)'; then continue; fi
+  if is_hostile && head -n 2 "$file" | grep -q '(not hostile)'; then continue; fi
   regenerate "$file" >"$work/fresh"
   if [ "${AXLE_GOLDEN_UPDATE:-}" = 1 ]; then
     cmp -s "$work/fresh" "$file" || { cp "$work/fresh" "$file"; echo "updated $file"; }
