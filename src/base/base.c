@@ -126,8 +126,18 @@ struct ax_chunk {
   _Alignas(16) unsigned char data[];
 };
 
+static struct ax_chunk *spare_chunk(ax_arena *arena, size_t capacity) {
+  struct ax_chunk **link = &arena->spare;
+  while (*link != NULL && (*link)->capacity < capacity) link = &(*link)->next;
+  struct ax_chunk *chunk = *link;
+  if (chunk != NULL) *link = chunk->next;
+  return chunk;
+}
+
 static struct ax_chunk *add_chunk(ax_arena *arena, size_t capacity) {
-  struct ax_chunk *chunk = ax_alloc(sizeof *chunk + capacity);
+  struct ax_chunk *chunk = spare_chunk(arena, capacity);
+  if (chunk != NULL) capacity = chunk->capacity;
+  else chunk = ax_alloc(sizeof *chunk + capacity);
   if (chunk == NULL) return NULL;
   *chunk = (struct ax_chunk){.next = arena->chunks, .capacity = capacity};
   return arena->chunks = chunk;
@@ -155,12 +165,26 @@ void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes) {
   return copy;
 }
 
-void ax_arena_deinit(ax_arena *arena) {
-  while (arena->chunks != NULL) {
-    struct ax_chunk *next = arena->chunks->next;
-    ax_free(arena->chunks);
-    arena->chunks = next;
+static void free_chunks(struct ax_chunk **chunks) {
+  while (*chunks != NULL) {
+    struct ax_chunk *next = (*chunks)->next;
+    ax_free(*chunks);
+    *chunks = next;
   }
+}
+
+void ax_arena_deinit(ax_arena *arena) {
+  free_chunks(&arena->chunks);
+  free_chunks(&arena->spare);
+}
+
+/* A hostile build keeps nothing, so that what was there is not found again by luck. */
+void ax_arena_empty(ax_arena *arena) {
+  struct ax_chunk **end = &arena->spare;
+  if (AX_HOSTILE) free_chunks(&arena->chunks);
+  while (*end != NULL) end = &(*end)->next;
+  *end = arena->chunks;
+  arena->chunks = NULL;
 }
 
 /* A hostile build moves arrays at every step, up to this length, so that no pointer into one outlives it by luck. */

@@ -60,7 +60,7 @@ bool ax_mul_i64(int64_t a, int64_t b, int64_t *out);
 
 /* Bump allocation; everything is freed at once. Zero-initialise to start. */
 typedef struct ax_arena {
-  struct ax_chunk *chunks;
+  struct ax_chunk *chunks, *spare; /* in use, the latest first; kept by ax_arena_empty */
 } ax_arena;
 void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
 void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
@@ -69,6 +69,7 @@ void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
 bool ax_arena_reserve(ax_arena *arena, size_t bytes);
 static inline size_t ax_arena_bytes(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
 void ax_arena_deinit(ax_arena *arena);
+void ax_arena_empty(ax_arena *arena); /* as ax_arena_deinit, but the memory stays with the arena */
 extern size_t ax_arena_chunk_bytes; /* tests make it small, so that more allocations can fail */
 
 /* Grows `*items` (elements of `item_bytes`) so that `count + more` fit; keeps contents. */

@@ -45,11 +45,13 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
     ax_free(jit);
     return status;
   }
-  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++)
+  jit->threads = options->threads > 0 ? options->threads : 1;
+  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++) {
     jit->generators[i] = (ax_generator){.most_vector_bytes = options->most_vector_bytes,
                                         .f16_as_f32 = options->f16 == AX_F16_AS_F32,
                                         .f16_always = options->f16 == AX_F16_AS_F16};
-  jit->threads = options->threads > 0 ? options->threads : 1;
+    if (i < jit->threads) ax_generator_take_kept(&jit->generators[i]);
+  }
   jit->most_idle = options->idle_bytes > 0 ? options->idle_bytes : default_idle;
   pthread_mutex_init(&jit->lock, NULL);
   *out = jit;
@@ -59,7 +61,7 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
 void ax_jit_destroy(ax_compiler *jit) {
   if (jit == NULL) return;
   ax_objects_deinit(&jit->objects);
-  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++) ax_generator_deinit(&jit->generators[i]);
+  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++) ax_generator_keep(&jit->generators[i]);
   ax_kept_deinit(&jit->kept);
   ax_cache_deinit(&jit->cache);
   pthread_mutex_destroy(&jit->lock);

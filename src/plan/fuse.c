@@ -250,17 +250,21 @@ static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t positi
   return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
-static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
+/* Whether elements are computed once: by their one reader, or by several that compute a share each. */
+static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
-  uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
-  if (ax_store_is_cheap(producer->kernel.kernel, store)) return true;
-  if (holds_more(f, &producer->kernel, position, at, allocation)) return false;
+  const uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
   if (producer->axes != consumer->axes || f->reads[allocation] > most_shares || producer->kernel.kernel->store_count != 1)
     return false;
-  const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
+  if (holds_more(f, &producer->kernel, position, at, allocation)) return false;
+  const ax_loop_kernel *kernel = consumer->kernel.kernel;
   int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);
   if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* padded: computing the padding in vain costs less than a pass */
   return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
+}
+
+static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
+  return computes_once(f, position, at, slot) || ax_store_is_cheap(f->block->ops[position].kernel.kernel, store);
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the

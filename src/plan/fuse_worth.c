@@ -22,21 +22,23 @@ static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
 }
 
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
-  enum { most_choices = 4 };
+  enum { most_choices = 4, most_work = 2 };
   bool needed[AX_MOST_EXPRS] = {false};
   uint32_t loads = 0, guarded = 0, indices = 0, work = 0;
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
   needed[store->expr] = true;
-  ax_kernel_needs(kernel, needed);
-  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+  for (uint32_t i = store->expr + 1; i-- > 0;) {
+    const ax_expr *expr = &kernel->exprs[i];
     if (!needed[i]) continue;
-    if (kernel->exprs[i].op == AX_LEAF_LOAD) *(kernel->exprs[i].arg[0] == AX_NONE ? &loads : &guarded) += 1;
-    indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
-    work += kernel->exprs[i].op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+    ax_kernel_need(kernel, i, needed);
+    if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &loads : &guarded) += 1;
+    indices += expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
+    work += expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+    if (work > most_work && loads + guarded + indices > 0) return false;
   }
   loads += guarded > most_choices ? guarded : guarded > 0; /* of which one is done */
   if (loads > 1) return false;
-  return loads == 1 ? work == 0 : indices == 0 || work <= 2;
+  return loads == 1 ? work == 0 : indices == 0 || work <= most_work;
 }
 
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {

@@ -140,7 +140,7 @@ static ax_ex add_fresh(ax_loop_kernel *kernel, const ax_expr *expr) {
 }
 
 static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
-  if (kernel->failed || (kernel->expr_count >= few_exprs && !reserve_table(kernel))) return 0;
+  if (kernel->failed || (kernel->expr_count >= few_exprs && !kernel->extends && !reserve_table(kernel))) return 0;
   if (kernel->table_size > 0) {
     const uint32_t hash = hash_expr(kernel, expr);
     uint64_t *place = place_of(kernel, expr, hash);
@@ -237,27 +237,44 @@ static bool copy_at(ax_arena *arena, const ax_position **at, uint32_t rank) {
   return *at != NULL;
 }
 
-ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *from) {
+/* Without its stores; `more` nodes have room. */
+static ax_loop_kernel *copy_nodes(ax_arena *arena, const ax_loop_kernel *from, uint32_t more) {
+  const size_t bytes = from->expr_count * sizeof from->exprs[0];
   ax_loop_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
   if (kernel == NULL) return NULL;
   kernel->arena = arena;
   kernel->table = NULL;
   kernel->table_size = 0;
-  kernel->exprs = ax_arena_copy(arena, from->exprs, from->expr_count * sizeof from->exprs[0]);
+  kernel->stores = NULL;
+  kernel->store_count = kernel->store_capacity = 0;
+  kernel->exprs = ax_arena_alloc(arena, bytes + more * sizeof from->exprs[0]);
   kernel->slots = ax_arena_copy(arena, from->slots, from->slot_count * sizeof from->slots[0]);
-  kernel->stores = ax_arena_copy(arena, from->stores, from->store_count * sizeof from->stores[0]);
-  if (kernel->exprs == NULL || kernel->slots == NULL || kernel->stores == NULL) return NULL;
-  kernel->expr_capacity = kernel->expr_count;
+  if (kernel->exprs == NULL || kernel->slots == NULL) return NULL;
+  if (bytes > 0) memcpy(kernel->exprs, from->exprs, bytes);
+  kernel->expr_capacity = kernel->expr_count + more;
   kernel->slot_capacity = kernel->slot_count;
-  kernel->store_capacity = kernel->store_count;
-  bool copied = true;
-  for (uint32_t i = 0; i < kernel->expr_count && copied; i++) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
     ax_expr *expr = &kernel->exprs[i];
-    if (expr->at != NULL) copied = copy_at(arena, &expr->at, ax_expr_positions(kernel, expr));
+    if (expr->at != NULL && !copy_at(arena, &expr->at, ax_expr_positions(kernel, expr))) return NULL;
   }
-  for (uint32_t i = 0; i < kernel->store_count && copied; i++)
-    copied = copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
-  return copied ? kernel : NULL;
+  return kernel;
+}
+
+ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *from) {
+  ax_loop_kernel *kernel = copy_nodes(arena, from, 0);
+  if (kernel == NULL) return NULL;
+  kernel->stores = ax_arena_copy(arena, from->stores, from->store_count * sizeof from->stores[0]);
+  if (kernel->stores == NULL) return NULL;
+  kernel->store_count = kernel->store_capacity = from->store_count;
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    if (!copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank)) return NULL;
+  return kernel;
+}
+
+ax_loop_kernel *ax_kernel_extend(ax_arena *arena, const ax_loop_kernel *from, uint32_t more) {
+  ax_loop_kernel *kernel = copy_nodes(arena, from, more);
+  if (kernel != NULL) kernel->extends = true;
+  return kernel;
 }
 
 size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {

@@ -73,6 +73,7 @@ typedef struct ax_loop_kernel {
   ax_store *stores;
   uint64_t *table; /* by a node's hash: the hash, and 1 + the node; 0: free. Finds equal nodes */
   uint32_t table_size;
+  bool extends; /* an ax_kernel_extend: what is added is looked for node by node, as few are */
 } ax_loop_kernel;
 
 /* A kernel with the buffer, by number, that each of its slots stands for. */
@@ -105,6 +106,8 @@ void ax_kernel_store(ax_loop_kernel *kernel, uint32_t slot, const ax_position *a
 
 /* A copy that takes no more memory than it needs, in any arena. NULL: out of memory. */
 ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *kernel);
+/* A copy without stores, to which a few nodes are to be added: `more` of them at once have room. NULL: out of memory. */
+ax_loop_kernel *ax_kernel_extend(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t more);
 size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel); /* bytes of the arena that the copy takes */
 
 /* The extent of the ranged dimension; 1 if all dimensions are reduced over. */

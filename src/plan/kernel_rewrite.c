@@ -208,12 +208,17 @@ static ax_ex copy_one(copier *c, const ax_expr *expr) {
   }
 }
 
+/* Nodes are never fewer again: what has too many needs no copying of the rest. */
+static void copy_node(copier *c, ax_ex node) {
+  c->map[node] = copy_one(c, &c->from->kernel->exprs[node]);
+  if (c->to->kernel->failed || c->to->kernel->expr_count > AX_MOST_EXPRS) c->failed = true;
+}
+
 /* Copies all nodes of `from`; those already mapped are kept as they are. */
 static void copy_all(copier *c) {
   const ax_loop_kernel *from = c->from->kernel;
   for (uint32_t i = 0; i < from->expr_count && !c->failed; i++)
-    if (c->map[i] == AX_NONE) c->map[i] = copy_one(c, &from->exprs[i]);
-  if (c->to->kernel->failed || c->to->kernel->expr_count > AX_MOST_EXPRS) c->failed = true;
+    if (c->map[i] == AX_NONE) copy_node(c, i);
 }
 
 static void copy_stores(copier *c, const bool *dropped) {
@@ -283,8 +288,59 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   return AX_OK;
 }
 
-ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer,
-                           uint32_t slot, int64_t offset, const ax_views *views, ax_bound *out) {
+/* Whether the consumer's nodes can follow the producer's as they are: each element is made where it is loaded, once, and nothing
+   else of the producer is needed. Its array is the last slot, which then goes. */
+static bool follows(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot, int64_t offset) {
+  enum { many_exprs = 16 }; /* nodes that are worth it */
+  if (producer->expr_count <= many_exprs || producer->store_count != 1 || store->slot + 1 != producer->slot_count || offset != 0) return false;
+  if (producer->rank != consumer->rank || memcmp(producer->dims, consumer->dims, producer->rank * sizeof producer->dims[0]) != 0) return false;
+  if (!ax_kernel_covers(producer, store->slot, store->at)) return false;
+  for (uint32_t i = 0; i < producer->expr_count; i++)
+    if (producer->exprs[i].op == AX_LEAF_LOAD && producer->exprs[i].slot == store->slot) return false;
+  for (uint32_t i = 0; i < consumer->expr_count; i++) {
+    const ax_expr *expr = &consumer->exprs[i];
+    if (expr->op != AX_LEAF_LOAD || expr->slot != slot) continue;
+    if (expr->arg[0] != AX_NONE || !ax_kernel_covers(consumer, slot, expr->at)) return false;
+  }
+  return true;
+}
+
+/* What uses a load of the slot, directly or not, is none of the nodes that the loaded value is made of. */
+static uint32_t users_of(const ax_loop_kernel *kernel, uint32_t slot) {
+  bool uses[AX_MOST_EXPRS] = {false};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    for (int k = 0; k < 3 && !uses[i]; k++) uses[i] = expr->arg[k] != AX_NONE && uses[expr->arg[k]];
+    count += uses[i];
+    uses[i] = uses[i] || (expr->op == AX_LEAF_LOAD && expr->slot == slot);
+  }
+  return count;
+}
+
+/* A chain of operations is taken in one by one: then it is copied as a whole each time, and not node by node. */
+static ax_status follow(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
+                        ax_bound *out) {
+  const ax_loop_kernel *old = consumer->kernel;
+  *out = (ax_bound){NULL, NULL};
+  if (old->expr_count > AX_MOST_EXPRS || producer->kernel->expr_count + users_of(old, slot) > AX_MOST_EXPRS) return AX_OK;
+  ax_bound fresh = {ax_kernel_extend(arena, producer->kernel, old->expr_count), ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof fresh.buffers[0])};
+  copier c;
+  if (fresh.kernel == NULL || fresh.buffers == NULL) return ax_out_of_memory(0);
+  fresh.kernel->slot_count--; /* the producer's array */
+  memcpy(fresh.buffers, producer->buffers, fresh.kernel->slot_count * sizeof fresh.buffers[0]);
+  fresh.kernel->reduce_rank = old->reduce_rank;
+  fresh.kernel->running = old->running;
+  AX_TRY(start_copier(&c, arena, consumer, &fresh));
+  for (uint32_t i = 0; i < old->expr_count; i++)
+    if (old->exprs[i].op == AX_LEAF_LOAD && old->exprs[i].slot == slot) c.map[i] = store->expr;
+  copy_all(&c);
+  copy_stores(&c, NULL);
+  return made(&fresh, c.failed, out);
+}
+
+static ax_status take_in(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
+                         int64_t offset, const ax_views *views, ax_bound *out) {
   const ax_loop_kernel *old = consumer->kernel;
   ax_bound fresh;
   copier c;
@@ -296,11 +352,19 @@ ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_s
     if (expr->op == AX_LEAF_LOAD && expr->slot == slot)
       AX_TRY(copy_producer(&c, producer, store, expr, offset, &c.map[i]));
     else
-      c.map[i] = copy_one(&c, expr);
+      copy_node(&c, i);
   }
   copy_stores(&c, NULL);
-  AX_TRY(made(&fresh, c.failed, out));
-  return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
+  return made(&fresh, c.failed, out);
+}
+
+ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer,
+                           uint32_t slot, int64_t offset, const ax_views *views, ax_bound *out) {
+  if (follows(producer->kernel, store, consumer->kernel, slot, offset)) AX_TRY(follow(arena, producer, store, consumer, slot, out));
+  else AX_TRY(take_in(arena, producer, store, consumer, slot, offset, views, out));
+  if (out->kernel == NULL || ax_kernel_is_pruned(out->kernel)) return AX_OK;
+  const ax_bound whole = *out;
+  return ax_kernel_prune(arena, &whole, NULL, out);
 }
 
 /* --- Merging --- */
@@ -393,14 +457,16 @@ static void find_needed(const ax_loop_kernel *kernel, const bool *dropped, bool 
   ax_kernel_needs(kernel, needed);
 }
 
+void ax_kernel_need(const ax_loop_kernel *kernel, ax_ex node, bool *needed) {
+  const ax_expr *expr = &kernel->exprs[node];
+  for (int k = 0; k < 3; k++)
+    if (expr->arg[k] != AX_NONE) needed[expr->arg[k]] = true;
+  if (expr->op == AX_LEAF_LOAD) need_position(expr->at, kernel->slots[expr->slot].rank, needed);
+}
+
 void ax_kernel_needs(const ax_loop_kernel *kernel, bool *needed) {
-  for (uint32_t i = kernel->expr_count; i-- > 0;) {
-    const ax_expr *expr = &kernel->exprs[i];
-    if (!needed[i]) continue;
-    for (int k = 0; k < 3; k++)
-      if (expr->arg[k] != AX_NONE) needed[expr->arg[k]] = true;
-    if (expr->op == AX_LEAF_LOAD) need_position(expr->at, kernel->slots[expr->slot].rank, needed);
-  }
+  for (uint32_t i = kernel->expr_count; i-- > 0;)
+    if (needed[i]) ax_kernel_need(kernel, i, needed);
 }
 
 bool ax_kernel_is_pruned(const ax_loop_kernel *kernel) {
@@ -427,7 +493,7 @@ ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *d
   AX_TRY(start_copier(&c, arena, kernel, &fresh));
   find_needed(old, dropped, needed);
   for (uint32_t i = 0; i < old->expr_count && !c.failed; i++)
-    if (needed[i]) c.map[i] = copy_one(&c, &old->exprs[i]);
+    if (needed[i]) copy_node(&c, i);
   copy_stores(&c, dropped);
   return made(&fresh, c.failed, out);
 }

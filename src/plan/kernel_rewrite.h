@@ -33,7 +33,8 @@ AX_MUST_USE ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, u
                                       ax_bound *out);
 /* Without the stores for which dropped[i] is true (NULL: none), and without the nodes and slots that no remaining store needs. */
 AX_MUST_USE ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out);
-/* needed: by node. Marks the operands of marked nodes, and so on. */
+/* needed: by node. Marks the operands of a node; of all marked nodes, and so on. */
+void ax_kernel_need(const ax_loop_kernel *kernel, ax_ex node, bool *needed);
 void ax_kernel_needs(const ax_loop_kernel *kernel, bool *needed);
 /* Whether pruning would change nothing. */
 bool ax_kernel_is_pruned(const ax_loop_kernel *kernel);

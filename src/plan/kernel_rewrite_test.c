@@ -4,6 +4,7 @@
 #include "plan/kernel_rewrite.h"
 #include "support/arena.h"
 #include "support/cmocka.h"
+#include "support/random.h"
 #include "support/tensor.h"
 
 /* --- Kernels by hand --- */
@@ -130,6 +131,78 @@ static ax_bound long_chain(uint32_t from, uint32_t to, uint32_t length) {
   store(b, 1, x);
   assert_int_equal(b.kernel->expr_count, length + 1);
   return b;
+}
+
+/* What nodes are, whatever their numbers: of operands and buffers. Loads of `buffer` are `loaded`. */
+static void find_meanings(const ax_bound *b, uint32_t buffer, uint64_t loaded, uint64_t *meaning) {
+  for (uint32_t i = 0; i < b->kernel->expr_count; i++) {
+    const ax_expr *expr = &b->kernel->exprs[i];
+    const bool loads = expr->op == AX_LEAF_LOAD;
+    meaning[i] = ax_hash_word(ax_hash_word(AX_HASH_SEED, (uint64_t)expr->op), (uint64_t)expr->imm);
+    for (int k = 0; k < 3; k++)
+      if (expr->arg[k] != AX_NONE) meaning[i] = ax_hash_word(meaning[i], meaning[expr->arg[k]]);
+    if (loads) meaning[i] = ax_hash_word(ax_hash_word(meaning[i], b->buffers[expr->slot]), (uint64_t)expr->at[0].offset);
+    if (loads && b->buffers[expr->slot] == buffer) meaning[i] = loaded;
+  }
+}
+
+/* A chain over buffers 1 and 2 that makes buffer 3: `count` operations on the one, with a number or the other. */
+static ax_bound chain(test_random *random, uint32_t count) {
+  ax_bound b = kernel_of(2, 0, (uint32_t[]){1, 2, 3}, 3);
+  ax_ex value = load(b, 0);
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_ex other = test_random_below(random, 3) == 0 ? load(b, 1) : ax_kernel_const(b.kernel, AX_F32, (int64_t)test_random_below(random, 40));
+    value = ax_kernel_op(b.kernel, (ax_scalar)(AX_SCALAR_ADD + test_random_below(random, 3)), AX_F32, value, other, AX_NONE);
+  }
+  store(b, 2, value);
+  return b;
+}
+
+/* Reads buffer 3 and perhaps 2, and makes 4: of it, of numbers that its maker may have too, and of itself; perhaps a sum. */
+static ax_bound reader(test_random *random, uint32_t count) {
+  ax_bound b = kernel_of(2, (uint32_t)test_random_below(random, 2), (uint32_t[]){2, 3, 4}, 3);
+  ax_ex value = test_random_below(random, 2) == 0 ? ax_kernel_const(b.kernel, AX_F32, 7) : load(b, 0);
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_ex number = ax_kernel_const(b.kernel, AX_F32, (int64_t)test_random_below(random, 40));
+    const ax_ex other = i == 0 || test_random_below(random, 3) == 0 ? load(b, 1) : number;
+    value = ax_kernel_op(b.kernel, (ax_scalar)(AX_SCALAR_ADD + test_random_below(random, 3)), AX_F32, value, other, AX_NONE);
+  }
+  ax_position at[AX_MAX_RANK];
+  ax_at_identity(at, 2);
+  if (b.kernel->reduce_rank > 0) b.kernel->slots[2].rank = 1;
+  ax_kernel_store(b.kernel, 2, at, value, b.kernel->reduce_rank > 0 ? AX_SCALAR_ADD : AX_SCALAR_NONE);
+  return b;
+}
+
+/* Chains of every length up to what a kernel may have: the result is what both say, no node is there twice, and none is left over. */
+static void chains_grow(void **state) {
+  (void)state;
+  test_random random = {1};
+  uint64_t meaning[2][2 * AX_MOST_EXPRS];
+  uint32_t there = 0;
+  for (uint32_t round = 0; round < 2000; round++) {
+    const ax_bound made = chain(&random, 1 + round % 90), read = reader(&random, 1 + (uint32_t)test_random_below(&random, 12));
+    ax_bound both;
+    TEST_OK(ax_kernel_inline(&test_arena, &made, &made.kernel->stores[0], &read, 1, 0, NULL, &both));
+    if (both.kernel == NULL) {
+      assert_true(made.kernel->expr_count + read.kernel->expr_count > AX_MOST_EXPRS);
+      continue;
+    }
+    there++;
+    find_meanings(&made, AX_NONE, 0, meaning[0]);
+    find_meanings(&read, 3, meaning[0][made.kernel->stores[0].expr], meaning[1]);
+    const uint64_t wanted = meaning[1][read.kernel->stores[0].expr];
+    find_meanings(&both, AX_NONE, 0, meaning[0]);
+    assert_true(meaning[0][both.kernel->stores[0].expr] == wanted);
+    assert_int_equal(both.kernel->stores[0].reduce, read.kernel->stores[0].reduce);
+    assert_int_equal(both.kernel->reduce_rank, read.kernel->reduce_rank);
+    assert_int_equal(both.buffers[both.kernel->stores[0].slot], 4);
+    assert_true(ax_kernel_is_pruned(both.kernel));
+    for (uint32_t i = 0; i < both.kernel->expr_count; i++)
+      for (uint32_t k = 0; k < i; k++) assert_true(meaning[0][i] != meaning[0][k]);
+    if (round % 100 == 0) ax_arena_empty(&test_arena);
+  }
+  assert_true(there > 1000);
 }
 
 static void too_large(void **state) {
@@ -270,6 +343,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(positions_are_composed, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(not_every_position_composes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(inlining_prunes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(chains_grow, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(too_large, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging_has_a_limit, test_arena_start, test_arena_end),

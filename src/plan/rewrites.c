@@ -162,7 +162,7 @@ static ax_status remember(rewrite *r, const ax_rewritten *made) {
 static ax_status finish(rewrite *r, ax_status status, const ax_bound *made, ax_rewritten *out) {
   if (status == AX_OK) status = take(r->pool, made, out);
   if (status == AX_OK && !r->viewed) status = remember(r, out);
-  ax_arena_deinit(&r->pool->scratch);
+  ax_arena_empty(&r->pool->scratch);
   return status;
 }
 
@@ -196,7 +196,7 @@ ax_status ax_pool_redimension(ax_kernel_pool *pool, const ax_bound *kernel, uint
   ax_bound made = {NULL, NULL};
   ax_status status = ax_kernel_redimension(&pool->scratch, kernel, rank, dims, views, &made);
   if (status == AX_OK) status = take(pool, &made, out);
-  ax_arena_deinit(&pool->scratch);
+  ax_arena_empty(&pool->scratch);
   return status;
 }
 

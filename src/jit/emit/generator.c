@@ -4,6 +4,7 @@
    2 GiB, is enough wherever the code is loaded. */
 #include "jit/emit/generator.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,26 +64,65 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_nam
   return machine;
 }
 
-static ax_status start(ax_generator *generator) {
-  if (generator->machine != NULL) return AX_OK;
-  AX_TRY(ax_llvm_load());
+static ax_status make_for_host(ax_generator *generator) {
   host_names host = {LLVMGetDefaultTargetTriple(), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
   const bool known = host.triple != NULL && host.processor != NULL && host.features != NULL;
   if (known) generator->machine = make_machine(generator, &host);
   forget_host(&host);
   if (!known) return ax_out_of_memory(0);
-  if (generator->machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
-  generator->context = LLVMContextCreate();
+  return generator->machine != NULL ? AX_OK : ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
+}
+
+static ax_status start(ax_generator *generator) {
+  AX_TRY(ax_llvm_load());
+  if (generator->machine == NULL) AX_TRY(make_for_host(generator));
+  if (generator->context == NULL) generator->context = LLVMContextCreate();
   return AX_OK;
 }
 
+static void forget_context(ax_generator *generator) {
+  if (generator->context != NULL) LLVMContextDispose(generator->context);
+  generator->context = NULL;
+}
+
 void ax_generator_deinit(ax_generator *generator) {
-  if (generator->machine == NULL) return;
-  LLVMDisposeTargetMachine(generator->machine);
-  LLVMContextDispose(generator->context);
+  forget_context(generator);
+  if (generator->machine != NULL) LLVMDisposeTargetMachine(generator->machine);
   *generator = (ax_generator){.most_vector_bytes = generator->most_vector_bytes,
                               .f16_as_f32 = generator->f16_as_f32,
                               .f16_always = generator->f16_always};
+}
+
+/* --- Generators that are kept --- */
+
+enum { most_kept = 4 };
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static ax_generator kept[most_kept]; /* without contexts; a place without a machine is free */
+
+static bool is_alike(const ax_generator *a, const ax_generator *b) {
+  return a->most_vector_bytes == b->most_vector_bytes && a->f16_as_f32 == b->f16_as_f32 && a->f16_always == b->f16_always;
+}
+
+void ax_generator_take_kept(ax_generator *generator) {
+  pthread_mutex_lock(&kept_lock);
+  for (uint32_t i = 0; i < most_kept && generator->machine == NULL; i++) {
+    if (kept[i].machine == NULL || !is_alike(&kept[i], generator)) continue;
+    *generator = kept[i];
+    kept[i] = (ax_generator){0};
+  }
+  pthread_mutex_unlock(&kept_lock);
+}
+
+void ax_generator_keep(ax_generator *generator) {
+  forget_context(generator);
+  pthread_mutex_lock(&kept_lock);
+  for (uint32_t i = 0; i < most_kept && generator->machine != NULL; i++) {
+    if (kept[i].machine != NULL) continue;
+    kept[i] = *generator;
+    generator->machine = NULL;
+  }
+  pthread_mutex_unlock(&kept_lock);
+  ax_generator_deinit(generator);
 }
 
 /* --- Code --- */

@@ -30,5 +30,9 @@ size_t ax_generator_memory(uint32_t count);
 AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object,
                                         size_t *bytes);
 void ax_generator_deinit(ax_generator *generator);
+/* As ax_generator_deinit, but LLVM's machine stays for the next generator of the process that is like it and takes one: to make it
+   takes 1 ms, a third of a small compile. For any threads. */
+void ax_generator_keep(ax_generator *generator);
+void ax_generator_take_kept(ax_generator *generator);
 
 #endif

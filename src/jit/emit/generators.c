@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-enum { a_function = 16, least_work = 600 }; /* in nodes: what each function costs besides; from where another thread is worth it */
+enum { a_function = 16, least_work = 200 }; /* in nodes: what each function costs besides; from where another thread is worth it */
 
 typedef struct task {
   ax_generator *generator;
