@@ -290,10 +290,13 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
 
 /* Whether the consumer's nodes can follow the producer's as they are: each element is made where it is loaded, once, and nothing
    else of the producer is needed. Its array is the last slot, which then goes. */
-static bool follows(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot, int64_t offset) {
+static bool follows(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot,
+                    int64_t offset) {
   enum { many_exprs = 16 }; /* nodes that are worth it */
-  if (producer->expr_count <= many_exprs || producer->store_count != 1 || store->slot + 1 != producer->slot_count || offset != 0) return false;
-  if (producer->rank != consumer->rank || memcmp(producer->dims, consumer->dims, producer->rank * sizeof producer->dims[0]) != 0) return false;
+  if (producer->expr_count <= many_exprs || producer->slot_count > AX_MOST_SLOTS || offset != 0) return false;
+  if (producer->store_count != 1 || store->slot + 1 != producer->slot_count) return false;
+  if (producer->rank != consumer->rank) return false;
+  if (memcmp(producer->dims, consumer->dims, producer->rank * sizeof producer->dims[0]) != 0) return false;
   if (!ax_kernel_covers(producer, store->slot, store->at)) return false;
   for (uint32_t i = 0; i < producer->expr_count; i++)
     if (producer->exprs[i].op == AX_LEAF_LOAD && producer->exprs[i].slot == store->slot) return false;
@@ -324,7 +327,8 @@ static ax_status follow(ax_arena *arena, const ax_bound *producer, const ax_stor
   const ax_loop_kernel *old = consumer->kernel;
   *out = (ax_bound){NULL, NULL};
   if (old->expr_count > AX_MOST_EXPRS || producer->kernel->expr_count + users_of(old, slot) > AX_MOST_EXPRS) return AX_OK;
-  ax_bound fresh = {ax_kernel_extend(arena, producer->kernel, old->expr_count), ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof fresh.buffers[0])};
+  ax_bound fresh = {ax_kernel_extend(arena, producer->kernel, old->expr_count),
+                    ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof fresh.buffers[0])};
   copier c;
   if (fresh.kernel == NULL || fresh.buffers == NULL) return ax_out_of_memory(0);
   fresh.kernel->slot_count--; /* the producer's array */

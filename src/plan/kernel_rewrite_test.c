@@ -151,7 +151,8 @@ static ax_bound chain(test_random *random, uint32_t count) {
   ax_bound b = kernel_of(2, 0, (uint32_t[]){1, 2, 3}, 3);
   ax_ex value = load(b, 0);
   for (uint32_t i = 0; i < count; i++) {
-    const ax_ex other = test_random_below(random, 3) == 0 ? load(b, 1) : ax_kernel_const(b.kernel, AX_F32, (int64_t)test_random_below(random, 40));
+    const int64_t number = test_random_below(random, 40);
+    const ax_ex other = test_random_below(random, 3) == 0 ? load(b, 1) : ax_kernel_const(b.kernel, AX_F32, number);
     value = ax_kernel_op(b.kernel, (ax_scalar)(AX_SCALAR_ADD + test_random_below(random, 3)), AX_F32, value, other, AX_NONE);
   }
   store(b, 2, value);
@@ -203,6 +204,28 @@ static void chains_grow(void **state) {
     if (round % 100 == 0) ax_arena_empty(&test_arena);
   }
   assert_true(there > 1000);
+}
+
+/* A sum of `count` buffers from `from` on. */
+static ax_bound sum_of(uint32_t from, uint32_t count, uint32_t to) {
+  uint32_t buffers[AX_MAX_SLOTS];
+  for (uint32_t i = 0; i < count; i++) buffers[i] = from + i;
+  buffers[count] = to;
+  ax_bound b = kernel_of(2, 0, buffers, count + 1);
+  ax_ex sum = load(b, 0);
+  for (uint32_t i = 1; i < count; i++) sum = ax_kernel_op(b.kernel, AX_SCALAR_ADD, AX_F32, sum, load(b, i), AX_NONE);
+  store(b, count, sum);
+  return b;
+}
+
+static void too_many_arrays(void **state) {
+  (void)state;
+  for (uint32_t count = AX_MOST_SLOTS - 3; count < AX_MAX_SLOTS; count++) {
+    ax_bound producer = sum_of(100, count, 10), consumer = pointwise(AX_SCALAR_MUL, 10, 11, 12), out;
+    TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+    assert_int_equal(out.kernel != NULL, count + 2 <= AX_MOST_SLOTS);
+    if (out.kernel != NULL) assert_int_equal(out.kernel->slot_count, count + 2);
+  }
 }
 
 static void too_large(void **state) {
@@ -344,6 +367,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(not_every_position_composes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(inlining_prunes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(chains_grow, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(too_many_arrays, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(too_large, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging_has_a_limit, test_arena_start, test_arena_end),
