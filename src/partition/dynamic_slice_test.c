@@ -134,6 +134,31 @@ static void parts_are_overwritten_where_they_are(void **state) {
   check(rows, AX_COUNT(rows));
 }
 
+/* Windows of several rows, at one or two places, are put or added by the devices that have some of their rows; of those that are not inside the
+   whole array nothing is. */
+static void windows_are_put_where_they_are(void **state) {
+  (void)state;
+#define LISTS " inserted_window_dims=() scatter_dims_to_operand_dims=(0,) operand_batching_dims=() scatter_indices_batching_dims=() mode="
+#define PUT(P, T, N, U, M) "{ lambda x:" T "[" N ",6] u:" T "[" U ",6] i:s32[]. let k:s32[1] = broadcast_in_dim[shape=(1,) broadcast_dimensions=()] i" \
+  "  y:" T "[" N ",6] = " P "[update_window_dims=(0, 1)" LISTS "\"" M "\" indices_are_sorted=false unique_indices=true] x k u in (y,) }"
+#define PUT_TWO(P, N, U) "{ lambda x:f32[" N ",6] u:f32[2," U ",6] i:s32[]. let a:s32[1,1] = broadcast_in_dim[shape=(1, 1) broadcast_dimensions=()] i" \
+  "  f:s32[1,1] = broadcast_in_dim[shape=(1, 1) broadcast_dimensions=()] 4:s32[] b:s32[1,1] = sub a f k:s32[2,1] = concatenate[dimension=0] a b" \
+  "  y:f32[" N ",6] = " P "[update_window_dims=(1, 2)" LISTS "\"fill\" indices_are_sorted=false unique_indices=false] x k u in (y,) }"
+  static const row rows[] = {
+      {PUT("scatter", "f32", "16", "2", "fill"), "d=4", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter", "bool", "32", "4", "clip"), "d=16", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter_add", "c64", "27", "3", "fill"), "d=9", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter_add", "f32", "32", "4", "clip"), "d=4,m=2", "d,m; _,m;  -> d,m", 2, 0},
+      {PUT("scatter_max", "s32", "16", "2", "fill"), "d=2", "d,_; ?;  -> d,_", 2, 0},
+      {PUT_TWO("scatter_add", "32", "4"), "d=8", "d,_; ?;  -> d,_", 2, 0},
+      {PUT_TWO("scatter", "16", "2"), "d=4", "d,_; ?;  -> d,_", 2, 0},
+  };
+#undef PUT
+#undef PUT_TWO
+#undef LISTS
+  check(rows, AX_COUNT(rows));
+}
+
 /* The others add -0, which changes no number. */
 static void a_zero_keeps_its_sign(void **state) {
   (void)state;
@@ -175,6 +200,7 @@ int main(void) {
       cmocka_unit_test(elements_are_overwritten_where_they_are),
       cmocka_unit_test(parts_are_picked_where_they_are),
       cmocka_unit_test(parts_are_overwritten_where_they_are),
+      cmocka_unit_test(windows_are_put_where_they_are),
       cmocka_unit_test(a_zero_keeps_its_sign),
       cmocka_unit_test(a_loop_goes_over_blocks),
   };
