@@ -249,39 +249,55 @@ static bool placing_of(const ax_redistribution *t, uint32_t r, int64_t block, pl
   return true;
 }
 
-/* Puts a round's pieces into what is made. */
-static ax_value with_round(const bringing *b, uint32_t r, ax_value block, ax_value made) {
-  const ax_piece_round *round = &b->t->rounds[r];
+/* Puts a round's pieces into what is made, which has `margin` elements on either side. */
+static ax_value with_round(const bringing *b, uint32_t r, placing *p, int64_t margin, ax_value block, ax_value made) {
+  const int64_t longest = b->t->rounds[r].longest;
   const ax_type type = ax_typeof(block);
-  const int64_t longest = round->longest;
-  placing p;
-  if (ax_failed() || !placing_of(b->t, r, type.dims[b->d], &p)) return ax_poison;
-  ax_value x = longest < type.dims[b->d] ? ax_dynamic_slice_in_dim(block, own_entry(b, p.start), longest, b->d) : block;
-  x = sent(b, r, x);
-  if (p.farthest > 0) {
-    for (int64_t i = 0; i < b->t->parts; i++) p.shift[i] = p.farthest - p.shift[i];
-    x = ax_dynamic_slice_in_dim(widened(b, x, ax_zero_like(x), p.farthest, p.farthest), own_entry(b, p.shift), longest, b->d);
+  if (ax_failed()) return ax_poison;
+  for (int64_t i = 0; i < b->t->parts; i++) { /* from where the place is to where the piece is */
+    p->at[i] += p->shift[i] + margin;
+    p->low[i] -= p->shift[i];
+    p->end[i] -= p->shift[i];
   }
-  if (p.all && longest == b->t->length) return x;
-  const ax_value at = own_entry(b, p.at);
-  if (!p.all) {
+  ax_value x = longest < type.dims[b->d] ? ax_dynamic_slice_in_dim(block, own_entry(b, p->start), longest, b->d) : block;
+  x = sent(b, r, x);
+  const bool whole = margin == 0 && longest == b->t->length;
+  if (p->all && whole) return x;
+  const ax_value at = own_entry(b, p->at);
+  if (!p->all) {
     const ax_type piece = ax_typeof(x);
     if (ax_failed()) return ax_poison;
     const ax_value e = ax_iota(AX_S64, AX_LIST(piece.rank, piece.dims), b->d);
-    const ax_value counts = ax_and(ax_ge(e, own_entry(b, p.low)), ax_lt(e, own_entry(b, p.end)));
+    const ax_value counts = ax_and(ax_ge(e, own_entry(b, p->low)), ax_lt(e, own_entry(b, p->end)));
     x = ax_where(counts, x, ax_dynamic_slice_in_dim(made, at, longest, b->d));
   }
-  return longest == b->t->length ? x : ax_dynamic_update_slice_in_dim(made, x, at, b->d);
+  return whole ? x : ax_dynamic_update_slice_in_dim(made, x, at, b->d);
+}
+
+/* Each round overwrites what its pieces are of. Pieces that are partly outside of what is made are so in a margin. */
+static ax_value placed(const bringing *b, const ax_value *values) {
+  const ax_redistribution *t = b->t;
+  ax_type type = ax_typeof(values[0]);
+  placing *p = ax_trace_alloc((t->round_count + 1) * sizeof p[0]);
+  int64_t margin = 0;
+  for (uint32_t r = 0; r < t->round_count && p != NULL; r++) {
+    const ax_type block = ax_typeof(values[t->rounds[r].source]);
+    if (ax_failed() || !placing_of(t, r, block.dims[b->d], &p[r])) return ax_poison;
+    margin = most(margin, p[r].farthest);
+  }
+  if (p == NULL || ax_failed()) return ax_poison;
+  type.dims[b->d] = t->length + 2 * margin;
+  ax_value made = ax_broadcast_to(b->fill, AX_LIST(type.rank, type.dims));
+  for (uint32_t r = 0; r < t->round_count && !ax_failed(); r++)
+    made = with_round(b, r, &p[r], margin, values[t->rounds[r].source], made);
+  return ax_failed() ? ax_poison : ax_window_part(made, b->d, margin, t->length, 1);
 }
 
 ax_value ax_redistribution_bring(const ax_redistribution *t, const ax_value *values, const char *axes, uint32_t d, ax_value fill) {
   bringing b = {.t = t, .axes = axes, .d = d, .fill = fill};
-  ax_type type = ax_typeof(values[0]);
+  const ax_type type = ax_typeof(values[0]);
   if (ax_failed()) return ax_poison;
   if (t->uniform) return joined(&b, values, ax_full(type.dtype, AX_DIMS(), 0));
-  type.dims[d] = t->length;
   b.device = ax_convert_element_type(ax_axis_index(axes), AX_S64);
-  ax_value made = ax_broadcast_to(fill, AX_LIST(type.rank, type.dims));
-  for (uint32_t r = 0; r < t->round_count && !ax_failed(); r++) made = with_round(&b, r, values[t->rounds[r].source], made);
-  return made;
+  return placed(&b, values);
 }
