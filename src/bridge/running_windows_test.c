@@ -1,4 +1,5 @@
 /* Windows that see all elements up to their place, or all from it on, are read as cumsum and its like: which are, and what they give. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +74,59 @@ static void others(void **state) {
   for (size_t i = 0; i < AX_COUNT(rows); i++) expect(&rows[i]);
 }
 
+/* JAX's cumlogsumexp, with a compare's direction, the operand of a negation and the last operation's operands. */
+static ax_program *import_logs(const char *direction, const char *negated, const char *selected, const char *padding) {
+  char text[2048];
+  ax_program *program;
+  snprintf(text, sizeof text,
+           "func.func @main(%%a: tensor<2x3xf32>) -> tensor<2x3xf32> {\n"
+           "  %%z = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+           "  %%0 = \"stablehlo.reduce_window\"(%%a, %%z) <{padding = dense<%s> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 3>}> ({\n"
+           "  ^bb0(%%x: tensor<f32>, %%y: tensor<f32>):\n"
+           "    %%1 = stablehlo.maximum %%x, %%y : tensor<f32>\n    %%2 = stablehlo.subtract %%x, %%y : tensor<f32>\n"
+           "    %%3 = stablehlo.compare %s, %%2, %%2, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+           "    %%4 = stablehlo.add %%x, %%y : tensor<f32>\n    %%5 = stablehlo.abs %%2 : tensor<f32>\n"
+           "    %%6 = stablehlo.negate %s : tensor<f32>\n    %%7 = stablehlo.exponential %%6 : tensor<f32>\n"
+           "    %%8 = stablehlo.log_plus_one %%7 : tensor<f32>\n    %%9 = stablehlo.add %%1, %%8 : tensor<f32>\n"
+           "    %%10 = stablehlo.select %%3, %s : tensor<i1>, tensor<f32>\n    stablehlo.return %%10 : tensor<f32>\n"
+           "  }) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>\n  return %%0 : tensor<2x3xf32>\n}\n",
+           padding, direction, negated, selected);
+  if (ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
+  return program;
+}
+
+static void logarithms_of_sums(void **state) {
+  (void)state;
+  static const double elements[] = {1, 2, 3, 4, 0, 6};
+  static const struct {
+    const char *direction, *negated, *selected, *padding, *read_as;
+  } rows[] = {{"NE", "%5", "%4, %9", LOW, "cumlogsumexp[axis=1 reverse=false]"},
+              {"NE", "%5", "%4, %9", HIGH, "cumlogsumexp[axis=1 reverse=true]"},
+              {"EQ", "%5", "%9, %4", LOW, NULL},
+              {"NE", "%2", "%4, %9", LOW, NULL},
+              {"NE", "%5", "%9, %9", LOW, NULL}};
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = import_logs(rows[i].direction, rows[i].negated, rows[i].selected, rows[i].padding);
+    char *text;
+    TEST_OK(ax_program_print(program, &text));
+    if (rows[i].read_as == NULL) assert_null(strstr(text, " cum"));
+    else assert_non_null(strstr(text, rows[i].read_as));
+    ax_tensor *x = test_tensor(TEST_TYPE(AX_F32, 2, 3), elements), *y;
+    test_run(program, &x, &y);
+    const bool back = strcmp(rows[i].padding, HIGH) == 0;
+    for (int row = 0; row < 2 && rows[i].read_as != NULL; row++)
+      for (int k = 0; k < 3; k++) {
+        double sum = 0;
+        for (int e = back ? k : 0; e <= (back ? 2 : k); e++) sum += exp(elements[3 * row + e]);
+        assert_true(fabs(((float *)y->data)[3 * row + k] - log(sum)) < 2e-6);
+      }
+    ax_string_free(text);
+    ax_tensor_release(x), ax_tensor_release(y);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(running_ones), cmocka_unit_test(others)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(running_ones), cmocka_unit_test(others), cmocka_unit_test(logarithms_of_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,7 +234,7 @@ typedef enum ax_factor_kind {
    p sees what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere
    else. */
 typedef enum ax_fill {
-  AX_FILL_ANY,      /* these elements are never used */
+  AX_FILL_ANY,      /* these elements are never used. If `extent` is 1, `block` may get the seen elements without those between */
   AX_FILL_ZERO,
   AX_FILL_LEAST,    /* of the dtype */
   AX_FILL_GREATEST,

@@ -317,6 +317,29 @@ static void hlo_logaddexp(ax_hlo *hlo, ax_dtype dtype) {
   ax_hlo_region_end(hlo, &made, 1);
 }
 
+bool ax_hlo_is_logaddexp(const ax_hlo_operation *op) {
+  /* The operations that hlo_logaddexp writes, as JAX does. Operands: 0 and 1 are the arguments, 2 is what the first operation makes, .. */
+  static const struct {
+    const char *name;
+    uint8_t count, operands[3];
+  } wanted[] = {{"stablehlo.maximum", 2, {0, 1}}, {"stablehlo.subtract", 2, {0, 1}},     {"stablehlo.compare", 2, {3, 3}},
+                {"stablehlo.add", 2, {0, 1}},     {"stablehlo.abs", 1, {3}},             {"stablehlo.negate", 1, {6}},
+                {"stablehlo.exponential", 1, {7}}, {"stablehlo.log_plus_one", 1, {8}},   {"stablehlo.add", 2, {2, 9}},
+                {"stablehlo.select", 3, {4, 5, 10}}, {"stablehlo.return", 1, {11}}};
+  const ax_hlo_block *block = op->region_count == 1 && op->regions[0].block_count == 1 ? &op->regions[0].blocks[0] : NULL;
+  if (block == NULL || op->opaque || block->argument_count != 2 || block->operation_count != AX_COUNT(wanted)) return false;
+  uint32_t made[2 + AX_COUNT(wanted)] = {block->argument, block->argument + 1};
+  for (uint32_t i = 0; i < AX_COUNT(wanted); i++) {
+    const ax_hlo_operation *here = block->operations[i];
+    if (!ax_hlo_slice_is(here->name, wanted[i].name) || here->operand_count != wanted[i].count) return false;
+    for (uint32_t k = 0; k < wanted[i].count; k++)
+      if (here->operands[k] != made[wanted[i].operands[k]]) return false;
+    made[2 + i] = here->result;
+  }
+  const ax_hlo_attribute *direction = ax_hlo_find(block->operations[2], "comparison_direction");
+  return direction != NULL && ax_hlo_slice_is(direction->text, "NE");
+}
+
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type type = hlo->program->types[eqn->in[0]], result = ax_array_type(type.dtype, AX_LIST(type.rank, type.dims));
   const ax_scalar op = combination(eqn->prim);

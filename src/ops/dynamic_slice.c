@@ -5,8 +5,8 @@
    Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
    Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's cotangent is that slice
    of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter.
-   Sharding: dimensions that the part has whole may be cut, and of x those of which it has one element, but of keys: the device that has the
-   element gives it, and the parts are added (not bools), or overwrites it. */
+   Sharding: dimensions that the part has whole may be cut, and of x those of which it has one element, or at most an eighth of the elements, but
+   of keys: the devices that have the elements give them, and the parts are added (not bools), or overwrite them. */
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -62,23 +62,26 @@ static ax_status update_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut. So are those of which one element is taken or
-   overwritten, by the device that has it: others give 0, which is added, or leave their blocks as they are --- */
+/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut. So are those of which few elements are taken or
+   overwritten, by the devices that have them: others give 0, which is added, or leave their blocks as they are --- */
 
 static const ax_type *part_type(const ax_eqn *eqn, const ax_type *types) {
   return &types[eqn->prim == &ax_prim_dynamic_update_slice ? eqn->in[1] : eqn->out];
 }
 
-static bool picks_one(const ax_type *x, const ax_type *part, uint32_t d) {
-  return part->dims[d] == 1 && x->dims[d] > 1 && !ax_is_key(x->dtype);
+/* Of more elements the parts that are added would be more than what is gathered. */
+static bool picks_few(const ax_type *x, const ax_type *part, uint32_t d) {
+  enum { fewer = 8 };
+  const int64_t size = part->dims[d];
+  return !ax_is_key(x->dtype) && size > 0 && size < x->dims[d] && (size == 1 || size <= x->dims[d] / fewer);
 }
 
 static void shard(const ax_shard_args *args) {
   const bool updates = args->eqn->prim == &ax_prim_dynamic_update_slice;
   const ax_type *x = &args->types[args->eqn->in[0]], *part = part_type(args->eqn, args->types);
   for (uint32_t d = 0; d < x->rank; d++) {
-    const bool whole = part->dims[d] == x->dims[d], one = picks_one(x, part, d), adds = one && !updates;
-    if ((!whole && !one) || (adds && x->dtype == AX_BOOL)) continue;
+    const bool whole = part->dims[d] == x->dims[d], few = picks_few(x, part, d), adds = few && !updates;
+    if ((!whole && !few) || (adds && x->dtype == AX_BOOL)) continue;
     const uint32_t factor = ax_factor(args, x->dims[d], adds ? AX_FACTOR_SUM : AX_FACTOR_ALONG);
     ax_factor_of(&args->in[0], d, factor);
     if (updates && whole) ax_factor_of(&args->in[1], d, factor);
@@ -86,41 +89,98 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
-/* Makes the starts ones in this device's block, where dimensions that one element is picked of are cut; *here then says whether the block has
-   it. False: none is cut, and the starts are as they were. */
-static bool block_starts(const ax_block_args *args, ax_value *starts, ax_value *here) {
+/* The part as a device's block has it: `sizes` elements of the block, no fewer than it has of the part. Along dimensions that few elements are
+   picked of and that are cut, the part begins at `part` of the block, which may be outside it; along others that is the start.
+
+     block           . . a b      sizes 3, start 1: . a b
+     part of three       a b c    part 2
+     which is that, moved by part - start: a b and one element that is another device's */
+typedef struct local_part {
+  uint32_t rank, cut; /* cut: bits of those dimensions */
+  bool one;           /* the part has one element along all of them */
+  ax_value start[AX_MAX_RANK], part[AX_MAX_RANK];
+  int64_t sizes[AX_MAX_RANK];
+} local_part;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static ax_value clamped_to(ax_value x, int64_t most) { return ax_max(ax_min(x, ax_integer(most)), ax_integer(0)); }
+
+static local_part part_here(const ax_block_args *args, const ax_value *starts, const int64_t *sizes) {
   const ax_type *x = &args->types[args->eqn->in[0]], *part = part_type(args->eqn, args->types), block = ax_typeof(args->in[0]);
-  uint32_t parts = 0;
-  bool cut = false;
-  for (uint32_t d = 0; d < x->rank; d++) cut = cut || (args->in_specs[0].count[d] > 0 && picks_one(x, part, d));
-  for (uint32_t d = 0; cut && d < x->rank && !ax_failed(); d++) {
-    if (ax_typeof(starts[d]).dtype == AX_U64) starts[d] = ax_min(starts[d], ax_unsigned(INT64_MAX));
-    starts[d] = ax_convert_element_type(starts[d], AX_S64);
-    if (args->in_specs[0].count[d] == 0 || !picks_one(x, part, d)) continue;
-    const ax_value at = ax_max(ax_min(starts[d], ax_integer(x->dims[d] - 1)), ax_integer(0));
-    starts[d] = ax_sub(at, ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64));
-    const ax_value inside = ax_and(ax_ge(starts[d], ax_integer(0)), ax_lt(starts[d], ax_integer(block.dims[d])));
-    *here = parts++ == 0 ? inside : ax_and(*here, inside);
+  local_part p = {.rank = x->rank, .one = true};
+  for (uint32_t d = 0; d < x->rank; d++) p.cut |= (uint32_t)(args->in_specs[0].count[d] > 0 && picks_few(x, part, d)) << d;
+  for (uint32_t d = 0; d < x->rank && !ax_failed(); d++) {
+    const bool cut = (p.cut >> d & 1) != 0;
+    p.part[d] = starts[d];
+    p.sizes[d] = cut ? least(sizes[d], block.dims[d]) : sizes[d];
+    if (p.cut == 0) continue;
+    if (ax_typeof(p.part[d]).dtype == AX_U64) p.part[d] = ax_min(p.part[d], ax_unsigned(INT64_MAX));
+    p.part[d] = ax_convert_element_type(p.part[d], AX_S64);
+    if (!cut) continue;
+    p.one = p.one && sizes[d] == 1;
+    p.part[d] = ax_sub(clamped_to(p.part[d], x->dims[d] - sizes[d]), ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64));
   }
-  return cut;
+  for (uint32_t d = 0; d < x->rank && !ax_failed(); d++)
+    p.start[d] = (p.cut >> d & 1) != 0 ? clamped_to(p.part[d], block.dims[d] - p.sizes[d]) : p.part[d];
+  return p;
 }
 
+/* Which of the block's elements from `start` on are the part's; a scalar if it has one. */
+static ax_value is_part(const local_part *p, const int64_t *sizes) {
+  ax_value all = ax_poison;
+  for (uint32_t d = 0; d < p->rank && !ax_failed(); d++) {
+    if ((p->cut >> d & 1) == 0) continue;
+    ax_value at = ax_sub(p->start[d], p->part[d]);
+    if (!p->one) at = ax_add(ax_iota(AX_S64, AX_LIST(p->rank, p->sizes), d), at);
+    const ax_value inside = ax_and(ax_ge(at, ax_integer(0)), ax_lt(at, ax_integer(sizes[d])));
+    all = all.trace == 0 ? inside : ax_and(all, inside);
+  }
+  return all;
+}
+
+/* x moved towards the front along the cut dimensions, by `by` of each, to an array of `sizes`; `fill` comes in from outside. */
+static ax_value moved(const local_part *p, ax_value x, ax_value fill, const ax_value *by, const int64_t *sizes) {
+  const ax_type type = ax_typeof(x);
+  int64_t wide[AX_MAX_RANK] = {0}, none[AX_MAX_RANK] = {0};
+  ax_value starts[AX_MAX_RANK];
+  if (ax_failed()) return ax_poison;
+  for (uint32_t d = 0; d < p->rank; d++) {
+    const bool cut = (p->cut >> d & 1) != 0;
+    wide[d] = cut ? sizes[d] : 0;
+    starts[d] = cut ? clamped_to(ax_add(by[d], ax_integer(sizes[d])), type.dims[d] + sizes[d]) : ax_integer(0);
+  }
+  return ax_dynamic_slice(ax_pad(x, fill, wide, wide, none), starts, sizes);
+}
+
+/* The part's elements, with zeros in the place of those that other devices have. */
 static void slice_block(const ax_block_args *args) {
-  ax_value starts[AX_MAX_RANK], here = ax_poison;
   const ax_type *block = &args->blocks[0];
-  memcpy(starts, args->in + 1, block->rank * sizeof starts[0]);
-  const bool cut = block_starts(args, starts, &here);
-  const ax_value y = ax_dynamic_slice(args->in[0], starts, block->dims);
+  const local_part p = part_here(args, args->in + 1, block->dims);
+  const ax_value y = ax_failed() ? ax_poison : ax_dynamic_slice(args->in[0], p.start, p.sizes);
   const bool signs_zero = block->dtype == AX_F16 || block->dtype == AX_BF16 || block->dtype == AX_F32 || block->dtype == AX_F64;
-  args->out[0] = cut ? ax_where(here, y, ax_full(block->dtype, AX_DIMS(), signs_zero ? -0.0 : 0)) : y; /* a -0 that is picked stays one */
+  const ax_value zero = ax_full(block->dtype, AX_DIMS(), signs_zero ? -0.0 : 0); /* a -0 that is picked stays one */
+  ax_value by[AX_MAX_RANK];
+  args->out[0] = y;
+  if (p.cut == 0 || ax_failed()) return;
+  if (p.one) {
+    args->out[0] = ax_where(is_part(&p, block->dims), y, zero);
+    return;
+  }
+  for (uint32_t d = 0; d < p.rank; d++) by[d] = ax_sub(p.part[d], p.start[d]);
+  args->out[0] = moved(&p, y, zero, by, block->dims);
 }
 
 static void update_block(const ax_block_args *args) {
-  ax_value starts[AX_MAX_RANK], here = ax_poison, update = args->in[1];
-  const ax_type type = ax_typeof(update);
-  memcpy(starts, args->in + 2, args->blocks[0].rank * sizeof starts[0]);
-  if (block_starts(args, starts, &here)) update = ax_where(here, update, ax_dynamic_slice(args->in[0], starts, type.dims));
-  args->out[0] = ax_dynamic_update_slice(args->in[0], update, starts);
+  const ax_type update = ax_typeof(args->in[1]);
+  const local_part p = part_here(args, args->in + 2, update.dims);
+  ax_value made = args->in[1], by[AX_MAX_RANK];
+  if (p.cut != 0 && !ax_failed()) {
+    for (uint32_t d = 0; d < p.rank; d++) by[d] = ax_sub(p.start[d], p.part[d]);
+    if (!p.one) made = moved(&p, made, ax_full(update.dtype, AX_DIMS(), 0), by, p.sizes);
+    made = ax_where(is_part(&p, update.dims), made, ax_dynamic_slice(args->in[0], p.start, p.sizes));
+  }
+  args->out[0] = ax_failed() ? ax_poison : ax_dynamic_update_slice(args->in[0], made, p.start);
 }
 
 /* --- eval --- */

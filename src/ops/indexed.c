@@ -275,6 +275,12 @@ bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t 
   return w->component_of[d] >= 0 && w->limit[d] > 0 && ax_dims_has(&at->collapsed, d);
 }
 
+bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d) {
+  enum { fewer = 8 };
+  return w->component_of[d] >= 0 && !ax_dims_has(&at->collapsed, d) && w->sizes[d] > 1 &&
+         w->sizes[d] <= (w->limit[d] + w->sizes[d]) / fewer;
+}
+
 /* By number of an index. */
 typedef struct places {
   int64_t limit[AX_MAX_RANK]; /* of the whole operand */
@@ -287,10 +293,11 @@ static places places_of(const ax_block_args *args, const ax_index_windows *w, co
   *cut = false;
   for (uint32_t d = 0; d < w->rank && !ax_failed(); d++) {
     if (w->component_of[d] < 0) continue;
-    const bool here = ax_window_picks(w, at, d) && args->in_specs[0].count[d] > 0;
+    const bool overlaps = ax_window_overlaps(w, at, d), here = (ax_window_picks(w, at, d) || overlaps) && args->in_specs[0].count[d] > 0;
     p.limit[w->component_of[d]] = w->limit[d];
-    p.start[w->component_of[d]] = here ? ax_expand_dims(ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64), 0)
-                                       : ax_full(AX_S64, AX_DIMS(1), 0);
+    ax_value start = here ? ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64) : ax_full(AX_S64, AX_DIMS(), 0);
+    if (here && overlaps) start = ax_sub(start, ax_integer(w->sizes[d] - 1));
+    p.start[w->component_of[d]] = ax_expand_dims(start, 0);
     *cut = *cut || here;
   }
   return p;

@@ -86,9 +86,13 @@ void ax_shard_windows(const ax_shard_args *args, const ax_index_windows *w, cons
 /* Says whether an index picks single places along operand dimension d. A device that holds some of these places can then do the
    work for them alone. */
 bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
+/* Says whether windows cover several places along operand dimension d, but few of them. A device that holds a block can then do the work for
+   what windows have of the block, if it has room for the rest of them: sizes[d] - 1 more places on either side. */
+bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
 
 /* For block: the indices, as s64, counted from the start of this device's block, when dimensions that an index picks from are cut;
-   *cut says whether any is. An index outside the block is then outside the operand. If *cut and mode is "fill", *outside becomes a
+   *cut says whether any is. An index outside the block is then outside the operand. Along dimensions that windows overlap they count from the
+   block with room on either side (ax_window_overlaps). If *cut and mode is "fill", *outside becomes a
    mask over b.. of the windows that are not inside the whole operand; these are in no device's block either. */
 ax_value ax_block_indices(const ax_block_args *args, const ax_index_windows *w, const ax_indexing *at, bool *cut,
                           ax_value *outside);

@@ -17,8 +17,8 @@
    the cotangent with zeros in the windows. An element that several windows put has the tangent of the last; an extreme that several
    have, the mean of theirs. Batching adds a batching dimension.
    Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
-   picks one element may be cut too: each device applies the updates of its part. Updates that are cut make parts of a sum, or of an
-   extreme.
+   picks one element, or windows of at most an eighth of it, may be cut too: each device applies the updates of its part. Updates that
+   are cut make parts of a sum, or of an extreme.
    Compiled: a copy, and code of its own. Extremes of complex numbers are those of pmin and pmax. */
 #include "ops/scatter.h"
 
@@ -273,11 +273,31 @@ static void shard(const ax_shard_args *args) {
   bool combines = combined_by(combination(args->eqn->prim), x->dtype, &kind);
   ax_shard_windows(args, &w, at, &args->in[2], &args->out[0], combines ? &kind : NULL);
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (!ax_window_picks(&w, at, d)) continue;
+    if (!ax_window_picks(&w, at, d) && (!ax_window_overlaps(&w, at, d) || ax_is_key(x->dtype))) continue;
     uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
     ax_factor_of(&args->in[0], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }
+}
+
+/* x with room on either side of the dimensions that are cut and that windows overlap. False: there are none. */
+static bool with_room(const ax_block_args *args, const ax_index_windows *w, const ax_indexing *at, ax_value *x, int64_t *room) {
+  const int64_t none[AX_MAX_RANK] = {0};
+  const ax_type type = ax_typeof(*x);
+  bool any = false;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    room[d] = ax_window_overlaps(w, at, d) && args->in_specs[0].count[d] > 0 ? w->sizes[d] - 1 : 0;
+    any = any || room[d] > 0;
+  }
+  if (any && !ax_failed()) *x = ax_pad(*x, ax_full(type.dtype, AX_DIMS(), 0), room, room, none);
+  return any;
+}
+
+static ax_value without_room(ax_value y, const int64_t *room) {
+  const ax_type type = ax_typeof(y);
+  int64_t limit[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++) limit[d] = type.dims[d] - room[d];
+  return ax_failed() ? ax_poison : ax_slice(y, room, limit, NULL);
 }
 
 /* If the updates are cut they make parts of a sum, and only one part contains x. */
@@ -293,7 +313,10 @@ static void block(const ax_block_args *args) {
   }
   ax_value indices = ax_block_indices(args, &w, &p.at, &cut, &outside);
   if (cut) p.at.mode = "fill", p.at.sorted = false;
-  args->out[0] = ax_bind1(args->eqn->prim, &p, (ax_value[]){x, indices, args->in[2]}, 3);
+  int64_t room[AX_MAX_RANK];
+  const bool wide = with_room(args, &w, &p.at, &x, room);
+  const ax_value y = ax_bind1(args->eqn->prim, &p, (ax_value[]){x, indices, args->in[2]}, 3);
+  args->out[0] = wide ? without_room(y, room) : y;
 }
 
 /* --- lower --- */

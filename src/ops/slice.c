@@ -134,6 +134,7 @@ static void block(const ax_block_args *args) {
   bool whole = true;
   for (uint32_t d = 0; d < p.limit_indices.count; d++) {
     if (args->specs[0].count[d] > 0) p.start_indices.v[d] = 0, p.limit_indices.v[d] = x.dims[d];
+    if (x.dims[d] == args->blocks[0].dims[d]) p.strides.v[d] = 1; /* what lies between the elements was left out before they came */
     whole = whole && p.start_indices.v[d] == 0 && p.limit_indices.v[d] == x.dims[d] && p.strides.v[d] == 1;
   }
   args->out[0] = whole ? args->in[0] : ax_bind1(args->eqn->prim, &p, args->in, 1);

@@ -33,6 +33,11 @@ ax_window ax_window_transposed(const ax_window *w);
    `function`'s name. */
 bool ax_window_pads(const char *function, const char *padding, ax_window *w);
 
+/* --- For reading StableHLO --- */
+
+/* Whether the operation's region is logaddexp of its arguments, which no single operation of StableHLO is. */
+bool ax_hlo_is_logaddexp(const struct ax_hlo_operation *op);
+
 /* --- For lower rules --- */
 
 /* Elements of x along dimension d: `count` of them, `stride` apart, from `start` on; x itself if these are all. */

@@ -1,4 +1,4 @@
-/* One element picked, or overwritten, along dimensions that are cut: as of the whole array, for all starts, and with no array gathered. */
+/* Few elements picked, or overwritten, along dimensions that are cut: as of the whole array, for all starts, and with no array gathered. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,11 +48,11 @@ static ax_tensor *start_of(const ax_type *type, int start) {
   return test_tensor(*type, (const double[]){start < 0 && no_sign ? 200 : start});
 }
 
-/* The operands before `first` are arrays, the others starts, which take all numbers in -2 .. 9, less or more by operand. */
+/* The operands before `first` are arrays, the others starts, which take all numbers in -2 .. n + 1, less or more by operand. */
 static void same_for_all_starts(const laid *l, uint32_t first) {
   const ax_program *p = l->program;
   ax_tensor *in[8], *whole, *parts;
-  for (int start = -2; start < 10; start++) {
+  for (int start = -2; start < p->types[0].dims[0] + 2; start++) {
     for (uint32_t i = 0; i < p->in_count; i++)
       in[i] = i < first ? numbers(&p->types[i], 1 + 50 * (int64_t)i) : start_of(&p->types[i], start + (int)(i - first));
     test_run(p, in, &whole);
@@ -108,6 +108,57 @@ static void elements_are_overwritten_where_they_are(void **state) {
   check(rows, AX_COUNT(rows));
 }
 
+/* Parts of several elements, which lie in one block, across two or more, or have more than a block. */
+static void parts_are_picked_where_they_are(void **state) {
+  (void)state;
+#define PICK(T, N, S) "{ lambda x:" T "[" N ",6] i:s32[] j:s32[]. let y:" T "[" S "] = dynamic_slice[slice_sizes=(" S ")] x i j in (y,) }"
+  static const row rows[] = {
+      {PICK("f32", "16", "2,6"), "d=4", "d,_; ;  -> _", 1, 72},     {PICK("s8", "27", "3,6"), "d=9", "d,_; ;  -> _", 1, 32},
+      {PICK("c64", "32", "4,6"), "d=16", "d,_; ;  -> _", 1, 360},   {PICK("f32", "16", "2,6"), "d=2,m=2", "d,m; ;  -> _,m", 1, 24},
+      {PICK("f32", "32", "4,1"), "d=8,m=2", "d,m; ;  -> _", 1, 30}, {PICK("s32", "30", "3,6"), "d=8", "d,_; ;  -> _", 1, 126},
+      {PICK("f32", "16", "3,6"), "d=2", "d,_; ;  -> _", 1, 192}, /* more than an eighth: the other block is received */
+  };
+#undef PICK
+  check(rows, AX_COUNT(rows));
+}
+
+static void parts_are_overwritten_where_they_are(void **state) {
+  (void)state;
+#define PUT(T, N, U) "{ lambda x:" T "[" N ",6] u:" T "[" U "] i:s32[] j:s32[]. let y:" T "[" N ",6] = dynamic_update_slice x u i j in (y,) }"
+  static const row rows[] = {
+      {PUT("f32", "16", "2,6"), "d=4", "d,_; ?; ;  -> d,_", 2, 0},     {PUT("c64", "32", "4,6"), "d=16", "d,_; ?; ;  -> d,_", 2, 0},
+      {PUT("s8", "27", "3,6"), "d=9", "d,_; ?; ;  -> d,_", 2, 0},      {PUT("bool", "16", "2,6"), "d=2,m=2", "d,m; _,m; ;  -> d,m", 2, 0},
+      {PUT("f32", "32", "4,1"), "d=8,m=2", "d,m; ?; ;  -> d,m", 2, 0}, {PUT("f32", "16", "2,4"), "d=8", "d,_; ?; ;  -> d,_", 2, 0},
+  };
+#undef PUT
+  check(rows, AX_COUNT(rows));
+}
+
+/* Windows of several rows, at one or two places, are put or added by the devices that have some of their rows; of those that are not inside the
+   whole array nothing is. */
+static void windows_are_put_where_they_are(void **state) {
+  (void)state;
+#define LISTS " inserted_window_dims=() scatter_dims_to_operand_dims=(0,) operand_batching_dims=() scatter_indices_batching_dims=() mode="
+#define PUT(P, T, N, U, M) "{ lambda x:" T "[" N ",6] u:" T "[" U ",6] i:s32[]. let k:s32[1] = broadcast_in_dim[shape=(1,) broadcast_dimensions=()] i" \
+  "  y:" T "[" N ",6] = " P "[update_window_dims=(0, 1)" LISTS "\"" M "\" indices_are_sorted=false unique_indices=true] x k u in (y,) }"
+#define PUT_TWO(P, N, U) "{ lambda x:f32[" N ",6] u:f32[2," U ",6] i:s32[]. let a:s32[1,1] = broadcast_in_dim[shape=(1, 1) broadcast_dimensions=()] i" \
+  "  f:s32[1,1] = broadcast_in_dim[shape=(1, 1) broadcast_dimensions=()] 4:s32[] b:s32[1,1] = sub a f k:s32[2,1] = concatenate[dimension=0] a b" \
+  "  y:f32[" N ",6] = " P "[update_window_dims=(1, 2)" LISTS "\"fill\" indices_are_sorted=false unique_indices=false] x k u in (y,) }"
+  static const row rows[] = {
+      {PUT("scatter", "f32", "16", "2", "fill"), "d=4", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter", "bool", "32", "4", "clip"), "d=16", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter_add", "c64", "27", "3", "fill"), "d=9", "d,_; ?;  -> d,_", 2, 0},
+      {PUT("scatter_add", "f32", "32", "4", "clip"), "d=4,m=2", "d,m; _,m;  -> d,m", 2, 0},
+      {PUT("scatter_max", "s32", "16", "2", "fill"), "d=2", "d,_; ?;  -> d,_", 2, 0},
+      {PUT_TWO("scatter_add", "32", "4"), "d=8", "d,_; ?;  -> d,_", 2, 0},
+      {PUT_TWO("scatter", "16", "2"), "d=4", "d,_; ?;  -> d,_", 2, 0},
+  };
+#undef PUT
+#undef PUT_TWO
+#undef LISTS
+  check(rows, AX_COUNT(rows));
+}
+
 /* The others add -0, which changes no number. */
 static void a_zero_keeps_its_sign(void **state) {
   (void)state;
@@ -147,6 +198,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elements_are_picked_where_they_are),
       cmocka_unit_test(elements_are_overwritten_where_they_are),
+      cmocka_unit_test(parts_are_picked_where_they_are),
+      cmocka_unit_test(parts_are_overwritten_where_they_are),
+      cmocka_unit_test(windows_are_put_where_they_are),
       cmocka_unit_test(a_zero_keeps_its_sign),
       cmocka_unit_test(a_loop_goes_over_blocks),
   };

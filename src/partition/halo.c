@@ -6,9 +6,8 @@
      from the left     -              d              h              l            one ppermute
      from the right    e              i              m              -            another
 
-   Devices send equal pieces: from its neighbour at distance k, a device gets all elements that any device needs from its neighbour
-   at distance k. If blocks of positions begin where blocks of elements do (is_aligned), a piece goes to the same place on all
-   devices. Otherwise, as with strides that do not divide, or dimensions that are padded, each device computes the place itself.
+   What a device needs is brought by pieces (redistribute.h). If blocks of positions begin where blocks of elements do, all devices
+   put it to the same places. Otherwise, as with strides that do not divide, or dimensions that are padded, each has places of its own.
 
    A position is one step of the window; a place is where an element stands, or a gap between dilated elements (ops/window.h). */
 #include "partition/halo.h"
@@ -18,11 +17,14 @@
 #include "prim/bind.h"
 #include "prim/shape.h"
 #include "ops/window.h"
-
-enum { most_distances = 16 };
+#include "partition/redistribute.h"
 
 ax_halo ax_halo_of(const ax_reach *reach, int64_t size, int64_t positions, int64_t parts) {
-  return (ax_halo){.reach = *reach, .parts = parts, .size = size, .block = (size + parts - 1) / parts, .positions = positions,
+  return (ax_halo){.reach = *reach,
+                   .parts = parts,
+                   .size = size,
+                   .block = (size + parts - 1) / parts,
+                   .positions = positions,
                    .count = (positions + parts - 1) / parts};
 }
 
@@ -52,52 +54,53 @@ static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
   return first;
 }
 
-/* The elements first <= e < end of a device's block, which it gives to the device that comes `distance` before it. */
-typedef struct piece {
-  int64_t distance, first, end;
-} piece;
-
-static piece piece_at(const ax_halo *h, int64_t distance) {
-  piece p = {.distance = distance, .first = h->block};
-  for (int64_t i = 0; i < h->parts; i++) {
-    const int64_t begin = (i + distance) * h->block;
-    int64_t end, first = needs(h, i, &end);
-    if (i + distance < 0 || i + distance >= h->parts) continue;
-    first = first > begin ? first - begin : 0;
-    end = end < begin + h->block ? end - begin : h->block;
-    if (first >= end) continue;
-    if (first < p.first) p.first = first;
-    if (end > p.end) p.end = end;
-  }
-  return p;
+/* Whether each device can leave out, before anything moves, the elements of its block that no position sees. */
+static bool is_thinned(const ax_halo *h) {
+  return h->reach.fill == AX_FILL_ANY && h->reach.extent == 1 && h->reach.base == 1 && h->reach.stride > 1 && h->parts > 1 &&
+         h->reach.first >= 0 && h->block % h->reach.stride == 0;
 }
 
-/* The least and the greatest distance to a device from which some device needs elements; below 0: to one before it. */
-static void distances(const ax_halo *h, int64_t *low, int64_t *high) {
-  *low = *high = 0;
+/* The positions over every stride-th element. */
+static ax_halo thinned(const ax_halo *h) {
+  const int64_t stride = h->reach.stride, rest = h->reach.first % stride;
+  ax_halo thin = *h;
+  thin.reach.first /= stride;
+  thin.reach.stride = 1;
+  thin.size = (h->size - rest + stride - 1) / stride;
+  thin.block /= stride;
+  return thin;
+}
+
+int64_t ax_halo_length(const ax_halo *h, bool whole) { return !whole && is_thinned(h) ? h->count : seen_places(h); }
+
+/* What all devices need, in rounds. AX_ABSENT: there are too many exchanges. */
+static ax_status needs_of_all(const ax_halo *h, ax_redistribution *t) {
   for (int64_t i = 0; i < h->parts; i++) {
     int64_t end, first = needs(h, i, &end);
-    if (first == end) continue;
-    int64_t from = first / h->block - i, to = (end - 1) / h->block - i;
-    if (from < *low) *low = from;
-    if (to > *high) *high = to;
+    if (first < end && (end - 1) / h->block - first / h->block > AX_MOST_EXCHANGES) return AX_ABSENT;
+    AX_TRY(ax_redistribution_need(t, 0, i, first, end, first - first_element(h, i)));
   }
+  return ax_redistribution_arrange(t);
+}
+
+static ax_redistribution redistribution_over(const ax_halo *h, const ax_piece_source *source) {
+  return (ax_redistribution){.parts = h->parts, .length = seen_elements(h), .sources = source, .source_count = 1};
 }
 
 bool ax_halo_received(const ax_halo *h, int64_t *elements, int64_t *exchanges) {
-  int64_t low, high;
+  if (is_thinned(h)) {
+    const ax_halo thin = thinned(h);
+    return ax_halo_received(&thin, elements, exchanges);
+  }
+  const ax_piece_source source = {.block = h->block};
+  ax_redistribution t = redistribution_over(h, &source);
   *elements = *exchanges = 0;
   if (h->parts == 1 || h->block == 0) return true;
-  distances(h, &low, &high);
-  for (int64_t k = low; k <= high; k++) {
-    if (k == 0) continue;
-    const piece p = piece_at(h, k);
-    if (p.first >= p.end) continue;
-    *elements += p.end - p.first;
-    *exchanges += 1;
-    if (*exchanges > most_distances) return false;
-  }
-  return true;
+  const ax_status status = needs_of_all(h, &t);
+  if (status == AX_OK) ax_redistribution_received(&t, elements, exchanges);
+  ax_redistribution_deinit(&t);
+  if (status != AX_OK && status != AX_ABSENT) ax_fail(status);
+  return status == AX_OK && *exchanges <= AX_MOST_EXCHANGES;
 }
 
 /* --- Binding --- */
@@ -138,65 +141,6 @@ static ax_value widened(const halo_exchange *b, ax_value x, ax_value value, int6
 /* The value outside the array; any will do if these places are never used. */
 static ax_value filling(const halo_exchange *b) { return b->fill.trace != 0 ? b->fill : b->zero; }
 
-/* The piece that the device gets from its neighbour, or, at distance 0, takes of its own block. Devices without such a neighbour
-   get zeros. */
-static ax_value received(const halo_exchange *b, ax_value x, const piece *p) {
-  const int64_t count = b->h->parts - (p->distance < 0 ? -p->distance : p->distance);
-  x = ax_window_part(x, b->d, p->first, p->end - p->first, 1);
-  if (p->distance == 0) return x;
-  int64_t(*pairs)[2] = ax_trace_alloc((size_t)count * sizeof pairs[0]);
-  if (pairs == NULL) return ax_poison;
-  for (int64_t n = 0; n < count; n++) {
-    pairs[n][1] = p->distance < 0 ? n - p->distance : n;
-    pairs[n][0] = pairs[n][1] + p->distance;
-  }
-  return ax_ppermute(x, b->axes, (uint32_t)count, (const int64_t(*)[2])pairs);
-}
-
-/* Concatenates the pieces, which for aligned blocks lie at the same places on all devices. Zeros stand where no piece is. */
-static ax_value joined(const halo_exchange *b, ax_value x, int64_t low, int64_t high) {
-  const ax_halo *h = b->h;
-  const int64_t begin = first_element(h, 0), length = seen_elements(h);
-  ax_value *parts = ax_trace_alloc((size_t)(high - low + 1) * sizeof parts[0]);
-  uint32_t count = 0;
-  int64_t at = 0; /* where the pieces so far end */
-  for (int64_t k = low; k <= high && parts != NULL && !ax_failed(); k++) {
-    const piece p = piece_at(h, k);
-    const int64_t place = k * h->block + p.first - begin;
-    if (p.first >= p.end) continue;
-    parts[count++] = widened(b, received(b, x, &p), b->zero, place - at, 0, 0);
-    at = place + p.end - p.first;
-  }
-  if (parts == NULL || ax_failed()) return ax_poison;
-  if (count == 0) parts[count++] = ax_window_part(x, b->d, 0, 0, 1); /* no device sees an element */
-  return widened(b, count > 1 ? ax_concatenate(AX_LIST(count, parts), b->d) : parts[0], b->zero, 0, length - at, 0);
-}
-
-/* Puts each piece at the place where this device sees it, by a slice that begins elsewhere on each device. The pieces may overlap;
-   then the elements of the later one are taken. */
-static ax_value placed(const halo_exchange *b, ax_value x, int64_t low, int64_t high) {
-  const ax_halo *h = b->h;
-  const int64_t length = seen_elements(h);
-  ax_value made = ax_poison, device = device_of(b), first = first_of(b);
-  for (int64_t k = low; k <= high && !ax_failed(); k++) {
-    piece p = piece_at(h, k);
-    if (p.first >= p.end && k != 0) continue;
-    if (p.first >= p.end) p = (piece){0, 0, 0};
-    /* The index in the piece of the first element that this device sees. */
-    ax_value at = ax_sub(first, multiply_add(device, h->block, k * h->block + p.first));
-    ax_value y = widened(b, received(b, x, &p), b->zero, length, length, 0);
-    y = ax_dynamic_slice_in_dim(y, ax_add(at, ax_integer(length)), length, b->d);
-    ax_type type = ax_typeof(y);
-    if (made.trace == 0 || ax_failed()) {
-      made = y;
-      continue;
-    }
-    ax_value index = ax_add(ax_iota(AX_S64, AX_LIST(type.rank, type.dims), b->d), at);
-    made = ax_where(ax_and(ax_ge(index, ax_integer(0)), ax_lt(index, ax_integer(p.end - p.first))), y, made);
-  }
-  return made;
-}
-
 /* Puts `fill` before the array's first element and behind its last, where blocks may have padding. */
 static ax_value filled(const halo_exchange *b, ax_value x) {
   const ax_halo *h = b->h;
@@ -207,6 +151,20 @@ static ax_value filled(const halo_exchange *b, ax_value x) {
   if (b->fill.trace == 0 || !outside || is_there || ax_failed()) return x;
   ax_value element = ax_add(ax_iota(AX_S64, AX_LIST(type.rank, type.dims), b->d), first_of(b));
   return ax_where(ax_and(ax_ge(element, ax_integer(0)), ax_lt(element, ax_integer(h->size))), x, b->fill);
+}
+
+/* Gathers what this device sees out of the blocks of all. */
+static ax_value brought(const halo_exchange *b, ax_value x) {
+  const ax_piece_source source = {.block = b->h->block};
+  ax_redistribution t = redistribution_over(b->h, &source);
+  const ax_status status = needs_of_all(b->h, &t);
+  if (status != AX_OK)
+    ax_fail(status);
+  else
+    x = ax_redistribution_bring(&t, &x, b->axes, b->d, filling(b));
+  if (status == AX_OK && t.uniform) x = filled(b, x);
+  ax_redistribution_deinit(&t);
+  return status == AX_OK ? x : ax_poison;
 }
 
 /* Cuts the elements that this device sees out of x, which has all of the dimension. */
@@ -231,13 +189,14 @@ static ax_value dilated(const halo_exchange *b, ax_value x) {
 }
 
 ax_value ax_halo_bring(const ax_halo *h, ax_value x, const ax_axes *names, uint32_t d, bool whole, ax_value fill) {
+  if (!whole && is_thinned(h)) {
+    const ax_halo thin = thinned(h);
+    x = ax_window_part(x, d, h->reach.first % h->reach.stride, thin.block, h->reach.stride);
+    return ax_halo_bring(&thin, x, names, d, false, fill);
+  }
   const ax_axes_list list = ax_axes_listed(names);
   const ax_dtype dtype = ax_typeof(x).dtype;
   const halo_exchange b = {.h = h, .axes = list.text, .d = d, .zero = ax_full(dtype, AX_DIMS(), 0), .fill = fill};
-  int64_t low, high;
   if (ax_failed()) return ax_poison;
-  if (whole) return dilated(&b, own_part(&b, x));
-  distances(h, &low, &high);
-  x = is_aligned(h) ? joined(&b, x, low, high) : placed(&b, x, low, high);
-  return dilated(&b, filled(&b, x));
+  return dilated(&b, whole ? own_part(&b, x) : brought(&b, x));
 }

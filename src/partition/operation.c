@@ -15,6 +15,7 @@
 
 #include "axle/collectives.h"
 #include "partition/halo.h"
+#include "partition/join.h"
 #include "partition/partitioner.h"
 #include "mesh/sharding.h"
 #include "collectives/collective.h"
@@ -459,6 +460,61 @@ static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
   }
 }
 
+/* Whether positions along dimension d are elements of operand i, from reach->first on. */
+static bool is_part(const operation *o, uint32_t i, uint32_t d) {
+  const ax_reach *reach = &o->tensor[i].reach[d];
+  return o->eqn->prim->kinds == AX_KINDS_ALL && o->tensor[i].reached == 1u << d && reach->stride == 1 && reach->extent == 1 &&
+         reach->base == 1 && reach->fill == AX_FILL_ANY;
+}
+
+/* The dimension along which the result, which is cut there, is the operands one behind the other; AX_NONE: it is not. */
+static uint32_t joined_dim(const operation *o) {
+  const uint32_t d = o->tensor[0].reached != 0 ? (uint32_t)__builtin_ctz(o->tensor[0].reached) : AX_MAX_RANK;
+  int64_t before = 0;
+  if (o->eqn->in_count < 2 || o->eqn->in_count > AX_MOST_JOINED || d == AX_MAX_RANK) return AX_NONE;
+  for (uint32_t i = 0; i < o->eqn->in_count; i++) {
+    if (!is_part(o, i, d) || o->tensor[i].reach[d].first != -before) return AX_NONE;
+    before += type_of(o, i)->dims[d];
+  }
+  return o->cuts.by[o->tensor[0].factor[d][0]].count > 0 && before == type_of(o, o->eqn->in_count)->dims[d] ? d : AX_NONE;
+}
+
+/* Operand i, which has come in this layout; or the array that it is a part of, if that lies as the result does. What operand i was made by is
+   then not used. */
+static ax_joined_part part_to_join(const operation *o, const ax_held *x, uint32_t i, uint32_t d, const ax_spec *lies, ax_value block) {
+  const ax_type *type = type_of(o, i);
+  const ax_held *array = x->part_of;
+  const ax_spec cut = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[i], type->rank, &o->cuts);
+  if (array != NULL && x->part_dim == d && array->parts == 0 && array->uneven == 0 && array->spec != NULL && ax_spec_equal(array->spec, &cut))
+    return (ax_joined_part){array->value, array->type->dims[d], x->part_first, type->dims[d], false};
+  return (ax_joined_part){block, type->dims[d], 0, type->dims[d], lies->count[d] == 0};
+}
+
+/* Puts operands one behind the other along dimension d. False: that takes too many exchanges. */
+static bool bind_joined(const operation *o, const ax_held *held, uint32_t d, const ax_value *in, const ax_spec *in_specs, ax_value *out) {
+  const uint32_t count = o->eqn->in_count;
+  const ax_type *type = type_of(o, count);
+  const ax_spec cut = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[count], type->rank, &o->cuts);
+  const ax_axes names = ax_spec_names(&cut, &ax_builder_current()->axes, d, 0);
+  ax_joined_part parts[AX_MOST_JOINED];
+  for (uint32_t i = 0; i < count; i++) parts[i] = part_to_join(o, &held[o->eqn->in[i]], i, d, &in_specs[i], in[i]);
+  *out = ax_join_blocks(parts, count, &names, ax_shard_parts(&cut, &o->p->mesh, d), d);
+  return out->trace != 0;
+}
+
+/* Notes that the result is a part of the operand along one dimension, for the case that it is joined again. */
+static void note_part(const operation *o, ax_held *held) {
+  const ax_factored *tensor = &o->tensor[0];
+  const uint32_t d = tensor->reached != 0 ? (uint32_t)__builtin_ctz(tensor->reached) : AX_MAX_RANK;
+  if (o->eqn->in_count != 1 || o->eqn->out_count != 1 || d == AX_MAX_RANK || !is_part(o, 0, d)) return;
+  const int64_t first = tensor->reach[d].first;
+  if (first < 0 || first + type_of(o, 1)->dims[d] > type_of(o, 0)->dims[d]) return;
+  ax_held *result = &held[o->eqn->out];
+  result->part_of = &held[o->eqn->in[0]];
+  result->part_dim = d;
+  result->part_first = first;
+}
+
 static void bind_cut(const operation *o, ax_held *held) {
   const ax_eqn *eqn = o->eqn;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
@@ -474,8 +530,11 @@ static void bind_cut(const operation *o, ax_held *held) {
   for (uint32_t k = 0; k < eqn->out_count; k++)
     specs[k] =
         ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
-  bring_seen(o, in, reached);
-  bind(o, in, reached, in_specs, specs, out);
+  const uint32_t d = joined_dim(o);
+  if (d == AX_NONE || !bind_joined(o, held, d, in, in_specs, &out[0])) {
+    bring_seen(o, in, reached);
+    bind(o, in, reached, in_specs, specs, out);
+  }
   ax_factor_kind kind = AX_FACTOR_SUM;
   const ax_axis_set parts = combined_axes(o, &kind) | o->carried;
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
@@ -487,6 +546,7 @@ static void bind_cut(const operation *o, ax_held *held) {
     if (kind == AX_FACTOR_SUM) (void)scatter_spec(o, eqn->in_count + k, &specs[k], &left);
     result->combined = ax_spec_unique(o->p, &specs[k]);
   }
+  note_part(o, held);
 }
 
 /* Whether the operation may take and give parts of sums: it is linear, and no other equation uses its operands. */

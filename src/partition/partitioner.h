@@ -10,6 +10,8 @@
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
      halo.c         the elements that windows see of neighbours' blocks
+     join.c         arrays put one behind the other along a cut dimension
+     redistribute.c the rounds of exchanges that both take
      host_calls.c   functions of the host that each device calls with its blocks, or that ask for layouts
 
    Layouts are pointers: equal layouts have the same address, and NULL is whole. A function that runs out of memory fails the

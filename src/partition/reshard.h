@@ -33,6 +33,9 @@ typedef struct ax_held {
   ax_axis_set uneven;  /* axes outside the spec along which blocks may differ: the first device's block counts */
   ax_value whole;      /* the whole value if it was gathered already, or poison */
   ax_laid *laid;       /* all other layouts that the value was changed to, with their values */
+  const struct ax_held *part_of; /* the value is the elements from part_first on of this one, along part_dim; or NULL */
+  uint32_t part_dim;
+  int64_t part_first;
   ax_asked *asked;     /* the caller's record of how blocks are joined, or NULL */
 } ax_held;
 
