@@ -187,6 +187,17 @@ ax_status ax_symbols_split(ax_symbols *s, uint32_t id, uint32_t *part, int64_t *
   return number_of(s, &made, dtype, ax_interval_of_dtype(dtype), part);
 }
 
+void ax_symbols_multiple(const ax_symbols *s, uint32_t id, uint32_t *bits, int64_t *rest) {
+  const sum made = sum_of(s, id);
+  uint32_t most = ax_dtype_get(s->numbers[id].dtype)->bits;
+  uint64_t factors = 0;
+  if (most > 30) most = 30;
+  for (uint32_t k = 0; k < made.count; k++) factors |= made.terms[k].factor;
+  *bits = 0;
+  while (*bits < most && (factors >> *bits & 1) == 0) ++*bits;
+  *rest = (int64_t)((uint64_t)made.constant & (((uint64_t)1 << *bits) - 1));
+}
+
 const ax_prim *ax_symbols_maker(const ax_symbols *s, uint32_t id, uint32_t in[2]) {
   const number *n = &s->numbers[id];
   const uint64_t *key = s->pool + n->first;
