@@ -26,6 +26,12 @@ static AX_BODY(scattered) { put(in, clamp(entry(in, me()), rows - 1)); }
 static AX_BODY(halves) { /* the first half, and the second */
   put(in, ax_add(ax_rem(clamp(entry(in, me()), 100), number(rows / 2)), ax_mul(me(), number(rows / 2))));
 }
+/* One of two rows, of each core its own; the same entry decides for both, or each core's. */
+static void put_either(const ax_value *in, ax_value decides, int64_t apart) {
+  put(in, ax_select_n(ax_gt(decides, number(1)), me(), ax_add(me(), number(apart))));
+}
+static AX_BODY(either_of_two) { put_either(in, entry(in, number(0)), 1); } /* 0 or 1, and 1 or 2: never the same */
+static AX_BODY(each_either) { put_either(in, ax_sub(entry(in, me()), number(2)), 1); } /* 1 and 1, for 4 and 3 */
 /* Even rows, and odd ones. */
 static AX_BODY(by_parity) { put(in, ax_add(ax_mul(clamp(entry(in, me()), 3), number(2)), me())); }
 static AX_BODY(by_parity_anywhere) { put(in, ax_add(ax_mul(entry(in, me()), number(2)), me())); } /* also where it wraps */
@@ -294,6 +300,8 @@ static void test_addresses(void **state) {
   expect(&(kernel){.body = scattered, .threads = 1}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = halves, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = own_column, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = either_of_two, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = each_either, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
   expect(&(kernel){.body = by_parity, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = by_parity_anywhere, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice");
   expect(&(kernel){.body = both_even, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
