@@ -9,6 +9,7 @@ typedef struct ax_shift { /* a start that depends on inputs: the view begins `st
   int64_t stride;
   uint32_t part; /* the start is this number + constant (ax_symbols_split), and within bounds */
   int64_t constant, low, high;
+  uint32_t bits; /* it is `low` and a multiple of 2^bits, as is `high` */
 } ax_shift;
 
 enum { AX_MOST_SHIFTS = 4, AX_MOST_SYMBOLS = 1 << 16 /* elements of one array */ };

@@ -26,6 +26,20 @@ static AX_BODY(scattered) { put(in, clamp(entry(in, me()), rows - 1)); }
 static AX_BODY(halves) { /* the first half, and the second */
   put(in, ax_add(ax_rem(clamp(entry(in, me()), 100), number(rows / 2)), ax_mul(me(), number(rows / 2))));
 }
+/* One of two rows, of each core its own; the same entry decides for both, or each core's. */
+static void put_either(const ax_value *in, ax_value decides, int64_t apart) {
+  put(in, ax_select_n(ax_gt(decides, number(1)), me(), ax_add(me(), number(apart))));
+}
+static AX_BODY(either_of_two) { put_either(in, entry(in, number(0)), 1); } /* 0 or 1, and 1 or 2: never the same */
+static AX_BODY(each_either) { put_either(in, ax_sub(entry(in, me()), number(2)), 1); } /* 1 and 1, for 4 and 3 */
+/* Even rows, and odd ones. */
+static AX_BODY(by_parity) { put(in, ax_add(ax_mul(clamp(entry(in, me()), 3), number(2)), me())); }
+static AX_BODY(by_parity_anywhere) { put(in, ax_add(ax_mul(entry(in, me()), number(2)), me())); } /* also where it wraps */
+static AX_BODY(both_even) { put(in, ax_mul(ax_add(clamp(entry(in, me()), 2), me()), number(2))); }
+static AX_BODY(two_by_parity) { /* two rows each: core 0's second may be core 1's first */
+  ax_value at = ax_add(ax_mul(clamp(entry(in, me()), 2), number(2)), me());
+  ax_ref_store(ax_ref_slice(in[OUT], AX_VALUES(at, number(0)), AX_DIMS(2, columns)), ax_full(AX_F32, AX_DIMS(2, columns), 2.0));
+}
 static AX_BODY(own_column) {
   ax_value at = clamp(entry(in, me()), rows - 1);
   ax_ref_store(ax_ref_slice(in[OUT], AX_VALUES(at, me()), AX_DIMS(1, 1)), ax_full(AX_F32, AX_DIMS(1, 1), 2.0));
@@ -140,6 +154,8 @@ static AX_BODY(fetched_early) { /* nothing says that the other core has read */
 }
 
 static AX_BODY(round_of) { put(context, me()); }
+static AX_BODY(parity_round) { put(context, ax_add(ax_mul(in[0], number(2)), me())); }
+static AX_BODY(long_by_parity) { ax_fori_loop(ax_integer(0), clamp(entry(in, me()), 4), AX_CLOSURE(parity_round, 1, 0, in), NULL, NULL); }
 static AX_BODY(long_as) { ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(round_of, 1, 0, in), NULL, NULL); }
 static AX_BODY(meets_in_rounds) { ax_fori_loop(ax_integer(0), entry(in, me()), AX_CLOSURE(signal_round, 1, 0, in), NULL, NULL); }
 /* A page in each round, as many as an entry says. */
@@ -284,6 +300,12 @@ static void test_addresses(void **state) {
   expect(&(kernel){.body = scattered, .threads = 1}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = halves, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = own_column, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = either_of_two, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = each_either, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
+  expect(&(kernel){.body = by_parity, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = by_parity_anywhere, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice");
+  expect(&(kernel){.body = both_even, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
+  expect(&(kernel){.body = two_by_parity, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
   expect(&(kernel){.body = gathered, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = gathered_early, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
 }
@@ -299,6 +321,7 @@ static void test_control(void **state) {
   expect(&(kernel){.body = fetched_apart, .threads = 2}, AX_INPUTS_THESE, "starts a copy that it does not wait for");
   expect(&(kernel){.body = fetched_early, .threads = 2}, AX_INPUTS_THESE, "data race: operand 1");
   expect(&(kernel){.body = long_as, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = long_by_parity, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = meets_in_rounds, .threads = 2}, AX_INPUTS_THESE, "whether it comes depends on inputs");
   expect(&(kernel){.body = pages, .threads = 2}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = all_pages, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice of operand 0");

@@ -31,9 +31,11 @@
    no evidence against the remaining assumptions, every final state, deadlock, race and misuse has been found, with every result. (A
    final state is bad because of all agents; but there all agents have moved in r that can.)
 
-   Where counts are read, three things are added. States that differ in the acts that led to them are distinct (history.c), so that
-   every complete run is met, up to the order of its acts. orders.c looks at these runs in other orders. And ends.c finds states
-   from which no end can be reached.
+   Where counts are read, two things are added. States that differ in the acts that led to them are distinct (history.c), so that
+   every complete run is met, up to the order of its acts. And orders.c looks at these runs in other orders.
+
+   Where runs go in circles (an agent reads a count, or memory under a lock, again and again), the search begins again and notes all
+   steps: ends.c finds states from which no end can be reached.
 
    A system has one result, or there is a finding: runs that end well with different results are reported, unless acts race anyway.
 
@@ -42,8 +44,7 @@
    r is, so whatever is theirs counts as that of several. The exhaustive search of a kernel (check.c) joins no such states.
 
    States may be joined by hash, because the search from a state depends only on the state, the held agents and the assumptions.
-   Where runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step
-   leads to a state on the present path, every step is taken. */
+   Where runs go in circles, one agent could keep all others from going on: if the one step leads to a state on the present path, every step is taken. */
 #include "check/explore.h"
 
 #include "check/explorer.h"
@@ -99,7 +100,7 @@ static ax_status choose_others(ax_explorer *e, ax_explorer_node *n, uint32_t but
 static ax_status look(ax_explorer *e, ax_explorer_node *n) {
   AX_TRY(ax_explorer_look(e, n->state));
   AX_TRY(choose(e, n));
-  if (e->assumed.reads && n->count == 0 && n->held == AX_NONE) AX_TRY(ax_ends_add(&e->ends, n->hash[0]));
+  if (ax_explorer_notes_ends(e) && n->count == 0 && n->held == AX_NONE) AX_TRY(ax_ends_add(&e->ends, n->hash[0]));
   return n->count == 0 && n->held == AX_NONE ? ax_explorer_look_at_end(e, n->state) : AX_OK;
 }
 
@@ -131,13 +132,14 @@ static ax_status enter(ax_explorer *e, void *state, uint32_t held, uint32_t came
   if (came != AX_NONE) e->history[came] = *after;
   if (e->assumed.reads) hash_histories(e, n.hash);
   if (e->depth == 0) e->first = n.hash[0];
-  bool step = e->assumed.reads && held == AX_NONE && came != AX_NONE;
+  bool step = ax_explorer_notes_ends(e) && held == AX_NONE && came != AX_NONE;
   if (held != AX_NONE) hash_held(s, state, held, n.hash);
   ax_status status = step ? ax_ends_add_step(&e->ends, e->nodes[e->depth - 1].hash[0], n.hash[0], came) : AX_OK;
   if (status == AX_OK) status = ax_known_states_add(&e->known, n.hash, &slot, &is_new);
   if (status == AX_OK && is_new) status = ax_grow(&e->nodes, sizeof e->nodes[0], e->depth, 1, &e->node_capacity);
   if (status != AX_OK || !is_new) {
     if (status == AX_OK) *on_way = ax_known_states_on_way(&e->known, slot);
+    e->circles = e->circles || (*on_way && held == AX_NONE);
     if (came != AX_NONE) e->history[came] = n.before;
     s->release(s->context, state);
     return status;
@@ -242,8 +244,9 @@ ax_status ax_explore(const ax_system *system, const ax_explore_options *options,
   enum { scouts = 24 };
   ax_status status = options->results_suffice ? ax_scout(system, scouts, end_of_scout, &e) : AX_OK;
   for (bool again = true; again && status == AX_OK && !e.stopped;) {
+    const bool noted = ax_explorer_notes_ends(&e);
     status = go_through(&e);
-    again = options->mode == AX_EXPLORE_REDUCED ? e.assumed.refuted : e.assumed.again;
+    again = (options->mode == AX_EXPLORE_REDUCED ? e.assumed.refuted : e.assumed.again) || noted != ax_explorer_notes_ends(&e);
   }
   out->bounded = e.stopped;
   if (status == AX_OK) status = ax_explorer_tell_whole(&e);

@@ -52,7 +52,7 @@ static ax_status explain_all(ax_explorer *e) {
 
 static ax_status tell_endless(ax_explorer *e) {
   bool found;
-  if (!e->assumed.reads || e->stopped) return AX_OK;
+  if (!ax_explorer_notes_ends(e) || e->stopped) return AX_OK;
   ax_act_finding finding = ax_act_finding_of(AX_FINDING_DEADLOCK);
   finding.endless = true;
   ax_status status = ax_ends_missing(&e->ends, e->first, &found, &finding.schedule);

@@ -60,10 +60,13 @@ typedef struct ax_explorer {
   const ax_interleaving *scouted; /* to the state that is looked at, of a run at random; NULL: nodes are the way */
   uint64_t scout_steps;  /* that games of proofs of such runs have played */
   uint64_t second_at;    /* states, when a second result was found; 0: there is one */
-  ax_ends ends;          /* where counts are read: of this pass */
+  ax_ends ends;          /* where runs may go in circles: of this pass */
+  bool circles;          /* they do */
   uint64_t first;        /* the first state's hash */
   bool stopped;          /* at a limit */
 } ax_explorer;
+
+static inline bool ax_explorer_notes_ends(const ax_explorer *e) { return e->circles || e->assumed.reads; }
 
 /* --- explore_states.c --- */
 

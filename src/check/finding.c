@@ -304,7 +304,7 @@ static void explain_deadlock(const ax_act_finding *f, const ax_act_run *run, ax_
   if (all) waiting = run->pending_count;
   if (f->endless)
     ax_text_add(text,
-                "deadlock: some agents go on for ever, as the count that they read never changes any more, and no end is come to");
+                "deadlock: some agents go on for ever, as what they read never changes any more, and no end is come to");
   else
     ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", waiting, run->objects->agent_count);
   for (uint32_t k = 0; k < run->pending_count && told < few; k++)

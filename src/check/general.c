@@ -83,6 +83,15 @@ static void note_outside(ax_general *g, const ax_core_code_step *step, const ax_
            g->run->objects.regions[of->region].name);
 }
 
+/* Of 2 x + 1 only odd numbers count: its bounds are such. */
+static void skip_between(const ax_symbols *symbols, uint32_t id, ax_interval *range, uint32_t *bits) {
+  int64_t rest;
+  ax_symbols_multiple(symbols, id, bits, &rest);
+  const int64_t below = ((int64_t)1 << *bits) - 1;
+  range->low += (rest - range->low) & below;
+  range->high -= (range->high - rest) & below;
+}
+
 /* A start that depends on inputs: where it leaves the operand, the kernel has a fault of its own; beyond that it is within bounds. */
 static ax_status add_shift(walk *w, const ax_core_code_step *step, uint32_t d, const ax_view *of, ax_abstract *view) {
   const ax_ref_slice_params *params = step->eqn->params;
@@ -98,6 +107,7 @@ static ax_status add_shift(walk *w, const ax_core_code_step *step, uint32_t d, c
   if (range.low <= range.high && (range.low < 0 || range.high > last)) note_outside(w->g, step, of);
   if (range.low < 0) range.low = 0;
   if (range.high > last) range.high = last;
+  skip_between(w->g->symbols, start->ids[0], &range, &shift.bits);
   shift.low = range.low, shift.high = range.high;
   if (range.low > range.high)
     view->nowhere = true;

@@ -187,6 +187,17 @@ ax_status ax_symbols_split(ax_symbols *s, uint32_t id, uint32_t *part, int64_t *
   return number_of(s, &made, dtype, ax_interval_of_dtype(dtype), part);
 }
 
+void ax_symbols_multiple(const ax_symbols *s, uint32_t id, uint32_t *bits, int64_t *rest) {
+  const sum made = sum_of(s, id);
+  uint32_t most = ax_dtype_get(s->numbers[id].dtype)->bits;
+  uint64_t factors = 0;
+  if (most > 30) most = 30;
+  for (uint32_t k = 0; k < made.count; k++) factors |= made.terms[k].factor;
+  *bits = 0;
+  while (*bits < most && (factors >> *bits & 1) == 0) ++*bits;
+  *rest = (int64_t)((uint64_t)made.constant & (((uint64_t)1 << *bits) - 1));
+}
+
 const ax_prim *ax_symbols_maker(const ax_symbols *s, uint32_t id, uint32_t in[2]) {
   const number *n = &s->numbers[id];
   const uint64_t *key = s->pool + n->first;
@@ -267,6 +278,22 @@ static ax_status chosen(ax_symbols *s, const uint32_t *in, ax_interval *out) {
   return AX_OK;
 }
 
+/* Of two numbers that are a constant apart, as where(p, x + 2, x): x and 0 or 2, as p says. AX_NONE: they are not. */
+static ax_status choice(ax_symbols *s, const ax_eqn *eqn, const uint32_t *in, ax_dtype dtype, ax_interval range, uint32_t *out) {
+  *out = AX_NONE;
+  if (eqn->prim != &ax_prim_select_n || eqn->in_count != 3 || dtype == AX_BOOL) return AX_OK;
+  const sum first = sum_of(s, in[1]), second = sum_of(s, in[2]), apart = add_sums(&second, &first, UINT64_MAX);
+  uint32_t none, by, more;
+  AX_TRY(number_of(s, &apart, dtype, ax_interval_of_dtype(dtype), &by));
+  if (by == AX_NONE || !is_constant(s, by)) return AX_OK;
+  AX_TRY(ax_symbols_constant(s, dtype, 0, &none));
+  const uint64_t key[] = {AX_SYMBOL_MADE, (uint64_t)(uintptr_t)eqn->prim, 0, in[0], none, by};
+  const ax_interval hull = ax_interval_hull(s->numbers[none].range, s->numbers[by].range);
+  AX_TRY(ax_symbols_named(s, dtype, hull, AX_COUNT(key), key, &more));
+  const sum of = sum_of(s, more), made = add_sums(&first, &of, 1);
+  return number_of(s, &made, dtype, range, out);
+}
+
 ax_status ax_symbols_apply(ax_symbols *s, const ax_eqn *eqn, const uint32_t *in, ax_dtype dtype, uint32_t *out) {
   enum { most_operands = 4 };
   ax_interval ranges[most_operands];
@@ -284,5 +311,6 @@ ax_status ax_symbols_apply(ax_symbols *s, const ax_eqn *eqn, const uint32_t *in,
   ax_interval range = ax_interval_of_eqn(eqn, dtypes, ranges, dtype);
   if (eqn->prim == &ax_prim_select_n && eqn->in_count == 3) AX_TRY(chosen(s, in, &range));
   AX_TRY(linear(s, eqn, in, dtype, range, out));
+  if (*out == AX_NONE) AX_TRY(choice(s, eqn, in, dtype, range, out));
   return *out != AX_NONE ? AX_OK : ax_symbols_named(s, dtype, range, eqn->in_count + 3, key, out);
 }

@@ -35,6 +35,9 @@ const ax_prim *ax_symbols_maker(const ax_symbols *symbols, uint32_t id, uint32_t
    -2^30 and 2^30. */
 AX_MUST_USE ax_status ax_symbols_split(ax_symbols *symbols, uint32_t id, uint32_t *part, int64_t *constant);
 
+/* The number is a multiple of 2^*bits and *rest, whatever the inputs: also where sums wrap. *bits is at most 30. */
+void ax_symbols_multiple(const ax_symbols *symbols, uint32_t id, uint32_t *bits, int64_t *rest);
+
 typedef struct ax_guard { /* a number is within bounds where a predicate holds */
   uint32_t number;
   ax_interval range;

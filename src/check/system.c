@@ -90,8 +90,8 @@ static ax_status go_round(recorder *r, turns *t, bool *any, bool *reads) {
   return AX_OK;
 }
 
-/* Rounds that read counts may come to the same state again, and so for ever: it is compared with one that is kept, a later one
-   after 1, 2, 4, .. rounds. */
+/* Agents that read counts, or memory, may come to the same state again, and so for ever: it is compared with one that is kept, a later one
+   after 1, 2, 4, .. times. */
 typedef struct circle {
   uint64_t kept[2], rounds, next;
 } circle;
@@ -108,12 +108,14 @@ static bool closes(circle *c, const recorder *r) {
 
 /* Agents in turn. There are many copies, but few at a time: who is through is not asked again. */
 static ax_status go_on(recorder *r) {
+  enum { many_rounds = 1 << 10 };
   turns t = {0};
   circle c = {0};
   ax_status status = AX_OK;
-  for (bool any = true, reads = false; any && status == AX_OK;) {
+  bool any = true, reads = false;
+  for (uint64_t round = 1; any && status == AX_OK; round++) {
     status = go_round(r, &t, &any, &reads);
-    if (status == AX_OK && reads && closes(&c, r)) break;
+    if (status == AX_OK && any && (reads || round % many_rounds == 0) && closes(&c, r)) break;
   }
   ax_free(t.agents);
   ax_free(t.acted);

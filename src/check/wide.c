@@ -50,8 +50,8 @@ static ax_status bytes_of(const ax_abstract *view, ax_touches *pool) {
 
 /* Each run wherever the start may be: one long run where it reaches its next place, or where there would be too many. */
 static ax_status spread(ax_bytes **runs, uint32_t *count, const ax_shift *shift) {
-  const uint64_t places = (uint64_t)(shift->high - shift->low) + 1, stride = (uint64_t)shift->stride;
-  const uint64_t from = (uint64_t)shift->low * stride;
+  const uint64_t places = ((uint64_t)(shift->high - shift->low) >> shift->bits) + 1, stride = (uint64_t)shift->stride << shift->bits;
+  const uint64_t from = (uint64_t)(shift->low * shift->stride);
   bool reaches = places * *count > most_runs || stride == 0;
   for (uint32_t k = 0; k < *count && !reaches; k++) reaches = (*runs)[k].end - (*runs)[k].begin >= stride;
   if (reaches) {

@@ -55,7 +55,8 @@ typedef enum ax_image_kind {
   AX_IMAGE_MOVE, AX_IMAGE_JUMP, AX_IMAGE_SWITCH, AX_IMAGE_TEST, AX_IMAGE_BEGIN, AX_IMAGE_NEXT, AX_IMAGE_STACK, AX_IMAGE_ADVANCE,
   AX_IMAGE_OPEN, AX_IMAGE_CLOSE, /* from here on with the group's lock held */
   AX_IMAGE_ACT,     /* by the `run` of its rules */
-  AX_IMAGE_END
+  AX_IMAGE_END,
+  AX_IMAGE_PAUSE /* in no body: a core comes to it after many rounds (run_spin.c) */
 } ax_image_kind;
 
 /* Where an operand or result of an operation is, of any core. */
@@ -306,12 +307,19 @@ typedef struct ax_run_core {
   int64_t amount;
   bool awaits_phase; /* .. that its count must be, or the phase that must be complete */
   bool through, made_way;   /* made_way: it has let others go first before its present operation */
+  bool pauses_now;               /* it is to be watched at its pc (run_spin.c) */
+  bool quiet;                    /* it goes round in a circle .. */
   bool forwarded;                /* the next copy's data is at its destination already */
+  uint32_t rounds;               /* of a `while`, until it pauses */
   int64_t *views, *counters, *waited; /* waited: by barrier, how often */
   uint32_t *occurrences; /* by scope */
   void **roots;
   ax_run_targets *targets;
   char *values, *segments;
+  uint32_t pauses;            /* how often it has paused */
+  uint32_t circle;            /* .. of so many rounds .. */
+  const ax_image_op *circles; /* .. at whose end this operation is .. */
+  uint64_t quiet_since;       /* .. and was found to after so many changes of the group */
 } ax_run_core;
 
 typedef struct ax_run_group {
@@ -325,7 +333,11 @@ typedef struct ax_run_group {
   uint64_t signals, random; /* signals: what the counter has counted */
   ax_run_core *first, *last;
   uint32_t ready;
-  ax_status status; /* of the first that failed */
+  ax_status status;     /* of the first that failed */
+  uint64_t changes;     /* how often a core has run that was not quiet .. */
+  uint64_t quiet_since; /* .. when the cores were found quiet that `quiet` counts .. */
+  uint32_t quiet;
+  bool takes, reads; /* .. and one of these changes counts, reads counts */
   char message[1024];
   char *states[]; /* by member; NULL: of another process */
 } ax_run_group;

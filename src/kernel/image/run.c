@@ -25,6 +25,7 @@ static void make_core(const ax_image *image, ax_run_device *device, uint32_t c) 
   *core = (ax_run_core){.body = body,
                         .device = device,
                         .number = c,
+                        .rounds = AX_RUN_ROUNDS,
                         .place = device->device * per_device + cores,
                         .views = (void *)(at + body->views_at),
                         .counters = (void *)(at + body->counters_at),
@@ -159,6 +160,10 @@ void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core)
 static void waiting_text(ax_text *text, const ax_image *image, const ax_run_core *core) {
   char step[160];
   ax_core_text(text, image, core);
+  if (core->quiet) {
+    ax_text_add(text, " goes round in %s, and nothing changes what it reads", ax_step_text(core->circles->step, step, sizeof step));
+    return;
+  }
   ax_text_add(text, " waits in %s", ax_step_text(core->body->ops[core->pc].step, step, sizeof step));
   if (core->awaited == NULL) return;
   if (core->awaits_phase)
@@ -188,7 +193,7 @@ void ax_image_report(const void *kernel, const void *common, ax_text *text) {
   if (list_waiting(text, image, common) == 0) ax_text_add(text, " the cores of this process have ended, those of others have not");
 }
 
-static ax_status deadlock(const ax_image *image, ax_run_group *group) {
+ax_status ax_run_group_deadlock(const ax_image *image, ax_run_group *group) {
   ax_text text = {0};
   ax_text_add(&text, "deadlock in the kernel %s:", image->machine->params->name);
   (void)list_waiting(&text, image, group);
@@ -214,6 +219,7 @@ static void run_ready(const ax_image *image, ax_run_group *group, const ax_cores
     group->running++;
     ax_walked walked = ax_core_walk(image, runner, core);
     group->running--;
+    if (!core->quiet) group->changes++;
     if (walked == AX_WALKED_THROUGH) core->through = true;
     group->live -= walked == AX_WALKED_THROUGH;
     if (walked == AX_WALKED_WAITS && core->made_way && runner->away > 0) look_for_messages(group, runner);
@@ -251,7 +257,7 @@ ax_status ax_image_run(const void *kernel, const ax_cores_runner *runner, uint64
   close_group(group, runner);
   *ticket = 0;
   if (group->status == AX_OK && !is_through(group, runner)) {
-    if (group->running == 0 && runner->away == 0) (void)deadlock(image, group);
+    if (group->running == 0 && runner->away == 0) (void)ax_run_group_deadlock(image, group);
     else if (group->members > 1) *ticket = group->signals + ++group->parked;
   }
   ax_run_group_end(group, runner);

@@ -73,6 +73,8 @@ static inline char *ax_core_view(const ax_run_core *core, uint32_t slot) {
 void ax_run_group_begin(const ax_image *image, ax_run_group *group, const ax_cores_runner *runner);
 /* Notes the first failure, with its message. */
 void ax_run_group_fail(ax_run_group *group, ax_status status);
+/* Fails with what each core waits for. */
+ax_status ax_run_group_deadlock(const ax_image *image, ax_run_group *group);
 /* If all cores are through, and no messages are to come, the callers that are parked go on. */
 void ax_run_group_end(ax_run_group *group, const ax_cores_runner *runner);
 /* The cores of a list may go on. */
@@ -82,10 +84,22 @@ void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core)
 /* --- run_step.c --- */
 
 /* The core as far as it comes, with the group's lock held on entry and at the end. A failure is noted in the group. */
-typedef enum ax_walked { AX_WALKED_WAITS, AX_WALKED_THROUGH, AX_WALKED_FAILED } ax_walked;
+typedef enum ax_walked { AX_WALKED_WAITS, AX_WALKED_THROUGH, AX_WALKED_FAILED, AX_WALKED_GOES_ON } ax_walked; /* WAITS: or is ready */
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core);
+/* Does the present operation, and says which one is next. *waits: as of an act; the core stays at the operation. */
+AX_MUST_USE ax_status ax_walk_do(ax_row_walk *walk, const ax_image_op **next, bool *waits);
+/* The walk ends at the present operation, at which the core waits or has failed; takes the lock. */
+ax_walked ax_walk_end(ax_row_walk *walk, ax_status status);
 /* "device 3, core 0: ..": AX_INVALID_ARGUMENT */
 ax_status ax_walk_fault(const ax_row_walk *walk, const char *format, ...) AX_PRINTF(2, 3);
+
+/* --- run_spin.c: with the lock held, on entry and at the end --- */
+
+/* A core that goes round a `while` comes here each so many rounds, with its pc at the next. Finds whether it does so for ever. GOES_ON: from
+   its pc. */
+enum { AX_RUN_ROUNDS = 1 << 14 };
+extern const ax_image_op ax_image_pause; /* that operation */
+ax_walked ax_core_goes_round(ax_row_walk *walk);
 
 /* --- run_act.c: with the lock held, on entry and at the end, but for operations that are a core's own --- */
 

@@ -155,8 +155,8 @@ void ax_walk_open(const ax_row_walk *w, bool *waits) {
 
 void ax_walk_close(const ax_row_walk *w) {
   const ax_image_scope *scope = &w->body->scopes[w->op->scope];
-  w->core->occurrences[w->op->scope]++;
   if (!scope->shared) return;
+  w->core->occurrences[w->op->scope]++;
   ax_run_scope *shared = shared_scope(w);
   if (++shared->closed % scope->users != 0) return;
   ax_run_core *all = shared->waiting;

@@ -7,6 +7,9 @@
 #include "kernel/image/segment.h"
 #include "kernel/step.h"
 
+/* What stands in the loop over operations: it is compiled a second time for cores that are watched, and a call would be half of its time. */
+#define IN_LINE static inline __attribute__((always_inline))
+
 ax_status ax_walk_fault(const ax_row_walk *w, const char *format, ...) {
   ax_text text = {0};
   char what[512];
@@ -65,24 +68,24 @@ static ax_status slice_elsewhere(const ax_row_walk *w) {
 /* --- Integers, in line --- */
 
 /* 64 bits hold what two s32 give, which then wraps around. */
-static inline int64_t number_at(const ax_image_op *op, const char *values, uint32_t operand) {
+IN_LINE int64_t number_at(const ax_image_op *op, const char *values, uint32_t operand) {
   int32_t number;
   memcpy(&number, values + op->in[operand].at, sizeof number);
   return number;
 }
-static inline void give_number(const ax_image_op *op, char *values, int64_t number) {
+IN_LINE void give_number(const ax_image_op *op, char *values, int64_t number) {
   const uint32_t low = (uint32_t)(uint64_t)number;
   memcpy(values + op->out[0].at, &low, sizeof low);
 }
-static inline void give_truth(const ax_image_op *op, char *values, bool truth) { *(unsigned char *)(values + op->out[0].at) = truth; }
+IN_LINE void give_truth(const ax_image_op *op, char *values, bool truth) { *(unsigned char *)(values + op->out[0].at) = truth; }
 
-static inline void give_same(const ax_image_op *op, char *values) {
+IN_LINE void give_same(const ax_image_op *op, char *values) {
   const int64_t number = ax_image_integer(values, &op->in[0]);
   if (op->out[0].narrow) give_truth(op, values, number != 0);
   else give_number(op, values, number);
 }
 
-static inline ax_status slice(const ax_row_walk *w) {
+IN_LINE ax_status slice(const ax_row_walk *w) {
   const ax_image_offset *offset = w->op->offset;
   ax_run_core *core = w->core;
   if (offset == NULL) return slice_elsewhere(w);
@@ -152,17 +155,17 @@ static ax_status access_memory(const ax_row_walk *w) {
 }
 
 /* Short, dense, to or from the core's own values. */
-static void load_dense(const ax_row_walk *w) {
+IN_LINE void load_dense(const ax_row_walk *w) {
   memcpy(w->core->values + w->op->out[0].at, ax_core_view(w->core, w->op->step->in[0]), w->op->bytes);
 }
 
-static void store_dense(const ax_row_walk *w) {
+IN_LINE void store_dense(const ax_row_walk *w) {
   memcpy(ax_core_view(w->core, w->op->step->in[0]), w->core->values + w->op->in[w->op->rules->access->value].at, w->op->bytes);
 }
 
 /* --- Segments --- */
 
-static inline void *place_of(const ax_row_walk *w, const ax_image_place *place, uint32_t slot) {
+IN_LINE void *place_of(const ax_row_walk *w, const ax_image_place *place, uint32_t slot) {
   const ax_image_slot *of = &w->body->slots[slot];
   if (place->is_view) return (char *)w->core->roots[place->root] + w->core->views[place->at];
   if (!place->is_other) return w->core->values + place->at;
@@ -189,7 +192,7 @@ static void *destination(const ax_row_walk *w, void *const *in, void *const *out
   return to;
 }
 
-static ax_status run_segment(ax_row_walk *w) {
+IN_LINE ax_status run_segment(ax_row_walk *w) {
   const ax_segment *segment = w->op->segment;
   if (segment->is_long) ax_walk_free(w);
   else ax_walk_free_if_wanted(w);
@@ -207,7 +210,7 @@ static ax_status run_segment(ax_row_walk *w) {
 /* --- Control --- */
 
 /* All are read before any is written. Only where a value that is read is one of those written before does that need room. */
-static void move_small(const ax_row_walk *w) {
+IN_LINE void move_small(const ax_row_walk *w) {
   const uint32_t count = w->op->step->in_count;
   uint64_t held[AX_IMAGE_MOST];
   char *values = w->core->values;
@@ -242,7 +245,7 @@ static size_t slice_at(const ax_row_walk *w, size_t bytes) {
   return (size_t)(step->reverse ? step->length - 1 - i : i) * bytes;
 }
 
-static void slice_xs(const ax_row_walk *w) {
+IN_LINE void slice_xs(const ax_row_walk *w) {
   const ax_core_code_step *step = w->op->step;
   for (uint32_t k = 0; k < step->in_count; k++) {
     const ax_image_slot *to = &w->body->slots[step->out[k]];
@@ -258,14 +261,14 @@ static void stack_ys(const ax_row_walk *w) {
   }
 }
 
-static void begin_loop(const ax_row_walk *w) {
+IN_LINE void begin_loop(const ax_row_walk *w) {
   const ax_core_code_step *step = w->op->step;
   w->core->counters[step->loop] = 0;
   for (uint32_t k = 0; k < step->out_count; k++)
     memset(ax_core_value(w->core, &w->body->slots[step->out[k]]), 0, w->body->slots[step->out[k]].bytes);
 }
 
-static uint32_t chosen(const ax_row_walk *w) {
+IN_LINE uint32_t chosen(const ax_row_walk *w) {
   int64_t index = ax_walk_integer(w, 0), last = (int64_t)w->op->step->target_count - 1;
   return w->op->targets[index < 0 ? 0 : index > last ? last : index];
 }
@@ -283,10 +286,10 @@ static ax_status do_long(ax_row_walk *w) {
   }
 }
 
-static inline const ax_image_op *target_of(const ax_row_walk *w) { return &w->body->ops[w->op->target]; }
+IN_LINE const ax_image_op *target_of(const ax_row_walk *w) { return &w->body->ops[w->op->target]; }
 
 /* An operation that nobody notices. *next: the one after it. */
-static inline ax_status do_silent(ax_row_walk *w, const ax_image_op **next) {
+IN_LINE ax_status do_silent(ax_row_walk *w, const ax_image_op **next) {
   const ax_image_op *op = w->op;
   ax_run_core *core = w->core;
   char *values = core->values;
@@ -308,6 +311,10 @@ static inline ax_status do_silent(ax_row_walk *w, const ax_image_op **next) {
     case AX_IMAGE_JUMP:
       *next = target_of(w);
       ax_walk_free_if_wanted(w);
+      if (*next <= op && --core->rounds == 0) {
+        core->pc = (uint32_t)(*next - w->body->ops);
+        *next = &ax_image_pause;
+      }
       return AX_OK;
     case AX_IMAGE_SWITCH: *next = &w->body->ops[chosen(w)]; return AX_OK;
     case AX_IMAGE_TEST:
@@ -335,7 +342,7 @@ static inline ax_status do_silent(ax_row_walk *w, const ax_image_op **next) {
 }
 
 /* An operation that others may notice. */
-static inline ax_status do_act(ax_row_walk *w, bool *waits) {
+IN_LINE ax_status do_act(ax_row_walk *w, bool *waits) {
   if (w->op->kind == AX_IMAGE_ACT) return w->op->rules->run(w, waits);
   if (w->op->kind == AX_IMAGE_OPEN) ax_walk_open(w, waits);
   else ax_walk_close(w);
@@ -353,8 +360,28 @@ static void note_failure(ax_row_walk *w, ax_status status) {
   ax_run_group_fail(group, status);
 }
 
+ax_status ax_walk_do(ax_row_walk *w, const ax_image_op **next, bool *waits) {
+  if (w->op->kind < AX_IMAGE_OPEN) return do_silent(w, next);
+  w->own = w->op->own;
+  if (!w->own) ax_walk_hold(w);
+  *next = w->op + 1;
+  ax_status status = do_act(w, waits);
+  ax_walk_free_if_wanted(w);
+  return status;
+}
+
+static inline ax_walked end_walk(ax_row_walk *w, ax_status status) {
+  ax_walk_hold(w);
+  w->core->pc = (uint32_t)(w->op - w->body->ops);
+  if (status == AX_OK) return AX_WALKED_WAITS;
+  note_failure(w, status);
+  return AX_WALKED_FAILED;
+}
+
+ax_walked ax_walk_end(ax_row_walk *w, ax_status status) { return end_walk(w, status); }
+
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core) {
-  const ax_image_op *ops = core->body->ops, *next = &ops[core->pc];
+  const ax_image_op *ops = core->body->ops, *next = core->pauses_now ? &ax_image_pause : &ops[core->pc];
   ax_row_walk w = {.image = image, .runner = runner, .core = core, .body = core->body, .held = true};
   const bool chooses = runner->seed != 0; /* where a policy chooses, each act is a place to choose at */
   ax_status status = AX_OK;
@@ -368,16 +395,17 @@ ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_
     }
     w.own = w.op->own && !chooses;
     if (!w.own) ax_walk_hold(&w);
-    if (w.op->kind == AX_IMAGE_END) return AX_WALKED_THROUGH;
+    if (w.op->kind >= AX_IMAGE_END) {
+      const ax_walked walked = w.op->kind == AX_IMAGE_PAUSE ? ax_core_goes_round(&w) : AX_WALKED_THROUGH;
+      if (walked != AX_WALKED_GOES_ON) return walked;
+      next = &ops[core->pc];
+      continue;
+    }
     waits = (w.op->makes_way || chooses) && ax_core_makes_way(&w);
     if (!waits) status = do_act(&w, &waits);
     if (status != AX_OK || waits) break;
     ax_walk_free_if_wanted(&w);
     next++;
   }
-  ax_walk_hold(&w);
-  core->pc = (uint32_t)(w.op - ops);
-  if (status == AX_OK) return AX_WALKED_WAITS;
-  note_failure(&w, status);
-  return AX_WALKED_FAILED;
+  return end_walk(&w, status);
 }

@@ -36,10 +36,12 @@ static ax_status fault_error(const ax_state *state, uint32_t agent, const ax_act
   return status;
 }
 
-/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it.
-   *worked: it did more than that. */
-static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, bool *worked) {
-  for (;;) {
+enum { many_acts = 1 << 14 };
+
+/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it, and not
+   beyond many acts, as it may read memory again and again. *acts: how many others it did. */
+static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, uint64_t *acts) {
+  for (uint32_t k = 0; k < many_acts; k++) {
     ax_act act;
     ax_act_fault fault;
     bool enabled;
@@ -50,12 +52,13 @@ static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, bool *worke
     if (fault.kind != AX_FINDING_NONE) return fault_error(state, agent, &fault);
     *moved = true;
     if (act.kind == AX_ACT_READ) return AX_OK;
-    *worked = true;
+    ++*acts;
   }
+  return AX_OK;
 }
 
-/* Rounds in which agents only read counts: a state that comes again comes for ever. It is compared with one that is kept, a later
-   one after 1, 2, 4, .. rounds. */
+/* A state that comes again comes for ever. It is compared with one that is kept, a later one after 1, 2, 4, .. times: after each round
+   in which agents only read counts, and else after many acts. */
 typedef struct circle {
   uint64_t kept[2], rounds, next;
 } circle;
@@ -79,12 +82,16 @@ static uint32_t after(const ax_state *state, uint32_t agent, uint32_t low) {
 ax_status ax_state_run(ax_state *state) {
   bool moved = true, done = false;
   circle circle = {0};
+  uint64_t acts = 0, compared = 0;
   uint32_t low = ax_machine_agents(state->machine); /* copies end about as they begin, and there are many */
   while (moved && !done) {
-    bool worked = moved = false;
+    const uint64_t before = acts;
+    moved = false;
     for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low))
-      AX_TRY(go_on(state, agent, &moved, &worked));
-    if (moved && !worked && closes(&circle, state)) return deadlock(state);
+      AX_TRY(go_on(state, agent, &moved, &acts));
+    const bool compares = moved && (acts == before || acts - compared >= many_acts);
+    if (compares && closes(&circle, state)) return deadlock(state);
+    if (compares) compared = acts;
     for (const ax_actor *copy; (copy = ax_state_actor(state, low)) != NULL && copy->through;) low++;
     done = true;
     for (uint32_t agent = 0; agent < ax_state_agents(state) && done; agent = after(state, agent, low)) {
