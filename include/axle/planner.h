@@ -56,7 +56,7 @@ typedef struct ax_planned_memory {
 
 /* One way to spread the program. */
 typedef struct ax_strategy {
-  ax_mesh mesh;     /* of all stages of a pipeline, whose axis comes first: "pipe=4,data=64,model=8" */
+  ax_mesh mesh;     /* of all stages of a pipeline, whose axis comes first: "pipe=4,data=64,model=8"; of the first devices, if of fewer */
   char *specs;      /* how inputs and results of the planned program lie, as ax_program_with_shardings takes it, over the mesh of a
                        stage, which lacks `pipe` */
   char *in_specs;   /* how the inputs of the program itself lie over `mesh`, "; " between, those of a sample as batches, whose first dimension is

@@ -49,7 +49,7 @@ static ax_status check_devices(const ax_cluster *machine, int64_t devices) {
 
 ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_planner *p) {
   ax_program *step;
-  *p = (ax_planner){.machine = machine, .options = *options, .began = ax_seconds()};
+  *p = (ax_planner){.machine = machine, .options = *options, .devices = options->devices, .began = ax_seconds(), .work = INFINITY};
   if (options->devices < 1 || options->devices > most_devices)
     return ax_error(AX_INVALID_ARGUMENT, "planner: %lld devices; there may be 1 to %d", (long long)options->devices, most_devices);
   p->end = p->began + (options->seconds > 0 ? options->seconds : 60);
@@ -66,9 +66,11 @@ ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine,
 void ax_planner_end(ax_planner *p) {
   for (uint32_t i = 0; i < p->step_count; i++) ax_program_release(p->steps[i].program);
   for (uint32_t i = 0; i < p->found_count; i++) ax_candidate_deinit(&p->found[i]);
+  for (uint32_t i = 0; i < p->settled_count; i++) ax_candidate_deinit(&p->settled[i]);
   ax_free(p->steps);
   ax_free(p->known);
   ax_free(p->found);
+  ax_free(p->settled);
   ax_arrangement_deinit(&p->tensor);
   ax_families_deinit(&p->families);
   ax_model_deinit(&p->model);
@@ -142,6 +144,7 @@ ax_status ax_candidate_try(ax_planner *p, ax_candidate *c, bool exact, bool *pos
   ax_text_deinit(&specs);
   ax_arrangement_memory(&c->layout, &p->model, &p->families, &c->mesh, &c->memory);
   c->memory.total = c->trial.bytes;
+  if (*possible && !exact && isfinite(c->trial.seconds)) p->work = fmin(p->work, (c->trial.computing - c->trial.launching) * (double)ax_mesh_devices(&c->mesh));
   c->memory.temporaries = c->trial.bytes - c->memory.parameters - c->memory.state - c->memory.batch;
   return status;
 }
@@ -152,6 +155,17 @@ bool ax_candidate_is_better(const ax_planner *p, const ax_candidate *a, const ax
   if (!a_fits) return a->trial.bytes < b->trial.bytes;
   if (a->trial.seconds != b->trial.seconds) return a->trial.seconds < b->trial.seconds;
   return a->trial.bytes < b->trial.bytes;
+}
+
+int64_t ax_candidate_devices(const ax_candidate *c) { return ax_mesh_devices(&c->mesh) * c->stages; }
+
+void ax_candidates_sort(const ax_planner *p, ax_candidate *list, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    for (uint32_t k = i; k > 0 && ax_candidate_is_better(p, &list[k], &list[k - 1]); k--) {
+      const ax_candidate swapped = list[k];
+      list[k] = list[k - 1];
+      list[k - 1] = swapped;
+    }
 }
 
 bool ax_planner_is_hopeless(const ax_planner *p, double seconds, double times) {

@@ -155,7 +155,7 @@ static ax_status time_message(const piping *s, double *out) {
   ax_sim_route route = {0};
   double bytes = 0, seconds = 0;
   strcpy(mesh.axis[0].name, "all");
-  mesh.axis[0].size = s->p->options.devices;
+  mesh.axis[0].size = s->p->devices;
   for (uint32_t k = 0; k < ax_piece_carries(m); k++) {
     const ax_type carry = ax_piece_carry(m, k);
     bytes += (double)ax_type_elems(&carry) * (double)ax_dtype_bytes(carry.dtype) * (double)s->options.samples;
@@ -289,7 +289,7 @@ static ax_status try_stages(piping *s) {
 }
 
 ax_status ax_planner_search_pipelines(ax_planner *p) {
-  const int64_t devices = p->options.devices;
+  const int64_t devices = p->devices;
   piping s = {.p = p};
   ax_status status = AX_OK;
   if (!ax_pieces_possible(&p->model) || p->tensor.family == NULL) return AX_OK;
@@ -316,9 +316,9 @@ static ax_status check_given(const piping *s, const ax_candidate *c) {
   if (m->samples % groups != 0)
     return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples", (long long)m->samples,
                     (long long)c->microbatches, (long long)s->data);
-  if (s->data * s->model * s->stages <= s->p->options.devices) return AX_OK;
+  if (s->data * s->model * s->stages <= s->p->devices) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "planner: stages of %lld devices in all, and there are %lld",
-                  (long long)(s->data * s->model * s->stages), (long long)s->p->options.devices);
+                  (long long)(s->data * s->model * s->stages), (long long)s->p->devices);
 }
 
 ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {

@@ -49,40 +49,24 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
   return ax_text_finish(&specs, &out->specs);
 }
 
-/* The best first; there are few. */
-static void sort(ax_planner *p, uint32_t count) {
-  for (uint32_t i = 1; i < count; i++)
-    for (uint32_t k = i; k > 0 && ax_candidate_is_better(p, &p->found[k], &p->found[k - 1]); k--) {
-      const ax_candidate swapped = p->found[k];
-      p->found[k] = p->found[k - 1];
-      p->found[k - 1] = swapped;
-    }
-}
-
-/* Whether one before it, which are better, is over a mesh of the same sizes. */
+/* Whether one before it, which are better, is over a mesh of the same sizes; or over more devices, beside which idle ones are of no use. */
 static bool has_better(const ax_planner *p, uint32_t candidate) {
+  const ax_candidate *c = &p->settled[candidate];
   for (uint32_t i = 0; i < candidate; i++)
-    if (ax_candidate_is_alike(&p->found[i], &p->found[candidate])) return true;
+    if (ax_candidate_is_alike(&p->settled[i], c) || ax_candidate_devices(&p->settled[i]) > ax_candidate_devices(c)) return true;
   return false;
 }
 
 enum { timed_again = 32 }; /* however few are asked for */
 
-/* Times the best once more, with collectives as ax_simulate chooses them. */
-static ax_status finish(ax_planner *p, uint32_t keep, ax_strategies *out) {
-  bool possible;
-  const uint32_t wanted = 2 * keep > timed_again ? 2 * keep : timed_again, candidates = p->found_count < wanted ? p->found_count : wanted;
-  sort(p, p->found_count);
-  for (uint32_t i = 0; i < candidates; i++)
-    if (p->found[i].stages == 1 && !ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
-  sort(p, candidates);
+static ax_status give_best(ax_planner *p, uint32_t keep, ax_strategies *out) {
+  AX_TRY(ax_planner_search_counts(p, 2 * keep > timed_again ? 2 * keep : timed_again));
   out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
   if (out->list == NULL) return ax_out_of_memory(keep);
-  for (uint32_t i = 0; i < candidates && out->count < keep; i++) {
-    if (p->found[i].stages == 1) ax_candidate_tidy(p, &p->found[i]);
+  for (uint32_t i = 0; i < p->settled_count && out->count < keep; i++) {
     if (has_better(p, i)) continue;
     const uint32_t next = out->count++;
-    AX_TRY(give(p, &p->found[i], &out->list[next]));
+    AX_TRY(give(p, &p->settled[i], &out->list[next]));
   }
   return AX_OK;
 }
@@ -94,13 +78,12 @@ ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine
   AX_TRY(ax_require(machine, "machine"));
   AX_TRY(ax_require(options, "options"));
   ax_status status = ax_planner_begin(program, machine, options, &p);
-  if (status == AX_OK) status = ax_planner_search_meshes(&p);
-  if (status == AX_OK) status = ax_planner_search_pipelines(&p);
-  if (status == AX_OK) status = finish(&p, options->keep > 0 ? options->keep : 5, out);
+  const double began = p.began;
+  if (status == AX_OK) status = give_best(&p, options->keep > 0 ? options->keep : 5, out);
   out->devices = (double)options->devices;
   out->capacity = isfinite(p.capacity) ? p.capacity : 0;
   out->tried = p.tried;
-  out->seconds = ax_seconds() - p.began;
+  out->seconds = ax_seconds() - began;
   out->complete = !p.cut_short;
   ax_planner_end(&p);
   if (status != AX_OK) ax_strategies_release(out);

@@ -24,7 +24,8 @@ static void add_mesh(ax_text *text, const ax_mesh *mesh) {
   ax_text_add(text, "%-28s", shown);
 }
 
-static void add_row(ax_text *text, uint32_t number, const ax_strategy *s) {
+static void add_row(ax_text *text, uint32_t number, double devices, const ax_strategy *s) {
+  const double idle = devices - (double)ax_mesh_devices(&s->mesh);
   ax_text_add(text, "%2u  ", number);
   add_mesh(text, &s->mesh);
   add_seconds(text, s->seconds);
@@ -34,6 +35,7 @@ static void add_row(ax_text *text, uint32_t number, const ax_strategy *s) {
               100 * s->exchanging, 100 * s->waiting, (long long)s->microbatches, ax_checkpoint_policy_name(s->saved), s->kind);
   if (s->stages > 1) ax_text_add(text, "; %s", ax_pipeline_schedule_name(s->schedule));
   if (s->chunks > 1) ax_text_add(text, " of %lld parts", (long long)s->chunks);
+  if (idle > 0) ax_text_add(text, "; %.0f devices idle", idle);
   ax_text_add(text, "\n");
 }
 
@@ -88,7 +90,7 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
   if (s->count > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
   if (s->count > 0)
     ax_text_add(&text, "\n    %-28s%11s    MFU    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");
-  for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, &s->list[i]);
+  for (uint32_t i = 0; i < s->count; i++) add_row(&text, i + 1, s->devices, &s->list[i]);
   if (s->count > 0) {
     ax_text_add(&text, "\ninputs in the first  spec                   in JAX\n");
     add_layouts(&text, &s->list[0], name_count, names);

@@ -48,7 +48,7 @@ static int64_t gcd(int64_t a, int64_t b) { return b == 0 ? a : gcd(b, a % b); }
 
 /* The size of the second axis on which ways are found: about 8, and no more than half of the devices. */
 static int64_t size_of_proxy(const ax_planner *p) {
-  const int64_t devices = p->options.devices;
+  const int64_t devices = p->devices;
   int64_t best = 1;
   for (int64_t size = 2; size <= devices && size <= 8; size++)
     if (devices % size == 0 && (2 * size <= devices || best == 1)) best = size;
@@ -71,7 +71,7 @@ static void cut_batch(int which, ax_arrangement *layout) {
 
 static ax_status find_way(ax_planner *p, int which, way *way) {
   const int64_t second = size_of_proxy(p);
-  const int64_t left = p->options.devices / second, each = which == WAY_EXPERT ? p->model.samples / second : p->model.samples;
+  const int64_t left = p->devices / second, each = which == WAY_EXPERT ? p->model.samples / second : p->model.samples;
   const int64_t samples = p->model.train ? gcd(left, each) : left;
   const double capacity = p->capacity;
   ax_candidate c = {.saved = AX_SAVE_NOTHING, .microbatches = 1, .stages = 1, .chunks = 1};
@@ -82,7 +82,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   cut_batch(which, &c.layout);
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
-  if (status == AX_OK && possible) status = ax_candidate_improve(p, &c, axis_second, share_of_meshes / 2);
+  if (status == AX_OK && possible) status = ax_candidate_improve(p, &c, axis_second, false, share_of_meshes / 2);
   p->capacity = capacity;
   way->there = status == AX_OK && possible;
   if (way->there) way->layout = c.layout;
@@ -153,7 +153,7 @@ static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arran
 static ax_status try_uncut(ax_planner *p) {
   ax_candidate c = {.stages = 1, .chunks = 1};
   if (!p->model.train) return AX_OK;
-  mesh_of(p->options.devices, 1, NULL, &c.mesh);
+  mesh_of(p->devices, 1, NULL, &c.mesh);
   AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   const ax_status status = try_policies(p, &c);
   ax_candidate_deinit(&c);
@@ -163,9 +163,9 @@ static ax_status try_uncut(ax_planner *p) {
 static ax_status try_meshes(ax_planner *p, const way *ways) {
   ax_mesh mesh;
   AX_TRY(try_uncut(p));
-  for (int64_t second = 1; second <= p->options.devices; second++) {
-    const int64_t samples = p->options.devices / second;
-    if (samples * second != p->options.devices) continue;
+  for (int64_t second = 1; second <= p->devices; second++) {
+    const int64_t samples = p->devices / second;
+    if (samples * second != p->devices) continue;
     for (int which = 0; which < WAY_COUNT; which++) {
       if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
       mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
@@ -201,9 +201,9 @@ static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t m
   AX_TRY(merge(p, way, &layout));
   ax_status status = AX_OK;
   for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
-    const int64_t samples = p->options.devices / model / second;
+    const int64_t samples = p->devices / model / second;
     ax_mesh mesh;
-    if (samples < 2 || samples * second * model != p->options.devices) continue;
+    if (samples < 2 || samples * second * model != p->devices) continue;
     mesh_of(samples, second, names_of_axis[way->names], &mesh);
     mesh.count = 3;
     strcpy(mesh.axis[2].name, "model");
@@ -258,23 +258,23 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
   ax_arrangement_name_axes(&c->layout, &p->model, &p->families, &c->mesh);
 }
 
-/* The best of the first `count`, of those that gather or of the others, that is not done. Of several that are named alike one is improved,
+/* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are named alike one is improved,
    since they would mostly come to the same. AX_NONE: there is none. */
 static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count, bool gathered) {
   uint32_t best = AX_NONE;
   for (uint32_t i = 0; i < count; i++) {
     const ax_candidate *c = &p->found[i];
     bool met = c->stages > 1 || c->layout.gathered != gathered;
-    for (uint32_t k = 0; k < count && !met; k++) met = done[k] && ax_candidate_is_named_alike(&p->found[k], c);
+    for (uint32_t k = 0; k < count && !met && done != NULL; k++) met = done[k] && ax_candidate_is_named_alike(&p->found[k], c);
     if (!met && (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best]))) best = i;
   }
   return best;
 }
 
-static ax_status improve_found(ax_planner *p, uint32_t which) {
+static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
   ax_candidate c;
   AX_TRY(ax_candidate_copy(p, &p->found[which], &c));
-  ax_status status = ax_candidate_improve(p, &c, 0, share_of_pipelines);
+  ax_status status = ax_candidate_improve(p, &c, 0, at_last, share_of_pipelines);
   if (status == AX_OK) ax_candidate_tidy(p, &c);
   if (status == AX_OK) status = ax_planner_keep(p, &c);
   ax_candidate_deinit(&c);
@@ -282,7 +282,7 @@ static ax_status improve_found(ax_planner *p, uint32_t which) {
 }
 
 /* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either are
-   begun with. */
+   begun with. At last the best is improved with axes of other lengths. */
 static ax_status improve_best(ax_planner *p) {
   const uint32_t count = p->found_count;
   bool *done = ax_calloc((size_t)count + 1, sizeof done[0]);
@@ -293,10 +293,14 @@ static ax_status improve_best(ax_planner *p) {
       const uint32_t best = next_best(p, done, count, gathered == 1);
       if (best == AX_NONE) break;
       done[best] = true;
-      status = improve_found(p, best);
+      status = improve_found(p, best, false);
     }
   }
   ax_free(done);
+  for (int gathered = 0; status == AX_OK && gathered < 2; gathered++) {
+    const uint32_t best = next_best(p, NULL, p->found_count, gathered == 1);
+    if (best != AX_NONE) status = improve_found(p, best, true);
+  }
   return status;
 }
 

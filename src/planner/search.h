@@ -38,17 +38,21 @@ typedef struct ax_planner {
   ax_planner_options options;
   ax_runtime *runtime;
   double capacity;  /* INFINITY: there is no limit */
-  double began, end; /* ax_seconds */
+  int64_t devices;   /* that candidates use now: all, or fewer (counts.c) */
+  double began, end; /* ax_seconds: of the search on so many devices, and of all */
   bool cut_short;    /* something was left out, since there was no time for it */
   ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
+  double work;      /* seconds of computing without launches, all devices of a candidate together: the least met */
   ax_kept_step *steps;
   uint32_t step_count, step_capacity;
   ax_known_trial *known;
   uint32_t known_count, known_capacity;
-  ax_candidate *found; /* the best of each mesh and schedule */
+  ax_candidate *found; /* on so many devices: the best of each mesh and schedule */
   uint32_t found_count, found_capacity;
+  ax_candidate *settled; /* the best on each number of devices, timed exactly */
+  uint32_t settled_count, settled_capacity;
 } ax_planner;
 
 AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
@@ -64,8 +68,8 @@ void ax_candidate_deinit(ax_candidate *candidate);
    cut, and the partitioner can do it. exact: as ax_trial_options has it. */
 AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
 /* Improves it step by step, until that share of the time is over; improve.c. first_axis: axes before it, and with one what is not of
-   parameters, stay. */
-AX_MUST_USE ax_status ax_candidate_improve(ax_planner *planner, ax_candidate *candidate, uint32_t first_axis, double share);
+   parameters, stay. at_last: lengths of axes change too, which leads most candidates to the same. */
+AX_MUST_USE ax_status ax_candidate_improve(ax_planner *planner, ax_candidate *candidate, uint32_t first_axis, bool at_last, double share);
 /* Swaps an axis with the next, and what they cut. */
 void ax_candidate_swap_axes(const ax_planner *planner, ax_candidate *candidate, uint32_t axis);
 /* Leaves out axes of one device, makes one of two that cut the same, and calls each by what it does. */
@@ -82,6 +86,14 @@ bool ax_candidate_is_named_alike(const ax_candidate *a, const ax_candidate *b);
    how that is best. */
 AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
 
+/* The devices of its mesh, of all stages. */
+int64_t ax_candidate_devices(const ax_candidate *candidate);
+/* The best first; there are few. */
+void ax_candidates_sort(const ax_planner *planner, ax_candidate *list, uint32_t count);
+
+/* Searches on all devices, and on fewer as long as that may be faster: p->settled, the best first; so many of each number of devices at
+   most; counts.c. */
+AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t most);
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
 /* Finds how a second axis cuts parameters alone: p->tensor. */

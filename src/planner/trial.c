@@ -23,7 +23,7 @@ static ax_status simulate(const ax_lowered *lowered, const ax_trial_options *opt
   const ax_status status = ax_simulate(lowered, options->machine, &(ax_simulate_options){.spans = 1, .most_messages = most_messages}, &simulation);
   if (status == AX_INVALID_ARGUMENT && isfinite(out->seconds)) return AX_OK;
   AX_TRY(status);
-  out->computing = out->exchanging = 0;
+  out->computing = out->exchanging = out->launching = 0;
   out->seconds = simulation.seconds;
   divide_path(&simulation, out);
   ax_simulation_release(&simulation);
@@ -46,6 +46,7 @@ static ax_status use(void *context, const ax_plan *plan, const ax_memory *memory
   e->out->seconds = about.seconds;
   e->out->computing = about.computing;
   e->out->exchanging = about.exchanging;
+  e->out->launching = about.launching;
   return AX_OK;
 }
 

@@ -9,6 +9,7 @@ typedef struct ax_trial {
   double arguments, results; /* parts of that; of results those that do not lie in a donated argument's memory */
   double seconds; /* INFINITY: it was not simulated */
   double computing, exchanging; /* seconds on the critical path: of computing, and of waiting for collectives */
+  double launching;             /* part of computing, where it is estimated: beginning kernels; otherwise 0 */
 } ax_trial;
 
 typedef struct ax_trial_options {

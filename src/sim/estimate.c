@@ -8,6 +8,7 @@ enum { rounds = 3 };
 
 typedef struct estimating {
   const ax_sim_work *work;
+  double launch;     /* seconds of beginning a kernel */
   ax_sim_estimate e;
   double *done;      /* by transfer: when it is over */
   double *free;      /* by group: when its last collective is over */
@@ -39,6 +40,7 @@ static void walk(estimating *s, uint32_t first, uint32_t end);
 static void skip(estimating *s, const ax_sim_estimate *before, double times) {
   const double shift = times * (s->e.seconds - before->seconds);
   s->e.computing += times * (s->e.computing - before->computing);
+  s->e.launching += times * (s->e.launching - before->launching);
   s->e.exchanging += times * (s->e.exchanging - before->exchanging);
   s->e.seconds += shift;
   for (uint32_t t = 0; t < s->work->transfer_count; t++) {
@@ -65,6 +67,7 @@ static void walk(estimating *s, uint32_t first, uint32_t end) {
     if (step->kind == AX_WORK_COMPUTE) {
       s->e.seconds += w->ops[step->op].seconds;
       s->e.computing += w->ops[step->op].seconds;
+      s->e.launching += w->ops[step->op].effort.launched ? s->launch : 0;
     }
     if (step->kind != AX_WORK_LOOP) continue;
     const uint32_t next = end_of_loop(w, i);
@@ -98,7 +101,7 @@ static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_si
 
 ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_sim_estimate *out) {
   ax_sim_work work = {0};
-  estimating s = {.work = &work};
+  estimating s = {.work = &work, .launch = machine->launch};
   *out = (ax_sim_estimate){0};
   ax_status status = make_work(plan, machine, &work);
   if (status == AX_OK) status = estimate(&s, out);

@@ -11,6 +11,7 @@
 typedef struct ax_sim_estimate { /* seconds */
   double seconds;
   double computing, exchanging; /* parts of it: a device computes; it waits for a collective */
+  double launching;             /* part of computing: beginning kernels, which takes the same however little they do */
 } ax_sim_estimate;
 
 /* Statuses: as ax_simulate. AX_ABSENT: a plan with kernels, whose times data decide. */

@@ -1,0 +1,67 @@
+/* How many of the devices are used. A small program is slowed down by more devices than it has work for: its mesh is then of the first of
+   them, and the others are idle. So the search goes over all devices first, and then over fewer: over each number that divides theirs, and
+   each power of two, the largest first. That on fewer is the one that would be made were there no more, so that what is found for more
+   devices is never slower than what is found for a part of them. It ends where the work of the model alone, on so few devices, takes longer
+   than what is known. */
+#include <math.h>
+
+#include "planner/search.h"
+
+/* Layouts can have less work than the least that was met, since fewer devices repeat less; not much less. */
+static const double least_work = 0.9;
+/* A simulated time is not shorter than this part of the estimate: collectives that the estimate puts in a row may overlap. */
+static const double least_simulated = 0.8;
+
+static bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
+
+/* The next number of devices to be tried, below n; 0: there is none. */
+static int64_t next_count(const ax_planner *p, int64_t n) {
+  while (--n > 0 && p->options.devices % n != 0 && !is_power_of_two(n)) {}
+  return n;
+}
+
+/* Seconds of the best that is known; INFINITY: nothing fits. */
+static double known_seconds(const ax_planner *p) {
+  return p->settled_count > 0 && p->settled[0].trial.bytes <= p->capacity ? p->settled[0].trial.seconds : INFINITY;
+}
+
+/* Whether so few devices may be faster than the best that is known. */
+static bool is_worth(const ax_planner *p, int64_t devices) {
+  const double products = p->ideal * (double)p->options.devices / (double)devices;
+  return fmax(products, isfinite(p->work) ? least_work * p->work / (double)devices : 0) < known_seconds(p);
+}
+
+/* Whether a candidate is of use: on fewer devices only one that may be faster than what is known. */
+static bool is_of_use(const ax_planner *p, const ax_candidate *c) {
+  return p->devices == p->options.devices || least_simulated * c->trial.seconds < known_seconds(p);
+}
+
+/* Of what was found on so many devices the best, timed as ax_simulate does. */
+static ax_status settle(ax_planner *p, uint32_t most) {
+  ax_candidates_sort(p, p->found, p->found_count);
+  while (p->found_count > 0 && (p->found_count > most || !is_of_use(p, &p->found[p->found_count - 1])))
+    ax_candidate_deinit(&p->found[--p->found_count]);
+  AX_TRY(ax_grow(&p->settled, sizeof p->settled[0], p->settled_count, p->found_count, &p->settled_capacity));
+  for (uint32_t i = 0; i < p->found_count; i++) {
+    bool possible;
+    if (p->found[i].stages > 1) continue;
+    if (!ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
+    ax_candidate_tidy(p, &p->found[i]);
+  }
+  for (uint32_t i = 0; i < p->found_count; i++) p->settled[p->settled_count++] = p->found[i];
+  p->found_count = 0;
+  ax_candidates_sort(p, p->settled, p->settled_count);
+  return AX_OK;
+}
+
+ax_status ax_planner_search_counts(ax_planner *p, uint32_t most) {
+  for (p->devices = p->options.devices; p->devices > 0 && is_worth(p, p->devices); p->devices = next_count(p, p->devices)) {
+    p->began = ax_seconds();
+    if (p->settled_count > 0 && ax_planner_is_late(p, 1)) return AX_OK;
+    ax_arrangement_deinit(&p->tensor);
+    AX_TRY(ax_planner_search_meshes(p));
+    AX_TRY(ax_planner_search_pipelines(p));
+    AX_TRY(settle(p, most));
+  }
+  return AX_OK;
+}
