@@ -250,6 +250,29 @@ static void constants_stay_in_registers(void **state) {
   ax_llvm = all;
 }
 
+/* (x * g0 + g1) * g2 + .., of as many numbers that the call gives as registers cannot hold. */
+enum { many_numbers = 75 };
+static ax_ex of_numbers_given(ax_loop_kernel *k, ax_ex x) {
+  for (int i = 0; i < many_numbers; i++) {
+    const ax_ex number = ax_kernel_op_imm(k, AX_LEAF_GIVEN, AX_F32, AX_NONE, i);
+    x = ax_kernel_op(k, i % 2 == 0 ? AX_SCALAR_MUL : AX_SCALAR_ADD, AX_F32, x, number, AX_NONE);
+  }
+  return x;
+}
+
+/* Given numbers are spread once, before the loop; an instruction takes what no register holds from the stack as its operand. */
+static void numbers_given_take_no_instruction_in_the_loop(void **state) {
+  (void)state;
+  const ax_llvm_functions all = pretend();
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    now = &processors[i];
+    if (now->vector_bytes != 64) continue;
+    assert_int_equal(instructions(AX_F32, of_numbers_given, "vbroadcastss"), many_numbers);
+    assert_true(instructions(AX_F32, of_numbers_given, "v\\(mul\\|add\\)ps .*(%rsp),%zmm") >= many_numbers - 32);
+  }
+  ax_llvm = all;
+}
+
 /* Operations on f16 are instructions of f16, in whole registers, where the processor has them; elsewhere they are those of f32,
    between conversions. */
 static void f16_is_computed_in_f16_where_the_processor_can(void **state) {
@@ -356,6 +379,7 @@ int main(void) {
       cmocka_unit_test(registers_are_the_processors_widest),
       cmocka_unit_test(indices_are_as_wide_as_what_they_become),
       cmocka_unit_test(constants_stay_in_registers),
+      cmocka_unit_test(numbers_given_take_no_instruction_in_the_loop),
       cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),
       cmocka_unit_test(rounding_takes_one_addition),
       cmocka_unit_test(the_largest_takes_one_shift_a_vector),

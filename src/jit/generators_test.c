@@ -2,10 +2,13 @@
    process finds all code in the folder. */
 #include "jit/emit/generators.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "jit/jit.h"
@@ -67,6 +70,43 @@ static void all_code_is_kept(void **state) {
   assert_int_equal(compile_all(&(ax_jit_options){.folder = folder, .processor = "this one"}), 0);
   snprintf(command, sizeof command, "rm -rf %s", folder);
   assert_int_equal(system(command), 0);
+}
+
+/* Makes compilers and destroys them until *context. */
+static void *make_and_destroy(void *context) {
+  atomic_bool *end = context;
+  ax_compiler *jit;
+  while (!atomic_load(end)) {
+    if (ax_jit_create(&(ax_jit_options){.threads = AX_MOST_GENERATORS}, &jit) == AX_OK) ax_jit_destroy(jit);
+  }
+  return NULL;
+}
+
+/* In a process that is forked while other threads make compilers and destroy them, a compiler is released, and another one made. */
+static void forked_processes_release_and_make(void **state) {
+  enum { threads = 3, rounds = 200, most_seconds = 10 };
+  pthread_t thread[threads];
+  atomic_bool end = false;
+  ax_compiler *jit;
+  int ended = 0;
+  (void)state;
+  compile_all(&(ax_jit_options){.threads = 4}); /* something is kept */
+  assert_int_equal(ax_jit_create(NULL, &jit), AX_OK);
+  for (int i = 0; i < threads; i++) assert_int_equal(pthread_create(&thread[i], NULL, make_and_destroy, &end), 0);
+  for (int i = 0; i < rounds && ended == i; i++) {
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(most_seconds);
+      ax_jit_destroy(jit);
+      _exit(ax_jit_create(NULL, &jit) != AX_OK);
+    }
+    if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) ended++;
+  }
+  atomic_store(&end, true);
+  for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+  ax_jit_destroy(jit);
+  assert_int_equal(ended, rounds);
 }
 
 static void init_units(ax_arena *arena, ax_unit *units) {
@@ -148,6 +188,7 @@ static void failures_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_compile_everything_once), cmocka_unit_test(all_code_is_kept),
+                                     cmocka_unit_test(forked_processes_release_and_make),
                                      cmocka_unit_test(parts_are_equal), cmocka_unit_test(there_is_memory_for_all_or_for_one),
                                      cmocka_unit_test(failures_are_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,8 +103,9 @@ static bool is_alike(const ax_generator *a, const ax_generator *b) {
   return a->most_vector_bytes == b->most_vector_bytes && a->f16_as_f32 == b->f16_as_f32 && a->f16_always == b->f16_always;
 }
 
+/* In a process that was forked while another thread held the lock, nobody gives it back: such a process does without. */
 void ax_generator_take_kept(ax_generator *generator) {
-  pthread_mutex_lock(&kept_lock);
+  if (pthread_mutex_trylock(&kept_lock) != 0) return;
   for (uint32_t i = 0; i < most_kept && generator->machine == NULL; i++) {
     if (kept[i].machine == NULL || !is_alike(&kept[i], generator)) continue;
     *generator = kept[i];
@@ -115,13 +116,14 @@ void ax_generator_take_kept(ax_generator *generator) {
 
 void ax_generator_keep(ax_generator *generator) {
   forget_context(generator);
-  pthread_mutex_lock(&kept_lock);
-  for (uint32_t i = 0; i < most_kept && generator->machine != NULL; i++) {
-    if (kept[i].machine != NULL) continue;
-    kept[i] = *generator;
-    generator->machine = NULL;
+  if (generator->machine != NULL && pthread_mutex_trylock(&kept_lock) == 0) {
+    for (uint32_t i = 0; i < most_kept && generator->machine != NULL; i++) {
+      if (kept[i].machine != NULL) continue;
+      kept[i] = *generator;
+      generator->machine = NULL;
+    }
+    pthread_mutex_unlock(&kept_lock);
   }
-  pthread_mutex_unlock(&kept_lock);
   ax_generator_deinit(generator);
 }
 
