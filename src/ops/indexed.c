@@ -281,6 +281,17 @@ bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32
          w->sizes[d] <= (w->limit[d] + w->sizes[d]) / fewer;
 }
 
+bool ax_picked_adds_up(ax_dtype dtype) { return dtype != AX_BOOL && dtype != AX_F8E8M0FNU && !ax_is_key(dtype); }
+
+ax_literal ax_not_picked(ax_dtype dtype) {
+  ax_element *bits = ax_trace_alloc(sizeof *bits);
+  const ax_number number = ax_rounds(dtype) ? (ax_number){.f = -0.0, .imag = -0.0} : (ax_number){0};
+  if (bits == NULL) return (ax_literal){0}; /* the trace has failed */
+  *bits = (ax_element){0};
+  ax_number_store(dtype, bits, 0, number);
+  return (ax_literal){.type = ax_array_type(dtype, AX_DIMS()), .data = bits};
+}
+
 /* By number of an index. */
 typedef struct places {
   int64_t limit[AX_MAX_RANK]; /* of the whole operand */
