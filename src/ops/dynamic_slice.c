@@ -71,9 +71,8 @@ static const ax_type *part_type(const ax_eqn *eqn, const ax_type *types) {
 
 /* Of more elements the parts that are added would be more than what is gathered. */
 static bool picks_few(const ax_type *x, const ax_type *part, uint32_t d) {
-  enum { fewer = 8 };
   const int64_t size = part->dims[d];
-  return !ax_is_key(x->dtype) && size > 0 && size < x->dims[d] && (size == 1 || size <= x->dims[d] / fewer);
+  return !ax_is_key(x->dtype) && size > 0 && size < x->dims[d] && (size == 1 || size <= x->dims[d] / AX_FEW_OF);
 }
 
 static void shard(const ax_shard_args *args) {

@@ -11,7 +11,8 @@
    unreduced x with a fill value other than 0.
    Linear in x; its transpose is scatter_add into zeros at the same indices. Batching adds a batching dimension.
    Sharding: cuts of the indices' dimensions, and of x's dimensions that windows have whole, are kept. A dimension of x from which
-   an index picks one element may be cut too, but of keys, bools and f8e8m0fnu: each device looks up the elements it holds, and the parts are added.
+   an index picks one element may be cut too, but of keys, bools and f8e8m0fnu: each device looks up the elements it holds, and the
+   parts are added.
    Compiled: one kernel of loads. */
 #include <string.h>
 
@@ -64,6 +65,11 @@ static bool fills_with_zero(const ax_gather_params *p) {
   const ax_type *type = &p->fill_value.type;
   ax_number number = ax_number_load(type->dtype, p->fill_value.data, 0);
   return !ax_indexing_fills(&p->at) || (ax_rounds(type->dtype) ? number.f == 0 && number.imag == 0 : number.u == 0);
+}
+
+/* Whether windows that no device finds have the fill value once the parts are added. The parts have -0 there if they round. */
+static bool sum_fills(const ax_gather_params *p) {
+  return !ax_indexing_fills(&p->at) || (fills_with_zero(p) && !ax_rounds(p->fill_value.type.dtype));
 }
 
 /* An x that is unreduced is looked up part by part. The parts add up to the result only if the fill value adds nothing: it must be
@@ -176,7 +182,7 @@ static void block(const ax_block_args *args) {
   if (cut) p.at.mode = "fill", p.at.sorted = false, p.fill_value = ax_not_picked(p.fill_value.type.dtype);
   if (ax_failed()) return;
   args->out[0] = ax_bind1(args->eqn->prim, &p, in, 2);
-  if (cut && (!fills_with_zero(whole) || (ax_indexing_fills(&whole->at) && ax_rounds(p.fill_value.type.dtype)))) args->out[0] = filled_once(args, &w, args->out[0], outside);
+  if (cut && !sum_fills(whole)) args->out[0] = filled_once(args, &w, args->out[0], outside);
 }
 
 /* --- lower --- */

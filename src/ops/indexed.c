@@ -276,9 +276,8 @@ bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t 
 }
 
 bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d) {
-  enum { fewer = 8 };
   return w->component_of[d] >= 0 && !ax_dims_has(&at->collapsed, d) && w->sizes[d] > 1 &&
-         w->sizes[d] <= (w->limit[d] + w->sizes[d]) / fewer;
+         w->sizes[d] <= (w->limit[d] + w->sizes[d]) / AX_FEW_OF;
 }
 
 bool ax_picked_adds_up(ax_dtype dtype) { return dtype != AX_BOOL && dtype != AX_F8E8M0FNU && !ax_is_key(dtype); }

@@ -86,6 +86,9 @@ void ax_shard_windows(const ax_shard_args *args, const ax_index_windows *w, cons
 /* Says whether an index picks single places along operand dimension d. A device that holds some of these places can then do the
    work for them alone. */
 bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
+/* A window of a dimension of n has few of its elements if it has at most n / AX_FEW_OF. */
+enum { AX_FEW_OF = 8 };
+
 /* Says whether windows cover several places along operand dimension d, but few of them. A device that holds a block can then do the work for
    what windows have of the block, if it has room for the rest of them: sizes[d] - 1 more places on either side. */
 bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
