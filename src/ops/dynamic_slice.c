@@ -6,7 +6,7 @@
    Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's cotangent is that slice
    of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter.
    Sharding: dimensions that the part has whole may be cut, and of x those of which it has one element, or at most an eighth of the elements, but
-   of keys: the devices that have the elements give them, and the parts are added (not bools), or overwrite them. */
+   of keys: the devices that have the elements give them, and the parts are added (not bools or f8e8m0fnu), or overwrite them. */
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -71,9 +71,8 @@ static const ax_type *part_type(const ax_eqn *eqn, const ax_type *types) {
 
 /* Of more elements the parts that are added would be more than what is gathered. */
 static bool picks_few(const ax_type *x, const ax_type *part, uint32_t d) {
-  enum { fewer = 8 };
   const int64_t size = part->dims[d];
-  return !ax_is_key(x->dtype) && size > 0 && size < x->dims[d] && (size == 1 || size <= x->dims[d] / fewer);
+  return !ax_is_key(x->dtype) && size > 0 && size < x->dims[d] && (size == 1 || size <= x->dims[d] / AX_FEW_OF);
 }
 
 static void shard(const ax_shard_args *args) {
@@ -81,7 +80,7 @@ static void shard(const ax_shard_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]], *part = part_type(args->eqn, args->types);
   for (uint32_t d = 0; d < x->rank; d++) {
     const bool whole = part->dims[d] == x->dims[d], few = picks_few(x, part, d), adds = few && !updates;
-    if ((!whole && !few) || (adds && x->dtype == AX_BOOL)) continue;
+    if ((!whole && !few) || (adds && !ax_picked_adds_up(x->dtype))) continue;
     const uint32_t factor = ax_factor(args, x->dims[d], adds ? AX_FACTOR_SUM : AX_FACTOR_ALONG);
     ax_factor_of(&args->in[0], d, factor);
     if (updates && whole) ax_factor_of(&args->in[1], d, factor);
@@ -153,16 +152,16 @@ static ax_value moved(const local_part *p, ax_value x, ax_value fill, const ax_v
   return ax_dynamic_slice(ax_pad(x, fill, wide, wide, none), starts, sizes);
 }
 
-/* The part's elements, with zeros in the place of those that other devices have. */
+/* The part's elements. In the place of those that other devices have stands what changes no number it is added to. */
 static void slice_block(const ax_block_args *args) {
   const ax_type *block = &args->blocks[0];
   const local_part p = part_here(args, args->in + 1, block->dims);
   const ax_value y = ax_failed() ? ax_poison : ax_dynamic_slice(args->in[0], p.start, p.sizes);
-  const bool signs_zero = block->dtype == AX_F16 || block->dtype == AX_BF16 || block->dtype == AX_F32 || block->dtype == AX_F64;
-  const ax_value zero = ax_full(block->dtype, AX_DIMS(), signs_zero ? -0.0 : 0); /* a -0 that is picked stays one */
   ax_value by[AX_MAX_RANK];
   args->out[0] = y;
   if (p.cut == 0 || ax_failed()) return;
+  const ax_literal not_here = ax_not_picked(block->dtype);
+  const ax_value zero = ax_failed() ? ax_poison : ax_constant(&not_here.type, not_here.data);
   if (p.one) {
     args->out[0] = ax_where(is_part(&p, block->dims), y, zero);
     return;

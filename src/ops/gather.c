@@ -11,7 +11,8 @@
    unreduced x with a fill value other than 0.
    Linear in x; its transpose is scatter_add into zeros at the same indices. Batching adds a batching dimension.
    Sharding: cuts of the indices' dimensions, and of x's dimensions that windows have whole, are kept. A dimension of x from which
-   an index picks one element may be cut too, but of keys: each device looks up the elements it holds, and the parts are added.
+   an index picks one element may be cut too, but of keys, bools and f8e8m0fnu: each device looks up the elements it holds, and the
+   parts are added.
    Compiled: one kernel of loads. */
 #include <string.h>
 
@@ -64,6 +65,11 @@ static bool fills_with_zero(const ax_gather_params *p) {
   const ax_type *type = &p->fill_value.type;
   ax_number number = ax_number_load(type->dtype, p->fill_value.data, 0);
   return !ax_indexing_fills(&p->at) || (ax_rounds(type->dtype) ? number.f == 0 && number.imag == 0 : number.u == 0);
+}
+
+/* Whether windows that no device finds have the fill value once the parts are added. The parts have -0 there if they round. */
+static bool sum_fills(const ax_gather_params *p) {
+  return !ax_indexing_fills(&p->at) || (fills_with_zero(p) && !ax_rounds(p->fill_value.type.dtype));
 }
 
 /* An x that is unreduced is looked up part by part. The parts add up to the result only if the fill value adds nothing: it must be
@@ -143,8 +149,8 @@ static void shard(const ax_shard_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]];
   const ax_index_windows w = windows_of(args->eqn, args->types);
   ax_shard_windows(args, &w, at, &args->out[0], NULL, &along);
-  for (uint32_t d = 0; d < x->rank && x->dtype != AX_BOOL; d++)
-    if (ax_window_picks(&w, at, d) && !ax_is_key(x->dtype)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
+  for (uint32_t d = 0; d < x->rank && ax_picked_adds_up(x->dtype); d++)
+    if (ax_window_picks(&w, at, d)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
 }
 
 /* Windows that are outside the whole of x are filled by the first of the devices whose parts are added, so that the fill value
@@ -173,9 +179,10 @@ static void block(const ax_block_args *args) {
   for (uint32_t d = 0; d < w.rank; d++)
     if (w.wide_of[d] >= 0 && !ax_dims_has(&p.at.batching, d)) p.slice_sizes.v[d] = args->blocks[0].dims[w.wide_of[d]];
   ax_value in[] = {args->in[0], ax_block_indices(args, &w, &p.at, &cut, &outside)};
-  if (cut) p.at.mode = "fill", p.at.sorted = false, p.fill_value = zero_of(p.fill_value.type.dtype);
+  if (cut) p.at.mode = "fill", p.at.sorted = false, p.fill_value = ax_not_picked(p.fill_value.type.dtype);
+  if (ax_failed()) return;
   args->out[0] = ax_bind1(args->eqn->prim, &p, in, 2);
-  if (cut && !fills_with_zero(whole)) args->out[0] = filled_once(args, &w, args->out[0], outside);
+  if (cut && !sum_fills(whole)) args->out[0] = filled_once(args, &w, args->out[0], outside);
 }
 
 /* --- lower --- */

@@ -276,9 +276,19 @@ bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t 
 }
 
 bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d) {
-  enum { fewer = 8 };
   return w->component_of[d] >= 0 && !ax_dims_has(&at->collapsed, d) && w->sizes[d] > 1 &&
-         w->sizes[d] <= (w->limit[d] + w->sizes[d]) / fewer;
+         w->sizes[d] <= (w->limit[d] + w->sizes[d]) / AX_FEW_OF;
+}
+
+bool ax_picked_adds_up(ax_dtype dtype) { return dtype != AX_BOOL && dtype != AX_F8E8M0FNU && !ax_is_key(dtype); }
+
+ax_literal ax_not_picked(ax_dtype dtype) {
+  ax_element *bits = ax_trace_alloc(sizeof *bits);
+  const ax_number number = ax_rounds(dtype) ? (ax_number){.f = -0.0, .imag = -0.0} : (ax_number){0};
+  if (bits == NULL) return (ax_literal){0}; /* the trace has failed */
+  *bits = (ax_element){0};
+  ax_number_store(dtype, bits, 0, number);
+  return (ax_literal){.type = ax_array_type(dtype, AX_DIMS()), .data = bits};
 }
 
 /* By number of an index. */

@@ -86,9 +86,18 @@ void ax_shard_windows(const ax_shard_args *args, const ax_index_windows *w, cons
 /* Says whether an index picks single places along operand dimension d. A device that holds some of these places can then do the
    work for them alone. */
 bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
+/* A window of a dimension of n has few of its elements if it has at most n / AX_FEW_OF. */
+enum { AX_FEW_OF = 8 };
+
 /* Says whether windows cover several places along operand dimension d, but few of them. A device that holds a block can then do the work for
    what windows have of the block, if it has room for the rest of them: sizes[d] - 1 more places on either side. */
 bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
+
+/* If devices look for elements in their own blocks, the results are parts of a sum: one device has the element, the others a number that
+   changes none it is added to. Of bools, keys and powers of 2 (f8e8m0fnu) there is no such number. */
+bool ax_picked_adds_up(ax_dtype dtype);
+/* For block: this number, as a literal of the trace in progress. Of dtypes that round it is -0, since 0 would make a 0 of a -0. */
+ax_literal ax_not_picked(ax_dtype dtype);
 
 /* For block: the indices, as s64, counted from the start of this device's block, when dimensions that an index picks from are cut;
    *cut says whether any is. An index outside the block is then outside the operand. Along dimensions that windows overlap they count from the

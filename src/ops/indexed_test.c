@@ -132,6 +132,30 @@ static void elements_are_taken_along_a_dimension(void **state) {
   ax_program_release(program);
 }
 
+static AX_BODY(with_another_part) {
+  const ax_literal other = ax_not_picked(ax_typeof(in[0]).dtype);
+  (void)context;
+  out[0] = ax_add(in[0], ax_constant(&other.type, other.data));
+}
+
+/* Of each dtype whose picked elements are parts of a sum. */
+static void what_is_not_picked_changes_no_bit(void **state) {
+  (void)state;
+  const ax_dtype summed[] = {AX_F32, AX_F64, AX_F16, AX_BF16, AX_F8E5M2, AX_F8E4M3FNUZ, AX_C64, AX_C128, AX_S8, AX_U64},
+                 others[] = {AX_BOOL, AX_F8E8M0FNU, AX_KEY};
+  for (size_t i = 0; i < AX_COUNT(others); i++) assert_false(ax_picked_adds_up(others[i]));
+  for (size_t i = 0; i < AX_COUNT(summed); i++) {
+    const ax_type type = ax_array_type(summed[i], AX_DIMS(4));
+    ax_program *program = test_trace(with_another_part, NULL, &type, 1, 1);
+    ax_tensor *x = test_tensor(type, (const double[]){0, -0.0, 1, -0.0, -0.0, 0, -0.0, -2}), *y; /* complex numbers have two each */
+    assert_true(ax_picked_adds_up(summed[i]));
+    test_run(program, &x, &y);
+    assert_memory_equal(x->data, y->data, 4 * ax_dtype_bytes(summed[i]));
+    test_release(&x, 1), test_release(&y, 1);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dimensions_that_belong_together),
@@ -143,6 +167,7 @@ int main(void) {
       cmocka_unit_test(lists_that_do_not_fit_are_refused),
       cmocka_unit_test(keys_ascend_with_elements),
       cmocka_unit_test(elements_are_taken_along_a_dimension),
+      cmocka_unit_test(what_is_not_picked_changes_no_bit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -364,8 +364,8 @@ static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dty
   return prim != NULL && ax_hlo_starts_neutral(args, prim->form->reducer) ? prim : NULL;
 }
 
-/* Windows that see all elements up to their place, or all from it on, by a body that is one operation or logaddexp: JAX's cumsum and the like. Where blocks
-   of that dimension lie on several devices, these exchange totals, and not elements. */
+/* Windows that see all elements up to their place, or all from it on, by a body that is one operation or logaddexp: JAX's cumsum and the
+   like. Where blocks of that dimension lie on several devices, these exchange totals, and not elements. */
 static bool read_running(const ax_hlo_read_args *args, const window_params *p, const ax_type *type) {
   const bool logs = ax_dtype_get(type->dtype)->kind == AX_KIND_FLOAT && ax_dtype_bytes(type->dtype) > 1 && ax_hlo_is_logaddexp(args->op);
   const ax_scalar op = logs ? AX_SCALAR_MAX : ax_hlo_body_scalar(args->op, 0); /* for logs, the one that has the same start */

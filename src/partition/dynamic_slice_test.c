@@ -159,19 +159,42 @@ static void windows_are_put_where_they_are(void **state) {
   check(rows, AX_COUNT(rows));
 }
 
-/* The others add -0, which changes no number. */
-static void a_zero_keeps_its_sign(void **state) {
-  (void)state;
-  laid l = lay("{ lambda x:f32[8] i:s32[]. let y:f32[1] = dynamic_slice[slice_sizes=(1,)] x i in (y,) }", "d=4", "d;  -> _");
+/* What other devices add changes no number, nor the sign of a zero. */
+static void same_bits_are_picked(const char *text, const void *bits) {
+  laid l = lay(text, "d=4", "d;  -> _");
+  const size_t bytes = ax_dtype_bytes(l.program->types[0].dtype);
   for (int i = 0; i < 8; i++) {
-    ax_tensor *in[] = {test_tensor(l.program->types[0], (const double[]){0, -0.0, -0.0, 0, 1, -0.0, 0, -1}),
-                       test_tensor(l.program->types[1], (const double[]){i})}, *y;
+    ax_tensor *in[] = {test_tensor(l.program->types[0], NULL), test_tensor(l.program->types[1], (const double[]){i})}, *y;
+    memcpy(in[0]->data, bits, 8 * bytes);
     test_run(l.partitioned, in, &y);
-    assert_memory_equal(y->data, (const float *)in[0]->data + i, sizeof(float));
-    TEST_EVERY_WAY(l.partitioned, in, 0);
+    assert_memory_equal(y->data, (const char *)bits + (size_t)i * bytes, bytes);
+    if (i == 1) TEST_EVERY_WAY(l.partitioned, in, 0);
     ax_tensor_release(in[0]), ax_tensor_release(in[1]), ax_tensor_release(y);
   }
   release(&l);
+}
+
+static void a_zero_keeps_its_sign(void **state) {
+  (void)state;
+#define SLICE(T) "{ lambda x:" T "[8] i:s32[]. let y:" T "[1] = dynamic_slice[slice_sizes=(1,)] x i in (y,) }"
+#define GATHER(T, V, M) "{ lambda x:" T "[8] i:s32[]. let k:s32[1,1] = broadcast_in_dim[shape=(1, 1) broadcast_dimensions=()] i" \
+  "  y:" T "[1] = gather[offset_dims=() collapsed_slice_dims=(0,) start_index_map=(0,) operand_batching_dims=()" \
+  "    start_indices_batching_dims=() mode=\"" M "\" indices_are_sorted=false unique_indices=false slice_sizes=(1,) fill_value=" V ":" T "[]] x k" \
+  "  in (y,) }"
+  static const float single[] = {0, -0.0f, -0.0f, 0, 1, -0.0f, 0, -1},
+                     complex[] = {0, -0.0f, -0.0f, 0, -0.0f, -0.0f, 0, 0, 1, -0.0f, -0.0f, 2, 0, -1, -1, 0};
+  static const uint8_t f8[] = {0, 0x80, 0x80, 0, 0x3c, 0x80, 0, 0xbc}, powers[] = {0, 1, 2, 3, 126, 127, 128, 254};
+  same_bits_are_picked(SLICE("f32"), single);
+  same_bits_are_picked(SLICE("c64"), complex);
+  same_bits_are_picked(SLICE("f8e5m2"), f8);
+  same_bits_are_picked(SLICE("f8e8m0fnu"), powers);
+  same_bits_are_picked(GATHER("f32", "0.0", "clip"), single);
+  same_bits_are_picked(GATHER("f32", "0.0", "fill"), single);
+  same_bits_are_picked(GATHER("c64", "0.0", "fill"), complex);
+  same_bits_are_picked(GATHER("f8e5m2", "0.0", "clip"), f8);
+  same_bits_are_picked(GATHER("f8e8m0fnu", "1.0", "clip"), powers);
+#undef SLICE
+#undef GATHER
 }
 
 /* What a loop reads and writes step by step stays cut: no step gathers the array. */

@@ -20,8 +20,9 @@ bool ax_halo_received(const ax_halo *halo, int64_t *elements, int64_t *exchanges
 /* The elements that ax_halo_bring returns along the dimension: (count - 1) * stride + extent; or count, where nothing but these is seen
    and the others were left out. */
 int64_t ax_halo_length(const ax_halo *halo, bool whole);
-/* Returns the elements that this device's positions see, dilated by the reach's base: ax_halo_length along dimension d. x: this device's block along the named axes, or all of the dimension if `whole`. fill: the scalar that stands
-   where there is no element; poison if those places are never used. */
+/* Returns the elements that this device's positions see, dilated by the reach's base: ax_halo_length along dimension d. x: this
+   device's block along the named axes, or all of the dimension if `whole`. fill: the scalar that stands where there is no element;
+   poison if those places are never used. */
 ax_value ax_halo_bring(const ax_halo *halo, ax_value x, const ax_axes *names, uint32_t d, bool whole, ax_value fill);
 
 #endif

@@ -16,8 +16,8 @@ typedef struct ax_joined_part {
   bool whole;           /* devices have the array whole along the dimension */
 } ax_joined_part;
 
-/* Returns this device's block of the parts put together along dimension d, which the named axes cut in `parts` blocks. Poison, with no failure: it
-   would take too many exchanges. */
+/* Returns this device's block of the parts put together along dimension d, which the named axes cut in `parts` blocks. Poison, with no
+   failure: it would take too many exchanges. */
 ax_value ax_join_blocks(const ax_joined_part *in, uint32_t count, const ax_axes *names, int64_t parts, uint32_t d);
 
 #endif

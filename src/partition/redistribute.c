@@ -86,22 +86,31 @@ static uint32_t round_of(ax_redistribution *t, const ax_moved_piece *x, uint32_t
   return t->round_count++;
 }
 
-/* busy: by source, whether sends or receives, and device: the colors that are taken. */
-static ax_status arrange_in_order(ax_redistribution *t, uint64_t *busy) {
+/* The colors that a device's pieces of a source have taken: as their sender, as their receiver, and of those that it keeps, which no
+   other device takes part in. */
+typedef enum piece_role { SENDS, RECEIVES, KEEPS, PIECE_ROLES } piece_role;
+
+static int64_t role_count(const ax_redistribution *t) { return (int64_t)t->source_count * PIECE_ROLES * t->parts; }
+
+static uint64_t *colors_of(const ax_redistribution *t, uint64_t *taken, uint32_t source, piece_role role, int64_t device) {
+  return &taken[((int64_t)source * PIECE_ROLES + role) * t->parts + device];
+}
+
+/* Gives each piece the lowest color that is free. taken: role_count of them. */
+static ax_status arrange_in_order(ax_redistribution *t, uint64_t *taken) {
   uint8_t color_of[AX_MOST_ROUNDS];
+  memset(taken, 0, (size_t)role_count(t) * sizeof taken[0]);
   t->round_count = 0;
   for (uint32_t i = 0; i < t->count; i++) {
     ax_moved_piece *x = &t->all[i];
-    uint64_t *sends = &busy[((int64_t)x->source * 2) * t->parts + x->from],
-             *receives = &busy[((int64_t)x->source * 2 + 1) * t->parts + x->to];
-    uint64_t own = 0, *taken = x->from == x->to ? &own : sends;
-    if (x->from == x->to)
-      for (uint32_t k = i; k > 0 && t->all[k - 1].to == x->to; k--)
-        if (t->all[k - 1].source == x->source && t->all[k - 1].from == x->to) own = own << 1 | 1;
-    const uint64_t left = ~(x->from == x->to ? own : *taken | *receives);
-    if (left == 0) return AX_ABSENT;
-    const uint32_t color = (uint32_t)__builtin_ctzll(left);
-    if (x->from != x->to) *sends |= (uint64_t)1 << color, *receives |= (uint64_t)1 << color;
+    const bool local = x->from == x->to;
+    uint64_t *from = colors_of(t, taken, x->source, local ? KEEPS : SENDS, x->from),
+             *to = colors_of(t, taken, x->source, local ? KEEPS : RECEIVES, x->to);
+    const uint64_t free_colors = ~(*from | *to);
+    if (free_colors == 0) return AX_ABSENT;
+    const uint32_t color = (uint32_t)__builtin_ctzll(free_colors);
+    *from |= (uint64_t)1 << color;
+    *to |= (uint64_t)1 << color;
     x->round = round_of(t, x, color, color_of);
     if (x->round == AX_NONE) return AX_ABSENT;
     if (x->count > t->rounds[x->round].longest) t->rounds[x->round].longest = x->count;
@@ -116,14 +125,13 @@ static uint32_t exchanges_of(const ax_redistribution *t) {
 }
 
 ax_status ax_redistribution_arrange(ax_redistribution *t) {
-  uint64_t *busy = ax_calloc((size_t)t->source_count * 2 * (size_t)t->parts + 1, sizeof busy[0]);
-  if (busy == NULL) return ax_out_of_memory(0);
-  ax_status status = arrange_in_order(t, busy);
+  uint64_t *taken = ax_calloc((size_t)role_count(t) + 1, sizeof taken[0]);
+  if (taken == NULL) return ax_out_of_memory(0);
+  ax_status status = arrange_in_order(t, taken);
   const uint32_t least = status == AX_OK ? exchanges_of(t) : AX_MOST_ROUNDS;
-  memset(busy, 0, ((size_t)t->source_count * 2 * (size_t)t->parts + 1) * sizeof busy[0]);
   t->uniform = arrange_alike(t, least + 1);
-  if (!t->uniform && status == AX_OK) status = arrange_in_order(t, busy);
-  ax_free(busy);
+  if (!t->uniform && status == AX_OK) status = arrange_in_order(t, taken);
+  ax_free(taken);
   return t->uniform ? AX_OK : status;
 }
 
