@@ -113,6 +113,31 @@ static void an_arena_gives_cleared_aligned_memory(void **state) {
   assert_null(arena.chunks);
 }
 
+/* Emptied, it gives the memory that it has again, cleared, before it takes more. */
+static void an_emptied_arena_gives_its_memory_again(void **state) {
+  (void)state;
+  enum { count = 40, bytes = 3000 }; /* several chunks */
+  ax_arena arena = {0};
+  char *before[count], *after;
+  ax_arena_empty(&arena);
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < count; i++) {
+      after = ax_arena_alloc(&arena, bytes);
+      assert_non_null(after);
+      for (int k = 0; k < bytes; k++) assert_int_equal(after[k], 0);
+      memset(after, 1, bytes);
+      bool is_there = round == 0;
+      for (int k = 0; k < count && !is_there; k++) is_there = before[k] == after;
+      assert_true(is_there || AX_HOSTILE);
+      if (round == 0) before[i] = after;
+    }
+    ax_arena_empty(&arena);
+    assert_null(arena.chunks);
+  }
+  ax_arena_deinit(&arena);
+  assert_null(arena.spare);
+}
+
 static void what_is_reserved_is_in_one_piece(void **state) {
   (void)state;
   ax_arena arena = {0};
@@ -204,6 +229,7 @@ int main(void) {
       cmocka_unit_test(hashes_differ_by_bytes_length_and_seed),
       cmocka_unit_test(memory_is_aligned_and_never_null),
       cmocka_unit_test(an_arena_gives_cleared_aligned_memory),
+      cmocka_unit_test(an_emptied_arena_gives_its_memory_again),
       cmocka_unit_test(what_is_reserved_is_in_one_piece),
       cmocka_unit_test(an_array_grows_with_its_contents),
       cmocka_unit_test(a_library_may_have_what_the_system_has),

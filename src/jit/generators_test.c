@@ -109,6 +109,37 @@ static void forked_processes_release_and_make(void **state) {
   assert_int_equal(ended, rounds);
 }
 
+/* What is kept is taken once, and by a generator alone that is alike. */
+static void a_kept_machine_is_for_one_that_is_alike(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const ax_unit unit = {.kernel = make(&arena, 0)};
+  ax_generator first = {.most_vector_bytes = 16}, other = {.most_vector_bytes = 32}, next = {.most_vector_bytes = 16};
+  void *object[2];
+  size_t bytes[2];
+  assert_int_equal(ax_generator_emit(&first, &unit, 1, &object[0], &bytes[0]), AX_OK);
+  const struct LLVMOpaqueTargetMachine *machine = first.machine;
+  for (int i = 0; i < 8; i++) { /* more than are kept: those of other tests may be there */
+    ax_generator one = {.most_vector_bytes = 0};
+    ax_generator_take_kept(&one);
+    ax_generator_deinit(&one);
+  }
+  ax_generator_keep(&first);
+  assert_null(first.machine);
+  ax_generator_take_kept(&other);
+  assert_true(other.machine != machine);
+  ax_generator_take_kept(&next);
+  assert_ptr_equal(next.machine, machine);
+  assert_int_equal(next.vector_bytes, 16);
+  assert_int_equal(ax_generator_emit(&next, &unit, 1, &object[1], &bytes[1]), AX_OK);
+  assert_int_equal(bytes[1], bytes[0]);
+  assert_memory_equal(object[0], object[1], bytes[0]);
+  for (int i = 0; i < 2; i++) ax_free(object[i]);
+  ax_generator_deinit(&next);
+  ax_generator_deinit(&other);
+  ax_arena_deinit(&arena);
+}
+
 static void init_units(ax_arena *arena, ax_unit *units) {
   for (int i = 0; i < kernels; i++) units[i] = (ax_unit){.kernel = make(arena, i)};
 }
@@ -188,7 +219,7 @@ static void failures_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_compile_everything_once), cmocka_unit_test(all_code_is_kept),
-                                     cmocka_unit_test(forked_processes_release_and_make),
+                                     cmocka_unit_test(forked_processes_release_and_make), cmocka_unit_test(a_kept_machine_is_for_one_that_is_alike),
                                      cmocka_unit_test(parts_are_equal), cmocka_unit_test(there_is_memory_for_all_or_for_one),
                                      cmocka_unit_test(failures_are_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);

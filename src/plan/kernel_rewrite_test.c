@@ -355,7 +355,8 @@ static void what_a_node_needs_are_its_operands_and_starts(void **state) {
   at[1].dynamic = moving;
   const ax_ex x = ax_kernel_load_where(b.kernel, 0, at, guard);
   const ax_ex y = ax_kernel_op(b.kernel, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE);
-  needed[y] = true;
+  ax_kernel_need(b.kernel, y, needed);
+  assert_true(needed[x] && !needed[guard] && !needed[moving]); /* its own operands alone */
   ax_kernel_needs(b.kernel, needed);
   assert_true(needed[x] && needed[guard] && needed[moving] && !needed[unused]);
 }

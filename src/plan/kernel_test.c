@@ -89,6 +89,25 @@ static void equal_nodes_are_one(void **state) {
   assert_int_not_equal(ax_kernel_const(k, AX_F32, 1), ax_kernel_const(k, AX_S32, 1));
 }
 
+/* What is added to an extended kernel is found where it is there already, and the first one stays as it was. */
+static void an_extended_kernel_has_all_nodes(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const ax_position here = along(0, 1, 0);
+  ax_ex x = ax_kernel_load(k, 0, &here);
+  for (int64_t i = 0; i < 20; i++) x = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, x, ax_kernel_const(k, AX_F32, i), AX_NONE);
+  ax_kernel_store(k, 1, &here, x, AX_SCALAR_NONE);
+  const uint32_t before = k->expr_count;
+  ax_loop_kernel *longer = ax_kernel_extend(&test_arena, k, 1);
+  assert_non_null(longer);
+  assert_int_equal(longer->store_count, 0);
+  assert_int_equal(ax_kernel_const(longer, AX_F32, 7), ax_kernel_const(k, AX_F32, 7));
+  assert_int_equal(ax_kernel_load(longer, 0, &here), ax_kernel_load(k, 0, &here));
+  for (int64_t i = 20; i < 40; i++) assert_int_equal(ax_kernel_const(longer, AX_F32, i), before + (uint32_t)i - 20); /* more than there is room for */
+  assert_int_equal(k->expr_count, before);
+  assert_int_equal(k->store_count, 1);
+}
+
 static void positions_are_those_of_the_slot(void **state) {
   (void)state;
   ax_loop_kernel *k = rows(10);
@@ -200,6 +219,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(both_of_two_guards, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_that_is_never_done_is_zero, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(equal_nodes_are_one, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(an_extended_kernel_has_all_nodes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(positions_are_those_of_the_slot, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(an_identity_has_nothing_added, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_kernel_covers_an_array_of_its_own_size, test_arena_start, test_arena_end),
