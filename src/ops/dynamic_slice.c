@@ -101,6 +101,8 @@ typedef struct local_part {
   int64_t sizes[AX_MAX_RANK];
 } local_part;
 
+static bool is_cut(const local_part *p, uint32_t d) { return (p->cut >> d & 1) != 0; }
+
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static ax_value clamped_to(ax_value x, int64_t most) { return ax_max(ax_min(x, ax_integer(most)), ax_integer(0)); }
@@ -110,7 +112,7 @@ static local_part part_here(const ax_block_args *args, const ax_value *starts, c
   local_part p = {.rank = x->rank, .one = true};
   for (uint32_t d = 0; d < x->rank; d++) p.cut |= (uint32_t)(args->in_specs[0].count[d] > 0 && picks_few(x, part, d)) << d;
   for (uint32_t d = 0; d < x->rank && !ax_failed(); d++) {
-    const bool cut = (p.cut >> d & 1) != 0;
+    const bool cut = is_cut(&p, d);
     p.part[d] = starts[d];
     p.sizes[d] = cut ? least(sizes[d], block.dims[d]) : sizes[d];
     if (p.cut == 0) continue;
@@ -121,7 +123,7 @@ static local_part part_here(const ax_block_args *args, const ax_value *starts, c
     p.part[d] = ax_sub(clamped_to(p.part[d], x->dims[d] - sizes[d]), ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64));
   }
   for (uint32_t d = 0; d < x->rank && !ax_failed(); d++)
-    p.start[d] = (p.cut >> d & 1) != 0 ? clamped_to(p.part[d], block.dims[d] - p.sizes[d]) : p.part[d];
+    p.start[d] = is_cut(&p, d) ? clamped_to(p.part[d], block.dims[d] - p.sizes[d]) : p.part[d];
   return p;
 }
 
@@ -129,7 +131,7 @@ static local_part part_here(const ax_block_args *args, const ax_value *starts, c
 static ax_value is_part(const local_part *p, const int64_t *sizes) {
   ax_value all = ax_poison;
   for (uint32_t d = 0; d < p->rank && !ax_failed(); d++) {
-    if ((p->cut >> d & 1) == 0) continue;
+    if (!is_cut(p, d)) continue;
     ax_value at = ax_sub(p->start[d], p->part[d]);
     if (!p->one) at = ax_add(ax_iota(AX_S64, AX_LIST(p->rank, p->sizes), d), at);
     const ax_value inside = ax_and(ax_ge(at, ax_integer(0)), ax_lt(at, ax_integer(sizes[d])));
@@ -145,7 +147,7 @@ static ax_value moved(const local_part *p, ax_value x, ax_value fill, const ax_v
   ax_value starts[AX_MAX_RANK];
   if (ax_failed()) return ax_poison;
   for (uint32_t d = 0; d < p->rank; d++) {
-    const bool cut = (p->cut >> d & 1) != 0;
+    const bool cut = is_cut(p, d);
     wide[d] = cut ? sizes[d] : 0;
     starts[d] = cut ? clamped_to(ax_add(by[d], ax_integer(sizes[d])), type.dims[d] + sizes[d]) : ax_integer(0);
   }

@@ -460,6 +460,11 @@ static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
   }
 }
 
+/* The first dimension along which positions reach into the operand; AX_MAX_RANK: none. */
+static uint32_t first_reached(const ax_factored *tensor) {
+  return tensor->reached != 0 ? (uint32_t)__builtin_ctz(tensor->reached) : AX_MAX_RANK;
+}
+
 /* Whether positions along dimension d are elements of operand i, from reach->first on. */
 static bool is_part(const operation *o, uint32_t i, uint32_t d) {
   const ax_reach *reach = &o->tensor[i].reach[d];
@@ -469,7 +474,7 @@ static bool is_part(const operation *o, uint32_t i, uint32_t d) {
 
 /* The dimension along which the result, which is cut there, is the operands one behind the other; AX_NONE: it is not. */
 static uint32_t joined_dim(const operation *o) {
-  const uint32_t d = o->tensor[0].reached != 0 ? (uint32_t)__builtin_ctz(o->tensor[0].reached) : AX_MAX_RANK;
+  const uint32_t d = first_reached(&o->tensor[0]);
   int64_t before = 0;
   if (o->eqn->in_count < 2 || o->eqn->in_count > AX_MOST_JOINED || d == AX_MAX_RANK) return AX_NONE;
   for (uint32_t i = 0; i < o->eqn->in_count; i++) {
@@ -505,7 +510,7 @@ static bool bind_joined(const operation *o, const ax_held *held, uint32_t d, con
 /* Notes that the result is a part of the operand along one dimension, for the case that it is joined again. */
 static void note_part(const operation *o, ax_held *held) {
   const ax_factored *tensor = &o->tensor[0];
-  const uint32_t d = tensor->reached != 0 ? (uint32_t)__builtin_ctz(tensor->reached) : AX_MAX_RANK;
+  const uint32_t d = first_reached(tensor);
   if (o->eqn->in_count != 1 || o->eqn->out_count != 1 || d == AX_MAX_RANK || !is_part(o, 0, d)) return;
   const int64_t first = tensor->reach[d].first;
   if (first < 0 || first + type_of(o, 1)->dims[d] > type_of(o, 0)->dims[d]) return;

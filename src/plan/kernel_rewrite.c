@@ -4,6 +4,7 @@
 #include "plan/kernel_rewrite.h"
 
 #include "ir/program.h"
+#include "plan/fuse_worth.h"
 #include "plan/index_map.h"
 
 #include <string.h>
@@ -295,9 +296,7 @@ static bool follows(const ax_loop_kernel *producer, const ax_store *store, const
   enum { many_exprs = 16 }; /* nodes that are worth it */
   if (producer->expr_count <= many_exprs || producer->slot_count > AX_MOST_SLOTS || offset != 0) return false;
   if (producer->store_count != 1 || store->slot + 1 != producer->slot_count) return false;
-  if (producer->rank != consumer->rank) return false;
-  if (memcmp(producer->dims, consumer->dims, producer->rank * sizeof producer->dims[0]) != 0) return false;
-  if (!ax_kernel_covers(producer, store->slot, store->at)) return false;
+  if (!ax_kernels_same_space(producer, consumer) || !ax_kernel_covers(producer, store->slot, store->at)) return false;
   for (uint32_t i = 0; i < producer->expr_count; i++)
     if (producer->exprs[i].op == AX_LEAF_LOAD && producer->exprs[i].slot == store->slot) return false;
   for (uint32_t i = 0; i < consumer->expr_count; i++) {
