@@ -126,7 +126,8 @@ typedef struct ax_runtime ax_runtime;
    is collective over the communicator), and release it.
    plugin: the path of a plugin of PJRT, which then compiles and runs the programs and has the arrays (docs/pjrt.md), and stays loaded
    until the process ends; "": Axle does; NULL: what the environment's AXLE_PLUGIN says, else Axle. plugin_options: "NAME=VALUE
-   NAME=VALUE", of the plugin's compiler where a name begins with xla_, else of its client; NULL: AXLE_PLUGIN_OPTIONS.
+   NAME=VALUE", of the plugin's compiler where a name begins with xla_, else of its client, whose options are truths,
+   integers, lists of them ("0,1"; "0," of one), numbers or texts, as they read; NULL: AXLE_PLUGIN_OPTIONS.
    plugin_partitions: the plugin gets whole programs with their layouts in Shardy's words, and partitions them itself.
    AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
    process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for; or the plugin cannot: there is no

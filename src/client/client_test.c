@@ -51,6 +51,13 @@ static void options(void **state) {
   ax_free(words);
   TEST_FAILS(ax_client_create(AXLE_FAKE_PLUGIN_FILE, "=1", &client), AX_INVALID_ARGUMENT, "is NAME=VALUE, and not \"=1\"");
   fail_at("");
+  static const char *const kinds[] = {"fraction=0.5", "fraction=5e-1", "visible=3,5", "visible=3,5,", "one=7,", "text=0.5x", "text=3,x", "text=nan",
+                                      "text=", "text=,", "one=7, visible=3,5 fraction=0.5 text=a,b"};
+  for (size_t i = 0; i < AX_COUNT(kinds); i++) {
+    TEST_OK(ax_client_create(AXLE_FAKE_PLUGIN_FILE, kinds[i], &client));
+    ax_client_destroy(client);
+  }
+  TEST_FAILS(ax_client_create(AXLE_FAKE_PLUGIN_FILE, "fraction=1", &client), AX_INVALID_ARGUMENT, "an option of another kind");
   TEST_OK(ax_client_create(AXLE_FAKE_PLUGIN_FILE, "n=3 xla_fast=true name=me xla_level=2", &client));
   assert_memory_equal(client->overrides, "xla_fast=true\0xla_level=2\0", 26);
   assert_string_equal(client->version, ""); /* it has no attributes, so modules are written as text */

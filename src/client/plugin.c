@@ -105,18 +105,41 @@ static void choose_version(ax_client *client) {
 
 static bool is_for_compiler(const char *word) { return strncmp(word, "xla_", 4) == 0; }
 
-/* An option's value is a truth, an integer or a text, as it reads. */
-static ax_pjrt_named option_of(const char *word) {
+/* Integers with a comma behind each but the last, of which there may be one too ("0,"): how many; 0: it is no such list. */
+static size_t integers_of(const char *value, int64_t *out) {
+  size_t count = 0;
+  while (*value != '\0') {
+    char *end;
+    out[count] = strtoll(value, &end, 10);
+    if (end == value || (*end != ',' && *end != '\0')) return 0;
+    if (*end == '\0' && count == 0) return 0;
+    value = *end == ',' ? end + 1 : end;
+    count++;
+  }
+  return count;
+}
+
+/* An option's value is a truth, an integer, several of them, a number or a text, as it reads. integers: room for the word's. */
+static ax_pjrt_named option_of(const char *word, int64_t *integers) {
   const char *value = strchr(word, '=') + 1;
-  char *end;
+  char *whole, *end;
   ax_pjrt_named out = {.struct_size = sizeof out, .name = word, .name_length = (size_t)(value - 1 - word), .count = 1};
-  const long long number = strtoll(value, &end, 10);
+  const long long integer = strtoll(value, &whole, 10);
+  const double number = strtod(value, &end);
+  const size_t several = integers_of(value, integers);
   if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) {
     out.kind = AX_PJRT_BOOL;
     out.truth = value[0] == 't';
-  } else if (*value != '\0' && *end == '\0') {
+  } else if (*value != '\0' && *whole == '\0') {
     out.kind = AX_PJRT_INTEGER;
-    out.integer = number;
+    out.integer = integer;
+  } else if (several > 0) {
+    out.kind = AX_PJRT_INTEGERS;
+    out.integers = integers;
+    out.count = several;
+  } else if (strchr(".0123456789+-", value[0]) != NULL && end != value && *end == '\0') { /* not "nan" or "infinity" */
+    out.kind = AX_PJRT_FLOAT;
+    out.number = (float)number;
   } else {
     out.kind = AX_PJRT_STRING;
     out.string = value;
@@ -125,11 +148,14 @@ static ax_pjrt_named option_of(const char *word) {
   return out;
 }
 
-/* options: room for as many as there are words. */
-static ax_status create_with(ax_client *client, const char *words, ax_pjrt_named *options) {
+/* options, integers: room for as many as there are words, and characters in them. */
+static ax_status create_with(ax_client *client, const char *words, ax_pjrt_named *options, int64_t *integers) {
   size_t count = 0;
+  locale_t saved; /* numbers have points */
+  AX_TRY(ax_text_locale_enter(&saved));
   for (const char *word = words; *word != '\0'; word += strlen(word) + 1)
-    if (!is_for_compiler(word)) options[count++] = option_of(word);
+    if (!is_for_compiler(word)) options[count++] = option_of(word, integers + (word - words));
+  ax_text_locale_leave(saved);
   ax_pjrt_client_create_args args = {.struct_size = sizeof args, .options = options, .option_count = count};
   AX_TRY(AX_CLIENT_CALL(client->api, client_create, &args));
   client->client = args.client;
@@ -157,9 +183,10 @@ static ax_status start(ax_client *client, const char *path, const char *options)
   uint32_t names;
   AX_TRY(ax_client_words(options, &client->overrides, &names));
   AX_TRY(open_library(path, &client->api));
-  ax_pjrt_named *given = ax_calloc((size_t)names + 1, sizeof given[0]);
-  if (given == NULL) return ax_out_of_memory(names * sizeof given[0]);
-  const ax_status status = create_with(client, client->overrides, given);
+  const size_t characters = options != NULL ? strlen(options) + 2 : 2, bytes = (names + 1) * sizeof(ax_pjrt_named);
+  ax_pjrt_named *given = ax_calloc(1, bytes + characters * sizeof(int64_t));
+  if (given == NULL) return ax_out_of_memory(bytes);
+  const ax_status status = create_with(client, client->overrides, given, (int64_t *)(void *)&given[names + 1]);
   ax_free(given);
   AX_TRY(status);
   keep_overrides(client);

@@ -63,7 +63,19 @@ static ax_pjrt_error *plugin_initialize(ax_pjrt_plugin_initialize_args *args) {
 
 static ax_pjrt_device *const devices[] = {(ax_pjrt_device *)(void *)&object};
 
+/* Options by which a test sees what they became: fraction=0.5, visible=3,5 and one=7, are what they seem to be. */
+static bool is_wrong(const ax_pjrt_named *o) {
+  const char *name = o->name;
+  if (strncmp(name, "fraction=", 9) == 0) return o->kind != AX_PJRT_FLOAT || o->number != 0.5F || o->count != 1;
+  if (strncmp(name, "visible=", 8) == 0)
+    return o->kind != AX_PJRT_INTEGERS || o->count != 2 || o->integers[0] != 3 || o->integers[1] != 5;
+  if (strncmp(name, "one=", 4) == 0) return o->kind != AX_PJRT_INTEGERS || o->count != 1 || o->integers[0] != 7;
+  return strncmp(name, "text=", 5) == 0 && o->kind != AX_PJRT_STRING;
+}
+
 static ax_pjrt_error *client_create(ax_pjrt_client_create_args *args) {
+  for (size_t i = 0; i < args->option_count; i++)
+    if (is_wrong(&args->options[i])) return fail(AX_PJRT_INVALID_ARGUMENT, "an option of another kind");
   args->client = (ax_pjrt_client *)(void *)&object;
   return fails("create") ? fail(AX_PJRT_INTERNAL, "no device of this kind") : NULL;
 }
