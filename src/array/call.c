@@ -246,13 +246,29 @@ static uint64_t check_of(const ax_run_call *call) {
   return check | 1;
 }
 
-/* Of a program that a plugin runs. */
+static void give_results(performance *p) {
+  for (uint32_t k = 0; k < ax_call_out_count(p->call); k++) {
+    p->call->out[k]->parts = p->outputs[k];
+    p->outputs[k] = NULL;
+  }
+}
+
+/* Of a program that a plugin runs. Its results may be arguments of other runs from when it is handed over, and stay results of it if it
+   fails, as those runs then do. */
 static ax_status run_remote(performance *p, bool *began) {
+  ax_client_going going;
   AX_TRY(pass_on(p));
-  if (!p->call->e->compiled.idle_plan) return ax_remote_run(p->call, p->outputs, began);
+  if (p->call->e->compiled.idle_plan) {
+    *began = true;
+    count_without(p->call->e);
+    return AX_OK;
+  }
+  AX_TRY(ax_remote_launch(p->call, p->outputs, &going));
   *began = true;
-  count_without(p->call->e);
-  return AX_OK;
+  take_donations(p->call);
+  give_results(p);
+  if (p->call->pending != NULL) ax_pending_handed_over(p->call->pending);
+  return ax_client_finish(&going);
 }
 
 static ax_status run(performance *p, uint64_t number, bool *began) {
@@ -287,7 +303,7 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   ax_status status = run(&p, number, began);
   if (*began) take_donations(call);
   for (uint32_t k = 0; k < out_count; k++) {
-    if (status == AX_OK) call->out[k]->parts = p.outputs[k];
+    if (p.outputs[k] != NULL && status == AX_OK) call->out[k]->parts = p.outputs[k];
     else ax_parts_release(p.outputs[k]);
   }
   for (uint32_t i = 0; i < in_count; i++) ax_parts_release(p.inputs[i]);

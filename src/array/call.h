@@ -29,6 +29,7 @@ typedef struct ax_run_call {
   uint32_t same_count;
   const ax_same *same; /* checked when the call begins: none of them may be donated to it */
   const ax_run_options *options; /* borrowed until the run is over; NULL: none */
+  struct ax_pending *pending;    /* the run that performs it; NULL: none, it is performed at once */
   bool together;       /* all processes make the call, and need not do so at the same time: it is pending, behind those before it */
 } ax_run_call;
 

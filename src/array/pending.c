@@ -23,6 +23,7 @@ struct ax_pending {
   ax_runtime *runtime; /* held until the run is over */
   uint64_t number;
   _Atomic bool over;
+  bool handed_over; /* to a plugin, so that its results may be arguments. Guarded by the order lock */
   ax_status status; /* set when it is over, as is message; NULL: no failure */
   char *message;
   dependent behind; /* the list entry by which it waits for the run before it that all processes make */
@@ -72,10 +73,12 @@ static ax_status failure_of(const ax_pending *run) {
   return ax_error(run->status, "%s", run->message != NULL ? run->message : "a run failed");
 }
 
-/* Returns the failure of an argument's run, if one failed. */
+/* Returns the failure of an argument's run, if one failed. One that is handed over and not over yet fails this run by itself. */
 static ax_status check_made(const ax_pending *run) {
-  for (uint32_t i = 0; i < run->call.in_count; i++)
-    if (run->call.in[i]->maker != NULL) AX_TRY(failure_of(run->call.in[i]->maker));
+  for (uint32_t i = 0; i < run->call.in_count; i++) {
+    const ax_pending *maker = run->call.in[i]->maker;
+    if (maker != NULL && ax_pending_over(maker)) AX_TRY(failure_of(maker));
+  }
   return AX_OK;
 }
 
@@ -111,6 +114,23 @@ ax_status ax_pending_when_over(ax_pending *run, ax_ready_callback tell, void *co
   return AX_OK;
 }
 
+/* Runs that wait for its results miss one thing less. Called with the order lock held. */
+static void tell_dependents(ax_pending *run) {
+  for (dependent *d = run->dependents, *next; d != NULL; d = next) {
+    next = d->next; /* read now, since that run may be over before the next is told */
+    found(d->run);
+  }
+  run->dependents = NULL;
+  ax_workers_tell(run->runtime->executor.workers);
+}
+
+void ax_pending_handed_over(ax_pending *run) {
+  lock_order(run->runtime);
+  run->handed_over = true;
+  tell_dependents(run);
+  unlock_order(run->runtime);
+}
+
 /* Tells all that wait; the run's own references are released last, and perhaps the runtime with them. False: the runtime is
    gone. */
 static bool end(ax_pending *run) {
@@ -118,11 +138,7 @@ static bool end(ax_pending *run) {
   const ax_run_call *call = &run->call;
   lock_order(runtime);
   atomic_store_explicit(&run->over, true, memory_order_release);
-  for (dependent *d = run->dependents, *next; d != NULL; d = next) {
-    next = d->next; /* read now, since that run may be over before the next is told */
-    found(d->run);
-  }
-  ax_workers_tell(runtime->executor.workers);
+  tell_dependents(run);
   if (runtime->together == run) {
     runtime->together = NULL;
     ax_pending_release(run);
@@ -219,6 +235,7 @@ static ax_status create(const ax_run_call *call, ax_pending **out) {
   run->waits = next;
   next = run->waits + in_count;
   run->call = *call;
+  run->call.pending = run;
   run->call.in = copy(&next, call->in, in_count * sizeof call->in[0]);
   run->call.out = copy(&next, call->out, out_count * sizeof call->out[0]);
   run->call.passed = copy(&next, call->passed, call->passed_count * sizeof call->passed[0]);
@@ -314,7 +331,7 @@ static void set_off(ax_pending *run) {
   }
   for (uint32_t i = 0; i < call->in_count; i++) {
     ax_pending *maker = ax_array_retain(call->in[i])->maker;
-    if (maker == NULL || ax_pending_over(maker)) continue;
+    if (maker == NULL || maker->handed_over || ax_pending_over(maker)) continue;
     run->waits[i] = (dependent){run, maker->dependents};
     maker->dependents = &run->waits[i];
     run->missing++;

@@ -4,6 +4,9 @@
    no other users. When it is over, its results get their parts or its failure, runs that take its results miss one thing less, and
    threads that wait for a result go on. Messages name a run by its number.
 
+   A run that a plugin makes is handed over before it is over: then its results have parts, whose elements are not there yet, and runs that
+   take them are handed over too. So the devices always have something to do next. Where it fails, so do they.
+
    A run that all processes make misses, besides, the one of these that was started before it. So each process makes them in the
    order in which they were started, one after the other, and their numbers are the same in all (joint.h).
 
@@ -28,6 +31,8 @@ bool ax_pending_over(const ax_pending *run);
    over. AX_OUT_OF_MEMORY: it will not be called. */
 AX_MUST_USE ax_status ax_pending_when_over(ax_pending *run, ax_ready_callback tell, void *context);
 void ax_pending_release(ax_pending *run);
+/* The run's results have their parts, and may be arguments of other runs before it is over. Called by the thread that performs it. */
+void ax_pending_handed_over(ax_pending *run);
 /* Called when the last user of an array that was given away has left. */
 void ax_pending_array_free(ax_array *array);
 /* Returns when no run that all processes make is pending; at once inside a run. The thread's message stays. */

@@ -83,7 +83,7 @@ ax_status ax_remote_compile(ax_executable *e, const ax_compile_options *options)
 
 typedef struct running {
   const ax_run_call *call;
-  ax_buffers **in, **out; /* retained */
+  ax_buffers **in, **out; /* arguments', retained; results' */
   bool *given;            /* by argument: nothing else has its buffers */
 } running;
 
@@ -103,23 +103,21 @@ static ax_status take_argument(const running *r, uint32_t i) {
 }
 
 /* Parts in other memory than the devices' have buffers of their own once they are sent. Those that are sent already may be another
-   array's too, by another set of parts. */
-static ax_status run(const running *r, ax_parts **outputs, bool *began) {
+   array's too, by another set of parts. The results' parts come first: nothing fails once the run is handed over. */
+static ax_status launch(const running *r, ax_parts **outputs, ax_client_going *going) {
   const ax_executable *e = r->call->e;
   const uint32_t in_count = e->compiled.plan->in_count, out_count = e->compiled.plan->out_count;
   for (uint32_t i = 0; i < in_count; i++) AX_TRY(take_argument(r, i));
   for (uint32_t i = 0; i < in_count; i++) /* the same buffers as two arguments are nobody's to give */
     for (uint32_t k = 0; k < in_count && r->given[i]; k++) r->given[i] = k == i || r->in[k] != r->in[i];
+  for (uint32_t k = 0; k < out_count; k++) AX_TRY(ax_parts_create_away(e->runtime, e->assigned.made[k], NULL, &outputs[k]));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
-  AX_TRY(ax_client_run(e->remote, r->in, r->given, r->out, began));
-  for (uint32_t k = 0; k < out_count; k++) {
-    AX_TRY(ax_parts_create_away(e->runtime, e->assigned.made[k], r->out[k], &outputs[k]));
-    r->out[k] = NULL;
-  }
+  AX_TRY(ax_client_launch(e->remote, r->in, r->given, r->out, going));
+  for (uint32_t k = 0; k < out_count; k++) outputs[k]->buffers = r->out[k];
   return AX_OK;
 }
 
-ax_status ax_remote_run(const ax_run_call *call, ax_parts **outputs, bool *began) {
+ax_status ax_remote_launch(const ax_run_call *call, ax_parts **outputs, ax_client_going *going) {
   const ax_plan *plan = call->e->compiled.plan;
   const size_t count = (size_t)plan->in_count + plan->out_count;
   void *memory = ax_calloc(1, count * sizeof(ax_buffers *) + plan->in_count + 1);
@@ -127,8 +125,8 @@ ax_status ax_remote_run(const ax_run_call *call, ax_parts **outputs, bool *began
   running r = {.call = call, .in = memory};
   r.out = r.in + plan->in_count;
   r.given = (bool *)(r.out + plan->out_count);
-  const ax_status status = run(&r, outputs, began);
-  for (size_t i = 0; i < count; i++) ax_buffers_release(r.in[i]);
+  const ax_status status = launch(&r, outputs, going);
+  for (uint32_t i = 0; i < plan->in_count; i++) ax_buffers_release(r.in[i]);
   ax_free(memory);
   return status;
 }

@@ -4,13 +4,15 @@
 #define AX_ARRAY_REMOTE_H
 
 #include "array/call.h"
+#include "client/client.h"
 
 /* Compiles the program; in place of ax_assemble. AX_ABSENT: options that only Axle's own compiler has, and primitives that have no
    StableHLO. AX_INVALID_ARGUMENT: more devices than the plugin has. Otherwise what the plugin says. */
 AX_MUST_USE ax_status ax_remote_compile(ax_executable *executable, const ax_compile_options *options);
 /* AX_ABSENT: options that a plugin's compiler does not know, before defaults are decided. */
 AX_MUST_USE ax_status ax_remote_check_options(const ax_compile_options *options);
-/* Runs the call, and waits. outputs: by result of the plan; the caller's. *began: as ax_call_perform. */
-AX_MUST_USE ax_status ax_remote_run(const ax_run_call *call, ax_parts **outputs, bool *began);
+/* Hands the call over. outputs: by result of the plan; the caller's. They may be arguments at once, before the run is over, which
+   ax_client_finish(going) waits for. On failure nothing was handed over. */
+AX_MUST_USE ax_status ax_remote_launch(const ax_run_call *call, ax_parts **outputs, ax_client_going *going);
 
 #endif

@@ -96,10 +96,17 @@ typedef struct ax_client_shape {
 AX_MUST_USE ax_status ax_client_compile(ax_client *client, const char *module, size_t bytes, const ax_client_shape *shape,
                                         ax_client_program **out);
 void ax_client_program_destroy(ax_client_program *program); /* NULL: nothing */
-/* Runs it and waits. in: by argument; out: by result, created here and the caller's, all NULL on failure. given: by argument, that its
-   buffers may become results' and are gone afterwards. *began: it was handed over, and what was given is gone. */
-AX_MUST_USE ax_status ax_client_run(const ax_client_program *program, ax_buffers *const *in, const bool *given, ax_buffers **out,
-                                    bool *began);
+typedef struct ax_client_going { /* a run that was handed over */
+  const ax_client_program *program;
+  ax_pjrt_event **events; /* by device: when its part is over */
+  void *memory;
+} ax_client_going;
+/* Hands a run over. in: by argument; out: by result, created here and the caller's, all NULL on failure. They may be arguments of other
+   runs at once: the devices do one after the other. given: by argument, that its buffers may become results' and are gone afterwards. */
+AX_MUST_USE ax_status ax_client_launch(const ax_client_program *program, ax_buffers *const *in, const bool *given, ax_buffers **out,
+                                       ax_client_going *going);
+/* Waits until it is over, once: its status. */
+AX_MUST_USE ax_status ax_client_finish(ax_client_going *going);
 
 /* --- options.c --- */
 

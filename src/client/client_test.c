@@ -106,6 +106,17 @@ static void buffers(void **state) {
   ax_client_destroy(client);
 }
 
+static ax_status run(const ax_client_program *program, ax_buffers *in, bool given, ax_buffers **out, bool *began) {
+  ax_client_going going;
+  ax_status status = ax_client_launch(program, &in, &given, out, &going);
+  *began = status == AX_OK;
+  if (*began) status = ax_client_finish(&going);
+  if (status == AX_OK) return AX_OK;
+  ax_buffers_release(*out);
+  *out = NULL;
+  return status;
+}
+
 static void programs(void **state) {
   (void)state;
   static const char module[] = "module {}";
@@ -122,14 +133,14 @@ static void programs(void **state) {
   fail_at("");
   TEST_OK(ax_client_compile(client, module, sizeof module, &(ax_client_shape){1, 1, 1, false}, &program));
   fail_at("execute");
-  TEST_FAILS(ax_client_run(program, &in, &given, &out, &began), AX_INVALID_ARGUMENT, "PJRT_LoadedExecutable_Execute: not this argument");
+  TEST_FAILS(run(program, in, given, &out, &began), AX_INVALID_ARGUMENT, "PJRT_LoadedExecutable_Execute: not this argument");
   assert_false(began);
   fail_at("later");
-  TEST_FAILS(ax_client_run(program, &in, &given, &out, &began), AX_UNAVAILABLE, "the device was taken away");
+  TEST_FAILS(run(program, in, given, &out, &began), AX_UNAVAILABLE, "the device was taken away");
   assert_true(began);
   assert_null(out);
   fail_at("");
-  TEST_OK(ax_client_run(program, &in, &given, &out, &began));
+  TEST_OK(run(program, in, given, &out, &began));
   ax_buffers_release(out);
   ax_buffers_release(in);
   ax_client_program_destroy(program);
@@ -165,6 +176,50 @@ static void failures_of_runs(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* Runs of which each takes the result of the one before are handed over before that is over. */
+static void handed_over_at_once(void **state) {
+  (void)state;
+  static const char text[] = "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }";
+  const float data[] = {1, 2};
+  const ax_type type = TEST_TYPE(AX_F32, 2);
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_array *x, *next;
+  fail_at("slow");
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 5, .plugin = AXLE_FAKE_PLUGIN_FILE}, &runtime));
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  for (uint32_t donated = 0; donated < 2; donated++) {
+    float got[2] = {0};
+    ax_executable *executable;
+    TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_RANGE(0, donated)}, &executable));
+    TEST_OK((ax_device_put_data)(runtime, NULL, "", &type, AX_F32, data, sizeof data, &x));
+    for (int i = 0; i < 4; i++) {
+      TEST_OK((ax_run_start)(executable, 1, &x, 1, &next));
+      ax_array_release(x);
+      x = next;
+    }
+    TEST_OK((ax_array_read)(x, AX_F32, got, sizeof got));
+    assert_memory_equal(got, data, sizeof data); /* this plugin's programs give back what they get */
+    ax_array_release(x);
+    ax_executable_release(executable);
+  }
+  fail_at("later"); /* then each fails that takes a result of one that fails */
+  ax_executable *executable;
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  TEST_OK((ax_device_put_data)(runtime, NULL, "", &type, AX_F32, data, sizeof data, &x));
+  TEST_OK((ax_run_start)(executable, 1, &x, 1, &next));
+  ax_array_release(x);
+  x = next;
+  TEST_OK((ax_run_start)(executable, 1, &x, 1, &next));
+  TEST_FAILS(ax_array_wait(next), AX_UNAVAILABLE, "the device was taken away");
+  TEST_FAILS(ax_array_wait(x), AX_UNAVAILABLE, "the device was taken away");
+  ax_array_release(x), ax_array_release(next);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  fail_at("");
+}
+
 static ax_status compile_and_run(void *context) {
   static const char text[] = "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }";
   const float data[] = {1, 2};
@@ -196,6 +251,6 @@ static void each_allocation(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(opening),  cmocka_unit_test(options),          cmocka_unit_test(described), cmocka_unit_test(buffers),
-                                     cmocka_unit_test(programs), cmocka_unit_test(failures_of_runs), cmocka_unit_test(each_allocation)};
+                                     cmocka_unit_test(programs), cmocka_unit_test(failures_of_runs), cmocka_unit_test(handed_over_at_once), cmocka_unit_test(each_allocation)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

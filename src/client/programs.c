@@ -129,9 +129,15 @@ static ax_status launch(const ax_client_program *p, lists *l) {
   return status;
 }
 
-ax_status ax_client_run(const ax_client_program *p, ax_buffers *const *in, const bool *given, ax_buffers **out, bool *began) {
+static void release_results(const ax_client_program *p, ax_buffers **out) {
+  for (uint32_t k = 0; k < p->out_count; k++) {
+    ax_buffers_release(out[k]);
+    out[k] = NULL;
+  }
+}
+
+ax_status ax_client_launch(const ax_client_program *p, ax_buffers *const *in, const bool *given, ax_buffers **out, ax_client_going *going) {
   lists l = {0};
-  *began = false;
   for (uint32_t k = 0; k < p->out_count; k++) out[k] = NULL;
   AX_TRY(make_lists(p, &l));
   ax_status status = make_results(p, out);
@@ -140,16 +146,20 @@ ax_status ax_client_run(const ax_client_program *p, ax_buffers *const *in, const
     for (uint32_t d = 0; d < p->devices; d++) l.in[d][i] = in[i]->buffer[d];
   }
   if (status == AX_OK) status = launch(p, &l);
-  if (status == AX_OK) {
-    *began = true;
-    for (uint32_t k = 0; k < p->out_count; k++)
-      for (uint32_t d = 0; d < p->devices; d++) out[k]->buffer[d] = l.out[d][k];
-    status = ax_client_await_all(p->client, l.events, p->devices, ax_client_name_loaded_execute, AX_OK);
+  if (status != AX_OK) {
+    release_results(p, out);
+    ax_free(l.memory);
+    return status;
   }
-  for (uint32_t k = 0; k < p->out_count && status != AX_OK; k++) {
-    ax_buffers_release(out[k]);
-    out[k] = NULL;
-  }
-  ax_free(l.memory);
+  for (uint32_t k = 0; k < p->out_count; k++)
+    for (uint32_t d = 0; d < p->devices; d++) out[k]->buffer[d] = l.out[d][k];
+  *going = (ax_client_going){p, l.events, l.memory};
+  return AX_OK;
+}
+
+ax_status ax_client_finish(ax_client_going *going) {
+  const ax_client_program *p = going->program;
+  const ax_status status = ax_client_await_all(p->client, going->events, p->devices, ax_client_name_loaded_execute, AX_OK);
+  ax_free(going->memory);
   return status;
 }

@@ -3,9 +3,12 @@
      old, major, short, quiet    its version or its table is not such that it can be used
      initialize, create, none    setting up or the client fails; there are no devices
      compile, execute, later     compiling, handing a run over, or the run fails
+     slow                        runs are over when four are handed over, or fail five seconds later
      results                     a program has another number of results than its module */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/api.h"
 
@@ -15,7 +18,11 @@ struct ax_pjrt_error {
 };
 struct ax_pjrt_event {
   ax_pjrt_error *error;
+  unsigned runs; /* are handed over before it happens */
 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t handed_over = PTHREAD_COND_INITIALIZER;
+static unsigned runs; /* slow ones handed over so far */
 struct ax_pjrt_buffer {
   size_t bytes;
   char data[256];
@@ -45,14 +52,23 @@ static ax_pjrt_error *error_code(ax_pjrt_error_code_args *args) {
 
 static ax_pjrt_event *event_of(ax_pjrt_error *error) {
   ax_pjrt_event *event = malloc(sizeof *event);
-  event->error = error;
+  *event = (ax_pjrt_event){.error = error};
   return event;
 }
 static ax_pjrt_error *event_destroy(ax_pjrt_event_destroy_args *args) {
   free(args->of);
   return NULL;
 }
-static ax_pjrt_error *event_await(ax_pjrt_event_await_args *args) { return args->of->error; }
+static ax_pjrt_error *event_await(ax_pjrt_event_await_args *args) {
+  struct timespec patience;
+  int late = 0;
+  clock_gettime(CLOCK_REALTIME, &patience);
+  patience.tv_sec += 5;
+  pthread_mutex_lock(&lock);
+  while (runs < args->of->runs && late == 0) late = pthread_cond_timedwait(&handed_over, &lock, &patience);
+  pthread_mutex_unlock(&lock);
+  return late != 0 ? fail(AX_PJRT_ABORTED, "no other run came") : args->of->error;
+}
 
 static ax_pjrt_error *plugin_initialize(ax_pjrt_plugin_initialize_args *args) {
   (void)args;
@@ -168,6 +184,10 @@ static ax_pjrt_error *loaded_execute(ax_pjrt_loaded_execute_args *args) {
   *copy = *args->arguments[0][0];
   args->outputs[0][0] = copy;
   args->events[0] = event_of(fails("later") ? fail(AX_PJRT_DATA_LOSS, "the device was taken away") : NULL);
+  pthread_mutex_lock(&lock);
+  if (fails("slow")) args->events[0]->runs = (++runs + 3) / 4 * 4;
+  pthread_cond_broadcast(&handed_over);
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
