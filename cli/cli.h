@@ -82,7 +82,11 @@ typedef struct plugin_choice {
   char *path; /* NULL: Axle compiles and runs */
   ax_text options;
   int partitions;
+  char *precision; /* likewise; NULL: the environment's, or the highest */
 } plugin_choice;
+#define PLUGIN_PRECISION_OPTION(precision)                                                                                       \
+  {"plugin-precision", '\0', POPT_ARG_STRING, precision, 0,                                                                      \
+   "How precise a plugin's products of f32 are: highest (the default, unless AXLE_PLUGIN_PRECISION says another), high or default", "HOW"}
 #define PLUGIN_PARTITIONS_OPTION(partitions)                                                                                     \
   {"plugin-partitions", '\0', POPT_ARG_NONE, partitions, 0, "Leave it to the plugin how the program is spread over devices", NULL}
 #define PLUGIN_OPTIONS(path, value)                                                                                             \

@@ -20,6 +20,7 @@ ax_status plugin_apply(const plugin_choice *plugin, ax_runtime_options *options)
   options->plugin = plugin->path;
   options->plugin_options = plugin->options.data;
   options->plugin_partitions = plugin->partitions != 0;
+  options->plugin_precision = plugin->precision;
   return AX_OK;
 }
 
@@ -41,5 +42,6 @@ ax_status plugin_print(const plugin_choice *plugin) {
 
 void plugin_deinit(plugin_choice *plugin) {
   free(plugin->path);
+  free(plugin->precision);
   ax_text_deinit(&plugin->options);
 }

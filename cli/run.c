@@ -416,9 +416,10 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},
       PLUGIN_OPTIONS(&run.plugin.path, option_plugin_option),
       PLUGIN_PARTITIONS_OPTION(&run.plugin.partitions),
+      PLUGIN_PRECISION_OPTION(&run.plugin.precision),
       POPT_TABLEEND,
   };
-  if (traces) table[AX_COUNT(table) - 4] = table[AX_COUNT(table) - 1]; /* plugins have no timelines */
+  if (traces) table[AX_COUNT(table) - 5] = table[AX_COUNT(table) - 1]; /* plugins have no timelines */
   const option_set set = {
       .command = traces ? "trace" : "run",
       .usage = "FILE [OPTION...]",

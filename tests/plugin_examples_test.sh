@@ -53,6 +53,7 @@ expect 'no check_numerics' $run --in "$x" --plugin "$plugin" --plugin-option num
 expect 'no timelines' $run --in "$x" --plugin "$plugin" --plugin-option num_devices=4 --timeline -
 expect 'not a valid bool value' $run --in "$x" --plugin "$plugin" --plugin-option num_devices=4 --plugin-option xla_cpu_enable_fast_math=maybe
 expect 'plugin-option: expected NAME=VALUE' $run --in "$x" --plugin "$plugin" --plugin-option many
+expect 'precision is highest, high or default' $run --in "$x" --plugin "$plugin" --plugin-option num_devices=4 --plugin-precision double
 expect 'plugin-option goes with --plugin' $run --in "$x" --plugin-option num_devices=4
 expect 'reference does not go with --plugin' $run --in "$x" --plugin "$plugin" --reference
 expect 'does not go with MPI' $run --in "$x" --plugin "$plugin" --processes mpi

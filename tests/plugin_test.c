@@ -367,6 +367,8 @@ static void refused(void **state) {
   ax_runtime *other;
   TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "/nowhere/plugin.so"}, &other), AX_UNAVAILABLE, "cannot be opened");
   TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "libz.so.1"}, &other), AX_UNAVAILABLE, "no GetPjrtApi");
+  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "any", .plugin_precision = "most"}, &other), AX_INVALID_ARGUMENT,
+             "precision is highest, high or default, and not \"most\"");
   TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.plugin = "any", .processes = AX_MPI}, &other), AX_ABSENT, "does not go with MPI");
 }
 

@@ -99,10 +99,12 @@ typedef struct ax_stablehlo_writing {
                           shard_maps as manual computations, ax_with_sharding as constraints, and each input and result lies as its spec
                           says. Borrowed, as the specs are */
   const ax_spec *in_specs, *out_specs; /* with `mesh`: one for each input, and for each result */
+  const char *precision; /* what products and convolutions of f32 and c64 say of theirs: "HIGHEST", "HIGH" (of three products of bf16 or
+                            more bits) or "DEFAULT" (some processors take 8 or 11 bits of each factor). NULL: nothing, which is the last */
 } ax_stablehlo_writing;
 /* Writes a program's module as ax_program_stablehlo and ax_program_stablehlo_bytecode do, in the given way. `*out` is owned by the caller:
    ax_string_free; it is `*out_bytes` long. Any thread. Errors as of these two; AX_INVALID_ARGUMENT also: a parameter that there is not; a
-   mesh for a program with axes, or without specs. AX_ABSENT also, of whole programs: a shard_map or constraint over another mesh, axes that
+   precision that is none; a mesh for a program with axes, or without specs. AX_ABSENT also, of whole programs: a shard_map or constraint over another mesh, axes that
    are automatic in a shard_map, kernels, and as bytecode all of Shardy. */
 AX_MUST_USE ax_status ax_program_stablehlo_with(const ax_program *program, const ax_stablehlo_writing *writing, char **out,
                                                 size_t *out_bytes);

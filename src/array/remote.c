@@ -25,7 +25,7 @@ static ax_status write_module(const ax_executable *e, const ax_program *body, co
   if (list == NULL) return ax_out_of_memory(plan->in_count * sizeof list[0]);
   for (uint32_t i = 0; i < plan->in_count; i++)
     if (plan->donate[i]) list[count++] = i;
-  ax_stablehlo_writing how = {.at_once = true, .version = e->runtime->client->version, .donate = {.count = count, .list = count > 0 ? list : NULL}};
+  ax_stablehlo_writing how = {.at_once = true, .version = e->runtime->client->version, .precision = e->runtime->plugin_precision, .donate = {.count = count, .list = count > 0 ? list : NULL}};
   if (how.version[0] == '\0' || specs != NULL) how.version = NULL; /* VHLO has nothing of Shardy */
   if (specs != NULL) {
     how.mesh = &e->signature.mesh;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "array/code_cache.h"
@@ -97,13 +98,26 @@ static const char *plugin_of(const ax_runtime_options *options) {
   return path != NULL && path[0] != '\0' ? path : NULL;
 }
 
+/* In StableHLO's words. */
+static ax_status read_precision(const char *word, const char **out) {
+  static const char *const names[][2] = {{"highest", "HIGHEST"}, {"high", "HIGH"}, {"default", "DEFAULT"}};
+  if (word == NULL) word = getenv("AXLE_PLUGIN_PRECISION");
+  if (word == NULL || word[0] == '\0') word = names[0][0];
+  for (size_t i = 0; i < AX_COUNT(names); i++) {
+    *out = names[i][1];
+    if (strcmp(word, names[i][0]) == 0) return AX_OK;
+  }
+  return ax_error(AX_INVALID_ARGUMENT, "runtime: the plugin's precision is highest, high or default, and not \"%s\"", word);
+}
+
 /* A mesh has no more devices than the plugin. */
 static ax_status open_plugin(ax_runtime *runtime) {
   ax_runtime_options *options = &runtime->options;
-  const char *path = plugin_of(options), *words = options->plugin_options;
+  const char *path = plugin_of(options), *words = options->plugin_options, *precision = options->plugin_precision;
   if (words == NULL) words = getenv("AXLE_PLUGIN_OPTIONS");
-  options->plugin = options->plugin_options = NULL; /* were only borrowed */
+  options->plugin = options->plugin_options = options->plugin_precision = NULL; /* were only borrowed */
   if (path == NULL) return AX_OK;
+  AX_TRY(read_precision(precision, &runtime->plugin_precision));
   if (options->check_numerics != 0)
     return ax_error(AX_ABSENT, "runtime: programs that a plugin runs have no check_numerics");
   ax_status status = ax_client_create(path, words, &runtime->client);

@@ -24,6 +24,7 @@ struct ax_runtime {
   ax_assembler assembler; /* for programs compiled from now on */
   ax_executor executor;   /* no run writes the fields above; runs done inline do not write those below the tallies */
   ax_tally tallies[AX_TALLIES];
+  const char *plugin_precision; /* of its products of f32, in StableHLO's words */
   struct ax_client *client; /* runs its programs, and has its arrays; NULL: the executor, and the pool */
   pthread_mutex_t bringing; /* held while parts get buffers or memory: array/away.c */
   pthread_mutex_t layouts_lock;

@@ -206,6 +206,7 @@ static ax_status use_program(const ax_program *program, const making *making, ax
               .donor = making->donor};
   m.hlo.whole = over != NULL;
   m.hlo.at_once = making->how->at_once;
+  m.hlo.precision = making->how->precision;
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)
     return ax_error(AX_ABSENT,
                     "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
@@ -245,11 +246,17 @@ static ax_status write(const ax_program *program, const ax_stablehlo_writing *ho
   return status;
 }
 
+static ax_status check_precision(const char *word) {
+  if (word == NULL || strcmp(word, "HIGHEST") == 0 || strcmp(word, "HIGH") == 0 || strcmp(word, "DEFAULT") == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the precision is HIGHEST, HIGH or DEFAULT, and not \"%s\"", word);
+}
+
 ax_status (ax_program_stablehlo_with)(const ax_program *program, const ax_stablehlo_writing *writing, char **out, size_t *out_bytes) {
   *out = NULL;
   *out_bytes = 0;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(writing, "writing"));
+  AX_TRY(check_precision(writing->precision));
   if (writing->mesh == NULL) return write(program, writing, out, out_bytes);
   AX_TRY(ax_mesh_check(writing->mesh));
   if (program->axes.count > 0) return ax_error(AX_INVALID_ARGUMENT, "a program of one device is not written over a mesh");

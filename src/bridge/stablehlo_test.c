@@ -394,6 +394,42 @@ static void test_over_a_mesh(void **state) {
   ax_program_release(program);
 }
 
+/* Products of f32 and c64, and convolutions, say how precise they are; in bytecode too; and a reader takes it. */
+static void test_precision(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ lambda x:f32[2,2] h:bf16[2,2] c:c64[2,2] i:f32[1,1,4] k:f32[1,1,2]. let "
+      "y:f32[2,2] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x x "
+      "g:bf16[2,2] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] h h "
+      "e:c64[2,2] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] c c "
+      "o:f32[1,1,3] = conv_general_dilated[window_strides=(1) padding_low=(0) padding_high=(0) lhs_dilation=(1) rhs_dilation=(1) lhs_spec=(0, 1, 2) "
+      "rhs_spec=(0, 1, 2) out_spec=(0, 1, 2) feature_group_count=1 batch_group_count=1] i k in (y, g, e, o) }";
+  static const char *const versions[] = {NULL, "1.0.0"};
+  ax_program *program, *again;
+  char *module, *mlir, *plain;
+  size_t bytes;
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  TEST_OK(ax_program_stablehlo(program, &plain));
+  assert_null(strstr(plain, "precision"));
+  for (size_t v = 0; v < AX_COUNT(versions); v++) {
+    uint32_t said = 0;
+    TEST_OK(ax_program_stablehlo_with(program, &(ax_stablehlo_writing){.precision = "HIGHEST", .version = versions[v]}, &module, &bytes));
+    TEST_OK(ax_stablehlo_text(module, bytes, NULL, &mlir));
+    for (const char *at = mlir; (at = strstr(at, "precision HIGHEST>, #stablehlo<precision HIGHEST>")) != NULL; at++) said++;
+    assert_int_equal(said, 3); /* bf16 is whole in any case */
+    TEST_OK(ax_program_from_stablehlo(module, bytes, "m.mlir", &again));
+    ax_string_free(module);
+    TEST_OK(ax_program_stablehlo(again, &module));
+    assert_string_equal(module, plain);
+    ax_program_release(again);
+    ax_string_free(module), ax_string_free(mlir);
+  }
+  TEST_FAILS(ax_program_stablehlo_with(program, &(ax_stablehlo_writing){.precision = "highest"}, &module, &bytes), AX_INVALID_ARGUMENT,
+             "HIGHEST, HIGH or DEFAULT, and not \"highest\"");
+  ax_string_free(plain);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),
@@ -410,6 +446,7 @@ int main(void) {
       cmocka_unit_test(test_shapes),
       cmocka_unit_test(test_unsigned),
       cmocka_unit_test(test_over_a_mesh),
+      cmocka_unit_test(test_precision),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

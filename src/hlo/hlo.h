@@ -21,6 +21,7 @@ struct ax_hlo_form {
   const char *op;             /* "stablehlo.add" */
   const ax_hlo_field *fields; /* up to one without `param`; NULL: there are none */
   const char *word_of, *word; /* an attribute and its word, which tell the form from others of the op; NULL: none */
+  bool precise;               /* the op may say how precise its products are */
   ax_scalar reducer;          /* what the op's region makes of two scalars; AX_SCALAR_NONE: it has no such region */
 };
 #define AX_HLO_FIELDS(...) ((const ax_hlo_field[]){__VA_ARGS__, {0}})
@@ -44,6 +45,7 @@ struct ax_hlo {
   bool whole;   /* the module is of a whole program, which another partitioner lays out over `axes` (mesh/shardy.h) */
   bool by_hand; /* then: what is written is in a shard_map */
   bool at_once; /* exchanges that a program begins early are whole where they begin */
+  const char *precision; /* of products of f32, "HIGHEST"; NULL: the module says nothing */
   uint32_t channel;
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   ax_hlo_place place; /* of the operations that are added: the line that their equation comes from */

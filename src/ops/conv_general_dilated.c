@@ -207,7 +207,7 @@ static const ax_param params[] = {
 };
 
 static const ax_hlo_form form = {
-    .op = "stablehlo.convolution",
+    .op = "stablehlo.convolution", .precise = true,
     .fields = AX_HLO_FIELDS({"dimension_numbers.input_batch_dimension", "lhs_spec[0]"},
                             {"dimension_numbers.input_feature_dimension", "lhs_spec[1]"},
                             {"dimension_numbers.input_spatial_dimensions", "lhs_spec[2..]"},

@@ -331,7 +331,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
-static const ax_hlo_form form = {.op = "stablehlo.dot_general",
+static const ax_hlo_form form = {.op = "stablehlo.dot_general", .precise = true,
                                  .fields = AX_HLO_FIELDS({"dot_dimension_numbers.lhs_batching_dimensions", "lhs_batch"},
                                                          {"dot_dimension_numbers.rhs_batching_dimensions", "rhs_batch"},
                                                          {"dot_dimension_numbers.lhs_contracting_dimensions", "lhs_contract"},

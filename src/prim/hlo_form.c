@@ -1,5 +1,6 @@
 /* Primitives that are one StableHLO op on the same operands, written and read by the form in their records; constants, and what they
    mean to readers of reductions. */
+#include <stdio.h>
 #include <string.h>
 
 #include "hlo/dialect.h"
@@ -106,9 +107,18 @@ void ax_hlo_add_fields(ax_hlo_attributes *to, const ax_prim *prim, const void *p
   }
 }
 
+/* Only where factors have more bits than some processors' products take: others are whole however precise. */
+static ax_status add_precision(ax_hlo_attributes *to, ax_dtype dtype) {
+  char text[96];
+  if (to->hlo->precision == NULL || (dtype != AX_F32 && dtype != AX_C64)) return AX_OK;
+  snprintf(text, sizeof text, "precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]", to->hlo->precision, to->hlo->precision);
+  return ax_hlo_add_spelled(to, text);
+}
+
 ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_hlo_attributes attributes = {.hlo = hlo};
   ax_hlo_add_fields(&attributes, eqn->prim, eqn->params);
+  if (eqn->prim->form->precise) AX_TRY(add_precision(&attributes, hlo->program->types[eqn->in[0]].dtype));
   return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, &attributes, out);
 }
 
