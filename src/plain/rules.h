@@ -1,0 +1,21 @@
+/* The rules: what equations of a primitive become. A rule may use primitives that have rules themselves, if that comes to an end: what it makes
+   is gone through again. */
+#ifndef AX_PLAIN_RULES_H
+#define AX_PLAIN_RULES_H
+
+#include "plain/plain.h"
+#include "prim/expand.h"
+
+typedef struct ax_plain_rule {
+  const ax_prim *prim;
+  /* Whether an equation of this primitive, with operands and results of these types, needs what is lacking. */
+  bool (*applies)(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out);
+  ax_expansion_all trace; /* from operands of the equation's types to results of its types */
+} ax_plain_rule;
+
+extern const ax_plain_rule ax_plain_cholesky;
+
+/* A parameter of the equation, which has it. */
+bool ax_plain_bool(const ax_eqn *eqn, const char *name);
+
+#endif
