@@ -5,6 +5,7 @@
 
 #include "axle/stablehlo.h"
 #include "client/client.h"
+#include "plain/plain.h"
 
 /* --- Compiling --- */
 
@@ -67,12 +68,21 @@ static ax_status compile_whole(ax_executable *e, const ax_program *whole) {
   return status;
 }
 
+/* The program as the plugin can run it: Axle's own has all that programs of Axle call. Consumes `body`. */
+static ax_status make_plain(const ax_executable *e, ax_program *body, ax_program **out) {
+  const bool own = ax_client_is(e->runtime->client, "axle");
+  const ax_status status = ax_plain_program(body, &(ax_plain_lacks){.lapack = !own}, out);
+  ax_program_release(body);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "compile: ");
+}
+
 /* A program of one device has no layouts to hand over. */
 ax_status ax_remote_compile(ax_executable *e, const ax_compile_options *options) {
   const ax_source source = {.program = e->program, .options = options};
   const bool whole = e->runtime->options.plugin_partitions;
-  ax_program *body;
-  AX_TRY(ax_assemble_body(&e->runtime->assembler, &source, &e->signature, &e->compiled, whole, &body));
+  ax_program *given, *body;
+  AX_TRY(ax_assemble_body(&e->runtime->assembler, &source, &e->signature, &e->compiled, whole, &given));
+  AX_TRY(make_plain(e, given, &body));
   ax_status status = AX_OK;
   if (!e->compiled.idle_plan) status = whole && e->compiled.devices > 1 ? compile_whole(e, body) : compile_module(e, body, NULL);
   ax_program_release(body);

@@ -36,6 +36,9 @@ void ax_client_destroy(ax_client *client); /* no buffers and programs of it are 
 /* Adds what the client is: its platform, the version, the interface's version, and its devices, a line each. */
 AX_MUST_USE ax_status ax_client_describe(const ax_client *client, ax_text *text);
 
+/* Says whether the plugin's platform has this name: "axle" is Axle's own. */
+bool ax_client_is(const ax_client *client, const char *platform);
+
 /* --- plugin.c --- */
 
 #define AX_CLIENT_NAME(name, known_as) static const char ax_client_name_##name[] AX_UNUSED = known_as;

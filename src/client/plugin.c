@@ -216,6 +216,12 @@ void ax_client_destroy(ax_client *client) {
 
 /* --- Described --- */
 
+bool ax_client_is(const ax_client *client, const char *platform) {
+  ax_pjrt_client_platform_name_args name = {.struct_size = sizeof name, .of = client->client};
+  return AX_CLIENT_CALL(client->api, client_platform_name, &name) == AX_OK && name.length == strlen(platform) &&
+         memcmp(name.text, platform, name.length) == 0;
+}
+
 static ax_status describe_device(const ax_client *client, uint32_t index, ax_text *text) {
   ax_pjrt_device_description_args of = {.struct_size = sizeof of, .of = client->devices[index]};
   AX_TRY(AX_CLIENT_CALL(client->api, device_description, &of));
