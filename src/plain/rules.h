@@ -14,8 +14,11 @@ typedef struct ax_plain_rule {
 } ax_plain_rule;
 
 extern const ax_plain_rule ax_plain_cholesky;
+extern const ax_plain_rule ax_plain_reduce;
+extern const ax_plain_rule ax_plain_collectives[], ax_plain_narrow[]; /* lists, ended by an empty rule */
 
-/* A parameter of the equation, which has it. */
+/* Parameters of the equation, which has them: where one is in its parameters; a bool. */
+const void *ax_plain_parameter(const ax_eqn *eqn, const char *name);
 bool ax_plain_bool(const ax_eqn *eqn, const char *name);
 
 #endif
