@@ -17,6 +17,9 @@ int64_t ax_pivoted_work(const ax_matrix_call *call);
    a, taus, and perhaps a batch of matrices. */
 AX_MUST_USE ax_status ax_infer_reflectors(const ax_infer_args *args);
 
+/* What an equation of qr is made of where its results are written for others: geqrf, or geqp3, and householder_product. */
+void ax_qr_by_reflectors(const ax_eqn *eqn, const ax_value *in, ax_value *out);
+
 typedef struct ax_reflectors {
   ax_value v, t, v_tangent, t_tangent;
 } ax_reflectors;

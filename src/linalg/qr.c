@@ -242,7 +242,7 @@ static ax_value product(ax_value form, ax_value taus, int64_t m, int64_t n, int6
   return ax_householder_product(n < columns ? ax_matrix_padded(form, m, columns) : ax_matrix_part(form, 0, m, 0, columns), taus);
 }
 
-static void expand(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+void ax_qr_by_reflectors(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const qr_params *p = eqn->params;
   const ax_type type = ax_typeof(in[0]);
   ax_value made[3];
@@ -263,7 +263,7 @@ static void expand(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_hlo_expanded_all(hlo, eqn, expand, in, out);
+  return ax_hlo_expanded_all(hlo, eqn, ax_qr_by_reflectors, in, out);
 }
 
 static const ax_param params[] = {{"full_matrices", AX_PARAM_BOOL, offsetof(qr_params, full_matrices)},

@@ -40,4 +40,4 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   out[0] = of_blocks(ax_cholesky(whole, false), &type);
 }
 
-const ax_plain_rule ax_plain_cholesky = {&ax_prim_cholesky, applies, trace};
+const ax_plain_rule ax_plain_cholesky = {&ax_prim_cholesky, applies, trace, 0};

@@ -14,6 +14,19 @@
 #include "prim/bind.h"
 #include "prim/prims.h"
 
+/* This member's number in its group. */
+static ax_value own_number(const ax_axes *axes) {
+  ax_axes all = *axes;
+  all.groups = (ax_groups){0};
+  const int64_t members = ax_axes_members(&all);
+  const ax_value place = ax_bind1(&ax_prim_axis_index, &all, NULL, 0);
+  const ax_type type = ax_array_type(AX_S32, AX_DIMS(members));
+  uint32_t *number = ax_trace_alloc((size_t)members * sizeof number[0]);
+  if (axes->groups.count == 0 || number == NULL) return place;
+  ax_groups_numbers(&axes->groups, NULL, number);
+  return ax_dynamic_at(ax_constant(&type, number), place, 0);
+}
+
 /* --- pbroadcast --- */
 
 typedef struct source {
@@ -61,7 +74,7 @@ static bool broadcast_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, co
 static void broadcast(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const int64_t *member = ax_plain_parameter(eqn, "source");
   source s = {.axes = eqn->params};
-  s.here = ax_eq(ax_bind1(&ax_prim_axis_index, s.axes, NULL, 0), ax_integer(*member));
+  s.here = ax_eq(own_number(s.axes), ax_integer(*member));
   out[0] = from_source(&s, in[0]);
 }
 
@@ -150,16 +163,6 @@ static bool link_ring(const ax_groups *groups, uint32_t members, uint32_t size, 
   return out->v != NULL;
 }
 
-/* This member's number in its group. axes: without groups. */
-static ax_value own_number(const ax_axes *axes, const ax_groups *groups, uint32_t members) {
-  const ax_value place = ax_bind1(&ax_prim_axis_index, axes, NULL, 0);
-  const ax_type type = ax_array_type(AX_S32, AX_DIMS(members));
-  uint32_t *number = ax_trace_alloc(members * sizeof number[0]);
-  if (groups->count == 0 || number == NULL) return place;
-  ax_groups_numbers(groups, NULL, number);
-  return ax_dynamic_at(ax_constant(&type, number), place, 0);
-}
-
 static ax_value exchange_rows(const ax_ragged_params *params, const ax_value *in) {
   const ax_type operand = ax_typeof(in[AX_RAGGED_OPERAND]), output = ax_typeof(in[AX_RAGGED_OUTPUT]),
                 table = ax_typeof(in[AX_RAGGED_INPUT_OFFSETS]);
@@ -171,7 +174,7 @@ static ax_value exchange_rows(const ax_ragged_params *params, const ax_value *in
   const int64_t size = ax_axes_members(&params->axes), members = ax_axes_members(&axes);
   ring r = {.axes = &axes, .slices = table.dims[0] / size};
   if (!link_ring(groups, (uint32_t)members, (uint32_t)size, &r.next)) return ax_poison;
-  r.me = own_number(&axes, groups, (uint32_t)members);
+  r.me = own_number(&params->axes);
   return go_round(&r, size, in);
 }
 
@@ -187,10 +190,10 @@ static void ragged(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   else ax_ragged_written_out(params, in, out);
 }
 
-const ax_plain_rule ax_plain_collectives[] = {{&ax_prim_pbroadcast, broadcast_applies, broadcast},
-                                              {&ax_prim_psum, combine_applies, combine},
-                                              {&ax_prim_pmax, combine_applies, combine},
-                                              {&ax_prim_pmin, combine_applies, combine},
-                                              {&ax_prim_psum_scatter, combine_applies, combine},
-                                              {&ax_prim_ragged_all_to_all, ragged_applies, ragged},
+const ax_plain_rule ax_plain_collectives[] = {{.prim = &ax_prim_pbroadcast, .applies = broadcast_applies, .trace = broadcast},
+                                              {.prim = &ax_prim_psum, .applies = combine_applies, .trace = combine},
+                                              {.prim = &ax_prim_pmax, .applies = combine_applies, .trace = combine},
+                                              {.prim = &ax_prim_pmin, .applies = combine_applies, .trace = combine},
+                                              {.prim = &ax_prim_psum_scatter, .applies = combine_applies, .trace = combine},
+                                              {.prim = &ax_prim_ragged_all_to_all, .applies = ragged_applies, .trace = ragged},
                                               {0}};

@@ -33,16 +33,16 @@ static void count(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &bits, 1), dtype);
 }
 
-const ax_plain_rule ax_plain_narrow[] = {{&ax_prim_asin, function_applies, function},
-                                         {&ax_prim_acos, function_applies, function},
-                                         {&ax_prim_asinh, function_applies, function},
-                                         {&ax_prim_acosh, function_applies, function},
-                                         {&ax_prim_atanh, function_applies, function},
-                                         {&ax_prim_erfc, function_applies, function},
-                                         {&ax_prim_bessel_i1e, function_applies, function},
-                                         {&ax_prim_rsqrt, function_applies, function},
-                                         {&ax_prim_logistic, function_applies, function},
-                                         {&ax_prim_expm1, function_applies, function},
-                                         {&ax_prim_population_count, count_applies, count},
-                                         {&ax_prim_ctz, count_applies, count},
+const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_acos, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_asinh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_acosh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_atanh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_erfc, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_bessel_i1e, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_rsqrt, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_logistic, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_expm1, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
+                                         {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
                                          {0}};

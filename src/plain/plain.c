@@ -4,14 +4,24 @@
 
 #include <string.h>
 
+#include "axle/ops.h"
+#include "axle/transform.h"
 #include "control/closed_call.h"
 #include "ir/prim.h"
 #include "plain/rules.h"
 #include "prim/prims.h"
 #include "xform/xform.h"
 
-static const ax_plain_rule *const rules[] = {&ax_plain_cholesky, &ax_plain_reduce, NULL};
+static const ax_plain_rule *const rules[] = {
+    &ax_plain_cholesky, &ax_plain_lu, &ax_plain_geqrf, &ax_plain_geqp3, &ax_plain_householder_product, &ax_plain_ormqr, &ax_plain_qr,
+    &ax_plain_hessenberg, &ax_plain_tridiagonal, &ax_plain_tridiagonal_solve, &ax_plain_eigh, &ax_plain_svd, &ax_plain_reduce, NULL,
+};
 static const ax_plain_rule *const lists[] = {ax_plain_collectives, ax_plain_narrow, NULL};
+
+bool ax_plain_lapack(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)in, (void)out;
+  return lacks->lapack;
+}
 
 const void *ax_plain_parameter(const ax_eqn *eqn, const char *name) {
   uint32_t i = 0;
@@ -75,11 +85,51 @@ static ax_status look(work *w, uint32_t e) {
   return AX_OK;
 }
 
+/* --- A rule's batch --- */
+
+typedef struct over_batch {
+  const ax_plain_rule *rule;
+  const ax_eqn *eqn;
+} over_batch;
+
+static void one_of_batch(const ax_value *in, ax_value *out, void *context) {
+  const over_batch *b = context;
+  b->rule->trace(b->eqn, in, out);
+}
+
+/* x with its first `count` dimensions as those given. */
+static ax_value with_leading(ax_value x, uint32_t count, uint32_t given, const int64_t *dims) {
+  const ax_type type = ax_typeof(x);
+  ax_dims all = {.count = given + type.rank - count};
+  memcpy(all.v, dims, given * sizeof dims[0]);
+  memcpy(all.v + given, type.dims + count, (type.rank - count) * sizeof dims[0]);
+  return ax_reshape(x, AX_LIST(all.count, all.v));
+}
+
+static void trace_batch(const ax_plain_rule *rule, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_type type = ax_typeof(in[0]);
+  const uint32_t batch = type.rank - rule->rank;
+  const int64_t elems = ax_dims_elems(batch, type.dims);
+  over_batch context = {rule, eqn};
+  ax_value *flat = ax_trace_alloc(eqn->in_count * sizeof flat[0]);
+  if (flat == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) flat[i] = with_leading(in[i], batch, 1, &elems);
+  if (!ax_failed())
+    (ax_vmap)((ax_fn){one_of_batch, eqn->in_count, eqn->out_count, &context}, eqn->in_count, flat, eqn->out_count, out, NULL);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) out[k] = with_leading(out[k], 1, batch, type.dims);
+}
+
+static void trace_alone(const ax_plain_rule *rule, const ax_eqn *eqn, const ax_value *in, ax_value *out) { rule->trace(eqn, in, out); }
+
 /* --- Building --- */
 
 static void trace_rule(work *w, const ax_plain_rule *rule, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_type *wanted = &w->walk.program->types[eqn->out];
-  rule->trace(eqn, in, out);
+  const uint32_t batch = rule->rank > 0 ? ax_typeof(in[0]).rank - rule->rank : 0;
+  bool any = false;
+  for (uint32_t k = 0; k < eqn->out_count; k++) any = any || ax_type_elems(&wanted[k]) > 0;
+  for (uint32_t k = 0; k < eqn->out_count && !any; k++) out[k] = ax_full(wanted[k].dtype, AX_LIST(wanted[k].rank, wanted[k].dims), 0);
+  if (any) (batch > 0 ? trace_batch : trace_alone)(rule, eqn, in, out);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
     out[k] = ax_spread_to(out[k], &wanted[k].spread);
     (void)ax_check_rule(eqn, "plain", out[k], &wanted[k]);

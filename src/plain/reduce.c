@@ -9,4 +9,4 @@ static bool applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_typ
   return lacks->starts_once;
 }
 
-const ax_plain_rule ax_plain_reduce = {&ax_prim_reduce, applies, ax_reduce_expand};
+const ax_plain_rule ax_plain_reduce = {.prim = &ax_prim_reduce, .applies = applies, .trace = ax_reduce_expand};

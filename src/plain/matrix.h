@@ -1,0 +1,31 @@
+/* What the rules of matrices share. Matrices are T[m, n], one each; numbers in loops are matrices of one element, T[1, 1], or scalars. */
+#ifndef AX_PLAIN_MATRIX_H
+#define AX_PLAIN_MATRIX_H
+
+#include "linalg/matrices.h"
+#include "plain/rules.h"
+
+/* s32[count, 1] and s32[1, count]: the numbers of rows, and of columns. */
+ax_value ax_plain_rows(int64_t count);
+ax_value ax_plain_columns(int64_t count);
+/* R of x's parts: squares of sizes, and sizes. */
+ax_value ax_plain_squares(ax_value x);
+double ax_plain_epsilon(ax_dtype dtype); /* the distance from 1 to the next number */
+/* bool scalar: no number of x is infinite or NaN. */
+ax_value ax_plain_finite(ax_value x);
+ax_value ax_plain_or_nan(ax_value condition, ax_value x); /* x, or NaN everywhere */
+ax_value ax_plain_column(ax_value x, ax_value index);     /* T[m, 1] */
+
+/* The reflector h = 1 - tau v v^H that brings a column to a multiple of a unit vector from row `at` on, as LAPACK's larfg: h^H x has beta, a
+   real number, there and 0 behind it. v is 0 before row `at`, and 1 in it. */
+typedef struct ax_plain_reflector {
+  ax_value v, tau, beta; /* T[m, 1], T[1, 1] */
+} ax_plain_reflector;
+ax_plain_reflector ax_plain_reflect(ax_value column, ax_value at);
+/* x's column number `index`, which became the reflector's: what it was before row `at`, then beta and v. */
+ax_value ax_plain_stored(ax_value x, ax_value index, ax_value at, const ax_plain_reflector *r);
+/* h^H x, and x h. */
+ax_value ax_plain_reflected_left(ax_value x, const ax_plain_reflector *r);
+ax_value ax_plain_reflected_right(ax_value x, const ax_plain_reflector *r);
+
+#endif
