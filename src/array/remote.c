@@ -68,10 +68,11 @@ static ax_status compile_whole(ax_executable *e, const ax_program *whole) {
   return status;
 }
 
-/* The program as the plugin can run it: Axle's own has all that programs of Axle call. Consumes `body`. */
+/* The program as the plugin can run it. Consumes `body`. */
 static ax_status make_plain(const ax_executable *e, ax_program *body, ax_program **out) {
-  const bool own = ax_client_is(e->runtime->client, "axle");
-  const ax_status status = ax_plain_program(body, &(ax_plain_lacks){.lapack = !own}, out);
+  const ax_plain_platform *platform = ax_plain_platforms;
+  while (platform->name != NULL && !ax_client_is(e->runtime->client, platform->name)) platform++;
+  const ax_status status = ax_plain_program(body, &platform->lacks, out);
   ax_program_release(body);
   return status == AX_OK ? AX_OK : ax_error_context(status, "compile: ");
 }

@@ -24,6 +24,8 @@ typedef struct ax_ragged_params {
 ax_value ax_ragged_bind(const ax_ragged_params *params, const ax_value *in);
 /* Writes the equation, on operands of these types, as a program of exchanges between devices, none with a batch or backwards. */
 ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out);
+/* The same in the trace in progress, on operands of the equation's types: out[0]. */
+void ax_ragged_written_out(const ax_ragged_params *params, const ax_value *in, ax_value *out);
 ax_status ax_ragged_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* Reads the custom call of this name: groups and channel stand in its backend_config. */
 #define AX_RAGGED_TARGET "ragged_all_to_all"

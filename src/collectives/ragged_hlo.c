@@ -127,14 +127,26 @@ static ax_status call(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32
   return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, &attributes, out);
 }
 
-ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out) {
+static form form_of(const ax_ragged_params *params, const ax_type *types) {
   const ax_type *operand = &types[params->back ? AX_RAGGED_OUTPUT : AX_RAGGED_OPERAND],
                 *output = &types[params->back ? AX_RAGGED_OPERAND : AX_RAGGED_OUTPUT];
-  uint32_t outer = (uint32_t)params->batch + params->local.count;
-  form f = {.params = params, .outer = outer, .batch = ax_dims_elems((uint32_t)params->batch, operand->dims),
-            .local = ax_dims_elems(params->local.count, operand->dims + params->batch), .from_rows = operand->dims[outer],
-            .to_rows = output->dims[outer], .slices = types[AX_RAGGED_INPUT_OFFSETS].dims[outer]};
+  const uint32_t outer = (uint32_t)params->batch + params->local.count;
+  return (form){.params = params, .outer = outer, .batch = ax_dims_elems((uint32_t)params->batch, operand->dims),
+                .local = ax_dims_elems(params->local.count, operand->dims + params->batch), .from_rows = operand->dims[outer],
+                .to_rows = output->dims[outer], .slices = types[AX_RAGGED_INPUT_OFFSETS].dims[outer]};
+}
+
+ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out) {
+  form f = form_of(params, types);
   return ax_trace_on(axes, AX_CLOSURE(written_out, 6, 1, &f), types, out);
+}
+
+void ax_ragged_written_out(const ax_ragged_params *params, const ax_value *in, ax_value *out) {
+  ax_type types[6];
+  for (uint32_t k = 0; k < AX_COUNT(types); k++) types[k] = ax_typeof(in[k]);
+  if (ax_failed()) return;
+  form f = form_of(params, types);
+  written_out(in, out, &f);
 }
 
 ax_status ax_ragged_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

@@ -11,4 +11,7 @@ typedef struct ax_reduce_params {
 /* reduce_prod.c: the jvp rule of reduce_prod, and its linearize rule. */
 void ax_reduce_prod_jvp(const ax_jvp_args *args);
 
+/* reduce_by.c: the equation of `reduce` as a tree of its body, which takes each start once. */
+void ax_reduce_expand(const ax_eqn *eqn, const ax_value *in, ax_value *out);
+
 #endif

@@ -122,7 +122,7 @@ static void begin(const ax_program *body, uint32_t count, const ax_value *starts
   if (in != NULL && !ax_failed()) ax_scalars_call(body, in, x);
 }
 
-static void expand(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+void ax_reduce_expand(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const reduce_params *p = eqn->params;
   const uint32_t count = eqn->out_count;
   if (ax_failed()) return;
@@ -149,7 +149,7 @@ static ax_status differentiated(const ax_jvp_args *args, const bool *wrt, ax_pro
   const ax_value *in = ax_region_begin(&builder, &axes, types, eqn->in_count);
   ax_value *made = ax_trace_alloc(eqn->out_count * sizeof made[0]);
   const ax_value *together = in != NULL ? ax_spread_together(in, eqn->in_count) : NULL;
-  if (together != NULL && made != NULL) expand(eqn, together, made);
+  if (together != NULL && made != NULL) ax_reduce_expand(eqn, together, made);
   AX_TRY(ax_region_finish(&builder, made, eqn->out_count, &tree));
   ax_status status = ax_jvp_program(tree, wrt, NULL, out);
   ax_program_release(tree);
@@ -338,7 +338,7 @@ static void block(const ax_block_args *args) {
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_expanded_all(lower, eqn, expand, in, out);
+  return ax_lower_expanded_all(lower, eqn, ax_reduce_expand, in, out);
 }
 
 /* --- hlo --- */
@@ -363,7 +363,7 @@ static ax_status hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars, ui
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const uint32_t count = eqn->out_count;
   for (uint32_t k = 0; k < count; k++)
-    if (hlo->program->types[eqn->in[count + k]].rank != 0) return ax_hlo_expanded_all(hlo, eqn, expand, in, out); /* it takes scalars */
+    if (hlo->program->types[eqn->in[count + k]].rank != 0) return ax_hlo_expanded_all(hlo, eqn, ax_reduce_expand, in, out); /* it takes scalars */
   ax_arena arena = {0};
   ax_type *scalars = ax_arena_alloc(&arena, 2 * (size_t)count * sizeof scalars[0]);
   uint32_t *ids = ax_arena_alloc(&arena, 3 * (size_t)count * sizeof ids[0]);

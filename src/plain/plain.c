@@ -14,19 +14,22 @@
 
 static const ax_plain_rule *const rules[] = {
     &ax_plain_cholesky, &ax_plain_lu, &ax_plain_geqrf, &ax_plain_geqp3, &ax_plain_householder_product, &ax_plain_ormqr, &ax_plain_qr,
-    &ax_plain_hessenberg, &ax_plain_tridiagonal, &ax_plain_tridiagonal_solve, &ax_plain_eigh, &ax_plain_svd, NULL,
+    &ax_plain_hessenberg, &ax_plain_tridiagonal, &ax_plain_tridiagonal_solve, &ax_plain_eigh, &ax_plain_svd, &ax_plain_reduce, NULL,
 };
+static const ax_plain_rule *const lists[] = {ax_plain_collectives, ax_plain_narrow, NULL};
 
 bool ax_plain_lapack(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
   (void)eqn, (void)in, (void)out;
   return lacks->lapack;
 }
 
-bool ax_plain_bool(const ax_eqn *eqn, const char *name) {
+const void *ax_plain_parameter(const ax_eqn *eqn, const char *name) {
   uint32_t i = 0;
   while (strcmp(eqn->prim->params[i].name, name) != 0) i++;
-  return *(const bool *)((const char *)eqn->params + eqn->prim->params[i].offset);
+  return (const char *)eqn->params + eqn->prim->params[i].offset;
 }
+
+bool ax_plain_bool(const ax_eqn *eqn, const char *name) { return *(const bool *)ax_plain_parameter(eqn, name); }
 
 typedef struct replacing { /* a program and all in it */
   const ax_plain_lacks *lacks;
@@ -38,6 +41,7 @@ typedef struct work { /* one program */
   ax_program_walk walk;
   const void **params;        /* by equation: with nested programs replaced */
   const ax_plain_rule **rule; /* by equation; NULL: it stays */
+  bool *inlined;              /* by value: a future whose equation's body stands in its place: it is the array itself */
   ax_type *in;                /* room for the types of any equation's operands */
   bool changed;
 } work;
@@ -55,6 +59,9 @@ static const ax_plain_rule *find_rule(work *w, const ax_eqn *eqn) {
   for (uint32_t r = 0; rules[r] != NULL; r++)
     if (rules[r]->prim == eqn->prim && rules[r]->applies(w->all->lacks, eqn, operand_types(w, eqn), &w->walk.program->types[eqn->out]))
       return rules[r];
+  for (uint32_t l = 0; lists[l] != NULL; l++)
+    for (const ax_plain_rule *rule = lists[l]; rule->prim != NULL; rule++)
+      if (rule->prim == eqn->prim && rule->applies(w->all->lacks, eqn, operand_types(w, eqn), &w->walk.program->types[eqn->out])) return rule;
   return NULL;
 }
 
@@ -67,12 +74,14 @@ static ax_status look(work *w, uint32_t e) {
   if (w->rule[e] != NULL || ax_eqn_program(eqn, 0) == NULL) return AX_OK;
   void *params = ax_eqn_own_params(eqn, &w->walk.arena);
   if (params == NULL) return ax_out_of_memory(eqn->prim->params_bytes);
+  bool changed = false;
   for (uint32_t k = 0; (nested = ax_params_program(eqn->prim, params, k)) != NULL; k++) {
     const ax_program *before = *nested;
     AX_TRY(replaced(w->all, before, nested));
-    w->changed = w->changed || *nested != before;
+    changed = changed || *nested != before;
   }
-  w->params[e] = params;
+  if (changed) w->params[e] = params;
+  w->changed = w->changed || changed;
   return AX_OK;
 }
 
@@ -157,8 +166,25 @@ static void replace(work *w, const ax_plain_rule *rule, const ax_eqn *eqn) {
   ax_program_release(call.body);
 }
 
+/* What is started calls no program that communicates, as those do that replace collectives. So its body stands here itself, which is what a
+   start comes to without its future, and done gives what there is. */
+static bool inline_start(work *w, uint32_t e) {
+  const ax_eqn *eqn = &w->walk.program->eqns[e];
+  ax_value *out = w->walk.value + eqn->out;
+  if (eqn->prim == &ax_prim_done && w->inlined[eqn->in[0]]) {
+    out[0] = w->walk.value[eqn->in[0]];
+    return true;
+  }
+  if (eqn->prim != &ax_prim_start || w->params[e] == eqn->params) return false;
+  const ax_program *body = *ax_params_program(eqn->prim, (void *)(uintptr_t)w->params[e], 0);
+  (ax_call)(body, eqn->in_count, ax_walk_operands(&w->walk, eqn), eqn->out_count, out);
+  for (uint32_t k = 0; k < eqn->out_count; k++) w->inlined[eqn->out + k] = true;
+  return true;
+}
+
 static void copy(work *w, uint32_t e) {
   const ax_eqn *eqn = &w->walk.program->eqns[e];
+  if (inline_start(w, e)) return;
   const ax_value *in = ax_walk_operands(&w->walk, eqn);
   ax_emit(eqn->prim, w->params[e], in, eqn->in_count, w->walk.value + eqn->out, eqn->out_count);
 }
@@ -183,8 +209,9 @@ static ax_status work_on(work *w, ax_program **out) {
   const size_t eqns = program->eqn_count + (size_t)1;
   w->params = ax_arena_alloc(&w->walk.arena, eqns * sizeof w->params[0]);
   w->rule = ax_arena_alloc(&w->walk.arena, eqns * sizeof w->rule[0]);
+  w->inlined = ax_arena_alloc(&w->walk.arena, program->value_count + (size_t)1);
   w->in = ax_arena_alloc(&w->walk.arena, w->walk.most * sizeof w->in[0]);
-  if (w->params == NULL || w->rule == NULL || w->in == NULL) return ax_out_of_memory(eqns * sizeof w->params[0]);
+  if (w->params == NULL || w->rule == NULL || w->inlined == NULL || w->in == NULL) return ax_out_of_memory(eqns * sizeof w->params[0]);
   for (uint32_t e = 0; e < program->eqn_count; e++) AX_TRY(look(w, e));
   if (w->changed) return build(w, out);
   *out = ax_program_retain((ax_program *)program);
@@ -208,10 +235,12 @@ static ax_status replaced(replacing *all, const ax_program *program, ax_program 
 
 ax_status ax_plain_program(const ax_program *program, const ax_plain_lacks *lacks, ax_program **out) {
   replacing all = {.lacks = lacks};
+  ax_program *silent = NULL, *made;
   *out = NULL;
-  ax_program *made;
-  const ax_status status = replaced(&all, program, &made);
+  if (lacks->messages && ax_find_effect(program, AX_EFFECT_MESSAGE) != NULL) AX_TRY(ax_plain_messages(program, &silent));
+  const ax_status status = replaced(&all, silent != NULL ? silent : program, &made);
   if (status == AX_OK) *out = ax_program_retain(made);
   ax_memo_deinit(&all.memo);
+  ax_program_release(silent);
   return ax_verified(status, out);
 }

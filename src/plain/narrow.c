@@ -1,0 +1,48 @@
+/* Numbers of few bits, in wider ones.
+
+     functions   of floats of less than 32 bits: in f32, rounded once, which is what the primitives say. XLA's programs of asin and its like
+                 round every step to the dtype, and it has none of erfc and bessel_i1e for floats of a byte
+     counts      of bits, of integers of less than a byte: XLA counts those of the byte that holds them */
+#include "plain/rules.h"
+#include "prim/bind.h"
+#include "prim/prims.h"
+
+static bool function_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)out;
+  return lacks->narrow_functions && ax_is_narrow_float(in[0].dtype);
+}
+
+static void function(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const ax_value x = ax_convert_element_type(in[0], AX_F32);
+  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &x, 1), dtype);
+}
+
+static bool count_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)out;
+  return lacks->short_counts && ax_is_short_integer(in[0].dtype);
+}
+
+/* Of a byte whose upper bits are 0; before the last 1 there is one behind the number's own bits, if they are all 0. */
+static void count(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const int64_t above = (int64_t)1 << ax_dtype_get(dtype)->bits;
+  if (ax_failed()) return;
+  ax_value bits = ax_and(ax_convert_element_type(in[0], AX_S32), ax_integer(above - 1));
+  if (eqn->prim == &ax_prim_ctz) bits = ax_or(bits, ax_integer(above));
+  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &bits, 1), dtype);
+}
+
+const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_acos, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_asinh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_acosh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_atanh, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_erfc, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_bessel_i1e, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_rsqrt, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_logistic, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_expm1, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
+                                         {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
+                                         {0}};
