@@ -104,9 +104,8 @@ typedef struct ax_runtime_options {
   double watch_seconds;
   void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
   void *watch_context;
-  const char *plugin, *plugin_options; /* of PJRT: see ax_runtime_create. Both are borrowed for the call */
+  const char *plugin, *plugin_options, *plugin_precision; /* of PJRT: see ax_runtime_create. Borrowed during it */
   bool plugin_partitions;
-  const char *plugin_precision; /* borrowed likewise */
 } ax_runtime_options;
 /* How the devices of a mesh are spread over processes, for costs, and for layouts that are given as "auto": these are chosen so that what
    is sent most stays within a process (ax_compile_options.processes; where there is no runtime, as in ax_program_lower, one process has
@@ -130,8 +129,8 @@ typedef struct ax_runtime ax_runtime;
    NAME=VALUE", of the plugin's compiler where a name begins with xla_, else of its client, whose options are truths,
    integers, lists of them ("0,1"; "0," of one), numbers or texts, as they read; NULL: AXLE_PLUGIN_OPTIONS.
    plugin_partitions: the plugin gets whole programs with their layouts in Shardy's words, and partitions them itself.
-   plugin_precision: how precise the plugin's products of f32 are, in JAX's words: "highest", as Axle's own; "high"; "default", the
-   plugin's choice (Nvidia's processors take 11 bits of each factor, and are several times as fast). NULL: AXLE_PLUGIN_PRECISION, else "highest".
+   plugin_precision: of the plugin's products of f32: "highest", as Axle's own; "high"; "default", the plugin's choice (TF32 on Nvidia's
+   processors). NULL: AXLE_PLUGIN_PRECISION, else "highest".
    AX_INVALID_ARGUMENT: max_devices below 0, a policy, a check_numerics or a `processes` that is none, a process that there is not in
    process_of. AX_UNAVAILABLE: no library of MPI can be used; the message says which were looked for; or the plugin cannot: there is no
    such file, it is none, its interface is of another version, or it does not start, and the message has what it says. AX_ABSENT: a plugin

@@ -87,7 +87,7 @@ void by_hand() {
 void runs() {
   axle::mesh mesh = axle::mesh::parse("d=2");
   CHECK(mesh.devices() == 2 && mesh.find("d") == 0 && mesh.find("e") == -1);
-  axle::runtime runtime = axle::runtime::create({2, 0, 0, AX_POLICY_PARALLEL, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, AX_PROCESSES_DEFAULT, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr, false, nullptr});
+  axle::runtime runtime = axle::runtime::create({2, 0, 0, AX_POLICY_PARALLEL, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, AX_PROCESSES_DEFAULT, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false});
   axle::program program = axle::trace([&](value x, value y) {
     return axle::shard_map(mesh, "d; -> d; ", [](value a, value b) { return std::tuple(a * b, psum(a, "d")); }, {x, y});
   }, {f32({4}), f32()});
