@@ -96,6 +96,7 @@ static void check_plain(ax_program *program, ax_tensor *const *in, double tolera
   assert_true(program->out_count <= 2);
   TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.ragged_all_to_all = true}, &plain));
   assert_int_equal(test_count_prim(plain, "ragged_all_to_all"), 0);
+  TEST_OK(ax_program_verify(plain));
   TEST_OK(test_try(program, in, wanted));
   TEST_OK(test_try(plain, in, got));
   for (uint32_t k = 0; k < program->out_count; k++)
