@@ -4,6 +4,7 @@
      AXLE_TEST_PLUGIN_OPTIONS   its options; it must have 8 devices, but for AXLE_TEST_PLUGIN_DEVICES
      AXLE_TEST_PLUGIN_DEVICES   how many it has where that is fewer: programs of more cannot run there
      AXLE_TEST_PLUGIN_SHARE     "2/5": the third fifth of the samples, for several at once
+     AXLE_TEST_PLUGIN_ONLY      names of primitives between spaces, whose samples alone are run
      AXLE_TEST_PLUGIN_LACKS     names of primitives between spaces that it cannot run
      AXLE_TEST_PLUGIN_ULPS      how far results of floats may be off, in units of the last digit, where Axle's own are exact */
 #include <pthread.h>
@@ -146,11 +147,13 @@ static void samples(void **state) {
   static const ax_dtype others[] = {AX_S32, AX_F32};
   static const char *const shapes[] = {"", "0", "2,3"};
   tally tally = {0};
+  const char *only = setting("AXLE_TEST_PLUGIN_ONLY", NULL);
   unsigned share = 0, shares = 1, number = 0;
   (void)state;
   assert_true(sscanf(setting("AXLE_TEST_PLUGIN_SHARE", "0/1"), "%u/%u", &share, &shares) == 2 && share < shares);
   for (size_t i = 0; i < test_sample_count; i++) {
     if (test_samples[i].kernel || is_promise(&test_samples[i])) continue;
+    if (only != NULL && !is_listed(only, test_samples[i].prim)) continue;
     test_instances instances = test_instances_of(&test_samples[i], &(test_variety){dtypes, others, AX_COUNT(dtypes), AX_COUNT(others),
                                                                                    shapes, AX_COUNT(shapes)});
     for (uint32_t n = 0; n < instances.count; n++)
@@ -159,7 +162,7 @@ static void samples(void **state) {
   }
   printf("samples: %u give the same, %u cannot run there\n", tally.same, tally.absent);
   test_blameless();
-  assert_true(tally.same * shares > 1000);
+  assert_true(tally.same * shares > (only == NULL ? 1000 : 0));
 }
 
 /* --- Arrays --- */

@@ -1,0 +1,283 @@
+/* Matrices of many sizes, dtypes and kinds by the rules: what is put together from the parts is the matrix, vectors are at right angles, and
+   what is unique is what Axle's own primitives give. */
+#include <math.h>
+
+#include "axle/linalg.h"
+#include "axle/ops.h"
+#include "linalg/matrices.h"
+#include "plain/plain.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+/* Results of a body: `residuals` numbers that are small, then results that are unique. */
+typedef struct subject {
+  const char *name;
+  ax_function body;
+  uint32_t residuals, others;
+  bool square; /* it takes square matrices alone */
+  bool none;   /* where a number is not finite all results are NaN */
+} subject;
+
+static ax_value largest(ax_value x) { return ax_reduce_max(ax_abs(x), AX_ALL_DIMS, false); }
+static ax_value eye_like(ax_value x) {
+  const ax_type type = ax_typeof(x);
+  return ax_matrix_eye(x, type.dims[type.rank - 2], type.dims[type.rank - 1]);
+}
+/* How far columns are from right angles. */
+static ax_value off_unit(ax_value q) {
+  const ax_value g = ax_matmul(ax_matrix_adjoint(q), q);
+  return largest(ax_sub(g, eye_like(g)));
+}
+static ax_value off(ax_value got, ax_value wanted) {
+  const ax_value size = ax_add(largest(wanted), ax_real(1e-30));
+  return ax_div(largest(ax_sub(got, wanted)), size);
+}
+static ax_value columns_of(ax_value x, ax_value order) {
+  const ax_type type = ax_typeof(x);
+  return ax_take_along_axis(x, ax_broadcast_to(ax_expand_dims(order, -2), AX_LIST(type.rank, type.dims)), -1, NULL);
+}
+static ax_value rows_of(ax_value x, ax_value order) { return ax_matrix_transpose(columns_of(ax_matrix_transpose(x), order)); }
+
+static AX_BODY(lu) {
+  const ax_type type = ax_typeof(in[0]);
+  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], k = m < n ? m : n;
+  ax_value f[3];
+  (void)context;
+  ax_lu(in[0], AX_LIST(3, f));
+  const ax_value low = ax_matrix_lower(ax_matrix_part(f[0], 0, m, 0, k), -1), l = ax_add(low, eye_like(low));
+  out[0] = off(ax_matmul(l, ax_matrix_upper(ax_matrix_part(f[0], 0, k, 0, n), 0)), rows_of(in[0], f[2]));
+  out[1] = f[1];
+}
+
+static AX_BODY(solve) {
+  ax_value f[3];
+  (void)context;
+  const ax_value a = ax_add(in[0], ax_mul(eye_like(in[0]), ax_real(40))), b = ax_matmul(a, in[0]), c = ax_matmul(ax_matrix_transpose(a), in[0]);
+  ax_lu(a, AX_LIST(3, f));
+  out[0] = off(ax_linear_solve(a, f[0], f[1], b, false), in[0]);
+  out[1] = off(ax_linear_solve(a, f[0], f[1], c, true), in[0]);
+}
+
+static AX_BODY(qr) {
+  ax_value f[2];
+  const bool full = context != NULL;
+  ax_qr(in[0], full, false, AX_LIST(2, f));
+  out[0] = off(ax_matmul(f[0], f[1]), in[0]);
+  out[1] = off_unit(f[0]);
+}
+
+static AX_BODY(full_qr) { qr(in, out, out); (void)context; }
+
+static AX_BODY(pivoted_qr) {
+  ax_value f[3];
+  (void)context;
+  ax_qr(in[0], false, true, AX_LIST(3, f));
+  out[0] = off(ax_matmul(f[0], f[1]), columns_of(in[0], f[2]));
+  out[1] = off_unit(f[0]);
+}
+
+static AX_BODY(eigh) {
+  const ax_value x = ax_add(in[0], ax_matrix_adjoint(in[0]));
+  ax_value f[2];
+  (void)context;
+  ax_eigh(x, true, false, AX_LIST(2, f));
+  out[0] = off(ax_mul(f[0], ax_matrix_as(ax_expand_dims(f[1], -2), x)), ax_matmul(x, f[0]));
+  out[1] = off_unit(f[0]);
+  out[2] = f[1];
+}
+
+static ax_value put_together(const ax_value *f, ax_value x, int64_t k) {
+  const ax_value u = ax_slice_in_dim(f[0], 0, k, 1, -1), vt = ax_slice_in_dim(f[2], 0, k, 1, -2);
+  return ax_matmul(ax_mul(u, ax_matrix_as(ax_expand_dims(f[1], -2), x)), vt);
+}
+
+static AX_BODY(svd) {
+  const ax_type type = ax_typeof(in[0]);
+  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], k = m < n ? m : n;
+  ax_value f[3];
+  ax_svd(in[0], context != NULL, true, AX_LIST(3, f));
+  out[0] = off(put_together(f, in[0], k), in[0]);
+  out[1] = off_unit(f[0]), out[2] = off_unit(ax_matrix_adjoint(f[2]));
+  out[3] = f[1];
+}
+
+static AX_BODY(full_svd) { svd(in, out, out); (void)context; }
+
+/* q^H x q is what the form says. */
+static AX_BODY(hessenberg) {
+  const ax_type type = ax_typeof(in[0]);
+  const int64_t n = type.dims[type.rank - 1];
+  ax_value f[2];
+  (void)context;
+  ax_hessenberg(in[0], AX_LIST(2, f));
+  ax_value q = eye_like(in[0]);
+  if (n > 1) {
+    const ax_value rest = ax_householder_product(ax_matrix_part(f[0], 1, n - 1, 0, n - 1), f[1]);
+    q = ax_add(ax_matrix_within(rest, 1, 1, n), ax_matrix_padded(ax_matrix_eye(in[0], 1, 1), n, n));
+  }
+  out[0] = off(ax_matmul(ax_matmul(q, ax_matrix_upper(f[0], -1)), ax_matrix_adjoint(q)), in[0]);
+  out[1] = off_unit(q);
+}
+
+static AX_BODY(tridiagonal) {
+  ax_value f[4];
+  const ax_value x = ax_add(in[0], ax_matrix_adjoint(in[0]));
+  ax_tridiagonal(x, context == NULL, AX_LIST(4, f));
+  out[0] = off(ax_reduce_sum(f[1], AX_ALL_DIMS, false), ax_matrix_reals(ax_reduce_sum(ax_diagonal_to_vector(x), AX_ALL_DIMS, false)));
+  out[1] = f[1];
+}
+
+static AX_BODY(cholesky) {
+  const ax_value x = ax_add(ax_matmul(in[0], ax_matrix_adjoint(in[0])), eye_like(in[0])), l = ax_cholesky(x, false);
+  (void)context;
+  out[0] = off(ax_matmul(l, ax_matrix_adjoint(l)), x);
+  out[1] = l;
+}
+
+static const subject subjects[] = {
+    {"lu", lu, 1, 1, false, false},
+    {"linear_solve", solve, 2, 0, true, false},
+    {"qr", qr, 2, 0, false, false},
+    {"full qr", full_qr, 2, 0, false, false},
+    {"pivoted qr", pivoted_qr, 2, 0, false, false},
+    {"eigh", eigh, 2, 1, true, true},
+    {"svd", svd, 3, 1, false, true},
+    {"full svd", full_svd, 3, 1, false, true},
+    {"hessenberg", hessenberg, 2, 0, true, false},
+    {"tridiagonal", tridiagonal, 1, 1, true, false},
+    {"cholesky", cholesky, 1, 1, true, false},
+};
+
+/* --- Matrices --- */
+
+typedef enum kind { RANDOM, ZERO, UNIT, RANK_TWO, GRADED, KINDS } kind;
+
+static ax_tensor *matrices(test_random *random, ax_type type, kind kind) {
+  ax_tensor *x = test_random_tensor(random, type, -1, 1);
+  const int64_t n = type.dims[type.rank - 1], m = type.dims[type.rank - 2], parts = ax_is_complex(type.dtype) ? 2 : 1;
+  for (int64_t at = 0; at < test_elems(x); at++) {
+    const int64_t element = at / parts, i = element / n % m, j = element % n;
+    double value = test_get(x, at);
+    if (kind == ZERO) value = 0;
+    if (kind == UNIT) value = i == j && at % parts == 0;
+    if (kind == RANK_TWO) value = at % parts == 0 ? (double)((i + 1) % 5) * (double)(j + 1) + (double)((i * 3) % 7) : 0;
+    if (kind == GRADED) value *= pow(4, -(double)(i + j));
+    test_set(x, at, value);
+  }
+  return x;
+}
+
+/* wanted: NULL where nothing is compared with Axle's own. */
+static void run_both(const subject *s, ax_type type, ax_tensor *x, ax_tensor **got, ax_tensor **wanted) {
+  ax_program *program = test_trace(s->body, NULL, &type, 1, s->residuals + s->others), *plain;
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+  TEST_OK(test_try(plain, &x, got));
+  if (wanted != NULL) TEST_OK(test_try(program, &x, wanted));
+  ax_program_release(program), ax_program_release(plain);
+}
+
+static void check(const subject *s, ax_type type, kind kind) {
+  test_random random = {(uint64_t)type.dims[0] * 31 + (uint64_t)kind};
+  ax_tensor *x = matrices(&random, type, kind), *got[4], *wanted[4] = {NULL};
+  const uint32_t count = s->residuals + s->others;
+  const int64_t n = type.dims[type.rank - 1], m = type.dims[type.rank - 2];
+  const double tolerance = (ax_part_dtype(type.dtype) == AX_F32 ? 0x1p-23 : 0x1p-52) * 16 * (double)(m + n);
+  run_both(s, type, x, got, kind == RANDOM && s->others > 0 ? wanted : NULL);
+  for (uint32_t k = 0; k < s->residuals; k++)
+    if (!(test_get(got[k], 0) <= tolerance))
+      fail_msg("%s of %s, kind %d: residual %u is %g", s->name, ax_type_string(&type, NULL), (int)kind, k, test_get(got[k], 0));
+  for (uint32_t k = s->residuals; k < count && kind == RANDOM; k++) {
+    double size = 0;
+    for (int64_t i = 0; i < test_elems(wanted[k]); i++) size = fmax(size, fabs(test_get(wanted[k], i)));
+    for (int64_t i = 0; i < test_elems(wanted[k]); i++)
+      if (!(fabs(test_get(got[k], i) - test_get(wanted[k], i)) <= tolerance * size))
+        fail_msg("%s of %s: result %u is %g at %d, not %g", s->name, ax_type_string(&type, NULL), k, test_get(got[k], i), (int)i, test_get(wanted[k], i));
+  }
+  test_release(got, count), test_release(wanted, count), ax_tensor_release(x);
+}
+
+static void of_shapes(const subject *s, const int64_t (*shapes)[2], size_t count, kind kind, ax_dtype dtype) {
+  for (size_t j = 0; j < count; j++)
+    if (!s->square || shapes[j][0] == shapes[j][1]) check(s, TEST_TYPE(dtype, shapes[j][0], shapes[j][1]), kind);
+}
+
+/* Programs take some time to compile: each size in f64, one matrix and a batch in all. */
+static void of_many_sizes(void **state) {
+  static const ax_dtype dtypes[] = {AX_F64, AX_C64, AX_F32, AX_C128};
+  static const int64_t shapes[][2] = {{1, 1}, {2, 2}, {7, 7}, {5, 3}, {3, 6}, {6, 1}}, one[][2] = {{8, 8}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(subjects); i++) {
+    of_shapes(&subjects[i], shapes, AX_COUNT(shapes), RANDOM, AX_F64);
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++) of_shapes(&subjects[i], one, 1, RANDOM, dtypes[d]);
+    check(&subjects[i], TEST_TYPE(AX_C128, 2, 3, 4, 4), RANDOM);
+    check(&subjects[i], TEST_TYPE(AX_F32, 2, 5, 5), RANDOM);
+  }
+}
+
+/* More columns than one block has. */
+static void of_several_blocks(void **state) {
+  static const int64_t shapes[][2] = {{100, 100}, {130, 70}, {70, 150}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(subjects); i++) of_shapes(&subjects[i], shapes, AX_COUNT(shapes), RANDOM, i % 2 == 0 ? AX_F64 : AX_C64);
+}
+
+/* Without full rank, with equal eigenvalues, of numbers of many sizes. */
+static void of_other_kinds(void **state) {
+  static const int64_t shapes[][2] = {{7, 7}, {6, 4}, {4, 6}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(subjects); i++)
+    for (kind kind = ZERO; kind < KINDS; kind++) of_shapes(&subjects[i], shapes, AX_COUNT(shapes), kind, i % 2 == 0 ? AX_F64 : AX_C64);
+}
+
+/* Where a number is not finite no result hides it, and loops end. */
+static void not_finite(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(subjects); i++)
+    for (int what = 0; what < 2; what++) {
+      const ax_type type = TEST_TYPE(AX_F64, 5, 5);
+      test_random random = {4};
+      ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got[4];
+      test_set(x, 12, what == 0 ? NAN : INFINITY);
+      run_both(&subjects[i], type, x, got, NULL);
+      for (uint32_t k = 0; k < subjects[i].residuals; k++)
+        if (isfinite(test_get(got[k], 0)) && (k == 0 || subjects[i].none)) fail_msg("%s, %s: residual %u is %g", subjects[i].name, what == 0 ? "NaN" : "infinity", k, test_get(got[k], 0));
+      test_release(got, subjects[i].residuals + subjects[i].others);
+      ax_tensor_release(x);
+    }
+}
+
+/* --- Systems of three diagonals --- */
+
+static AX_BODY(solve_tridiagonal) {
+  (void)context;
+  out[0] = ax_tridiagonal_solve(in[0], in[1], in[2], in[3]);
+}
+
+static void tridiagonal_systems(void **state) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_C64, AX_C128};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (int64_t n = 1; n < 16; n = 3 * n + 2)
+      for (int singular = 0; singular < 2; singular++) {
+        const ax_type line = TEST_TYPE(dtypes[d], 3, n), types[] = {line, line, line, TEST_TYPE(dtypes[d], 3, n, 2)};
+        test_random random = {(uint64_t)n};
+        ax_tensor *in[4], *got, *wanted;
+        for (int i = 0; i < 4; i++) in[i] = test_random_tensor(&random, types[i], -1, 1);
+        if (singular) /* a first row of zeros in one of the three */
+          for (int i = 1; i < 3; i++) test_set(in[i], 0, 0), test_set(in[i], 1, 0);
+        ax_program *program = test_trace(solve_tridiagonal, NULL, types, 4, 1), *plain;
+        TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+        TEST_OK(test_try(plain, in, &got));
+        TEST_OK(test_try(program, in, &wanted));
+        TEST_TENSORS_NEAR(got, wanted, ax_part_dtype(dtypes[d]) == AX_F32 ? 1e-3 : 1e-11);
+        test_release(in, 4), ax_tensor_release(got), ax_tensor_release(wanted);
+        ax_program_release(program), ax_program_release(plain);
+      }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks), cmocka_unit_test(of_other_kinds),
+                                     cmocka_unit_test(not_finite), cmocka_unit_test(tridiagonal_systems)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
