@@ -5,6 +5,7 @@
 #include "axle/ops.h"
 #include "collectives/ragged.h"
 #include "ops/reduce.h"
+#include "plain/matrix.h"
 #include "plain/plain.h"
 #include "plain/rules.h"
 #include "prim/prims.h"
@@ -111,8 +112,14 @@ static void platforms(void **state) {
   assert_false(other->wide_sums || own->lapack || own->messages || own->starts_once);
 }
 
+static void epsilons(void **state) {
+  (void)state;
+  assert_true(ax_plain_epsilon(AX_F32) == 0x1p-23 && ax_plain_epsilon(AX_F64) == 0x1p-52);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_by_name), cmocka_unit_test(starts_once), cmocka_unit_test(messages_alone),
-                                     cmocka_unit_test(written_out_in_a_trace), cmocka_unit_test(platforms)};
+                                     cmocka_unit_test(written_out_in_a_trace), cmocka_unit_test(platforms),
+                                     cmocka_unit_test(epsilons)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
