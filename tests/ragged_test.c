@@ -1,5 +1,6 @@
 /* ragged_all_to_all: slices at random, uneven, empty, out of order and apart, against what follows from its definition; in loops
-   and branches; derivatives; batched over its own axis; in several processes. ragged_faults_test.c has what is wrong with slices.
+   and branches; derivatives; batched over its own axis; in several processes; as other collectives, for plugins that lack it.
+   ragged_faults_test.c has what is wrong with slices.
    */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "axle/transform.h"
 #include "array/executable.h"
 #include "collectives/ragged.h"
+#include "plain/plain.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -87,6 +89,23 @@ static void exchange(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_ragged_all_to_all(in[0], in[1], in[2], in[3], in[4], in[5], context);
 }
 
+/* The program without the primitive gives the same; tolerance 0: bit by bit. */
+static void check_plain(ax_program *program, ax_tensor *const *in, double tolerance) {
+  ax_program *plain;
+  ax_tensor *got[2] = {NULL}, *wanted[2] = {NULL};
+  assert_true(program->out_count <= 2);
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.ragged_all_to_all = true}, &plain));
+  assert_int_equal(test_count_prim(plain, "ragged_all_to_all"), 0);
+  TEST_OK(ax_program_verify(plain));
+  TEST_OK(test_try(program, in, wanted));
+  TEST_OK(test_try(plain, in, got));
+  for (uint32_t k = 0; k < program->out_count; k++)
+    if (tolerance == 0) assert_true(test_same_tensors(got[k], wanted[k]));
+    else TEST_TENSORS_NEAR(got[k], wanted[k], tolerance);
+  test_release(got, 2), test_release(wanted, 2);
+  ax_program_release(plain);
+}
+
 static void types_of(const layout *l, ax_type *types) {
   types[0] = ax_array_type(AX_F32, AX_DIMS(l->members * l->from_rows, l->columns));
   types[1] = ax_array_type(AX_F32, AX_DIMS(l->members * l->to_rows, l->columns));
@@ -127,6 +146,7 @@ static void compare_gradients(const layout *l, ax_program *program, ax_tensor **
   TEST_TENSORS_NEAR(got[1], output, 0);
   test_release(got, 2);
   TEST_EVERY_WAY(gradient, operands, 0);
+  check_plain(gradient, operands, 1e-5);
   ax_tensor_release(operand);
   ax_tensor_release(output);
   ax_program_release(gradient);
@@ -238,6 +258,7 @@ static void compare_placed(const places *p, ax_tensor *const *in, const ax_tenso
   TEST_OK(ax_evaluate(program, in, &got));
   assert_true(test_same_tensors(got, wanted));
   TEST_EVERY_WAY(program, in, 0);
+  check_plain(program, in, 0);
   ax_tensor_release(got);
   ax_program_release(program);
 }
@@ -405,6 +426,7 @@ static void in_programs_at_random(uint64_t seed, bool show) {
   if (show) test_show_program(program);
   inputs_of(&l, &random, in);
   TEST_EVERY_WAY(program, in, 1e-5);
+  check_plain(program, in, 1e-5);
   test_release(in, 6);
   ax_program_release(program);
   layout_free(&l);
@@ -455,6 +477,7 @@ static void groups_of_any_order(void **state) {
     TEST_OK(ax_evaluate(program, in, &got));
     assert_true(test_same_tensors(got, wanted));
     TEST_EVERY_WAY(program, in, 0);
+    check_plain(program, in, 0);
     ax_tensor_release(got);
     ax_tensor_release(made);
     ax_tensor_release(wanted);
@@ -550,6 +573,7 @@ static void at_random(uint64_t seed, bool show) {
   TEST_OK(ax_evaluate(program, in, &got));
   assert_memory_equal(got->data, wanted->data, (size_t)test_elems(wanted) * sizeof(float));
   TEST_EVERY_WAY(program, in, 0);
+  check_plain(program, in, 0);
   ax_tensor_release(got);
   ax_tensor_release(wanted);
   test_release(in, 6);

@@ -1,6 +1,6 @@
-/* cholesky of complex numbers: StableHLO's own operation takes Hermitian matrices, and XLA's is of real ones on some devices, so what is written
-   for them is LAPACK's function. The factor of the real matrix in which each element a + b i is the block [a -b; b a] has such blocks, too,
-   those of l: on its diagonal they are a [1 0; 0 1], so it is triangular. */
+/* cholesky of complex numbers: StableHLO's own operation takes Hermitian matrices alone, so LAPACK's function is written for them. The factor of
+   the real matrix in which each element a + b i is the block [a -b; b a] has such blocks, too, those of l: on its diagonal they are
+   a [1 0; 0 1], so it is triangular. */
 #include "axle/linalg.h"
 #include "linalg/matrices.h"
 #include "ops/pointwise.h"

@@ -50,7 +50,7 @@ static uint32_t check_instance(const test_instance *instance) {
   for (uint32_t i = 0; i < program->in_count; i++)
     in[i] = test_random_tensor(&random, program->types[i], test_low(instance->sample), test_high(instance->sample));
   if (test_passes(instance, "made plain", ax_plain_program(program, &lacks, &plain)) && plain != program &&
-      test_passes(instance, "as it is", test_try(program, in, wanted)) && test_passes(instance, "plain", test_try(plain, in, got))) {
+      test_passes(instance, "verified", ax_program_verify(plain)) && test_passes(instance, "as it is", test_try(program, in, wanted)) && test_passes(instance, "plain", test_try(plain, in, got))) {
     const bool adds = strstr(instance->sample->text, "back=true") != NULL; /* in another order */
     for (uint32_t k = 0; k < program->out_count; k++)
       if (!adds && !test_same_tensors(got[k], wanted[k])) test_blame(instance, "result %u differs, plain", k);
@@ -126,6 +126,7 @@ static void broadcast_at_random(uint64_t seed, bool show) {
   if (show) test_show_program(program);
   TEST_OK(ax_plain_program(program, &lacks, &plain));
   assert_true(is_plain(plain));
+  TEST_OK(ax_program_verify(plain));
   TEST_OK(test_try(program, &x, &wanted));
   TEST_OK(test_try(plain, &x, &got));
   assert_true(same_bits(got, wanted));
@@ -177,6 +178,7 @@ static void messages_become_exchanges(void **state) {
       ax_tensor *x = test_random_tensor(&random, program->types[0], -1, 1), *wanted, *got;
       TEST_OK(ax_plain_program(program, &lacks, &plain));
       assert_true(is_plain(plain));
+      TEST_OK(ax_program_verify(plain));
       TEST_OK(test_try(program, &x, &wanted));
       TEST_OK(test_try(plain, &x, &got));
       assert_true(same_bits(got, wanted));

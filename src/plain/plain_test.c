@@ -67,7 +67,33 @@ static void in_nested_programs(void **state) {
   ax_program_release(program), ax_program_release(plain);
 }
 
+/* On each device of a mesh a matrix of its own: what loops carry varies over it. */
+static AX_BODY(on_each) {
+  const ax_value x = ax_squeeze(in[0], AX_DIMS(0));
+  ax_value f[3], v[2], s[3];
+  (void)context;
+  ax_lu(x, AX_LIST(3, f)), ax_eigh(x, true, true, AX_LIST(2, v)), ax_svd(x, false, true, AX_LIST(3, s));
+  out[0] = ax_expand_dims(f[0], 0), out[1] = ax_expand_dims(v[1], 0), out[2] = ax_expand_dims(s[1], 0);
+}
+
+static void in_a_shard_map(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F64, 2, 3, 3);
+  const test_map map = {.mesh = "d=2", .in_specs = {"d"}, .out_specs = {"d", "d", "d"}, .body = on_each};
+  test_random random = {5};
+  ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got[3], *wanted[3];
+  ax_program *program = test_trace_map(&map, &type), *plain;
+  TEST_OK(ax_plain_program(program, &no_lapack, &plain));
+  assert_int_equal(test_count_prim(plain, "lu") + test_count_prim(plain, "eigh") + test_count_prim(plain, "svd") + test_count_prim(plain, "geqrf"), 0);
+  assert_int_equal(test_count_prim(plain, "shard_map"), 1);
+  TEST_OK(test_try(plain, &x, got));
+  TEST_OK(test_try(program, &x, wanted));
+  for (int k = 0; k < 3; k++) TEST_TENSORS_NEAR(got[k], wanted[k], 1e-13);
+  test_release(got, 3), test_release(wanted, 3), ax_tensor_release(x);
+  ax_program_release(program), ax_program_release(plain);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_program), cmocka_unit_test(in_nested_programs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_program), cmocka_unit_test(in_nested_programs), cmocka_unit_test(in_a_shard_map)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "plain/matrix.h"
 #include "prim/prims.h"
 
-enum { panel = 32, block = 64 };
+enum { panel = 64, block = 64 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -24,6 +24,7 @@ static void check_instance(const test_instance *instance, uint32_t *replaced) {
   ax_tensor *in[most] = {NULL}, *got[most] = {NULL}, *wanted[most] = {NULL};
   ax_program *plain;
   TEST_OK(ax_plain_program(instance->program, &(ax_plain_lacks){.lapack = true}, &plain));
+  TEST_OK(ax_program_verify(plain));
   test_random random = test_instance_random(instance);
   if (plain != instance->program) {
     const uint32_t in_count = plain->in_count, out_count = plain->out_count;
