@@ -255,25 +255,17 @@ static void give_results(performance *p) {
 
 /* Of a program that a plugin runs. Its results may be arguments of other runs from when it is handed over, and stay results of it if it
    fails, as those runs then do. */
-static ax_status run_remote(performance *p, bool *began) {
-  ax_client_going going;
+static ax_status launch(performance *p, ax_client_going *going) {
   AX_TRY(pass_on(p));
-  if (p->call->e->compiled.idle_plan) {
-    *began = true;
-    count_without(p->call->e);
-    return AX_OK;
-  }
-  AX_TRY(ax_remote_launch(p->call, p->outputs, &going));
-  *began = true;
+  if (p->call->e->compiled.idle_plan) count_without(p->call->e);
+  else AX_TRY(ax_remote_launch(p->call, p->outputs, going));
   take_donations(p->call);
   give_results(p);
-  if (p->call->pending != NULL) ax_pending_handed_over(p->call->pending);
-  return ax_client_finish(&going);
+  return AX_OK;
 }
 
 static ax_status run(performance *p, uint64_t number, bool *began) {
   ax_executable *e = p->call->e;
-  if (e->runtime->client != NULL) return run_remote(p, began);
   const bool together = e->compiled.map != NULL;
   AX_TRY(lay_out_inputs(p));
   AX_TRY(pass_on(p));
@@ -291,19 +283,39 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   return AX_OK;
 }
 
+ax_status ax_call_launch(const ax_run_call *call, ax_client_going *going) {
+  const uint32_t out_count = ax_call_out_count(call);
+  ax_parts **outputs = ax_calloc(out_count + 1, sizeof outputs[0]);
+  *going = (ax_client_going){0};
+  if (outputs == NULL) return ax_out_of_memory(out_count * sizeof outputs[0]);
+  performance p = {call, NULL, outputs};
+  const ax_status status = launch(&p, going);
+  for (uint32_t k = 0; k < out_count; k++) ax_parts_release(outputs[k]);
+  ax_free(outputs);
+  return status;
+}
+
+static ax_status launch_and_wait(const ax_run_call *call, bool *began) {
+  ax_client_going going;
+  AX_TRY(ax_call_launch(call, &going));
+  *began = true;
+  return ax_client_finish(&going);
+}
+
 ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
   ax_parts *few[64];
   const uint32_t in_count = call->e->compiled.plan->in_count, out_count = ax_call_out_count(call);
   const size_t count = (size_t)in_count + out_count;
-  ax_parts **parts = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof parts[0]);
   *began = false;
+  if (call->e->runtime->client != NULL) return launch_and_wait(call, began);
+  ax_parts **parts = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof parts[0]);
   if (parts == NULL) return ax_out_of_memory(count * sizeof parts[0]);
   memset(parts, 0, count * sizeof parts[0]);
   performance p = {call, parts, parts + in_count};
   ax_status status = run(&p, number, began);
   if (*began) take_donations(call);
   for (uint32_t k = 0; k < out_count; k++) {
-    if (p.outputs[k] != NULL && status == AX_OK) call->out[k]->parts = p.outputs[k];
+    if (status == AX_OK) call->out[k]->parts = p.outputs[k];
     else ax_parts_release(p.outputs[k]);
   }
   for (uint32_t i = 0; i < in_count; i++) ax_parts_release(p.inputs[i]);

@@ -7,6 +7,7 @@
 #define AX_ARRAY_CALL_H
 
 #include "array/executable.h"
+#include "client/client.h"
 #include "processes/together.h"
 
 typedef struct ax_passed {
@@ -29,7 +30,6 @@ typedef struct ax_run_call {
   uint32_t same_count;
   const ax_same *same; /* checked when the call begins: none of them may be donated to it */
   const ax_run_options *options; /* borrowed until the run is over; NULL: none */
-  struct ax_pending *pending;    /* the run that performs it; NULL: none, it is performed at once */
   bool together;       /* all processes make the call, and need not do so at the same time: it is pending, behind those before it */
 } ax_run_call;
 
@@ -45,6 +45,10 @@ void ax_call_drop_arrays(ax_array **out, uint32_t count);
 /* Lays out the arguments, which are held and ready, runs, and gives the results their parts. number: as in ax_job. *began:
    donated arguments are gone, whatever the status. */
 AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began);
+/* The two halves of it where a plugin runs the program: hands the run over, which is all that can begin it, and gives the results parts
+   whose elements the plugin will have made before anything reads them there; ax_client_finish waits until it is over. Where nothing
+   is to be run, `going` is all zero. */
+AX_MUST_USE ax_status ax_call_launch(const ax_run_call *call, ax_client_going *going);
 /* What processes compare if the call does nothing else together. */
 ax_doing ax_call_doing(const ax_executable *executable);
 /* Returns the error that argument i is the same array as another argument, and one of the two is donated. */

@@ -24,6 +24,9 @@ struct ax_pending {
   uint64_t number;
   _Atomic bool over;
   bool handed_over; /* to a plugin, so that its results may be arguments. Guarded by the order lock */
+  bool launched;    /* or has failed to be: what is left is to wait. Of the thread that has the run, as are the next two */
+  bool began;       /* what it was given is gone */
+  ax_client_going going;
   ax_status status; /* set when it is over, as is message; NULL: no failure */
   char *message;
   dependent behind; /* the list entry by which it waits for the run before it that all processes make */
@@ -124,7 +127,8 @@ static void tell_dependents(ax_pending *run) {
   ax_workers_tell(run->runtime->executor.workers);
 }
 
-void ax_pending_handed_over(ax_pending *run) {
+/* The results have their parts, and may be arguments before the run is over. */
+static void hand_over(ax_pending *run) {
   lock_order(run->runtime);
   run->handed_over = true;
   tell_dependents(run);
@@ -191,16 +195,37 @@ static ax_status perform_together(ax_pending *run, bool *began) {
   return status;
 }
 
+/* Of a run that a plugin makes: hands it over. */
+static void launch(ax_pending *run) {
+  ax_status status = check_made(run);
+  const bool own = status == AX_OK;
+  if (own) status = ax_call_launch(&run->call, &run->going);
+  run->launched = true;
+  run->began = status == AX_OK;
+  if (run->began) hand_over(run);
+  else note_failure(run, status, own);
+}
+
+static void launch_and_wait(ax_pending *run) {
+  if (!run->launched) launch(run);
+  const ax_status status = ax_client_finish(&run->going);
+  if (status != AX_OK) note_failure(run, status, true);
+}
+
+static void perform_here(ax_pending *run) {
+  ax_status status = run->call.together ? perform_together(run, &run->began) : check_made(run);
+  const bool own = !run->call.together && status == AX_OK;
+  if (own) status = ax_call_perform(&run->call, run->number, &run->began);
+  if (status != AX_OK) note_failure(run, status, own);
+}
+
 static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
   ax_inside inside;
-  bool began = false;
   ax_inside_enter(&inside, &run->runtime->executor);
-  ax_status status = run->call.together ? perform_together(run, &began) : check_made(run);
-  const bool own = !run->call.together && status == AX_OK;
-  if (own) status = ax_call_perform(&run->call, run->number, &began);
-  let_go(&run->call, began);
-  if (status != AX_OK) note_failure(run, status, own);
+  if (run->runtime->client != NULL) launch_and_wait(run);
+  else perform_here(run);
+  let_go(&run->call, run->began);
   const bool stays = end(run);
   ax_inside_leave(&inside);
   return stays;
@@ -235,7 +260,6 @@ static ax_status create(const ax_run_call *call, ax_pending **out) {
   run->waits = next;
   next = run->waits + in_count;
   run->call = *call;
-  run->call.pending = run;
   run->call.in = copy(&next, call->in, in_count * sizeof call->in[0]);
   run->call.out = copy(&next, call->out, out_count * sizeof call->out[0]);
   run->call.passed = copy(&next, call->passed, call->passed_count * sizeof call->passed[0]);
@@ -339,9 +363,21 @@ static void set_off(ax_pending *run) {
   if (call->together) line_up(run);
 }
 
+/* A run that misses nothing is handed over by the thread that starts it: to wake another one for it would take as long. What is still
+   missing is the caller's, so nobody else has the run meanwhile. Called with the order lock held. */
+static void launch_here(ax_pending *run) {
+  unlock_order(run->runtime);
+  launch(run);
+  lock_order(run->runtime);
+}
+
+/* Nothing is left to wait for, so no other thread need end it. */
+static bool is_over_here(const ax_pending *run) { return run->launched && ax_client_is_over(&run->going); }
+
 ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
   ax_pending *run;
   ax_runtime *runtime = call->e->runtime;
+  bool ended = false;
   *handle = NULL;
   AX_TRY(create(call, &run));
   const uint32_t out_count = ax_call_out_count(call);
@@ -353,10 +389,13 @@ ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
   if (status == AX_OK) status = hold_all(run);
   if (status == AX_OK) {
     set_off(run);
-    found(run);
+    if (runtime->client != NULL && run->missing == 1) launch_here(run);
+    ended = is_over_here(run);
+    if (!ended) found(run);
     *handle = run;
   }
   unlock_order(runtime);
+  if (ended) (void)!perform(&run->task);
   if (status == AX_OK) return AX_OK;
   ax_pending_release(run);
   ax_call_drop_arrays(call->out, out_count);

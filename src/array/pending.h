@@ -31,8 +31,6 @@ bool ax_pending_over(const ax_pending *run);
    over. AX_OUT_OF_MEMORY: it will not be called. */
 AX_MUST_USE ax_status ax_pending_when_over(ax_pending *run, ax_ready_callback tell, void *context);
 void ax_pending_release(ax_pending *run);
-/* The run's results have their parts, and may be arguments of other runs before it is over. Called by the thread that performs it. */
-void ax_pending_handed_over(ax_pending *run);
 /* Called when the last user of an array that was given away has left. */
 void ax_pending_array_free(ax_array *array);
 /* Returns when no run that all processes make is pending; at once inside a run. The thread's message stays. */

@@ -108,7 +108,8 @@ typedef struct ax_client_going { /* a run that was handed over */
    runs at once: the devices do one after the other. given: by argument, that its buffers may become results' and are gone afterwards. */
 AX_MUST_USE ax_status ax_client_launch(const ax_client_program *program, ax_buffers *const *in, const bool *given, ax_buffers **out,
                                        ax_client_going *going);
-/* Waits until it is over, once: its status. */
+bool ax_client_is_over(const ax_client_going *going); /* false too where the plugin does not say */
+/* Waits until it is over, once: its status. Nothing was handed over where `going` is all zero. */
 AX_MUST_USE ax_status ax_client_finish(ax_client_going *going);
 
 /* --- options.c --- */

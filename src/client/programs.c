@@ -157,7 +157,18 @@ ax_status ax_client_launch(const ax_client_program *p, ax_buffers *const *in, co
   return AX_OK;
 }
 
+bool ax_client_is_over(const ax_client_going *going) {
+  const ax_client_program *p = going->program;
+  for (uint32_t d = 0; p != NULL && d < p->devices; d++) {
+    ax_pjrt_event_is_ready_args args = {.struct_size = sizeof args, .of = going->events[d]};
+    if (going->events[d] == NULL) continue;
+    if (!AX_CLIENT_HAS(p->client->api, event_is_ready) || AX_CLIENT_CALL(p->client->api, event_is_ready, &args) != AX_OK || !args.value) return false;
+  }
+  return true;
+}
+
 ax_status ax_client_finish(ax_client_going *going) {
+  if (going->program == NULL) return AX_OK;
   const ax_client_program *p = going->program;
   const ax_status status = ax_client_await_all(p->client, going->events, p->devices, ax_client_name_loaded_execute, AX_OK);
   ax_free(going->memory);
