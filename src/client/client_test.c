@@ -11,6 +11,8 @@
 
 static void fail_at(const char *where) { setenv("AXLE_FAKE_PLUGIN", where, 1); }
 
+#define NEGATED "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }"
+
 static ax_client *create(void) {
   ax_client *client;
   fail_at("");
@@ -150,7 +152,6 @@ static void programs(void **state) {
 /* A run's failure is that of its results, and an array that a run that failed was given is gone only if the run began. */
 static void failures_of_runs(void **state) {
   (void)state;
-  static const char text[] = "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }";
   const float data[] = {1, 2};
   float got[2];
   const ax_type type = TEST_TYPE(AX_F32, 2);
@@ -160,7 +161,7 @@ static void failures_of_runs(void **state) {
   ax_array *x, *y;
   fail_at("");
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2, .plugin = AXLE_FAKE_PLUGIN_FILE}, &runtime));
-  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  TEST_OK(ax_program_parse(NEGATED, strlen(NEGATED), NULL, &program));
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_ARGS(0)}, &executable));
   TEST_OK((ax_device_put_data)(runtime, NULL, "", &type, AX_F32, data, sizeof data, &x));
   fail_at("execute");
@@ -179,7 +180,6 @@ static void failures_of_runs(void **state) {
 /* Runs of which each takes the result of the one before are handed over before that is over. */
 static void handed_over_at_once(void **state) {
   (void)state;
-  static const char text[] = "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }";
   const float data[] = {1, 2};
   const ax_type type = TEST_TYPE(AX_F32, 2);
   ax_runtime *runtime;
@@ -187,7 +187,7 @@ static void handed_over_at_once(void **state) {
   ax_array *x, *next;
   fail_at("slow");
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 5, .plugin = AXLE_FAKE_PLUGIN_FILE}, &runtime));
-  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  TEST_OK(ax_program_parse(NEGATED, strlen(NEGATED), NULL, &program));
   for (uint32_t donated = 0; donated < 2; donated++) {
     float got[2] = {0};
     ax_executable *executable;
@@ -221,7 +221,6 @@ static void handed_over_at_once(void **state) {
 }
 
 static ax_status compile_and_run(void *context) {
-  static const char text[] = "{ lambda x:f32[2]. let y:f32[2] = neg x in (y,) }";
   const float data[] = {1, 2};
   float got[2];
   const ax_type type = TEST_TYPE(AX_F32, 2);
@@ -231,7 +230,7 @@ static ax_status compile_and_run(void *context) {
   ax_array *x = NULL, *y = NULL;
   (void)context;
   ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1, .plugin = AXLE_FAKE_PLUGIN_FILE, .plugin_options = "xla_a=1"}, &runtime);
-  if (status == AX_OK) status = ax_program_parse(text, strlen(text), NULL, &program);
+  if (status == AX_OK) status = ax_program_parse(NEGATED, strlen(NEGATED), NULL, &program);
   if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
   if (status == AX_OK) status = (ax_device_put_data)(runtime, NULL, "", &type, AX_F32, data, sizeof data, &x);
   if (status == AX_OK) status = (ax_run)(executable, 1, &x, 1, &y);

@@ -133,4 +133,10 @@ void ax_hlo_add_channel(struct ax_hlo_attributes *to, uint32_t channel);
 uint32_t ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
                           const struct ax_hlo_attributes *attributes);
 
+/* --- parameters that other rooms bind --- */
+typedef struct ax_ppermute_params {
+  ax_axes axes;
+  ax_pairs pairs;
+} ax_ppermute_params;
+
 #endif

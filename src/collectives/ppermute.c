@@ -15,15 +15,10 @@
 #include "prim/hlo_groups.h"
 #include "prim/prims.h"
 
-typedef struct ppermute_params {
-  ax_axes axes;
-  ax_pairs pairs;
-} ppermute_params;
-
 /* --- infer --- */
 
 static ax_status infer(const ax_infer_args *args) {
-  const ppermute_params *params = args->params;
+  const ax_ppermute_params *params = args->params;
   int64_t size;
   AX_TRY(ax_collective_size(args, &params->axes, &size));
   AX_TRY(ax_pairs_check(&params->pairs, size));
@@ -34,7 +29,7 @@ static ax_status infer(const ax_infer_args *args) {
 /* --- eval --- */
 
 static ax_status eval(const ax_eval_args *args) {
-  const ppermute_params *params = args->eqn->params;
+  const ax_ppermute_params *params = args->eqn->params;
   for (uint32_t lane = 0; lane < args->lanes; lane++) {
     const ax_tensor *out = args->out[lane];
     memset(out->data, 0, (size_t)ax_dims_elems(out->rank, out->dims) * ax_dtype_bytes(out->dtype));
@@ -47,8 +42,8 @@ static ax_status eval(const ax_eval_args *args) {
 /* --- transpose --- */
 
 static void transpose(const ax_transpose_args *args) {
-  ppermute_params params = *(const ppermute_params *)args->eqn->params;
-  if (!ax_pairs_swap(&((const ppermute_params *)args->eqn->params)->pairs, &params.pairs)) return;
+  ax_ppermute_params params = *(const ax_ppermute_params *)args->eqn->params;
+  if (!ax_pairs_swap(&((const ax_ppermute_params *)args->eqn->params)->pairs, &params.pairs)) return;
   args->out[0] = ax_bind1(&ax_prim_ppermute, &params, args->cotangent, 1);
 }
 
@@ -56,7 +51,7 @@ static void transpose(const ax_transpose_args *args) {
    (major, minor), has `rest` members. --- */
 
 typedef struct permutation {
-  const ppermute_params *params;
+  const ax_ppermute_params *params;
   ax_axes rest;
   int64_t size, rest_members, minor_members;
   ax_value x;            /* the batch dimension in front */
@@ -140,7 +135,7 @@ static ax_value permute_to(const permutation *p, int64_t target, uint32_t *next)
   ax_value result = ax_poison;
   bool any = false;
   while (*next < count && p->routes[*next].target == target && !ax_failed()) {
-    ppermute_params part = {p->rest, {0, p->pairs}};
+    ax_ppermute_params part = {p->rest, {0, p->pairs}};
     const int64_t source = p->routes[*next].source;
     for (; *next < count && p->routes[*next].target == target && p->routes[*next].source == source; ++*next) {
       part.pairs.v[part.pairs.count][0] = p->routes[*next].rest_source;
@@ -166,7 +161,7 @@ static ax_value permute_all(permutation *p) {
 }
 
 static void batch(const ax_batch_args *args) {
-  const ppermute_params *params = args->eqn->params;
+  const ax_ppermute_params *params = args->eqn->params;
   ax_axes major, minor;
   if (!ax_axes_around(&params->axes, args->axis, &major, &minor)) {
     args->out[0] = ax_bind1(&ax_prim_ppermute, params, args->in, 1);
@@ -183,7 +178,7 @@ static void batch(const ax_batch_args *args) {
 /* --- lower --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ppermute_params *params = eqn->params;
+  const ax_ppermute_params *params = eqn->params;
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_PAIRS, .pairs = &params->pairs, .in = in[0]};
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   exchange.out = out[0];
@@ -194,7 +189,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo --- */
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ppermute_params *params = eqn->params;
+  const ax_ppermute_params *params = eqn->params;
   ax_hlo_attributes attributes = {.hlo = hlo};
   AX_TRY(ax_hlo_add_exchanged(&attributes, &params->axes, &params->pairs, ++hlo->channel));
   return ax_hlo_simple(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
@@ -212,8 +207,8 @@ static ax_status read(const ax_hlo_read_args *args) {
 
 static const ax_hlo_reader readers[] = {{"stablehlo.collective_permute", read}, {0}};
 
-static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_params, axes)},
-                                  {"pairs", AX_PARAM_PAIRS, offsetof(ppermute_params, pairs)}};
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_ppermute_params, axes)},
+                                  {"pairs", AX_PARAM_PAIRS, offsetof(ax_ppermute_params, pairs)}};
 
 const ax_prim ax_prim_ppermute = {
     .name = "ppermute",
@@ -222,7 +217,7 @@ const ax_prim ax_prim_ppermute = {
     .traffic = AX_TRAFFIC_OPERAND,
     .in_count = 1,
     .out_count = 1,
-    AX_PARAMS(params, ppermute_params),
+    AX_PARAMS(params, ax_ppermute_params),
     AX_LINEAR_TANGENTS,
     .kinds = AX_KINDS_ALL,
     .infer = infer,
@@ -241,7 +236,7 @@ const ax_prim ax_prim_ppermute = {
 };
 
 ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {
-  ppermute_params params = {.pairs = {count, (int64_t(*)[2])pairs}};
+  ax_ppermute_params params = {.pairs = {count, (int64_t(*)[2])pairs}};
   if (!ax_collective_operand(&ax_prim_ppermute, &x, axes, &params.axes)) return ax_poison;
   if (pairs == NULL && count > 0) return ax_reject(&ax_prim_ppermute, "there are no pairs");
   return ax_bind1(&ax_prim_ppermute, &params, &x, 1);

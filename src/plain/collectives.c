@@ -9,6 +9,7 @@
                   each of which a device passes on one operand with its tables. It sends as many bytes as all_gather does, and holds two
                   operands instead of n */
 #include "axle/random.h"
+#include "collectives/collective.h"
 #include "collectives/ragged.h"
 #include "plain/rules.h"
 #include "prim/bind.h"
@@ -123,7 +124,7 @@ static ax_value take_rows(const ring *r, ax_value operand, ax_value tables, ax_v
 }
 
 static ax_value pass_on(const ring *r, ax_value x) {
-  const struct { ax_axes axes; ax_pairs pairs; } params = {*r->axes, r->next}; /* ppermute's */
+  const ax_ppermute_params params = {*r->axes, r->next};
   return ax_bind1(&ax_prim_ppermute, &params, &x, 1);
 }
 

@@ -5,6 +5,7 @@
    be at different places. So it must be alike for all: the messages that a program takes are sent before, in the same program, and none is
    left at its end or where an equation begins whose programs have messages. A loop's body, or a branch's, is such a program; but how long
    the loop runs, and which branch, must be the same on all devices. Everything else is refused. */
+#include "collectives/collective.h"
 #include "plain/plain.h"
 #include "plain/rules.h"
 #include "prim/bind.h"
@@ -115,7 +116,7 @@ static ax_value is_target(const ax_axes *axes, const ax_pairs *pairs) {
 
 /* What came of psend number k; `others` where it sent nothing. */
 static ax_value exchanged(work *w, const ax_eqn *eqn, const uint32_t *from, uint32_t k, const ax_value *others) {
-  struct { ax_axes axes; ax_pairs pairs; } params = {.axes = *axes_of(eqn)}; /* ppermute's */
+  ax_ppermute_params params = {.axes = *axes_of(eqn)};
   if (!pairs_from(eqn, from, k, &params.pairs)) return ax_poison;
   const ax_value x = w->walk.value[w->sent[k].eqn->in[0]], came = ax_bind1(&ax_prim_ppermute, &params, &x, 1);
   return others == NULL ? came : ax_where(is_target(&params.axes, &params.pairs), came, *others); /* zeros where nothing came */

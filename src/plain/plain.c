@@ -55,13 +55,16 @@ static const ax_type *operand_types(work *w, const ax_eqn *eqn) {
   return w->in;
 }
 
+static bool fits(work *w, const ax_plain_rule *rule, const ax_eqn *eqn) {
+  return rule->prim == eqn->prim && rule->applies(w->all->lacks, eqn, operand_types(w, eqn), &w->walk.program->types[eqn->out]);
+}
+
 static const ax_plain_rule *find_rule(work *w, const ax_eqn *eqn) {
   for (uint32_t r = 0; rules[r] != NULL; r++)
-    if (rules[r]->prim == eqn->prim && rules[r]->applies(w->all->lacks, eqn, operand_types(w, eqn), &w->walk.program->types[eqn->out]))
-      return rules[r];
+    if (fits(w, rules[r], eqn)) return rules[r];
   for (uint32_t l = 0; lists[l] != NULL; l++)
     for (const ax_plain_rule *rule = lists[l]; rule->prim != NULL; rule++)
-      if (rule->prim == eqn->prim && rule->applies(w->all->lacks, eqn, operand_types(w, eqn), &w->walk.program->types[eqn->out])) return rule;
+      if (fits(w, rule, eqn)) return rule;
   return NULL;
 }
 
