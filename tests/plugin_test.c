@@ -8,9 +8,11 @@
      AXLE_TEST_PLUGIN_LACKS     names of primitives between spaces that it cannot run
      AXLE_TEST_PLUGIN_ULPS      how far results of floats may be off, in units of the last digit, where Axle's own are exact */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "axle/exec.h"
 #include "axle/sharding.h"
@@ -137,6 +139,18 @@ static void check_instance(const test_instance *instance, tally *tally) {
   ax_program_release(program);
 }
 
+/* A plugin may end the process where it meets what its compiler does not expect: then the sample is named. */
+static const test_sample *volatile running;
+
+static void name_running(int signal_number) {
+  const test_sample *sample = running;
+  const char *const words[] = {"ended at sample ", sample != NULL ? sample->prim : "none", ": ", sample != NULL ? sample->text : "", "\n"};
+  for (size_t w = 0; w < AX_COUNT(words); w++)
+    if (write(STDERR_FILENO, words[w], strlen(words[w])) < 0) break;
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
 /* Indices are random here, and do not keep it. */
 static bool is_promise(const test_sample *sample) {
   return strncmp(sample->prim, "scatter", 7) == 0 && strstr(sample->text, "promise_in_bounds") != NULL;
@@ -150,16 +164,19 @@ static void samples(void **state) {
   const char *only = setting("AXLE_TEST_PLUGIN_ONLY", NULL);
   unsigned share = 0, shares = 1, number = 0;
   (void)state;
+  signal(SIGABRT, name_running);
   assert_true(sscanf(setting("AXLE_TEST_PLUGIN_SHARE", "0/1"), "%u/%u", &share, &shares) == 2 && share < shares);
   for (size_t i = 0; i < test_sample_count; i++) {
     if (test_samples[i].kernel || is_promise(&test_samples[i])) continue;
     if (only != NULL && !is_listed(only, test_samples[i].prim)) continue;
+    running = &test_samples[i];
     test_instances instances = test_instances_of(&test_samples[i], &(test_variety){dtypes, others, AX_COUNT(dtypes), AX_COUNT(others),
                                                                                    shapes, AX_COUNT(shapes)});
     for (uint32_t n = 0; n < instances.count; n++)
       if (number++ % shares == share) check_instance(&instances.v[n], &tally);
     test_instances_release(&instances);
   }
+  running = NULL;
   printf("samples: %u give the same, %u cannot run there\n", tally.same, tally.absent);
   test_blameless();
   assert_true(tally.same * shares > (only == NULL ? 1000 : 0));
