@@ -140,11 +140,12 @@ static void check_instance(const test_instance *instance, tally *tally) {
 }
 
 /* A plugin may end the process where it meets what its compiler does not expect: then the sample is named. */
-static const test_sample *volatile running;
+static const test_instance *volatile running;
 
 static void name_running(int signal_number) {
-  const test_sample *sample = running;
-  const char *const words[] = {"ended at sample ", sample != NULL ? sample->prim : "none", ": ", sample != NULL ? sample->text : "", "\n"};
+  const test_instance *at = running;
+  const char *const words[] = {"ended at sample ", at != NULL ? at->sample->prim : "none", " of ", at != NULL ? ax_dtype_name(at->t) : "none", ": ",
+                               at != NULL ? at->sample->text : "", "\n"};
   for (size_t w = 0; w < AX_COUNT(words); w++)
     if (write(STDERR_FILENO, words[w], strlen(words[w])) < 0) break;
   signal(signal_number, SIG_DFL);
@@ -169,14 +170,16 @@ static void samples(void **state) {
   for (size_t i = 0; i < test_sample_count; i++) {
     if (test_samples[i].kernel || is_promise(&test_samples[i])) continue;
     if (only != NULL && !is_listed(only, test_samples[i].prim)) continue;
-    running = &test_samples[i];
     test_instances instances = test_instances_of(&test_samples[i], &(test_variety){dtypes, others, AX_COUNT(dtypes), AX_COUNT(others),
                                                                                    shapes, AX_COUNT(shapes)});
     for (uint32_t n = 0; n < instances.count; n++)
-      if (number++ % shares == share) check_instance(&instances.v[n], &tally);
+      if (number++ % shares == share) {
+        running = &instances.v[n];
+        check_instance(&instances.v[n], &tally);
+      }
+    running = NULL;
     test_instances_release(&instances);
   }
-  running = NULL;
   printf("samples: %u give the same, %u cannot run there\n", tally.same, tally.absent);
   test_blameless();
   assert_true(tally.same * shares > (only == NULL ? 1000 : 0));
