@@ -142,8 +142,58 @@ static void few_columns(void **state) {
       }
 }
 
+/* Steps of points whose coordinates lie side by side: columns taken, computed with, put together, and carried; each result is the
+   sum of some of them, so that every column counts. */
+typedef struct shape {
+  int64_t rows, columns;
+  bool carried;
+} shape;
+
+static void moved(const ax_value *in, ax_value *out, void *context) {
+  const shape *s = context;
+  ax_value column[4], side[4];
+  for (int64_t i = 0; i < s->columns; i++) column[i] = ax_slice_in_dim(in[0], i, i + 1, 1, 1);
+  for (int64_t i = 0; i < s->columns; i++)
+    side[i] = ax_sub(ax_mul(column[i], column[(i + 1) % s->columns]), ax_tanh(column[s->columns - 1 - i]));
+  ax_value slope = ax_concatenate(AX_LIST((uint32_t)s->columns, side), 1);
+  ax_value turned = ax_concatenate(AX_VALUES(ax_slice_in_dim(slope, 1, s->columns, 1, 1), ax_slice_in_dim(slope, 0, 1, 1, 1)), 1);
+  out[0] = ax_add(in[0], ax_mul(ax_full_like(slope, 0.25), ax_sub(slope, turned)));
+}
+
+static void points(const ax_value *in, ax_value *out, void *context) {
+  ax_value x = in[0];
+  if (((const shape *)context)->carried) {
+    ax_scan(AX_CLOSURE(moved, 1, 1, context), 1, 3, false, in, out);
+    return;
+  }
+  for (int i = 0; i < 3; i++) moved(&x, &x, context);
+  out[0] = x;
+}
+
+static void coordinates_of_points(void **state) {
+  test_random random = {5};
+  (void)state;
+  static const int64_t heights[] = {15, 16, 333, 4099};
+  for (size_t h = 0; h < AX_COUNT(heights); h++)
+    for (int64_t columns = 2; columns <= 4; columns++)
+      for (int carried = 0; carried < 2; carried++) {
+        const int64_t rows = heights[h];
+        const ax_type type = TEST_TYPE(AX_F32, rows, columns);
+        ax_tensor *in = test_random_tensor(&random, type, -1, 1), *out, *wanted;
+        ax_program *program = test_trace(points, &(shape){rows, columns, carried != 0}, &type, 1, 1);
+        test_run(program, &in, &out);
+        TEST_OK(ax_evaluate(program, &in, &wanted));
+        TEST_TENSORS_NEAR(out, wanted, 1e-5);
+        if (rows <= 333) TEST_EVERY_WAY(program, &in, 1e-5);
+        test_release(&out, 1);
+        test_release(&wanted, 1);
+        test_release(&in, 1);
+        ax_program_release(program);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel),
-                                     cmocka_unit_test(few_columns)};
+                                     cmocka_unit_test(few_columns), cmocka_unit_test(coordinates_of_points)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@
 #include "plan/passes.h"
 #include "plan/rewrites.h"
 
-enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
+enum { window = 24, reach = 96, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
 
 /* The operation at `position` of the block touches `allocation`. Those of an allocation are linked, the latest first. */
 typedef struct touch {
@@ -58,7 +58,7 @@ static uint32_t allocation_of(const fuser *f, uint32_t buffer) { return f->plan-
 
 /* --- Who touched an allocation last --- */
 
-/* The list stays in order: work that was merged into an earlier operation goes back a window at most. */
+/* The list stays in order: work that was merged into an earlier operation goes back by `reach` at most. */
 static void note_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
   uint32_t allocation = allocation_of(f, buffer);
@@ -367,6 +367,31 @@ static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int
   return false;
 }
 
+static bool stays(const ax_loop_kernel *kernel, const ax_position *at) {
+  return at->dynamic == AX_NONE && (at->dim < 0 || kernel->dims[at->dim] == 1);
+}
+
+/* Two kernels over one index space store different columns of an array: other places along its last dimension, one for each step. */
+static bool store_columns(const ax_bound *a, const ax_store *x, const ax_bound *b, const ax_store *y) {
+  const uint32_t rank = a->kernel->slots[x->slot].rank;
+  if (a->buffers[x->slot] != b->buffers[y->slot] || x->reduce != AX_SCALAR_NONE || y->reduce != AX_SCALAR_NONE || rank == 0) return false;
+  const ax_position *one = &x->at[rank - 1], *other = &y->at[rank - 1];
+  return stays(a->kernel, one) && stays(b->kernel, other) && one->offset != other->offset;
+}
+
+/* Kernel a does not touch what a store of b writes, but for other columns. */
+static bool leaves_alone(const fuser *f, const ax_bound *a, const ax_bound *b, const ax_store *store) {
+  const uint32_t allocation = allocation_of(f, b->buffers[store->slot]);
+  for (uint32_t i = 0; i < a->kernel->expr_count; i++) {
+    const ax_expr *expr = &a->kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD && allocation_of(f, a->buffers[expr->slot]) == allocation) return false;
+  }
+  for (uint32_t i = 0; i < a->kernel->store_count; i++)
+    if (allocation_of(f, a->buffers[a->kernel->stores[i].slot]) == allocation && !store_columns(a, &a->kernel->stores[i], b, store))
+      return false;
+  return true;
+}
+
 /* b may read what a writes only at the very element, and may write nothing that a reads or writes. */
 static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const ax_loop_kernel *ka = a->kernel, *kb = b->kernel;
@@ -384,8 +409,7 @@ static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound 
     }
   }
   for (uint32_t i = 0; i < kb->store_count; i++)
-    for (uint32_t j = 0; j < ka->slot_count; j++)
-      if (allocation_of(f, b->buffers[kb->stores[i].slot]) == allocation_of(f, a->buffers[j])) return false;
+    if (!leaves_alone(f, a, b, &kb->stores[i])) return false;
   return true;
 }
 
@@ -489,16 +513,23 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
   return false;
 }
 
+/* Whether a kernel may go far, down or up: what it makes is small, or going down it holds no more than its result. */
+static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_t at, bool down) {
+  const uint32_t made = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+  return ax_buffer_bytes(&f->plan->buffers[made]) <= small_bytes || (down && !holds_more(f, &op->kernel, position, at, made));
+}
+
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
   if (left_to_readers(f, b)) return AX_OK;
   bool cheap = ax_kernel_is_cheap(b->kernel.kernel), waits = waits_for_reader(f, b, at);
-  uint32_t lowest = at > window ? at - window : 0;
-  for (uint32_t i = at; i-- > lowest;) {
+  uint32_t lowest = at > reach ? at - reach : 0, passed = 0;
+  for (uint32_t i = at; i-- > lowest && passed < window;) {
     ax_op *a = &ops[i];
     bool done = false;
+    passed += a->kind != AX_OP_NONE;
     if (waits_for_reader(f, a, at)) continue;
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
@@ -508,6 +539,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
+    if (at - i > window && !is_light(f, down ? a : b, i, at, down)) continue;
     ax_bound x, y;
     ax_rewritten brought;
     AX_TRY(prepare_merge(f, a, b, &x, &y, &brought));

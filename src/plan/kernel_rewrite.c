@@ -107,6 +107,21 @@ static bool address_by_digits(const copier *c, const ax_affine *address, ax_affi
   return true;
 }
 
+/* The address counts the kernel's steps. */
+static bool is_step(const ax_affine *address, const ax_loop_kernel *kernel) {
+  bool same = address->offset == 0;
+  int64_t pitch = 1;
+  for (uint32_t d = kernel->rank; d-- > 0; pitch *= kernel->dims[d])
+    same = same && (kernel->dims[d] == 1 || address->coef[d] == pitch);
+  return same;
+}
+
+static uint32_t slot_of_view(copier *c, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  const uint32_t view = c->views->make(c->views->context, buffer, rank, dims);
+  c->to->kernel->failed = c->to->kernel->failed || view == AX_NONE;
+  return c->to->kernel->failed ? 0 : slot_of(c, view, dtype, rank, dims);
+}
+
 /* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
 static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
   ax_loop_kernel *to = c->to->kernel;
@@ -116,12 +131,14 @@ static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position 
   uint32_t rank, buffer = c->from->buffers[from_slot];
   c->failed = !ax_affine_of(array->rank, array->dims, from, &here) || !address_by_digits(c, &here, &there);
   if (c->failed) return 0;
+  if (is_step(&there, to) && ax_dims_elems(array->rank, array->dims) == ax_dims_elems(to->rank, to->dims)) {
+    ax_at_identity(at, to->rank);
+    const bool same = array->rank == to->rank && memcmp(array->dims, to->dims, to->rank * sizeof to->dims[0]) == 0;
+    return same ? slot_for(c, from_slot) : slot_of_view(c, buffer, array->dtype, to->rank, to->dims);
+  }
   if (ax_affine_at(&there, to->rank, to->dims, array->rank, array->dims, at)) return slot_for(c, from_slot);
   c->failed = !ax_affine_array(&there, to->rank, to->dims, ax_dims_elems(array->rank, array->dims), &rank, dims, at);
-  if (c->failed) return 0;
-  buffer = c->views->make(c->views->context, buffer, rank, dims);
-  to->failed = to->failed || buffer == AX_NONE;
-  return to->failed ? 0 : slot_of(c, buffer, array->dtype, rank, dims);
+  return c->failed ? 0 : slot_of_view(c, buffer, array->dtype, rank, dims);
 }
 
 static ax_ex index_by_digits(copier *c, uint32_t d) {

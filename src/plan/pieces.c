@@ -14,7 +14,8 @@
      c[0] = x[9];  c[1 .. 10] = x[0 .. 9];  y = c + x      becomes      y[i] = (i < 1 ? x[i + 9] : x[i - 1]) + x[i]
 
    Readers must step along the parts by one element or a few at a time. A piece's innermost runs must not get short, as kernels
-   work on vectors. Small arrays are left alone if taking them apart would make more kernels. */
+   work on vectors; but a piece may be a column, which vectors go along: x, y and z of points that lie [4096, 3]. Small arrays are
+   left alone if taking them apart would make more kernels. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
@@ -176,6 +177,7 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
   if (kernel->reduce_rank != 0 || kernel->rank > AX_MAX_RANK || writes_result(c, op)) return false;
   if (!find_stride(c, op, p, out, loads)) return false;
   int64_t run = 1, extent = kernel->dims[out->dim];
+  const int64_t column = ax_dims_elems(out->dim, kernel->dims); /* vectors go along a piece that is one column */
   for (uint32_t d = out->dim + 1; d < kernel->rank; d++) run *= kernel->dims[d];
   for (uint32_t i = 0; i < p->count; i++) {
     int64_t steps = p->part[i].begin - out->offset;
@@ -186,7 +188,7 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
   out->begin[p->count] = extent;
   for (uint32_t i = 0; i < p->count; i++) {
     int64_t steps = out->begin[i + 1] - out->begin[i];
-    if (steps > 0 && steps < extent && steps * run < least_run) return false;
+    if (steps > 0 && steps < extent && steps * run < least_run && !(steps * run == 1 && column >= least_run)) return false;
   }
   return true;
 }
