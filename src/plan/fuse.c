@@ -264,7 +264,9 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
-  return computes_once(f, position, at, slot) || ax_store_is_cheap(f->block->ops[position].kernel.kernel, store);
+  const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
+  return computes_once(f, position, at, slot) ||
+         (ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot));
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the

@@ -45,6 +45,31 @@ bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {
   return kernel->store_count == 1 && kernel->reduce_rank == 0 && ax_store_is_cheap(kernel, &kernel->stores[0]);
 }
 
+/* How far apart the elements lie that steps along a dimension touch; 0: they touch the same one, or it is not known. */
+static int64_t pitch_of(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, uint32_t dim) {
+  ax_affine address;
+  return ax_affine_of(kernel->slots[slot].rank, kernel->slots[slot].dims, at, &address) ? address.coef[dim] : 0;
+}
+
+bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot) {
+  enum { again = 8 };
+  const ax_expr *from = &producer->exprs[store->expr];
+  const int64_t elems = ax_dims_elems(consumer->slots[slot].rank, consumer->slots[slot].dims);
+  uint32_t inner = consumer->rank, stored = AX_NONE;
+  bool along = false;
+  while (inner > 0 && consumer->dims[inner - 1] == 1) inner--;
+  if (inner == 0 || from->op != AX_LEAF_LOAD || ax_dims_elems(consumer->rank, consumer->dims) / again < elems) return false;
+  for (uint32_t i = 0; i < consumer->expr_count; i++) {
+    const ax_expr *load = &consumer->exprs[i];
+    if (load->op == AX_LEAF_LOAD && load->slot == slot && load->arg[0] == AX_NONE) along = along || pitch_of(consumer, slot, load->at, inner - 1) == 1;
+  }
+  for (uint32_t d = 0; d < producer->rank; d++)
+    if (producer->dims[d] > 1 && pitch_of(producer, store->slot, store->at, d) == 1) stored = d;
+  if (!along || stored == AX_NONE) return false;
+  const int64_t pitch = pitch_of(producer, from->slot, from->at, stored);
+  return pitch > 1 || pitch < -1;
+}
+
 bool ax_kernel_loads_once(const ax_loop_kernel *consumer, uint32_t slot) {
   uint32_t loads = 0;
   for (uint32_t i = 0; i < consumer->expr_count; i++)

@@ -112,6 +112,35 @@ static ax_loop_kernel *walks(bool columns) {
   return k;
 }
 
+/* A row of a matrix, or a column of it, that lies on its own then. */
+static ax_loop_kernel *taken(bool column) {
+  const int64_t dims[] = {64, 64};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 1, 0, dims);
+  const ax_position at[] = {along(0, column ? 1 : 0, 0), along(0, column ? 0 : 1, 0)}, to = along(0, 1, 0);
+  const ax_ex loaded = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, dims), at);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), &to, loaded, AX_SCALAR_NONE);
+  return k;
+}
+
+/* `rows` rows of a vector of 64, which goes along dimension `dim`. */
+static ax_loop_kernel *repeated(int64_t rows, int dim) {
+  const int64_t dims[] = {rows, 64}, vector = 64;
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_position from = along(dim, 1, 0), at[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex loaded = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, &vector), &from);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, loaded, AX_SCALAR_NONE);
+  return k;
+}
+
+static void columns_are_brought_together_for_who_reads_them_often(void **state) {
+  const ax_loop_kernel *column = taken(true), *row = taken(false), *often = repeated(64, 1), *seldom = repeated(4, 1), *turned = repeated(64, 0);
+  (void)state;
+  assert_true(ax_copy_gathers(column, &column->stores[0], often, 0));
+  assert_false(ax_copy_gathers(row, &row->stores[0], often, 0));
+  assert_false(ax_copy_gathers(column, &column->stores[0], seldom, 0));
+  assert_false(ax_copy_gathers(column, &column->stores[0], turned, 0));
+}
+
 static void rows_and_columns_are_not_walked_together(void **state) {
   (void)state;
   assert_true(ax_kernels_walk_alike(walks(false), walks(false)) && ax_kernels_walk_alike(walks(true), walks(true)));
@@ -171,6 +200,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(loads_of_a_slot, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(columns_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(shared_buffers_count_once, test_arena_start, test_arena_end),
   };
