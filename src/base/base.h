@@ -54,6 +54,9 @@ bool ax_file_may_hold(uint64_t bytes);
 /* Seconds since an arbitrary moment; only differences have a meaning. */
 double ax_seconds(void);
 
+static inline int64_t ax_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t ax_most(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* False on overflow. */
 bool ax_mul_size(size_t a, size_t b, size_t *out);
 bool ax_mul_i64(int64_t a, int64_t b, int64_t *out);

@@ -4,8 +4,6 @@
 #include "code/split.h"
 #include "machine/caches.h"
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* least speed-up by more threads; most extra packing that finer parts may cost, which make the wait for a late thread shorter.
    */
 static const double least_gain = 1.15, finer_cost = 1.01;
@@ -88,7 +86,7 @@ void ax_gemm_cut_finer(const ax_gemm *g, int64_t bytes, ax_tiling *t) {
 
 /* The beginning of tile `index` of `count`, in `extent` rows or columns: a multiple of `edge`. */
 int64_t ax_tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
-  return least(ax_ceil_div(extent, edge) * index / count * edge, extent);
+  return ax_least(ax_ceil_div(extent, edge) * index / count * edge, extent);
 }
 
 /* Chooses the numbers of which a tile's rows and columns are multiples, so that the last tiles are hardly slower than others and

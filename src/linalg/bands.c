@@ -30,16 +30,14 @@ ax_bands ax_bands_of(const ax_spec *spec, uint32_t outer, uint32_t inner, int64_
   return b;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 int64_t ax_band_begin(const ax_bands *b, int64_t k) {
   const int64_t at = k / b->inner_count * b->outer_size + k % b->inner_count * b->size;
-  return least(least(at, (k / b->inner_count + 1) * b->outer_size), b->total);
+  return ax_least(ax_least(at, (k / b->inner_count + 1) * b->outer_size), b->total);
 }
 
 int64_t ax_band_end(const ax_bands *b, int64_t k) {
   const int64_t at = k / b->inner_count * b->outer_size + (k % b->inner_count + 1) * b->size;
-  return least(least(at, (k / b->inner_count + 1) * b->outer_size), b->total);
+  return ax_least(ax_least(at, (k / b->inner_count + 1) * b->outer_size), b->total);
 }
 
 ax_value ax_bands_own(const ax_bands *b) { return ax_axis_index(b->all.text); }

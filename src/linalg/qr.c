@@ -27,13 +27,11 @@ typedef struct qr_params {
   bool full_matrices, pivoting;
 } qr_params;
 
-static int64_t least(int64_t m, int64_t n) { return m < n ? m : n; }
-
 static ax_status infer(const ax_infer_args *args) {
   const qr_params *p = args->params;
   const ax_type *x = &args->in[0];
   AX_TRY(ax_infer_matrices(args, 2));
-  const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1], k = p->full_matrices ? m : least(m, n);
+  const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1], k = p->full_matrices ? m : ax_least(m, n);
   for (uint32_t i = 0; i < 2; i++) args->out[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   args->out[0].dims[x->rank - 1] = k;
   args->out[1].dims[x->rank - 2] = k;
@@ -107,7 +105,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   ax_matrix_call *call = &routine->call;
   routine->name = p->pivoting ? "geqp3, orgqr" : "geqrf, orgqr";
   routine->code = factor_one;
-  call->m = in->dims[in->rank - 2], call->n = in->dims[in->rank - 1], call->k = least(call->m, call->n);
+  call->m = in->dims[in->rank - 2], call->n = in->dims[in->rank - 1], call->k = ax_least(call->m, call->n);
   call->columns = out->dims[out->rank - 1];
   call->transposed = p->pivoting;
   call->lwork = asked(call, in->dtype);
@@ -247,7 +245,7 @@ void ax_qr_by_reflectors(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_type type = ax_typeof(in[0]);
   ax_value made[3];
   if (ax_failed()) return;
-  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], columns = p->full_matrices ? m : least(m, n);
+  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], columns = p->full_matrices ? m : ax_least(m, n);
   if (p->pivoting) {
     ax_dims dims = {.count = type.rank - 1};
     memcpy(dims.v, type.dims, (type.rank - 2) * sizeof dims.v[0]);

@@ -21,15 +21,13 @@ typedef struct svd_params {
   bool full_matrices, compute_uv;
 } svd_params;
 
-static int64_t least(int64_t m, int64_t n) { return m < n ? m : n; }
-
 static uint32_t count_outs(const void *params) { return ((const svd_params *)params)->compute_uv ? 3 : 1; }
 
 static ax_status infer(const ax_infer_args *args) {
   const svd_params *p = args->params;
   const ax_type *x = &args->in[0];
   AX_TRY(ax_infer_matrices(args, 2));
-  const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1], k = least(m, n);
+  const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1], k = ax_least(m, n);
   args->out[0] = ax_matrix_parts_type(x, 1);
   args->out[0].dims[x->rank - 2] = k;
   if (!p->compute_uv) return AX_OK;
@@ -124,7 +122,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   (void)out;
   routine->name = "gesdd";
   routine->code = factor_one;
-  call->m = in->dims[in->rank - 2], call->n = in->dims[in->rank - 1], call->k = least(call->m, call->n);
+  call->m = in->dims[in->rank - 2], call->n = in->dims[in->rank - 1], call->k = ax_least(call->m, call->n);
   call->full = p->full_matrices, call->vectors = p->compute_uv;
   const space s = space_of(call, NULL);
   call->lwork = asked(call, s.vt_rows);
@@ -182,7 +180,7 @@ static void vectors_tangents(const ax_jvp_args *args, ax_value u, ax_value v, ax
   const svd_params *p = args->eqn->params;
   const ax_value dx = args->tangent_in[0], s = ax_matrix_as(args->out[0], dx);
   const ax_value row = ax_expand_dims(s, -2), column = ax_expand_dims(s, -1);
-  const int64_t k = least(m, n);
+  const int64_t k = ax_least(m, n);
   const ax_value f = ax_matrix_as(apart(args->out[0], k), dx), gs = ax_mul(g, row), sg = ax_mul(column, g);
   ax_value du = ax_matmul(u, ax_mul(f, ax_add(gs, turned(gs)))), dv = ax_matmul(v, ax_mul(f, ax_add(sg, turned(sg))));
   if (!ax_failed() && ax_is_complex(ax_typeof(dx).dtype)) du = ax_add(du, turned_alone(u, g, s));
@@ -206,7 +204,7 @@ static void jvp(const ax_jvp_args *args) {
   }
   ax_bind(args->eqn->prim, p->compute_uv ? &with : &(svd_params){false, true}, args->in, 1, all, 3);
   memcpy(args->out, all, count * sizeof all[0]);
-  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], k = least(m, n);
+  const int64_t m = type.dims[type.rank - 2], n = type.dims[type.rank - 1], k = ax_least(m, n);
   const ax_value u = ax_matrix_part(all[1], 0, m, 0, k), v = turned(ax_matrix_part(all[2], 0, k, 0, n));
   const ax_value g = ax_matmul(ax_matmul(turned(u), args->tangent_in[0]), v);
   args->tangent_out[0] = ax_matrix_reals(ax_diagonal_to_vector(g));

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 
 static int64_t fact(const ax_description *m, ax_fact f) { return (int64_t)m->facts[f].value; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t power_of_two_in(int64_t bytes) {
   int64_t power = 1;
@@ -19,9 +18,9 @@ ax_caches ax_caches_of(const ax_description *m) {
   const int64_t cores = fact(m, third ? AX_FACT_L3_CORES : AX_FACT_L2_CORES), told = fact(m, third ? AX_FACT_L3 : AX_FACT_L2);
   ax_caches c = {.first = power_of_two_in(fact(m, AX_FACT_L1)),
                  .second = fact(m, AX_FACT_L2) / fact(m, AX_FACT_L2_CORES),
-                 .last = least(told, believed * cores)};
+                 .last = ax_least(told, believed * cores)};
   c.shared = c.last / 4 * 3;
-  c.kept = third ? c.second + least(c.last / cores, most_share) : c.second;
+  c.kept = third ? c.second + ax_least(c.last / cores, most_share) : c.second;
   c.far_rows = c.last / 8 * 3;
   c.far_factor = c.last / 2;
   c.streamed = c.last;

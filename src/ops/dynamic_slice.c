@@ -103,8 +103,6 @@ typedef struct local_part {
 
 static bool is_cut(const local_part *p, uint32_t d) { return (p->cut >> d & 1) != 0; }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static ax_value clamped_to(ax_value x, int64_t most) { return ax_max(ax_min(x, ax_integer(most)), ax_integer(0)); }
 
 static local_part part_here(const ax_block_args *args, const ax_value *starts, const int64_t *sizes) {
@@ -114,7 +112,7 @@ static local_part part_here(const ax_block_args *args, const ax_value *starts, c
   for (uint32_t d = 0; d < x->rank && !ax_failed(); d++) {
     const bool cut = is_cut(&p, d);
     p.part[d] = starts[d];
-    p.sizes[d] = cut ? least(sizes[d], block.dims[d]) : sizes[d];
+    p.sizes[d] = cut ? ax_least(sizes[d], block.dims[d]) : sizes[d];
     if (p.cut == 0) continue;
     if (ax_typeof(p.part[d]).dtype == AX_U64) p.part[d] = ax_min(p.part[d], ax_unsigned(INT64_MAX));
     p.part[d] = ax_convert_element_type(p.part[d], AX_S64);

@@ -14,9 +14,6 @@
 #include "prim/bind.h"
 #include "prim/shape.h"
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The arrays that parts are taken of, each once. */
 typedef struct sources {
   ax_piece_source of[AX_MOST_JOINED];
@@ -40,10 +37,10 @@ static sources sources_of(const ax_joined_part *in, uint32_t count, int64_t part
 
 static ax_status needs_of_all(const ax_joined_part *in, uint32_t count, const sources *s, ax_redistribution *t, int64_t total) {
   for (int64_t i = 0; i < t->parts; i++) {
-    const int64_t begin = i * t->length, stop = least(begin + t->length, total);
+    const int64_t begin = i * t->length, stop = ax_least(begin + t->length, total);
     int64_t at = 0; /* where the part begins in the result */
     for (uint32_t k = 0; k < count; at += in[k].count, k++) {
-      const int64_t low = most(begin, at), end = least(stop, at + in[k].count);
+      const int64_t low = ax_most(begin, at), end = ax_least(stop, at + in[k].count);
       if (low < end)
         AX_TRY(ax_redistribution_need(t, s->by_part[k], i, in[k].first + low - at, in[k].first + end - at, low - begin));
     }

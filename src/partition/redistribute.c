@@ -216,21 +216,19 @@ typedef struct placing {
   bool all;         /* all elements count on all devices */
 } placing;
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t clamped(int64_t x, int64_t low, int64_t high) { return most(least(x, high), low); }
+static int64_t clamped(int64_t x, int64_t low, int64_t high) { return ax_most(ax_least(x, high), low); }
 
 /* Pieces lie inside blocks and inside what is made. If both can be with the same elements in front of those that are needed, nothing
    moves. */
 static void place(const ax_redistribution *t, const ax_moved_piece *x, int64_t block, int64_t longest, placing *p) {
-  const int64_t ahead = most(most(x->place - (t->length - longest), x->first - (block - longest)), 0);
+  const int64_t ahead = ax_most(ax_most(x->place - (t->length - longest), x->first - (block - longest)), 0);
   const int64_t start = clamped(x->first - ahead, 0, block - longest), at = clamped(x->place - ahead, 0, t->length - longest);
   p->start[x->from] = start;
   p->at[x->to] = at;
   p->shift[x->to] = (x->place - at) - (x->first - start);
   p->low[x->to] = x->place - at;
   p->end[x->to] = x->place - at + x->count;
-  p->farthest = most(p->farthest, p->shift[x->to] < 0 ? -p->shift[x->to] : p->shift[x->to]);
+  p->farthest = ax_most(p->farthest, p->shift[x->to] < 0 ? -p->shift[x->to] : p->shift[x->to]);
 }
 
 /* False: no memory, the trace has failed. */
@@ -291,7 +289,7 @@ static ax_value placed(const bringing *b, const ax_value *values) {
   for (uint32_t r = 0; r < t->round_count && p != NULL; r++) {
     const ax_type block = ax_typeof(values[t->rounds[r].source]);
     if (ax_failed() || !placing_of(t, r, block.dims[b->d], &p[r])) return ax_poison;
-    margin = most(margin, p[r].farthest);
+    margin = ax_most(margin, p[r].farthest);
   }
   if (p == NULL || ax_failed()) return ax_poison;
   type.dims[b->d] = t->length + 2 * margin;

@@ -10,8 +10,6 @@
 
 enum { panel = 64, block = 64 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* --- geqrf: panels of columns one after the other, each column by column --- */
 
 /* i, a, taus -> a, taus */
@@ -39,10 +37,10 @@ static ax_value multiplied(const ax_reflectors *r, ax_value x, bool adjoint) {
 }
 
 static void factor_panels(ax_value x, int64_t m, int64_t n, ax_value *out) {
-  const int64_t k = least(m, n);
+  const int64_t k = ax_least(m, n);
   ax_value a = x, all = ax_poison, made[2];
   for (int64_t from = 0; from < k && !ax_failed(); from += panel) {
-    const int64_t count = least(panel, n - from), used = least(count, m - from), end = from + count;
+    const int64_t count = ax_least(panel, n - from), used = ax_least(count, m - from), end = from + count;
     ax_geqrf(ax_matrix_part(a, from, m - from, from, count), AX_LIST(2, made));
     all = from == 0 ? made[1] : ax_concatenate(AX_VALUES(all, made[1]), 0);
     ax_value rest = made[0];
@@ -57,7 +55,7 @@ static void factor_panels(ax_value x, int64_t m, int64_t n, ax_value *out) {
 
 static void factor(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_type type = ax_typeof(in[0]);
-  const int64_t m = type.dims[0], n = type.dims[1], k = least(m, n);
+  const int64_t m = type.dims[0], n = type.dims[1], k = ax_least(m, n);
   (void)eqn;
   if (n > panel) {
     factor_panels(in[0], m, n, out);
@@ -105,7 +103,7 @@ static AX_BODY(pivot_column) {
 
 static void factor_pivoting(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_type type = ax_typeof(in[0]);
-  const int64_t m = type.dims[0], n = type.dims[1], k = least(m, n);
+  const int64_t m = type.dims[0], n = type.dims[1], k = ax_least(m, n);
   (void)eqn;
   const ax_value none = ax_full_i64(AX_S32, AX_DIMS(), 0);
   const ax_value numbered[] = {ax_iota(AX_S32, AX_DIMS(n), 0), in[1], none};
@@ -131,7 +129,7 @@ static void product(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   (void)eqn;
   ax_value q = ax_matrix_eye(in[0], m, n);
   for (int64_t from = k > 0 ? (k - 1) / block * block : -1; from >= 0 && !ax_failed(); from -= block) {
-    const ax_reflectors r = some_of(in[0], in[1], m, from, least(block, k - from));
+    const ax_reflectors r = some_of(in[0], in[1], m, from, ax_least(block, k - from));
     const ax_value part = multiplied(&r, ax_matrix_part(q, from, m - from, from, n - from), false);
     q = ax_dynamic_update_slice(q, part, AX_VALUES(ax_integer(from), ax_integer(from)));
   }
@@ -148,7 +146,7 @@ static void multiply(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   ax_value c = left ? in[2] : ax_matrix_adjoint(in[2]);
   for (int64_t step = 0; step < count && !ax_failed(); step++) {
     const int64_t from = (adjoint ? step : count - 1 - step) * block;
-    const ax_reflectors r = some_of(in[0], in[1], m, from, least(block, k - from));
+    const ax_reflectors r = some_of(in[0], in[1], m, from, ax_least(block, k - from));
     const ax_value part = multiplied(&r, ax_slice_in_dim(c, from, m, 1, 0), adjoint);
     c = ax_dynamic_update_slice_in_dim(c, part, ax_integer(from), 0);
   }

@@ -37,8 +37,6 @@ enum {
   chunk_bytes = 128 << 10, /* of b, read for one group of rows before the next group reads it */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* b is in no cache of a core's own. The gaps between its rows count. */
 static bool is_large(int64_t bytes) { return bytes >= ax_caches_here()->second; }
 
@@ -73,7 +71,7 @@ void ax_few_choose(ax_product_way *way, const ax_product *p) {
   const int64_t groups = ax_ceil_div(p->m, way->rows), width = panel_vectors(way) * k->lanes;
   const int64_t held = held_bytes / (groups * way->rows * width * k->result_bytes),
                 chunk = chunk_bytes / (streamed_steps(p, k) * width * k->unit_bytes);
-  const int64_t most = least(held, chunk), panels = ax_ceil_div(p->n, width);
+  const int64_t most = ax_least(held, chunk), panels = ax_ceil_div(p->n, width);
   way->streams_b = true;
   way->packs_a = way->packs_b = way->plain = false;
   way->groups = groups;
@@ -100,7 +98,7 @@ static void pack(const ax_product *p, const ax_product_way *way, const char *a, 
                           .to = packed,
                           .line = p->a_row * k->number_bytes,
                           .number = p->a_column * k->number_bytes,
-                          .lines = least(way->rows, p->m - row),
+                          .lines = ax_least(way->rows, p->m - row),
                           .count = numbers,
                           .panel = way->slot_bytes,
                           .width = (int)way->rows,
@@ -128,7 +126,7 @@ static void make_rest(const streaming *s, const ax_product_stream *t, int64_t co
   for (int64_t column = at; column < columns; column += width, tile.held += width * t->rows * k->result_bytes) {
     tile.b = t->b + column * k->number_bytes;
     tile.c = t->c + column * k->result_bytes;
-    tile.columns = (int)least(width, columns - column);
+    tile.columns = (int)ax_least(width, columns - column);
     k->tile(&tile);
   }
 }
@@ -145,12 +143,12 @@ static void make_columns(const streaming *s, const char *b, char *c, int64_t col
   for (int64_t step = 0; step < s->numbers; step += steps) {
     t.b = b + step * t.b_step;
     t.next = t.b + steps * t.b_step;
-    t.steps = least(steps, s->numbers - step);
+    t.steps = ax_least(steps, s->numbers - step);
     t.resumes = step > 0;
     t.pauses = step + steps < s->numbers;
     for (int64_t group = 0; group < s->groups; group++) {
       const int64_t row = group * s->way->rows;
-      t.rows = (int)least(s->way->rows, p->m - row);
+      t.rows = (int)ax_least(s->way->rows, p->m - row);
       t.a_step = packed_step(k, t.rows);
       t.a = s->packed + group * s->way->slot_bytes + step * t.a_step;
       t.c = c + row * t.c_row;
@@ -208,7 +206,7 @@ static void run_turned(const ax_product *p, const ax_product_way *way, const cha
                  .add = p->add};
   pack(p, way, a, p->k, s.packed);
   for (int64_t column = 0; column < p->n; column += way->columns) {
-    const int64_t columns = least(way->columns, p->n - column);
+    const int64_t columns = ax_least(way->columns, p->n - column);
     char *rows = c + column * p->c_row * k->result_bytes;
     if (p->add) copy_rows(p, k, made, way->columns, columns, rows, true);
     make_columns(&s, b + column * k->number_bytes, made, columns);
@@ -225,12 +223,12 @@ void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, c
   streaming s = {.product = p, .way = way, .packed = work, .held = work + way->groups * way->slot_bytes, .groups = way->groups};
   for (int64_t i = 0; i < way->blocks; i++) {
     const int64_t at = i * way->block;
-    s.numbers = least(way->block, p->k - at);
+    s.numbers = ax_least(way->block, p->k - at);
     s.add = p->add || i > 0;
     pack(p, way, a + at * p->a_column * k->number_bytes, s.numbers, s.packed);
     for (int64_t column = 0; column < p->n; column += way->columns)
       make_columns(&s, b + (at * p->b_row + column) * k->number_bytes, c + column * k->result_bytes,
-                   least(way->columns, p->n - column));
+                   ax_least(way->columns, p->n - column));
   }
 }
 
@@ -299,7 +297,7 @@ static void make_steps(const turning *t, int64_t block, int64_t at, int64_t numb
                   .pauses = at + steps_of(numbers - at) < numbers};
   for (int64_t group = 0; group < way->groups; group++) {
     const int64_t row = group * way->rows;
-    tile.rows = (int)least(way->rows, p->m - row);
+    tile.rows = (int)ax_least(way->rows, p->m - row);
     tile.a_step = packed_step(k, tile.rows);
     tile.a = t->rows + (block * way->groups + group) * way->slot_bytes + at * tile.a_step;
     tile.c = c + row * tile.c_row;
@@ -314,12 +312,12 @@ void ax_few_run_turns(const ax_product *p, const ax_product_way *way, const char
   turning t = {.product = p, .way = way, .rows = work, .panel = work + way->blocks * way->groups * way->slot_bytes};
   t.held = t.panel + width * 2 * turned_steps * k->unit_bytes;
   for (int64_t i = 0; i < way->blocks; i++)
-    pack(p, way, a + i * way->block * p->a_column * k->number_bytes, least(way->block, p->k - i * way->block),
+    pack(p, way, a + i * way->block * p->a_column * k->number_bytes, ax_least(way->block, p->k - i * way->block),
          t.rows + i * way->groups * way->slot_bytes);
   for (int64_t column = 0; column < p->n; column += width) {
-    t.columns = least(width, p->n - column);
+    t.columns = ax_least(width, p->n - column);
     for (int64_t i = 0; i < way->blocks; i++) {
-      const int64_t step = i * way->block, numbers = least(way->block, p->k - step);
+      const int64_t step = i * way->block, numbers = ax_least(way->block, p->k - step);
       for (int64_t at = 0; at < numbers; at += steps_of(numbers - at)) {
         turn_steps(&t, b + column * p->b_column * k->number_bytes, step + at, steps_of(numbers - at));
         make_steps(&t, i, at, numbers, c + column * k->result_bytes);

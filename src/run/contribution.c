@@ -91,13 +91,11 @@ static ax_status put_rows(const reading *d, int64_t piece, int64_t first, int64_
   return AX_OK;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Of a row, its elements in the range. begin: the first of them, in the payload. */
 static ax_status put_row(const reading *d, int64_t begin, int64_t row, ax_elems range) {
   const int64_t at_once = block_bytes / d->from->push->item;
   for (int64_t e = range.begin; e < range.end; e += at_once)
-    AX_TRY(put_of_row(d, begin + e - range.begin, row, e, least(at_once, range.end - e)));
+    AX_TRY(put_of_row(d, begin + e - range.begin, row, e, ax_least(at_once, range.end - e)));
   return AX_OK;
 }
 
@@ -110,7 +108,7 @@ static ax_status put_piece(const reading *d, int64_t piece) {
   if (push->outer_rank == 0 && only != NULL && d->to->code == NULL) /* in its place, without a block */
     return read_elems(d, piece, 0, only + range.begin * push->out_item, range.end - range.begin);
   if (push->outer_rank == 0) return put_row(d, first, 0, range);
-  for (int64_t r = 0; r < rows && at_once > 0; r += at_once) AX_TRY(put_rows(d, piece, r, least(at_once, rows - r)));
+  for (int64_t r = 0; r < rows && at_once > 0; r += at_once) AX_TRY(put_rows(d, piece, r, ax_least(at_once, rows - r)));
   for (int64_t r = 0; r < rows && at_once == 0; r++) AX_TRY(put_row(d, first + r * push->run, r, (ax_elems){0, push->run}));
   return AX_OK;
 }

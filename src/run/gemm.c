@@ -27,8 +27,6 @@ typedef struct tile { /* of a product's result */
 
 enum { much_work = 64 << 10 }; /* bytes */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at) {
   at[0] = g->a_offset;
   at[1] = g->b_offset;
@@ -139,13 +137,13 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
   ax_product *p = &w->room.product;
   const int64_t c_row = p->c_row;
   char *run = w->sums, *total = run + w->room.sums_bytes, *lack = total + w->room.sums_bytes;
-  const int64_t k = w->gemm->k, fit = AX_RUN_OF_NUMBERS / w->room.piece, most = least(fit > 1 ? fit : 1, AX_RUN_OF_TERMS);
+  const int64_t k = w->gemm->k, fit = AX_RUN_OF_NUMBERS / w->room.piece, most = ax_least(fit > 1 ? fit : 1, AX_RUN_OF_TERMS);
   int64_t in_run = 0;
   memset(run, 0, 3 * (size_t)w->room.sums_bytes);
   p->c_row = p->n;
   for (int64_t n = 0; n < terms; n++)
     for (int64_t at = 0; at < k; at += w->room.piece) {
-      p->k = least(k - at, w->room.piece);
+      p->k = ax_least(k - at, w->room.piece);
       w->room.way.blocks = ax_ceil_div(p->k, w->room.way.block);
       p->add = in_run > 0;
       make_term(w, f, n, at, packs, run);

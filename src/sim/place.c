@@ -247,11 +247,9 @@ void ax_sim_place_topology(const ax_sim_place *place, ax_text *text) {
 
 /* --- Groups --- */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Finds the part of the ids from `stride` to `end` that lies in a digit. False: neither is a part of the other. */
 static bool meets(const ax_sim_digit *digit, int64_t stride, int64_t end, ax_sim_cycle *out) {
-  const int64_t low = stride > digit->stride ? stride : digit->stride, high = least(end, digit->stride * digit->size);
+  const int64_t low = stride > digit->stride ? stride : digit->stride, high = ax_least(end, digit->stride * digit->size);
   *out = (ax_sim_cycle){.size = 1};
   if (low >= high) return true;
   *out = (ax_sim_cycle){.size = high / low, .stride = low, .unit = low / digit->stride};
@@ -375,7 +373,7 @@ static ax_status go(const ax_sim_place *place, uint32_t d, int64_t device, int64
   const ax_sim_digit *digit = &place->digit[d];
   int64_t value = value_of(digit, device);
   const int64_t base = device - value * digit->stride;
-  for (int64_t i = 0; i < least(steps, digit->fold); i++) {
+  for (int64_t i = 0; i < ax_least(steps, digit->fold); i++) {
     const int64_t times = steps / digit->fold + (i < steps % digit->fold);
     const int64_t image = ax_sim_place_image(place, base + value * digit->stride);
     AX_TRY(add_hop(route, image * links_each(place) + torus_ways * d + !up, weight * (double)times));
@@ -393,7 +391,7 @@ static ax_status find_on_torus(const ax_sim_place *place, int64_t from, int64_t 
     if (up == 0) continue;
     if (up <= down) AX_TRY(go(place, d, from, up, true, both ? 0.5 : 1, route));
     if (down < up || both) AX_TRY(go(place, d, from, down, false, both ? 0.5 : 1, route));
-    hops += least(up, down);
+    hops += ax_least(up, down);
     from += (value_of(digit, to) - value_of(digit, from)) * digit->stride;
   }
   route->latency = (double)hops * place->machine->wire.latency;
