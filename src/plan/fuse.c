@@ -16,12 +16,13 @@
    run on each. Kernels of equations with order or state are neither moved nor changed; the values that they load may be computed
    by them.
 
-   This file decides which rewrites are done: by estimates from kernels alone (fuse_worth.c), and by the other readers.
-   kernel_rewrite.c does them. The walk along the block notes who touched each allocation last, so a question about the
-   operations in between takes no walk of its own. Rewritten kernels are remembered (rewrites.c), and equal ones are one object.
+   This file decides which rewrites are done: by estimates from kernels alone (fuse_worth.c), by what two of them touch
+   (fuse_pairs.c), and by the other readers. kernel_rewrite.c does them. The walk along the block notes who touched each allocation
+   last, so a question about the operations in between takes no walk of its own. Rewritten kernels are remembered (rewrites.c), and equal ones are one object.
    The remaining operations are copied to the plan's memory at the end. */
 #include <string.h>
 
+#include "plan/fuse_pairs.h"
 #include "plan/fuse_worth.h"
 #include "plan/op.h"
 #include "plan/passes.h"
@@ -359,62 +360,6 @@ static ax_status inline_into(fuser *f, uint32_t at) {
 
 /* --- Merging --- */
 
-/* Whether both touch an allocation of which each sees at least `least` elements. */
-static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int64_t least) {
-  for (uint32_t i = 0; i < a->kernel->slot_count; i++)
-    for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
-      const ax_buffer *x = &f->plan->buffers[a->buffers[i]], *y = &f->plan->buffers[b->buffers[j]];
-      if (x->allocation == y->allocation && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
-    }
-  return false;
-}
-
-static bool stays(const ax_loop_kernel *kernel, const ax_position *at) {
-  return at->dynamic == AX_NONE && (at->dim < 0 || kernel->dims[at->dim] == 1);
-}
-
-/* Two kernels over one index space store different columns of an array: other places along its last dimension, one for each step. */
-static bool store_columns(const ax_bound *a, const ax_store *x, const ax_bound *b, const ax_store *y) {
-  const uint32_t rank = a->kernel->slots[x->slot].rank;
-  if (a->buffers[x->slot] != b->buffers[y->slot] || x->reduce != AX_SCALAR_NONE || y->reduce != AX_SCALAR_NONE || rank == 0) return false;
-  const ax_position *one = &x->at[rank - 1], *other = &y->at[rank - 1];
-  return stays(a->kernel, one) && stays(b->kernel, other) && one->offset != other->offset;
-}
-
-/* Kernel a does not touch what a store of b writes, but for other columns. */
-static bool leaves_alone(const fuser *f, const ax_bound *a, const ax_bound *b, const ax_store *store) {
-  const uint32_t allocation = allocation_of(f, b->buffers[store->slot]);
-  for (uint32_t i = 0; i < a->kernel->expr_count; i++) {
-    const ax_expr *expr = &a->kernel->exprs[i];
-    if (expr->op == AX_LEAF_LOAD && allocation_of(f, a->buffers[expr->slot]) == allocation) return false;
-  }
-  for (uint32_t i = 0; i < a->kernel->store_count; i++)
-    if (allocation_of(f, a->buffers[a->kernel->stores[i].slot]) == allocation && !store_columns(a, &a->kernel->stores[i], b, store))
-      return false;
-  return true;
-}
-
-/* b may read what a writes only at the very element, and may write nothing that a reads or writes. */
-static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound *b) {
-  const ax_loop_kernel *ka = a->kernel, *kb = b->kernel;
-  for (uint32_t i = 0; i < ka->store_count; i++) {
-    uint32_t buffer = a->buffers[ka->stores[i].slot];
-    for (uint32_t j = 0; j < kb->expr_count; j++) {
-      const ax_expr *expr = &kb->exprs[j];
-      if (expr->op != AX_LEAF_LOAD) continue;
-      uint32_t other = b->buffers[expr->slot];
-      if (allocation_of(f, other) != allocation_of(f, buffer)) continue;
-      uint32_t rank = kb->slots[expr->slot].rank;
-      if (expr->arg[0] != AX_NONE || other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE ||
-          !ax_at_is_identity(expr->at, rank) || !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
-        return false;
-    }
-  }
-  for (uint32_t i = 0; i < kb->store_count; i++)
-    if (!leaves_alone(f, a, b, &kb->stores[i])) return false;
-  return true;
-}
-
 /* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with
    fewer, if the other can be had so, or of the one with more. */
 static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten *made) {
@@ -439,14 +384,14 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool common = share_data(f, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
+  bool common = ax_kernels_share(f->plan, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
   if (ka->running || kb->running) return AX_OK; /* its steps have an order, which its accumulators follow */
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
   if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) ||
-      !pointwise_related(f, &first, &second) ||
+      !ax_kernels_agree(f->plan, &first, &second) ||
       (elems > small_elems &&
        (!ax_kernels_walk_alike(first.kernel, second.kernel) || ax_kernels_need_blocks(first.kernel, second.kernel))))
     return AX_OK;
@@ -488,33 +433,6 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
              ax_type_elems(&f->plan->buffers[allocation].type);
 }
 
-/* Whether they touch the same bytes of an allocation. */
-static bool overlap(const fuser *f, const ax_bound *a, const ax_bound *b) {
-  for (uint32_t i = 0, count = b->kernel->slot_count; i < a->kernel->slot_count * count; i++) {
-    const ax_buffer *x = &f->plan->buffers[a->buffers[i / count]], *y = &f->plan->buffers[b->buffers[i % count]];
-    bool meet = x->offset < y->offset + ax_buffer_bytes(y) && y->offset < x->offset + ax_buffer_bytes(x);
-    if (x->allocation == y->allocation && (meet || x->loop != AX_NONE || y->loop != AX_NONE)) return true;
-  }
-  return false;
-}
-
-/* Whether kernel b, whose only reader will take it in, should not join a. Its result would be stored beside a's and loaded by the
-   reader, which saves nothing unless they share an array: with a reduction of an eighth of its steps (b may make a matrix of
-   vectors, added to another matrix), else any element (b may look up rows of another table, at numbers beside a's). */
-static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
-  const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
-  return a->kernel->reduce_rank == 0 ? !overlap(f, a, b) : !share_data(f, a, b, steps / 8);
-}
-
-/* Kernel b loads what kernel a stores. */
-static bool feeds(const ax_bound *a, const ax_bound *b) {
-  for (uint32_t i = 0; i < a->kernel->store_count; i++)
-    for (uint32_t j = 0; j < b->kernel->expr_count; j++)
-      if (b->kernel->exprs[j].op == AX_LEAF_LOAD && b->buffers[b->kernel->exprs[j].slot] == a->buffers[a->kernel->stores[i].slot])
-        return true;
-  return false;
-}
-
 /* Whether a kernel may go far, down or up: what it makes is small, or going down it holds no more than its result. */
 static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_t at, bool down) {
   const uint32_t made = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
@@ -535,8 +453,8 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (waits_for_reader(f, a, at)) continue;
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
-    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) ||
-        (waits && stays_by_itself(f, &a->kernel, &b->kernel)))
+    if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel)) ||
+        (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);

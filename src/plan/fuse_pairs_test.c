@@ -1,0 +1,90 @@
+/* What two kernels touch: asked of copies between rows, columns and whole matrices. */
+#include "plan/fuse_pairs.h"
+
+#include "support/arena.h"
+#include "support/cmocka.h"
+
+enum { X, Y, Z, TABLE, VIEW, BUFFERS }; /* matrices [64, 3]; the last is of the same memory as X */
+
+static ax_plan plan_of(ax_buffer *buffers) {
+  for (uint32_t b = 0; b < BUFFERS; b++)
+    buffers[b] = (ax_buffer){.kind = AX_BUFFER_TEMP,
+                             .type = ax_array_type(AX_F32, AX_DIMS(b == VIEW ? 192 : 64, b == VIEW ? 1 : 3)),
+                             .allocation = b == VIEW ? X : b,
+                             .loop = AX_NONE};
+  return (ax_plan){.buffers = buffers, .buffer_count = BUFFERS};
+}
+
+static ax_position along(int dim, int64_t offset) { return (ax_position){.dim = dim, .coef = dim < 0 ? 0 : 1, .offset = offset, .dynamic = AX_NONE}; }
+
+/* to[i, column] = from[i, of], for all 64 rows. */
+static ax_bound copy(uint32_t from, int64_t of, uint32_t to, int64_t column) {
+  const int64_t rows = 64, dims[] = {64, 3};
+  ax_bound made = {ax_kernel_create(&test_arena, 1, 0, &rows), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
+  const ax_position at[] = {along(0, 0), along(-1, of)}, there[] = {along(0, 0), along(-1, column)};
+  const ax_ex value = ax_kernel_load(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at);
+  ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), there, value, AX_SCALAR_NONE);
+  made.buffers[0] = from;
+  made.buffers[1] = to;
+  return made;
+}
+
+/* to = from, all of it. */
+static ax_bound copy_all(uint32_t from, uint32_t to) {
+  const int64_t dims[] = {64, 3};
+  ax_bound made = {ax_kernel_create(&test_arena, 2, 0, dims), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
+  const ax_position at[] = {along(0, 0), along(1, 0)};
+  const ax_ex value = ax_kernel_load(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at);
+  ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at, value, AX_SCALAR_NONE);
+  made.buffers[0] = from;
+  made.buffers[1] = to;
+  return made;
+}
+
+static bool agree(ax_bound a, ax_bound b) {
+  ax_buffer buffers[BUFFERS];
+  const ax_plan plan = plan_of(buffers);
+  return ax_kernels_agree(&plan, &a, &b);
+}
+
+static void columns_of_one_array_may_be_stored_together(void **state) {
+  (void)state;
+  assert_true(agree(copy(X, 0, Z, 0), copy(Y, 1, Z, 2)));
+  assert_false(agree(copy(X, 0, Z, 1), copy(Y, 1, Z, 1))); /* the same column twice: the second is to last */
+}
+
+static void what_is_read_is_written_by_nobody_else(void **state) {
+  (void)state;
+  assert_true(agree(copy_all(X, Y), copy_all(Y, Z)));      /* at the very element */
+  assert_false(agree(copy(X, 0, Y, 0), copy(Y, 1, Z, 0))); /* at another one, or not all of it */
+  assert_false(agree(copy_all(X, Z), copy_all(Y, X)));     /* what the first reads */
+  assert_false(agree(copy_all(Y, X), copy_all(VIEW, Z)));  /* another view of what the first writes */
+}
+
+static void readers_of_what_a_kernel_stores(void **state) {
+  const ax_bound a = copy_all(X, Y), b = copy_all(Y, Z), c = copy_all(X, Z);
+  (void)state;
+  assert_true(ax_kernel_feeds(&a, &b));
+  assert_false(ax_kernel_feeds(&b, &a) || ax_kernel_feeds(&a, &c));
+}
+
+static void arrays_in_common(void **state) {
+  ax_buffer buffers[BUFFERS];
+  const ax_plan plan = plan_of(buffers);
+  const ax_bound a = copy_all(X, Y), b = copy_all(VIEW, Z), c = copy_all(TABLE, Z);
+  (void)state;
+  assert_true(ax_kernels_share(&plan, &a, &b, 192));
+  assert_false(ax_kernels_share(&plan, &a, &b, 193) || ax_kernels_share(&plan, &a, &c, 0));
+  assert_true(ax_kernel_stays_apart(&plan, &a, &c));
+  assert_false(ax_kernel_stays_apart(&plan, &a, &b));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(columns_of_one_array_may_be_stored_together, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(what_is_read_is_written_by_nobody_else, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(readers_of_what_a_kernel_stores, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(arrays_in_common, test_arena_start, test_arena_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
