@@ -4,6 +4,8 @@
                   of -0; it costs what a psum of the array does
      psum, ..     in a dtype that the device can combine: s8 and u8 for integers of fewer bits; f32 for narrow floats, rounded once at the
                   end, which is what the primitives say
+     all_gather, all_to_all, ppermute
+                  of integers of two bits, which move as bytes
      ragged_all_to_all
                   the operands go round a ring of the members, each of which takes the rows that are for it: n - 1 rounds for n members, in
                   each of which a device passes on one operand with its tables. It sends as many bytes as all_gather does, and holds two
@@ -92,6 +94,19 @@ static bool combine_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, cons
 static void combine(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype, wide = ax_is_short_integer(dtype) ? ax_multiplied_as(dtype) : AX_F32;
   const ax_value x = ax_convert_element_type(ax_own_parts(in[0]), wide);
+  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &x, 1), dtype);
+}
+
+/* --- all_gather and its like, all_to_all, ppermute --- */
+
+static bool move_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)out;
+  return lacks->two_bit_moves && (in[0].dtype == AX_S2 || in[0].dtype == AX_U2);
+}
+
+static void move(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const ax_value x = ax_convert_element_type(in[0], ax_multiplied_as(dtype));
   out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &x, 1), dtype);
 }
 
@@ -196,5 +211,10 @@ const ax_plain_rule ax_plain_collectives[] = {{.prim = &ax_prim_pbroadcast, .app
                                               {.prim = &ax_prim_pmax, .applies = combine_applies, .trace = combine},
                                               {.prim = &ax_prim_pmin, .applies = combine_applies, .trace = combine},
                                               {.prim = &ax_prim_psum_scatter, .applies = combine_applies, .trace = combine},
+                                              {.prim = &ax_prim_all_gather, .applies = move_applies, .trace = move},
+                                              {.prim = &ax_prim_all_gather_invariant, .applies = move_applies, .trace = move},
+                                              {.prim = &ax_prim_all_gather_reduced, .applies = move_applies, .trace = move},
+                                              {.prim = &ax_prim_all_to_all, .applies = move_applies, .trace = move},
+                                              {.prim = &ax_prim_ppermute, .applies = move_applies, .trace = move},
                                               {.prim = &ax_prim_ragged_all_to_all, .applies = ragged_applies, .trace = ragged},
                                               {0}};

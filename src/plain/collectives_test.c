@@ -14,17 +14,32 @@
 #include "support/sample.h"
 
 static const ax_plain_lacks lacks = {.collective_broadcast = true, .ragged_all_to_all = true, .messages = true, .byte_combinations = true,
-                                     .wide_sums = true, .narrow_functions = true, .starts_once = true, .short_counts = true};
+                                     .two_bit_moves = true, .wide_sums = true, .narrow_functions = true, .starts_once = true, .short_counts = true};
 
 /* --- Samples --- */
 
 static const char *const prims[] = {"pbroadcast", "psum", "pmax", "pmin", "psum_scatter", "ragged_all_to_all", "psend", "precv", "create_token",
                                     "vary_unreduced_cast", "start", "asin", "acos", "asinh", "acosh", "atanh", "erfc", "bessel_i1e", "rsqrt",
-                                    "logistic", "expm1", "reduce", "population_count", "ctz"};
+                                    "logistic", "expm1", "log1p", "all_gather", "all_to_all", "ppermute", "reduce", "population_count", "ctz"};
 
 static bool is_listed(const char *name) {
   for (size_t i = 0; i < AX_COUNT(prims); i++)
     if (strcmp(prims[i], name) == 0) return true;
+  return false;
+}
+
+/* Integers of two bits that are gathered or exchanged as they are, at any depth. */
+static bool moves_two_bits(const ax_program *program) {
+  static const char *const moves[] = {"all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "ppermute"};
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    const ax_program *held;
+    const ax_dtype dtype = eqn->in_count > 0 ? program->types[eqn->in[0]].dtype : AX_NO_DTYPE;
+    for (size_t i = 0; i < AX_COUNT(moves) && (dtype == AX_S2 || dtype == AX_U2); i++)
+      if (strcmp(eqn->prim->name, moves[i]) == 0) return true;
+    for (uint32_t p = 0; (held = ax_eqn_program(eqn, p)) != NULL; p++)
+      if (moves_two_bits(held)) return true;
+  }
   return false;
 }
 
@@ -33,7 +48,7 @@ static bool is_plain(const ax_program *program) {
   static const char *const gone[] = {"reduce", "pbroadcast", "ragged_all_to_all", "psend", "precv"};
   for (size_t i = 0; i < AX_COUNT(gone); i++)
     if (test_count_prim(program, gone[i]) > 0) return false;
-  return true;
+  return !moves_two_bits(program);
 }
 
 /* Bit by bit, NaN too. */

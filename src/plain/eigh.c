@@ -84,14 +84,15 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const bool lower = ax_plain_bool(eqn, "lower"), vectors = ax_plain_bool(eqn, "compute_v");
   const ax_type type = ax_typeof(in[0]);
   const int64_t n = type.dims[0];
-  const ax_value x = ax_matrix_of_triangle(in[0], lower), finite = ax_plain_finite(x);
+  const ax_value given = ax_matrix_of_triangle(in[0], lower), finite = ax_plain_finite(given);
+  const ax_value by = ax_plain_scale(given), x = ax_div(given, ax_matrix_as(by, given));
   ax_value carries[CARRIES], made[CARRIES];
   ax_value least = ax_mul(largest(x), ax_real(ax_plain_epsilon(type.dtype) / (double)n));
   begin(x, n, carries);
   ax_while(AX_CLOSURE(goes_on, CARRIES, 1, &least), AX_FN(sweep, CARRIES, CARRIES), AX_LIST(CARRIES, carries), AX_LIST(CARRIES, made));
   const ax_value values = ax_concatenate(AX_VALUES(diagonal(made[TOP_LEFT]), diagonal(made[BOTTOM_RIGHT])), 0);
   const ax_value w = ax_slice_in_dim(values, 0, n, 1, 0), order = ax_argsort(w, 0);
-  out[vectors] = ax_plain_or_nan(finite, ax_take(w, order, 0));
+  out[vectors] = ax_plain_or_nan(finite, ax_mul(ax_take(w, order, 0), by));
   if (!vectors) return;
   const ax_value v = ax_slice_in_dim(ax_matrix_beside(made[LEFT], made[RIGHT]), 0, n, 1, 1);
   out[0] = ax_plain_or_nan(finite, with_real_row(ax_take(v, order, 1), lower, n));

@@ -247,6 +247,63 @@ static void not_finite(void **state) {
     }
 }
 
+/* --- Numbers near the limits of f32 --- */
+
+static AX_BODY(values) {
+  ax_value f[3];
+  (void)context;
+  ax_eigh(in[0], true, false, AX_LIST(2, f));
+  out[0] = f[1];
+  ax_svd(in[0], false, true, AX_LIST(3, f));
+  out[1] = f[1];
+}
+
+/* Sums and squares of the largest numbers are not finite, and roundings of the least are subnormal. */
+static void large_and_small(void **state) {
+  static const double sizes[] = {1e38, 1, 1e-37};
+  const ax_type type = TEST_TYPE(AX_F32, 2, 2);
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(sizes); i++) {
+    const double wanted = sqrt(10) * sizes[i], elements[] = {3, 1, 1, -3};
+    ax_program *program = test_trace(values, NULL, &type, 1, 2), *plain;
+    ax_tensor *x = test_tensor(type, NULL), *got[2];
+    for (int64_t at = 0; at < 4; at++) test_set(x, at, elements[at] * sizes[i]);
+    TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+    TEST_OK(test_try(plain, &x, got));
+    for (int64_t at = 0; at < 2; at++) {
+      assert_true(fabs(test_get(got[0], at) - (at == 0 ? -wanted : wanted)) <= 1e-6 * wanted);
+      assert_true(fabs(test_get(got[1], at) - wanted) <= 1e-6 * wanted);
+    }
+    test_release(got, 2), ax_tensor_release(x);
+    ax_program_release(program), ax_program_release(plain);
+  }
+}
+
+static AX_BODY(order_of_columns) {
+  ax_value f[3];
+  (void)context;
+  ax_qr(in[0], false, true, AX_LIST(3, f));
+  out[0] = f[2];
+}
+
+/* Squares of numbers that are small beside 1, or beside those of another column, are 0 in f32. */
+static void pivots_of_small_numbers(void **state) {
+  const ax_type type = TEST_TYPE(AX_F32, 5, 5);
+  ax_program *program = test_trace(order_of_columns, NULL, &type, 1, 1), *plain;
+  (void)state;
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+  for (int graded = 0; graded < 2; graded++) {
+    test_random random = {7};
+    ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got, *wanted;
+    for (int64_t at = 0; at < 25; at++) test_set(x, at, ldexp(test_get(x, at), graded ? (int)(at % 5) * 50 - 100 : -90));
+    TEST_OK(test_try(plain, &x, &got));
+    TEST_OK(test_try(program, &x, &wanted));
+    for (int64_t at = 0; at < 5; at++) assert_true(test_get(got, at) == test_get(wanted, at));
+    ax_tensor_release(x), ax_tensor_release(got), ax_tensor_release(wanted);
+  }
+  ax_program_release(program), ax_program_release(plain);
+}
+
 /* --- Systems of three diagonals --- */
 
 static AX_BODY(solve_tridiagonal) {
@@ -278,6 +335,7 @@ static void tridiagonal_systems(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks), cmocka_unit_test(of_other_kinds),
-                                     cmocka_unit_test(not_finite), cmocka_unit_test(tridiagonal_systems)};
+                                     cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small),
+                                     cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(tridiagonal_systems)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

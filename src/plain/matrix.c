@@ -16,6 +16,18 @@ ax_value ax_plain_squares(ax_value x) {
 
 double ax_plain_epsilon(ax_dtype dtype) { return ax_part_dtype(dtype) == AX_F64 ? 0x1p-52 : 0x1p-23; }
 
+static ax_value largest_part(ax_value x) {
+  if (ax_failed() || !ax_is_complex(ax_typeof(x).dtype)) return ax_reduce_max(ax_abs(x), AX_ALL_DIMS, false);
+  return ax_max(largest_part(ax_real_part(x)), largest_part(ax_imag_part(x)));
+}
+
+ax_value ax_plain_scale(ax_value x) {
+  const ax_value half = ax_mul(largest_part(x), ax_real(0.5)); /* which rounded up to a power of 2 is still finite */
+  if (ax_failed()) return ax_poison;
+  const ax_value by = ax_reduce_precision(half, ax_typeof(half).dtype == AX_F64 ? 11 : 8, 0);
+  return ax_where(ax_eq(by, ax_integer(0)), ax_integer(1), by);
+}
+
 ax_value ax_plain_finite(ax_value x) {
   if (ax_failed()) return ax_poison;
   if (!ax_is_complex(ax_typeof(x).dtype)) return ax_reduce_and(ax_is_finite(x), AX_ALL_DIMS, false);

@@ -43,6 +43,7 @@ const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = func
                                          {.prim = &ax_prim_rsqrt, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_logistic, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_expm1, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_log1p, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
                                          {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
                                          {0}};

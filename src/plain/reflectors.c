@@ -88,10 +88,10 @@ static AX_BODY(bring_forward) {
 static AX_BODY(pivot_column) {
   const ax_type type = ax_typeof(in[1]);
   if (ax_failed()) return;
-  const ax_value i = in[0], rows = ax_plain_rows(type.dims[0]), columns = ax_plain_columns(type.dims[1]);
-  const ax_value largest = ax_reduce_max(ax_where(ax_eq(ax_abs(in[1]), ax_abs(in[1])), ax_abs(in[1]), ax_integer(0)), AX_ALL_DIMS, false);
-  const ax_value by = ax_matrix_as(ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1)), in[1]);
-  const ax_value below = ax_where(ax_ge(rows, i), ax_plain_squares(ax_div(in[1], by)), ax_integer(0));
+  const ax_value i = in[0], rows = ax_plain_rows(type.dims[0]), columns = ax_plain_columns(type.dims[1]), sizes = ax_abs(in[1]);
+  const ax_value left = ax_and(ax_and(ax_ge(rows, i), ax_ge(columns, i)), ax_eq(sizes, sizes));
+  const ax_value rest = ax_where(left, sizes, ax_integer(0)), largest = ax_reduce_max(rest, AX_ALL_DIMS, false);
+  const ax_value below = ax_square(ax_div(rest, ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1))));
   const ax_value sums = ax_reduce_sum(below, AX_DIMS(0), true), known = ax_where(ax_eq(sums, sums), sums, ax_integer(0));
   const ax_value free = ax_where(ax_ge(columns, i), known, ax_integer(-1));
   const ax_value best = ax_where(ax_lt(i, in[4]), i, ax_argmax(ax_squeeze(free, AX_DIMS(0)), 0, AX_S32));

@@ -73,12 +73,10 @@ static parts parts_of(ax_value x, int64_t k) {
   ax_value made[2];
   ax_geqrf(x, AX_LIST(2, made));
   parts p = {.q = made[0], .taus = made[1]};
-  const ax_value r = ax_matrix_upper(ax_matrix_part(made[0], 0, k, 0, k), 0);
-  const ax_value largest = ax_reduce_max(ax_abs(r), AX_ALL_DIMS, false), by = ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1));
-  const ax_value both = orthogonal(ax_div(ax_conjugated(r), ax_matrix_as(by, r)), k);
+  const ax_value r = ax_matrix_upper(ax_matrix_part(made[0], 0, k, 0, k), 0), both = orthogonal(ax_conjugated(r), k);
   const ax_value sums = ax_reduce_sum(ax_plain_squares(column_of(both, k)), AX_DIMS(1), false), order = ax_argsort(ax_neg(sums), 0);
   const ax_value sorted = ax_take(both, order, 0), columns = ax_matrix_transpose(column_of(sorted, k));
-  p.s = ax_mul(ax_sqrt(ax_take(sums, order, 0)), by);
+  p.s = ax_sqrt(ax_take(sums, order, 0));
   p.v = ax_matrix_transpose(ax_slice_in_dim(sorted, k, 2 * k, 1, 1));
   ax_geqrf(columns, AX_LIST(2, made));
   p.u = ax_mul(ax_householder_product(made[0], made[1]), ax_expand_dims(signs_of(made[0]), -2));
@@ -108,9 +106,9 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
     trace_none(eqn, m, n, in[0], out);
     return;
   }
-  const ax_value finite = ax_plain_finite(in[0]);
-  const parts p = parts_of(m < n ? ax_matrix_adjoint(in[0]) : in[0], k);
-  out[0] = ax_plain_or_nan(finite, p.s);
+  const ax_value finite = ax_plain_finite(in[0]), by = ax_plain_scale(in[0]), x = ax_div(in[0], ax_matrix_as(by, in[0]));
+  const parts p = parts_of(m < n ? ax_matrix_adjoint(x) : x, k);
+  out[0] = ax_plain_or_nan(finite, ax_mul(p.s, by));
   if (eqn->out_count == 1) return;
   const ax_value vectors = long_vectors(&p, most, k, full);
   out[1] = ax_plain_or_nan(finite, m < n ? p.u : vectors);
