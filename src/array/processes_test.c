@@ -172,6 +172,37 @@ static void short_contributions_in_a_loop(void **state) {
   }
 }
 
+/* --- Sums whose results are wanted late --- */
+
+/* Several short sums are under way at a time, of which devices of the last processes have left copies. */
+static void sums_ahead(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  const ax_value square = ax_mul(in[1], in[1]);
+  const ax_value sum = ax_psum(in[1], "x"), squares = ax_psum(square, "x"), most = ax_pmax(ax_sub(square, in[1]), "x");
+  const ax_value other = ax_mul(ax_tanh(ax_pshift(square, "x", 1, true)), in[1]);
+  out[0] = ax_add(ax_mul(ax_add(sum, squares), ax_full_like(sum, 1.0 / 64)), ax_mul(ax_mul(most, other), ax_full_like(most, 0.1)));
+}
+static void sums_ahead_once(const ax_value *in, ax_value *out, void *c) {
+  const ax_value numbered[] = {in[0], in[0]};
+  sums_ahead(numbered, out, c);
+}
+static void sums_ahead_in_a_loop(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_fori_loop(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 5), AX_FN(sums_ahead, 2, 1), in, out);
+}
+
+static void short_sums_that_are_wanted_late(void **state) {
+  (void)state;
+  const int64_t elems[] = {1, 513, 5000};
+  const ax_function bodies[] = {sums_ahead_once, sums_ahead_in_a_loop};
+  for (size_t i = 0; i < 2 * AX_COUNT(elems); i++) {
+    const ax_type type = TEST_TYPE(AX_F32, 8, elems[i / 2]);
+    ax_program *program = test_trace_map(&(test_map){"x=8", {"x"}, {"x"}, .body = bodies[i % 2]}, &type);
+    compare_spreads("sums that are wanted late", program);
+    ax_program_release(program);
+  }
+}
+
 /* --- Contributions that are held back --- */
 
 static ax_value is_device(double d) { return ax_eq(ax_axis_index("x"), ax_full(AX_S32, AX_DIMS(), d)); }
@@ -196,6 +227,45 @@ static void send_behind_a_sum(const ax_value *in, ax_value *out, void *c) {
   ax_if(is_device(1), AX_FN(send_on, 1, 1), AX_FN(pass, 1, 1), in, &sent);
   out[0] = ax_mul(sent, sum);
 }
+/* Device 0 gets a message before it contributes to the sum, and device 1, of another process, sends that behind its own contribution: it does
+   not wait for its turn, since it does something else before it wants the sum. */
+static void message_from_the_next(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  out[0] = ax_precv(ax_create_token(), ax_typeof(in[0]), "x", AX_PAIRS({1, 0}));
+}
+static void message_to_the_one_before(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  (void)ax_psend(in[0], "x", AX_PAIRS({1, 0}));
+  out[0] = in[0];
+}
+static void send_behind_a_copy(const ax_value *in, ax_value *out, void *c) {
+  (void)c;
+  ax_value got, sent;
+  ax_if(is_device(0), AX_FN(message_from_the_next, 1, 1), AX_FN(pass, 1, 1), in, &got);
+  const ax_value sum = ax_psum(ax_mul(got, got), "x");
+  ax_if(is_device(1), AX_FN(message_to_the_one_before, 1, 1), AX_FN(pass, 1, 1), in, &sent);
+  out[0] = ax_mul(sent, sum);
+}
+
+static void a_member_goes_on_before_its_turn(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 2, 3);
+  ax_program *program = test_trace_map(&(test_map){"x=2", {"x"}, {"x"}, .body = send_behind_a_copy}, &type);
+  ax_tensor *in, *got;
+  TEST_OK(ax_tensor_create(ax_program_in_type(program, 0), &in));
+  for (int64_t i = 0; i < 6; i++) test_set(in, i, (double)i + 1);
+  for (uint32_t workers = 1; workers <= 2; workers++) {
+    TEST_OK(test_in_processes(program, &(test_spread){.processes = 2, .workers = workers}, &in, &got, NULL));
+    for (int64_t i = 0; i < 6; i++) { /* device 0 has squared what device 1 sent */
+      const double x = (double)(i % 3 + 4);
+      assert_true(test_get(got, i) == ((double)i + 1) * 2 * x * x);
+    }
+    test_release(&got, 1);
+  }
+  ax_tensor_release(in);
+  ax_program_release(program);
+}
+
 static void without_number(const ax_value *in, ax_value *out, void *c) { send_behind_a_sum(in + 1, out, c); }
 static void again_and_again(const ax_value *in, ax_value *out, void *c) {
   (void)c;
@@ -223,6 +293,8 @@ static void what_others_wait_for_is_not_held_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(short_sums_that_are_wanted_late),
+      cmocka_unit_test(a_member_goes_on_before_its_turn),
       cmocka_unit_test(what_others_wait_for_is_not_held_back),
       cmocka_unit_test(short_contributions_in_a_loop),
       cmocka_unit_test(long_sums_in_a_loop),

@@ -51,6 +51,20 @@ static int64_t bytes_for(const ax_crossing_group *g, const ax_party *party) {
                                : ax_pieces_for(push, party) * ax_part_elems(push) * push->item;
 }
 
+/* The next thing that a member does is to wait for the result. */
+static bool is_awaited_at_once(const ax_instr *push) {
+  const ax_instr *next = push + 1;
+  while (next->kind == AX_INSTR_SIGNAL) next++;
+  return next->kind == AX_INSTR_WAIT && next->sync.first == push->push->first;
+}
+
+/* What is longer is read sooner where it lies than a copy of it. */
+static bool leaves_copies(const ax_crossing_group *g) {
+  const ax_exchange *x = g->instr->push->exchange;
+  return x->combine != AX_SCALAR_NONE && !x->alone && !g->split && g->ghosts > 0 && g->bytes <= AX_SHARES_LEAST &&
+         !is_awaited_at_once(g->instr);
+}
+
 /* waiting, forms: of this group; they become those of the next. */
 static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_deliveries **waiting, ax_coalesced_form **forms) {
   const ax_push *push = instr->push;
@@ -69,6 +83,7 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_del
   *waiting += ax_crossing_parties(g);
   *forms += ax_crossing_parties(g);
   for (uint32_t m = 0; m < crossing->members; m++) g->ghosts += !ax_party_has(crossing, own, m) && ax_crossing_reaches(push, m, own);
+  g->leaves = leaves_copies(g);
   g->counter = push->first + push->counter[crossing->here[group * crossing->members + crossing->held[own->first]]];
 }
 
@@ -250,65 +265,6 @@ static void close_round(ax_remote *r, ax_crossing_group *g, ax_open_round *one) 
   else free_round(one);
 }
 
-/* Says whether a contribution may be put: its round is open, and in a sum it is its turn. */
-static bool may_be_put(const ax_execution *run, const ax_crossing_group *g, const ax_delivery *delivery, ax_open_round **round) {
-  const ax_push *push = g->instr->push;
-  *round = ax_crossing_round(g, delivery->envelope.words[0]);
-  if (*round == NULL) return false;
-  if (push->exchange->combine == AX_SCALAR_NONE || ax_is_total(delivery)) return true;
-  const uint64_t turn = (delivery->envelope.words[0] - 1) * push->members + delivery->envelope.member;
-  return atomic_load(&run->counters[g->counter].count) == turn;
-}
-
-static bool has_to_be_fetched(const ax_delivery *delivery) {
-  return ax_delivery_is_away(delivery) && delivery->address == 0;
-}
-
-/* Rounds that have been opened come first, so that what waits for later ones is not looked at. */
-static void add_waiting(ax_crossing_group *g, ax_delivery *delivery) {
-  const ax_crossing *crossing = g->instr->push->crossing;
-  const uint64_t round = delivery->envelope.words[0];
-  uint32_t i = 0;
-  while (crossing->parties[crossing->begin[g->group] + i].process != delivery->from) i++;
-  ax_deliveries *list = &g->waiting[i];
-  ax_delivery *before = list->first != NULL ? list->last : NULL;
-  if (before != NULL && before->envelope.words[0] > round) {
-    before = NULL;
-    for (ax_delivery *one = list->first; one->envelope.words[0] <= round; one = one->next) before = one;
-  }
-  ax_deliveries_insert(list, before, delivery);
-  g->to_fetch += has_to_be_fetched(delivery);
-  atomic_fetch_add(&g->waiting_count, 1);
-}
-
-/* In a sum it is the turn of a member here, and nothing else can be done until then. */
-static bool is_turn_of_own(const ax_execution *run, const ax_crossing_group *g) {
-  const ax_push *push = g->instr->push;
-  if (push->exchange->combine == AX_SCALAR_NONE || g->split || g->to_fetch > 0) return false;
-  const uint64_t member = atomic_load(&run->counters[g->counter].count) % push->members;
-  return push->crossing->here[g->group * push->members + member] != AX_NONE;
-}
-
-static ax_delivery *take_waiting_from(const ax_execution *run, ax_crossing_group *g, ax_deliveries *list, ax_open_round **round) {
-  ax_delivery *before = NULL;
-  for (ax_delivery *one = list->first; one != NULL && one->envelope.words[0] <= g->latest; before = one, one = one->next) {
-    if (!may_be_put(run, g, one, round) && !(has_to_be_fetched(one) && *round != NULL)) continue;
-    g->to_fetch -= has_to_be_fetched(one);
-    atomic_fetch_sub(&g->waiting_count, 1);
-    return ax_deliveries_take(list, before);
-  }
-  return NULL;
-}
-
-/* Takes a message of which something may be put, or a long one of an open round, which has to be fetched first. NULL: there is
-   none. */
-static ax_delivery *take_waiting(const ax_execution *run, ax_crossing_group *g, ax_open_round **round) {
-  ax_delivery *one = NULL;
-  if (atomic_load(&g->waiting_count) == 0 || is_turn_of_own(run, g)) return NULL;
-  for (uint32_t i = 0; i < ax_crossing_parties(g) && one == NULL; i++) one = take_waiting_from(run, g, &g->waiting[i], round);
-  return one;
-}
-
 /* --- Totals of split sums --- */
 
 static char *total_at(const ax_open_round *round, const ax_crossing_group *g, ax_elems share) {
@@ -442,7 +398,7 @@ static ax_status put_contributions(ax_remote *r, ax_crossing_group *g, ax_open_r
   ax_status status = coalesced ? put_next(r, g, round, delivery, count) : put_ghost(r, g, round, delivery);
   ax_remote_lock(r);
   if (status == AX_OK) note_put(r, g, round, delivery, count);
-  if (status == AX_OK && coalesced && ax_coalesced_advance(delivery, g->bytes, count)) add_waiting(g, delivery);
+  if (status == AX_OK && coalesced && ax_coalesced_advance(delivery, g->bytes, count)) ax_crossing_wait(g, delivery);
   else ax_delivery_free(delivery);
   return status;
 }
@@ -458,8 +414,8 @@ static ax_status fetch(ax_remote *r, ax_delivery *delivery) {
 static ax_status put_ready_locked(ax_remote *r, ax_crossing_group *g) {
   ax_status status = AX_OK;
   ax_open_round *round = NULL;
-  for (ax_delivery *one; status == AX_OK && (one = take_waiting(r->run, g, &round)) != NULL;)
-    status = has_to_be_fetched(one) ? fetch(r, one) : ax_is_total(one) ? put_total(r, g, round, one) : put_contributions(r, g, round, one);
+  for (ax_delivery *one; status == AX_OK && (one = ax_crossing_take_ready(r->run, g, &round)) != NULL;)
+    status = ax_has_to_be_fetched(one) ? fetch(r, one) : ax_is_total(one) ? put_total(r, g, round, one) : put_contributions(r, g, round, one);
   ax_remote_unlock(r);
   return status;
 }
@@ -496,7 +452,7 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
     return ax_error(AX_INTERNAL, "process %u sends what this program does not exchange", from);
   }
   ax_remote_lock(r);
-  add_waiting(g, delivery);
+  ax_crossing_wait(g, delivery);
   return put_ready_locked(r, g);
 }
 
@@ -573,6 +529,45 @@ static ax_status begin_push(ax_remote *r, ax_crossing_group *g, ax_activation *a
   return status == AX_OK ? put_ready(r, g) : status;
 }
 
+/* The groups' lock is held. Returns false if the round is over but for the members here. */
+static bool reserve(const ax_crossing_group *g, uint64_t round) {
+  ax_open_round *open = ax_crossing_round(g, round);
+  if (open != NULL) open->missing++;
+  return open != NULL;
+}
+
+/* Leaves a copy of what this member has, whose turn has not come, so that it may go on: as a message from this process to itself. *left
+   false: it has to wait for its turn. An operand that others may write once this one has pushed is not lent meanwhile. */
+static ax_status leave_copy(ax_remote *r, ax_crossing_group *g, ax_activation *activation, uint64_t round, bool *left) {
+  const ax_push *push = g->instr->push;
+  const ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = g->group, .bytes = g->bytes,
+                                .member = push->number[activation->device], .words = {round}};
+  ax_delivery *copy;
+  *left = g->leaves && (push->lends || r->lent[activation->device].count == 0);
+  if (!*left) return AX_OK;
+  ax_remote_lock(r);
+  *left = reserve(g, round);
+  ax_remote_unlock(r);
+  if (!*left) return AX_OK;
+  AX_TRY(ax_delivery_make(&envelope, g->own->process, true, NULL, &copy));
+  ax_pieces_write(push, ax_address(activation, &g->instr->refs[0]), g->own, g->share, copy->payload);
+  activation->sent = false;
+  ax_remote_lock(r);
+  ax_crossing_wait(g, copy);
+  return put_ready_locked(r, g);
+}
+
+/* Waits until it is the turn of a member, or leaves a copy. */
+static ax_status await_turn(ax_execution *run, ax_worker_slot *worker_slot, ax_crossing_group *g, ax_activation *activation, uint32_t f,
+                            uint64_t round, bool *parked, bool *left) {
+  const ax_push *push = g->instr->push;
+  const uint64_t turn = (round - 1) * push->members + push->number[activation->device];
+  if (atomic_load_explicit(&run->counters[g->counter].count, memory_order_acquire) >= turn) return AX_OK;
+  AX_TRY(leave_copy(run->remote, g, activation, round, left));
+  if (!*left) *parked = !ax_scheduler_await(run, worker_slot, f, g->counter, turn, false);
+  return AX_OK;
+}
+
 ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
                            uint32_t f, bool *parked) {
   const ax_push *push = instr->push;
@@ -580,16 +575,16 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
   ax_crossing_group *g = group_of(r, activation, instr);
   const uint32_t number = push->number[activation->device];
   const uint64_t round = (uint64_t)activation->entered[instr->region];
+  bool left = false;
   *parked = false;
   if (activation->lending) { /* it has been parked until its loans were settled */
     activation->lending = false;
     return push->lends ? AX_OK : signal_own(r, g, round, number, 1);
   }
   if (!activation->sent) AX_TRY(begin_push(r, g, activation, round));
-  if (push->exchange->combine != AX_SCALAR_NONE) {
-    *parked = !ax_scheduler_await(run, worker_slot, f, g->counter, (round - 1) * push->members + number, false);
-    if (*parked) return AX_OK;
-  }
+  if (push->exchange->combine != AX_SCALAR_NONE) AX_TRY(await_turn(run, worker_slot, g, activation, f, round, parked, &left));
+  if (*parked) return AX_OK;
+  if (left) return await_loans(r, worker_slot, activation, f, parked);
   if (!g->lends) return put_together(run, g, activation, number, round);
   put_own(r, g, activation);
   if (push->lends) AX_TRY(signal_own(r, g, round, number, 1));

@@ -8,7 +8,11 @@
    A ghost must not write into results that are still being read. The members of this process wait for the readers before they push
    (assemble/synchronise.c), so the first of them to come opens the exchange for this round: its contribution, and those of ghosts,
    may be put from then on. What comes earlier waits in the group's lists. Short contributions of several members go in one message
-   (coalesced.h). */
+   (coalesced.h).
+
+   A member here whose turn in a sum has not come leaves a copy in these lists too, if it is short, and goes on: else the devices of
+   the last process would stand still until those of all before it have come. If all that it does next is to wait for the sum, it may
+   as well wait for its turn. */
 #ifndef AX_RUN_CROSSING_H
 #define AX_RUN_CROSSING_H
 

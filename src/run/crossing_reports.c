@@ -43,6 +43,16 @@ static void list_device(ax_text *text, const ax_execution *run, uint32_t device,
   if (count == most_listed) ax_text_add(text, " and more");
 }
 
+/* Members here that have not pushed, though others have left copies behind them. */
+static void list_missing_here(ax_text *text, const ax_remote *r, const ax_crossing_group *g, uint64_t round, uint32_t count) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  const uint64_t before = (round - 1) * crossing->members, put = atomic_load(&r->run->counters[g->counter].count);
+  for (uint32_t i = 0; g->leaves && i < g->own->count; i++) {
+    const uint32_t m = crossing->held[g->own->first + i];
+    if (before + m >= put && !has_come(g, round, m)) list_device(text, r->run, crossing->here[g->group * crossing->members + m], count++);
+  }
+}
+
 ax_status ax_crossing_report(ax_remote *r) {
   ax_text text = {0};
   ax_text_add(&text, "deadlock: devices are through, but others never come to:");
@@ -52,7 +62,7 @@ ax_status ax_crossing_report(ax_remote *r) {
       ax_text_add(&text, "\n  ");
       ax_execution_equation_text(&text, r->run, g->instr);
       ax_text_add(&text, "\n    never come:");
-      (void)list_missing(&text, r, g, one->round, list_device, 0);
+      list_missing_here(&text, r, g, one->round, list_missing(&text, r, g, one->round, list_device, 0));
     }
   }
   ax_status status = ax_error(AX_DEADLOCK, "%s", text.data != NULL && !text.failed ? text.data : "deadlock");
