@@ -27,7 +27,7 @@
 #include "plan/passes.h"
 #include "plan/rewrites.h"
 
-enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4, large_bytes = 1 << 18 };
 
 /* The operation at `position` of the block touches `allocation`. Those of an allocation are linked, the latest first. */
 typedef struct touch {
@@ -489,6 +489,20 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
   return false;
 }
 
+static int64_t made_bytes(const fuser *f, const ax_bound *a) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < a->kernel->store_count; i++) bytes += ax_buffer_bytes(&f->plan->buffers[a->buffers[a->kernel->stores[i].slot]]);
+  return bytes;
+}
+
+/* Whether two kernels make large results, of which neither needs the other's, of hardly anything that they share, as two gathers by the
+   same numbers do. Together they would save next to nothing, and both results would be held from the first one's place to the second's. */
+static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
+  return steps > small_elems && made_bytes(f, a) >= large_bytes && made_bytes(f, b) >= large_bytes && !feeds(a, b) &&
+         !share_data(f, a, b, steps / 8);
+}
+
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
@@ -503,7 +517,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) ||
-        (waits && stays_by_itself(f, &a->kernel, &b->kernel)))
+        (waits && stays_by_itself(f, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
