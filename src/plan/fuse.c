@@ -362,7 +362,8 @@ static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int
   for (uint32_t i = 0; i < a->kernel->slot_count; i++)
     for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
       const ax_buffer *x = &f->plan->buffers[a->buffers[i]], *y = &f->plan->buffers[b->buffers[j]];
-      if (x->allocation == y->allocation && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
+      if (x->allocation != y->allocation) continue;
+      if (least == 0 || (ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least)) return true;
     }
   return false;
 }
@@ -413,10 +414,11 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool common = share_data(f, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
+  const bool same = ax_kernels_same_space(ka, kb);
   if (ka->running || kb->running) return AX_OK; /* its steps have an order, which its accumulators follow */
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
-  if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
+  if (!same && (elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims))) return AX_OK;
+  if ((!same || elems > small_elems) && !share_data(f, &a->kernel, &b->kernel, 0)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
   if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) ||
