@@ -40,7 +40,8 @@ typedef struct ax_fourier_engine {
   void (*free)(void *plan);
   int64_t (*bytes)(const void *plan); /* of a plan, roughly */
   int64_t (*work_bytes)(const void *plan); /* of the memory `work` of one `run`, aligned to 64 bytes */
-  /* Transforms the lines begin .. end - 1. False: no memory. */
+  /* Transforms the lines begin .. end - 1. `to` may be `from` where both have complex numbers: some lines are read, and then written.
+     False: no memory. */
   bool (*run)(const void *plan, const ax_fourier_job *job, int64_t begin, int64_t end, const void *from, void *to, void *work);
 } ax_fourier_engine;
 

@@ -246,6 +246,7 @@ static ax_status lower_by_engine(ax_lower *lower, const ax_eqn *eqn, transform *
                               .out_count = 2,
                               .parts = t->parts,
                               .buffers = buffers,
+                              .in_place = !ax_fourier_is_real(t->job.kind),
                               .time = time,
                               .name = types[t->job.kind]};
   return ax_lower_routine(lower, &routine, sizeof *t);

@@ -47,7 +47,7 @@ static void sums(void **state) {
   ax_runtime_release(runtime);
 }
 
-/* --- Bits: a line alone, at the end of a group that it does not fill, and cut as threads cut it --- */
+/* --- Bits: a line alone, at the end of a group that it does not fill, cut as threads cut it, and over its operand --- */
 
 enum { LINES = 57 };
 
@@ -83,6 +83,10 @@ static void same_bits(const ax_fourier_engine *engine, const job *j, test_random
   for (size_t i = 0; i + 1 < AX_COUNT(ends); i++) assert_true(engine->run(made, &j->job, ends[i], ends[i + 1], from, pieces, work));
   if (memcmp(whole, pieces, (size_t)(LINES * j->out_bytes)) != 0)
     fail_msg("kind %d of %d, %d lines side by side, has other bits in pieces", (int)j->job.kind, (int)j->job.n, (int)j->job.s);
+  for (size_t i = 0; i + 1 < AX_COUNT(ends) && !ax_fourier_is_real(j->job.kind); i++)
+    assert_true(engine->run(made, &j->job, ends[i], ends[i + 1], from, from, work));
+  if (!ax_fourier_is_real(j->job.kind) && memcmp(whole, from, (size_t)(LINES * j->out_bytes)) != 0)
+    fail_msg("kind %d of %d, %d lines side by side, has other bits in place", (int)j->job.kind, (int)j->job.n, (int)j->job.s);
   ax_free(from), ax_free(whole), ax_free(pieces), free(work);
   ax_fourier_give(plan);
 }

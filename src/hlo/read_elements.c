@@ -61,8 +61,10 @@ static ax_status store_real(ax_hlo_scan *r, ax_dtype dtype, const char *at, size
 }
 
 static size_t word_length(const ax_hlo_scan *r) {
+  static const bool ends[256] = {[' '] = true, ['\t'] = true, ['\r'] = true, ['\n'] = true, [','] = true, ['('] = true, [')'] = true,
+                                 ['['] = true, [']'] = true,  ['<'] = true,  ['>'] = true,  [':'] = true, ['\0'] = true};
   const char *p = r->cursor;
-  while (p < r->end && strchr(" \t\r\n,()[]<>:", *p) == NULL) p++;
+  while (p < r->end && !ends[(unsigned char)*p]) p++;
   return (size_t)(p - r->cursor);
 }
 

@@ -202,6 +202,15 @@ ax_status ax_hlo_want_symbol(ax_hlo_scan *r, ax_hlo_attribute *out) {
   return status;
 }
 
+/* Characters of numbers and of lists of them, which neither open nor close anything. */
+static const char *behind_numbers(const char *at, const char *end) {
+  static const bool of_numbers[256] = {['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true,
+                                       ['7'] = true, ['8'] = true, ['9'] = true, ['.'] = true, [','] = true, [' '] = true, ['e'] = true,
+                                       ['+'] = true};
+  while (at < end && of_numbers[(unsigned char)*at]) at++;
+  return at;
+}
+
 /* Strings and comments are passed whole; the > of an arrow ends nothing. */
 ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
   char open[AX_HLO_MOST_NESTED];
@@ -211,6 +220,7 @@ ax_status ax_hlo_want_balanced(ax_hlo_scan *r, ax_hlo_slice *out) {
   ax_hlo_slice string;
   if (first == r->end || strchr("<({[", *first) == NULL) return ax_hlo_expected(r, "a bracket");
   do {
+    r->cursor = behind_numbers(r->cursor, r->end);
     if (r->cursor >= r->end) return ax_hlo_refuse(r, first, "the bracket is not closed");
     const char c = *r->cursor;
     const char *closes = strchr(">)}]", c), *opens = strchr("<({[", c);

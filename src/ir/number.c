@@ -245,7 +245,35 @@ static double off_tie(ax_dtype dtype, const char *word, double nearest) {
   return order == 0 ? nearest : (order > 0) == (nearest > 0) ? above : below;
 }
 
+/* Digits, perhaps with a sign and a point, that are an f64 as they stand: their digits are an integer that f64 has, over a power of ten
+   that it has too, and the quotient comes out even. So no rounding is left but that to the dtype. */
+static bool is_short_decimal(const char *word, char **end, double *out) {
+  enum { most = 15 };
+  static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const char *p = word + (*word == '-');
+  int64_t digits = 0;
+  int count = 0, behind = 0;
+  bool point = false;
+  for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+    if (*p == '.') {
+      point = true;
+      continue;
+    }
+    digits = 10 * digits + (*p - '0');
+    behind += point;
+    if (++count > most) return false;
+  }
+  if (count == 0 || *p != '\0') return false;
+  const double quotient = (double)digits / powers[behind];
+  if (fma(quotient, powers[behind], -(double)digits) != 0) return false;
+  *out = *word == '-' ? -quotient : quotient;
+  *end = (char *)(uintptr_t)p;
+  return true;
+}
+
 ax_number ax_number_decimal(ax_dtype dtype, const char *word, char **end) {
+  double exact;
+  if (is_short_decimal(word, end, &exact)) return ax_number_round(dtype, (ax_number){.f = exact});
   const double nearest = strtod(word, end);
   return ax_number_round(dtype, (ax_number){.f = dtype == AX_F64 ? nearest : off_tie(dtype, word, nearest)});
 }

@@ -149,10 +149,36 @@ static void complex_dtypes(void **unused) {
   assert_true(ax_dtype_widens(AX_C64, AX_C128) && ax_dtype_widens(AX_F32, AX_C64) && !ax_dtype_widens(AX_C64, AX_F64));
 }
 
+/* Plain digits are the same number as with an exponent of 0, which strtod reads: few digits and many, small and large, at ties too. */
+static void plain_digits(void **state) {
+  (void)state;
+  static const char *const hard[] = {"-0", "-0.0", "0.000", "5.", ".5", "16777217", "-16777217.0", "257.5", "2049", "0.1", "999999999999999", "9007199254740993"};
+  static const ax_dtype dtypes[] = {AX_BF16, AX_F16, AX_F32, AX_F64};
+  test_random random = {.state = 77};
+  for (int i = 0; i < 20000; i++) {
+    char plain[64], scaled[80], *end;
+    if (i < (int)AX_COUNT(hard)) strcpy(plain, hard[i]);
+    else {
+      const int whole = (int)test_random_below(&random, 9), behind = (int)test_random_below(&random, 10);
+      int n = sprintf(plain, "%s%lld", test_random_below(&random, 2) ? "-" : "", (long long)test_random_below(&random, (int64_t)pow(10, whole)));
+      int64_t digits = test_random_below(&random, (int64_t)pow(10, behind));
+      if (i % 3 == 0) digits -= digits % 125; /* eighths */
+      if (behind > 0) sprintf(plain + n, ".%0*lld", behind, (long long)digits);
+    }
+    snprintf(scaled, sizeof scaled, "%se0", plain);
+    for (size_t k = 0; k < AX_COUNT(dtypes); k++) {
+      const double a = ax_number_decimal(dtypes[k], plain, &end).f;
+      assert_int_equal(*end, '\0');
+      const double b = ax_number_decimal(dtypes[k], scaled, &end).f;
+      if (memcmp(&a, &b, sizeof a) != 0) fail_msg("%s of %s: %.17g, not %.17g", plain, ax_dtype_name(dtypes[k]), a, b);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(complex_numbers), cmocka_unit_test(complex_dtypes), cmocka_unit_test(integers),
-      cmocka_unit_test(decimals),
+      cmocka_unit_test(decimals), cmocka_unit_test(plain_digits),
       cmocka_unit_test(largest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

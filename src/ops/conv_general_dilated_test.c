@@ -271,6 +271,33 @@ static void many_features(void **state) {
   }
 }
 
+/* A batch whose copied rows are more than a piece has: made in two, the second of two images. */
+static void pieces_of_a_batch(void **state) {
+  (void)state;
+  example x = {.lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .places = "HW", .feature_groups = 1, .batch_groups = 1, .dtype = AX_F32,
+               .size = {['N'] = 3, ['H'] = 170, ['W'] = 16, ['C'] = 16}, .rhs_size = {['H'] = 5, ['W'] = 5, ['I'] = 16, ['O'] = 2},
+               .out_size = {['N'] = 3, ['H'] = 85, ['W'] = 14, ['C'] = 2}, .strides = {2, 1}, .base = {1, 1}, .dilation = {1, 1}, .low = {2, 1},
+               .high = {1, 1}};
+  const ax_type types[] = {type_of(x.dtype, x.lhs, x.size), type_of(x.dtype, x.rhs, x.rhs_size)};
+  test_random random = {7};
+  ax_tensor *in[2];
+  for (int i = 0; i < 2; i++) {
+    in[i] = test_tensor(types[i], NULL);
+    for (int64_t k = 0; k < test_elems(in[i]); k++) test_set(in[i], k, (double)test_random_below(&random, 9) - 4);
+  }
+  ax_program *program = test_trace(call, &x, types, 2, 1);
+  ax_plan *plan = test_plan(program);
+  uint32_t products = 0;
+  for (uint32_t i = 0; i < plan->block.count; i++) products += plan->block.ops[i].kind == AX_OP_GEMM;
+  assert_int_equal(products, 2 * 5);
+  ax_plan_destroy(plan);
+  ax_tensor *out = result_of(program, in, true);
+  compare(&x, 0, in, out);
+  test_release(&out, 1);
+  test_release(in, 2);
+  ax_program_release(program);
+}
+
 static AX_BODY(plain) { out[0] = ax_conv(in[0], in[1], NULL, "VALID"); }
 
 /* A long window of one feature, gone through place by place; everything the same, so that each addition errs to the same side. */
@@ -346,6 +373,6 @@ static void ways(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features),
-                                     cmocka_unit_test(long_window), cmocka_unit_test(ways)};
+                                     cmocka_unit_test(long_window), cmocka_unit_test(pieces_of_a_batch), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,22 @@ static void transpose(const ax_transpose_args *args) {
   if (args->linear[1]) args->out[1] = ax_sub(sum_all(args->cotangent[0]), sum_all(inside));
 }
 
+/* --- simplify --- */
+
+static bool pads_at(const pad_params *p, uint32_t d) { return p->low.v[d] != 0 || p->high.v[d] != 0 || p->interior.v[d] != 0; }
+
+static bool pads_any(const pad_params *p) {
+  for (uint32_t d = 0; d < p->low.count; d++)
+    if (pads_at(p, d)) return true;
+  return false;
+}
+
+static void simplify(const ax_simplify_args *args) {
+  if (!pads_any(args->eqn->params)) args->same[0] = args->eqn->in[0];
+}
+
+/* --- batch --- */
+
 /* A padding value of each batch element's own: padded with zeros, then chosen where the padding is. */
 static ax_value batch_values(const ax_prim *prim, const pad_params *p, ax_value x, ax_value values) {
   ax_type type = ax_typeof(x);
@@ -166,7 +182,7 @@ static void shard(const ax_shard_args *args) {
   const pad_params *p = args->eqn->params;
   const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
   for (uint32_t d = 0; d < x->rank; d++) {
-    bool pads = p->low.v[d] != 0 || p->high.v[d] != 0 || p->interior.v[d] != 0;
+    const bool pads = pads_at(p, d);
     if (pads && (x->dims[d] == 0 || y->dims[d] == 0)) continue;
     uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
     if (pads) ax_factor_reaches(&args->in[0], d, factor, (ax_reach){-p->low.v[d], 1, 1, p->interior.v[d] + 1, AX_FILL_OPERAND});
@@ -177,12 +193,9 @@ static void shard(const ax_shard_args *args) {
 
 static void block(const ax_block_args *args) {
   pad_params p = *(const pad_params *)args->eqn->params;
-  bool pads = false;
-  for (uint32_t d = 0; d < p.low.count; d++) {
+  for (uint32_t d = 0; d < p.low.count; d++)
     if ((args->reached[0] >> d & 1) != 0) p.low.v[d] = p.high.v[d] = p.interior.v[d] = 0;
-    pads = pads || p.low.v[d] != 0 || p.high.v[d] != 0 || p.interior.v[d] != 0;
-  }
-  args->out[0] = pads ? ax_bind1(args->eqn->prim, &p, args->in, 2) : args->in[0];
+  args->out[0] = pads_any(&p) ? ax_bind1(args->eqn->prim, &p, args->in, 2) : args->in[0];
 }
 
 /* Each element of the result is one of the operand's, or the value: one kernel, that others take in. */
@@ -250,7 +263,7 @@ const ax_prim ax_prim_pad = {
     .eval = eval,
     .transpose = transpose,
     .batch = batch,
-    .simplify = ax_simplify_nothing,
+    .simplify = simplify,
     .shard = shard,
     .block = block,
     .lower = lower,

@@ -4,8 +4,8 @@
 
 #include "plan/plan.h"
 
-/* A kernel writes all that it writes of the allocation source, and reads of target, at each step, at most the element in the place of the
-   one that it writes. */
+/* A kernel writes all that it writes of the allocation source, and reads of target, at each step, at most what is in the place of what it
+   writes: an element, or the two parts of a complex number. */
 bool ax_kernel_in_place(const ax_plan *plan, const ax_op *op, uint32_t source, uint32_t target);
 
 /* --- coalesce_cases.c: what the cases of a branch touch --- */

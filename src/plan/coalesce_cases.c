@@ -13,20 +13,33 @@
 #include "plan/coalesce.h"
 #include "plan/op.h"
 
+/* Each step of the kernel has a block of the array for itself, and the access is to a place in that: all of it is the one element, or one
+   part of a complex number. */
+static bool in_own_block(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+  const ax_slot *array = &kernel->slots[slot];
+  if (array->rank < kernel->rank || !ax_at_is_identity(at, kernel->rank) ||
+      memcmp(array->dims, kernel->dims, kernel->rank * sizeof array->dims[0]) != 0)
+    return false;
+  for (uint32_t d = kernel->rank; d < array->rank; d++)
+    if (at[d].dim >= 0 || at[d].dynamic != AX_NONE) return false;
+  return true;
+}
+
+/* A step, or several steps that are done together, load all that they load before they store. */
 bool ax_kernel_in_place(const ax_plan *plan, const ax_op *op, uint32_t source, uint32_t target) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     const ax_buffer *to = &plan->buffers[op->kernel.buffers[store->slot]];
     if (to->allocation != source) continue;
-    if (to->offset != 0 || to->loop != AX_NONE || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
+    if (to->offset != 0 || to->loop != AX_NONE || !in_own_block(kernel, store->slot, store->at)) return false;
   }
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
     const ax_buffer *from = &plan->buffers[op->kernel.buffers[load->slot]];
     if (from->allocation != target) continue;
-    if (from->offset != 0 || from->loop != AX_NONE || !ax_kernel_covers(kernel, load->slot, load->at)) return false;
+    if (from->offset != 0 || from->loop != AX_NONE || !in_own_block(kernel, load->slot, load->at)) return false;
   }
   return true;
 }

@@ -28,7 +28,7 @@
 #include "plan/passes.h"
 #include "plan/rewrites.h"
 
-enum { window = 24, reach = 96, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
+enum { window = 24, reach = 96, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4, large_bytes = 1 << 18 };
 
 /* The operation at `position` of the block touches `allocation`. Those of an allocation are linked, the latest first. */
 typedef struct touch {
@@ -384,10 +384,11 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool common = ax_kernels_share(f->plan, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
+  const bool same = ax_kernels_same_space(ka, kb);
   if (ka->running || kb->running) return AX_OK; /* its steps have an order, which its accumulators follow */
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
-  if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
+  if (!same && (elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims))) return AX_OK;
+  if ((!same || elems > small_elems) && !ax_kernels_share(f->plan, &a->kernel, &b->kernel, 0)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
   if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) ||
@@ -439,6 +440,20 @@ static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_
   return ax_buffer_bytes(&f->plan->buffers[made]) <= small_bytes || (down && !holds_more(f, &op->kernel, position, at, made));
 }
 
+static int64_t made_bytes(const fuser *f, const ax_bound *a) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < a->kernel->store_count; i++) bytes += ax_buffer_bytes(&f->plan->buffers[a->buffers[a->kernel->stores[i].slot]]);
+  return bytes;
+}
+
+/* Whether two kernels make large results, of which neither needs the other's, of hardly anything that they share, as two gathers by the
+   same numbers do. Together they would save next to nothing, and both results would be held from the first one's place to the second's. */
+static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
+  return steps > small_elems && made_bytes(f, a) >= large_bytes && made_bytes(f, b) >= large_bytes && !ax_kernel_feeds(a, b) &&
+         !ax_kernels_share(f->plan, a, b, steps / 8);
+}
+
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
@@ -454,7 +469,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel)) ||
-        (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)))
+        (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);

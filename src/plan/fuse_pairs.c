@@ -8,7 +8,8 @@ bool ax_kernels_share(const ax_plan *plan, const ax_bound *a, const ax_bound *b,
   for (uint32_t i = 0; i < a->kernel->slot_count; i++)
     for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
       const ax_buffer *x = &plan->buffers[a->buffers[i]], *y = &plan->buffers[b->buffers[j]];
-      if (x->allocation == y->allocation && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
+      if (x->allocation != y->allocation) continue;
+      if (least == 0 || (ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least)) return true;
     }
   return false;
 }

@@ -621,12 +621,27 @@ static void outer_products(void **state) {
   expect(step_of_one, small, 4, 2, "reduce[1,10,12]");
 }
 
+/* Rows of two arrays, looked up at the same numbers; each result goes into a product of its own. */
+static void two_lookups(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  for (int k = 0; k < 2; k++) out[k] = ax_matmul(ax_take(in[k], in[2], 0), in[3]);
+}
+
+/* Together they would share the numbers alone, and the second one's rows would be held while the first product is made. */
+static void large_results_stay_apart(void **state) {
+  (void)state;
+  const ax_type large[] = {TEST_TYPE(AX_F32, 4096, 64), TEST_TYPE(AX_F32, 4096, 64), TEST_TYPE(AX_S32, 2048), TEST_TYPE(AX_F32, 64, 8)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 64, 64), TEST_TYPE(AX_F32, 64, 64), TEST_TYPE(AX_S32, 32), TEST_TYPE(AX_F32, 64, 8)};
+  expect(two_lookups, large, 4, 2, "kernel[2048,64]; gemm[2048,64][64,8]; kernel[2048,64]; gemm[2048,64][64,8]");
+  expect(two_lookups, small, 4, 2, "kernel[32,64]; gemm[32,64][64,8]; gemm[32,64][64,8]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
-      cmocka_unit_test(views),     cmocka_unit_test(put_together), cmocka_unit_test(outer_products),
+      cmocka_unit_test(views),     cmocka_unit_test(put_together), cmocka_unit_test(outer_products), cmocka_unit_test(large_results_stay_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

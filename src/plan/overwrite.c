@@ -6,7 +6,8 @@
    A kernel that reads a temporary for the last time, element by element at the places that it writes, may write its result there.
    So a gradient needs no memory beside that of the new weights, and a chain of passes over memory needs one array. It is what
    coalesce does with donated inputs and with carries; temporaries come after the pass rows, which decides by allocations what stays
-   out of memory altogether.
+   out of memory altogether. Routines that say so (ax_routine.in_place) overwrite their operand in the same way, as a Fourier transform
+   does that is made line by line.
 
    Synchronisation is derived later, on allocations. What other devices read or write keeps memory of its own, so that no device
    waits for another one because of this pass. */
@@ -81,8 +82,9 @@ static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
   return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
 }
 
+/* In bytes, since a kernel sees the two parts of a complex number as elements. */
 static bool is_whole(const ax_plan *plan, uint32_t buffer) {
-  return ax_type_elems(&plan->buffers[buffer].type) == ax_type_elems(&plan->buffers[plan->buffers[buffer].allocation].type);
+  return ax_buffer_bytes(&plan->buffers[buffer]) == ax_buffer_bytes(&plan->buffers[plan->buffers[buffer].allocation]);
 }
 
 static bool touches(const overwriter *o, const ax_op *op, uint32_t allocation) {
@@ -116,13 +118,20 @@ static bool writes(const overwriter *o, const ax_op *kernel, uint32_t allocation
   return false;
 }
 
+/* As far as other operations go, operation `at` may write buffer `to`, which it makes, over buffer `from`, which it reads. */
+static bool may_unite(const overwriter *o, uint32_t to, uint32_t from, uint32_t at) {
+  const ax_plan *plan = o->plan;
+  const uint32_t made = allocation_of(o, to), old = allocation_of(o, from);
+  if (made == old || ax_buffer_bytes(&plan->buffers[made]) < o->least || !is_own(o, made) || !is_own(o, old) || !same_storage(plan, made, old)) return false;
+  if (o->first[made] != at || o->last[old] != at || o->first[old] == at || o->read_first[old]) return false;
+  return is_whole(plan, to) && is_whole(plan, from);
+}
+
 /* The kernel may write what it stores in slot `store` over what it loads from slot `load`. */
 static bool may_overwrite(const overwriter *o, const member *m, uint32_t store, uint32_t load) {
   const ax_plan *plan = o->plan;
   const uint32_t *buffers = m->op->kernel.buffers, made = allocation_of(o, buffers[store]), old = allocation_of(o, buffers[load]);
-  if (made == old || ax_buffer_bytes(&plan->buffers[made]) < o->least || !is_own(o, made) || !is_own(o, old) || !same_storage(plan, made, old)) return false;
-  if (o->first[made] != m->at || o->last[old] != m->at || o->first[old] == m->at || o->read_first[old]) return false;
-  if (!is_whole(plan, buffers[store]) || !is_whole(plan, buffers[load]) || !same_rows(m, store, load)) return false;
+  if (!may_unite(o, buffers[store], buffers[load], m->at) || !same_rows(m, store, load)) return false;
   return !writes(o, m->op, old) && alone_in_group(o, m, made, old) && ax_kernel_in_place(plan, m->op, made, old);
 }
 
@@ -157,6 +166,15 @@ static void overwrite_by(overwriter *o, const member *m) {
   }
 }
 
+static void overwrite_by_routine(overwriter *o, const ax_op *op, uint32_t at) {
+  const ax_routine *routine = op->routine;
+  const uint32_t to = routine->buffers[routine->in_count], from = routine->buffers[0];
+  if (!routine->in_place || !may_unite(o, to, from, at)) return;
+  for (uint32_t k = 1; k < routine->in_count; k++)
+    if (allocation_of(o, routine->buffers[k]) == allocation_of(o, from)) return;
+  unite(o, allocation_of(o, to), allocation_of(o, from));
+}
+
 static ax_status overwrite_in(void *context, ax_block *block, bool is_body) {
   overwriter *o = context;
   (void)is_body;
@@ -165,6 +183,7 @@ static ax_status overwrite_in(void *context, ax_block *block, bool is_body) {
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
     uint32_t count;
+    if (op->kind == AX_OP_ROUTINE) overwrite_by_routine(o, op, i);
     const ax_op *members = ax_op_members(op, &count);
     const ax_rows_slot *slots = op->kind == AX_OP_ROWS ? op->rows->slots : NULL;
     for (uint32_t k = 0; k < count; k++) {

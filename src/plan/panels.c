@@ -14,7 +14,7 @@
    nothing else changes.
 
    It costs memory: so much as factors take. So a plan has bounds for it. Few rows by a factor that is in no cache are made best
-   where it lies, in long runs, so those have a bound of their own; and many rows hardly gain. */
+   where it lies, in long runs, so those have a bound of their own; and many rows hardly gain: packing takes the time of eight. */
 #include "plan/panels.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@
 #include "plan/passes.h"
 
 enum {
-  most_rows = 512,           /* beyond it, packing is little beside the product */
+  most_rows = 512,           /* beyond it, packing is little beside the product, */
+  most_held_rows = 192,      /* and beyond this, too little for a second copy of a factor that is no constant */
   most_bytes = 64 << 20,     /* of all factors before loops, and of constants that are held as they are too */
   shared_rows = 64, /* outside of loops a factor is read as often as that is written out, and what one core has packed comes slowly
                        to another: many rows gain too little by it, */
@@ -387,6 +388,7 @@ static ax_status find_or_pack(packer *p, ax_loop_level *inner, const ax_op *op, 
   *out = NULL;
   if (of == GAIN_NONE || allocation >= p->nesting.allocations) return AX_OK;
   const bool constant = is_constant(p, from);
+  if (!constant && gemm->m > most_held_rows) return AX_OK;
   ax_loop_level *place = constant ? NULL : ax_nesting_place(&p->nesting, inner, &from, 1, true);
   const bool here = !constant && place == NULL;
   if (here && !worth_sharing(shared, of)) return AX_OK;

@@ -136,6 +136,8 @@ typedef struct ax_routine {
   uint32_t in_count, out_count, parts;
   uint32_t *buffers; /* those that are read, then those that are written */
   bool updates;      /* it writes only parts of its results, and the rest keeps its old value: results are read too */
+  bool in_place;     /* the first result may be in the memory of the first operand: a part reads all that it overwrites before, and what
+                        no other part reads */
   bool moves;        /* it only moves numbers; other operations do the equation's arithmetic */
   double time;       /* nanoseconds on one thread, roughly */
   const char *name;  /* in texts; NULL: the primitive's */

@@ -33,6 +33,7 @@
 
 enum {
   window = 48, /* operations that a group looks ahead */
+  large_bytes = 256 << 10,
   most_row = AX_HOSTILE ? 300 : 48 << 10, /* bytes of a row of the first kernel, if there is a choice */
   least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
 };
@@ -269,9 +270,27 @@ static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
 
 static bool can_be_member(const ax_op *op) { return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) && !ax_op_is_ordered(op); }
 
-/* A product that would move over others and makes more than it takes of the group: it is large, and is not held for longer. */
+static bool is_written(const grouper *g, uint32_t allocation) {
+  for (uint32_t i = 0; i < g->now.use_count; i++)
+    if (g->now.uses[i].allocation == allocation) return g->now.uses[i].written;
+  return false;
+}
+
+/* A kernel that needs nothing of what the group makes, and makes as much as no cache near a core holds. */
+static bool makes_much_by_itself(const grouper *g, const ax_bound *bound) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < bound->kernel->slot_count; i++)
+    if (is_written(g, g->plan->buffers[bound->buffers[i]].allocation)) return false;
+  for (uint32_t i = 0; i < bound->kernel->store_count; i++)
+    bytes += ax_buffer_bytes(&g->plan->buffers[bound->buffers[bound->kernel->stores[i].slot]]);
+  return bytes >= large_bytes;
+}
+
+/* What would move over others and is large is not held for longer: a product that makes more than it takes of the group, and a kernel that
+   only reads what the group reads too. */
 static bool is_held_longer(const grouper *g, const ax_op *op) {
-  return op->kind == AX_OP_GEMM && g->between.staying > 0 && op->gemm->n > op->gemm->k;
+  if (g->between.staying == 0) return false;
+  return op->kind == AX_OP_GEMM ? op->gemm->n > op->gemm->k : op->kind == AX_OP_KERNEL && makes_much_by_itself(g, &op->kernel);
 }
 
 static ax_status take_in(grouper *g, uint32_t at, bool *taken) {

@@ -52,6 +52,14 @@ static void looked_up(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_concatenate(AX_LIST(tables, rows), 1);
 }
 
+/* Each of two products is of an array that is made of columns of the same one. */
+static void made_for_products(const ax_value *in, ax_value *out, void *context) {
+  const int64_t rows = ax_typeof(in[0]).dims[0];
+  (void)context;
+  for (int64_t k = 0; k < 2; k++)
+    out[k] = ax_matmul(in[1], ax_exp(ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(rows, rows - 32 * k), NULL)));
+}
+
 static void describe(ax_text *line, const ax_op *op) {
   if (op->kind == AX_OP_KERNEL) ax_text_add(line, "kernel");
   else if (op->kind == AX_OP_ROWS) {
@@ -209,6 +217,14 @@ static void chains_stay_apart(void **state) {
          "3 members over 1x512, 6 of 9 slots local; 3 members over 1x512, 6 of 9 slots local");
 }
 
+/* Together with the first array the second would be held while the first product is made; small ones may be. */
+static void what_is_large_is_made_where_it_is_needed(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip();
+  expect(made_for_products, NULL, 2, 2, TEST_TYPE(AX_F32, 512, 512), "kernel; other; kernel; other");
+  expect(made_for_products, NULL, 2, 2, TEST_TYPE(AX_F32, 224, 224), "2 members over 1x224, 0 of 4 slots local; other; other");
+}
+
 /* Each row is looked up where it is to lie; many are done at a time, though the numbers of a row of results lie far apart. */
 static void many_tables(void **state) {
   const ax_type in[] = {TEST_TYPE(AX_F32, tables * 1000, 16), TEST_TYPE(AX_S32, tables, batch)};
@@ -254,6 +270,7 @@ int main(void) {
                                      cmocka_unit_test(rows_that_depend_on_others_are_not),
                                      cmocka_unit_test(results_lie_in_memory),
                                      cmocka_unit_test(chains_stay_apart),
+                                     cmocka_unit_test(what_is_large_is_made_where_it_is_needed),
                                      cmocka_unit_test(many_tables)};
   return cmocka_run_group_tests(tests, pretend_usual, NULL);
 }

@@ -2,6 +2,8 @@
 #include "run/pool.h"
 
 #include <string.h>
+
+#include "machine/caches.h"
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define SINGLE_THREADED __libc_single_threaded
@@ -9,7 +11,13 @@
 #define SINGLE_THREADED 0
 #endif
 
-enum { least_power = 6, most_power_of_two = 16 };
+enum {
+  least_power = 6,      /* of sizes, */
+  finer_power = 10,     /* of those from which on there are steps between powers of two, */
+  small_power = 16,     /* and of the largest that pockets keep */
+  most_tried = 32       /* free large blocks of a class */
+};
+static const size_t most_small = (size_t)1 << small_power;
 
 static void free_bytes(void *memory, size_t bytes) {
   (void)bytes;
@@ -20,21 +28,29 @@ static const ax_pool_source from_system = {ax_alloc, free_bytes, false};
 
 /* --- Sizes --- */
 
-/* Returns the number of the size class, and rounds *bytes up to it. Up to 64 KiB the classes are powers of two; above, there are
-   AX_POOL_STEPS between each and the next, so that at most a sixty-fourth is wasted. */
+/* Returns the number of the size class, and rounds *bytes up to the most bytes of it: at most a sixteenth more from 1 KiB on, a
+   sixty-fourth from 64 KiB on. */
 static uint32_t round_to_size(size_t *bytes) {
   uint32_t power = *bytes <= (size_t)1 << least_power ? least_power : 64 - (uint32_t)__builtin_clzll(*bytes - 1);
-  size_t top = (size_t)1 << power, step = top / (2 * AX_POOL_STEPS); /* `bytes` is more than half of `top` */
-  uint32_t steps = power <= most_power_of_two ? 2 * AX_POOL_STEPS : (uint32_t)((*bytes + step - 1) / step);
-  *bytes = power <= most_power_of_two ? top : steps * step;
-  return power * AX_POOL_STEPS + (steps - 1) % AX_POOL_STEPS;
+  size_t top = (size_t)1 << power; /* `bytes` is more than half of it */
+  if (power <= finer_power) {
+    *bytes = top;
+    return power - least_power;
+  }
+  const bool small = power <= small_power;
+  const uint32_t each = small ? AX_SMALL_STEPS : AX_POOL_STEPS, from = small ? finer_power - least_power + 1 : AX_POCKET_SIZES;
+  const size_t step = top / (2 * each);
+  const uint32_t steps = (uint32_t)((*bytes + step - 1) / step); /* each < steps <= 2 each */
+  *bytes = steps * step;
+  return from + (power - 1 - (small ? finer_power : small_power)) * each + steps - each - 1;
 }
 
 /* --- Pockets --- */
 
 /* The number of blocks in a full chain. */
 static uint32_t chain_blocks(uint32_t index) {
-  const uint32_t fit = AX_POCKET_BYTES >> (least_power + index);
+  enum { powers = finer_power - least_power + 1 };
+  const uint32_t power = index < powers ? least_power + index : finer_power + 1 + (index - powers) / AX_SMALL_STEPS, fit = AX_POCKET_BYTES >> power;
   return fit > AX_POCKET_MOST ? AX_POCKET_MOST : fit < AX_POCKET_LEAST ? AX_POCKET_LEAST : fit;
 }
 
@@ -46,10 +62,8 @@ static bool make_busy(ax_pocket *pocket) {
   return was;
 }
 
-/* Opens this thread's pocket for blocks of a size; no other thread uses it until it is closed. NULL: the blocks are too large,
-   or another thread is using the pocket. */
-static ax_pocket *open_pocket(ax_pool *pool, uint32_t index) {
-  if (index >= AX_POCKET_SIZES) return NULL;
+/* Opens this thread's pocket; no other thread uses it until it is closed. NULL: another thread is using it. */
+static ax_pocket *open_pocket(ax_pool *pool) {
   ax_pocket *pocket = &pool->pockets[ax_thread_place(AX_POCKETS)];
   return make_busy(pocket) ? NULL : pocket;
 }
@@ -88,19 +102,24 @@ static ax_pool_block *put_in_pocket(ax_pocket *pocket, uint32_t index, ax_pool_b
 /* --- The rest --- */
 
 /* A chain is broken up, for good, if there are no single blocks. */
-static ax_pool_block *take_from_rest(ax_pool *pool, uint32_t size, uint32_t index) { /* with the lock held */
-  if (pool->blocks[size] == NULL && index < AX_POCKET_SIZES && pool->chains[index] != NULL) {
-    pool->blocks[size] = pool->chains[index];
+static ax_pool_block *take_from_rest(ax_pool *pool, uint32_t index) { /* with the lock held */
+  if (pool->blocks[index] == NULL && pool->chains[index] != NULL) {
+    pool->blocks[index] = pool->chains[index];
     pool->chains[index] = pool->chains[index]->chain;
   }
-  ax_pool_block *block = pool->blocks[size];
-  if (block != NULL) pool->blocks[size] = block->next;
+  ax_pool_block *block = pool->blocks[index];
+  if (block != NULL) pool->blocks[index] = block->next;
   return block;
+}
+
+static void count(ax_pool *pool, size_t bytes) { /* likewise */
+  pool->bytes_now += bytes;
+  if (pool->bytes_now > pool->bytes_peak) pool->bytes_peak = pool->bytes_now;
 }
 
 /* Takes a block of the rest. If there are chains, a whole one goes into the pocket. If there is no block, the new one is
    counted. pocket: NULL, or open and empty. */
-static ax_pool_block *take_or_count(ax_pool *pool, ax_pocket *pocket, uint32_t size, uint32_t index, size_t bytes) {
+static ax_pool_block *take_or_count(ax_pool *pool, ax_pocket *pocket, uint32_t index, size_t bytes) {
   ax_pool_block *block;
   pthread_mutex_lock(&pool->lock);
   if (pocket != NULL && pool->chains[index] != NULL) {
@@ -108,12 +127,9 @@ static ax_pool_block *take_or_count(ax_pool *pool, ax_pocket *pocket, uint32_t s
     pool->chains[index] = pool->chains[index]->chain;
     block = take_from_pocket(pocket, index);
   } else {
-    block = take_from_rest(pool, size, index);
+    block = take_from_rest(pool, index);
   }
-  if (block == NULL) {
-    pool->bytes_now += bytes;
-    if (pool->bytes_now > pool->bytes_peak) pool->bytes_peak = pool->bytes_now;
-  }
+  if (block == NULL) count(pool, bytes);
   pthread_mutex_unlock(&pool->lock);
   return block;
 }
@@ -124,19 +140,81 @@ static void uncount(ax_pool *pool, size_t bytes) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+static void *alloc_small(ax_pool *pool, size_t bytes) {
+  const uint32_t index = round_to_size(&bytes);
+  ax_pocket *pocket = open_pocket(pool);
+  ax_pool_block *block = pocket != NULL ? take_from_pocket(pocket, index) : NULL;
+  if (block == NULL) block = take_or_count(pool, pocket, index, bytes);
+  if (pocket != NULL) close_pocket(pocket);
+  void *memory = block != NULL ? block : pool->source->alloc(bytes);
+  if (memory == NULL) uncount(pool, bytes);
+  return memory;
+}
+
+/* --- Large blocks --- */
+
+/* Takes a free block with as many bytes out of a list. NULL: none of the first ones has. */
+static ax_pool_block *take_fitting(ax_pool_block **link, size_t bytes) { /* with the lock held */
+  for (uint32_t tried = 0; *link != NULL && tried < most_tried; tried++, link = &(*link)->next) {
+    ax_pool_block *block = *link;
+    if (block->bytes < bytes) continue;
+    *link = block->next;
+    return block;
+  }
+  return NULL;
+}
+
+static size_t in_lines(size_t bytes) { return (bytes + AX_LINE_BYTES - 1) / AX_LINE_BYTES * AX_LINE_BYTES; }
+
+/* A block that fits, which the table of larger ones then has, if it is larger; NULL. */
+static ax_pool_block *take_large(ax_pool *pool, uint32_t size, size_t exact) { /* with the lock held */
+  ax_pool_block *block = take_fitting(&pool->blocks[size], exact);
+  if (block == NULL || block->bytes == exact || ax_larger_put(&pool->larger, block, block->bytes)) return block;
+  block->next = pool->blocks[size];
+  pool->blocks[size] = block;
+  return NULL;
+}
+
+/* A fresh block, which is counted already. */
+static void *make_large(ax_pool *pool, size_t bytes, bool is_larger) {
+  void *memory = pool->source->alloc(bytes);
+  bool noted = memory != NULL;
+  if (noted && is_larger) {
+    pthread_mutex_lock(&pool->lock);
+    noted = ax_larger_put(&pool->larger, memory, bytes);
+    pthread_mutex_unlock(&pool->lock);
+  }
+  if (noted) return memory;
+  if (memory != NULL) pool->source->free(memory, bytes);
+  uncount(pool, bytes);
+  return NULL;
+}
+
+static void *alloc_large(ax_pool *pool, size_t bytes) {
+  const size_t exact = in_lines(bytes);
+  size_t most = bytes;
+  const uint32_t size = round_to_size(&most);
+  ax_pool_block *small = NULL;
+  pthread_mutex_lock(&pool->lock);
+  ax_pool_block *block = take_large(pool, size, exact);
+  if (block == NULL && (small = pool->blocks[size]) != NULL) {
+    pool->blocks[size] = small->next;
+    pool->bytes_now -= small->bytes;
+  }
+  const size_t taken = small != NULL ? most : exact;
+  if (block == NULL) count(pool, taken);
+  pthread_mutex_unlock(&pool->lock);
+  if (block != NULL) return block;
+  if (small != NULL) pool->source->free(small, small->bytes);
+  return make_large(pool, taken, taken != exact);
+}
+
 ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out) {
   if (bytes > SIZE_MAX / 4) return ax_out_of_memory(bytes);
-  size_t rounded = bytes;
-  const uint32_t size = round_to_size(&rounded), index = size / AX_POOL_STEPS - least_power;
-  ax_pocket *pocket = open_pocket(pool, index);
-  ax_pool_block *block = pocket != NULL ? take_from_pocket(pocket, index) : NULL;
-  if (block == NULL) block = take_or_count(pool, pocket, size, index, rounded);
-  if (pocket != NULL) close_pocket(pocket);
-  *out = block != NULL ? block : pool->source->alloc(rounded);
-  if (*out != NULL && AX_HOSTILE) memset(*out, 0xff, rounded);
-  if (*out != NULL) return AX_OK;
-  uncount(pool, rounded);
-  return ax_out_of_memory(bytes);
+  *out = bytes <= most_small ? alloc_small(pool, bytes) : alloc_large(pool, bytes);
+  if (*out == NULL) return ax_out_of_memory(bytes);
+  if (AX_HOSTILE) memset(*out, 0xff, bytes);
+  return AX_OK;
 }
 
 static void put_chain(ax_pool *pool, uint32_t index, ax_pool_block *chain) {
@@ -159,22 +237,40 @@ static bool is_of_parent(const ax_pool *pool) {
 
 /* --- Freeing --- */
 
+static void put_in_rest(ax_pool *pool, uint32_t size, ax_pool_block *block) { /* with the lock held */
+  block->next = pool->blocks[size];
+  pool->blocks[size] = block;
+}
+
+static void free_large(ax_pool *pool, uint32_t size, void *memory, size_t bytes) {
+  ax_pool_block *block = memory;
+  pthread_mutex_lock(&pool->lock);
+  const size_t larger = ax_larger_take(&pool->larger, memory);
+  block->bytes = larger != 0 ? larger : in_lines(bytes);
+  put_in_rest(pool, size, block);
+  pthread_mutex_unlock(&pool->lock);
+}
+
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
   if (memory == NULL || is_of_parent(pool)) return;
   ax_pool_block *block = memory;
-  block->bytes = bytes;
-  const uint32_t size = round_to_size(&block->bytes), index = size / AX_POOL_STEPS - least_power;
-  ax_pocket *pocket = open_pocket(pool, index);
-  if (pocket != NULL) {
-    ax_pool_block *over = put_in_pocket(pocket, index, block);
-    close_pocket(pocket);
-    if (over != NULL) put_chain(pool, index, over);
+  size_t most = bytes;
+  const uint32_t size = round_to_size(&most);
+  if (bytes > most_small) {
+    free_large(pool, size, memory, bytes);
     return;
   }
-  pthread_mutex_lock(&pool->lock);
-  block->next = pool->blocks[size];
-  pool->blocks[size] = block;
-  pthread_mutex_unlock(&pool->lock);
+  block->bytes = most;
+  ax_pocket *pocket = open_pocket(pool);
+  if (pocket == NULL) {
+    pthread_mutex_lock(&pool->lock);
+    put_in_rest(pool, size, block);
+    pthread_mutex_unlock(&pool->lock);
+    return;
+  }
+  ax_pool_block *over = put_in_pocket(pocket, size, block);
+  close_pocket(pocket);
+  if (over != NULL) put_chain(pool, size, over);
 }
 
 /* --- All of it --- */
@@ -220,6 +316,7 @@ void ax_pool_deinit(ax_pool *pool) {
   for (uint32_t i = 0; i < AX_POCKETS; i++)
     if (!atomic_load_explicit(&pool->pockets[i].busy, memory_order_relaxed)) release_pocket(pool, &pool->pockets[i]);
   release_rest(pool);
+  ax_larger_deinit(&pool->larger);
 }
 
 /* A pocket in use keeps its blocks. */

@@ -5,6 +5,11 @@
                threads that run small programs at the same time do not wait for each other
      the rest  free blocks by size, under a lock: single blocks, and whole chains that pockets had no room for and take back
 
+   Small blocks have the sizes of their classes. A large block has as many bytes as were asked for, to the line of a cache, since
+   most programs ask for the same sizes again. Where a class has a free block that is too small, sizes differ from call to call: that
+   block goes back to the system, and the new one has the most bytes of the class. So each class comes to hold what fits all of its
+   sizes, as if blocks had been rounded up to begin with.
+
    A thread finds its pocket by its identity. If two threads share a pocket and it is in use, the second goes to the rest. */
 #ifndef AX_RUN_POOL_H
 #define AX_RUN_POOL_H
@@ -13,15 +18,17 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "run/larger.h"
 
 enum {
   AX_POCKETS = 16,
-  AX_POCKET_SIZES = 11, /* 64 bytes to 64 KiB, by powers of two */
+  AX_SMALL_STEPS = 16, /* sizes for each power of two from 1 KiB to 64 KiB; below, sizes are powers of two from 64 bytes on */
+  AX_POCKET_SIZES = 5 + 6 * AX_SMALL_STEPS,
   AX_POCKET_BYTES = 16 << 10,
   AX_POCKET_LEAST = 2,
   AX_POCKET_MOST = 64, /* least and most blocks of a chain; in between, AX_POCKET_BYTES decides */
-  AX_POOL_STEPS = 64,  /* sizes for each power of two above 64 KiB */
-  AX_POOL_SIZES = 64 * AX_POOL_STEPS
+  AX_POOL_STEPS = 64, /* sizes for each power of two above 64 KiB */
+  AX_POOL_SIZES = AX_POCKET_SIZES + 47 * AX_POOL_STEPS
 };
 
 typedef struct ax_pool_block { /* at the beginning of free memory */
@@ -48,6 +55,7 @@ typedef struct ax_pool {
   ax_pocket pockets[AX_POCKETS];
   _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
   ax_pool_block *blocks[AX_POOL_SIZES], *chains[AX_POCKET_SIZES];
+  ax_larger larger;             /* large blocks in use */
   size_t bytes_now, bytes_peak; /* allocated from the system, in use or free; its maximum so far */
 } ax_pool;
 

@@ -216,6 +216,7 @@ static void to_an_operand(void **state) {
       "t:f32[1,3] = reshape[new_sizes=(1, 3)] x y:f32[3] = reshape[new_sizes=(3,)] t",
       "y:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=(0,)] x",
       "y:f32[3] = slice[start_indices=(0,) limit_indices=(3,) strides=(1,)] x",
+      "y:f32[3] = pad[low=(0,) high=(0,) interior=(0,)] x 7.0:f32[]",
   };
   for (size_t i = 0; i < AX_COUNT(equations); i++) {
     char text[1024];
@@ -248,6 +249,7 @@ static void what_stays(void **state) {
       "{ lambda x:s32[]. let y:u64[] = convert_element_type[dtype=u64] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
       "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
       "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
+      "{ lambda x:f32[3]. let y:f32[3] = pad[low=(1,) high=(-1,) interior=(0,)] x 0.0:f32[] in (y,) }",
       "{ lambda x:f32[2,3] y:f32[5,4,3]. let t:f32[3,4,5] = transpose[permutation=(2, 1, 0)] y " /* the result's dimensions would
                                                                                                     change places */
       "z:f32[2,4,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",

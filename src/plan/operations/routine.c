@@ -1,6 +1,7 @@
 /* A primitive's own code as an operation.
 
-   Invariants: it writes something, and its results have no memory in common with each other or with operands. */
+   Invariants: it writes something, and its results have no memory in common with each other or with operands, but for the first result
+   with the first operand of a routine that may be done in place. */
 #include "plan/op.h"
 
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {
@@ -61,7 +62,8 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   for (uint32_t k = 0; k < routine->in_count + routine->out_count; k++) {
     AX_TRY(ax_verify_buffer(v, routine->buffers[k]));
     for (uint32_t i = 0; i < k && k >= routine->in_count; i++)
-      if (v->plan->buffers[routine->buffers[i]].allocation == v->plan->buffers[routine->buffers[k]].allocation)
+      if (!(routine->in_place && i == 0 && k == routine->in_count) &&
+          v->plan->buffers[routine->buffers[i]].allocation == v->plan->buffers[routine->buffers[k]].allocation)
         return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", routine->buffers[k], routine->buffers[i]);
   }
   return AX_OK;
