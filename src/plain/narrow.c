@@ -2,6 +2,7 @@
 
      functions   of floats of less than 32 bits: in f32, rounded once, which is what the primitives say. XLA's programs of asin and its like
                  round every step to the dtype, and it has none of erfc and bessel_i1e for floats of a byte
+     cuts        of integers of less than a byte, by paddings of less than nothing: XLA's compiler for GPUs ends the process at them
      counts      of bits, of integers of less than a byte: XLA counts those of the byte that holds them */
 #include "plain/rules.h"
 #include "prim/bind.h"
@@ -16,6 +17,23 @@ static void function(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   const ax_value x = ax_convert_element_type(in[0], AX_F32);
   out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &x, 1), dtype);
+}
+
+static bool cut_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  bool cuts = false;
+  for (int side = 0; side < 2; side++) {
+    const ax_dims *amounts = ax_plain_parameter(eqn, side == 0 ? "low" : "high");
+    for (uint32_t d = 0; d < amounts->count; d++) cuts = cuts || amounts->v[d] < 0;
+  }
+  (void)out;
+  return lacks->short_cuts && cuts && ax_is_short_integer(in[0].dtype);
+}
+
+/* Of bytes. */
+static void cut(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const ax_value wide[] = {ax_convert_element_type(in[0], AX_S8), ax_convert_element_type(in[1], AX_S8)};
+  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, wide, 2), dtype);
 }
 
 static bool count_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
@@ -44,6 +62,7 @@ const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = func
                                          {.prim = &ax_prim_logistic, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_expm1, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_log1p, .applies = function_applies, .trace = function},
+                                         {.prim = &ax_prim_pad, .applies = cut_applies, .trace = cut},
                                          {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
                                          {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
                                          {0}};

@@ -15,6 +15,7 @@ typedef struct ax_plain_lacks {
   bool wide_sums;         /* such sums of f16 and bf16 are rounded at each step */
   bool narrow_functions;  /* functions of floats of less than 32 bits are absent, or round each step */
   bool starts_once;       /* the start of a reduction by a body is combined as often as the device likes */
+  bool short_cuts;        /* what cuts an array of integers of less than a byte, as a padding of less than nothing */
   bool short_counts;      /* bits of integers of less than a byte are counted with those of the byte around */
 } ax_plain_lacks;
 

@@ -1,5 +1,6 @@
 /* What rules are made of: parameters by name; a reduction's tree by mathematics; messages alone; exchanges of rows written out in a trace;
    the table of platforms. */
+#include <stdio.h>
 #include <string.h>
 
 #include "axle/ops.h"
@@ -112,6 +113,30 @@ static void platforms(void **state) {
   assert_false(other->wide_sums || own->lapack || own->messages || own->starts_once);
 }
 
+/* Paddings that cut go by way of bytes; others stay as they are. */
+static void short_cuts(void **state) {
+  static const char *const paddings[] = {"low=(-1) high=(-2) interior=(0)", "low=(-1) high=(2) interior=(1)", "low=(1) high=(2) interior=(1)"};
+  static const char *const dtypes[] = {"s4", "u4", "s2", "s8"};
+  test_random random = {11};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (size_t k = 0; k < AX_COUNT(paddings); k++) {
+      char text[256];
+      ax_program *plain;
+      ax_tensor *in[2], *got, *wanted;
+      snprintf(text, sizeof text, "{ lambda a:%s[5] b:%s[]. let c:%s[%s] = pad[%s] a b in (c) }", dtypes[d], dtypes[d], dtypes[d],
+               k == 0 ? "2" : k == 1 ? "10" : "12", paddings[k]);
+      ax_program *program = parsed(text);
+      TEST_OK(ax_plain_program(program, lacks_of("cuda"), &plain));
+      assert_true((plain != program) == (d < 3 && k < 2));
+      for (int i = 0; i < 2; i++) in[i] = test_random_tensor(&random, program->types[i], -2, 2);
+      test_run(program, in, &wanted), test_run(plain, in, &got);
+      assert_true(test_same_tensors(got, wanted));
+      test_release(in, 2), ax_tensor_release(got), ax_tensor_release(wanted);
+      ax_program_release(program), ax_program_release(plain);
+    }
+}
+
 static void epsilons(void **state) {
   (void)state;
   assert_true(ax_plain_epsilon(AX_F32) == 0x1p-23 && ax_plain_epsilon(AX_F64) == 0x1p-52);
@@ -119,7 +144,7 @@ static void epsilons(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_by_name), cmocka_unit_test(starts_once), cmocka_unit_test(messages_alone),
-                                     cmocka_unit_test(written_out_in_a_trace), cmocka_unit_test(platforms),
+                                     cmocka_unit_test(written_out_in_a_trace), cmocka_unit_test(platforms), cmocka_unit_test(short_cuts),
                                      cmocka_unit_test(epsilons)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
