@@ -28,13 +28,14 @@ static bool is_listed(const char *name) {
   return false;
 }
 
-/* Integers of two bits that are gathered or exchanged as they are, at any depth. */
+/* Integers of two bits that are gathered or exchanged as they are, or f8e8m0fnu by a ppermute, at any depth. */
 static bool moves_two_bits(const ax_program *program) {
   static const char *const moves[] = {"all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "ppermute"};
   for (uint32_t e = 0; e < program->eqn_count; e++) {
     const ax_eqn *eqn = &program->eqns[e];
     const ax_program *held;
     const ax_dtype dtype = eqn->in_count > 0 ? program->types[eqn->in[0]].dtype : AX_NO_DTYPE;
+    if (dtype == AX_F8E8M0FNU && strcmp(eqn->prim->name, "ppermute") == 0) return true;
     for (size_t i = 0; i < AX_COUNT(moves) && (dtype == AX_S2 || dtype == AX_U2); i++)
       if (strcmp(eqn->prim->name, moves[i]) == 0) return true;
     for (uint32_t p = 0; (held = ax_eqn_program(eqn, p)) != NULL; p++)
