@@ -5,7 +5,8 @@
      psum, ..     in a dtype that the device can combine: s8 and u8 for integers of fewer bits; f32 for narrow floats, rounded once at the
                   end, which is what the primitives say
      all_gather, all_to_all, ppermute
-                  of integers of two bits, which move as bytes
+                  of integers of two bits, which move as bytes; where nothing comes by a ppermute of f8e8m0fnu, which has no 0, the least
+                  number is, as its bits are 0
      ragged_all_to_all
                   the operands go round a ring of the members, each of which takes the rows that are for it: n - 1 rounds for n members, in
                   each of which a device passes on one operand with its tables. It sends as many bytes as all_gather does, and holds two
@@ -100,14 +101,17 @@ static void combine(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 /* --- all_gather and its like, all_to_all, ppermute --- */
 
 static bool move_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
-  (void)eqn, (void)out;
-  return lacks->two_bit_moves && (in[0].dtype == AX_S2 || in[0].dtype == AX_U2);
+  (void)out;
+  const bool no_zero = in[0].dtype == AX_F8E8M0FNU && eqn->prim == &ax_prim_ppermute;
+  return lacks->two_bit_moves && (in[0].dtype == AX_S2 || in[0].dtype == AX_U2 || no_zero);
 }
 
 static void move(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
-  const ax_value x = ax_convert_element_type(in[0], ax_multiplied_as(dtype));
-  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &x, 1), dtype);
+  const bool bits = dtype == AX_F8E8M0FNU;
+  const ax_value x = bits ? ax_bitcast_convert_type(in[0], AX_U8) : ax_convert_element_type(in[0], ax_multiplied_as(dtype));
+  const ax_value came = ax_bind1(eqn->prim, eqn->params, &x, 1);
+  out[0] = bits ? ax_bitcast_convert_type(came, dtype) : ax_convert_element_type(came, dtype);
 }
 
 /* --- ragged_all_to_all --- */

@@ -1,6 +1,8 @@
 /* eigh by rotations from both sides (Jacobi's method), of all pairs in turn, half as many as there are rows at once (jacobi.h). What is off the
    diagonal goes to 0 at last quadratically. The matrix is four quarters, of the rows and columns of those at the top and at the bottom; one
    more row and column of zeros, where their number is odd, meets all others and turns none. */
+#include <math.h>
+
 #include "axle/linalg.h"
 #include "ops/pointwise.h"
 #include "plain/jacobi.h"
@@ -13,25 +15,27 @@ static ax_value with_diagonal(ax_value x, ax_value values) {
   const ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
   const ax_value on = ax_eq(ax_plain_rows(type.dims[0]), ax_plain_columns(type.dims[1]));
-  return ax_where(on, ax_matrix_as(values, x), x);
+  return ax_where(on, values, x);
 }
 static ax_value without_diagonal(ax_value x) { return ax_mul(x, ax_matrix_diagonal(x, ax_typeof(x).dims[0], 0, 1)); }
 
-/* One round; of the carries the four quarters, and the vectors. */
+/* One round; of the carries the four quarters, and the vectors. Pairs whose elements beside the diagonal count as 0 stay: where eigenvalues
+   are equal these are noise, which rotations would only move about. */
 static AX_BODY(turn_pairs) {
+  const ax_value *least = context;
   ax_value x[CARRIES];
-  (void)context;
   for (int i = TOP_LEFT; i < CARRIES; i++) x[i] = in[1 + i - TOP_LEFT];
   const ax_value a = diagonal(x[TOP_LEFT]), d = diagonal(x[BOTTOM_RIGHT]), b = ax_diagonal_to_vector(x[TOP_RIGHT]);
-  const ax_plain_rotations r = ax_plain_rotate(a, b, d, ax_eq(a, a));
+  const ax_value turns = ax_gt(ax_abs(b), *least), rest = ax_where(turns, ax_full_like(b, 0), b);
+  const ax_plain_rotations r = ax_plain_rotate(a, b, d, turns);
   const ax_value moved = ax_mul(r.t, r.size), by_row = ax_conjugated(ax_expand_dims(r.s, -1)), by_column = ax_expand_dims(r.s, -2);
   ax_plain_turn(ax_expand_dims(r.c, -1), by_row, &x[TOP_LEFT], &x[BOTTOM_LEFT]);
   ax_plain_turn(ax_expand_dims(r.c, -1), by_row, &x[TOP_RIGHT], &x[BOTTOM_RIGHT]);
   for (int i = TOP_LEFT; i < CARRIES; i += 2) ax_plain_turn(ax_expand_dims(r.c, -2), by_column, &x[i], &x[i + 1]);
-  x[TOP_LEFT] = with_diagonal(x[TOP_LEFT], ax_sub(a, moved));
-  x[BOTTOM_RIGHT] = with_diagonal(x[BOTTOM_RIGHT], ax_add(d, moved));
-  x[TOP_RIGHT] = without_diagonal(x[TOP_RIGHT]);
-  x[BOTTOM_LEFT] = without_diagonal(x[BOTTOM_LEFT]);
+  x[TOP_LEFT] = with_diagonal(x[TOP_LEFT], ax_matrix_as(ax_sub(a, moved), b));
+  x[BOTTOM_RIGHT] = with_diagonal(x[BOTTOM_RIGHT], ax_matrix_as(ax_add(d, moved), b));
+  x[TOP_RIGHT] = with_diagonal(x[TOP_RIGHT], rest);
+  x[BOTTOM_LEFT] = with_diagonal(x[BOTTOM_LEFT], ax_conjugated(rest)); /* which roundings have made another number */
   ax_plain_move(&x[TOP_LEFT], &x[BOTTOM_LEFT], 0);
   ax_plain_move(&x[TOP_RIGHT], &x[BOTTOM_RIGHT], 0);
   for (int i = TOP_LEFT; i < CARRIES; i += 2) ax_plain_move(&x[i], &x[i + 1], 1);
@@ -53,9 +57,8 @@ static AX_BODY(goes_on) {
 
 static AX_BODY(sweep) {
   const ax_type type = ax_typeof(in[TOP_LEFT]);
-  (void)context;
   if (ax_failed()) return;
-  ax_fori_loop(ax_integer(0), ax_integer(2 * type.dims[0] - 1), AX_FN(turn_pairs, 7, 6), AX_LIST(6, in + TOP_LEFT), AX_LIST(6, out + TOP_LEFT));
+  ax_fori_loop(ax_integer(0), ax_integer(2 * type.dims[0] - 1), AX_CLOSURE(turn_pairs, 7, 6, context), AX_LIST(6, in + TOP_LEFT), AX_LIST(6, out + TOP_LEFT));
   out[COUNT] = ax_add(in[COUNT], ax_integer(1));
   out[OFF] = off_diagonal(out);
 }
@@ -74,7 +77,7 @@ static void begin(ax_value x, int64_t n, ax_value *carries) {
 static ax_value with_real_row(ax_value v, bool lower, int64_t n) {
   if (ax_failed() || !ax_is_complex(ax_typeof(v).dtype)) return v;
   const ax_value row = ax_slice_in_dim(v, lower ? 0 : n - 1, lower ? 1 : n, 1, 0), size = ax_abs(row), some = ax_gt(size, ax_integer(0));
-  const ax_value phase = ax_div(ax_conjugated(row), ax_matrix_as(ax_where(some, size, ax_integer(1)), row));
+  const ax_value phase = ax_plain_divided(ax_conjugated(row), ax_where(some, size, ax_integer(1)));
   const ax_value turned = ax_mul(v, ax_where(some, phase, ax_integer(1)));
   const ax_value is_row = ax_eq(ax_plain_rows(n), ax_integer(lower ? 0 : n - 1));
   return ax_where(is_row, ax_matrix_real(turned), turned);
@@ -85,11 +88,11 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_type type = ax_typeof(in[0]);
   const int64_t n = type.dims[0];
   const ax_value given = ax_matrix_of_triangle(in[0], lower), finite = ax_plain_finite(given);
-  const ax_value by = ax_plain_scale(given), x = ax_div(given, ax_matrix_as(by, given));
+  const ax_value by = ax_plain_scale(given), x = ax_plain_divided(given, by);
   ax_value carries[CARRIES], made[CARRIES];
-  ax_value least = ax_mul(largest(x), ax_real(ax_plain_epsilon(type.dtype) / (double)n));
+  ax_value least = ax_mul(largest(x), ax_real(ax_plain_epsilon(type.dtype) / sqrt((double)n)));
   begin(x, n, carries);
-  ax_while(AX_CLOSURE(goes_on, CARRIES, 1, &least), AX_FN(sweep, CARRIES, CARRIES), AX_LIST(CARRIES, carries), AX_LIST(CARRIES, made));
+  ax_while(AX_CLOSURE(goes_on, CARRIES, 1, &least), AX_CLOSURE(sweep, CARRIES, CARRIES, &least), AX_LIST(CARRIES, carries), AX_LIST(CARRIES, made));
   const ax_value values = ax_concatenate(AX_VALUES(diagonal(made[TOP_LEFT]), diagonal(made[BOTTOM_RIGHT])), 0);
   const ax_value w = ax_slice_in_dim(values, 0, n, 1, 0), order = ax_argsort(w, 0);
   out[vectors] = ax_plain_or_nan(finite, ax_mul(ax_take(w, order, 0), by));

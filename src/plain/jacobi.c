@@ -7,7 +7,7 @@
 /* b / |b|; 1 for 0. */
 static ax_value phase_of(ax_value b, ax_value size) {
   const ax_value none = ax_eq(size, ax_integer(0));
-  return ax_where(none, ax_integer(1), ax_div(b, ax_matrix_as(ax_where(none, ax_integer(1), size), b)));
+  return ax_where(none, ax_integer(1), ax_plain_divided(b, ax_where(none, ax_integer(1), size)));
 }
 
 ax_plain_rotations ax_plain_rotate(ax_value a, ax_value b, ax_value d, ax_value where) {

@@ -279,6 +279,36 @@ static void large_and_small(void **state) {
   }
 }
 
+static AX_BODY(angles) {
+  const bool singular = context != NULL;
+  ax_value f[3];
+  if (singular) ax_svd(in[0], false, true, AX_LIST(3, f));
+  else ax_eigh(in[0], true, false, AX_LIST(2, f));
+  out[0] = off_unit(singular ? ax_matrix_adjoint(f[2]) : f[0]);
+}
+
+/* Where eigenvalues are equal, or columns nearly 0, what is to be turned away is noise: sweeps that went on would add theirs to the vectors. */
+static void noise_ends_sweeps(void **state) {
+  const int64_t n = 33;
+  (void)state;
+  for (int singular = 0; singular < 2; singular++) {
+    const ax_type type = TEST_TYPE(AX_C64, 33, 33);
+    test_random random = {3};
+    ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got;
+    for (int64_t at = 0; at < 2 * n * n; at++) {
+      const int64_t i = at / 2 / n, j = at / 2 % n;
+      const double noise = 1e-7 * test_get(x, at), one = i == j && at % 2 == 0;
+      test_set(x, at, singular ? ldexp(test_get(x, at), (int)(96 - 6 * i)) : one + noise);
+    }
+    ax_program *program = test_trace(angles, singular ? (void *)&n : NULL, &type, 1, 1), *plain;
+    TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+    TEST_OK(test_try(plain, &x, &got));
+    if (!(test_get(got, 0) <= 40 * 0x1p-23)) fail_msg("%s: %g from right angles", singular ? "svd" : "eigh", test_get(got, 0));
+    ax_tensor_release(x), ax_tensor_release(got);
+    ax_program_release(program), ax_program_release(plain);
+  }
+}
+
 static AX_BODY(order_of_columns) {
   ax_value f[3];
   (void)context;
@@ -335,7 +365,7 @@ static void tridiagonal_systems(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks), cmocka_unit_test(of_other_kinds),
-                                     cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small),
+                                     cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small), cmocka_unit_test(noise_ends_sweeps),
                                      cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(tridiagonal_systems)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,18 @@ ax_value ax_plain_scale(ax_value x) {
   return ax_where(ax_eq(by, ax_integer(0)), ax_integer(1), by);
 }
 
+ax_value ax_plain_divided(ax_value x, ax_value by) {
+  if (ax_failed() || !ax_is_complex(ax_typeof(x).dtype)) return ax_div(x, by);
+  return ax_complex(ax_div(ax_real_part(x), by), ax_div(ax_imag_part(x), by));
+}
+
+/* x / by of any numbers. */
+static ax_value quotient(ax_value x, ax_value by) {
+  if (ax_failed() || !ax_is_complex(ax_typeof(by).dtype)) return ax_div(x, by);
+  const ax_value size = ax_abs(by);
+  return ax_mul(ax_plain_divided(x, size), ax_conjugated(ax_plain_divided(by, size)));
+}
+
 ax_value ax_plain_finite(ax_value x) {
   if (ax_failed()) return ax_poison;
   if (!ax_is_complex(ax_typeof(x).dtype)) return ax_reduce_and(ax_is_finite(x), AX_ALL_DIMS, false);
@@ -48,10 +60,10 @@ ax_value ax_plain_column(ax_value x, ax_value index) { return ax_dynamic_slice_i
 /* The sizes of a column and of what stands in row `at` of it, which are divided by the largest element, so that squares do not overflow. */
 static void sizes(ax_value rest, ax_value alpha, ax_value *of_rest, ax_value *of_all) {
   const ax_value largest = ax_max(ax_reduce_max(ax_abs(rest), AX_DIMS(0), true), ax_abs(alpha));
-  const ax_value by = ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1)), scale = ax_matrix_as(by, rest);
-  const ax_value sum = ax_reduce_sum(ax_plain_squares(ax_div(rest, scale)), AX_DIMS(0), true);
+  const ax_value by = ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1));
+  const ax_value sum = ax_reduce_sum(ax_plain_squares(ax_plain_divided(rest, by)), AX_DIMS(0), true);
   *of_rest = ax_mul(by, ax_sqrt(sum));
-  *of_all = ax_mul(by, ax_sqrt(ax_add(sum, ax_plain_squares(ax_div(alpha, scale)))));
+  *of_all = ax_mul(by, ax_sqrt(ax_add(sum, ax_plain_squares(ax_plain_divided(alpha, by)))));
 }
 
 ax_plain_reflector ax_plain_reflect(ax_value column, ax_value at) {
@@ -64,10 +76,10 @@ ax_plain_reflector ax_plain_reflect(ax_value column, ax_value at) {
   sizes(rest, alpha, &size, &whole);
   ax_value none = ax_eq(size, ax_integer(0));
   if (ax_is_complex(type.dtype)) none = ax_and(none, ax_eq(ax_imag_part(alpha), ax_integer(0)));
-  const ax_value beta = ax_matrix_as(ax_where(ax_lt(real, ax_integer(0)), whole, ax_neg(whole)), column);
+  const ax_value to = ax_where(ax_lt(real, ax_integer(0)), whole, ax_neg(whole)), beta = ax_matrix_as(to, column);
   const ax_value by = ax_where(none, ax_integer(1), ax_sub(alpha, beta));
-  r.v = ax_where(ax_eq(rows, at), ax_integer(1), ax_div(rest, by));
-  r.tau = ax_where(none, ax_integer(0), ax_div(ax_sub(beta, alpha), beta));
+  r.v = ax_where(ax_eq(rows, at), ax_integer(1), quotient(rest, by));
+  r.tau = ax_where(none, ax_integer(0), ax_plain_divided(ax_sub(beta, alpha), to));
   r.beta = ax_where(none, alpha, beta);
   return r;
 }

@@ -3,6 +3,8 @@
      functions   of floats of less than 32 bits: in f32, rounded once, which is what the primitives say. XLA's programs of asin and its like
                  round every step to the dtype, and it has none of erfc and bessel_i1e for floats of a byte
      cuts        of integers of less than a byte, by paddings of less than nothing: XLA's compiler for GPUs ends the process at them
+     joined, sorted
+                 integers of two bits, as bytes: XLA's plugin for processors ends the process
      counts      of bits, of integers of less than a byte: XLA counts those of the byte that holds them */
 #include "plain/rules.h"
 #include "prim/bind.h"
@@ -51,6 +53,27 @@ static void count(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, &bits, 1), dtype);
 }
 
+static bool is_two_bits(ax_dtype dtype) { return dtype == AX_S2 || dtype == AX_U2; }
+
+static bool bytes_apply(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  bool any = false;
+  (void)out;
+  for (uint32_t i = 0; i < eqn->in_count; i++) any = any || is_two_bits(in[i].dtype);
+  return lacks->two_bit_moves && any;
+}
+
+/* Results have the operands' dtypes. */
+static void as_bytes(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  ax_value *x = ax_trace_alloc(eqn->in_count * sizeof x[0]);
+  for (uint32_t i = 0; x != NULL && i < eqn->in_count; i++) {
+    const ax_dtype dtype = ax_typeof(in[i]).dtype;
+    x[i] = is_two_bits(dtype) ? ax_convert_element_type(in[i], ax_multiplied_as(dtype)) : in[i];
+  }
+  if (x == NULL || ax_failed()) return;
+  ax_bind(eqn->prim, eqn->params, x, eqn->in_count, out, eqn->out_count);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) out[k] = ax_convert_element_type(out[k], ax_typeof(in[k]).dtype);
+}
+
 const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_acos, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_asinh, .applies = function_applies, .trace = function},
@@ -65,4 +88,6 @@ const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = func
                                          {.prim = &ax_prim_pad, .applies = cut_applies, .trace = cut},
                                          {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
                                          {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
+                                         {.prim = &ax_prim_concatenate, .applies = bytes_apply, .trace = as_bytes},
+                                         {.prim = &ax_prim_sort, .applies = bytes_apply, .trace = as_bytes},
                                          {0}};

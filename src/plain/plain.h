@@ -11,7 +11,7 @@ typedef struct ax_plain_lacks {
   bool lapack; /* functions of LAPACK, which XLA's processors have by jaxlib alone */
   bool collective_broadcast, ragged_all_to_all, messages;
   bool byte_combinations; /* sums, least and largest numbers over devices of integers of less than a byte and of floats of a byte */
-  bool two_bit_moves;     /* what integers of two bits are gathered or exchanged by */
+  bool two_bit_moves;     /* what integers of two bits are gathered, exchanged, joined or sorted by; exchanges of f8e8m0fnu make NaN of nothing */
   bool wide_sums;         /* such sums of f16 and bf16 are rounded at each step */
   bool narrow_functions;  /* functions of floats of less than 32 bits are absent, or round each step */
   bool starts_once;       /* the start of a reduction by a body is combined as often as the device likes */

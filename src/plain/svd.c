@@ -1,6 +1,8 @@
 /* svd: x, or its adjoint, which has as many rows as columns or more, is q r. r's adjoint times rotations v is a matrix whose columns are at right
    angles (one-sided Jacobi, jacobi.h): their lengths are the singular values, and x is q v s u^H. u is the q of these columns once more, so that its
    columns are at right angles also where values are 0. */
+#include <math.h>
+
 #include "axle/linalg.h"
 #include "ops/pointwise.h"
 #include "plain/jacobi.h"
@@ -11,6 +13,7 @@ enum { COUNT, OFF, TOP, BOTTOM, CARRIES }; /* rows are columns of the matrix, an
 typedef struct sizes {
   int64_t k; /* elements of a column */
   double least; /* cosines that count as 0 */
+  double none;  /* squares of lengths that do: such a column has no direction, but what roundings left */
 } sizes;
 
 static ax_value column_of(ax_value rows, int64_t k) { return ax_slice_in_dim(rows, 0, k, 1, 1); }
@@ -22,7 +25,7 @@ static AX_BODY(turn_pairs) {
   const ax_value p = column_of(top, s->k), q = column_of(bottom, s->k);
   const ax_value a = ax_reduce_sum(ax_plain_squares(p), AX_DIMS(1), true), d = ax_reduce_sum(ax_plain_squares(q), AX_DIMS(1), true);
   const ax_value b = ax_reduce_sum(ax_mul(ax_conjugated(p), q), AX_DIMS(1), true), both = ax_mul(ax_sqrt(a), ax_sqrt(d)), size = ax_abs(b);
-  const ax_value turns = ax_gt(size, ax_mul(both, ax_real(s->least)));
+  const ax_value turns = ax_and(ax_gt(size, ax_mul(both, ax_real(s->least))), ax_gt(ax_min(a, d), ax_real(s->none)));
   const ax_plain_rotations r = ax_plain_rotate(a, b, d, turns);
   ax_plain_turn(r.c, r.s, &top, &bottom);
   ax_plain_move(&top, &bottom, 0);
@@ -48,7 +51,8 @@ static AX_BODY(sweep) {
 static ax_value orthogonal(ax_value columns, int64_t k) {
   const ax_type type = ax_typeof(columns);
   const int64_t h = (k + 1) / 2;
-  sizes s = {k, ax_plain_epsilon(type.dtype) * (double)(k < 8 ? 2 : k / 4)};
+  const double epsilon = ax_plain_epsilon(type.dtype);
+  sizes s = {k, epsilon * (double)(k < 8 ? 2 : k / 4), pow(epsilon, 4)};
   const ax_value both = ax_matrix_padded(ax_matrix_beside(columns, ax_matrix_eye(columns, k, k)), 2 * h, 2 * k);
   const ax_value one = ax_full(ax_part_dtype(type.dtype), AX_DIMS(), 1), none = ax_full_i64(AX_S32, AX_DIMS(), 0);
   const ax_value start[] = {none, one, ax_slice_in_dim(both, 0, h, 1, 0), ax_slice_in_dim(both, h, 2 * h, 1, 0)};
@@ -60,7 +64,7 @@ static ax_value orthogonal(ax_value columns, int64_t k) {
 /* The numbers of size 1 on the diagonal of r, where that is not 0. */
 static ax_value signs_of(ax_value r) {
   const ax_value d = ax_diagonal_to_vector(r), size = ax_abs(d), some = ax_gt(size, ax_integer(0));
-  return ax_where(some, ax_div(d, ax_matrix_as(ax_where(some, size, ax_integer(1)), d)), ax_integer(1));
+  return ax_where(some, ax_plain_divided(d, ax_where(some, size, ax_integer(1))), ax_integer(1));
 }
 
 typedef struct parts {
@@ -106,7 +110,7 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
     trace_none(eqn, m, n, in[0], out);
     return;
   }
-  const ax_value finite = ax_plain_finite(in[0]), by = ax_plain_scale(in[0]), x = ax_div(in[0], ax_matrix_as(by, in[0]));
+  const ax_value finite = ax_plain_finite(in[0]), by = ax_plain_scale(in[0]), x = ax_plain_divided(in[0], by);
   const parts p = parts_of(m < n ? ax_matrix_adjoint(x) : x, k);
   out[0] = ax_plain_or_nan(finite, ax_mul(p.s, by));
   if (eqn->out_count == 1) return;
