@@ -461,9 +461,10 @@ static bool is_copied(const ax_push *push) { return push->exchange->combine == A
 
 bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery) {
   ax_remote *r = run->remote;
-  const bool alone = !ax_is_coalesced(delivery) && !ax_is_total(delivery);
-  ax_crossing_group *g = alone && delivery->envelope.check == r->together.doing.check ? group_named(r, delivery) : NULL;
-  ax_open_round *round = g != NULL && is_copied(g->instr->push) ? ax_crossing_round(g, delivery->envelope.words[0]) : NULL;
+  const ax_push *push = delivery->envelope.place < r->push_count ? r->pushes[delivery->envelope.place] : NULL;
+  if (push == NULL || !is_copied(push) || ax_is_coalesced(delivery) || ax_is_total(delivery)) return false;
+  ax_crossing_group *g = delivery->envelope.check == r->together.doing.check ? group_named(r, delivery) : NULL;
+  ax_open_round *round = g != NULL ? ax_crossing_round(g, delivery->envelope.words[0]) : NULL;
   if (round == NULL) return false;
   ax_status status = ax_together_count(&r->together, delivery);
   if (status == AX_OK) status = put_ghost(r, g, round, delivery);

@@ -104,7 +104,7 @@ static bool handle_all(void *context) {
 /* A run of one thread polls for itself alone, so nothing is being handled, and nothing goes on. What is in the inbox came earlier. */
 static bool take_here(void *context, uint32_t from, const ax_envelope *envelope, const void *payload) {
   ax_remote *r = (ax_remote *)(void *)((char *)context - offsetof(ax_remote, together));
-  if (r->run->threaded || r->closed || envelope->kind != AX_MESSAGE_PART || ax_together_has_come(&r->together)) return false;
+  if (r->closed || envelope->kind != AX_MESSAGE_PART || ax_together_has_come(&r->together)) return false;
   const bool taken = ax_crossing_take_here(r->run, &(ax_delivery){.envelope = *envelope, .from = from, .payload = (void *)payload});
   r->taken = r->taken || taken;
   return taken;
@@ -113,12 +113,21 @@ static bool take_here(void *context, uint32_t from, const ax_envelope *envelope,
 /* Another process has failed. In a deadlock each process says what waits there, though others have said so already. */
 static bool has_failed(ax_remote *r) { return atomic_load(&r->together.ending.failed) && !atomic_load(&r->together.ending.stuck); }
 
-bool ax_remote_poll(ax_remote *r) {
-  bool moved;
+/* *taken: a message was taken where it lay, and activations may go on since. */
+static ax_status poll(ax_remote *r, bool *moved, bool *taken) {
+  *taken = false;
+  if (r->run->threaded) return ax_processes_poll(r->together.ending.processes, moved);
   r->taken = false;
-  ax_status status = ax_processes_poll_for(r->together.ending.processes, &r->together.receiver, &moved);
+  const ax_status status = ax_processes_poll_for(r->together.ending.processes, &r->together.receiver, moved);
+  *taken = r->taken;
+  return status;
+}
+
+bool ax_remote_poll(ax_remote *r) {
+  bool moved, taken;
+  ax_status status = poll(r, &moved, &taken);
   if (status != AX_OK && !atomic_load(&r->run->over)) ax_scheduler_stop(r->run, status, ax_message());
-  bool any = handle_all(r) || r->taken;
+  bool any = handle_all(r) || taken;
   any = ax_lent_look(r, atomic_load(&r->run->over)) || any;
   if (has_failed(r) && !atomic_load(&r->run->over))
     ax_scheduler_stop(r->run, AX_UNAVAILABLE, "another process has failed");
@@ -172,11 +181,11 @@ static ax_status check_released(ax_remote *r) {
 }
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
-  r->taken = false;
-  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together) && !r->taken; round += round < UINT32_MAX) {
+  bool taken = false;
+  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
-    ax_status status = ax_processes_poll_for(r->together.ending.processes, &r->together.receiver, &moved);
+    ax_status status = poll(r, &moved, &taken);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&r->together.ending);
     if (status == AX_OK && !moved) status = check_released(r);
     if (status != AX_OK) {
