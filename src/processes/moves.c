@@ -392,11 +392,20 @@ static ax_status on_message(void *context, uint32_t from, const ax_node_message 
   return AX_OK;
 }
 
+/* Where its receiver can take it at once, a short message is not copied out of the ring. */
+static bool is_taken_here(const ax_mpi *m, uint32_t from, const ax_node_message *message) {
+  const ax_wire *what = message->head;
+  if (what->type != AX_WIRE_ENVELOPE || what->ticket != 0 || message->body_bytes != what->envelope.bytes) return false;
+  return !m->closing && m->found.first == NULL && m->transport.take_here != NULL &&
+         m->transport.take_here(m->transport.deliver_context, from, &what->envelope, message->body);
+}
+
 /* For a thread that cannot call MPI now. Such messages are left where they are, and all from their sender with them. */
 static ax_status on_message_near(void *context, uint32_t from, const ax_node_message *message) {
   const ax_wire_type type = (ax_wire_type)((const ax_wire *)message->head)->type;
   const bool calls_mpi = type == AX_WIRE_FETCH || type == AX_WIRE_FORGOTTEN;
-  return calls_mpi ? AX_UNAVAILABLE : on_message(context, from, message);
+  if (calls_mpi) return AX_UNAVAILABLE;
+  return is_taken_here(context, from, message) ? AX_OK : on_message(context, from, message);
 }
 
 static void post(ax_mpi *m, ax_mpi_slot *s) {

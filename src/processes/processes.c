@@ -36,6 +36,24 @@ static void deliver(void *context, ax_delivery *delivery) {
   pthread_mutex_unlock(&p->lock);
 }
 
+/* For which receiver this thread polls, and of which processes. */
+static _Thread_local struct {
+  const ax_processes *processes;
+  ax_receiver *receiver; /* NULL: for none */
+} polls_for;
+
+/* The receiver is this thread's own, so it does not end meanwhile. */
+static bool take_here(void *context, uint32_t from, const ax_envelope *envelope, const void *payload) {
+  ax_processes *p = context;
+  ax_receiver *receiver = polls_for.receiver;
+  if (receiver == NULL || polls_for.processes != p || receiver->number != envelope->run || receiver->take_here == NULL) return false;
+  if (!receiver->take_here(receiver->context, from, envelope, payload)) return false;
+  pthread_mutex_lock(&p->lock);
+  note_heard(&p->heard[from], envelope);
+  pthread_mutex_unlock(&p->lock);
+  return true;
+}
+
 static void lingers(void *context, const char *where, uint64_t what, uint32_t process) { ax_stall_linger(context, where, what, process); }
 
 static void released(void *context, uint32_t process) {
@@ -119,6 +137,14 @@ ax_status ax_processes_poll(ax_processes *p, bool *any) {
   return *any ? AX_OK : check(p);
 }
 
+ax_status ax_processes_poll_for(ax_processes *p, ax_receiver *receiver, bool *any) {
+  polls_for.processes = p;
+  polls_for.receiver = receiver;
+  const ax_status status = ax_processes_poll(p, any);
+  polls_for.receiver = NULL;
+  return status;
+}
+
 /* --- The object --- */
 
 static ax_status copy_list(ax_processes *p, const uint32_t *of, uint32_t count) {
@@ -142,6 +168,7 @@ static ax_status create(ax_transport *transport, const uint32_t *of, uint32_t co
   p->left = ax_stall_clock(NULL);
   ax_stall_begin(&p->lingers);
   transport->deliver = deliver;
+  transport->take_here = take_here;
   transport->lingers = lingers;
   transport->deliver_context = p;
   p->heard = ax_calloc(transport->processes, sizeof p->heard[0]);

@@ -36,6 +36,8 @@ typedef struct ax_receiver {
   uint64_t number;
   const char *what; /* for reports: "ax_run" */
   void (*deliver)(void *context, ax_delivery *delivery); /* on a thread that polls; must not block */
+  /* On a thread that polls for this receiver. As that of a transport; NULL: it takes none. */
+  bool (*take_here)(void *context, uint32_t from, const ax_envelope *envelope, const void *payload);
   void *context;
   struct ax_receiver *next;
 } ax_receiver;
@@ -106,5 +108,7 @@ AX_MUST_USE ax_status ax_processes_lend(ax_processes *processes, uint32_t to, co
 /* Sends what the receiver waits for: tries again for a second while there is no memory. The payload is copied. */
 AX_MUST_USE ax_status ax_processes_insist(ax_processes *processes, uint32_t to, const ax_envelope *envelope, const void *payload);
 AX_MUST_USE ax_status ax_processes_poll(ax_processes *processes, bool *any);
+/* The same by a thread that can take messages for a receiver at once. */
+AX_MUST_USE ax_status ax_processes_poll_for(ax_processes *processes, ax_receiver *receiver, bool *any);
 
 #endif

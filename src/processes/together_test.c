@@ -93,6 +93,7 @@ enum { MANY = 5000 };
 typedef struct numbered {
   ax_together *together;
   uint64_t next; /* number to come */
+  uint32_t here; /* those that were taken where they lay */
   bool wrong;
 } numbered;
 
@@ -130,6 +131,46 @@ static ax_status send_many(ax_processes *processes) {
   status = ax_together_end(t, status, take_numbered, &n);
   ax_together_give_back(processes);
   return status;
+}
+
+/* Some where they lie, by a thread that polls for its receiver, and the others from the inbox: in the order in which they were sent. */
+static bool take_numbered_here(void *context, uint32_t from, const ax_envelope *envelope, const void *payload) {
+  numbered *n = context;
+  const bool takes = envelope->kind == AX_MESSAGE_PART && envelope->words[0] % 3 == 0 && !ax_together_has_come(n->together);
+  if (!takes) return false;
+  const ax_delivery here = {.envelope = *envelope, .from = from};
+  n->wrong = n->wrong || ax_together_count(n->together, &here) != AX_OK || envelope->words[0] != n->next++ ||
+             memcmp(payload, &envelope->words[0], sizeof envelope->words[0]) != 0;
+  n->here++;
+  return true;
+}
+
+static ax_status send_and_take_here(ax_processes *processes) {
+  ax_together *t = ax_together_borrow(processes);
+  numbered n = {.together = t};
+  ax_status status = AX_OK;
+  bool any;
+  ax_together_begin(t, &(ax_doing){7, describe_nothing, NULL, NULL});
+  ax_receiver receiver = t->receiver;
+  receiver.context = &n;
+  receiver.take_here = take_numbered_here;
+  for (uint64_t i = 0; i < MANY && status == AX_OK; i++) {
+    ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = 8, .words = {i}};
+    status = ax_together_send(t, (processes->rule.process + 1) % COUNT, &envelope, &i, NULL, NULL);
+  }
+  while (status == AX_OK && n.next < MANY) {
+    status = ax_processes_poll_for(processes, &receiver, &any);
+    (void)take_numbered(&n);
+  }
+  if (status == AX_OK && (n.wrong || n.here == 0)) status = ax_error(AX_INTERNAL, "in another order, or none where it lay");
+  status = ax_together_end(t, status, take_numbered, &n);
+  ax_together_give_back(processes);
+  return status;
+}
+
+static void messages_are_taken_where_they_lie(void **state) {
+  (void)state;
+  ends(send_and_take_here, AX_OK, "");
 }
 
 static void messages_come_in_order(void **state) {
@@ -242,6 +283,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_go_round),
       cmocka_unit_test(messages_come_in_order),
+      cmocka_unit_test(messages_are_taken_where_they_lie),
       cmocka_unit_test(all_end_the_same),
       cmocka_unit_test(the_first_line_that_differs_is_told),
       cmocka_unit_test(lists_of_processes_are_compared),

@@ -133,6 +133,9 @@ struct ax_transport {
   /* Set by the owner before the first poll. Gets each message that has come, which then belongs to it. */
   void (*deliver)(void *context, ax_delivery *delivery);
   void *deliver_context;
+  /* Takes a message with a short payload where the transport has it, which is there for the time of the call. All that came before has
+     been delivered. Returns false: the message is to be delivered too. NULL: not called. */
+  bool (*take_here)(void *deliver_context, uint32_t from, const ax_envelope *envelope, const void *payload);
   /* `destroy` or `settle` still waits for a process; called over and over. where: "in ax_runtime_release"; what: 0, or the loan's
      ticket. NULL: not called. */
   void (*lingers)(void *deliver_context, const char *where, uint64_t what, uint32_t process);

@@ -88,6 +88,14 @@ static ax_status is_gone(uint32_t process) { return ax_error(AX_UNAVAILABLE, "pr
 
 /* --- Polling --- */
 
+static void give(ax_transport *transport, ax_delivery *delivery) {
+  const bool is_short = delivery->ticket == 0 && transport->take_here != NULL;
+  if (is_short && transport->take_here(transport->deliver_context, delivery->from, &delivery->envelope, delivery->payload))
+    ax_delivery_free(delivery);
+  else
+    transport->deliver(transport->deliver_context, delivery);
+}
+
 static ax_status poll(ax_transport *transport, bool *any) {
   within *w = (within *)transport;
   *any = false;
@@ -95,7 +103,7 @@ static ax_status poll(ax_transport *transport, bool *any) {
   for (item *next, *one = take_all(w->hub, transport->process); one != NULL; one = next) {
     next = one->next;
     *any = true;
-    if (one->delivery != NULL) transport->deliver(transport->deliver_context, one->delivery);
+    if (one->delivery != NULL) give(transport, one->delivery);
     else one->done(one->context);
     ax_free(one);
   }

@@ -456,6 +456,23 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   return put_ready_locked(r, g);
 }
 
+/* Code that combines wants operands that are aligned. */
+static bool is_copied(const ax_push *push) { return push->exchange->combine == AX_SCALAR_NONE && push->widen == NULL; }
+
+bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery) {
+  ax_remote *r = run->remote;
+  const ax_push *push = delivery->envelope.place < r->push_count ? r->pushes[delivery->envelope.place] : NULL;
+  if (push == NULL || !is_copied(push) || ax_is_coalesced(delivery) || ax_is_total(delivery)) return false;
+  ax_crossing_group *g = delivery->envelope.check == r->together.doing.check ? group_named(r, delivery) : NULL;
+  ax_open_round *round = g != NULL ? ax_crossing_round(g, delivery->envelope.words[0]) : NULL;
+  if (round == NULL) return false;
+  ax_status status = ax_together_count(&r->together, delivery);
+  if (status == AX_OK) status = put_ghost(r, g, round, delivery);
+  if (status == AX_OK) note_put(r, g, round, delivery, 1);
+  else ax_scheduler_stop(run, status, ax_message());
+  return true;
+}
+
 /* --- Members of this process --- */
 
 static ax_open_round *round_of(ax_remote *r, const ax_crossing_group *g, uint64_t round) {

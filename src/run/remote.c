@@ -101,14 +101,33 @@ static bool handle_all(void *context) {
   return any;
 }
 
+/* A run of one thread polls for itself alone, so nothing is being handled, and nothing goes on. What is in the inbox came earlier. */
+static bool take_here(void *context, uint32_t from, const ax_envelope *envelope, const void *payload) {
+  ax_remote *r = (ax_remote *)(void *)((char *)context - offsetof(ax_remote, together));
+  if (r->closed || envelope->kind != AX_MESSAGE_PART || ax_together_has_come(&r->together)) return false;
+  const bool taken = ax_crossing_take_here(r->run, &(ax_delivery){.envelope = *envelope, .from = from, .payload = (void *)payload});
+  r->taken = r->taken || taken;
+  return taken;
+}
+
 /* Another process has failed. In a deadlock each process says what waits there, though others have said so already. */
 static bool has_failed(ax_remote *r) { return atomic_load(&r->together.ending.failed) && !atomic_load(&r->together.ending.stuck); }
 
+/* *taken: a message was taken where it lay, and activations may go on since. */
+static ax_status poll(ax_remote *r, bool *moved, bool *taken) {
+  *taken = false;
+  if (r->run->threaded) return ax_processes_poll(r->together.ending.processes, moved);
+  r->taken = false;
+  const ax_status status = ax_processes_poll_for(r->together.ending.processes, &r->together.receiver, moved);
+  *taken = r->taken;
+  return status;
+}
+
 bool ax_remote_poll(ax_remote *r) {
-  bool moved;
-  ax_status status = ax_processes_poll(r->together.ending.processes, &moved);
+  bool moved, taken;
+  ax_status status = poll(r, &moved, &taken);
   if (status != AX_OK && !atomic_load(&r->run->over)) ax_scheduler_stop(r->run, status, ax_message());
-  bool any = handle_all(r);
+  bool any = handle_all(r) || taken;
   any = ax_lent_look(r, atomic_load(&r->run->over)) || any;
   if (has_failed(r) && !atomic_load(&r->run->over))
     ax_scheduler_stop(r->run, AX_UNAVAILABLE, "another process has failed");
@@ -162,10 +181,11 @@ static ax_status check_released(ax_remote *r) {
 }
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
-  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together); round += round < UINT32_MAX) {
+  bool taken = false;
+  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
-    ax_status status = ax_processes_poll(r->together.ending.processes, &moved);
+    ax_status status = poll(r, &moved, &taken);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&r->together.ending);
     if (status == AX_OK && !moved) status = check_released(r);
     if (status != AX_OK) {
@@ -239,6 +259,7 @@ ax_status ax_remote_create(ax_execution *run) {
   pthread_mutex_init(&r->groups_lock, NULL);
   atomic_flag_clear(&r->handling);
   AX_TRY(ax_together_init(&r->together, run->executor->processes));
+  r->together.receiver.take_here = take_here;
   AX_TRY(ax_cores_init(r));
   AX_TRY(ax_arrivals_init(r));
   return ax_crossing_init(r);

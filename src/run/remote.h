@@ -18,6 +18,7 @@ typedef struct ax_remote {
   ax_together together;
   atomic_flag handling;        /* a thread handles messages */
   bool closed;                 /* what still comes for the run is dropped */
+  bool taken;                  /* of a run of one thread: a message was taken where it lay during a poll */
   _Atomic uint32_t open;       /* rounds of exchanges that miss something from other processes */
   _Atomic uint32_t held_back;  /* contributions that wait for others, to be sent with them (coalesced.h) */
   _Atomic uint32_t senders;    /* processes whose devices may still send messages over links to devices here */

@@ -190,6 +190,7 @@ static void no_group_of_the_program_crosses(void **state) {
   assert_int_equal(ax_crossing_missing(&text, &sides[0].run, 0, 1, NULL, 3), 3);
   assert_int_equal(ax_crossing_report(sides[0].run.remote), AX_DEADLOCK);
   ax_crossing_reset(sides[0].run.remote);
+  assert_false(ax_crossing_take_here(&sides[0].run, &(ax_delivery){.from = 1, .envelope = {.kind = AX_MESSAGE_PART, .place = 4}}));
   ax_delivery *delivery;
   TEST_OK(ax_delivery_make(&(ax_envelope){.kind = AX_MESSAGE_PART, .place = 4}, 1, true, NULL, &delivery));
   assert_int_equal(ax_crossing_take(&sides[0].run, delivery), AX_INTERNAL);
