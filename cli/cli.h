@@ -119,6 +119,9 @@ double memory_gibibytes(int pages); /* of this many pages, as sysconf names them
 
 /* --- simulate.c --- */
 bool is_picture(const char *path); /* it ends in .svg */
+/* Refuses other names than timeline_write has a form for: those that end in .svg or .json, and - for the screen. NULL: none is asked
+   for. */
+AX_MUST_USE ax_status timeline_check(const char *path);
 /* Writes what each device does: a picture where the path ends in .svg, otherwise trace events. */
 AX_MUST_USE ax_status timeline_write(const char *path, const ax_simulation *simulation);
 

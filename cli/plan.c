@@ -215,6 +215,7 @@ static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *o
 /* Options that would go unheard are slips. */
 static ax_status check_options(const plan *p) {
   const bool piped = p->is_given && strcmp(p->mesh.axis[0].name, "pipe") == 0 && p->mesh.axis[0].size > 1;
+  AX_TRY(timeline_check(p->timeline));
   if (!p->train && p->options.samples > 0) return ax_error(AX_INVALID_ARGUMENT, "--samples is of --train");
   if (!p->train && p->batch != NULL) return ax_error(AX_INVALID_ARGUMENT, "--batch is of --train");
   if (!p->train && p->options.optimizer != NULL) return ax_error(AX_INVALID_ARGUMENT, "--optimizer is of --train");
@@ -347,7 +348,7 @@ int plan_main(int argc, const char **argv) {
       {"optimizer", '\0', POPT_ARG_STRING, NULL, option_optimizer, "With --train: sgd, adam, adamw, lamb, lion, rmsprop, adagrad, adafactor (adam)", "NAME"},
       {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts; of a pipeline those of its parts", "FILE"},
       {"number", 'n', POPT_ARG_STRING, NULL, option_which, "Which strategy --write and --timeline are of (1)", "N"},
-      {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or JSON for Perfetto", "FILE"},
+      {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or .json for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
       {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},
       POPT_TABLEEND,

@@ -42,9 +42,16 @@ static ax_status simulate_file(const simulate *s, ax_cluster **machine, ax_simul
   return status;
 }
 
-bool is_picture(const char *path) {
-  const size_t length = strlen(path);
-  return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
+static bool ends_in(const char *path, const char *ending) {
+  const size_t length = strlen(path), tail = strlen(ending);
+  return length >= tail && strcmp(path + length - tail, ending) == 0;
+}
+
+bool is_picture(const char *path) { return ends_in(path, ".svg"); }
+
+ax_status timeline_check(const char *path) {
+  if (path == NULL || is_picture(path) || ends_in(path, ".json") || strcmp(path, "-") == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "--timeline: give it a name that ends in .svg, for a picture, or in .json, for Perfetto: %s", path);
 }
 
 ax_status timeline_write(const char *path, const ax_simulation *simulation) {
@@ -62,6 +69,7 @@ static ax_status simulate_path(simulate *s, const char *path) {
   char *text = NULL;
   if (s->spread.layout.processes > 0 && s->machine != NULL)
     return ax_error(AX_INVALID_ARGUMENT, "--spread makes a machine of processes: leave --machine out");
+  AX_TRY(timeline_check(s->timeline));
   if (s->spread.layout.processes > 0 && s->options.algorithm == AX_ALGORITHM_BEST) s->options.algorithm = AX_ALGORITHM_RUN;
   AX_TRY(source_read(path, &s->shardings, NULL, &s->source));
   s->options.every_device = s->every_device;
@@ -158,7 +166,7 @@ int simulate_main(int argc, const char **argv) {
       {"cluster", 'c', POPT_ARG_STRING, &s.machine, 0, "The same, as axle plan has it", "NAME|FILE"},
       {"late-sums", '\0', POPT_ARG_NONE, &s.late_sums, 0, "Sums over devices that loops add to a carry are made behind the loop", NULL},
       {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
-      {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
+      {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or .json for Perfetto", "FILE"},
       {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},
       {"slow", '\0', POPT_ARG_STRING, NULL, option_slow, "A device that computes so many times as long, as 3=1.5; may be given repeatedly",
        "DEVICE=FACTOR"},

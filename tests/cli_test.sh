@@ -245,6 +245,8 @@ expect 0 '^1000000 devices of the machine h200-switch (125000 nodes of 8), of wh
 expect 0 '^2 devices of the machine cpu (a switch)$' simulate whole.axle --machine cpu --every-device --timeline t.svg
 grep -q '</svg>' t.svg || { echo "axle simulate: no picture in t.svg"; failed=$((failed + 1)); }
 expect 0 '' simulate double.axle --timeline t.json --devices 1
+expect 1 'error: --timeline: give it a name that ends in .svg, for a picture, or in .json, for Perfetto: t.png' simulate whole.axle --timeline t.png
+[ ! -e t.png ] || { echo "axle simulate: a refused timeline was written"; failed=$((failed + 1)); }
 grep -q traceEvents t.json || { echo "axle simulate: no events in t.json"; failed=$((failed + 1)); }
 expect 0 '^machine "cpu"$' simulate --describe cpu
 expect 2 "error: there is no machine 'pdp11' to describe" simulate --describe pdp11
@@ -338,6 +340,7 @@ grep -q '</svg>' step.svg || { echo "axle plan: no picture in step.svg"; failed=
 expect 0 '^total' simulate step.axle --machine tpu-v5p
 expect 0 'given; zero-bubble' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,model=2 --microbatches 4 --schedule zero-bubble
 expect 0 '^nothing was found that fits' plan net.axle --train --batch x,y --samples 16 --devices 4 --memory 100
+expect 1 'error: --timeline: give it a name that ends in .svg' plan net.axle --train --devices 2 --timeline step.png
 expect 2 'error: how many devices?' plan net.axle --train
 expect 2 "error: --schedule: 'late' is none of none, gpipe" plan net.axle --train --mesh data=2 --schedule late
 expect 2 'error: --samples: not a positive number: 0' plan net.axle --train --devices 2 --samples 0
