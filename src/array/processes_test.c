@@ -249,6 +249,7 @@ static void send_behind_a_copy(const ax_value *in, ax_value *out, void *c) {
 
 static void a_member_goes_on_before_its_turn(void **state) {
   (void)state;
+  if (AX_HOSTILE) skip(); /* where the shortest sums are split, and have no turns */
   const ax_type type = TEST_TYPE(AX_F32, 2, 3);
   ax_program *program = test_trace_map(&(test_map){"x=2", {"x"}, {"x"}, .body = send_behind_a_copy}, &type);
   ax_tensor *in, *got;
