@@ -18,8 +18,8 @@
 
    This file decides which rewrites are done: by estimates from kernels alone (fuse_worth.c), by what two of them touch
    (fuse_pairs.c), and by the other readers. kernel_rewrite.c does them. The walk along the block notes who touched each allocation
-   last, so a question about the operations in between takes no walk of its own. Rewritten kernels are remembered (rewrites.c), and equal ones are one object.
-   The remaining operations are copied to the plan's memory at the end. */
+   last, so a question about the operations in between takes no walk of its own. Rewritten kernels are remembered (rewrites.c), and
+   equal ones are one object. The remaining operations are copied to the plan's memory at the end. */
 #include <string.h>
 
 #include "plan/fuse_pairs.h"
@@ -28,7 +28,7 @@
 #include "plan/passes.h"
 #include "plan/rewrites.h"
 
-enum { window = 24, reach = 96, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4, large_bytes = 1 << 18 };
+enum { window = 24, reach = 96, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
 
 /* The operation at `position` of the block touches `allocation`. Those of an allocation are linked, the latest first. */
 typedef struct touch {
@@ -440,17 +440,11 @@ static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_
   return ax_buffer_bytes(&f->plan->buffers[made]) <= small_bytes || (down && !holds_more(f, &op->kernel, position, at, made));
 }
 
-static int64_t made_bytes(const fuser *f, const ax_bound *a) {
-  int64_t bytes = 0;
-  for (uint32_t i = 0; i < a->kernel->store_count; i++) bytes += ax_buffer_bytes(&f->plan->buffers[a->buffers[a->kernel->stores[i].slot]]);
-  return bytes;
-}
-
 /* Whether two kernels make large results, of which neither needs the other's, of hardly anything that they share, as two gathers by the
    same numbers do. Together they would save next to nothing, and both results would be held from the first one's place to the second's. */
 static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
-  return steps > small_elems && made_bytes(f, a) >= large_bytes && made_bytes(f, b) >= large_bytes && !ax_kernel_feeds(a, b) &&
+  return steps > small_elems && ax_kernel_makes_much(f->plan, a) && ax_kernel_makes_much(f->plan, b) && !ax_kernel_feeds(a, b) &&
          !ax_kernels_share(f->plan, a, b, steps / 8);
 }
 

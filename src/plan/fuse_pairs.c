@@ -74,6 +74,14 @@ bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_boun
   return a->kernel->reduce_rank == 0 ? !overlap(plan, a, b) : !ax_kernels_share(plan, a, b, steps / 8);
 }
 
+bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel) {
+  enum { large_bytes = 256 << 10 };
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < kernel->kernel->store_count; i++)
+    bytes += ax_buffer_bytes(&plan->buffers[kernel->buffers[kernel->kernel->stores[i].slot]]);
+  return bytes >= large_bytes;
+}
+
 bool ax_kernel_feeds(const ax_bound *a, const ax_bound *b) {
   for (uint32_t i = 0; i < a->kernel->store_count; i++)
     for (uint32_t j = 0; j < b->kernel->expr_count; j++)

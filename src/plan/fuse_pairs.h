@@ -1,4 +1,4 @@
-/* Questions of the fusion pass (fuse.c) about two kernels and the arrays that both touch: whether they may be one, and whether that
+/* Questions of the passes fuse and rows about two kernels and the arrays that they touch: whether they may be one, and whether that
    saves anything. */
 #ifndef AX_PLAN_FUSE_PAIRS_H
 #define AX_PLAN_FUSE_PAIRS_H
@@ -14,6 +14,8 @@ bool ax_kernels_agree(const ax_plan *plan, const ax_bound *a, const ax_bound *b)
    reader, which saves nothing unless they share an array: with a reduction of an eighth of its steps (b may make a matrix of
    vectors, added to another matrix), else any element (b may look up rows of another table, at numbers beside a's). */
 bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_bound *b);
+/* Whether a kernel stores as much as no cache near a core holds. */
+bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel);
 /* Whether kernel b loads what kernel a stores. */
 bool ax_kernel_feeds(const ax_bound *a, const ax_bound *b);
 

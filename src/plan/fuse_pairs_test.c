@@ -17,11 +17,10 @@ static ax_plan plan_of(ax_buffer *buffers) {
 
 static ax_position along(int dim, int64_t offset) { return (ax_position){.dim = dim, .coef = dim < 0 ? 0 : 1, .offset = offset, .dynamic = AX_NONE}; }
 
-/* to[i, column] = from[i, of], for all 64 rows. */
-static ax_bound copy(uint32_t from, int64_t of, uint32_t to, int64_t column) {
-  const int64_t rows = 64, dims[] = {64, 3};
-  ax_bound made = {ax_kernel_create(&test_arena, 1, 0, &rows), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
-  const ax_position at[] = {along(0, 0), along(-1, of)}, there[] = {along(0, 0), along(-1, column)};
+/* Over `rank` of the dimensions: to[there] = from[at]. */
+static ax_bound moved(uint32_t rank, uint32_t from, const ax_position *at, uint32_t to, const ax_position *there) {
+  const int64_t dims[] = {64, 3};
+  ax_bound made = {ax_kernel_create(&test_arena, rank, 0, dims), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
   const ax_ex value = ax_kernel_load(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at);
   ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), there, value, AX_SCALAR_NONE);
   made.buffers[0] = from;
@@ -29,16 +28,16 @@ static ax_bound copy(uint32_t from, int64_t of, uint32_t to, int64_t column) {
   return made;
 }
 
+/* to[i, column] = from[i, of], for all 64 rows. */
+static ax_bound copy(uint32_t from, int64_t of, uint32_t to, int64_t column) {
+  const ax_position at[] = {along(0, 0), along(-1, of)}, there[] = {along(0, 0), along(-1, column)};
+  return moved(1, from, at, to, there);
+}
+
 /* to = from, all of it. */
 static ax_bound copy_all(uint32_t from, uint32_t to) {
-  const int64_t dims[] = {64, 3};
-  ax_bound made = {ax_kernel_create(&test_arena, 2, 0, dims), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
   const ax_position at[] = {along(0, 0), along(1, 0)};
-  const ax_ex value = ax_kernel_load(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at);
-  ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at, value, AX_SCALAR_NONE);
-  made.buffers[0] = from;
-  made.buffers[1] = to;
-  return made;
+  return moved(2, from, at, to, at);
 }
 
 static bool agree(ax_bound a, ax_bound b) {
@@ -79,11 +78,23 @@ static void arrays_in_common(void **state) {
   assert_false(ax_kernel_stays_apart(&plan, &a, &b));
 }
 
+static void what_no_near_cache_holds(void **state) {
+  ax_buffer buffers[BUFFERS];
+  const ax_plan plan = plan_of(buffers);
+  const ax_bound a = copy_all(X, Y);
+  (void)state;
+  for (int large = 0; large < 2; large++) {
+    buffers[Y].type = ax_array_type(AX_F32, AX_DIMS((64 << 10) - (large == 0)));
+    assert_true(ax_kernel_makes_much(&plan, &a) == (large == 1));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(columns_of_one_array_may_be_stored_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_is_read_is_written_by_nobody_else, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(readers_of_what_a_kernel_stores, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(what_no_near_cache_holds, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(arrays_in_common, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

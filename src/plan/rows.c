@@ -24,6 +24,7 @@
    rows_blocks.c decides how many rows are done at a time, and whether it pays. */
 #include <string.h>
 
+#include "plan/fuse_pairs.h"
 #include "plan/kernel_rewrite.h"
 #include "plan/op.h"
 #include "plan/passes.h"
@@ -33,7 +34,6 @@
 
 enum {
   window = 48, /* operations that a group looks ahead */
-  large_bytes = 256 << 10,
   most_row = AX_HOSTILE ? 300 : 48 << 10, /* bytes of a row of the first kernel, if there is a choice */
   least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
 };
@@ -278,12 +278,9 @@ static bool is_written(const grouper *g, uint32_t allocation) {
 
 /* A kernel that needs nothing of what the group makes, and makes as much as no cache near a core holds. */
 static bool makes_much_by_itself(const grouper *g, const ax_bound *bound) {
-  int64_t bytes = 0;
   for (uint32_t i = 0; i < bound->kernel->slot_count; i++)
     if (is_written(g, g->plan->buffers[bound->buffers[i]].allocation)) return false;
-  for (uint32_t i = 0; i < bound->kernel->store_count; i++)
-    bytes += ax_buffer_bytes(&g->plan->buffers[bound->buffers[bound->kernel->stores[i].slot]]);
-  return bytes >= large_bytes;
+  return ax_kernel_makes_much(g->plan, bound);
 }
 
 /* What would move over others and is large is not held for longer: a product that makes more than it takes of the group, and a kernel that
