@@ -100,18 +100,14 @@ static void combine(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 
 /* --- all_gather and its like, all_to_all, ppermute --- */
 
-static bool move_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
-  (void)out;
-  const bool no_zero = in[0].dtype == AX_F8E8M0FNU && eqn->prim == &ax_prim_ppermute;
-  return lacks->two_bit_moves && (in[0].dtype == AX_S2 || in[0].dtype == AX_U2 || no_zero);
+static bool bits_apply(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)out;
+  return lacks->two_bit_moves && in[0].dtype == AX_F8E8M0FNU;
 }
 
-static void move(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
-  const ax_dtype dtype = ax_typeof(in[0]).dtype;
-  const bool bits = dtype == AX_F8E8M0FNU;
-  const ax_value x = bits ? ax_bitcast_convert_type(in[0], AX_U8) : ax_convert_element_type(in[0], ax_multiplied_as(dtype));
-  const ax_value came = ax_bind1(eqn->prim, eqn->params, &x, 1);
-  out[0] = bits ? ax_bitcast_convert_type(came, dtype) : ax_convert_element_type(came, dtype);
+static void as_bits(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  const ax_value x = ax_bitcast_convert_type(in[0], AX_U8);
+  out[0] = ax_bitcast_convert_type(ax_bind1(eqn->prim, eqn->params, &x, 1), AX_F8E8M0FNU);
 }
 
 /* --- ragged_all_to_all --- */
@@ -215,10 +211,11 @@ const ax_plain_rule ax_plain_collectives[] = {{.prim = &ax_prim_pbroadcast, .app
                                               {.prim = &ax_prim_pmax, .applies = combine_applies, .trace = combine},
                                               {.prim = &ax_prim_pmin, .applies = combine_applies, .trace = combine},
                                               {.prim = &ax_prim_psum_scatter, .applies = combine_applies, .trace = combine},
-                                              {.prim = &ax_prim_all_gather, .applies = move_applies, .trace = move},
-                                              {.prim = &ax_prim_all_gather_invariant, .applies = move_applies, .trace = move},
-                                              {.prim = &ax_prim_all_gather_reduced, .applies = move_applies, .trace = move},
-                                              {.prim = &ax_prim_all_to_all, .applies = move_applies, .trace = move},
-                                              {.prim = &ax_prim_ppermute, .applies = move_applies, .trace = move},
+                                              {.prim = &ax_prim_all_gather, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                              {.prim = &ax_prim_all_gather_invariant, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                              {.prim = &ax_prim_all_gather_reduced, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                              {.prim = &ax_prim_all_to_all, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                              {.prim = &ax_prim_ppermute, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                              {.prim = &ax_prim_ppermute, .applies = bits_apply, .trace = as_bits},
                                               {.prim = &ax_prim_ragged_all_to_all, .applies = ragged_applies, .trace = ragged},
                                               {0}};

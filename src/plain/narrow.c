@@ -2,7 +2,7 @@
 
      functions   of floats of less than 32 bits: in f32, rounded once, which is what the primitives say. XLA's programs of asin and its like
                  round every step to the dtype, and it has none of erfc and bessel_i1e for floats of a byte
-     cuts        of integers of less than a byte, by paddings of less than nothing: XLA's compiler for GPUs ends the process at them
+     cuts        of integers of less than a byte, by paddings of less than nothing, as bytes: XLA's compiler for GPUs ends the process
      joined, sorted
                  integers of two bits, as bytes: XLA's plugin for processors ends the process
      counts      of bits, of integers of less than a byte: XLA counts those of the byte that holds them */
@@ -31,13 +31,6 @@ static bool cut_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax
   return lacks->short_cuts && cuts && ax_is_short_integer(in[0].dtype);
 }
 
-/* Of bytes. */
-static void cut(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
-  const ax_dtype dtype = ax_typeof(in[0]).dtype;
-  const ax_value wide[] = {ax_convert_element_type(in[0], AX_S8), ax_convert_element_type(in[1], AX_S8)};
-  out[0] = ax_convert_element_type(ax_bind1(eqn->prim, eqn->params, wide, 2), dtype);
-}
-
 static bool count_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
   (void)eqn, (void)out;
   return lacks->short_counts && ax_is_short_integer(in[0].dtype);
@@ -55,19 +48,18 @@ static void count(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 
 static bool is_two_bits(ax_dtype dtype) { return dtype == AX_S2 || dtype == AX_U2; }
 
-static bool bytes_apply(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+bool ax_plain_two_bits(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
   bool any = false;
   (void)out;
   for (uint32_t i = 0; i < eqn->in_count; i++) any = any || is_two_bits(in[i].dtype);
   return lacks->two_bit_moves && any;
 }
 
-/* Results have the operands' dtypes. */
-static void as_bytes(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+void ax_plain_as_bytes(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   ax_value *x = ax_trace_alloc(eqn->in_count * sizeof x[0]);
   for (uint32_t i = 0; x != NULL && i < eqn->in_count; i++) {
     const ax_dtype dtype = ax_typeof(in[i]).dtype;
-    x[i] = is_two_bits(dtype) ? ax_convert_element_type(in[i], ax_multiplied_as(dtype)) : in[i];
+    x[i] = ax_is_short_integer(dtype) ? ax_convert_element_type(in[i], ax_multiplied_as(dtype)) : in[i];
   }
   if (x == NULL || ax_failed()) return;
   ax_bind(eqn->prim, eqn->params, x, eqn->in_count, out, eqn->out_count);
@@ -85,9 +77,9 @@ const ax_plain_rule ax_plain_narrow[] = {{.prim = &ax_prim_asin, .applies = func
                                          {.prim = &ax_prim_logistic, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_expm1, .applies = function_applies, .trace = function},
                                          {.prim = &ax_prim_log1p, .applies = function_applies, .trace = function},
-                                         {.prim = &ax_prim_pad, .applies = cut_applies, .trace = cut},
+                                         {.prim = &ax_prim_pad, .applies = cut_applies, .trace = ax_plain_as_bytes},
                                          {.prim = &ax_prim_population_count, .applies = count_applies, .trace = count},
                                          {.prim = &ax_prim_ctz, .applies = count_applies, .trace = count},
-                                         {.prim = &ax_prim_concatenate, .applies = bytes_apply, .trace = as_bytes},
-                                         {.prim = &ax_prim_sort, .applies = bytes_apply, .trace = as_bytes},
+                                         {.prim = &ax_prim_concatenate, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
+                                         {.prim = &ax_prim_sort, .applies = ax_plain_two_bits, .trace = ax_plain_as_bytes},
                                          {0}};

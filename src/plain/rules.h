@@ -20,6 +20,11 @@ extern const ax_plain_rule ax_plain_collectives[], ax_plain_narrow[]; /* lists, 
 /* For `applies`: LAPACK's functions are lacking. */
 bool ax_plain_lapack(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out);
 
+/* Of what moves numbers, whose results have its operands' dtypes. For `applies`: some are of two bits, which the device cannot move; for
+   `trace`: those of less than a byte as bytes, there and back. */
+bool ax_plain_two_bits(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out);
+void ax_plain_as_bytes(const ax_eqn *eqn, const ax_value *in, ax_value *out);
+
 /* Parameters of the equation, which has them: where one is in its parameters; a bool. */
 const void *ax_plain_parameter(const ax_eqn *eqn, const char *name);
 bool ax_plain_bool(const ax_eqn *eqn, const char *name);
