@@ -84,6 +84,9 @@ static void *make_and_destroy(void *context) {
 
 /* In a process that is forked while other threads make compilers and destroy them, a compiler is released, and another one made. */
 static void forked_processes_release_and_make(void **state) {
+#ifdef __SANITIZE_ADDRESS__
+  skip(); /* gcc 12's allocator of ASan does not hold its locks across a fork: the child waits for a thread it lacks */
+#endif
   enum { threads = 3, rounds = 200, most_seconds = 10 };
   pthread_t thread[threads];
   atomic_bool end = false;
