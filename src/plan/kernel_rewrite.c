@@ -398,11 +398,24 @@ static void map_through(const copier *first, copier *second) {
         second->map[j] = first->map[a->stores[i].expr];
 }
 
+/* What the second makes of the first's only result is nothing that the first has: so many nodes are too many. */
+static bool too_many(const ax_bound *first, const ax_bound *second) {
+  const ax_loop_kernel *a = first->kernel, *b = second->kernel;
+  if (a->store_count != 1 || b->expr_count > AX_MOST_EXPRS) return false;
+  for (uint32_t slot = 0; slot < b->slot_count; slot++)
+    if (second->buffers[slot] == first->buffers[a->stores[0].slot]) return a->expr_count + users_of(b, slot) > AX_MOST_EXPRS;
+  return false;
+}
+
 ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound *second, ax_bound *out) {
   const ax_loop_kernel *a = first->kernel, *b = second->kernel;
   ax_bound fresh;
   copier from_first, from_second;
   assert(!a->running && !b->running);
+  if (too_many(first, second)) {
+    *out = (ax_bound){NULL, NULL};
+    return AX_OK;
+  }
   AX_TRY(start(arena, a, a->reduce_rank > b->reduce_rank ? a->reduce_rank : b->reduce_rank, &fresh));
   AX_TRY(start_copier(&from_first, arena, first, &fresh));
   AX_TRY(start_copier(&from_second, arena, second, &fresh));

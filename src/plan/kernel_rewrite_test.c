@@ -239,6 +239,19 @@ static void too_large(void **state) {
 
 /* --- Merging --- */
 
+/* Two chains are one kernel for as long as its nodes are not too many. */
+static void chains_are_merged_up_to_the_limit(void **state) {
+  (void)state;
+  const ax_bound first = long_chain(10, 11, 100);
+  for (uint32_t length = 50; length < 80; length++) {
+    const ax_bound second = long_chain(11, 12, length);
+    ax_bound out;
+    TEST_OK(ax_kernel_merge(&test_arena, &first, &second, &out));
+    assert_int_equal(out.kernel != NULL, first.kernel->expr_count + second.kernel->expr_count - 1 <= AX_MOST_EXPRS);
+    if (out.kernel != NULL) assert_int_equal(out.kernel->store_count, 2);
+  }
+}
+
 static void merging(void **state) {
   (void)state;
   ax_bound first = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), second = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
@@ -370,6 +383,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(chains_grow, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(too_many_arrays, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(too_large, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(chains_are_merged_up_to_the_limit, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(merging_has_a_limit, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(pruning, test_arena_start, test_arena_end),

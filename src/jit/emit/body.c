@@ -20,8 +20,20 @@ static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
   return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
 }
 
+/* A number from behind the call's slots. */
+static LLVMValueRef emit_given(ax_nest *nest, ax_ex node) {
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  const ax_dtype dtype = kernel->exprs[node].dtype;
+  LLVMValueRef at = ax_cg_i64(&nest->cg, kernel->slot_count + kernel->exprs[node].imm);
+  LLVMTypeRef place = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, place, nest->slots, &at, 1, "");
+  LLVMValueRef bits = ax_nest_load_one(nest, ax_cg_memory(&nest->cg, dtype, 1), pointer);
+  return ax_cg_to_register(&nest->cg, dtype, bits, 1);
+}
+
 /* As a scalar (only where the node is one) or spread over the lanes. */
 LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
+  if (nest->is_fetched[node] && lanes == nest->schedule->lanes) return ax_cg_broadcast(&nest->cg, emit_given(nest, node), lanes);
   LLVMValueRef value = *value_at(nest, node, instance);
   if (nest->is_spread[node] && lanes == nest->schedule->lanes) return nest->spread_values[node];
   return lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
@@ -87,17 +99,6 @@ static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
   LLVMValueRef offset = ax_cg_i64(&nest->cg, axis);
   LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, i64, nest->coordinates, &offset, 1, "");
   return LLVMBuildLoad2(nest->cg.builder, i64, pointer, "");
-}
-
-/* A number from behind the call's slots. */
-static LLVMValueRef emit_given(ax_nest *nest, ax_ex node) {
-  const ax_loop_kernel *kernel = nest->schedule->kernel;
-  const ax_dtype dtype = kernel->exprs[node].dtype;
-  LLVMValueRef at = ax_cg_i64(&nest->cg, kernel->slot_count + kernel->exprs[node].imm);
-  LLVMTypeRef place = LLVMInt64TypeInContext(nest->cg.context);
-  LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, place, nest->slots, &at, 1, "");
-  LLVMValueRef bits = ax_nest_load_one(nest, ax_cg_memory(&nest->cg, dtype, 1), pointer);
-  return ax_cg_to_register(&nest->cg, dtype, bits, 1);
 }
 
 /* --- One divisor for many --- */

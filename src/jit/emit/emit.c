@@ -510,12 +510,13 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->reciprocals = ax_arena_alloc(arena, 2 * instances * (size_t)kernel->expr_count * word);
   nest->spread_values = ax_arena_alloc(arena, kernel->expr_count * word + 1);
   nest->is_spread = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
+  nest->is_fetched = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
   nest->is_divisor = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
   nest->holds = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
   return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->columns && nest->values && nest->reciprocals &&
-         nest->spread_values && nest->is_spread && nest->is_divisor && nest->accumulators && nest->tiles;
+         nest->spread_values && nest->is_spread && nest->is_fetched && nest->is_divisor && nest->accumulators && nest->tiles;
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */

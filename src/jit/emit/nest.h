@@ -50,6 +50,7 @@ typedef struct ax_nest {
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *spread_values;      /* [node]: in all lanes, of the nodes that is_spread names */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
+  bool *is_fetched;                 /* by node: a given number, which is loaded into all lanes where it is used (spread.c) */
   bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */

@@ -26,13 +26,24 @@ static bool can_spread(const ax_nest_schedule *s, ax_ex node) {
          !ax_nest_schedule_depends(s, node, s->vector) && !ax_nest_schedule_depends(s, node, s->unrolled);
 }
 
-/* Given numbers are always spread: they are no constants that instructions could take from memory. Those that no register is left for
-   LLVM keeps on the stack, where instructions take them from. Spread where they are used, each takes an instruction of its own: a
-   chain with 79 took LLVM 2 ms less, once for all kernels that share it, but each run of it 1.3 times as long. */
+/* Given numbers are always spread: they are no constants that instructions could take from memory. Where they are more than registers
+   hold, LLVM would keep them on the stack, spread, and take long to choose which (a quarter of the time for a chain of 79 additions).
+   With registers of 64 bytes a load that spreads them does as well: the chain takes as long on Zen 4. With fewer bytes there are more
+   vectors for each, and the stack is better. */
 static void spread_given(ax_nest *nest) {
+  enum { most_held = 20 };
   const ax_nest_schedule *s = nest->schedule;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+  uint32_t count = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     nest->is_spread[id] = s->live[id] && s->lanes > 1 && s->kernel->exprs[id].op == AX_LEAF_GIVEN;
+    count += nest->is_spread[id];
+  }
+  if (count <= most_held || s->vector_bytes < 64) return;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_dtype dtype = s->kernel->exprs[id].dtype;
+    nest->is_fetched[id] = nest->is_spread[id] && (dtype == AX_F32 || dtype == AX_F64);
+    nest->is_spread[id] = nest->is_spread[id] && !nest->is_fetched[id];
+  }
 }
 
 void ax_nest_find_spread(ax_nest *nest) {
