@@ -92,6 +92,37 @@ static void code_is_shared(void **state) {
   assert_false(alike(some, (const double[]){1.5, -0.375, 3, 2}));
 }
 
+/* Whether two kernels share code that add (or multiply by) 40 numbers, of which the first is `a` in one and `b` in the other. */
+static bool long_ones_alike(ax_scalar what, double a, double b) {
+  static const int64_t dims[] = {columns};
+  ax_arena arena = {0};
+  uint64_t bits[AX_MAX_GIVEN];
+  uint32_t count;
+  const ax_loop_kernel *made[2];
+  for (int k = 0; k < 2; k++) {
+    ax_loop_kernel *kernel = ax_kernel_create(&arena, 1, 0, dims);
+    ax_position at[1];
+    ax_at_identity(at, 1);
+    ax_ex y = ax_kernel_load(kernel, ax_kernel_slot(kernel, AX_F32, 1, dims), at);
+    for (int i = 0; i < 40; i++) y = op(kernel, what, AX_F32, y, number(kernel, AX_F32, i > 0 ? 3 + i + 50 * k : k == 0 ? a : b));
+    ax_kernel_store(kernel, ax_kernel_slot(kernel, AX_F32, 1, dims), at, y, AX_SCALAR_NONE);
+    made[k] = ax_kernel_given(&arena, kernel, bits, &count);
+    assert_true(count == 39 || count == 40);
+  }
+  const bool equal = ax_kernel_equal(made[0], made[1]);
+  ax_arena_deinit(&arena);
+  return equal;
+}
+
+/* In a kernel of many numbers 1, 2 and a half are as others are, where no product is made of them. */
+static void one_of_many_is_given(void **state) {
+  (void)state;
+  assert_true(long_ones_alike(AX_SCALAR_ADD, 0.5, 0.75));
+  assert_true(long_ones_alike(AX_SCALAR_MAX, -1, 2));
+  assert_false(long_ones_alike(AX_SCALAR_MUL, 0.5, 0.75));
+  assert_false(long_ones_alike(AX_SCALAR_ADD, 0, 0.75));
+}
+
 /* Places and functions keep their numbers. */
 static void others_are_kept(void **state) {
   (void)state;
@@ -145,6 +176,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_bits),
       cmocka_unit_test(code_is_shared),
+      cmocka_unit_test(one_of_many_is_given),
       cmocka_unit_test(others_are_kept),
       cmocka_unit_test(few_kernels_keep_their_numbers),
   };
