@@ -279,6 +279,14 @@ static void of_several_blocks(void **state) {
   for (size_t i = 0; i < AX_COUNT(subjects); i++) of_shapes(&subjects[i], shapes, AX_COUNT(shapes), RANDOM, i % 2 == 0 ? AX_F64 : AX_C64);
 }
 
+/* eigh of so many rows that it goes by QR steps, alone and in a batch. */
+static void eigh_by_steps(void **state) {
+  static const subject s = {"eigh", eigh, 2, 1, true, true};
+  (void)state;
+  check(&s, TEST_TYPE(AX_F64, 256, 256), RANDOM);
+  check(&s, TEST_TYPE(AX_C64, 2, 256, 256), RANK_TWO);
+}
+
 /* Without full rank, with equal eigenvalues, of numbers of many sizes. */
 static void of_other_kinds(void **state) {
   static const int64_t shapes[][2] = {{7, 7}, {6, 4}, {4, 6}};
@@ -508,7 +516,8 @@ static void tridiagonal_systems(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks), cmocka_unit_test(of_other_kinds),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks),
+      cmocka_unit_test(eigh_by_steps), cmocka_unit_test(of_other_kinds),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small), cmocka_unit_test(noise_ends_sweeps),
                                      cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(hard_eigenvalues),
                                          cmocka_unit_test(other_units),
