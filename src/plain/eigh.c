@@ -1,11 +1,14 @@
-/* eigh by rotations from both sides (Jacobi's method), of all pairs in turn, half as many as there are rows at once (jacobi.h). What is off the
-   diagonal goes to 0 at last quadratically. The matrix is four quarters, of the rows and columns of those at the top and at the bottom; one
-   more row and column of zeros, where their number is odd, meets all others and turns none. */
+/* eigh, of large matrices where steps of a loop cost little, by Schur's form, which is diagonal; else by rotations from both
+   sides (Jacobi's method), of all pairs in turn, half as many as there are rows at once (jacobi.h). What is off the diagonal
+   goes to 0 at last quadratically. The matrix is four quarters, of the rows and columns of those at the top and at the bottom;
+   one more row and column of zeros, where their number is odd, meets all others and turns none. */
 #include <math.h>
 
 #include "axle/linalg.h"
 #include "ops/pointwise.h"
+#include "axle/transform.h"
 #include "plain/jacobi.h"
+#include "plain/schur.h"
 #include "prim/prims.h"
 
 enum { COUNT, OFF, TOP_LEFT, TOP_RIGHT, BOTTOM_LEFT, BOTTOM_RIGHT, LEFT, RIGHT, CARRIES }; /* LEFT, RIGHT: columns of the vectors */
@@ -83,6 +86,18 @@ static ax_value with_real_row(ax_value v, bool lower, int64_t n) {
   return ax_where(is_row, ax_matrix_real(turned), turned);
 }
 
+typedef struct wanted {
+  bool lower, vectors;
+} wanted;
+
+/* In ascending order: w R[n], v T[n, n], unless vectors are not wanted. */
+static void put(const wanted *wanted, ax_value known, ax_value by, ax_value w, ax_value v, ax_value *out) {
+  const ax_value order = ax_argsort(w, 0);
+  out[wanted->vectors] = ax_plain_or_nan(known, ax_mul(ax_take(w, order, 0), by));
+  if (!wanted->vectors || ax_failed()) return;
+  out[0] = ax_plain_or_nan(known, with_real_row(ax_take(v, order, 1), wanted->lower, ax_typeof(w).dims[0]));
+}
+
 static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const bool lower = ax_plain_bool(eqn, "lower"), vectors = ax_plain_bool(eqn, "compute_v");
   const ax_type type = ax_typeof(in[0]);
@@ -94,11 +109,34 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   begin(x, n, carries);
   ax_while(AX_CLOSURE(goes_on, CARRIES, 1, &least), AX_CLOSURE(sweep, CARRIES, CARRIES, &least), AX_LIST(CARRIES, carries), AX_LIST(CARRIES, made));
   const ax_value values = ax_concatenate(AX_VALUES(diagonal(made[TOP_LEFT]), diagonal(made[BOTTOM_RIGHT])), 0);
-  const ax_value w = ax_slice_in_dim(values, 0, n, 1, 0), order = ax_argsort(w, 0);
-  out[vectors] = ax_plain_or_nan(finite, ax_mul(ax_take(w, order, 0), by));
-  if (!vectors) return;
   const ax_value v = ax_slice_in_dim(ax_matrix_beside(made[LEFT], made[RIGHT]), 0, n, 1, 1);
-  out[0] = ax_plain_or_nan(finite, with_real_row(ax_take(v, order, 1), lower, n));
+  put(&(wanted){lower, vectors}, finite, by, ax_slice_in_dim(values, 0, n, 1, 0), v, out);
 }
 
 const ax_plain_rule ax_plain_eigh = {&ax_prim_eigh, ax_plain_lapack, trace, 2};
+
+/* --- By Schur's form --- */
+
+static bool takes_steps(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
+  (void)eqn, (void)out;
+  return lacks->lapack && !lacks->slow_steps && in->dims[in->rank - 1] >= 256; /* below that it takes longer to compile than it gains */
+}
+
+static AX_BODY(finish) { /* t, whether it is known, what it is divided by, q */
+  put(context, in[1], in[2], diagonal(in[0]), in[3], out);
+}
+
+static void trace_steps(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
+  wanted wanted = {ax_plain_bool(eqn, "lower"), ax_plain_bool(eqn, "compute_v")};
+  const ax_type type = ax_typeof(in[0]);
+  const uint32_t count = 3u + wanted.vectors;
+  const ax_plain_prepared x = ax_plain_prepare(ax_matrix_of_triangle(in[0], wanted.lower));
+  const ax_plain_schur_form form = ax_plain_schur_of(x.matrices, wanted.vectors);
+  const ax_value parts[] = {form.t, ax_and(x.finite, form.known), x.scale, form.q};
+  ax_value made[2];
+  (ax_vmap)((ax_fn){finish, count, eqn->out_count, &wanted}, count, parts, eqn->out_count, made, NULL);
+  out[wanted.vectors] = ax_reshape(made[wanted.vectors], AX_LIST(type.rank - 1, type.dims));
+  if (wanted.vectors) out[0] = ax_reshape(made[0], AX_LIST(type.rank, type.dims));
+}
+
+const ax_plain_rule ax_plain_eigh_steps = {&ax_prim_eigh, takes_steps, trace_steps, 0};

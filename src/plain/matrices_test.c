@@ -135,6 +135,60 @@ static AX_BODY(cholesky) {
   out[1] = l;
 }
 
+/* How much of a triangle stands where Schur's form has nothing; of a real one's blocks, which have a and a on the diagonal and
+   elements of opposite signs beside it, also how many are others. */
+static ax_value off_form(ax_value t) {
+  const ax_type type = ax_typeof(t);
+  const int64_t n = type.dims[type.rank - 1];
+  const bool real = !ax_is_complex(type.dtype);
+  ax_value sum = ax_reduce_sum(ax_abs(ax_matrix_lower(t, real ? -2 : -1)), AX_ALL_DIMS, false), part[4];
+  if (!real || n == 1) return sum;
+  for (int i = 0; i < 4; i++) part[i] = ax_diagonal_to_vector(ax_matrix_part(t, i / 2, n - 1, i % 2, n - 1));
+  const ax_value block = ax_ne(part[2], ax_integer(0)), opposite = ax_lt(ax_mul(ax_sign(part[1]), ax_sign(part[2])), ax_integer(0));
+  const ax_value other = ax_and(block, ax_or(ax_ne(part[0], part[3]), ax_not(opposite)));
+  const ax_value touches = ax_and(ax_slice_in_dim(block, 1, n - 1, 1, -1), ax_slice_in_dim(block, 0, n - 2, 1, -1));
+  sum = ax_add(sum, ax_reduce_sum(ax_convert_element_type(other, type.dtype), AX_ALL_DIMS, false));
+  return n == 2 ? sum : ax_add(sum, ax_reduce_sum(ax_convert_element_type(touches, type.dtype), AX_ALL_DIMS, false));
+}
+
+static AX_BODY(schur) {
+  ax_value f[2], alone;
+  (void)context;
+  ax_schur(in[0], true, AX_LIST(2, f));
+  ax_schur(in[0], false, AX_LIST(1, &alone));
+  out[0] = off(ax_matmul(ax_matmul(f[1], f[0]), ax_matrix_adjoint(f[1])), in[0]);
+  out[1] = off_unit(f[1]);
+  out[2] = ax_add(off_form(f[0]), off_form(alone));
+}
+
+/* Of length 1, the largest element real. */
+static ax_value off_length(ax_value v) {
+  const ax_value sizes = ax_abs(v), is_largest = ax_eq(sizes, ax_reduce_max(sizes, AX_DIMS(-2), true));
+  const ax_value lengths = ax_reduce_sum(ax_square(sizes), AX_DIMS(-2), true);
+  return ax_add(largest(ax_sub(lengths, ax_integer(1))), largest(ax_where(is_largest, ax_imag_part(v), ax_integer(0))));
+}
+
+/* Eigenvalues have no order: they are compared by one of their coordinates, turned a little. */
+static AX_BODY(eig) {
+  ax_value f[3];
+  (void)context;
+  ax_eig(in[0], true, true, AX_LIST(3, f));
+  const ax_value w = f[0], x = ax_matrix_as(in[0], w), columns = ax_expand_dims(w, -2);
+  out[0] = off(ax_mul(f[2], columns), ax_matmul(x, f[2]));
+  out[1] = off(ax_mul(f[1], ax_conj(columns)), ax_matmul(ax_matrix_adjoint(x), f[1]));
+  out[2] = ax_add(off_length(f[1]), off_length(f[2]));
+  out[3] = ax_sort(ax_add(ax_mul(ax_real_part(w), ax_real(0.6)), ax_mul(ax_imag_part(w), ax_real(0.8))), -1);
+}
+
+static AX_BODY(eigenvalues) {
+  ax_value w;
+  (void)context;
+  ax_eig(in[0], false, false, AX_LIST(1, &w));
+  const ax_value sum = ax_reduce_sum(ax_diagonal_to_vector(in[0]), AX_DIMS(-1), false), got = ax_reduce_sum(w, AX_DIMS(-1), false);
+  const ax_value apart = ax_sub(ax_matrix_reals(got), ax_matrix_reals(sum));
+  out[0] = ax_div(largest(apart), ax_add(largest(in[0]), ax_real(1e-30)));
+}
+
 static const subject subjects[] = {
     {"lu", lu, 1, 1, false, false},
     {"linear_solve", solve, 2, 0, true, false},
@@ -147,6 +201,9 @@ static const subject subjects[] = {
     {"hessenberg", hessenberg, 2, 0, true, false},
     {"tridiagonal", tridiagonal, 1, 1, true, false},
     {"cholesky", cholesky, 1, 1, true, false},
+    {"schur", schur, 3, 0, true, true},
+    {"eig", eig, 3, 1, true, true},
+    {"eigenvalues", eigenvalues, 1, 0, true, true},
 };
 
 /* --- Matrices --- */
@@ -220,6 +277,14 @@ static void of_several_blocks(void **state) {
   static const int64_t shapes[][2] = {{100, 100}, {130, 70}, {70, 150}};
   (void)state;
   for (size_t i = 0; i < AX_COUNT(subjects); i++) of_shapes(&subjects[i], shapes, AX_COUNT(shapes), RANDOM, i % 2 == 0 ? AX_F64 : AX_C64);
+}
+
+/* eigh of so many rows that it goes by QR steps, alone and in a batch. */
+static void eigh_by_steps(void **state) {
+  static const subject s = {"eigh", eigh, 2, 1, true, true};
+  (void)state;
+  check(&s, TEST_TYPE(AX_F64, 256, 256), RANDOM);
+  check(&s, TEST_TYPE(AX_C64, 2, 256, 256), RANK_TWO);
 }
 
 /* Without full rank, with equal eigenvalues, of numbers of many sizes. */
@@ -334,6 +399,93 @@ static void pivots_of_small_numbers(void **state) {
   ax_program_release(program), ax_program_release(plain);
 }
 
+/* --- Matrices whose eigenvalues are hard to find, in one batch --- */
+
+enum { SIDE = 7 };
+typedef enum hard { JORDAN, CYCLE, COMPANION, SCALED, TURNS, BROKEN, HARD } hard;
+
+/* One chain of equal values; a permutation, whose steps lead nowhere without other shifts; a polynomial with the zeros 1, 2 ..;
+   rows and columns of sizes from 1 to 10^18; equal pairs of complex values, linked; and one that is not finite. */
+static double hard_element(hard kind, int64_t i, int64_t j, double random) {
+  static const double polynomial[SIDE] = {28, -322, 1960, -6769, 13132, -13068, 5040};
+  switch (kind) {
+    case JORDAN: return i == j ? 2 : j == i + 1;
+    case CYCLE: return j == (i + 1) % SIDE;
+    case COMPANION: return i == 0 ? polynomial[j] : i == j + 1;
+    case SCALED: return random * pow(10, 3 * (double)(i - j));
+    case TURNS: return i / 2 == j / 2 ? (i == j) + 2 * (double)(j - i) : j == i + 2;
+    default: return i == 3 && j == 4 ? NAN : random;
+  }
+}
+
+static ax_value largest_of_each(ax_value x) { return ax_reduce_max(ax_abs(x), AX_DIMS(-2, -1), false); }
+
+static AX_BODY(each_alone) {
+  ax_value f[2], e[3];
+  (void)context;
+  ax_schur(in[0], true, AX_LIST(2, f));
+  ax_eig(in[0], true, true, AX_LIST(3, e));
+  const ax_value w = ax_expand_dims(e[0], -2), x = ax_matrix_as(in[0], w), size = largest_of_each(in[0]), xh = ax_matrix_adjoint(x);
+  out[0] = ax_div(largest_of_each(ax_sub(ax_matmul(ax_matmul(f[1], f[0]), ax_matrix_adjoint(f[1])), in[0])), size);
+  out[1] = ax_div(largest_of_each(ax_sub(ax_mul(e[2], w), ax_matmul(x, e[2]))), size);
+  out[2] = ax_div(largest_of_each(ax_sub(ax_mul(e[1], ax_conj(w)), ax_matmul(xh, e[1]))), size);
+  out[3] = ax_reduce_sum(ax_square(ax_abs(e[2])), AX_DIMS(-2, -1), false);
+}
+
+static void hard_eigenvalues(void **state) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_C128};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+    const ax_type type = TEST_TYPE(dtypes[d], HARD, SIDE, SIDE);
+    const int64_t parts = ax_is_complex(dtypes[d]) ? 2 : 1;
+    const double tolerance = 64 * (ax_part_dtype(dtypes[d]) == AX_F32 ? 0x1p-23 : 0x1p-52);
+    test_random random = {5};
+    ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got[4];
+    for (int64_t at = 0; at < test_elems(x); at++) {
+      const int64_t element = at / parts;
+      const hard kind = (hard)(element / (SIDE * SIDE));
+      const double value = hard_element(kind, element / SIDE % SIDE, element % SIDE, test_get(x, at));
+      test_set(x, at, at % parts == 0 || kind == SCALED ? value : 0);
+    }
+    ax_program *program = test_trace(each_alone, NULL, &type, 1, 4), *plain;
+    TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+    TEST_OK(test_try(plain, &x, got));
+    for (int k = 0; k < 4; k++)
+      for (int64_t kind = 0; kind < HARD; kind++) {
+        const double off = k < 3 ? test_get(got[k], kind) : test_get(got[k], kind) - SIDE;
+        if (kind == BROKEN ? !isnan(off) : !(fabs(off) <= tolerance))
+          fail_msg("%s, kind %d, result %d: %g", ax_type_string(&type, NULL), (int)kind, k, off);
+      }
+    test_release(got, 4), ax_tensor_release(x);
+    ax_program_release(program), ax_program_release(plain);
+  }
+}
+
+static AX_BODY(values_in_order) {
+  ax_value w;
+  (void)context;
+  ax_eig(in[0], false, false, AX_LIST(1, &w));
+  out[0] = ax_sort(ax_add(ax_mul(ax_real_part(w), ax_real(0.6)), ax_mul(ax_imag_part(w), ax_real(0.8))), -1);
+}
+
+/* The same matrix in other units has the same eigenvalues, to as many digits, though its elements are of sizes from 10^-12 to
+   10^12. */
+static void other_units(void **state) {
+  const ax_type type = TEST_TYPE(AX_F64, SIDE, SIDE);
+  test_random random = {9};
+  ax_tensor *x = test_random_tensor(&random, type, -1, 1), *got[2];
+  ax_program *program = test_trace(values_in_order, NULL, &type, 1, 1), *plain;
+  (void)state;
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+  for (int units = 0; units < 2; units++) {
+    TEST_OK(test_try(plain, &x, &got[units]));
+    for (int at = 0; at < SIDE * SIDE; at++) test_set(x, at, ldexp(test_get(x, at), 7 * (at % SIDE - at / SIDE)));
+  }
+  TEST_TENSORS_NEAR(got[1], got[0], 1e-13);
+  test_release(got, 2), ax_tensor_release(x);
+  ax_program_release(program), ax_program_release(plain);
+}
+
 /* --- Systems of three diagonals --- */
 
 static AX_BODY(solve_tridiagonal) {
@@ -364,8 +516,11 @@ static void tridiagonal_systems(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks), cmocka_unit_test(of_other_kinds),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_sizes), cmocka_unit_test(of_several_blocks),
+      cmocka_unit_test(eigh_by_steps), cmocka_unit_test(of_other_kinds),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small), cmocka_unit_test(noise_ends_sweeps),
-                                     cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(tridiagonal_systems)};
+                                     cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(hard_eigenvalues),
+                                         cmocka_unit_test(other_units),
+                                     cmocka_unit_test(tridiagonal_systems)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

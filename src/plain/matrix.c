@@ -15,6 +15,8 @@ ax_value ax_plain_squares(ax_value x) {
 }
 
 double ax_plain_epsilon(ax_dtype dtype) { return ax_part_dtype(dtype) == AX_F64 ? 0x1p-52 : 0x1p-23; }
+double ax_plain_least(ax_dtype dtype) { return ax_part_dtype(dtype) == AX_F64 ? 0x1p-1022 : 0x1p-126; }
+ax_value ax_plain_or_one(ax_value x) { return ax_where(ax_eq(x, ax_integer(0)), ax_integer(1), x); }
 
 static ax_value largest_part(ax_value x) {
   if (ax_failed() || !ax_is_complex(ax_typeof(x).dtype)) return ax_reduce_max(ax_abs(x), AX_ALL_DIMS, false);
@@ -33,8 +35,7 @@ ax_value ax_plain_divided(ax_value x, ax_value by) {
   return ax_complex(ax_div(ax_real_part(x), by), ax_div(ax_imag_part(x), by));
 }
 
-/* x / by of any numbers. */
-static ax_value quotient(ax_value x, ax_value by) {
+ax_value ax_plain_quotient(ax_value x, ax_value by) {
   if (ax_failed() || !ax_is_complex(ax_typeof(by).dtype)) return ax_div(x, by);
   const ax_value size = ax_abs(by);
   return ax_mul(ax_plain_divided(x, size), ax_conjugated(ax_plain_divided(by, size)));
@@ -78,7 +79,7 @@ ax_plain_reflector ax_plain_reflect(ax_value column, ax_value at) {
   if (ax_is_complex(type.dtype)) none = ax_and(none, ax_eq(ax_imag_part(alpha), ax_integer(0)));
   const ax_value to = ax_where(ax_lt(real, ax_integer(0)), whole, ax_neg(whole)), beta = ax_matrix_as(to, column);
   const ax_value by = ax_where(none, ax_integer(1), ax_sub(alpha, beta));
-  r.v = ax_where(ax_eq(rows, at), ax_integer(1), quotient(rest, by));
+  r.v = ax_where(ax_eq(rows, at), ax_integer(1), ax_plain_quotient(rest, by));
   r.tau = ax_where(none, ax_integer(0), ax_plain_divided(ax_sub(beta, alpha), to));
   r.beta = ax_where(none, alpha, beta);
   return r;

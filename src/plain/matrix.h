@@ -11,11 +11,14 @@ ax_value ax_plain_columns(int64_t count);
 /* R of x's parts: squares of sizes, and sizes. */
 ax_value ax_plain_squares(ax_value x);
 double ax_plain_epsilon(ax_dtype dtype); /* the distance from 1 to the next number */
+double ax_plain_least(ax_dtype dtype);   /* the least normal number */
+ax_value ax_plain_or_one(ax_value x);    /* x, and 1 for 0: to divide by */
 /* R scalar: a power of 2 from 1/4 to 3/4 of the largest part of a number in x; 1 where that is nearly 0. Divided by it, x has numbers whose sums
    and differences are finite and whose roundings are no subnormal numbers, as LAPACK scales its matrices. */
 ax_value ax_plain_scale(ax_value x);
 /* x / by, by real numbers: complex division squares what it divides by, and loses digits where squares are no normal numbers. */
 ax_value ax_plain_divided(ax_value x, ax_value by);
+ax_value ax_plain_quotient(ax_value x, ax_value by); /* x / by, by any numbers, with the same care */
 /* bool scalar: no number of x is infinite or NaN. */
 ax_value ax_plain_finite(ax_value x);
 ax_value ax_plain_or_nan(ax_value condition, ax_value x); /* x, or NaN everywhere */

@@ -14,7 +14,8 @@
 
 static const ax_plain_rule *const rules[] = {
     &ax_plain_cholesky, &ax_plain_lu, &ax_plain_geqrf, &ax_plain_geqp3, &ax_plain_householder_product, &ax_plain_ormqr, &ax_plain_qr,
-    &ax_plain_hessenberg, &ax_plain_tridiagonal, &ax_plain_tridiagonal_solve, &ax_plain_eigh, &ax_plain_svd, &ax_plain_reduce, NULL,
+    &ax_plain_hessenberg, &ax_plain_tridiagonal, &ax_plain_tridiagonal_solve, &ax_plain_eigh_steps, &ax_plain_eigh, &ax_plain_svd,
+    &ax_plain_schur, &ax_plain_eig, &ax_plain_reduce, NULL,
 };
 static const ax_plain_rule *const lists[] = {ax_plain_collectives, ax_plain_narrow, NULL};
 

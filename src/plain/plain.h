@@ -16,6 +16,7 @@ typedef struct ax_plain_lacks {
   bool narrow_functions;  /* functions of floats of less than 32 bits are absent, or round each step */
   bool starts_once;       /* the start of a reduction by a body is combined as often as the device likes */
   bool short_cuts;        /* what cuts an array of integers of less than a byte, as a padding of less than nothing */
+  bool slow_steps;        /* steps of a loop cost much more than small operations: a few large ones are better than many short ones */
   bool short_counts;      /* bits of integers of less than a byte are counted with those of the byte around */
 } ax_plain_lacks;
 
