@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "cli.h"
 #include "ir/program.h"
 #include "planner/step.h"
@@ -328,6 +332,17 @@ static const char notes[] =
     "  axle plan loss.axle --train --samples 1024 --cluster h200 --devices 4096 --write step.axle\n"
     "  axle plan loss.axle --train --samples 1024 --mesh pipe=8,data=64,model=8 --microbatches 16 --schedule interleaved --chunks 2\n";
 
+/* A search allocates and frees the same few megabytes for each program that it tries. If they went back to the system each time, it would
+   clear them each time, which takes a sixth of a search. */
+static void keep_freed_memory(void) {
+#ifdef __GLIBC__
+  enum { kept = 1 << 30, large = 32 << 20, steps = 16 << 20 };
+  (void)!mallopt(M_TRIM_THRESHOLD, kept);
+  (void)!mallopt(M_MMAP_THRESHOLD, large);
+  (void)!mallopt(M_TOP_PAD, steps);
+#endif
+}
+
 int plan_main(int argc, const char **argv) {
   plan p = {0};
   const struct poptOption table[] = {
@@ -363,6 +378,7 @@ int plan_main(int argc, const char **argv) {
                           .wants_file = true};
   char *file = NULL;
   bool done;
+  keep_freed_memory();
   int code = read_options(&set, argc, argv, &file, &done);
   if (code == EXIT_OK && !done && p.options.devices == 0 && !p.is_given) code = usage_error("plan", "how many devices? --devices N");
   else if (code == EXIT_OK && !done && plan_path(&p, file) != AX_OK) code = report_error();

@@ -3,7 +3,7 @@
 
 #include "control/scan.h"
 #include "partition/partition.h"
-#include "planner/search.h"
+#include "planner/ahead.h"
 #include "prim/prims.h"
 #include "sim/cluster.h"
 #include "sim/place.h"
@@ -28,18 +28,6 @@ static ax_status products(const ax_cluster *machine, const ax_program *program, 
   return AX_OK;
 }
 
-static ax_status step_of(ax_planner *p, int64_t microbatches, ax_checkpoint_policy saved, ax_program **out) {
-  for (uint32_t i = 0; i < p->step_count; i++)
-    if (p->steps[i].microbatches == microbatches && p->steps[i].saved == saved) {
-      *out = p->steps[i].program;
-      return AX_OK;
-    }
-  AX_TRY(ax_grow(&p->steps, sizeof p->steps[0], p->step_count, 1, &p->step_capacity));
-  AX_TRY(ax_model_step(&p->model, microbatches, saved, out));
-  p->steps[p->step_count++] = (ax_kept_step){microbatches, saved, *out};
-  return AX_OK;
-}
-
 /* The machine has so many. */
 static ax_status check_devices(const ax_cluster *machine, int64_t devices) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "all", .size = devices}}};
@@ -58,28 +46,29 @@ ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine,
   AX_TRY(ax_model_make(program, options, &p->model));
   AX_TRY(ax_families_make(&p->model, &p->families));
   AX_TRY(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &p->runtime));
-  AX_TRY(step_of(p, 1, AX_SAVE_EVERYTHING, &step));
+  AX_TRY(ax_ahead_create(&p->ahead));
+  AX_TRY(ax_kept_times_create(&p->times));
+  AX_TRY(ax_ahead_step(p, 1, AX_SAVE_EVERYTHING, &step));
   AX_TRY(products(machine, step, 1 / (double)options->devices, &p->ideal));
   return AX_OK;
 }
 
 void ax_planner_end(ax_planner *p) {
-  for (uint32_t i = 0; i < p->step_count; i++) ax_program_release(p->steps[i].program);
+  ax_ahead_destroy(p->ahead);
   for (uint32_t i = 0; i < p->found_count; i++) ax_candidate_deinit(&p->found[i]);
   for (uint32_t i = 0; i < p->settled_count; i++) ax_candidate_deinit(&p->settled[i]);
-  ax_free(p->steps);
-  ax_free(p->known);
   ax_free(p->found);
   ax_free(p->settled);
   ax_arrangement_deinit(&p->tensor);
   ax_families_deinit(&p->families);
   ax_model_deinit(&p->model);
   ax_runtime_release(p->runtime);
+  ax_kept_times_destroy(p->times);
   *p = (ax_planner){0};
 }
 
 bool ax_planner_is_late(ax_planner *p, double share) {
-  const bool late = ax_seconds() > p->began + share * (p->end - p->began);
+  const bool late = ax_seconds() > p->began + share * (p->end - p->began) || (p->is_view && !ax_ahead_is_wanted(p));
   p->cut_short = p->cut_short || late;
   return late;
 }
@@ -94,57 +83,60 @@ ax_status ax_candidate_copy(const ax_planner *p, const ax_candidate *from, ax_ca
 
 void ax_candidate_deinit(ax_candidate *c) { ax_arrangement_deinit(&c->layout); }
 
-static uint64_t hash_of(const ax_candidate *c, const ax_text *specs, bool exact) {
-  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, specs->data, specs->length);
-  for (uint32_t a = 0; a < c->mesh.count; a++) hash = ax_hash_word(hash, (uint64_t)c->mesh.axis[a].size);
+/* What a trial depends on. Axes are told apart by their order, not by their names: two of one size may change places, and what they
+   are called does not count. Axes of one device do not count either. */
+static ax_status find_hash(const ax_planner *p, const ax_candidate *c, bool exact, uint64_t *out) {
+  ax_text specs = {0};
+  ax_mesh mesh = c->mesh;
+  uint64_t hash = AX_HASH_SEED;
+  char next = 'a';
+  for (uint32_t a = 0; a < mesh.count; a++) {
+    if (mesh.axis[a].size == 1) continue;
+    mesh.axis[a].name[0] = next++;
+    mesh.axis[a].name[1] = '\0';
+    hash = ax_hash_word(hash, (uint64_t)mesh.axis[a].size);
+  }
+  ax_arrangement_specs(&c->layout, &p->model, &p->families, &mesh, &specs);
+  hash = ax_hash_bytes(hash, specs.data, specs.length);
   hash = ax_hash_word(hash, (uint64_t)c->microbatches);
-  return ax_hash_word(hash, (uint64_t)c->saved * 2 + exact);
-}
-
-static ax_trial *find_known(const ax_planner *p, uint64_t hash) {
-  for (uint32_t i = 0; i < p->known_count; i++)
-    if (p->known[i].hash == hash) return &p->known[i].trial;
-  return NULL;
+  *out = ax_hash_word(hash, (uint64_t)c->saved * 2 + exact);
+  const ax_status status = specs.failed ? ax_out_of_memory(specs.length) : AX_OK;
+  ax_text_deinit(&specs);
+  return status;
 }
 
 static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bool exact, ax_trial *out) {
   ax_program *step;
-  AX_TRY(step_of(p, c->microbatches, c->saved, &step));
+  AX_TRY(ax_ahead_step(p, c->microbatches, c->saved, &step));
   const uint32_t donated = p->model.train ? p->model.param_count + p->model.state_count : 0;
-  const ax_trial_options options = {p->machine, p->runtime, AX_FIRST(donated), p->capacity, exact};
-  p->tried++;
+  const ax_trial_options options = {p->machine, p->runtime, p->times, AX_FIRST(donated), p->capacity, exact};
   return ax_trial_run(step, &c->mesh, specs, &options, out);
 }
 
 /* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
-static ax_status try_specs(ax_planner *p, ax_candidate *c, const ax_text *specs, bool exact, bool *possible) {
-  if (specs->failed) return ax_out_of_memory(specs->length);
-  const uint64_t hash = hash_of(c, specs, exact);
-  const ax_trial *known = find_known(p, hash);
-  if (known != NULL) {
-    c->trial = *known;
-    *possible = c->trial.bytes > 0;
-    return AX_OK;
-  }
-  ax_status status = run(p, c, specs->data, exact, &c->trial);
+static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, bool exact, bool *possible) {
+  ax_text specs = {0};
+  ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
+  const ax_status status = specs.failed ? ax_out_of_memory(specs.length) : run(p, c, specs.data, exact, &c->trial);
+  ax_text_deinit(&specs);
   *possible = status == AX_OK;
-  if (status == AX_INTERNAL) return status;
   if (status != AX_OK) c->trial = (ax_trial){.seconds = INFINITY};
-  AX_TRY(ax_grow(&p->known, sizeof p->known[0], p->known_count, 1, &p->known_capacity));
-  p->known[p->known_count++] = (ax_known_trial){hash, c->trial};
-  return AX_OK;
+  ax_ahead_answer(p, hash, status != AX_INTERNAL ? &c->trial : NULL);
+  return status == AX_INTERNAL ? status : AX_OK;
 }
 
 ax_status ax_candidate_try(ax_planner *p, ax_candidate *c, bool exact, bool *possible) {
-  ax_text specs = {0};
+  uint64_t hash;
+  ax_status status = AX_OK;
   *possible = false;
   if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, c->microbatches)) return AX_OK;
-  ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
-  const ax_status status = try_specs(p, c, &specs, exact, possible);
-  ax_text_deinit(&specs);
+  AX_TRY(find_hash(p, c, exact, &hash));
+  if (ax_ahead_ask(p, hash, &c->trial)) *possible = c->trial.bytes > 0;
+  else status = run_and_note(p, c, hash, exact, possible);
   ax_arrangement_memory(&c->layout, &p->model, &p->families, &c->mesh, &c->memory);
   c->memory.total = c->trial.bytes;
-  if (*possible && !exact && isfinite(c->trial.seconds)) p->work = fmin(p->work, (c->trial.computing - c->trial.launching) * (double)ax_mesh_devices(&c->mesh));
+  if (*possible && !exact && isfinite(c->trial.seconds))
+    p->work = fmin(p->work, (c->trial.computing - c->trial.launching) * (double)ax_mesh_devices(&c->mesh));
   c->memory.temporaries = c->trial.bytes - c->memory.parameters - c->memory.state - c->memory.batch;
   return status;
 }
@@ -171,7 +163,7 @@ void ax_candidates_sort(const ax_planner *p, ax_candidate *list, uint32_t count)
 bool ax_planner_is_hopeless(const ax_planner *p, double seconds, double times) {
   for (uint32_t i = 0; i < p->found_count; i++)
     if (p->found[i].trial.bytes <= p->capacity && p->found[i].trial.seconds * times < seconds) return true;
-  return false;
+  return p->is_view && ax_ahead_best(p) * times < seconds;
 }
 
 /* The sizes of axes of several devices, in a row; 0 behind. */
@@ -201,6 +193,7 @@ static bool same_sharing(const ax_candidate *a, const ax_candidate *b) {
 }
 
 ax_status ax_planner_keep(ax_planner *p, const ax_candidate *c) {
+  if (c->trial.bytes <= p->capacity) ax_ahead_note_best(p, c->trial.seconds);
   for (uint32_t i = 0; i < p->found_count; i++) {
     if (!ax_candidate_is_named_alike(&p->found[i], c) || !same_sharing(&p->found[i], c)) continue;
     if (!ax_candidate_is_better(p, c, &p->found[i])) return AX_OK;

@@ -5,10 +5,8 @@
    than what is known. */
 #include <math.h>
 
-#include "planner/search.h"
+#include "planner/ahead.h"
 
-/* Layouts can have less work than the least that was met, since fewer devices repeat less; not much less. */
-static const double least_work = 0.9;
 /* A simulated time is not shorter than this part of the estimate: collectives that the estimate puts in a row may overlap. */
 static const double least_simulated = 0.8;
 
@@ -20,20 +18,26 @@ static int64_t next_count(const ax_planner *p, int64_t n) {
   return n;
 }
 
-/* Seconds of the best that is known; INFINITY: nothing fits. */
-static double known_seconds(const ax_planner *p) {
+double ax_planner_known_seconds(const ax_planner *p) {
   return p->settled_count > 0 && p->settled[0].trial.bytes <= p->capacity ? p->settled[0].trial.seconds : INFINITY;
 }
 
 /* Whether so few devices may be faster than the best that is known. */
 static bool is_worth(const ax_planner *p, int64_t devices) {
   const double products = p->ideal * (double)p->options.devices / (double)devices;
-  return fmax(products, isfinite(p->work) ? least_work * p->work / (double)devices : 0) < known_seconds(p);
+  return fmax(products, isfinite(p->work) ? AX_LEAST_WORK * p->work / (double)devices : 0) < ax_planner_known_seconds(p);
 }
 
 /* Whether a candidate is of use: on fewer devices only one that may be faster than what is known. */
 static bool is_of_use(const ax_planner *p, const ax_candidate *c) {
-  return p->devices == p->options.devices || least_simulated * c->trial.seconds < known_seconds(p);
+  return p->devices == p->options.devices || least_simulated * c->trial.seconds < ax_planner_known_seconds(p);
+}
+
+/* A job of ahead.h. */
+static ax_status time_exactly(ax_planner *p, ax_candidate *c, int none) {
+  bool possible;
+  (void)none;
+  return ax_planner_is_late(p, 1) ? AX_OK : ax_candidate_try(p, c, true, &possible);
 }
 
 /* Of what was found on so many devices the best, timed as ax_simulate does. */
@@ -42,6 +46,9 @@ static ax_status settle(ax_planner *p, uint32_t most) {
   while (p->found_count > 0 && (p->found_count > most || !is_of_use(p, &p->found[p->found_count - 1])))
     ax_candidate_deinit(&p->found[--p->found_count]);
   AX_TRY(ax_grow(&p->settled, sizeof p->settled[0], p->settled_count, p->found_count, &p->settled_capacity));
+  ax_ahead_forget(p);
+  for (uint32_t i = 0; i < p->found_count; i++)
+    if (p->found[i].stages == 1) ax_ahead_offer(p, time_exactly, &p->found[i], 0);
   for (uint32_t i = 0; i < p->found_count; i++) {
     bool possible;
     if (p->found[i].stages > 1) continue;

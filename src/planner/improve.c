@@ -1,6 +1,6 @@
 /* Improves a candidate step by step: one thing is changed after the other, and what is better is kept, until nothing is. Each kind of step
    numbers its choices and makes one of them; one frame tries them. */
-#include "planner/search.h"
+#include "planner/ahead.h"
 
 enum { numbers = 3, most_dims = AX_MAX_RANK };
 
@@ -19,10 +19,18 @@ typedef struct step_kind {
   bool at_last;   /* for the best alone */
 } step_kind;
 
+/* Whether it does not fit by what is held alone, which is known without a trial. */
+static bool cannot_fit(const ax_planner *p, ax_candidate *c) {
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, c->microbatches)) return true;
+  ax_arrangement_memory(&c->layout, &p->model, &p->families, &c->mesh, &c->memory);
+  return c->memory.parameters + c->memory.state + c->memory.batch > p->capacity;
+}
+
 /* Tries a changed copy, and keeps it in *c if it is better; otherwise it is released. */
 static ax_status take_if_better(ax_planner *p, ax_candidate *c, ax_candidate *changed, bool *better) {
-  bool possible;
-  const ax_status status = ax_candidate_try(p, changed, false, &possible);
+  bool possible = false;
+  const bool refused = c->trial.bytes <= p->capacity && cannot_fit(p, changed);
+  const ax_status status = refused ? AX_OK : ax_candidate_try(p, changed, false, &possible);
   if (status == AX_OK && possible && ax_candidate_is_better(p, changed, c)) {
     ax_candidate_deinit(c);
     *c = *changed;
@@ -199,11 +207,37 @@ static choice choice_of(uint32_t number, const choice *limits) {
   return made;
 }
 
+static ax_status try_ahead(ax_planner *p, ax_candidate *c, int none) {
+  bool possible;
+  (void)none;
+  return ax_candidate_try(p, c, false, &possible);
+}
+
+/* Offers to try ahead the first choice from *number on that changes something. *number is then the one behind it. */
+static ax_status offer_next(ax_planner *p, const ax_candidate *c, const step_kind *kind, const choice *limits, uint32_t first_axis,
+                            uint32_t *number) {
+  const uint32_t count = limits->at[0] * limits->at[1] * limits->at[2];
+  bool offered = false;
+  while (!offered && *number < count) {
+    const choice next = choice_of((*number)++, limits);
+    ax_candidate changed;
+    if (kind->axis < numbers && next.at[kind->axis] < first_axis) continue;
+    AX_TRY(ax_candidate_copy(p, c, &changed));
+    offered = kind->change(p, &next, &changed);
+    if (offered) ax_ahead_offer(p, try_ahead, &changed, 0);
+    ax_candidate_deinit(&changed);
+  }
+  return AX_OK;
+}
+
 /* Tries all choices of one kind, each on what those before have led to. */
 static ax_status improve_by(ax_planner *p, ax_candidate *c, const step_kind *kind, uint32_t first_axis, double share, bool *better) {
   const choice limits = kind->limits(p, c);
   const uint32_t count = limits.at[0] * limits.at[1] * limits.at[2];
+  uint32_t ahead = 0;
   for (uint32_t number = 0; number < count; number++) {
+    if (ahead <= number) ahead = number + 1;
+    if (ax_ahead_is_idle(p)) AX_TRY(offer_next(p, c, kind, &limits, first_axis, &ahead));
     const choice next = choice_of(number, &limits);
     ax_candidate changed;
     if (kind->axis < numbers && next.at[kind->axis] < first_axis) continue;

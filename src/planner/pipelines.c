@@ -43,7 +43,7 @@ static ax_mesh mesh_of(int64_t data, int64_t model) {
 }
 
 static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
-  const ax_trial_options options = {.machine = s->p->machine, .runtime = s->p->runtime, .donated = donated, .most = INFINITY};
+  const ax_trial_options options = {.machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
   s->p->tried++;
   if (specs->failed) return ax_out_of_memory(specs->length);
   return ax_trial_run(program, mesh, specs->data, &options, out);
@@ -236,10 +236,25 @@ static double least_seconds(const piping *s) {
   return (microbatches + (double)(s->stages - 1) / most_chunks) * (t->forward + t->backward);
 }
 
+/* Seconds that a step takes at least, by the least work that was met, were its bubbles all that is lost. */
+static double least_computing(const piping *s) {
+  const double microbatches = (double)(s->p->model.samples / s->data / s->options.samples);
+  const double bubbles = (double)(s->stages - 1) / most_chunks / microbatches;
+  return isfinite(s->p->work) ? AX_LEAST_WORK * s->p->work / (double)s->p->devices * (1 + bubbles) : 0;
+}
+
+/* Whether it may be better than what is known. */
+static bool is_worth(const piping *s, double least) {
+  static const double times = 1.2;
+  return !ax_planner_is_hopeless(s->p, least, times) && least < times * ax_planner_known_seconds(s->p);
+}
+
 /* Costs of all pieces, the middle one first. *worth: it may be better than what is known, which is asked if it is not NULL. */
 static ax_status cost_pieces(piping *s, bool *worth) {
+  if (worth != NULL) *worth = is_worth(s, least_computing(s));
+  if (worth != NULL && !*worth) return AX_OK;
   AX_TRY(cost_of(s, AX_PIECE_MIDDLE));
-  if (worth != NULL) *worth = !ax_planner_is_hopeless(s->p, least_seconds(s), 1.2);
+  if (worth != NULL) *worth = is_worth(s, least_seconds(s));
   if (worth != NULL && !*worth) return AX_OK;
   if (s->stages > 2) AX_TRY(time_update(s, &s->piece[AX_PIECE_MIDDLE]));
   for (int piece = 0; piece < AX_PIECE_COUNT; piece++) {

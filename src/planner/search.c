@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "planner/search.h"
+#include "planner/ahead.h"
 
 enum { improved_at_last = 8, improved_of_gathered = 4, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
@@ -92,6 +92,14 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   return status;
 }
 
+static ax_status find_way_ahead(ax_planner *p, ax_candidate *none, int which) {
+  way found = {0};
+  (void)none;
+  const ax_status status = find_way(p, which, &found);
+  ax_arrangement_deinit(&found.layout);
+  return status;
+}
+
 /* --- Meshes --- */
 
 /* The least number of microbatches, a power of 2, with which the candidate fits; it is tried with that. What is known of more and of
@@ -160,19 +168,36 @@ static ax_status try_uncut(ax_planner *p) {
   return status;
 }
 
-static ax_status try_meshes(ax_planner *p, const way *ways) {
+/* A job of ahead.h: its candidate has the mesh and the layout alone. */
+static ax_status try_sharings_ahead(ax_planner *p, ax_candidate *c, int shards) {
+  return try_sharings(p, &c->mesh, &c->layout, shards == 1);
+}
+
+/* Tries a mesh, or offers to do so ahead. */
+static ax_status try_or_offer(ax_planner *p, ax_mesh *mesh, ax_arrangement *layout, bool shards, bool offer) {
+  if (!offer) return try_sharings(p, mesh, layout, shards);
+  ax_ahead_offer(p, try_sharings_ahead, &(ax_candidate){.mesh = *mesh, .layout = *layout}, shards);
+  return AX_OK;
+}
+
+static ax_status go_through_two(ax_planner *p, way *ways, bool offer) {
   ax_mesh mesh;
-  AX_TRY(try_uncut(p));
   for (int64_t second = 1; second <= p->devices; second++) {
     const int64_t samples = p->devices / second;
     if (samples * second != p->devices) continue;
     for (int which = 0; which < WAY_COUNT; which++) {
       if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
       mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
-      AX_TRY(try_sharings(p, &mesh, &ways[which].layout, which == WAY_SHARD));
+      AX_TRY(try_or_offer(p, &mesh, &ways[which].layout, which == WAY_SHARD, offer));
     }
   }
   return AX_OK;
+}
+
+static ax_status try_meshes(ax_planner *p, way *ways) {
+  AX_TRY(try_uncut(p));
+  AX_TRY(go_through_two(p, ways, true));
+  return go_through_two(p, ways, false);
 }
 
 /* --- Meshes of three axes: samples, experts or sequences, and parameters --- */
@@ -196,7 +221,7 @@ static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out)
   return AX_OK;
 }
 
-static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model) {
+static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model, bool offer) {
   ax_arrangement layout;
   AX_TRY(merge(p, way, &layout));
   ax_status status = AX_OK;
@@ -208,10 +233,19 @@ static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t m
     mesh.count = 3;
     strcpy(mesh.axis[2].name, "model");
     mesh.axis[2].size = model;
-    status = try_sharings(p, &mesh, &layout, shards);
+    status = try_or_offer(p, &mesh, &layout, shards, offer);
   }
   ax_arrangement_deinit(&layout);
   return status;
+}
+
+static ax_status go_through_three(ax_planner *p, const way *ways, int64_t model, bool offer) {
+  for (int which = 0; which < WAY_COUNT; which++) {
+    if (!ways[which].there || which == WAY_NOTHING || which == WAY_TENSOR) continue;
+    if (which == WAY_EXPERT && !ax_arrangement_cuts(&ways[which].layout, &p->families, axis_second)) continue;
+    AX_TRY(try_third(p, &ways[which], which == WAY_SHARD, model, offer));
+  }
+  return AX_OK;
 }
 
 static ax_status try_three(ax_planner *p, const way *ways) {
@@ -220,11 +254,8 @@ static ax_status try_three(ax_planner *p, const way *ways) {
   for (int n = 0; n < most_models; n++) {
     const int64_t model = models[n] = next_size(p, models, n);
     if (model == 0) return AX_OK;
-    for (int which = 0; which < WAY_COUNT; which++) {
-      if (!ways[which].there || which == WAY_NOTHING || which == WAY_TENSOR) continue;
-      if (which == WAY_EXPERT && !ax_arrangement_cuts(&ways[which].layout, &p->families, axis_second)) continue;
-      AX_TRY(try_third(p, &ways[which], which == WAY_SHARD, model));
-    }
+    AX_TRY(go_through_three(p, ways, model, true));
+    AX_TRY(go_through_three(p, ways, model, false));
   }
   return AX_OK;
 }
@@ -271,14 +302,43 @@ static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count,
   return best;
 }
 
+/* Also a job of ahead.h. */
+static ax_status improve(ax_planner *p, ax_candidate *c, int at_last) {
+  return ax_candidate_improve(p, c, 0, at_last == 1, share_of_pipelines);
+}
+
 static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
   ax_candidate c;
   AX_TRY(ax_candidate_copy(p, &p->found[which], &c));
-  ax_status status = ax_candidate_improve(p, &c, 0, at_last, share_of_pipelines);
+  ax_status status = improve(p, &c, at_last);
   if (status == AX_OK) ax_candidate_tidy(p, &c);
   if (status == AX_OK) status = ax_planner_keep(p, &c);
   ax_candidate_deinit(&c);
   return status;
+}
+
+/* Whether it is worth improving on fewer devices: it may become faster than what more devices do. In the tests' nets, on few devices, a
+   candidate did that which took 1.6 times as long as the known one, and of large models, whose trials are dear, none that took twice. */
+static bool may_lead(const ax_planner *p, const ax_candidate *c) {
+  enum { few_devices = 64 };
+  const double times = p->options.devices <= few_devices ? 5 : 2;
+  return p->devices == p->options.devices || c->trial.seconds < times * ax_planner_known_seconds(p);
+}
+
+/* Improves the best of what is found, of those that gather and of the others; or offers to do so ahead, as if that changed nothing of
+   which are the best. done: room for as many as there are. */
+static ax_status improve_each(ax_planner *p, bool *done, uint32_t count, bool offer) {
+  for (int gathered = 0; gathered < 2; gathered++) {
+    memset(done, 0, count * sizeof done[0]);
+    for (int n = 0; n < (gathered == 1 ? improved_of_gathered : improved_at_last); n++) {
+      const uint32_t best = next_best(p, done, count, gathered == 1);
+      if (best == AX_NONE || !may_lead(p, &p->found[best])) break;
+      done[best] = true;
+      if (offer) ax_ahead_offer(p, improve, &p->found[best], 0);
+      else AX_TRY(improve_found(p, best, false));
+    }
+  }
+  return AX_OK;
 }
 
 /* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either are
@@ -286,21 +346,16 @@ static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
 static ax_status improve_best(ax_planner *p) {
   const uint32_t count = p->found_count;
   bool *done = ax_calloc((size_t)count + 1, sizeof done[0]);
-  ax_status status = done != NULL ? AX_OK : ax_out_of_memory(count);
-  for (int gathered = 0; gathered < 2; gathered++) {
-    if (status == AX_OK) memset(done, 0, count * sizeof done[0]);
-    for (int n = 0; status == AX_OK && n < (gathered == 1 ? improved_of_gathered : improved_at_last); n++) {
-      const uint32_t best = next_best(p, done, count, gathered == 1);
-      if (best == AX_NONE) break;
-      done[best] = true;
-      status = improve_found(p, best, false);
-    }
-  }
+  ax_status status = done != NULL ? improve_each(p, done, count, true) : ax_out_of_memory(count);
+  if (status == AX_OK) status = improve_each(p, done, count, false);
   ax_free(done);
-  for (int gathered = 0; status == AX_OK && gathered < 2; gathered++) {
-    const uint32_t best = next_best(p, NULL, p->found_count, gathered == 1);
-    if (best != AX_NONE) status = improve_found(p, best, true);
-  }
+  for (int offer = 1; offer >= 0; offer--)
+    for (int gathered = 0; status == AX_OK && gathered < 2; gathered++) {
+      const uint32_t best = next_best(p, NULL, p->found_count, gathered == 1);
+      if (best == AX_NONE || !may_lead(p, &p->found[best])) continue;
+      if (offer == 1) ax_ahead_offer(p, improve, &p->found[best], true);
+      else status = improve_found(p, best, true);
+    }
   return status;
 }
 
@@ -324,6 +379,8 @@ ax_status ax_planner_search_meshes(ax_planner *p) {
   way ways[WAY_COUNT] = {0};
   ax_status status = give_way(p, WAY_NOTHING, &ways[WAY_NOTHING]);
   if (status == AX_OK) status = give_way(p, WAY_SHARD, &ways[WAY_SHARD]);
+  ax_ahead_forget(p);
+  for (int which = WAY_TENSOR + 1; which < WAY_COUNT; which++) ax_ahead_offer(p, find_way_ahead, NULL, which);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
   if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->families, &p->tensor);
   if (status == AX_OK) status = try_meshes(p, ways);

@@ -20,16 +20,7 @@ typedef struct ax_candidate {
   ax_planned_memory memory;
 } ax_candidate;
 
-typedef struct ax_kept_step {
-  int64_t microbatches;
-  ax_checkpoint_policy saved;
-  ax_program *program;
-} ax_kept_step;
-
-typedef struct ax_known_trial { /* by what was tried */
-  uint64_t hash;
-  ax_trial trial;
-} ax_known_trial;
+typedef struct ax_ahead ax_ahead; /* ahead.h */
 
 typedef struct ax_planner {
   ax_model model;
@@ -37,6 +28,7 @@ typedef struct ax_planner {
   const ax_cluster *machine;
   ax_planner_options options;
   ax_runtime *runtime;
+  ax_kept_times *times; /* of collectives; shared with views */
   double capacity;  /* INFINITY: there is no limit */
   int64_t devices;   /* that candidates use now: all, or fewer (counts.c) */
   double began, end; /* ax_seconds: of the search on so many devices, and of all */
@@ -45,10 +37,10 @@ typedef struct ax_planner {
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
   double work;      /* seconds of computing without launches, all devices of a candidate together: the least met */
-  ax_kept_step *steps;
-  uint32_t step_count, step_capacity;
-  ax_known_trial *known;
-  uint32_t known_count, known_capacity;
+  ax_ahead *ahead;  /* what is known, and threads that go ahead; shared with views */
+  bool is_view;     /* a copy that a job works on */
+  uint32_t generation; /* of a view's job */
+  bool is_met;      /* of a view: the search itself is at what its job does */
   ax_candidate *found; /* on so many devices: the best of each mesh and schedule */
   uint32_t found_count, found_capacity;
   ax_candidate *settled; /* the best on each number of devices, timed exactly */
@@ -74,6 +66,8 @@ AX_MUST_USE ax_status ax_candidate_improve(ax_planner *planner, ax_candidate *ca
 void ax_candidate_swap_axes(const ax_planner *planner, ax_candidate *candidate, uint32_t axis);
 /* Leaves out axes of one device, makes one of two that cut the same, and calls each by what it does. */
 void ax_candidate_tidy(const ax_planner *planner, ax_candidate *candidate);
+/* Layouts can have less work than the least that was met, since fewer devices repeat less; not less than this part of it. */
+#define AX_LEAST_WORK 0.9
 /* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
 bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, const ax_candidate *b);
 /* Says whether something is kept that takes less than `times` part of so many seconds, and fits: looking further there is not worth it. */
@@ -94,6 +88,8 @@ void ax_candidates_sort(const ax_planner *planner, ax_candidate *list, uint32_t 
 /* Searches on all devices, and on fewer as long as that may be faster: p->settled, the best first; so many of each number of devices at
    most; counts.c. */
 AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t most);
+/* Seconds of the best that is settled, on more devices; INFINITY: nothing that fits. */
+double ax_planner_known_seconds(const ax_planner *planner);
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
 /* Finds how a second axis cuts parameters alone: p->tensor. */

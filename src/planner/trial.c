@@ -42,7 +42,7 @@ static ax_status use(void *context, const ax_plan *plan, const ax_memory *memory
   e->out->arguments = (double)memory->device.arguments;
   e->out->results = (double)memory->device.results;
   if (e->out->bytes > e->options->most) return AX_OK;
-  AX_TRY(ax_plan_estimate(plan, e->options->machine, &about));
+  AX_TRY(ax_plan_estimate(plan, e->options->machine, e->options->times, &about));
   e->out->seconds = about.seconds;
   e->out->computing = about.computing;
   e->out->exchanging = about.exchanging;

@@ -3,6 +3,7 @@
 #define AX_PLANNER_TRIAL_H
 
 #include "axle/planner.h"
+#include "sim/kept_times.h"
 
 typedef struct ax_trial {
   double bytes;   /* of memory that a device's run takes, arguments included */
@@ -15,6 +16,7 @@ typedef struct ax_trial {
 typedef struct ax_trial_options {
   const ax_cluster *machine;
   ax_runtime *runtime;
+  ax_kept_times *times; /* of collectives on that machine; NULL: none are kept */
   ax_args donated; /* arguments whose memory results may take */
   double most;     /* bytes: a program that takes more is not simulated */
   bool exact;      /* as ax_simulate, if that does not take long; otherwise about (sim/estimate.h) */

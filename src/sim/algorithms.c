@@ -29,7 +29,8 @@ typedef struct way {
 
 typedef struct candidate {
   bool done; /* the algorithm does that at all */
-  double seconds, waiting, work;
+  ax_sim_alone alone;
+  double work;
   int64_t images;
 } candidate;
 
@@ -89,7 +90,7 @@ static ax_status estimate_left(const choosing *c, ax_sim_procedure *procedure, s
     left->done = left->images == least;
     if (!left->done) continue;
     AX_TRY(ax_sim_procedure_make(procedure, (ax_algorithm)a, &left->done));
-    AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &left->seconds, &left->waiting));
+    AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &left->alone));
   }
   return AX_OK;
 }
@@ -107,7 +108,7 @@ static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed
     candidate *made = &out->by[next];
     if (made->done) count_images(c, procedure, made);
     if (made->done && made->images <= most_images)
-      AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &made->seconds, &made->waiting));
+      AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &made->alone));
   }
   return estimate_left(c, procedure, out);
 }
@@ -140,13 +141,13 @@ static bool is_better(const choosing *c, const candidate *a, const candidate *b,
   if (a_fits != b_fits) return a_fits;
   if (!a_fits) return a->work < b->work;
   if (modest && a->images != b->images) return a->images < b->images;
-  return a->seconds < b->seconds;
+  return a->alone.seconds < b->alone.seconds;
 }
 
 static ax_algorithm pick(const choosing *c, const surveyed *s, const way *way) {
   ax_algorithm best = AX_ALGORITHM_BEST;
   const candidate *wanted = &s->by[way->wanted], *in_switches = &s->by[AX_ALGORITHM_SWITCH];
-  if (way->switches && wanted->done && in_switches->done && in_switches->seconds < wanted->seconds) return AX_ALGORITHM_SWITCH;
+  if (way->switches && wanted->done && in_switches->done && in_switches->alone.seconds < wanted->alone.seconds) return AX_ALGORITHM_SWITCH;
   if (wanted->done) return way->wanted;
   for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++)
     if (s->by[a].done && (best == AX_ALGORITHM_BEST || is_better(c, &s->by[a], &s->by[best], way->modest))) best = (ax_algorithm)a;
@@ -164,8 +165,9 @@ static ax_status take(const choosing *c, way *way) {
     bool done;
     AX_TRY(ax_sim_procedure_make(&w->transfers[t].procedure, picked, &done));
     op->bytes = ax_sim_procedure_bytes(&w->transfers[t].procedure);
-    op->seconds = s->by[picked].seconds;
-    op->bound = 2 * s->by[picked].waiting > op->seconds ? "latency" : "bandwidth";
+    w->transfers[t].alone = s->by[picked].alone;
+    op->seconds = s->by[picked].alone.seconds;
+    op->bound = 2 * s->by[picked].alone.waiting > op->seconds ? "latency" : "bandwidth";
     way->hash = ax_hash_word(way->hash, (uint64_t)picked);
   }
   way->work = ax_sim_work_fold(w, c->place);
@@ -241,11 +243,23 @@ ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_
   return status;
 }
 
-ax_status ax_algorithms_choose_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
+static ax_status time_alone(const choosing *c, ax_kept_times *times) {
+  const ax_sim_work *w = c->work;
+  surveyed all;
+  for (uint32_t t = 0; t < w->transfer_count; t++) {
+    ax_sim_transfer *transfer = &w->transfers[t];
+    if (times == NULL || !ax_kept_times_find(times, &transfer->procedure, c->place, &transfer->alone)) {
+      AX_TRY(survey(c, &transfer->procedure, &all));
+      transfer->alone = all.by[pick(c, &all, &(way){.wanted = AX_ALGORITHM_BEST})].alone;
+      if (times != NULL) ax_kept_times_add(times, &transfer->procedure, c->place, &transfer->alone);
+    }
+    w->ops[transfer->op].seconds = transfer->alone.seconds;
+  }
+  return AX_OK;
+}
+
+ax_status ax_algorithms_time_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options,
+                                   ax_kept_times *times) {
   choosing c = {.work = work, .place = place, .options = options};
-  ax_status status = survey_all(&c);
-  if (status == AX_OK) status = take(&c, &(way){.wanted = AX_ALGORITHM_BEST});
-  ax_free(c.all);
-  ax_free(c.of);
-  return status;
+  return time_alone(&c, times);
 }

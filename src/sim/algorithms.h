@@ -3,6 +3,7 @@
 #define AX_SIM_ALGORITHMS_H
 
 #include "sim/engine.h"
+#include "sim/kept_times.h"
 
 /* Makes the procedures of all transfers and posts: by options->algorithm those that it can do; the others, and all of them for
    AX_ALGORITHM_BEST, by the fastest algorithm. The choice is the same whether every device is simulated or not. The place may be
@@ -15,7 +16,9 @@ void ax_sim_work_unfold(ax_sim_place *place);
 /* Folds the place as far as all transfers allow. Returns how many messages that makes, about. */
 double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place);
 
-/* Chooses for each collective the algorithm that is fastest alone, without a trial. */
-AX_MUST_USE ax_status ax_algorithms_choose_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
+/* Times each collective by the algorithm that is fastest alone, without a trial; procedures are left unmade. times: what is known, and
+   gets what is not; NULL: none are kept. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_algorithms_time_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options,
+                                               ax_kept_times *times);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct estimating {
   ax_sim_estimate e;
   double *done;      /* by transfer: when it is over */
   double *free;      /* by group: when its last collective is over */
+  double carried[AX_MAX_LINK_KINDS]; /* by kind of link: when the bytes of all collectives so far are carried */
   uint32_t *group;   /* by transfer */
 } estimating;
 
@@ -23,9 +24,16 @@ static void wait(estimating *s, double until) {
 
 static void start(estimating *s, uint32_t op) {
   const uint32_t transfer = s->work->ops[op].transfer;
+  const ax_sim_alone *alone = &s->work->transfers[transfer].alone;
   double *free = &s->free[s->group[transfer]];
-  *free = (*free > s->e.seconds ? *free : s->e.seconds) + s->work->ops[op].seconds;
-  s->done[transfer] = *free;
+  const double begin = *free > s->e.seconds ? *free : s->e.seconds;
+  double end = begin + alone->seconds;
+  for (uint32_t k = 0; k < AX_MAX_LINK_KINDS; k++) {
+    if (alone->busy[k] == 0) continue;
+    s->carried[k] = (s->carried[k] > begin ? s->carried[k] : begin) + alone->busy[k];
+    if (end < s->carried[k]) end = s->carried[k];
+  }
+  s->done[transfer] = *free = end;
 }
 
 static uint32_t end_of_loop(const ax_sim_work *w, uint32_t begin) {
@@ -47,6 +55,8 @@ static void skip(estimating *s, const ax_sim_estimate *before, double times) {
     if (s->done[t] > before->seconds) s->done[t] += shift;
     if (s->free[t] > before->seconds) s->free[t] += shift;
   }
+  for (uint32_t k = 0; k < AX_MAX_LINK_KINDS; k++)
+    if (s->carried[k] > before->seconds) s->carried[k] += shift;
 }
 
 static void walk_loop(estimating *s, uint32_t begin, uint32_t end) {
@@ -90,20 +100,20 @@ static ax_status estimate(estimating *s, ax_sim_estimate *out) {
   return AX_OK;
 }
 
-static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_sim_work *work) {
+static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_work *work) {
   ax_sim_place place;
   const ax_timed_kernels none = {0};
   if (ax_plan_has_kernels(plan)) return ax_error(AX_ABSENT, "simulate: the time of a program with kernels is not estimated");
   AX_TRY(ax_sim_place_make(machine, &plan->mesh, &place));
   AX_TRY(ax_sim_work_make(plan, &place, &none, work));
-  return work->transfer_count == 0 ? AX_OK : ax_algorithms_choose_alone(work, &place, &(ax_simulate_options){.most_messages = 5e7});
+  return ax_algorithms_time_alone(work, &place, &(ax_simulate_options){.most_messages = 5e7}, times);
 }
 
-ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_sim_estimate *out) {
+ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_estimate *out) {
   ax_sim_work work = {0};
   estimating s = {.work = &work, .launch = machine->launch};
   *out = (ax_sim_estimate){0};
-  ax_status status = make_work(plan, machine, &work);
+  ax_status status = make_work(plan, machine, times, &work);
   if (status == AX_OK) status = estimate(&s, out);
   ax_free(s.done);
   ax_free(s.free);

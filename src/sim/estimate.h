@@ -1,5 +1,6 @@
 /* The time of a run, about: for searches, which ask for thousands. One device stands for all. A collective takes what its fastest
-   algorithm takes alone, and those of one group go one after the other, while those of different groups do not hinder each other.
+   algorithm takes alone, and those of one group go one after the other. Those of different groups go on at once, but links of one
+   kind, as those to the network, carry the bytes of one after those of the other.
    Messages between two devices, outside of collectives, take no time. A loop is gone through three times, and its other rounds are
    taken to be like the third. */
 #ifndef AX_SIM_ESTIMATE_H
@@ -7,6 +8,7 @@
 
 #include "axle/simulate.h"
 #include "plan/plan.h"
+#include "sim/kept_times.h"
 
 typedef struct ax_sim_estimate { /* seconds */
   double seconds;
@@ -14,7 +16,8 @@ typedef struct ax_sim_estimate { /* seconds */
   double launching;             /* part of computing: beginning kernels, which takes the same however little they do */
 } ax_sim_estimate;
 
-/* Statuses: as ax_simulate. AX_ABSENT: a plan with kernels, whose times data decide. */
-AX_MUST_USE ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_sim_estimate *out);
+/* times: of this machine's collectives, used and added to; NULL: none are kept. Statuses: as ax_simulate. AX_ABSENT: a plan with
+   kernels, whose times data decide. */
+AX_MUST_USE ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_estimate *out);
 
 #endif

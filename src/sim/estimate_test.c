@@ -33,7 +33,7 @@ static double compare_on(const char *machine_text, const char *body, const char 
   TEST_OK(ax_program_lower(program, NULL, &lowered));
   TEST_OK(ax_cluster_parse(machine_text, "m", &machine));
   TEST_OK(ax_lowered_plan(lowered, &plan));
-  TEST_OK(ax_plan_estimate(plan, machine, &about));
+  TEST_OK(ax_plan_estimate(plan, machine, NULL, &about));
   TEST_OK(ax_simulate(lowered, machine, NULL, &simulation));
   TEST_NEAR(about.computing + about.exchanging, about.seconds, 1e-12);
   if (!(about.seconds > simulation.seconds / (1 + tolerance) && about.seconds < simulation.seconds * (1 + tolerance)))
@@ -59,6 +59,17 @@ static void test_switches(void **state) {
   const double bytes = 16 * 256 * 4, doubling = 2 * (2 * 1.5e-6 + bytes * 3 / 4 / 1e10),
                direct = 1e-6 + 3 * bytes / 1e10; /* an estimate has messages of one step begin at once */
   TEST_NEAR(plain - added, fmin(doubling, direct) - (1.5e-6 + bytes / 1e10), 1e-12);
+}
+
+/* Sums over two groups that go on at once, over the same links: these carry the bytes of both. */
+static void test_links(void **state) {
+  (void)state;
+  static const char slow[] = "machine \"m\" device flops f32 1e12 memory 1e11 launch 1e-6\nswitch latency 1e-6 bandwidth 1e8 overhead 1e-6\n";
+  static const char one[] = "a:f32[16,256]{V:d} = psum[axes=(m)] u e:f32[16,256]{V:d,m} = pvary[axes=(m)] a in (e)",
+                    both[] = "a:f32[16,256]{V:d} = psum[axes=(m)] u c:f32[16,256]{V:m} = psum[axes=(d)] u e:f32[16,256]{V:d,m} = pvary[axes=(m)] a "
+                             "f:f32[16,256]{V:d,m} = pvary[axes=(d)] c b:f32[16,256]{V:d,m} = add e f in (b)";
+  const double alone = compare_on(slow, one, "d=4, m=4", 0.05), together = compare_on(slow, both, "d=4, m=4", 0.05);
+  assert_true(together > 1.9 * alone);
 }
 
 static void test_estimates(void **state) {
@@ -117,6 +128,6 @@ static void test_wherever(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_estimates), cmocka_unit_test(test_switches), cmocka_unit_test(test_wherever)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_estimates), cmocka_unit_test(test_switches), cmocka_unit_test(test_links), cmocka_unit_test(test_wherever)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

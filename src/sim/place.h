@@ -19,7 +19,7 @@
 
 #include "sim/cluster.h"
 
-enum { AX_MAX_DIGITS = 2 * AX_MAX_AXES };
+enum { AX_MAX_DIGITS = 2 * AX_MAX_AXES, AX_MAX_LINK_KINDS = 2 * AX_MAX_SIDES };
 
 typedef struct ax_sim_digit {
   int64_t size, stride; /* of ids */

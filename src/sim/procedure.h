@@ -115,10 +115,14 @@ void ax_sim_procedure_keep(const ax_sim_procedure *procedure, ax_sim_place *plac
 /* Bytes that a device sends, the mean; and messages, at most, of steps that are all the same those of a few. */
 double ax_sim_procedure_bytes(const ax_sim_procedure *procedure);
 double ax_sim_procedure_work(const ax_sim_procedure *procedure);
-/* Seconds that it takes where all begin at once and links are idle, as if members did each step together; and how much of that is
-   not the links' carrying bytes. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_sim_procedure_estimate(const ax_sim_procedure *procedure, const ax_sim_place *place, double *seconds,
-                                                double *waiting);
+/* How long a procedure takes where all begin at once and links are idle, as if members did each step together. */
+typedef struct ax_sim_alone {
+  double seconds;
+  double waiting;                  /* part of it: links carry no bytes */
+  double busy[AX_MAX_LINK_KINDS];  /* by kind of link: seconds in which the busiest carries bytes */
+} ax_sim_alone;
+/* AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_procedure_estimate(const ax_sim_procedure *procedure, const ax_sim_place *place, ax_sim_alone *out);
 
 /* In a step of the phase: how many messages a device sends and gets, and to whom number `k` of step `r` goes. */
 int64_t ax_sim_procedure_sends(const ax_sim_procedure *procedure, const ax_sim_phase *phase, int64_t device);

@@ -251,19 +251,24 @@ static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, in
 
 /* One step of phase i of all chains, which go on together. Chains have as many phases; where their steps are not as many, those with
    fewer wait for the others. */
-static ax_status time_step(estimate *e, uint32_t i, int64_t r, int64_t images, double *seconds, double *waiting) {
+static ax_status time_step(estimate *e, uint32_t i, int64_t r, int64_t images, ax_sim_alone *out) {
   double most = 0;
+  *out = (ax_sim_alone){0};
   memset(e->load, 0, (size_t)e->links * sizeof e->load[0]);
   e->overhead = e->latency = 0;
   for (uint32_t c = 0; c < e->procedure->chain_count; c++) AX_TRY(load_step(e, &e->procedure->chains[c].phases[i], r, images));
-  for (int64_t l = 0; l < e->links; l++) most = e->load[l] > most ? e->load[l] : most;
+  for (int64_t l = 0; l < e->links; l++) {
+    double *busy = &out->busy[ax_sim_place_kind(&e->place, l)];
+    *busy = e->load[l] > *busy ? e->load[l] : *busy;
+    most = e->load[l] > most ? e->load[l] : most;
+  }
   const bool many = e->procedure->chains[0].phases[i].fan > 1; /* they begin to arrive while others are still to be sent */
-  *seconds = e->latency + (many ? (most > e->overhead ? most : e->overhead) : most + e->overhead);
-  *waiting = *seconds - most;
+  out->seconds = e->latency + (many ? (most > e->overhead ? most : e->overhead) : most + e->overhead);
+  out->waiting = out->seconds - most;
   return AX_OK;
 }
 
-static ax_status time_phases(estimate *e, int64_t images, double *seconds, double *waiting) {
+static ax_status time_phases(estimate *e, int64_t images, ax_sim_alone *out) {
   enum { most = 32 };
   const ax_sim_chain *chain = &e->procedure->chains[0];
   for (uint32_t i = 0; i < chain->phase_count; i++) {
@@ -273,25 +278,26 @@ static ax_status time_phases(estimate *e, int64_t images, double *seconds, doubl
     const int64_t stride = !chain->phases[i].varied ? repeat : repeat > most ? (repeat + most - 1) / most : 1;
     for (int64_t r = 0; r < repeat; r += stride) {
       const double steps = (double)(stride < repeat - r ? stride : repeat - r);
-      double step, wait;
-      AX_TRY(time_step(e, i, r, images, &step, &wait));
-      *seconds += step * steps;
-      *waiting += wait * steps;
+      ax_sim_alone step;
+      AX_TRY(time_step(e, i, r, images, &step));
+      out->seconds += step.seconds * steps;
+      out->waiting += step.waiting * steps;
+      for (uint32_t k = 0; k < AX_MAX_LINK_KINDS; k++) out->busy[k] += step.busy[k] * steps;
     }
   }
   return AX_OK;
 }
 
 /* A chain of processes: the first block goes to the last process and back, and the others follow it (ax_chain_seconds). */
-static void time_chain(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
+static void time_chain(const ax_sim_procedure *s, const ax_sim_place *place, ax_sim_alone *out) {
   const ax_sim_wire *wire = &place->machine->network, *inside = &place->machine->wire;
   const double processes = (double)ax_sim_procedure_processes(s), hops = 2 * (processes - 1);
   const double within = (double)s->group.members / processes - 1;
   const double block = ax_sim_procedure_block(s, 0), besides = ax_sim_place_besides(place, 0, place->machine->per_node, block);
   const double carrying = (double)(ax_sim_procedure_blocks(s) - 1) * (hops > 2 ? 2 : 1) * block / wire->bandwidth +
                           2 * within * s->bytes / inside->bandwidth;
-  *waiting = hops * (wire->latency + wire->overhead + besides + block / wire->bandwidth);
-  *seconds = *waiting + carrying;
+  out->waiting = hops * (wire->latency + wire->overhead + besides + block / wire->bandwidth);
+  out->seconds = out->waiting + carrying;
 }
 
 static bool is_chain_of_processes(const ax_sim_procedure *s) {
@@ -299,20 +305,20 @@ static bool is_chain_of_processes(const ax_sim_procedure *s) {
   return last->phases[last->phase_count > 1].move == AX_MOVE_FORTH || last->phases[0].move == AX_MOVE_FORTH;
 }
 
-ax_status ax_sim_procedure_estimate(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
+ax_status ax_sim_procedure_estimate(const ax_sim_procedure *s, const ax_sim_place *place, ax_sim_alone *out) {
   estimate e = {.procedure = s, .place = *place};
+  *out = (ax_sim_alone){0};
   ax_sim_place_fold(&e.place);
   ax_sim_procedure_keep(s, &e.place);
   if (is_chain_of_processes(s)) {
-    time_chain(s, place, seconds, waiting);
+    time_chain(s, place, out);
     return AX_OK;
   }
   const int64_t images = ax_sim_place_images(&e.place);
   e.links = ax_sim_place_links(&e.place);
-  *seconds = *waiting = 0;
   e.load = ax_calloc((size_t)e.links, sizeof e.load[0]);
   ax_status status = e.load != NULL ? AX_OK : ax_out_of_memory((size_t)e.links * sizeof e.load[0]);
-  if (status == AX_OK) status = time_phases(&e, images < place->devices ? images : place->devices, seconds, waiting);
+  if (status == AX_OK) status = time_phases(&e, images < place->devices ? images : place->devices, out);
   ax_free(e.load);
   ax_sim_route_deinit(&e.route);
   return status;

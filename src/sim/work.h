@@ -17,6 +17,7 @@ typedef struct ax_sim_transfer {
   ax_sim_procedure procedure;
   uint32_t op;
   uint32_t reads, writes; /* roots */
+  ax_sim_alone alone; /* of the algorithm that is chosen */
 } ax_sim_transfer;
 
 /* One side of messages between two devices. */
