@@ -13,8 +13,9 @@
 #include "plan/coalesce.h"
 #include "plan/op.h"
 
-/* Each step of the kernel has a block of the array for itself, and the access is to a place in that: all of it is the one element, or one
-   part of a complex number. */
+/* Says that each step of the kernel has a block of the array for itself, and that the access is to a place in the step's block.
+   The array's first dimensions are the kernel's, and further ones are the block's: none, if it is one element; the two parts of a
+   complex number; or the coordinates of a point. */
 static bool in_own_block(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *array = &kernel->slots[slot];
   if (array->rank < kernel->rank || !ax_at_is_identity(at, kernel->rank) ||

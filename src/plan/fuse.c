@@ -440,8 +440,8 @@ static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_
   return ax_buffer_bytes(&f->plan->buffers[made]) <= small_bytes || (down && !holds_more(f, &op->kernel, position, at, made));
 }
 
-/* Whether two kernels make large results, of which neither needs the other's, of hardly anything that they share, as two gathers by the
-   same numbers do. Together they would save next to nothing, and both results would be held from the first one's place to the second's. */
+/* Whether two kernels make large results, neither from the other's, and share hardly anything, as two gathers by the same numbers
+   do. Together they would save next to nothing, and both results would be held from the first kernel's place to the second's. */
 static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
   return steps > small_elems && ax_kernel_makes_much(f->plan, a) && ax_kernel_makes_much(f->plan, b) && !ax_kernel_feeds(a, b) &&

@@ -18,10 +18,12 @@ static bool stays(const ax_loop_kernel *kernel, const ax_position *at) {
   return at->dynamic == AX_NONE && (at->dim < 0 || kernel->dims[at->dim] == 1);
 }
 
-/* Two kernels over one index space store different columns of an array: other places along its last dimension, one for each step. */
+/* Two kernels over one index space store different columns of an array: each step of either stores at one place along the last
+   dimension, which is always the same, and they are two different places. */
 static bool store_columns(const ax_bound *a, const ax_store *x, const ax_bound *b, const ax_store *y) {
   const uint32_t rank = a->kernel->slots[x->slot].rank;
-  if (a->buffers[x->slot] != b->buffers[y->slot] || x->reduce != AX_SCALAR_NONE || y->reduce != AX_SCALAR_NONE || rank == 0) return false;
+  if (a->buffers[x->slot] != b->buffers[y->slot] || rank == 0) return false;
+  if (x->reduce != AX_SCALAR_NONE || y->reduce != AX_SCALAR_NONE) return false;
   const ax_position *one = &x->at[rank - 1], *other = &y->at[rank - 1];
   return stays(a->kernel, one) && stays(b->kernel, other) && one->offset != other->offset;
 }
@@ -33,9 +35,10 @@ static bool leaves_alone(const ax_plan *plan, const ax_bound *a, const ax_bound 
     const ax_expr *expr = &a->kernel->exprs[i];
     if (expr->op == AX_LEAF_LOAD && allocation_of(plan, a->buffers[expr->slot]) == allocation) return false;
   }
-  for (uint32_t i = 0; i < a->kernel->store_count; i++)
-    if (allocation_of(plan, a->buffers[a->kernel->stores[i].slot]) == allocation && !store_columns(a, &a->kernel->stores[i], b, store))
-      return false;
+  for (uint32_t i = 0; i < a->kernel->store_count; i++) {
+    const ax_store *own = &a->kernel->stores[i];
+    if (allocation_of(plan, a->buffers[own->slot]) == allocation && !store_columns(a, own, b, store)) return false;
+  }
   return true;
 }
 

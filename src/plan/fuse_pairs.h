@@ -7,12 +7,14 @@
 
 /* Whether both touch an allocation of which each sees at least `least` elements. */
 bool ax_kernels_share(const ax_plan *plan, const ax_bound *a, const ax_bound *b, int64_t least);
-/* Whether two kernels over one index space, a first, can take turns element by element: b reads what a writes only at the very element,
-   and writes nothing that a reads or writes, but other columns of an array that both put together. */
+/* Whether two kernels over one index space, a first, can take turns element by element. Of what a writes, b may read only the
+   element that a writes in the same step. b must write nothing that a reads or writes; but both may write columns of one array,
+   if the columns differ. */
 bool ax_kernels_agree(const ax_plan *plan, const ax_bound *a, const ax_bound *b);
-/* Whether kernel b, whose only reader will take it in, should not join a. Its result would be stored beside a's and loaded by the
-   reader, which saves nothing unless they share an array: with a reduction of an eighth of its steps (b may make a matrix of
-   vectors, added to another matrix), else any element (b may look up rows of another table, at numbers beside a's). */
+/* Whether kernel b, whose only reader will take it in, should not join a. If it did, its result would be stored, and loaded by
+   the reader; that pays only if a and b touch the same memory. If a is a reduction, they must share an array with at least an
+   eighth as many elements as a has steps: a matrix that b makes of two vectors is better made by its reader. Otherwise they must
+   touch the same bytes: kernels that look up rows of two tables by different columns of one array of numbers share nothing. */
 bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_bound *b);
 /* Whether a kernel stores as much as no cache near a core holds. */
 bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel);

@@ -61,7 +61,8 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
   if (inner == 0 || from->op != AX_LEAF_LOAD || ax_dims_elems(consumer->rank, consumer->dims) / again < elems) return false;
   for (uint32_t i = 0; i < consumer->expr_count; i++) {
     const ax_expr *load = &consumer->exprs[i];
-    if (load->op == AX_LEAF_LOAD && load->slot == slot && load->arg[0] == AX_NONE) along = along || pitch_of(consumer, slot, load->at, inner - 1) == 1;
+    if (load->op != AX_LEAF_LOAD || load->slot != slot || load->arg[0] != AX_NONE) continue;
+    along = along || pitch_of(consumer, slot, load->at, inner - 1) == 1;
   }
   for (uint32_t d = 0; d < producer->rank; d++)
     if (producer->dims[d] > 1 && pitch_of(producer, store->slot, store->at, d) == 1) stored = d;

@@ -9,8 +9,8 @@
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store);
 /* Whether all stores are cheap. Reductions are not, because a reader cannot compute one in place of a load. */
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);
-/* Whether a store copies elements that lie apart, a column of a matrix, say, which the consumer goes along again and again through
-   `slot`: then they are brought together once. */
+/* Whether a store copies elements that lie apart (a column of a matrix, say), and the consumer walks along the copy, which it
+   sees as `slot`, many times. Then the copy pays: the elements are brought together once. */
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot);
 /* Whether only one node loads from the slot; whether some load from it has a guard. */
 bool ax_kernel_loads_once(const ax_loop_kernel *kernel, uint32_t slot);

@@ -107,7 +107,7 @@ static bool address_by_digits(const copier *c, const ax_affine *address, ax_affi
   return true;
 }
 
-/* The address counts the kernel's steps. */
+/* Says that the address is the number of the step: the kernel walks the array from its beginning, element by element. */
 static bool is_step(const ax_affine *address, const ax_loop_kernel *kernel) {
   bool same = address->offset == 0;
   int64_t pitch = 1;
@@ -122,7 +122,9 @@ static uint32_t slot_of_view(copier *c, uint32_t buffer, ax_dtype dtype, uint32_
   return c->to->kernel->failed ? 0 : slot_of(c, view, dtype, rank, dims);
 }
 
-/* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
+/* Returns the slot for an array of from's, or for a view of it, and sets `at` to the places there that `from` names. An array
+   that is walked as a whole is seen under the kernel's own dimensions; other arrays as they are, if that is possible; the rest
+   under one dimension for each loop index. */
 static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
   ax_loop_kernel *to = c->to->kernel;
   const ax_slot *array = &c->from->kernel->slots[from_slot];

@@ -2,10 +2,9 @@
 
      c[0] = y;  c[1] = x;  f(c[0]);  g(c[1])      becomes      c0 = y;  c1 = x;  f(c0);  g(c1)
 
-   Such pieces are views, in whatever operations they are read; but a product reads a piece as the whole from some place on, and then the
-   array stays. If the parts lie one behind the other in memory and each view is in one
-   of them, each part gets a buffer of its own, and the views move there. What is written part by part and read whole, pieces.c looks
-   after. */
+   Such pieces are views, whatever operations read them. (A product that reads a piece names the whole array and a place in it;
+   then the array stays.) If the parts lie one behind the other in memory and each view is in one of them, each part gets a buffer
+   of its own, and the views move there. Arrays that are written part by part and read whole are left to pieces.c. */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -100,8 +99,9 @@ static ax_status begin(viewer *v) {
   if (v->whole == NULL || v->made == NULL) return ax_out_of_memory(plan->buffer_count * sizeof v->made[0]);
   memset(v->whole, 1, plan->buffer_count);
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const ax_buffer *allocation = &plan->buffers[plan->buffers[i].allocation];
-    if (plan->buffers[i].allocation != i && allocation->kind == AX_BUFFER_TEMP && !allocation->updated) v->whole[plan->buffers[i].allocation] = false;
+    const uint32_t allocation = plan->buffers[i].allocation;
+    const ax_buffer *memory = &plan->buffers[allocation];
+    if (allocation != i && memory->kind == AX_BUFFER_TEMP && !memory->updated) v->whole[allocation] = false;
   }
   for (uint32_t i = 0; i < plan->buffer_count; i++)
     if (plan->buffers[i].loop != AX_NONE) v->whole[plan->buffers[i].allocation] = true;
@@ -178,7 +178,8 @@ static ax_status take_apart(viewer *v, uint32_t allocation, const uint32_t *firs
 static ax_status take_all_apart(viewer *v) {
   const ax_plan *plan = v->plan;
   const uint32_t count = plan->buffer_count;
-  uint32_t *first = ax_arena_alloc(&v->scratch, count * sizeof first[0]), *next = ax_arena_alloc(&v->scratch, count * sizeof next[0]);
+  uint32_t *first = ax_arena_alloc(&v->scratch, count * sizeof first[0]);
+  uint32_t *next = ax_arena_alloc(&v->scratch, count * sizeof next[0]);
   if (first == NULL || next == NULL) return ax_out_of_memory(count * sizeof first[0]);
   memset(first, 0xff, count * sizeof first[0]);
   for (uint32_t i = 0; i < count; i++) {

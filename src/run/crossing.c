@@ -139,7 +139,7 @@ static void empty(ax_crossing_group *g) {
   ax_coalesced_empty(&g->coalesced);
   for (uint32_t i = 0; g->instr != NULL && i < ax_crossing_parties(g); i++) ax_deliveries_free(&g->waiting[i]);
   g->rounds = NULL;
-  g->to_fetch = 0;
+  g->to_fetch = g->left = 0;
   atomic_store(&g->waiting_count, 0);
   g->latest = 0;
 }

@@ -1,6 +1,7 @@
 /* A sum of four members in two processes, of which this one has 1 and 3: what waits, and in which order it is taken. */
 #include <string.h>
 
+#include "run/crossing.h"
 #include "run/crossing_group.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -124,12 +125,30 @@ static void what_is_only_copied_has_no_turns(void **state) {
   take(&w, 2, 0);
 }
 
+/* A run that fails leaves copies behind. The next one begins without them, and knows it: what waits for the turn of a member here is not
+   looked at then. */
+static void what_a_failed_run_has_left_is_forgotten(void **state) {
+  (void)state;
+  waiting w;
+  set_up(&w, AX_SCALAR_ADD);
+  const ax_compiled compiled = {.crossing_groups = 1};
+  ax_remote remote = {.run = &w.run, .groups = &w.group};
+  w.run.compiled = &compiled;
+  w.group.rounds = NULL;
+  add(&w, OWN, 1, 3);
+  ax_crossing_reset(&remote);
+  assert_null(w.lists[0].first);
+  assert_int_equal(w.group.waiting_count, 0);
+  assert_int_equal(w.group.left, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(members_take_turns),
       cmocka_unit_test(what_members_here_have_left_takes_turns_too),
       cmocka_unit_test(rounds_follow_one_another),
       cmocka_unit_test(what_is_only_copied_has_no_turns),
+      cmocka_unit_test(what_a_failed_run_has_left_is_forgotten),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

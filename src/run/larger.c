@@ -1,5 +1,5 @@
-/* A table of open addressing, at most half full: a block lies in the slot of its hash, or in the next free one behind that. When one is
-   taken out, those behind it move up, so that every block is found before the first empty slot. */
+/* A hash table with open addressing, at most half full: a block lies in the slot of its hash, or in the next free slot behind
+   that. When a block is taken out, those behind it move up, so that every block is found before the first empty slot. */
 #include "run/larger.h"
 
 static uint32_t slot_of(const ax_larger *larger, const void *memory) {

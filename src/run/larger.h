@@ -1,5 +1,5 @@
-/* Which blocks in use have more bytes than were asked for, by their address; for pool.c. There are none where all calls ask for the same
-   sizes, so this is empty then, and takes no memory. */
+/* For pool.c: the large blocks in use that have more bytes than were asked for, by their address. If all calls ask for the same
+   sizes, there are none; then the table is empty and takes no memory. */
 #ifndef AX_RUN_LARGER_H
 #define AX_RUN_LARGER_H
 

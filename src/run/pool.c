@@ -50,7 +50,8 @@ static uint32_t round_to_size(size_t *bytes) {
 /* The number of blocks in a full chain. */
 static uint32_t chain_blocks(uint32_t index) {
   enum { powers = finer_power - least_power + 1 };
-  const uint32_t power = index < powers ? least_power + index : finer_power + 1 + (index - powers) / AX_SMALL_STEPS, fit = AX_POCKET_BYTES >> power;
+  const uint32_t power = index < powers ? least_power + index : finer_power + 1 + (index - powers) / AX_SMALL_STEPS;
+  const uint32_t fit = AX_POCKET_BYTES >> power;
   return fit > AX_POCKET_MOST ? AX_POCKET_MOST : fit < AX_POCKET_LEAST ? AX_POCKET_LEAST : fit;
 }
 
