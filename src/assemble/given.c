@@ -1,7 +1,8 @@
 /* A constant can be given if instructions do not depend on what number it is. So it is an operand of arithmetic, a comparison or a
    choice, or it is stored. Not so what a function is computed of, an integer, or a divisor, which may become a product. Nor 0, 1,
-   2 or a half, positive or negative, for which the code generator has shorter instructions; but where a kernel has many numbers, those
-   that it adds or compares with, 0 aside, are given like the others: a kernel does not keep code of its own for one of them. */
+   2 or a half, positive or negative, for which the code generator has shorter instructions. But of those, where a kernel has many
+   numbers, the ones that it adds or compares with, 0 aside, are given like the others: one of them alone is no reason for a kernel
+   to have code of its own. */
 #include "assemble/given.h"
 
 #include <math.h>

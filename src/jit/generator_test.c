@@ -260,8 +260,8 @@ static ax_ex of_numbers_given(ax_loop_kernel *k, ax_ex x) {
   return x;
 }
 
-/* Given numbers that no register is left for are spread from where they are given, by a load that takes no other unit. None is kept on
-   the stack, which took the code generator as long as all the rest. */
+/* Given numbers that no register is left for are spread from where they are given, by a load that takes no other unit. None is
+   kept on the stack, which took the code generator as long as all the rest. */
 static void numbers_given_are_spread_by_loads(void **state) {
   (void)state;
   const ax_llvm_functions all = pretend();

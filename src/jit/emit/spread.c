@@ -26,10 +26,10 @@ static bool can_spread(const ax_nest_schedule *s, ax_ex node) {
          !ax_nest_schedule_depends(s, node, s->vector) && !ax_nest_schedule_depends(s, node, s->unrolled);
 }
 
-/* Given numbers are always spread: they are no constants that instructions could take from memory. Where they are more than registers
-   hold, LLVM would keep them on the stack, spread, and take long to choose which (a quarter of the time for a chain of 79 additions).
-   With registers of 64 bytes a load that spreads them does as well: the chain takes as long on Zen 4. With fewer bytes there are more
-   vectors for each, and the stack is better. */
+/* Given numbers are always spread: they are no constants that instructions could take from memory. Where they are more than
+   registers hold, LLVM would keep them on the stack, spread, and take long to choose which (a quarter of the time for a chain of
+   79 additions). With registers of 64 bytes a load that spreads them does as well: such a chain takes as long on Zen 4 and on
+   Emerald Rapids. With fewer bytes there are more vectors for each, and the stack is better. */
 static void spread_given(ax_nest *nest) {
   enum { most_held = 20 };
   const ax_nest_schedule *s = nest->schedule;
