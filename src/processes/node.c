@@ -48,19 +48,25 @@ struct ax_node {
 
 /* --- Shared memory --- */
 
-enum { loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
+enum { line = 64, loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
 
 size_t ax_node_part_bytes(uint32_t count) {
-  return count <= most_processes ? loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
+  return count <= most_processes ? line + loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
+}
+
+/* The slots of loans, and then the rings, from the first line of a cache in a part on. MPI gives memory at multiples of 8 bytes. All
+   processes find the same line, since their views of a part differ by whole pages. */
+static ax_loan_slot *loans_in(void *part) {
+  return (ax_loan_slot *)(void *)((char *)part + (line - (uintptr_t)part % line) % line);
 }
 
 /* The ring that a process at some place writes in a part. */
 static char *ring_in(void *part, uint32_t writer, uint32_t count) {
-  return (char *)part + loans_bytes + writer * ax_message_ring_bytes(capacity_of(count));
+  return (char *)loans_in(part) + loans_bytes + writer * ax_message_ring_bytes(capacity_of(count));
 }
 
 void ax_node_part_clear(void *part, uint32_t count) {
-  ax_loan_slots_clear(part);
+  ax_loan_slots_clear(loans_in(part));
   for (uint32_t i = 0; i < count; i++) ax_message_ring_clear(ring_in(part, i, count));
 }
 
@@ -123,7 +129,7 @@ static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_wo
   neighbour *n = &node->neighbours[i];
   pthread_mutex_init(&n->lock, NULL);
   n->name = word->name;
-  n->loans = parts[i];
+  n->loans = loans_in(parts[i]);
   node->place[word->name.process] = i;
   if (i == node->me) return;
   n->out = ax_message_ring_of(ring_in(parts[i], node->me, node->count), capacity_of(node->count));

@@ -9,7 +9,7 @@
 
 #include "support/cmocka.h"
 
-enum { most = 3 };
+enum { most = 3, line = 64, beside = 8 }; /* beside: bytes by which parts lie beside a cache's lines, as those of MPI do */
 
 typedef struct node_of_test {
   uint32_t count;
@@ -24,18 +24,20 @@ static const uint32_t process_of[most] = {2, 5, 7}; /* among those of several no
 static void make(node_of_test *t, uint32_t count) {
   const size_t bytes = ax_node_part_bytes(count);
   t->count = count;
-  t->memory = aligned_alloc(64, count * bytes);
+  t->memory = aligned_alloc(line, count * bytes + line);
   assert_non_null(t->memory);
-  memset(t->memory, 0x77, count * bytes);
+  memset(t->memory, 0x77, count * bytes + line);
   for (uint32_t i = 0; i < count; i++) {
-    t->parts[i] = t->memory + i * bytes;
+    t->parts[i] = t->memory + beside + i * bytes;
     ax_node_part_clear(t->parts[i], count);
     t->words[i] = ax_node_word_of_me(process_of[i], true);
   }
   for (uint32_t i = 0; i < count; i++) {
     assert_int_equal(ax_node_create(t->parts, t->words, count, process_of[i], &t->nodes[i]), AX_OK);
     assert_non_null(t->nodes[i]);
+    for (uint32_t k = 0; k < count; k++) assert_int_equal((uintptr_t)ax_node_loans(t->nodes[i], process_of[k]) % line, 0);
   }
+  for (size_t i = beside; i < line; i++) assert_int_equal(t->memory[count * bytes + i], 0x77); /* what is behind them is left alone */
 }
 static void destroy(node_of_test *t) {
   for (uint32_t i = 0; i < t->count; i++) ax_node_destroy(t->nodes[i]);
