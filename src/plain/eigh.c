@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "axle/linalg.h"
-#include "ops/pointwise.h"
 #include "axle/transform.h"
+#include "ops/pointwise.h"
 #include "plain/jacobi.h"
 #include "plain/schur.h"
 #include "prim/prims.h"

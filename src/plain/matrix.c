@@ -27,7 +27,7 @@ ax_value ax_plain_scale(ax_value x) {
   const ax_value half = ax_mul(largest_part(x), ax_real(0.5)); /* which rounded up to a power of 2 is still finite */
   if (ax_failed()) return ax_poison;
   const ax_value by = ax_reduce_precision(half, ax_typeof(half).dtype == AX_F64 ? 11 : 8, 0);
-  return ax_where(ax_eq(by, ax_integer(0)), ax_integer(1), by);
+  return ax_plain_or_one(by);
 }
 
 ax_value ax_plain_divided(ax_value x, ax_value by) {

@@ -14,8 +14,8 @@ typedef struct ax_plain_rule {
   uint32_t rank; /* of what `trace` takes for the first operand: leading dimensions are a batch that all have, and are not there; 0: all are */
 } ax_plain_rule;
 extern const ax_plain_rule ax_plain_cholesky, ax_plain_lu, ax_plain_geqrf, ax_plain_geqp3, ax_plain_householder_product, ax_plain_ormqr,
-    ax_plain_qr, ax_plain_hessenberg, ax_plain_tridiagonal, ax_plain_tridiagonal_solve, ax_plain_eigh, ax_plain_eigh_steps, ax_plain_svd, ax_plain_schur, ax_plain_eig,
-    ax_plain_reduce;
+    ax_plain_qr, ax_plain_hessenberg, ax_plain_tridiagonal, ax_plain_tridiagonal_solve, ax_plain_eigh,
+    ax_plain_eigh_steps, ax_plain_svd, ax_plain_schur, ax_plain_eig, ax_plain_reduce;
 extern const ax_plain_rule ax_plain_collectives[], ax_plain_narrow[]; /* lists, ended by an empty rule */
 
 /* For `applies`: LAPACK's functions are lacking. */

@@ -48,7 +48,7 @@ struct ax_node {
 
 /* --- Shared memory --- */
 
-enum { line = 64, loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
+enum { line = _Alignof(ax_loan_slot), loans_bytes = AX_LOAN_SLOTS * sizeof(ax_loan_slot) };
 
 size_t ax_node_part_bytes(uint32_t count) {
   return count <= most_processes ? line + loans_bytes + count * ax_message_ring_bytes(capacity_of(count)) : 0;
