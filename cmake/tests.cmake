@@ -40,7 +40,7 @@ add_library(fake_plugin MODULE tests/plugins/fake.c) # of PJRT, for tests of wha
 target_include_directories(fake_plugin PRIVATE include src)
 set_target_properties(fake_plugin PROPERTIES LIBRARY_OUTPUT_DIRECTORY tests)
 
-add_custom_target(run_tests) # what TSan builds: tests of the rooms that make instructions and run them
+add_custom_target(thread_tests) # what TSan builds and runs, which ctest calls by the label `threads`
 file(GLOB whole_tests CONFIGURE_DEPENDS tests/*_test.c)
 foreach(source ${unit_tests} ${whole_tests})
   cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -67,8 +67,9 @@ foreach(source ${unit_tests} ${whole_tests})
     add_dependencies(${target} fake_plugin)
   endif()
   axle_test(${name} $<TARGET_FILE:${target}>)
-  if(name MATCHES "^(machine|processes|code|assemble|run|array)/")
-    add_dependencies(run_tests ${target})
+  if(name MATCHES "^(machine|processes|code|assemble|run|array)/|^planner/ahead$") # what makes threads or runs in them
+    add_dependencies(thread_tests ${target})
+    set_property(TEST ${name} APPEND PROPERTY LABELS threads)
   endif()
 endforeach()
 
