@@ -53,13 +53,19 @@ ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine,
   return AX_OK;
 }
 
+void ax_planner_forget_ways(ax_planner *p) {
+  ax_arrangement_deinit(&p->tensor);
+  ax_arrangement_deinit(&p->expert);
+  ax_arrangement_deinit(&p->sequence);
+}
+
 void ax_planner_end(ax_planner *p) {
   ax_ahead_destroy(p->ahead);
   for (uint32_t i = 0; i < p->found_count; i++) ax_candidate_deinit(&p->found[i]);
   for (uint32_t i = 0; i < p->settled_count; i++) ax_candidate_deinit(&p->settled[i]);
   ax_free(p->found);
   ax_free(p->settled);
-  ax_arrangement_deinit(&p->tensor);
+  ax_planner_forget_ways(p);
   ax_families_deinit(&p->families);
   ax_model_deinit(&p->model);
   ax_runtime_release(p->runtime);

@@ -65,7 +65,7 @@ ax_status ax_planner_search_counts(ax_planner *p, uint32_t most) {
   for (p->devices = p->options.devices; p->devices > 0 && is_worth(p, p->devices); p->devices = next_count(p, p->devices)) {
     p->began = ax_seconds();
     if (p->settled_count > 0 && ax_planner_is_late(p, 1)) return AX_OK;
-    ax_arrangement_deinit(&p->tensor);
+    ax_planner_forget_ways(p);
     AX_TRY(ax_planner_search_meshes(p));
     AX_TRY(ax_planner_search_pipelines(p));
     AX_TRY(settle(p, most));

@@ -50,12 +50,13 @@ AX_MUST_USE ax_status ax_piece_program(const ax_loss_piece *piece, ax_piece_pass
 uint32_t ax_piece_kept(const ax_loss_piece *piece);       /* values that a forward pass keeps */
 uint32_t ax_piece_taken(const ax_loss_piece *piece);      /* carries that the piece takes */
 uint32_t ax_piece_cotangents(const ax_loss_piece *piece); /* that its backward pass takes */
-/* How parameters, and the optimizer's state of each, lie: by parameter. Borrowed. */
+/* How arrays lie over a stage's mesh (stage_mesh.h makes them). Borrowed. */
 typedef struct ax_piece_specs {
-  const char *const *param, *const *state;
+  const char *const *param, *const *state, *const *sum; /* by parameter: itself, the optimizer's state of it, sums of its gradients */
+  const char *const *sample; /* by input of a sample, batched */
+  const char *const *carry;  /* by carry, batched */
 } ax_piece_specs;
-/* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. Samples, carries and cotangents are whole; nothing is
-   said of what is kept and of results that are no sums. */
+/* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. What is kept lies as it is made. */
 void ax_piece_pass_specs(const ax_loss_piece *piece, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text);
 /* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the parameters
    that are used, with so many layers. Gradients have one more dimension in front, of size `data`, and are added up along it. Adds its specs

@@ -214,16 +214,16 @@ static int64_t next_size(const ax_planner *p, const int64_t *met, int count) {
   return best != AX_NONE ? p->found[best].mesh.axis[1].size : 0;
 }
 
-/* The second axis cuts as the way does, the third as tensor parallelism. */
-static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out) {
-  AX_TRY(ax_arrangement_copy(&way->layout, &p->families, out));
-  for (uint32_t g = 0; g < p->families.count; g++) out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
+ax_status ax_planner_merge_ways(const ax_planner *p, const ax_arrangement *second, ax_arrangement *out) {
+  AX_TRY(ax_arrangement_copy(second, &p->families, out));
+  for (uint32_t g = 0; p->tensor.family != NULL && g < p->families.count; g++)
+    out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
   return AX_OK;
 }
 
 static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model, bool offer) {
   ax_arrangement layout;
-  AX_TRY(merge(p, way, &layout));
+  AX_TRY(ax_planner_merge_ways(p, &way->layout, &layout));
   ax_status status = AX_OK;
   for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
     const int64_t samples = p->devices / model / second;
@@ -359,10 +359,36 @@ static ax_status improve_best(ax_planner *p) {
   return status;
 }
 
-ax_status ax_planner_find_tensor(ax_planner *p) {
-  way tensor = {0};
-  AX_TRY(find_way(p, WAY_TENSOR, &tensor));
-  if (tensor.there) p->tensor = tensor.layout;
+/* Where in the planner a way is kept for stages of pipelines; NULL: nowhere. */
+static ax_arrangement *kept_way(ax_planner *p, const way *way) {
+  if (!way->there) return NULL;
+  return way->names == WAY_TENSOR ? &p->tensor : way->names == WAY_EXPERT ? &p->expert : way->names == WAY_SEQUENCE ? &p->sequence : NULL;
+}
+
+/* Cuts the experts, whether that helps or not. */
+static void cut_experts(const ax_planner *p, way *way) {
+  for (uint32_t g = 0; g < p->families.count; g++) {
+    const int8_t experts = p->families.list[g].experts;
+    if (experts < 0) continue;
+    way->layout.family[g].axis[axis_second] = experts;
+    way->names = WAY_EXPERT;
+  }
+}
+
+static ax_status find_and_keep(ax_planner *p, int which) {
+  way found = {0};
+  AX_TRY(find_way(p, which, &found));
+  if (which == WAY_EXPERT && found.there && found.names != WAY_EXPERT) cut_experts(p, &found);
+  ax_arrangement *kept = kept_way(p, &found);
+  if (kept != NULL) *kept = found.layout;
+  else ax_arrangement_deinit(&found.layout);
+  return AX_OK;
+}
+
+ax_status ax_planner_find_ways(ax_planner *p, const char *besides) {
+  AX_TRY(find_and_keep(p, WAY_TENSOR));
+  for (int which = WAY_EXPERT; besides != NULL && which < WAY_COUNT; which++)
+    if (strcmp(names_of_axis[which], besides) == 0) AX_TRY(find_and_keep(p, which));
   return AX_OK;
 }
 
@@ -382,7 +408,10 @@ ax_status ax_planner_search_meshes(ax_planner *p) {
   ax_ahead_forget(p);
   for (int which = WAY_TENSOR + 1; which < WAY_COUNT; which++) ax_ahead_offer(p, find_way_ahead, NULL, which);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->families, &p->tensor);
+  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) {
+    ax_arrangement *kept = kept_way(p, &ways[which]);
+    if (kept != NULL) status = ax_arrangement_copy(&ways[which].layout, &p->families, kept);
+  }
   if (status == AX_OK) status = try_meshes(p, ways);
   if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);

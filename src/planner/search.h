@@ -34,6 +34,7 @@ typedef struct ax_planner {
   double began, end; /* ax_seconds: of the search on so many devices, and of all */
   bool cut_short;    /* something was left out, since there was no time for it */
   ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
+  ax_arrangement expert, sequence; /* and if it cuts samples and experts, or the positions of each sample */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
   double work;      /* seconds of computing without launches, all devices of a candidate together: the least met */
@@ -50,6 +51,7 @@ typedef struct ax_planner {
 AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                        ax_planner *out);
 void ax_planner_end(ax_planner *planner);
+void ax_planner_forget_ways(ax_planner *planner); /* what was found of second axes, on so many devices */
 /* Says whether that share of its time is over, and notes that something is left out for it. */
 bool ax_planner_is_late(ax_planner *planner, double share);
 
@@ -92,9 +94,11 @@ AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t mos
 double ax_planner_known_seconds(const ax_planner *planner);
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
-/* Finds how a second axis cuts parameters alone: p->tensor. */
-AX_MUST_USE ax_status ax_planner_find_tensor(ax_planner *planner);
-/* Times one of several stages: its mesh has the axes data and model; pipelines.c. */
+/* Finds how a second axis cuts parameters alone: p->tensor. besides: "expert" or "sequence": that way of a second axis too. */
+AX_MUST_USE ax_status ax_planner_find_ways(ax_planner *planner, const char *besides);
+/* The layout over the axes data, `second` and model: the second cuts as that way, the third as tensor parallelism, if that helps. */
+AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_arrangement *second, ax_arrangement *out);
+/* Times one of several stages: stage_mesh.h says what its axes are; pipelines.c. */
 AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */
 AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
