@@ -150,7 +150,9 @@ static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mes
   }
 }
 
-void ax_cuts_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) { add_spec(cuts, type, mesh, NULL, text); }
+void ax_cuts_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
+  add_spec(cuts, type, mesh, NULL, text);
+}
 
 /* The layout of a parameter's state. */
 static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family) {
@@ -161,7 +163,8 @@ static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *
   return cuts;
 }
 
-static ax_axis_cuts held_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family, ax_held_array held) {
+static ax_axis_cuts held_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family,
+                              ax_held_array held) {
   if (held == AX_HELD_PARAM) return layout->family[family];
   ax_axis_cuts cuts = state_cuts(layout, families, mesh, family);
   if (held == AX_HELD_SUM) cuts.axis[0] = layout->family[family].axis[0];
@@ -178,15 +181,15 @@ static bool is_gathered(const ax_arrangement *layout, const ax_families *familie
   return false;
 }
 
-void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, uint32_t p,
-                          ax_held_array held, ax_text *text) {
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                               uint32_t p, ax_held_array held, ax_text *text) {
   const uint32_t family = families->of[p];
   const ax_axis_cuts cuts = held_cuts(layout, families, mesh, family, held);
   const size_t before = text->length;
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
   /* such a cut goes as far as the parameter and its gradient, and not into what is computed with them */
-  const bool later = (held == AX_HELD_STATE && layout->state_cut) || (held == AX_HELD_SUM && !same(&cuts, &layout->family[family])) ||
-                     is_gathered(layout, families, mesh, family);
+  const bool later = (held == AX_HELD_STATE && layout->state_cut) ||
+                     (held == AX_HELD_SUM && !same(&cuts, &layout->family[family])) || is_gathered(layout, families, mesh, family);
   if (later && text->length > before) ax_text_add(text, " p1");
 }
 
@@ -240,9 +243,12 @@ static ax_status read_spec(const char *at, const char *end, uint32_t rank, const
     const size_t length = strcspn(at, ",+; ");
     const bool named = length > 0 && !(length == 1 && at[0] == '_');
     uint32_t axis = 0;
-    while (named && axis < mesh->count && !(strlen(mesh->axis[axis].name) == length && memcmp(mesh->axis[axis].name, at, length) == 0)) axis++;
+    while (named && axis < mesh->count &&
+           !(strlen(mesh->axis[axis].name) == length && memcmp(mesh->axis[axis].name, at, length) == 0))
+      axis++;
     if (named && (axis == mesh->count || dim >= rank))
-      return ax_error(AX_INVALID_ARGUMENT, "planner: the strategy's specs have '%.*s', which does not fit its mesh and the program", (int)(end - begin), begin);
+      return ax_error(AX_INVALID_ARGUMENT, "planner: the strategy's specs have '%.*s', which does not fit its mesh and the program",
+                      (int)(end - begin), begin);
     if (named) out->axis[axis] = (int8_t)dim;
     at += length;
     if (at < end && *at == ',') dim++;
@@ -251,15 +257,18 @@ static ax_status read_spec(const char *at, const char *end, uint32_t rank, const
   return AX_OK;
 }
 
-ax_status ax_arrangement_read(const char *specs, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_arrangement *out) {
+ax_status ax_arrangement_read(const char *specs, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                              ax_arrangement *out) {
   const uint32_t params = m->param_count, first = params + m->state_count;
   const char *at = specs, *arguments = specs + strlen(specs);
   AX_TRY(ax_arrangement_whole(families, out));
   for (uint32_t i = 0; i < first + m->batch_count; i++) {
     const char *end = at + strcspn(at, ";"), *arrow = strstr(at, " ->");
     if (arrow != NULL && arrow < end) end = arrow;
-    if (i < params) AX_TRY(read_spec(at, end, param_type(m, i)->rank, mesh, &out->family[families->of[i]]));
-    else if (i >= first && end > at + 1) AX_TRY(read_spec(at, end, m->program->types[m->batch[i - first]].rank + 1, mesh, &out->batch));
+    if (i < params)
+      AX_TRY(read_spec(at, end, param_type(m, i)->rank, mesh, &out->family[families->of[i]]));
+    else if (i >= first && end > at + 1)
+      AX_TRY(read_spec(at, end, m->program->types[m->batch[i - first]].rank + 1, mesh, &out->batch));
     at = end < arguments && *end == ';' ? end + 1 : end;
   }
   return AX_OK;
@@ -351,8 +360,8 @@ static double cut_bytes(const ax_axis_cuts *cuts, const ax_type *type, const ax_
   return bytes;
 }
 
-void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, const bool *used,
-                           double share, double held[AX_HELD_SUM + 1]) {
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                                const bool *used, double share, double held[AX_HELD_SUM + 1]) {
   held[AX_HELD_PARAM] = held[AX_HELD_STATE] = held[AX_HELD_SUM] = 0;
   for (uint32_t p = 0; p < m->param_count; p++) {
     const ax_axis_cuts sum = held_cuts(layout, families, mesh, families->of[p], AX_HELD_SUM);

@@ -109,7 +109,8 @@ static void test_read(void **state) {
   }
   TEST_FAILS(ax_arrangement_read("_,other", &f.model, &f.families, &f.mesh, &again), AX_INVALID_ARGUMENT, "'_,other'");
   ax_arrangement_deinit(&again);
-  TEST_FAILS(ax_arrangement_read("_,_,_,_,data; ; ; ; ; ; ; ; ; ; ; ; ", &f.model, &f.families, &f.mesh, &again), AX_INVALID_ARGUMENT, "_,_,_,_,data");
+  TEST_FAILS(ax_arrangement_read("_,_,_,_,data; ; ; ; ; ; ; ; ; ; ; ; ", &f.model, &f.families, &f.mesh, &again),
+             AX_INVALID_ARGUMENT, "_,_,_,_,data");
   ax_arrangement_deinit(&again);
   TEST_OK(ax_arrangement_read("", &f.model, &f.families, &f.mesh, &again)); /* nothing is said */
   ax_arrangement_deinit(&again);
@@ -266,9 +267,8 @@ static void test_kinds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_families), cmocka_unit_test(test_specs), cmocka_unit_test(test_read),  cmocka_unit_test(test_fit),
-      cmocka_unit_test(test_shard),    cmocka_unit_test(test_memory), cmocka_unit_test(test_keeping),
-      cmocka_unit_test(test_kinds),
+      cmocka_unit_test(test_families), cmocka_unit_test(test_specs),  cmocka_unit_test(test_read),    cmocka_unit_test(test_fit),
+      cmocka_unit_test(test_shard),    cmocka_unit_test(test_memory), cmocka_unit_test(test_keeping), cmocka_unit_test(test_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,8 @@ static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bo
   return ax_trial_run(step, &c->mesh, specs, &options, out);
 }
 
-/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
+/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has.
+   */
 static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, bool exact, bool *possible) {
   ax_text specs = {0};
   ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);

@@ -295,8 +295,8 @@ static AX_BODY(update) {
   (ax_optimizer_update)(&u->model->optimizer, u->params, n, gradients, u->state_count, in + n, n, in, u->state_count, out + n, n, out);
 }
 
-/* All that is needed for one result goes before what the next needs besides. So gradients are added up over the groups where each is needed, and not all at once,
-   which would take memory for all of them. */
+/* All that is needed for one result goes before what the next needs besides. So gradients are added up over the groups where each
+   is needed, and not all at once, which would take memory for all of them. */
 typedef struct ordering {
   ax_program_walk walk;
   uint32_t *def; /* by value: 1 + the equation that makes it; 0: an input */

@@ -1,7 +1,7 @@
-/* Candidates of several stages. The axes of a stage's mesh, and what each cuts, are as stage_mesh.h has them: `data` groups of devices train on
-   parts of the batch, and within a group experts, positions and parameters are cut as those ways of a second axis were found to cut them. The optimizer's state is cut
-   over the groups, and gradients are added up over them at the end of a step. The passes of a stage are simulated, each by itself (pieces.h), and the
-   schedule puts them in time (schedule.h). */
+/* Candidates of several stages. The axes of a stage's mesh, and what each cuts, are as stage_mesh.h has them: `data` groups of
+   devices train on parts of the batch, and within a group experts, positions and parameters are cut as those ways of a second axis
+   were found to cut them. The optimizer's state is cut over the groups, and gradients are added up over them at the end of a step.
+   The passes of a stage are simulated, each by itself (pieces.h), and the schedule puts them in time (schedule.h). */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct piece_cost {
   double computing, exchanging; /* of a microbatch, both passes */
   double held;      /* bytes that a microbatch under way holds */
   double transient; /* bytes that a pass needs besides */
-  double own[AX_HELD_SUM + 1]; /* bytes of parameters, state and sums of gradients: by ax_held_array */
+  double own[AX_HELD_SUM + 1];      /* bytes of parameters, state and sums of gradients: by ax_held_array */
   double update, update_exchanging; /* seconds at the end of a step */
   double update_bytes;              /* that it takes in all; nothing of microbatches is held then */
 } piece_cost;
@@ -30,8 +30,8 @@ typedef struct piping {
   ax_piece_specs specs; /* as the layout says */
   ax_arena arena;       /* theirs */
   uint64_t hash_of_passes, hash_of_all; /* of the specs: without those of state, and with them */
-  ax_loss_piece made;   /* the last that was needed */
-  bool *used[AX_PIECE_COUNT]; /* by parameter; NULL: it was not asked yet */
+  ax_loss_piece made;                   /* the last that was needed */
+  bool *used[AX_PIECE_COUNT];           /* by parameter; NULL: it was not asked yet */
   bool fits; /* the last that was tried */
   piece_cost piece[AX_PIECE_COUNT];
 } piping;
@@ -68,7 +68,8 @@ static void end(piping *s) {
 
 static bool is_made(const piping *s, ax_stage_piece number) {
   const ax_piece_options *made = &s->made.options, *wanted = &s->options;
-  return s->made.model != NULL && made->piece == number && made->layers == wanted->layers && made->samples == wanted->samples && made->saved == wanted->saved;
+  return s->made.model != NULL && made->piece == number && made->layers == wanted->layers && made->samples == wanted->samples &&
+         made->saved == wanted->saved;
 }
 
 static ax_status need_piece(piping *s, ax_stage_piece number) {
@@ -94,8 +95,10 @@ static ax_status find_used(piping *s, ax_stage_piece number) {
 /* --- Trials --- */
 
 static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
-  const ax_trial_options options = {.machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
-  const ax_status status = specs->failed ? ax_out_of_memory(specs->length) : ax_trial_run(program, mesh, specs->data, &options, out);
+  const ax_trial_options options = {
+      .machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
+  const ax_status status =
+      specs->failed ? ax_out_of_memory(specs->length) : ax_trial_run(program, mesh, specs->data, &options, out);
   ax_text_deinit(specs);
   ax_program_release(program);
   return status;
@@ -163,7 +166,8 @@ static ax_status cost_of(piping *s, ax_stage_piece number) {
   cost->exchanging = forward.exchanging + backward.exchanging;
   cost->held = forward.results;
   cost->transient = fmax(fmax(forward.bytes - forward.arguments - forward.results, backward.bytes - backward.arguments), 0);
-  ax_arrangement_used_memory(&s->c->layout, &p->model, &p->families, &s->c->mesh, s->used[number], 1 / (double)s->c->stages, cost->own);
+  ax_arrangement_used_memory(&s->c->layout, &p->model, &p->families, &s->c->mesh, s->used[number], 1 / (double)s->c->stages,
+                             cost->own);
   return AX_OK;
 }
 
@@ -225,8 +229,10 @@ static ax_status time_schedule(const piping *s, ax_pipeline *pipe, ax_pipeline_s
 }
 
 static ax_status begin_pipeline(const piping *s, ax_pipeline *out) {
-  *out = (ax_pipeline){.stages = s->c->stages, .microbatches = microbatches_of(s),
-                       .first = s->piece[AX_PIECE_FIRST].times, .middle = s->piece[AX_PIECE_MIDDLE].times,
+  *out = (ax_pipeline){.stages = s->c->stages,
+                       .microbatches = microbatches_of(s),
+                       .first = s->piece[AX_PIECE_FIRST].times,
+                       .middle = s->piece[AX_PIECE_MIDDLE].times,
                        .last = s->piece[AX_PIECE_LAST].times};
   return time_message(s, &out->message);
 }
@@ -360,7 +366,8 @@ static bool make_stage(const ax_planner *p, const within *w, int64_t second, int
   c->kind = w->kinds[model > 1];
   if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return false;
   if (w->axis == NULL) return true;
-  return c->layout.batch.axis[axis_second] == 0 ? cuts_experts(p, &c->layout) : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh);
+  return c->layout.batch.axis[axis_second] == 0 ? cuts_experts(p, &c->layout)
+                                                : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh);
 }
 
 static ax_status try_second(ax_planner *p, const within *w, int64_t stages, int64_t second, int64_t model, bool offer) {
@@ -368,8 +375,10 @@ static ax_status try_second(ax_planner *p, const within *w, int64_t stages, int6
   AX_TRY(w->axis == NULL ? ax_arrangement_copy(w->way, &p->families, &c.layout) : ax_planner_merge_ways(p, w->way, &c.layout));
   ax_status status = AX_OK;
   if (make_stage(p, w, second, model, &c)) {
-    if (offer) ax_ahead_offer(p, try_stages, &c, 0);
-    else status = try_stages(p, &c, 0);
+    if (offer)
+      ax_ahead_offer(p, try_stages, &c, 0);
+    else
+      status = try_stages(p, &c, 0);
   }
   ax_candidate_deinit(&c);
   return status;
@@ -381,7 +390,8 @@ static ax_status go_through(ax_planner *p, const within *w, bool offer) {
   for (int64_t stages = 2; stages <= most_stages; stages++)
     for (int64_t model = 1; model <= most_model; model++)
       for (int64_t second = w->axis != NULL ? 2 : 1; second <= most; second++)
-        if (p->devices % (stages * model * second) == 0 && p->model.layers % stages == 0) AX_TRY(try_second(p, w, stages, second, model, offer));
+        if (p->devices % (stages * model * second) == 0 && p->model.layers % stages == 0)
+          AX_TRY(try_second(p, w, stages, second, model, offer));
   return AX_OK;
 }
 
@@ -403,13 +413,15 @@ static ax_status check_given(const ax_planner *p, const ax_candidate *c) {
   const int64_t data = ax_stage_groups(&c->mesh), parts = ax_stage_sample_parts(&c->layout, &c->mesh);
   if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
   if (m->layers % (c->stages * c->chunks) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers", (long long)m->layers, (long long)c->stages,
-                    (long long)c->chunks);
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers",
+                    (long long)m->layers, (long long)c->stages, (long long)c->chunks);
   if (m->samples % (data * c->microbatches) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples", (long long)m->samples,
-                    (long long)c->microbatches, (long long)data);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples",
+                    (long long)m->samples, (long long)c->microbatches, (long long)data);
   if (m->samples % (data * c->microbatches * parts) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: microbatches of %lld samples, which are cut in %lld within a stage: these do not divide the samples",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "planner: microbatches of %lld samples, which are cut in %lld within a stage: these do not divide the samples",
                     (long long)(m->samples / data / c->microbatches), (long long)parts);
   if (ax_candidate_devices(c) <= p->devices) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "planner: stages of %lld devices in all, and there are %lld",
@@ -420,7 +432,8 @@ ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
   piping s;
   ax_pipeline pipe;
   AX_TRY(check_given(p, c));
-  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return ax_error(AX_INVALID_ARGUMENT, "planner: the samples cannot be cut so");
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1))
+    return ax_error(AX_INVALID_ARGUMENT, "planner: the samples cannot be cut so");
   ax_status status = begin(&s, p, c);
   s.options.samples = p->model.samples / groups_of(&s) / c->microbatches;
   s.options.saved = c->saved;

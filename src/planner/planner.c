@@ -49,7 +49,8 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
   return ax_text_finish(&specs, &out->specs);
 }
 
-/* Whether one before it, which are better, is over a mesh of the same sizes; or over more devices, beside which idle ones are of no use. */
+/* Whether one before it, which are better, is over a mesh of the same sizes; or over more devices, beside which idle ones are of no
+   use. */
 static bool has_better(const ax_planner *p, uint32_t candidate) {
   const ax_candidate *c = &p->settled[candidate];
   for (uint32_t i = 0; i < candidate; i++)
@@ -148,7 +149,9 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
 }
 
 /* The axis between data and model; NULL: there is none. */
-static const char *second_of(const ax_mesh *mesh) { return mesh->count > 1 && strcmp(mesh->axis[1].name, "model") != 0 ? mesh->axis[1].name : NULL; }
+static const char *second_of(const ax_mesh *mesh) {
+  return mesh->count > 1 && strcmp(mesh->axis[1].name, "model") != 0 ? mesh->axis[1].name : NULL;
+}
 
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
   const char *second = second_of(&c->mesh);
@@ -156,8 +159,11 @@ static ax_status find_layout(ax_planner *p, ax_candidate *c) {
   const ax_arrangement *way = second == NULL ? &p->tensor : strcmp(second, "expert") == 0 ? &p->expert : &p->sequence;
   if (second != NULL && way->family == NULL)
     return ax_error(AX_INVALID_ARGUMENT, "planner: the program has nothing that an axis %s would cut", second);
-  if (second != NULL) AX_TRY(ax_planner_merge_ways(p, way, &c->layout));
-  else AX_TRY(way->family != NULL ? ax_arrangement_copy(way, &p->families, &c->layout) : ax_arrangement_whole(&p->families, &c->layout));
+  if (second != NULL)
+    AX_TRY(ax_planner_merge_ways(p, way, &c->layout));
+  else
+    AX_TRY(way->family != NULL ? ax_arrangement_copy(way, &p->families, &c->layout)
+                               : ax_arrangement_whole(&p->families, &c->layout));
   c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
   c->layout.state_cut = true;
   return AX_OK;
@@ -187,9 +193,10 @@ static ax_status check_axes(const ax_mesh *mesh) {
   if (good) return AX_OK;
   ax_text text = {0};
   ax_mesh_text(&text, mesh);
-  const ax_status status =
-      ax_error(AX_INVALID_ARGUMENT, "planner: without specs a mesh has the axis data, then expert or sequence if any, then model if any, in this order, and not %s",
-               text.data != NULL ? text.data : "these");
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT,
+                                    "planner: without specs a mesh has the axis data, then expert or sequence if any, then model "
+                                    "if any, in this order, and not %s",
+                                    text.data != NULL ? text.data : "these");
   ax_text_deinit(&text);
   return status;
 }

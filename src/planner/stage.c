@@ -45,7 +45,8 @@ static ax_status read_piece(const staging *s, const ax_strategy *strategy, int64
   if (part < 0 || part >= parts)
     return ax_error(AX_INVALID_ARGUMENT, "planner: part %lld of a strategy of %lld parts", (long long)part, (long long)parts);
   if (m->layers % parts != 0 || m->samples % groups != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers in %lld parts, %lld samples in %lld microbatches of %lld groups of devices",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "planner: %lld layers in %lld parts, %lld samples in %lld microbatches of %lld groups of devices",
                     (long long)m->layers, (long long)parts, (long long)m->samples, (long long)(groups / data), (long long)data);
   *out = (ax_piece_options){.piece = part == 0 ? AX_PIECE_FIRST : part + 1 == parts ? AX_PIECE_LAST : AX_PIECE_MIDDLE,
                             .layers = m->layers / parts,
@@ -75,7 +76,8 @@ static ax_status make_pass(const staging *s, ax_piece_pass pass, ax_program **ou
 static ax_status make_update(const staging *s, ax_stage_programs *out) {
   ax_program *program;
   ax_text specs = {0};
-  AX_TRY(ax_piece_update(&s->model, s->piece.used, s->piece.options.layers, ax_stage_groups(&s->mesh), &s->specs, &program, &specs));
+  AX_TRY(
+      ax_piece_update(&s->model, s->piece.used, s->piece.options.layers, ax_stage_groups(&s->mesh), &s->specs, &program, &specs));
   out->state_count = program->out_count - s->piece.used_count;
   return lay(program, &s->mesh, &specs, &out->update);
 }

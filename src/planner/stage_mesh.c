@@ -73,7 +73,8 @@ static ax_status keep(ax_text *text, ax_arena *arena, const char **out) {
   return copy != NULL ? AX_OK : ax_out_of_memory(length);
 }
 
-static ax_status spec_of_value(const ax_arrangement *layout, const ax_model *m, const ax_mesh *mesh, const ax_type *value, ax_arena *arena, const char **out) {
+static ax_status spec_of_value(const ax_arrangement *layout, const ax_model *m, const ax_mesh *mesh, const ax_type *value,
+                               ax_arena *arena, const char **out) {
   ax_text text = {0};
   const ax_axis_cuts cuts = cuts_of(layout, m, mesh, value);
   const ax_type batched = ax_batch_type(*value, 1);
@@ -81,8 +82,8 @@ static ax_status spec_of_value(const ax_arrangement *layout, const ax_model *m, 
   return keep(&text, arena, out);
 }
 
-static ax_status specs_of_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_held_array held,
-                                 ax_arena *arena, const char *const **out) {
+static ax_status specs_of_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                                 ax_held_array held, ax_arena *arena, const char *const **out) {
   const char **list = ax_arena_alloc(arena, ((size_t)m->param_count + 1) * sizeof list[0]);
   if (list == NULL) return ax_out_of_memory(m->param_count);
   for (uint32_t p = 0; p < m->param_count; p++) {
@@ -94,7 +95,8 @@ static ax_status specs_of_params(const ax_arrangement *layout, const ax_model *m
   return AX_OK;
 }
 
-ax_status ax_stage_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_arena *arena, ax_piece_specs *out) {
+ax_status ax_stage_specs(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                         ax_arena *arena, ax_piece_specs *out) {
   const char **sample = ax_arena_alloc(arena, ((size_t)m->batch_count + 1) * sizeof sample[0]),
              **carry = ax_arena_alloc(arena, ((size_t)ax_piece_carries(m) + 1) * sizeof carry[0]);
   if (sample == NULL || carry == NULL) return ax_out_of_memory(m->batch_count);
@@ -102,7 +104,8 @@ ax_status ax_stage_specs(const ax_arrangement *layout, const ax_model *m, const 
   AX_TRY(specs_of_params(layout, m, families, mesh, AX_HELD_PARAM, arena, &out->param));
   AX_TRY(specs_of_params(layout, m, families, mesh, AX_HELD_STATE, arena, &out->state));
   AX_TRY(specs_of_params(layout, m, families, mesh, AX_HELD_SUM, arena, &out->sum));
-  for (uint32_t b = 0; b < m->batch_count; b++) AX_TRY(spec_of_value(layout, m, mesh, &m->program->types[m->batch[b]], arena, &sample[b]));
+  for (uint32_t b = 0; b < m->batch_count; b++)
+    AX_TRY(spec_of_value(layout, m, mesh, &m->program->types[m->batch[b]], arena, &sample[b]));
   for (uint32_t k = 0; k < ax_piece_carries(m); k++) {
     const ax_type type = ax_piece_carry(m, k);
     AX_TRY(spec_of_value(layout, m, mesh, &type, arena, &carry[k]));

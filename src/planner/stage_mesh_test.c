@@ -68,8 +68,10 @@ static void test_messages(void **state) {
 static void test_other_carries(void **state) {
   (void)state;
   static const char text[] =
-      "{ lambda w:f32[4,3,3] x:f32[8,3]. let h:f32[3] = reduce_sum[axes=(0)] x a:f32[3] = scan[length=4 reverse=false num_consts=0 num_carry=1 "
-      "body={ lambda h:f32[3] u:f32[3,3]. let b:f32[3] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()] h u in (b) }] h w "
+      "{ lambda w:f32[4,3,3] x:f32[8,3]. let h:f32[3] = reduce_sum[axes=(0)] x a:f32[3] = scan[length=4 reverse=false num_consts=0 "
+      "num_carry=1 "
+      "body={ lambda h:f32[3] u:f32[3,3]. let b:f32[3] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() rhs_batch=()] "
+      "h u in (b) }] h w "
       "c:f32[] = reduce_sum[axes=(0)] a in (c) }";
   static const uint32_t batch[] = {1};
   const ax_planner_options options = {.devices = 4, .train = true, .samples = 4, .batch = {.list = batch, .count = 1}};
@@ -111,7 +113,7 @@ static void test_specs(void **state) {
   assert_string_equal(specs.sum[0], "_,_,expert p1"); /* as the state, but in each group */
   assert_string_equal(specs.state[1], "_,expert,data,model p1");
   assert_string_equal(specs.sum[1], "_,expert,_,model"); /* whole otherwise: each device has all that its expert is given */
-  assert_string_equal(specs.sample[0], "expert"); /* within a group */
+  assert_string_equal(specs.sample[0], "expert");        /* within a group */
   assert_string_equal(specs.carry[0], "expert");
   f.a.batch.axis[1] = 1;
   TEST_OK(ax_stage_specs(&f.a, &f.model, &f.families, &f.mesh, &arena, &specs));
@@ -122,6 +124,7 @@ static void test_specs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_groups), cmocka_unit_test(test_messages), cmocka_unit_test(test_other_carries), cmocka_unit_test(test_specs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_groups), cmocka_unit_test(test_messages),
+                                     cmocka_unit_test(test_other_carries), cmocka_unit_test(test_specs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Stages within which experts, sequences and parameters are cut: their programs, run, do what the step as one program does; and a strategy's time and
-   memory are those of these programs. */
+/* Stages within which experts, sequences and parameters are cut: their programs, run, do what the step as one program does; and a
+   strategy's time and memory are those of these programs. */
 #include <math.h>
 #include <string.h>
 
@@ -11,10 +11,13 @@
 enum { LAYERS = 4, SAMPLES = 8, STAGES = 2, MOST = 64, MOST_GROUPS = 2 };
 static const test_mixture small = {LAYERS, .tokens = 4, .width = 8, .hidden = 16, .experts = 2};
 
-/* On the one it is worth to cut all that can be cut. On the other what goes from stage to stage, each on a node of its own, takes most of the time. */
-static const char fast_text[] = "machine \"fast\" device flops f32 1e9 memory 1e9 launch 0\nswitch latency 1e-9 bandwidth 1e12 overhead 0\n";
-static const char slow_text[] = "machine \"slow\" device flops f32 1e12 memory 1e11 launch 1e-6\n"
-                                "node devices 4 latency 1e-6 bandwidth 1e11\nnetwork latency 1e-6 bandwidth 1e7\n";
+/* On the one it is worth to cut all that can be cut. On the other what goes from stage to stage, each on a node of its own, takes
+   most of the time. */
+static const char fast_text[] =
+    "machine \"fast\" device flops f32 1e9 memory 1e9 launch 0\nswitch latency 1e-9 bandwidth 1e12 overhead 0\n";
+static const char slow_text[] =
+    "machine \"slow\" device flops f32 1e12 memory 1e11 launch 1e-6\n"
+    "node devices 4 latency 1e-6 bandwidth 1e11\nnetwork latency 1e-6 bandwidth 1e7\n";
 
 typedef struct fixture {
   test_mixture net;
@@ -23,7 +26,7 @@ typedef struct fixture {
   ax_cluster *machine;
   ax_runtime *runtime;
   ax_optimizer optimizer;
-  ax_arena arena; /* of all arrays */
+  ax_arena arena;                                /* of all arrays */
   ax_host_array param[MIXTURE_PARAMS], batch[2]; /* of all layers, and all samples */
 } fixture;
 
@@ -36,7 +39,8 @@ static ax_planner_options options_of(const fixture *f, int64_t devices) {
 /* --- Arrays --- */
 
 static ax_host_array view_of(const ax_type *type, const void *data) {
-  return (ax_host_view)(type->dtype, type->rank, type->dims, type->dtype, data, (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype));
+  return (ax_host_view)(type->dtype, type->rank, type->dims, type->dtype, data,
+                        (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype));
 }
 
 /* seed 0: zeros. */
@@ -101,7 +105,8 @@ static void tear_down(fixture *f) {
   ax_arena_deinit(&f->arena);
 }
 
-static void time_given(const fixture *f, const char *mesh, int64_t microbatches, ax_pipeline_schedule schedule, ax_planner_options *options, ax_strategy *out) {
+static void time_given(const fixture *f, const char *mesh, int64_t microbatches, ax_pipeline_schedule schedule,
+                       ax_planner_options *options, ax_strategy *out) {
   ax_strategy given = {.stages = STAGES, .microbatches = microbatches, .schedule = schedule};
   TEST_OK(ax_mesh_parse(mesh, &given.mesh));
   *options = options_of(f, STAGES * ax_mesh_devices(&given.mesh));
@@ -120,7 +125,9 @@ static double step_at_once(fixture *f, ax_host_array *made) {
   TEST_OK(ax_planner_program(f->loss, &options, &whole, &step));
   const uint32_t count = ax_program_in_count(step);
   for (uint32_t i = 0; i < count; i++)
-    in[i] = i < MIXTURE_PARAMS ? f->param[i] : i + 2 >= count ? f->batch[i + 2 - count] : array_of(f, ax_program_in_type(step, i), 0);
+    in[i] = i < MIXTURE_PARAMS ? f->param[i]
+            : i + 2 >= count   ? f->batch[i + 2 - count]
+                               : array_of(f, ax_program_in_type(step, i), 0);
   run_once(f, step, in, out);
   for (uint32_t p = 0; p < MIXTURE_PARAMS; p++) made[p] = out[1 + p];
   ax_program_release(step);
@@ -180,7 +187,8 @@ static void update(fixture *f, stage *s, int64_t groups, ax_host_array *made) {
 }
 
 /* -> the loss */
-static double step_in_stages(fixture *f, const ax_planner_options *options, const ax_strategy *strategy, int64_t groups, ax_host_array *made) {
+static double step_in_stages(fixture *f, const ax_planner_options *options, const ax_strategy *strategy, int64_t groups,
+                             ax_host_array *made) {
   static stage stages[STAGES];
   const int64_t parts = groups * strategy->microbatches;
   double sum = 0;
@@ -194,7 +202,8 @@ static double step_in_stages(fixture *f, const ax_planner_options *options, cons
         s->sums[g][p] = array_of(f, ax_program_in_type(s->programs.forward, p), 0);
   }
   for (int64_t part = 0; part < parts; part++) {
-    const ax_host_array carry = go_forward(f, &stages[0], part, parts, NULL), losses = go_forward(f, &stages[1], part, parts, &carry);
+    const ax_host_array carry = go_forward(f, &stages[0], part, parts, NULL),
+                        losses = go_forward(f, &stages[1], part, parts, &carry);
     for (size_t i = 0; i < elems_of(&losses); i++) sum += (double)((const float *)losses.data)[i];
     const ax_host_array cotangent = go_back(f, &stages[1], part / strategy->microbatches, NULL);
     (void)go_back(f, &stages[0], part / strategy->microbatches, &cotangent);
@@ -223,11 +232,13 @@ static void check_step(const char *mesh, int64_t groups, int64_t microbatches, c
   for (uint32_t p = 0; p < MIXTURE_PARAMS; p++) {
     float step = 0, difference = 0;
     for (size_t i = 0; i < elems_of(&made[p]); i++) {
-      const float was = ((const float *)f.param[p].data)[i], is = ((const float *)made[p].data)[i], should = ((const float *)expected[p].data)[i];
+      const float was = ((const float *)f.param[p].data)[i], is = ((const float *)made[p].data)[i],
+                  should = ((const float *)expected[p].data)[i];
       step = fmaxf(step, fabsf(should - was));
       difference = fmaxf(difference, fabsf(should - is));
     }
-    if (!(step > 0 && difference < 1e-4f * step)) fail_msg("%s: parameter %u differs by %g, after a step of %g", mesh, p, (double)difference, (double)step);
+    if (!(step > 0 && difference < 1e-4f * step))
+      fail_msg("%s: parameter %u differs by %g, after a step of %g", mesh, p, (double)difference, (double)step);
   }
   ax_strategy_release(&strategy);
   tear_down(&f);
@@ -250,7 +261,9 @@ typedef struct taken {
   ax_memory_bytes memory; /* of a device */
 } taken;
 
-static double all_bytes(const taken *t) { return (double)(t->memory.arguments + t->memory.results + t->memory.kept + t->memory.scratch + t->memory.constants); }
+static double all_bytes(const taken *t) {
+  return (double)(t->memory.arguments + t->memory.results + t->memory.kept + t->memory.scratch + t->memory.constants);
+}
 
 static taken take(const fixture *f, ax_program *program, ax_args donated) {
   ax_lowered *lowered;
@@ -279,7 +292,8 @@ static void take_stage(const fixture *f, const ax_planner_options *options, cons
 
 /* One forward, one backward, on two stages. */
 static double schedule(taken stage[STAGES][PASSES], int64_t microbatches, double message) {
-  double first = stage[0][FORWARD].seconds, second = 0, ended = first; /* when each is free; when the first stage's last forward pass ended */
+  double first = stage[0][FORWARD].seconds, second = 0,
+         ended = first; /* when each is free; when the first stage's last forward pass ended */
   for (int64_t m = 0; m < microbatches; m++) {
     const double given = ended;
     if (m + 1 < microbatches) ended = first += stage[0][FORWARD].seconds;
@@ -318,7 +332,8 @@ static void check_taken(const char *mesh, int64_t microbatches, double bytes, do
 
 static void test_taken(void **state) {
   (void)state;
-  const double places = 2 * 64 * 4 * 2 * 4, experts = 2.0 * 2 * 4 * 64 * 256 * 4, carry = 16 * 64 * 4; /* of the layers of a stage */
+  const double places = 2 * 64 * 4 * 2 * 4, experts = 2.0 * 2 * 4 * 64 * 256 * 4,
+               carry = 16 * 64 * 4; /* of the layers of a stage */
   check_taken("data=1,expert=4", 4, 2 * carry, places + experts / 4, places / 4 + experts / 4);
   check_taken("data=2,expert=2", 4, 2 * carry, places + experts / 2, places / 2 + experts / 2);
   check_taken("data=1,sequence=4", 8, carry, (places + experts) / 4, (places + experts) / 4);
