@@ -93,11 +93,13 @@ typedef struct ax_strategies {
 AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */
-/* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1), and
-   either specs, or NULL: then the mesh has the axes data and model, or data alone. data cuts the samples and the optimizer's state, model
-   the parameters as ax_planner_search finds it. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh of the devices of
-   one stage. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR: specs. AX_INVALID_ARGUMENT
-   also: stages, chunks or microbatches that do not divide the layers or the samples; a loss that has no loop over layers. */
+/* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1),
+   and either specs, or NULL: then the mesh has the axis data, behind it expert or sequence if any, and then model if any. data cuts
+   the samples and the optimizer's state; the others cut as ax_planner_search finds it: model parameters, expert samples and
+   experts, sequence the first dimension of each sample. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh
+   of the devices of one stage. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR:
+   specs. AX_INVALID_ARGUMENT also: stages, chunks or microbatches that do not divide the layers or the samples; a loss that has no
+   loop over layers, or nothing that an axis would cut. */
 AX_MUST_USE ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                       const ax_strategy *given, ax_strategy *out);
 void ax_strategy_release(ax_strategy *strategy);
@@ -107,18 +109,21 @@ void ax_strategy_release(ax_strategy *strategy);
 AX_MUST_USE ax_status ax_planner_program(const ax_program *program, const ax_planner_options *options, const ax_strategy *strategy,
                                          ax_program **out);
 
-/* A part of the layers of a strategy of several stages, as programs for whoever runs them in the order of its schedule. Part k runs on stage
-   k modulo their number. `data` groups of devices do the same, each on its own samples.
+/* A part of the layers of a strategy of several stages, as programs for whoever runs them in the order of its schedule. Part k runs
+   on stage k modulo their number. `data` groups of devices do the same, each on its own samples; the strategy's other axes are
+   within a group.
 
      forward   (parameters.., samples.., carries..) -> (carries.., kept..)
      backward  (parameters.., samples.., carries.., kept.., cotangents.., sums..) -> (sums.., cotangents..)
      update    (parameters.., state.., gradients..) -> (parameters.., state..)
 
-   forward and backward are of one microbatch on the devices of one group, and lie over axis `model`: carries go to the next part, what is kept
-   to the same part's backward, which can be given it as it lies (ax_compile_options.like). The first part takes no carries and gives no
+   forward and backward are of one microbatch on the devices of one group, and lie over its axes: carries go to the next part, each
+   device's block to the device at the same place, since results lie as the next part takes them; what is kept goes to the same
+   part's backward, which can be given it as it lies (ax_compile_options.like). The first part takes no carries and gives no
    cotangents; the last gives the losses of the samples for carries, and takes no cotangents. Sums start at 0, and after all
-   microbatches are the gradients of the mean loss over a step's samples, of one group. update is once a step and lies over `data` and
-   `model`; gradients have one more dimension in front, of the groups. A zero-bubble schedule's later half of backward is not cut off. */
+   microbatches are the gradients of the mean loss over a step's samples, of one group. update is once a step and lies over all axes
+   of a stage; gradients have one more dimension in front, of the groups. A zero-bubble schedule's later half of backward is not cut
+   off. */
 typedef struct ax_stage_programs {
   ax_program *forward, *backward, *update;
   uint32_t param_count, sample_count, carry_count, kept_count, cotangent_count, state_count;

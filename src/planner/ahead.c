@@ -216,7 +216,7 @@ static job *make_job(const ax_planner *p, ax_ahead_work work, const ax_candidate
   made->view.is_view = true;
   made->view.found = made->view.settled = NULL;
   made->view.found_count = made->view.found_capacity = made->view.settled_count = made->view.settled_capacity = 0;
-  made->view.tensor = (ax_arrangement){0};
+  made->view.tensor = made->view.expert = made->view.sequence = (ax_arrangement){0};
   if (candidate == NULL || ax_candidate_copy(p, candidate, &made->candidate) == AX_OK) return made;
   ax_free(made);
   return NULL;

@@ -150,12 +150,24 @@ static void add_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mes
   }
 }
 
+void ax_cuts_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text) {
+  add_spec(cuts, type, mesh, NULL, text);
+}
+
 /* The layout of a parameter's state. */
 static ax_axis_cuts state_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family) {
   ax_axis_cuts cuts = layout->family[family];
   for (uint32_t a = 0; layout->state_cut && a < mesh->count; a++)
     if (layout->batch.axis[a] == 0 && cuts.axis[a] < 0 && mesh->axis[a].size > 1)
       cuts.axis[a] = (int8_t)longest(&cuts, &families->list[family], mesh, a);
+  return cuts;
+}
+
+static ax_axis_cuts held_cuts(const ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t family,
+                              ax_held_array held) {
+  if (held == AX_HELD_PARAM) return layout->family[family];
+  ax_axis_cuts cuts = state_cuts(layout, families, mesh, family);
+  if (held == AX_HELD_SUM) cuts.axis[0] = layout->family[family].axis[0];
   return cuts;
 }
 
@@ -169,20 +181,22 @@ static bool is_gathered(const ax_arrangement *layout, const ax_families *familie
   return false;
 }
 
-void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, uint32_t p,
-                          bool state, ax_text *text) {
-  const ax_axis_cuts cuts = state ? state_cuts(layout, families, mesh, families->of[p]) : layout->family[families->of[p]];
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                               uint32_t p, ax_held_array held, ax_text *text) {
+  const uint32_t family = families->of[p];
+  const ax_axis_cuts cuts = held_cuts(layout, families, mesh, family, held);
   const size_t before = text->length;
   add_spec(&cuts, param_type(m, p), mesh, NULL, text);
   /* such a cut goes as far as the parameter and its gradient, and not into what is computed with them */
-  const bool later = (state && layout->state_cut) || is_gathered(layout, families, mesh, families->of[p]);
+  const bool later = (held == AX_HELD_STATE && layout->state_cut) ||
+                     (held == AX_HELD_SUM && !same(&cuts, &layout->family[family])) || is_gathered(layout, families, mesh, family);
   if (later && text->length > before) ax_text_add(text, " p1");
 }
 
 static void add_params(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, ax_text *text) {
   for (uint32_t p = 0; p < m->param_count; p++) {
     if (p > 0) ax_text_add(text, "; ");
-    ax_arrangement_param_spec(layout, m, families, mesh, p, false, text);
+    ax_arrangement_param_spec(layout, m, families, mesh, p, AX_HELD_PARAM, text);
   }
 }
 
@@ -191,7 +205,7 @@ static void add_state(const ax_arrangement *layout, const ax_model *m, const ax_
     const uint32_t p = ax_model_state_of(m, k);
     ax_text_add(text, "; ");
     if (p == AX_NONE) continue;
-    ax_arrangement_param_spec(layout, m, families, mesh, p, true, text);
+    ax_arrangement_param_spec(layout, m, families, mesh, p, AX_HELD_STATE, text);
   }
 }
 
@@ -215,6 +229,49 @@ void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *m, co
       add_sample(layout, &m->program->types[m->batch[b++]], mesh, text);
     }
   }
+}
+
+/* --- Specs that are read --- */
+
+/* One entry, up to `end`: "_,data+model p1". */
+static ax_status read_spec(const char *at, const char *end, uint32_t rank, const ax_mesh *mesh, ax_axis_cuts *out) {
+  uint32_t dim = 0;
+  *out = whole;
+  while (at < end && *at == ' ') at++;
+  const char *begin = at;
+  while (at < end && *at != ' ') {
+    const size_t length = strcspn(at, ",+; ");
+    const bool named = length > 0 && !(length == 1 && at[0] == '_');
+    uint32_t axis = 0;
+    while (named && axis < mesh->count &&
+           !(strlen(mesh->axis[axis].name) == length && memcmp(mesh->axis[axis].name, at, length) == 0))
+      axis++;
+    if (named && (axis == mesh->count || dim >= rank))
+      return ax_error(AX_INVALID_ARGUMENT, "planner: the strategy's specs have '%.*s', which does not fit its mesh and the program",
+                      (int)(end - begin), begin);
+    if (named) out->axis[axis] = (int8_t)dim;
+    at += length;
+    if (at < end && *at == ',') dim++;
+    if (at < end && *at != ' ') at++;
+  }
+  return AX_OK;
+}
+
+ax_status ax_arrangement_read(const char *specs, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                              ax_arrangement *out) {
+  const uint32_t params = m->param_count, first = params + m->state_count;
+  const char *at = specs, *arguments = specs + strlen(specs);
+  AX_TRY(ax_arrangement_whole(families, out));
+  for (uint32_t i = 0; i < first + m->batch_count; i++) {
+    const char *end = at + strcspn(at, ";"), *arrow = strstr(at, " ->");
+    if (arrow != NULL && arrow < end) end = arrow;
+    if (i < params)
+      AX_TRY(read_spec(at, end, param_type(m, i)->rank, mesh, &out->family[families->of[i]]));
+    else if (i >= first && end > at + 1)
+      AX_TRY(read_spec(at, end, m->program->types[m->batch[i - first]].rank + 1, mesh, &out->batch));
+    at = end < arguments && *end == ';' ? end + 1 : end;
+  }
+  return AX_OK;
 }
 
 /* --- What it is called --- */
@@ -303,16 +360,20 @@ static double cut_bytes(const ax_axis_cuts *cuts, const ax_type *type, const ax_
   return bytes;
 }
 
-void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh, const bool *used,
-                           double share, double *parameters, double *state) {
-  *parameters = *state = 0;
-  for (uint32_t p = 0; p < m->param_count; p++)
-    if (used[p]) *parameters += cut_bytes(&layout->family[families->of[p]], param_type(m, p), mesh) * (m->layered[p] ? share : 1);
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *m, const ax_families *families, const ax_mesh *mesh,
+                                const bool *used, double share, double held[AX_HELD_SUM + 1]) {
+  held[AX_HELD_PARAM] = held[AX_HELD_STATE] = held[AX_HELD_SUM] = 0;
+  for (uint32_t p = 0; p < m->param_count; p++) {
+    const ax_axis_cuts sum = held_cuts(layout, families, mesh, families->of[p], AX_HELD_SUM);
+    if (!used[p]) continue;
+    held[AX_HELD_PARAM] += cut_bytes(&layout->family[families->of[p]], param_type(m, p), mesh) * (m->layered[p] ? share : 1);
+    held[AX_HELD_SUM] += cut_bytes(&sum, param_type(m, p), mesh) * (m->layered[p] ? share : 1);
+  }
   for (uint32_t k = 0; k < m->state_count; k++) {
     const uint32_t p = ax_model_state_of(m, k);
     if (p == AX_NONE || !used[p]) continue;
     const ax_axis_cuts cuts = state_cuts(layout, families, mesh, families->of[p]);
-    *state += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh) * (m->layered[p] ? share : 1);
+    held[AX_HELD_STATE] += cut_bytes(&cuts, ax_treedef_type(m->state_def, k), mesh) * (m->layered[p] ? share : 1);
   }
 }
 

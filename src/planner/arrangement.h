@@ -1,5 +1,5 @@
-/* How the inputs of a planned program are cut, in a form that a search can change: for each family of parameters, and for the batch,
-   which dimension each axis of the mesh cuts. Parameters of one type are a family, as the weights of equal layers are. */
+/* How the inputs of a planned program are cut, in a form that a search can change: for each family of parameters, and for the
+   batch, which dimension each axis of the mesh cuts. Parameters of one type are a family, as the weights of equal layers are. */
 #ifndef AX_PLANNER_ARRANGEMENT_H
 #define AX_PLANNER_ARRANGEMENT_H
 
@@ -54,19 +54,29 @@ void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, co
 /* Calls each axis by what it does: data, shard, expert, sequence, model; same, if it cuts nothing; a second one model2. */
 void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *families, ax_mesh *mesh);
 
+/* Writes the spec of one array: "_,data+model". */
+void ax_cuts_spec(const ax_axis_cuts *cuts, const ax_type *type, const ax_mesh *mesh, ax_text *text);
 /* Writes what ax_program_with_shardings takes for the step. */
 void ax_arrangement_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, ax_text *text);
-/* Writes the specs of the program's own inputs, "; " between. stages: the first dimension of layers is cut by an axis `pipe` too. */
+/* Writes the specs of the program's own inputs, "; " between. stages: the first dimension of layers is cut by an axis `pipe` too.
+   */
 void ax_arrangement_in_specs(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, bool stages,
                         ax_text *text);
-/* Writes the spec of parameter p, or of what the optimizer keeps for it. */
-void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, uint32_t p,
-                          bool state, ax_text *text);
+/* What is held for a parameter: itself; what the optimizer keeps for it; or, of several stages, the sum of its gradients over the
+   microbatches, which lies as the state does along all axes but the first, that of groups (stage_mesh.h). */
+typedef enum ax_held_array { AX_HELD_PARAM, AX_HELD_STATE, AX_HELD_SUM } ax_held_array;
+/* Writes the spec of what is held for parameter p. */
+void ax_arrangement_param_spec(const ax_arrangement *layout, const ax_model *model, const ax_families *families,
+                               const ax_mesh *mesh, uint32_t p, ax_held_array held, ax_text *text);
 /* Bytes of a device by what they are for; `temporaries` and `total` are not set. */
 void ax_arrangement_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh,
                       ax_planned_memory *out);
-/* Bytes of the parameters that are marked, and of their state; of those with layers this share. */
-void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, const bool *used,
-                           double share, double *parameters, double *state);
+/* Bytes of a device, of what is held for the parameters that are marked: by ax_held_array. Of those with layers this share. */
+void ax_arrangement_used_memory(const ax_arrangement *layout, const ax_model *model, const ax_families *families,
+                                const ax_mesh *mesh, const bool *used, double share, double held[AX_HELD_SUM + 1]);
+/* Finds the layout that specs say which ax_arrangement_specs wrote, of a program that is trained, over the same mesh. state_cut is
+   false, and so is gathered. AX_INVALID_ARGUMENT: an axis that the mesh does not have, or more dimensions than an input. */
+AX_MUST_USE ax_status ax_arrangement_read(const char *specs, const ax_model *model, const ax_families *families,
+                                          const ax_mesh *mesh, ax_arrangement *out);
 
 #endif

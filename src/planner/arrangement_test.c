@@ -83,6 +83,42 @@ static void test_specs(void **state) {
   tear_down(&f);
 }
 
+/* What specs say is found again. */
+static void test_read(void **state) {
+  (void)state;
+  fixture f;
+  ax_arrangement again;
+  ax_text text = {0}, one = {0};
+  set_up(&f, "data=2,expert=2,model=2");
+  f.a.family[0].axis[0] = 2;
+  f.a.family[0].axis[2] = 2;
+  f.a.family[1].axis[1] = 1;
+  f.a.batch.axis[0] = f.a.batch.axis[1] = 0;
+  f.a.batch.axis[2] = 1;
+  ax_cuts_spec(&f.a.family[0], &f.families.list[0].type, &f.mesh, &one);
+  assert_string_equal(one.data, "_,_,data+model");
+  for (int state_cut = 0; state_cut < 2; state_cut++) {
+    f.a.state_cut = state_cut == 1;
+    ax_text_deinit(&text);
+    text = (ax_text){0};
+    ax_arrangement_specs(&f.a, &f.model, &f.families, &f.mesh, &text);
+    TEST_OK(ax_arrangement_read(text.data, &f.model, &f.families, &f.mesh, &again));
+    again.state_cut = f.a.state_cut;
+    assert_true(ax_arrangement_equal(&f.a, &again, &f.families));
+    ax_arrangement_deinit(&again);
+  }
+  TEST_FAILS(ax_arrangement_read("_,other", &f.model, &f.families, &f.mesh, &again), AX_INVALID_ARGUMENT, "'_,other'");
+  ax_arrangement_deinit(&again);
+  TEST_FAILS(ax_arrangement_read("_,_,_,_,data; ; ; ; ; ; ; ; ; ; ; ; ", &f.model, &f.families, &f.mesh, &again),
+             AX_INVALID_ARGUMENT, "_,_,_,_,data");
+  ax_arrangement_deinit(&again);
+  TEST_OK(ax_arrangement_read("", &f.model, &f.families, &f.mesh, &again)); /* nothing is said */
+  ax_arrangement_deinit(&again);
+  ax_text_deinit(&text);
+  ax_text_deinit(&one);
+  tear_down(&f);
+}
+
 static void test_fit(void **state) {
   (void)state;
   fixture f;
@@ -144,10 +180,16 @@ static void test_memory(void **state) {
   assert_true(memory.state == 2 * (matrix / 4 + matrix / 2 + vector / 2) + 4);
   assert_true(memory.batch == SAMPLES * vector);
   const bool used[] = {true, false, true};
-  double parameters, held;
-  ax_arrangement_used_memory(&f.a, &f.model, &f.families, &f.mesh, used, 0.5, &parameters, &held);
-  assert_true(parameters == matrix / 4 + vector);
-  assert_true(held == 2 * (matrix / 8 + vector / 2));
+  double held[AX_HELD_SUM + 1];
+  ax_arrangement_used_memory(&f.a, &f.model, &f.families, &f.mesh, used, 0.5, held);
+  assert_true(held[AX_HELD_PARAM] == matrix / 4 + vector && held[AX_HELD_SUM] == matrix / 4 + vector);
+  assert_true(held[AX_HELD_STATE] == 2 * (matrix / 8 + vector / 2));
+  /* Sums lie as the state does, in each group by itself. */
+  f.a.family[0].axis[1] = AX_WHOLE;
+  f.a.batch.axis[1] = 0;
+  ax_arrangement_used_memory(&f.a, &f.model, &f.families, &f.mesh, used, 1, held);
+  assert_true(held[AX_HELD_PARAM] == matrix + vector && held[AX_HELD_STATE] == 2 * (matrix / 4 + vector / 2));
+  assert_true(held[AX_HELD_SUM] == matrix / 2 + vector);
   tear_down(&f);
 }
 
@@ -225,9 +267,8 @@ static void test_kinds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_families), cmocka_unit_test(test_specs),  cmocka_unit_test(test_fit),
-      cmocka_unit_test(test_shard),    cmocka_unit_test(test_memory), cmocka_unit_test(test_keeping),
-      cmocka_unit_test(test_kinds),
+      cmocka_unit_test(test_families), cmocka_unit_test(test_specs),  cmocka_unit_test(test_read),    cmocka_unit_test(test_fit),
+      cmocka_unit_test(test_shard),    cmocka_unit_test(test_memory), cmocka_unit_test(test_keeping), cmocka_unit_test(test_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

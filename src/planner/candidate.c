@@ -53,13 +53,19 @@ ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine,
   return AX_OK;
 }
 
+void ax_planner_forget_ways(ax_planner *p) {
+  ax_arrangement_deinit(&p->tensor);
+  ax_arrangement_deinit(&p->expert);
+  ax_arrangement_deinit(&p->sequence);
+}
+
 void ax_planner_end(ax_planner *p) {
   ax_ahead_destroy(p->ahead);
   for (uint32_t i = 0; i < p->found_count; i++) ax_candidate_deinit(&p->found[i]);
   for (uint32_t i = 0; i < p->settled_count; i++) ax_candidate_deinit(&p->settled[i]);
   ax_free(p->found);
   ax_free(p->settled);
-  ax_arrangement_deinit(&p->tensor);
+  ax_planner_forget_ways(p);
   ax_families_deinit(&p->families);
   ax_model_deinit(&p->model);
   ax_runtime_release(p->runtime);
@@ -113,7 +119,8 @@ static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bo
   return ax_trial_run(step, &c->mesh, specs, &options, out);
 }
 
-/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
+/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has.
+   */
 static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, bool exact, bool *possible) {
   ax_text specs = {0};
   ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);

@@ -1,8 +1,8 @@
-/* How many of the devices are used. A small program is slowed down by more devices than it has work for: its mesh is then of the first of
-   them, and the others are idle. So the search goes over all devices first, and then over fewer: over each number that divides theirs, and
-   each power of two, the largest first. That on fewer is the one that would be made were there no more, so that what is found for more
-   devices is never slower than what is found for a part of them. It ends where the work of the model alone, on so few devices, takes longer
-   than what is known. */
+/* How many of the devices are used. A small program is slowed down by more devices than it has work for: its mesh is then of the
+   first of them, and the others are idle. So the search goes over all devices first, and then over fewer: over each number that
+   divides theirs, and each power of two, the largest first. That on fewer is the one that would be made were there no more, so that
+   what is found for more devices is never slower than what is found for a part of them. It ends where the work of the model alone,
+   on so few devices, takes longer than what is known. */
 #include <math.h>
 
 #include "planner/ahead.h"
@@ -65,7 +65,7 @@ ax_status ax_planner_search_counts(ax_planner *p, uint32_t most) {
   for (p->devices = p->options.devices; p->devices > 0 && is_worth(p, p->devices); p->devices = next_count(p, p->devices)) {
     p->began = ax_seconds();
     if (p->settled_count > 0 && ax_planner_is_late(p, 1)) return AX_OK;
-    ax_arrangement_deinit(&p->tensor);
+    ax_planner_forget_ways(p);
     AX_TRY(ax_planner_search_meshes(p));
     AX_TRY(ax_planner_search_pipelines(p));
     AX_TRY(settle(p, most));

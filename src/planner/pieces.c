@@ -295,6 +295,42 @@ static AX_BODY(update) {
   (ax_optimizer_update)(&u->model->optimizer, u->params, n, gradients, u->state_count, in + n, n, in, u->state_count, out + n, n, out);
 }
 
+/* All that is needed for one result goes before what the next needs besides. So gradients are added up over the groups where each
+   is needed, and not all at once, which would take memory for all of them. */
+typedef struct ordering {
+  ax_program_walk walk;
+  uint32_t *def; /* by value: 1 + the equation that makes it; 0: an input */
+  bool *made;    /* by equation */
+} ordering;
+
+static void make_value(ordering *o, uint32_t value) {
+  if (o->def[value] == 0 || o->made[o->def[value] - 1] || ax_failed()) return;
+  const ax_eqn *eqn = &o->walk.program->eqns[o->def[value] - 1];
+  o->made[o->def[value] - 1] = true;
+  for (uint32_t i = 0; i < eqn->in_count; i++) make_value(o, eqn->in[i]);
+  ax_walk_replay(&o->walk, eqn);
+}
+
+static ax_status order_by_results(const ax_program *program, ax_program **out) {
+  ordering o;
+  ax_builder builder;
+  ax_builder_begin(&builder, &program->axes);
+  ax_value *outs = ax_trace_alloc(((size_t)program->out_count + 1) * sizeof outs[0]);
+  if (ax_walk_init(&o.walk, program) && outs != NULL) {
+    o.def = ax_walk_alloc(&o.walk, ((size_t)program->value_count + 1) * sizeof o.def[0]);
+    o.made = ax_walk_alloc(&o.walk, (size_t)program->eqn_count + 1);
+    for (uint32_t i = 0; i < program->in_count; i++) o.walk.value[i] = ax_builder_input(&builder, &program->types[i]);
+    for (uint32_t e = 0; e < program->eqn_count && !ax_failed(); e++)
+      for (uint32_t k = 0; k < program->eqns[e].out_count; k++) o.def[program->eqns[e].out + k] = e + 1;
+    for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
+      make_value(&o, program->outs[k]);
+      outs[k] = o.walk.value[program->outs[k]];
+    }
+  }
+  ax_walk_deinit(&o.walk);
+  return ax_finish_clean(&builder, outs, program->out_count, out);
+}
+
 static ax_status trace_update(const ax_model *m, const ax_treedef *params, const ax_treedef *state, int64_t data, ax_program **out) {
   const uint32_t n = ax_treedef_count(params), states = ax_treedef_count(state), count = 2 * n + states;
   ax_type *types = ax_calloc((size_t)count + 1, sizeof types[0]);
@@ -304,7 +340,10 @@ static ax_status trace_update(const ax_model *m, const ax_treedef *params, const
     types[i] = i < n            ? *ax_treedef_type(params, i)
                : i < n + states ? *ax_treedef_type(state, i - n)
                                 : ax_batch_type(*ax_treedef_type(params, i - n - states), data);
-  const ax_status status = (ax_trace)(AX_CLOSURE(update, count, n + states, (void *)&u), count, types, out);
+  ax_program *traced = NULL;
+  ax_status status = (ax_trace)(AX_CLOSURE(update, count, n + states, (void *)&u), count, types, &traced);
+  if (status == AX_OK) status = order_by_results(traced, out);
+  ax_program_release(traced);
   ax_free(types);
   return status;
 }
@@ -317,28 +356,34 @@ static void end_side(ax_text *text, const char *next) {
   ax_text_add(text, "%s", next);
 }
 
-static void add_params(const ax_loss_piece *s, const ax_piece_specs *specs, ax_text *text) {
+static void add_used(const ax_loss_piece *s, const char *const *specs, ax_text *text) {
   for (uint32_t p = 0; p < s->model->param_count; p++)
-    if (s->used[p]) ax_text_add(text, "%s;", specs->param[p]);
+    if (s->used[p]) ax_text_add(text, "%s;", specs[p]);
 }
 
-static void add_times(ax_text *text, const char *entry, uint32_t times) {
-  for (uint32_t i = 0; i < times; i++) ax_text_add(text, "%s;", entry);
+static void add_carries(const ax_loss_piece *s, const ax_piece_specs *specs, bool floats, ax_text *text) {
+  for (uint32_t k = 0; k < ax_piece_carries(s->model); k++)
+    if (!floats || is_float(ax_piece_carry(s->model, k))) ax_text_add(text, "%s;", specs->carry[k]);
+}
+
+static void add_unsaid(uint32_t count, ax_text *text) {
+  for (uint32_t i = 0; i < count; i++) ax_text_add(text, "?;");
 }
 
 void ax_piece_pass_specs(const ax_loss_piece *s, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text) {
-  add_params(s, specs, text);
-  add_times(text, "", s->model->batch_count + ax_piece_taken(s));
-  if (pass != AX_PASS_FORWARD) add_times(text, "?", ax_piece_kept(s));
-  if (pass != AX_PASS_FORWARD) add_times(text, "", ax_piece_cotangents(s));
-  if (pass == AX_PASS_BACKWARD) add_params(s, specs, text);
+  const bool first = s->options.piece == AX_PIECE_FIRST, last = s->options.piece == AX_PIECE_LAST;
+  add_used(s, specs->param, text);
+  for (uint32_t b = 0; b < s->model->batch_count; b++) ax_text_add(text, "%s;", specs->sample[b]);
+  if (!first) add_carries(s, specs, false, text);
+  if (pass != AX_PASS_FORWARD) add_unsaid(ax_piece_kept(s), text);
+  if (pass != AX_PASS_FORWARD && !last) add_carries(s, specs, true, text);
+  if (pass == AX_PASS_BACKWARD) add_used(s, specs->sum, text);
   end_side(text, " -> ");
-  if (pass != AX_PASS_BACKWARD) {
-    ax_text_add(text, "?");
-    return;
-  }
-  add_params(s, specs, text);
-  add_times(text, "?", s->transposed->out_count - s->used_count);
+  if (pass == AX_PASS_FORWARD && last) add_unsaid(1, text); /* the losses */
+  if (pass == AX_PASS_FORWARD && !last) add_carries(s, specs, false, text);
+  if (pass == AX_PASS_FORWARD) add_unsaid(ax_piece_kept(s), text);
+  if (pass == AX_PASS_BACKWARD) add_used(s, specs->sum, text);
+  if (pass != AX_PASS_FORWARD && !first) add_carries(s, specs, true, text);
   end_side(text, "");
 }
 
@@ -359,7 +404,7 @@ static void add_leaves(const ax_model *m, const ax_treedef *def, const char *bef
 static void add_update_specs(const ax_model *m, const ax_treedef *params, const ax_treedef *state, const ax_piece_specs *specs, ax_text *text) {
   add_leaves(m, params, "", specs->param, text);
   add_leaves(m, state, "", specs->state, text);
-  add_leaves(m, params, "data,", specs->param, text);
+  add_leaves(m, params, "data,", specs->sum, text);
   end_side(text, " -> ");
   add_leaves(m, params, "", specs->param, text);
   add_leaves(m, state, "", specs->state, text);

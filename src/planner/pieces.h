@@ -4,8 +4,8 @@
      middle    layers: (parameters.., carries..) -> (carries..)
      last      layers, and what comes behind the loop: (parameters.., sample.., carries..) -> (loss)
 
-   Each takes the parameters that it uses, all of a sample, and the carries (not the first). Samples and carries are batched. Parameters
-   that the loop slices have the layers of one stage. */
+   Each takes the parameters that it uses, all of a sample, and the carries (not the first). Samples and carries are batched.
+   Parameters that the loop slices have the layers of one stage. */
 #ifndef AX_PLANNER_PIECES_H
 #define AX_PLANNER_PIECES_H
 
@@ -41,8 +41,8 @@ typedef struct ax_loss_piece {
 /* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone, and its
    arrays have room for one more dimension. */
 bool ax_pieces_possible(const ax_model *model);
-/* The model is borrowed. *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what stands before the loop cannot be done
-   for some layers alone. */
+/* The model is borrowed. *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what stands before the loop cannot be
+   done for some layers alone. */
 AX_MUST_USE ax_status ax_piece_make(const ax_model *model, const ax_piece_options *options, ax_loss_piece *out);
 void ax_piece_deinit(ax_loss_piece *piece);
 /* `*out` is owned by the caller. Cotangents are of the carries that are floats; sums of the parameters that are used. */
@@ -50,16 +50,18 @@ AX_MUST_USE ax_status ax_piece_program(const ax_loss_piece *piece, ax_piece_pass
 uint32_t ax_piece_kept(const ax_loss_piece *piece);       /* values that a forward pass keeps */
 uint32_t ax_piece_taken(const ax_loss_piece *piece);      /* carries that the piece takes */
 uint32_t ax_piece_cotangents(const ax_loss_piece *piece); /* that its backward pass takes */
-/* How parameters, and the optimizer's state of each, lie: by parameter. Borrowed. */
+/* How arrays lie over a stage's mesh (stage_mesh.h makes them). Borrowed. */
 typedef struct ax_piece_specs {
-  const char *const *param, *const *state;
+  const char *const *param, *const *state,
+                                *const *sum; /* by parameter: itself, the optimizer's state of it, sums of its gradients */
+  const char *const *sample;                 /* by input of a sample, batched */
+  const char *const *carry;                  /* by carry, batched */
 } ax_piece_specs;
-/* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. Samples, carries and cotangents are whole; nothing is
-   said of what is kept and of results that are no sums. */
+/* Specs of a pass's inputs and results, as ax_program_with_shardings takes them. What is kept lies as it is made. */
 void ax_piece_pass_specs(const ax_loss_piece *piece, ax_piece_pass pass, const ax_piece_specs *specs, ax_text *text);
-/* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the parameters
-   that are used, with so many layers. Gradients have one more dimension in front, of size `data`, and are added up along it. Adds its specs
-   to `text`; `*out` is owned by the caller. */
+/* The end of a step: (parameters.., state.., gradients of each device of axis `data`..) -> (parameters.., state..), of the
+   parameters that are used, with so many layers. Gradients have one more dimension in front, of size `data`, and are added up along
+   it. Adds its specs to `text`; `*out` is owned by the caller. */
 AX_MUST_USE ax_status ax_piece_update(const ax_model *model, const bool *used, int64_t layers, int64_t data, const ax_piece_specs *specs,
                                       ax_program **out, ax_text *text);
 

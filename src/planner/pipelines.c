@@ -1,15 +1,16 @@
-/* Candidates of several stages. A stage's layers are cut over axis `model`, as tensor parallelism was found to cut them, and each of
-   `data` groups of devices trains on its part of the batch; the optimizer's state is cut over them, and gradients are added up at the
-   end of a step. The passes of a stage are simulated, each by itself (pieces.h), and the schedule puts them in time (schedule.h). */
+/* Candidates of several stages. The axes of a stage's mesh, and what each cuts, are as stage_mesh.h has them: `data` groups of
+   devices train on parts of the batch, and within a group experts, positions and parameters are cut as those ways of a second axis
+   were found to cut them. The optimizer's state is cut over the groups, and gradients are added up over them at the end of a step.
+   The passes of a stage are simulated, each by itself (pieces.h), and the schedule puts them in time (schedule.h). */
 #include <math.h>
 #include <string.h>
 
-#include "planner/pieces.h"
+#include "planner/ahead.h"
 #include "planner/schedule.h"
-#include "planner/search.h"
+#include "planner/stage_mesh.h"
 #include "sim/place.h"
 
-enum { most_stages = 64, most_model = 64, most_samples = 4, most_chunks = 4 };
+enum { most_stages = 64, most_model = 64, most_second = 64, most_samples = 4, most_chunks = 4, axis_second = 1 };
 
 /* What a piece costs a device. */
 typedef struct piece_cost {
@@ -17,112 +18,147 @@ typedef struct piece_cost {
   double computing, exchanging; /* of a microbatch, both passes */
   double held;      /* bytes that a microbatch under way holds */
   double transient; /* bytes that a pass needs besides */
-  double parameters, state;
+  double own[AX_HELD_SUM + 1];      /* bytes of parameters, state and sums of gradients: by ax_held_array */
   double update, update_exchanging; /* seconds at the end of a step */
+  double update_bytes;              /* that it takes in all; nothing of microbatches is held then */
 } piece_cost;
 
 typedef struct piping {
   ax_planner *p;
-  ax_arrangement layout;
-  int64_t stages, model, data;
+  const ax_candidate *c; /* its mesh, its layout, which fits, its stages, and what it is called */
   ax_piece_options options;
-  bool *used;
   ax_piece_specs specs; /* as the layout says */
   ax_arena arena;       /* theirs */
+  uint64_t hash_of_passes, hash_of_all; /* of the specs: without those of state, and with them */
+  ax_loss_piece made;                   /* the last that was needed */
+  bool *used[AX_PIECE_COUNT];           /* by parameter; NULL: it was not asked yet */
   bool fits; /* the last that was tried */
   piece_cost piece[AX_PIECE_COUNT];
 } piping;
 
-static ax_mesh mesh_of(int64_t data, int64_t model) {
-  ax_mesh mesh = {.count = 2};
-  strcpy(mesh.axis[0].name, "data");
-  strcpy(mesh.axis[1].name, "model");
-  mesh.axis[0].size = data;
-  mesh.axis[1].size = model;
-  return mesh;
-}
-
-static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
-  const ax_trial_options options = {.machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
-  s->p->tried++;
-  if (specs->failed) return ax_out_of_memory(specs->length);
-  return ax_trial_run(program, mesh, specs->data, &options, out);
-}
+static int64_t groups_of(const piping *s) { return ax_stage_groups(&s->c->mesh); }
+static int64_t microbatches_of(const piping *s) { return s->p->model.samples / groups_of(s) / s->options.samples; }
 
 /* --- Layouts --- */
 
-static ax_status write_spec(piping *s, const ax_mesh *mesh, uint32_t p, bool state, const char **out) {
-  ax_text text = {0};
-  ax_arrangement_param_spec(&s->layout, &s->p->model, &s->p->families, mesh, p, state, &text);
-  char *copy = text.failed ? NULL : ax_arena_alloc(&s->arena, text.length + 1);
-  if (copy != NULL && text.length > 0) memcpy(copy, text.data, text.length);
-  ax_text_deinit(&text);
-  *out = copy;
-  return copy != NULL ? AX_OK : ax_out_of_memory(text.length);
+static uint64_t hash_specs(uint64_t hash, const char *const *specs, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) hash = ax_hash_bytes(hash, specs[i], strlen(specs[i]) + 1);
+  return hash;
 }
 
-/* Says how parameters lie. What was said before is forgotten. */
-static ax_status write_specs(piping *s) {
-  const ax_mesh mesh = mesh_of(s->data, s->model);
-  const uint32_t count = s->p->model.param_count;
-  ax_arena_deinit(&s->arena);
-  s->arena = (ax_arena){0};
-  const char **param = ax_arena_alloc(&s->arena, ((size_t)count + 1) * sizeof param[0]),
-             **state = ax_arena_alloc(&s->arena, ((size_t)count + 1) * sizeof state[0]);
-  if (param == NULL || state == NULL) return ax_out_of_memory(count);
-  for (uint32_t p = 0; p < count; p++) {
-    AX_TRY(write_spec(s, &mesh, p, false, &param[p]));
-    AX_TRY(write_spec(s, &mesh, p, true, &state[p]));
-  }
-  s->specs = (ax_piece_specs){param, state};
+static ax_status begin(piping *s, ax_planner *p, const ax_candidate *c) {
+  const ax_model *m = &p->model;
+  *s = (piping){.p = p, .c = c, .options.layers = m->layers / c->stages};
+  AX_TRY(ax_stage_specs(&c->layout, m, &p->families, &c->mesh, &s->arena, &s->specs));
+  s->hash_of_passes = hash_specs(AX_HASH_SEED + 1, s->specs.param, m->param_count);
+  s->hash_of_passes = hash_specs(s->hash_of_passes, s->specs.sum, m->param_count);
+  s->hash_of_passes = hash_specs(s->hash_of_passes, s->specs.sample, m->batch_count);
+  s->hash_of_passes = hash_specs(s->hash_of_passes, s->specs.carry, ax_piece_carries(m));
+  s->hash_of_all = hash_specs(s->hash_of_passes, s->specs.state, m->param_count);
   return AX_OK;
 }
 
-/* --- A pass --- */
+static void end(piping *s) {
+  for (int i = 0; i < AX_PIECE_COUNT; i++) ax_free(s->used[i]);
+  ax_piece_deinit(&s->made);
+  ax_arena_deinit(&s->arena);
+}
 
-static ax_status time_pass(piping *s, const ax_loss_piece *piece, ax_piece_pass pass, ax_trial *out) {
-  const ax_mesh mesh = mesh_of(1, s->model);
-  ax_program *program;
-  ax_text specs = {0};
-  AX_TRY(ax_piece_program(piece, pass, &program));
-  const ax_args donated =
-      pass == AX_PASS_BACKWARD ? AX_RANGE(program->in_count - piece->used_count, piece->used_count) : AX_FIRST(0);
-  ax_piece_pass_specs(piece, pass, &s->specs, &specs);
-  const ax_status status = run(s, program, &mesh, &specs, donated, out);
-  ax_text_deinit(&specs);
+/* --- Pieces --- */
+
+static bool is_made(const piping *s, ax_stage_piece number) {
+  const ax_piece_options *made = &s->made.options, *wanted = &s->options;
+  return s->made.model != NULL && made->piece == number && made->layers == wanted->layers && made->samples == wanted->samples &&
+         made->saved == wanted->saved;
+}
+
+static ax_status need_piece(piping *s, ax_stage_piece number) {
+  if (is_made(s, number)) return AX_OK;
+  ax_piece_deinit(&s->made);
+  s->options.piece = number;
+  const ax_status status = ax_piece_make(&s->p->model, &s->options, &s->made);
+  if (status != AX_OK) ax_piece_deinit(&s->made);
+  return status;
+}
+
+/* The parameters that a piece uses, which are the same for all numbers of layers and samples. */
+static ax_status find_used(piping *s, ax_stage_piece number) {
+  const size_t count = s->p->model.param_count;
+  if (s->used[number] != NULL) return AX_OK;
+  AX_TRY(need_piece(s, number));
+  s->used[number] = ax_calloc(count + 1, sizeof s->used[number][0]);
+  if (s->used[number] == NULL) return ax_out_of_memory(count);
+  memcpy(s->used[number], s->made.used, count * sizeof s->used[number][0]);
+  return AX_OK;
+}
+
+/* --- Trials --- */
+
+static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
+  const ax_trial_options options = {
+      .machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
+  const ax_status status =
+      specs->failed ? ax_out_of_memory(specs->length) : ax_trial_run(program, mesh, specs->data, &options, out);
+  ax_text_deinit(specs);
   ax_program_release(program);
   return status;
 }
 
-/* --- The update --- */
-
-static ax_status time_update(piping *s, piece_cost *cost) {
-  const ax_mesh mesh = mesh_of(s->data, s->model);
+static ax_status run_pass(piping *s, ax_stage_piece number, ax_piece_pass pass, ax_trial *out) {
+  const ax_mesh group = ax_stage_group(&s->c->mesh);
   ax_program *program;
   ax_text specs = {0};
-  ax_trial trial = {0};
-  ax_status status = ax_piece_update(&s->p->model, s->used, s->options.layers, s->data, &s->specs, &program, &specs);
-  if (status == AX_OK) status = run(s, program, &mesh, &specs, AX_FIRST(program->out_count), &trial);
-  cost->update = trial.seconds;
-  cost->update_exchanging = trial.exchanging;
-  ax_text_deinit(&specs);
-  ax_program_release(program);
-  return status;
+  AX_TRY(need_piece(s, number));
+  AX_TRY(ax_piece_program(&s->made, pass, &program));
+  const uint32_t sums = s->made.used_count;
+  ax_piece_pass_specs(&s->made, pass, &s->specs, &specs);
+  return run(s, program, &group, &specs, pass == AX_PASS_BACKWARD ? AX_RANGE(program->in_count - sums, sums) : AX_FIRST(0), out);
 }
 
-/* Bytes of the parameters that a stage uses, and of their state. */
-static void count_memory(const piping *s, piece_cost *cost) {
-  const ax_mesh mesh = mesh_of(s->data, s->model);
-  ax_arrangement_used_memory(&s->layout, &s->p->model, &s->p->families, &mesh, s->used, 1 / (double)s->stages, &cost->parameters, &cost->state);
+static ax_status run_update(piping *s, ax_stage_piece number, ax_trial *out) {
+  ax_program *program = NULL;
+  ax_text specs = {0};
+  AX_TRY(find_used(s, number));
+  AX_TRY(ax_piece_update(&s->p->model, s->used[number], s->options.layers, groups_of(s), &s->specs, &program, &specs));
+  return run(s, program, &s->c->mesh, &specs, AX_FIRST(program->out_count), out);
+}
+
+enum { update_of = AX_PASS_BY_CARRIES + 1 }; /* beside the passes */
+
+/* What a trial depends on. How many groups there are counts for the update alone. */
+static uint64_t hash_of(const piping *s, ax_stage_piece number, int what) {
+  const ax_mesh *mesh = &s->c->mesh;
+  uint64_t hash = what == update_of ? s->hash_of_all : s->hash_of_passes;
+  for (uint32_t a = what == update_of ? 0 : 1; a < mesh->count; a++) hash = ax_hash_word(hash, (uint64_t)mesh->axis[a].size);
+  hash = ax_hash_word(hash, (uint64_t)number * (update_of + 1) + (uint64_t)what);
+  hash = ax_hash_word(hash, (uint64_t)s->options.layers);
+  if (what == update_of) return hash;
+  return ax_hash_word(ax_hash_word(hash, (uint64_t)s->options.samples), (uint64_t)s->options.saved);
+}
+
+/* Makes it, unless it is known. A thread that goes ahead makes the same, and so may have made it. */
+static ax_status try_one(piping *s, ax_stage_piece number, int what, ax_trial *out) {
+  const uint64_t hash = hash_of(s, number, what);
+  if (ax_ahead_ask(s->p, hash, out)) {
+    if (out->bytes > 0) return AX_OK;
+    return ax_error(AX_INVALID_ARGUMENT, "planner: a stage cannot be cut so");
+  }
+  const ax_status status = what == update_of ? run_update(s, number, out) : run_pass(s, number, (ax_piece_pass)what, out);
+  const ax_trial none = {.seconds = INFINITY};
+  ax_ahead_answer(s->p, hash, status == AX_OK ? out : status != AX_INTERNAL ? &none : NULL);
+  return status;
 }
 
 /* --- Costs of a piece --- */
 
-static ax_status time_passes(piping *s, const ax_loss_piece *piece, piece_cost *cost) {
+static ax_status cost_of(piping *s, ax_stage_piece number) {
+  piece_cost *cost = &s->piece[number];
+  const ax_planner *p = s->p;
   ax_trial forward, backward, by_carries = {0}; /* the first piece has no carries to take gradients by */
-  AX_TRY(time_pass(s, piece, AX_PASS_FORWARD, &forward));
-  AX_TRY(time_pass(s, piece, AX_PASS_BACKWARD, &backward));
-  if (piece->options.piece != AX_PIECE_FIRST) AX_TRY(time_pass(s, piece, AX_PASS_BY_CARRIES, &by_carries));
+  AX_TRY(try_one(s, number, AX_PASS_FORWARD, &forward)); /* known, of the middle one */
+  AX_TRY(try_one(s, number, AX_PASS_BACKWARD, &backward));
+  if (number != AX_PIECE_FIRST) AX_TRY(try_one(s, number, AX_PASS_BY_CARRIES, &by_carries));
+  AX_TRY(find_used(s, number));
   cost->times.forward = forward.seconds;
   cost->times.backward = backward.seconds;
   cost->times.by_parameters = fmax(backward.seconds - by_carries.seconds, 0);
@@ -130,38 +166,29 @@ static ax_status time_passes(piping *s, const ax_loss_piece *piece, piece_cost *
   cost->exchanging = forward.exchanging + backward.exchanging;
   cost->held = forward.results;
   cost->transient = fmax(fmax(forward.bytes - forward.arguments - forward.results, backward.bytes - backward.arguments), 0);
+  ax_arrangement_used_memory(&s->c->layout, &p->model, &p->families, &s->c->mesh, s->used[number], 1 / (double)s->c->stages,
+                             cost->own);
   return AX_OK;
 }
 
-static ax_status cost_of(piping *s, ax_stage_piece number) {
-  piece_cost *cost = &s->piece[number];
-  ax_loss_piece piece;
-  s->options.piece = number;
-  ax_status status = ax_piece_make(&s->p->model, &s->options, &piece);
-  if (status == AX_OK) {
-    memcpy(s->used, piece.used, s->p->model.param_count * sizeof s->used[0]);
-    status = time_passes(s, &piece, cost);
-    count_memory(s, cost);
-  }
-  ax_piece_deinit(&piece);
-  return status;
+static ax_status cost_update(piping *s, ax_stage_piece number) {
+  ax_trial trial;
+  AX_TRY(try_one(s, number, update_of, &trial));
+  s->piece[number].update = trial.seconds;
+  s->piece[number].update_exchanging = trial.exchanging;
+  s->piece[number].update_bytes = trial.bytes;
+  return AX_OK;
 }
 
-/* Seconds from one stage to the next, of what goes between them for a microbatch. */
+/* Seconds from one stage to the next, of what a device sends there of a microbatch. */
 static ax_status time_message(const piping *s, double *out) {
-  const ax_model *m = &s->p->model;
-  ax_mesh mesh = {.count = 1};
+  const ax_mesh all = {.count = 1, .axis = {{.name = "all", .size = s->p->devices}}};
+  const double bytes = ax_stage_message_bytes(&s->c->layout, &s->p->model, &s->c->mesh, s->options.samples);
   ax_sim_place place;
   ax_sim_route route = {0};
-  double bytes = 0, seconds = 0;
-  strcpy(mesh.axis[0].name, "all");
-  mesh.axis[0].size = s->p->devices;
-  for (uint32_t k = 0; k < ax_piece_carries(m); k++) {
-    const ax_type carry = ax_piece_carry(m, k);
-    bytes += (double)ax_type_elems(&carry) * (double)ax_dtype_bytes(carry.dtype) * (double)s->options.samples;
-  }
-  AX_TRY(ax_sim_place_make(s->p->machine, &mesh, &place));
-  AX_TRY(ax_sim_route_find(&place, 0, s->data * s->model, &route));
+  double seconds = 0;
+  AX_TRY(ax_sim_place_make(s->p->machine, &all, &place));
+  AX_TRY(ax_sim_route_find(&place, 0, ax_mesh_devices(&s->c->mesh), &route));
   for (uint32_t h = 0; h < route.count; h++)
     seconds = fmax(seconds, bytes * route.hops[h].weight / ax_sim_place_wire(&place, route.hops[h].link)->bandwidth);
   *out = route.overhead + route.latency + seconds;
@@ -181,9 +208,9 @@ static ax_status time_schedule(const piping *s, ax_pipeline *pipe, ax_pipeline_s
   AX_TRY(ax_pipeline_run(pipe, &made));
   for (int i = 0; i < AX_PIECE_COUNT; i++) {
     const piece_cost *piece = &s->piece[i];
-    /* Gradients are as large as parameters. */
-    const double own = 2 * piece->parameters + piece->state + made.in_flight * piece->held + piece->transient;
-    if (own > bytes) bytes = own, worst = piece;
+    const double own = piece->own[AX_HELD_PARAM] + piece->own[AX_HELD_SUM] + piece->own[AX_HELD_STATE];
+    const double all = fmax(own + made.in_flight * piece->held + piece->transient, piece->update_bytes);
+    if (all > bytes) bytes = all, worst = piece;
     update = fmax(update, piece->update);
     computing = fmax(computing, piece->computing);
     exchanging = fmax(exchanging, piece->exchanging);
@@ -196,21 +223,23 @@ static ax_status time_schedule(const piping *s, ax_pipeline *pipe, ax_pipeline_s
   c->trial = (ax_trial){.bytes = bytes, .seconds = made.seconds + update, .exchanging = rounds * exchanging + worst->update_exchanging};
   c->waiting = fmax(made.seconds - rounds * (computing + exchanging), 0);
   c->trial.computing = c->trial.seconds - c->waiting - c->trial.exchanging;
-  c->memory = (ax_planned_memory){.parameters = worst->parameters, .state = worst->state, .total = bytes};
-  c->memory.temporaries = bytes - worst->parameters - worst->state;
+  c->memory = (ax_planned_memory){.parameters = worst->own[AX_HELD_PARAM], .state = worst->own[AX_HELD_STATE], .total = bytes};
+  c->memory.temporaries = bytes - c->memory.parameters - c->memory.state;
   return AX_OK;
 }
 
 static ax_status begin_pipeline(const piping *s, ax_pipeline *out) {
-  *out = (ax_pipeline){.stages = s->stages, .microbatches = s->p->model.samples / s->data / s->options.samples,
-                       .first = s->piece[AX_PIECE_FIRST].times, .middle = s->piece[AX_PIECE_MIDDLE].times,
+  *out = (ax_pipeline){.stages = s->c->stages,
+                       .microbatches = microbatches_of(s),
+                       .first = s->piece[AX_PIECE_FIRST].times,
+                       .middle = s->piece[AX_PIECE_MIDDLE].times,
                        .last = s->piece[AX_PIECE_LAST].times};
   return time_message(s, &out->message);
 }
 
 static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule schedule, int64_t chunks) {
-  ax_candidate c = {.mesh = mesh_of(s->data, s->model), .layout = s->layout, .saved = s->options.saved, .stages = s->stages,
-                    .kind = s->model > 1 ? "pipeline, tensor parallel" : "pipeline"};
+  ax_candidate c = *s->c;
+  c.saved = s->options.saved;
   AX_TRY(time_schedule(s, pipe, schedule, chunks, &c));
   s->fits = s->fits || (schedule != AX_PIPELINE_GPIPE && c.trial.bytes <= s->p->capacity);
   return ax_planner_keep(s->p, &c);
@@ -222,24 +251,21 @@ static ax_status try_schedules(piping *s) {
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_GPIPE, 1));
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_1F1B, 1));
   AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_ZERO_BUBBLE, 1));
-  for (int64_t chunks = 2; chunks <= most_chunks && pipe.microbatches % s->stages == 0; chunks *= 2)
+  for (int64_t chunks = 2; chunks <= most_chunks && pipe.microbatches % s->c->stages == 0; chunks *= 2)
     if (s->options.layers % chunks == 0) AX_TRY(try_schedule(s, &pipe, AX_PIPELINE_INTERLEAVED, chunks));
   return AX_OK;
 }
 
 /* --- All of them --- */
 
-/* Seconds that the stages take at least, were all of them in the middle. */
-static double least_seconds(const piping *s) {
-  const ax_stage_times *t = &s->piece[AX_PIECE_MIDDLE].times;
-  const double microbatches = (double)(s->p->model.samples / s->data / s->options.samples);
-  return (microbatches + (double)(s->stages - 1) / most_chunks) * (t->forward + t->backward);
+/* Seconds that the stages take at least, of which one in the middle takes so many of a microbatch. */
+static double least_seconds(const piping *s, double seconds) {
+  return ((double)microbatches_of(s) + (double)(s->c->stages - 1) / most_chunks) * seconds;
 }
 
 /* Seconds that a step takes at least, by the least work that was met, were its bubbles all that is lost. */
 static double least_computing(const piping *s) {
-  const double microbatches = (double)(s->p->model.samples / s->data / s->options.samples);
-  const double bubbles = (double)(s->stages - 1) / most_chunks / microbatches;
+  const double bubbles = (double)(s->c->stages - 1) / most_chunks / (double)microbatches_of(s);
   return isfinite(s->p->work) ? AX_LEAST_WORK * s->p->work / (double)s->p->devices * (1 + bubbles) : 0;
 }
 
@@ -249,108 +275,172 @@ static bool is_worth(const piping *s, double least) {
   return !ax_planner_is_hopeless(s->p, least, times) && least < times * ax_planner_known_seconds(s->p);
 }
 
-/* Costs of all pieces, the middle one first. *worth: it may be better than what is known, which is asked if it is not NULL. */
-static ax_status cost_pieces(piping *s, bool *worth) {
-  if (worth != NULL) *worth = is_worth(s, least_computing(s));
-  if (worth != NULL && !*worth) return AX_OK;
-  AX_TRY(cost_of(s, AX_PIECE_MIDDLE));
-  if (worth != NULL) *worth = is_worth(s, least_seconds(s));
-  if (worth != NULL && !*worth) return AX_OK;
-  if (s->stages > 2) AX_TRY(time_update(s, &s->piece[AX_PIECE_MIDDLE]));
+/* Whether the middle piece may be better than what is known, by its forward pass, and then by both. *status: of its trials. */
+static bool is_middle_worth(piping *s, ax_status *status) {
+  static const double least_both = 1.5; /* times a forward pass; a backward pass does twice its products */
+  const ax_stage_times *t = &s->piece[AX_PIECE_MIDDLE].times;
+  ax_trial forward;
+  if (!is_worth(s, least_computing(s))) return false;
+  *status = try_one(s, AX_PIECE_MIDDLE, AX_PASS_FORWARD, &forward);
+  if (*status != AX_OK || !is_worth(s, least_seconds(s, least_both * forward.seconds))) return false;
+  *status = cost_of(s, AX_PIECE_MIDDLE);
+  return *status == AX_OK && is_worth(s, least_seconds(s, t->forward + t->backward));
+}
+
+/* Costs of all other pieces, and of the ends of a step. */
+static ax_status cost_others(piping *s) {
+  if (s->c->stages > 2) AX_TRY(cost_update(s, AX_PIECE_MIDDLE));
   for (int piece = 0; piece < AX_PIECE_COUNT; piece++) {
     if (piece == AX_PIECE_MIDDLE) continue;
     AX_TRY(cost_of(s, (ax_stage_piece)piece));
-    AX_TRY(time_update(s, &s->piece[piece]));
+    AX_TRY(cost_update(s, (ax_stage_piece)piece));
   }
-  if (s->stages == 2) s->piece[AX_PIECE_MIDDLE] = s->piece[AX_PIECE_FIRST];
+  if (s->c->stages == 2) s->piece[AX_PIECE_MIDDLE] = s->piece[AX_PIECE_FIRST];
   return AX_OK;
 }
 
 /* Pieces that cannot be made, or not be cut so, are no candidates. */
-static ax_status try_pieces(piping *s) {
-  bool worth;
-  const ax_status status = cost_pieces(s, &worth);
-  if (status == AX_OK && worth) return try_schedules(s);
+static ax_status try_pieces(piping *s, bool *worth) {
+  ax_status status = AX_OK;
+  *worth = is_middle_worth(s, &status);
+  if (*worth) status = cost_others(s);
+  if (*worth && status == AX_OK) return try_schedules(s);
   return status == AX_INTERNAL ? status : AX_OK;
 }
 
-/* Keeping less is tried where keeping more does not fit. */
+/* Keeping less, which takes longer, is tried where keeping more does not fit. */
 static ax_status try_policies(piping *s) {
-  for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
+  bool worth = true;
+  s->fits = false;
+  for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT && worth && !s->fits; saved++) {
     if (ax_planner_is_late(s->p, 0.95)) return AX_OK;
     s->options.saved = (ax_checkpoint_policy)saved;
-    s->fits = false;
-    AX_TRY(try_pieces(s));
-    if (s->fits) return AX_OK;
+    AX_TRY(try_pieces(s, &worth));
   }
   return AX_OK;
 }
 
-static ax_status try_stages(piping *s) {
-  ax_planner *p = s->p;
-  const ax_mesh mesh = mesh_of(s->data, s->model);
-  AX_TRY(ax_arrangement_copy(&p->tensor, &p->families, &s->layout));
-  s->layout.state_cut = true;
-  ax_status status = AX_OK;
-  const bool fits = ax_arrangement_fit(&s->layout, &p->model, &p->families, &mesh, 1);
-  if (fits) status = write_specs(s);
-  if (fits)
-    for (int64_t samples = 1; samples <= most_samples && status == AX_OK; samples *= 2) {
-      s->options = (ax_piece_options){.layers = p->model.layers / s->stages, .samples = samples};
-      if (p->model.samples % (s->data * samples) == 0) status = try_policies(s);
-    }
-  ax_arrangement_deinit(&s->layout);
+/* Tries stages of that mesh and layout with each number of samples. A job of ahead.h. */
+static ax_status try_stages(ax_planner *p, ax_candidate *c, int none) {
+  const int64_t parts = ax_stage_sample_parts(&c->layout, &c->mesh);
+  piping s;
+  (void)none;
+  ax_status status = begin(&s, p, c);
+  for (int64_t samples = parts; samples <= most_samples * parts && status == AX_OK; samples *= 2) {
+    s.options.samples = samples;
+    if (p->model.samples % (groups_of(&s) * samples) == 0) status = try_policies(&s);
+  }
+  end(&s);
   return status;
+}
+
+/* What is done along the second axis. */
+typedef struct within {
+  const char *axis; /* NULL: there is none */
+  const ax_arrangement *way;
+  const char *kinds[2]; /* without an axis `model`, and with one */
+} within;
+
+static bool cuts_experts(const ax_planner *p, const ax_arrangement *layout) {
+  for (uint32_t g = 0; g < p->families.count; g++)
+    if (p->families.list[g].experts >= 0 && layout->family[g].axis[axis_second] == p->families.list[g].experts) return true;
+  return false;
+}
+
+/* A stage's mesh and layout. False: it cannot be cut so. */
+static bool make_stage(const ax_planner *p, const within *w, int64_t second, int64_t model, ax_candidate *c) {
+  uint32_t last = 1;
+  strcpy(c->mesh.axis[0].name, "data");
+  c->mesh.axis[0].size = p->devices / c->stages / second / model;
+  if (w->axis != NULL) {
+    strcpy(c->mesh.axis[last].name, w->axis);
+    c->mesh.axis[last++].size = second;
+  }
+  if (w->axis == NULL || model > 1) {
+    strcpy(c->mesh.axis[last].name, "model");
+    c->mesh.axis[last++].size = model;
+  }
+  c->mesh.count = last;
+  c->layout.state_cut = true;
+  c->layout.gathered = false;
+  c->kind = w->kinds[model > 1];
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return false;
+  if (w->axis == NULL) return true;
+  return c->layout.batch.axis[axis_second] == 0 ? cuts_experts(p, &c->layout)
+                                                : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh);
+}
+
+static ax_status try_second(ax_planner *p, const within *w, int64_t stages, int64_t second, int64_t model, bool offer) {
+  ax_candidate c = {.stages = stages, .chunks = 1};
+  AX_TRY(w->axis == NULL ? ax_arrangement_copy(w->way, &p->families, &c.layout) : ax_planner_merge_ways(p, w->way, &c.layout));
+  ax_status status = AX_OK;
+  if (make_stage(p, w, second, model, &c)) {
+    if (offer)
+      ax_ahead_offer(p, try_stages, &c, 0);
+    else
+      status = try_stages(p, &c, 0);
+  }
+  ax_candidate_deinit(&c);
+  return status;
+}
+
+static ax_status go_through(ax_planner *p, const within *w, bool offer) {
+  const int64_t most = w->axis != NULL ? most_second : 1;
+  if (w->way->family == NULL) return AX_OK;
+  for (int64_t stages = 2; stages <= most_stages; stages++)
+    for (int64_t model = 1; model <= most_model; model++)
+      for (int64_t second = w->axis != NULL ? 2 : 1; second <= most; second++)
+        if (p->devices % (stages * model * second) == 0 && p->model.layers % stages == 0)
+          AX_TRY(try_second(p, w, stages, second, model, offer));
+  return AX_OK;
 }
 
 ax_status ax_planner_search_pipelines(ax_planner *p) {
-  const int64_t devices = p->devices;
-  piping s = {.p = p};
-  ax_status status = AX_OK;
+  const within all[] = {{NULL, &p->tensor, {"pipeline", "pipeline, tensor parallel"}},
+                        {"expert", &p->expert, {"pipeline, expert parallel", "pipeline, expert and tensor parallel"}},
+                        {"sequence", &p->sequence, {"pipeline, sequence parallel", "pipeline, sequence and tensor parallel"}}};
   if (!ax_pieces_possible(&p->model) || p->tensor.family == NULL) return AX_OK;
-  s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
-  if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
-  for (s.stages = 2; s.stages <= most_stages && status == AX_OK; s.stages++)
-    for (s.model = 1; s.model <= most_model && status == AX_OK; s.model++) {
-      s.data = devices / s.stages / s.model;
-      if (s.data * s.stages * s.model != devices || p->model.layers % s.stages != 0) continue;
-      status = try_stages(&s);
-    }
-  ax_arena_deinit(&s.arena);
-  ax_free(s.used);
-  return status;
+  for (size_t i = 0; i < AX_COUNT(all); i++) {
+    ax_ahead_forget(p);
+    AX_TRY(go_through(p, &all[i], true));
+    AX_TRY(go_through(p, &all[i], false));
+  }
+  return AX_OK;
 }
 
-static ax_status check_given(const piping *s, const ax_candidate *c) {
-  const ax_model *m = &s->p->model;
-  const int64_t groups = s->data * c->microbatches;
+static ax_status check_given(const ax_planner *p, const ax_candidate *c) {
+  const ax_model *m = &p->model;
+  const int64_t data = ax_stage_groups(&c->mesh), parts = ax_stage_sample_parts(&c->layout, &c->mesh);
   if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
-  if (m->layers % (s->stages * c->chunks) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers", (long long)m->layers, (long long)s->stages,
-                    (long long)c->chunks);
-  if (m->samples % groups != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples", (long long)m->samples,
-                    (long long)c->microbatches, (long long)s->data);
-  if (s->data * s->model * s->stages <= s->p->devices) return AX_OK;
+  if (m->layers % (c->stages * c->chunks) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers",
+                    (long long)m->layers, (long long)c->stages, (long long)c->chunks);
+  if (m->samples % (data * c->microbatches) != 0)
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples",
+                    (long long)m->samples, (long long)c->microbatches, (long long)data);
+  if (m->samples % (data * c->microbatches * parts) != 0)
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "planner: microbatches of %lld samples, which are cut in %lld within a stage: these do not divide the samples",
+                    (long long)(m->samples / data / c->microbatches), (long long)parts);
+  if (ax_candidate_devices(c) <= p->devices) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "planner: stages of %lld devices in all, and there are %lld",
-                  (long long)(s->data * s->model * s->stages), (long long)s->p->devices);
+                  (long long)ax_candidate_devices(c), (long long)p->devices);
 }
 
 ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
-  piping s = {.p = p, .stages = c->stages, .data = c->mesh.axis[0].size, .model = c->mesh.count > 1 ? c->mesh.axis[1].size : 1};
-  const ax_mesh mesh = mesh_of(s.data, s.model);
+  piping s;
   ax_pipeline pipe;
-  AX_TRY(check_given(&s, c));
-  s.options = (ax_piece_options){.layers = p->model.layers / s.stages, .samples = p->model.samples / s.data / c->microbatches, .saved = c->saved};
-  s.used = ax_calloc((size_t)p->model.param_count + 1, sizeof s.used[0]);
-  if (s.used == NULL) return ax_out_of_memory(p->model.param_count);
-  s.layout = c->layout;
-  (void)ax_arrangement_fit(&s.layout, &p->model, &p->families, &mesh, 1);
-  ax_status status = write_specs(&s);
-  if (status == AX_OK) status = cost_pieces(&s, NULL);
+  AX_TRY(check_given(p, c));
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1))
+    return ax_error(AX_INVALID_ARGUMENT, "planner: the samples cannot be cut so");
+  ax_status status = begin(&s, p, c);
+  s.options.samples = p->model.samples / groups_of(&s) / c->microbatches;
+  s.options.saved = c->saved;
+  if (status == AX_OK) status = cost_of(&s, AX_PIECE_MIDDLE);
+  if (status == AX_OK) status = cost_others(&s);
   if (status == AX_OK) status = begin_pipeline(&s, &pipe);
   if (status == AX_OK) status = time_schedule(&s, &pipe, c->schedule, c->chunks, c);
-  ax_arena_deinit(&s.arena);
-  ax_free(s.used);
+  end(&s);
   return status;
 }

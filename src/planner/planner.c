@@ -49,7 +49,8 @@ static ax_status give(const ax_planner *p, const ax_candidate *c, ax_strategy *o
   return ax_text_finish(&specs, &out->specs);
 }
 
-/* Whether one before it, which are better, is over a mesh of the same sizes; or over more devices, beside which idle ones are of no use. */
+/* Whether one before it, which are better, is over a mesh of the same sizes; or over more devices, beside which idle ones are of no
+   use. */
 static bool has_better(const ax_planner *p, uint32_t candidate) {
   const ax_candidate *c = &p->settled[candidate];
   for (uint32_t i = 0; i < candidate; i++)
@@ -147,9 +148,22 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
   return ax_text_finish(&specs, &out->specs);
 }
 
+/* The axis between data and model; NULL: there is none. */
+static const char *second_of(const ax_mesh *mesh) {
+  return mesh->count > 1 && strcmp(mesh->axis[1].name, "model") != 0 ? mesh->axis[1].name : NULL;
+}
+
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
-  AX_TRY(ax_planner_find_tensor(p));
-  AX_TRY(p->tensor.family != NULL ? ax_arrangement_copy(&p->tensor, &p->families, &c->layout) : ax_arrangement_whole(&p->families, &c->layout));
+  const char *second = second_of(&c->mesh);
+  AX_TRY(ax_planner_find_ways(p, second));
+  const ax_arrangement *way = second == NULL ? &p->tensor : strcmp(second, "expert") == 0 ? &p->expert : &p->sequence;
+  if (second != NULL && way->family == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "planner: the program has nothing that an axis %s would cut", second);
+  if (second != NULL)
+    AX_TRY(ax_planner_merge_ways(p, way, &c->layout));
+  else
+    AX_TRY(way->family != NULL ? ax_arrangement_copy(way, &p->families, &c->layout)
+                               : ax_arrangement_whole(&p->families, &c->layout));
   c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
   c->layout.state_cut = true;
   return AX_OK;
@@ -171,13 +185,17 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
 
 /* The axes say what is done along them, and their order which devices are near. */
 static ax_status check_axes(const ax_mesh *mesh) {
-  static const char *const wanted[] = {"data", "model"};
-  bool same = mesh->count == 1 || mesh->count == 2;
-  for (uint32_t a = 0; same && a < mesh->count; a++) same = strcmp(mesh->axis[a].name, wanted[a]) == 0;
-  if (same) return AX_OK;
+  const char *second = second_of(mesh);
+  const uint32_t before = second != NULL ? 2 : 1;
+  bool good = mesh->count > 0 && strcmp(mesh->axis[0].name, "data") == 0 && mesh->count <= before + 1;
+  if (second != NULL) good = good && (strcmp(second, "expert") == 0 || strcmp(second, "sequence") == 0);
+  if (mesh->count > before) good = good && strcmp(mesh->axis[before].name, "model") == 0;
+  if (good) return AX_OK;
   ax_text text = {0};
   ax_mesh_text(&text, mesh);
-  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "planner: without specs a mesh has the axes data and model, in this order, or data alone, and not %s",
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT,
+                                    "planner: without specs a mesh has the axis data, then expert or sequence if any, then model "
+                                    "if any, in this order, and not %s",
                                     text.data != NULL ? text.data : "these");
   ax_text_deinit(&text);
   return status;

@@ -1,4 +1,5 @@
-/* The planner beside exhaustive search and beside layouts that are well known, on few devices; memory limits; options that do not fit. */
+/* The planner beside exhaustive search and beside layouts that are well known, on few devices; memory limits; options that do not
+   fit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "planner/search.h"
 #include "support/cmocka.h"
 #include "support/layered.h"
+#include "support/mixture.h"
 #include "support/tensor.h"
 
 /* Slow links, so that layouts matter; memory for all but the largest. */
@@ -150,6 +152,76 @@ static void test_more_devices(void **state) {
   if (!all) return;
   check_more(machine_text, WIDTH, HIDDEN, SAMPLES, most);
   check_more(slow_text, 64, 256, SAMPLES, most);
+}
+
+/* --- All pipelines --- */
+
+/* The best of all numbers of microbatches, policies and schedules, of stages with that mesh. */
+static void try_stages(exhausting *e, const ax_candidate *stage, int64_t stages) {
+  const int64_t most = e->p->model.samples / stage->mesh.axis[0].size;
+  for (int64_t microbatches = 1; microbatches <= most; microbatches *= 2)
+    for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++)
+      for (int schedule = AX_PIPELINE_GPIPE; schedule < AX_PIPELINE_SCHEDULE_COUNT; schedule++) {
+        ax_candidate c;
+        if (schedule == AX_PIPELINE_INTERLEAVED && (microbatches % stages != 0 || e->p->model.layers % (2 * stages) != 0)) continue;
+        TEST_OK(ax_candidate_copy(e->p, stage, &c));
+        c.stages = stages;
+        c.microbatches = microbatches;
+        c.saved = (ax_checkpoint_policy)saved;
+        c.schedule = (ax_pipeline_schedule)schedule;
+        c.chunks = schedule == AX_PIPELINE_INTERLEAVED ? 2 : 1;
+        if (ax_planner_time_pipeline(e->p, &c) == AX_OK && c.trial.bytes <= e->p->capacity)
+          e->best = fmin(e->best, c.trial.seconds);
+        ax_candidate_deinit(&c);
+      }
+}
+
+static double exhaust_pipelines(const ax_program *loss, const ax_cluster *machine, const ax_planner_options *options) {
+  ax_planner p;
+  TEST_OK(ax_planner_begin(loss, machine, options, &p));
+  TEST_OK(ax_planner_find_ways(&p, "expert"));
+  assert_non_null(p.expert.family);
+  exhausting e = {&p, INFINITY};
+  for (int64_t stages = 2; stages <= LAYERS && stages <= options->devices; stages *= 2)
+    for (int64_t second = 1; stages * second <= options->devices; second *= 2)
+      for (int64_t model = 1; stages * second * model <= options->devices; model *= 2) {
+        ax_candidate stage = {.mesh = {.count = 3,
+                                       .axis = {{.name = "data", .size = options->devices / stages / second / model},
+                                                {.name = "expert", .size = second},
+                                                {.name = "model", .size = model}}}};
+        TEST_OK(ax_planner_merge_ways(&p, &p.expert, &stage.layout));
+        stage.layout.state_cut = true;
+        try_stages(&e, &stage, stages);
+        ax_candidate_deinit(&stage);
+      }
+  ax_planner_end(&p);
+  return e.best;
+}
+
+/* On slow links experts stay within a stage: the best that is found is such a pipeline, and no other is 1 % better. */
+static void test_experts_in_stages(void **state) {
+  (void)state;
+  static const test_mixture net = {LAYERS, .tokens = 8, .width = 32, .hidden = 1024, .experts = 4};
+  const ax_planner_options options = test_mixture_options(16, AX_HOSTILE ? 4 : 8);
+  ax_cluster *machine = machine_of(slow_text);
+  ax_program *loss;
+  ax_strategies found;
+  TEST_OK(test_trace_mixture(&net, &loss));
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  const ax_strategy *best = &found.list[0];
+  const int expert = ax_mesh_find(&best->mesh, "expert");
+  assert_true(found.complete);
+  if (options.devices == 8) { /* with fewer it is another */
+    assert_true(best->stages > 1 && expert > 0 && best->mesh.axis[expert].size > 1);
+    assert_non_null(strstr(best->kind, "pipeline, expert parallel"));
+  }
+  const double all = exhaust_pipelines(loss, machine, &options);
+  print_message("%lld devices, a mixture of experts: %.4g ms, the best of all pipelines %.4g ms\n", (long long)options.devices,
+                1e3 * best->seconds, 1e3 * all);
+  if (!(best->seconds <= 1.01 * all)) fail_msg("%.9g s, the best of all pipelines %.9g s", best->seconds, all);
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
 }
 
 /* --- Layouts that are known --- */
@@ -345,8 +417,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_more_devices), cmocka_unit_test(test_known), cmocka_unit_test(test_programs),
-      cmocka_unit_test(test_memory),     cmocka_unit_test(test_plain), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_more_devices),
+      cmocka_unit_test(test_known),      cmocka_unit_test(test_programs),          cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_plain),      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

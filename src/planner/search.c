@@ -1,12 +1,14 @@
 /* Candidates of one stage.
 
-   First the ways in which a second axis can help are found, each once, on a mesh of its own: a layout of parameters is improved step by
-   step, from one in which the axis cuts nothing but a part of the batch. A way is tensor parallelism if the axis cuts parameters alone,
-   expert parallelism if it cuts the samples too, and sequence parallelism if it cuts the first dimension of a sample.
+   First the ways in which a second axis can help are found, each once, on a mesh of its own: a layout of parameters is improved
+   step by step, from one in which the axis cuts nothing but a part of the batch. A way is tensor parallelism if the axis cuts
+   parameters alone, expert parallelism if it cuts the samples too, and sequence parallelism if it cuts the first dimension of a
+   sample.
 
    Then each mesh of two axes is tried with each of these ways; with parameters whole along the axes of samples, or cut (fully
-   sharded; gathered where they are used, or not), or only the optimizer's state cut; and with as few microbatches as memory allows, for
-   each checkpoint policy. A second axis that cuts samples and all parameters, which are gathered, shards over groups of devices.
+   sharded; gathered where they are used, or not), or only the optimizer's state cut; and with as few microbatches as memory allows,
+   for each checkpoint policy. A second axis that cuts samples and all parameters, which are gathered, shards over groups of
+   devices.
 
    Then meshes of three axes, in which the third one does what tensor parallelism does, of the sizes at which that was best.
 
@@ -20,8 +22,8 @@ enum { improved_at_last = 8, improved_of_gathered = 4, most_second = 64, most_mo
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
 static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
-/* Over the axes of samples: the optimizer's state; parameters, gathered where they are used; parameters, where it is cheaper to move
-   activations. */
+/* Over the axes of samples: the optimizer's state; parameters, gathered where they are used; parameters, where it is cheaper to
+   move activations. */
 typedef enum sharing { SHARING_NOTHING, SHARING_STATE, SHARING_GATHERED, SHARING_PARAMETERS, SHARING_COUNT } sharing;
 
 typedef struct way { /* what the second axis does */
@@ -102,8 +104,8 @@ static ax_status find_way_ahead(ax_planner *p, ax_candidate *none, int which) {
 
 /* --- Meshes --- */
 
-/* The least number of microbatches, a power of 2, with which the candidate fits; it is tried with that. What is known of more and of
-   fewer tells where to look: what a microbatch takes falls with their number, the rest stays. */
+/* The least number of microbatches, a power of 2, with which the candidate fits; it is tried with that. What is known of more and
+   of fewer tells where to look: what a microbatch takes falls with their number, the rest stays. */
 static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   double fixed = 0, one = 0;
   int64_t tried = 1;
@@ -136,8 +138,8 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   return AX_OK;
 }
 
-/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. If the second axis shards, it cuts all that
-   is left, and parameters are not shared once more. */
+/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. If the second axis shards, it cuts all
+   that is left, and parameters are not shared once more. */
 static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, bool shards) {
   for (int sharing = 0; sharing < (!p->model.train ? 1 : shards ? SHARING_GATHERED : SHARING_COUNT); sharing++) {
     ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1};
@@ -214,16 +216,16 @@ static int64_t next_size(const ax_planner *p, const int64_t *met, int count) {
   return best != AX_NONE ? p->found[best].mesh.axis[1].size : 0;
 }
 
-/* The second axis cuts as the way does, the third as tensor parallelism. */
-static ax_status merge(const ax_planner *p, const way *way, ax_arrangement *out) {
-  AX_TRY(ax_arrangement_copy(&way->layout, &p->families, out));
-  for (uint32_t g = 0; g < p->families.count; g++) out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
+ax_status ax_planner_merge_ways(const ax_planner *p, const ax_arrangement *second, ax_arrangement *out) {
+  AX_TRY(ax_arrangement_copy(second, &p->families, out));
+  for (uint32_t g = 0; p->tensor.family != NULL && g < p->families.count; g++)
+    out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
   return AX_OK;
 }
 
 static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model, bool offer) {
   ax_arrangement layout;
-  AX_TRY(merge(p, way, &layout));
+  AX_TRY(ax_planner_merge_ways(p, &way->layout, &layout));
   ax_status status = AX_OK;
   for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
     const int64_t samples = p->devices / model / second;
@@ -289,8 +291,8 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
   ax_arrangement_name_axes(&c->layout, &p->model, &p->families, &c->mesh);
 }
 
-/* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are named alike one is improved,
-   since they would mostly come to the same. AX_NONE: there is none. */
+/* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are named
+   alike one is improved, since they would mostly come to the same. AX_NONE: there is none. */
 static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count, bool gathered) {
   uint32_t best = AX_NONE;
   for (uint32_t i = 0; i < count; i++) {
@@ -317,16 +319,17 @@ static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
   return status;
 }
 
-/* Whether it is worth improving on fewer devices: it may become faster than what more devices do. In the tests' nets, on few devices, a
-   candidate did that which took 1.6 times as long as the known one, and of large models, whose trials are dear, none that took twice. */
+/* Whether it is worth improving on fewer devices: it may become faster than what more devices do. In the tests' nets, on few
+   devices, a candidate did that which took 1.6 times as long as the known one, and of large models, whose trials are dear, none
+   that took twice. */
 static bool may_lead(const ax_planner *p, const ax_candidate *c) {
   enum { few_devices = 64 };
   const double times = p->options.devices <= few_devices ? 5 : 2;
   return p->devices == p->options.devices || c->trial.seconds < times * ax_planner_known_seconds(p);
 }
 
-/* Improves the best of what is found, of those that gather and of the others; or offers to do so ahead, as if that changed nothing of
-   which are the best. done: room for as many as there are. */
+/* Improves the best of what is found, of those that gather and of the others; or offers to do so ahead, as if that changed nothing
+   of which are the best. done: room for as many as there are. */
 static ax_status improve_each(ax_planner *p, bool *done, uint32_t count, bool offer) {
   for (int gathered = 0; gathered < 2; gathered++) {
     memset(done, 0, count * sizeof done[0]);
@@ -341,8 +344,8 @@ static ax_status improve_each(ax_planner *p, bool *done, uint32_t count, bool of
   return AX_OK;
 }
 
-/* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either are
-   begun with. At last the best is improved with axes of other lengths. */
+/* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either
+   are begun with. At last the best is improved with axes of other lengths. */
 static ax_status improve_best(ax_planner *p) {
   const uint32_t count = p->found_count;
   bool *done = ax_calloc((size_t)count + 1, sizeof done[0]);
@@ -359,10 +362,41 @@ static ax_status improve_best(ax_planner *p) {
   return status;
 }
 
-ax_status ax_planner_find_tensor(ax_planner *p) {
-  way tensor = {0};
-  AX_TRY(find_way(p, WAY_TENSOR, &tensor));
-  if (tensor.there) p->tensor = tensor.layout;
+/* Where in the planner a way is kept for stages of pipelines; NULL: nowhere. */
+static ax_arrangement *kept_way(ax_planner *p, const way *way) {
+  if (!way->there) return NULL;
+  return way->names == WAY_TENSOR     ? &p->tensor
+         : way->names == WAY_EXPERT   ? &p->expert
+         : way->names == WAY_SEQUENCE ? &p->sequence
+                                      : NULL;
+}
+
+/* Cuts the experts, whether that helps or not. */
+static void cut_experts(const ax_planner *p, way *way) {
+  for (uint32_t g = 0; g < p->families.count; g++) {
+    const int8_t experts = p->families.list[g].experts;
+    if (experts < 0) continue;
+    way->layout.family[g].axis[axis_second] = experts;
+    way->names = WAY_EXPERT;
+  }
+}
+
+static ax_status find_and_keep(ax_planner *p, int which) {
+  way found = {0};
+  AX_TRY(find_way(p, which, &found));
+  if (which == WAY_EXPERT && found.there && found.names != WAY_EXPERT) cut_experts(p, &found);
+  ax_arrangement *kept = kept_way(p, &found);
+  if (kept != NULL)
+    *kept = found.layout;
+  else
+    ax_arrangement_deinit(&found.layout);
+  return AX_OK;
+}
+
+ax_status ax_planner_find_ways(ax_planner *p, const char *besides) {
+  AX_TRY(find_and_keep(p, WAY_TENSOR));
+  for (int which = WAY_EXPERT; besides != NULL && which < WAY_COUNT; which++)
+    if (strcmp(names_of_axis[which], besides) == 0) AX_TRY(find_and_keep(p, which));
   return AX_OK;
 }
 
@@ -382,7 +416,10 @@ ax_status ax_planner_search_meshes(ax_planner *p) {
   ax_ahead_forget(p);
   for (int which = WAY_TENSOR + 1; which < WAY_COUNT; which++) ax_ahead_offer(p, find_way_ahead, NULL, which);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  if (status == AX_OK && ways[WAY_TENSOR].there) status = ax_arrangement_copy(&ways[WAY_TENSOR].layout, &p->families, &p->tensor);
+  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) {
+    ax_arrangement *kept = kept_way(p, &ways[which]);
+    if (kept != NULL) status = ax_arrangement_copy(&ways[which].layout, &p->families, kept);
+  }
   if (status == AX_OK) status = try_meshes(p, ways);
   if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);

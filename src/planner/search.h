@@ -34,6 +34,7 @@ typedef struct ax_planner {
   double began, end; /* ax_seconds: of the search on so many devices, and of all */
   bool cut_short;    /* something was left out, since there was no time for it */
   ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
+  ax_arrangement expert, sequence; /* and if it cuts samples and experts, or the positions of each sample */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */
   double tried;
   double work;      /* seconds of computing without launches, all devices of a candidate together: the least met */
@@ -50,17 +51,18 @@ typedef struct ax_planner {
 AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                        ax_planner *out);
 void ax_planner_end(ax_planner *planner);
+void ax_planner_forget_ways(ax_planner *planner); /* what was found of second axes, on so many devices */
 /* Says whether that share of its time is over, and notes that something is left out for it. */
 bool ax_planner_is_late(ax_planner *planner, double share);
 
 /* A candidate with a layout of its own. */
 AX_MUST_USE ax_status ax_candidate_copy(const ax_planner *planner, const ax_candidate *from, ax_candidate *out);
 void ax_candidate_deinit(ax_candidate *candidate);
-/* Tries it, unless that was done before. What does not fit gets its memory, and infinite seconds. *possible: the mesh divides what is
-   cut, and the partitioner can do it. exact: as ax_trial_options has it. */
+/* Tries it, unless that was done before. What does not fit gets its memory, and infinite seconds. *possible: the mesh divides what
+   is cut, and the partitioner can do it. exact: as ax_trial_options has it. */
 AX_MUST_USE ax_status ax_candidate_try(ax_planner *planner, ax_candidate *candidate, bool exact, bool *possible);
-/* Improves it step by step, until that share of the time is over; improve.c. first_axis: axes before it, and with one what is not of
-   parameters, stay. at_last: lengths of axes change too, which leads most candidates to the same. */
+/* Improves it step by step, until that share of the time is over; improve.c. first_axis: axes before it, and with one what is not
+   of parameters, stay. at_last: lengths of axes change too, which leads most candidates to the same. */
 AX_MUST_USE ax_status ax_candidate_improve(ax_planner *planner, ax_candidate *candidate, uint32_t first_axis, bool at_last, double share);
 /* Swaps an axis with the next, and what they cut. */
 void ax_candidate_swap_axes(const ax_planner *planner, ax_candidate *candidate, uint32_t axis);
@@ -70,14 +72,15 @@ void ax_candidate_tidy(const ax_planner *planner, ax_candidate *candidate);
 #define AX_LEAST_WORK 0.9
 /* Says whether it is better: it fits, or takes less memory where neither does; or it takes less time. */
 bool ax_candidate_is_better(const ax_planner *planner, const ax_candidate *a, const ax_candidate *b);
-/* Says whether something is kept that takes less than `times` part of so many seconds, and fits: looking further there is not worth it. */
+/* Says whether something is kept that takes less than `times` part of so many seconds, and fits: looking further there is not worth
+   it. */
 bool ax_planner_is_hopeless(const ax_planner *planner, double seconds, double times);
 /* Says whether they have the same schedule, and meshes of the same sizes. */
 bool ax_candidate_is_alike(const ax_candidate *a, const ax_candidate *b);
 /* Says whether they are alike, and their axes have the same names, as what they do. */
 bool ax_candidate_is_named_alike(const ax_candidate *a, const ax_candidate *b);
-/* Keeps a copy if nothing better is kept that is named alike and shares what is held in the same way: an estimate cannot always tell apart
-   how that is best. */
+/* Keeps a copy if nothing better is kept that is named alike and shares what is held in the same way: an estimate cannot always
+   tell apart how that is best. */
 AX_MUST_USE ax_status ax_planner_keep(ax_planner *planner, const ax_candidate *candidate);
 
 /* The devices of its mesh, of all stages. */
@@ -85,16 +88,19 @@ int64_t ax_candidate_devices(const ax_candidate *candidate);
 /* The best first; there are few. */
 void ax_candidates_sort(const ax_planner *planner, ax_candidate *list, uint32_t count);
 
-/* Searches on all devices, and on fewer as long as that may be faster: p->settled, the best first; so many of each number of devices at
-   most; counts.c. */
+/* Searches on all devices, and on fewer as long as that may be faster: p->settled, the best first; so many of each number of
+   devices at most; counts.c. */
 AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t most);
 /* Seconds of the best that is settled, on more devices; INFINITY: nothing that fits. */
 double ax_planner_known_seconds(const ax_planner *planner);
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
-/* Finds how a second axis cuts parameters alone: p->tensor. */
-AX_MUST_USE ax_status ax_planner_find_tensor(ax_planner *planner);
-/* Times one of several stages: its mesh has the axes data and model; pipelines.c. */
+/* Finds how a second axis cuts parameters alone: p->tensor. besides: "expert" or "sequence": that way of a second axis too. */
+AX_MUST_USE ax_status ax_planner_find_ways(ax_planner *planner, const char *besides);
+/* The layout over the axes data, `second` and model: the second cuts as that way, the third as tensor parallelism, if that helps.
+   */
+AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_arrangement *second, ax_arrangement *out);
+/* Times one of several stages: stage_mesh.h says what its axes are; pipelines.c. */
 AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */
 AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
