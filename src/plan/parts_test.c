@@ -58,6 +58,27 @@ static void real_results_need_no_pairs(void **state) {
   assert_int_equal(made.stores, 1);
 }
 
+static void turned(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(in[0], AX_DIMS(1, 0));
+}
+
+static void product_turned(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(ax_mul(in[0], in[1]), AX_DIMS(1, 0));
+}
+
+/* One store of a word for both parts. What is computed is stored first, as two parts. */
+static void transposes_move_words(void **state) {
+  (void)state;
+  counted made = count_of(turned, 1, 1);
+  assert_int_equal(made.kernels, 1);
+  assert_int_equal(made.stores, 1);
+  made = count_of(product_turned, 2, 1);
+  assert_int_equal(made.kernels, 2);
+  assert_int_equal(made.stores, 3);
+}
+
 /* A part is remembered in the block where it was made, and taken from memory in others. */
 static void parts_are_remembered(void **state) {
   (void)state;
@@ -101,6 +122,7 @@ static void of_the_greatest_rank(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(chains_are_one_kernel), cmocka_unit_test(real_results_need_no_pairs),
-                                     cmocka_unit_test(parts_are_remembered), cmocka_unit_test(of_the_greatest_rank)};
+                                     cmocka_unit_test(parts_are_remembered), cmocka_unit_test(of_the_greatest_rank),
+                                     cmocka_unit_test(transposes_move_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
