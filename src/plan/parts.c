@@ -9,7 +9,8 @@
    parts: the kernels fuse as those of real numbers do, and pairs that only operations on parts read are never stored, as no kernel
    is left that reads them. Moves, sums and products of complex numbers work on parts as well; exchanges, loops, branches and the
    reference code take the pairs. So do slices and updates of an array whose parts are not known: a loop that takes one element of its
-   carry would otherwise take all of the carry apart. */
+   carry would otherwise take all of the carry apart. Transposes of c64 move pairs, as words of 8 bytes, which lie
+   side by side, where parts stand two apart (ops/transpose.c). */
 #include <string.h>
 
 #include "plan/lower.h"
