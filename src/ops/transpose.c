@@ -101,18 +101,15 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
    other operations take the transpose in. */
 static ax_status lower_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   enum { few_elems = 1 << 10 };
-  ax_type words = *ax_lower_type(lower, in[0]);
+  const ax_type *x = ax_lower_type(lower, in[0]);
   const bool known = ax_lower_has_parts(lower, in[0]),
              same = same_memory(&lower->program->types[eqn->in[0]], &((const transpose_params *)eqn->params)->permutation);
   uint32_t from, to;
-  if (words.dtype != AX_C64 || (known && (same || ax_type_elems(&words) < few_elems))) return ax_complex_parts(lower, eqn, in, out);
+  if (x->dtype != AX_C64 || (known && (same || ax_type_elems(x) < few_elems))) return ax_complex_parts(lower, eqn, in, out);
   if (same) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  words.dtype = AX_U64;
-  AX_TRY(ax_lower_view(lower, in[0], &words, 0, AX_NONE, 0, &from));
-  words = *ax_lower_type(lower, out[0]);
-  words.dtype = AX_U64;
-  AX_TRY(ax_lower_view(lower, out[0], &words, 0, AX_NONE, 0, &to));
+  AX_TRY(ax_lower_as_words(lower, in[0], &from));
+  AX_TRY(ax_lower_as_words(lower, out[0], &to));
   return move(lower, eqn, from, to);
 }
 
