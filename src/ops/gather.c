@@ -259,10 +259,12 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   return ax_complex(part[0], part[1]);
 }
 
-/* Numbers of 8 bytes that are in memory go as words. */
+/* Numbers of 8 bytes that are in memory go as words; but few by their parts, which other operations' kernels take in. */
 static ax_status gather_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  enum { few_elems = 64 };
   uint32_t x, y;
-  if (ax_lower_type(lower, in[0])->dtype != AX_C64 || ax_lower_has_parts(lower, in[0]))
+  if (ax_lower_type(lower, in[0])->dtype != AX_C64 || ax_lower_has_parts(lower, in[0]) ||
+      ax_type_elems(&lower->program->types[eqn->out]) < few_elems)
     return ax_lower_expanded(lower, eqn, expand, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_as_words(lower, in[0], &x));
