@@ -1,4 +1,5 @@
 /* Windows that see all elements up to their place, or all from it on, are read as cumsum and its like: which are, and what they give. */
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,7 +127,65 @@ static void logarithms_of_sums(void **state) {
   }
 }
 
+/* logaddexp of complex numbers as JAX writes it, but for the range of the imaginary part. From -inf it gives NaN where two starts meet. */
+static ax_program *import_complex_logs(const char *start, const char *padding) {
+  char text[2048];
+  ax_program *program;
+  snprintf(text, sizeof text,
+           "func.func @main(%%a: tensor<2x3xcomplex<f32>>) -> tensor<2x3xcomplex<f32>> {\n"
+           "  %%z = stablehlo.constant dense<(%s)> : tensor<complex<f32>>\n"
+           "  %%0 = \"stablehlo.reduce_window\"(%%a, %%z) <{padding = dense<%s> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 3>}> ({\n"
+           "  ^bb0(%%x: tensor<complex<f32>>, %%y: tensor<complex<f32>>):\n"
+           "    %%1 = stablehlo.real %%x : (tensor<complex<f32>>) -> tensor<f32>\n"
+           "    %%2 = stablehlo.real %%y : (tensor<complex<f32>>) -> tensor<f32>\n"
+           "    %%3 = stablehlo.compare GT, %%1, %%2, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+           "    %%4 = stablehlo.select %%3, %%x, %%y : tensor<i1>, tensor<complex<f32>>\n"
+           "    %%5 = stablehlo.add %%x, %%y : tensor<complex<f32>>\n    %%6 = stablehlo.add %%4, %%4 : tensor<complex<f32>>\n"
+           "    %%7 = stablehlo.subtract %%5, %%6 : tensor<complex<f32>>\n    %%8 = stablehlo.exponential %%7 : tensor<complex<f32>>\n"
+           "    %%9 = stablehlo.log_plus_one %%8 : tensor<complex<f32>>\n    %%10 = stablehlo.add %%4, %%9 : tensor<complex<f32>>\n"
+           "    stablehlo.return %%10 : tensor<complex<f32>>\n"
+           "  }) : (tensor<2x3xcomplex<f32>>, tensor<complex<f32>>) -> tensor<2x3xcomplex<f32>>\n"
+           "  return %%0 : tensor<2x3xcomplex<f32>>\n}\n",
+           start, padding);
+  if (ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
+  return program;
+}
+
+/* The logarithm of the sum of exp(z) over the elements first .. last of a row, and of exp(start). */
+static float _Complex log_of_sum(const double *row, int first, int last, double start) {
+  double _Complex sum = exp(start);
+  for (int e = first; e <= last; e++) sum += cexp(CMPLX(row[2 * e], row[2 * e + 1]));
+  return (float _Complex)clog(sum);
+}
+
+/* Padding is left out where the start is -inf. Where it is not, as of 0, a window of n places has n starts or more, which count. */
+static void logarithms_of_complex_sums(void **state) {
+  (void)state;
+  static const double elements[2][6] = {{1, .5, 2, -1, -3, 0.25}, {4, 0, 0, 2, 6, -.5}};
+  static const char *const paddings[] = {LOW, HIGH};
+  for (int back = 0; back < 2; back++) {
+    ax_program *program = import_complex_logs("0xFF800000, 0.0", paddings[back]);
+    ax_tensor *x = test_tensor(TEST_TYPE(AX_C64, 2, 3), elements[0]), *y;
+    test_run(program, &x, &y);
+    for (int row = 0; row < 2; row++)
+      for (int k = 0; k < 3; k++) {
+        const float _Complex wanted = log_of_sum(elements[row], back ? k : 0, back ? 2 : k, -INFINITY);
+        assert_true(cabsf(((float _Complex *)y->data)[3 * row + k] - wanted) < 4e-6f);
+      }
+    TEST_EVERY_WAY(program, &x, 4e-6);
+    ax_tensor_release(x), ax_tensor_release(y);
+    ax_program_release(program);
+  }
+  ax_program *program = import_complex_logs("0.0, 0.0", LOW);
+  ax_tensor *x = test_tensor(TEST_TYPE(AX_C64, 2, 3), elements[0]), *y;
+  test_run(program, &x, &y);
+  assert_true(cabsf(((float _Complex *)y->data)[0] - log_of_sum(elements[0], 0, 0, log(3))) < 4e-6f);
+  ax_tensor_release(x), ax_tensor_release(y);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(running_ones), cmocka_unit_test(others), cmocka_unit_test(logarithms_of_sums)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(running_ones), cmocka_unit_test(others), cmocka_unit_test(logarithms_of_sums),
+                                     cmocka_unit_test(logarithms_of_complex_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@
 static void primitives_say_how(void **state) {
   (void)state;
   static const char *const pointwise[] = {"add", "mul", "div", "pow", "max", "atan2", "exp", "atanh", "eq", "abs", "integer_pow"},
-                    *const parts[] = {"reshape", "pad", "select_n", "reduce_sum", "cumsum", "transpose", "psum", "all_gather"},
+                    *const parts[] = {"reshape", "pad", "select_n", "reduce_sum", "cumsum", "slice", "psum", "all_gather"},
                     *const products[] = {"dot_general", "conv_general_dilated"}, *const whole[] = {"constant", "scan", "pvary", "pure_callback", "start"},
                     *const none[] = {"lt", "floor", "erf", "lgamma", "argmax", "top_k", "is_finite", "ref_load", "kernel_call"};
 #define EACH(list, rule)                                                                     \
@@ -243,6 +243,29 @@ static void pieces_in_loops(void **state) {
     }
 }
 
+/* --- Transposes and gathers, of an array in memory and of one that is computed; of few elements and of many --- */
+
+static AX_BODY(moves) {
+  out[0] = ax_transpose(in[0], AX_DIMS(1, 2, 0));
+  out[1] = ax_mul(ax_transpose(ax_exp(in[0]), AX_DIMS(2, 0, 1)), ax_transpose(in[0], AX_DIMS(2, 0, 1)));
+  const ax_value at = ax_sub(ax_iota(AX_S32, AX_DIMS(6), 0), ax_integer(1)), first = ax_take(in[0], at, 0); /* some are outside */
+  out[3] = ax_add(first, ax_take_with(ax_exp(in[0]), at, 0, (&(ax_index_options){.mode = AX_INDEX_FILL})));
+  out[4] = ax_take_with(in[0], at, 2, (&(ax_index_options){.mode = AX_INDEX_FILL}));
+  out[2] = ax_transpose(ax_slice(in[0], AX_DIMS(1, 0, 0), AX_DIMS(2, 3, 4), AX_DIMS(1, 1, 1)), AX_DIMS(1, 2, 0)); /* the same memory */
+}
+
+static void moved_numbers(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_C64, 3, 3, 4), TEST_TYPE(AX_C64, 17, 5, 19), TEST_TYPE(AX_C64, 32, 3, 32), TEST_TYPE(AX_C128, 17, 5, 19)};
+  for (size_t i = 0; i < AX_COUNT(types); i++) {
+    test_random random = {4};
+    ax_program *program = test_trace(moves, NULL, &types[i], 1, 5);
+    ax_tensor *x = test_random_tensor(&random, types[i], -1, 1);
+    TEST_EVERY_WAY(program, &x, 1e-5);
+    ax_tensor_release(x), ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(primitives_say_how),         cmocka_unit_test(others_refuse),
@@ -250,7 +273,7 @@ int main(void) {
       cmocka_unit_test(gradients_are_those_of_jax), cmocka_unit_test(complex_losses_are_refused),
       cmocka_unit_test(jacobians_are_refused),      cmocka_unit_test(arrays_of_c),
       cmocka_unit_test(stablehlo_has_them),         cmocka_unit_test(functions_of_c64_are_rounded_once),
-      cmocka_unit_test(pieces_in_loops),
+      cmocka_unit_test(pieces_in_loops),            cmocka_unit_test(moved_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

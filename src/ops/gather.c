@@ -187,24 +187,31 @@ static void block(const ax_block_args *args) {
 
 /* --- lower --- */
 
-static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+/* y = the windows of x. */
+static ax_status gather_of(ax_lower *lower, const ax_eqn *eqn, uint32_t x, uint32_t indices, uint32_t y) {
   const ax_gather_params *p = eqn->params;
-  const ax_type *types = lower->program->types, *y = &types[eqn->out];
+  const ax_type *types = lower->program->types;
+  const ax_type to_type = *ax_lower_type(lower, y);
   const ax_index_windows w = ax_windows_of(&p->at, &types[eqn->in[0]], &types[eqn->in[1]], p->slice_sizes.v);
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   ax_ex inside;
-  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  AX_TRY(ax_lower_kernel_begin(lower, y->rank, 0, y->dims));
-  ax_lower_windows(lower, &w, in[1], from, ax_indexing_fills(&p->at) ? &inside : NULL);
-  ax_ex value = ax_lower_load(lower, in[0], from);
+  AX_TRY(ax_lower_kernel_begin(lower, to_type.rank, 0, to_type.dims));
+  ax_lower_windows(lower, &w, indices, from, ax_indexing_fills(&p->at) ? &inside : NULL);
+  ax_ex value = ax_lower_load(lower, x, from);
   if (ax_indexing_fills(&p->at) && inside != AX_NONE) {
     int64_t bits = 0;
-    memcpy(&bits, p->fill_value.data, ax_dtype_bytes(y->dtype));
-    value = ax_kernel_op(lower->kernel, AX_SCALAR_SELECT, y->dtype, inside, value, ax_kernel_const(lower->kernel, y->dtype, bits));
+    memcpy(&bits, p->fill_value.data, ax_dtype_bytes(to_type.dtype));
+    const ax_ex fill = ax_kernel_const(lower->kernel, to_type.dtype, bits);
+    value = ax_kernel_op(lower->kernel, AX_SCALAR_SELECT, to_type.dtype, inside, value, fill);
   }
-  ax_at_identity(to, y->rank);
-  ax_lower_store(lower, out[0], to, value, AX_SCALAR_NONE);
+  ax_at_identity(to, to_type.rank);
+  ax_lower_store(lower, y, to, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return gather_of(lower, eqn, in[0], in[1], out[0]);
 }
 
 /* --- hlo: stablehlo.gather takes the nearest window --- */
@@ -252,8 +259,17 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   return ax_complex(part[0], part[1]);
 }
 
+/* Numbers of 8 bytes that are in memory go as words; but few by their parts, which other operations' kernels take in. */
 static ax_status gather_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_expanded(lower, eqn, expand, in, out);
+  enum { few_elems = 64 };
+  uint32_t x, y;
+  if (ax_lower_type(lower, in[0])->dtype != AX_C64 || ax_lower_has_parts(lower, in[0]) ||
+      ax_type_elems(&lower->program->types[eqn->out]) < few_elems)
+    return ax_lower_expanded(lower, eqn, expand, in, out);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_as_words(lower, in[0], &x));
+  AX_TRY(ax_lower_as_words(lower, out[0], &y));
+  return gather_of(lower, eqn, x, in[1], y);
 }
 
 static const ax_param params[] = {

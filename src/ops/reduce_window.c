@@ -13,8 +13,10 @@
    tangent of a max or min is that of the first place, in row-major order, that holds it.
    Sharding: a dimension that windows move along is cut with the result's; devices exchange the elements that their windows need
    from neighbours' blocks. One whose windows see all elements up to their place is not cut. */
+#include <math.h>
 #include <string.h>
 
+#include "axle/transform.h"
 #include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/pointwise.h"
@@ -364,6 +366,14 @@ static const ax_prim *known_reduction(const ax_hlo_read_args *args, ax_dtype dty
   return prim != NULL && ax_hlo_starts_neutral(args, prim->form->reducer) ? prim : NULL;
 }
 
+/* is_running, of parameters that the module may have left out. */
+static bool reads_running(const window_params *p, const ax_type *type, uint32_t *d, bool *reverse) {
+  const ax_dims *const lists[] = {&p->window_strides, &p->padding_low, &p->padding_high, &p->base_dilation, &p->window_dilation};
+  for (size_t i = 0; i < AX_COUNT(lists); i++)
+    if (lists[i]->count != type->rank) return false;
+  return ax_type_elems(type) > 0 && is_running(p, type, d, reverse);
+}
+
 /* Windows that see all elements up to their place, or all from it on, by a body that is one operation or logaddexp: JAX's cumsum and the
    like. Where blocks of that dimension lie on several devices, these exchange totals, and not elements. */
 static bool read_running(const ax_hlo_read_args *args, const window_params *p, const ax_type *type) {
@@ -375,15 +385,44 @@ static bool read_running(const ax_hlo_read_args *args, const window_params *p, c
                                                                    : op == AX_SCALAR_MAX ? (ax_cummax)
                                                                    : op == AX_SCALAR_MIN ? (ax_cummin)
                                                                                          : NULL;
-  const ax_dims *const lists[] = {&p->window_strides, &p->padding_low, &p->padding_high, &p->base_dilation, &p->window_dilation};
   uint32_t d;
   bool reverse;
-  for (size_t i = 0; i < AX_COUNT(lists); i++)
-    if (lists[i]->count != type->rank) return false;
-  if (made == NULL || type->dtype == AX_BOOL || ax_type_elems(type) == 0 || !ax_hlo_starts_neutral(args, op) ||
-      !is_running(p, type, &d, &reverse))
-    return false;
+  if (made == NULL || type->dtype == AX_BOOL || !ax_hlo_starts_neutral(args, op) || !reads_running(p, type, &d, &reverse)) return false;
   args->out[0] = made(args->in[0], d, reverse);
+  return true;
+}
+
+typedef struct running_body {
+  ax_fn scalars;
+  bool reverse; /* the second operand stands in front of the first */
+} running_body;
+
+static AX_BODY(on_elements) {
+  const running_body *body = context;
+  const ax_type type = ax_typeof(in[0]);
+  const int64_t elems = ax_type_elems(&type);
+  ax_value flat[2];
+  for (int i = 0; i < 2; i++) flat[i] = (ax_reshape)(in[body->reverse ? 1 - i : i], 1, &elems);
+  (ax_vmap)(body->scalars, 2, flat, 1, out, NULL);
+  out[0] = (ax_reshape)(out[0], type.rank, type.dims);
+}
+
+/* JAX's cumlogsumexp of complex numbers: windows as above, by a body of several operations, from -inf. Such a start is neutral beside a
+   finite number, but two of them give NaN by that body. The specification leaves open how often a start is combined, so that here
+   padding is not, as on XLA: each window is the start and its elements. */
+static bool read_running_from_below(const ax_hlo_read_args *args, const window_params *p, const ax_type *type, ax_fn function) {
+  const ax_hlo_attribute *start = args->op->operand_count == 2 ? ax_hlo_constant_operand(args, 1) : NULL;
+  running_body body = {.scalars = function};
+  uint32_t d;
+  if (!ax_is_complex(type->dtype) || start == NULL || start->type->dtype != type->dtype) return false;
+  const ax_number least = ax_number_load(type->dtype, start->data, 0);
+  if (!isinf(least.f) || least.f > 0 || least.imag != 0 || ax_hlo_body_scalar(args->op, 0) != AX_SCALAR_NONE ||
+      !reads_running(p, type, &d, &body.reverse))
+    return false;
+  ax_value both[2] = {(ax_broadcast_to)(args->in[1], type->rank, type->dims)};
+  (ax_associative_scan)(AX_CLOSURE(on_elements, 2, 1, &body), d, body.reverse, 1, args->in, 1, &both[1]);
+  body.reverse = false;
+  on_elements(both, args->out, &body);
   return true;
 }
 
@@ -399,7 +438,7 @@ static ax_status read(const ax_hlo_read_args *args) {
   if (p.window_dimensions.count != type.rank)
     return ax_error(AX_INVALID_ARGUMENT, "window_dimensions has %u entries, and must have %u", p.window_dimensions.count, type.rank);
   AX_TRY(ax_hlo_body_of(args, 0, count, &body, &function));
-  if (read_running(args, &p, &type)) return AX_OK;
+  if (read_running(args, &p, &type) || read_running_from_below(args, &p, &type, function)) return AX_OK;
   const ax_prim *known = known_reduction(args, type.dtype);
   if (known != NULL) {
     args->out[0] = ax_bind1(known, &p, args->in, 1);

@@ -67,6 +67,8 @@ bool ax_lower_has_parts(const ax_lower *lower, uint32_t buffer);
 /* The memory of a complex buffer as an array of pairs of reals: a dimension of 2 behind its own, whose rank is below AX_MAX_RANK. Its type
    is *pairs. */
 AX_MUST_USE ax_status ax_lower_as_pairs(ax_lower *lower, uint32_t buffer, ax_type *pairs, uint32_t *out);
+/* The memory of a c64 buffer as an array of its shape of words of 8 bytes (u64), for operations that only move elements. */
+AX_MUST_USE ax_status ax_lower_as_words(ax_lower *lower, uint32_t buffer, uint32_t *out);
 /* A buffer of `type`, which is complex and varies over `axes`, of these two parts. */
 AX_MUST_USE ax_status ax_lower_of_parts(ax_lower *lower, const ax_type *type, ax_axis_set axes, const uint32_t *part, uint32_t *out);
 /* The memory of a complex buffer as real numbers, one after another; any other buffer itself. */

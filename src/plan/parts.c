@@ -9,7 +9,8 @@
    parts: the kernels fuse as those of real numbers do, and pairs that only operations on parts read are never stored, as no kernel
    is left that reads them. Moves, sums and products of complex numbers work on parts as well; exchanges, loops, branches and the
    reference code take the pairs. So do slices and updates of an array whose parts are not known: a loop that takes one element of its
-   carry would otherwise take all of the carry apart. */
+   carry would otherwise take all of the carry apart. Transposes and gathers of c64 move words of 8 bytes,
+   which lie side by side, where parts stand two apart. */
 #include <string.h>
 
 #include "plan/lower.h"
@@ -95,6 +96,12 @@ ax_status ax_lower_part(ax_lower *lower, uint32_t buffer, int part, uint32_t *ou
   for (int k = 0; k < 2; k++) AX_TRY(take_part(lower, buffer, k, &both[k]));
   *out = both[part];
   return remember(lower, buffer, both);
+}
+
+ax_status ax_lower_as_words(ax_lower *lower, uint32_t buffer, uint32_t *out) {
+  ax_type words = *ax_lower_type(lower, buffer);
+  words.dtype = AX_U64;
+  return ax_lower_view(lower, buffer, &words, 0, AX_NONE, 0, out);
 }
 
 ax_status ax_lower_of_parts(ax_lower *lower, const ax_type *type, ax_axis_set axes, const uint32_t *part, uint32_t *out) {
