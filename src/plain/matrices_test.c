@@ -478,6 +478,22 @@ static void small_reflectors(void **state) {
   ax_program_release(program), ax_program_release(plain);
 }
 
+/* Elements of zeros above the diagonal, or of nothing but a few: scales that went on growing made the other vector (1, 0). */
+static void vectors_of_triangles(void **state) {
+  static const double elements[][9] = {{1, 0, 0, 1, 1e-9, 0, 0.5, 0.25, 1e-5}, {1e-9, 0, 1, 1, 1, 1, 0, 0, 1e-12}, {3, 1e-4, 0, 2, 4, 0, 1, 0, 1e-12}};
+  const ax_type type = TEST_TYPE(AX_F32, 3, 3, 3);
+  ax_program *program = test_trace(each_alone, NULL, &type, 1, 4), *plain;
+  ax_tensor *x = test_tensor(type, NULL), *got[4];
+  (void)state;
+  for (int at = 0; at < 27; at++) test_set(x, at, elements[at / 9][at % 9]);
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+  TEST_OK(test_try(plain, &x, got));
+  for (int k = 0; k < 3; k++)
+    for (int at = 0; at < 3; at++) assert_true(test_get(got[k], at) <= 16 * 0x1p-23);
+  test_release(got, 4), ax_tensor_release(x);
+  ax_program_release(program), ax_program_release(plain);
+}
+
 static AX_BODY(values_in_order) {
   ax_value w;
   (void)context;
@@ -537,7 +553,7 @@ int main(void) {
       cmocka_unit_test(eigh_by_steps), cmocka_unit_test(of_other_kinds),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(large_and_small), cmocka_unit_test(noise_ends_sweeps),
                                      cmocka_unit_test(pivots_of_small_numbers), cmocka_unit_test(hard_eigenvalues),
-                                     cmocka_unit_test(small_reflectors), cmocka_unit_test(other_units),
+                                     cmocka_unit_test(small_reflectors), cmocka_unit_test(vectors_of_triangles), cmocka_unit_test(other_units),
                                      cmocka_unit_test(tridiagonal_systems)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

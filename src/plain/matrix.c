@@ -58,9 +58,9 @@ ax_value ax_plain_column(ax_value x, ax_value index) { return ax_dynamic_slice_i
 
 /* --- Reflectors --- */
 
-/* The sizes of a column and of what stands in row `at` of it. Squares are those of quotients by the largest element, so they do not overflow.
-   The elements behind row `at` are divided by the largest of their own: beside a much larger element their squares would be 0, the
-   reflector would be 1, and a QR step whose reflectors are 1 leads nowhere. */
+/* The sizes of what is behind row `at` of a column, and of all from that row on. Squares are those of quotients by the largest
+   element, so they do not overflow. The elements behind the row are divided by the largest of their own: beside a much larger one
+   their squares would be 0, the reflector would be 1, and a QR step whose reflectors are 1 leads nowhere. */
 static void sizes(ax_value rest, ax_value alpha, ax_value *of_rest, ax_value *of_all) {
   const ax_value largest = ax_reduce_max(ax_abs(rest), AX_DIMS(0), true), by = ax_plain_or_one(largest);
   const ax_value sum = ax_reduce_sum(ax_plain_squares(ax_plain_divided(rest, by)), AX_DIMS(0), true);
