@@ -1,6 +1,6 @@
-/* eig: matrices are balanced (balance.h), brought to Schur's form, of real ones made complex, and the triangle's eigenvectors are found
-   from the last row up, all at once. Left ones are those of the triangle's adjoint, which in reverse order is an upper triangle
-   again. */
+/* eig: matrices are balanced (balance.h), brought to Schur's form, of real ones made complex, and the triangle's eigenvectors are
+   found from the last row up, all at once. Left ones are those of the triangle's adjoint, which in reverse order is an upper
+   triangle again. */
 #include "axle/linalg.h"
 #include "axle/transform.h"
 #include "ops/pointwise.h"
