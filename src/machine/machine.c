@@ -55,6 +55,8 @@ static const struct fact_row {
     [AX_FACT_F16] = {{"f16", "flop/s", "arithmetic of f16", 2e11, true}, SPEEDS, 1, 1e18},
     [AX_FACT_BF16] = {{"bf16", "flop/s", "products of bf16", 4e11, true}, SPEEDS, 1, 1e18},
     [AX_FACT_S8] = {{"s8", "flop/s", "products of s8", 8e11, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_MIXED] = {{"mixed", "flop/s", "sums, products, comparisons in turns", 7e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_QUOTIENTS] = {{"quotients", "flop/s", "quotients and roots of f32", 5.5e9, true}, SPEEDS, 1, 1e18},
     /* On one host: round figures of two processes on a Zen 4, by MPICH 4 and Open MPI 4.1. Between hosts: of a network of
        100 Gb/s, whose messages take 1 to 2 us by themselves. */
     [AX_FACT_MESSAGE] = {{"message", "s", "a message between processes of a host", 8e-7, true}, MESSAGES, 1e-9, 1},
@@ -309,7 +311,8 @@ ax_known ax_machine_expect(ax_fact fact) {
   if (find_given(&said)) return said.facts[fact];
   const double widest = AX_REGISTER_BYTES, narrower = ax_machine_know(AX_FACT_VECTOR).value / widest;
   double value = rows[fact].record.assumed;
-  if (fact >= AX_FACT_F32) value = rows[AX_FACT_F32].record.assumed * narrower * ax_speeds_beside_f32(fact);
+  if (fact >= AX_FACT_F32 && fact <= AX_FACT_S8) value = rows[AX_FACT_F32].record.assumed * ax_speeds_beside_f32(fact);
+  if (fact >= AX_FACT_F32 && fact <= AX_FACT_MIXED) value *= narrower; /* registers of any width are divided by one unit */
   return (ax_known){value, AX_SOURCE_ASSUMED};
 }
 

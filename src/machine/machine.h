@@ -51,6 +51,8 @@ typedef enum ax_fact {
   AX_FACT_F16,
   AX_FACT_BF16,
   AX_FACT_S8,
+  AX_FACT_MIXED,     /* operations a second of one core where sums, products, comparisons and shifts of f32 take turns, as in functions */
+  AX_FACT_QUOTIENTS, /* quotients and square roots of f32 a second */
   AX_FACT_MESSAGE,       /* seconds that a message without bytes takes from process to process of one host */
   AX_FACT_MESSAGE_BYTES, /* bytes a second of messages that are short (processes/ways.h) */
   AX_FACT_HANDSHAKE,     /* seconds that a long message takes besides its bytes */

@@ -8,6 +8,9 @@
 
 static double value(const ax_description *m, ax_fact fact) { return m->facts[fact].value; }
 
+/* How many times as long it takes as on the machine of which nothing is known. */
+static double times_as_long(const ax_description *m, ax_fact fact) { return ax_machine_record(fact)->assumed / value(m, fact); }
+
 /* Integers compute as fast as floats of their size; those of 8 bits in products four at a time, as the fact says. */
 static ax_fact fact_of(ax_dtype dtype) {
   switch ((int)dtype) {
@@ -35,8 +38,9 @@ ax_rates ax_rates_of(const ax_description *m, uint32_t threads) {
                 .near_bytes = cores * (double)caches.second,
                 .shared_bytes = ceil(cores / sharing) * (held.source == AX_SOURCE_ASSUMED ? (double)caches.shared : held.value),
                 .exchange = value(m, AX_FACT_EXCHANGE),
-                .computing = ax_machine_record(AX_FACT_F32)->assumed / value(m, AX_FACT_F32),
-                .sharing = value(m, AX_FACT_EXCHANGE) / ax_machine_record(AX_FACT_EXCHANGE)->assumed};
+                .computing = times_as_long(m, AX_FACT_MIXED),
+                .dividing = times_as_long(m, AX_FACT_QUOTIENTS),
+                .sharing = 1 / times_as_long(m, AX_FACT_EXCHANGE)};
   r.host = (ax_link_rates){value(m, AX_FACT_MESSAGE), value(m, AX_FACT_HANDSHAKE), value(m, AX_FACT_MESSAGE_BYTES),
                            value(m, AX_FACT_TRANSFER), AX_HOST_SHORT};
   r.network = (ax_link_rates){value(m, AX_FACT_NETWORK_MESSAGE), value(m, AX_FACT_NETWORK_HANDSHAKE),

@@ -23,8 +23,8 @@ typedef struct ax_rates {
   double near_bytes, shared_bytes; /* what the threads' caches of these levels hold */
   double flops[AX_DTYPE_COUNT];    /* operations a second, by the dtype of their operands */
   /* How many times as long this machine takes as the one on which times of plans were fitted (all facts assumed): to compute, and
-     to hand work from one core to another, which goes by lines that they exchange. */
-  double computing, sharing;
+     to divide and take roots, and to hand work from one core to another, which goes by lines that they exchange. */
+  double computing, dividing, sharing;
   double exchange; /* seconds until a line that one core wrote is read by another */
   ax_link_rates host, network; /* between processes of one host, and of two */
 } ax_rates;

@@ -311,21 +311,98 @@ __attribute__((target("avx2,fma"))) static double multiply_32(volatile float *ou
   return 2.0 * 8 * chains * steps;
 }
 
-/* The other types follow from f32 by how many of them an instruction takes. */
-static bool measure_arithmetic(ax_description *m) {
+/* As functions are computed: by a polynomial of what is left of a rounded quotient, which is scaled by an integer in its exponent, and
+   chosen or not. Four vectors at once, as kernels have: a step of each waits for the one before. They begin differently, or the compiler
+   would see that they are the same. */
+enum { vectors = 4, mixed_steps = 1000, operations = 12 };
+
+__attribute__((target("avx512f"))) static double mix_64(volatile float *out) {
+  const __m512 one = _mm512_set1_ps(1), two = _mm512_set1_ps(2), half = _mm512_set1_ps(0.5f), small = _mm512_set1_ps(0.04f);
+  __m512 x[vectors];
+  for (int v = 0; v < vectors; v++) x[v] = _mm512_set1_ps(0.5f + (float)v);
+  for (int i = 0; i < mixed_steps; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const __m512 whole = _mm512_roundscale_ps(_mm512_mul_ps(x[v], two), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      const __m512 rest = _mm512_fnmadd_ps(whole, half, x[v]);
+      const __m512 made = _mm512_fmadd_ps(_mm512_fmadd_ps(_mm512_fmadd_ps(rest, small, half), rest, half), rest, one);
+      const __m512i power = _mm512_slli_epi32(_mm512_cvtps_epi32(whole), 23);
+      const __m512 scaled = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(_mm512_add_ps(made, small)), power));
+      x[v] = _mm512_min_ps(_mm512_mask_blend_ps(_mm512_cmp_ps_mask(scaled, two, _CMP_LT_OQ), one, scaled), two);
+    }
+  }
+  for (int v = 0; v < vectors; v++) *out += _mm512_cvtss_f32(x[v]);
+  return 16.0 * operations * vectors * mixed_steps;
+}
+
+__attribute__((target("avx2,fma"))) static double mix_32(volatile float *out) {
+  const __m256 one = _mm256_set1_ps(1), two = _mm256_set1_ps(2), half = _mm256_set1_ps(0.5f), small = _mm256_set1_ps(0.04f);
+  __m256 x[vectors];
+  for (int v = 0; v < vectors; v++) x[v] = _mm256_set1_ps(0.5f + (float)v);
+  for (int i = 0; i < mixed_steps; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const __m256 whole = _mm256_round_ps(_mm256_mul_ps(x[v], two), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      const __m256 rest = _mm256_fnmadd_ps(whole, half, x[v]);
+      const __m256 made = _mm256_fmadd_ps(_mm256_fmadd_ps(_mm256_fmadd_ps(rest, small, half), rest, half), rest, one);
+      const __m256i power = _mm256_slli_epi32(_mm256_cvtps_epi32(whole), 23);
+      const __m256 scaled = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(_mm256_add_ps(made, small)), power));
+      x[v] = _mm256_min_ps(_mm256_blendv_ps(one, scaled, _mm256_cmp_ps(scaled, two, _CMP_LT_OQ)), two);
+    }
+  }
+  for (int v = 0; v < vectors; v++) *out += _mm256_cvtss_f32(x[v]);
+  return 8.0 * operations * vectors * mixed_steps;
+}
+
+__attribute__((target("avx512f"))) static double divide_64(volatile float *out) {
+  const __m512 three = _mm512_set1_ps(3);
+  __m512 x[vectors];
+  for (int v = 0; v < vectors; v++) x[v] = _mm512_set1_ps(1.5f + (float)v);
+  for (int i = 0; i < mixed_steps; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) x[v] = _mm512_sqrt_ps(_mm512_div_ps(three, x[v]));
+  }
+  for (int v = 0; v < vectors; v++) *out += _mm512_cvtss_f32(x[v]);
+  return 2.0 * 16 * vectors * mixed_steps;
+}
+
+__attribute__((target("avx2"))) static double divide_32(volatile float *out) {
+  const __m256 three = _mm256_set1_ps(3);
+  __m256 x[vectors];
+  for (int v = 0; v < vectors; v++) x[v] = _mm256_set1_ps(1.5f + (float)v);
+  for (int i = 0; i < mixed_steps; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) x[v] = _mm256_sqrt_ps(_mm256_div_ps(three, x[v]));
+  }
+  for (int v = 0; v < vectors; v++) *out += _mm256_cvtss_f32(x[v]);
+  return 2.0 * 8 * vectors * mixed_steps;
+}
+
+/* Operations a second. */
+static double speed_of(double (*compute)(volatile float *out), bool *quiet) {
   enum { some = 20 };
   volatile float out = 0;
   rounds r = none;
-  double flops = 0;
-  const bool wide = ax_machine_has(AX_FEATURE_AVX512);
-  if (!wide && !ax_machine_has(AX_FEATURE_AVX2)) return true; /* they stay assumed */
+  double done = 0;
   for (int i = 0; i < some; i++) {
     const double begin = ax_seconds();
-    flops = wide ? multiply_64(&out) : multiply_32(&out);
+    done = compute(&out);
     note(&r, ax_seconds() - begin);
   }
-  for (int f = AX_FACT_F32; f <= AX_FACT_S8; f++) measured(m, (ax_fact)f, flops / r.least * ax_speeds_beside_f32((ax_fact)f));
-  return agree(&r);
+  *quiet = *quiet && agree(&r);
+  return done / r.least;
+}
+
+/* The other types follow from f32 by how many of them an instruction takes. */
+static bool measure_arithmetic(ax_description *m) {
+  const bool wide = ax_machine_has(AX_FEATURE_AVX512);
+  bool quiet = true;
+  if (!wide && !ax_machine_has(AX_FEATURE_AVX2)) return true; /* they stay assumed */
+  const double products = speed_of(wide ? multiply_64 : multiply_32, &quiet);
+  for (int f = AX_FACT_F32; f <= AX_FACT_S8; f++) measured(m, (ax_fact)f, products * ax_speeds_beside_f32((ax_fact)f));
+  measured(m, AX_FACT_MIXED, speed_of(wide ? mix_64 : mix_32, &quiet));
+  measured(m, AX_FACT_QUOTIENTS, speed_of(wide ? divide_64 : divide_32, &quiet));
+  return quiet;
 }
 
 #else

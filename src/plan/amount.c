@@ -44,6 +44,11 @@ static const struct {
     [AX_SCALAR_ZETA] = {30, 80},
 };
 
+/* Processors have one unit for these, whose speed says little about the others' (AX_FACT_QUOTIENTS). */
+static bool divides(const ax_expr *expr) {
+  return expr->op == AX_SCALAR_DIV || expr->op == AX_SCALAR_REM || expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT;
+}
+
 static double op_time(const ax_expr *expr) {
   const bool is_narrow = ax_is_narrow_float(expr->dtype);
   const double bytes = (double)ax_dtype_bytes(expr->dtype), rounding = is_narrow ? 0.06 : 0;
@@ -57,13 +62,23 @@ static double op_time(const ax_expr *expr) {
   return ax_scalar_precise(expr->op, expr->dtype, expr->imm) ? 5 * time : time;
 }
 
+/* A running kernel's steps along a row wait for each other: within a vector they are added up in some rounds of shifts. */
+static bool runs_along_rows(const ax_loop_kernel *kernel) {
+  const ax_store *store = &kernel->stores[0];
+  const ax_slot *slot = &kernel->slots[store->slot];
+  uint32_t rank = slot->rank;
+  while (rank > 0 && slot->dims[rank - 1] == 1) rank--;
+  return kernel->running && rank > 0 && store->at[rank - 1].dim == (int)kernel->rank - 1;
+}
+
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   const double elems = (double)ax_dims_elems(kernel->rank, kernel->dims);
-  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0, time = 0.01 * kernel->store_count;
+  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0, time = 0.01 * kernel->store_count, dividing = 0;
   ax_amount out = {.dtype = AX_F32};
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
     time += op_time(expr);
+    if (divides(expr)) dividing += op_time(expr);
     if (expr->op == AX_LEAF_LOAD) {
       const double loaded = reach(kernel, expr->slot, expr->at);
       if (loaded > most[expr->slot][0]) most[expr->slot][0] = loaded;
@@ -85,8 +100,10 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   }
   /* registers are turned where the result is read along other rows than it is written */
   if (kernel->store_count == 1 && ax_kernel_turns(kernel)) time += 0.06 * (double)ax_dtype_bytes(out.dtype);
+  if (runs_along_rows(kernel)) time += 0.2;
   out.flops = each * elems;
   out.core_ns = time * elems;
+  out.dividing_ns = dividing * elems;
   return out;
 }
 

@@ -10,9 +10,15 @@ typedef struct ax_amount {
   double flops;         /* operations on floats; a fused multiply-add is two, a conversion none */
   ax_dtype dtype;       /* of the flops */
   double product;       /* those of them that products take */
-  double core_ns;       /* nanoseconds of all but products' flops, on one core of the kind that times of plans were fitted on, roughly,
-                           the bytes at hand */
+  /* Nanoseconds of all but products' flops, on one core of the kind that times of plans were fitted on, roughly, the bytes at hand;
+     and those of them that divisions and roots take, of which processors make more or fewer beside what else they compute. */
+  double core_ns, dividing_ns;
 } ax_amount;
+
+/* Seconds of core_ns on a core that takes so many times as long to compute, and to divide. */
+static inline double ax_amount_seconds(const ax_amount *a, double computing, double dividing) {
+  return 1e-9 * ((a->core_ns - a->dividing_ns) * computing + a->dividing_ns * dividing);
+}
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);
 /* One run of the operation on one device. Kinds that have no rule for it: the bytes of all buffers that they touch,

@@ -1,4 +1,6 @@
 /* What products read: each number of their factors once, however many results it goes into. */
+#include <math.h>
+
 #include "axle/ops.h"
 #include "axle/program.h"
 #include "plan/amount.h"
@@ -90,6 +92,48 @@ static void of_kernels(void **state) {
   ax_arena_deinit(&arena);
 }
 
+/* A running sum takes longer along the rows that lie in memory, a last dimension of one aside, than across them. */
+static ax_amount running(ax_arena *arena, int64_t last, bool along_rows) {
+  const int64_t dims[] = {100, 100}, all[] = {100, 100, last};
+  const ax_position at[] = {along(along_rows ? 0 : 1, 1), along(along_rows ? 1 : 0, 1), along(-1, 0)};
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 1, dims);
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 3, all), at);
+  k->running = true;
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 3, all), at, x, AX_SCALAR_ADD);
+  return ax_kernel_amount(k);
+}
+
+static void of_running_sums(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const ax_amount across = running(&arena, 1, false), rows = running(&arena, 1, true);
+  assert_true(rows.core_ns > 2 * across.core_ns && rows.read == across.read && rows.written == across.written);
+  assert_true(running(&arena, 2, true).core_ns == running(&arena, 2, false).core_ns); /* its rows lie two apart */
+  ax_arena_deinit(&arena);
+}
+
+/* y = sqrt(x / (x + x)): what divides is said apart, and counted once. */
+static void of_quotients(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const int64_t dims[] = {1000};
+  const ax_position at = along(0, 1);
+  ax_amount amounts[2];
+  for (int i = 0; i < 2; i++) {
+    ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+    const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), &at),
+                twice = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, x, x, AX_NONE),
+                made = ax_kernel_op(k, i == 0 ? AX_SCALAR_MUL : AX_SCALAR_DIV, AX_F32, x, twice, AX_NONE);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), &at, made, AX_SCALAR_NONE);
+    amounts[i] = ax_kernel_amount(k);
+  }
+  assert_true(amounts[0].dividing_ns == 0 && amounts[1].dividing_ns > 0 && amounts[1].dividing_ns < amounts[1].core_ns);
+  assert_true(fabs(ax_amount_seconds(&amounts[1], 1, 1) - 1e-9 * amounts[1].core_ns) < 1e-15);
+  const double slower = ax_amount_seconds(&amounts[1], 1, 3) - ax_amount_seconds(&amounts[1], 1, 1);
+  assert_true(fabs(slower - 2e-9 * amounts[1].dividing_ns) < 1e-15);
+  ax_arena_deinit(&arena);
+}
+
 /* Every fourth element of 77: lines are read whole, as far as there are elements. */
 static void of_strides(void **state) {
   (void)state;
@@ -112,6 +156,8 @@ int main(void) {
       cmocka_unit_test(of_windows),
       cmocka_unit_test(of_kernels),
       cmocka_unit_test(of_strides),
+      cmocka_unit_test(of_running_sums),
+      cmocka_unit_test(of_quotients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

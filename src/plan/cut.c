@@ -32,7 +32,7 @@ double ax_kernel_time(const ax_loop_kernel *kernel) {
   const ax_amount amount = ax_kernel_amount(kernel);
   const ax_rates *rates = ax_rates_planned();
   if (kernel->reduce_rank > 0) return amount.core_ns + sum_bytes_time(amount.read + amount.written);
-  return amount.core_ns * rates->computing + 1e9 * ax_rates_moving(rates, amount.read, amount.written);
+  return 1e9 * (ax_amount_seconds(&amount, rates->computing, rates->dividing) + ax_rates_moving(rates, amount.read, amount.written));
 }
 
 /* The number of parts that a kernel of `time` nanoseconds is worth cutting into. A part takes some microseconds, since sharing

@@ -188,10 +188,16 @@ static void test_jobs(void **state) {
   check_jobs(6);
 }
 
+/* Sanitizers make it ten times as slow. */
 static void search(uint32_t processors, ax_strategies *out) {
+#ifdef __SANITIZE_THREAD__
+  const int64_t devices = 4;
+#else
+  const int64_t devices = AX_HOSTILE ? 4 : 8;
+#endif
   fixture f;
   set_up(&f);
-  const ax_planner_options options = test_options(16, AX_HOSTILE ? 4 : 8);
+  const ax_planner_options options = test_options(16, devices);
   pretend(processors);
   TEST_OK(ax_planner_search(f.loss, f.machine, &options, out));
   ax_machine_pretend(NULL);

@@ -48,6 +48,9 @@ void ax_ending_reset(ax_ending *e) {
   e->answers = 0;
   e->told_again = false;
   e->place.count = 0;
+  e->well = 0;
+  e->check_below = 0;
+  e->tells_all = count_of(e) <= AX_ENDING_FEW;
 }
 
 /* --- Messages --- */
@@ -181,6 +184,7 @@ static bool did_something_else(const ax_ending *e, uint64_t check) { return chec
 static void note_done(ax_ending *e, uint32_t process, const ax_envelope *said, const char *message) {
   const ax_status how = (ax_status)said->place;
   ax_ended *ended = &e->ended[process];
+  if (ended->done) return;
   *ended = (ax_ended){.done = true, .status = how, .check = said->check, .message = copy_surely(message)};
   ended->place.count = said->group < AX_PLACE_WORDS ? said->group : AX_PLACE_WORDS;
   if (ended->place.count > 0)
@@ -190,13 +194,91 @@ static void note_done(ax_ending *e, uint32_t process, const ax_envelope *said, c
   atomic_fetch_add(&e->done, 1);
 }
 
+/* All hear how this process has ended, also if one of them is gone. */
+static ax_status say_to_all(ax_ending *e, const ax_envelope *said, const char *message) {
+  ax_status status = AX_OK;
+  for (uint32_t p = 0; p < count_of(e); p++) {
+    ax_status sent = p != own(e) ? ax_processes_insist(e->processes, p, said, message) : AX_OK;
+    if (sent != AX_OK && status == AX_OK) status = sent;
+  }
+  return status;
+}
+
+/* A process that has told nobody but the one above it has ended well. */
+static ax_status tell_all(ax_ending *e) {
+  const ax_envelope envelope = {.run = e->number, .check = e->check, .kind = AX_MESSAGE_DONE, .place = AX_OK, .member = atomic_load(&e->stuck)};
+  if (e->tells_all) return AX_OK;
+  e->tells_all = true;
+  return e->ended[own(e)].done ? say_to_all(e, &envelope, NULL) : AX_OK;
+}
+
+ax_status ax_ending_tell_all(ax_ending *e) {
+  pthread_mutex_lock(&e->lock);
+  ax_status status = tell_all(e);
+  pthread_mutex_unlock(&e->lock);
+  return status;
+}
+
+/* --- The tree, with the lock held --- */
+
+enum { base = 4 };
+
+/* What the last digit of a process's number that is not 0 counts; of process 0, that of any process. */
+static uint64_t digit_of(uint32_t process) {
+  uint64_t step = 1;
+  while (step <= UINT32_MAX && process % (step * base) == 0) step *= base;
+  return step;
+}
+static uint32_t above(uint32_t process) { return (uint32_t)(process - process % (digit_of(process) * base)); }
+
+/* Calls `visit`, if there is one, with each process just below this one. Returns how many there are. */
+static uint32_t each_below(ax_ending *e, ax_status (*visit)(ax_ending *e, uint32_t process), ax_status *status) {
+  uint32_t found = 0;
+  for (uint64_t step = 1; step < digit_of(own(e)) && step < count_of(e); step *= base)
+    for (uint64_t p = own(e) + step; p < own(e) + base * step && p < count_of(e); p += step, found++)
+      if (visit != NULL && *status == AX_OK) *status = visit(e, (uint32_t)p);
+  return found;
+}
+
+static ax_status send_over(ax_ending *e, uint32_t to) { return send(e, to, AX_MESSAGE_OVER, NULL, NULL); }
+
+/* It is over. Those below are told first: once it is over here, this process may leave. */
+static ax_status take_over(ax_ending *e) {
+  ax_status status = AX_OK;
+  (void)each_below(e, send_over, &status);
+  for (uint32_t p = 0; p < count_of(e); p++) e->ended[p].done = true;
+  atomic_store(&e->done, count_of(e));
+  return status;
+}
+
+/* Tells the process above, if this one has ended well and all below it have. */
+static ax_status go_up(ax_ending *e) {
+  const ax_ended *mine = &e->ended[own(e)];
+  if (!mine->done || mine->status != AX_OK || e->well < each_below(e, NULL, NULL)) return AX_OK;
+  if (own(e) == 0) return take_over(e);
+  ax_envelope envelope = {.run = e->number, .check = e->check != 0 ? e->check : e->check_below, .kind = AX_MESSAGE_WELL};
+  return ax_processes_insist(e->processes, above(own(e)), &envelope, NULL);
+}
+
+static ax_status take_well(ax_ending *e, uint64_t check) {
+  const uint64_t known = e->check != 0 ? e->check : e->check_below;
+  if (check != 0 && known != 0 && check != known) return tell_all(e); /* by which all learn who did what */
+  if (check != 0) e->check_below = check;
+  e->well++;
+  return go_up(e);
+}
+
+/* --- Every process --- */
+
 static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
   const ax_envelope *envelope = &delivery->envelope;
   const ax_counts_told counts = counts_of(envelope);
   switch ((ax_message_kind)envelope->kind) {
     case AX_MESSAGE_DONE:
       note_done(e, delivery->from, envelope, delivery->payload);
-      return AX_OK;
+      return tell_all(e);
+    case AX_MESSAGE_WELL: return take_well(e, envelope->check);
+    case AX_MESSAGE_OVER: return take_over(e);
     case AX_MESSAGE_IDLE: return take_told(e, delivery->from, &counts);
     case AX_MESSAGE_PROBE: return answer(e, envelope);
     case AX_MESSAGE_ANSWER: return take_answer(e, delivery->from, &counts);
@@ -208,7 +290,8 @@ static ax_status handle(ax_ending *e, const ax_delivery *delivery) {
     case AX_MESSAGE_TURN:
     case AX_MESSAGE_TEXT:
     case AX_MESSAGE_DIFFERENCE:
-    case AX_MESSAGE_WAITS: break;
+    case AX_MESSAGE_WAITS:
+    case AX_MESSAGE_LEAVES: break;
   }
   return ax_error(AX_INTERNAL, "a message of kind %u is not about an end", envelope->kind);
 }
@@ -237,13 +320,11 @@ ax_status ax_ending_say(ax_ending *e, ax_status how, const char *message) {
   envelope.bytes = message != NULL ? strlen(message) + 1 + envelope.group * sizeof e->place.words[0] : 0;
   if (both != NULL) message = both;
   pthread_mutex_lock(&e->lock);
-  ax_status status = AX_OK;
   atomic_store(&e->idle, true); /* nothing goes on in it any more */
-  for (uint32_t p = 0; p < count_of(e); p++) { /* also if one of them is gone */
-    ax_status sent = p != own(e) ? ax_processes_insist(e->processes, p, &envelope, message) : AX_OK;
-    if (sent != AX_OK && status == AX_OK) status = sent;
-  }
+  e->tells_all = e->tells_all || how != AX_OK;
+  ax_status status = e->tells_all ? say_to_all(e, &envelope, message) : AX_OK;
   note_done(e, own(e), &envelope, message);
+  if (status == AX_OK && count_of(e) > AX_ENDING_FEW) status = go_up(e);
   pthread_mutex_unlock(&e->lock);
   ax_free(both);
   return status;

@@ -2,34 +2,37 @@
    */
 #include "processes/ending.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "processes/within.h"
 #include "support/cmocka.h"
 
-enum { COUNT = 3 };
+enum { COUNT = 3, MANY = 40 };
 
 typedef struct party {
   ax_processes *processes;
   ax_receiver receiver;
   ax_ending ending;
-  ax_delivery *inbox[64];
-  uint32_t count;
+  ax_delivery *inbox[4 * MANY];
+  uint32_t count, messages; /* in the inbox; in all */
 } party;
 
-static party parties[COUNT];
+static party parties[MANY];
+static uint32_t present = COUNT; /* of them */
 
 static void keep(void *context, ax_delivery *delivery) {
   party *p = context;
+  p->messages++;
   p->inbox[p->count++] = delivery;
 }
 
 static void begin(void) {
-  ax_transport *transports[COUNT];
+  ax_transport *transports[MANY];
   memset(parties, 0, sizeof parties);
-  assert_int_equal(ax_within_create(COUNT, transports), AX_OK);
-  for (uint32_t p = 0; p < COUNT; p++) {
+  assert_int_equal(ax_within_create(present, transports), AX_OK);
+  for (uint32_t p = 0; p < present; p++) {
     assert_int_equal(ax_processes_create(transports[p], NULL, 0, &parties[p].processes), AX_OK);
     assert_int_equal(ax_ending_init(&parties[p].ending, parties[p].processes), AX_OK);
     ax_ending_reset(&parties[p].ending);
@@ -40,7 +43,7 @@ static void begin(void) {
 }
 
 static void end(void) {
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     ax_processes_end(parties[p].processes, &parties[p].receiver);
     ax_ending_deinit(&parties[p].ending);
     for (uint32_t i = 0; i < parties[p].count; i++) ax_delivery_free(parties[p].inbox[i]);
@@ -64,7 +67,7 @@ static bool handle_at(uint32_t p) {
 static void settle(void) {
   for (bool any = true; any;) {
     any = false;
-    for (uint32_t p = 0; p < COUNT; p++) any = handle_at(p) || any;
+    for (uint32_t p = 0; p < present; p++) any = handle_at(p) || any;
   }
 }
 
@@ -78,19 +81,19 @@ static void tell(uint32_t p) {
 }
 static uint32_t stuck(void) {
   uint32_t n = 0;
-  for (uint32_t p = 0; p < COUNT; p++) n += atomic_load(&parties[p].ending.stuck);
+  for (uint32_t p = 0; p < present; p++) n += atomic_load(&parties[p].ending.stuck);
   return n;
 }
 
 static void all_end_well(void **state) {
   (void)state;
   begin();
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     assert_false(ax_ending_over(&parties[0].ending));
     assert_int_equal(ax_ending_say(&parties[p].ending, AX_OK, NULL), AX_OK);
     settle();
   }
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     assert_true(ax_ending_over(&parties[p].ending));
     assert_int_equal(ax_ending_result(&parties[p].ending), AX_OK);
   }
@@ -106,7 +109,7 @@ static void a_failure_is_everyones(void **state) {
   assert_true(atomic_load(&parties[0].ending.failed));
   assert_int_equal(ax_ending_say(&parties[0].ending, AX_OK, NULL), AX_OK);
   settle();
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     assert_int_equal(ax_ending_result(&parties[p].ending), AX_NOT_FINITE);
     assert_string_equal(ax_message(), "process 1: a NaN");
   }
@@ -119,7 +122,7 @@ static void say_at(uint32_t p, ax_place place, const char *message) {
 }
 static void check_all(ax_status status, const char *message) {
   settle();
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     assert_int_equal(ax_ending_result(&parties[p].ending), status);
     assert_string_equal(ax_message(), message);
   }
@@ -175,7 +178,7 @@ static void none_can_go_on(void **state) {
   assert_int_equal(ax_ending_say(&parties[1].ending, AX_OK, NULL), AX_OK);
   assert_int_equal(ax_ending_say(&parties[2].ending, AX_DEADLOCK, "waits at b"), AX_OK);
   settle();
-  for (uint32_t p = 0; p < COUNT; p++) {
+  for (uint32_t p = 0; p < present; p++) {
     assert_int_equal(ax_ending_result(&parties[p].ending), AX_DEADLOCK);
     assert_string_equal(ax_message(), "process 0: waits at a\nprocess 2: waits at b");
   }
@@ -244,6 +247,98 @@ static void who_is_idle_again_during_a_round_says_it_once(void **state) {
   end();
 }
 
+/* --- Many processes --- */
+
+static uint32_t messages(void) {
+  uint32_t n = 0;
+  for (uint32_t p = 0; p < present; p++) n += parties[p].messages;
+  return n;
+}
+
+static void well(uint32_t p) { assert_int_equal(ax_ending_say(&parties[p].ending, AX_OK, NULL), AX_OK); }
+
+/* Two messages for each process but one, whoever is the last; nobody is over before. */
+static void many_end_well_by_a_tree(void **state) {
+  (void)state;
+  for (present = AX_ENDING_FEW + 1; present <= MANY; present += present < 18 ? 1 : 11) {
+    for (uint32_t last = 0; last < present; last++) {
+      begin();
+      for (uint32_t p = 0; p < present; p++)
+        if (p != last) well(p);
+      settle();
+      for (uint32_t p = 0; p < present; p++) assert_false(ax_ending_over(&parties[p].ending));
+      well(last);
+      settle();
+      for (uint32_t p = 0; p < present; p++) assert_true(ax_ending_over(&parties[p].ending) && ax_ending_result(&parties[p].ending) == AX_OK);
+      assert_int_equal(messages(), 2 * (present - 1));
+      end();
+    }
+  }
+}
+
+/* Those that had ended well before hear of it too, and wait for all others. */
+static void a_failure_among_many(void **state) {
+  (void)state;
+  present = 21;
+  for (uint32_t fails = 0; fails < present; fails++) {
+    const uint32_t last = (fails + 7) % present;
+    begin();
+    for (uint32_t p = 0; p < present; p++)
+      if (p != fails && p != last) well(p);
+    settle();
+    assert_int_equal(ax_ending_say(&parties[fails].ending, AX_OUT_OF_MEMORY, "no room"), AX_OK);
+    settle();
+    for (uint32_t p = 0; p < present; p++) assert_true(p == fails || atomic_load(&parties[p].ending.failed));
+    for (uint32_t p = 0; p < present; p++) assert_false(ax_ending_over(&parties[p].ending));
+    well(last);
+    char message[64];
+    snprintf(message, sizeof message, "process %u: no room", fails);
+    settle();
+    for (uint32_t p = 0; p < present; p++) assert_true(ax_ending_over(&parties[p].ending));
+    check_all(AX_OUT_OF_MEMORY, message);
+  }
+}
+
+/* One whose subtree did the same and one that did not meet somewhere in the tree; then all learn who did what. */
+static void many_that_did_not_do_the_same(void **state) {
+  (void)state;
+  present = 21;
+  for (uint32_t other = 0; other < present; other++) {
+    begin();
+    for (uint32_t p = 0; p < present; p++) parties[p].ending.check = p == other ? 6 : p % 3 == 1 ? 0 : 5;
+    for (uint32_t p = 0; p < present; p++) well(p);
+    settle();
+    for (uint32_t p = 0; p < present; p++) {
+      assert_true(ax_ending_over(&parties[p].ending));
+      assert_int_equal(parties[p].ending.ended[other].check, 6);
+      assert_int_equal(parties[p].ending.ended[other == 3 ? 9 : 3].check, 5);
+    }
+    end();
+  }
+}
+
+/* Each then knows who has not come. It is over for all when that one comes, by whichever word is first. */
+static void many_wait_long(void **state) {
+  (void)state;
+  present = 21;
+  for (int late = 0; late < 2; late++) { /* the last one comes before it hears from the others, or after */
+    begin();
+    for (uint32_t p = 0; p < present; p++)
+      if (p != 10) well(p);
+    settle();
+    assert_int_equal(ax_ending_tell_all(&parties[5].ending), AX_OK);
+    if (late == 0) well(10);
+    settle();
+    for (uint32_t p = 0; p < present && late == 1; p++)
+      for (uint32_t q = 0; q < present; q++) assert_true(parties[p].ending.ended[q].done == (q != 10));
+    if (late == 1) well(10);
+    settle();
+    for (uint32_t p = 0; p < present; p++) assert_true(ax_ending_over(&parties[p].ending) && ax_ending_result(&parties[p].ending) == AX_OK);
+    end();
+  }
+  present = COUNT;
+}
+
 static void messages_for_what_has_not_begun_wait(void **state) {
   (void)state;
   ax_transport *transports[2];
@@ -281,6 +376,10 @@ int main(void) {
       cmocka_unit_test(who_has_gone_on_since_is_asked_again),
       cmocka_unit_test(who_waits_for_one_that_failed_is_in_no_deadlock),
       cmocka_unit_test(who_is_idle_again_during_a_round_says_it_once),
+      cmocka_unit_test(many_end_well_by_a_tree),
+      cmocka_unit_test(a_failure_among_many),
+      cmocka_unit_test(many_that_did_not_do_the_same),
+      cmocka_unit_test(many_wait_long),
       cmocka_unit_test(messages_for_what_has_not_begun_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void deliver(void *context, ax_delivery *delivery) {
   pthread_mutex_lock(&p->lock);
   note_heard(&p->heard[delivery->from], &delivery->envelope);
   ax_receiver *receiver = receiver_of(p, delivery->envelope.run);
-  if (delivery->envelope.kind == AX_MESSAGE_WAITS) ax_delivery_free(delivery);
+  if (delivery->envelope.kind >= AX_MESSAGE_WAITS) ax_delivery_free(delivery);
   else if (receiver != NULL) receiver->deliver(receiver->context, delivery);
   else if (delivery->envelope.run > p->begun) ax_deliveries_add(&p->early, delivery);
   else ax_delivery_free(delivery); /* for something that has ended */
@@ -189,8 +189,24 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
   return status;
 }
 
+uint64_t ax_processes_heard(ax_processes *p, uint32_t process) {
+  pthread_mutex_lock(&p->lock);
+  const uint64_t number = p->heard[process].number;
+  pthread_mutex_unlock(&p->lock);
+  return number;
+}
+
+/* Where ends go by a tree, those that wait for the word of one end may not have heard of this process. */
+static void say_how_far(ax_processes *p) {
+  const ax_envelope envelope = {.run = p->begun, .kind = AX_MESSAGE_LEAVES};
+  const uint32_t count = p->rule.processes;
+  for (uint32_t q = 0; count > AX_ENDING_FEW && p->begun > 0 && q < count; q++)
+    if (q != p->rule.process) (void)!ax_processes_insist(p, q, &envelope, NULL); /* one that is gone needs no word */
+}
+
 void ax_processes_destroy(ax_processes *p) {
   if (p == NULL) return;
+  say_how_far(p);
   p->transport->functions->destroy(p->transport);
   ax_deliveries_free(&p->early);
   ax_together_destroy(p->spare);

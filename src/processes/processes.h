@@ -25,9 +25,12 @@ typedef enum ax_message_kind {
   AX_MESSAGE_PROBE,
   AX_MESSAGE_ANSWER,
   AX_MESSAGE_STUCK,
+  AX_MESSAGE_WELL, /* a part of the processes has ended well, and all have (ending.h) */
+  AX_MESSAGE_OVER,
   AX_MESSAGE_TEXT, /* what differs between processes (together.h) */
   AX_MESSAGE_DIFFERENCE,
-  AX_MESSAGE_WAITS /* its sender waits long (stall.h); no receiver gets it */
+  AX_MESSAGE_WAITS, /* its sender waits long (stall.h); no receiver gets it, nor the next */
+  AX_MESSAGE_LEAVES /* its sender has ended all up to the number, and releases the runtime */
 } ax_message_kind;
 /* Messages of what is done itself: those before are told from those about how it goes, and are counted (ending.h). */
 static inline bool ax_message_is_counted(uint32_t kind) { return kind < AX_MESSAGE_DONE; }
@@ -98,6 +101,7 @@ void ax_processes_destroy(ax_processes *processes); /* NULL is allowed */
 void ax_processes_begin(ax_processes *processes, ax_receiver *receiver);
 /* How many numbers this process has given. */
 uint64_t ax_processes_begun(ax_processes *processes);
+uint64_t ax_processes_heard(ax_processes *processes, uint32_t process); /* the greatest number that a message of this one was for */
 /* Messages for it are dropped from here on. No thread is delivering to it once this returns. */
 void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */

@@ -189,15 +189,16 @@ void ax_together_look(ax_together *t, uint32_t round, ax_stall_list *list, void 
   if (looks) ax_stall_look(&t->stall, e->processes, e->number, atomic_load(&e->sent) + atomic_load(&e->received), list, context);
 }
 
-/* Whatever a process has sent was in the inbox before its release was noted. */
+/* Whatever a process has sent was in the inbox before its release was noted. One that has come to this, and yet released the runtime,
+   knows that it is over: that word is on its way here from another process. */
 ax_status ax_together_check_released(ax_together *t) {
   ax_ending *e = &t->ending;
-  const ax_processes *p = e->processes;
+  ax_processes *p = e->processes;
   uint32_t first = AX_NONE;
   if (atomic_load(&p->released_count) == 0) return AX_OK;
   pthread_mutex_lock(&e->lock);
   for (uint32_t q = p->rule.processes; q-- > 0;)
-    if (atomic_load(&p->released[q]) && !e->ended[q].done) first = q;
+    if (atomic_load(&p->released[q]) && !e->ended[q].done && ax_processes_heard(p, q) < e->number) first = q;
   pthread_mutex_unlock(&e->lock);
   return first == AX_NONE || ax_together_has_come(t) ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
 }
@@ -209,6 +210,7 @@ ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
     if (w->handle(w->context)) round = 0;
     (void)ax_together_idle(t);
     if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
+    if (status == AX_OK && round == AX_ENDING_LONG) status = ax_ending_tell_all(&t->ending);
     if (status == AX_OK && !moved && !w->reached(w->context)) status = ax_together_check_released(t);
     /* A process may leave as soon as it has all that it waits for: what it has sent before may be all that is waited for here. There may
        be memory in the next round. */

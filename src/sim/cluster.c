@@ -47,7 +47,7 @@ static void make_own_text(uint32_t wanted, char *out, size_t size) {
               r.flops[AX_F32], r.flops[AX_F64], r.flops[AX_F32], r.flops[AX_BF16], r.flops[AX_S8]);
   ax_text_add(&text, "  memory %.3g write %.3g cache %.0f %.3g ", r.read, r.write, r.near_bytes, r.near);
   if (cache_of(r.shared_bytes) > r.near_bytes) ax_text_add(&text, "cache %.0f %.3g ", cache_of(r.shared_bytes), r.shared);
-  ax_text_add(&text, "launch %.3g core %.3g", start, r.computing);
+  ax_text_add(&text, "launch %.3g core %.3g quotients %.3g", start, r.computing, r.dividing);
   if (cores > 1)
     ax_text_add(&text, " cores %u core_memory %.3g share %.3g", cores, ax_rates_measured(1).read, lines_of_a_share * r.exchange);
   ax_text_add(&text, "\nswitch latency %.3g bandwidth %.3g overhead %.3g\n", lines_of_a_message * r.exchange,
@@ -215,6 +215,7 @@ static ax_status read_device(reader *r) {
                        : is(r, "write")    ? number(r, true, &r->machine->write)
                        : is(r, "cache")    ? read_cache(r)
                        : is(r, "core")     ? number(r, true, &r->machine->core)
+                       : is(r, "quotients") ? number(r, true, &r->machine->quotients)
                        : is(r, "cores")    ? count(r, 65536, &r->machine->cores)
                        : is(r, "core_memory") ? number(r, true, &r->machine->core_memory)
                        : is(r, "share")    ? number(r, false, &r->machine->share)
@@ -226,7 +227,7 @@ static ax_status read_device(reader *r) {
                        : is(r, "price")    ? number(r, true, &r->machine->price)
                        : is(r, "scratch")  ? number(r, true, &r->machine->scratch)
                        : is(r, "launch") ? number(r, false, &r->machine->launch)
-                                         : unknown(r, "device", "flops DTYPE, memory, write, cache, core, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch");
+                                         : unknown(r, "device", "flops DTYPE, memory, write, cache, core, quotients, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch");
     if (status != AX_OK) return status;
   }
   return AX_OK;

@@ -30,7 +30,7 @@ static void cores_of_this_machine(void **state) {
   assert_true(fabs(made->wire.latency / (10 * ax_machine_know(AX_FACT_EXCHANGE).value) - 1) < 1e-2);
   assert_true(made->wire.bandwidth < made->memory);
   assert_true(ax_cluster_is_here(made));
-  assert_true(made->cores == 0 && made->core > 0 && made->cache_count == 2);
+  assert_true(made->cores == 0 && made->core > 0 && made->quotients > 0 && made->cache_count == 2);
   ax_cluster_release(made);
 
   ax_cluster *two, *again;
@@ -67,12 +67,13 @@ static void test_texts(void **state) {
       {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' must be a number above 0"},
       {"machine m\ndevice memory 1e999", "is no number"},
       {"machine m\ndevice colour 1",
-       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, write, cache, core, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch"},
+       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, write, cache, core, quotients, cores, core_memory, share, capacity, watts, price, failures, restart, store, scratch, launch"},
       {"machine m\ndevice cache 1e6", "expected a number for 'cache'"},
       {"machine m\ndevice cache 1e6 1e11 cache 1e6 1e10", "m.txt:2:23: a cache of no more bytes than the one before it"},
       {"machine m\ndevice cache 1 1 cache 2 1 cache 3 1 cache 4 1 cache 5 1", "a device has 4 caches at most"},
       {"machine m\ndevice cores 1.5", "'cores' must be a whole number from 1 to 65536"},
       {"machine m\ndevice core 0", "'core' must be a number above 0"},
+      {"machine m\ndevice core 1 quotients 0", "'quotients' must be a number above 0"},
       {DEVICE "torus sides 4 4.5", "m.txt:3:15: 'sides' must be a whole number from 1 to"},
       {DEVICE "torus sides 1 1 1 1 1 1 1", "a torus has 6 sides at most"},
       {DEVICE "torus sides", "expected a number for 'sides'"},

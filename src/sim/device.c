@@ -15,7 +15,8 @@ double ax_sim_memory_alone(const ax_cluster *machine) {
 static double computing(const ax_cluster *machine, const ax_amount *a) {
   const double rate = ax_cluster_flops(machine, a->dtype);
   if (machine->core == 0) return a->flops / rate;
-  return a->product / rate + 1e-9 * a->core_ns * machine->core / ax_sim_cores(machine);
+  const double dividing = machine->quotients > 0 ? machine->quotients : machine->core;
+  return a->product / rate + ax_amount_seconds(a, machine->core, dividing) / ax_sim_cores(machine);
 }
 
 static uint32_t parts_of(const ax_op *op) {

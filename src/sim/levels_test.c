@@ -194,6 +194,11 @@ static AX_BODY(sine) {
   out[0] = ax_sin(in[0]);
 }
 
+static AX_BODY(quotient) {
+  (void)context;
+  out[0] = ax_div(in[0], ax_add(in[0], in[0]));
+}
+
 static AX_BODY(product) {
   (void)context;
   out[0] = ax_matmul(in[0], in[1]);
@@ -205,11 +210,16 @@ static void test_functions(void **state) {
   (void)state;
   static const char device[] = "machine m device flops f32 1e12 memory 1e15 switch bandwidth 1e9",
                     core[] = "machine m device flops f32 1e12 memory 1e15 core 1 switch bandwidth 1e9",
-                    slow[] = "machine m device flops f32 1e12 memory 1e15 core 2 switch bandwidth 1e9";
-  const ax_fn add = AX_FN(twice, 1, 1), sin = AX_FN(sine, 1, 1);
+                    slow[] = "machine m device flops f32 1e12 memory 1e15 core 2 switch bandwidth 1e9",
+                    divider[] = "machine m device flops f32 1e12 memory 1e15 core 1 quotients 3 switch bandwidth 1e9";
+  const ax_fn add = AX_FN(twice, 1, 1), sin = AX_FN(sine, 1, 1), div = AX_FN(quotient, 1, 1);
   expect(seconds(sin, 100000, device), seconds(add, 100000, device));
   assert_true(seconds(sin, 100000, core) > 5 * seconds(add, 100000, core));
   expect(seconds(sin, 100000, slow), 2 * seconds(sin, 100000, core));
+  expect(seconds(div, 100000, slow), 2 * seconds(div, 100000, core)); /* as all else, where nothing is said of quotients */
+  expect(seconds(sin, 100000, divider), seconds(sin, 100000, core));
+  const double once = seconds(div, 100000, core), thrice = seconds(div, 100000, divider);
+  assert_true(thrice > 2 * once && thrice < 3 * once);
   const ax_type square = ax_array_type(AX_F32, AX_DIMS(1000, 1000)), both[] = {square, square};
   ax_simulation s[2];
   simulate(AX_FN(product, 2, 1), both, device, &s[0]);

@@ -17,7 +17,7 @@
 
 #include "axle/axle.h"
 
-enum { most_steps = 6, most_devices = 16 };
+enum { most_steps = 6, most_devices = 32 };
 
 /* --- What all draw alike --- */
 
