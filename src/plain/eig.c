@@ -1,71 +1,12 @@
-/* eig: matrices are balanced, brought to Schur's form, of real ones made complex, and the triangle's eigenvectors are found
-   from the last row up, all at once. Left ones are those of the triangle's adjoint, which in reverse order is an upper triangle
-   again. */
+/* eig: matrices are balanced (balance.h), brought to Schur's form, of real ones made complex, and the triangle's eigenvectors are
+   found from the last row up, all at once. Left ones are those of the triangle's adjoint, which in reverse order is an upper
+   triangle again. */
 #include "axle/linalg.h"
 #include "axle/transform.h"
 #include "ops/pointwise.h"
+#include "plain/balance.h"
 #include "plain/schur.h"
 #include "prim/prims.h"
-
-/* --- Balancing: diag(d)^-1 x diag(d), d powers of 2, so that the row and the column of one number have lengths that differ by
-   some 2 at most. With the diagonal, and by roots of sums of squares: where sums of sizes are made alike, vectors may get much
-   less precise (James, Langou and Lowery, 2014) --- */
-
-enum { COUNT, CHANGED, MATRIX, SCALES, BALANCE, SWEEPS = 16 };
-
-/* R[1, 1]: the root of the sum of squares, which are those of quotients by the largest element. */
-static ax_value length_of(ax_value x) {
-  const ax_value by = ax_plain_or_one(ax_reduce_max(ax_abs(x), AX_ALL_DIMS, false));
-  const ax_value sum = ax_reduce_sum(ax_plain_squares(ax_plain_divided(x, by)), AX_ALL_DIMS, false);
-  return ax_reshape(ax_mul(by, ax_sqrt(sum)), AX_DIMS(1, 1));
-}
-
-/* i, changed, x, d -> changed, x, d */
-static AX_BODY(balance_one) {
-  const ax_value i = in[0], x = in[2], d = in[3];
-  const ax_type type = ax_typeof(d);
-  (void)context;
-  if (ax_failed()) return;
-  const bool wide = type.dtype == AX_F64;
-  const ax_value row = length_of(ax_dynamic_slice_in_dim(x, i, 1, 0)), column = length_of(ax_plain_column(x, i));
-  const ax_value some = ax_and(ax_gt(row, ax_integer(0)), ax_gt(column, ax_integer(0)));
-  const ax_value before = ax_dynamic_slice_in_dim(d, i, 1, 0);
-  const ax_value root = ax_div(ax_sqrt(ax_plain_or_one(row)), ax_sqrt(ax_plain_or_one(column)));
-  const ax_value most = ax_real(wide ? 0x1p400 : 0x1p50), least = ax_real(wide ? 0x1p-400 : 0x1p-50);
-  const ax_value to = ax_clamp(least, ax_mul(before, ax_reduce_precision(root, wide ? 11 : 8, 0)), most), by = ax_div(to, before);
-  const ax_value sum = ax_add(ax_mul(column, by), ax_div(row, by)), pays = ax_lt(sum, ax_mul(ax_add(column, row), ax_real(0.95)));
-  const ax_value chosen = ax_where(ax_and(some, pays), by, ax_integer(1)), factor = ax_matrix_as(chosen, x);
-  const ax_value wider = ax_dynamic_update_slice_in_dim(x, ax_mul(ax_plain_column(x, i), factor), i, 1);
-  const ax_value shorter = ax_plain_divided(ax_dynamic_slice_in_dim(wider, i, 1, 0), chosen);
-  out[0] = ax_or(in[1], ax_reshape(ax_ne(chosen, ax_integer(1)), AX_DIMS()));
-  out[1] = ax_dynamic_update_slice_in_dim(wider, shorter, i, 0);
-  out[2] = ax_dynamic_update_slice_in_dim(d, ax_mul(before, chosen), i, 0);
-}
-
-static AX_BODY(unbalanced) {
-  (void)context;
-  out[0] = ax_and(ax_lt(in[COUNT], ax_integer(SWEEPS)), in[CHANGED]);
-}
-
-static AX_BODY(sweep) {
-  const ax_type type = ax_typeof(in[MATRIX]);
-  if (ax_failed()) return;
-  const ax_value start[] = {ax_full(AX_BOOL, AX_DIMS(), 0), in[MATRIX], in[SCALES]};
-  (void)context;
-  ax_fori_loop(ax_integer(0), ax_integer(type.dims[0]), AX_FN(balance_one, 4, 3), AX_LIST(3, start), AX_LIST(3, out + CHANGED));
-  out[COUNT] = ax_add(in[COUNT], ax_integer(1));
-}
-
-static AX_BODY(balance) { /* x -> balanced, d R[n, 1] */
-  const ax_type type = ax_typeof(in[0]);
-  if (ax_failed()) return;
-  const ax_value one = ax_full(ax_part_dtype(type.dtype), AX_DIMS(type.dims[0], 1), 1);
-  const ax_value start[] = {ax_full_i64(AX_S32, AX_DIMS(), 0), ax_full(AX_BOOL, AX_DIMS(), 1), in[0], one};
-  ax_value made[BALANCE];
-  (void)context;
-  ax_while(AX_FN(unbalanced, BALANCE, 1), AX_FN(sweep, BALANCE, BALANCE), AX_LIST(BALANCE, start), AX_LIST(BALANCE, made));
-  out[0] = made[MATRIX], out[1] = made[SCALES];
-}
 
 /* --- Complex triangles of real matrices: a block [m, b; c, m] with b c < 0 has the values m + i w and m - i w, w^2 = -b c, and
    the first one's vector is (b, i w) --- */
@@ -161,7 +102,7 @@ static ax_value imaginary_parts(ax_value t) {
   return ax_sub(ax_concatenate(AX_VALUES(w, none), 0), ax_concatenate(AX_VALUES(none, w), 0));
 }
 
-/* t, what it is divided by, whether it is known, and for vectors d and q -> values, vectors */
+/* t, what it is divided by, whether it is known, and for vectors scales, places and q -> values, vectors */
 static AX_BODY(finish) {
   const wanted *w = context;
   const bool real = !ax_is_complex(w->dtype);
@@ -171,7 +112,7 @@ static AX_BODY(finish) {
   if (real) imaginary = imaginary_parts(t), made = ax_complex(made, imaginary);
   out[0] = ax_plain_or_nan(in[2], ax_mul(made, ax_matrix_as(in[1], made)));
   if (!w->left && !w->right) return;
-  ax_value q = in[4];
+  ax_value q = in[5];
   const ax_plain_blocks blocks = real && n > 1 ? to_complex(t) : (ax_plain_blocks){.is = ax_poison};
   if (real) t = ax_matrix_as(t, made), q = ax_matrix_as(q, made);
   if (real && n > 1) ax_plain_turn_blocks(&blocks, &t, &q);
@@ -181,7 +122,7 @@ static AX_BODY(finish) {
     vectors[count++] = ax_plain_divided(ax_matmul(q, ax_rev(reversed, AX_DIMS(0, 1))), in[3]);
   }
   if (w->right) vectors[count++] = ax_mul(ax_matmul(q, vectors_of(t)), ax_matrix_as(in[3], made));
-  for (uint32_t k = 0; k < count; k++) out[1 + k] = ax_plain_or_nan(in[2], scaled(vectors[k], real ? &imaginary : NULL));
+  for (uint32_t k = 0; k < count; k++) out[1 + k] = ax_plain_or_nan(in[2], scaled(ax_take(vectors[k], in[4], 0), real ? &imaginary : NULL));
 }
 
 static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
@@ -189,11 +130,12 @@ static void trace(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   wanted w = {ax_plain_bool(eqn, "compute_left_eigenvectors"), ax_plain_bool(eqn, "compute_right_eigenvectors"), type.dtype};
   const bool vectors = w.left || w.right;
   const ax_plain_prepared x = ax_plain_prepare(in[0]);
-  ax_value balanced[2], made[3];
-  ax_vmap(AX_FN(balance, 1, 2), AX_VALUES(x.matrices), AX_LIST(2, balanced), NULL);
-  const ax_plain_schur_form form = ax_plain_schur_of(balanced[0], vectors);
-  const ax_value parts[] = {form.t, x.scale, ax_and(x.finite, form.known), balanced[1], form.q};
-  (ax_vmap)((ax_fn){finish, vectors ? 5 : 3, eqn->out_count, &w}, vectors ? 5 : 3, parts, eqn->out_count, made, NULL);
+  const ax_plain_balanced balanced = ax_plain_balance(x.matrices);
+  const ax_plain_schur_form form = ax_plain_schur_of(balanced.matrices, vectors);
+  const ax_value parts[] = {form.t, x.scale, ax_and(x.finite, form.known), balanced.scales, balanced.places, form.q};
+  const uint32_t count = vectors ? AX_COUNT(parts) : 3;
+  ax_value made[3];
+  (ax_vmap)((ax_fn){finish, count, eqn->out_count, &w}, count, parts, eqn->out_count, made, NULL);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
     ax_dims dims = {.count = type.rank - (k == 0)};
     for (uint32_t i = 0; i < dims.count; i++) dims.v[i] = type.dims[i];

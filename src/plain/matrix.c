@@ -58,13 +58,15 @@ ax_value ax_plain_column(ax_value x, ax_value index) { return ax_dynamic_slice_i
 
 /* --- Reflectors --- */
 
-/* The sizes of a column and of what stands in row `at` of it, which are divided by the largest element, so that squares do not overflow. */
+/* The sizes of what is behind row `at` of a column, and of all from that row on. Squares are those of quotients by the largest
+   element, so they do not overflow. The elements behind the row are divided by the largest of their own: beside a much larger one
+   their squares would be 0, the reflector would be 1, and a QR step whose reflectors are 1 leads nowhere. */
 static void sizes(ax_value rest, ax_value alpha, ax_value *of_rest, ax_value *of_all) {
-  const ax_value largest = ax_max(ax_reduce_max(ax_abs(rest), AX_DIMS(0), true), ax_abs(alpha));
-  const ax_value by = ax_where(ax_gt(largest, ax_integer(0)), largest, ax_integer(1));
+  const ax_value largest = ax_reduce_max(ax_abs(rest), AX_DIMS(0), true), by = ax_plain_or_one(largest);
   const ax_value sum = ax_reduce_sum(ax_plain_squares(ax_plain_divided(rest, by)), AX_DIMS(0), true);
   *of_rest = ax_mul(by, ax_sqrt(sum));
-  *of_all = ax_mul(by, ax_sqrt(ax_add(sum, ax_plain_squares(ax_plain_divided(alpha, by)))));
+  const ax_value all = ax_plain_or_one(ax_max(*of_rest, ax_abs(alpha)));
+  *of_all = ax_mul(all, ax_sqrt(ax_add(ax_square(ax_div(*of_rest, all)), ax_plain_squares(ax_plain_divided(alpha, all)))));
 }
 
 ax_plain_reflector ax_plain_reflect(ax_value column, ax_value at) {

@@ -60,7 +60,33 @@ static void divides(void **state) {
   ax_program_release(program);
 }
 
+static AX_BODY(reflected) {
+  const ax_plain_reflector r = ax_plain_reflect(in[0], ax_integer(0));
+  (void)context;
+  out[0] = r.v, out[1] = r.tau, out[2] = r.beta;
+}
+
+/* What is much smaller than the first element has a reflector, too, as in larfg: its squares are no f32. */
+static void reflects_small_numbers(void **state) {
+  static const double first[] = {1, -3e18, 2e-25};
+  const ax_type type = TEST_TYPE(AX_F32, 3, 1);
+  ax_program *program = test_trace(reflected, NULL, &type, 1, 3);
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(first); i++) {
+    ax_tensor *x = test_tensor(type, NULL), *got[3];
+    test_set(x, 0, first[i]), test_set(x, 1, 4e-26 * first[i]), test_set(x, 2, -1e-27 * first[i]);
+    if (i == 2) test_set(x, 1, 4e-26), test_set(x, 2, -3e-26);
+    TEST_OK(test_try(program, &x, got));
+    const double rest = hypot(test_get(x, 1), test_get(x, 2)), all = hypot(test_get(x, 0), rest), beta = first[i] < 0 ? all : -all;
+    assert_true(fabs(test_get(got[2], 0) / beta - 1) < 1e-6);
+    assert_true(fabs(test_get(got[1], 0) - (beta - test_get(x, 0)) / beta) < 1e-6);
+    for (int k = 1; k < 3; k++) assert_true(fabs(test_get(got[0], k) * (test_get(x, 0) - beta) / test_get(x, k) - 1) < 1e-6);
+    test_release(got, 3), ax_tensor_release(x);
+  }
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(scales), cmocka_unit_test(divides)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(scales), cmocka_unit_test(divides), cmocka_unit_test(reflects_small_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

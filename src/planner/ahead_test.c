@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/machine.h"
@@ -203,19 +204,46 @@ static void search(uint32_t processors, ax_strategies *out) {
   tear_down(&f);
 }
 
+static void check_same(const ax_strategies *alone, const ax_strategies *many) {
+  assert_true(alone->complete && many->complete);
+  assert_true(alone->tried == many->tried && alone->count == many->count && alone->count > 1);
+  for (uint32_t i = 0; i < alone->count; i++) {
+    assert_true(alone->list[i].seconds == many->list[i].seconds);
+    assert_string_equal(alone->list[i].specs, many->list[i].specs);
+  }
+}
+
+static _Thread_local bool searches;
+static atomic_uint asked_by_others;
+
+static void *allocate(void *user, size_t bytes, size_t align) {
+  void *memory = NULL;
+  (void)user;
+  if (!searches && atomic_fetch_add(&asked_by_others, 1) % 400 == 399) return NULL;
+  return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+static void release(void *user, void *memory) {
+  (void)user;
+  free(memory);
+}
+
+/* Nor on whether other threads get the memory that they ask for. */
 static void test_same(void **state) {
+  static const ax_allocator allocator = {allocate, release, NULL};
+  ax_strategies alone, many, disturbed;
   (void)state;
-  ax_strategies alone, many;
   search(1, &alone);
   search(5, &many);
-  assert_true(alone.complete && many.complete);
-  assert_true(alone.tried == many.tried && alone.count == many.count && alone.count > 1);
-  for (uint32_t i = 0; i < alone.count; i++) {
-    assert_true(alone.list[i].seconds == many.list[i].seconds);
-    assert_string_equal(alone.list[i].specs, many.list[i].specs);
-  }
-  ax_strategies_release(&alone);
-  ax_strategies_release(&many);
+  check_same(&alone, &many);
+  searches = true;
+  ax_set_allocator(&allocator);
+  search(5, &disturbed);
+  assert_true(atomic_load(&asked_by_others) >= 400);
+  check_same(&alone, &disturbed);
+  ax_strategies_release(&disturbed);
+  ax_set_allocator(NULL);
+  ax_strategies_release(&alone), ax_strategies_release(&many);
 }
 
 static void test_create(void **state) {

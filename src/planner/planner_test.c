@@ -337,6 +337,10 @@ static void test_memory(void **state) {
   TEST_OK(ax_strategies_print(&none, 0, NULL, &text));
   assert_non_null(strstr(text, "nothing was found that fits the memory of a device"));
   ax_string_free(text);
+  ax_strategies_release(&none);
+  options.seconds = 1e-9; /* which is over before the first candidate is made */
+  TEST_OK(ax_planner_search(loss, machine, &options, &none));
+  assert_true(none.count == 1 && !none.complete && none.tried <= 4); /* one for each way, and the candidate */
   ax_strategies_release(&all);
   ax_strategies_release(&less);
   ax_strategies_release(&none);

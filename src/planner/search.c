@@ -126,10 +126,12 @@ static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   return AX_OK;
 }
 
-/* Keeps it with each checkpoint policy; one that keeps less is tried if one that keeps more needs microbatches, or does not fit. */
+/* Keeps it with each checkpoint policy; one that keeps less is tried if one that keeps more needs microbatches, or does not fit, as long as
+   there is time. */
 static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
     bool fits;
+    if (saved > 0 && ax_planner_is_late(p, share_of_meshes)) return AX_OK;
     c->saved = (ax_checkpoint_policy)saved;
     AX_TRY(fit_microbatches(p, c, &fits));
     if (c->trial.bytes > 0) AX_TRY(ax_planner_keep(p, c));

@@ -227,14 +227,31 @@ static ax_status load_switches(estimate *e, const ax_sim_phase *phase, int64_t i
   return AX_OK;
 }
 
+static bool is_prime(int64_t n) {
+  for (int64_t factor = 2; factor * factor <= n; factor++)
+    if (n % factor == 0) return false;
+  return true;
+}
+
+/* Of the messages of a device every so manyth is looked at, and stands for as many. If devices differ and are very many, all
+   messages would take minutes. Then the distance is a prime number, which has no factor in common with the sizes of most digits:
+   otherwise all that are looked at might go along one dimension. */
+static int64_t distance_of(int64_t sends, int64_t images) {
+  enum { most = 1 << 14, many_images = 1 << 12, most_of_many = 1 << 22, fewest = 16 };
+  if (images <= many_images) return sends > most ? (sends + most - 1) / most : 1;
+  const int64_t each = most_of_many / images > fewest ? most_of_many / images : fewest;
+  int64_t distance = (sends + each - 1) / each;
+  while (!is_prime(distance)) distance++;
+  return distance > 0 ? distance : 1;
+}
+
 /* Finds the load of each link in one step, and the longest route. If there are many messages, some, evenly chosen, stand for
    all. */
 static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, int64_t images) {
-  enum { most = 1 << 14 };
   if (phase->move == AX_MOVE_SWITCH) return load_switches(e, phase, images);
   for (int64_t i = 0; i < images; i++) {
     const int64_t device = ax_sim_place_device(&e->place, i), sends = ax_sim_procedure_sends(e->procedure, phase, device);
-    const int64_t stride = sends > most ? (sends + most - 1) / most : 1;
+    const int64_t stride = distance_of(sends, images);
     double overhead = 0;
     for (int64_t k = 0; k < sends; k += stride) {
       const int64_t to = ax_sim_procedure_target(e->procedure, phase, r, k, device);

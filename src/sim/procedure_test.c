@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "sim/algorithms.h"
 #include "support/cmocka.h"
@@ -294,6 +295,30 @@ static void work_is_folded_as_far_as_all_its_transfers_allow(void **state) {
   unmake(&g);
 }
 
+/* 150,000 devices that differ, since groups are cut across nodes, send 7.5 billion messages, which would take minutes. Nearly all
+   go over the network. */
+static void very_many_unlike_devices(void **state) {
+  static const char text[] = "machine m device flops f32 1 memory 1 node devices 8 latency 1 bandwidth 1e9 "
+                             "network latency 10 bandwidth 4";
+  const double parts = 4;
+  ax_axes x = {.count = 1, .name = {"x"}};
+  group g = {.procedure = {.kind = AX_COLLECTIVE_ALL_TO_ALL, .bytes = 50000 * parts}};
+  ax_sim_alone alone;
+  bool done;
+  (void)state;
+  TEST_OK(ax_cluster_parse(text, NULL, &g.machine));
+  TEST_OK(ax_mesh_parse("x=50000,y=3", &g.mesh));
+  TEST_OK(ax_sim_place_make(g.machine, &g.mesh, &g.place));
+  ax_sim_group_make(&g.place, &x, &g.procedure.group);
+  TEST_OK(ax_sim_procedure_make(&g.procedure, AX_ALGORITHM_DIRECT, &done));
+  const double wanted = 10 + 50000 * parts / 4;
+  const clock_t began = clock();
+  TEST_OK(ax_sim_procedure_estimate(&g.procedure, &g.place, &alone));
+  if (!(fabs(alone.seconds / wanted - 1) < 0.01)) fail_msg("%g s, not %g", alone.seconds, wanted);
+  assert_true((double)(clock() - began) / CLOCKS_PER_SEC < 60);
+  unmake(&g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_ring_passes_parts_on),
@@ -311,6 +336,7 @@ int main(void) {
       cmocka_unit_test(bytes_are_those_of_the_mean_device),
       cmocka_unit_test(equal_steps_are_worked_through_once),
       cmocka_unit_test(an_estimate_adds_up_steps),
+      cmocka_unit_test(very_many_unlike_devices),
       cmocka_unit_test(devices_with_other_roles_are_other_images),
       cmocka_unit_test(work_is_folded_as_far_as_all_its_transfers_allow),
   };
