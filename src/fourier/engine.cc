@@ -1,8 +1,8 @@
 /* The engine of Fourier transforms by ducc0's plans of one dimension (fft1d_impl.h, under its BSD licence).
 
    Short lines are transformed as many at once as a register has numbers, each in a lane of its own; lines that are left over are
-   accompanied by copies. Long ones are transformed one by one. The length alone decides, and lanes do not know of each other: a
-   line's result has the same bits wherever it stands and however lines are shared out to threads or devices. */
+   accompanied by copies. So are long ones if there are many; few long ones are transformed one by one. The plan's key decides, and lanes
+   do not know of each other: a line's result has the same bits wherever it stands and however lines are shared out to threads. */
 #include "fourier/engine.h"
 
 #include <cstring>
@@ -18,13 +18,13 @@ using ducc0::detail_fft::pocketfft_r;
 template <typename T> using lanes = ducc0::native_simd<T>;
 template <typename T> constexpr int64_t width = lanes<T>::size();
 
-constexpr int64_t longest = 4096; // of lines that are transformed several at once
+constexpr int64_t longest = 4096; // of lines that are transformed several at once even if there are few
 
 template <typename T> struct transform {
   ax_fourier_key key;
   pocketfft_c<T> *complex = nullptr;
   pocketfft_r<T> *real = nullptr;
-  bool several() const { return key.n <= longest; }
+  bool several() const { return key.many || key.n <= longest; }
   int64_t buffer() const { return complex != nullptr ? 2 * (int64_t)complex->bufsize() : (int64_t)real->bufsize(); } // numbers
 };
 
@@ -281,7 +281,7 @@ template <typename T> void *made(const ax_fourier_key &key) {
 const ax_fourier_key &key_of(const void *plan) { return *static_cast<const ax_fourier_key *>(plan); }
 template <typename T> const transform<T> &plan_of(const void *plan) { return *static_cast<const transform<T> *>(plan); }
 
-int64_t lines(const ax_fourier_key *key) { return key->n > longest ? 1 : key->wide ? width<double> : width<float>; }
+int64_t lines(const ax_fourier_key *key) { return key->n > longest && !key->many ? 1 : key->wide ? width<double> : width<float>; }
 
 void *make(const ax_fourier_key *key) {
   try {

@@ -23,6 +23,7 @@ typedef struct ax_fourier_key { /* what a plan is made for */
   int64_t n;
   bool wide; /* f64; otherwise f32 */
   bool real; /* for the two kinds of real numbers */
+  bool many; /* long lines are transformed several at once too; otherwise one by one, which has other bits */
 } ax_fourier_key;
 
 typedef struct ax_fourier_job {
@@ -30,7 +31,7 @@ typedef struct ax_fourier_job {
   int64_t n, s; /* the length; lines side by side */
 } ax_fourier_job;
 
-enum { AX_FOURIER_ENGINE_VERSION = 1 };
+enum { AX_FOURIER_ENGINE_VERSION = 2 };
 
 /* Functions may be called by several threads at once; a plan does not change once it is made. */
 typedef struct ax_fourier_engine {

@@ -101,8 +101,10 @@ static void bits(void **state) {
     for (int kind = 0; kind < 4; kind++)
       for (int wide = 0; wide < 2; wide++)
         for (int64_t s = 1; s <= 19; s += s == 1 ? 2 : 16) { /* 1, 3, 19: of which 57 is a multiple */
-          const job j = job_of((ax_fourier_kind)kind, i < AX_COUNT(lengths) ? lengths[i] : more[i - AX_COUNT(lengths)], wide != 0, s);
+          job j = job_of((ax_fourier_kind)kind, i < AX_COUNT(lengths) ? lengths[i] : more[i - AX_COUNT(lengths)], wide != 0, s);
           same_bits(engine, &j, &random);
+          j.key.many = true;
+          if (j.job.n > 4096 && s == 3) same_bits(engine, &j, &random);
         }
 }
 
