@@ -154,6 +154,12 @@ void ax_ahead_answer(ax_planner *p, uint64_t hash, const ax_trial *trial) {
   pthread_mutex_unlock(&a->lock);
 }
 
+void ax_ahead_note(ax_planner *p, uint64_t hash, ax_status status, const ax_trial *trial) {
+  const ax_trial none = {.seconds = INFINITY};
+  const bool says_nothing = status == AX_INTERNAL || (p->is_view && status == AX_OUT_OF_MEMORY);
+  ax_ahead_answer(p, hash, status == AX_OK ? trial : says_nothing ? NULL : &none);
+}
+
 /* --- Steps --- */
 
 static ax_status make_step(ax_planner *p, int64_t microbatches, ax_checkpoint_policy saved, ax_program **out) {

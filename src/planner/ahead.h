@@ -34,12 +34,15 @@ bool ax_ahead_is_wanted(const ax_planner *view);
 double ax_ahead_best(const ax_planner *view);
 void ax_ahead_note_best(ax_planner *planner, double seconds);
 
-/* The trial of that hash. False: no thread has made it; the caller does, and says what came of it by ax_ahead_answer. While another
+/* The trial of that hash. False: no thread has made it; the caller does, and says what came of it by ax_ahead_note. While another
    thread makes it, the search does a job that waits, and a view waits. If it is the search that makes it, the search has come to
    what the view's job does: the view is given a trial that did not succeed, and its job ends early. */
 bool ax_ahead_ask(ax_planner *planner, uint64_t hash, ax_trial *out);
 /* trial: NULL: it failed, and may be asked for again. */
 void ax_ahead_answer(ax_planner *planner, uint64_t hash, const ax_trial *trial);
+/* The same of a trial that ended so: its result, or that it does not succeed. A failure of our own says nothing of the trial, nor does one of a
+   view that got no memory: there may be enough when the search tries it. */
+void ax_ahead_note(ax_planner *planner, uint64_t hash, ax_status status, const ax_trial *trial);
 
 /* The step with so many microbatches and such checkpoints, made once. Borrowed; it lives as long as `ahead`. */
 AX_MUST_USE ax_status ax_ahead_step(ax_planner *planner, int64_t microbatches, ax_checkpoint_policy saved, ax_program **out);

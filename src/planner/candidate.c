@@ -119,8 +119,7 @@ static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bo
   return ax_trial_run(step, &c->mesh, specs, &options, out);
 }
 
-/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. A job
-   of ahead.h that got no memory says nothing of the candidate: there may be enough when the search tries it. */
+/* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
 static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, bool exact, bool *possible) {
   ax_text specs = {0};
   ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
@@ -128,8 +127,7 @@ static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, boo
   ax_text_deinit(&specs);
   *possible = status == AX_OK;
   if (status != AX_OK) c->trial = (ax_trial){.seconds = INFINITY};
-  const bool is_said = status != AX_INTERNAL && !(p->is_view && status == AX_OUT_OF_MEMORY);
-  ax_ahead_answer(p, hash, is_said ? &c->trial : NULL);
+  ax_ahead_note(p, hash, status, &c->trial);
   return status == AX_INTERNAL ? status : AX_OK;
 }
 

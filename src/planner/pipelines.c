@@ -144,8 +144,7 @@ static ax_status try_one(piping *s, ax_stage_piece number, int what, ax_trial *o
     return ax_error(AX_INVALID_ARGUMENT, "planner: a stage cannot be cut so");
   }
   const ax_status status = what == update_of ? run_update(s, number, out) : run_pass(s, number, (ax_piece_pass)what, out);
-  const ax_trial none = {.seconds = INFINITY};
-  ax_ahead_answer(s->p, hash, status == AX_OK ? out : status != AX_INTERNAL ? &none : NULL);
+  ax_ahead_note(s->p, hash, status, out);
   return status;
 }
 
