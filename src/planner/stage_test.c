@@ -246,7 +246,7 @@ static void check_step(const char *mesh, int64_t groups, int64_t microbatches, c
 
 static void test_steps(void **state) {
   (void)state;
-  check_step("data=1,model=2", 1, 4, "pipe,_,_,model");
+  check_step("data=1,model=2", 1, 4, AX_HOSTILE ? "model" : "pipe,_,_,model"); /* plans that are hostile make another cut worth it */
   check_step("data=1,expert=2", 1, 4, "pipe,expert; pipe,expert; expert; expert");
   check_step("data=2,expert=2", 2, 2, "pipe,expert; pipe,expert; data+expert; data+expert");
   check_step("data=1,expert=2,model=2", 1, 2, "model");
