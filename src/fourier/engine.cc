@@ -20,11 +20,13 @@ template <typename T> constexpr int64_t width = lanes<T>::size();
 
 constexpr int64_t longest = 4096; // of lines that are transformed several at once even if there are few
 
+bool several_at_once(const ax_fourier_key &key) { return key.many || key.n <= longest; }
+
 template <typename T> struct transform {
   ax_fourier_key key;
   pocketfft_c<T> *complex = nullptr;
   pocketfft_r<T> *real = nullptr;
-  bool several() const { return key.many || key.n <= longest; }
+  bool several() const { return several_at_once(key); }
   int64_t buffer() const { return complex != nullptr ? 2 * (int64_t)complex->bufsize() : (int64_t)real->bufsize(); } // numbers
 };
 
@@ -281,7 +283,7 @@ template <typename T> void *made(const ax_fourier_key &key) {
 const ax_fourier_key &key_of(const void *plan) { return *static_cast<const ax_fourier_key *>(plan); }
 template <typename T> const transform<T> &plan_of(const void *plan) { return *static_cast<const transform<T> *>(plan); }
 
-int64_t lines(const ax_fourier_key *key) { return key->n > longest && !key->many ? 1 : key->wide ? width<double> : width<float>; }
+int64_t lines(const ax_fourier_key *key) { return !several_at_once(*key) ? 1 : key->wide ? width<double> : width<float>; }
 
 void *make(const ax_fourier_key *key) {
   try {

@@ -77,8 +77,9 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   ax_amount out = {.dtype = AX_F32};
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
-    time += op_time(expr);
-    if (divides(expr)) dividing += op_time(expr);
+    const double took = op_time(expr);
+    time += took;
+    if (divides(expr)) dividing += took;
     if (expr->op == AX_LEAF_LOAD) {
       const double loaded = reach(kernel, expr->slot, expr->at);
       if (loaded > most[expr->slot][0]) most[expr->slot][0] = loaded;

@@ -202,7 +202,7 @@ static double exhaust_pipelines(const ax_program *loss, const ax_cluster *machin
 static void test_experts_in_stages(void **state) {
   (void)state;
   static const test_mixture net = {LAYERS, .tokens = 8, .width = 32, .hidden = 1024, .experts = 4};
-  const ax_planner_options options = test_mixture_options(16, AX_HOSTILE ? 4 : 8);
+  const ax_planner_options options = test_options(16, AX_HOSTILE ? 4 : 8);
   ax_cluster *machine = machine_of(slow_text);
   ax_program *loss;
   ax_strategies found;

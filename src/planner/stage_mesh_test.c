@@ -18,7 +18,7 @@ typedef struct fixture {
 } fixture;
 
 static void set_up(fixture *f, const char *mesh, int second_of_batch) {
-  const ax_planner_options options = test_mixture_options(SAMPLES, 8);
+  const ax_planner_options options = test_options(SAMPLES, 8);
   TEST_OK(test_trace_mixture(&net, &f->loss));
   TEST_OK(ax_model_make(f->loss, &options, &f->model));
   TEST_OK(ax_families_make(&f->model, &f->families));

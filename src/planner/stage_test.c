@@ -31,7 +31,7 @@ typedef struct fixture {
 } fixture;
 
 static ax_planner_options options_of(const fixture *f, int64_t devices) {
-  ax_planner_options options = test_mixture_options(f->samples, devices);
+  ax_planner_options options = test_options(f->samples, devices);
   options.optimizer = &f->optimizer;
   return options;
 }

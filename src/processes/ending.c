@@ -240,6 +240,9 @@ static uint32_t each_below(ax_ending *e, ax_status (*visit)(ax_ending *e, uint32
   return found;
 }
 
+/* What this process and those below it did, as far as it is known; 0: nothing to be compared. */
+static uint64_t check_so_far(const ax_ending *e) { return e->check != 0 ? e->check : e->check_below; }
+
 static ax_status send_over(ax_ending *e, uint32_t to) { return send(e, to, AX_MESSAGE_OVER, NULL, NULL); }
 
 /* It is over. Those below are told first: once it is over here, this process may leave. */
@@ -256,12 +259,12 @@ static ax_status go_up(ax_ending *e) {
   const ax_ended *mine = &e->ended[own(e)];
   if (!mine->done || mine->status != AX_OK || e->well < each_below(e, NULL, NULL)) return AX_OK;
   if (own(e) == 0) return take_over(e);
-  ax_envelope envelope = {.run = e->number, .check = e->check != 0 ? e->check : e->check_below, .kind = AX_MESSAGE_WELL};
+  ax_envelope envelope = {.run = e->number, .check = check_so_far(e), .kind = AX_MESSAGE_WELL};
   return ax_processes_insist(e->processes, above(own(e)), &envelope, NULL);
 }
 
 static ax_status take_well(ax_ending *e, uint64_t check) {
-  const uint64_t known = e->check != 0 ? e->check : e->check_below;
+  const uint64_t known = check_so_far(e);
   if (check != 0 && known != 0 && check != known) return tell_all(e); /* by which all learn who did what */
   if (check != 0) e->check_below = check;
   e->well++;

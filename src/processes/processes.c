@@ -189,11 +189,11 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
   return status;
 }
 
-uint64_t ax_processes_heard(ax_processes *p, uint32_t process) {
+ax_heard ax_processes_heard(ax_processes *p, uint32_t process) {
   pthread_mutex_lock(&p->lock);
-  const uint64_t number = p->heard[process].number;
+  const ax_heard heard = p->heard[process];
   pthread_mutex_unlock(&p->lock);
-  return number;
+  return heard;
 }
 
 /* Where ends go by a tree, those that wait for the word of one end may not have heard of this process. */

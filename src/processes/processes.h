@@ -101,7 +101,7 @@ void ax_processes_destroy(ax_processes *processes); /* NULL is allowed */
 void ax_processes_begin(ax_processes *processes, ax_receiver *receiver);
 /* How many numbers this process has given. */
 uint64_t ax_processes_begun(ax_processes *processes);
-uint64_t ax_processes_heard(ax_processes *processes, uint32_t process); /* the greatest number that a message of this one was for */
+ax_heard ax_processes_heard(ax_processes *processes, uint32_t process); /* so far */
 /* Messages for it are dropped from here on. No thread is delivering to it once this returns. */
 void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */

@@ -54,11 +54,7 @@ static void note_heard(ax_processes *p, double now) {
 }
 
 static ax_heard heard_of(const ax_stall_report *report, uint32_t process) {
-  ax_processes *p = (ax_processes *)report->processes; /* the lock is no part of what is read */
-  pthread_mutex_lock(&p->lock);
-  const ax_heard heard = p->heard[process];
-  pthread_mutex_unlock(&p->lock);
-  return heard;
+  return ax_processes_heard((ax_processes *)report->processes, process); /* the lock is no part of what is read */
 }
 
 static bool waits_too(const ax_stall_report *report, uint32_t process) {

@@ -198,9 +198,14 @@ ax_status ax_together_check_released(ax_together *t) {
   if (atomic_load(&p->released_count) == 0) return AX_OK;
   pthread_mutex_lock(&e->lock);
   for (uint32_t q = p->rule.processes; q-- > 0;)
-    if (atomic_load(&p->released[q]) && !e->ended[q].done && ax_processes_heard(p, q) < e->number) first = q;
+    if (atomic_load(&p->released[q]) && !e->ended[q].done && ax_processes_heard(p, q).number < e->number) first = q;
   pthread_mutex_unlock(&e->lock);
   return first == AX_NONE || ax_together_has_come(t) ? AX_OK : ax_error(AX_UNAVAILABLE, "process %u has released the runtime, and does not come to this", first);
+}
+
+ax_status ax_together_tell(ax_together *t, uint32_t round) {
+  if (round == AX_TELL_AFTER) return ax_ending_tell(&t->ending);
+  return round == AX_ENDING_LONG ? ax_ending_tell_all(&t->ending) : AX_OK;
 }
 
 ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
@@ -209,8 +214,7 @@ ax_status ax_together_until(ax_together *t, const ax_waiting *w) {
     ax_status status = ax_processes_poll(t->ending.processes, &moved);
     if (w->handle(w->context)) round = 0;
     (void)ax_together_idle(t);
-    if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&t->ending);
-    if (status == AX_OK && round == AX_ENDING_LONG) status = ax_ending_tell_all(&t->ending);
+    if (status == AX_OK) status = ax_together_tell(t, round);
     if (status == AX_OK && !moved && !w->reached(w->context)) status = ax_together_check_released(t);
     /* A process may leave as soon as it has all that it waits for: what it has sent before may be all that is waited for here. There may
        be memory in the next round. */

@@ -186,8 +186,7 @@ void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
     ax_status status = poll(r, &moved, &taken);
-    if (status == AX_OK && round == AX_TELL_AFTER) status = ax_ending_tell(&r->together.ending);
-    if (status == AX_OK && round == AX_ENDING_LONG) status = ax_ending_tell_all(&r->together.ending);
+    if (status == AX_OK) status = ax_together_tell(&r->together, round);
     if (status == AX_OK && !moved) status = check_released(r);
     if (status != AX_OK) {
       ax_scheduler_stop(r->run, status, ax_message());

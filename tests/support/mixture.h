@@ -1,10 +1,12 @@
 /* A small mixture of experts for the planner's tests, of a sequence of tokens. Experts take weighted means of all tokens
    (Puigcerver and others, arXiv:2308.00951): (f32[layers,width,experts,2] places, f32[layers,experts,width,hidden] w1,
-   f32[layers,experts,hidden,width] w2, f32[tokens,width] x, f32[tokens,width] y) -> f32[]. */
+   f32[layers,experts,hidden,width] w2, f32[tokens,width] x, f32[tokens,width] y) -> f32[]. Its sample is x and y, as test_options
+   (layered.h) has it. */
 #ifndef AX_TESTS_SUPPORT_MIXTURE_H
 #define AX_TESTS_SUPPORT_MIXTURE_H
 
 #include "axle/axle.h"
+#include "support/layered.h"
 
 enum { MIXTURE_PARAMS = 3, MIXTURE_INPUTS = 5, MIXTURE_PLACES = 2 };
 
@@ -34,13 +36,6 @@ static inline ax_status test_trace_mixture(const test_mixture *m, ax_program **o
                                          AX_TYPE(AX_F32, m->layers, m->experts, m->hidden, m->width),
                                          AX_TYPE(AX_F32, m->tokens, m->width), AX_TYPE(AX_F32, m->tokens, m->width)};
   return ax_trace(AX_CLOSURE(test_mixture_loss, MIXTURE_INPUTS, 1, (void *)(uintptr_t)m), AX_LIST(MIXTURE_INPUTS, types), out);
-}
-
-/* Its sample is x and y. No search is cut short, however slow the machine is. */
-static inline ax_planner_options test_mixture_options(int64_t samples, int64_t devices) {
-  static const uint32_t batch[] = {3, 4};
-  return (ax_planner_options){
-      .devices = devices, .train = true, .samples = samples, .batch = {.list = batch, .count = 2}, .seconds = 1e4};
 }
 
 #endif
