@@ -461,37 +461,39 @@ static void hard_eigenvalues(void **state) {
   }
 }
 
+/* What each_alone gives of so many matrices of 3 x 3. */
+static void run_each_alone(int count, const double (*elements)[9], ax_tensor **got) {
+  const ax_type type = TEST_TYPE(AX_F32, count, 3, 3);
+  ax_program *program = test_trace(each_alone, NULL, &type, 1, 4), *plain;
+  ax_tensor *x = test_tensor(type, NULL);
+  for (int at = 0; at < 9 * count; at++) test_set(x, at, elements[at / 9][at % 9]);
+  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
+  TEST_OK(test_try(plain, &x, got));
+  ax_tensor_release(x);
+  ax_program_release(program), ax_program_release(plain);
+}
+
 /* Elements of many sizes make reflectors whose vectors are nearly unit vectors; as 1 they would end steps that lead on. */
 static void small_reflectors(void **state) {
   static const double elements[][9] = {
       {6.5096681e-22, -4.7208725e-25, 1, -2.4947195e-29, -3.6468997e-22, 4.3455414e-26, -4.8997802e-30, 3.3553132e-23, -1.8472554e-25},
       {-1.6267421e-29, 7.1536874e-21, 0, -1.3708738e-34, -4.1487103e-09, -1, 4.9980314e-24, 6.6340274e-11, 0}};
-  const ax_type type = TEST_TYPE(AX_F32, 2, 3, 3);
-  ax_program *program = test_trace(each_alone, NULL, &type, 1, 4), *plain;
-  ax_tensor *x = test_tensor(type, NULL), *got[4];
+  ax_tensor *got[4];
   (void)state;
-  for (int at = 0; at < 18; at++) test_set(x, at, elements[at / 9][at % 9]);
-  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
-  TEST_OK(test_try(plain, &x, got));
+  run_each_alone(2, elements, got);
   for (int at = 0; at < 2; at++) assert_true(test_get(got[0], at) <= 64 * 0x1p-23 && fabs(test_get(got[3], at) - 3) <= 64 * 0x1p-23);
-  test_release(got, 4), ax_tensor_release(x);
-  ax_program_release(program), ax_program_release(plain);
+  test_release(got, 4);
 }
 
 /* Elements of zeros above the diagonal, or of nothing but a few: scales that went on growing made the other vector (1, 0). */
 static void vectors_of_triangles(void **state) {
   static const double elements[][9] = {{1, 0, 0, 1, 1e-9, 0, 0.5, 0.25, 1e-5}, {1e-9, 0, 1, 1, 1, 1, 0, 0, 1e-12}, {3, 1e-4, 0, 2, 4, 0, 1, 0, 1e-12}};
-  const ax_type type = TEST_TYPE(AX_F32, 3, 3, 3);
-  ax_program *program = test_trace(each_alone, NULL, &type, 1, 4), *plain;
-  ax_tensor *x = test_tensor(type, NULL), *got[4];
+  ax_tensor *got[4];
   (void)state;
-  for (int at = 0; at < 27; at++) test_set(x, at, elements[at / 9][at % 9]);
-  TEST_OK(ax_plain_program(program, &(ax_plain_lacks){.lapack = true}, &plain));
-  TEST_OK(test_try(plain, &x, got));
+  run_each_alone(3, elements, got);
   for (int k = 0; k < 3; k++)
     for (int at = 0; at < 3; at++) assert_true(test_get(got[k], at) <= 16 * 0x1p-23);
-  test_release(got, 4), ax_tensor_release(x);
-  ax_program_release(program), ax_program_release(plain);
+  test_release(got, 4);
 }
 
 static AX_BODY(values_in_order) {
