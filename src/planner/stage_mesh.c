@@ -1,7 +1,5 @@
 #include "planner/stage_mesh.h"
 
-#include <string.h>
-
 enum { axis_groups = 0 };
 
 ax_mesh ax_stage_group(const ax_mesh *mesh) {
@@ -65,12 +63,10 @@ double ax_stage_message_bytes(const ax_arrangement *layout, const ax_model *m, c
 /* --- Specs --- */
 
 static ax_status keep(ax_text *text, ax_arena *arena, const char **out) {
-  char *copy = text->failed ? NULL : ax_arena_alloc(arena, text->length + 1);
-  if (copy != NULL && text->length > 0) memcpy(copy, text->data, text->length);
   const size_t length = text->length;
+  *out = text->failed ? NULL : ax_arena_copy(arena, length > 0 ? text->data : "", length + 1);
   ax_text_deinit(text);
-  *out = copy;
-  return copy != NULL ? AX_OK : ax_out_of_memory(length);
+  return *out != NULL ? AX_OK : ax_out_of_memory(length);
 }
 
 static ax_status spec_of_value(const ax_arrangement *layout, const ax_model *m, const ax_mesh *mesh, const ax_type *value,
