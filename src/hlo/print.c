@@ -360,8 +360,9 @@ static ax_status add_slot(printer *p, const ax_hlo_slot *slot, const ax_hlo_attr
     case AX_HLO_SLOT_ACCURACY:
       return add_accuracy(p, a);
     case AX_HLO_SLOT_TRUTHS:
+    case AX_HLO_SLOT_SEGMENTS:
       if (a->kind != AX_HLO_NUMBERS) return add_attribute(p, a);
-      add_numbers(p, a, "i1");
+      add_numbers(p, a, slot->kind == AX_HLO_SLOT_TRUTHS ? "i1" : "i32");
       return AX_OK;
     case AX_HLO_SLOT_INTEGER:
     case AX_HLO_SLOT_INTEGER32:

@@ -175,6 +175,7 @@ static const struct {
                   [AX_HLO_SLOT_NUMBER] = {KIND(INTEGER), "an integer"},
                   [AX_HLO_SLOT_INTEGERS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of integers"},
                   [AX_HLO_SLOT_TRUTHS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of truth values"},
+                  [AX_HLO_SLOT_SEGMENTS] = {KIND(NUMBERS), "a list of integers"},
                   [AX_HLO_SLOT_BOOL] = {KIND(BOOL) | KIND(UNIT), "true or false"},
                   [AX_HLO_SLOT_UNIT] = {KIND(BOOL) | KIND(UNIT), "there, or left out"},
                   [AX_HLO_SLOT_STRING] = {KIND(STRING) | KIND(SYMBOL), "a string"}, /* custom_call @target */

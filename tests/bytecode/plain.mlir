@@ -17,6 +17,18 @@ module @plain attributes {mhlo.num_partitions = 16 : i32} {
     %9 = chlo.broadcast_compare %x, %x {comparison_direction = #chlo<comparison_direction GE>} : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xi1>
     return %6, %4#1 : tensor<8x2xf32>, tensor<8x2xi32>
   }
+  func.func private @scans(%x: tensor<8x6xf32>, %c: tensor<6xf32>) -> (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, tensor<8x6xf32>) {
+    %0:3 = chlo.scan(%x) inits(%c) dimension = 0 attributes {is_reverse = true} {
+    ^bb0(%a: tensor<6xf32>, %b: tensor<6xf32>):
+      %2 = stablehlo.add %a, %b : tensor<6xf32>
+      stablehlo.return %2, %a, %b : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+    } : (tensor<8x6xf32>, tensor<6xf32>) -> (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>)
+    %1 = chlo.scan(%x) inits() dimension = 1 attributes {is_associative = false, scan_dim_size = 6 : i64} {
+    ^bb0(%a: tensor<8xf32>):
+      stablehlo.return %a : tensor<8xf32>
+    } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+    return %0#0, %0#1, %0#2, %1 : tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, tensor<8x6xf32>
+  }
   func.func private @declared(tensor<?xf32, #stablehlo.bounds<4>>, tensor<*xf32>) -> tuple<tensor<f32>, tensor<i1>>
 }
 {-# dialect_resources: { builtin: { weights: "0x040000000000803F0000004000004040000080400000A0400000C040" } } #-}
