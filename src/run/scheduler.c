@@ -210,7 +210,7 @@ ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_sl
     if (run->threaded) pthread_mutex_lock(&run->lock);
     if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
     if (run->threaded) pthread_mutex_unlock(&run->lock);
-    if (block == NULL) AX_TRY(ax_pool_alloc(&run->executor->pool, bytes, &block));
+    if (block == NULL) AX_TRY(ax_pool_borrow(&run->executor->pool, bytes, &block));
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   activation->scratch = block;
