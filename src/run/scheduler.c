@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/processor.h"
 #include "run/lent.h"
 #include "run/remote.h"
 
@@ -323,9 +324,9 @@ static bool anything(ax_execution *run) {
 void ax_scheduler_wait(ax_execution *run) {
   bool changed = run->remote != NULL;
   if (changed) ax_remote_wait(run->remote, anything);
-  for (int i = 0; i < idle_spins && !changed; i++) {
+  for (uint32_t i = 0; i < idle_spins && !changed; i++) {
     changed = anything(run);
-    if (!changed) ax_relax();
+    if (!changed) ax_wait_turn(i);
   }
   if (!changed) {
     pthread_mutex_lock(&run->lock);
