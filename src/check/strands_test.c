@@ -25,6 +25,8 @@ typedef struct shape {
   int64_t y_rows; /* 0: 3 */
   bool in_place;  /* y is x's memory */
   const int32_t *table;
+  bool given;           /* the table is an input */
+  ax_check_inputs for_; /* that it is proved for */
 } shape;
 
 /* refs: x, z as operand, y, z as result, scratch .. */
@@ -50,6 +52,12 @@ static AX_BODY(backwards) { out[0] = ax_sub(number(2), in[0]), out[1] = ax_integ
 static AX_BODY(by_table) {
   const ax_value *table = *(const ax_value *const *)context;
   out[0] = ax_dynamic_at(*table, in[0], 0), out[1] = ax_integer(0);
+}
+
+/* The table's entry for the point, between 0 and `most`. */
+static ax_value entry(void *context, int64_t most) {
+  const ax_value *table = *(const ax_value *const *)context;
+  return ax_max(ax_min(ax_dynamic_at(*table, id(0), 0), number(most)), number(0));
 }
 
 /* --- Bodies that are right, and those with a fault --- */
@@ -206,7 +214,33 @@ static AX_BODY(by_one_far_row) {
   ax_copy(ax_ref_at(in[FAR], number(0)), first_row(y_of(in)));
 }
 
-static const int32_t apart[] = {2, 0, 1}, twice[] = {1, 0, 1};
+/* Rows of the scratch, or of z, that the table says: all written first, or by the first point alone. */
+static void by_entry(const ax_value *in, void *context, bool always) {
+  ax_value at = entry(context, 1);
+  if (always)
+    ax_ref_store(in[SCRATCH], ax_full(AX_F32, AX_DIMS(2, columns), 0.0));
+  else AX_IF (is(0, 0))
+    ax_ref_store(in[SCRATCH], ax_full(AX_F32, AX_DIMS(2, columns), 0.0));
+  if (!always) ax_ref_store(scratch_row(in, number(0)), row(2));
+  ax_ref_store(scratch_row(in, at), row(1));
+  ax_ref_store(first_row(y_of(in)), ax_ref_load(scratch_row(in, at)));
+}
+static AX_BODY(by_entry_anew) { by_entry(in, context, true); }
+static AX_BODY(by_entry_once) { by_entry(in, context, false); }
+static AX_BODY(perhaps_anew) { /* where the entry is 0, as in the run */
+  AX_IF (is(0, 0)) ax_ref_store(scratch_row(in, number(0)), row(0));
+  AX_IF (ax_eq(entry(context, 1), number(0))) ax_ref_store(scratch_row(in, number(0)), row(1));
+  ax_ref_store(first_row(y_of(in)), ax_ref_load(scratch_row(in, number(0))));
+}
+static AX_BODY(perhaps_too) { /* what the branch writes is written anyway */
+  ax_ref_store(scratch_row(in, number(0)), row(0));
+  AX_IF (ax_eq(entry(context, 1), number(0))) ax_ref_store(scratch_row(in, number(0)), row(1));
+  ax_ref_store(first_row(y_of(in)), ax_ref_load(scratch_row(in, number(0))));
+}
+static AX_BODY(puts_by_entry) { put_row(in, ax_add(id(0), ax_mul(entry(context, 1), number(3)))); } /* i, or i + 3 */
+static AX_BODY(puts_near_entry) { put_row(in, ax_add(id(0), entry(context, 1))); }
+
+static const int32_t apart[] = {2, 0, 1}, twice[] = {1, 0, 1}, same[] = {0, 0, 0}, each[] = {0, 1, 2};
 
 #define LAST_ARBITRARY \
   { AX_PARALLEL, AX_ARBITRARY }
@@ -304,11 +338,26 @@ static const shape wrong[] = {
      .found = "point (1) and point (0) both write scratch 4[0, 0:4]"},
 };
 
+/* The table is an input; where none is said, its entries are 0, 1 and 2. for_: for which other tables that is proved. */
+static const shape by_inputs[] = {
+    {"rows of scratch that are all written first", .body = by_entry_anew, .x_map = by_first, .y_map = by_first,
+     .for_ = AX_INPUTS_ALL},
+    {"rows of scratch, one of which the first point alone has written", .body = by_entry_once, .x_map = by_first, .y_map = by_first,
+     .found = "scratch 0"},
+    {"scratch that a branch writes, or the first point", .body = perhaps_anew, .x_map = by_first, .y_map = by_first,
+     .found = "scratch 0", .table = same},
+    {"scratch that a branch writes again", .body = perhaps_too, .x_map = by_first, .y_map = by_first, .for_ = AX_INPUTS_ALL},
+    {"rows of z, three apart", .body = puts_by_entry, .x_map = by_first, .y_map = by_first, .found = "operand 1"},
+    {"rows of z, next to one another", .body = puts_near_entry, .x_map = by_first, .y_map = by_first, .found = "operand 1"},
+    {"blocks that the table says", .body = negates, .x_map = by_first, .y_map = by_table, .found = "depends on inputs"},
+    {"blocks of x that the table says", .body = negates, .x_map = by_table, .y_map = by_first, .for_ = AX_INPUTS_IN_BOUNDS},
+};
+
 static AX_BODY_OF(kernel, const shape, s) {
   const int64_t height = s->block > 0 ? s->block : 1;
   const int64_t y_rows = s->y_rows > 0 ? s->y_rows : usual;
   const ax_type entries = AX_TYPE(AX_S32, usual);
-  const ax_value table = s->table != NULL ? ax_constant(&entries, s->table) : (ax_value){0}, *tables = &table;
+  const ax_value table = s->table != NULL ? ax_constant(&entries, s->table) : s->given ? in[2] : (ax_value){0}, *tables = &table;
   const ax_block_spec x = {.block = {AX_DIMS(height, columns)}, .index_map = s->x_map, .context = &tables},
                       y = {.block = {AX_DIMS(height, columns)}, .index_map = s->y_map, .context = &tables}, whole = {0},
                       pinned = {.space = AX_SPACE_HBM};
@@ -329,13 +378,13 @@ static AX_BODY_OF(kernel, const shape, s) {
                        .out_specs = {AX_BLOCK_SPECS(s->y_map != NULL ? y : whole, pinned)},
                        .outs = {AX_TYPES(AX_TYPE(AX_F32, y_rows, columns), AX_TYPE(AX_F32, rows, columns))},
                        .options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {1 + s->in_place, aliases}}};
-  ax_kernel_call(&k, AX_CLOSURE(s->body, REFS, 0, NULL), AX_LIST(2, in), AX_LIST(2, out));
+  ax_kernel_call(&k, AX_CLOSURE(s->body, REFS, 0, &tables), AX_LIST(2, in), AX_LIST(2, out));
 }
 
 static ax_program *trace(const shape *s) {
   const int64_t x_rows = !s->in_place ? rows : s->y_rows > 0 ? s->y_rows : usual;
-  const ax_type types[] = {AX_TYPE(AX_F32, x_rows, columns), AX_TYPE(AX_F32, rows, columns)};
-  return test_trace(kernel, (void *)(uintptr_t)s, types, 2, 2);
+  const ax_type types[] = {AX_TYPE(AX_F32, x_rows, columns), AX_TYPE(AX_F32, rows, columns), AX_TYPE(AX_S32, usual)};
+  return test_trace(kernel, (void *)(uintptr_t)s, types, 2 + s->given, 2);
 }
 
 static void each_that_is_right_is_proved(void **state) {
@@ -377,6 +426,29 @@ static void check_wrong(const shape *s) {
 static void each_fault_is_found(void **state) {
   (void)state;
   for (size_t k = 0; k < AX_COUNT(wrong); k++) check_wrong(&wrong[k]);
+}
+
+static void what_holds_for_other_inputs_is_told(void **state) {
+  (void)state;
+  for (size_t k = 0; k < AX_COUNT(by_inputs); k++) {
+    shape s = by_inputs[k];
+    const int32_t *table = s.table != NULL ? s.table : each;
+    s.given = true, s.table = NULL;
+    ax_program *program = trace(&s);
+    ax_check_report *report;
+    const ax_host_array in[] = {{0}, {0}, ax_host_view(AX_S32, AX_DIMS(usual), table)};
+    TEST_OK(ax_check(program, &(ax_check_options){.in = {AX_LIST(3, in)}}, &report));
+    const ax_check_kernel *found = &report->kernels[0];
+    if (getenv("AXLE_SHOW") != NULL)
+      print_message("%s: %d, for %d: %s\n", s.name, found->verdict, found->proved_for, found->proved_for_why);
+    if (s.found == NULL && (found->verdict != AX_PROVED || found->proved_for != s.for_))
+      fail_msg("%s: %s", s.name, found->proved_for_why);
+    if (s.found != NULL &&
+        (found->verdict != AX_PROVED || found->proved_for != AX_INPUTS_THESE || strstr(found->proved_for_why, s.found) == NULL))
+      fail_msg("%s: %s", s.name, found->proved_for_why);
+    ax_check_report_release(report);
+    ax_program_release(program);
+  }
 }
 
 /* --- Accesses to the same bytes --- */
@@ -464,6 +536,7 @@ static void shared_memory_is_of_one_strand_or_not_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_that_is_right_is_proved), cmocka_unit_test(each_fault_is_found),
+                                     cmocka_unit_test(what_holds_for_other_inputs_is_told),
                                      cmocka_unit_test(own_memory_has_what_its_strand_has_written),
                                      cmocka_unit_test(shared_memory_is_of_one_strand_or_not_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
