@@ -4,6 +4,7 @@
 
 #include "check/general.h"
 #include "ir/number.h"
+#include "kernel/machine/agent.h"
 #include "kernel/step.h"
 
 typedef struct acting {
@@ -278,6 +279,7 @@ static ax_status copy_touches(ax_general *g, const ax_general_copy *c, const ax_
 ax_status ax_general_copy_reads(ax_general *g, ax_general_copy *c) {
   AX_TRY(copy_touches(g, c, c->from, false));
   AX_TRY(all_written(g, c->from, &c->all_set));
+  if (ax_copy_leaves_unset(g->machine, c->step)) AX_TRY(note_copied(g, c->from, false));
   return ax_general_load(g, c->from, &c->data);
 }
 

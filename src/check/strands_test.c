@@ -428,6 +428,25 @@ static void each_fault_is_found(void **state) {
   for (size_t k = 0; k < AX_COUNT(wrong); k++) check_wrong(&wrong[k]);
 }
 
+/* What a slot holds from the block before is not read as the new block's. */
+static AX_BODY(adds_later) {
+  AX_IF (ax_lt(id(0), number(2))) ax_ref_store(y_of(in), ax_full(AX_F32, AX_DIMS(1, columns), 1.0));
+  ax_ref_add(first_row(y_of(in)), row(1));
+}
+
+static void a_block_that_comes_begins_anew(void **state) {
+  (void)state;
+  const shape s = {"",        .body = adds_later, .x_map = by_first,          .y_map = by_first,
+                   .rank = 1, .grid = {3},        .semantics = {AX_ARBITRARY}};
+  ax_program *program = trace(&s);
+  ax_check_report *report;
+  TEST_OK(ax_check(program, NULL, &report));
+  assert_int_equal(report->verdict, AX_WRONG);
+  assert_string_equal(report->kernels[0].findings[0].kind, "read of unset memory");
+  ax_check_report_release(report);
+  ax_program_release(program);
+}
+
 static void what_holds_for_other_inputs_is_told(void **state) {
   (void)state;
   for (size_t k = 0; k < AX_COUNT(by_inputs); k++) {
@@ -535,8 +554,10 @@ static void shared_memory_is_of_one_strand_or_not_written(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_that_is_right_is_proved), cmocka_unit_test(each_fault_is_found),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_that_is_right_is_proved),
+                                     cmocka_unit_test(each_fault_is_found),
                                      cmocka_unit_test(what_holds_for_other_inputs_is_told),
+                                     cmocka_unit_test(a_block_that_comes_begins_anew),
                                      cmocka_unit_test(own_memory_has_what_its_strand_has_written),
                                      cmocka_unit_test(shared_memory_is_of_one_strand_or_not_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
