@@ -49,6 +49,8 @@
    unmasked. All other stores and copies write what was written or leave it; a copy of bytes that were not written takes theirs from
    them.
 
+   Points of a grid that are in no order: W has all that R(v) touches, so strands.c says of each R(v) what it says of W.
+
    If no view can leave its memory, whatever v, the kernel is proved for all inputs. Else for all that stay within bounds. */
 #include "check/all_inputs.h"
 

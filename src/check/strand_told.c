@@ -1,7 +1,7 @@
 /* Dependences between points in words:
 
-     dependence between points: point (1) reads what point (0) has written to scratch 0[0:4] of device 0; along dimension 0 of the
-     grid, AX_PARALLEL, points are in no order
+     dependence between points: point (1) reads what point (0) has written to scratch 0[0:4] of device 0, and dimension 0 of the
+     grid is AX_PARALLEL
        point (1): load, at kernel.c:12
        point (0): store, at kernel.c:14 */
 #include "check/strand_access.h"
@@ -143,7 +143,7 @@ ax_status ax_dependence_tell(const ax_machine *machine, const ax_act_record *rec
   *out = ax_act_finding_of(AX_FINDING_BETWEEN_POINTS);
   ax_text_add(&text, "%s: ", ax_finding_kind_name(out->kind));
   add_fault(&t, &text);
-  ax_text_add(&text, "; along dimension %u of the grid, AX_PARALLEL, points are in no order", dimension_of(&t));
+  ax_text_add(&text, ", and dimension %u of the grid is AX_PARALLEL", dimension_of(&t));
   add_act(&t, d->later_point, d->later, &text);
   if (d->earlier != d->later) add_act(&t, d->earlier_point, d->earlier, &text);
   ax_status status = ax_text_finish(&text, &out->text);
