@@ -11,8 +11,9 @@ typedef struct ax_strand_access { /* of the touch with its number */
   uint32_t strand;                /* AX_NONE likewise */
   bool own;                       /* of memory that each strand has by itself; else of memory that all share */
   bool reads, may;                /* as of ax_point_label */
-  bool stores;                    /* a block of a result is stored .. */
-  uint32_t next;                  /* .. and by the same strand next so; AX_NONE */
+  bool is_store;                  /* a block of a result is stored: .. */
+  uint32_t next;                  /* .. the strand's next store of that result; AX_NONE */
+  uint32_t store;                 /* of what a strand has changed in a block: the store; AX_NONE: it is none such */
 } ax_strand_access;
 
 typedef enum ax_strand_fault {
@@ -43,6 +44,9 @@ typedef struct ax_dependences {
 AX_MUST_USE ax_status ax_dependences_add(ax_dependences *list, const ax_act_record *record, ax_dependence made);
 void ax_dependences_deinit(ax_dependences *list);
 
+/* points, strands: by step of the record; AX_NONE: it is of none. several: there are several devices. */
+AX_MUST_USE ax_status ax_strands_judge_counts(const ax_act_record *record, const uint32_t *points, const uint32_t *strands,
+                                              uint32_t strand_count, bool several, ax_dependences *out);
 /* touches: of the regions of the record, one for each access. */
 AX_MUST_USE ax_status ax_strands_judge_memory(const ax_act_record *record, const ax_touches *touches,
                                               const ax_strand_access *accesses, ax_dependences *out);

@@ -54,7 +54,7 @@ typedef struct pair_of { /* accesses of an atom: the first, and one of another s
 
 typedef struct atom_state {
   pair_of writes, reads; /* of own memory: `writes` may be the last ones */
-  uint32_t latest;       /* write of shared memory */
+  uint32_t latest;       /* of shared memory: who has changed it last */
 } atom_state;
 
 typedef struct judge {
@@ -169,12 +169,17 @@ static ax_status judge_own(judge *j, atom_state *s, uint32_t k) {
   return AX_OK;
 }
 
-/* Whether the strand that has stored this block may have kept it, were it alone. */
-static bool is_kept(const judge *j, uint32_t k) {
-  const ax_strand_access *a = &j->accesses[k];
-  if (!a->stores || a->next == AX_NONE) return false;
-  const bool known = !a->may && !j->accesses[a->next].may; /* which blocks they are */
-  return !known || j->atoms.of_touch[k] == j->atoms.of_touch[a->next];
+/* Whether it is of a block that its strand, were it alone, would still have in its slot at access `by`. */
+static bool is_kept(const judge *j, uint32_t k, uint32_t by) {
+  uint32_t at = j->accesses[k].store;
+  while (at != AX_NONE && j->accesses[at].next != AX_NONE) {
+    const uint32_t next = j->accesses[at].next;
+    const bool known = !j->accesses[at].may && !j->accesses[next].may; /* which blocks they are */
+    if (known && j->atoms.of_touch[at] != j->atoms.of_touch[next]) return false;
+    if (next > by) return true;
+    at = next;
+  }
+  return false;
 }
 
 static ax_status judge_shared(judge *j, atom_state *s, uint32_t k) {
@@ -182,8 +187,8 @@ static ax_status judge_shared(judge *j, atom_state *s, uint32_t k) {
   uint32_t with = meets(j, &s->writes, k);
   if (with == AX_NONE && write) with = meets(j, &s->reads, k);
   if (with != AX_NONE) AX_TRY(report(j, AX_STRAND_MEETS, with, k));
-  if (with == AX_NONE && !write && s->latest != AX_NONE && is_kept(j, s->latest)) AX_TRY(report(j, AX_STRAND_KEEPS, s->latest, k));
-  if (write) s->latest = k;
+  if (with == AX_NONE && !write && s->latest != AX_NONE && is_kept(j, s->latest, k)) AX_TRY(report(j, AX_STRAND_KEEPS, s->latest, k));
+  if (write && !j->accesses[k].is_store) s->latest = k; /* a block that is stored tells what was changed in it */
   add_to(j, write ? &s->writes : &s->reads, k);
   return AX_OK;
 }

@@ -16,10 +16,10 @@
    Theorem. Say that
      1. of two accesses of different strands to one shared byte, none is a write;
      2. what a strand reads of its own memory was written last, in R, by the same strand or by the pipeline;
-     3. a strand reads no shared byte of a block that it has stored, if the next block that it stores is the same one: in the
-        strand's own order the block stays in its slot, and is stored later;
-     4. at each wait of a strand its own signals so far in R, less its own waits, suffice; at a read of a count no other strand
-        has changed the count; and at the end each strand has waited for all that it has signalled. Likewise of phases of
+     3. a strand reads no shared byte that it has changed in a block and stored, if the next block that it stores is the same one:
+        in the strand's own order the block stays in its slot, and is stored later;
+     4. at each wait of a strand its own signals suffice, in R or in a run of the strand alone; at a read of a count no other
+        strand has changed the count; and at the end each strand has waited for all that it has signalled. Likewise of phases of
         barriers.
    Then in each order of the strands, each strand does its acts of R with the same reads, and the results are those of R.
    Proof. By induction over a run of the strands. The next act of a strand follows from what the strand has read, so it is R's.
@@ -40,7 +40,6 @@
 
 #include <string.h>
 
-#include "base/table.h"
 #include "kernel/machine/state.h"
 #include "kernel/step.h"
 
@@ -91,7 +90,8 @@ typedef struct copier { /* an agent that a core has started */
   uint32_t at;          /* where the core was in the grid */
   uint32_t read;        /* the step by which it has read; AX_NONE */
   uint32_t first;       /* of a store of a result's block: the points of that block, as far as they were not stored .. */
-  bool stores;          /* .. up to `at` */
+  uint32_t first_change, end_change; /* .. and what they have changed in it */
+  bool stores;                       /* .. up to `at` */
 } copier;
 
 typedef struct memory { /* a region */
@@ -100,14 +100,13 @@ typedef struct memory { /* a region */
   bool several;         /* others do too */
   uint32_t copy;        /* of slots of an operand: the copy that came last; AX_NONE */
   uint32_t stored;      /* of slots of a result: points below are stored */
+  uint32_t changed;     /* likewise of changes */
   uint32_t *last;       /* of a result, by strand: the access that has stored a block last; AX_NONE. NULL: none has */
 } memory;
 
-typedef struct tally {                  /* of a strand, at a semaphore or a barrier */
-  uint32_t object, strand, last, point; /* the act that was last there, and its point */
-  bool barrier;
-  int64_t in, out; /* signals and waits; arrivals, and those that phases took that were waited for */
-} tally;
+typedef struct change { /* an act of a point that writes to the slot of a result */
+  uint32_t step, point, touch;
+} change;
 
 typedef struct finder {
   const ax_machine *machine;
@@ -121,11 +120,9 @@ typedef struct finder {
   ax_touches touches;
   ax_strand_access *accesses;
   uint32_t access_capacity;
-  tally *tallies;
-  uint32_t tally_count, tally_capacity;
-  ax_table table;  /* of tallies */
-  int64_t *totals; /* by object: signals less waits of all strands */
-  bool *told;      /* by object: it has a dependence */
+  change *changes; /* where results may be in the memory of operands */
+  uint32_t change_count, change_capacity;
+  uint32_t *points, *strand_of; /* by step; AX_NONE: it is of none */
   ax_dependences *out;
 } finder;
 
@@ -219,6 +216,7 @@ static ax_status add_access(finder *f, uint32_t step, uint32_t point, const ax_t
                                            .own = f->memories[touch->region].own,
                                            .reads = is_core(f, agent) && f->labels[step].reads,
                                            .may = f->labels[step].may,
+                                           .store = AX_NONE,
                                            .next = AX_NONE};
   if (runs == pool->runs + touch->first && count == touch->count) return ax_touches_copy(&f->touches, pool, touch);
   return ax_touches_add(&f->touches, touch->region, touch->write, touch->scope, count, runs);
@@ -288,9 +286,39 @@ static ax_status add_sources(finder *f, uint32_t step, uint32_t point, const ax_
 }
 
 static ax_status add_of_point(finder *f, uint32_t step, uint32_t point, const ax_touch *touch) {
+  if (touch->write && is_result(f, touch->region) && f->params->aliases.count > 0) {
+    AX_TRY(ax_grow(&f->changes, sizeof f->changes[0], f->change_count, 1, &f->change_capacity));
+    f->changes[f->change_count++] = (change){step, point, (uint32_t)(touch - f->record->touches.touches)};
+  }
   if (matters(&f->memories[touch->region])) AX_TRY(add_touch(f, step, point, touch));
   const bool loads = !touch->write || (is_core(f, f->record->steps[step].agent) && f->labels[step].reads);
   return loads && is_operand(f, touch->region) ? add_sources(f, step, point, touch) : AX_OK;
+}
+
+/* Of a block that is stored: what its strand has changed in it. store: the access that stores it. */
+static ax_status add_changes(finder *f, uint32_t step, uint32_t store, const ax_touch *to) {
+  const ax_touches *pool = &f->record->touches;
+  const copier *c = &f->copiers[f->record->steps[step].agent];
+  const ax_act *read = &f->record->steps[c->read].act;
+  const ax_touch *from = touch_at(f, read, 0);
+  const bool exact = read->touch_count == 1 && to->colour == 0 && bytes_of(pool, from) == bytes_of(pool, to);
+  for (uint32_t k = c->first_change; k < c->end_change; k++) {
+    const change *made = &f->changes[k];
+    const ax_touch *part = &pool->touches[made->touch];
+    if (f->slots[part->region] != f->slots[from->region] || strand_of(f->params, made->point) != f->accesses[store].strand)
+      continue;
+    ax_bytes *runs = NULL;
+    uint32_t count = 0;
+    const bool known = exact && part->region == from->region;
+    ax_status status = known ? find_sources(pool, part, to, from, &runs, &count) : AX_OK;
+    const uint32_t number = f->touches.touch_count;
+    if (status == AX_OK)
+      status = known ? add_access(f, made->step, made->point, to, runs, count) : add_touch(f, made->step, made->point, to);
+    ax_free(runs);
+    AX_TRY(status);
+    if (f->touches.touch_count > number) f->accesses[number].store = store;
+  }
+  return AX_OK;
 }
 
 /* Notes which store of a strand comes after which. */
@@ -304,10 +332,10 @@ static ax_status add_store_of(finder *f, uint32_t step, uint32_t point, const ax
     memset(m->last, 0xff, (size_t)f->strands * sizeof m->last[0]);
   }
   uint32_t *last = &m->last[f->accesses[number].strand];
-  f->accesses[number].stores = true;
+  f->accesses[number].is_store = true;
   if (*last != AX_NONE) f->accesses[*last].next = number;
   *last = number;
-  return AX_OK;
+  return f->params->aliases.count > 0 ? add_changes(f, step, number, touch) : AX_OK;
 }
 
 /* A block of a result is stored, for the points since the last one was: by each of their strands. Of those two are told. */
@@ -329,7 +357,10 @@ static ax_status add_of_pipeline(finder *f, uint32_t step, const ax_touch *touch
     c->read = step;
     c->stores = is_result(f, touch->region) && c->at != AX_NONE;
     c->first = m->stored;
-    if (c->stores) m->stored = c->at + 1;
+    if (c->stores) {
+      c->first_change = m->changed, c->end_change = f->change_count;
+      m->stored = c->at + 1, m->changed = f->change_count;
+    }
   } else if (copies && touch->write && c->stores && !m->own)
     return c->first <= c->at ? add_store(f, step, c, touch) : AX_OK;
   else if (copies && touch->write && is_operand(f, touch->region))
@@ -348,98 +379,6 @@ static ax_status add_step(finder *f, uint32_t step) {
       AX_TRY(add_of_point(f, step, point, touch));
     else if (started || is_core(f, agent))
       AX_TRY(add_of_pipeline(f, step, touch));
-  }
-  return AX_OK;
-}
-
-/* --- Semaphores and barriers --- */
-
-typedef struct tally_key {
-  uint32_t object, strand;
-  bool barrier;
-} tally_key;
-
-static bool is_tally(const void *context, uint32_t number, const void *sought) {
-  const tally *t = &((const finder *)context)->tallies[number];
-  const tally_key *key = sought;
-  return t->object == key->object && t->strand == key->strand && t->barrier == key->barrier;
-}
-
-static uint32_t *place_of(const finder *f, const tally_key *key) {
-  const uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)key->object << 33 | (uint64_t)key->strand << 1 | key->barrier);
-  return ax_table_slot(&f->table, hash, is_tally, f, key);
-}
-
-static ax_status tally_of(finder *f, tally_key key, tally **out) {
-  bool emptied;
-  AX_TRY(ax_table_room(&f->table, f->tally_count, &emptied));
-  for (uint32_t k = 0; emptied && k < f->tally_count; k++)
-    *place_of(f, &(tally_key){f->tallies[k].object, f->tallies[k].strand, f->tallies[k].barrier}) = k + 1;
-  uint32_t *slot = place_of(f, &key);
-  if (*slot == 0) {
-    AX_TRY(ax_grow(&f->tallies, sizeof f->tallies[0], f->tally_count, 1, &f->tally_capacity));
-    f->tallies[f->tally_count] = (tally){.object = key.object, .strand = key.strand, .barrier = key.barrier};
-    *slot = ++f->tally_count;
-  }
-  *out = &f->tallies[*slot - 1];
-  return AX_OK;
-}
-
-/* The last act of another strand at the object. */
-static const tally *tally_of_other(const finder *f, const tally *mine) {
-  const tally *found = NULL;
-  for (uint32_t k = 0; k < f->tally_count; k++) {
-    const tally *t = &f->tallies[k];
-    if (t->object != mine->object || t->barrier != mine->barrier || t->strand == mine->strand) continue;
-    if (found == NULL || t->last > found->last) found = t;
-  }
-  return found;
-}
-
-/* One for each object. */
-static ax_status add_fault(finder *f, ax_strand_fault fault, const tally *mine) {
-  if (f->told[mine->object]) return AX_OK;
-  f->told[mine->object] = true;
-  const tally *other = tally_of_other(f, mine);
-  return ax_dependences_add(f->out, f->record,
-                            (ax_dependence){.fault = fault,
-                                            .later = mine->last,
-                                            .later_point = mine->point,
-                                            .earlier = other != NULL ? other->last : AX_NONE,
-                                            .earlier_point = other != NULL ? other->point : AX_NONE,
-                                            .region = AX_NONE,
-                                            .object = mine->object,
-                                            .barrier = mine->barrier});
-}
-
-static ax_status count_step(finder *f, uint32_t step) {
-  const ax_act *act = &f->record->steps[step].act;
-  const bool barrier = act->kind == AX_ACT_ARRIVE || act->kind == AX_ACT_AWAIT;
-  const uint32_t point = point_of(f, step);
-  if (point == AX_NONE || (!barrier && act->kind != AX_ACT_SIGNAL && act->kind != AX_ACT_WAIT && act->kind != AX_ACT_READ))
-    return AX_OK;
-  tally *mine;
-  AX_TRY(tally_of(f, (tally_key){act->object, strand_of(f->params, point), barrier}, &mine));
-  mine->last = step, mine->point = point;
-  if (act->kind == AX_ACT_READ)
-    return mine->in - mine->out == f->totals[act->object] ? AX_OK : add_fault(f, AX_STRAND_COUNTS, mine);
-  const bool waits = act->kind == AX_ACT_WAIT || act->kind == AX_ACT_AWAIT;
-  const int64_t amount = !barrier ? act->amount : waits ? (int64_t)f->record->objects.barriers[act->object].arrivals : 1;
-  if (!barrier) f->totals[act->object] += waits ? -amount : amount;
-  if (waits)
-    mine->out += amount;
-  else
-    mine->in += amount;
-  return mine->out > mine->in ? add_fault(f, AX_STRAND_WAITS, mine) : AX_OK;
-}
-
-/* What is left over all strands is a leak, and none of these. */
-static ax_status count_ends(finder *f) {
-  for (uint32_t k = 0; k < f->tally_count; k++) {
-    const tally *t = &f->tallies[k];
-    const bool left =
-        t->barrier ? t->in % f->record->objects.barriers[t->object].arrivals != 0 : t->in > t->out && f->totals[t->object] == 0;
-    if (left) AX_TRY(add_fault(f, AX_STRAND_LEAVES, t));
   }
   return AX_OK;
 }
@@ -464,7 +403,7 @@ static uint32_t writer_of(const finder *f, uint32_t step, uint32_t point) {
 }
 
 static void find_writers(const finder *f, ax_dependence *d) {
-  if (d->fault != AX_STRAND_MEETS && d->fault != AX_STRAND_KEEPS) return;
+  if (d->fault != AX_STRAND_MEETS) return;
   const ax_dependence found = *d;
   d->later = writer_of(f, found.later, found.later_point);
   d->earlier = writer_of(f, found.earlier, found.earlier_point);
@@ -480,10 +419,11 @@ static ax_status go_through(finder *f) {
   for (uint32_t r = 0; r < o->region_count; r++) describe(f, r);
   look_over(f);
   for (uint32_t s = 0; s < f->record->step_count; s++) {
+    f->points[s] = point_of(f, s);
+    f->strand_of[s] = f->points[s] == AX_NONE ? AX_NONE : strand_of(f->params, f->points[s]);
     AX_TRY(add_step(f, s));
-    AX_TRY(count_step(f, s));
   }
-  AX_TRY(count_ends(f));
+  AX_TRY(ax_strands_judge_counts(f->record, f->points, f->strand_of, f->strands, f->machine->device_count > 1, f->out));
   return f->touches.touch_count > 0 ? ax_strands_judge_memory(f->record, &f->touches, f->accesses, f->out) : AX_OK;
 }
 
@@ -500,9 +440,9 @@ ax_status ax_strands_find(const ax_machine *machine, const ax_act_record *record
   f.copiers = ax_alloc(((size_t)o->agent_count + 1) * sizeof f.copiers[0]);
   f.memories = ax_calloc((size_t)o->region_count + 1, sizeof f.memories[0]);
   f.slots = ax_calloc((size_t)o->region_count + 1, sizeof f.slots[0]);
-  f.totals = ax_calloc((size_t)o->semaphore_count + 1, sizeof f.totals[0]);
-  f.told = ax_calloc((size_t)o->semaphore_count + 1, sizeof f.told[0]);
-  const bool there = f.copiers != NULL && f.memories != NULL && f.slots != NULL && f.totals != NULL && f.told != NULL;
+  f.points = ax_alloc(((size_t)record->step_count + 1) * sizeof f.points[0]);
+  f.strand_of = ax_alloc(((size_t)record->step_count + 1) * sizeof f.strand_of[0]);
+  const bool there = f.copiers != NULL && f.memories != NULL && f.slots != NULL && f.points != NULL && f.strand_of != NULL;
   ax_status status = there ? go_through(&f) : ax_out_of_memory(0);
   for (uint32_t k = 0; k < found.count && status == AX_OK; k++) {
     ax_act_finding made;
@@ -511,10 +451,9 @@ ax_status ax_strands_find(const ax_machine *machine, const ax_act_record *record
     if (status == AX_OK) status = ax_act_findings_add(out, made);
   }
   for (uint32_t r = 0; f.memories != NULL && r < o->region_count; r++) ax_free(f.memories[r].last);
-  void *memory[] = {f.copiers, f.memories, f.slots, f.totals, f.told, f.accesses, f.tallies};
+  void *memory[] = {f.copiers, f.memories, f.slots, f.points, f.strand_of, f.accesses, f.changes};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   ax_touches_deinit(&f.touches);
-  ax_table_deinit(&f.table);
   ax_dependences_deinit(&found);
   return status;
 }

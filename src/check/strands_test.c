@@ -428,6 +428,62 @@ static void each_fault_is_found(void **state) {
   for (size_t k = 0; k < AX_COUNT(wrong); k++) check_wrong(&wrong[k]);
 }
 
+/* --- Several devices: each point signals the two neighbours, and waits for both; or the last point for those of all --- */
+
+enum { ring = 3 };
+
+typedef struct neighbours {
+  bool last_waits;
+} neighbours;
+
+static AX_BODY_OF(meet_neighbours, const neighbours, n) {
+  for (int side = 1; side < ring; side++) {
+    ax_value to = ax_rem(ax_add(ax_axis_index("d"), number(side)), number(ring));
+    ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "d", .coordinates = {AX_VALUES(to)}});
+  }
+  if (!n->last_waits)
+    ax_semaphore_wait(in[2], ax_integer(ring - 1));
+  else AX_IF (is(0, 1))
+    ax_semaphore_wait(in[2], ax_integer(2 * (ring - 1)));
+  ax_ref_store(in[1], ax_neg(ax_ref_load(in[0])));
+}
+
+static AX_BODY_OF(on_device, const neighbours, n) {
+  const ax_block_spec rows_of = {.block = {AX_DIMS(1, columns)}, .index_map = by_first};
+  const ax_scratch scratch = {.type = ax_semaphore_type(AX_DIMS())};
+  const ax_kernel k = {.grid = {AX_DIMS(2)},
+                       .semantics = {AX_SEMANTICS(AX_PARALLEL)},
+                       .in_specs = {AX_BLOCK_SPECS(rows_of)},
+                       .out_specs = {AX_BLOCK_SPECS(rows_of)},
+                       .outs = {AX_TYPES(AX_TYPE(AX_F32, 2, columns))},
+                       .options = {.scratch = {AX_SCRATCH(scratch)}}};
+  ax_kernel_call(&k, AX_CLOSURE(meet_neighbours, 3, 0, (void *)(uintptr_t)n), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static AX_BODY_OF(over_ring, const neighbours, n) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = ring}}};
+  ax_shard_map(&mesh, "d -> d", AX_CLOSURE(on_device, 1, 1, (void *)(uintptr_t)n), in, out);
+}
+
+/* Two signals that have come may be one neighbour's two: a strand that is run by itself waits for both neighbours. */
+static void points_of_devices_meet_their_like(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    const ax_type type = AX_TYPE(AX_F32, 2 * ring, columns);
+    const neighbours n = {.last_waits = k == 1};
+    ax_program *program = test_trace(over_ring, (void *)(uintptr_t)&n, &type, 1, 1);
+    ax_check_report *report;
+    TEST_OK(ax_check(program, NULL, &report));
+    const ax_check_kernel *found = &report->kernels[0];
+    if (getenv("AXLE_SHOW") != NULL) print_message("%s; %s\n", found->how, found->finding_count > 0 ? found->findings[0].text : "");
+    if (k == 0 && found->verdict != AX_PROVED) fail_msg("%s", found->finding_count > 0 ? found->findings[0].text : found->how);
+    if (k == 1 && (found->finding_count == 0 || strstr(found->findings[0].text, "waits for what point (0) has done") == NULL))
+      fail_msg("%s", found->finding_count > 0 ? found->findings[0].text : found->how);
+    ax_check_report_release(report);
+    ax_program_release(program);
+  }
+}
+
 /* What a slot holds from the block before is not read as the new block's. */
 static AX_BODY(adds_later) {
   AX_IF (ax_lt(id(0), number(2))) ax_ref_store(y_of(in), ax_full(AX_F32, AX_DIMS(1, columns), 1.0));
@@ -493,8 +549,14 @@ static uint32_t count_dependences(const touched *list, uint32_t count) {
     record.steps[k].act.location = &places[k];
     TEST_OK(ax_touches_add(&touches, 0, t->write, false, 1, &(ax_bytes){t->begin, t->end}));
     touches.touches[k].colour = t->colour;
-    accesses[k] = (ax_strand_access){
-        .step = k, .point = t->strand, .strand = t->strand, .own = t->own, .reads = t->reads, .may = t->may, .next = AX_NONE};
+    accesses[k] = (ax_strand_access){.store = AX_NONE,
+                                     .step = k,
+                                     .point = t->strand,
+                                     .strand = t->strand,
+                                     .own = t->own,
+                                     .reads = t->reads,
+                                     .may = t->may,
+                                     .next = AX_NONE};
   }
   TEST_OK(ax_strands_judge_memory(&record, &touches, accesses, &found));
   const uint32_t dependences = found.count;
@@ -553,12 +615,62 @@ static void shared_memory_is_of_one_strand_or_not_written(void **state) {
   assert_int_equal(COUNT(red, blue, red_too), 1);
 }
 
+/* --- Counts --- */
+
+typedef struct counted {
+  uint32_t agent, strand;
+  ax_act_kind kind;
+  int64_t amount;
+} counted;
+
+static uint32_t count_faults(const counted *list, uint32_t count, bool several) {
+  ax_act_record record = {0};
+  ax_dependences found = {.most = 8};
+  uint32_t strands[8];
+  for (uint32_t a = 0; a < 3; a++)
+    TEST_OK(ax_act_objects_add_agent(&record.objects, (ax_act_agent){.name = "core", .device = a, .initial = true}));
+  TEST_OK(ax_act_objects_add_semaphore(&record.objects, (ax_act_semaphore){.name = "done"}));
+  TEST_OK(ax_act_objects_add_barrier(&record.objects, (ax_act_barrier){.name = "done", .arrivals = 2}));
+  for (uint32_t k = 0; k < count; k++) {
+    const ax_act act = {.kind = list[k].kind, .amount = list[k].amount};
+    TEST_OK(ax_act_record_step(&record, list[k].agent, &act, NULL));
+    strands[k] = list[k].strand;
+  }
+  TEST_OK(ax_strands_judge_counts(&record, strands, strands, 2, several, &found));
+  const uint32_t faults = found.count;
+  ax_dependences_deinit(&found);
+  ax_act_record_deinit(&record);
+  return faults;
+}
+
+#define FAULTS(several, ...) count_faults((counted[]){__VA_ARGS__}, sizeof((counted[]){__VA_ARGS__}) / sizeof(counted), several)
+
+static void each_strand_has_counts_of_its_own(void **state) {
+  (void)state;
+  const counted signal = {0, 0, AX_ACT_SIGNAL, 1}, wait = {0, 0, AX_ACT_WAIT, 1}, other = {0, 1, AX_ACT_WAIT, 1},
+                after = {0, 1, AX_ACT_SIGNAL, 1}, arrive = {0, 0, AX_ACT_ARRIVE, 0}, arrives = {0, 1, AX_ACT_ARRIVE, 0},
+                await = {0, 0, AX_ACT_AWAIT, 1}, read = {0, 1, AX_ACT_READ, 0};
+  assert_int_equal(FAULTS(false, signal, wait), 0);
+  assert_int_equal(FAULTS(false, signal, other), 1);
+  assert_int_equal(FAULTS(true, signal, other), 1);
+  assert_int_equal(FAULTS(true, signal, other, after, wait), 1); /* alone the second waits for ever */
+  assert_int_equal(FAULTS(false, signal, read, wait), 1);
+  assert_int_equal(FAULTS(false, signal, wait, read), 0);
+  assert_int_equal(FAULTS(false, arrive, arrive, await), 0);
+  assert_int_equal(FAULTS(false, arrive, arrives, await), 1);
+  assert_int_equal(FAULTS(true, arrive, arrives, await), 1);
+  /* Two neighbours signal device 0; two signals of one of them have come first. */
+  const counted one = {1, 0, AX_ACT_SIGNAL, 1}, ones = {1, 1, AX_ACT_SIGNAL, 1}, two = {2, 0, AX_ACT_SIGNAL, 1},
+                twos = {2, 1, AX_ACT_SIGNAL, 1}, both = {0, 0, AX_ACT_WAIT, 2}, again = {0, 1, AX_ACT_WAIT, 2};
+  assert_int_equal(FAULTS(false, one, ones, both, two, twos, again), 1);
+  assert_int_equal(FAULTS(true, one, ones, both, two, twos, again), 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_that_is_right_is_proved),
-                                     cmocka_unit_test(each_fault_is_found),
-                                     cmocka_unit_test(what_holds_for_other_inputs_is_told),
-                                     cmocka_unit_test(a_block_that_comes_begins_anew),
-                                     cmocka_unit_test(own_memory_has_what_its_strand_has_written),
-                                     cmocka_unit_test(shared_memory_is_of_one_strand_or_not_written)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_that_is_right_is_proved),        cmocka_unit_test(each_fault_is_found),
+      cmocka_unit_test(what_holds_for_other_inputs_is_told), cmocka_unit_test(a_block_that_comes_begins_anew),
+      cmocka_unit_test(points_of_devices_meet_their_like),   cmocka_unit_test(own_memory_has_what_its_strand_has_written),
+      cmocka_unit_test(each_strand_has_counts_of_its_own),   cmocka_unit_test(shared_memory_is_of_one_strand_or_not_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
