@@ -59,8 +59,8 @@ void ax_game_hold(ax_game *game, uint32_t agent, uint32_t position);
 /* Lists the agents that something that an agent does lets go on, itself among them, and what these let go on. False: they have more
    acts than `most`. */
 bool ax_game_find_dependent(ax_game *game, uint32_t agent, uint64_t most);
-/* From the end of a run in which no agent is held: takes those that were listed last back to their beginning, where `agent` is held.
-   That is a position of the game, as the others need nothing of these. The trail begins anew. */
+/* From the end of a run in which no agent is held: takes those that were listed last back to their beginning, where `agent` is
+   held. That is a position of the game, as the others need nothing of these. The trail begins anew. */
 void ax_game_take_back(ax_game *game, uint32_t agent);
 /* Runs until no agent can go on. */
 void ax_game_run(ax_game *game);

@@ -5,8 +5,8 @@
      own memory      who may have written last    one, or two of different strands: a third differs from one
      shared memory   who writes, who reads       likewise
 
-   Touches of one colour do not meet. Where an atom has touches of several colours, they count as having none: that is a dependence too
-   many for some kernels over all inputs, and never one too few. */
+   Touches of one colour do not meet. Where an atom has touches of several colours, they count as having none: some kernels
+   over all inputs then have a dependence too many, and never one too few. */
 #include <string.h>
 
 #include "check/atoms.h"
@@ -187,7 +187,8 @@ static ax_status judge_shared(judge *j, atom_state *s, uint32_t k) {
   uint32_t with = meets(j, &s->writes, k);
   if (with == AX_NONE && write) with = meets(j, &s->reads, k);
   if (with != AX_NONE) AX_TRY(report(j, AX_STRAND_MEETS, with, k));
-  if (with == AX_NONE && !write && s->latest != AX_NONE && is_kept(j, s->latest, k)) AX_TRY(report(j, AX_STRAND_KEEPS, s->latest, k));
+  const bool kept = with == AX_NONE && !write && s->latest != AX_NONE && is_kept(j, s->latest, k);
+  if (kept) AX_TRY(report(j, AX_STRAND_KEEPS, s->latest, k));
   if (write && !j->accesses[k].is_store) s->latest = k; /* a block that is stored tells what was changed in it */
   add_to(j, write ? &s->writes : &s->reads, k);
   return AX_OK;

@@ -385,8 +385,8 @@ static ax_status add_step(finder *f, uint32_t step) {
 
 /* --- All of it --- */
 
-/* For a store of a result's block: the last act by which the strand of `point` has written to the block's slot; the store itself, if
-   it has not. */
+/* For a store of a result's block: the last act by which the strand of `point` has written to the slot; the store itself,
+   if it has not. */
 static uint32_t writer_of(const finder *f, uint32_t step, uint32_t point) {
   const ax_act_record *r = f->record;
   const uint32_t agent = step != AX_NONE ? r->steps[step].agent : 0;
