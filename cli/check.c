@@ -127,9 +127,10 @@ static ax_status take_option(void *context, int value, const char *argument) {
 
 static const char notes[] =
     "Goes through the program by the reference rules, and checks each kernel that it comes to for deadlocks, data races,\n"
-    "semaphores left over, misuse of barriers, reads of memory that was never set, use out of bounds or after a scope, and\n"
-    "results that depend on the order. Each finding comes with the schedule that shows it. docs/checker.md says how to read it,\n"
-    "and what is proved. Inputs that are not given are made up (docs/checker.md). NAME and VALUE are those of axle run.\n\n"
+    "semaphores left over, misuse of barriers, reads of memory that was never set, use out of bounds or after a scope,\n"
+    "results that depend on the order, and points of a grid that need one another though they are in no order. Each finding\n"
+    "comes with the schedule that shows it. docs/checker.md says how to read it, and what is proved. Inputs that are not\n"
+    "given are made up (docs/checker.md). NAME and VALUE are those of axle run.\n\n"
     "Exit code 0: everything is proved. 1: something is wrong, or not decided.\n\n"
     "  axle check kernel.axle\n"
     "  axle check kernel.axle --svg race.svg\n"

@@ -212,6 +212,10 @@ expect 0 '' run double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=-7:s
 expect 1 'deadlock: psum' check stops.mlir --in which=seven.npy
 expect 1 'agent 3 (the end of device 0) cannot go on' check "$race" --replay '3'
 expect 1 'agent 99 cannot go on' check "$race" --replay '6 99'
+points=${race%race.axle}points.axle
+expect 1 'dependence between points: point (1) reads what point (0) has written to scratch 0' check "$points"
+sed 's/semantics=(1,)/semantics=(0,)/' "$points" >input
+expect 0 'proved for all inputs$' check -
 grep -v 'ref_store.* k v$' "$race" >input
 expect 0 'kernel ring (line 10): proved for all inputs$' check -
 cache=${race%race.axle}cache.axle

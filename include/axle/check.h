@@ -1,5 +1,5 @@
 /* The checker proves that a kernel's synchronisation is right in every order in which its cores, warpgroups and copies can go on,
-   or shows an order in which it is wrong. docs/checker.md explains what it proves and how. */
+   and points of a grid along AX_PARALLEL dimensions, or shows an order in which it is wrong. docs/checker.md explains what it proves and how. */
 #ifndef AXLE_CHECK_H
 #define AXLE_CHECK_H
 
@@ -51,8 +51,8 @@ typedef struct ax_check_kernel {
                                    longer than a proof */
   uint32_t finding_count;
   const ax_check_finding *findings;
-  const char *notes; /* lines of what is no fault but may be a slip: an operand that is stored to and is no result's memory; AX_PARALLEL
-                        where the blocks do not show that points need nothing of one another. "": none */
+  const char *notes; /* lines of what is no fault but may be a slip: an operand that is stored to and is no result's memory; points along
+                        AX_PARALLEL dimensions that were not compared, as the run in the grid's order has no end. "": none */
 } ax_check_kernel;
 
 typedef struct ax_check_report {

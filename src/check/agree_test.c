@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/explore.h"
+#include "check/game.h"
 #include "check/prove.h"
 #include "check/script.h"
 #include "support/cmocka.h"
@@ -233,6 +234,35 @@ static const char *judge(const ax_system *system, const answers *a, bool skips, 
 }
 
 /* NULL: all agree. `tally` (NULL: none) counts. */
+/* Whether a game comes to the same with an agent held at each of its acts, from the beginning and from the end. */
+static bool comes_to_the_same(const ax_act_record *record) {
+  ax_game *g, *back;
+  bool same = true;
+  TEST_OK(ax_game_create(record, &g));
+  TEST_OK(ax_game_create(record, &back));
+  ax_game_reset(back);
+  ax_game_run(back);
+  for (uint32_t a = 0; a < g->agent_count; a++) {
+    if (g->starter[a] != AX_NONE) continue;
+    ax_game_reset(g);
+    ax_game_hold(g, a, 0);
+    same = same && ax_game_find_dependent(back, a, UINT64_MAX);
+    ax_game_take_back(back, a);
+    for (uint32_t position = 0; position <= g->done[a]; position++) {
+      ax_game_hold(g, a, position);
+      ax_game_run(g);
+      ax_game_hold(back, a, position);
+      ax_game_run(back);
+      same = same && memcmp(g->at, back->at, g->agent_count * sizeof g->at[0]) == 0 &&
+             memcmp(g->count, back->count, record->objects.semaphore_count * sizeof g->count[0]) == 0 &&
+             memcmp(g->turns, back->turns, record->objects.semaphore_count * sizeof g->turns[0]) == 0;
+    }
+  }
+  ax_game_destroy(g);
+  ax_game_destroy(back);
+  return same;
+}
+
 typedef struct tally {
   uint64_t scripts, confluent, proved, racy, deadlocks, bounded, skipping, kinds[AX_FINDING_KINDS], states, reduced_states;
 } tally;
@@ -267,6 +297,7 @@ static const char *compare(ax_script *script, tally *t) {
   if (wrong == NULL && (ax_prove(&a.record, &(ax_proof_options){.first_suffices = true}, &few) != AX_OK || few.proved != a.proof.proved))
     wrong = "the first that fails does not tell whether any does";
   ax_proof_deinit(&few);
+  if (wrong == NULL && !comes_to_the_same(&a.record)) wrong = "a game that is taken back comes to something else";
   if (t != NULL) {
     t->scripts++;
     t->confluent += a.proof.confluent;

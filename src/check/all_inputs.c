@@ -49,6 +49,8 @@
    unmasked. All other stores and copies write what was written or leave it; a copy of bytes that were not written takes theirs from
    them.
 
+   Points of a grid that are in no order: W has all that R(v) touches, so strands.c says of each R(v) what it says of W.
+
    If no view can leave its memory, whatever v, the kernel is proved for all inputs. Else for all that stay within bounds. */
 #include "check/all_inputs.h"
 
@@ -63,16 +65,34 @@ static void add_finding(const ax_proof *proof, ax_text *why) {
     ax_text_add(why, "%s", proof->why_not != NULL ? proof->why_not : "the order of acts is not certain for some inputs");
 }
 
+/* Whether points that are in no order may depend on one another, for some inputs. */
+static ax_status judge_strands(const ax_general *g, const ax_act_record *record, ax_all_inputs *out) {
+  ax_act_findings found = {0};
+  ax_point_label *labels = ax_alloc(((size_t)record->step_count + 1) * sizeof labels[0]);
+  if (labels == NULL) return ax_out_of_memory(record->step_count * sizeof labels[0]);
+  for (uint32_t s = 0; s < record->step_count; s++) labels[s] = g->wide.steps[s].label;
+  const ax_status status = ax_strands_find(g->machine, record, labels, 1, &found);
+  if (status == AX_OK && found.count > 0) {
+    out->has_proof = false;
+    out->strands_depend = true;
+    ax_text_add(&out->why, "for some inputs there may be a %s", found.items[0].text);
+  }
+  ax_act_findings_deinit(&found);
+  ax_free(labels);
+  return status;
+}
+
 static ax_status judge(const ax_general *g, const ax_act_objects *objects, const uint32_t *symmetry, ax_all_inputs *out) {
   ax_act_record record;
   const ax_proof_options options = {.symmetry = symmetry, .first_suffices = true};
   AX_TRY(ax_wide_record(&g->wide, objects, &record));
-  const ax_status status = ax_prove(&record, &options, &out->proof);
+  ax_status status = ax_prove(&record, &options, &out->proof);
   out->has_proof = status == AX_OK && out->proof.proved && !out->proof.exact;
-  if (out->has_proof) {
+  if (out->has_proof && g->strands) status = judge_strands(g, &record, out);
+  if (out->has_proof && status == AX_OK) {
     out->proved_for = g->outside[0] == '\0' ? AX_INPUTS_ALL : AX_INPUTS_IN_BOUNDS;
     ax_text_add(&out->why, "%s", g->outside);
-  } else if (status == AX_OK)
+  } else if (status == AX_OK && !out->strands_depend)
     add_finding(&out->proof, &out->why);
   ax_act_record_deinit(&record);
   return status;
@@ -100,7 +120,12 @@ static ax_status look_at_operands(const ax_program *program, const ax_machine *m
 
 static ax_status prove(ax_watch *watch, const ax_act_record *run, const ax_operand_fact *facts, const uint32_t *symmetry,
                        ax_all_inputs *out) {
-  ax_general g = {.machine = watch->machine, .run = run, .notes = watch->notes, .facts = facts, .in = watch->in};
+  ax_general g = {.machine = watch->machine,
+                  .run = run,
+                  .notes = watch->notes,
+                  .facts = facts,
+                  .in = watch->in,
+                  .strands = watch->labels_steps};
   ax_status status = ax_general_create(&g);
   if (status == AX_OK) status = ax_general_go(&g);
   if (status == AX_OK) status = judge(&g, &run->objects, symmetry, out);

@@ -10,6 +10,7 @@
 typedef struct ax_all_inputs {
   ax_check_inputs proved_for; /* if all that is to be proved is .. */
   bool depends;               /* operands that depend on inputs decide acts; else a proof of the run is one for all inputs */
+  bool strands_depend;        /* the proof fails, as points may depend on one another that are in no order */
   bool has_proof;             /* .. and here the proof is: of the general run, so of this run too */
   ax_proof proof;
   ax_text why; /* what may be out of bounds; why it is for these inputs alone */

@@ -12,6 +12,7 @@
 #include "check/made_up.h"
 #include "check/notes.h"
 #include "check/prove.h"
+#include "check/strands.h"
 #include "check/told.h"
 #include "check/watch.h"
 #include "xform/evaluate.h"
@@ -30,6 +31,7 @@ struct checked { /* a report, being made */
   uint8_t *operands; /* of the present kernel: what each decides */
   bool by_values; /* the verdict on the present kernel compares values: of sums that are exact, or of what runs come to */
   bool *distinct; /* by input: made up so that no two results are alike by chance; NULL: none is */
+  bool points_unknown; /* of the present kernel: its run has no end, so it does not say what points need of one another */
   bool failed;    /* the checker itself, not what it checks */
 };
 
@@ -240,6 +242,55 @@ static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel
   return status;
 }
 
+/* --- Points that are in no order --- */
+
+/* Adds findings to those of the kernel. */
+static ax_status add_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
+  const uint32_t before = kernel->finding_count;
+  ax_check_kernel more = {0};
+  AX_TRY(keep_findings(c, watch, findings, &more));
+  ax_check_finding *all = ax_arena_alloc(&c->texts, ((size_t)before + more.finding_count + 1) * sizeof all[0]);
+  if (all == NULL) return ax_out_of_memory(0);
+  if (before > 0) memcpy(all, kernel->findings, before * sizeof all[0]);
+  if (more.finding_count > 0) memcpy(all + before, more.findings, more.finding_count * sizeof all[0]);
+  kernel->findings = all;
+  kernel->finding_count += more.finding_count;
+  return AX_OK;
+}
+
+static ax_status say_of_points(struct checked *c, uint32_t found, ax_check_kernel *kernel) {
+  ax_text how = {0};
+  if (found > 0 && kernel->verdict == AX_PROVED)
+    ax_text_add(&how, "all is right in the grid's order, but points that are in no order depend on one another");
+  else
+    ax_text_add(&how, "%s; %s", kernel->how,
+                found > 0            ? "points that are in no order depend on one another"
+                : kernel->states > 0 ? "of points that are in no order, one run alone was looked at"
+                                     : "points that are in no order need nothing of one another");
+  const ax_status status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
+  ax_text_deinit(&how);
+  return status;
+}
+
+/* In the run that was recorded: what the points of a grid need of one another. A run that does not come to its end does not say. */
+static ax_status compare_points(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
+  enum { most_told = 12 };
+  ax_act_findings found = {0};
+  if (!watch->labels_steps) return AX_OK;
+  c->points_unknown = record->fault_count > 0 || record->pending_count > 0;
+  if (c->points_unknown) return AX_OK;
+  const double begin = ax_seconds();
+  ax_status status = ax_strands_find(watch->machine, record, watch->labels, most_told, &found);
+  kernel->seconds += ax_seconds() - begin;
+  if (status == AX_OK) status = say_of_points(c, found.count, kernel);
+  if (status == AX_OK && found.count > 0) {
+    status = add_findings(c, watch, &found, kernel);
+    kernel->verdict = AX_WRONG, kernel->proved_for = AX_INPUTS_THESE, kernel->proved_for_why = "";
+  }
+  ax_act_findings_deinit(&found);
+  return status;
+}
+
 static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   ax_act_record record = {0};
   const ax_system system = ax_watch_system(watch);
@@ -254,6 +305,7 @@ static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *ke
     status = prove(c, watch, &record, kernel);
     bool more = kernel->verdict == AX_BOUNDED || c->options->explore || c->options->exhaustive;
     if (status == AX_OK && more) status = explore(c, watch, kernel);
+    if (status == AX_OK) status = compare_points(c, watch, &record, kernel);
   }
   ax_act_record_deinit(&record);
   return status;
@@ -342,12 +394,9 @@ static ax_status list_made_up(struct checked *c, const ax_program *program, bool
 
 static ax_status keep_notes(struct checked *c, const ax_eval_args *args, ax_check_kernel *kernel) {
   ax_text text = {0};
-  ax_type *types;
-  AX_TRY(ax_kernel_operand_types(args, &types));
-  ax_status status = ax_check_notes(args->eqn->params, types, args->eqn->in_count, &text);
+  ax_status status = ax_check_notes(args->eqn->params, args->eqn->in_count, c->points_unknown, &text);
   if (status == AX_OK) status = keep(c, text.length > 0 ? text.data : "", &kernel->notes);
   ax_text_deinit(&text);
-  ax_free(types);
   return status;
 }
 
@@ -366,6 +415,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   AX_TRY(
       keep(c, kernel->location != NULL ? kernel->location : "", &kernel->location)); /* the program may be gone before the report */
   c->report.kernel_count++;
+  c->points_unknown = false;
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
   c->operands = ax_arena_alloc(&c->texts, args->eqn->in_count + 1);

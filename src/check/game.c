@@ -90,16 +90,59 @@ void ax_game_run_in_order(ax_game *g) {
   }
 }
 
+static void go_back(ax_game *g, uint32_t agent) {
+  const ax_game_act *t = ax_game_token(g, agent, --g->at[agent]);
+  if (t->kind == AX_ACT_SIGNAL && !t->free) g->count[t->object] -= t->amount;
+  if (t->kind == AX_ACT_WAIT && !t->free) g->count[t->object] += t->amount, g->turns[t->object]--;
+  if (t->kind == AX_ACT_ARRIVE) g->arrivals[t->object]--;
+  if (t->kind == AX_ACT_START) g->started[t->object] = false;
+}
+
 void ax_game_undo(ax_game *g, uint32_t trail_count) {
   assert(g->queue_count == 0);
-  while (g->trail_count > trail_count) {
-    uint32_t agent = g->trail[--g->trail_count];
-    const ax_game_act *t = ax_game_token(g, agent, --g->at[agent]);
-    if (t->kind == AX_ACT_SIGNAL && !t->free) g->count[t->object] -= t->amount;
-    if (t->kind == AX_ACT_WAIT && !t->free) g->count[t->object] += t->amount, g->turns[t->object]--;
-    if (t->kind == AX_ACT_ARRIVE) g->arrivals[t->object]--;
-    if (t->kind == AX_ACT_START) g->started[t->object] = false;
+  while (g->trail_count > trail_count) go_back(g, g->trail[--g->trail_count]);
+}
+
+static void take(ax_game *g, uint32_t agent) {
+  if (g->is_taken[agent]) return;
+  g->is_taken[agent] = true;
+  g->taken[g->taken_count++] = agent;
+}
+
+static void take_all(ax_game *g, const ax_lists *lists, uint32_t list) {
+  for (uint32_t k = lists->first[list]; k < lists->first[list + 1]; k++) take(g, lists->item[k]);
+}
+
+static void take_dependent(ax_game *g, uint32_t agent) {
+  take_all(g, &g->joiners, agent);
+  for (uint32_t k = 0; k < g->done[agent]; k++) {
+    const ax_game_act *t = ax_game_token(g, agent, k);
+    if ((t->kind == AX_ACT_SIGNAL && !t->free) || (t->kind == AX_ACT_WAIT && t->ordered)) take_all(g, &g->waiters, t->object);
+    if (t->kind == AX_ACT_ARRIVE) take_all(g, &g->awaiters, t->object);
+    if (t->kind == AX_ACT_START) take(g, t->object);
   }
+}
+
+bool ax_game_find_dependent(ax_game *g, uint32_t agent, uint64_t most) {
+  uint64_t acts = 0;
+  g->taken_count = 0;
+  take(g, agent);
+  for (uint32_t k = 0; k < g->taken_count && acts <= most; k++) {
+    acts += g->done[g->taken[k]];
+    if (acts <= most) take_dependent(g, g->taken[k]);
+  }
+  for (uint32_t k = 0; k < g->taken_count; k++) g->is_taken[g->taken[k]] = false;
+  return acts <= most;
+}
+
+void ax_game_take_back(ax_game *g, uint32_t agent) {
+  assert(g->queue_count == 0);
+  for (uint32_t k = 0; k < g->taken_count; k++)
+    while (g->at[g->taken[k]] > 0) go_back(g, g->taken[k]);
+  g->trail_count = 0;
+  for (uint32_t k = g->taken_count; k-- > 0;)
+    if (g->started[g->taken[k]]) push(g, g->taken[k]);
+  g->limit[agent] = 0;
 }
 
 void ax_game_hold(ax_game *g, uint32_t agent, uint32_t position) {
@@ -277,9 +320,12 @@ static ax_status allocate(ax_game *g) {
   g->out_of_order = ax_calloc((size_t)o->semaphore_count + 1, sizeof g->out_of_order[0]);
   g->arrivals = ax_calloc(o->barrier_count, sizeof g->arrivals[0]);
   g->trail = ax_calloc(total, sizeof g->trail[0]);
+  g->taken = ax_calloc(g->agent_count, sizeof g->taken[0]);
+  g->is_taken = ax_calloc(g->agent_count, sizeof g->is_taken[0]);
   if (g->tokens == NULL || g->first == NULL || g->done == NULL || g->position == NULL || g->starter == NULL || g->start == NULL ||
       g->at == NULL || g->limit == NULL || g->started == NULL || g->queued == NULL || g->queue == NULL || g->count == NULL ||
-      g->turns == NULL || g->out_of_order == NULL || g->arrivals == NULL || g->trail == NULL)
+      g->turns == NULL || g->out_of_order == NULL || g->arrivals == NULL || g->trail == NULL || g->taken == NULL ||
+      g->is_taken == NULL)
     return ax_out_of_memory(0);
   for (uint32_t a = 0; a < g->agent_count; a++) g->starter[a] = AX_NONE;
   return AX_OK;
@@ -322,7 +368,8 @@ void ax_game_destroy(ax_game *g) {
   free_lists(&g->joiners);
   free_lists(&g->order);
   void *all[] = {g->tokens,  g->first,  g->done,  g->position, g->starter, g->start,    g->at,   g->limit,
-                 g->started, g->queued, g->queue, g->count,    g->turns,   g->arrivals, g->trail, g->out_of_order};
+                 g->started, g->queued, g->queue, g->count,    g->turns,   g->arrivals, g->trail, g->out_of_order,
+                 g->taken,   g->is_taken};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) ax_free(all[k]);
   ax_free(g);
 }

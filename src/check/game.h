@@ -43,6 +43,8 @@ typedef struct ax_game {
   uint32_t *turns;           /* by semaphore: waits done */
   uint32_t *queue, queue_count;
   uint32_t *trail, trail_count; /* agents as they went on since the last reset */
+  uint32_t *taken, taken_count; /* agents that may be taken back .. */
+  bool *is_taken;               /* .. and by agent, while they are listed */
   uint64_t steps;               /* done in all, for figures */
 } ax_game;
 
@@ -54,6 +56,12 @@ void ax_game_destroy(ax_game *game);
 void ax_game_reset(ax_game *game);
 /* Lets an agent go on to a position, or holds it there. */
 void ax_game_hold(ax_game *game, uint32_t agent, uint32_t position);
+/* Lists the agents that something that an agent does lets go on, itself among them, and what these let go on. False: they have more
+   acts than `most`. */
+bool ax_game_find_dependent(ax_game *game, uint32_t agent, uint64_t most);
+/* From the end of a run in which no agent is held: takes those that were listed last back to their beginning, where `agent` is
+   held. That is a position of the game, as the others need nothing of these. The trail begins anew. */
+void ax_game_take_back(ax_game *game, uint32_t agent);
 /* Runs until no agent can go on. */
 void ax_game_run(ax_game *game);
 /* The same, in the record's order as far as possible. Takes time in proportion to the record. */

@@ -74,6 +74,18 @@ bool ax_general_known(const ax_general *g, uint32_t core, uint32_t slot, int64_t
   return true;
 }
 
+void ax_general_label(ax_general *g, uint32_t core) {
+  int64_t ids[AX_MAX_RANK];
+  const ax_dims *grid = &g->machine->params->grid;
+  if (!g->strands) return;
+  const uint32_t *point = ax_general_code(g, core)->point;
+  bool known = true;
+  g->wide.label = ax_strands_label(g->machine, core, g->cores[core].pc);
+  g->wide.label.may = g->may > 0;
+  for (uint32_t d = 0; d < grid->count && known; d++) known = ax_general_known(g, core, point[d], &ids[d]);
+  if (known) g->wide.label.point = ax_strands_point(g->machine, ids);
+}
+
 /* --- Views --- */
 
 static void note_outside(ax_general *g, const ax_core_code_step *step, const ax_view *of) {
@@ -278,6 +290,7 @@ ax_status ax_general_walk_acts(ax_general *g, uint32_t core, uint32_t meeting) {
       continue;
     }
     const bool accesses = step->kind == AX_STEP_ACT && step->eqn->prim->step->access != NULL;
+    ax_general_label(g, core);
     AX_TRY(accesses ? ax_general_access(g, core, step) : ax_general_way_act(g, core, step));
     w.core->pc++;
   }
@@ -325,6 +338,7 @@ static ax_status core_step(ax_general *g, uint32_t core) {
   }
   const ax_core_code_step *code = &w.code->steps[w.core->pc];
   const bool accesses = code->kind == AX_STEP_ACT && code->eqn->prim->step->access != NULL;
+  ax_general_label(g, core);
   AX_TRY(accesses ? ax_general_access(g, core, code) : ax_general_meet(g, core, code));
   if (!note->more) w.core->pc++;
   return AX_OK;
@@ -359,6 +373,7 @@ ax_status ax_general_go(ax_general *g) {
   const uint32_t cores = g->machine->core_count, first_copy = ax_machine_agents(g->machine);
   for (g->step = 0; g->step < g->run->step_count; g->step++) {
     const uint32_t agent = g->run->steps[g->step].agent;
+    g->wide.label = (ax_point_label){.point = AX_NONE};
     if (g->dropped[agent]) continue;
     AX_TRY(agent < cores ? core_step(g, agent) : agent < first_copy ? device_step(g, agent) : ax_general_copy_acts(g, agent));
   }

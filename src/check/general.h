@@ -54,6 +54,7 @@ typedef struct ax_general {
   ax_general_core *cores;
   ax_general_copy *copies; /* by agent */
   uint32_t step;           /* of the run, that is looked at */
+  bool strands;            /* points of the kernel's grid are in no order: acts need labels (strands.h) */
   uint32_t may;            /* branches that depend on inputs, around the present step: each of its acts may not come */
   uint64_t walked;         /* steps within such branches */
   bool *dropped;           /* by agent of the run: a copy that a branch on inputs has started */
@@ -94,6 +95,7 @@ AX_MUST_USE ax_status ax_general_copy_writes(ax_general *general, ax_general_cop
 /* cores: general.c */
 bool ax_general_known(const ax_general *general, uint32_t core, uint32_t slot,
                       int64_t *out); /* the integer is the same for all inputs */
+void ax_general_label(ax_general *general, uint32_t core); /* of the acts that the core comes to where it stands */
 AX_MUST_USE ax_status ax_general_walk_acts(ax_general *general, uint32_t core, uint32_t meeting); /* until the core stands there */
 /* branches and loops that depend on inputs: general_branches.c. depends: a SWITCH or TEST does; *known: its operand, if not. */
 bool ax_general_depends(const ax_general *general, uint32_t core, const ax_core_code_step *step, int64_t *known);

@@ -4,6 +4,7 @@
 
 #include "check/general.h"
 #include "ir/number.h"
+#include "kernel/machine/agent.h"
 #include "kernel/step.h"
 
 typedef struct acting {
@@ -119,6 +120,7 @@ static ax_status reach_of(const acting *a, const ax_step_access *access, reach *
 
 static ax_status touch_access(acting *a, const reach *r, const ax_step_access *access) {
   if (r->same) return same_touches(a->g);
+  a->g->wide.steps[a->g->wide.step_count - 1].label.may = true;
   if (access->combine != NULL) AX_TRY(ax_wide_view(&a->g->wide, r->view, false)); /* a read, and a write */
   return ax_wide_view(&a->g->wide, r->view, access->writes);
 }
@@ -269,12 +271,15 @@ ax_status ax_general_meet(ax_general *g, uint32_t core, const ax_core_code_step 
 static ax_status copy_touches(ax_general *g, const ax_general_copy *c, const ax_abstract *view, bool write) {
   if (view->view.region >= g->region_count || !g->regions[view->view.region].there)
     return ax_general_refuse(c->step, "its memory is not there");
-  return g->may == 0 && view->shift_count == 0 && !view->nowhere ? same_touches(g) : ax_wide_view(&g->wide, view, write);
+  if (g->may == 0 && view->shift_count == 0 && !view->nowhere) return same_touches(g);
+  g->wide.steps[g->wide.step_count - 1].label.may = true;
+  return ax_wide_view(&g->wide, view, write);
 }
 
 ax_status ax_general_copy_reads(ax_general *g, ax_general_copy *c) {
   AX_TRY(copy_touches(g, c, c->from, false));
   AX_TRY(all_written(g, c->from, &c->all_set));
+  if (ax_copy_leaves_unset(g->machine, c->step)) AX_TRY(note_copied(g, c->from, false));
   return ax_general_load(g, c->from, &c->data);
 }
 

@@ -1,6 +1,5 @@
 #include "check/notes.h"
 
-#include "kernel/beside.h"
 #include "kernel/discharge.h"
 
 static void begin_line(ax_text *text) {
@@ -27,25 +26,12 @@ static ax_status note_lost(const ax_kernel_params *params, uint32_t operands, ax
   return status;
 }
 
-/* Dimensions of the grid that are said to be in no order, where that does not follow from the blocks. */
-static ax_status note_parallel(const ax_kernel_params *params, const ax_type *in, uint32_t operands, ax_text *text) {
-  ax_beside beside;
-  ax_kernel_params in_order = *params; /* what follows without the caller's word */
-  in_order.semantics.count = 0;
-  ax_status status = ax_beside_find(&in_order, in + params->consts, operands, &beside);
-  for (uint32_t g = 0; g < params->semantics.count && status == AX_OK; g++) {
-    if (params->semantics.v[g] != AX_PARALLEL || params->grid.v[g] < 2 || beside.dim[g]) continue;
+ax_status ax_check_notes(const ax_kernel_params *params, uint32_t in_count, bool points_unknown, ax_text *text) {
+  AX_TRY(note_lost(params, in_count - (uint32_t)params->consts, text));
+  if (points_unknown) {
     begin_line(text);
-    ax_text_add(text, "the points along dimension %u of the grid, AX_PARALLEL, were run in order: nothing shows that they need nothing of "
-                      "one another, as a run may take from it", g);
+    ax_text_add(text, "what points along AX_PARALLEL dimensions of the grid need of one another was not looked for, as a run in the "
+                      "grid's order does not come to its end");
   }
-  ax_beside_deinit(&beside);
-  return status;
-}
-
-ax_status ax_check_notes(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, ax_text *text) {
-  const uint32_t operands = in_count - (uint32_t)params->consts;
-  AX_TRY(note_lost(params, operands, text));
-  AX_TRY(note_parallel(params, in, operands, text));
   return text->failed ? ax_out_of_memory(0) : AX_OK;
 }

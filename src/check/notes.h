@@ -5,7 +5,7 @@
 #include "ir/text.h"
 #include "kernel/kernel.h"
 
-/* Adds lines, "\n" between them; in: the types of the equation's operands. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_check_notes(const ax_kernel_params *params, const ax_type *in, uint32_t in_count, ax_text *text);
+/* Adds lines, "\n" between them. points_unknown: strands were not compared (strands.h). AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_check_notes(const ax_kernel_params *params, uint32_t in_count, bool points_unknown, ax_text *text);
 
 #endif

@@ -58,8 +58,9 @@
    Cost. Which pairs to look at: conflict.c, as many as touches. Where starts and joins already say that an act is needed (joins.c),
    no agent is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of an agent cost as much as one run.
    There are many copies, but each begins late: the game with a copy held continues from the position before its start, and is
-   undone afterwards. This costs as much as the others' acts while the copy does nothing. Of agents that a symmetry makes alike, one
-   is held. */
+   undone afterwards. This costs as much as the others' acts while the copy does nothing. Where few agents need anything of the one
+   that is held, the game goes on from its end, and only these are taken back. Of agents that a symmetry makes alike,
+   one is held. */
 #include "check/prove.h"
 
 #include <stdlib.h>
@@ -312,14 +313,30 @@ static ax_status hold(prover *p, uint32_t agent) {
   return AX_OK;
 }
 
+/* From the beginning; or, where few others need anything of the agent, from the end, with those taken back. */
+static ax_status hold_root(prover *p, uint32_t agent, bool *at_end) {
+  ax_game *g = p->g;
+  const bool few = ax_game_find_dependent(g, agent, g->first[g->agent_count] / 4);
+  if (!few || !*at_end) ax_game_reset(g);
+  if (!few) {
+    *at_end = false;
+    ax_game_hold(g, agent, 0);
+    return hold(p, agent);
+  }
+  if (!*at_end) ax_game_run(g);
+  ax_game_take_back(g, agent);
+  AX_TRY(hold(p, agent));
+  ax_game_hold(g, agent, g->done[agent]);
+  ax_game_run(g);
+  *at_end = true;
+  return AX_OK;
+}
+
 static ax_status hold_all(prover *p) {
   uint64_t before = p->g->steps;
-  for (uint32_t a = 0; a < p->g->agent_count && !is_over(p); a++) {
-    if (!p->wanted[a] || p->g->starter[a] != AX_NONE) continue;
-    ax_game_reset(p->g);
-    ax_game_hold(p->g, a, 0);
-    AX_TRY(hold(p, a));
-  }
+  bool at_end = false;
+  for (uint32_t a = 0; a < p->g->agent_count && !is_over(p); a++)
+    if (p->wanted[a] && p->g->starter[a] == AX_NONE) AX_TRY(hold_root(p, a, &at_end));
   p->out->steps = p->g->steps - before;
   return AX_OK;
 }

@@ -148,8 +148,28 @@ static uint32_t place_of(const ax_watch *watch, const ax_state *state, uint32_t 
   return state->actors[agent]->frame.pc;
 }
 
-static ax_status note_step(ax_watch *watch, const ax_state *state, uint32_t agent, uint32_t before) {
+/* Before the step is done. */
+static ax_point_label label_of(const ax_watch *watch, const ax_state *state, uint32_t agent, uint32_t pc) {
+  const ax_machine *machine = watch->machine;
+  int64_t ids[AX_MAX_RANK];
+  if (!watch->labels_steps || pc == AX_NONE) return (ax_point_label){.point = AX_NONE};
+  ax_point_label label = ax_strands_label(machine, agent, pc);
+  const uint32_t *point = machine->codes[machine->cores[agent].body]->point;
+  for (uint32_t d = 0; d < machine->params->grid.count; d++) {
+    const ax_cell *cell = state->actors[agent]->frame.slot[point[d]];
+    if (cell == NULL) return label;
+    ids[d] = *(const int32_t *)cell->tensor->data;
+  }
+  label.point = ax_strands_point(machine, ids);
+  return label;
+}
+
+static ax_status note_step(ax_watch *watch, const ax_state *state, uint32_t agent, uint32_t before, const ax_point_label *label) {
   if (!watch->notes_steps) return AX_OK;
+  if (watch->labels_steps) {
+    AX_TRY(ax_grow(&watch->labels, sizeof watch->labels[0], watch->note_count, 1, &watch->label_capacity));
+    watch->labels[watch->note_count] = *label;
+  }
   AX_TRY(ax_grow(&watch->notes, sizeof watch->notes[0], watch->note_count, 1, &watch->note_capacity));
   watch->notes[watch->note_count++] = (ax_step_note){before, before != AX_NONE && place_of(watch, state, agent) == before};
   return AX_OK;
@@ -158,8 +178,9 @@ static ax_status note_step(ax_watch *watch, const ax_state *state, uint32_t agen
 static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *fault) {
   ax_watch *watch = context;
   const uint32_t before = place_of(watch, state, agent);
+  const ax_point_label label = label_of(watch, state, agent, watch->notes_steps ? before : AX_NONE);
   AX_TRY(ax_state_step(state, agent, fault));
-  AX_TRY(note_step(watch, state, agent, before));
+  AX_TRY(note_step(watch, state, agent, before, &label));
   if (fault->kind != AX_FINDING_NONE) {
     ax_text text = {0};
     ax_text_add(&text, "%s", fault->text);
@@ -211,7 +232,7 @@ static size_t bytes(void *context, const void *state) {
 }
 
 ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in) {
-  *watch = (ax_watch){.machine = machine, .in = in};
+  *watch = (ax_watch){.machine = machine, .in = in, .labels_steps = ax_strands_count(machine) > 1};
   return AX_OK;
 }
 
@@ -240,6 +261,7 @@ void ax_watch_deinit(ax_watch *watch) {
   ax_act_objects_deinit(&watch->objects);
   ax_touches_deinit(&watch->last);
   ax_free(watch->notes);
+  ax_free(watch->labels);
   ax_arena_deinit(&watch->names);
 }
 

@@ -3,6 +3,7 @@
 #define AX_CHECK_WATCH_H
 
 #include "check/explore.h"
+#include "check/strands.h"
 #include "kernel/machine/alike.h"
 
 typedef struct ax_step_note { /* of a step of a run: where its core stood in its code */
@@ -20,6 +21,9 @@ typedef struct ax_watch {
   bool notes_steps;
   ax_step_note *notes; /* of all steps that were done while notes_steps was set */
   uint32_t note_count, note_capacity;
+  bool labels_steps;      /* the kernel's grid is cut into strands */
+  ax_point_label *labels; /* of the same steps, if so */
+  uint32_t label_capacity;
 } ax_watch;
 
 AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in);

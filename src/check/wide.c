@@ -154,7 +154,7 @@ static ax_status class_of(ax_wide *w, const ax_abstract *view, uint32_t *out) {
 
 ax_status ax_wide_act(ax_wide *w, uint32_t agent, const ax_act *act) {
   AX_TRY(ax_grow(&w->steps, sizeof w->steps[0], w->step_count, 1, &w->step_capacity));
-  w->steps[w->step_count++] = (ax_wide_step){.agent = agent, .first = w->touch_count, .act = *act};
+  w->steps[w->step_count++] = (ax_wide_step){.agent = agent, .first = w->touch_count, .label = w->label, .act = *act};
   return AX_OK;
 }
 
@@ -244,6 +244,7 @@ typedef struct writer {
 /* class: of one, whose bytes are not those of the memory. */
 static ax_status add_region(writer *x, uint32_t like, bool class, uint32_t *out) {
   ax_act_region region = x->out->objects.regions[like];
+  region.behind = like + 1;
   if (class) region.bytes = 2 * bias, region.elem_bytes = region.rank = 0;
   *out = x->out->objects.region_count;
   return ax_act_objects_add_region(&x->out->objects, region);

@@ -12,6 +12,7 @@
 
 #include "base/table.h"
 #include "check/abstract.h"
+#include "check/strands.h"
 
 typedef struct ax_wide_touch {
   uint32_t region, class; /* class 0: it is `touch`, as it is */
@@ -24,6 +25,7 @@ typedef struct ax_wide_touch {
 typedef struct ax_wide_step {
   uint32_t agent, first; /* its touches begin at `first` */
   bool way;              /* it is of a branch on inputs */
+  ax_point_label label;
   ax_act act;
 } ax_wide_step;
 
@@ -45,6 +47,7 @@ typedef struct ax_wide { /* zero-initialise to start */
   ax_act_region *regions;
   uint32_t *semaphores; /* their devices */
   uint32_t agent_count, agent_capacity, region_count, region_capacity, semaphore_count, semaphore_capacity;
+  ax_point_label label; /* of the acts that come next */
   ax_table table; /* of classes, by region and words */
 } ax_wide;
 void ax_wide_deinit(ax_wide *wide);

@@ -7,7 +7,7 @@ static const char *const act_names[] = {"nothing", "local", "signal", "wait", "r
 static const char *const finding_names[AX_FINDING_KINDS] = {
     "nothing",       "deadlock",        "data race",     "leaked semaphore", "barrier misuse", "read of unset memory",
     "out of bounds", "use after scope", "over capacity", "copy not awaited", "several results",
-    "order of additions", "missing commit"};
+    "order of additions", "missing commit", "dependence between points"};
 
 const char *ax_act_kind_name(ax_act_kind kind) { return (uint32_t)kind < AX_COUNT(act_names) ? act_names[kind] : "?"; }
 const char *ax_finding_kind_name(ax_finding_kind kind) {

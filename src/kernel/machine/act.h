@@ -107,9 +107,10 @@ typedef enum ax_finding_kind {
   AX_FINDING_COPY_NOT_AWAITED, /* all cores may be through while it is still under way */
   AX_FINDING_RESULTS,          /* runs that end well have different results */
   AX_FINDING_ROUNDING,         /* the same, by roundings alone: floats are added in an order that is not fixed */
-  AX_FINDING_NOT_COMMITTED     /* a copy reads stores that were not made visible to copies */
+  AX_FINDING_NOT_COMMITTED,    /* a copy reads stores that were not made visible to copies */
+  AX_FINDING_BETWEEN_POINTS    /* a point of a grid needs what another one does, and they are in no order */
 } ax_finding_kind;
-#define AX_FINDING_KINDS 13
+#define AX_FINDING_KINDS 14
 
 const char *ax_finding_kind_name(ax_finding_kind kind); /* "data race" */
 
@@ -150,6 +151,7 @@ typedef struct ax_act_region {
   uint64_t bytes;
   uint32_t elem_bytes, rank; /* row-major; elem_bytes 0: bytes without a shape */
   int64_t dims[AX_REGION_RANK];
+  uint32_t behind; /* it stands for bytes of another region: that one's number and 1; 0: it is memory itself */
 } ax_act_region;
 
 typedef struct ax_act_objects {

@@ -232,6 +232,22 @@ static ax_status about_transfer(ax_about *a) {
   return t->stage == copy_received ? ax_about_touch_object(a, &params->to, a->act.object) : AX_OK;
 }
 
+bool ax_copy_leaves_unset(const ax_machine *machine, const ax_core_code_step *step) {
+  return machine->codes[0]->point != NULL && !step->in_point && ((const ax_copy_params *)step->eqn->params)->grouped;
+}
+
+/* The slot that a copy has read may hold anything from now on. */
+static ax_status unset_source(const ax_about *a) {
+  const ax_view *from = &a->actor->transfer.from;
+  ax_bank **memory = &a->state->places[from->region].memory;
+  unsigned char *unset = ax_calloc((size_t)ax_view_bytes(from), 1);
+  if (unset == NULL) return ax_out_of_memory((size_t)ax_view_bytes(from));
+  const ax_status status = ax_bank_own(memory);
+  if (status == AX_OK) ax_view_write(from, *memory, NULL, a->actor->transfer.data->tensor->data, unset);
+  ax_free(unset);
+  return status;
+}
+
 static ax_status do_transfer(ax_about *a) {
   ax_state_copy *t = &a->actor->transfer;
   ax_state *state = a->state;
@@ -242,6 +258,7 @@ static ax_status do_transfer(ax_about *a) {
     t->set = ax_alloc(bytes);
     if (t->set == NULL) return ax_out_of_memory(bytes);
     if (bytes > 0) ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
+    if (bytes > 0 && state->machine->strict && ax_copy_leaves_unset(state->machine, t->step)) AX_TRY(unset_source(a));
   } else if (t->stage == copy_writes && bytes > 0) {
     AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
     ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);

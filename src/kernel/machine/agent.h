@@ -47,6 +47,8 @@ AX_MUST_USE ax_status ax_about_touch_object(ax_about *a, const ax_core_params *t
 AX_MUST_USE ax_status ax_about_sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out);
 void ax_object_arrive(ax_state_object *barrier);
 int64_t ax_view_bytes(const ax_view *view);
+/* Whether the copy that the step starts stores a block of a result, of a kernel over a grid: its slot then begins anew. */
+bool ax_copy_leaves_unset(const ax_machine *machine, const ax_core_code_step *step);
 
 /* Accesses: loads, stores, and what both make. */
 AX_MUST_USE ax_status ax_about_memory(ax_about *a);

@@ -22,6 +22,8 @@ static ax_status new_slot(ax_core_code *code, const ax_type *type, uint32_t *slo
 static ax_status add_step(ax_core_code *code, ax_core_code_step step, uint32_t *number) {
   AX_TRY(ax_grow(&code->steps, sizeof code->steps[0], code->step_count, 1, &code->step_capacity));
   if (number != NULL) *number = code->step_count;
+  step.in_point = code->ids != NULL;
+  step.around = code->around;
   code->steps[code->step_count++] = step;
   return AX_OK;
 }
@@ -218,13 +220,13 @@ static ax_status inline_scope(ax_core_code *code, const ax_core_code_step *from,
 static ax_status inline_point(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_grid_point_params *params = from->eqn->params;
   const uint32_t *around = code->ids;
-  code->ids = in;
+  code->ids = code->point = in;
   ax_status status = inline_program(code, params->body, in + params->grid.count, out);
   code->ids = around;
   return status;
 }
 
-static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_kind(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_prim *prim = from->eqn->prim;
   const ax_program *held = ax_eqn_program(from->eqn, 0);
   if (prim->runs == AX_RUNS_ONE) return inline_switch(code, from, in, out);
@@ -237,6 +239,14 @@ static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from
               (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
   if (call && (prim->runs == AX_RUNS_FIRST || ax_eqn_program(from->eqn, 1) == NULL)) return inline_held(code, from, 0, in, out);
   return ax_error(AX_ABSENT, "a core cannot run %s: it is for devices", prim->name);
+}
+
+static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
+  const ax_eqn *around = code->around;
+  if (from->eqn->location != NULL || from->eqn->line > 0) code->around = from->eqn;
+  const ax_status status = inline_kind(code, from, in, out);
+  code->around = around;
+  return status;
 }
 
 /* --- Equations --- */
@@ -296,6 +306,7 @@ static void locate(ax_core_code *code) {
     const ax_step_span span = step->kind == AX_STEP_ACT ? step->eqn->prim->step->span : AX_SPAN_NONE;
     if (span == AX_SPAN_ENDS && depth > 0) depth--;
     step->location = ax_eqn_place(step->eqn, &code->arena);
+    if (step->location == NULL && step->around != NULL) step->location = ax_eqn_place(step->around, &code->arena);
     step->span = depth == 0 ? NULL : open[(depth <= AX_COUNT(open) ? depth : AX_COUNT(open)) - 1];
     if (span != AX_SPAN_BEGINS) continue;
     if (depth < AX_COUNT(open)) open[depth] = ((const ax_trace_params *)step->eqn->params)->name;

@@ -39,7 +39,7 @@ typedef struct ax_core_code_step {
   const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: the step's equation; of others the one it was made from */
   const ax_program *program; /* which the equation is of */
   const char *span;          /* the innermost trace_begin around; NULL */
-  const char *location;      /* of the equation: its own, or "line 12" of a text; NULL */
+  const char *location;      /* of the equation, or the one around it: its own, or "line 12" of a text; NULL */
   uint32_t *in, *out;        /* slots */
   uint32_t in_count, out_count;
   uint32_t target, target_count, *targets;
@@ -47,6 +47,8 @@ typedef struct ax_core_code_step {
   int64_t length;
   bool reverse;
   ax_code_sum sum;
+  const ax_eqn *around;      /* the innermost equation around it whose place is known; NULL: there is none */
+  bool in_point;             /* it is a part of what a point of a grid does */
 } ax_core_code_step;
 
 typedef struct ax_core_code_constant {
@@ -60,7 +62,9 @@ typedef struct ax_core_code {
   ax_type *types; /* by slot; the first are the program's inputs */
   ax_core_code_constant *constants;
   uint32_t step_count, slot_count, constant_count, loop_count;
-  const uint32_t *ids; /* while it is made: the slots of the numbers in the grid around, NULL: there is none */
+  const uint32_t *point; /* of a body over a grid: the slots of the last point's numbers; NULL: there is no grid */
+  const uint32_t *ids;   /* while it is made: the slots of the numbers in the grid around, NULL: there is none */
+  const ax_eqn *around;  /* likewise: of a step */
   uint32_t step_capacity, slot_capacity, constant_capacity;
   ax_arena arena;
 } ax_core_code;
