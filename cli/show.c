@@ -416,7 +416,7 @@ int show_main(int argc, const char **argv) {
       {"memory", '\0', POPT_ARG_NONE, &show.memory, 0, "What memory a run takes: as --pass memory, after all others", NULL},
       {"module", '\0', POPT_ARG_NONE, &show.module, 0, "The StableHLO module of the file as text, also of bytecode", NULL},
       {"bytecode", '\0', POPT_ARG_STRING, NULL, option_bytecode, "Writes the module of --module or --pass stablehlo as bytecode", "FILE"},
-      {"target", '\0', POPT_ARG_STRING, NULL, option_target, "The version of VHLO that --bytecode writes (1.0.0)", "VERSION"},
+      {"target", '\0', POPT_ARG_STRING, NULL, option_target, "The version of VHLO that --bytecode writes (1.0.0); 1.0.0+mixed: chlo and sdy, too", "VERSION"},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},

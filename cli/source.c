@@ -61,12 +61,38 @@ static ax_status read_file(const char *path, source_bytes *bytes) {
   return status;
 }
 
+/* A file that is no program at all is called what it is, or at least that; a reader of texts would show its bytes. */
+static ax_status check_readable(const char *path, const char *data, size_t length) {
+  static const struct {
+    const char *start, *name;
+  } kinds[] = {{"\x93NUMPY", "an array (.npy), which --in takes"},
+               {"PK\x03\x04", "a zip archive"},
+               {"\x1f\x8b", "compressed by gzip"},
+               {"\x7f" "ELF", "machine code"},
+               {"\x89PNG", "a picture"},
+               {"%PDF", "a document"}};
+  const size_t looked = length < 4096 ? length : 4096;
+  bool is_text = true;
+  if (length == 0) return ax_error(AX_PARSE_ERROR, "%s:1:1: expected a program, but the file is empty", path);
+  for (size_t i = 0; i < AX_COUNT(kinds); i++)
+    if (length >= strlen(kinds[i].start) && memcmp(data, kinds[i].start, strlen(kinds[i].start)) == 0)
+      return ax_error(AX_PARSE_ERROR, "%s: this is no program, but %s", path, kinds[i].name);
+  for (size_t i = 0; i < looked; i++) is_text = is_text && (data[i] < 0 || data[i] >= ' ' || strchr("\t\r\n\f\v", data[i]) != NULL) && data[i] != '\0';
+  if (is_text || ax_hlo_format_of(data, length) != AX_HLO_NO_MODULE) return AX_OK;
+  return ax_error(AX_PARSE_ERROR, "%s: this is no program: it is neither text, nor bytecode of MLIR's, nor a whole file of jax.export", path);
+}
+
+static ax_status read_checked(const char *path, source_bytes *bytes) {
+  AX_TRY(read_file(path, bytes));
+  return check_readable(strcmp(path, "-") == 0 ? "(standard input)" : path, bytes->data, bytes->length);
+}
+
 ax_status source_bytes_read(const char *path, source_bytes **out) {
   source_bytes *bytes = *out = ax_calloc(1, sizeof *bytes);
   if (bytes == NULL) return ax_out_of_memory(sizeof *bytes);
   ax_status status = ax_shared_lend(release_bytes, bytes, &bytes->owner);
   if (status == AX_OK) ax_shared_set_forget(bytes->owner, forget_bytes);
-  if (status == AX_OK && (status = read_file(path, bytes)) == AX_OK) return AX_OK;
+  if (status == AX_OK && (status = read_checked(path, bytes)) == AX_OK) return AX_OK;
   if (bytes->owner != NULL) ax_shared_release(bytes->owner);
   else ax_free(bytes);
   *out = NULL;

@@ -441,6 +441,17 @@ names=$(sed -n 's/^\(AX_MUST_USE \)\{0,1\}\(void\|bool\|ax_value\|ax_status\) \(
 for name in $names; do expect 0 "\\b$name(" help "$name"; done
 expect 2 "error: one NAME, not also 'pmax'" help psum pmax
 expect 1 'error: /dev/zero: is longer than 256 MiB' show /dev/zero
+# What is no program is called what it is, and none of its bytes are shown.
+: >empty.mlir
+printf '\223NUMPY\001\000v\000{' >array.mlir
+printf 'PK\003\004rest' >archive.mlir
+printf '\001\002module' >other.mlir
+expect 1 'error: empty.mlir:1:1: expected a program, but the file is empty$' run empty.mlir
+expect 1 'error: empty.mlir:1:1: expected a program, but the file is empty$' show --module empty.mlir
+expect 1 'error: (standard input):1:1: expected a program, but the file is empty$' show -
+expect 1 'error: array.mlir: this is no program, but an array (.npy), which --in takes$' run array.mlir
+expect 1 'error: archive.mlir: this is no program, but a zip archive$' show archive.mlir --module
+expect 1 'error: other.mlir: this is no program: it is neither text' bench other.mlir
 "$AXLE" --help >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
 "$AXLE" show double.axle >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
 

@@ -78,21 +78,24 @@ AX_MUST_USE ax_status ax_stablehlo_text(const char *module, size_t bytes, const 
 /* Writes a module, given in any of these forms, as an artifact of VHLO `version`, "1.0.0" (NULL: that one), which XLA, PJRT plugins and
    jax.export of that version and later read. As `stablehlo.serialize_portable_artifact_str(text, version)`. Of locations the file and
    line are kept.
+   "1.0.0+mixed": operations and attributes of chlo and sdy, which VHLO has not, are kept as they are beside those of VHLO, and a reader has
+   to know these dialects, of its own version. As `stablehlo.serialize_portable_artifact(module, version, allow_other_dialects=True)`.
 
    `*out` is owned by the caller: ax_string_free; it is `*out_bytes` long. Any thread. As ax_stablehlo_text of modules that cannot be
    read. AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; attributes that are missing. AX_ABSENT, by name: operations,
-   attributes and types that the version has not, and those of chlo and sdy, which VHLO has not; quantized types. AX_OUT_OF_MEMORY. */
+   attributes and types that the version has not, and without +mixed those of chlo and sdy; symbols inside of others (@a::@b), which VHLO
+   has not. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_stablehlo_bytecode(const char *module, size_t bytes, const char *source, const char *version, char **out,
                                             size_t *out_bytes);
 
 /* The same of a program's module, which ax_program_stablehlo prints; no text is made on the way. As `stablehlo.serialize_portable_artifact`.
    `*out` is owned by the caller: ax_string_free; it is `*out_bytes` long. Any thread. Errors as of ax_program_stablehlo; further
-   AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; AX_ABSENT: operations of chlo, which VHLO has not. */
+   AX_INVALID_ARGUMENT: a version that is none from 0.9.0 to 1.20.0; AX_ABSENT: operations of chlo, without +mixed behind the version. */
 AX_MUST_USE ax_status ax_program_stablehlo_bytecode(const ax_program *program, const char *version, char **out, size_t *out_bytes);
 
 /* How a program's module is written. */
 typedef struct ax_stablehlo_writing {
-  const char *version; /* of VHLO, as bytecode, "1.0.0"; NULL: as text */
+  const char *version; /* of VHLO, as bytecode, "1.0.0" or "1.0.0+mixed"; NULL: as text */
   ax_args donate;      /* parameters of the module that are marked jax.buffer_donor: their memory may become results' */
   bool at_once;        /* without async_start, which XLA does not read: what ax_start begins is whole where it begins */
   const ax_mesh *mesh; /* not NULL: the whole program is written for a partitioner elsewhere, over this mesh, in the words of Shardy:
@@ -105,7 +108,7 @@ typedef struct ax_stablehlo_writing {
 /* Writes a program's module as ax_program_stablehlo and ax_program_stablehlo_bytecode do, in the given way. `*out` is owned by the caller:
    ax_string_free; it is `*out_bytes` long. Any thread. Errors as of these two; AX_INVALID_ARGUMENT also: a parameter that there is not; a
    precision that is none; a mesh for a program with axes, or without specs. AX_ABSENT also, of whole programs: a shard_map or constraint over another mesh, axes that
-   are automatic in a shard_map, kernels, and as bytecode all of Shardy. */
+   are automatic in a shard_map, kernels, and as bytecode without +mixed all of Shardy. */
 AX_MUST_USE ax_status ax_program_stablehlo_with(const ax_program *program, const ax_stablehlo_writing *writing, char **out,
                                                 size_t *out_bytes);
 

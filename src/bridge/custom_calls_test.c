@@ -509,6 +509,7 @@ static const struct {
 } refused[] = {
     {ONE("nobody", ""), AX_ABSENT, "m.mlir:2: stablehlo.custom_call: the target @nobody is not known. Registered (ax_custom_call_register, --ffi): "
                                    "adder, later, ask, columns, future, number. Built in: lapack_"},
+    {ONE("xla_ffi_python_cpu_callback", TYPED), AX_ABSENT, "the target @xla_ffi_python_cpu_callback is not known: it is a Python function"},
     {ONE("ask", ""), AX_INVALID_ARGUMENT, "@ask: it is registered for api_version 4 only, and this one is 1"},
     {ONE("ask", ", api_version = 5 : i32"), AX_ABSENT, "api_version 5 is none of 1 to 4"},
     {ONE("future", TYPED), AX_ABSENT, "its execute handler is built for version 0.4 of XLA's interface, and here are 0.1 to 0.3"},

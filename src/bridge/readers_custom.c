@@ -383,8 +383,20 @@ ax_status ax_hlo_read_custom(const ax_hlo_read_args *args, ax_hlo_slice target, 
   return AX_OK;
 }
 
+/* xla_ffi_python_cpu_callback and its like: the function is an address or a number in the process that traced it. */
+static bool is_python(ax_hlo_slice target) {
+  static const char word[] = "python";
+  for (size_t i = 0; i + sizeof word - 1 <= target.length; i++)
+    if (memcmp(target.start + i, word, sizeof word - 1) == 0) return true;
+  return false;
+}
+
 ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target) {
   ax_text names = {0};
+  if (is_python(target))
+    return ax_error(AX_ABSENT, "the target @%.*s is not known: it is a Python function (jax.pure_callback, jax.debug.print, ..) of the process "
+                               "that traced it, which can call it where it runs on Axle, as JAX's plugin with its Python package",
+                    (int)target.length, target.start);
   ax_custom_calls_names(args->import->custom_calls, &names);
   const ax_status status =
       ax_error(AX_ABSENT, "the target @%.*s is not known. Registered (ax_custom_call_register, --ffi): %s. Built in: lapack_.._ffi, Sharding, "

@@ -82,6 +82,41 @@ static uint32_t count_numbers(const ax_hlo_bytecode *b, ax_hlo_bytes bytes) {
   return count;
 }
 
+/* How many operands belong to each list: few that are not 0, with where they stand, or all. */
+static ax_status read_segments(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {
+  enum { most = 2 };
+  uint64_t count, width = 0, number;
+  bool sparse;
+  int64_t *numbers;
+  AX_TRY(ax_hlo_make(b, most, sizeof numbers[0], &numbers));
+  memset(numbers, 0, most * sizeof numbers[0]);
+  AX_TRY(ax_hlo_read_flagged(b, from, &count, &sparse));
+  if (sparse) AX_TRY(ax_hlo_read_number(b, from, &width));
+  for (uint64_t i = 0; i < count; i++) {
+    const unsigned char *at = from->next;
+    AX_TRY(ax_hlo_read_number(b, from, &number));
+    const uint64_t place = !sparse ? i : width < 64 ? number & (((uint64_t)1 << width) - 1) : number;
+    if (width > 32 || place >= most || number >> width > INT32_MAX) return ax_hlo_broken(b, at, "an operation has no such list of operands");
+    numbers[place] = (int64_t)(number >> width);
+  }
+  *out = (ax_hlo_attribute){.kind = AX_HLO_NUMBERS, .numbers = numbers, .count = most};
+  return AX_OK;
+}
+
+/* Of files since this version these are behind the other attributes, in numbers. */
+enum { with_segments_apart = 6 };
+
+static ax_status add_segments(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_coded_name *name, ax_hlo_list *out) {
+  for (uint32_t i = 0; i < name->slot_count; i++) {
+    if (name->slots[i]->kind != AX_HLO_SLOT_SEGMENTS) continue;
+    ax_hlo_attribute segments;
+    AX_TRY(read_segments(b, from, &segments));
+    segments.name = (ax_hlo_slice){name->slots[i]->name, strlen(name->slots[i]->name)};
+    AX_TRY(ax_hlo_list_add(out, &segments, sizeof segments));
+  }
+  return AX_OK;
+}
+
 /* An operation's own attributes, in the order of their names. Files that are older than attributes that were added to an operation have
    fewer. */
 static ax_status add_slots(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_coded_name *name, ax_hlo_list *out) {
@@ -89,15 +124,16 @@ static ax_status add_slots(ax_hlo_bytecode *b, ax_hlo_bytes *from, const ax_hlo_
   const ax_hlo_attribute *found;
   for (uint32_t i = 0; i < name->slot_count && from->next < from->end; i++) {
     const ax_hlo_slot *slot = name->slots[i];
-    if (fewer && slot->first > 1) continue;
-    AX_TRY(name->form == 0 && slot->optional ? ax_hlo_read_optional(b, from, &found) : ax_hlo_read_attribute(b, from, &found));
+    const bool segments = slot->kind == AX_HLO_SLOT_SEGMENTS;
+    if ((fewer && slot->first > 1) || (segments && b->version >= with_segments_apart)) continue;
+    AX_TRY(name->form == 0 && slot->optional && !segments ? ax_hlo_read_optional(b, from, &found) : ax_hlo_read_attribute(b, from, &found));
     if (found == NULL) continue;
     ax_hlo_attribute named = *found;
     const char *word = name->form > 0 ? ax_hlo_vhlo_name(slot) : slot->name;
     named.name = (ax_hlo_slice){word, strlen(word)};
     AX_TRY(ax_hlo_list_add(out, &named, sizeof named));
   }
-  return AX_OK;
+  return b->version >= with_segments_apart ? add_segments(b, from, name, out) : AX_OK;
 }
 
 static ax_status add_properties(ax_hlo_bytecode *b, const ax_hlo_coded_name *name, ax_hlo_bytes bytes, ax_hlo_list *out) {

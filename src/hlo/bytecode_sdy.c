@@ -105,10 +105,46 @@ static ax_status add_sharding(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *t
 static ax_status add_shardings(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *text) {
   return add_list(b, from, "#sdy.sharding_per_value<[", "]>", true, text);
 }
-/* How a custom call's dimensions correspond, which nothing asks for: its name alone. */
+/* Rules say how a custom call's dimensions correspond, by factors, which are called i, j, .., z, z_1, z_2, ..
+     #sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=2, j=4, k=8} reduction={j}, custom> */
+static void name_factor(ax_text *text, uint64_t factor) {
+  enum { letters = 'z' - 'i' + 1 };
+  if (factor < letters) ax_text_add(text, "%c", 'i' + (int)factor);
+  else ax_text_add(text, "z_%" PRIu64, factor - letters + 1);
+}
+static ax_status add_factors(ax_hlo_bytecode *b, ax_hlo_bytes *from, const char *open, const char *between, const char *close, ax_text *text) {
+  const unsigned char *at = from->next;
+  const int64_t *factors;
+  uint32_t count;
+  AX_TRY(ax_hlo_read_integers(b, from, &factors, &count));
+  if (count > 0) ax_text_add(text, "%s", open);
+  for (uint32_t i = 0; i < count; i++) {
+    if (factors[i] < 0) return ax_hlo_broken(b, at, "a factor has a number below 0");
+    if (i > 0) ax_text_add(text, "%s", between);
+    name_factor(text, (uint64_t)factors[i]);
+  }
+  if (count > 0) ax_text_add(text, "%s", close);
+  return AX_OK;
+}
+static ax_status add_mapping(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *text) { return add_factors(b, from, "", "", "", text); }
 static ax_status add_rule(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *text) {
-  (void)b, (void)from;
-  ax_text_add(text, "#sdy.op_sharding_rule");
+  static const char *const roles[] = {" reduction={", " need_replication={", " permutation={", " blocked_propagation={"};
+  const int64_t *sizes;
+  uint32_t count;
+  unsigned char custom = 0;
+  ax_text_add(text, "#sdy.op_sharding_rule<");
+  AX_TRY(ax_hlo_read_integers(b, from, &sizes, &count));
+  AX_TRY(add_list(b, from, "(", ")", true, text));
+  AX_TRY(add_list(b, from, "->(", ") {", true, text));
+  for (uint32_t i = 0; i < count; i++) {
+    ax_text_add(text, i > 0 ? ", " : "");
+    name_factor(text, i);
+    ax_text_add(text, "=%" PRId64, sizes[i]);
+  }
+  ax_text_add(text, "}");
+  for (size_t i = 0; i < AX_COUNT(roles) && ax_hlo_left(from) > 1; i++) AX_TRY(add_factors(b, from, roles[i], ", ", "}", text));
+  AX_TRY(ax_hlo_read_byte(b, from, &custom));
+  ax_text_add(text, custom != 0 ? ", custom>" : ">");
   return AX_OK;
 }
 static ax_status add_axes(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *text) { return add_list(b, from, "{", "}", true, text); }
@@ -124,7 +160,7 @@ static ax_status add_exchange(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *t
 
 typedef ax_status writer(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_text *text);
 static writer *const writers[] = {add_manual_axes, add_mesh_axis, add_mesh,  add_sub_axis, add_axis,      add_dimension,
-                                  add_sharding,    add_shardings, add_rule,  add_rule,     add_rule,      add_axes,
+                                  add_sharding,    add_shardings, add_mapping, add_lists,  add_rule,      add_axes,
                                   add_lists,       add_exchange,  add_lists, add_sharding, add_shardings, add_sharding};
 
 ax_status ax_hlo_read_sdy_attribute(ax_hlo_bytecode *b, ax_hlo_bytes *from, ax_hlo_attribute *out) {

@@ -172,6 +172,7 @@ ax_status ax_hlo_canonical(ax_arena *arena, const ax_hlo_slot *slot, const ax_hl
   switch (slot->kind) {
     case AX_HLO_SLOT_INTEGERS:
     case AX_HLO_SLOT_TRUTHS:
+    case AX_HLO_SLOT_SEGMENTS:
       return to_numbers(arena, from, out);
     case AX_HLO_SLOT_PAIRS:
       return from->kind == AX_HLO_ARRAY ? to_matrix(arena, from, out) : AX_OK;

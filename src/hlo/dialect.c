@@ -264,6 +264,16 @@ static const ax_hlo_slot broadcast_compare_slots[] = {
     {.name = "compare_type", .kind = AX_HLO_SLOT_WORD, .optional = true, .words = &comparisons}};
 static const ax_hlo_slot top_k_slots[] = {
     INTEGER("k"), {.name = "is_stable", .kind = AX_HLO_SLOT_BOOL, .optional = true, .otherwise = 1, .first = 2}};
+#define SEGMENTS(NAME) \
+  { .name = NAME, .kind = AX_HLO_SLOT_SEGMENTS, .optional = true }
+/* No value stands for what is left out, other than is_reverse; and the rule says which dimensions there are. */
+static const ax_hlo_slot scan_slots[] = {
+    {.name = "dimension", .kind = AX_HLO_SLOT_INTEGER, .otherwise = -1},
+    {.name = "is_reverse", .kind = AX_HLO_SLOT_BOOL, .optional = true},
+    {.name = "is_associative", .kind = AX_HLO_SLOT_BOOL, .optional = true, .otherwise = -1},
+    {.name = "scan_dim_size", .kind = AX_HLO_SLOT_INTEGER, .optional = true, .otherwise = -1},
+    SEGMENTS("operandSegmentSizes"),
+    SEGMENTS("resultSegmentSizes")};
 static const ax_hlo_slot ragged_dot_slots[] = {ANY("ragged_dot_dimension_numbers"), PRECISIONS};
 #define SHARDING(NAME) \
   { .name = NAME, .kind = AX_HLO_SLOT_ANY, .before = "#sdy.sharding", .behind = "" }
@@ -369,6 +379,7 @@ static const ax_hlo_listed operations[] = {
     {"chlo.broadcast_compare", SLOTS(broadcast_compare_slots), {0}, false},
     {"chlo.top_k", SLOTS(top_k_slots), {0}, false},
     {"chlo.ragged_dot", SLOTS(ragged_dot_slots), {0}, false},
+    {"chlo.scan", SLOTS(scan_slots), {0}, false},
     {"sdy.mesh", SLOTS(mesh_slots), {0}, false},
     {"sdy.sharding_constraint", SLOTS(sharding_slots), {0}, false},
     {"sdy.reshard", SLOTS(sharding_slots), {0}, false},

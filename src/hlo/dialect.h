@@ -24,6 +24,7 @@ typedef enum ax_hlo_slot_kind {
   AX_HLO_SLOT_INTEGER32, /* of 32 bits */
   AX_HLO_SLOT_INTEGERS,  /* array<i64: ..>; a tensor in VHLO */
   AX_HLO_SLOT_TRUTHS,    /* array<i1: ..>; likewise */
+  AX_HLO_SLOT_SEGMENTS,  /* array<i32: ..>: how many operands or results belong to each of several lists */
   AX_HLO_SLOT_PAIRS,     /* dense<[[..], ..]> : tensor<nx2xi64> */
   AX_HLO_SLOT_BOOL,
   AX_HLO_SLOT_UNIT, /* a truth value in VHLO */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "hlo/print.h"
 #include "hlo/read_text.h"
 #include "hlo/reader.h"
 #include "hlo/writer.h"
@@ -183,6 +184,13 @@ static void test_pools(void **state) {
   TEST_OK(ax_hlo_write_dictionary(&w, entries, 2, &again));
   TEST_OK(ax_hlo_write_place(&w, &o.op->place, &again));
   TEST_OK(ax_hlo_write_accuracy(&w, NULL, &again));
+  /* what is written as text is another than VHLO's */
+  const uint32_t before = w.types.count;
+  TEST_OK(ax_hlo_write_plain_type(&w, o.module.values[o.op->result], &first));
+  TEST_OK(ax_hlo_write_plain_type(&w, o.module.values[o.op->result], &again));
+  assert_true(first == again && w.types.count == before + 1 && w.types.items[first].dialect == AX_HLO_WRITES_TEXT);
+  TEST_OK(ax_hlo_write_as_text(&w, ax_hlo_find(o.op, "list"), &again));
+  assert_int_equal(w.attributes.items[again].bytes.start[w.attributes.items[again].bytes.length - 1], '\0');
   ax_hlo_pool_deinit(&w.strings);
   ax_hlo_pool_deinit(&w.names);
   ax_hlo_pool_deinit(&w.attributes);
@@ -191,8 +199,29 @@ static void test_pools(void **state) {
   ax_hlo_module_deinit(&o.module);
 }
 
+static void test_beside(void **state) {
+  (void)state;
+  ax_hlo_operation op = {.name = slice("chlo.erf"), .operand_count = 2, .result_count = 1};
+  assert_true(ax_hlo_beside(&op) == AX_HLO_WRITES_CHLO && ax_hlo_casts_of(&op) == 3);
+  op.name = slice("sdy.mesh");
+  assert_int_equal(ax_hlo_beside(&op), AX_HLO_WRITES_SDY);
+  op.name = slice("stablehlo.sine");
+  assert_true(ax_hlo_beside(&op) == AX_HLO_WRITES_VHLO && ax_hlo_casts_of(&op) == 0);
+  opened o = open();
+  ax_text text = {0};
+  TEST_OK(ax_hlo_print_type(&o.module, o.module.values[o.op->result], &text));
+  ax_text_add(&text, " ");
+  TEST_OK(ax_hlo_print_attribute(&o.module, ax_hlo_find(o.op, "list"), &text));
+  ax_text_add(&text, " ");
+  TEST_OK(ax_hlo_print_attributes(&o.module, &op, &text));
+  ax_text_add_bytes(&text, "", 1);
+  assert_string_equal(text.data, "tensor<2x3xf32> array<i64: 1, 2> {}");
+  ax_text_deinit(&text);
+  ax_hlo_module_deinit(&o.module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_slices), cmocka_unit_test(test_attributes), cmocka_unit_test(test_types),
-                                     cmocka_unit_test(test_places), cmocka_unit_test(test_constants), cmocka_unit_test(test_pools)};
+                                     cmocka_unit_test(test_places), cmocka_unit_test(test_constants), cmocka_unit_test(test_pools), cmocka_unit_test(test_beside)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

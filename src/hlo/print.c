@@ -360,8 +360,9 @@ static ax_status add_slot(printer *p, const ax_hlo_slot *slot, const ax_hlo_attr
     case AX_HLO_SLOT_ACCURACY:
       return add_accuracy(p, a);
     case AX_HLO_SLOT_TRUTHS:
+    case AX_HLO_SLOT_SEGMENTS:
       if (a->kind != AX_HLO_NUMBERS) return add_attribute(p, a);
-      add_numbers(p, a, "i1");
+      add_numbers(p, a, slot->kind == AX_HLO_SLOT_TRUTHS ? "i1" : "i32");
       return AX_OK;
     case AX_HLO_SLOT_INTEGER:
     case AX_HLO_SLOT_INTEGER32:
@@ -393,14 +394,15 @@ static ax_status add_own(printer *p, const ax_hlo_listed *known, const ax_hlo_at
   return slot != NULL ? add_slot(p, slot, &canonical, dialect) : add_entry(p, a);
 }
 
-static ax_status add_attributes(printer *p, ax_hlo_slice op, const ax_hlo_attribute *items, uint32_t count) {
+/* {a = 1 : i64, ..}; nothing if all may be left out. `open` stands before the first. */
+static ax_status add_attributes(printer *p, const char *open, ax_hlo_slice op, const ax_hlo_attribute *items, uint32_t count) {
   const ax_hlo_attribute **entries;
-  const char *comma = " {";
+  const char *comma = open;
   const char *dialect = op.length > 5 && memcmp(op.start, "chlo.", 5) == 0 ? "chlo" : "stablehlo";
   const ax_hlo_listed *known = ax_hlo_find_known(op);
   AX_TRY(sorted(p, items, count, &entries));
   for (uint32_t i = 0; i < count; i++) AX_TRY(add_own(p, known, entries[i], dialect, &comma));
-  if (comma[0] == ',') ax_text_add(p->text, "}");
+  if (comma != open) ax_text_add(p->text, "}");
   return AX_OK;
 }
 
@@ -551,7 +553,7 @@ static ax_status add_operation(printer *p, const ax_hlo_operation *op) {
   add_values(p, op->operands, op->operand_count);
   ax_text_add(p->text, ")");
   AX_TRY(add_regions(p, op));
-  AX_TRY(add_attributes(p, op->name, op->attributes, op->attribute_count));
+  AX_TRY(add_attributes(p, " {", op->name, op->attributes, op->attribute_count));
   add_signature(p, op);
   return AX_OK;
 }
@@ -571,13 +573,40 @@ static ax_status add_module(printer *p) {
   ax_text_add(p->text, " {");
   AX_TRY(add_block(p, &m->body));
   ax_text_add(p->text, "\n}\n");
-  if (p->lacks_types) return ax_error(AX_ABSENT, "%s: the types are too large as text", m->source);
+  return AX_OK;
+}
+
+static printer printer_of(const ax_hlo_module *module, ax_text *text) {
+  return (printer){.module = module, .text = text, .attributes_left = 1 << 24, .types_left = 1 << 26};
+}
+
+static ax_status finish(printer *p, ax_status status) {
+  ax_arena_deinit(&p->arena);
+  AX_TRY(status);
+  if (p->lacks_types) return ax_error(AX_ABSENT, "%s: the types are too large as text", p->module->source);
   return p->text->failed ? ax_out_of_memory(p->text->length) : AX_OK;
 }
 
 ax_status ax_hlo_print(const ax_hlo_module *module, ax_text *text) {
-  printer p = {.module = module, .text = text, .attributes_left = 1 << 24, .types_left = 1 << 26};
-  const ax_status status = add_module(&p);
-  ax_arena_deinit(&p.arena);
-  return status;
+  printer p = printer_of(module, text);
+  return finish(&p, add_module(&p));
+}
+
+ax_status ax_hlo_print_attributes(const ax_hlo_module *module, const ax_hlo_operation *op, ax_text *text) {
+  printer p = printer_of(module, text);
+  const size_t before = text->length;
+  const ax_status status = add_attributes(&p, "{", op->name, op->attributes, op->attribute_count);
+  if (text->length == before) ax_text_add(text, "{}");
+  return finish(&p, status);
+}
+
+ax_status ax_hlo_print_attribute(const ax_hlo_module *module, const ax_hlo_attribute *attribute, ax_text *text) {
+  printer p = printer_of(module, text);
+  return finish(&p, add_attribute(&p, attribute));
+}
+
+ax_status ax_hlo_print_type(const ax_hlo_module *module, const ax_hlo_value_type *type, ax_text *text) {
+  printer p = printer_of(module, text);
+  add_type(&p, type);
+  return finish(&p, AX_OK);
 }

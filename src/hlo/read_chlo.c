@@ -12,6 +12,7 @@ ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(ax_hlo_want_operands(r, draft));
   counts[1] = (int64_t)draft->operands.count - counts[0];
   segments.numbers = counts;
+  const int64_t carries = counts[1];
   AX_TRY(ax_hlo_draft_attribute(draft, "operandSegmentSizes", &segments));
   AX_TRY(ax_hlo_want(r, "dimension"));
   AX_TRY(ax_hlo_want(r, "="));
@@ -19,7 +20,12 @@ ax_status ax_hlo_read_scan(ax_hlo_scan *r, ax_hlo_draft *draft) {
   AX_TRY(ax_hlo_draft_attribute(draft, "dimension", &dimension));
   if (ax_hlo_take(r, "attributes")) AX_TRY(ax_hlo_draft_attributes(r, draft));
   AX_TRY(ax_hlo_want_region(r, draft, NULL));
-  return ax_hlo_want_typed(r, draft);
+  AX_TRY(ax_hlo_want_typed(r, draft));
+  int64_t *given = ax_arena_alloc(&r->module->arena, 2 * sizeof given[0]);
+  if (given == NULL) return ax_out_of_memory(2 * sizeof given[0]);
+  given[0] = draft->results.count > carries ? draft->results.count - carries : 0, given[1] = carries;
+  segments.numbers = given;
+  return ax_hlo_draft_attribute(draft, "resultSegmentSizes", &segments);
 }
 
 /* %a : tensor<4xf32> to tensor<?xf32> */

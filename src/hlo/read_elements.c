@@ -196,6 +196,8 @@ static ax_status index_resources(ax_hlo_scan *r, const char *at) {
 
 static ax_status find_resource(ax_hlo_scan *r, const char *at, ax_hlo_slice name, ax_hlo_slice *out) {
   const ax_hlo_attribute wanted = {.name = name}, *found = NULL;
+  if (ax_hlo_slice_is(name, "__elided__"))
+    return ax_hlo_refuse(r, at, "the constant's elements were left out when the text was printed (large_elements_limit): print them, or write bytecode");
   if (!r->has_resources) AX_TRY(index_resources(r, at));
   if (r->resource_count > 0) found = bsearch(&wanted, r->resources, r->resource_count, sizeof wanted, by_name);
   if (found == NULL) return ax_hlo_refuse(r, at, "there is no resource '%.*s'", (int)name.length, name.start);

@@ -297,6 +297,8 @@ static const struct {
      "the list has fewer elements than its type"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<\"0x00\"> : tensor<3xi32>\n}", "1 bytes are not those of 3 elements"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense_resource<w> : tensor<3xi32>\n}", "the text has no resources"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense_resource<__elided__> : tensor<3xi32>\n}",
+     "m.mlir:2:27: the constant's elements were left out when the text was printed"},
     {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : (tensor<f64>) -> ()\n}",
      "operand 0 is tensor<f32>, and its type is given as tensor<f64>"},
     {"func.func @f(%a: tensor<f32>) {\n  %0 = \"a.b\"(%a) : () -> ()\n}", "the operation has 1 operands, and types for 0"},

@@ -175,6 +175,7 @@ static const struct {
                   [AX_HLO_SLOT_NUMBER] = {KIND(INTEGER), "an integer"},
                   [AX_HLO_SLOT_INTEGERS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of integers"},
                   [AX_HLO_SLOT_TRUTHS] = {KIND(NUMBERS) | KIND(ARRAY) | KIND(ELEMENTS), "a list of truth values"},
+                  [AX_HLO_SLOT_SEGMENTS] = {KIND(NUMBERS), "a list of integers"},
                   [AX_HLO_SLOT_BOOL] = {KIND(BOOL) | KIND(UNIT), "true or false"},
                   [AX_HLO_SLOT_UNIT] = {KIND(BOOL) | KIND(UNIT), "there, or left out"},
                   [AX_HLO_SLOT_STRING] = {KIND(STRING) | KIND(SYMBOL), "a string"}, /* custom_call @target */
@@ -195,10 +196,20 @@ static ax_status check_kind(const ax_hlo_attribute *found, const ax_hlo_slot *sl
   return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be %s", slot->name, slot_kinds[slot->kind].name);
 }
 
+/* Functions of modules inside of modules: @a::@f. */
+static ax_status check_flat(const ax_hlo_attribute *symbol, const char *name) {
+  if (symbol->kind != AX_HLO_SYMBOL || symbol->count == 0) return AX_OK;
+  const ax_hlo_slice outer = symbol->items[symbol->count - 1].text;
+  return ax_error(AX_INVALID_ARGUMENT, "the attribute %s must be a symbol of one name, and not ..@%.*s::@%.*s", name,
+                  ax_hlo_length(outer), outer.start, ax_hlo_length(symbol->text), symbol->text.start);
+}
+
 static ax_status check_slot(const ax_verified *v, const ax_hlo_slot *slot) {
   const ax_hlo_attribute *found = ax_hlo_find(v->op, slot->name);
   if (found == NULL) return slot->optional ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "the attribute %s is missing", slot->name);
   AX_TRY(check_kind(found, slot));
+  AX_TRY(check_flat(found, slot->name));
+  for (uint32_t i = 0; slot->kind == AX_HLO_SLOT_SYMBOLS && i < found->count; i++) AX_TRY(check_flat(&found->items[i], slot->name));
   for (uint32_t i = 0; slot->group != NULL && i < slot->group->count; i++) {
     const ax_hlo_attribute *item = ax_hlo_item(found, slot->group->slots[i].name);
     if (item != NULL) AX_TRY(check_kind(item, &slot->group->slots[i]));
@@ -249,12 +260,18 @@ static ax_status check_signature(const ax_verified *v) {
   return AX_OK;
 }
 
+/* Functions and calls, for which the table has no row. */
+static ax_status check_function(const ax_verified *v) {
+  const ax_hlo_attribute *callee = ax_hlo_slice_is(v->op->name, "func.call") ? ax_hlo_find(v->op, "callee") : NULL;
+  return callee != NULL ? check_flat(callee, "callee") : check_signature(v);
+}
+
 /* --- Walking --- */
 
 /* Before its regions: what an operation is made of. */
 static ax_status check_parts(verifier *w, const ax_verified *v, const ax_hlo_rule *rule, uint32_t index) {
   for (uint32_t k = 0; k < v->op->result_count; k++) AX_TRY(ax_hlo_check_type(ax_verified_out(v, k)));
-  if (rule == NULL) return check_signature(v);
+  if (rule == NULL) return check_function(v);
   AX_TRY(check_counts(v, rule));
   AX_TRY(check_types(v, rule));
   return check_attributes(w, v, index);

@@ -104,6 +104,9 @@ static const struct {
     {F("  %0 = \"stablehlo.composite\"(%s) {name = \"a.b\", decomposition = @mesh} : (tensor<f32>) -> tensor<f32>\n")
      "sdy.mesh @mesh = <[\"x\"=2]>\n",
      "there is no function @mesh"},
+    {F("  %0 = call @a::@main(%s) : (tensor<f32>) -> tensor<f32>\n"), "the attribute callee must be a symbol of one name, and not ..@a::@main"},
+    {F("  %0 = \"stablehlo.custom_call\"(%s) {call_target_name = \"t\", called_computations = [@a::@b::@c]} : (tensor<f32>) -> tensor<f32>\n"),
+     "the attribute called_computations must be a symbol of one name, and not ..@b::@c"},
     /* attributes of other kinds */
     {NORMAL("5 : i64"), "the attribute epsilon must be a number of f32"},
     {NORMAL("\"0.1\""), "the attribute epsilon must be a number of f32"},

@@ -1,5 +1,6 @@
 /* Attributes and types in the bytecode of VHLO. Each is written once: the parts first, then itself, with the numbers of its parts. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,9 @@ enum {
   type_tensor = 20,
   type_encoded = 21,
   type_tuple = 23,
+  type_quantized = 24,
   type_unranked = 25,
+  type_quantized_by_axis = 30,
   type_future = 42
 };
 enum {
@@ -55,6 +58,21 @@ void ax_hlo_add_number(ax_text *text, uint64_t number) {
 
 void ax_hlo_add_signed(ax_text *text, int64_t number) {
   ax_hlo_add_number(text, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
+}
+
+/* An integer of so many bits as MLIR has it. */
+static void add_bits(ax_text *bytes, uint32_t bits, uint64_t number) {
+  const char byte = (char)number;
+  if (bits <= 8)
+    ax_text_add_bytes(bytes, &byte, 1);
+  else
+    ax_hlo_add_signed(bytes, bits < 64 ? (int64_t)(number & (((uint64_t)1 << bits) - 1)) : (int64_t)number);
+}
+
+static void add_double(ax_text *bytes, double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  add_bits(bytes, 64, bits);
 }
 
 void ax_hlo_pool_deinit(ax_hlo_pool *pool) {
@@ -156,10 +174,39 @@ static ax_status write_bounds(ax_hlo_writer *w, const ax_hlo_value_type *type, u
   return attribute_of(w, &bytes, out);
 }
 
+/* !quant.uniform<i8:f32, 0.5:3>: what is stored has no sign in its type, and a flag says it. */
+static ax_status write_quantized(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out) {
+  const ax_hlo_quantized *q = type->quantized;
+  const ax_dtype_info *stored = ax_dtype_get(q->storage);
+  const bool by_axis = q->axis >= 0;
+  ax_text bytes = {0};
+  char name[8];
+  uint32_t storage, expressed;
+  if (by_axis && w->version < AX_HLO_VERSION(0, 18)) return absent_type(w, type->text);
+  (void)snprintf(name, sizeof name, "i%u", stored->bits);
+  AX_TRY(ax_hlo_write_simple(w, (ax_hlo_slice){name, strlen(name)}, &storage));
+  const char *of = ax_dtype_get(q->expressed)->hlo;
+  AX_TRY(ax_hlo_write_simple(w, (ax_hlo_slice){of, strlen(of)}, &expressed));
+  ax_hlo_add_number(&bytes, by_axis ? type_quantized_by_axis : type_quantized);
+  ax_hlo_add_number(&bytes, stored->kind == AX_KIND_SIGNED);
+  ax_hlo_add_number(&bytes, storage);
+  ax_hlo_add_number(&bytes, expressed);
+  if (by_axis) ax_hlo_add_number(&bytes, (uint64_t)q->axis);
+  if (!by_axis) add_double(&bytes, q->scales[0]);
+  if (!by_axis) ax_hlo_add_signed(&bytes, q->zeros[0]);
+  ax_hlo_add_signed(&bytes, q->least);
+  ax_hlo_add_signed(&bytes, q->greatest);
+  if (by_axis) ax_hlo_add_number(&bytes, q->count);
+  for (uint32_t i = 0; by_axis && i < q->count; i++) add_double(&bytes, q->scales[i]);
+  if (by_axis) ax_hlo_add_number(&bytes, q->count);
+  for (uint32_t i = 0; by_axis && i < q->count; i++) ax_hlo_add_signed(&bytes, q->zeros[i]);
+  return ax_hlo_intern(w, &w->types, AX_HLO_WRITES_VHLO, &bytes, out);
+}
+
 static ax_status write_tensor(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out) {
   ax_text bytes = {0};
   uint32_t element, bounds = 0;
-  AX_TRY(write_element(w, element_text(type), &element));
+  AX_TRY(type->quantized != NULL ? write_quantized(w, type, &element) : write_element(w, element_text(type), &element));
   if (type->encoding != NULL) AX_TRY(write_bounds(w, type, &bounds));
   ax_hlo_add_number(&bytes, !type->ranked ? type_unranked : type->encoding != NULL ? type_encoded : type_tensor);
   if (type->encoding != NULL) ax_hlo_add_number(&bytes, bounds);
@@ -213,15 +260,6 @@ static ax_status write_string(ax_hlo_writer *w, ax_hlo_slice string, uint32_t *o
   uint32_t index;
   AX_TRY(ax_hlo_intern_string(w, string, &index));
   return write_coded(w, vhlo_string, index, out);
-}
-
-/* An integer of so many bits as MLIR has it. */
-static void add_bits(ax_text *bytes, uint32_t bits, uint64_t number) {
-  const char byte = (char)number;
-  if (bits <= 8)
-    ax_text_add_bytes(bytes, &byte, 1);
-  else
-    ax_hlo_add_signed(bytes, bits < 64 ? (int64_t)(number & (((uint64_t)1 << bits) - 1)) : (int64_t)number);
 }
 
 static ax_status write_number(ax_hlo_writer *w, int64_t number, ax_hlo_slice type, uint32_t bits, uint32_t *out) {
@@ -402,6 +440,19 @@ static ax_status write_integer_of(ax_hlo_writer *w, const ax_hlo_attribute *a, u
   return write_number(w, a->integer, a->type->text, ax_dtype_get(a->type->dtype)->bits, out);
 }
 
+/* @a::@b: VHLO's symbols are strings, of one name each. */
+static ax_status write_nested_symbol(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t *out) {
+  if (w->mixed) return ax_hlo_write_as_text(w, a, out);
+  const ax_hlo_slice outer = a->items[a->count - 1].text;
+  return ax_error(AX_ABSENT, "VHLO has no symbols inside of others, as @%.*s::@%.*s", (int)(outer.length < 100 ? outer.length : 100),
+                  outer.start, (int)(a->text.length < 100 ? a->text.length : 100), a->text.start);
+}
+
+static bool is_of_sdy(const ax_hlo_attribute *a) {
+  static const char start[] = "#sdy";
+  return a->kind == AX_HLO_OPAQUE && a->text.length > sizeof start && memcmp(a->text.start, start, sizeof start - 1) == 0;
+}
+
 static ax_status write_any(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t *out) {
   uint32_t type;
   switch (a->kind) {
@@ -413,7 +464,7 @@ static ax_status write_any(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t
       return write_float(w, a, out);
     case AX_HLO_STRING:
     case AX_HLO_SYMBOL:
-      return write_string(w, a->text, out);
+      return a->count == 0 ? write_string(w, a->text, out) : write_nested_symbol(w, a, out);
     case AX_HLO_TYPE:
       AX_TRY(ax_hlo_write_type(w, a->type, &type));
       return write_coded(w, vhlo_type, type, out);
@@ -431,6 +482,7 @@ static ax_status write_any(ax_hlo_writer *w, const ax_hlo_attribute *a, uint32_t
     default:
       break;
   }
+  if (w->mixed && is_of_sdy(a)) return ax_hlo_write_as_text(w, a, out);
   const ax_hlo_slice text = a->text.length > 0 ? a->text : a->name;
   return ax_error(AX_ABSENT, "VHLO has no attribute for %.*s", (int)(text.length < 100 ? text.length : 100),
                   text.start);
@@ -504,8 +556,7 @@ ax_status ax_hlo_write_builtin(ax_hlo_writer *w, const ax_hlo_attribute *a, uint
     ax_hlo_add_number(&bytes, builtin_unit);
     return builtin_of(w, &bytes, out);
   }
-  return ax_error(AX_ABSENT, "%s: the attribute %.*s of the module cannot be written", w->module->source, (int)a->name.length,
-                  a->name.start);
+  return ax_hlo_write_as_text(w, a, out);
 }
 
 ax_status ax_hlo_write_place(ax_hlo_writer *w, const ax_hlo_place *place, uint32_t *out) {

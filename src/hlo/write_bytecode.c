@@ -10,15 +10,17 @@
 enum { HAS_ATTRIBUTES = 1, HAS_RESULTS = 2, HAS_OPERANDS = 4, HAS_REGIONS = 16 };
 enum { SECTION_STRINGS, SECTION_DIALECTS, SECTION_ATTRIBUTES, SECTION_OFFSETS, SECTION_OPERATIONS };
 
-static ax_status add_region(ax_hlo_writer *w, const ax_hlo_region *region, ax_text *out);
+/* plain: the operation around it has types of builtin, so that its arguments have. */
+static ax_status add_region(ax_hlo_writer *w, const ax_hlo_region *region, bool plain, ax_text *out);
 
 /* --- Operations --- */
 
-static ax_status add_types(ax_hlo_writer *w, uint32_t first, uint32_t count, ax_text *out) {
+static ax_status add_types(ax_hlo_writer *w, const ax_hlo_operation *op, bool plain, ax_text *out) {
   uint32_t type;
-  ax_hlo_add_number(out, count);
-  for (uint32_t k = 0; k < count; k++) {
-    AX_TRY(ax_hlo_write_type(w, w->module->values[first + k], &type));
+  ax_hlo_add_number(out, op->result_count);
+  for (uint32_t k = 0; k < op->result_count; k++) {
+    const ax_hlo_value_type *of = w->module->values[op->result + k];
+    AX_TRY(plain ? ax_hlo_write_plain_type(w, of, &type) : ax_hlo_write_type(w, of, &type));
     ax_hlo_add_number(out, type);
   }
   return AX_OK;
@@ -31,14 +33,27 @@ static ax_status add_regions(ax_hlo_writer *w, const ax_hlo_operation *op, ax_te
   const uint32_t scope = w->scope, count = isolated && op->region_count == 0 ? 1 : op->region_count;
   ax_hlo_add_number(out, (uint64_t)count << 1 | isolated);
   if (isolated) w->scope = 0;
-  for (uint32_t i = 0; i < count; i++) AX_TRY(add_region(w, op->region_count > 0 ? &op->regions[i] : &declared, out));
+  const bool plain = ax_hlo_beside(op) != AX_HLO_WRITES_VHLO;
+  for (uint32_t i = 0; i < count; i++) AX_TRY(add_region(w, op->region_count > 0 ? &op->regions[i] : &declared, plain, out));
   w->scope = scope;
   return AX_OK;
 }
 
-static ax_status add_operation(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *next, ax_text *out) {
+/* Values of builtin's types become those of VHLO's. */
+static ax_status add_changed(ax_hlo_writer *w, uint32_t first, uint32_t count, uint32_t *next, ax_text *out) {
+  for (uint32_t k = first; k < first + count; k++) {
+    const uint32_t cast = *next;
+    AX_TRY(ax_hlo_add_cast(w, w->module->values[k], w->ids[k], true, next, out));
+    w->ids[k] = cast;
+  }
+  return AX_OK;
+}
+
+/* `operands`: their numbers in the file. */
+static ax_status add_parts(ax_hlo_writer *w, const ax_hlo_operation *op, const uint32_t *operands, bool plain, uint32_t *next,
+                           ax_text *out) {
   uint32_t name, attributes, place;
-  AX_TRY(ax_hlo_blame(w->module, op, ax_hlo_write_named(w, op, &name, &attributes)));
+  AX_TRY(ax_hlo_blame(w->module, op, plain ? ax_hlo_write_beside(w, op, &name, &attributes) : ax_hlo_write_named(w, op, &name, &attributes)));
   AX_TRY(ax_hlo_write_place(w, &op->place, &place));
   const bool regions = op->region_count > 0 || ax_hlo_slice_is(op->name, "func.func");
   const char mask = (char)((attributes != AX_NONE ? HAS_ATTRIBUTES : 0) | (op->result_count > 0 ? HAS_RESULTS : 0) |
@@ -47,43 +62,66 @@ static ax_status add_operation(ax_hlo_writer *w, const ax_hlo_operation *op, uin
   ax_text_add_bytes(out, &mask, 1);
   ax_hlo_add_number(out, place);
   if (attributes != AX_NONE) ax_hlo_add_number(out, attributes);
-  if (op->result_count > 0) AX_TRY(ax_hlo_blame(w->module, op, add_types(w, op->result, op->result_count, out)));
+  if (op->result_count > 0) AX_TRY(ax_hlo_blame(w->module, op, add_types(w, op, plain, out)));
   if (op->operand_count > 0) ax_hlo_add_number(out, op->operand_count);
-  for (uint32_t i = 0; i < op->operand_count; i++) ax_hlo_add_number(out, w->ids[op->operands[i]]);
+  for (uint32_t i = 0; i < op->operand_count; i++) ax_hlo_add_number(out, operands[i]);
   for (uint32_t k = 0; k < op->result_count; k++) w->ids[op->result + k] = (*next)++;
   return regions ? add_regions(w, op, out) : AX_OK;
 }
 
+static ax_status add_operation(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *next, ax_text *out) {
+  const bool plain = w->mixed && ax_hlo_beside(op) != AX_HLO_WRITES_VHLO;
+  uint32_t *operands = ax_arena_alloc(&w->arena, (op->operand_count + 1) * sizeof operands[0]);
+  if (operands == NULL) return ax_out_of_memory(op->operand_count * sizeof operands[0]);
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    operands[i] = w->ids[op->operands[i]];
+    if (!plain) continue;
+    const uint32_t cast = *next;
+    AX_TRY(ax_hlo_add_cast(w, w->module->values[op->operands[i]], operands[i], false, next, out));
+    operands[i] = cast;
+  }
+  AX_TRY(add_parts(w, op, operands, plain, next, out));
+  return plain ? add_changed(w, op->result, op->result_count, next, out) : AX_OK;
+}
+
 /* --- Regions --- */
 
-static ax_status add_block(ax_hlo_writer *w, const ax_hlo_block *block, uint32_t *next, ax_text *out) {
+static uint32_t casts_in(const ax_hlo_writer *w, const ax_hlo_block *block, bool plain) {
+  uint32_t count = plain ? block->argument_count : 0;
+  for (uint32_t i = 0; w->mixed && i < block->operation_count; i++) count += ax_hlo_casts_of(block->operations[i]);
+  return count;
+}
+
+static ax_status add_block(ax_hlo_writer *w, const ax_hlo_block *block, bool plain, uint32_t *next, ax_text *out) {
   const ax_hlo_place nowhere = {0};
   uint32_t type, place;
-  ax_hlo_add_number(out, (uint64_t)block->operation_count << 1 | (block->argument_count > 0));
+  ax_hlo_add_number(out, ((uint64_t)block->operation_count + casts_in(w, block, plain)) << 1 | (block->argument_count > 0));
   if (block->argument_count > 0) ax_hlo_add_number(out, block->argument_count);
   for (uint32_t i = 0; i < block->argument_count; i++) {
-    AX_TRY(ax_hlo_write_type(w, w->module->values[block->argument + i], &type));
+    const ax_hlo_value_type *of = w->module->values[block->argument + i];
+    AX_TRY(plain ? ax_hlo_write_plain_type(w, of, &type) : ax_hlo_write_type(w, of, &type));
     AX_TRY(ax_hlo_write_place(w, &nowhere, &place));
     ax_hlo_add_number(out, type);
     ax_hlo_add_number(out, place);
     w->ids[block->argument + i] = (*next)++;
   }
+  if (plain) AX_TRY(add_changed(w, block->argument, block->argument_count, next, out));
   for (uint32_t i = 0; i < block->operation_count; i++) AX_TRY(add_operation(w, block->operations[i], next, out));
   return AX_OK;
 }
 
-static ax_status add_region(ax_hlo_writer *w, const ax_hlo_region *region, ax_text *out) {
+static ax_status add_region(ax_hlo_writer *w, const ax_hlo_region *region, bool plain, ax_text *out) {
   uint32_t values = 0;
   ax_hlo_add_number(out, region->block_count);
   if (region->block_count == 0) return AX_OK;
   for (uint32_t b = 0; b < region->block_count; b++) {
-    values += region->blocks[b].argument_count;
+    values += region->blocks[b].argument_count + casts_in(w, &region->blocks[b], plain);
     for (uint32_t i = 0; i < region->blocks[b].operation_count; i++) values += region->blocks[b].operations[i]->result_count;
   }
   ax_hlo_add_number(out, values);
   uint32_t next = w->scope;
   w->scope += values;
-  for (uint32_t b = 0; b < region->block_count; b++) AX_TRY(add_block(w, &region->blocks[b], &next, out));
+  for (uint32_t b = 0; b < region->block_count; b++) AX_TRY(add_block(w, &region->blocks[b], plain, &next, out));
   w->scope -= values;
   return AX_OK;
 }
@@ -114,7 +152,7 @@ static ax_status add_module(ax_hlo_writer *w, ax_text *out) {
   ax_hlo_add_number(out, place);
   ax_hlo_add_number(out, attributes);
   ax_hlo_add_number(out, 1 << 1 | 1);
-  return add_region(w, &region, out);
+  return add_region(w, &region, false, out);
 }
 
 /* --- Sections --- */
@@ -137,10 +175,10 @@ static uint32_t group_end(const ax_hlo_pool *pool, uint32_t i) {
 }
 
 static void add_lengths(const ax_hlo_pool *pool, ax_text *out) {
-  enum { custom = 1 };
   for (uint32_t i = 0; i < pool->count;) {
     const uint32_t end = group_end(pool, i);
-    ax_hlo_add_number(out, pool->items[i].dialect);
+    const bool custom = pool->items[i].dialect != AX_HLO_WRITES_TEXT;
+    ax_hlo_add_number(out, custom ? pool->items[i].dialect : AX_HLO_WRITES_BUILTIN);
     ax_hlo_add_number(out, end - i);
     for (; i < end; i++) ax_hlo_add_number(out, pool->items[i].bytes.length << 1 | custom);
   }
@@ -151,10 +189,11 @@ static void add_all(const ax_hlo_pool *pool, ax_text *out) {
 }
 
 static ax_status add_dialects(ax_hlo_writer *w, ax_text *out) {
-  static const char *const names[AX_HLO_WRITES_COUNT] = {"builtin", "vhlo"};
+  static const char *const names[AX_HLO_WRITES_COUNT] = {"builtin", "vhlo", "chlo", "sdy"};
+  const uint32_t count = w->mixed ? AX_HLO_WRITES_COUNT : AX_HLO_WRITES_VHLO + 1;
   uint32_t string;
-  ax_hlo_add_number(out, AX_HLO_WRITES_COUNT);
-  for (size_t i = 0; i < AX_COUNT(names); i++) {
+  ax_hlo_add_number(out, count);
+  for (uint32_t i = 0; i < count; i++) {
     AX_TRY(ax_hlo_intern_string(w, (ax_hlo_slice){names[i], strlen(names[i])}, &string));
     ax_hlo_add_number(out, string);
   }
@@ -208,7 +247,8 @@ static ax_status write_file(ax_hlo_writer *w, ax_text *operations, ax_text *dial
 }
 
 ax_status ax_hlo_write_bytecode(const ax_hlo_module *module, uint32_t version, ax_text *out) {
-  ax_hlo_writer w = {.module = module, .version = version, .attributes_left = 1 << 26};
+  ax_hlo_writer w = {.module = module, .version = version & ~(uint32_t)AX_HLO_MIXED, .mixed = (version & AX_HLO_MIXED) != 0,
+                     .attributes_left = 1 << 26};
   ax_text operations = {0}, dialects = {0};
   const ax_status status = write_file(&w, &operations, &dialects, out);
   ax_text_deinit(&operations);
@@ -226,8 +266,10 @@ ax_status ax_hlo_write_bytecode(const ax_hlo_module *module, uint32_t version, a
 ax_status ax_hlo_parse_version(const char *word, uint32_t *out) {
   unsigned major = 1, minor = 0, patch = 0;
   int length = 0;
-  const bool read = word == NULL || (sscanf(word, "%4u.%4u.%4u%n", &major, &minor, &patch, &length) == 3 && word[length] == '\0');
-  *out = AX_HLO_VERSION(major, minor);
-  if (read && *out >= AX_HLO_OLDEST && *out <= AX_HLO_NEWEST) return AX_OK;
+  const bool read = word == NULL || sscanf(word, "%4u.%4u.%4u%n", &major, &minor, &patch, &length) == 3;
+  const bool mixed = read && word != NULL && strcmp(word + length, "+mixed") == 0, whole = mixed || word == NULL || word[length] == '\0';
+  const uint32_t version = AX_HLO_VERSION(major, minor);
+  *out = version | (mixed ? AX_HLO_MIXED : 0);
+  if (read && whole && version >= AX_HLO_OLDEST && version <= AX_HLO_NEWEST) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "\"%s\" is no version of VHLO from 0.9.0 to 1.20.0", word);
 }

@@ -80,6 +80,42 @@ static void test_rest(void **state) {
       "1.10.0");
 }
 
+static void test_quantized(void **state) {
+  (void)state;
+  static const char text[] =
+      "func.func @main(%a: tensor<4x!quant.uniform<i8:f32, 5.000000e-01:3>>, %b: tensor<2x3x!quant.uniform<i8<-127:127>:f32:1, "
+      "{5.000000e-01:1, 2.500000e-01, 2.000000e+00:-3}>>) -> (tensor<4xf32>, tensor<2x3xf32>, tensor<4x!quant.uniform<u4:bf16, 1.000000e-01>>) {\n"
+      "  %0 = stablehlo.uniform_dequantize %a : (tensor<4x!quant.uniform<i8:f32, 5.000000e-01:3>>) -> tensor<4xf32>\n"
+      "  %1 = stablehlo.uniform_dequantize %b : (tensor<2x3x!quant.uniform<i8<-127:127>:f32:1, {5.000000e-01:1, 2.500000e-01, "
+      "2.000000e+00:-3}>>) -> tensor<2x3xf32>\n"
+      "  %2 = stablehlo.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>\n"
+      "  %3 = stablehlo.uniform_quantize %2 : (tensor<4xbf16>) -> tensor<4x!quant.uniform<u4:bf16, 1.000000e-01>>\n"
+      "  return %0, %1, %3 : tensor<4xf32>, tensor<2x3xf32>, tensor<4x!quant.uniform<u4:bf16, 1.000000e-01>>\n}\n";
+  check_round(text, "0.18.0");
+  check_round(text, "1.20.0");
+}
+
+/* Operations of chlo and sdy beside VHLO's, with regions and without; attributes of sdy; symbols and lists that VHLO has not. */
+static void test_mixed(void **state) {
+  (void)state;
+  static const char *const names[] = {"all.mlir", "plain.mlir", "mixed.mlir"};
+  for (size_t i = 0; i < AX_COUNT(names); i++) {
+    char *module = load(names[i]);
+    check_round(module, "1.20.0+mixed");
+    free(module);
+  }
+  check_round(
+      "module @m attributes {a.list = [1 : i64, \"s\"], b.dictionary = {x = f32}} {\n"
+      "  sdy.mesh @mesh = <[\"x\"=4]>\n"
+      "  func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}) -> (tensor<8x4xf32> {sdy.sharding = "
+      "#sdy.sharding<@mesh, [{\"x\"}, {?}]>}) attributes {c.symbol = @a::@b} {\n"
+      "    %0 = chlo.erf %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {?}]>]>} : tensor<8x4xf32> -> tensor<8x4xf32>\n"
+      "    %1 = chlo.tan %0 : tensor<8x4xf32> -> tensor<8x4xf32>\n"
+      "    %2 = stablehlo.sine %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {?}]>]>} : tensor<8x4xf32>\n"
+      "    return %2 : tensor<8x4xf32>\n  }\n}\n",
+      "1.0.0+mixed");
+}
+
 static void check_refused(const char *operation, const char *version, const char *message) {
   ax_text text = {0};
   char *out;
@@ -103,14 +139,18 @@ static void test_refused(void **state) {
                 "m:2: stablehlo.concatenate: the attribute dimension is missing");
   check_refused("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xf8E3M4>", "1.6.0",
                 "the type f8E3M4 cannot be written as VHLO 1.6");
-  check_refused("%0 = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 1.0>>", "1.0.0",
-                "!quant.uniform<i8:f32, 1.0> cannot be written");
+  check_refused("%0 = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32:0, {1.0, 1.0, 1.0, 2.0}>>",
+                "0.17.0", "!quant.uniform<i8:f32:0, {1.0, 1.0, 1.0, 2.0}>> cannot be written as VHLO 0.17");
+  check_refused("%0 = stablehlo.sine %a {x = @a::@b} : tensor<4xf32>", "1.0.0",
+                "m:2: stablehlo.sine: VHLO has no symbols inside of others, as @a::@b");
+  check_refused("%0 = \"tensor.cast\"(%a) : (tensor<4xf32>) -> tensor<?xf32>", "1.20.0+mixed", "m:2: tensor.cast: VHLO has no such operation");
   check_refused("%0 = \"stablehlo.sine\"(%a) {x = #sdy.sharding<@m, [{}]>} : (tensor<4xf32>) -> tensor<4xf32>", "1.0.0",
                 "m:2: stablehlo.sine: VHLO has no attribute for #sdy.sharding");
   check_refused("%0 = \"stablehlo.custom_call\"(%a) {call_target_name = \"f\", backend_config = {n = array<i32: 1>}} : (tensor<4xf32>) -> tensor<4xf32>",
                 "1.0.0", "VHLO has no attribute for n");
   check_refused("%0 = stablehlo.sine %a : tensor<4xf32>", "0.8.0", "\"0.8.0\" is no version of VHLO");
   check_refused("%0 = stablehlo.sine %a : tensor<4xf32>", "1.x", "is no version of VHLO");
+  check_refused("%0 = stablehlo.sine %a : tensor<4xf32>", "1.0.0+mix", "\"1.0.0+mix\" is no version of VHLO");
 }
 
 static void test_numbers(void **state) {
@@ -145,16 +185,27 @@ static ax_status write_whole(void *context) {
   return status;
 }
 
+static ax_status write_mixed(void *context) {
+  char *out;
+  size_t bytes;
+  const ax_status status = ax_stablehlo_bytecode(context, strlen(context), "m", "1.20.0+mixed", &out, &bytes);
+  ax_string_free(out);
+  return status;
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   char *module = load("all.mlir");
   ax_arena_chunk_bytes = 1024;
   assert_true(test_each_allocation(write_whole, module) > 100);
   free(module);
+  module = load("plain.mlir");
+  assert_true(test_each_allocation(write_mixed, module) > 100);
+  free(module);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_versions), cmocka_unit_test(test_rest), cmocka_unit_test(test_refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_versions), cmocka_unit_test(test_rest), cmocka_unit_test(test_quantized), cmocka_unit_test(test_mixed), cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_numbers), cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

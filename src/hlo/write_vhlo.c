@@ -225,7 +225,9 @@ static ax_status base_of(const writing *r, ax_hlo_slice *out) {
     *out = (ax_hlo_slice){r->op->name.start + length, r->op->name.length - length};
     return AX_OK;
   }
-  return ax_error(AX_ABSENT, "VHLO has no such operation");
+  if (ax_hlo_beside(r->op) == AX_HLO_WRITES_VHLO) return ax_error(AX_ABSENT, "VHLO has no such operation");
+  return ax_error(AX_ABSENT, "VHLO has no such operation; version %u.%u.0+mixed keeps those of chlo and sdy beside its own",
+                  AX_HLO_MAJOR(r->w->version), AX_HLO_MINOR(r->w->version));
 }
 
 ax_status ax_hlo_write_named(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *name, uint32_t *attributes) {

@@ -1,6 +1,7 @@
 /* The writer of bytecode, inside hlo: the state that its files share.
 
      write_bytecode.c    operations, regions, values; sections
+     write_mixed.c       what stands beside VHLO: operations of chlo and sdy
      write_attributes.c  attributes and types, each once
      write_vhlo.c        attributes of operations as VHLO has them */
 #ifndef AX_HLO_WRITER_H
@@ -8,7 +9,14 @@
 
 #include "hlo/dialect.h"
 
-typedef enum ax_hlo_written { AX_HLO_WRITES_BUILTIN, AX_HLO_WRITES_VHLO, AX_HLO_WRITES_COUNT } ax_hlo_written; /* dialects */
+typedef enum ax_hlo_written { /* dialects */
+  AX_HLO_WRITES_BUILTIN,
+  AX_HLO_WRITES_VHLO,
+  AX_HLO_WRITES_CHLO,
+  AX_HLO_WRITES_SDY,
+  AX_HLO_WRITES_COUNT,
+  AX_HLO_WRITES_TEXT /* of any dialect: what MLIR's reader of texts takes; counted as builtin's */
+} ax_hlo_written;
 
 typedef struct ax_hlo_interned { /* bytes that were written, by dialect */
   ax_hlo_slice bytes;
@@ -24,6 +32,7 @@ typedef struct ax_hlo_pool { /* things with numbers, each once */
 typedef struct ax_hlo_writer {
   const ax_hlo_module *module;
   uint32_t version;
+  bool mixed; /* operations of chlo and sdy are written, too */
   ax_arena arena;
   ax_hlo_pool strings, names, attributes, types;
   uint32_t *ids;  /* by value: its number in the file */
@@ -38,6 +47,21 @@ void ax_hlo_add_signed(ax_text *text, int64_t number);
 AX_MUST_USE ax_status ax_hlo_intern(ax_hlo_writer *w, ax_hlo_pool *pool, uint32_t dialect, ax_text *bytes, uint32_t *out);
 AX_MUST_USE ax_status ax_hlo_intern_string(ax_hlo_writer *w, ax_hlo_slice string, uint32_t *out);
 void ax_hlo_pool_deinit(ax_hlo_pool *pool);
+
+/* --- write_mixed.c --- */
+/* The dialect of an operation that VHLO has not, but which may stand beside its: of chlo or sdy; AX_HLO_WRITES_VHLO: it is of no such dialect. */
+ax_hlo_written ax_hlo_beside(const ax_hlo_operation *op);
+/* How many operations stand around it, which only change the types of its operands and results. Of such a region each argument has one, too. */
+uint32_t ax_hlo_casts_of(const ax_hlo_operation *op);
+/* Values of VHLO's operations have VHLO's types, others those of builtin: an operation that makes the other of value `id`. It is value *next. */
+AX_MUST_USE ax_status ax_hlo_add_cast(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t id, bool to_vhlo, uint32_t *next,
+                                      ax_text *out);
+/* Its name, and its attributes as one text. */
+AX_MUST_USE ax_status ax_hlo_write_beside(ax_hlo_writer *w, const ax_hlo_operation *op, uint32_t *name, uint32_t *attributes);
+/* The type as those operations have it. */
+AX_MUST_USE ax_status ax_hlo_write_plain_type(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out);
+/* An attribute of sdy or chlo where VHLO's operations have it. */
+AX_MUST_USE ax_status ax_hlo_write_as_text(ax_hlo_writer *w, const ax_hlo_attribute *attribute, uint32_t *out);
 
 /* --- write_attributes.c --- */
 AX_MUST_USE ax_status ax_hlo_write_type(ax_hlo_writer *w, const ax_hlo_value_type *type, uint32_t *out);

@@ -26,6 +26,10 @@ for name in ("all", "plain"):
         out = io.BytesIO()
         ir.Module.parse((folder / f"{name}.mlir").read_text()).operation.write_bytecode(out)
         (folder / f"{name}.plain.mlirbc").write_bytes(out.getvalue())
+with mlir.make_ir_context():  # numbers of operands are attributes before version 6
+    out = io.BytesIO()
+    ir.Module.parse((folder / "plain.mlir").read_text()).operation.write_bytecode(out, desired_version=5)
+    (folder / "plain.5.mlirbc").write_bytes(out.getvalue())
 mixed = (folder / "mixed.mlir").read_text()
 (folder / "mixed.1.0.0.mlirbc").write_bytes(_jax.mlir.serialize_portable_artifact(mixed, "1.0.0", True))
 

@@ -15,7 +15,20 @@ module @plain attributes {mhlo.num_partitions = 16 : i32} {
     %6 = "stablehlo.exponential"(%5) <{result_accuracy = #stablehlo.result_accuracy<atol = 0.5, rtol = 0.0, ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}> : (tensor<8x2xf32>) -> tensor<8x2xf32>
     %8 = "stablehlo.dot_general"(%x, %x) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>], algorithm = #stablehlo.dot_algorithm<lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 3, allow_imprecise_accumulation = false>}> : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x8xf32>
     %9 = chlo.broadcast_compare %x, %x {comparison_direction = #chlo<comparison_direction GE>} : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xi1>
+    %10 = stablehlo.custom_call @f(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, jk])->([i, k]) {i=8, j=2, k=3} reduction={j} blocked_propagation={i}, custom>} : (tensor<8x6xf32>) -> tensor<8x3xf32>
     return %6, %4#1 : tensor<8x2xf32>, tensor<8x2xi32>
+  }
+  func.func private @scans(%x: tensor<8x6xf32>, %c: tensor<6xf32>) -> (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, tensor<8x6xf32>) {
+    %0:3 = chlo.scan(%x) inits(%c) dimension = 0 attributes {is_reverse = true} {
+    ^bb0(%a: tensor<6xf32>, %b: tensor<6xf32>):
+      %2 = stablehlo.add %a, %b : tensor<6xf32>
+      stablehlo.return %2, %a, %b : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+    } : (tensor<8x6xf32>, tensor<6xf32>) -> (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>)
+    %1 = chlo.scan(%x) inits() dimension = 1 attributes {is_associative = false, scan_dim_size = 6 : i64} {
+    ^bb0(%a: tensor<8xf32>):
+      stablehlo.return %a : tensor<8xf32>
+    } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+    return %0#0, %0#1, %0#2, %1 : tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, tensor<8x6xf32>
   }
   func.func private @declared(tensor<?xf32, #stablehlo.bounds<4>>, tensor<*xf32>) -> tuple<tensor<f32>, tensor<i1>>
 }

@@ -1,9 +1,9 @@
 """Writes modules of JAX as artifacts of VHLO by Axle, has XLA's libraries read, compile and run them, and says which are other than those
 that StableHLO's own writer makes, or give other results.
 
-  written.py [--axle build/axle] [--only REGEX] [--target VERSION]
+  written.py [--axle build/axle] [--only REGEX] [--target VERSION] [--mixed]
 
-The functions are those of import_jax.py. What CHLO has is made StableHLO first, as jax.export does.
+The functions are those of import_jax.py. What CHLO has is made StableHLO first, as jax.export does; --mixed: it stays, beside VHLO.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import numpy as np
 from agree import distance
 from jax._src.interpreters import mlir as interpreters
 from jax._src.lib import _jax
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 from run_stablehlo import compile_module, run
 
 
@@ -26,17 +28,25 @@ def read(artifact):
         return interpreters.module_to_string(_jax.mlir.deserialize_portable_artifact(artifact), enable_debug_info=False)
 
 
-def disagreement(axle, target, f, args):
+def original(lowered, target, mixed):
+    """The module that is to come back."""
+    if not mixed:
+        return read(_jax.mlir.serialize_portable_artifact(lowered.as_text(), target))
+    with interpreters.make_ir_context():
+        return read(stablehlo.serialize_portable_artifact(ir.Module.parse(lowered.as_text()), target, True))
+
+
+def disagreement(axle, target, mixed, f, args):
     lowered = import_jax.lower(f, args)
     try:
-        wanted = read(_jax.mlir.serialize_portable_artifact(lowered.as_text(), target))
+        wanted = original(lowered, target, mixed)
     except Exception:  # noqa: BLE001 - of several kinds, by version
         return None
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.mlir"
         with open(path, "w") as file:
             file.write(wanted)
-        words = [axle, "show", path, "--module", f"--bytecode={folder}/m.mlirbc", f"--target={target}"]
+        words = [axle, "show", path, "--module", f"--bytecode={folder}/m.mlirbc", f"--target={target}{'+mixed' * mixed}"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             return "".join(done.stderr.replace(folder + "/", "").splitlines()[:1])
@@ -60,11 +70,12 @@ def main():
     parser.add_argument("--axle", default="build/axle")
     parser.add_argument("--only", default="")
     parser.add_argument("--target", default="1.0.0")
+    parser.add_argument("--mixed", action="store_true")
     options = parser.parse_args()
-    names = [name for name in import_jax.CASES if re.search(options.only, name)]
+    names = [name for name, case in import_jax.CASES.items() if len(case) == 2 and re.search(options.only, name)]
     failed = 0
     for name in names:
-        why = disagreement(options.axle, options.target, *import_jax.CASES[name])
+        why = disagreement(options.axle, options.target, options.mixed, *import_jax.CASES[name])
         failed += why is not None
         if why is not None:
             print(f"{name}: {why}", flush=True)
