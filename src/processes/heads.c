@@ -8,12 +8,16 @@ size_t ax_head_write(const ax_head *last, const void *head, size_t bytes, uint32
   uint32_t differ = 0;
   size_t written = 1;
   assert(bytes % 4 == 0 && bytes <= AX_HEAD_BYTES);
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t word;
-    memcpy(&word, (const char *)head + 4 * i, sizeof word);
-    if (word == last->words[i]) continue;
-    differ |= 1u << i;
-    code[written++] = word;
+  for (uint32_t i = 0; i < count; i += 2) { /* most pairs of words are the same */
+    uint32_t words[2] = {0};
+    const uint32_t some = count - i < 2 ? 1 : 2;
+    if (some == 2 && memcmp((const char *)head + 4 * i, &last->words[i], 8) == 0) continue;
+    memcpy(words, (const char *)head + 4 * i, some * 4);
+    for (uint32_t k = 0; k < some; k++) {
+      if (words[k] == last->words[i + k]) continue;
+      differ |= 1u << (i + k);
+      code[written++] = words[k];
+    }
   }
   code[0] = count << AX_HEAD_WORDS | differ;
   return written * 4;

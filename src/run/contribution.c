@@ -7,36 +7,35 @@ typedef struct targets {
   const ax_push *push;
   const ax_instr *instr;
   const ax_activation *view;
-  const ax_party *own; /* the members here */
+  const ax_party *own;
   ax_kernel_code code;
   uint32_t count;
   int64_t step; /* bytes from the beginning of a result to the part of this contribution */
 } targets;
 
-static targets targets_of(const ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
+static inline targets targets_of(const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
   const ax_push *push = c->push;
   const ax_exchange *x = push->exchange;
-  const ax_party *own = ax_own_party(r, push->crossing, push->crossing->group[view->device]);
-  const uint32_t count = x->peers == AX_PEERS_ONE ? 1 : own->count;
-  return (targets){.push = push, .instr = instr, .view = view, .own = own,
+  const uint32_t count = x->peers == AX_PEERS_ONE ? 1 : c->own->count;
+  return (targets){.push = push, .instr = instr, .view = view, .own = c->own,
                    .code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0),
                    .count = x->alone && c->number != x->source ? 0 : count, .step = c->number * x->dst_step * push->out_item};
 }
 
-static uint32_t peer_at(const targets *t, uint32_t i) { return t->push->crossing->held[t->own->first + i]; }
+static inline uint32_t peer_at(const targets *t, uint32_t i) { return t->push->crossing->held[t->own->first + i]; }
 
 /* NULL: what the i-th member here has gets nothing of it. */
-static char *target(const targets *t, const ax_contribution *c, uint32_t i) {
+static inline char *target(const targets *t, const ax_contribution *c, uint32_t i) {
   const ax_push *push = t->push;
   if (push->exchange->peers == AX_PEERS_ONE) return (char *)ax_address(t->view, &t->instr->refs[1]) + t->step;
   if (push->exchange->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer_at(t, i)) return NULL;
   return ax_push_result(t->view, t->instr, peer_at(t, i)) + t->step;
 }
 
-void ax_contribution_put(const ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
-  const targets t = targets_of(r, c, view, instr);
+void ax_contribution_put(const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
+  const targets t = targets_of(c, view, instr);
   const ax_push *push = c->push;
-  const int64_t rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
+  const int64_t rows = push->outer_rank > 0 ? ax_dims_elems(push->outer_rank, push->exchange->dims) : 1;
   for (uint32_t i = 0; i < t.count; i++) {
     char *dst = target(&t, c, i);
     const int64_t piece = push->exchange->peers == AX_PEERS_ONE ? 0 : c->dense ? i : peer_at(&t, i);
@@ -115,7 +114,7 @@ static ax_status put_piece(const reading *d, int64_t piece) {
 
 ax_status ax_contribution_read(ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr,
                                const ax_delivery *delivery) {
-  const targets t = targets_of(r, c, view, instr);
+  const targets t = targets_of(c, view, instr);
   char *block = ax_alloc(block_bytes);
   ax_status status = block != NULL ? AX_OK : ax_out_of_memory(block_bytes);
   reading d = {r, delivery, c, &t, 0, t.count, block};

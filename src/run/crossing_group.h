@@ -45,6 +45,10 @@ static inline uint32_t ax_crossing_parties(const ax_crossing_group *g) {
   const ax_crossing *crossing = g->instr->push->crossing;
   return crossing->begin[g->group + 1] - crossing->begin[g->group];
 }
+static inline const ax_party *ax_crossing_party(const ax_crossing_group *g, uint32_t i) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  return &crossing->parties[crossing->begin[g->group] + i];
+}
 static inline bool ax_crossing_reaches(const ax_push *push, uint32_t member, const ax_party *party) {
   return ax_reaches(push->exchange, push->crossing, push->targets, member, party);
 }
