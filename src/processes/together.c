@@ -38,7 +38,9 @@ ax_delivery *ax_together_take(ax_together *t) {
 static void stamp(ax_together *t, ax_envelope *envelope) {
   envelope->run = t->receiver.number;
   envelope->check = t->doing.check;
-  if (ax_message_is_counted(envelope->kind)) atomic_fetch_add(&t->ending.sent, 1);
+  if (!ax_message_is_counted(envelope->kind)) return;
+  if (t->alone) atomic_store_explicit(&t->ending.sent, atomic_load_explicit(&t->ending.sent, memory_order_relaxed) + 1, memory_order_release);
+  else atomic_fetch_add(&t->ending.sent, 1);
 }
 
 ax_status ax_together_lend(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan) {
@@ -342,6 +344,7 @@ void ax_together_begin(ax_together *t, const ax_doing *doing) {
   ax_ending_reset(&t->ending);
   ax_stall_begin(&t->stall);
   t->doing = *doing;
+  t->alone = false;
   if (doing->check != 0) t->doing.check = ax_hash_word(doing->check, t->ending.processes->digest) | 1;
   t->receiver.what = doing->what != NULL ? doing->what : "a call";
   t->ending.check = t->doing.check;

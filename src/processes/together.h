@@ -28,6 +28,7 @@ typedef struct ax_together {
   ax_ending ending;
   ax_stall stall;
   ax_doing doing;
+  bool alone;                   /* only one thread sends; set by its owner after the begin */
   ax_delivery *_Atomic newest;  /* the inbox: what has come, last come first. The lock of the processes is held to put something there */
   struct ax_fetching *fetching; /* long payloads on their way here; guarded by the same lock */
   ax_delivery *text;            /* what another process does; only where it is compared with what this one does */

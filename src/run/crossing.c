@@ -65,6 +65,25 @@ static bool leaves_copies(const ax_crossing_group *g) {
          !is_awaited_at_once(g->instr);
 }
 
+/* The first party from the i-th on to which a member of this process sends its contribution alone; the number of parties: none. */
+static uint32_t next_alone(const ax_crossing_group *g, uint32_t i, uint32_t member) {
+  const ax_push *push = g->instr->push;
+  for (; i < ax_crossing_parties(g); i++) {
+    const ax_party *party = ax_crossing_party(g, i);
+    if (party == g->own || g->coalesced.forms[i].most > 0) continue;
+    if (!ax_party_has(push->crossing, party, member) && ax_crossing_reaches(push, member, party)) break;
+  }
+  return i;
+}
+
+/* The party to which the only member here sends its contribution alone; AX_NONE if there are several members, or parties, or none. */
+static uint32_t only_party(const ax_remote *r, const ax_crossing_group *g) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  const uint32_t member = crossing->held[g->own->first], count = ax_crossing_parties(g), first = next_alone(g, 0, member);
+  const bool is_here = ax_device_is_here(r->run->compiled->map, crossing->first[g->group * crossing->members + member]);
+  return g->own->count == 1 && is_here && first < count && next_alone(g, first + 1, member) == count ? first : AX_NONE;
+}
+
 /* waiting, forms: of this group; they become those of the next. */
 static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_deliveries **waiting, ax_coalesced_form **forms) {
   const ax_push *push = instr->push;
@@ -84,6 +103,7 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_del
   *forms += ax_crossing_parties(g);
   for (uint32_t m = 0; m < crossing->members; m++) g->ghosts += !ax_party_has(crossing, own, m) && ax_crossing_reaches(push, m, own);
   g->leaves = leaves_copies(g);
+  g->only = only_party(r, g);
   g->counter = push->first + push->counter[crossing->here[group * crossing->members + crossing->held[own->first]]];
 }
 
@@ -188,17 +208,6 @@ static ax_status send_to(ax_remote *r, const ax_crossing_group *g, const ax_acti
   return ax_remote_send_owned(r, party->process, &envelope, payload);
 }
 
-/* The first party from the i-th on to which a member of this process sends its contribution alone; the number of parties: none. */
-static uint32_t next_alone(const ax_crossing_group *g, uint32_t i, uint32_t member) {
-  const ax_push *push = g->instr->push;
-  for (; i < ax_crossing_parties(g); i++) {
-    const ax_party *party = ax_crossing_party(g, i);
-    if (party == g->own || g->coalesced.forms[i].most > 0) continue;
-    if (!ax_party_has(push->crossing, party, member) && ax_crossing_reaches(push, member, party)) break;
-  }
-  return i;
-}
-
 /* The process of the first device that is this member sends for it.
 
    An operand that no other device writes is lent. If others may write it, they do so only when they know that this device has
@@ -208,6 +217,7 @@ static ax_status send_alone(ax_remote *r, const ax_crossing_group *g, const ax_a
   const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
   const uint32_t number = push->number[activation->device], count = ax_crossing_parties(g);
+  if (g->only != AX_NONE) return send_to(r, g, activation, g->only, true);
   if (!ax_device_is_here(r->run->compiled->map, crossing->first[g->group * crossing->members + number])) return AX_OK;
   uint32_t first = next_alone(g, 0, number), next;
   for (uint32_t i = first; i < count; i = next) {
@@ -471,20 +481,31 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   return put_ready_locked(r, g);
 }
 
-/* Code that combines wants operands that are aligned. */
-static bool is_copied(const ax_push *push) { return push->exchange->combine == AX_SCALAR_NONE && push->widen == NULL; }
+/* Code that combines wants operands that are aligned. Only a message of one line has its payload wherever its head ends. */
+enum { alignment = 16, one_line = 64 };
+
+static bool is_aligned(const ax_delivery *delivery) { return (uintptr_t)delivery->payload % alignment == 0; }
+
+static ax_status put_here(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
+  _Alignas(alignment) char aligned[one_line];
+  ax_delivery here = *delivery;
+  if (!is_aligned(delivery)) here.payload = memcpy(aligned, delivery->payload, delivery->envelope.bytes);
+  AX_TRY(ax_together_count(&r->together, delivery));
+  AX_TRY(put_ghost(r, g, round, &here));
+  note_put(r, g, round, delivery, 1);
+  return put_ready(r, g);
+}
 
 bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery) {
   ax_remote *r = run->remote;
+  ax_open_round *round;
   const ax_push *push = delivery->envelope.place < r->push_count ? r->pushes[delivery->envelope.place] : NULL;
-  if (push == NULL || !is_copied(push) || ax_is_coalesced(delivery) || ax_is_total(delivery)) return false;
-  ax_crossing_group *g = delivery->envelope.check == r->together.doing.check ? group_named(r, delivery) : NULL;
-  ax_open_round *round = g != NULL ? ax_crossing_round(g, delivery->envelope.words[0]) : NULL;
-  if (round == NULL) return false;
-  ax_status status = ax_together_count(&r->together, delivery);
-  if (status == AX_OK) status = put_ghost(r, g, round, delivery);
-  if (status == AX_OK) note_put(r, g, round, delivery, 1);
-  else ax_scheduler_stop(run, status, ax_message());
+  if (push == NULL || ax_is_coalesced(delivery) || ax_is_total(delivery) || delivery->envelope.check != r->together.doing.check) return false;
+  ax_crossing_group *g = group_named(r, delivery);
+  if (g == NULL || g->split || !ax_crossing_may_be_put(run, g, delivery, &round)) return false;
+  if (!is_aligned(delivery) && delivery->envelope.bytes > one_line) return false;
+  ax_status status = put_here(r, g, round, delivery);
+  if (status != AX_OK) ax_scheduler_stop(run, status, ax_message());
   return true;
 }
 

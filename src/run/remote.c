@@ -199,7 +199,7 @@ static ax_status check_released(ax_remote *r) {
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
   bool taken = false;
-  for (uint32_t round = r->run->threaded ? 0 : AX_AT_ONCE; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
+  for (uint32_t round = r->run->threaded ? 0 : 2 * AX_AT_ONCE; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
     ax_status status = poll(r, &moved, &taken);
@@ -225,6 +225,7 @@ void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_together_begin(&r->together, doing);
+  r->together.alone = !r->run->threaded;
 }
 
 static bool all_has_come(void *context) {
