@@ -17,9 +17,15 @@ void ax_processor_leave(int processor) {
   (void)ax_processor_set_bind(&all);
 }
 
+void ax_processor_share(void) {
+  const int policy = sched_getscheduler(0); /* of this thread */
+  if (policy == SCHED_FIFO || policy == SCHED_RR) sched_yield();
+}
+
 #else
 
 int ax_processor(void) { return AX_NO_PROCESSOR; }
 void ax_processor_leave(int processor) { (void)processor; }
+void ax_processor_share(void) {}
 
 #endif

@@ -1,7 +1,9 @@
 /* Going to another processor: the thread is elsewhere afterwards, and may run where it could before. */
 #include "machine/processor.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -66,7 +68,39 @@ static void stays(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
+/* --- Real-time priority --- */
+
+static void *come(void *there) {
+  atomic_store((atomic_bool *)there, true);
+  return NULL;
+}
+
+/* Two threads of one real-time priority on one processor: the one that waits lets the other run. The system may not let us try. */
+static void one_that_waits_lets_others_run(void **state) {
+  (void)state;
+  enum { most_turns = 4000000 };
+  const cpu_set_t before = allowed();
+  const struct sched_param usual = {0}, real_time = {.sched_priority = 1};
+  atomic_bool there = false;
+  pthread_t other;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(ax_processor(), &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* the other thread is created with the same */
+  const bool may = sched_setscheduler(0, SCHED_FIFO, &real_time) == 0;
+  uint32_t turns = 0;
+  if (may) {
+    assert_int_equal(pthread_create(&other, NULL, come, &there), 0);
+    while (!atomic_load(&there) && turns < most_turns) ax_wait_turn(turns++);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+    pthread_join(other, NULL);
+  }
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+  if (!may) skip();
+  assert_true(turns < most_turns);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(elsewhere), cmocka_unit_test(stays)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(elsewhere), cmocka_unit_test(stays), cmocka_unit_test(one_that_waits_lets_others_run)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,13 +54,14 @@ static void lay_out_activations(ax_execution *run) {
     for (uint32_t k = 0; k < c->codes[i].activation_count; k++) lay_out_activation(run, &c->codes[i], k);
 }
 
-/* Lists the places along a set that devices of this process have. */
+/* Lists the places along a set that devices of this process have; the caller frees them. */
 static ax_status list_places(const ax_compiled *c, const ax_set *set, uint32_t **places, uint32_t *count) {
   bool *here = ax_calloc(set->size, 1);
   *places = ax_alloc(set->size * sizeof **places);
   *count = 0;
   if (here == NULL || *places == NULL) {
     ax_free(here);
+    ax_free(*places);
     return ax_out_of_memory(set->size * sizeof **places);
   }
   for (uint32_t d = 0; d < c->devices; d++)
@@ -71,18 +72,37 @@ static ax_status list_places(const ax_compiled *c, const ax_set *set, uint32_t *
   return AX_OK;
 }
 
-static ax_status allocate_kept(ax_execution *run, const ax_part_space *space, ax_stage *kept) {
+/* Allocates kept memory, or borrows it, and points the table of parts at it. */
+static ax_status place_kept(ax_execution *run, const ax_part_space *space, ax_kept_space *kept) {
   uint32_t *places, count;
-  ax_status status = list_places(run->compiled, &run->compiled->sets[space->set], &places, &count);
-  kept->bytes = count * (size_t)space->bytes;
-  if (status == AX_OK) status = ax_pool_alloc(&run->executor->pool, kept->bytes, &kept->memory);
-  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+  AX_TRY(kept->borrowed ? ax_pool_borrow(&run->executor->pool, kept->bytes, &kept->memory)
+                        : ax_pool_alloc(&run->executor->pool, kept->bytes, &kept->memory));
+  if (kept->memory == kept->placed) return AX_OK; /* as in the call before */
+  AX_TRY(list_places(run->compiled, &run->compiled->sets[space->set], &places, &count));
+  for (uint32_t i = 0; i < count; i++)
     run->part[space->first + places[i]] = (unsigned char *)kept->memory + i * (size_t)space->bytes;
+  kept->placed = kept->memory;
   ax_free(places);
-  return status;
+  return AX_OK;
 }
 
-/* Allocates the memory that stays from call to call: constants, and kept memory. */
+static void free_kept(ax_execution *run, ax_kept_space *kept) {
+  if (kept->borrowed) ax_pool_give_back(&run->executor->pool, kept->memory, kept->bytes);
+  else ax_pool_free(&run->executor->pool, kept->memory, kept->bytes);
+  kept->memory = NULL;
+}
+
+/* Memory of runs in several processes is where others may read it, and stays. */
+static ax_status allocate_kept(ax_execution *run, const ax_part_space *space, ax_kept_space *kept) {
+  uint32_t *places, count;
+  AX_TRY(list_places(run->compiled, &run->compiled->sets[space->set], &places, &count));
+  ax_free(places);
+  kept->bytes = count * (size_t)space->bytes;
+  kept->borrowed = kept->bytes > AX_POOL_SMALL && run->remote == NULL;
+  return kept->borrowed ? AX_OK : place_kept(run, space, kept);
+}
+
+/* Allocates the memory that stays from call to call: constants, and small kept memory. */
 static ax_status allocate_spaces(ax_execution *run) {
   const ax_compiled *c = run->compiled;
   run->kept = ax_calloc(c->space_count, sizeof run->kept[0]);
@@ -137,31 +157,41 @@ ax_status ax_execution_create(const ax_runner *runner, ax_execution **out) {
   return status;
 }
 
-static void free_scratch(ax_execution *run, void *block) {
-  while (block != NULL) {
-    void *next = *(void **)block;
-    ax_pool_free(&run->executor->pool, block, (size_t)run->compiled->spaces[run->compiled->scratch_space].bytes);
-    block = next;
+static size_t scratch_bytes(const ax_compiled *c) { return (size_t)c->spaces[c->scratch_space].bytes; }
+
+static void free_scratch(ax_execution *run, void **blocks) {
+  for (void *block; (block = *blocks) != NULL;) {
+    *blocks = *(void **)block;
+    ax_pool_give_back(&run->executor->pool, block, scratch_bytes(run->compiled));
   }
+}
+
+void ax_execution_give_back(ax_execution *run) {
+  const ax_compiled *c = run->compiled;
+  for (uint32_t s = 0; s < c->space_count; s++)
+    if (run->kept[s].borrowed) free_kept(run, &run->kept[s]);
+  if (scratch_bytes(c) <= AX_POOL_SMALL) return;
+  free_scratch(run, &run->scratch);
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) free_scratch(run, &run->worker_slots[i].scratch);
 }
 
 void ax_execution_destroy(ax_execution *run) {
   const ax_compiled *c = run->compiled;
   for (uint32_t s = 0; run->kept != NULL && s < c->space_count; s++)
-    ax_pool_free(&run->executor->pool, run->kept[s].memory, run->kept[s].bytes);
+    free_kept(run, &run->kept[s]);
   ax_free(run->kept);
   for (uint32_t i = 0; run->stages != NULL && i < c->stage_count; i++) /* after a failure: pieces that were never put */
     ax_pool_free(&run->executor->pool, run->stages[i].memory, run->stages[i].bytes);
-  free_scratch(run, run->scratch);
+  free_scratch(run, &run->scratch);
   for (uint32_t i = 0; i < run->worker_slot_count; i++) {
-    free_scratch(run, run->worker_slots[i].scratch);
+    free_scratch(run, &run->worker_slots[i].scratch);
     ax_pool_free(&run->executor->pool, run->worker_slots[i].rows, c->rows_bytes);
     ax_free(run->worker_slots[i].spans);
     pthread_mutex_destroy(&run->worker_slots[i].lock);
     pthread_cond_destroy(&run->worker_slots[i].share.left);
   }
   for (uint32_t f = 0; run->activations != NULL && f < c->activation_count; f++) /* after a failure some hold scratch */
-    ax_pool_free(&run->executor->pool, run->activations[f].scratch, (size_t)c->spaces[c->scratch_space].bytes);
+    ax_pool_give_back(&run->executor->pool, run->activations[f].scratch, scratch_bytes(c));
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
@@ -243,7 +273,7 @@ static void reset_schedule(ax_execution *run) {
   atomic_store_explicit(&run->over, false, memory_order_relaxed);
 }
 
-void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
+ax_status ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
   const ax_compiled *c = run->compiled;
   ax_mail_empty(run);
   for (uint32_t i = 0; i < c->counter_count; i++) {
@@ -252,6 +282,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   }
   for (uint32_t s = 0; s < c->space_count; s++) {
     const ax_part_space *space = &c->spaces[s];
+    if (run->kept[s].borrowed) AX_TRY(place_kept(run, space, &run->kept[s]));
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && run->kept[s].bytes > 0) memset(run->kept[s].memory, 0xff, run->kept[s].bytes);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
@@ -266,6 +297,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   if (run->threaded && c->brief) run->threaded = !ax_workers_held_up(run->executor->workers, 0);
   reset_schedule(run);
   run->status = run->finding.status = AX_OK;
+  return AX_OK;
 }
 
 /* --- Deadlocks. The place of an activation and its counts of regions entered show how often it has signalled each event, so

@@ -81,6 +81,14 @@ typedef struct ax_stage {
   size_t bytes;
 } ax_stage;
 
+/* The memory of a kept space. */
+typedef struct ax_kept_space {
+  void *memory;   /* NULL: none now */
+  void *placed;   /* memory at which the run's table of parts points */
+  size_t bytes;
+  bool borrowed;  /* from call to call the run does not hold it */
+} ax_kept_space;
+
 /* Each thread has a queue. A run on one thread locks nothing, and a scheduling policy may choose which activation runs next
    (scheduler.c). */
 typedef struct ax_execution {
@@ -95,7 +103,7 @@ typedef struct ax_execution {
   ax_stage *stages;          /* by ax_push.stage + group */
   const ax_run_options *options; /* what this call gives to callbacks; NULL: nothing */
   struct ax_remote *remote;  /* what a run in several processes has besides (remote.h); NULL */
-  ax_stage *kept;            /* by space: its memory, if it is kept */
+  ax_kept_space *kept;             /* by space, if it is kept */
   struct ax_queue *queues; /* by link: messages (mail.c) */
   unsigned char **part; /* by space, first + place: its address; NULL: not set yet */
   uint32_t *seen; /* if the code has POINTs: for pointers, likewise, the place of the part that the device sees */
@@ -133,12 +141,14 @@ typedef struct ax_execution {
 /* Creates a run of the runner's compiled program, on its executor. */
 AX_MUST_USE ax_status ax_execution_create(const ax_runner *runner, ax_execution **out);
 void ax_execution_destroy(ax_execution *run);
+/* Gives back large memory of temporaries, after a call that did not fail. */
+void ax_execution_give_back(ax_execution *run);
 /* Takes a run that was kept, by this thread if there is one. NULL: there is none. */
 ax_execution *ax_execution_take_idle(ax_runner *runner);
 void ax_execution_keep(ax_runner *runner, ax_execution *run);
-/* Points the activations at this call's arguments and resets the rest of the run. Activations themselves are reset when they
-   start. */
-void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
+/* Points the activations at this call's arguments, borrows memory for temporaries, and resets the rest of the run. Activations
+   themselves are reset when they start. */
+AX_MUST_USE ax_status ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
 /* Runs the activations until all are done, one fails, or none can go on; sets run->status. It uses the caller's thread, and
    others of the runtime's team if run->threaded. number: as in ax_job. */
 void ax_execution_run(ax_execution *run, uint64_t number);

@@ -301,8 +301,12 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   ax_execution *run = ax_execution_take_idle(runner);
   *began = false;
   if (run == NULL) AX_TRY(ax_execution_create(runner, &run));
+  ax_status reset = ax_execution_reset(run, inputs, outputs);
+  if (reset != AX_OK) {
+    ax_execution_destroy(run);
+    return reset;
+  }
   *began = true;
-  ax_execution_reset(run, inputs, outputs);
   run->options = given;
   ax_seeded seeded = {options->seed | 1ull << 63};
   const ax_scheduling_policy by_seed = ax_choose_seeded(&seeded);
@@ -315,9 +319,11 @@ ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const
   ax_status status = run->status != AX_OK ? failure(run) : run->remote == NULL ? ax_mail_check(run) : AX_OK;
   if (run->remote != NULL) status = ax_remote_end(run->remote, status);
   if (status == AX_OK) find_results(run, outputs);
-  if (status == AX_OK)
-    ax_execution_keep(runner, run);
-  else
+  if (status != AX_OK) {
     ax_execution_destroy(run);
-  return status;
+    return status;
+  }
+  ax_execution_give_back(run);
+  ax_execution_keep(runner, run);
+  return AX_OK;
 }

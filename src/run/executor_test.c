@@ -197,6 +197,59 @@ static void a_block_a_thread(void **state) {
   free(data);
 }
 
+/* --- Temporaries of several programs --- */
+
+enum { in_turn = 12, wide = 512 };
+
+static void sum_of_sorted(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(ax_sub(ax_sort(in[0], 0), ax_transpose(ax_sort(ax_transpose(in[0], AX_DIMS(1, 0)), 0), AX_DIMS(1, 0))), AX_ALL_DIMS, false);
+}
+
+/* Programs that are kept hold no temporaries between their calls, on one device and on several: all together hold those of the largest. */
+static void temporaries_of_programs_in_turn(const char *devices) {
+  ax_executable *executables[in_turn];
+  ax_program *programs[in_turn];
+  ax_array *x[in_turn], *y;
+  ax_runtime *runtime;
+  float *data = calloc((size_t)wide * wide, sizeof data[0]);
+  size_t before, now, peak, one = 0;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  for (int p = 0; p < in_turn; p++) {
+    const ax_type type = TEST_TYPE(AX_F32, wide - 32 * p, wide);
+    const test_map map = {devices, {""}, {""}, .body = sum_of_sorted};
+    programs[p] = test_trace_map(&map, &type);
+    TEST_OK(ax_compile(runtime, programs[p], NULL, &executables[p]));
+    TEST_OK(ax_executable_put(executables[p], 0, data, &x[p]));
+  }
+  ax_runtime_memory(runtime, &before, &peak);
+  for (int round = 0; round < 2; round++)
+    for (int p = 0; p < in_turn; p++) {
+      TEST_OK(ax_run(executables[p], &x[p], &y));
+      ax_array_release(y);
+      ax_runtime_memory(runtime, &now, &peak);
+      if (one == 0) one = now - before;
+      assert_true(now - before <= one + one / 16);
+    }
+  assert_true(one >= (size_t)wide * wide * sizeof data[0]);
+  ax_runtime_trim(runtime);
+  ax_runtime_memory(runtime, &now, &peak);
+  assert_true(now <= before + one / 16); /* even while they are kept */
+  for (int p = 0; p < in_turn; p++) {
+    ax_array_release(x[p]);
+    ax_executable_release(executables[p]);
+    ax_program_release(programs[p]);
+  }
+  ax_runtime_release(runtime);
+  free(data);
+}
+
+static void temporaries_in_turn(void **state) {
+  (void)state;
+  temporaries_of_programs_in_turn("d=1");
+  temporaries_of_programs_in_turn("d=4");
+}
+
 /* --- Many devices --- */
 
 static void sum_and_own(const ax_value *in, ax_value *out, void *context) {
@@ -306,7 +359,7 @@ int main(void) {
       cmocka_unit_test(uniform_values_in_loops),
       cmocka_unit_test(large_contributions),
       cmocka_unit_test(large_made_values),
-      cmocka_unit_test(a_block_a_thread),
+      cmocka_unit_test(a_block_a_thread), cmocka_unit_test(temporaries_in_turn),
       cmocka_unit_test(many_devices),
       cmocka_unit_test(unread),
   };

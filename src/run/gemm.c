@@ -58,12 +58,12 @@ static factors factors_of(const ax_activation *activation, const ax_ref *refs, c
 static void *take_work(ax_pool *pool, size_t bytes) {
   void *work = NULL;
   if (pool == NULL || bytes < much_work) return ax_alloc(bytes);
-  return ax_pool_alloc(pool, bytes, &work) == AX_OK ? work : NULL;
+  return ax_pool_borrow(pool, bytes, &work) == AX_OK ? work : NULL;
 }
 
 static void give_work(ax_pool *pool, void *work, size_t bytes) {
   if (pool == NULL || bytes < much_work) ax_free(work);
-  else if (work != NULL) ax_pool_free(pool, work, bytes);
+  else if (work != NULL) ax_pool_give_back(pool, work, bytes);
 }
 
 /* Distance in elements from the first term of a factor to the n-th. */

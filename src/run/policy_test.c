@@ -165,7 +165,7 @@ static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper 
   if (who == ANOTHER_CODE) add_code((ax_compiled *)runner->compiled, counter); /* the cast: nothing else runs it */
   ax_parts *in = test_parts(x), *out = test_parts(y);
   TEST_OK(ax_execution_create(runner, &run));
-  ax_execution_reset(run, &in, &out);
+  TEST_OK(ax_execution_reset(run, &in, &out));
   flight f = {run, counter};
   if (outside) TEST_OK(ax_execution_begin_flight(run));
   if (outside) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);

@@ -14,10 +14,8 @@
 enum {
   least_power = 6,      /* of sizes, */
   finer_power = 10,     /* of those from which on there are steps between powers of two, */
-  small_power = 16,     /* and of the largest that pockets keep */
-  most_tried = 32       /* free large blocks of a class */
+  small_power = 16      /* and of the largest that pockets keep: AX_POOL_SMALL */
 };
-static const size_t most_small = (size_t)1 << small_power;
 
 static void free_bytes(void *memory, size_t bytes) {
   (void)bytes;
@@ -154,26 +152,30 @@ static void *alloc_small(ax_pool *pool, size_t bytes) {
 
 /* --- Large blocks --- */
 
-/* Takes a free block with as many bytes out of a list. NULL: none of the first ones has. */
-static ax_pool_block *take_fitting(ax_pool_block **link, size_t bytes) { /* with the lock held */
-  for (uint32_t tried = 0; *link != NULL && tried < most_tried; tried++, link = &(*link)->next) {
-    ax_pool_block *block = *link;
-    if (block->bytes < bytes) continue;
-    *link = block->next;
-    return block;
-  }
-  return NULL;
+static void put_fitting(ax_pool *pool, ax_pool_block *block) { /* with the lock held */
+  size_t bytes = block->bytes;
+  ax_fitting_put(&pool->fitting, round_to_size(&bytes) - AX_POCKET_SIZES, block);
 }
 
 static size_t in_lines(size_t bytes) { return (bytes + AX_LINE_BYTES - 1) / AX_LINE_BYTES * AX_LINE_BYTES; }
 
 /* A block that fits, which the table of larger ones then has, if it is larger; NULL. */
-static ax_pool_block *take_large(ax_pool *pool, uint32_t size, size_t exact) { /* with the lock held */
-  ax_pool_block *block = take_fitting(&pool->blocks[size], exact);
+static ax_pool_block *take_large(ax_pool *pool, uint32_t size, size_t exact) { /* likewise */
+  ax_pool_block *block = ax_spare_take(&pool->spare, size, exact);
   if (block == NULL || block->bytes == exact || ax_larger_put(&pool->larger, block, block->bytes)) return block;
-  block->next = pool->blocks[size];
-  pool->blocks[size] = block;
+  ax_spare_put(&pool->spare, size, block);
   return NULL;
+}
+
+static void use_large(ax_pool *pool, size_t bytes) { /* likewise */
+  pool->large_now += bytes;
+  if (pool->large_now > pool->large_most) pool->large_most = pool->large_now;
+}
+
+static void unuse_large(ax_pool *pool, size_t bytes) {
+  pthread_mutex_lock(&pool->lock);
+  pool->large_now -= bytes;
+  pthread_mutex_unlock(&pool->lock);
 }
 
 /* A fresh block, which is counted already. */
@@ -197,25 +199,52 @@ static void *alloc_large(ax_pool *pool, size_t bytes) {
   const uint32_t size = round_to_size(&most);
   ax_pool_block *small = NULL;
   pthread_mutex_lock(&pool->lock);
-  ax_pool_block *block = take_large(pool, size, exact);
-  if (block == NULL && (small = pool->blocks[size]) != NULL) {
-    pool->blocks[size] = small->next;
-    pool->bytes_now -= small->bytes;
-  }
-  const size_t taken = small != NULL ? most : exact;
+  ax_pool_block *block = take_large(pool, size - AX_POCKET_SIZES, exact);
+  if (block == NULL && (small = ax_spare_take_any(&pool->spare, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
+  const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
   if (block == NULL) count(pool, taken);
+  use_large(pool, taken);
   pthread_mutex_unlock(&pool->lock);
   if (block != NULL) return block;
   if (small != NULL) pool->source->free(small, small->bytes);
-  return make_large(pool, taken, taken != exact);
+  void *memory = make_large(pool, taken, taken != exact);
+  if (memory == NULL) unuse_large(pool, taken);
+  return memory;
+}
+
+/* As many bytes as its size has at most. If no free block is large enough, one that is too small makes room. */
+static void *borrow_large(ax_pool *pool, size_t bytes) {
+  const uint32_t size = round_to_size(&bytes);
+  ax_pool_block *small = NULL;
+  pthread_mutex_lock(&pool->lock);
+  ax_pool_block *block = ax_fitting_take(&pool->fitting, size - AX_POCKET_SIZES);
+  if (block != NULL && block->bytes != bytes && !ax_larger_put(&pool->larger, block, block->bytes)) {
+    put_fitting(pool, block);
+    block = NULL;
+  }
+  if (block == NULL && (small = ax_fitting_take_below(&pool->fitting, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
+  if (block == NULL) count(pool, bytes);
+  pthread_mutex_unlock(&pool->lock);
+  if (block != NULL) return block;
+  if (small != NULL) pool->source->free(small, small->bytes);
+  return make_large(pool, bytes, false);
+}
+
+static ax_status given(void *memory, size_t bytes, void **out) {
+  *out = memory;
+  if (memory == NULL) return ax_out_of_memory(bytes);
+  if (AX_HOSTILE) memset(memory, 0xff, bytes);
+  return AX_OK;
 }
 
 ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out) {
   if (bytes > SIZE_MAX / 4) return ax_out_of_memory(bytes);
-  *out = bytes <= most_small ? alloc_small(pool, bytes) : alloc_large(pool, bytes);
-  if (*out == NULL) return ax_out_of_memory(bytes);
-  if (AX_HOSTILE) memset(*out, 0xff, bytes);
-  return AX_OK;
+  return given(bytes <= AX_POOL_SMALL ? alloc_small(pool, bytes) : alloc_large(pool, bytes), bytes, out);
+}
+
+ax_status ax_pool_borrow(ax_pool *pool, size_t bytes, void **out) {
+  if (bytes <= AX_POOL_SMALL || bytes > SIZE_MAX / 4) return ax_pool_alloc(pool, bytes, out);
+  return given(borrow_large(pool, bytes), bytes, out);
 }
 
 static void put_chain(ax_pool *pool, uint32_t index, ax_pool_block *chain) {
@@ -243,13 +272,31 @@ static void put_in_rest(ax_pool *pool, uint32_t size, ax_pool_block *block) { /*
   pool->blocks[size] = block;
 }
 
+static void release(ax_pool *pool, ax_pool_block **blocks) { /* counted already */
+  for (ax_pool_block *block; (block = *blocks) != NULL;) {
+    *blocks = block->next;
+    pool->source->free(block, block->bytes);
+  }
+}
+
+static size_t bytes_of(const ax_pool_block *blocks) {
+  size_t bytes = 0;
+  for (const ax_pool_block *block = blocks; block != NULL; block = block->next) bytes += block->bytes;
+  return bytes;
+}
+
+/* Memory that other processes map is not given back before the end. */
 static void free_large(ax_pool *pool, uint32_t size, void *memory, size_t bytes) {
-  ax_pool_block *block = memory;
+  ax_pool_block *block = memory, *over = NULL;
   pthread_mutex_lock(&pool->lock);
   const size_t larger = ax_larger_take(&pool->larger, memory);
   block->bytes = larger != 0 ? larger : in_lines(bytes);
-  put_in_rest(pool, size, block);
+  pool->large_now -= block->bytes;
+  ax_spare_put(&pool->spare, size - AX_POCKET_SIZES, block);
+  if (!pool->source->shared) over = ax_spare_take_oldest(&pool->spare, pool->large_most + AX_POOL_SPARE);
+  pool->bytes_now -= bytes_of(over);
   pthread_mutex_unlock(&pool->lock);
+  release(pool, &over);
 }
 
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
@@ -257,7 +304,7 @@ void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
   ax_pool_block *block = memory;
   size_t most = bytes;
   const uint32_t size = round_to_size(&most);
-  if (bytes > most_small) {
+  if (bytes > AX_POOL_SMALL) {
     free_large(pool, size, memory, bytes);
     return;
   }
@@ -274,32 +321,43 @@ void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
   if (over != NULL) put_chain(pool, size, over);
 }
 
+void ax_pool_give_back(ax_pool *pool, void *memory, size_t bytes) {
+  if (bytes <= AX_POOL_SMALL || memory == NULL || is_of_parent(pool)) {
+    ax_pool_free(pool, memory, bytes);
+    return;
+  }
+  ax_pool_block *block = memory;
+  (void)round_to_size(&bytes);
+  pthread_mutex_lock(&pool->lock);
+  const size_t larger = ax_larger_take(&pool->larger, memory);
+  block->bytes = larger != 0 ? larger : bytes;
+  put_fitting(pool, block);
+  pthread_mutex_unlock(&pool->lock);
+}
+
 /* --- All of it --- */
 
-static void release(ax_pool *pool, ax_pool_block **blocks) { /* with the lock held */
-  for (ax_pool_block *block; (block = *blocks) != NULL;) {
-    *blocks = block->next;
-    pool->bytes_now -= block->bytes;
-    pool->source->free(block, block->bytes);
-  }
+static void release_all(ax_pool *pool, ax_pool_block **blocks) { /* with the lock held */
+  pool->bytes_now -= bytes_of(*blocks);
+  release(pool, blocks);
 }
 
 static void release_pocket(ax_pool *pool, ax_pocket *pocket) { /* likewise, and open */
   for (uint32_t index = 0; index < AX_POCKET_SIZES; index++) {
-    release(pool, &pocket->open[index]);
-    release(pool, &pocket->full[index]);
+    release_all(pool, &pocket->open[index]);
+    release_all(pool, &pocket->full[index]);
     pocket->count[index] = 0;
   }
 }
 
 static void release_rest(ax_pool *pool) { /* likewise */
-  for (uint32_t size = 0; size < AX_POOL_SIZES; size++) release(pool, &pool->blocks[size]);
-  for (uint32_t index = 0; index < AX_POCKET_SIZES; index++)
-    while (pool->chains[index] != NULL) {
-      ax_pool_block *chain = pool->chains[index];
-      pool->chains[index] = chain->chain;
-      release(pool, &chain);
-    }
+  ax_pool_block *blocks = ax_spare_take_oldest(&pool->spare, 0);
+  release_all(pool, &blocks);
+  for (; (blocks = ax_fitting_take(&pool->fitting, 0)) != NULL; release_all(pool, &blocks)) blocks->next = NULL;
+  for (uint32_t index = 0; index < AX_POCKET_SIZES; index++) {
+    release_all(pool, &pool->blocks[index]);
+    for (ax_pool_block *chain; (chain = pool->chains[index]) != NULL; release_all(pool, &chain)) pool->chains[index] = chain->chain;
+  }
 }
 
 void ax_pool_init(ax_pool *pool) {

@@ -10,6 +10,14 @@
    block goes back to the system, and the new one has the most bytes of the class. So each class comes to hold what fits all of its
    sizes, as if blocks had been rounded up to begin with.
 
+   Of large blocks that are free no more bytes are kept than were ever in use at a time, and AX_POOL_SPARE: beyond that those which have
+   been free for longest go back to the system. So a program of which each call has the sizes of the one before touches no fresh
+   memory, and programs of many sizes, one after the other, do not keep the memory of all.
+
+   Memory is borrowed for as long as a run is going on. Large blocks of it serve any size for which they are large enough, and where
+   none is, a smaller one goes back to the system: of the temporaries of many programs that run in turn only those of the largest
+   one are kept.
+
    A thread finds its pocket by its identity. If two threads share a pocket and it is in use, the second goes to the rest. */
 #ifndef AX_RUN_POOL_H
 #define AX_RUN_POOL_H
@@ -18,6 +26,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "run/free_blocks.h"
 #include "run/larger.h"
 
 enum {
@@ -27,14 +36,10 @@ enum {
   AX_POCKET_BYTES = 16 << 10,
   AX_POCKET_LEAST = 2,
   AX_POCKET_MOST = 64, /* least and most blocks of a chain; in between, AX_POCKET_BYTES decides */
-  AX_POOL_STEPS = 64, /* sizes for each power of two above 64 KiB */
-  AX_POOL_SIZES = AX_POCKET_SIZES + 47 * AX_POOL_STEPS
+  AX_POOL_STEPS = 64, /* sizes for each power of two above 64 KiB: AX_LARGE_SIZES in all */
+  AX_POOL_SMALL = 1 << 16, /* most bytes of a small block */
+  AX_POOL_SPARE = 32 << 20 /* bytes of free large blocks that are kept in any case */
 };
-
-typedef struct ax_pool_block { /* at the beginning of free memory */
-  struct ax_pool_block *next, *chain; /* chain: the next chain, in the first block of each */
-  size_t bytes;
-} ax_pool_block;
 
 typedef struct ax_pocket {
   _Alignas(64) _Atomic(bool) busy; /* a thread is using it */
@@ -54,7 +59,10 @@ typedef struct ax_pool {
   uint32_t forks;               /* as counted when the pool was made */
   ax_pocket pockets[AX_POCKETS];
   _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
-  ax_pool_block *blocks[AX_POOL_SIZES], *chains[AX_POCKET_SIZES];
+  ax_pool_block *blocks[AX_POCKET_SIZES], *chains[AX_POCKET_SIZES];
+  ax_spare spare;               /* free large blocks */
+  size_t large_now, large_most; /* bytes of such blocks in use; their maximum so far */
+  ax_fitting fitting;           /* free large blocks that were borrowed */
   ax_larger larger;             /* large blocks in use */
   size_t bytes_now, bytes_peak; /* allocated from the system, in use or free; its maximum so far */
 } ax_pool;
@@ -66,6 +74,9 @@ void ax_pool_deinit(ax_pool *pool); /* blocks still in use are no longer the poo
 /* Gives memory aligned to 64 bytes. It must be freed with the same `bytes`. */
 AX_MUST_USE ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out);
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes);
+/* The same for memory that is needed for a short time: it must be given back with the same `bytes`, before long. */
+AX_MUST_USE ax_status ax_pool_borrow(ax_pool *pool, size_t bytes, void **out);
+void ax_pool_give_back(ax_pool *pool, void *memory, size_t bytes);
 /* Gives free memory back to the system. */
 void ax_pool_trim(ax_pool *pool);
 void ax_pool_count(ax_pool *pool, size_t *now, size_t *peak);

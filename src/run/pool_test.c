@@ -148,6 +148,105 @@ static void at_once(void **state) {
   end_pool(pool);
 }
 
+/* --- What is kept --- */
+
+/* One size after the other, each a little larger than the one before, and then back: as much as was in use at a time, and a little. */
+static void many_sizes_are_not_all_kept(void **state) {
+  (void)state;
+  enum { times = 60, step = 1 << 20, at_a_time = times * step };
+  ax_pool *pool = new_pool();
+  void *block;
+  for (int i = 1; i <= 2 * times; i++) {
+    const size_t bytes = (size_t)step * (size_t)(i <= times ? i : 2 * times + 1 - i);
+    TEST_OK(ax_pool_alloc(pool, bytes, &block));
+    ax_pool_free(pool, block, bytes);
+    assert_true(taken(pool) <= (size_t)at_a_time + AX_POOL_SPARE);
+  }
+  void *last = block; /* the smallest was freed last, so it is there */
+  TEST_OK(ax_pool_alloc(pool, step, &block));
+  assert_ptr_equal(block, last);
+  ax_pool_free(pool, block, step);
+  end_pool(pool);
+}
+
+/* Blocks of one size are all kept if they were in use at the same time, and come again. */
+static void what_was_in_use_is_kept(void **state) {
+  (void)state;
+  enum { count = 100, bytes = 1 << 20 };
+  void *blocks[count];
+  ax_pool *pool = new_pool();
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < count; i++) TEST_OK(ax_pool_alloc(pool, bytes, &blocks[i]));
+    assert_int_equal(taken(pool), count * (size_t)bytes);
+    for (int i = 0; i < count; i++) ax_pool_free(pool, blocks[i], bytes);
+    assert_int_equal(taken(pool), count * (size_t)bytes);
+  }
+  end_pool(pool);
+}
+
+/* --- Borrowed memory --- */
+
+/* Borrows blocks of these sizes at a time and gives them back. */
+static void borrow_at_once(ax_pool *pool, const size_t *bytes, int count, void **blocks) {
+  for (int i = 0; i < count; i++) {
+    TEST_OK(ax_pool_borrow(pool, bytes[i], &blocks[i]));
+    assert_int_equal((uintptr_t)blocks[i] % 64, 0);
+    memset(blocks[i], i, bytes[i]);
+  }
+  for (int i = 0; i < count; i++) assert_int_equal(((const unsigned char *)blocks[i])[bytes[i] - 1], i); /* they lie apart */
+  for (int i = 0; i < count; i++) ax_pool_give_back(pool, blocks[i], bytes[i]);
+}
+
+/* There are never more large blocks than at a time, and the largest serves all. */
+static void borrowed_blocks_fit_all(void **state) {
+  (void)state;
+  ax_pool *pool = new_pool();
+  void *large, *block;
+  TEST_OK(ax_pool_borrow(pool, 3000000, &large));
+  ax_pool_give_back(pool, large, 3000000);
+  for (size_t bytes = AX_POOL_SMALL + 1; bytes <= 3000000; bytes += bytes / 7) {
+    TEST_OK(ax_pool_borrow(pool, bytes, &block));
+    assert_ptr_equal(block, large);
+    ax_pool_give_back(pool, block, bytes);
+  }
+  assert_in_range(taken(pool), 3000000, 3000000 + 3000000 / 64);
+  TEST_OK(ax_pool_borrow(pool, 9000000, &block)); /* the smaller one makes room */
+  ax_pool_give_back(pool, block, 9000000);
+  assert_in_range(taken(pool), 9000000, 9000000 + 9000000 / 64);
+  end_pool(pool);
+}
+
+/* Of several programs in turn, as much as the largest needs of each block; and once it is there nothing changes. */
+static void borrowed_in_turn(void **state) {
+  (void)state;
+  enum { programs = 40, at_a_time = 5, largest = 2 << 20 };
+  ax_pool *pool = new_pool();
+  void *blocks[at_a_time];
+  size_t bytes[at_a_time], settled = 0;
+  for (int round = 0; round < 4; round++)
+    for (int p = 0; p < programs; p++) {
+      for (int i = 0; i < at_a_time; i++) bytes[i] = (size_t)largest - (size_t)(p * 17 % programs) * 30000 - (size_t)i * 100000;
+      borrow_at_once(pool, bytes, at_a_time, blocks);
+      assert_true(taken(pool) <= at_a_time * ((size_t)largest + largest / 64));
+      if (round > 1) assert_int_equal(taken(pool), settled);
+      settled = taken(pool);
+    }
+  end_pool(pool);
+}
+
+/* Small memory is as any other. */
+static void little_is_borrowed(void **state) {
+  (void)state;
+  static const size_t bytes[] = {0, 1, 4096, AX_POOL_SMALL};
+  ax_pool *pool = new_pool();
+  for (size_t i = 0; i < AX_COUNT(bytes); i++) {
+    void *block;
+    TEST_OK(ax_pool_borrow(pool, bytes[i], &block));
+    ax_pool_give_back(pool, block, bytes[i]);
+  }
+  end_pool(pool);
+}
+
 /* --- A forked process --- */
 
 enum { few_bytes = 16 << 10, many_bytes = 1 << 20 };
@@ -184,7 +283,12 @@ static void a_forked_process_leaves_shared_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(sizes_that_vary), cmocka_unit_test(freed_by_others),
-                                     cmocka_unit_test(at_once), cmocka_unit_test(a_forked_process_leaves_shared_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(little_is_wasted),      cmocka_unit_test(warm),
+      cmocka_unit_test(sizes_that_vary),       cmocka_unit_test(freed_by_others),
+      cmocka_unit_test(at_once),               cmocka_unit_test(many_sizes_are_not_all_kept),
+      cmocka_unit_test(what_was_in_use_is_kept), cmocka_unit_test(borrowed_blocks_fit_all),
+      cmocka_unit_test(borrowed_in_turn),      cmocka_unit_test(little_is_borrowed),
+      cmocka_unit_test(a_forked_process_leaves_shared_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

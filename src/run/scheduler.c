@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/processor.h"
 #include "run/lent.h"
 #include "run/remote.h"
 
@@ -210,7 +211,7 @@ ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_sl
     if (run->threaded) pthread_mutex_lock(&run->lock);
     if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
     if (run->threaded) pthread_mutex_unlock(&run->lock);
-    if (block == NULL) AX_TRY(ax_pool_alloc(&run->executor->pool, bytes, &block));
+    if (block == NULL) AX_TRY(ax_pool_borrow(&run->executor->pool, bytes, &block));
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   activation->scratch = block;
@@ -323,9 +324,9 @@ static bool anything(ax_execution *run) {
 void ax_scheduler_wait(ax_execution *run) {
   bool changed = run->remote != NULL;
   if (changed) ax_remote_wait(run->remote, anything);
-  for (int i = 0; i < idle_spins && !changed; i++) {
+  for (uint32_t i = 0; i < idle_spins && !changed; i++) {
     changed = anything(run);
-    if (!changed) ax_relax();
+    if (!changed) ax_wait_turn(i);
   }
   if (!changed) {
     pthread_mutex_lock(&run->lock);

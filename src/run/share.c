@@ -63,7 +63,7 @@ static uint32_t do_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_shar
 /* Waits for the part that each helper still has. A thread that sleeps gets a processor as soon as it wakes; one that yields goes
    behind all others each time. */
 static void await_helpers(ax_execution *run, ax_share *share) {
-  for (int i = 0; i < spins && atomic_load(&share->helpers) > 0; i++) ax_relax();
+  for (uint32_t i = 0; i < spins && atomic_load(&share->helpers) > 0; i++) ax_wait_turn(i);
   if (atomic_load(&share->helpers) == 0) return;
   pthread_mutex_lock(&run->lock);
   atomic_store(&share->awaited, true); /* before looking again: a helper that leaves reads this afterwards */

@@ -138,7 +138,7 @@ static ax_task *pull(ax_workers *workers, ax_task *task) {
 
 static void spin_for_news(const ax_workers *workers, uint32_t seen) {
   for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->news, memory_order_relaxed) == seen && room(workers); i++)
-    ax_relax();
+    ax_wait_turn(i);
 }
 
 static void watch(ax_workers *workers) {
@@ -315,7 +315,7 @@ static void end(ax_workers *workers, ax_job *job) {
   pthread_mutex_unlock(&workers->lock);
   const bool helped = atomic_load_explicit(&job->joined, memory_order_relaxed) > 0;
   const int64_t since = helped ? now() : 0;
-  for (uint32_t i = 0; i < spins && atomic_load_explicit(&job->joined, memory_order_relaxed) > 0; i++) ax_relax();
+  for (uint32_t i = 0; i < spins && atomic_load_explicit(&job->joined, memory_order_relaxed) > 0; i++) ax_wait_turn(i);
   pthread_mutex_lock(&workers->lock);
   while (job->joined > 0) pthread_cond_wait(&workers->left, &workers->lock);
   ax_job **link = &workers->jobs;
