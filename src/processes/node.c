@@ -9,6 +9,7 @@
 
 #include "processes/heads.h"
 #include "processes/message_ring.h"
+#include "processes/together.h"
 
 /* Of more than most_processes, the memory for all pairs would be too much: 150 MiB for 64, of which only what is used is taken. */
 enum { most_processes = 64, few_processes = 16, large_ring = 64 << 10, small_ring = 36 << 10 };
@@ -23,7 +24,7 @@ typedef struct queued { /* a message that found no room */
 } queued;
 
 typedef struct neighbour {
-  pthread_mutex_t lock; /* guards the following fields */
+  atomic_bool held; /* by a thread; guards the following fields */
   ax_message_ring out;
   ax_head sent; /* of the last message */
   queued *first, *last;
@@ -45,6 +46,13 @@ struct ax_node {
   uint32_t *place;          /* by process, up to the greatest: its place; AX_NONE */
   neighbour neighbours[];
 };
+
+/* It is held while a message is written, and few threads send to one process at a time. A mutex would take a second locked instruction to
+   let it go, just after the message, which is a line that another processor has. */
+static void hold(neighbour *n) {
+  for (uint32_t round = AX_AT_ONCE; atomic_exchange_explicit(&n->held, true, memory_order_acquire); round++) ax_together_pause(round);
+}
+static void let_go(neighbour *n) { atomic_store_explicit(&n->held, false, memory_order_release); }
 
 /* --- Shared memory --- */
 
@@ -127,7 +135,6 @@ static bool all_share(const ax_node_word *words, uint32_t count) {
 
 static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_word *word) {
   neighbour *n = &node->neighbours[i];
-  pthread_mutex_init(&n->lock, NULL);
   n->name = word->name;
   n->loans = loans_in(parts[i]);
   node->place[word->name.process] = i;
@@ -174,7 +181,6 @@ void ax_node_destroy(ax_node *node) {
   for (uint32_t i = 0; i < node->count; i++) {
     drop_queue(node, &node->neighbours[i]);
     ax_shared_view_close(&node->neighbours[i].view);
-    pthread_mutex_destroy(&node->neighbours[i].lock);
   }
   ax_free(node);
 }
@@ -224,12 +230,12 @@ ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head
   ax_status status = AX_OK;
   uint32_t code[AX_HEAD_CODE / 4];
   assert(AX_HEAD_CODE + body_bytes <= AX_NODE_LONGEST);
-  pthread_mutex_lock(&n->lock);
+  hold(n);
   const ax_ring_message m = {code, body, (uint32_t)ax_head_write(&n->sent, head, head_bytes, code), (uint32_t)body_bytes};
   if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
   else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, &m))) status = enqueue(node, n, &m);
   if (status == AX_OK) ax_head_keep(&n->sent, head, head_bytes);
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
   return status;
 }
 
@@ -238,13 +244,13 @@ bool ax_node_is_sending(const ax_node *node) {
 }
 
 static void send_queued(ax_node *node, neighbour *n) {
-  pthread_mutex_lock(&n->lock);
+  hold(n);
   for (queued *one; (one = n->first) != NULL && ax_message_ring_write(&n->out, &one->message);) {
     n->first = one->next;
     ax_free(one);
     atomic_fetch_sub(&node->waiting, 1);
   }
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
 }
 
 void ax_node_flush(ax_node *node) {
@@ -296,17 +302,17 @@ ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context,
 
 void ax_node_lose(ax_node *node, uint32_t process) {
   neighbour *n = find(node, process);
-  pthread_mutex_lock(&n->lock);
+  hold(n);
   n->gone = true;
   drop_queue(node, n);
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
 }
 
 void ax_node_close(ax_node *node) {
   atomic_store(&node->closed, true);
   for (uint32_t i = 0; i < node->count; i++) { /* a thread that is writing has the lock */
-    pthread_mutex_lock(&node->neighbours[i].lock);
+    hold(&node->neighbours[i]);
     drop_queue(node, &node->neighbours[i]);
-    pthread_mutex_unlock(&node->neighbours[i].lock);
+    let_go(&node->neighbours[i]);
   }
 }
