@@ -484,14 +484,21 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
 /* Code that combines wants operands that are aligned. Only a message of one line has its payload wherever its head ends. */
 enum { alignment = 16, one_line = 64 };
 
-static bool is_aligned(const ax_delivery *delivery) { return (uintptr_t)delivery->payload % alignment == 0; }
+static bool lies_well(const ax_push *push, const ax_delivery *delivery) {
+  const bool is_copied = push->exchange->combine == AX_SCALAR_NONE && push->widen == NULL;
+  return is_copied || (uintptr_t)delivery->payload % alignment == 0;
+}
 
-static ax_status put_here(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
+static ax_status put_aligned(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
   _Alignas(alignment) char aligned[one_line];
   ax_delivery here = *delivery;
-  if (!is_aligned(delivery)) here.payload = memcpy(aligned, delivery->payload, delivery->envelope.bytes);
+  here.payload = memcpy(aligned, delivery->payload, delivery->envelope.bytes);
+  return put_ghost(r, g, round, &here);
+}
+
+static ax_status put_here(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
   AX_TRY(ax_together_count(&r->together, delivery));
-  AX_TRY(put_ghost(r, g, round, &here));
+  AX_TRY(lies_well(g->instr->push, delivery) ? put_ghost(r, g, round, delivery) : put_aligned(r, g, round, delivery));
   note_put(r, g, round, delivery, 1);
   return put_ready(r, g);
 }
@@ -503,7 +510,7 @@ bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery) {
   if (push == NULL || ax_is_coalesced(delivery) || ax_is_total(delivery) || delivery->envelope.check != r->together.doing.check) return false;
   ax_crossing_group *g = group_named(r, delivery);
   if (g == NULL || g->split || !ax_crossing_may_be_put(run, g, delivery, &round)) return false;
-  if (!is_aligned(delivery) && delivery->envelope.bytes > one_line) return false;
+  if (!lies_well(push, delivery) && delivery->envelope.bytes > one_line) return false;
   ax_status status = put_here(r, g, round, delivery);
   if (status != AX_OK) ax_scheduler_stop(run, status, ax_message());
   return true;
