@@ -2,15 +2,33 @@
 
 #include <string.h>
 
-enum { line = 64, before = 8, to_begin = UINT32_MAX }; /* bytes: of a cache's line; of a message, before its data */
+enum { line = 64, before = 8, in_one_line = line - before, to_begin = UINT32_MAX }; /* bytes: of a cache's line; of a message, before its
+                                                                                          head; of a message of one line, behind that */
 
-typedef _Atomic uint32_t word; /* 0: nothing is there yet; to_begin: the next message is at the beginning; else its bytes */
+/* 0: nothing is there yet; to_begin: the next message is at the beginning; else the bytes of its body, and above them those of its head */
+typedef _Atomic uint32_t word;
+enum { bits_of_body = 24 };
 
-static word *word_at(const ax_message_ring *ring, uint64_t at) {
-  return (word *)(ring->memory + AX_MESSAGE_RING_HEAD + at % ring->capacity);
+static word *word_at(const ax_message_ring *ring, uint64_t place) {
+  return (word *)(void *)(ring->memory + AX_MESSAGE_RING_HEAD + place);
 }
 static _Atomic uint64_t *read_so_far(const ax_message_ring *ring) { return (_Atomic uint64_t *)(void *)ring->memory; }
-static uint64_t taken_by(size_t bytes) { return (before + bytes + line - 1) / line * line; }
+static uint32_t in_lines(uint32_t bytes) { return (bytes + line - 1) / line * line; }
+/* Where the body of a message begins, from its first line on. */
+static uint32_t body_at(uint32_t head_bytes, uint32_t body_bytes) {
+  return head_bytes + body_bytes <= in_one_line ? before + head_bytes : in_lines(before + head_bytes);
+}
+static uint32_t taken_by(uint32_t head_bytes, uint32_t body_bytes) { return in_lines(body_at(head_bytes, body_bytes) + body_bytes); }
+
+/* A message never ends at the end of the ring, for the word behind it. */
+static void go_on(ax_message_ring *ring, uint64_t bytes) {
+  ring->at += bytes;
+  ring->place += (uint32_t)bytes;
+}
+static void go_round(ax_message_ring *ring) {
+  ring->at += ring->capacity - ring->place;
+  ring->place = 0;
+}
 
 void ax_message_ring_clear(void *memory) { memset(memory, 0, AX_MESSAGE_RING_HEAD + line); }
 
@@ -21,50 +39,62 @@ static bool has_room(ax_message_ring *ring, uint64_t bytes) {
 }
 
 /* With the word behind it, a message lies in one piece. */
-static bool go_to_begin(ax_message_ring *ring, uint64_t bytes) {
-  const uint64_t left = ring->capacity - ring->at % ring->capacity;
-  if (!has_room(ring, left + bytes)) return false;
+static bool begin_again(ax_message_ring *ring, uint64_t bytes) {
+  if (!has_room(ring, ring->capacity - ring->place + bytes)) return false;
   atomic_store_explicit(word_at(ring, 0), 0, memory_order_relaxed);
-  atomic_store_explicit(word_at(ring, ring->at), to_begin, memory_order_release);
-  ring->at += left;
+  atomic_store_explicit(word_at(ring, ring->place), to_begin, memory_order_release);
+  go_round(ring);
   return true;
 }
 
-/* A message's bytes from `begin` to `end`, of two parts. */
-static void copy_part(char *data, const void *head, size_t head_bytes, const void *body, size_t begin, size_t end) {
-  const size_t middle = end < head_bytes ? end : head_bytes, from = begin > head_bytes ? begin : head_bytes;
-  if (begin < middle) memcpy(data + begin, (const char *)head + begin, middle - begin);
-  if (from < end) memcpy(data + from, (const char *)body + (from - head_bytes), end - from);
+/* Most heads, and many bodies, are a few bytes: a call takes longer. */
+static inline void copy(char *to, const char *from, size_t bytes) {
+  if (bytes > 16 || bytes < 4) {
+    if (bytes > 0) memcpy(to, from, bytes);
+  } else if (bytes >= 8) {
+    uint64_t first, last;
+    memcpy(&first, from, 8), memcpy(&last, from + bytes - 8, 8);
+    memcpy(to, &first, 8), memcpy(to + bytes - 8, &last, 8);
+  } else {
+    uint32_t first, last;
+    memcpy(&first, from, 4), memcpy(&last, from + bytes - 4, 4);
+    memcpy(to, &first, 4), memcpy(to + bytes - 4, &last, 4);
+  }
 }
 
 /* The line that the reader looks at is written last: whoever waits for the others would lose it to the reader meanwhile. */
-bool ax_message_ring_write(ax_message_ring *ring, const void *head, size_t head_bytes, const void *body, size_t body_bytes) {
-  const size_t all = head_bytes + body_bytes, in_first = all < line - before ? all : line - before;
-  const uint64_t bytes = taken_by(all), with_word = bytes + line;
-  if (ring->at % ring->capacity + with_word > ring->capacity && !go_to_begin(ring, with_word)) return false;
+bool ax_message_ring_write(ax_message_ring *ring, const ax_ring_message *m) {
+  const uint32_t at = body_at(m->head_bytes, m->body_bytes), bytes = taken_by(m->head_bytes, m->body_bytes);
+  const uint64_t with_word = (uint64_t)bytes + line;
+  if (ring->place + with_word > ring->capacity && !begin_again(ring, with_word)) return false;
   if (!has_room(ring, with_word)) return false;
-  word *first = word_at(ring, ring->at);
-  char *data = (char *)first + before;
-  ring->at += bytes;
-  copy_part(data, head, head_bytes, body, in_first, all);
-  atomic_store_explicit(word_at(ring, ring->at), 0, memory_order_relaxed);
+  word *first = word_at(ring, ring->place);
+  go_on(ring, bytes);
+  if (at >= line) copy((char *)first + at, m->body, m->body_bytes);
+  atomic_store_explicit(word_at(ring, ring->place), 0, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
-  copy_part(data, head, head_bytes, body, 0, in_first);
-  atomic_store_explicit(first, (uint32_t)all, memory_order_release);
+  copy((char *)first + before, m->head, m->head_bytes);
+  if (at < line) copy((char *)first + at, m->body, m->body_bytes);
+  atomic_store_explicit(first, m->head_bytes << bits_of_body | m->body_bytes, memory_order_release);
   return true;
 }
 
-const char *ax_message_ring_peek(ax_message_ring *ring, size_t *bytes) {
-  uint32_t length = atomic_load_explicit(word_at(ring, ring->at), memory_order_acquire);
+bool ax_message_ring_peek(ax_message_ring *ring, ax_ring_message *out) {
+  uint32_t length = atomic_load_explicit(word_at(ring, ring->place), memory_order_acquire);
   if (length == to_begin) {
-    ring->at += ring->capacity - ring->at % ring->capacity;
-    length = atomic_load_explicit(word_at(ring, ring->at), memory_order_acquire);
+    go_round(ring);
+    length = atomic_load_explicit(word_at(ring, 0), memory_order_acquire);
   }
-  *bytes = length;
-  return length == 0 ? NULL : (const char *)word_at(ring, ring->at) + before;
+  if (length == 0) return false;
+  const char *first = (const char *)word_at(ring, ring->place);
+  out->head_bytes = length >> bits_of_body;
+  out->body_bytes = length & ((1u << bits_of_body) - 1);
+  out->head = first + before;
+  out->body = first + body_at(out->head_bytes, out->body_bytes);
+  return true;
 }
 
-void ax_message_ring_next(ax_message_ring *ring, size_t bytes) {
-  ring->at += taken_by(bytes);
+void ax_message_ring_next(ax_message_ring *ring, const ax_ring_message *message) {
+  go_on(ring, taken_by(message->head_bytes, message->body_bytes));
   atomic_store_explicit(read_so_far(ring), ring->at, memory_order_release);
 }

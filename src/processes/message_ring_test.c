@@ -9,7 +9,7 @@
 #include "support/cmocka.h"
 #include "support/random.h"
 
-enum { capacity = 1024, longest = capacity / 2 - 128, messages = 5000 };
+enum { capacity = 1024, longest = capacity / 2 - 192, messages = 5000 };
 
 static char *make(void) {
   char *memory = aligned_alloc(64, ax_message_ring_bytes(capacity));
@@ -24,21 +24,28 @@ static void fill(char *data, uint32_t i) {
   for (size_t k = 0; k < length_of(i); k++) data[k] = (char)(i * 31 + k * 7);
 }
 
+static uint32_t head_of(uint32_t i) { return 1 + (uint32_t)(length_of(i) - 1) / 3; }
+
 static bool write_one(ax_message_ring *ring, uint32_t i) {
   char data[longest];
   fill(data, i);
-  const size_t head = length_of(i) / 3;
-  return ax_message_ring_write(ring, data, head, data + head, length_of(i) - head);
+  const uint32_t head = head_of(i);
+  return ax_message_ring_write(ring, &(ax_ring_message){data, data + head, head, (uint32_t)length_of(i) - head});
 }
+/* A body that is not in its head's line begins at one. */
 static bool read_one(ax_message_ring *ring, uint32_t i) {
   char expected[longest];
-  size_t bytes;
-  const char *data = ax_message_ring_peek(ring, &bytes);
-  if (data == NULL) return false;
+  ax_ring_message m;
+  const bool any = ax_message_ring_peek(ring, &m);
+  if (any) assert_true(ax_message_ring_has_come(ring));
+  if (!any) return false;
   fill(expected, i);
-  assert_int_equal(bytes, length_of(i));
-  assert_memory_equal(data, expected, bytes);
-  ax_message_ring_next(ring, bytes);
+  assert_int_equal(m.head_bytes, head_of(i));
+  assert_int_equal(m.head_bytes + m.body_bytes, length_of(i));
+  assert_memory_equal(m.head, expected, m.head_bytes);
+  assert_memory_equal(m.body, expected + m.head_bytes, m.body_bytes);
+  if (length_of(i) > 64 - 8) assert_int_equal((uintptr_t)m.body % 64, 0);
+  ax_message_ring_next(ring, &m);
   return true;
 }
 
@@ -58,8 +65,9 @@ static void what_is_written_is_read(void **state) {
   for (uint32_t i = 0; i < messages; i++)
     while (!read_one(&ring, i)) sched_yield();
   pthread_join(writer, NULL);
-  size_t bytes;
-  assert_null(ax_message_ring_peek(&ring, &bytes));
+  ax_ring_message m;
+  assert_false(ax_message_ring_has_come(&ring));
+  assert_false(ax_message_ring_peek(&ring, &m));
   free(memory);
 }
 
@@ -85,17 +93,19 @@ static void full_and_empty(void **state) {
 static void the_longest_always_fits(void **state) {
   (void)state;
   char data[longest] = {0};
-  for (size_t first = 1; first < longest; first += 16) {
-    char *memory = make();
-    ax_message_ring out = ax_message_ring_of(memory, capacity), in = out;
-    size_t bytes;
-    for (int turn = 0; turn < 8; turn++) {
-      assert_true(ax_message_ring_write(&out, data, turn % 2 == 0 ? first : longest, NULL, 0));
-      assert_non_null(ax_message_ring_peek(&in, &bytes));
-      ax_message_ring_next(&in, bytes);
+  for (uint32_t first = 1; first < longest; first += 16)
+    for (uint32_t head = 1; head <= AX_MESSAGE_RING_LONGEST_HEAD; head += 11) {
+      char *memory = make();
+      ax_message_ring out = ax_message_ring_of(memory, capacity), in = out;
+      ax_ring_message m;
+      for (int turn = 0; turn < 8; turn++) {
+        const uint32_t body = turn % 2 == 0 ? first : longest - head;
+        assert_true(ax_message_ring_write(&out, &(ax_ring_message){data, data, turn % 2 == 0 ? 1 : head, body}));
+        assert_true(ax_message_ring_peek(&in, &m));
+        ax_message_ring_next(&in, &m);
+      }
+      free(memory);
     }
-    free(memory);
-  }
 }
 
 int main(void) {

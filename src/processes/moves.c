@@ -374,7 +374,7 @@ static void on_read(ax_mpi *m, const ax_wire *what) {
   if (one != NULL) end_transfer(m, one);
 }
 
-static ax_status on_message(void *context, uint32_t from, const ax_node_message *message) {
+static ax_status on_message(void *context, uint32_t from, ax_node_message *message) {
   ax_mpi *m = context;
   const ax_wire *what = message->head;
   switch ((ax_wire_type)what->type) {
@@ -401,11 +401,12 @@ static bool is_taken_here(const ax_mpi *m, uint32_t from, const ax_node_message 
 }
 
 /* For a thread that cannot call MPI now. Such messages are left where they are, and all from their sender with them. */
-static ax_status on_message_near(void *context, uint32_t from, const ax_node_message *message) {
+static ax_status on_message_near(void *context, uint32_t from, ax_node_message *message) {
   const ax_wire_type type = (ax_wire_type)((const ax_wire *)message->head)->type;
   const bool calls_mpi = type == AX_WIRE_FETCH || type == AX_WIRE_FORGOTTEN;
   if (calls_mpi) return AX_UNAVAILABLE;
-  return is_taken_here(context, from, message) ? AX_OK : on_message(context, from, message);
+  message->goes_on = is_taken_here(context, from, message);
+  return message->goes_on ? AX_OK : on_message(context, from, message);
 }
 
 static void post(ax_mpi *m, ax_mpi_slot *s) {
@@ -428,7 +429,7 @@ static bool has_ended(ax_mpi *m, ax_mpi_slot *s) {
 
 static ax_status on_slot(ax_mpi *m, const ax_mpi_slot *s) {
   const size_t head = head_bytes(((const ax_wire *)(const void *)s->data)->type);
-  return on_message(m, (uint32_t)s->arrival.from, &(ax_node_message){s->data, head, s->data + head, s->arrival.bytes - head});
+  return on_message(m, (uint32_t)s->arrival.from, &(ax_node_message){s->data, head, s->data + head, s->arrival.bytes - head, false});
 }
 
 /* Reads what has come, in turn, at most one round. */

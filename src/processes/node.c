@@ -9,21 +9,22 @@
 
 #include "processes/heads.h"
 #include "processes/message_ring.h"
+#include "processes/together.h"
 
 /* Of more than most_processes, the memory for all pairs would be too much: 150 MiB for 64, of which only what is used is taken. */
 enum { most_processes = 64, few_processes = 16, large_ring = 64 << 10, small_ring = 36 << 10 };
-_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 128, "the longest message fits into a ring");
+_Static_assert(AX_NODE_LONGEST <= small_ring / 2 - 192, "the longest message fits into a ring");
 
 static uint32_t capacity_of(uint32_t count) { return count <= few_processes ? large_ring : small_ring; }
 
 typedef struct queued { /* a message that found no room */
   struct queued *next;
-  size_t bytes;
+  ax_ring_message message;
   char data[];
 } queued;
 
 typedef struct neighbour {
-  pthread_mutex_t lock; /* guards the following fields */
+  atomic_bool held; /* by a thread; guards the following fields */
   ax_message_ring out;
   ax_head sent; /* of the last message */
   queued *first, *last;
@@ -45,6 +46,13 @@ struct ax_node {
   uint32_t *place;          /* by process, up to the greatest: its place; AX_NONE */
   neighbour neighbours[];
 };
+
+/* It is held while a message is written, and few threads send to one process at a time. A mutex would take a second locked instruction to
+   let it go, just after the message, which is a line that another processor has. */
+static void hold(neighbour *n) {
+  for (uint32_t round = AX_AT_ONCE; atomic_exchange_explicit(&n->held, true, memory_order_acquire); round++) ax_together_pause(round);
+}
+static void let_go(neighbour *n) { atomic_store_explicit(&n->held, false, memory_order_release); }
 
 /* --- Shared memory --- */
 
@@ -127,7 +135,6 @@ static bool all_share(const ax_node_word *words, uint32_t count) {
 
 static void meet(ax_node *node, uint32_t i, void *const *parts, const ax_node_word *word) {
   neighbour *n = &node->neighbours[i];
-  pthread_mutex_init(&n->lock, NULL);
   n->name = word->name;
   n->loans = loans_in(parts[i]);
   node->place[word->name.process] = i;
@@ -174,7 +181,6 @@ void ax_node_destroy(ax_node *node) {
   for (uint32_t i = 0; i < node->count; i++) {
     drop_queue(node, &node->neighbours[i]);
     ax_shared_view_close(&node->neighbours[i].view);
-    pthread_mutex_destroy(&node->neighbours[i].lock);
   }
   ax_free(node);
 }
@@ -205,13 +211,13 @@ ax_status ax_node_read(const ax_node *node, uint32_t process, uint64_t address, 
 
 /* --- Messages --- */
 
-static ax_status enqueue(ax_node *node, neighbour *n, const void *head, size_t head_bytes, const void *body, size_t body_bytes) {
-  queued *one = ax_alloc(sizeof *one + head_bytes + body_bytes);
-  if (one == NULL) return ax_out_of_memory(sizeof *one + head_bytes + body_bytes);
-  one->next = NULL;
-  one->bytes = head_bytes + body_bytes;
-  memcpy(one->data, head, head_bytes);
-  if (body_bytes > 0) memcpy(one->data + head_bytes, body, body_bytes);
+static ax_status enqueue(ax_node *node, neighbour *n, const ax_ring_message *m) {
+  const size_t bytes = sizeof(queued) + m->head_bytes + m->body_bytes;
+  queued *one = ax_alloc(bytes);
+  if (one == NULL) return ax_out_of_memory(bytes);
+  *one = (queued){.message = {one->data, one->data + m->head_bytes, m->head_bytes, m->body_bytes}};
+  memcpy(one->data, m->head, m->head_bytes);
+  if (m->body_bytes > 0) memcpy(one->data + m->head_bytes, m->body, m->body_bytes);
   if (n->first == NULL) n->first = one;
   else n->last->next = one;
   n->last = one;
@@ -224,13 +230,12 @@ ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head
   ax_status status = AX_OK;
   uint32_t code[AX_HEAD_CODE / 4];
   assert(AX_HEAD_CODE + body_bytes <= AX_NODE_LONGEST);
-  pthread_mutex_lock(&n->lock);
-  const size_t code_bytes = ax_head_write(&n->sent, head, head_bytes, code);
+  hold(n);
+  const ax_ring_message m = {code, body, (uint32_t)ax_head_write(&n->sent, head, head_bytes, code), (uint32_t)body_bytes};
   if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
-  else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, code, code_bytes, body, body_bytes)))
-    status = enqueue(node, n, code, code_bytes, body, body_bytes);
+  else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, &m))) status = enqueue(node, n, &m);
   if (status == AX_OK) ax_head_keep(&n->sent, head, head_bytes);
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
   return status;
 }
 
@@ -239,13 +244,13 @@ bool ax_node_is_sending(const ax_node *node) {
 }
 
 static void send_queued(ax_node *node, neighbour *n) {
-  pthread_mutex_lock(&n->lock);
-  for (queued *one; (one = n->first) != NULL && ax_message_ring_write(&n->out, one->data, one->bytes, NULL, 0);) {
+  hold(n);
+  for (queued *one; (one = n->first) != NULL && ax_message_ring_write(&n->out, &one->message);) {
     n->first = one->next;
     ax_free(one);
     atomic_fetch_sub(&node->waiting, 1);
   }
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
 }
 
 void ax_node_flush(ax_node *node) {
@@ -253,24 +258,40 @@ void ax_node_flush(ax_node *node) {
     if (i != node->me) send_queued(node, &node->neighbours[i]);
 }
 
-/* At most as many as may come in a round of all. */
+/* At most as many as may come in a round of all. To look for another one may take longer than all that was done for the first: its line is
+   the one that the sender will write, and has. */
 static ax_status receive(neighbour *n, ax_on_node_message *handle, void *context, bool *any) {
   enum { most_at_once = 64 };
-  size_t bytes;
-  const char *data;
-  for (uint32_t i = 0; i < most_at_once && (data = ax_message_ring_peek(&n->in, &bytes)) != NULL; i++) {
-    size_t head_bytes;
-    const size_t code_bytes = ax_head_read(&n->got, data, &head_bytes);
-    AX_TRY(handle(context, n->name.process, &(ax_node_message){n->got.words, head_bytes, data + code_bytes, bytes - code_bytes}));
-    ax_message_ring_next(&n->in, bytes);
+  ax_ring_message m;
+  for (uint32_t i = 0; i < most_at_once && ax_message_ring_peek(&n->in, &m); i++) {
+    ax_node_message message = {.head = n->got.words, .body = m.body, .body_bytes = m.body_bytes};
+    (void)ax_head_read(&n->got, m.head, &message.head_bytes);
+    AX_TRY(handle(context, n->name.process, &message));
+    ax_message_ring_next(&n->in, &m);
     *any = true;
+    if (message.goes_on) break;
   }
   return AX_OK;
 }
 
+static bool has_come(const ax_node *node) {
+  for (uint32_t i = 0; i < node->count; i++)
+    if (i != node->me && ax_message_ring_has_come(&node->neighbours[i].in)) return true;
+  return false;
+}
+
+/* A look takes a tenth of a whole poll, and whoever polls mostly waits: so a message is found sooner. */
+static bool comes_soon(const ax_node *node) {
+  enum { most_looks = 32 };
+  for (uint32_t looks = 0; looks < most_looks; looks += node->count)
+    if (has_come(node)) return true;
+  return false;
+}
+
 ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any) {
   ax_status first = AX_OK;
-  for (uint32_t i = 0; i < node->count; i++) {
+  const bool comes = comes_soon(node);
+  for (uint32_t i = 0; comes && i < node->count; i++) {
     if (i == node->me) continue;
     ax_status status = receive(&node->neighbours[i], handle, context, any);
     if (first == AX_OK) first = status;
@@ -281,17 +302,17 @@ ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context,
 
 void ax_node_lose(ax_node *node, uint32_t process) {
   neighbour *n = find(node, process);
-  pthread_mutex_lock(&n->lock);
+  hold(n);
   n->gone = true;
   drop_queue(node, n);
-  pthread_mutex_unlock(&n->lock);
+  let_go(n);
 }
 
 void ax_node_close(ax_node *node) {
   atomic_store(&node->closed, true);
   for (uint32_t i = 0; i < node->count; i++) { /* a thread that is writing has the lock */
-    pthread_mutex_lock(&node->neighbours[i].lock);
+    hold(&node->neighbours[i]);
     drop_queue(node, &node->neighbours[i]);
-    pthread_mutex_unlock(&node->neighbours[i].lock);
+    let_go(&node->neighbours[i]);
   }
 }

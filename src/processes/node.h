@@ -46,8 +46,9 @@ typedef struct ax_node_message {
   size_t head_bytes;
   const char *body;
   size_t body_bytes;
+  bool goes_on; /* set by who handles it: something can go on now, and what else has come from its sender is left to the next poll */
 } ax_node_message;
-typedef ax_status ax_on_node_message(void *context, uint32_t from, const ax_node_message *message);
+typedef ax_status ax_on_node_message(void *context, uint32_t from, ax_node_message *message);
 AX_MUST_USE ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context, bool *any);
 void ax_node_flush(ax_node *node);                  /* any thread: sends what has found no room, as far as there is room now */
 void ax_node_lose(ax_node *node, uint32_t process); /* it is gone: what is sent to it is dropped */

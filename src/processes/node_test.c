@@ -51,7 +51,7 @@ typedef struct expected {
 
 static char body_of_test[AX_NODE_PAYLOAD];
 
-static ax_status check(void *context, uint32_t from, const ax_node_message *message) {
+static ax_status check(void *context, uint32_t from, ax_node_message *message) {
   expected *e = context;
   if (e->refuse > 0) {
     e->refuse--;
@@ -90,6 +90,29 @@ static void messages_come_in_order(void **state) {
     assert_int_equal(any, !refuses);
   }
   assert_false(ax_node_is_sending(t.nodes[0]));
+  destroy(&t);
+}
+
+static ax_status count_one(void *context, uint32_t from, ax_node_message *message) {
+  (void)from;
+  ++*(uint32_t *)context;
+  message->goes_on = true;
+  return AX_OK;
+}
+
+/* What can go on after a message does so before the next one of its sender is looked at. */
+static void messages_that_let_go_on_come_alone(void **state) {
+  (void)state;
+  node_of_test t;
+  uint32_t count = 0;
+  bool any = false;
+  make(&t, 3);
+  send_numbers(t.nodes[0], 7, 2);
+  send_numbers(t.nodes[1], 7, 2);
+  for (uint32_t polls = 1; polls <= 3; polls++) {
+    assert_int_equal(ax_node_poll(t.nodes[2], count_one, &count, &any), AX_OK);
+    assert_int_equal(count, polls < 3 ? 2 * polls : 4);
+  }
   destroy(&t);
 }
 
@@ -182,7 +205,7 @@ static void memory_is_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_come_in_order), cmocka_unit_test(who_is_there), cmocka_unit_test(the_end),
-      cmocka_unit_test(none),                   cmocka_unit_test(memory_is_read),
+      cmocka_unit_test(none),                   cmocka_unit_test(memory_is_read), cmocka_unit_test(messages_that_let_go_on_come_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ static void deliver(void *context, ax_delivery *delivery) {
   ax_processes *p = context;
   pthread_mutex_lock(&p->lock);
   note_heard(&p->heard[delivery->from], &delivery->envelope);
+  p->taken[delivery->from].number = 0;
   ax_receiver *receiver = receiver_of(p, delivery->envelope.run);
   if (delivery->envelope.kind >= AX_MESSAGE_WAITS) ax_delivery_free(delivery);
   else if (receiver != NULL) receiver->deliver(receiver->context, delivery);
@@ -42,15 +43,27 @@ static _Thread_local struct {
   ax_receiver *receiver; /* NULL: for none */
 } polls_for;
 
+/* A message of a number like the one before says nothing new. One thread polls at a time. */
+static void note_taken(ax_processes *p, uint32_t from, const ax_envelope *envelope) {
+  ax_taken *taken = &p->taken[from];
+  if (taken->number == envelope->run) {
+    const uint64_t count = atomic_load_explicit(&taken->count, memory_order_relaxed) + 1;
+    atomic_store_explicit(&taken->count, count, memory_order_relaxed);
+    return;
+  }
+  pthread_mutex_lock(&p->lock);
+  note_heard(&p->heard[from], envelope);
+  pthread_mutex_unlock(&p->lock);
+  taken->number = envelope->run;
+}
+
 /* The receiver is this thread's own, so it does not end meanwhile. */
 static bool take_here(void *context, uint32_t from, const ax_envelope *envelope, const void *payload) {
   ax_processes *p = context;
   ax_receiver *receiver = polls_for.receiver;
   if (receiver == NULL || polls_for.processes != p || receiver->number != envelope->run || receiver->take_here == NULL) return false;
   if (!receiver->take_here(receiver->context, from, envelope, payload)) return false;
-  pthread_mutex_lock(&p->lock);
-  note_heard(&p->heard[from], envelope);
-  pthread_mutex_unlock(&p->lock);
+  note_taken(p, from, envelope);
   return true;
 }
 
@@ -172,9 +185,10 @@ static ax_status create(ax_transport *transport, const uint32_t *of, uint32_t co
   transport->lingers = lingers;
   transport->deliver_context = p;
   p->heard = ax_calloc(transport->processes, sizeof p->heard[0]);
+  p->taken = ax_calloc(transport->processes, sizeof p->taken[0]);
   p->released = ax_calloc(transport->processes, sizeof p->released[0]);
   if (p->released != NULL) transport->released = released;
-  ax_status status = p->heard == NULL || p->released == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
+  ax_status status = p->heard == NULL || p->taken == NULL || p->released == NULL ? ax_out_of_memory(transport->processes * sizeof p->heard[0]) : copy_list(p, of, count);
   p->rule = (ax_process_rule){transport->process, transport->processes, count, p->of};
   if (p->of != NULL) p->digest = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, count), p->of, count * sizeof p->of[0]);
   return status == AX_OK ? ax_together_create(p, &p->spare) : status;
@@ -191,7 +205,8 @@ ax_status ax_processes_create(ax_transport *transport, const uint32_t *of, uint3
 
 ax_heard ax_processes_heard(ax_processes *p, uint32_t process) {
   pthread_mutex_lock(&p->lock);
-  const ax_heard heard = p->heard[process];
+  ax_heard heard = p->heard[process];
+  heard.messages = ax_processes_came(p, process);
   pthread_mutex_unlock(&p->lock);
   return heard;
 }
@@ -213,6 +228,7 @@ void ax_processes_destroy(ax_processes *p) {
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->in_turn);
   ax_free(p->heard);
+  ax_free((void *)p->taken);
   ax_free((void *)p->released);
   ax_free(p->of);
   ax_free(p);

@@ -53,6 +53,11 @@ typedef struct ax_heard { /* of another process, for reports (stall.h) */
   double at;               /* when a look found more than before */
 } ax_heard;
 
+typedef struct ax_taken { /* of messages of another process that were taken where they lay: written by the thread that polls, without the lock */
+  atomic_uint_least64_t count; /* that `heard` does not have */
+  uint64_t number;             /* for which `heard` says all that they would; 0: none */
+} ax_taken;
+
 typedef struct ax_stalls { /* settings of reports (stall.h) */
   double seconds;          /* 0: there are none */
   void (*write)(const char *lines, void *context);
@@ -76,6 +81,7 @@ typedef struct ax_processes {
   pthread_mutex_t lock;      /* guards the following fields */
   uint64_t begun;            /* numbers given so far */
   ax_heard *heard;           /* by process */
+  ax_taken *taken;           /* likewise; not guarded */
   const char *last;          /* what all did together last, and when it was over; NULL: nothing yet */
   double left;
   ax_receiver *receivers;
@@ -102,6 +108,10 @@ void ax_processes_begin(ax_processes *processes, ax_receiver *receiver);
 /* How many numbers this process has given. */
 uint64_t ax_processes_begun(ax_processes *processes);
 ax_heard ax_processes_heard(ax_processes *processes, uint32_t process); /* so far */
+/* How many messages of another process have come. */
+static inline uint64_t ax_processes_came(const ax_processes *processes, uint32_t process) {
+  return processes->heard[process].messages + atomic_load_explicit(&processes->taken[process].count, memory_order_relaxed);
+}
 /* Messages for it are dropped from here on. No thread is delivering to it once this returns. */
 void ax_processes_end(ax_processes *processes, ax_receiver *receiver);
 /* As those of the transport. A process that was lost once stays so. */

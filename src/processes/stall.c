@@ -46,8 +46,9 @@ static void note_heard(ax_processes *p, double now) {
   pthread_mutex_lock(&p->lock);
   for (uint32_t i = 0; i < p->rule.processes; i++) {
     ax_heard *heard = &p->heard[i];
-    if (heard->seen == heard->messages) continue;
-    heard->seen = heard->messages;
+    const uint64_t messages = ax_processes_came(p, i);
+    if (heard->seen == messages) continue;
+    heard->seen = messages;
     heard->at = now;
   }
   pthread_mutex_unlock(&p->lock);

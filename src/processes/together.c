@@ -38,7 +38,9 @@ ax_delivery *ax_together_take(ax_together *t) {
 static void stamp(ax_together *t, ax_envelope *envelope) {
   envelope->run = t->receiver.number;
   envelope->check = t->doing.check;
-  if (ax_message_is_counted(envelope->kind)) atomic_fetch_add(&t->ending.sent, 1);
+  if (!ax_message_is_counted(envelope->kind)) return;
+  if (t->alone) atomic_store_explicit(&t->ending.sent, atomic_load_explicit(&t->ending.sent, memory_order_relaxed) + 1, memory_order_release);
+  else atomic_fetch_add(&t->ending.sent, 1);
 }
 
 ax_status ax_together_lend(ax_together *t, uint32_t to, ax_envelope *envelope, const void *payload, ax_loan *loan) {
@@ -119,7 +121,8 @@ static void abandon_fetches(ax_together *t) {
 
 ax_status ax_together_count(ax_together *t, const ax_delivery *delivery) {
   if (atomic_load(&t->ending.idle)) atomic_store(&t->ending.idle, false); /* who handles messages is busy, and is seen to be so */
-  if (!delivery->fetched) atomic_fetch_add(&t->ending.received, 1);
+  const uint64_t received = atomic_load_explicit(&t->ending.received, memory_order_relaxed) + !delivery->fetched;
+  atomic_store_explicit(&t->ending.received, received, memory_order_release); /* one thread at a time handles messages */
   if (delivery->envelope.check == t->doing.check) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "process %u does something else", delivery->from);
 }
@@ -158,11 +161,11 @@ bool ax_together_idle(ax_together *t) {
   return atomic_load(&t->ending.stuck);
 }
 
-enum { at_once = 64, spins = 256, yields = 4096 };
+enum { spins = 256, yields = 4096 };
 
 /* The answer of another processor takes some tens of rounds: a pause would find it late. */
 void ax_together_pause(uint32_t round) {
-  if (round < at_once) return;
+  if (round < AX_AT_ONCE) return;
   if (round < spins) ax_relax();
   else if (round < yields) sched_yield();
   else nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
@@ -341,6 +344,7 @@ void ax_together_begin(ax_together *t, const ax_doing *doing) {
   ax_ending_reset(&t->ending);
   ax_stall_begin(&t->stall);
   t->doing = *doing;
+  t->alone = false;
   if (doing->check != 0) t->doing.check = ax_hash_word(doing->check, t->ending.processes->digest) | 1;
   t->receiver.what = doing->what != NULL ? doing->what : "a call";
   t->ending.check = t->doing.check;

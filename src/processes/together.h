@@ -28,6 +28,7 @@ typedef struct ax_together {
   ax_ending ending;
   ax_stall stall;
   ax_doing doing;
+  bool alone;                   /* only one thread sends; set by its owner after the begin */
   ax_delivery *_Atomic newest;  /* the inbox: what has come, last come first. The lock of the processes is held to put something there */
   struct ax_fetching *fetching; /* long payloads on their way here; guarded by the same lock */
   ax_delivery *text;            /* what another process does; only where it is compared with what this one does */
@@ -76,6 +77,7 @@ typedef struct ax_waiting {
 /* Tells others, after so many rounds of waiting, what is then worth a message: that this process is idle, how it has ended. */
 AX_MUST_USE ax_status ax_together_tell(ax_together *together, uint32_t round);
 enum { AX_TELL_AFTER = 512 }; /* rounds of waiting: only then is it worth a message */
+enum { AX_AT_ONCE = 64 }; /* rounds of waiting without a pause */
 /* Gives the processor to others more and more: other processes may be waiting for it. */
 void ax_together_pause(uint32_t round);
 /* For a round in which nothing has come: the wait may be long enough to be reported. */

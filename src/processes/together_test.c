@@ -163,6 +163,10 @@ static ax_status send_and_take_here(ax_processes *processes) {
     (void)take_numbered(&n);
   }
   if (status == AX_OK && (n.wrong || n.here == 0)) status = ax_error(AX_INTERNAL, "in another order, or none where it lay");
+  const uint32_t from = (processes->rule.process + COUNT - 1) % COUNT;
+  const ax_heard heard = ax_processes_heard(processes, from);
+  if (status == AX_OK && (heard.number != t->receiver.number || heard.messages < MANY || heard.messages > ax_processes_came(processes, from)))
+    status = ax_error(AX_INTERNAL, "%llu messages were heard", (unsigned long long)heard.messages);
   status = ax_together_end(t, status, take_numbered, &n);
   ax_together_give_back(processes);
   return status;

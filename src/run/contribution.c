@@ -2,49 +2,44 @@
 
 #include "run/pieces.h"
 
-/* Where it is put. */
-typedef struct targets {
-  const ax_push *push;
-  const ax_instr *instr;
-  const ax_activation *view;
-  const ax_party *own; /* the members here */
-  ax_kernel_code code;
-  uint32_t count;
-  int64_t step; /* bytes from the beginning of a result to the part of this contribution */
-} targets;
+/* How many results here it may be put into. */
+static inline uint32_t target_count(const ax_contribution *c) {
+  const ax_exchange *x = c->push->exchange;
+  if (x->alone && c->number != x->source) return 0;
+  return x->peers == AX_PEERS_ONE ? 1 : c->own->count;
+}
 
-static targets targets_of(const ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
+static inline ax_kernel_code code_for(const ax_contribution *c) {
+  return ax_push_code(c->push, c->push->exchange->combine != AX_SCALAR_NONE && c->number > 0);
+}
+
+static inline uint32_t peer_at(const ax_contribution *c, uint32_t i) { return c->push->crossing->held[c->own->first + i]; }
+
+/* Its place in the result of the i-th member here. NULL: that gets nothing of it. */
+static inline char *target(const ax_contribution *c, const ax_activation *view, const ax_instr *instr, uint32_t i) {
   const ax_push *push = c->push;
   const ax_exchange *x = push->exchange;
-  const ax_party *own = ax_own_party(r, push->crossing, push->crossing->group[view->device]);
-  const uint32_t count = x->peers == AX_PEERS_ONE ? 1 : own->count;
-  return (targets){.push = push, .instr = instr, .view = view, .own = own,
-                   .code = ax_push_code(push, x->combine != AX_SCALAR_NONE && c->number > 0),
-                   .count = x->alone && c->number != x->source ? 0 : count, .step = c->number * x->dst_step * push->out_item};
+  const int64_t place = c->number * x->dst_step * push->out_item;
+  if (x->peers == AX_PEERS_ONE) return (char *)ax_address(view, &instr->refs[1]) + place;
+  if (x->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer_at(c, i)) return NULL;
+  return ax_push_result(view, instr, peer_at(c, i)) + place;
 }
 
-static uint32_t peer_at(const targets *t, uint32_t i) { return t->push->crossing->held[t->own->first + i]; }
-
-/* NULL: what the i-th member here has gets nothing of it. */
-static char *target(const targets *t, const ax_contribution *c, uint32_t i) {
-  const ax_push *push = t->push;
-  if (push->exchange->peers == AX_PEERS_ONE) return (char *)ax_address(t->view, &t->instr->refs[1]) + t->step;
-  if (push->exchange->peers == AX_PEERS_PAIRS && push->targets[c->number] != peer_at(t, i)) return NULL;
-  return ax_push_result(t->view, t->instr, peer_at(t, i)) + t->step;
-}
-
-void ax_contribution_put(const ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
-  const targets t = targets_of(r, c, view, instr);
+void ax_contribution_put(const ax_contribution *c, const ax_activation *view, const ax_instr *instr) {
   const ax_push *push = c->push;
-  const int64_t rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
-  for (uint32_t i = 0; i < t.count; i++) {
-    char *dst = target(&t, c, i);
-    const int64_t piece = push->exchange->peers == AX_PEERS_ONE ? 0 : c->dense ? i : peer_at(&t, i);
-    const char *src = c->src + piece * c->piece * push->item;
-    const ax_push_rows where = {src, dst, c->stride, push->exchange->dst_stride, push->out_item};
+  const ax_kernel_code code = code_for(c);
+  const uint32_t count = target_count(c);
+  for (uint32_t i = 0; i < count; i++) {
+    char *dst = target(c, view, instr, i);
     if (dst == NULL) continue;
-    if (push->outer_rank > 0) ax_push_put_rows(push, t.code, &where, 0, rows);
-    else ax_push_put_run(push, t.code, src, dst + c->range.begin * push->out_item, 0, c->range.end - c->range.begin);
+    const int64_t piece = push->exchange->peers == AX_PEERS_ONE ? 0 : c->dense ? i : peer_at(c, i);
+    const char *src = c->src + piece * c->piece * push->item;
+    if (push->outer_rank == 0) {
+      ax_push_put_run(push, code, src, dst + c->range.begin * push->out_item, 0, c->range.end - c->range.begin);
+    } else {
+      const ax_push_rows where = {src, dst, c->stride, push->exchange->dst_stride, push->out_item};
+      ax_push_put_rows(push, code, &where, 0, ax_dims_elems(push->outer_rank, push->exchange->dims));
+    }
   }
 }
 
@@ -56,7 +51,8 @@ typedef struct reading {
   ax_remote *remote;
   const ax_delivery *delivery;
   const ax_contribution *from;
-  const targets *to;
+  const ax_activation *view;
+  const ax_instr *instr;
   uint32_t begin, end; /* the targets that get this piece */
   char *block;         /* memory for a block */
 } reading;
@@ -72,10 +68,10 @@ static ax_status put_of_row(const reading *d, int64_t elem, int64_t row, int64_t
   const ax_push_rows where = {.dst_stride = push->exchange->dst_stride};
   AX_TRY(read_elems(d, 0, elem, d->block, count));
   for (uint32_t i = d->begin; i < d->end; i++) {
-    char *dst = target(d->to, d->from, i);
+    char *dst = target(d->from, d->view, d->instr, i);
     if (dst == NULL) continue;
     dst += (ax_push_row_offset(push, &where, row) + first) * push->out_item;
-    ax_push_put_run(push, d->to->code, d->block, dst, 0, count);
+    ax_push_put_run(push, code_for(d->from), d->block, dst, 0, count);
   }
   return AX_OK;
 }
@@ -84,9 +80,9 @@ static ax_status put_rows(const reading *d, int64_t piece, int64_t first, int64_
   const ax_push *push = d->from->push;
   AX_TRY(read_elems(d, piece, first * push->run, d->block, count * push->run));
   for (uint32_t i = d->begin; i < d->end; i++) {
-    char *dst = target(d->to, d->from, i);
+    char *dst = target(d->from, d->view, d->instr, i);
     const ax_push_rows rows = {d->block, dst, NULL, push->exchange->dst_stride, push->out_item};
-    if (dst != NULL) ax_push_put_rows(push, d->to->code, &rows, first, first + count);
+    if (dst != NULL) ax_push_put_rows(push, code_for(d->from), &rows, first, first + count);
   }
   return AX_OK;
 }
@@ -104,8 +100,8 @@ static ax_status put_piece(const reading *d, int64_t piece) {
   const ax_elems range = d->from->range;
   const int64_t first = piece * d->from->piece, rows = ax_dims_elems(push->outer_rank, push->exchange->dims);
   const int64_t row_bytes = push->run * push->item, at_once = row_bytes > 0 ? block_bytes / row_bytes : rows;
-  char *only = d->end - d->begin == 1 ? target(d->to, d->from, d->begin) : NULL;
-  if (push->outer_rank == 0 && only != NULL && d->to->code == NULL) /* in its place, without a block */
+  char *only = d->end - d->begin == 1 ? target(d->from, d->view, d->instr, d->begin) : NULL;
+  if (push->outer_rank == 0 && only != NULL && code_for(d->from) == NULL) /* in its place, without a block */
     return read_elems(d, piece, 0, only + range.begin * push->out_item, range.end - range.begin);
   if (push->outer_rank == 0) return put_row(d, first, 0, range);
   for (int64_t r = 0; r < rows && at_once > 0; r += at_once) AX_TRY(put_rows(d, piece, r, ax_least(at_once, rows - r)));
@@ -115,12 +111,12 @@ static ax_status put_piece(const reading *d, int64_t piece) {
 
 ax_status ax_contribution_read(ax_remote *r, const ax_contribution *c, const ax_activation *view, const ax_instr *instr,
                                const ax_delivery *delivery) {
-  const targets t = targets_of(r, c, view, instr);
+  const uint32_t count = target_count(c);
   char *block = ax_alloc(block_bytes);
   ax_status status = block != NULL ? AX_OK : ax_out_of_memory(block_bytes);
-  reading d = {r, delivery, c, &t, 0, t.count, block};
+  reading d = {r, delivery, c, view, instr, 0, count, block};
   if (c->piece == 0 && status == AX_OK) status = put_piece(&d, 0);
-  for (uint32_t i = 0; c->piece != 0 && i < t.count && status == AX_OK; i++) {
+  for (uint32_t i = 0; c->piece != 0 && i < count && status == AX_OK; i++) {
     d.begin = i;
     d.end = i + 1;
     status = put_piece(&d, i);

@@ -16,6 +16,7 @@ static inline int64_t ax_part_elems(const ax_push *push) {
 
 typedef struct ax_contribution {
   const ax_push *push;
+  const ax_party *own;   /* the members here */
   uint32_t number;       /* the member */
   const char *src;       /* of the first element of the range; NULL: it is read where it lies */
   const int64_t *stride; /* elements between rows of a part, by dimension around a run; NULL: they lie one after the other */
@@ -25,8 +26,7 @@ typedef struct ax_contribution {
 } ax_contribution;
 
 /* Puts it into the results of all members here. view: a member of the group, as it was when the round began. */
-void ax_contribution_put(const ax_remote *remote, const ax_contribution *contribution, const ax_activation *view,
-                         const ax_instr *instr);
+void ax_contribution_put(const ax_contribution *contribution, const ax_activation *view, const ax_instr *instr);
 /* The same for one that is read where its sender has it, block by block, so that the caches have each while it is put.
    AX_OUT_OF_MEMORY; AX_UNAVAILABLE: the sender is gone. */
 AX_MUST_USE ax_status ax_contribution_read(ax_remote *remote, const ax_contribution *contribution, const ax_activation *view,

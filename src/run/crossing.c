@@ -65,6 +65,25 @@ static bool leaves_copies(const ax_crossing_group *g) {
          !is_awaited_at_once(g->instr);
 }
 
+/* The first party from the i-th on to which a member of this process sends its contribution alone; the number of parties: none. */
+static uint32_t next_alone(const ax_crossing_group *g, uint32_t i, uint32_t member) {
+  const ax_push *push = g->instr->push;
+  for (; i < ax_crossing_parties(g); i++) {
+    const ax_party *party = ax_crossing_party(g, i);
+    if (party == g->own || g->coalesced.forms[i].most > 0) continue;
+    if (!ax_party_has(push->crossing, party, member) && ax_crossing_reaches(push, member, party)) break;
+  }
+  return i;
+}
+
+/* The party to which the only member here sends its contribution alone; AX_NONE if there are several members, or parties, or none. */
+static uint32_t only_party(const ax_remote *r, const ax_crossing_group *g) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  const uint32_t member = crossing->held[g->own->first], count = ax_crossing_parties(g), first = next_alone(g, 0, member);
+  const bool is_here = ax_device_is_here(r->run->compiled->map, crossing->first[g->group * crossing->members + member]);
+  return g->own->count == 1 && is_here && first < count && next_alone(g, first + 1, member) == count ? first : AX_NONE;
+}
+
 /* waiting, forms: of this group; they become those of the next. */
 static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_deliveries **waiting, ax_coalesced_form **forms) {
   const ax_push *push = instr->push;
@@ -84,6 +103,7 @@ static void describe(ax_remote *r, const ax_instr *instr, uint32_t group, ax_del
   *forms += ax_crossing_parties(g);
   for (uint32_t m = 0; m < crossing->members; m++) g->ghosts += !ax_party_has(crossing, own, m) && ax_crossing_reaches(push, m, own);
   g->leaves = leaves_copies(g);
+  g->only = only_party(r, g);
   g->counter = push->first + push->counter[crossing->here[group * crossing->members + crossing->held[own->first]]];
 }
 
@@ -168,29 +188,24 @@ static ax_crossing_group *group_of(ax_remote *r, const ax_activation *activation
 
 /* --- Sending --- */
 
-/* Its contribution alone. */
-static ax_status send_to(ax_remote *r, const ax_crossing_group *g, const ax_activation *activation, const ax_party *party, bool lends) {
+/* Its contribution alone, to the i-th party. */
+static ax_status send_to(ax_remote *r, const ax_crossing_group *g, const ax_activation *activation, uint32_t i, bool lends) {
   const ax_instr *instr = g->instr;
+  const ax_coalesced_form *form = &g->coalesced.forms[i];
+  const ax_party *party = ax_crossing_party(g, i);
   const ax_push *push = instr->push;
   const char *src = ax_address(activation, &instr->refs[0]);
   ax_envelope envelope = {.kind = AX_MESSAGE_PART, .place = push->exchange->id, .group = g->group,
-                          .member = push->number[activation->device], .bytes = (uint64_t)bytes_for(g, party)};
+                          .member = push->number[activation->device], .bytes = form->bytes};
   envelope.words[0] = (uint64_t)activation->entered[instr->region];
   if (ax_pieces_for(push, party) == 1 && push->outer_rank == 0) {
-    const char *piece = ax_piece_for(push, src, party, 0) + share_of(g, party).begin * push->item;
+    const char *piece = ax_piece_for(push, src, party, 0) + form->range.begin * push->item;
     return lends ? ax_lent_send(&r->lent[activation->device], r, party->process, &envelope, piece)
                  : ax_remote_send(r, party->process, &envelope, piece);
   }
   char *payload;
   AX_TRY(ax_pieces_gather(push, src, party, &payload));
   return ax_remote_send_owned(r, party->process, &envelope, payload);
-}
-
-/* Whether a member sends a party its contribution alone. */
-static bool sends_alone(const ax_crossing_group *g, const ax_party *party, uint32_t member) {
-  const ax_push *push = g->instr->push;
-  const uint32_t i = (uint32_t)(party - &push->crossing->parties[push->crossing->begin[g->group]]);
-  return g->coalesced.forms[i].most == 0 && !ax_party_has(push->crossing, party, member) && ax_crossing_reaches(push, member, party);
 }
 
 /* The process of the first device that is this member sends for it.
@@ -201,13 +216,14 @@ static bool sends_alone(const ax_crossing_group *g, const ax_party *party, uint3
 static ax_status send_alone(ax_remote *r, const ax_crossing_group *g, const ax_activation *activation) {
   const ax_push *push = g->instr->push;
   const ax_crossing *crossing = push->crossing;
-  const uint32_t number = push->number[activation->device];
-  const ax_party *begin = &crossing->parties[crossing->begin[g->group]], *end = begin + ax_crossing_parties(g);
-  uint32_t count = 0;
+  const uint32_t number = push->number[activation->device], count = ax_crossing_parties(g);
+  if (g->only != AX_NONE) return send_to(r, g, activation, g->only, true);
   if (!ax_device_is_here(r->run->compiled->map, crossing->first[g->group * crossing->members + number])) return AX_OK;
-  for (const ax_party *party = begin; party < end; party++) count += sends_alone(g, party, number);
-  for (const ax_party *party = begin; party < end; party++)
-    if (sends_alone(g, party, number)) AX_TRY(send_to(r, g, activation, party, push->lends || count == 1));
+  uint32_t first = next_alone(g, 0, number), next;
+  for (uint32_t i = first; i < count; i = next) {
+    next = next_alone(g, i + 1, number);
+    AX_TRY(send_to(r, g, activation, i, push->lends || (i == first && next == count)));
+  }
   return AX_OK;
 }
 
@@ -232,6 +248,12 @@ ax_status ax_crossing_flush(ax_remote *r) {
 
 /* --- Rounds: with the groups' lock held --- */
 
+/* Others only read it. */
+static void count_open(ax_remote *r, int more) {
+  const uint32_t open = atomic_load_explicit(&r->open, memory_order_relaxed) + (uint32_t)more;
+  atomic_store_explicit(&r->open, open, memory_order_release);
+}
+
 /* Opens the round for the first member that comes. Later ones find it open, or already closed again. */
 static ax_status open_round(ax_remote *r, ax_crossing_group *g, const ax_activation *activation, uint64_t round) {
   const uint32_t loops = r->run->compiled->loop_count + 1;
@@ -243,21 +265,24 @@ static ax_status open_round(ax_remote *r, ax_crossing_group *g, const ax_activat
   ax_open_round *one = g->spare != NULL ? g->spare : ax_calloc(1, bytes);
   if (one == NULL) return ax_out_of_memory(bytes);
   g->spare = NULL;
-  *one = (ax_open_round){.next = g->rounds, .round = round, .missing = g->ghosts, .view = *activation, .lent = one->lent};
-  if (g->split) one->totals = ax_crossing_parties(g) - 1;
-  if (g->split) one->missing += one->totals + 1;
+  one->next = g->rounds;
+  one->round = round;
+  one->totals = g->split ? ax_crossing_parties(g) - 1 : 0;
+  one->missing = g->ghosts + (g->split ? one->totals + 1 : 0);
+  one->added = false;
+  one->view = *activation;
   memcpy(one->iteration, activation->iteration, loops * sizeof one->iteration[0]);
   one->view.iteration = one->iteration;
   one->put = (bool *)(one->iteration + loops);
   memset(one->put, 0, members);
   g->rounds = one;
-  atomic_fetch_add(&r->open, 1);
+  count_open(r, 1);
   return AX_OK;
 }
 
 static void close_round(ax_remote *r, ax_crossing_group *g, ax_open_round *one) {
   if (--one->missing > 0) return;
-  atomic_fetch_sub(&r->open, 1);
+  count_open(r, -1);
   ax_open_round **link = &g->rounds;
   while (*link != one) link = &(*link)->next;
   *link = one->next;
@@ -338,11 +363,11 @@ static ax_status signal_put(ax_remote *r, ax_crossing_group *g, ax_open_round *r
 static ax_status put_ghost(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
   const ax_push *push = g->instr->push;
   const uint32_t member = delivery->envelope.member;
-  ax_contribution c = {.push = push, .number = member, .src = delivery->payload, .range = g->share, .dense = true};
+  ax_contribution c = {.push = push, .own = g->own, .number = member, .src = delivery->payload, .range = g->share, .dense = true};
   if (ax_pieces_for(push, g->own) > 1) c.piece = ax_part_elems(push);
   if (delivery->address != 0) c.src = ax_remote_see(r, delivery);
   ax_status status = AX_OK;
-  if (c.src != NULL || delivery->envelope.bytes == 0) ax_contribution_put(r, &c, &round->view, g->instr);
+  if (c.src != NULL || delivery->envelope.bytes == 0) ax_contribution_put(&c, &round->view, g->instr);
   else status = ax_contribution_read(r, &c, &round->view, g->instr, delivery);
   if (delivery->address != 0) status = released(r, delivery, status);
   return status == AX_OK ? signal_put(r, g, round, member, 1) : status;
@@ -359,12 +384,12 @@ static uint32_t count_next(const ax_crossing_group *g, const ax_delivery *delive
 
 static ax_status put_next(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery, uint32_t count) {
   const ax_push *push = g->instr->push;
-  ax_contribution c = {.push = push, .range = g->share, .dense = true};
+  ax_contribution c = {.push = push, .own = g->own, .range = g->share, .dense = true};
   if (ax_pieces_for(push, g->own) > 1) c.piece = ax_part_elems(push);
   for (uint32_t i = 0; i < count; i++) {
     c.number = ax_coalesced_member(delivery, g->bytes, i);
     c.src = ax_coalesced_at(delivery, g->bytes, i);
-    ax_contribution_put(r, &c, &round->view, g->instr);
+    ax_contribution_put(&c, &round->view, g->instr);
   }
   return signal_put(r, g, round, c.number, count);
 }
@@ -456,20 +481,38 @@ ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery) {
   return put_ready_locked(r, g);
 }
 
-/* Code that combines wants operands that are aligned. */
-static bool is_copied(const ax_push *push) { return push->exchange->combine == AX_SCALAR_NONE && push->widen == NULL; }
+/* Code that combines wants operands that are aligned. Only a message of one line has its payload wherever its head ends. */
+enum { alignment = 16, one_line = 64 };
+
+static bool lies_well(const ax_push *push, const ax_delivery *delivery) {
+  const bool is_copied = push->exchange->combine == AX_SCALAR_NONE && push->widen == NULL;
+  return is_copied || (uintptr_t)delivery->payload % alignment == 0;
+}
+
+static ax_status put_aligned(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
+  _Alignas(alignment) char aligned[one_line];
+  ax_delivery here = *delivery;
+  here.payload = memcpy(aligned, delivery->payload, delivery->envelope.bytes);
+  return put_ghost(r, g, round, &here);
+}
+
+static ax_status put_here(ax_remote *r, ax_crossing_group *g, ax_open_round *round, const ax_delivery *delivery) {
+  AX_TRY(ax_together_count(&r->together, delivery));
+  AX_TRY(lies_well(g->instr->push, delivery) ? put_ghost(r, g, round, delivery) : put_aligned(r, g, round, delivery));
+  note_put(r, g, round, delivery, 1);
+  return put_ready(r, g);
+}
 
 bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery) {
   ax_remote *r = run->remote;
+  ax_open_round *round;
   const ax_push *push = delivery->envelope.place < r->push_count ? r->pushes[delivery->envelope.place] : NULL;
-  if (push == NULL || !is_copied(push) || ax_is_coalesced(delivery) || ax_is_total(delivery)) return false;
-  ax_crossing_group *g = delivery->envelope.check == r->together.doing.check ? group_named(r, delivery) : NULL;
-  ax_open_round *round = g != NULL ? ax_crossing_round(g, delivery->envelope.words[0]) : NULL;
-  if (round == NULL) return false;
-  ax_status status = ax_together_count(&r->together, delivery);
-  if (status == AX_OK) status = put_ghost(r, g, round, delivery);
-  if (status == AX_OK) note_put(r, g, round, delivery, 1);
-  else ax_scheduler_stop(run, status, ax_message());
+  if (push == NULL || ax_is_coalesced(delivery) || ax_is_total(delivery) || delivery->envelope.check != r->together.doing.check) return false;
+  ax_crossing_group *g = group_named(r, delivery);
+  if (g == NULL || g->split || !ax_crossing_may_be_put(run, g, delivery, &round)) return false;
+  if (!lies_well(push, delivery) && delivery->envelope.bytes > one_line) return false;
+  ax_status status = put_here(r, g, round, delivery);
+  if (status != AX_OK) ax_scheduler_stop(run, status, ax_message());
   return true;
 }
 
@@ -497,13 +540,13 @@ static ax_status signal_own(ax_remote *r, ax_crossing_group *g, uint64_t round, 
   return g->instr->push->exchange->combine != AX_SCALAR_NONE ? put_ready(r, g) : AX_OK;
 }
 
-static void put_own(ax_remote *r, const ax_crossing_group *g, ax_activation *activation) {
+static void put_own(const ax_crossing_group *g, ax_activation *activation) {
   const ax_push *push = g->instr->push;
   const char *src = ax_address(activation, &g->instr->refs[0]);
-  const ax_contribution c = {.push = push, .number = push->number[activation->device], .stride = push->exchange->src_stride,
+  const ax_contribution c = {.push = push, .own = g->own, .number = push->number[activation->device], .stride = push->exchange->src_stride,
                              .range = g->share, .piece = push->exchange->src_step, .src = src + g->share.begin * push->item};
   activation->sent = false;
-  ax_contribution_put(r, &c, activation, g->instr);
+  ax_contribution_put(&c, activation, g->instr);
 }
 
 /* Puts what the members behind this one have that are parked at this push, without a gap; they need not come here again. *first: a list
@@ -515,7 +558,7 @@ static uint32_t put_followers(ax_execution *run, const ax_crossing_group *g, uin
   for (; number + count + 1 < push->members; count++) {
     const uint32_t f = ax_scheduler_unpark(run, g->counter, (round - 1) * push->members + number + count + 1);
     if (f == AX_NONE) break;
-    put_own(run->remote, g, &run->activations[f]);
+    put_own(g, &run->activations[f]);
     run->activations[f].pc++; /* past the push */
     if (last == AX_NONE) *first = f;
     else run->parking[last].next = f;
@@ -528,7 +571,7 @@ static uint32_t put_followers(ax_execution *run, const ax_crossing_group *g, uin
 /* Puts what this member has, whose turn has come, and what those behind it have. */
 static ax_status put_together(ax_execution *run, ax_crossing_group *g, ax_activation *activation, uint32_t number, uint64_t round) {
   uint32_t first = AX_NONE;
-  put_own(run->remote, g, activation);
+  put_own(g, activation);
   const uint32_t more = put_followers(run, g, number, round, &first);
   ax_status status = signal_own(run->remote, g, round, number + more, 1 + more);
   ax_scheduler_resume(run, first);
@@ -603,7 +646,7 @@ ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker_slot, ax_ac
   if (*parked) return AX_OK;
   if (left) return await_loans(r, worker_slot, activation, f, parked);
   if (!g->lends) return put_together(run, g, activation, number, round);
-  put_own(r, g, activation);
+  put_own(g, activation);
   if (push->lends) AX_TRY(signal_own(r, g, round, number, 1));
   AX_TRY(await_loans(r, worker_slot, activation, f, parked));
   return push->lends || *parked ? AX_OK : signal_own(r, g, round, number, 1);

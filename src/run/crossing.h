@@ -37,8 +37,8 @@ AX_MUST_USE ax_status ax_crossing_push(ax_execution *run, ax_worker_slot *worker
                                        const ax_instr *instr, uint32_t f, bool *parked);
 /* What a member elsewhere has pushed. Consumes the message. */
 AX_MUST_USE ax_status ax_crossing_take(ax_execution *run, ax_delivery *delivery);
-/* The same at once, for a contribution that is only copied, whose payload is there for the time of the call. On a run of one thread; if it
-   fails, the run ends. Returns false: the message is to be taken. */
+/* The same at once, for a contribution whose time has come, and whose payload is there for the time of the call. On a run of one thread; if
+   it fails, the run ends. Returns false: the message is to be taken. */
 bool ax_crossing_take_here(ax_execution *run, const ax_delivery *delivery);
 
 #endif

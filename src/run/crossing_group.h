@@ -33,6 +33,7 @@ typedef struct ax_crossing_group {
   ax_open_round *spare;         /* one that is over, for the next; NULL: none */
   ax_coalesced coalesced;
   bool lends;            /* some contributions go alone, and may be lent */
+  uint32_t only;         /* the only party to which the only member here sends its contribution alone; AX_NONE: there are several, or none */
   bool leaves;           /* a member here whose turn has not come leaves a copy, and goes on */
   ax_deliveries *waiting; /* by party: messages with contributions whose time has not come, in the order of rounds; those of rounds
                              that have been opened in any order */
@@ -44,6 +45,10 @@ typedef struct ax_crossing_group {
 static inline uint32_t ax_crossing_parties(const ax_crossing_group *g) {
   const ax_crossing *crossing = g->instr->push->crossing;
   return crossing->begin[g->group + 1] - crossing->begin[g->group];
+}
+static inline const ax_party *ax_crossing_party(const ax_crossing_group *g, uint32_t i) {
+  const ax_crossing *crossing = g->instr->push->crossing;
+  return &crossing->parties[crossing->begin[g->group] + i];
 }
 static inline bool ax_crossing_reaches(const ax_push *push, uint32_t member, const ax_party *party) {
   return ax_reaches(push->exchange, push->crossing, push->targets, member, party);
@@ -61,6 +66,8 @@ static inline bool ax_is_total(const ax_delivery *delivery) { return delivery->e
 
 /* --- Contributions whose time has not come (crossing_waiting.c). The groups' lock is held --- */
 
+/* Says whether a contribution may be put: its round is open, which becomes *round (NULL: it is not), and in a sum it is its turn. */
+bool ax_crossing_may_be_put(const ax_execution *run, const ax_crossing_group *group, const ax_delivery *delivery, ax_open_round **round);
 /* Keeps a message until it may be put. */
 void ax_crossing_wait(ax_crossing_group *group, ax_delivery *delivery);
 /* Takes a message of which something may be put, or a long one of an open round, which has to be fetched first. NULL: there is

@@ -4,8 +4,7 @@
 
 static bool is_own(const ax_crossing_group *g, const ax_delivery *delivery) { return delivery->from == g->own->process; }
 
-/* Says whether a contribution may be put: its round is open, and in a sum it is its turn. */
-static bool may_be_put(const ax_execution *run, const ax_crossing_group *g, const ax_delivery *delivery, ax_open_round **round) {
+bool ax_crossing_may_be_put(const ax_execution *run, const ax_crossing_group *g, const ax_delivery *delivery, ax_open_round **round) {
   const ax_push *push = g->instr->push;
   *round = ax_crossing_round(g, delivery->envelope.words[0]);
   if (*round == NULL) return false;
@@ -43,7 +42,7 @@ static bool is_turn_of_own(const ax_execution *run, const ax_crossing_group *g) 
 static ax_delivery *take_waiting_from(const ax_execution *run, ax_crossing_group *g, ax_deliveries *list, ax_open_round **round) {
   ax_delivery *before = NULL;
   for (ax_delivery *one = list->first; one != NULL && one->envelope.words[0] <= g->latest; before = one, one = one->next) {
-    if (!may_be_put(run, g, one, round) && !(ax_has_to_be_fetched(one) && *round != NULL)) continue;
+    if (!ax_crossing_may_be_put(run, g, one, round) && !(ax_has_to_be_fetched(one) && *round != NULL)) continue;
     g->left -= is_own(g, one);
     g->to_fetch -= ax_has_to_be_fetched(one);
     atomic_fetch_sub(&g->waiting_count, 1);

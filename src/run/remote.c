@@ -134,6 +134,23 @@ bool ax_remote_poll(ax_remote *r) {
   return any;
 }
 
+/* The run's only thread has nothing else to do, and holds nothing back. */
+static bool waits_alone(const ax_remote *r, const ax_worker_slot *worker_slot) {
+  const ax_execution *run = r->run;
+  if (run->threaded || run->scheduling_policy != NULL || worker_slot->first != AX_NONE) return false;
+  return atomic_load(&run->fresh) >= run->compiled->activation_count && atomic_load(&run->post_count) == 0 &&
+         atomic_load(&r->held_back) == 0 && !atomic_load(&run->over);
+}
+
+bool ax_remote_await(ax_remote *r, const ax_worker_slot *worker_slot, uint32_t counter, uint64_t target) {
+  bool reached = false;
+  for (uint32_t round = 0; !reached && round < AX_AT_ONCE && waits_alone(r, worker_slot); round++) {
+    (void)ax_remote_poll(r);
+    reached = atomic_load_explicit(&r->run->counters[counter].count, memory_order_relaxed) >= target;
+  }
+  return reached;
+}
+
 /* --- Reports of long waits --- */
 
 /* Nothing changes while it is listed: no thread is busy or handles messages, and those that want to begin wait for the lock. */
@@ -182,7 +199,7 @@ static ax_status check_released(ax_remote *r) {
 
 void ax_remote_wait(ax_remote *r, bool (*changed)(ax_execution *run)) {
   bool taken = false;
-  for (uint32_t round = 0; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
+  for (uint32_t round = r->run->threaded ? 0 : 2 * AX_AT_ONCE; !changed(r->run) && !ax_together_has_come(&r->together) && !taken; round += round < UINT32_MAX) {
     bool moved;
     if (atomic_load(&r->together.ending.stuck) || atomic_load(&r->together.ending.failed)) return;
     ax_status status = poll(r, &moved, &taken);
@@ -208,6 +225,7 @@ void ax_remote_begin(ax_remote *r, const ax_doing *doing) {
   atomic_store(&r->senders, ax_mail_senders(r->run));
   r->closed = false;
   ax_together_begin(&r->together, doing);
+  r->together.alone = !r->run->threaded;
 }
 
 static bool all_has_come(void *context) {

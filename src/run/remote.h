@@ -55,6 +55,10 @@ AX_MUST_USE ax_status ax_remote_end(ax_remote *remote, ax_status status);
 
 /* Moves messages, and handles those that have come for this run. Returns true if there were any. */
 bool ax_remote_poll(ax_remote *remote);
+/* An activation waits until a counter has come to `target`. Most of what is awaited comes soon: if this is the run's only thread, and it has
+   nothing else to do, it polls a few times before the activation is parked and the process says that it is idle. Returns true if that was
+   enough. */
+bool ax_remote_await(ax_remote *remote, const ax_worker_slot *worker_slot, uint32_t counter, uint64_t target);
 /* No thread of this process runs an activation any more: sends what has been held back. On failure the run ends. */
 void ax_remote_flush(ax_remote *remote);
 /* Nothing can go on in this process until a message comes. Returns true if nothing ever will. */

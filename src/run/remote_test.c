@@ -119,6 +119,33 @@ static void senders_say_that_no_more_comes(void **state) {
   assert_true(sides[0].status == AX_OK && sides[1].status == AX_OK);
 }
 
+/* Only where nothing else is to be done. */
+static void a_counter_is_awaited(void **state) {
+  (void)state;
+  ax_remote *r = sides[1].run.remote;
+  ax_counter counter;
+  ax_worker_slot slot = {.first = AX_NONE};
+  sides[1].run.counters = &counter;
+  ax_counter_reset(&counter);
+  TEST_OK(ax_mail_close(&sides[0].run));
+  sides[1].run.threaded = true;
+  assert_false(ax_remote_await(r, &slot, 0, 1));
+  sides[1].run.threaded = false;
+  atomic_store(&r->held_back, 1);
+  assert_false(ax_remote_await(r, &slot, 0, 1));
+  atomic_store(&r->held_back, 0);
+  slot.first = 0;
+  assert_false(ax_remote_await(r, &slot, 0, 1));
+  assert_int_equal(atomic_load(&r->together.ending.received), 0);
+  slot.first = AX_NONE;
+  assert_false(ax_remote_await(r, &slot, 0, 1)); /* a message comes, but what is awaited does not */
+  assert_int_equal(atomic_load(&r->together.ending.received), 1);
+  atomic_store(&counter.count, 1);
+  assert_true(ax_remote_await(r, &slot, 0, 1));
+  atomic_store(&r->senders, 1); /* both say it again when they end */
+  both(end_one, end_one);
+}
+
 static bool never(ax_execution *run) {
   (void)run;
   return false;
@@ -222,6 +249,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(devices_are_named_with_their_process, set_up, tear_down),
       cmocka_unit_test_setup_teardown(senders_say_that_no_more_comes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_counter_is_awaited, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_long_payload_is_fetched, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_failure_is_everyones, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_run_that_cannot_begin_fails_everywhere, set_up, tear_down),

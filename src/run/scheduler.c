@@ -376,6 +376,7 @@ void ax_scheduler_release(ax_execution *run, uint32_t index) {
 /* The count is read again once signalling threads can see the new target, so that no signal in between is lost. */
 bool ax_scheduler_park(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f, uint32_t index, uint64_t target, bool parks) {
   ax_counter *counter = &run->counters[index];
+  if (run->remote != NULL && ax_remote_await(run->remote, worker_slot, index, target)) return true;
   if (run->threaded) {
     lock_counter(run, index);
     uint64_t least = atomic_load_explicit(&counter->least, memory_order_relaxed);
