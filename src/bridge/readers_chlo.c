@@ -306,7 +306,27 @@ static ax_status scan_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* --- MHLO. What XLA writes of its own instructions, as TensorFlow's compiler hands it out, has functions that StableHLO lacks under names of
+   this dialect; CHLO has the same ones. --- */
+
+static ax_status mhlo_read(const ax_hlo_read_args *args) {
+  const size_t prefix = strlen("mhlo.");
+  const ax_hlo_slice word = {args->op->name.start + prefix, args->op->name.length - prefix};
+  char name[64];
+  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operand, and here are %u", args->op->operand_count);
+  snprintf(name, sizeof name, "chlo.%.*s", (int)word.length, word.start);
+  return ax_hlo_read_as(args, name, args->in);
+}
+
 const ax_hlo_reader ax_hlo_chlo_readers[] = {
+    {"mhlo.acos", mhlo_read},
+    {"mhlo.acosh", mhlo_read},
+    {"mhlo.asin", mhlo_read},
+    {"mhlo.asinh", mhlo_read},
+    {"mhlo.atanh", mhlo_read},
+    {"mhlo.cosh", mhlo_read},
+    {"mhlo.erf", mhlo_read},
+    {"mhlo.sinh", mhlo_read},
     {"chlo.broadcast_add", broadcast_read},
     {"chlo.broadcast_and", broadcast_read},
     {"chlo.broadcast_atan2", broadcast_read},

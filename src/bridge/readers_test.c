@@ -25,6 +25,7 @@ static ax_program *import(const char *text) {
 /* --- Results --- */
 
 #define C(name, value, type) "  " name " = stablehlo.constant dense<" value "> : " type "\n"
+#define CLOSE(value, wanted, type) "  check.expect_almost_eq_const " value ", dense<" wanted "> : " type "\n"
 #define EQ(value, wanted, type) "  check.expect_eq_const " value ", dense<" wanted "> : " type "\n"
 #define SUM                                                                                                                       \
   "{\n  ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n    %s = stablehlo.add %x, %y : tensor<i32>\n    stablehlo.return %s : tensor<i32>\n  }"
@@ -114,6 +115,11 @@ static const char *const results[] = {
     "  %0 = chlo.broadcast_power %a, %b : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n"
     "  %1 = chlo.broadcast_next_after %b, %a : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>\n"
     EQ("%0", "[4.0, 9.0]", "tensor<2xf32>") EQ("%1", "[0x40000000, 0x40000001]", "tensor<2xf32>"),
+    /* functions by their names in MHLO, as TensorFlow's compiler writes them */
+    C("%a", "[0.5, -0.5]", "tensor<2xf64>")
+    "  %0 = mhlo.erf %a : tensor<2xf64>\n  %1 = \"mhlo.sinh\"(%a) : (tensor<2xf64>) -> tensor<2xf64>\n  %2 = mhlo.acos %a : tensor<2xf64>\n"
+    CLOSE("%0", "[0.52049987781304654, -0.52049987781304654]", "tensor<2xf64>") CLOSE("%1", "[0.52109530549374738, -0.52109530549374738]", "tensor<2xf64>")
+    CLOSE("%2", "[1.0471975511965979, 2.0943951023931953]", "tensor<2xf64>"),
     /* infinities */
     C("%a", "[0x7F800000, 0xFF800000, 0x7FC00000, 1.0]", "tensor<4xf32>")
     "  %0 = chlo.is_pos_inf %a : tensor<4xf32> -> tensor<4xi1>\n  %1 = chlo.is_neg_inf %a : tensor<4xf32> -> tensor<4xi1>\n"

@@ -4,9 +4,17 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import jax
 import ml_dtypes
 import numpy as np
+
+
+def leaves(tree):
+    """Of a list of NumPy's arrays, those, which needs no JAX."""
+    if isinstance(tree, list) and all(isinstance(a, np.ndarray) for a in tree):
+        return tree
+    import jax
+
+    return jax.tree.leaves(tree)
 
 
 def is_float(dtype):
@@ -36,11 +44,13 @@ def distance(got, want):
 def moved(function, args, want):
     """How far the results are from those of arguments that differ by an epsilon, in epsilons as above: a model of many layers, or one
     that divides by what nearly vanishes, makes more of a rounding."""
+    import jax
+
     r = np.random.default_rng(3)
     most = 0
     for _ in range(3):
         near = jax.tree.map(lambda a: shaken(r, a), args)
-        got = [np.asarray(a) for a in jax.tree.leaves(function(*near))]
+        got = [np.asarray(a) for a in leaves(function(*near))]
         most = max([most, *(distance(g, k) for g, k in zip(got, want))])
     return most
 
@@ -58,7 +68,7 @@ def disagreement(axle, module, args, want, tolerance=lambda: 32):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "m.mlir").write_bytes(module if isinstance(module, bytes) else module.encode())
         words = []
-        for i, a in enumerate(jax.tree.leaves(args)):
+        for i, a in enumerate(leaves(args)):
             np.save(f"{folder}/in{i}.npy", a)
             words.append(f"--in={i}={folder}/in{i}.npy")
         words += [f"--out={i}={folder}/out{i}.npy" for i in range(len(want))]
