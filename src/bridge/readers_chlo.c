@@ -313,7 +313,9 @@ static ax_status mhlo_read(const ax_hlo_read_args *args) {
   const size_t prefix = strlen("mhlo.");
   const ax_hlo_slice word = {args->op->name.start + prefix, args->op->name.length - prefix};
   char name[64];
-  if (args->op->operand_count != 1) return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operand, and here are %u", args->op->operand_count);
+  const ax_hlo_operation *op = args->op;
+  if (op->operand_count != 1 || op->result_count != 1 || op->region_count != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operand and has 1 result and no regions, and here are %u, %u and %u", op->operand_count, op->result_count, op->region_count);
   snprintf(name, sizeof name, "chlo.%.*s", (int)word.length, word.start);
   return ax_hlo_read_as(args, name, args->in);
 }

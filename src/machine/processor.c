@@ -18,7 +18,7 @@ void ax_processor_leave(int processor) {
 }
 
 void ax_processor_share(void) {
-  const int policy = sched_getscheduler(0); /* of this thread */
+  const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK; /* of this thread */
   if (policy == SCHED_FIFO || policy == SCHED_RR) sched_yield();
 }
 

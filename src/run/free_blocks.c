@@ -59,12 +59,14 @@ void ax_fitting_put(ax_fitting *fitting, uint32_t size, ax_pool_block *block) {
   block->next = fitting->blocks[size];
   fitting->blocks[size] = block;
   fitting->any[size / 64] |= (uint64_t)1 << size % 64;
+  fitting->bytes += block->bytes;
 }
 
 static ax_pool_block *take_of(ax_fitting *fitting, uint32_t size) {
   ax_pool_block *block = fitting->blocks[size];
   fitting->blocks[size] = block->next;
   if (block->next == NULL) fitting->any[size / 64] &= ~((uint64_t)1 << size % 64);
+  fitting->bytes -= block->bytes;
   return block;
 }
 
@@ -77,8 +79,9 @@ ax_pool_block *ax_fitting_take(ax_fitting *fitting, uint32_t size) {
 }
 
 ax_pool_block *ax_fitting_take_below(ax_fitting *fitting, uint32_t size) {
-  uint64_t looked_at = ((uint64_t)1 << size % 64) - 1;
-  for (uint32_t word = size / 64 + 1; word-- > 0; looked_at = ~(uint64_t)0)
+  uint64_t looked_at = ((uint64_t)2 << (size - 1) % 64) - 1; /* of the word that has the size before */
+  if (size == 0) return NULL;
+  for (uint32_t word = (size - 1) / 64 + 1; word-- > 0; looked_at = ~(uint64_t)0)
     if ((fitting->any[word] & looked_at) != 0)
       return take_of(fitting, word * 64 + 63 - (uint32_t)__builtin_clzll(fitting->any[word] & looked_at));
   return NULL;

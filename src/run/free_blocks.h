@@ -3,7 +3,7 @@
      spare     blocks of arrays, taken by their size. All are listed by the time of their being freed too, so that what has been of no
                use for longest can go back to the system
      fitting   blocks of memory that is needed only while a run is going on. A block serves any size that it is large enough for, so
-               that there are never more of them than were in use at a time, whatever the sizes */
+               that programs of many sizes in turn need no more of them than one program */
 #ifndef AX_RUN_FREE_BLOCKS_H
 #define AX_RUN_FREE_BLOCKS_H
 
@@ -35,12 +35,13 @@ ax_pool_block *ax_spare_take_oldest(ax_spare *spare, size_t bytes);
 typedef struct ax_fitting { /* zero to start */
   ax_pool_block *blocks[AX_LARGE_SIZES];
   uint64_t any[AX_LARGE_WORDS]; /* a bit for each size that has blocks */
+  size_t bytes;                 /* of all */
 } ax_fitting;
 
 void ax_fitting_put(ax_fitting *fitting, uint32_t size, ax_pool_block *block);
 /* The smallest block of this size or a larger one. NULL: there is none. */
 ax_pool_block *ax_fitting_take(ax_fitting *fitting, uint32_t size);
-/* The largest block of a smaller size, likewise. */
+/* The largest block of a smaller size, likewise; of AX_LARGE_SIZES: the largest of all. */
 ax_pool_block *ax_fitting_take_below(ax_fitting *fitting, uint32_t size);
 
 #endif

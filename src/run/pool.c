@@ -167,20 +167,57 @@ static ax_pool_block *take_large(ax_pool *pool, uint32_t size, size_t exact) { /
   return NULL;
 }
 
-static void use_large(ax_pool *pool, size_t bytes) { /* likewise */
-  pool->large_now += bytes;
-  if (pool->large_now > pool->large_most) pool->large_most = pool->large_now;
+static void use(ax_use *use, size_t bytes) { /* likewise */
+  use->now += bytes;
+  if (use->now > use->most) use->most = use->now;
 }
 
-static void unuse_large(ax_pool *pool, size_t bytes) {
+static void use_fresh(ax_pool *pool, ax_use *counts, size_t bytes) {
   pthread_mutex_lock(&pool->lock);
-  pool->large_now -= bytes;
+  use(counts, bytes);
   pthread_mutex_unlock(&pool->lock);
+}
+
+static void release(ax_pool *pool, ax_pool_block **blocks) { /* counted already */
+  for (ax_pool_block *block; (block = *blocks) != NULL;) {
+    *blocks = block->next;
+    pool->source->free(block, block->bytes);
+  }
+}
+
+static size_t bytes_of(const ax_pool_block *blocks) {
+  size_t bytes = 0;
+  for (const ax_pool_block *block = blocks; block != NULL; block = block->next) bytes += block->bytes;
+  return bytes;
+}
+
+static ax_pool_block *take_largest(ax_fitting *fitting, size_t most) { /* with the lock held. Until no more bytes are left */
+  ax_pool_block *taken = NULL;
+  while (fitting->bytes > most) {
+    ax_pool_block *block = ax_fitting_take_below(fitting, AX_LARGE_SIZES);
+    block->next = taken;
+    taken = block;
+  }
+  return taken;
+}
+
+/* Fresh memory; if there is none, free large blocks make room for it. */
+static void *alloc_fresh(ax_pool *pool, size_t bytes) {
+  void *memory = pool->source->alloc(bytes);
+  if (memory != NULL || pool->source->shared) return memory;
+  pthread_mutex_lock(&pool->lock);
+  ax_pool_block *spare = ax_spare_take_oldest(&pool->spare, 0), *fitting = take_largest(&pool->fitting, 0);
+  pool->bytes_now -= bytes_of(spare) + bytes_of(fitting);
+  pthread_mutex_unlock(&pool->lock);
+  if (spare == NULL && fitting == NULL) return NULL;
+  release(pool, &spare);
+  release(pool, &fitting);
+  return pool->source->alloc(bytes);
 }
 
 /* A fresh block, which is counted already. */
 static void *make_large(ax_pool *pool, size_t bytes, bool is_larger) {
-  void *memory = pool->source->alloc(bytes);
+  void *memory = alloc_fresh(pool, bytes);
   bool noted = memory != NULL;
   if (noted && is_larger) {
     pthread_mutex_lock(&pool->lock);
@@ -203,12 +240,12 @@ static void *alloc_large(ax_pool *pool, size_t bytes) {
   if (block == NULL && (small = ax_spare_take_any(&pool->spare, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
   const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
   if (block == NULL) count(pool, taken);
-  use_large(pool, taken);
+  else use(&pool->large, taken);
   pthread_mutex_unlock(&pool->lock);
   if (block != NULL) return block;
   if (small != NULL) pool->source->free(small, small->bytes);
   void *memory = make_large(pool, taken, taken != exact);
-  if (memory == NULL) unuse_large(pool, taken);
+  if (memory != NULL) use_fresh(pool, &pool->large, taken);
   return memory;
 }
 
@@ -224,10 +261,13 @@ static void *borrow_large(ax_pool *pool, size_t bytes) {
   }
   if (block == NULL && (small = ax_fitting_take_below(&pool->fitting, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
   if (block == NULL) count(pool, bytes);
+  else use(&pool->borrowed, bytes);
   pthread_mutex_unlock(&pool->lock);
   if (block != NULL) return block;
   if (small != NULL) pool->source->free(small, small->bytes);
-  return make_large(pool, bytes, false);
+  void *memory = make_large(pool, bytes, false);
+  if (memory != NULL) use_fresh(pool, &pool->borrowed, bytes);
+  return memory;
 }
 
 static ax_status given(void *memory, size_t bytes, void **out) {
@@ -272,28 +312,15 @@ static void put_in_rest(ax_pool *pool, uint32_t size, ax_pool_block *block) { /*
   pool->blocks[size] = block;
 }
 
-static void release(ax_pool *pool, ax_pool_block **blocks) { /* counted already */
-  for (ax_pool_block *block; (block = *blocks) != NULL;) {
-    *blocks = block->next;
-    pool->source->free(block, block->bytes);
-  }
-}
-
-static size_t bytes_of(const ax_pool_block *blocks) {
-  size_t bytes = 0;
-  for (const ax_pool_block *block = blocks; block != NULL; block = block->next) bytes += block->bytes;
-  return bytes;
-}
-
-/* Memory that other processes map is not given back before the end. */
+/* Of memory that other processes map nothing is given back to keep within the limit. */
 static void free_large(ax_pool *pool, uint32_t size, void *memory, size_t bytes) {
   ax_pool_block *block = memory, *over = NULL;
   pthread_mutex_lock(&pool->lock);
   const size_t larger = ax_larger_take(&pool->larger, memory);
   block->bytes = larger != 0 ? larger : in_lines(bytes);
-  pool->large_now -= block->bytes;
+  pool->large.now -= block->bytes;
   ax_spare_put(&pool->spare, size - AX_POCKET_SIZES, block);
-  if (!pool->source->shared) over = ax_spare_take_oldest(&pool->spare, pool->large_most + AX_POOL_SPARE);
+  if (!pool->source->shared) over = ax_spare_take_oldest(&pool->spare, pool->large.most + AX_POOL_SPARE);
   pool->bytes_now -= bytes_of(over);
   pthread_mutex_unlock(&pool->lock);
   release(pool, &over);
@@ -326,13 +353,17 @@ void ax_pool_give_back(ax_pool *pool, void *memory, size_t bytes) {
     ax_pool_free(pool, memory, bytes);
     return;
   }
-  ax_pool_block *block = memory;
+  ax_pool_block *block = memory, *over = NULL;
   (void)round_to_size(&bytes);
   pthread_mutex_lock(&pool->lock);
   const size_t larger = ax_larger_take(&pool->larger, memory);
   block->bytes = larger != 0 ? larger : bytes;
+  pool->borrowed.now -= bytes;
   put_fitting(pool, block);
+  if (!pool->source->shared) over = take_largest(&pool->fitting, pool->borrowed.most + AX_POOL_SPARE);
+  pool->bytes_now -= bytes_of(over);
   pthread_mutex_unlock(&pool->lock);
+  release(pool, &over);
 }
 
 /* --- All of it --- */
@@ -353,7 +384,8 @@ static void release_pocket(ax_pool *pool, ax_pocket *pocket) { /* likewise, and 
 static void release_rest(ax_pool *pool) { /* likewise */
   ax_pool_block *blocks = ax_spare_take_oldest(&pool->spare, 0);
   release_all(pool, &blocks);
-  for (; (blocks = ax_fitting_take(&pool->fitting, 0)) != NULL; release_all(pool, &blocks)) blocks->next = NULL;
+  blocks = take_largest(&pool->fitting, 0);
+  release_all(pool, &blocks);
   for (uint32_t index = 0; index < AX_POCKET_SIZES; index++) {
     release_all(pool, &pool->blocks[index]);
     for (ax_pool_block *chain; (chain = pool->chains[index]) != NULL; release_all(pool, &chain)) pool->chains[index] = chain->chain;

@@ -15,8 +15,9 @@
    memory, and programs of many sizes, one after the other, do not keep the memory of all.
 
    Memory is borrowed for as long as a run is going on. Large blocks of it serve any size for which they are large enough, and where
-   none is, a smaller one goes back to the system: of the temporaries of many programs that run in turn only those of the largest
-   one are kept.
+   none is, a smaller one goes back to the system: of the temporaries of many programs that run in turn those of the largest
+   one are kept. Where several run at the same time, small ones may have the blocks of large ones; so of these, too, no more bytes are
+   kept free than were ever asked for at a time, and AX_POOL_SPARE.
 
    A thread finds its pocket by its identity. If two threads share a pocket and it is in use, the second goes to the rest. */
 #ifndef AX_RUN_POOL_H
@@ -54,6 +55,10 @@ typedef struct ax_pool_source {
   bool shared; /* other processes map it, those that are forked from this one among them: these leave it as it is */
 } ax_pool_source;
 
+typedef struct ax_use { /* bytes */
+  size_t now, most; /* most: so far */
+} ax_use;
+
 typedef struct ax_pool {
   const ax_pool_source *source; /* set before the first block is taken */
   uint32_t forks;               /* as counted when the pool was made */
@@ -61,8 +66,9 @@ typedef struct ax_pool {
   _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
   ax_pool_block *blocks[AX_POCKET_SIZES], *chains[AX_POCKET_SIZES];
   ax_spare spare;               /* free large blocks */
-  size_t large_now, large_most; /* bytes of such blocks in use; their maximum so far */
+  ax_use large;                 /* such blocks in use */
   ax_fitting fitting;           /* free large blocks that were borrowed */
+  ax_use borrowed;              /* bytes that such blocks in use were asked for */
   ax_larger larger;             /* large blocks in use */
   size_t bytes_now, bytes_peak; /* allocated from the system, in use or free; its maximum so far */
 } ax_pool;

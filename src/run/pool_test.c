@@ -234,6 +234,57 @@ static void borrowed_in_turn(void **state) {
   end_pool(pool);
 }
 
+/* Small blocks take those of a large one, which then needs another: no more free bytes are kept than were asked for at a time. */
+static void large_blocks_that_small_ones_have(void **state) {
+  (void)state;
+  enum { rounds_of_more = 12, large = 50 << 20, little = 1 << 20 };
+  ax_pool *pool = new_pool();
+  void *blocks[rounds_of_more + 1];
+  for (int k = 1; k <= rounds_of_more; k++) {
+    for (int i = 0; i < k; i++) TEST_OK(ax_pool_borrow(pool, little, &blocks[i]));
+    TEST_OK(ax_pool_borrow(pool, large, &blocks[k]));
+    for (int i = 0; i < k; i++) ax_pool_give_back(pool, blocks[i], little);
+    ax_pool_give_back(pool, blocks[k], large);
+    assert_true(taken(pool) <= (size_t)large + (size_t)k * little + AX_POOL_SPARE);
+  }
+  end_pool(pool);
+}
+
+static size_t held;
+enum { all_there_is = 100 << 20 };
+
+static void *alloc_of_little(size_t bytes) {
+  if (bytes > all_there_is - held) return NULL;
+  held += bytes;
+  return ax_alloc(bytes);
+}
+static void free_of_little(void *memory, size_t bytes) {
+  held -= bytes;
+  ax_free(memory);
+}
+
+/* Free blocks of either kind make room for one of the other. What was refused is not taken for memory that was in use. */
+static void free_blocks_make_room(void **state) {
+  static const ax_pool_source source = {alloc_of_little, free_of_little, .shared = false};
+  (void)state;
+  ax_pool *pool = new_pool();
+  void *block;
+  pool->source = &source;
+  for (int round = 0; round < 2; round++) {
+    TEST_OK(ax_pool_alloc(pool, 60 << 20, &block));
+    ax_pool_free(pool, block, 60 << 20);
+    TEST_OK(ax_pool_borrow(pool, 70 << 20, &block));
+    ax_pool_give_back(pool, block, 70 << 20);
+  }
+  assert_int_equal(ax_pool_alloc(pool, (size_t)64 << 30, &block), AX_OUT_OF_MEMORY);
+  assert_int_equal(ax_pool_borrow(pool, (size_t)64 << 30, &block), AX_OUT_OF_MEMORY);
+  assert_int_equal(taken(pool), 0);
+  assert_int_equal(pool->large.most, 60 << 20);
+  assert_in_range(pool->borrowed.most, 70 << 20, (70 << 20) + (70 << 20) / 64);
+  end_pool(pool);
+  assert_int_equal(held, 0);
+}
+
 /* Small memory is as any other. */
 static void little_is_borrowed(void **state) {
   (void)state;
@@ -288,7 +339,8 @@ int main(void) {
       cmocka_unit_test(sizes_that_vary),       cmocka_unit_test(freed_by_others),
       cmocka_unit_test(at_once),               cmocka_unit_test(many_sizes_are_not_all_kept),
       cmocka_unit_test(what_was_in_use_is_kept), cmocka_unit_test(borrowed_blocks_fit_all),
-      cmocka_unit_test(borrowed_in_turn),      cmocka_unit_test(little_is_borrowed),
+      cmocka_unit_test(borrowed_in_turn),      cmocka_unit_test(large_blocks_that_small_ones_have),
+      cmocka_unit_test(free_blocks_make_room), cmocka_unit_test(little_is_borrowed),
       cmocka_unit_test(a_forked_process_leaves_shared_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
