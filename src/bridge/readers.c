@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "axle/linalg.h"
 #include "axle/numpy.h"
 #include "axle/ops.h"
 #include "axle/random.h"
@@ -321,6 +322,31 @@ static ax_status erf_read(const ax_hlo_read_args *args) {
   return AX_OK;
 }
 
+/* What XLA's own library of matrices calls, as TensorFlow's compiler writes it. */
+static ax_status qr_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 1));
+  if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has 2 results, and here are %u", args->op->result_count);
+  (ax_geqrf)(args->in[0], 2, args->out);
+  return AX_OK;
+}
+
+static ax_status reflectors_read(const ax_hlo_read_args *args) {
+  AX_TRY(takes(args, 2));
+  args->out[0] = ax_householder_product(args->in[0], args->in[1]);
+  return AX_OK;
+}
+
+/* Its configuration, "1,1,100,0.000001": whether the lower triangle is read, whether values are sorted, and when to stop. */
+static ax_status eigh_read(const ax_hlo_read_args *args) {
+  const ax_hlo_attribute *config = ax_hlo_find(args->op, "backend_config");
+  AX_TRY(takes(args, 1));
+  if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has 2 results, and here are %u", args->op->result_count);
+  if (config == NULL || config->kind != AX_HLO_STRING || config->text.length < 1 || (config->text.start[0] != '0' && config->text.start[0] != '1'))
+    return ax_error(AX_INVALID_ARGUMENT, "backend_config does not say which triangle is read");
+  (ax_eigh)(args->in[0], config->text.start[0] == '1', false, 2, args->out);
+  return AX_OK;
+}
+
 /* jax.experimental.control_dep: what the second operand is computed of comes after the first one. Effects are in order here, and what has
    none may come at any time. */
 static ax_status order_read(const ax_hlo_read_args *args) { return takes(args, 2); }
@@ -331,6 +357,9 @@ static const ax_hlo_reader targets[] = {{"Sharding", same_read},
                                         {"control_dep", order_read},
                                         {"InspectSharding", ax_inspected_read},
                                         {"mhlo.erf", erf_read},
+                                        {"Qr", qr_read},
+                                        {"ProductOfElementaryHouseholderReflectors", reflectors_read},
+                                        {"Eigh", eigh_read},
                                         {AX_RAGGED_TARGET, ax_ragged_read},
                                         {0}};
 

@@ -400,7 +400,8 @@ ax_status ax_hlo_refuse_target(const ax_hlo_read_args *args, ax_hlo_slice target
   ax_custom_calls_names(args->import->custom_calls, &names);
   const ax_status status =
       ax_error(AX_ABSENT, "the target @%.*s is not known. Registered (ax_custom_call_register, --ffi): %s. Built in: lapack_.._ffi, Sharding, "
-                          "annotate_device_placement, LayoutConstraint, mhlo.erf, ragged_all_to_all, ApproxTopK, shape_assertion and "
+                          "annotate_device_placement, LayoutConstraint, mhlo.erf, Qr, ProductOfElementaryHouseholderReflectors, Eigh, ragged_all_to_all, "
+                          "ApproxTopK, shape_assertion and "
                           "stablehlo.dynamic_..",
                (int)target.length, target.start, names.data != NULL ? names.data : "none");
   ax_text_deinit(&names);

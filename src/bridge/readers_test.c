@@ -120,6 +120,17 @@ static const char *const results[] = {
     "  %0 = mhlo.erf %a : tensor<2xf64>\n  %1 = \"mhlo.sinh\"(%a) : (tensor<2xf64>) -> tensor<2xf64>\n  %2 = mhlo.acos %a : tensor<2xf64>\n"
     CLOSE("%0", "[0.52049987781304654, -0.52049987781304654]", "tensor<2xf64>") CLOSE("%1", "[0.52109530549374738, -0.52109530549374738]", "tensor<2xf64>")
     CLOSE("%2", "[1.0471975511965979, 2.0943951023931953]", "tensor<2xf64>"),
+    /* matrices, as XLA's own library calls for them: the factors' product, and values in ascending order */
+    C("%a", "[[3.0, 1.0], [4.0, 2.0]]", "tensor<2x2xf64>")
+    "  %t = stablehlo.custom_call @Qr(%a) {backend_config = \"\"} : (tensor<2x2xf64>) -> tuple<tensor<2x2xf64>, tensor<2xf64>>\n"
+    "  %f = stablehlo.get_tuple_element %t[0] : (tuple<tensor<2x2xf64>, tensor<2xf64>>) -> tensor<2x2xf64>\n"
+    "  %s = stablehlo.get_tuple_element %t[1] : (tuple<tensor<2x2xf64>, tensor<2xf64>>) -> tensor<2xf64>\n"
+    "  %q = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%f, %s) {backend_config = \"\"} : (tensor<2x2xf64>, tensor<2xf64>) -> tensor<2x2xf64>\n"
+    CLOSE("%q", "[[-0.6, -0.8], [-0.8, 0.6]]", "tensor<2x2xf64>"),
+    C("%a", "[[2.0, 9.0], [1.0, 2.0]]", "tensor<2x2xf64>")
+    "  %t = stablehlo.custom_call @Eigh(%a) {backend_config = \"1,1,15,0.000001\"} : (tensor<2x2xf64>) -> tuple<tensor<2x2xf64>, tensor<2xf64>>\n"
+    "  %w = stablehlo.get_tuple_element %t[1] : (tuple<tensor<2x2xf64>, tensor<2xf64>>) -> tensor<2xf64>\n"
+    CLOSE("%w", "[1.0, 3.0]", "tensor<2xf64>"),
     /* infinities */
     C("%a", "[0x7F800000, 0xFF800000, 0x7FC00000, 1.0]", "tensor<4xf32>")
     "  %0 = chlo.is_pos_inf %a : tensor<4xf32> -> tensor<4xi1>\n  %1 = chlo.is_neg_inf %a : tensor<4xf32> -> tensor<4xi1>\n"

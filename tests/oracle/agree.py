@@ -77,6 +77,8 @@ def disagreement(axle, module, args, want, tolerance=lambda: 32):
             return "".join(done.stderr.replace(folder + "/", "").splitlines()[:1]) or f"exit {done.returncode}"
         got = [np.load(f"{folder}/out{i}.npy") for i in range(len(want))]
         apart = max([distance(g.view(k.dtype) if g.dtype.kind == "V" else g, k) for g, k in zip(got, want)], default=0)
-        if apart <= 32 or apart <= (most := tolerance()):
+        if apart <= 32 or (np.isfinite(apart) and apart <= (most := tolerance())):
             return None
+        if not np.isfinite(apart):
+            return "results differ in shape, type, or a number that must be equal"
         return f"results differ: {apart:.3g} epsilons" + (f", and {most:.3g} may be" if most > 32 else "")

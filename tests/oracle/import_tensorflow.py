@@ -68,7 +68,7 @@ def of_model(model, args, kind):
             tape.watch(weights)
             loss = tf.reduce_mean(result(weights, fixed, args) ** 2)
         slopes = tape.gradient(loss, weights)
-        return [loss, *[w - 0.1 * g for w, g in zip(weights, slopes)]]
+        return [loss, *[w - 10.0 * tf.convert_to_tensor(g) for w, g in zip(weights, slopes)]]  # the gradient is what counts
 
     def forward(*all):
         n = len(model.trainable_variables)
@@ -93,14 +93,14 @@ def functions():
         "booleans": (lambda a, b: (tf.where(a > b, a, b), tf.reduce_any(a > b, 1), tf.reduce_all(a > -9), tf.math.is_nan(a), tf.math.count_nonzero(a > 0, 1), (a > 0) ^ (b > 0)), [x, y]),
         "products": (lambda a, b, c: (a @ tf.transpose(b), tf.einsum("ij,kj->ik", a, b), tf.linalg.matmul(c, c, transpose_b=True), tf.tensordot(a, b, 2), tf.linalg.matvec(a, b[0]), tf.linalg.trace(c)), [x, y, floats(2, 5, 5)]),
         "narrow": (lambda a, b: (tf.cast(a, tf.bfloat16) @ tf.cast(tf.transpose(b), tf.bfloat16), tf.nn.softmax(tf.cast(a, tf.float16))), [x, y]),
-        "doubles": (lambda a: (tf.exp(tf.cast(a, tf.float64)), tf.reduce_sum(tf.cast(a, tf.float64), 1)), [x]),
+        "doubles": (lambda a: (tf.exp(a), tf.reduce_sum(a, 1)), [x.astype(np.float64)]),
         "complex": (lambda a: (tf.abs(tf.signal.fft(tf.complex(a, a + 1))), tf.abs(tf.signal.rfft(a)), tf.math.angle(tf.complex(a, a + 1)), tf.signal.irfft(tf.complex(a, 0 * a))), [x]),
-        "solves": (lambda a: (tf.linalg.cholesky(a @ tf.transpose(a) + 4 * tf.eye(4)), tf.linalg.inv(a[:, :4] + 4 * tf.eye(4)), tf.linalg.det(a[:, :4]), tf.linalg.triangular_solve(tf.linalg.band_part(a[:, :4], -1, 0) + 4 * tf.eye(4), a), abs(tf.linalg.qr(a)[1]), tf.linalg.svd(a, compute_uv=False), tf.linalg.eigvalsh(a @ tf.transpose(a))), [x]),
+        "solves": (lambda a: (tf.linalg.cholesky(a @ tf.transpose(a) + 4 * tf.eye(4)), tf.linalg.inv(a[:, :4] + 4 * tf.eye(4)), tf.linalg.triangular_solve(tf.linalg.band_part(a[:, :4], -1, 0) + 4 * tf.eye(4), a), abs(tf.linalg.qr(a)[1]), tf.linalg.svd(a, compute_uv=False), tf.linalg.eigvalsh(a @ tf.transpose(a))), [x]),
         "random": (lambda s: (tf.random.stateless_uniform((4, 5), s), tf.random.stateless_normal((7,), s), tf.random.stateless_uniform((6,), s, 0, 100, tf.int32)), [np.array([3, 8], np.int32)]),
         "loops": (lambda a: (tf.while_loop(lambda i, v: tf.reduce_sum(v) < 100, lambda i, v: (i + 1, v * 1.5 + 1), [0, a]), tf.scan(lambda c, v: c * 0.5 + v, a), tf.map_fn(lambda v: v * tf.reduce_sum(v), a), tf.cond(tf.reduce_sum(a) > 0, lambda: a, lambda: -a)), [x]),
         "switches": (lambda a, i: tf.switch_case(i[0], [lambda: a, lambda: a * 2, lambda: tf.sin(a)]), [x, np.array([2], np.int32)]),
         "images": (lambda a: (tf.image.resize(a, (7, 9)), tf.image.resize(a, (3, 4), "nearest"), tf.nn.depth_to_space(a, 2), tf.image.adjust_contrast(a, 2.0), tf.nn.local_response_normalization(a)), [floats(1, 5, 6, 4)]),
-        "convolutions": (lambda a, k: (tf.nn.conv2d(a, k, [1, 2, 1, 1], "SAME", dilations=[1, 1, 2, 1]), tf.nn.max_pool2d(a, 3, 2, "SAME"), tf.nn.avg_pool2d(a, 2, 1, "VALID"), tf.nn.dilation2d(a, k[..., 0], [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1])), [floats(2, 8, 9, 3), floats(3, 2, 3, 4)]),
+        "convolutions": (lambda a, k: (tf.nn.conv2d(a, k, [1, 2, 1, 1], "SAME", dilations=[1, 1, 2, 1]), tf.nn.max_pool2d(a, 3, 2, "SAME"), tf.nn.avg_pool2d(a, 2, 1, "VALID")), [floats(2, 8, 9, 3), floats(3, 2, 3, 4)]),
         "second derivatives": (lambda a: tf.hessians(tf.reduce_sum(tf.sin(a) * a**3), a), [floats(5)]),
         "losses": (lambda a, i: (tf.nn.sparse_softmax_cross_entropy_with_logits(i, a), tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(a), a), tf.nn.ctc_loss(i[None, :2], a[:, None], [2], [4], logits_time_major=True)), [x, integers(4, 4) + 1]),
     }  # fmt: skip
@@ -127,6 +127,9 @@ def cases(only):
     for name, (f, args) in functions().items():
         if re.search(only, name):
             yield name, f, args
+
+
+LEAST = 70  # modules that TensorFlow 2.21 writes of all cases, and some more
 
 
 def run(options, name, f, args):
@@ -162,7 +165,7 @@ def main():
         counts = run(options, *case)
         count, failed = count + counts[0], failed + counts[1]
     print(f"{count} modules of TensorFlow, {failed} disagree")
-    sys.exit(failed > 0)
+    sys.exit(failed > 0 or count < (1 if options.only else LEAST))
 
 
 main()

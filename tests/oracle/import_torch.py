@@ -4,7 +4,7 @@
 
 Exported models (torch.export), as text and as bytecode, some with a batch of any size, beside PyTorch's results: they agree within 64
 epsilons of the dtype, of the largest element, or within eight times what PyTorch's own move by when each floating-point argument is
-changed by one epsilon. And steps of training that torch_xla has recorded, gradients and an update by SGD or AdamW: within 1,024 of what
+changed by one epsilon. And steps of training that torch_xla has recorded, gradients and an update by SGD (at a rate at which the gradient is what counts) or AdamW: within 1,024 of what
 it gets itself, by XLA, or of what PyTorch gets. Neither alone will do: torch_xla 2.8 writes another derivative of InstanceNorm, and
 runs an LSTM's update of biases wrongly.
 """
@@ -177,7 +177,7 @@ def functions():
                    [x, integers(6, 4), y]),
         "products": (lambda a, b, c: (a @ b.T, torch.bmm(c, c.transpose(1, 2)), torch.einsum("ij,kj->ik", a, b), torch.addmm(a[:, :4], a, b.T), torch.outer(a[0], b[1]), a.mv(b[0])), [x, y, floats(2, 3, 5)]),
         "bf16": (lambda a, b: (a.bfloat16() @ b.bfloat16().T, (a.bfloat16() * 1.5).exp(), a.half().softmax(1)), [x, y]),
-        "doubles": (lambda a: (a.double().exp().sum(1), a.double() @ a.double().T), [x]),
+        "doubles": (lambda a: (a.exp().sum(1), a @ a.T), [x.double()]),
         "booleans": (lambda a, b: ((a > 0) & (b > 0), (a > 0) ^ (b > 0), (a > 0).any(1), (a > 0).all(), torch.isnan(a), (a > 0).sum(1)), [x, y]),
         "ranges": (lambda a: (torch.arange(6) * a, torch.linspace(0, 1, 6) + a, F.one_hot(a.argmax(1), 6)), [x]),
     }  # fmt: skip
@@ -246,13 +246,16 @@ def cases(only):
             full = f"{name}{', any batch' if sizes else ''}"
             if re.search(only, full):
                 yield full, module, args, sizes, None
-        for optimizer, make in (("SGD", lambda p: torch.optim.SGD(p, 0.1, 0.9, nesterov=True)), ("AdamW", lambda p: torch.optim.AdamW(p, 0.01, eps=1e-3))):
+        for optimizer, make in (("SGD", lambda p: torch.optim.SGD(p, 10.0, 0.9, nesterov=True)), ("AdamW", lambda p: torch.optim.AdamW(p, 0.01, eps=1e-3))):
             full = f"{name}, a step of {optimizer}"
             if re.search(only, full):
                 yield full, module, args, False, make
     for name, (f, args) in functions().items():
         if re.search(only, name):
             yield name, Of(f), args, False, None
+
+
+LEAST = 90  # modules that torch_xla 2.8 writes of all cases, and some more
 
 
 def forms(module, args, sizes, optimizer):
@@ -309,7 +312,7 @@ def main():
         counts = run_apart(options, *case)
         count, failed = count + counts[0], failed + counts[1]
     print(f"{count} modules of PyTorch, {failed} disagree")
-    sys.exit(failed > 0)
+    sys.exit(failed > 0 or count < (1 if options.only else LEAST))
 
 
 main()
