@@ -23,6 +23,11 @@ static ax_status takes(const ax_hlo_read_args *args, uint32_t count) {
   return ax_error(AX_INVALID_ARGUMENT, "it takes %u operands, and here are %u", count, args->op->operand_count);
 }
 
+static ax_status gives(const ax_hlo_read_args *args, uint32_t count) {
+  if (args->op->result_count == count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "it has %u results, and here are %u", count, args->op->result_count);
+}
+
 /* --- Arithmetic --- */
 
 static ax_status clamp_read(const ax_hlo_read_args *args) {
@@ -325,7 +330,7 @@ static ax_status erf_read(const ax_hlo_read_args *args) {
 /* What XLA's own library of matrices calls, as TensorFlow's compiler writes it. */
 static ax_status qr_read(const ax_hlo_read_args *args) {
   AX_TRY(takes(args, 1));
-  if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has 2 results, and here are %u", args->op->result_count);
+  AX_TRY(gives(args, 2));
   (ax_geqrf)(args->in[0], 2, args->out);
   return AX_OK;
 }
@@ -340,7 +345,7 @@ static ax_status reflectors_read(const ax_hlo_read_args *args) {
 static ax_status eigh_read(const ax_hlo_read_args *args) {
   const ax_hlo_attribute *config = ax_hlo_find(args->op, "backend_config");
   AX_TRY(takes(args, 1));
-  if (args->op->result_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it has 2 results, and here are %u", args->op->result_count);
+  AX_TRY(gives(args, 2));
   if (config == NULL || config->kind != AX_HLO_STRING || config->text.length < 1 || (config->text.start[0] != '0' && config->text.start[0] != '1'))
     return ax_error(AX_INVALID_ARGUMENT, "backend_config does not say which triangle is read");
   (ax_eigh)(args->in[0], config->text.start[0] == '1', false, 2, args->out);

@@ -34,16 +34,24 @@ static ax_status add_extents(const ax_type *type, const ax_dims *places, ax_dims
   return AX_OK;
 }
 
+static ax_hlo_slice behind(const ax_hlo_read_args *args, const char *prefix) {
+  return (ax_hlo_slice){args->op->name.start + strlen(prefix), args->op->name.length - strlen(prefix)};
+}
+
+/* Reads the operation of this name in a dialect. */
+static ax_status read_of(const ax_hlo_read_args *args, const char *dialect, ax_hlo_slice word, const ax_value *in) {
+  char name[64];
+  snprintf(name, sizeof name, "%s.%.*s", dialect, (int)word.length, word.start);
+  return ax_hlo_read_as(args, name, in);
+}
+
 /* Reads the operation of the name behind "broadcast_" on the operands of one shape, which holds all of them. */
 static ax_status read_on(const ax_hlo_read_args *args, const ax_value *in) {
   static const char *const of_chlo[] = {"next_after", "polygamma", "zeta"};
-  const size_t prefix = strlen("chlo.broadcast_");
-  const ax_hlo_slice word = {args->op->name.start + prefix, args->op->name.length - prefix};
-  char name[64];
+  const ax_hlo_slice word = behind(args, "chlo.broadcast_");
   bool chlo = false;
   for (size_t i = 0; i < AX_COUNT(of_chlo); i++) chlo = chlo || ax_hlo_slice_is(word, of_chlo[i]);
-  snprintf(name, sizeof name, "%s.%.*s", chlo ? "chlo" : "stablehlo", (int)word.length, word.start);
-  return ax_hlo_read_as(args, name, in);
+  return read_of(args, chlo ? "chlo" : "stablehlo", word, in);
 }
 
 static ax_status broadcast_read(const ax_hlo_read_args *args) {
@@ -310,14 +318,10 @@ static ax_status scan_read(const ax_hlo_read_args *args) {
    this dialect; CHLO has the same ones. --- */
 
 static ax_status mhlo_read(const ax_hlo_read_args *args) {
-  const size_t prefix = strlen("mhlo.");
-  const ax_hlo_slice word = {args->op->name.start + prefix, args->op->name.length - prefix};
-  char name[64];
   const ax_hlo_operation *op = args->op;
   if (op->operand_count != 1 || op->result_count != 1 || op->region_count != 0)
     return ax_error(AX_INVALID_ARGUMENT, "it takes 1 operand and has 1 result and no regions, and here are %u, %u and %u", op->operand_count, op->result_count, op->region_count);
-  snprintf(name, sizeof name, "chlo.%.*s", (int)word.length, word.start);
-  return ax_hlo_read_as(args, name, args->in);
+  return read_of(args, "chlo", behind(args, "mhlo."), args->in);
 }
 
 const ax_hlo_reader ax_hlo_chlo_readers[] = {

@@ -230,44 +230,42 @@ static void *make_large(ax_pool *pool, size_t bytes, bool is_larger) {
   return NULL;
 }
 
-static void *alloc_large(ax_pool *pool, size_t bytes) {
-  const size_t exact = in_lines(bytes);
-  size_t most = bytes;
-  const uint32_t size = round_to_size(&most);
-  ax_pool_block *small = NULL;
-  pthread_mutex_lock(&pool->lock);
-  ax_pool_block *block = take_large(pool, size - AX_POCKET_SIZES, exact);
-  if (block == NULL && (small = ax_spare_take_any(&pool->spare, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
-  const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
-  if (block == NULL) count(pool, taken);
-  else use(&pool->large, taken);
+/* Ends what alloc_large and borrow_large begin, with the lock held: gives the free block that they found, or one of so many fresh bytes, for which
+   `small` makes room. */
+static void *give_large(ax_pool *pool, ax_use *counts, ax_pool_block *block, ax_pool_block *small, size_t bytes, bool is_larger) {
+  if (small != NULL) pool->bytes_now -= small->bytes;
+  if (block == NULL) count(pool, bytes);
+  else use(counts, bytes);
   pthread_mutex_unlock(&pool->lock);
   if (block != NULL) return block;
   if (small != NULL) pool->source->free(small, small->bytes);
-  void *memory = make_large(pool, taken, taken != exact);
-  if (memory != NULL) use_fresh(pool, &pool->large, taken);
+  void *memory = make_large(pool, bytes, is_larger);
+  if (memory != NULL) use_fresh(pool, counts, bytes);
   return memory;
+}
+
+static void *alloc_large(ax_pool *pool, size_t bytes) {
+  const size_t exact = in_lines(bytes);
+  size_t most = bytes;
+  const uint32_t size = round_to_size(&most) - AX_POCKET_SIZES;
+  pthread_mutex_lock(&pool->lock);
+  ax_pool_block *block = take_large(pool, size, exact);
+  ax_pool_block *small = block == NULL ? ax_spare_take_any(&pool->spare, size) : NULL;
+  const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
+  return give_large(pool, &pool->large, block, small, taken, taken != exact);
 }
 
 /* As many bytes as its size has at most. If no free block is large enough, one that is too small makes room. */
 static void *borrow_large(ax_pool *pool, size_t bytes) {
-  const uint32_t size = round_to_size(&bytes);
-  ax_pool_block *small = NULL;
+  const uint32_t size = round_to_size(&bytes) - AX_POCKET_SIZES;
   pthread_mutex_lock(&pool->lock);
-  ax_pool_block *block = ax_fitting_take(&pool->fitting, size - AX_POCKET_SIZES);
+  ax_pool_block *block = ax_fitting_take(&pool->fitting, size);
   if (block != NULL && block->bytes != bytes && !ax_larger_put(&pool->larger, block, block->bytes)) {
     put_fitting(pool, block);
     block = NULL;
   }
-  if (block == NULL && (small = ax_fitting_take_below(&pool->fitting, size - AX_POCKET_SIZES)) != NULL) pool->bytes_now -= small->bytes;
-  if (block == NULL) count(pool, bytes);
-  else use(&pool->borrowed, bytes);
-  pthread_mutex_unlock(&pool->lock);
-  if (block != NULL) return block;
-  if (small != NULL) pool->source->free(small, small->bytes);
-  void *memory = make_large(pool, bytes, false);
-  if (memory != NULL) use_fresh(pool, &pool->borrowed, bytes);
-  return memory;
+  ax_pool_block *small = block == NULL ? ax_fitting_take_below(&pool->fitting, size) : NULL;
+  return give_large(pool, &pool->borrowed, block, small, bytes, false);
 }
 
 static ax_status given(void *memory, size_t bytes, void **out) {
