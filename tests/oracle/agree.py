@@ -1,6 +1,9 @@
 """Runs a module of JAX by Axle, with its arguments, and says how far its results are from XLA's."""
 
+import argparse
+import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -83,3 +86,37 @@ def disagreement(axle, module, args, want, tolerance=lambda: 32):
         if apart <= 32 or apart <= (most := tolerance()):  # infinite where an epsilon turns a choice, as a histogram's of a number at an edge
             return None
         return f"results differ: {apart:.3g} epsilons" + (f", and {most:.3g} may be" if most > 32 else "")
+
+
+# --- The scripts that compare modules with those who wrote them ---
+
+
+def judge(keep, name, modules, why):
+    """Of (form, module, what else) each: keeps it in the folder `keep`, if that is not None, and says what why(module, what else) finds.
+    Returns the number of modules, and of those that disagree."""
+    failed = 0
+    for form, module, *rest in modules:
+        if keep:
+            path = Path(keep) / f"{re.sub('[^a-zA-Z0-9]+', '_', name)}.{form}"
+            path.write_bytes(module if isinstance(module, bytes) else module.encode())
+        found = why(module, *rest)
+        failed += found is not None
+        if found is not None:
+            print(f"{name}, {form}: {found}", flush=True)
+    return len(modules), failed
+
+
+def main(of, cases, run, least):
+    """Runs run(options, *case) of those of cases(only), and ends the process: without success if a module disagrees, or if of all cases there are
+    fewer than `least`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--axle", default="build/axle")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep", help="a folder for the modules")
+    options = parser.parse_args()
+    count = failed = 0
+    for case in cases(options.only):
+        counts = run(options, *case)
+        count, failed = count + counts[0], failed + counts[1]
+    print(f"{count} modules of {of}, {failed} disagree")
+    sys.exit(failed > 0 or count < (1 if options.only else least))

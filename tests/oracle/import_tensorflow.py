@@ -7,18 +7,15 @@ Results, gradients and steps of training, as text and as bytecode. Results agree
 element, or within eight times what TensorFlow's own move by when each floating-point argument is changed by one epsilon.
 """
 
-import argparse
 import os
 import re
-import sys
-from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from agree import disagreement, distance, shaken  # noqa: E402
+from agree import disagreement, distance, judge, main, shaken  # noqa: E402
 from keras import layers as L  # noqa: E402
 
 keras.utils.set_random_seed(5)
@@ -139,33 +136,12 @@ def run(options, name, f, args):
         compiled = tf.function(f, jit_compile=True)
         want = leaves(compiled(*given))
         ir = compiled.experimental_get_compiler_ir(*given)
-        modules = {"text": ir(stage="stablehlo").encode(), "bytecode": ir(stage="stablehlo_serialized")}
+        modules = [("text", ir(stage="stablehlo")), ("bytecode", ir(stage="stablehlo_serialized"))]
     except Exception as error:  # noqa: BLE001 - what TensorFlow cannot write is no fault of the reader
         print(f"{name}: not written: {str(error).splitlines()[0][:140]}", flush=True)
         return 0, 0
-    failed = 0
-    for form, module in modules.items():
-        if options.keep:
-            (Path(options.keep) / f"{re.sub('[^a-zA-Z0-9]+', '_', name)}.{form}").write_bytes(module)
-        why = disagreement(options.axle, module, args, want, lambda: max(64, 8 * moved(compiled, args, want)))
-        failed += why is not None
-        if why is not None:
-            print(f"{name}, {form}: {why}", flush=True)
-    return len(modules), failed
+    near = lambda: max(64, 8 * moved(compiled, args, want))  # noqa: E731
+    return judge(options.keep, name, modules, lambda module: disagreement(options.axle, module, args, want, near))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--axle", default="build/axle")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep", help="a folder for the modules")
-    options = parser.parse_args()
-    count = failed = 0
-    for case in cases(options.only):
-        counts = run(options, *case)
-        count, failed = count + counts[0], failed + counts[1]
-    print(f"{count} modules of TensorFlow, {failed} disagree")
-    sys.exit(failed > 0 or count < (1 if options.only else LEAST))
-
-
-main()
+main("TensorFlow", cases, run, LEAST)

@@ -9,12 +9,10 @@ it gets itself, by XLA, or of what PyTorch gets. Neither alone will do: torch_xl
 runs an LSTM's update of biases wrongly.
 """
 
-import argparse
 import copy
 import os
 import re
 import sys
-from pathlib import Path
 
 os.environ["PJRT_DEVICE"] = "CPU"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -24,13 +22,14 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 import torch_xla  # noqa: E402
 import torch_xla.core.xla_model as xm  # noqa: E402
-from agree import disagreement, distance, shaken  # noqa: E402
+from agree import disagreement, distance, judge, main, shaken  # noqa: E402
 from torch import nn  # noqa: E402
 from torch_xla.stablehlo import VariableType, exported_program_to_stablehlo  # noqa: E402
 
 torch.set_num_threads(1)  # processes are forked
 torch.manual_seed(5)
 MOST = 64
+LEAST = 90  # modules that torch_xla 2.8 writes of all cases, and some more
 
 
 def floats(*shape):
@@ -255,8 +254,6 @@ def cases(only):
             yield name, Of(f), args, False, None
 
 
-LEAST = 90  # modules that torch_xla 2.8 writes of all cases, and some more
-
 
 def forms(module, args, sizes, optimizer):
     if optimizer is not None:
@@ -274,17 +271,13 @@ def run(options, name, module, args, sizes, optimizer):
     except Exception as error:  # noqa: BLE001 - what PyTorch cannot write is no fault of the reader
         print(f"{name}: not written: {(str(error) or type(error).__name__).splitlines()[0][:140]}", flush=True)
         return 0, 0
-    failed = 0
-    for form, text, given in modules:
-        if options.keep:
-            (Path(options.keep) / f"{re.sub('[^a-zA-Z0-9]+', '_', name)}.{form}").write_bytes(text if isinstance(text, bytes) else text.encode())
-        near = (lambda: 1024) if optimizer is not None else (lambda: max(MOST, 8 * moved(module, args)))  # Adam divides by what nearly vanishes
+    near = (lambda: 1024) if optimizer is not None else (lambda: max(MOST, 8 * moved(module, args)))  # Adam divides by what nearly vanishes
+
+    def why(text, given):
         whys = [disagreement(options.axle, text, given, want, near) for want in wants]
-        why = None if None in whys else whys[0]
-        failed += why is not None
-        if why is not None:
-            print(f"{name}, {form}: {why}", flush=True)
-    return len(modules), failed
+        return None if None in whys else whys[0]
+
+    return judge(options.keep, name, modules, why)
 
 
 def run_apart(*case):
@@ -301,18 +294,4 @@ def run_apart(*case):
     return (status // 8, status % 8) if status >= 0 else (0, 0)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--axle", default="build/axle")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep", help="a folder for the modules")
-    options = parser.parse_args()
-    count = failed = 0
-    for case in cases(options.only):
-        counts = run_apart(options, *case)
-        count, failed = count + counts[0], failed + counts[1]
-    print(f"{count} modules of PyTorch, {failed} disagree")
-    sys.exit(failed > 0 or count < (1 if options.only else LEAST))
-
-
-main()
+main("PyTorch", cases, run_apart, LEAST)
