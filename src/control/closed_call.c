@@ -133,6 +133,31 @@ void ax_called_batch(const ax_batch_args *args) {
   for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
 }
 
+/* --- rewrite: a call of few cheap equations is no shorter than these, and among them what uses its results can be simplified --- */
+
+enum { few = 4 };
+
+static bool is_short(const ax_program *body) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < body->eqn_count; i++) {
+    const ax_eqn *eqn = &body->eqns[i];
+    const bool literal = ax_eqn_literal(eqn) != NULL;
+    if (!literal && (eqn->prim->kind != AX_LOCAL || !eqn->prim->cheap)) return false;
+    count += !literal;
+  }
+  return count <= few;
+}
+
+static bool write_out(const ax_rewrite_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  if (!is_short(body_of(eqn))) return false;
+  if (args->values == NULL) return true;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = args->values[eqn->in[i]];
+  if (in != NULL) (ax_call)(body_of(eqn), AX_LIST(eqn->in_count, in), AX_LIST(eqn->out_count, args->out));
+  return true;
+}
+
 /* --- lower, hlo --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -202,6 +227,7 @@ const ax_prim ax_prim_closed_call = {
     .transpose = ax_called_transpose,
     .batch = ax_called_batch,
     .simplify = ax_simplify_nothing,
+    .rewrite = write_out,
     .prune = ax_prune_body,
     .shard = ax_shard_whole,
     .lower = lower,

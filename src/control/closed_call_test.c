@@ -1,16 +1,18 @@
 /* Functions kept as one: equal ones are one program, and so is what transforms make of them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "axle/ops.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
+#include "support/host.h"
 #include "support/oom.h"
 #include "support/tensor.h"
 
 enum { layers = 5 };
 
 static void layer(const ax_value *in, ax_value *out, void *context) {
-  out[0] = ax_tanh(ax_mul(in[0], in[1]));
+  out[0] = ax_tanh(ax_mul(ax_sin(ax_mul(ax_cos(in[0]), in[1])), in[0]));
   out[1] = ax_add(in[0], *(ax_value *)context); /* captured */
 }
 
@@ -117,6 +119,28 @@ static void transforms_are_shared(void **state) {
   }
 }
 
+static void short_ones_are_written_out(void **state) {
+  (void)state;
+  static const struct {
+    const char *body;
+    uint32_t calls;
+  } rows[] = {{"d:f64[2] = broadcast_in_dim[shape=(2,) broadcast_dimensions=()] b e:f64[2] = mul a d f:f64[2] = sub e a ", 0},
+              {"d:f64[2] = sin a e:f64[2] = sin d f:f64[2] = sin e g:f64[2] = sin f h:f64[2] = sin g ", 1},
+              {"d:f64[2] = cumsum[axis=0 reverse=false] a ", 1}};
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    char text[600];
+    const char *body = rows[i].body;
+    const char last = strrchr(body, ':')[-1];
+    snprintf(text, sizeof text, "{ lambda x:f64[2] y:f64[]. let z:f64[2] = closed_call[body={ lambda a:f64[2] b:f64[]. let %sin (%c,) }] x y "
+             "w:f64[2] = neg z in (w,) }", body, last);
+    ax_program *program = test_parsed(text), *simple;
+    TEST_OK(ax_program_simplify(program, &simple));
+    check_count(simple, rows[i].calls, rows[i].calls);
+    check_same(program, simple);
+    ax_program_release(program), ax_program_release(simple);
+  }
+}
+
 static void refuses(void **state) {
   (void)state;
   const char text[] = "{ lambda x:f64[2]. let y:f64[] = closed_call[body={ lambda x:f64[]. let in (x,) }] x in (y,) }";
@@ -147,7 +171,7 @@ int main(void) {
       cmocka_unit_test(each_allocation_may_fail),
       cmocka_unit_test(equal_functions_are_one),
       cmocka_unit_test(transforms_are_shared),
-      cmocka_unit_test(refuses),
+      cmocka_unit_test(short_ones_are_written_out), cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

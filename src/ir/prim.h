@@ -208,6 +208,16 @@ typedef struct ax_simplify_args {
   bool *failed;  /* set when there was no memory for it */
 } ax_simplify_args;
 
+/* --- rewrite: an equation, when programs are simplified, as others that cost less and give the same, bit for bit. Returns false where
+   there are none. First only the question. --- */
+typedef struct ax_rewrite_args {
+  const ax_eqn *eqn;
+  const ax_type *types;         /* by value id */
+  const ax_eqn *const *made_by; /* by value id; NULL: an input */
+  const ax_value *values; /* by value id, in the trace in progress; NULL: only the question */
+  ax_value *out;
+} ax_rewrite_args;
+
 /* --- ungroup: an equation over groups of members, as equations over all members along its axes. Bound in the trace in progress.
    --- */
 typedef struct ax_ungroup_args {
@@ -288,7 +298,7 @@ typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 typedef struct ax_hlo_reader ax_hlo_reader; /* hlo/read.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared one
+/* No rule but `links`, `rewrite`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared one
    (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -327,6 +337,7 @@ struct ax_prim {
   void (*transpose)(const ax_transpose_args *args);
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
+  bool (*rewrite)(const ax_rewrite_args *args); /* NULL: never */
   ax_status (*prune)(const ax_prune_args *args); /* of a REGION, and of what can compute fewer results; NULL: needed whole or not at all */
   void (*ungroup)(const ax_ungroup_args *args);  /* for a COLLECTIVE that takes groups; NULL: its axes have none */
   void (*shard)(const ax_shard_args *args);

@@ -3,16 +3,13 @@
    Errors: one entry a dimension of x is not given, or not increasing; a dimension of x that is neither 1 nor the result's.
    Linear; the transpose sums over what was repeated. Where nothing is repeated, the result is the operand's memory. */
 #include "hlo/hlo.h"
+#include "ops/broadcast.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
-typedef struct broadcast_params {
-  ax_dims shape, broadcast_dimensions;
-} broadcast_params;
-
 static ax_status infer(const ax_infer_args *args) {
-  const broadcast_params *p = args->params;
+  const ax_broadcast_params *p = args->params;
   const ax_type *x = &args->in[0];
   AX_TRY(ax_infer_one_each("broadcast_dimensions", &p->broadcast_dimensions, x->rank));
   AX_TRY(ax_infer_distinct("broadcast_dimensions", &p->broadcast_dimensions, p->shape.count));
@@ -29,7 +26,7 @@ static ax_status infer(const ax_infer_args *args) {
 }
 
 static ax_status eval(const ax_eval_args *args) {
-  const broadcast_params *p = args->eqn->params;
+  const ax_broadcast_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0], *out = args->out[0];
   ax_strided to = ax_strided_dense(out), dense = ax_strided_dense(x), from = {.data = x->data};
   for (uint32_t i = 0; i < x->rank; i++)
@@ -39,7 +36,7 @@ static ax_status eval(const ax_eval_args *args) {
 }
 
 static void transpose(const ax_transpose_args *args) {
-  const broadcast_params *p = args->eqn->params;
+  const ax_broadcast_params *p = args->eqn->params;
   const ax_type *x = &args->in_types[0];
   ax_dims repeated = ax_dims_others(p->shape.count, &p->broadcast_dimensions, NULL);
   for (uint32_t i = 0; i < x->rank; i++)
@@ -50,7 +47,7 @@ static void transpose(const ax_transpose_args *args) {
 }
 
 static void batch(const ax_batch_args *args) {
-  broadcast_params p = *(const broadcast_params *)args->eqn->params;
+  ax_broadcast_params p = *(const ax_broadcast_params *)args->eqn->params;
   const ax_prim *prim = args->eqn->prim;
   ax_dims_shift(&p.broadcast_dimensions, 0);
   if (!ax_dims_insert(prim, &p.shape, 0, args->size) || !ax_dims_insert(prim, &p.broadcast_dimensions, 0, 0)) return;
@@ -60,7 +57,7 @@ static void batch(const ax_batch_args *args) {
 
 /* A dimension of x that is repeated is not cut; the result's dimension is. */
 static void shard(const ax_shard_args *args) {
-  const broadcast_params *p = args->eqn->params;
+  const ax_broadcast_params *p = args->eqn->params;
   const ax_type *x = &args->types[args->eqn->in[0]];
   for (uint32_t d = 0; d < p->shape.count; d++) ax_factor_of(&args->out[0], d, ax_factor(args, p->shape.v[d], AX_FACTOR_ALONG));
   for (uint32_t i = 0; i < x->rank; i++)
@@ -68,7 +65,7 @@ static void shard(const ax_shard_args *args) {
 }
 
 static void block(const ax_block_args *args) {
-  const broadcast_params *p = args->eqn->params;
+  const ax_broadcast_params *p = args->eqn->params;
   args->out[0] = ax_broadcast_in_dim(args->in[0], AX_LIST(p->shape.count, args->blocks[0].dims), p->broadcast_dimensions.v);
 }
 
@@ -76,8 +73,8 @@ static void block(const ax_block_args *args) {
 static void simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_broadcast_in_dim);
   if (inner != NULL) {
-    broadcast_params p = *(const broadcast_params *)args->eqn->params;
-    const ax_dims *first = &((const broadcast_params *)inner->params)->broadcast_dimensions, second = p.broadcast_dimensions;
+    ax_broadcast_params p = *(const ax_broadcast_params *)args->eqn->params;
+    const ax_dims *first = &((const ax_broadcast_params *)inner->params)->broadcast_dimensions, second = p.broadcast_dimensions;
     p.broadcast_dimensions = *first;
     for (uint32_t i = 0; i < first->count; i++) p.broadcast_dimensions.v[i] = second.v[first->v[i]];
     ax_simplify_replace(args, 0, inner->in[0], &p);
@@ -87,7 +84,7 @@ static void simplify(const ax_simplify_args *args) {
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const broadcast_params *p = eqn->params;
+  const ax_broadcast_params *p = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   if (ax_type_elems(x) == ax_type_elems(type)) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
@@ -103,8 +100,8 @@ static const ax_hlo_form form = {
     .fields = AX_HLO_FIELDS({"broadcast_dimensions", "broadcast_dimensions"}, {NULL, "shape"})};
 
 static const ax_param params[] = {
-    {"shape", AX_PARAM_DIMS, offsetof(broadcast_params, shape)},
-    {"broadcast_dimensions", AX_PARAM_DIMS, offsetof(broadcast_params, broadcast_dimensions)},
+    {"shape", AX_PARAM_DIMS, offsetof(ax_broadcast_params, shape)},
+    {"broadcast_dimensions", AX_PARAM_DIMS, offsetof(ax_broadcast_params, broadcast_dimensions)},
 };
 
 const ax_prim ax_prim_broadcast_in_dim = {
@@ -113,7 +110,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .cheap = true,
     .in_count = 1,
     .out_count = 1,
-    AX_PARAMS(params, broadcast_params),
+    AX_PARAMS(params, ax_broadcast_params),
     AX_LINEAR_RULES,
     .infer = infer,
     .eval = eval,
@@ -130,7 +127,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
 
 ax_value (ax_broadcast_in_dim)(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count,
                                const int64_t *broadcast_dimensions) {
-  broadcast_params p;
+  ax_broadcast_params p;
   ax_type type = ax_typeof(x);
   ax_status status = ax_list_length("broadcast_in_dim", "dimensions", rank, &rank);
   if (status != AX_OK) ax_fail(status);

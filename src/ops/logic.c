@@ -14,6 +14,7 @@
 
 #include "hlo/read.h"
 #include "machine/float_mode.h"
+#include "ops/chosen_update.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
@@ -200,7 +201,7 @@ const ax_prim ax_prim_select_n = {
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
-    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower,
+    .simplify = select_simplify, .rewrite = ax_choose_update, .shard = ax_shard_pointwise, .lower = select_lower,
     .complex = ax_complex_parts, .keys = ax_keys_words, .reads = readers, .hlo = select_hlo,
 };
 

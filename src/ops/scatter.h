@@ -18,9 +18,9 @@ ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_
 AX_MUST_USE ax_status ax_scatter_by(uint32_t count, const ax_value *xs, ax_value indices, const ax_value *updates,
                                     const ax_scatter_params *params, ax_fn body, ax_value *out);
 
-/* Says whether a scatter puts one small window (scatter_single.c); and lowers it as a slice that is overwritten. */
-bool ax_scatter_puts_one(const ax_eqn *eqn, const ax_type *types);
-AX_MUST_USE ax_status ax_scatter_put_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* Says whether a scatter has one small window (scatter_single.c); and lowers it as a slice that is overwritten. */
+bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types);
+AX_MUST_USE ax_status ax_scatter_lower_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* Adds the routine that applies the updates to a copy of the operand (scatter_routine.c). Its memory: indices, updates, then the
    result. combine AX_SCALAR_NONE: an update replaces the element. */

@@ -1,4 +1,4 @@
-/* A scatter that puts one small window, as x[i, j] = y does: a slice that is overwritten, by kernels. Where a window outside of x is
+/* A scatter of one small window, as x[i, j] = y or x[i] += y: a slice that is overwritten, by kernels. Where a window outside of x is
    skipped, what stands at the nearest place inside is put there again. So a loop of such updates is compiled as one function, which no
    routine can be part of, and works in x's own memory. */
 #include "ops/indexed.h"
@@ -15,11 +15,11 @@ static ax_index_windows windows_of(const ax_eqn *eqn, const ax_type *operand, co
   return ax_windows_of(at, operand, indices, sizes);
 }
 
-bool ax_scatter_puts_one(const ax_eqn *eqn, const ax_type *types) {
+bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types) {
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *updates = &types[eqn->in[2]];
   const ax_index_windows w = windows_of(eqn, x, indices, updates);
-  bool one = eqn->prim == &ax_prim_scatter && ((const ax_scatter_params *)eqn->params)->at.batching.count == 0 &&
-             ax_type_elems(updates) <= small_window && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
+  bool one = ax_type_elems(updates) <= small_window && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
+  if (eqn->prim != &ax_prim_scatter) one = one && ax_dtype_get(x->dtype)->kind != AX_KIND_COMPLEX;
   for (uint32_t d = 0; d + 1 < indices->rank; d++) one = one && indices->dims[d] == 1;
   for (uint32_t d = 0; d < x->rank; d++) one = one && w.limit[d] >= 0 && w.limit[d] <= INT32_MAX;
   return one;
@@ -42,17 +42,25 @@ static ax_value take_starts(const ax_index_windows *w, ax_value indices, ax_valu
   return inside;
 }
 
+static ax_value combined(const ax_prim *prim, ax_value before, ax_value update) {
+  return prim == &ax_prim_scatter_add   ? ax_add(before, update)
+         : prim == &ax_prim_scatter_mul ? ax_mul(before, update)
+         : prim == &ax_prim_scatter_min ? ax_min(before, update)
+         : prim == &ax_prim_scatter_max ? ax_max(before, update)
+                                        : update;
+}
+
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_type x = ax_typeof(in[0]), indices = ax_typeof(in[1]), updates = ax_typeof(in[2]);
   const ax_index_windows w = windows_of(eqn, &x, &indices, &updates);
   ax_value starts[AX_MAX_RANK];
   const ax_value inside = take_starts(&w, in[1], starts);
-  ax_value window = (ax_reshape)(in[2], AX_LIST(x.rank, w.sizes));
-  if (ax_indexing_fills(&((const ax_scatter_params *)eqn->params)->at))
-    window = ax_select_n(inside, (ax_dynamic_slice)(in[0], AX_LIST(x.rank, starts), AX_LIST(x.rank, w.sizes)), window);
+  const ax_value before = (ax_dynamic_slice)(in[0], AX_LIST(x.rank, starts), AX_LIST(x.rank, w.sizes));
+  ax_value window = combined(eqn->prim, before, (ax_reshape)(in[2], AX_LIST(x.rank, w.sizes)));
+  if (ax_indexing_fills(&((const ax_scatter_params *)eqn->params)->at)) window = ax_select_n(inside, before, window);
   return (ax_dynamic_update_slice)(in[0], window, AX_LIST(x.rank, starts));
 }
 
-ax_status ax_scatter_put_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+ax_status ax_scatter_lower_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_expanded(lower, eqn, expand, in, out);
 }

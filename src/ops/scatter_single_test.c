@@ -21,32 +21,36 @@ static ax_program *putting(const char *prim, const char *t, const char *n, const
   return test_parsed(text);
 }
 
-static bool puts_one(const char *prim, const char *t, const char *n, int count) {
+static bool has_one(const char *prim, const char *t, const char *n, int count) {
   ax_program *program = putting(prim, t, n, "fill", count, 3);
-  const bool puts = ax_scatter_puts_one(&program->eqns[0], program->types);
+  const bool puts = ax_scatter_has_one(&program->eqns[0], program->types);
   ax_program_release(program);
   return puts;
 }
 
-static void which_put_one(void **state) {
+static void which_have_one(void **state) {
   (void)state;
-  assert_true(puts_one("scatter", "f32", "s32", 1));
-  assert_true(puts_one("scatter", "c64", "s64", 1));
-  assert_false(puts_one("scatter", "f32", "s32", 2));
-  assert_false(puts_one("scatter", "f32", "u8", 1)); /* whose limit may be beyond its numbers */
-  assert_false(puts_one("scatter_add", "f32", "s32", 1));
+  assert_true(has_one("scatter", "f32", "s32", 1));
+  assert_true(has_one("scatter", "c64", "s64", 1));
+  assert_false(has_one("scatter", "f32", "s32", 2));
+  assert_false(has_one("scatter", "f32", "u8", 1)); /* whose limit may be beyond its numbers */
+  assert_true(has_one("scatter_add", "f32", "s32", 1));
+  assert_false(has_one("scatter_mul", "c64", "s32", 1));
+  assert_false(has_one("scatter_add", "f32", "s32", 2));
 }
 
 static void windows_anywhere(void **state) {
   (void)state;
-  static const char *const modes[] = {"fill", "clip", "promise_in_bounds"}, *const dtypes[] = {"f32", "c128", "bf16", "s8", "bool"},
+  static const char *const prims[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"},
+                           *const modes[] = {"fill", "clip", "promise_in_bounds"}, *const dtypes[] = {"f32", "c128", "bf16", "s8", "bool"},
                            *const indices[] = {"s32", "s64"};
   static const double at[][2] = {{0, 0}, {5, 4}, {2, 5}, {6, 0}, {-1, 2}, {3, -1}, {-2147483648.0, 2147483647}};
   test_random random = {3};
   for (size_t m = 0; m < AX_COUNT(modes); m++)
     for (size_t d = 0; d < AX_COUNT(dtypes); d++)
       for (size_t a = 0; a < AX_COUNT(at); a++) {
-        ax_program *program = putting("scatter", dtypes[d], indices[a % 2], modes[m], 1, a % 3 == 2 ? 1 : 3);
+        const char *prim = d == 1 || d == 4 ? "scatter" : prims[(m + d + a) % AX_COUNT(prims)]; /* complex numbers and bools are put */
+        ax_program *program = putting(prim, dtypes[d], indices[a % 2], modes[m], 1, a % 3 == 2 ? 1 : 3);
         const ax_type *types = program->types;
         ax_tensor *in[] = {test_edge_tensor(&random, types[0]), test_tensor(types[1], at[a]), test_edge_tensor(&random, types[2])};
         TEST_EVERY_WAY(program, in, 0);
@@ -123,7 +127,7 @@ static void of_what_inner_loops_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(which_put_one), cmocka_unit_test(windows_anywhere), cmocka_unit_test(in_loops),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(which_have_one), cmocka_unit_test(windows_anywhere), cmocka_unit_test(in_loops),
                                      cmocka_unit_test(of_what_inner_loops_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

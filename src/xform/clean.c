@@ -1,6 +1,6 @@
 /* Cleaning: cse drops equations equal to an earlier one (same primitive, parameters and operands) and uses the earlier results;
    simplification drops, by the primitives' rules, equations whose results equal other values bit for bit. Equations with state are
-   left alone. Exchanges may be dropped and merged, since all devices of a program run its equations in one order and lose the same
+   left alone, others may become several that cost less. Exchanges may be dropped and merged, since all devices of a program run its equations in one order and lose the same
    ones. Inputs and results stay as they are. A program with nothing to clean is returned itself.
 
    The choice is made on a copy of the equations, in one walk forward, and the program is built again once. ax_program_simplify does
@@ -12,6 +12,7 @@
 /* --- The work --- */
 
 enum { MERGE_EQUAL = 1, SIMPLIFY = 2 };
+enum { most_rewritings = 16 }; /* of equations that use each other's results: each takes another walk */
 
 typedef struct cleaning {
   const ax_program *program;
@@ -21,6 +22,7 @@ typedef struct cleaning {
   ax_eqn *eqns;           /* the program's, rewritten */
   const ax_eqn **made_by; /* by value; NULL: an input */
   bool *dropped;          /* by equation */
+  bool *rewritten;        /* by equation: its rule makes others of it */
   uint32_t *same;         /* by value: the value to use in its place */
   uint32_t *table;        /* a hash table: 1 + an equation, or 0 */
   size_t slots;
@@ -89,6 +91,14 @@ static ax_status simplify(cleaning *c, uint32_t i) {
   return failed ? ax_out_of_memory(eqn->prim->params_bytes) : AX_OK;
 }
 
+/* Asks whether an equation that is left becomes others. They are made when the program is built again. */
+static void ask_rewrite(cleaning *c, uint32_t i) {
+  const ax_eqn *eqn = &c->eqns[i];
+  const ax_rewrite_args args = {.eqn = eqn, .types = c->program->types, .made_by = c->made_by};
+  c->rewritten[i] = !c->dropped[i] && eqn->prim->rewrite != NULL && eqn->prim->rewrite(&args);
+  c->changed = c->changed || c->rewritten[i];
+}
+
 /* --- cse --- */
 
 static uint64_t hash_eqn(const ax_eqn *eqn) {
@@ -127,6 +137,7 @@ static ax_status forward(cleaning *c) {
     if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
     if ((c->how & SIMPLIFY) != 0) AX_TRY(simplify(c, i));
     if ((c->how & MERGE_EQUAL) != 0 && !c->dropped[i]) merge(c, i);
+    if ((c->how & SIMPLIFY) != 0) ask_rewrite(c, i);
   }
   return AX_OK;
 }
@@ -139,6 +150,10 @@ static void rebuild(const cleaning *c, ax_builder *builder, ax_value *map, ax_va
     const ax_eqn *eqn = &c->eqns[i];
     if (c->dropped[i]) continue;
     ax_builder_stem(builder, eqn);
+    if (c->rewritten[i]) {
+      eqn->prim->rewrite(&(ax_rewrite_args){eqn, program->types, c->made_by, map, map + eqn->out});
+      continue;
+    }
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
     ax_emit(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
@@ -167,24 +182,40 @@ static ax_status init(cleaning *c) {
   while (c->slots < 2 * (size_t)program->eqn_count) c->slots *= 2;
   c->eqns = ax_arena_copy(&c->arena, program->eqns, program->eqn_count * sizeof c->eqns[0]);
   c->dropped = ax_arena_alloc(&c->arena, program->eqn_count);
+  c->rewritten = ax_arena_alloc(&c->arena, program->eqn_count);
   c->made_by = ax_arena_alloc(&c->arena, program->value_count * sizeof c->made_by[0]);
   c->same = ax_arena_alloc(&c->arena, program->value_count * sizeof c->same[0]);
   if ((c->how & MERGE_EQUAL) != 0) c->table = ax_arena_alloc(&c->arena, c->slots * sizeof c->table[0]);
-  if (c->eqns == NULL || c->dropped == NULL || c->made_by == NULL || c->same == NULL ||
+  if (c->eqns == NULL || c->dropped == NULL || c->rewritten == NULL || c->made_by == NULL || c->same == NULL ||
       ((c->how & MERGE_EQUAL) != 0 && c->table == NULL))
     return ax_out_of_memory(program->value_count * sizeof c->same[0]);
   for (uint32_t id = 0; id < program->value_count; id++) c->same[id] = id;
   return AX_OK;
 }
 
-static ax_status work(const ax_program *program, uint32_t how, ax_memo *memo, ax_program **out) {
+/* *again: equations were rewritten, and what uses their results may now be. */
+static ax_status clean_once(const ax_program *program, uint32_t how, ax_memo *memo, ax_program **out, bool *again) {
   cleaning c = {.program = program, .how = how, .memo = memo};
   *out = NULL;
+  *again = false;
   ax_status status = init(&c);
   if (status == AX_OK) status = forward(&c);
   if (status == AX_OK) status = finish(&c, out);
+  for (uint32_t i = 0; i < program->eqn_count && status == AX_OK; i++) *again = *again || c.rewritten[i];
   ax_arena_deinit(&c.arena);
   return status;
+}
+
+static ax_status work(const ax_program *program, uint32_t how, ax_memo *memo, ax_program **out) {
+  bool again;
+  AX_TRY(clean_once(program, how, memo, out, &again));
+  for (int times = 0; again && times < most_rewritings; times++) {
+    ax_program *before = *out;
+    const ax_status status = clean_once(before, how, memo, out, &again);
+    ax_program_release(before);
+    AX_TRY(status);
+  }
+  return AX_OK;
 }
 
 ax_status ax_program_cse(const ax_program *program, ax_program **out) {
