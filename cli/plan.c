@@ -355,7 +355,7 @@ int plan_main(int argc, const char **argv) {
       {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
       {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
       {"mesh", 'm', POPT_ARG_STRING, NULL, option_one,
-       "Search nothing: time this mesh: data=N, behind it expert=N or sequence=N and model=N if any, before it pipe=P if any",
+       "Search nothing: time this mesh: data=N, behind it expert=N, sequence=N and model=N if any, before it pipe=P if any",
        "AXIS=N,.."},
       {"microbatches", '\0', POPT_ARG_STRING, NULL, option_microbatches, "With --mesh: into how many a batch is divided (1)", "N"},
       {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing", "WHAT"},

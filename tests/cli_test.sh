@@ -353,6 +353,7 @@ expect 1 'error: planner: 4 layers on 3 stages' plan net.axle --train --batch x,
 expect 1 'error: planner: .* in this order, and not (a=2, b=1, c=1)' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
 expect 1 'error: planner: .* in this order' plan net.axle --train --batch x,y --samples 16 --mesh model=2,data=2
 expect 1 'error: planner: .* in this order, and not (data=2, model=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh data=2,model=2,expert=2
+expect 1 'error: planner: .* in this order, and not (data=2, sequence=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh data=2,sequence=2,expert=2
 expect 1 'error: planner: the program has nothing that an axis expert would cut' plan net.axle --train --batch x,y --samples 16 --mesh data=2,expert=2
 expect 0 '^ 1  pipe=2,data=1,sequence=2 .*given; 1f1b' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,sequence=2 --microbatches 4
 expect 1 'error: planner: 16 samples in 1 microbatches over data=3' plan net.axle --train --batch x,y --samples 16 --mesh data=3

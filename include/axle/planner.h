@@ -94,7 +94,7 @@ AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_clus
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */
 /* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1),
-   and either specs, or NULL: then the mesh has the axis data, behind it expert or sequence if any, and then model if any. data cuts
+   and either specs, or NULL: then the mesh has the axis data, behind it expert, sequence and model, each if any. data cuts
    the samples and the optimizer's state; the others cut as ax_planner_search finds it: model parameters, expert samples and
    experts, sequence the first dimension of each sample. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh
    of the devices of one stage. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR:

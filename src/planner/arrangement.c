@@ -48,7 +48,7 @@ void ax_families_deinit(ax_families *g) {
 
 /* --- Layouts --- */
 
-static const ax_axis_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE}};
+static const ax_axis_cuts whole = {{AX_WHOLE, AX_WHOLE, AX_WHOLE, AX_WHOLE}};
 
 ax_status ax_arrangement_copy(const ax_arrangement *from, const ax_families *families, ax_arrangement *out) {
   const size_t bytes = ((size_t)families->count + 1) * sizeof from->family[0];

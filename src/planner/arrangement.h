@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "planner/step.h"
 
-enum { AX_PLANNER_AXES = 3, AX_WHOLE = -1 };
+enum { AX_PLANNER_AXES = 4, AX_WHOLE = -1 };
 
 typedef struct ax_axis_cuts { /* by axis: the dimension that it cuts, or AX_WHOLE */
   int8_t axis[AX_PLANNER_AXES];

@@ -10,7 +10,7 @@
 #include "planner/stage_mesh.h"
 #include "sim/place.h"
 
-enum { most_stages = 64, most_model = 64, most_second = 64, most_samples = 4, most_chunks = 4, axis_second = 1 };
+enum { most_stages = 64, most_model = 64, most_second = 64, most_samples = 4, most_chunks = 4, most_ways = 2 };
 
 /* What a piece costs a device. */
 typedef struct piece_cost {
@@ -333,47 +333,55 @@ static ax_status try_stages(ax_planner *p, ax_candidate *c, int none) {
   return status;
 }
 
-/* What is done along the second axis. */
+/* What is done along the axes between `data` and `model`. */
 typedef struct within {
-  const char *axis; /* NULL: there is none */
-  const ax_arrangement *way;
+  uint32_t count;
+  const char *axis[most_ways];
+  const ax_arrangement *way[most_ways];
   const char *kinds[2]; /* without an axis `model`, and with one */
 } within;
 
-static bool cuts_experts(const ax_planner *p, const ax_arrangement *layout) {
+/* Sizes of a stage's axes behind `data`. */
+typedef struct stage_sizes {
+  int64_t way[most_ways], model;
+} stage_sizes;
+
+static bool cuts_experts(const ax_planner *p, const ax_arrangement *layout, uint32_t axis) {
   for (uint32_t g = 0; g < p->families.count; g++)
-    if (p->families.list[g].experts >= 0 && layout->family[g].axis[axis_second] == p->families.list[g].experts) return true;
+    if (p->families.list[g].experts >= 0 && layout->family[g].axis[axis] == p->families.list[g].experts) return true;
   return false;
 }
 
-/* A stage's mesh and layout. False: it cannot be cut so. */
-static bool make_stage(const ax_planner *p, const within *w, int64_t second, int64_t model, ax_candidate *c) {
-  uint32_t last = 1;
-  strcpy(c->mesh.axis[0].name, "data");
-  c->mesh.axis[0].size = p->devices / c->stages / second / model;
-  if (w->axis != NULL) {
-    strcpy(c->mesh.axis[last].name, w->axis);
-    c->mesh.axis[last++].size = second;
-  }
-  if (w->axis == NULL || model > 1) {
-    strcpy(c->mesh.axis[last].name, "model");
-    c->mesh.axis[last++].size = model;
-  }
-  c->mesh.count = last;
-  c->layout.state_cut = true;
-  c->layout.gathered = false;
-  c->kind = w->kinds[model > 1];
-  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return false;
-  if (w->axis == NULL) return true;
-  return c->layout.batch.axis[axis_second] == 0 ? cuts_experts(p, &c->layout)
-                                                : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh);
+static void add_axis(ax_mesh *mesh, const char *name, int64_t size) {
+  ax_axis *axis = &mesh->axis[mesh->count++];
+  strcpy(axis->name, name);
+  axis->size = size;
 }
 
-static ax_status try_second(ax_planner *p, const within *w, int64_t stages, int64_t second, int64_t model, bool offer) {
+static int64_t devices_within(const stage_sizes *sizes) { return sizes->way[0] * sizes->way[1] * sizes->model; }
+
+/* A stage's mesh and layout. False: it cannot be cut so. */
+static bool make_stage(const ax_planner *p, const within *w, const stage_sizes *sizes, ax_candidate *c) {
+  add_axis(&c->mesh, "data", p->devices / c->stages / devices_within(sizes));
+  for (uint32_t k = 0; k < w->count; k++) add_axis(&c->mesh, w->axis[k], sizes->way[k]);
+  if (w->count == 0 || sizes->model > 1) add_axis(&c->mesh, "model", sizes->model);
+  c->layout.state_cut = true;
+  c->layout.gathered = false;
+  c->kind = w->kinds[sizes->model > 1];
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return false;
+  for (uint32_t axis = 1; axis <= w->count; axis++)
+    if (!(c->layout.batch.axis[axis] == 0 ? cuts_experts(p, &c->layout, axis)
+                                          : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh)))
+      return false;
+  return true;
+}
+
+static ax_status try_within(ax_planner *p, const within *w, int64_t stages, const stage_sizes *sizes, bool offer) {
   ax_candidate c = {.stages = stages, .chunks = 1};
-  AX_TRY(w->axis == NULL ? ax_arrangement_copy(w->way, &p->families, &c.layout) : ax_planner_merge_ways(p, w->way, &c.layout));
+  AX_TRY(w->count == 0 ? ax_arrangement_copy(&p->tensor, &p->families, &c.layout)
+                       : ax_planner_merge_ways(p, w->way[0], w->way[1], &c.layout));
   ax_status status = AX_OK;
-  if (make_stage(p, w, second, model, &c)) {
+  if (make_stage(p, w, sizes, &c)) {
     if (offer)
       ax_ahead_offer(p, try_stages, &c, 0);
     else
@@ -383,23 +391,46 @@ static ax_status try_second(ax_planner *p, const within *w, int64_t stages, int6
   return status;
 }
 
+/* The next number up to `most` that divides the devices; false: there is none. */
+static bool next_size(const ax_planner *p, int64_t most, int64_t *size) {
+  do ++*size;
+  while (*size <= most && p->devices % *size != 0);
+  return *size <= most;
+}
+
+/* The sizes behind these, of axes that are all used; false: there are none. */
+static bool next_sizes(const ax_planner *p, const within *w, stage_sizes *sizes) {
+  for (uint32_t k = w->count; k-- > 0; sizes->way[k] = 2)
+    if (next_size(p, most_second, &sizes->way[k])) return true;
+  return next_size(p, most_model, &sizes->model);
+}
+
 static ax_status go_through(ax_planner *p, const within *w, bool offer) {
-  const int64_t most = w->axis != NULL ? most_second : 1;
-  if (w->way->family == NULL) return AX_OK;
-  for (int64_t stages = 2; stages <= most_stages; stages++)
-    for (int64_t model = 1; model <= most_model; model++)
-      for (int64_t second = w->axis != NULL ? 2 : 1; second <= most; second++)
-        if (p->devices % (stages * model * second) == 0 && p->model.layers % stages == 0)
-          AX_TRY(try_second(p, w, stages, second, model, offer));
+  for (int64_t stages = 2; stages <= most_stages; stages++) {
+    stage_sizes sizes = {.way = {w->count > 0 ? 2 : 1, w->count > 1 ? 2 : 1}, .model = 1};
+    if (p->devices % stages != 0 || p->model.layers % stages != 0) continue;
+    do {
+      if (p->devices % (stages * devices_within(&sizes)) == 0) AX_TRY(try_within(p, w, stages, &sizes, offer));
+    } while (next_sizes(p, w, &sizes));
+  }
   return AX_OK;
 }
 
 ax_status ax_planner_search_pipelines(ax_planner *p) {
-  const within all[] = {{NULL, &p->tensor, {"pipeline", "pipeline, tensor parallel"}},
-                        {"expert", &p->expert, {"pipeline, expert parallel", "pipeline, expert and tensor parallel"}},
-                        {"sequence", &p->sequence, {"pipeline, sequence parallel", "pipeline, sequence and tensor parallel"}}};
+  const within all[] = {
+      {0, {NULL}, {NULL}, {"pipeline", "pipeline, tensor parallel"}},
+      {1, {"expert"}, {&p->expert}, {"pipeline, expert parallel", "pipeline, expert and tensor parallel"}},
+      {1, {"sequence"}, {&p->sequence}, {"pipeline, sequence parallel", "pipeline, sequence and tensor parallel"}},
+      {2,
+       {"expert", "sequence"},
+       {&p->expert, &p->sequence},
+       {"pipeline, expert and sequence parallel", "pipeline, expert, sequence and tensor parallel"}},
+  };
   if (!ax_pieces_possible(&p->model) || p->tensor.family == NULL) return AX_OK;
   for (size_t i = 0; i < AX_COUNT(all); i++) {
+    bool there = true;
+    for (uint32_t k = 0; k < all[i].count; k++) there = there && all[i].way[k]->family != NULL;
+    if (!there) continue;
     ax_ahead_forget(p);
     AX_TRY(go_through(p, &all[i], true));
     AX_TRY(go_through(p, &all[i], false));

@@ -148,22 +148,28 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
   return ax_text_finish(&specs, &out->specs);
 }
 
-/* The axis between data and model; NULL: there is none. */
-static const char *second_of(const ax_mesh *mesh) {
-  return mesh->count > 1 && strcmp(mesh->axis[1].name, "model") != 0 ? mesh->axis[1].name : NULL;
+/* The axes between data and model, whose names are those of ways. */
+static uint32_t count_ways(const ax_mesh *mesh) {
+  return mesh->count - 1 - (mesh->count > 1 && strcmp(mesh->axis[mesh->count - 1].name, "model") == 0);
+}
+
+static ax_status find_way(ax_planner *p, const char *name, const ax_arrangement **out) {
+  *out = strcmp(name, "expert") == 0 ? &p->expert : &p->sequence;
+  AX_TRY(ax_planner_find_ways(p, name));
+  if ((*out)->family != NULL) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "planner: the program has nothing that an axis %s would cut", name);
 }
 
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
-  const char *second = second_of(&c->mesh);
-  AX_TRY(ax_planner_find_ways(p, second));
-  const ax_arrangement *way = second == NULL ? &p->tensor : strcmp(second, "expert") == 0 ? &p->expert : &p->sequence;
-  if (second != NULL && way->family == NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: the program has nothing that an axis %s would cut", second);
-  if (second != NULL)
-    AX_TRY(ax_planner_merge_ways(p, way, &c->layout));
+  const ax_arrangement *way[2] = {NULL, NULL};
+  const uint32_t count = count_ways(&c->mesh);
+  for (uint32_t k = 0; k < count; k++) AX_TRY(find_way(p, c->mesh.axis[1 + k].name, &way[k]));
+  if (count == 0) AX_TRY(ax_planner_find_ways(p, NULL));
+  if (count > 0)
+    AX_TRY(ax_planner_merge_ways(p, way[0], way[1], &c->layout));
   else
-    AX_TRY(way->family != NULL ? ax_arrangement_copy(way, &p->families, &c->layout)
-                               : ax_arrangement_whole(&p->families, &c->layout));
+    AX_TRY(p->tensor.family != NULL ? ax_arrangement_copy(&p->tensor, &p->families, &c->layout)
+                                    : ax_arrangement_whole(&p->families, &c->layout));
   c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
   c->layout.state_cut = true;
   return AX_OK;
@@ -185,17 +191,18 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
 
 /* The axes say what is done along them, and their order which devices are near. */
 static ax_status check_axes(const ax_mesh *mesh) {
-  const char *second = second_of(mesh);
-  const uint32_t before = second != NULL ? 2 : 1;
-  bool good = mesh->count > 0 && strcmp(mesh->axis[0].name, "data") == 0 && mesh->count <= before + 1;
-  if (second != NULL) good = good && (strcmp(second, "expert") == 0 || strcmp(second, "sequence") == 0);
-  if (mesh->count > before) good = good && strcmp(mesh->axis[before].name, "model") == 0;
-  if (good) return AX_OK;
+  static const char *const names[AX_PLANNER_AXES] = {"data", "expert", "sequence", "model"};
+  uint32_t next = 0, axis = 0;
+  for (; axis < mesh->count; axis++, next++) {
+    while (axis > 0 && next < AX_PLANNER_AXES && strcmp(mesh->axis[axis].name, names[next]) != 0) next++;
+    if (next == AX_PLANNER_AXES || strcmp(mesh->axis[axis].name, names[next]) != 0) break;
+  }
+  if (axis > 0 && axis == mesh->count) return AX_OK;
   ax_text text = {0};
   ax_mesh_text(&text, mesh);
   const ax_status status = ax_error(AX_INVALID_ARGUMENT,
-                                    "planner: without specs a mesh has the axis data, then expert or sequence if any, then model "
-                                    "if any, in this order, and not %s",
+                                    "planner: without specs a mesh has the axis data, then expert, sequence and model, each if "
+                                    "any, in this order, and not %s",
                                     text.data != NULL ? text.data : "these");
   ax_text_deinit(&text);
   return status;

@@ -176,26 +176,49 @@ static void try_stages(exhausting *e, const ax_candidate *stage, int64_t stages)
       }
 }
 
+/* Of stages that cut experts, positions and parameters each in so many parts. */
+static void try_stage(exhausting *e, int64_t stages, int64_t experts, int64_t positions, int64_t parameters) {
+  const int64_t data = e->p->devices / stages / experts / positions / parameters;
+  ax_candidate stage = {.mesh = {.count = 4,
+                                 .axis = {{.name = "data", .size = data},
+                                          {.name = "expert", .size = experts},
+                                          {.name = "sequence", .size = positions},
+                                          {.name = "model", .size = parameters}}}};
+  if (data < 1) return;
+  TEST_OK(ax_planner_merge_ways(e->p, &e->p->expert, &e->p->sequence, &stage.layout));
+  stage.layout.state_cut = true;
+  try_stages(e, &stage, stages);
+  ax_candidate_deinit(&stage);
+}
+
 static double exhaust_pipelines(const ax_program *loss, const ax_cluster *machine, const ax_planner_options *options) {
   ax_planner p;
+  const int64_t devices = options->devices;
   TEST_OK(ax_planner_begin(loss, machine, options, &p));
   TEST_OK(ax_planner_find_ways(&p, "expert"));
-  assert_non_null(p.expert.family);
+  TEST_OK(ax_planner_find_ways(&p, "sequence"));
+  assert_true(p.expert.family != NULL && p.sequence.family != NULL);
   exhausting e = {&p, INFINITY};
-  for (int64_t stages = 2; stages <= LAYERS && stages <= options->devices; stages *= 2)
-    for (int64_t second = 1; stages * second <= options->devices; second *= 2)
-      for (int64_t model = 1; stages * second * model <= options->devices; model *= 2) {
-        ax_candidate stage = {.mesh = {.count = 3,
-                                       .axis = {{.name = "data", .size = options->devices / stages / second / model},
-                                                {.name = "expert", .size = second},
-                                                {.name = "model", .size = model}}}};
-        TEST_OK(ax_planner_merge_ways(&p, &p.expert, &stage.layout));
-        stage.layout.state_cut = true;
-        try_stages(&e, &stage, stages);
-        ax_candidate_deinit(&stage);
-      }
+  for (int64_t stages = 2; stages <= LAYERS && stages <= devices; stages *= 2)
+    for (int64_t experts = 1; experts <= devices; experts *= 2)
+      for (int64_t positions = 1; positions <= devices; positions *= 2)
+        for (int64_t model = 1; model <= devices; model *= 2) try_stage(&e, stages, experts, positions, model);
   ax_planner_end(&p);
   return e.best;
+}
+
+/* Of the pipelines none is 1 % better than what is found. */
+static void check_beside_pipelines(const ax_program *loss, const ax_cluster *machine, const ax_planner_options *options,
+                                   const ax_strategy *best) {
+  const double all = exhaust_pipelines(loss, machine, options);
+  print_message("%lld devices, a mixture of experts: %.4g ms, the best of all pipelines %.4g ms\n", (long long)options->devices,
+                1e3 * best->seconds, 1e3 * all);
+  if (!(best->seconds <= 1.01 * all)) fail_msg("%.9g s, the best of all pipelines %.9g s", best->seconds, all);
+}
+
+static bool has_axis(const ax_mesh *mesh, const char *name) {
+  const int axis = ax_mesh_find(mesh, name);
+  return axis >= 0 && mesh->axis[axis].size > 1;
 }
 
 /* On slow links experts stay within a stage: the best that is found is such a pipeline, and no other is 1 % better. */
@@ -209,17 +232,54 @@ static void test_experts_in_stages(void **state) {
   TEST_OK(test_trace_mixture(&net, &loss));
   TEST_OK(ax_planner_search(loss, machine, &options, &found));
   const ax_strategy *best = &found.list[0];
-  const int expert = ax_mesh_find(&best->mesh, "expert");
   assert_true(found.complete);
   if (options.devices == 8) { /* with fewer it is another */
-    assert_true(best->stages > 1 && expert > 0 && best->mesh.axis[expert].size > 1);
+    assert_true(best->stages > 1 && has_axis(&best->mesh, "expert"));
     assert_non_null(strstr(best->kind, "pipeline, expert parallel"));
   }
-  const double all = exhaust_pipelines(loss, machine, &options);
-  print_message("%lld devices, a mixture of experts: %.4g ms, the best of all pipelines %.4g ms\n", (long long)options.devices,
-                1e3 * best->seconds, 1e3 * all);
-  if (!(best->seconds <= 1.01 * all)) fail_msg("%.9g s, the best of all pipelines %.9g s", best->seconds, all);
+  check_beside_pipelines(loss, machine, &options, best);
   ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+/* Few samples, positions of which four are no divisor, and hidden units that nothing divides, on nodes of four: the four devices of a
+   stage cut experts in two and positions in two, and nothing else is as good. */
+static void test_both_in_stages(void **state) {
+  (void)state;
+  static const char text[] =
+      "machine \"near\" device flops f32 1e12 memory 1e13 launch 1e-7 capacity 1e9\n"
+      "node devices 4 latency 1e-6 bandwidth 1e12 overhead 1e-7\nnetwork latency 1e-6 bandwidth 1e8 overhead 1e-6\n";
+  static const test_mixture net = {LAYERS, .tokens = 6, .width = 127, .hidden = 8191, .experts = 4};
+  const ax_planner_options options = test_options(4, 16);
+  ax_cluster *machine = machine_of(text);
+  ax_program *loss;
+  ax_strategies found;
+  if (AX_HOSTILE) skip(); /* with sanitizers it takes a minute */
+  TEST_OK(test_trace_mixture(&net, &loss));
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  const ax_strategy *best = &found.list[0];
+  assert_true(found.complete && best->stages > 1 && has_axis(&best->mesh, "expert") && has_axis(&best->mesh, "sequence"));
+  assert_non_null(strstr(best->kind, "pipeline, expert and sequence parallel"));
+  check_beside_pipelines(loss, machine, &options, best);
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+/* The ways of a second axis are found on about eight devices. Where so many do not divide the positions, fewer do. */
+static void test_odd_positions(void **state) {
+  (void)state;
+  static const test_mixture net = {LAYERS, .tokens = 6, .width = 8, .hidden = 16, .experts = 2};
+  const ax_planner_options options = test_options(16, 16);
+  ax_cluster *machine = machine_of(slow_text);
+  ax_program *loss;
+  ax_strategy given = {0}, timed;
+  TEST_OK(test_trace_mixture(&net, &loss));
+  TEST_OK(ax_mesh_parse("data=8,sequence=2", &given.mesh));
+  TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+  assert_non_null(strstr(timed.in_specs, "data,sequence"));
+  ax_strategy_release(&timed);
   ax_program_release(loss);
   ax_cluster_release(machine);
 }
@@ -421,7 +481,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_more_devices),
+      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
+      cmocka_unit_test(test_more_devices),
       cmocka_unit_test(test_known),      cmocka_unit_test(test_programs),          cmocka_unit_test(test_memory),
       cmocka_unit_test(test_plain),      cmocka_unit_test(test_refused),
   };

@@ -48,13 +48,30 @@ static void mesh_of(int64_t samples, int64_t second, const char *name, ax_mesh *
 
 static int64_t gcd(int64_t a, int64_t b) { return b == 0 ? a : gcd(b, a % b); }
 
-/* The size of the second axis on which ways are found: about 8, and no more than half of the devices. */
-static int64_t size_of_proxy(const ax_planner *p) {
+/* Whether an axis of that size can do what the way is of: cut the positions of all samples, or all experts. */
+static bool can_cut(const ax_planner *p, int which, int64_t size) {
+  for (uint32_t b = 0; which == WAY_SEQUENCE && b < p->model.batch_count; b++) {
+    const ax_type *sample = &p->model.program->types[p->model.batch[b]];
+    if (sample->rank > 0 && sample->dims[0] % size != 0) return false;
+  }
+  for (uint32_t g = 0; which == WAY_EXPERT && g < p->families.count; g++) {
+    const ax_family *family = &p->families.list[g];
+    if (family->experts >= 0 && family->type.dims[family->experts] % size != 0) return false;
+  }
+  return true;
+}
+
+/* The size of the second axis on which ways are found: about 8, no more than half of the devices, and one that can cut so, if there
+   is one. */
+static int64_t size_of_proxy(const ax_planner *p, int which) {
   const int64_t devices = p->devices;
-  int64_t best = 1;
-  for (int64_t size = 2; size <= devices && size <= 8; size++)
-    if (devices % size == 0 && (2 * size <= devices || best == 1)) best = size;
-  return best;
+  int64_t any = 1, able = 1;
+  for (int64_t size = 2; size <= devices && size <= 8; size++) {
+    if (devices % size != 0) continue;
+    if (2 * size <= devices || any == 1) any = size;
+    if ((2 * size <= devices || able == 1) && can_cut(p, which, size)) able = size;
+  }
+  return able > 1 ? able : any;
 }
 
 static bool cuts_experts(const ax_planner *p, const way *way) {
@@ -65,6 +82,18 @@ static bool cuts_experts(const ax_planner *p, const way *way) {
   return false;
 }
 
+/* Cuts the experts, if there are any. */
+static bool cut_experts(const ax_planner *p, ax_arrangement *layout) {
+  bool any = false;
+  for (uint32_t g = 0; g < p->families.count; g++) {
+    const int8_t experts = p->families.list[g].experts;
+    if (experts < 0) continue;
+    layout->family[g].axis[axis_second] = experts;
+    any = true;
+  }
+  return any;
+}
+
 static void cut_batch(int which, ax_arrangement *layout) {
   layout->batch.axis[axis_samples] = 0;
   if (which == WAY_EXPERT || which == WAY_SHARD) layout->batch.axis[axis_second] = 0;
@@ -72,7 +101,7 @@ static void cut_batch(int which, ax_arrangement *layout) {
 }
 
 static ax_status find_way(ax_planner *p, int which, way *way) {
-  const int64_t second = size_of_proxy(p);
+  const int64_t second = size_of_proxy(p, which);
   const int64_t left = p->devices / second, each = which == WAY_EXPERT ? p->model.samples / second : p->model.samples;
   const int64_t samples = p->model.train ? gcd(left, each) : left;
   const double capacity = p->capacity;
@@ -82,6 +111,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   mesh_of(samples, second, names_of_axis[which], &c.mesh);
   AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   cut_batch(which, &c.layout);
+  if (which == WAY_EXPERT) (void)cut_experts(p, &c.layout); /* where the search begins: with that alone */
   p->capacity = INFINITY; /* what helps is asked, not what fits */
   ax_status status = ax_candidate_try(p, &c, false, &possible);
   if (status == AX_OK && possible) status = ax_candidate_improve(p, &c, axis_second, false, share_of_meshes / 2);
@@ -218,16 +248,26 @@ static int64_t next_size(const ax_planner *p, const int64_t *met, int count) {
   return best != AX_NONE ? p->found[best].mesh.axis[1].size : 0;
 }
 
-ax_status ax_planner_merge_ways(const ax_planner *p, const ax_arrangement *second, ax_arrangement *out) {
+/* What a way's second axis cuts of parameters, that axis cuts. */
+static void cut_as(const ax_planner *p, const ax_arrangement *way, uint32_t axis, ax_arrangement *out) {
+  for (uint32_t g = 0; way->family != NULL && g < p->families.count; g++)
+    out->family[g].axis[axis] = way->family[g].axis[axis_second];
+}
+
+ax_status ax_planner_merge_ways(const ax_planner *p, const ax_arrangement *second, const ax_arrangement *third, ax_arrangement *out) {
+  uint32_t next = axis_second + 1;
   AX_TRY(ax_arrangement_copy(second, &p->families, out));
-  for (uint32_t g = 0; p->tensor.family != NULL && g < p->families.count; g++)
-    out->family[g].axis[axis_second + 1] = p->tensor.family[g].axis[axis_second];
+  if (third != NULL) {
+    cut_as(p, third, next, out);
+    out->batch.axis[next++] = third->batch.axis[axis_second];
+  }
+  cut_as(p, &p->tensor, next, out);
   return AX_OK;
 }
 
 static ax_status try_third(ax_planner *p, const way *way, bool shards, int64_t model, bool offer) {
   ax_arrangement layout;
-  AX_TRY(ax_planner_merge_ways(p, &way->layout, &layout));
+  AX_TRY(ax_planner_merge_ways(p, &way->layout, NULL, &layout));
   ax_status status = AX_OK;
   for (int64_t second = 2; second <= most_second && status == AX_OK; second++) {
     const int64_t samples = p->devices / model / second;
@@ -373,26 +413,24 @@ static ax_arrangement *kept_way(ax_planner *p, const way *way) {
                                       : NULL;
 }
 
-/* Cuts the experts, whether that helps or not. */
-static void cut_experts(const ax_planner *p, way *way) {
-  for (uint32_t g = 0; g < p->families.count; g++) {
-    const int8_t experts = p->families.list[g].experts;
-    if (experts < 0) continue;
-    way->layout.family[g].axis[axis_second] = experts;
-    way->names = WAY_EXPERT;
-  }
+/* Keeps a copy of what was found of a way, for stages and for meshes that are given. */
+static ax_status keep_way(ax_planner *p, int which, const way *found) {
+  way copy = *found;
+  if (!found->there) return AX_OK;
+  AX_TRY(ax_arrangement_copy(&found->layout, &p->families, &copy.layout));
+  if (which == WAY_EXPERT && cut_experts(p, &copy.layout)) copy.names = WAY_EXPERT; /* all, whether that helps or not */
+  ax_arrangement *kept = kept_way(p, &copy);
+  ax_arrangement_deinit(kept != NULL ? kept : &copy.layout); /* what was found before is the same */
+  if (kept != NULL) *kept = copy.layout;
+  return AX_OK;
 }
 
 static ax_status find_and_keep(ax_planner *p, int which) {
   way found = {0};
-  AX_TRY(find_way(p, which, &found));
-  if (which == WAY_EXPERT && found.there && found.names != WAY_EXPERT) cut_experts(p, &found);
-  ax_arrangement *kept = kept_way(p, &found);
-  if (kept != NULL)
-    *kept = found.layout;
-  else
-    ax_arrangement_deinit(&found.layout);
-  return AX_OK;
+  ax_status status = find_way(p, which, &found);
+  if (status == AX_OK) status = keep_way(p, which, &found);
+  ax_arrangement_deinit(&found.layout);
+  return status;
 }
 
 ax_status ax_planner_find_ways(ax_planner *p, const char *besides) {
@@ -418,10 +456,7 @@ ax_status ax_planner_search_meshes(ax_planner *p) {
   ax_ahead_forget(p);
   for (int which = WAY_TENSOR + 1; which < WAY_COUNT; which++) ax_ahead_offer(p, find_way_ahead, NULL, which);
   for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) {
-    ax_arrangement *kept = kept_way(p, &ways[which]);
-    if (kept != NULL) status = ax_arrangement_copy(&ways[which].layout, &p->families, kept);
-  }
+  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = keep_way(p, which, &ways[which]);
   if (status == AX_OK) status = try_meshes(p, ways);
   if (status == AX_OK) status = try_three(p, ways);
   if (status == AX_OK) status = improve_best(p);

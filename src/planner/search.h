@@ -97,9 +97,10 @@ double ax_planner_known_seconds(const ax_planner *planner);
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
 /* Finds how a second axis cuts parameters alone: p->tensor. besides: "expert" or "sequence": that way of a second axis too. */
 AX_MUST_USE ax_status ax_planner_find_ways(ax_planner *planner, const char *besides);
-/* The layout over the axes data, `second` and model: the second cuts as that way, the third as tensor parallelism, if that helps.
-   */
-AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_arrangement *second, ax_arrangement *out);
+/* The layout over the axes data, `second`, `third` (NULL: there is none) and model: the second and the third cut as those ways of a
+   second axis, the last as tensor parallelism, if that helps. */
+AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_arrangement *second, const ax_arrangement *third,
+                                            ax_arrangement *out);
 /* Times one of several stages: stage_mesh.h says what its axes are; pipelines.c. */
 AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */

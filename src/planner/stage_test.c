@@ -252,6 +252,8 @@ static void test_steps(void **state) {
   check_step("data=1,expert=2,model=2", 1, 2, "model");
   check_step("data=1,sequence=4", 1, 8, "; _,sequence; _,sequence");
   check_step("data=2,sequence=2", 2, 2, "; data,sequence; data,sequence");
+  check_step("data=1,expert=2,sequence=2", 1, 2, "; expert,sequence; expert,sequence");
+  check_step("data=2,expert=2,sequence=2,model=2", 2, 1, "; data+expert,sequence; data+expert,sequence");
 }
 
 /* --- What they take --- */
@@ -336,6 +338,7 @@ static void test_taken(void **state) {
                carry = 16 * 64 * 4; /* of the layers of a stage */
   check_taken("data=1,expert=4", 4, 2 * carry, places + experts / 4, places / 4 + experts / 4);
   check_taken("data=2,expert=2", 4, 2 * carry, places + experts / 2, places / 2 + experts / 2);
+  check_taken("data=1,expert=2,sequence=2", 4, carry, places / 2 + experts / 4, places / 4 + experts / 4);
   check_taken("data=1,sequence=4", 8, carry, (places + experts) / 4, (places + experts) / 4);
 }
 
