@@ -122,6 +122,35 @@ static void test_exhaustive(void **state) {
   }
 }
 
+/* --- What needs no search --- */
+
+/* Where links are fast and samples many, each device takes its part of what one takes alone. Then no other way is looked for. */
+static void test_samples_alone(void **state) {
+  (void)state;
+  static const char text[] =
+      "machine \"quick\" device flops f32 1e12 memory 1e12 launch 1e-9 capacity 1e10\nswitch latency 1e-9 bandwidth 1e12\n";
+  enum { MANY = 4096, DEVICES = 16 };
+  ax_cluster *machine = machine_of(text), *slow = machine_of(slow_text);
+  ax_program *loss = loss_of(LAYERS, WIDTH, HIDDEN);
+  const ax_planner_options options = test_options(MANY, DEVICES);
+  ax_strategies found, searched;
+  ax_strategy given = {0}, one;
+  TEST_OK(ax_mesh_parse("data=1", &given.mesh));
+  TEST_OK(ax_planner_time(loss, machine, &options, &given, &one));
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  TEST_OK(ax_planner_search(loss, slow, &options, &searched));
+  print_message("%d devices: %.4g ms, one %.4g ms; %g programs tried, on slow links %g\n", DEVICES, 1e3 * found.list[0].seconds,
+                1e3 * one.seconds, found.tried, searched.tried);
+  assert_true(found.complete && found.list[0].seconds <= 1.06 * one.seconds / DEVICES);
+  assert_true(3 * found.tried < searched.tried);
+  ax_strategy_release(&one);
+  ax_strategies_release(&found);
+  ax_strategies_release(&searched);
+  ax_program_release(loss);
+  ax_cluster_release(slow);
+  ax_cluster_release(machine);
+}
+
 /* --- More devices --- */
 
 /* More devices are never slower: what fewer would do faster is done by fewer. */
@@ -481,7 +510,7 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
+      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_samples_alone), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
       cmocka_unit_test(test_more_devices),
       cmocka_unit_test(test_known),      cmocka_unit_test(test_programs),          cmocka_unit_test(test_memory),
       cmocka_unit_test(test_plain),      cmocka_unit_test(test_refused),

@@ -214,12 +214,12 @@ static ax_status try_or_offer(ax_planner *p, ax_mesh *mesh, ax_arrangement *layo
   return AX_OK;
 }
 
-static ax_status go_through_two(ax_planner *p, way *ways, bool offer) {
+static ax_status go_through_two(ax_planner *p, way *ways, int first, int behind, bool offer) {
   ax_mesh mesh;
   for (int64_t second = 1; second <= p->devices; second++) {
     const int64_t samples = p->devices / second;
     if (samples * second != p->devices) continue;
-    for (int which = 0; which < WAY_COUNT; which++) {
+    for (int which = first; which < behind; which++) {
       if (!ways[which].there || (which == WAY_NOTHING) != (second == 1)) continue;
       mesh_of(samples, second, names_of_axis[ways[which].names], &mesh);
       AX_TRY(try_or_offer(p, &mesh, &ways[which].layout, which == WAY_SHARD, offer));
@@ -228,10 +228,10 @@ static ax_status go_through_two(ax_planner *p, way *ways, bool offer) {
   return AX_OK;
 }
 
-static ax_status try_meshes(ax_planner *p, way *ways) {
-  AX_TRY(try_uncut(p));
-  AX_TRY(go_through_two(p, ways, true));
-  return go_through_two(p, ways, false);
+/* Tries meshes of two axes with the ways from `first` to before `behind`. */
+static ax_status try_two(ax_planner *p, way *ways, int first, int behind) {
+  AX_TRY(go_through_two(p, ways, first, behind, true));
+  return go_through_two(p, ways, first, behind, false);
 }
 
 /* --- Meshes of three axes: samples, experts or sequences, and parameters --- */
@@ -404,6 +404,43 @@ static ax_status improve_best(ax_planner *p) {
   return status;
 }
 
+/* Seconds of computing, without launches, that one device would take at least for all samples: of the steps that all devices do alike,
+   which alone are found yet, the fastest. What each microbatch but the first reads and adds of parameters is left out, since
+   other devices would do that for none or for fewer. INFINITY: none fits. */
+static double time_alone(const ax_planner *p) {
+  enum { touches = 6 }; /* read forward and backward; a gradient written, and read to be added to a sum, which is read and written */
+  double parameters = 0, least = INFINITY;
+  for (uint32_t g = 0; g < p->families.count; g++) parameters += p->families.list[g].bytes;
+  for (uint32_t i = 0; i < p->found_count; i++) {
+    const ax_candidate *c = &p->found[i];
+    const double again = (double)(c->microbatches - 1) * touches * parameters / p->machine->memory;
+    if (c->trial.bytes <= p->capacity) least = fmin(least, c->trial.computing - c->trial.launching - again);
+  }
+  return least;
+}
+
+/* Says whether other ways of a second axis need not be looked for, since nothing can be much faster than the best that is found: each
+   device computes its part of what one would compute alone, in so many seconds, and hardly waits. Layouts cut operations and spare none, so its
+   launches are no more than those of any. */
+static ax_status find_whether_done(ax_planner *p, double alone, bool *done) {
+  static const double nearly = 1.05;
+  const uint32_t found[2] = {next_best(p, NULL, p->found_count, false), next_best(p, NULL, p->found_count, true)};
+  const ax_candidate *best = NULL;
+  ax_candidate c;
+  bool possible;
+  *done = false;
+  for (int k = 0; k < 2; k++)
+    if (found[k] != AX_NONE && (best == NULL || ax_candidate_is_better(p, &p->found[found[k]], best))) best = &p->found[found[k]];
+  if (best == NULL || best->trial.bytes > p->capacity || best->microbatches > 1) return AX_OK;
+  const double least = alone / (double)p->devices + best->trial.launching;
+  if (!isfinite(alone) || best->trial.computing > nearly * least) return AX_OK;
+  AX_TRY(ax_candidate_copy(p, best, &c));
+  const ax_status status = ax_candidate_try(p, &c, true, &possible); /* an estimate lets no collective go on beside computing */
+  *done = status == AX_OK && possible && c.trial.seconds <= nearly * least;
+  ax_candidate_deinit(&c);
+  return status;
+}
+
 /* Where in the planner a way is kept for stages of pipelines; NULL: nowhere. */
 static ax_arrangement *kept_way(ax_planner *p, const way *way) {
   if (!way->there) return NULL;
@@ -449,17 +486,32 @@ static ax_status give_way(const ax_planner *p, int which, way *way) {
   return AX_OK;
 }
 
-ax_status ax_planner_search_meshes(ax_planner *p) {
-  way ways[WAY_COUNT] = {0};
-  ax_status status = give_way(p, WAY_NOTHING, &ways[WAY_NOTHING]);
-  if (status == AX_OK) status = give_way(p, WAY_SHARD, &ways[WAY_SHARD]);
+/* Meshes whose ways need no search. */
+static ax_status try_plain(ax_planner *p, way *ways, bool *done) {
+  AX_TRY(give_way(p, WAY_NOTHING, &ways[WAY_NOTHING]));
+  AX_TRY(give_way(p, WAY_SHARD, &ways[WAY_SHARD]));
+  ax_ahead_forget(p);
+  AX_TRY(try_uncut(p));
+  const double alone = time_alone(p);
+  AX_TRY(try_two(p, ways, WAY_NOTHING, WAY_TENSOR));
+  return find_whether_done(p, alone, done);
+}
+
+static ax_status try_others(ax_planner *p, way *ways) {
   ax_ahead_forget(p);
   for (int which = WAY_TENSOR + 1; which < WAY_COUNT; which++) ax_ahead_offer(p, find_way_ahead, NULL, which);
-  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = find_way(p, which, &ways[which]);
-  for (int which = WAY_TENSOR; which < WAY_COUNT && status == AX_OK; which++) status = keep_way(p, which, &ways[which]);
-  if (status == AX_OK) status = try_meshes(p, ways);
-  if (status == AX_OK) status = try_three(p, ways);
-  if (status == AX_OK) status = improve_best(p);
+  for (int which = WAY_TENSOR; which < WAY_COUNT; which++) AX_TRY(find_way(p, which, &ways[which]));
+  for (int which = WAY_TENSOR; which < WAY_COUNT; which++) AX_TRY(keep_way(p, which, &ways[which]));
+  AX_TRY(try_two(p, ways, WAY_TENSOR, WAY_COUNT));
+  AX_TRY(try_three(p, ways));
+  return improve_best(p);
+}
+
+ax_status ax_planner_search_meshes(ax_planner *p) {
+  way ways[WAY_COUNT] = {0};
+  bool done = false;
+  ax_status status = try_plain(p, ways, &done);
+  if (status == AX_OK && !done) status = try_others(p, ways);
   for (int which = 0; which < WAY_COUNT; which++) ax_arrangement_deinit(&ways[which].layout);
   return status;
 }
