@@ -44,19 +44,39 @@ enum {
 };
 
 /* Marks the inputs that are named, with "," between. */
+static ax_status mark_named(const plan *p, bool *marked) {
+  for (const char *at = p->batch; *at != '\0';) {
+    const size_t length = strcspn(at, ",");
+    const int64_t input = source_find_input(&p->source, at, length);
+    if (input < 0) return ax_error(AX_INVALID_ARGUMENT, "--batch: there is no input '%.*s'", (int)length, at);
+    marked[input] = true;
+    at += length + (at[length] == ',');
+  }
+  return AX_OK;
+}
+
+/* Bytes of the argument's name in the name of an input, as JAX has them: params of params['w'][0]. */
+static size_t argument_length(const char *name) { return strcspn(name, "["); }
+
+/* Marks the inputs of all arguments but the first, if that is one of several arrays: a tree of parameters. */
+static void mark_other_arguments(const plan *p, bool *marked) {
+  const char *first = source_input_name(&p->source, 0);
+  const size_t length = argument_length(first);
+  for (uint32_t i = 0; first[length] == '[' && i < p->source.program->in_count; i++) {
+    const char *name = source_input_name(&p->source, i);
+    marked[i] = argument_length(name) != length || memcmp(name, first, length) != 0;
+  }
+}
+
+/* Finds which inputs are a sample's, by --batch or by their names. The planner finds it by their types if there are none. */
 static ax_status find_batch(plan *p) {
   const uint32_t count = p->source.program->in_count;
-  if (p->batch == NULL) return AX_OK;
+  if (!p->train || count == 0) return AX_OK;
   bool *marked = ax_calloc((size_t)count + 1, sizeof marked[0]);
   p->inputs = ax_calloc((size_t)count + 1, sizeof p->inputs[0]);
   ax_status status = marked != NULL && p->inputs != NULL ? AX_OK : ax_out_of_memory(count);
-  for (const char *at = p->batch; status == AX_OK && *at != '\0';) {
-    const size_t length = strcspn(at, ",");
-    const int64_t input = source_find_input(&p->source, at, length);
-    if (input < 0) status = ax_error(AX_INVALID_ARGUMENT, "--batch: there is no input '%.*s'", (int)length, at);
-    else marked[input] = true;
-    at += length + (at[length] == ',');
-  }
+  if (status == AX_OK && p->batch != NULL) status = mark_named(p, marked);
+  else if (status == AX_OK) mark_other_arguments(p, marked);
   for (uint32_t i = 0; status == AX_OK && i < count; i++)
     if (marked[i]) p->inputs[p->options.batch.count++] = i;
   p->options.batch.list = p->inputs;
@@ -70,6 +90,12 @@ static void tell_batch(const plan *p) {
   if (!p->train || p->batch != NULL || program->in_count == 0) return;
   const uint32_t first = ax_model_first_of_batch(program);
   printf("a sample is");
+  if (p->options.batch.count > 0) {
+    const char *params = source_input_name(&p->source, 0);
+    for (uint32_t k = 0; k < p->options.batch.count; k++) printf(" %s", source_input_name(&p->source, p->inputs[k]));
+    printf("; the inputs of %.*s are parameters (--batch says otherwise)\n", (int)argument_length(params), params);
+    return;
+  }
   for (uint32_t i = first; i < program->in_count; i++) printf(" %s", source_input_name(&p->source, i));
   if (first == 0) printf("; there are no parameters (--batch says otherwise)\n");
   else

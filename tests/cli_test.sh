@@ -371,6 +371,17 @@ expect 1 'error: .*there is no strategy 9' plan net.axle --train --batch x,y --s
 expect 0 'few meshes cut samples evenly; --devices 1, --samples 10 and --samples 15 do$' plan net.axle --train --batch x,y --samples 11 --devices 5 --optimizer sgd --seconds 1
 expect 0 '^12 samples and 8 devices: the one does not divide the other, .* --devices 6, --samples 8 and --samples 16 do$' plan net.axle --train --batch x,y --samples 12 --devices 8 --optimizer sgd
 expect 0 '^a sample is y; the inputs before are parameters, up to x f32' plan net.axle --train --samples 16 --devices 2
+cat >named.mlir <<'TEXT'
+module @loss {
+  func.func public @main(%arg0: tensor<4x8xf32> loc("params['v']"), %arg1: tensor<8xf32> loc("params['w']"), %arg2: tensor<8xf32> loc("image"), %arg3: tensor<4xf32> loc("target")) -> tensor<f32> {
+    %0 = stablehlo.multiply %arg1, %arg2 : tensor<8xf32>
+    %1 = stablehlo.dot_general %arg0, %0, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4xf32>
+    %2 = stablehlo.dot_general %1, %arg3, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+TEXT
+expect 0 '^a sample is image target; the inputs of params are parameters' plan named.mlir --train --samples 4 --devices 2
 expect 0 '^step2.middle.backward.axle' plan net.axle --train --batch x,y --samples 16 --mesh pipe=4,data=1,model=1 --microbatches 4 --write step2.axle
 printf 'machine "few" device flops f32 1e12 memory 1e12 switch ports 4 latency 1e-6 bandwidth 1e9' >few.machine
 expect 1 'error: the mesh .*has 8 devices, but the machine "few" has 4' plan net.axle --train --batch x,y --samples 16 --devices 8 --cluster few.machine
