@@ -237,7 +237,8 @@ static void test_keeping(void **state) {
 
 /* --- What layouts are called --- */
 
-static void check_kind(const char *mesh, const int8_t w1[3], const int8_t w2[3], const int8_t batch[3], bool state, const char *expected) {
+static void check_kind(const char *mesh, const int8_t w1[AX_PLANNER_AXES], const int8_t w2[AX_PLANNER_AXES],
+                       const int8_t batch[AX_PLANNER_AXES], bool state, const char *expected) {
   fixture f;
   char kind[64];
   set_up(&f, mesh);
@@ -251,8 +252,8 @@ static void check_kind(const char *mesh, const int8_t w1[3], const int8_t w2[3],
 }
 
 static void test_kinds(void **state) {
-  static const int8_t none[] = {-1, -1, -1}, first[] = {0, -1, -1}, by_first[] = {1, -1, -1}, by_second[] = {-1, 1, -1}, both[] = {0, 0, -1},
-                      sequence[] = {0, 1, -1};
+  static const int8_t none[] = {-1, -1, -1, -1}, first[] = {0, -1, -1, -1}, by_first[] = {1, -1, -1, -1},
+                      by_second[] = {-1, 1, -1, -1}, both[] = {0, 0, -1, -1}, sequence[] = {0, 1, -1, -1};
   (void)state;
   check_kind("a=4", none, none, none, false, "nothing cut");
   check_kind("a=4", none, none, first, false, "data parallel");
@@ -262,7 +263,9 @@ static void test_kinds(void **state) {
   check_kind("a=2,b=2", by_second, by_second, first, true, "tensor parallel, state sharded");
   check_kind("a=2,b=2", by_second, by_second, both, false, "hybrid sharded");
   check_kind("a=2,b=2", by_second, by_second, sequence, false, "sequence parallel");
-  check_kind("a=2,b=2,c=2", by_first, (const int8_t[]){1, -1, 2}, sequence, false, "sequence and tensor parallel, fully sharded");
+  check_kind("a=2,b=2,c=2", by_first, (const int8_t[]){1, -1, 2, -1}, sequence, false, "sequence and tensor parallel, fully sharded");
+  check_kind("a=2,b=2,c=2,d=2", none, (const int8_t[]){-1, -1, -1, 2}, (const int8_t[]){0, -1, 1, -1}, true,
+             "sequence and tensor parallel, state sharded"); /* the fourth axis counts */
 }
 
 int main(void) {

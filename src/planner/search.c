@@ -420,8 +420,9 @@ static double time_alone(const ax_planner *p) {
 }
 
 /* Says whether other ways of a second axis need not be looked for, since nothing can be much faster than the best that is found: each
-   device computes its part of what one would compute alone, in so many seconds, and hardly waits. Layouts cut operations and spare none, so its
-   launches are no more than those of any. */
+   device computes its part of what one would compute alone, in so many seconds, and hardly waits. Layouts cut operations and spare none,
+   so its launches are no more than those of any. A stage of a pipeline has only its own: where launches take most of the time all
+   is looked for. */
 static ax_status find_whether_done(ax_planner *p, double alone, bool *done) {
   static const double nearly = 1.05;
   const uint32_t found[2] = {next_best(p, NULL, p->found_count, false), next_best(p, NULL, p->found_count, true)};
@@ -433,7 +434,7 @@ static ax_status find_whether_done(ax_planner *p, double alone, bool *done) {
     if (found[k] != AX_NONE && (best == NULL || ax_candidate_is_better(p, &p->found[found[k]], best))) best = &p->found[found[k]];
   if (best == NULL || best->trial.bytes > p->capacity || best->microbatches > 1) return AX_OK;
   const double least = alone / (double)p->devices + best->trial.launching;
-  if (!isfinite(alone) || best->trial.computing > nearly * least) return AX_OK;
+  if (!isfinite(alone) || 2 * best->trial.launching > least || best->trial.computing > nearly * least) return AX_OK;
   AX_TRY(ax_candidate_copy(p, best, &c));
   const ax_status status = ax_candidate_try(p, &c, true, &possible); /* an estimate lets no collective go on beside computing */
   *done = status == AX_OK && possible && c.trial.seconds <= nearly * least;
