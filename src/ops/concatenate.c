@@ -109,6 +109,17 @@ static void batch(const ax_batch_args *args) {
 
 /* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like
    operands are one. */
+/* Operands without elements add nothing: what stacks of a loop's values begin with. */
+static void simplify(const ax_simplify_args *args) {
+  uint32_t full = 0, last = 0;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
+    if (ax_type_elems(&args->types[args->eqn->in[i]]) == 0) continue;
+    full++;
+    last = args->eqn->in[i];
+  }
+  if (full == 1) args->same[0] = last;
+}
+
 static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t out) {
   const ax_type *types = lower->program->types;
   uint32_t rank = types[eqn->out].rank, place;
@@ -164,7 +175,7 @@ const ax_prim ax_prim_concatenate = {
     .eval = eval,
     .transpose = transpose,
     .batch = batch,
-    .simplify = ax_simplify_nothing,
+    .simplify = simplify,
     .shard = shard,
     .block = block,
     .lower = lower,
