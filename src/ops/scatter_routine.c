@@ -167,24 +167,31 @@ static inline __attribute__((always_inline)) void add_to(float *to, const float 
   for (; k < width; k++) to[k] += from[k];
 }
 
-/* Sums of f32 in rows of so few elements, a constant, at one number of 32 bits each. */
-static inline __attribute__((always_inline)) void add_some(const ax_scattering *s, const memory *m, range part, int64_t width) {
+/* Sums of f32 in rows of so few elements at one number of 32 bits each. Constants: `width`, and the steps and `pitch` of single
+   elements that lie next to each other. Its own function, so that all that the loop needs is in registers. */
+static inline __attribute__((always_inline)) void add_some(const ax_scattering *s, const memory *m, int64_t width, ax_scatter_loop l,
+                                                           int64_t pitch) {
   enum { ahead = 4096 }; /* bytes of updates */
-  const ax_scatter_loop l = *inner_loop(s);
   const int32_t *at = (const int32_t *)(const void *)m->indices;
   const float *from = (const float *)(const void *)m->updates;
   float *to = (float *)(void *)m->operand;
-  const int64_t limit = s->limit[0], pitch = s->pitch[0];
+  const int64_t limit = s->limit[0];
   const bool clips = s->clips, fetches = s->far && width >= 4;
   for (int64_t i = 0; i < l.extent; i++, at += l.indices, from += l.updates) {
     int64_t start = *at;
-    if (start < 0 || start > limit) {
+    if ((uint64_t)start > (uint64_t)limit) {
       if (!clips) continue;
       start = start < 0 ? 0 : limit;
     }
     if (fetches) __builtin_prefetch((const char *)from + ahead);
-    if (start >= part.begin && start < part.end) add_to(to + start * pitch, from, width);
+    add_to(to + start * pitch, from, width);
   }
+}
+
+static __attribute__((noinline)) void add_singles(const ax_scattering *s, const memory *m) {
+  const ax_scatter_loop l = *inner_loop(s);
+  if (l.indices == 1 && l.updates == 1 && s->pitch[0] == 1) add_some(s, m, 1, (ax_scatter_loop){l.extent, 0, 1, 1}, 1);
+  else add_some(s, m, 1, l, s->pitch[0]);
 }
 
 /* Whether sums are so simple, and one part makes those of an operand: of several, each would skip rows that cannot be foreseen. */
@@ -196,13 +203,13 @@ static bool adds_some(const ax_scattering *s) {
   return s->window_rank == 0 || (row->operand == 1 && row->updates == 1 && (width == 2 || width == 4 || width == 8 || width == 16));
 }
 
-static void add_rows(const ax_scattering *s, const memory *m, range part) {
+static void add_rows(const ax_scattering *s, const memory *m) {
   switch (s->window_rank > 0 ? s->window[0].extent : 1) {
-    case 1: add_some(s, m, part, 1); return;
-    case 2: add_some(s, m, part, 2); return;
-    case 4: add_some(s, m, part, 4); return;
-    case 8: add_some(s, m, part, 8); return;
-    default: add_some(s, m, part, 16); return;
+    case 1: add_singles(s, m); return;
+    case 2: add_some(s, m, 2, *inner_loop(s), s->pitch[0]); return;
+    case 4: add_some(s, m, 4, *inner_loop(s), s->pitch[0]); return;
+    case 8: add_some(s, m, 8, *inner_loop(s), s->pitch[0]); return;
+    default: add_some(s, m, 16, *inner_loop(s), s->pitch[0]); return;
   }
 }
 
@@ -420,7 +427,7 @@ static void do_list(const ax_scattering *s, const memory *m, offsets at, range o
   const range rows = s->cut_batch >= 0 && s->cut_batch + 1 == (int)s->batch_rank ? own : (range){0, inner_loop(s)->extent};
   const range places = s->cut_number >= 0 ? own : (range){0, INT64_MAX};
   const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
-  if (adds_some(s)) add_rows(s, &here, places);
+  if (adds_some(s)) add_rows(s, &here);
   else do_rows(s, &here, rows, places, columns);
 }
 
