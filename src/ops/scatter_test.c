@@ -246,7 +246,7 @@ static void in_batches(void **state) {
   (void)state;
   for (int way = 0; way < 5; way++)
     for (int d = 0; d < 7; d++)
-      for (int k = 0; k < 8; k++) {
+      for (int k = (way + d) % 4; k < 8; k += 4) { /* each of 4 with each dtype and one way or another */
         batch b = {ways[way], (k + d) % 2 == 0 ? "fill" : "clip", dtypes[d], k % 2 == 1, 1 + k / 2 % 2, 6, d % 3 == 0 ? 3 : 9, k < 4 ? 1 : 4};
         check_batch(b, &random);
       }
