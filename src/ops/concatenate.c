@@ -109,17 +109,6 @@ static void batch(const ax_batch_args *args) {
 
 /* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like
    operands are one. */
-/* Operands without elements add nothing: what stacks of a loop's values begin with. */
-static void simplify(const ax_simplify_args *args) {
-  uint32_t full = 0, last = 0;
-  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
-    if (ax_type_elems(&args->types[args->eqn->in[i]]) == 0) continue;
-    full++;
-    last = args->eqn->in[i];
-  }
-  if (full == 1) args->same[0] = last;
-}
-
 static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t out) {
   const ax_type *types = lower->program->types;
   uint32_t rank = types[eqn->out].rank, place;
@@ -161,6 +150,30 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 }
 
 static const ax_hlo_form form = {.op = "stablehlo.concatenate", .fields = AX_HLO_FIELDS({"dimension", "dimension"})};
+
+/* Operands of no elements are left out, as jnp.roll by 0 makes them, if one of the others spreads as the result does. */
+static void simplify(const ax_simplify_args *args) {
+  ax_eqn *eqn = args->eqn;
+  const ax_type *types = args->types;
+  uint32_t count = 0, *left;
+  bool spreads = false;
+  for (uint32_t k = 0; k < eqn->in_count; k++) {
+    if (ax_type_elems(&types[eqn->in[k]]) == 0) continue;
+    spreads = spreads || ax_spread_equal(&types[eqn->in[k]].spread, &types[eqn->out].spread);
+    count++;
+  }
+  if (spreads && count < eqn->in_count) {
+    left = ax_arena_alloc(args->arena, count * sizeof left[0]);
+    *args->failed = left == NULL;
+    if (left == NULL) return;
+    count = 0;
+    for (uint32_t k = 0; k < eqn->in_count; k++)
+      if (ax_type_elems(&types[eqn->in[k]]) > 0) left[count++] = eqn->in[k];
+    eqn->in = left, eqn->in_count = count;
+    *args->changed = true;
+  }
+  if (eqn->in_count == 1) args->same[0] = eqn->in[0];
+}
 
 static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
 
