@@ -281,8 +281,20 @@ WITH_HALVES static void f16_some(ax_scalar combine, uint16_t *to, const uint16_t
   for (int64_t k = i; k < count; k++) to[k] = last[0][k - i];
 }
 
+WITH_HALVES static void f16_singles(ax_scalar combine, const ax_combined *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    uint16_t *to = to_row(r, i);
+    const float a = _cvtsh_ss(*to), b = _cvtsh_ss(*(const uint16_t *)from_row(r, i));
+    *to = _cvtss_sh(combine == AX_SCALAR_ADD ? a + b : a * b, _MM_FROUND_TO_NEAREST_INT);
+  }
+}
+
 WITH_HALVES static void f16_run(ax_scalar combine, const ax_combined *r) {
   const fetching from = fetching_of(r);
+  if (r->count == 1) {
+    f16_singles(combine, r);
+    return;
+  }
   for (int64_t i = 0; i < r->rows; i++) {
     fetch(r, i, sizeof(uint16_t), from);
     f16_some(combine, to_row(r, i), from_row(r, i), r->count);

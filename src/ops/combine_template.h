@@ -81,20 +81,22 @@ static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const E
   for (; i < count; i++) to[i] = COMBINED(to[i], from[i]);
 }
 
-/* Takes a copy of the rows' description, which no store can change; `count` may be a constant. */
+/* Takes a copy of the rows' description, which no store can change; `count` may be a constant. Of single elements processors have
+   many in flight by themselves, so none is fetched. */
 static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
   const ax_combined r = *rows;
   const fetching from = fetching_of(rows);
   const ELEMENT flushing = FLUSHING;
   for (int64_t i = 0; i < r.rows; i++) {
-    fetch(&r, i, sizeof(ELEMENT), from);
+    if (count > 1) fetch(&r, i, sizeof(ELEMENT), from);
     SOME(combine, to_row(&r, i), from_row(&r, i), count, flushing);
   }
 }
 
 static inline INLINED void ROWS(ax_scalar combine, const ax_combined *rows) {
   enum { shortest = 16 / sizeof(ELEMENT), half = 32 / sizeof(ELEMENT), line = AX_LINE_BYTES / sizeof(ELEMENT) };
-  if (rows->count == shortest) COUNTED(combine, rows, shortest);
+  if (rows->count == 1) COUNTED(combine, rows, 1);
+  else if (rows->count == shortest) COUNTED(combine, rows, shortest);
   else if (rows->count == half) COUNTED(combine, rows, half);
   else if (rows->count == line) COUNTED(combine, rows, line);
   else COUNTED(combine, rows, rows->count);

@@ -103,6 +103,44 @@ static void like_pieces_are_one_kernel(void **state) {
   ax_program_release(program);
 }
 
+/* Values stacked as a loop stacks them, of which each is read alone. */
+enum { stack = 20 };
+
+static void stacked(const ax_value *in, ax_value *out, void *context) {
+  const int64_t size = ax_typeof(in[0]).dims[0];
+  ax_value rows[stack], sum = in[0];
+  (void)context;
+  for (int i = 0; i < stack; i++) rows[i] = ax_reshape(ax_mul(ax_abs(in[0]), ax_real(i)), AX_DIMS(1, size));
+  const ax_value all = ax_concatenate(AX_LIST(stack, rows), 0), none = ax_slice_in_dim(all, 0, 0, 1, 0),
+                 both = ax_concatenate(AX_VALUES(none, all), 0);
+  for (int i = 0; i < stack; i += 3) sum = ax_add(sum, ax_reshape(ax_slice_in_dim(both, i, i + 1, 1, 0), AX_DIMS(size)));
+  out[0] = sum;
+}
+
+/* Then there is no stack. */
+static void pieces_are_read_alone(void **state) {
+  enum { size = 1000 };
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, size);
+  test_random random = {5};
+  ax_program *program = test_trace(stacked, NULL, &type, 1, 1), *simple;
+  ax_tensor *in = test_edge_tensor(&random, type);
+  ax_plan *plan;
+  TEST_OK(ax_program_simplify(program, &simple));
+  TEST_OK(ax_plan_create(simple, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++)
+    for (uint32_t k = 0; plan->block.ops[i].kind == AX_OP_KERNEL && k < plan->block.ops[i].kernel.kernel->slot_count; k++) {
+      const ax_buffer *buffer = &plan->buffers[plan->block.ops[i].kernel.buffers[k]];
+      assert_true(buffer->type.dims[0] < stack || buffer->type.dims[0] == size);
+    }
+  ax_plan_destroy(plan);
+  TEST_EVERY_WAY(program, &in, 0);
+  test_release(&in, 1);
+  ax_program_release(program);
+  ax_program_release(simple);
+}
+
 /* Columns side by side: operands of one column and of few, with remainders, in registers of all sizes. */
 static void side_by_side(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_concatenate(AX_LIST(*(const uint32_t *)context, in), 1);
@@ -193,7 +231,7 @@ static void coordinates_of_points(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel), cmocka_unit_test(pieces_are_read_alone),
                                      cmocka_unit_test(few_columns), cmocka_unit_test(coordinates_of_points)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

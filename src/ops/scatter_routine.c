@@ -86,6 +86,9 @@ typedef struct range {
   int64_t begin, end;
 } range;
 
+/* The innermost dimension of the indices, whose windows are done one after the other. */
+static const ax_scatter_loop *inner_loop(const ax_scattering *s) { return &s->batch[s->batch_rank - 1]; }
+
 /* The number of the index at `at`. A number beyond s64 becomes the largest s64. */
 static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
   switch (dtype) {
@@ -164,50 +167,59 @@ static inline __attribute__((always_inline)) void add_to(float *to, const float 
   for (; k < width; k++) to[k] += from[k];
 }
 
-/* Sums of f32 in rows of so few elements, a constant, at one number of 32 bits each. */
-static inline __attribute__((always_inline)) void add_some(const ax_scattering *s, const memory *m, range part, int64_t width) {
+/* Sums of f32 in rows of so few elements at one number of 32 bits each. Constants: `width`, and the steps and `pitch` of single
+   elements that lie next to each other. Its own function, so that all that the loop needs is in registers. */
+static inline __attribute__((always_inline)) void add_some(const ax_scattering *s, const memory *m, int64_t width, ax_scatter_loop l,
+                                                           int64_t pitch) {
   enum { ahead = 4096 }; /* bytes of updates */
-  const ax_scatter_loop l = s->batch[0];
   const int32_t *at = (const int32_t *)(const void *)m->indices;
   const float *from = (const float *)(const void *)m->updates;
   float *to = (float *)(void *)m->operand;
-  const int64_t limit = s->limit[0], pitch = s->pitch[0];
+  const int64_t limit = s->limit[0];
   const bool clips = s->clips, fetches = s->far && width >= 4;
   for (int64_t i = 0; i < l.extent; i++, at += l.indices, from += l.updates) {
     int64_t start = *at;
-    if (start < 0 || start > limit) {
+    if ((uint64_t)start > (uint64_t)limit) {
       if (!clips) continue;
       start = start < 0 ? 0 : limit;
     }
     if (fetches) __builtin_prefetch((const char *)from + ahead);
-    if (start >= part.begin && start < part.end) add_to(to + start * pitch, from, width);
+    add_to(to + start * pitch, from, width);
   }
 }
 
-/* Whether sums are so simple, and one part makes them: of several, each would skip rows that cannot be foreseen. */
+static __attribute__((noinline)) void add_singles(const ax_scattering *s, const memory *m) {
+  const ax_scatter_loop l = *inner_loop(s);
+  if (l.indices == 1 && l.updates == 1 && s->pitch[0] == 1) add_some(s, m, 1, (ax_scatter_loop){l.extent, 0, 1, 1}, 1);
+  else add_some(s, m, 1, l, s->pitch[0]);
+}
+
+/* Whether sums are so simple, and one part makes those of an operand: of several, each would skip rows that cannot be foreseen. */
 static bool adds_some(const ax_scattering *s) {
   const ax_scatter_loop *row = &s->window[0];
   const int64_t width = s->window_rank > 0 ? row->extent : 1;
   if (s->combine != AX_SCALAR_ADD || s->dtype != AX_F32 || s->index_dtype != AX_S32 || s->window_rank > 1) return false;
-  if (s->parts > 1 || s->number_count > 1) return false;
+  if ((s->parts > 1 && s->cut_batch < 0) || s->number_count > 1 || inner_loop(s)->operand != 0) return false;
   return s->window_rank == 0 || (row->operand == 1 && row->updates == 1 && (width == 2 || width == 4 || width == 8 || width == 16));
 }
 
-static void add_rows(const ax_scattering *s, const memory *m, range part) {
+static void add_rows(const ax_scattering *s, const memory *m) {
   switch (s->window_rank > 0 ? s->window[0].extent : 1) {
-    case 1: add_some(s, m, part, 1); return;
-    case 2: add_some(s, m, part, 2); return;
-    case 4: add_some(s, m, part, 4); return;
-    case 8: add_some(s, m, part, 8); return;
-    default: add_some(s, m, part, 16); return;
+    case 1: add_singles(s, m); return;
+    case 2: add_some(s, m, 2, *inner_loop(s), s->pitch[0]); return;
+    case 4: add_some(s, m, 4, *inner_loop(s), s->pitch[0]); return;
+    case 8: add_some(s, m, 8, *inner_loop(s), s->pitch[0]); return;
+    default: add_some(s, m, 16, *inner_loop(s), s->pitch[0]); return;
   }
 }
 
-/* One list of indices, and of windows that have pieces in several parts only runs. */
+/* Whether lists of indices can be gone through: of windows that have pieces in several parts, only if these are runs. Short lists of
+   short windows are not worth it, unless they are the whole batch. */
 static bool has_rows(const ax_scattering *s) {
+  enum { least = 4 };
   const bool pieces = s->cut_window >= 0;
-  return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count > 0 &&
-         (!pieces || (s->window_rank == 1 && s->cut_number < 0));
+  if (s->batch_rank == 0 || s->number_count == 0 || (s->batch_rank > 1 && inner_loop(s)->extent < least)) return false;
+  return !pieces || (s->window_rank == 1 && s->cut_number < 0);
 }
 
 enum { listed = 256, at_once = 8, fetched_ahead = 8, fetched_bytes = 512 }; /* rows; of each */
@@ -295,7 +307,7 @@ static bool lists_eights(void) { return false; }
 /* Lists rows [i, end) that this part accepts. No branch depends on a row's index, as it could not be predicted. */
 static void list_rows(const ax_scattering *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
   const int32_t *at = (const int32_t *)(const void *)m->indices;
-  const int64_t step = s->batch[0].indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;
+  const int64_t step = inner_loop(s)->indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;
   const accepting a = {places.begin, limit, last > places.begin ? (uint64_t)(last - places.begin) : 0, s->clips};
   list->count = 0;
   list->pitch = s->pitch[0];
@@ -310,14 +322,16 @@ static void list_rows(const ax_scattering *s, const memory *m, range places, int
   list->count = count;
 }
 
-/* Likewise rows at several numbers each, of which one says whether the part accepts them. Their places are elements. */
+/* Likewise rows at several numbers each, of which one says whether the part accepts them, or rows of which each has a part of the
+   operand for itself. Their places are elements. */
 static inline __attribute__((always_inline)) void list_numbers(const ax_scattering *s, const memory *m, range places, int64_t i, int64_t end,
                                                                listing *list, ax_dtype dtype) {
+  const ax_scatter_loop row = *inner_loop(s);
   int64_t count = list->count;
   for (; i < end; i++) {
-    uint64_t place = 0, accepted = 1;
+    uint64_t place = (uint64_t)i * (uint64_t)row.operand, accepted = 1;
     for (uint32_t k = 0; k < s->number_count; k++) {
-      const int64_t limit = s->limit[k], start = number_at(dtype, m->indices, i * s->batch[0].indices + k), low = start < 0 ? 0 : start,
+      const int64_t limit = s->limit[k], start = number_at(dtype, m->indices, i * row.indices + k), low = start < 0 ? 0 : start,
                     inside = low > limit ? limit : low;
       accepted &= (uint64_t)(s->clips | ((start >= 0) & (start <= limit)));
       if ((int)k == s->cut_number) accepted &= (uint64_t)((inside >= places.begin) & (inside < places.end));
@@ -331,13 +345,13 @@ static inline __attribute__((always_inline)) void list_numbers(const ax_scatteri
 }
 
 static bool has_pairs(const ax_scattering *s) {
-  bool narrow = s->number_count == 2 && s->index_dtype == AX_S32 && s->batch[0].indices == 2;
+  bool narrow = s->number_count == 2 && s->index_dtype == AX_S32 && inner_loop(s)->indices == 2 && inner_loop(s)->operand == 0;
   for (int k = 0; k < 2; k++) narrow = narrow && s->pitch[k] <= INT32_MAX && s->limit[k] <= INT32_MAX;
   return narrow;
 }
 
 static void list_any(const ax_scattering *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
-  if (s->number_count == 1) {
+  if (s->number_count == 1 && inner_loop(s)->operand == 0) {
     list_rows(s, m, places, i, end, list);
     return;
   }
@@ -352,7 +366,8 @@ static void list_any(const ax_scattering *s, const memory *m, range places, int6
 static void add_listed(const ax_scattering *s, const memory *m, const listing *list) {
   float *to = (float *)(void *)m->operand;
   const float *from = (const float *)(const void *)m->updates;
-  for (int64_t i = 0; i < list->count; i++) to[list->place[i] * list->pitch] += from[list->row[i] * s->batch[0].updates];
+  const int64_t updates = inner_loop(s)->updates;
+  for (int64_t i = 0; i < list->count; i++) to[list->place[i] * list->pitch] += from[list->row[i] * updates];
 }
 
 static void fetch_row(const char *to, int64_t bytes) {
@@ -362,7 +377,7 @@ static void fetch_row(const char *to, int64_t bytes) {
 /* The part's columns of rows that are listed. */
 static void do_listed(const ax_scattering *s, const memory *m, const listing *list, range columns) {
   const ax_scatter_loop scalar = {1, 1, 1, 0}, *row = s->window_rank > 0 ? &s->window[0] : &scalar;
-  const int64_t count = columns.end - columns.begin, pitch = list->pitch * s->bytes, from = s->batch[0].updates * s->bytes;
+  const int64_t count = columns.end - columns.begin, pitch = list->pitch * s->bytes, from = inner_loop(s)->updates * s->bytes;
   const char *updates = m->updates + columns.begin * row->updates * s->bytes;
   char *operand = m->operand + columns.begin * row->operand * s->bytes;
   if (m->combine != NULL && s->window_rank <= 1 && row->operand == 1 && row->updates == 1) {
@@ -377,56 +392,67 @@ static void do_listed(const ax_scattering *s, const memory *m, const listing *li
     }
     const run r = {.to = operand + list->place[i] * pitch, .from = updates + list->row[i] * from, .count = count,
                    .to_stride = row->operand, .from_stride = row->updates};
-    if (s->window_rank > 1) do_window(s, m, list->place[i] * list->pitch, list->row[i] * s->batch[0].updates, (range){0, 1});
+    if (s->window_rank > 1) do_window(s, m, list->place[i] * list->pitch, list->row[i] * inner_loop(s)->updates, (range){0, 1});
     else do_run(s, &r, m->combine);
   }
 }
 
-/* Rows in places of the part, and of these its columns. */
-static void do_rows(const ax_scattering *s, const memory *m, range places, range columns) {
-  const int64_t extent = s->batch[0].extent;
+/* Of a list of indices the windows `rows`, in places of the part, and of these its columns. */
+static void do_rows(const ax_scattering *s, const memory *m, range rows, range places, range columns) {
   const bool singles = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank == 0;
   listing list;
-  for (int64_t i = 0; i < extent; i += listed) {
-    list_any(s, m, places, i, extent - i < listed ? extent : i + listed, &list);
+  for (int64_t i = rows.begin; i < rows.end; i += listed) {
+    list_any(s, m, places, i, rows.end - i < listed ? rows.end : i + listed, &list);
     if (singles) add_listed(s, m, &list);
     else do_listed(s, m, &list, columns);
   }
 }
 
+/* --- One part --- */
+
+typedef struct offsets { /* elements */
+  int64_t operand, updates, indices;
+} offsets;
+
+static void move(offsets *at, const ax_scatter_loop *loop, int64_t steps) {
+  at->operand += steps * loop->operand;
+  at->updates += steps * loop->updates;
+  at->indices += steps * loop->indices;
+}
+
+/* The part's windows of the list of indices at `at`. */
+static void do_list(const ax_scattering *s, const memory *m, offsets at, range own) {
+  const memory here = {m->indices + at.indices * (int64_t)ax_dtype_bytes(s->index_dtype), m->updates + at.updates * s->bytes,
+                       m->operand + at.operand * s->bytes, m->combine};
+  const range rows = s->cut_batch >= 0 && s->cut_batch + 1 == (int)s->batch_rank ? own : (range){0, inner_loop(s)->extent};
+  const range places = s->cut_number >= 0 ? own : (range){0, INT64_MAX};
+  const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
+  if (adds_some(s)) add_rows(s, &here);
+  else do_rows(s, &here, rows, places, columns);
+}
+
 ax_status ax_scatter_part(const void *data, void *const *memories, uint32_t part) {
   const ax_scattering *s = data;
   const memory m = {memories[0], memories[1], memories[2], ax_combiner(s->combine, s->dtype)};
-  range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
-  int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
-  if (has_rows(s)) {
-    const range places = s->cut_number >= 0 ? own : (range){0, INT64_MAX};
-    const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
-    if (adds_some(s)) add_rows(s, &m, places);
-    else do_rows(s, &m, places, columns);
-    return AX_OK;
-  }
-  for (uint32_t d = 0; d < s->batch_rank; d++) {
+  const range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
+  const bool lists = has_rows(s);
+  const uint32_t rank = lists ? s->batch_rank - 1 : s->batch_rank;
+  int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK];
+  offsets at = {0, 0, 0};
+  for (uint32_t d = 0; d < rank; d++) {
     bool cut = (int)d == s->cut_batch;
     index[d] = first[d] = cut ? own.begin : 0;
     end[d] = cut ? own.end : s->batch[d].extent;
-    operand += first[d] * s->batch[d].operand;
-    updates += first[d] * s->batch[d].updates;
-    indices += first[d] * s->batch[d].indices;
+    move(&at, &s->batch[d], first[d]);
   }
   for (;;) {
-    do_index(s, &m, indices, operand, updates, s->cut_batch >= 0 ? all : own);
-    uint32_t d = s->batch_rank;
+    if (lists) do_list(s, &m, at, own);
+    else do_index(s, &m, at.indices, at.operand, at.updates, s->cut_batch >= 0 ? all : own);
+    uint32_t d = rank;
     for (; d > 0; d--) {
-      const ax_scatter_loop *l = &s->batch[d - 1];
-      operand += l->operand;
-      updates += l->updates;
-      indices += l->indices;
+      move(&at, &s->batch[d - 1], 1);
       if (++index[d - 1] < end[d - 1]) break;
-      int64_t back = index[d - 1] - first[d - 1];
-      operand -= back * l->operand;
-      updates -= back * l->updates;
-      indices -= back * l->indices;
+      move(&at, &s->batch[d - 1], first[d - 1] - index[d - 1]);
       index[d - 1] = first[d - 1];
     }
     if (d == 0) return AX_OK;

@@ -207,6 +207,55 @@ static void of_strange_numbers(void **state) {
                           widths[(dtype + k) % (int)AX_COUNT(widths)], &random);
 }
 
+/* --- Batches --- */
+
+typedef struct batch { /* `count` windows of `width` in each of `tables` tables [7, 5, width], at so many numbers each */
+  const char *way, *mode;
+  ax_dtype dtype;
+  bool tables_inside; /* the indices are [count, tables, numbers], and not [tables, count, numbers] */
+  int numbers;
+  int64_t tables, count, width;
+} batch;
+
+static void check_batch(batch b, test_random *random) {
+  enum { rows = 7, columns = 5 };
+  char text[1024];
+  const char *t = ax_dtype_name(b.dtype);
+  const long long first = b.tables_inside ? b.count : b.tables, second = b.tables_inside ? b.tables : b.count, tables = b.tables, width = b.width;
+  snprintf(text, sizeof text,
+           "{ lambda x:%s[%lld,7,5,%lld] i:s32[%lld,%lld,%d] u:%s[%lld,%lld,%lld]. let y:%s[%lld,7,5,%lld] = %s[update_window_dims=(2,) "
+           "inserted_window_dims=(1, 2) scatter_dims_to_operand_dims=%s operand_batching_dims=(0,) scatter_indices_batching_dims=(%d,) "
+           "mode=\"%s\" indices_are_sorted=false unique_indices=false] x i u in (y,) }",
+           t, tables, width, first, second, b.numbers, t, first, second, width, t, tables, width, b.way, b.numbers == 2 ? "(1, 2)" : "(1,)",
+           b.tables_inside ? 1 : 0, b.mode);
+  ax_program *program = test_parsed(text);
+  const ax_type types[] = {TEST_TYPE(b.dtype, b.tables, rows, columns, b.width), TEST_TYPE(AX_S32, first, second, b.numbers),
+                           TEST_TYPE(b.dtype, first, second, b.width)};
+  ax_tensor *in[] = {test_edge_tensor(random, types[0]), test_tensor(types[1], NULL), test_edge_tensor(random, types[2])};
+  for (int64_t k = 0; k < test_elems(in[1]); k++) test_set(in[1], k, (double)test_random_below(random, rows + 4) - 2);
+  TEST_EVERY_WAY(program, in, 0);
+  test_release(in, 3);
+  ax_program_release(program);
+}
+
+/* Few and many windows of each table, single elements and rows; some batches in several parts. */
+static void in_batches(void **state) {
+  static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F16, AX_BF16, AX_S32, AX_F64, AX_C64, AX_U8};
+  test_random random = {11};
+  (void)state;
+  for (int way = 0; way < 5; way++)
+    for (int d = 0; d < 7; d++)
+      for (int k = (way + d) % 4; k < 8; k += 4) { /* each of 4 with each dtype and one way or another */
+        batch b = {ways[way], (k + d) % 2 == 0 ? "fill" : "clip", dtypes[d], k % 2 == 1, 1 + k / 2 % 2, 6, d % 3 == 0 ? 3 : 9, k < 4 ? 1 : 4};
+        check_batch(b, &random);
+      }
+  for (int k = 0; k < 4; k++) {
+    check_batch((batch){ways[1 + k], "fill", AX_F32, k % 2 == 1, 1 + k / 2, 40, 270, 1}, &random);
+    check_batch((batch){"scatter_add", "clip", AX_F32, k % 2 == 1, 1 + k / 2, 30, 270, 4}, &random);
+  }
+}
+
 /* No element of none is met; and derivatives of what is met nowhere are 0. */
 static void of_nothing(void **state) {
   static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
@@ -236,6 +285,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(of_strange_numbers),
       cmocka_unit_test(in_parts),
+      cmocka_unit_test(in_batches),
       cmocka_unit_test(few_parts_of_much),
       cmocka_unit_test(at_two_numbers),
       cmocka_unit_test(of_other_dtypes),

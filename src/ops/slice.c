@@ -56,6 +56,27 @@ static void simplify(const ax_simplify_args *args) {
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }
 
+/* --- rewrite --- */
+
+/* A small part of a transpose is the transpose of a part. So what takes columns of a matrix by its transpose does not need that. */
+static bool rewrite(const ax_rewrite_args *args) {
+  enum { small = 8 };
+  const ax_eqn *eqn = args->eqn, *inner = args->made_by[eqn->in[0]];
+  const slice_params *p = eqn->params;
+  if (inner == NULL || inner->prim != &ax_prim_transpose) return false;
+  const ax_type *x = &args->types[inner->in[0]];
+  if (ax_type_elems(&args->types[eqn->out]) > ax_type_elems(x) / small) return false;
+  if (args->values == NULL) return true;
+  const ax_dims *permutation = ax_transposed_dims(inner);
+  int64_t start[AX_MAX_RANK], limit[AX_MAX_RANK], strides[AX_MAX_RANK];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const int64_t to = permutation->v[d];
+    start[to] = p->start_indices.v[d], limit[to] = p->limit_indices.v[d], strides[to] = p->strides.v[d];
+  }
+  args->out[0] = (ax_transpose)(ax_slice(args->values[inner->in[0]], start, limit, strides), x->rank, permutation->v);
+  return true;
+}
+
 static bool has_steps(const slice_params *p, const ax_type *x, const ax_type *y) {
   for (uint32_t d = 0; d < x->rank; d++)
     if (y->dims[d] > 1 && step_of(p, d, x->dims) != 1) return true;
@@ -205,6 +226,7 @@ const ax_prim ax_prim_slice = {
     .transpose = transpose,
     .batch = batch,
     .simplify = simplify,
+    .rewrite = rewrite,
     .shard = shard,
     .block = block,
     .lower = lower,

@@ -492,26 +492,29 @@ static ax_status make_tables(cutter *c, ax_arena *tables) {
   return AX_OK;
 }
 
-/* Whether anything may be put together from parts. In most plans there is nothing, and the pass ends here. */
-static ax_status find_any(const ax_plan *plan, ax_arena *scratch, bool *any) {
+/* Whether anything may be put together from parts, and from few. In most plans there is nothing, and the pass ends here. */
+static ax_status find_any(const ax_plan *plan, ax_arena *scratch, bool *few, bool *any) {
   size_t bytes = plan->buffer_count * sizeof(uint32_t);
   uint32_t *reads = ax_arena_alloc(scratch, bytes), *writes = ax_arena_alloc(scratch, bytes);
   if (reads == NULL || writes == NULL) return ax_out_of_memory(bytes);
   ax_plan_count(plan, reads, writes);
-  *any = false;
-  for (uint32_t i = 0; i < plan->buffer_count && !*any; i++)
-    *any = writes[i] > 1 && writes[i] <= most_parts && plan->buffers[i].kind == AX_BUFFER_TEMP && !plan->buffers[i].updated;
+  *any = *few = false;
+  for (uint32_t i = 0; i < plan->buffer_count && !*few; i++) {
+    if (writes[i] < 2 || plan->buffers[i].kind != AX_BUFFER_TEMP || plan->buffers[i].updated) continue;
+    *any = true;
+    *few = writes[i] <= most_parts;
+  }
   return AX_OK;
 }
 
 ax_status ax_plan_pieces(ax_plan *plan) {
   ax_arena tables = {0};
   cutter c = {.plan = plan};
-  bool any = false;
-  ax_status status = find_any(plan, &tables, &any);
+  bool few = false, any = false;
+  ax_status status = find_any(plan, &tables, &few, &any);
   if (any && status == AX_OK) status = ax_pieces_by_views(plan);
-  if (any && status == AX_OK) status = make_tables(&c, &tables);
-  if (any && status == AX_OK) status = ax_blocks_visit(&plan->block, cut_block, &c);
+  if (few && status == AX_OK) status = make_tables(&c, &tables);
+  if (few && status == AX_OK) status = ax_blocks_visit(&plan->block, cut_block, &c);
   ax_free(c.touches);
   ax_free(c.nodes);
   ax_arena_deinit(&tables);

@@ -10,8 +10,6 @@
 #include "plan/passes.h"
 #include "plan/pieces.h"
 
-enum { most_parts = 4 };
-
 typedef struct part { /* a kernel's store */
   ax_op *op;
   uint32_t store, dim;
@@ -19,8 +17,8 @@ typedef struct part { /* a kernel's store */
 } part;
 
 typedef struct parts {
-  uint32_t count;
-  part part[most_parts];
+  uint32_t count, capacity;
+  part *part;
 } parts;
 
 typedef struct viewer {
@@ -68,6 +66,21 @@ static bool find_part(const ax_plan *plan, ax_op *op, uint32_t buffer, part *out
   return kernel->dims[dim] > 0;
 }
 
+static void add_part(viewer *v, parts *p, const part *one) {
+  if (p->count == p->capacity) {
+    const uint32_t capacity = p->capacity > 0 ? 2 * p->capacity : 4;
+    part *more = ax_arena_alloc(&v->scratch, capacity * sizeof more[0]);
+    if (more == NULL) {
+      if (v->status == AX_OK) v->status = ax_out_of_memory(capacity * sizeof more[0]);
+      return;
+    }
+    if (p->count > 0) memcpy(more, p->part, p->count * sizeof more[0]);
+    p->part = more;
+    p->capacity = capacity;
+  }
+  p->part[p->count++] = *one;
+}
+
 static void look_at(void *context, uint32_t buffer, bool writes) {
   viewer *v = context;
   const uint32_t allocation = v->plan->buffers[buffer].allocation;
@@ -82,8 +95,8 @@ static void look_at(void *context, uint32_t buffer, bool writes) {
     if (v->status == AX_OK) v->status = ax_out_of_memory(sizeof **made);
     return;
   }
-  if ((*made)->count == most_parts || !find_part(v->plan, v->op, buffer, &one)) v->whole[allocation] = true;
-  else (*made)->part[(*made)->count++] = one;
+  if (!find_part(v->plan, v->op, buffer, &one)) v->whole[allocation] = true;
+  else add_part(v, *made, &one);
 }
 
 static void look_at_op(void *context, ax_op *op) {
@@ -128,9 +141,13 @@ static bool complete(const ax_plan *plan, uint32_t allocation, parts *p) {
 
 /* The part that a view lies in; p->count: in none alone. */
 static uint32_t part_of(const parts *p, const ax_buffer *view) {
-  uint32_t i = 0;
-  while (i < p->count && !(view->offset >= p->part[i].begin && view->offset + ax_buffer_bytes(view) <= p->part[i].end)) i++;
-  return i;
+  uint32_t i = 0, behind = p->count; /* it begins before part `behind`, and not before part i */
+  while (i + 1 < behind) {
+    const uint32_t middle = (i + behind) / 2;
+    if (p->part[middle].begin <= view->offset) i = middle;
+    else behind = middle;
+  }
+  return view->offset + ax_buffer_bytes(view) <= p->part[i].end ? i : p->count;
 }
 
 /* The kernel writes its part to a buffer that has nothing else. */
@@ -155,10 +172,11 @@ static ax_status move_writer(viewer *v, const part *one, uint32_t buffer) {
 /* views: by allocation, the first of its views; next: by view. */
 static ax_status take_apart(viewer *v, uint32_t allocation, const uint32_t *first, const uint32_t *next) {
   parts *p = v->made[allocation];
-  uint32_t made[most_parts];
   if (v->whole[allocation] || p == NULL || !complete(v->plan, allocation, p)) return AX_OK;
   for (uint32_t i = first[allocation]; i != AX_NONE; i = next[i])
     if (part_of(p, &v->plan->buffers[i]) == p->count) return AX_OK;
+  uint32_t *made = ax_arena_alloc(&v->scratch, p->count * sizeof made[0]);
+  if (made == NULL) return ax_out_of_memory(p->count * sizeof made[0]);
   for (uint32_t i = 0; i < p->count; i++) {
     ax_buffer buffer = v->plan->buffers[allocation];
     buffer.type.dims[p->part[i].dim] = p->part[i].op->kernel.kernel->dims[p->part[i].dim];

@@ -66,6 +66,21 @@ static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
 
 static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
 
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Bytes that a member comes to for the first time, at most, by this access. */
+static int64_t newly_touched(ax_rows_use *u, const ax_rows_use *one, uint32_t member) {
+  const bool first = u->last != member;
+  const int64_t before = first ? 0 : lesser(u->last_touched, u->last_high - u->last_low);
+  u->last = member;
+  u->last_low = first ? one->low : lesser(u->last_low, one->low);
+  u->last_high = first || u->last_high < one->high ? one->high : u->last_high;
+  u->last_touched = (first ? 0 : u->last_touched) + one->high - one->low;
+  const int64_t now = lesser(u->last_touched, u->last_high - u->last_low);
+  if (now > u->most) u->most = now;
+  return now - before;
+}
+
 static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) {
   for (uint32_t i = 0; i < to->use_count; i++) {
     ax_rows_use *u = &to->uses[i];
@@ -75,7 +90,7 @@ static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) 
     u->irregular = u->irregular || one->irregular || !same;
     if (one->low < u->low) u->low = one->low;
     if (one->high > u->high) u->high = one->high;
-    u->touched += one->high - one->low;
+    u->touched += newly_touched(u, one, member);
     u->members |= (uint32_t)1 << member;
     u->written = u->written || one->written;
     u->touches++;
@@ -83,7 +98,8 @@ static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) 
   }
   if (to->use_count == AX_ROWS_USES) return false;
   to->uses[to->use_count] = *one;
-  to->uses[to->use_count].touched = one->high - one->low;
+  to->uses[to->use_count].last = AX_NONE;
+  to->uses[to->use_count].touched = newly_touched(&to->uses[to->use_count], one, member);
   to->uses[to->use_count++].members = (uint32_t)1 << member;
   return true;
 }

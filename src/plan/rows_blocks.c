@@ -34,10 +34,18 @@ bool ax_rows_has_products(const ax_rows_group *of) {
 static uint32_t first_member(const ax_rows_use *u) { return (uint32_t)__builtin_ctz(u->members); }
 static uint32_t last_member(const ax_rows_use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
 
+/* Bytes of a row that several members touch, at most, of `hull` bytes between the first and the last: pieces of a row, which are all
+   of it, are one member's each, and what one member touches most of it shares with the others no more than they touch. */
+static int64_t shared_of(const ax_rows_use *u, int64_t hull) {
+  if (!ax_rows_by_several(u)) return 0;
+  const int64_t others = u->touched - u->most, again = u->touched < hull ? u->touched : u->touched - hull;
+  return others < again ? others : again;
+}
+
 typedef struct extent {
   int64_t row;     /* bytes of a row of all that is to be in the cache at once */
   int64_t longest; /* of what one allocation has in a row */
-  double largest;  /* bytes of an allocation that several kernels touch */
+  double largest;  /* bytes of an allocation, each touched by several kernels */
 } extent;
 
 static extent extent_of(const ax_rows_group *of) {
@@ -45,12 +53,12 @@ static extent extent_of(const ax_rows_group *of) {
   extent e = {0};
   for (uint32_t i = 0; i < of->use_count; i++) {
     const ax_rows_use *u = &of->uses[i];
-    int64_t mine = u->touched < u->high - u->low ? u->touched : u->high - u->low;
+    const int64_t hull = u->high - u->low, mine = u->touched < hull ? u->touched : hull;
     if (u->row == 0 || u->irregular) continue;
     for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
     if (mine > e.longest) e.longest = mine;
-    double all = (double)mine * (double)(of->outer * of->extent);
-    if (ax_rows_by_several(u) && all > e.largest) e.largest = all;
+    const double shared = (double)shared_of(u, hull) * (double)(of->outer * of->extent);
+    if (shared > e.largest) e.largest = shared;
   }
   for (uint32_t k = 0; k < of->count; k++)
     if (alive[k] > e.row) e.row = alive[k];

@@ -13,6 +13,9 @@ typedef struct ax_rows_use {
   int64_t low, high;     /* bytes of row 0 between which it is touched, */
   int64_t touched;       /* and how many of them are at most: rows may lie far apart */
   uint32_t touches;
+  uint32_t last;         /* the member that came to it last: bytes of row 0 between which that touches it, and how many at most */
+  int64_t last_low, last_high, last_touched;
+  int64_t most;          /* bytes that one member touches, at most, of the member with most of them */
   bool written, irregular; /* irregular: members touch it at different distances, or at unknown places */
 } ax_rows_use;
 

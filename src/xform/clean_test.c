@@ -249,6 +249,9 @@ static void what_stays(void **state) {
       "{ lambda x:s32[]. let y:u64[] = convert_element_type[dtype=u64] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
       "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
       "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
+      "{ lambda x:f32[2,3] y:f32[1,3]. let z:f32[3,3] = concatenate[dimension=0] x y in (z,) }",
+      "{ lambda x:f32[4,6]. let y:f32[6,4] = transpose[permutation=(1, 0)] x " /* a large part */
+      "z:f32[3,4] = slice[start_indices=(1, 0) limit_indices=(4, 4) strides=(1, 1)] y in (z,) }",
       "{ lambda x:f32[3]. let y:f32[3] = pad[low=(1,) high=(-1,) interior=(0,)] x 0.0:f32[] in (y,) }",
       "{ lambda x:f32[2,3] y:f32[5,4,3]. let t:f32[3,4,5] = transpose[permutation=(2, 1, 0)] y " /* the result's dimensions would
                                                                                                     change places */
@@ -281,6 +284,14 @@ static void chains(void **state) {
   simplifies_to("{ lambda x:f32[3]. let a:f32[3,1] = broadcast_in_dim[shape=(3, 1) broadcast_dimensions=(0,)] x "
                 "b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1, 2)] a in (b,) }",
                 "{ lambda x:f32[3]. let b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1,)] x in (b,) }");
+  simplifies_to("{ lambda x:f32[0,3] y:f32[2,3]. let a:f32[2,3] = concatenate[dimension=0] x y in (a,) }",
+                "{ lambda x:f32[0,3] y:f32[2,3]. let in (y,) }");
+  simplifies_to(
+      "{ lambda x:f32[9,2,5]. let a:f32[5,9,2] = transpose[permutation=(2, 0, 1)] x "
+      "b:f32[1,4,2] = slice[start_indices=(3, 1, 0) limit_indices=(4, 9, 2) strides=(1, 2, 1)] a in (a, b) }",
+      "{ lambda x:f32[9,2,5]. let a:f32[5,9,2] = transpose[permutation=(2, 0, 1)] x "
+      "c:f32[4,2,1] = slice[start_indices=(1, 0, 3) limit_indices=(9, 2, 4) strides=(2, 1, 1)] x "
+      "b:f32[1,4,2] = transpose[permutation=(2, 0, 1)] c in (a, b) }");
   simplifies_to(
       "{ lambda x:bf16[]. let a:f32[] = convert_element_type[dtype=f32] x b:s8[] = convert_element_type[dtype=s8] a in (b,) }",
       "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");

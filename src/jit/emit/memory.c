@@ -25,17 +25,28 @@ static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
   return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
 }
 
-static LLVMValueRef broadcast_i64(const ax_nest *nest, int64_t value, uint32_t lanes) {
-  return ax_cg_broadcast(&nest->cg, ax_cg_i64(&nest->cg, value), lanes);
+static LLVMValueRef broadcast_number(const ax_nest *nest, uint32_t bits, int64_t value, uint32_t lanes) {
+  return ax_cg_broadcast(&nest->cg, LLVMConstInt(ax_cg_int(&nest->cg, bits, 1), (uint64_t)value, true), lanes);
 }
 
-/* The elements by which a dynamic start moves an access: clamp(start, 0, limit) * by. */
-static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, int64_t by, uint32_t lanes) {
+/* The node that a start of 64 bits was widened from, if that has 32; else the start. */
+static ax_ex before_widening(const ax_loop_kernel *kernel, ax_ex start) {
+  const ax_expr *expr = &kernel->exprs[start];
+  return expr->op == AX_SCALAR_CONVERT && kernel->exprs[expr->arg[0]].dtype == AX_S32 ? expr->arg[0] : start;
+}
+
+/* The elements by which a dynamic start moves an access, in so many bits: clamp(start, 0, limit) * by. In 32, twice as many lanes
+   are done at once. */
+static LLVMValueRef clamped(ax_nest *nest, const ax_position *at, int64_t by, uint32_t instance, uint32_t lanes, uint32_t bits) {
+  const ax_ex node = bits == 32 ? before_widening(nest->schedule->kernel, at->dynamic) : at->dynamic;
+  const uint32_t has = node != at->dynamic ? 32 : 64;
+  LLVMValueRef start = ax_nest_value(nest, node, instance, lanes);
   LLVMTypeRef type = LLVMTypeOf(start);
-  LLVMValueRef low[] = {start, broadcast_i64(nest, 0, lanes)};
-  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), broadcast_i64(nest, limit, lanes)};
+  LLVMValueRef low[] = {start, broadcast_number(nest, has, 0, lanes)};
+  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), broadcast_number(nest, has, at->limit, lanes)};
   start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, high, 2);
-  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_i64(nest, by, lanes), "");
+  if (bits != has) start = LLVMBuildTrunc(nest->cg.builder, start, ax_cg_int(&nest->cg, bits, lanes), "");
+  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_number(nest, bits, by, lanes), "");
 }
 
 /* Whether a start depends on the vector or the unrolled loop, so that it differs between lanes or instances. */
@@ -43,9 +54,9 @@ static bool is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
-/* Adds to `sum`, an offset in elements, the starts that become known at `level`; if that is AX_NONE, those that each load adds,
+/* Adds to `sum`, an offset in elements of so many bits, the starts that become known at `level`; if that is AX_NONE, those that each load adds,
    with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
-static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes,
+static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, uint32_t bits,
                                LLVMValueRef sum) {
   const ax_nest_schedule *schedule = nest->schedule;
   const ax_nest_access *a = &schedule->accesses[access];
@@ -55,7 +66,7 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
     if (a->at[d].dynamic == AX_NONE) continue;
     uint64_t deps = schedule->deps[a->at[d].dynamic];
     if ((is_added_by_load(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
-    LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, instance, lanes), a->at[d].limit, pitch, lanes);
+    LLVMValueRef start = clamped(nest, &a->at[d], pitch, instance, lanes, bits);
     sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
   }
   return sum;
@@ -63,14 +74,14 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
 
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
-  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, ax_cg_i64(&nest->cg, a->offset));
+  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, 64, ax_cg_i64(&nest->cg, a->offset));
   return *pointer_at(nest, 0, access) =
              ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
 }
 
 void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
   if (nest->schedule->accesses[access].moved == 0) return;
-  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = add_starts(nest, access, nest->level, 0, 1, NULL);
+  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = add_starts(nest, access, nest->level, 0, 1, 64, NULL);
   if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
 }
 
@@ -262,10 +273,9 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   const ax_slot *slot = &schedule->kernel->slots[a->slot];
   LLVMTypeRef element = ax_nest_element(nest, access);
   int64_t stride = a->stride[schedule->vector];
-  LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, 64, schedule->lanes, stride);
-  offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, offsets);
-  if (ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX)
-    offsets = LLVMBuildTrunc(nest->cg.builder, offsets, ax_cg_int(&nest->cg, 32, schedule->lanes), "");
+  const uint32_t bits = ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX ? 32 : 64;
+  LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, bits, schedule->lanes, stride);
+  offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
   LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
   return gather_lanes(nest, element, pointers, mask);
 }
@@ -290,6 +300,18 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLV
   return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
 }
 
+/* Where a vector is loaded under a mask: where no lane is, at the slot's first element. There processors find nothing to fault, which
+   takes them a hundred times as long as a load, though no lane needs it. */
+static LLVMValueRef masked_place(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
+  LLVMValueRef any;
+  LLVMTypeRef type = LLVMTypeOf(mask);
+  if (ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector))
+    any = ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &mask, 1);
+  else
+    any = ax_nest_value(nest, a->guard, instance, 1);
+  return LLVMBuildSelect(nest->cg.builder, any, pointer, nest->slot_bases[a->slot], "");
+}
+
 /* Loads under a guard. Lanes for which it is false are not read; their elements are 0. */
 static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -299,7 +321,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
   bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
   if (!moved && is_added_by_load(schedule, a->moved))
-    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (stride == 0 && !moved && !differs)
     return ax_cg_to_register(&nest->cg, dtype,
                              load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
@@ -308,7 +330,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   if (moved)
     value = load_looked_up(nest, access, pointer, instance, mask);
   else if (stride == 1 || stride == -1)
-    value = ax_nest_load_lanes(nest, element, pointer, stride, mask);
+    value = ax_nest_load_lanes(nest, element, masked_place(nest, a, pointer, instance, guard), stride, mask);
   else
     value = gather(nest, element, pointer, stride, mask);
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
@@ -375,7 +397,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
     return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)),
                              nest->schedule->lanes);
   if (is_added_by_load(nest->schedule, a->moved))
-    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
