@@ -1,7 +1,8 @@
-"""JAX scripts on Axle's plugin and on JAX's own devices for CPUs: both sides of b23 to b25. serve.h says how it talks.
+"""JAX scripts on Axle's plugin and on JAX's own devices for CPUs: both sides of b23 to b25 and b31. serve.h says how it talks.
 
   jax_scripts.py SIDE DEVICES calls          a jitted x + 1, one behind the other
   jax_scripts.py SIDE DEVICES psums          a psum of 64 numbers, 100 times in a scan
+  jax_scripts.py SIDE DEVICES loop NAME            a program of jax_loops.py; check_loop NAME: as check
   jax_scripts.py SIDE DEVICES step NAME LAYOUT     a training step; LAYOUT: one, data, model or fsdp
   jax_scripts.py SIDE DEVICES first NAME LAYOUT    one answer: from the script's function to its first result
   jax_scripts.py SIDE DEVICES memory NAME LAYOUT   one answer: the most memory that the process held, after five steps
@@ -26,6 +27,7 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+import jax_loops
 import jax_modules
 from jax_modules import S, arguments_of, entropy, serve_often, stepped
 
@@ -108,8 +110,27 @@ def psums():
     serve_often(work)
 
 
+def print_sums(results):
+    for result in jax.tree.leaves(results):
+        result = jnp.asarray(jax.device_get(result), jnp.float32)
+        print(f"{float(jnp.sum(result)):.9g} {float(jnp.max(jnp.abs(result))):.9g} {result.size}")
+
+
+def loop(name, serves):
+    f, args = jax_loops.PROGRAMS[name]
+    f = jax.jit(f)
+
+    def work(count):
+        for _ in range(count):
+            jax.block_until_ready(f(*args))
+
+    return serve_often(work) if serves else print_sums(f(*args))
+
+
 def main():
     kind, *rest = sys.argv[3:]
+    if kind in ("loop", "check_loop"):
+        return loop(rest[0], kind == "loop")
     if kind in ("calls", "psums"):
         return {"calls": calls, "psums": psums}[kind]()
     name, layout = rest
@@ -124,9 +145,7 @@ def main():
         return answer_once(first)
     step, args, count = placed(name, layout)
     if kind == "check":
-        for result in step(*args):
-            result = jnp.asarray(jax.device_get(result), jnp.float32)
-            print(f"{float(jnp.sum(result)):.9g} {float(jnp.max(jnp.abs(result))):.9g} {result.size}")
+        print_sums(step(*args))
     elif kind == "memory":
         train(step, args, count, 5)
         answer_once(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

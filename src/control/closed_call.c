@@ -153,6 +153,7 @@ static bool write_out(const ax_rewrite_args *args) {
   if (!is_short(body_of(eqn))) return false;
   if (args->values == NULL) return true;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  ax_builder_current()->number = 0; /* that of the call would be taken for theirs */
   for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = args->values[eqn->in[i]];
   if (in != NULL) (ax_call)(body_of(eqn), AX_LIST(eqn->in_count, in), AX_LIST(eqn->out_count, args->out));
   return true;

@@ -43,7 +43,7 @@ ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
   ax_arena scratch = {0};
   ax_nest_schedule *s = NULL;
   const ax_registers registers = {ax_machine_register_bytes(), ax_machine_has(AX_FEATURE_AVX512_FP16)};
-  ax_status status = ax_nest_schedule_create(&scratch, kernel, registers, &s);
+  ax_status status = ax_nest_schedule_create(&scratch, kernel, registers, false, &s);
   if (status == AX_OK) {
     ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "",
                 s->streams ? "; stored past the caches" : "");

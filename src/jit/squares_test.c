@@ -35,7 +35,7 @@ static ax_loop_kernel *trace_of(ax_arena *arena, ax_dtype dtype, int64_t rows, i
 
 static bool is_turned(ax_arena *arena, const ax_loop_kernel *kernel, int w) {
   ax_nest_schedule *s;
-  assert_int_equal(ax_nest_schedule_create(arena, kernel, (ax_registers){.bytes = widths[w]}, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(arena, kernel, (ax_registers){.bytes = widths[w]}, false, &s), AX_OK);
   return s->shape == AX_NEST_TRANSPOSE;
 }
 

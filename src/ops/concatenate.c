@@ -151,6 +151,30 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static const ax_hlo_form form = {.op = "stablehlo.concatenate", .fields = AX_HLO_FIELDS({"dimension", "dimension"})};
 
+/* Operands of no elements are left out, as jnp.roll by 0 makes them, if one of the others spreads as the result does. */
+static void simplify(const ax_simplify_args *args) {
+  ax_eqn *eqn = args->eqn;
+  const ax_type *types = args->types;
+  uint32_t count = 0, *left;
+  bool spreads = false;
+  for (uint32_t k = 0; k < eqn->in_count; k++) {
+    if (ax_type_elems(&types[eqn->in[k]]) == 0) continue;
+    spreads = spreads || ax_spread_equal(&types[eqn->in[k]].spread, &types[eqn->out].spread);
+    count++;
+  }
+  if (spreads && count < eqn->in_count) {
+    left = ax_arena_alloc(args->arena, count * sizeof left[0]);
+    *args->failed = left == NULL;
+    if (left == NULL) return;
+    count = 0;
+    for (uint32_t k = 0; k < eqn->in_count; k++)
+      if (ax_type_elems(&types[eqn->in[k]]) > 0) left[count++] = eqn->in[k];
+    eqn->in = left, eqn->in_count = count;
+    *args->changed = true;
+  }
+  if (eqn->in_count == 1) args->same[0] = eqn->in[0];
+}
+
 static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
 
 const ax_prim ax_prim_concatenate = {
@@ -164,7 +188,7 @@ const ax_prim ax_prim_concatenate = {
     .eval = eval,
     .transpose = transpose,
     .batch = batch,
-    .simplify = ax_simplify_nothing,
+    .simplify = simplify,
     .shard = shard,
     .block = block,
     .lower = lower,

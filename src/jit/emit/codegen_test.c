@@ -443,7 +443,7 @@ static void a_kernel_inside_a_function(void **state) {
   (void)state;
   ax_arena arena = {0};
   ax_nest_schedule *schedule;
-  assert_int_equal(ax_nest_schedule_inside(&arena, plus_one(&arena), (ax_registers){.bytes = cg.vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_inside(&arena, plus_one(&arena), (ax_registers){.bytes = cg.vector_bytes}, false, &schedule), AX_OK);
   assert_non_null(schedule);
   cg.entry = LLVMGetInsertBlock(cg.builder);
   const LLVMValueRef bases[] = {address(1), address(made)};
@@ -464,7 +464,7 @@ static void a_kernel_without_steps_has_no_schedule(void **state) {
   ax_loop_kernel *kernel = ax_kernel_create(&arena, 1, 0, (const int64_t[]){0});
   ax_kernel_store(kernel, ax_kernel_slot(kernel, AX_S32, 1, (const int64_t[]){0}), &each, ax_kernel_const(kernel, AX_S32, 1),
                   AX_SCALAR_NONE);
-  assert_int_equal(ax_nest_schedule_inside(&arena, kernel, (ax_registers){.bytes = cg.vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_inside(&arena, kernel, (ax_registers){.bytes = cg.vector_bytes}, false, &schedule), AX_OK);
   assert_null(schedule);
   ax_arena_deinit(&arena);
 }
@@ -479,7 +479,7 @@ static void slots_that_are_walked_once(void **state) {
   ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
   const uint32_t in = ax_kernel_slot(k, AX_F32, 1, dims), out = ax_kernel_slot(k, AX_F32, 1, dims);
   ax_kernel_store(k, out, &each, ax_kernel_load(k, in, &back), AX_SCALAR_NONE);
-  assert_int_equal(ax_nest_schedule_inside(&arena, k, (ax_registers){.bytes = cg.vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_inside(&arena, k, (ax_registers){.bytes = cg.vector_bytes}, false, &schedule), AX_OK);
   assert_true(ax_nest_walks_once(schedule, out, 16));
   assert_false(ax_nest_walks_once(schedule, in, 16));
   ax_arena_deinit(&arena);

@@ -545,12 +545,12 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
 }
 
 /* The schedule of what there is to do; NULL: nothing. */
-static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, ax_nest_schedule **out) {
+static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often, ax_nest_schedule **out) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   *out = NULL;
   if (any_empty(kernel->dims, kernel->running ? kernel->rank : parallel)) return AX_OK;
   if (any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
-  return kernel != NULL ? ax_nest_schedule_create(arena, kernel, registers, out) : ax_out_of_memory(sizeof *kernel);
+  return kernel != NULL ? ax_nest_schedule_create(arena, kernel, registers, often, out) : ax_out_of_memory(sizeof *kernel);
 }
 
 static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_nest_schedule *schedule) {
@@ -563,7 +563,7 @@ static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_nest_schedule *s
 ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name) {
   ax_nest nest = {.cg = *cg, .instances = 1};
   ax_nest_schedule *schedule;
-  AX_TRY(schedule_of(arena, kernel, (ax_registers){cg->vector_bytes, cg->f16}, &schedule));
+  AX_TRY(schedule_of(arena, kernel, (ax_registers){cg->vector_bytes, cg->f16}, false, &schedule));
   if (schedule != NULL) AX_TRY(begin(arena, &nest, schedule));
   begin_function(&nest, name);
   if (schedule != NULL) emit_body(&nest);
@@ -579,11 +579,12 @@ static bool reduces(const ax_loop_kernel *kernel) {
 
 /* Nobody asks for a range, so that dimensions of size 1 need no loop. A reduction keeps it all the same: its order of additions is
    that of its schedule. */
-ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, ax_nest_schedule **out) {
+ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often,
+                                  ax_nest_schedule **out) {
   ax_loop_kernel *whole = ax_arena_copy(arena, kernel, sizeof *whole);
   if (whole == NULL) return ax_out_of_memory(sizeof *whole);
   if (!reduces(kernel)) whole->ranged = UINT32_MAX;
-  return schedule_of(arena, whole, registers, out);
+  return schedule_of(arena, whole, registers, often, out);
 }
 
 ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_nest_schedule *schedule,

@@ -277,11 +277,33 @@ static ax_status emit_steps(writer *w, uint32_t at) {
 
 /* --- What is held --- */
 
+/* Whether a run of the fused loop runs its step many times: loops around it have many trips, or nobody knows how many. */
+static bool *steps_done_often(writer *w) {
+  enum { many = 64 };
+  const ax_fused_loop *f = w->fused_loop;
+  bool *often = ax_arena_alloc(w->arena, f->step_count * sizeof often[0]);
+  int64_t trips[AX_FUSED_LOOP_NESTED + 1] = {1};
+  uint32_t depth = 0;
+  for (uint32_t i = 0; often != NULL && i < f->step_count; i++) {
+    const ax_fused_loop_step *step = &f->steps[i];
+    if (step->kind == AX_FUSED_LOOP_LOOP || step->kind == AX_FUSED_LOOP_BRANCH) {
+      const int64_t own = step->kind == AX_FUSED_LOOP_BRANCH ? 1 : step->trips < 0 ? many : step->trips;
+      trips[depth + 1] = trips[depth] >= many ? many : trips[depth] * ax_least(own, many);
+      depth++;
+    }
+    if (step->kind == AX_FUSED_LOOP_END) depth--;
+    often[i] = trips[depth] >= many;
+  }
+  return often;
+}
+
 static ax_status make_schedules(writer *w) {
+  const bool *often = steps_done_often(w);
+  if (often == NULL) return ax_out_of_memory(w->fused_loop->step_count);
   for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
     if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL)
       AX_TRY(ax_nest_schedule_inside(w->arena, w->fused_loop->steps[i].kernel, (ax_registers){w->cg.vector_bytes, w->cg.f16},
-                                     &w->schedules[i]));
+                                     often[i], &w->schedules[i]));
   return AX_OK;
 }
 

@@ -72,7 +72,7 @@ typedef struct ax_nest {
 AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name);
 
 /* The schedule of a kernel inside a larger function, which does all of its steps. NULL: the kernel has no steps. */
-AX_MUST_USE ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers,
+AX_MUST_USE ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often,
                                               ax_nest_schedule **out);
 /* Emits the kernel at the builder's position, and leaves the builder after it. */
 AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_nest_schedule *schedule,

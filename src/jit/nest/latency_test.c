@@ -20,7 +20,7 @@ static void store(ax_loop_kernel *k, ax_dtype dtype, ax_ex result) {
 static uint32_t finish(ax_arena *arena, ax_loop_kernel *k, uint32_t vector_bytes) {
   ax_nest_schedule *s;
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(arena, k, (ax_registers){.bytes = vector_bytes}, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(arena, k, (ax_registers){.bytes = vector_bytes}, false, &s), AX_OK);
   const uint32_t vectors = s->unroll;
   ax_arena_deinit(arena);
   return vectors;

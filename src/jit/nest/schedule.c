@@ -381,10 +381,18 @@ static void add_single(ax_nest_schedule *s, uint32_t *order) {
   }
 }
 
-/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a
-   few milliseconds to compile, which few rows do not bring back. */
-static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chosen) {
-  enum { most_nodes = 96, masked_row = 4, least_rows = 4096 };
+/* By rows, the last vector of each is masked. That is slow where it reaches over two cache lines, or where the next row is read
+   while the mask's store is on its way: 6 to 8 ns a row in a loop on Zen 4. A body for many vectors takes longer to compile, 0.03
+   to 0.1 ms for each operation of a vector, which few rows do not bring back. Rows of whole vectors have less to gain. */
+static bool narrow_pays(const ax_nest_schedule *s, int64_t narrow, bool often) {
+  enum { call_weight = 4, most_whole = 96, whole_rows = 4096, most_nodes = 256, least_rows = 64, rows_a_node = 4 };
+  const int64_t nodes = body_weight(s, call_weight) * narrow, rows = s->work / narrow;
+  if (s->loops[s->vector].extent % s->lanes == 0) return nodes <= most_whole && rows >= whole_rows;
+  return nodes <= most_nodes && (often ? rows >= s->lanes : rows >= least_rows && rows >= nodes * rows_a_node);
+}
+
+static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool often, bool *chosen) {
+  enum { masked_row = 4 };
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
@@ -393,8 +401,8 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chose
   first = before_narrow(s, order, &narrow);
   const bool single = narrow == 1 && stores_apart(s, order);
   if (single) first = s->loop_count;
-  if (first == 0 || body_weight(s, function_weight) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
-  int64_t row = s->loops[s->vector].extent;
+  if (first == 0 || !narrow_pays(s, narrow, often)) return AX_OK;
+  const int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_nest_schedule before = *s;
   ax_nest_access *accesses = ax_arena_copy(arena, s->accesses, ax_nest_schedule_access_count(s) * sizeof accesses[0]);
@@ -419,7 +427,8 @@ static bool allocate(ax_nest_schedule *s, ax_arena *arena) {
   return s->live != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
-ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, ax_nest_schedule **out) {
+ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often,
+                                  ax_nest_schedule **out) {
   const uint32_t vector_bytes = registers.bytes;
   ax_nest_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
   bool narrow;
@@ -442,7 +451,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   AX_TRY(ax_nest_schedule_compose(s, arena, &transposed));
   if (transposed < 0) {
     s->vector = choose_vector(s);
-    AX_TRY(choose_narrow(s, arena, &narrow));
+    AX_TRY(choose_narrow(s, arena, often, &narrow));
     if (narrow) return AX_OK;
     transposed = ax_nest_schedule_choose_turned(s, AX_FULL_SQUARE);
     if (transposed < 0 && ax_nest_schedule_choose_columns(s) < 0) transposed = ax_nest_schedule_choose_turned(s, AX_SHORT_SQUARE);

@@ -100,9 +100,10 @@ typedef struct ax_nest_schedule {
   ax_stretch *stretches;         /* by INSIDE node: the iterations of its loop in which it holds */
 } ax_nest_schedule;
 
-/* Memory comes from the arena. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers,
-                                         ax_nest_schedule **out);
+/* often: the kernel is run many times, as in a loop, so that code may take longer to compile. Memory comes from the arena.
+   AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often,
+                                              ax_nest_schedule **out);
 
 /* Whether an operation on f16 gives the same bits in f16 as computed in f32 and rounded: f32 has 24 digits, and 2 * 11 + 2 are
    enough for sums, products, quotients and roots. Functions and powers take several operations, and round once. */

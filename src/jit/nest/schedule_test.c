@@ -16,7 +16,7 @@ static ax_nest_shape shape_of(ax_dtype dtype, ax_scalar reduce, int64_t rows, in
   const ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
   ax_kernel_store(k, out, &at[1], ax_kernel_load(k, in, at), reduce);
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, false, &schedule), AX_OK);
   const ax_nest_shape shape = schedule->shape;
   ax_arena_deinit(&arena);
   return shape;
@@ -51,7 +51,7 @@ static uint32_t vectors_of_softmax(ax_dtype dtype, uint32_t vector_bytes, bool *
   ax_kernel_store(k, e, at, value, AX_SCALAR_NONE);
   ax_kernel_store(k, sum, at, value, AX_SCALAR_ADD);
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, false, &schedule), AX_OK);
   const uint32_t vectors = schedule->unroll;
   *wide = schedule->wide;
   ax_arena_deinit(&arena);
@@ -80,7 +80,7 @@ static bool is_in_line(ax_dtype dtype, int64_t elems, int functions, int64_t acc
   ax_ex y = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, &elems), at);
   for (int i = 0; i < functions; i++) y = ax_kernel_op_imm(k, AX_SCALAR_EXP, dtype, y, accuracy);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, &elems), at, y, AX_SCALAR_NONE);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, false, &schedule), AX_OK);
   const bool in_line = schedule->in_line;
   ax_arena_deinit(&arena);
   return in_line;
@@ -118,7 +118,7 @@ static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, ui
                   AX_SCALAR_NONE);
   k->ranged = ranged;
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, false, &s), AX_OK);
   const ax_loop *rows = &s->loops[s->vector], *last = &s->loops[s->loop_count - 1];
   if (s->shape == AX_NEST_TRANSPOSE)
     ax_text_add(&text, "%lld (%lld), %lld (%lld)", (long long)rows->extent, (long long)rows->inner, (long long)last->extent,
@@ -154,7 +154,7 @@ static bool is_called(ax_dtype dtype, int64_t rows, int64_t columns, bool stream
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), to, x, AX_SCALAR_NONE);
   k->streams = streams;
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &s), AX_OK);
   const bool called = s->called;
   ax_arena_deinit(&arena);
   return called;
@@ -188,7 +188,7 @@ static bool rows_stream(ax_dtype dtype, int64_t columns) {
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, b, AX_NONE), AX_SCALAR_NONE);
   k->streams = true;
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &s), AX_OK);
   const bool streams = s->streams;
   ax_arena_deinit(&arena);
   return streams;
@@ -471,10 +471,39 @@ static void padded_short_rows_are_narrow(void **state) {
     const uint32_t slot = ax_kernel_slot(k, dtypes[i], 2, from);
     const ax_ex value = ax_kernel_load_where(k, slot, at, ax_kernel_inside(k, 1, 1, 0, columns));
     ax_kernel_store(k, ax_kernel_slot(k, dtypes[i], 2, dims), at, value, AX_SCALAR_NONE);
-    assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &schedule), AX_OK);
+    assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &schedule), AX_OK);
     assert_int_equal(schedule->shape, AX_NEST_NARROW);
     ax_arena_deinit(&arena);
   }
+}
+
+/* y[i, j] = f(x[i, j]) + b[i] in f32: whether several rows go into a vector. */
+static bool rows_are_narrow(int64_t rows, int64_t columns, ax_scalar f, bool often) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  const int64_t dims[] = {rows, columns};
+  ax_position at[2];
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_at_identity(at, 2);
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, dims), at);
+  const ax_ex b = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), at);
+  if (f != AX_SCALAR_NONE) x = ax_kernel_op(k, f, AX_F32, x, AX_NONE, AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, x, b, AX_NONE), AX_SCALAR_NONE);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, often, &schedule), AX_OK);
+  const bool narrow = schedule->shape == AX_NEST_NARROW;
+  ax_arena_deinit(&arena);
+  return narrow;
+}
+
+static void short_rows_are_narrow_where_there_are_enough(void **state) {
+  (void)state;
+  assert_true(rows_are_narrow(64, 3, AX_SCALAR_NONE, false));
+  assert_false(rows_are_narrow(63, 3, AX_SCALAR_NONE, false));
+  assert_true(rows_are_narrow(16, 3, AX_SCALAR_NONE, true)); /* in a loop */
+  assert_false(rows_are_narrow(15, 3, AX_SCALAR_NONE, true));
+  assert_true(rows_are_narrow(1000, 12, AX_SCALAR_TANH, false)); /* calls are short code */
+  assert_false(rows_are_narrow(100, 12, AX_SCALAR_TANH, false));
+  assert_false(rows_are_narrow(1000, 16, AX_SCALAR_NONE, true)); /* whole vectors */
 }
 
 /* A column of a narrow array is stored under masks, several elements at once. */
@@ -493,7 +522,7 @@ static void columns_of_narrow_arrays_are_narrow(void **state) {
       const ax_ex value = ax_kernel_load(k, ax_kernel_slot(k, dtypes[i], 1, &extent), from);
       ax_kernel_store(k, ax_kernel_slot(k, dtypes[i], 2, dims), to, value, AX_SCALAR_NONE);
       assert_false(k->failed);
-      assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &schedule), AX_OK);
+      assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &schedule), AX_OK);
       if (columns <= 3 || dtypes[i] == AX_S8) assert_int_equal(schedule->shape == AX_NEST_NARROW, columns <= 8);
       ax_arena_deinit(&arena);
     }
@@ -519,6 +548,7 @@ int main(void) {
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
       cmocka_unit_test(padded_short_rows_are_narrow),
+      cmocka_unit_test(short_rows_are_narrow_where_there_are_enough),
       cmocka_unit_test(columns_of_narrow_arrays_are_narrow),
       cmocka_unit_test(levels_count_from_the_innermost_loop),
       cmocka_unit_test(short_strides_are_picked_from_what_lies_between),
