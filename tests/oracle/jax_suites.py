@@ -11,6 +11,7 @@ library's tests import.
 """
 
 import collections
+import contextlib
 import os
 import pathlib
 import re
@@ -66,7 +67,13 @@ def run_once(tests, side, suite, done, deadline):
     process = subprocess.Popen(command, cwd=tests, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
                                start_new_session=True)
     stopped = []
-    old = signal.signal(signal.SIGALRM, lambda *_: (stopped.append(True), os.killpg(process.pid, signal.SIGKILL)))
+
+    def stop(*_):
+        with contextlib.suppress(ProcessLookupError):  # it just ended
+            os.killpg(process.pid, signal.SIGKILL)
+            stopped.append(True)
+
+    old = signal.signal(signal.SIGALRM, stop)
     ended = False
     signal.alarm(seconds_until(deadline))
     for line in process.stdout:
