@@ -55,14 +55,14 @@ static ax_status mark_named(const plan *p, bool *marked) {
   return AX_OK;
 }
 
-/* Bytes of the argument's name in the name of an input, as JAX has them: params of params['w'][0]. */
-static size_t argument_length(const char *name) { return strcspn(name, "["); }
+/* Bytes of the argument's name in the name of an input, as JAX has them: params of params['w'][0] and of params.layers[0]. */
+static size_t argument_length(const char *name) { return strcspn(name, "[."); }
 
 /* Marks the inputs of all arguments but the first, if that is one of several arrays: a tree of parameters. */
 static void mark_other_arguments(const plan *p, bool *marked) {
   const char *first = source_input_name(&p->source, 0);
   const size_t length = argument_length(first);
-  for (uint32_t i = 0; first[length] == '[' && i < p->source.program->in_count; i++) {
+  for (uint32_t i = 0; first[length] != '\0' && i < p->source.program->in_count; i++) {
     const char *name = source_input_name(&p->source, i);
     marked[i] = argument_length(name) != length || memcmp(name, first, length) != 0;
   }

@@ -63,7 +63,8 @@ AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
 /* dce and cse, in nested programs too, and replaces expressions by simpler ones that compute the same bits: x for x * 1, x + -0.0,
    x - 0, -(-x), a choice between equal cases, a transpose there and back, a broadcast or a reshape of another; small updates of an
-   array, which are chosen, for a choice between the array with and without them. ax_compile does this first. */
+   array, which are chosen, for a choice between the array with and without them; a transpose of a small slice for a slice of a
+   transpose; for a call of at most four cheap operations, these. ax_compile does this first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
 /* The program with ax_with_sharding around its inputs and results, which lays them out on `mesh`. specs: "data,_; ? -> ?,model",
    an entry for each input and result. An entry is a spec as ax_with_sharding takes it; or "?", which leaves the layout open; or

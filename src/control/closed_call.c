@@ -139,7 +139,7 @@ enum { few = 4 };
 
 static bool is_short(const ax_program *body) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < body->eqn_count; i++) {
+  for (uint32_t i = 0; i < body->eqn_count && count <= few; i++) {
     const ax_eqn *eqn = &body->eqns[i];
     const bool literal = ax_eqn_literal(eqn) != NULL;
     if (!literal && (eqn->prim->kind != AX_LOCAL || !eqn->prim->cheap)) return false;

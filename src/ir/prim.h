@@ -298,8 +298,8 @@ typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 typedef struct ax_hlo_reader ax_hlo_reader; /* hlo/read.h */
 
-/* No rule but `links`, `rewrite`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared one
-   (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `links`, `rewrite`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared
+   one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;

@@ -26,6 +26,7 @@ typedef struct choice {
   const ax_type *type; /* of it */
   bool when;           /* what chooses gives this where there are updates */
   ax_dims along;       /* the dimensions that it varies along */
+  ax_value which;      /* over these dimensions alone, true where there are updates */
   uint32_t count;
   const ax_eqn *updates[most_updates]; /* the last first */
 } choice;
@@ -114,6 +115,7 @@ static uint32_t varies_along(const choice *c, uint32_t id, int deep) {
 static bool find(choice *c, const ax_rewrite_args *args) {
   const uint32_t *in = args->eqn->in;
   *c = (choice){.args = args};
+  if (ax_type_elems(type_of(c, args->eqn->out)) == 0) return false;
   const uint32_t dims = varies_along(c, in[0], most_deep);
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     if ((dims >> d & 1) != 0) c->along.v[c->along.count++] = d;
@@ -153,15 +155,13 @@ static ax_value lean(const choice *c, uint32_t id, int deep) {
 /* What chooses, over an array of `dims`, whose dimension place[k] is along[k] of the updated one. */
 static ax_value chooses(const choice *c, uint32_t rank, const int64_t *dims, const int64_t *place) {
   const uint32_t count = c->along.count;
-  ax_value which = lean(c, c->args->eqn->in[0], most_deep);
   int64_t sorted[AX_MAX_RANK], order[AX_MAX_RANK];
   for (uint32_t k = 0; k < count; k++) {
     uint32_t at = k;
     for (; at > 0 && sorted[at - 1] > place[k]; at--) sorted[at] = sorted[at - 1], order[at] = order[at - 1];
     sorted[at] = place[k], order[at] = k;
   }
-  if (!c->when) which = ax_not(which);
-  which = (ax_transpose)(which, AX_LIST(count, order));
+  const ax_value which = (ax_transpose)(c->which, AX_LIST(count, order));
   return (ax_broadcast_in_dim)(which, AX_LIST(rank, dims), AX_LIST(count, sorted));
 }
 
@@ -206,6 +206,8 @@ bool ax_choose_update(const ax_rewrite_args *args) {
   if (!find(&c, args)) return false;
   if (args->values == NULL) return true;
   ax_value x = args->values[c.array];
+  c.which = lean(&c, args->eqn->in[0], most_deep);
+  if (!c.when) c.which = ax_not(c.which);
   for (uint32_t i = c.count; i-- > 0 && !ax_failed();)
     x = c.updates[i]->prim == &ax_prim_dynamic_update_slice ? put_slice(&c, c.updates[i], x) : put_windows(&c, c.updates[i], x);
   args->out[0] = x;

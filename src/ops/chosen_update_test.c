@@ -7,6 +7,7 @@
 #include "ops/chosen_update.h"
 #include "support/cmocka.h"
 #include "support/host.h"
+#include "support/oom.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -154,6 +155,34 @@ static void in_rows(void **state) {
   }
 }
 
+/* Of no elements nothing is gained, and some of them have no windows that could be read. */
+static void of_nothing(void **state) {
+  (void)state;
+  test_random random = {10};
+  holds("{ lambda x:f32[3,0] p:bool[3] i:s32[0,1] u:f32[3,0]. let q:bool[3,0] = broadcast_in_dim[shape=(3, 0) broadcast_dimensions=(0,)] p "
+        "y:f32[3,0] = scatter[update_window_dims=(0,) inserted_window_dims=(1,) scatter_dims_to_operand_dims=(1,) operand_batching_dims=() "
+        "scatter_indices_batching_dims=() mode=\"clip\" indices_are_sorted=false unique_indices=false] x i u z:f32[3,0] = select_n q x y in (z,) }",
+        false, &random);
+}
+
+/* Each allocation of the rule may fail. */
+static ax_status simplified(void *context) {
+  ax_program *simple = NULL;
+  const ax_status status = ax_program_simplify(context, &simple);
+  ax_program_release(simple);
+  return status;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  ax_program *program = test_parsed("{ lambda x:f32[40] p:bool[] u:f32[1] i:s32[] j:s32[1]. let y:f32[40] = dynamic_update_slice x u i "
+                                    "v:f32[40] = scatter_add[update_window_dims=(0,) inserted_window_dims=() scatter_dims_to_operand_dims=(0,) "
+                                    "operand_batching_dims=() scatter_indices_batching_dims=() mode=\"fill\" indices_are_sorted=false "
+                                    "unique_indices=false] y j u z:f32[40] = select_n p x v in (z,) }");
+  assert_true(test_each_allocation(simplified, program) > 10);
+  ax_program_release(program);
+}
+
 /* The rule answers for one equation, and makes nothing when it is only asked. */
 static void asks_only(void **state) {
   (void)state;
@@ -168,6 +197,7 @@ static void asks_only(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(of_scatters), cmocka_unit_test(of_slices), cmocka_unit_test(in_rows),
+                                     cmocka_unit_test(of_nothing), cmocka_unit_test(without_memory),
                                      cmocka_unit_test(asks_only)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
    Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
    picks one element, or windows of at most an eighth of it, may be cut too: each device applies the updates of its part. Updates that
    are cut make parts of a sum, or of an extreme.
-   Compiled: a copy, and code of its own. Extremes of complex numbers are those of pmin and pmax. */
+   Compiled: a copy, and code of its own; one small window is a slice that is overwritten. Extremes of complex numbers are those of pmin and pmax. */
 #include "ops/scatter.h"
 
 #include <string.h>

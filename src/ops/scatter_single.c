@@ -19,7 +19,7 @@ bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types) {
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *updates = &types[eqn->in[2]];
   const ax_index_windows w = windows_of(eqn, x, indices, updates);
   bool one = ax_type_elems(updates) <= small_window && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
-  if (eqn->prim != &ax_prim_scatter) one = one && ax_dtype_get(x->dtype)->kind != AX_KIND_COMPLEX;
+  if (eqn->prim != &ax_prim_scatter) one = one && ax_dtype_get(x->dtype)->kind != AX_KIND_COMPLEX && x->dtype != AX_BOOL;
   for (uint32_t d = 0; d + 1 < indices->rank; d++) one = one && indices->dims[d] == 1;
   for (uint32_t d = 0; d < x->rank; d++) one = one && w.limit[d] >= 0 && w.limit[d] <= INT32_MAX;
   return one;

@@ -36,6 +36,7 @@ static void which_have_one(void **state) {
   assert_false(has_one("scatter", "f32", "u8", 1)); /* whose limit may be beyond its numbers */
   assert_true(has_one("scatter_add", "f32", "s32", 1));
   assert_false(has_one("scatter_mul", "c64", "s32", 1));
+  assert_false(has_one("scatter_max", "bool", "s32", 1));
   assert_false(has_one("scatter_add", "f32", "s32", 2));
 }
 
@@ -49,7 +50,8 @@ static void windows_anywhere(void **state) {
   for (size_t m = 0; m < AX_COUNT(modes); m++)
     for (size_t d = 0; d < AX_COUNT(dtypes); d++)
       for (size_t a = 0; a < AX_COUNT(at); a++) {
-        const char *prim = d == 1 || d == 4 ? "scatter" : prims[(m + d + a) % AX_COUNT(prims)]; /* complex numbers and bools are put */
+        const char *of_bools[] = {"scatter", "scatter_min", "scatter_max"};
+        const char *prim = d == 1 ? "scatter" : d == 4 ? of_bools[(m + a) % 3] : prims[(m + d + a) % AX_COUNT(prims)];
         ax_program *program = putting(prim, dtypes[d], indices[a % 2], modes[m], 1, a % 3 == 2 ? 1 : 3);
         const ax_type *types = program->types;
         ax_tensor *in[] = {test_edge_tensor(&random, types[0]), test_tensor(types[1], at[a]), test_edge_tensor(&random, types[2])};

@@ -5,6 +5,7 @@
    Such pieces are views, whatever operations read them. (A product that reads a piece names the whole array and a place in it;
    then the array stays.) If the parts lie one behind the other in memory and each view is in one of them, each part gets a buffer
    of its own, and the views move there. Arrays that are written part by part and read whole are left to pieces.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/passes.h"
@@ -125,15 +126,15 @@ static ax_status begin(viewer *v) {
 
 /* --- Taking apart --- */
 
-/* The parts are in order and all of the array. */
+static int by_begin(const void *a, const void *b) {
+  const int64_t x = ((const part *)a)->begin, y = ((const part *)b)->begin;
+  return x < y ? -1 : x > y;
+}
+
+/* Puts the parts in order. Returns whether they are all of the array. */
 static bool complete(const ax_plan *plan, uint32_t allocation, parts *p) {
   int64_t end = 0;
-  for (uint32_t i = 1; i < p->count; i++)
-    for (uint32_t k = i; k > 0 && p->part[k - 1].begin > p->part[k].begin; k--) {
-      const part one = p->part[k];
-      p->part[k] = p->part[k - 1];
-      p->part[k - 1] = one;
-    }
+  if (p->count > 0) qsort(p->part, p->count, sizeof p->part[0], by_begin);
   for (uint32_t i = 0; i < p->count; end = p->part[i++].end)
     if (p->part[i].begin != end || p->part[i].dim != p->part[0].dim) return false;
   return p->count > 1 && end == ax_buffer_bytes(&plan->buffers[allocation]);

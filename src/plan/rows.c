@@ -66,17 +66,15 @@ static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
 
 static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
 
-static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Bytes that a member comes to for the first time, at most, by this access. */
 static int64_t newly_touched(ax_rows_use *u, const ax_rows_use *one, uint32_t member) {
   const bool first = u->last != member;
-  const int64_t before = first ? 0 : lesser(u->last_touched, u->last_high - u->last_low);
+  const int64_t before = first ? 0 : ax_least(u->last_touched, u->last_high - u->last_low);
   u->last = member;
-  u->last_low = first ? one->low : lesser(u->last_low, one->low);
+  u->last_low = first ? one->low : ax_least(u->last_low, one->low);
   u->last_high = first || u->last_high < one->high ? one->high : u->last_high;
   u->last_touched = (first ? 0 : u->last_touched) + one->high - one->low;
-  const int64_t now = lesser(u->last_touched, u->last_high - u->last_low);
+  const int64_t now = ax_least(u->last_touched, u->last_high - u->last_low);
   if (now > u->most) u->most = now;
   return now - before;
 }

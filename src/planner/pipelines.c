@@ -346,7 +346,7 @@ typedef struct stage_sizes {
   int64_t way[most_ways], model;
 } stage_sizes;
 
-static bool cuts_experts(const ax_planner *p, const ax_arrangement *layout, uint32_t axis) {
+static bool stage_cuts_experts(const ax_planner *p, const ax_arrangement *layout, uint32_t axis) {
   for (uint32_t g = 0; g < p->families.count; g++)
     if (p->families.list[g].experts >= 0 && layout->family[g].axis[axis] == p->families.list[g].experts) return true;
   return false;
@@ -370,7 +370,7 @@ static bool make_stage(const ax_planner *p, const within *w, const stage_sizes *
   c->kind = w->kinds[sizes->model > 1];
   if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) return false;
   for (uint32_t axis = 1; axis <= w->count; axis++)
-    if (!(c->layout.batch.axis[axis] == 0 ? cuts_experts(p, &c->layout, axis)
+    if (!(c->layout.batch.axis[axis] == 0 ? stage_cuts_experts(p, &c->layout, axis)
                                           : ax_stage_cuts_carries(&c->layout, &p->model, &c->mesh)))
       return false;
   return true;
@@ -392,7 +392,7 @@ static ax_status try_within(ax_planner *p, const within *w, int64_t stages, cons
 }
 
 /* The next number up to `most` that divides the devices; false: there is none. */
-static bool next_size(const ax_planner *p, int64_t most, int64_t *size) {
+static bool next_factor(const ax_planner *p, int64_t most, int64_t *size) {
   do ++*size;
   while (*size <= most && p->devices % *size != 0);
   return *size <= most;
@@ -401,8 +401,8 @@ static bool next_size(const ax_planner *p, int64_t most, int64_t *size) {
 /* The sizes behind these, of axes that are all used; false: there are none. */
 static bool next_sizes(const ax_planner *p, const within *w, stage_sizes *sizes) {
   for (uint32_t k = w->count; k-- > 0; sizes->way[k] = 2)
-    if (next_size(p, most_second, &sizes->way[k])) return true;
-  return next_size(p, most_model, &sizes->model);
+    if (next_factor(p, most_second, &sizes->way[k])) return true;
+  return next_factor(p, most_model, &sizes->model);
 }
 
 static ax_status go_through(ax_planner *p, const within *w, bool offer) {

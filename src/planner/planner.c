@@ -153,7 +153,7 @@ static uint32_t count_ways(const ax_mesh *mesh) {
   return mesh->count - 1 - (mesh->count > 1 && strcmp(mesh->axis[mesh->count - 1].name, "model") == 0);
 }
 
-static ax_status find_way(ax_planner *p, const char *name, const ax_arrangement **out) {
+static ax_status find_way_named(ax_planner *p, const char *name, const ax_arrangement **out) {
   *out = strcmp(name, "expert") == 0 ? &p->expert : &p->sequence;
   AX_TRY(ax_planner_find_ways(p, name));
   if ((*out)->family != NULL) return AX_OK;
@@ -163,7 +163,7 @@ static ax_status find_way(ax_planner *p, const char *name, const ax_arrangement 
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
   const ax_arrangement *way[2] = {NULL, NULL};
   const uint32_t count = count_ways(&c->mesh);
-  for (uint32_t k = 0; k < count; k++) AX_TRY(find_way(p, c->mesh.axis[1 + k].name, &way[k]));
+  for (uint32_t k = 0; k < count; k++) AX_TRY(find_way_named(p, c->mesh.axis[1 + k].name, &way[k]));
   if (count == 0) AX_TRY(ax_planner_find_ways(p, NULL));
   if (count > 0)
     AX_TRY(ax_planner_merge_ways(p, way[0], way[1], &c->layout));

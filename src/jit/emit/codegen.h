@@ -82,6 +82,11 @@ ax_dtype ax_cg_order(ax_dtype dtype);
 LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 
+/* --- extremes.c --- */
+/* The smaller of two floats, AX_F32 or AX_F64: NaN if either is, and -0 is less than +0. NULL: there is no such instruction for so many lanes,
+   or one is a constant, of which LLVM's own way is short. */
+LLVMValueRef ax_cg_smaller(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
+
 /* --- integer.c: division and powers --- */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes);
 LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,

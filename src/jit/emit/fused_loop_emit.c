@@ -282,7 +282,7 @@ static bool *steps_done_often(writer *w) {
   enum { many = 64 };
   const ax_fused_loop *f = w->fused_loop;
   bool *often = ax_arena_alloc(w->arena, f->step_count * sizeof often[0]);
-  int64_t trips[AX_FUSED_LOOP_NESTED + 1] = {1};
+  int64_t trips[AX_FUSED_LOOP_NESTED + 2] = {1}; /* by depth, of which the outermost loop's is 0 */
   uint32_t depth = 0;
   for (uint32_t i = 0; often != NULL && i < f->step_count; i++) {
     const ax_fused_loop_step *step = &f->steps[i];

@@ -54,8 +54,8 @@ static bool is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
-/* Adds to `sum`, an offset in elements of so many bits, the starts that become known at `level`; if that is AX_NONE, those that each load adds,
-   with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
+/* Adds to `sum`, an offset in elements of so many bits, the starts that become known at `level`; if that is AX_NONE, those that each
+   load adds, with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
 static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, uint32_t bits,
                                LLVMValueRef sum) {
   const ax_nest_schedule *schedule = nest->schedule;

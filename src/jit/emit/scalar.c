@@ -116,54 +116,11 @@ static LLVMValueRef half_extreme(const op *o, LLVMRealPredicate taken, LLVMOpcod
 
 static bool holds_f16(const op *o) { return o->cg->f16 && o->dtype == AX_F16 && !o->widened; }
 
-static LLVMValueRef bits_of(const op *o, LLVMValueRef x) {
-  return LLVMBuildCast(o->cg->builder, LLVMBitCast, x, ax_cg_int(o->cg, o->dtype == AX_F64 ? 64 : 32, o->lanes), "");
-}
-
-static LLVMValueRef of_bits(const op *o, LLVMValueRef bits) { return LLVMBuildCast(o->cg->builder, LLVMBitCast, bits, o->type, ""); }
-
-#if defined(__x86_64__)
-/* The instruction for a register of so many bits; 0: for one element of 128. NULL: there is none. */
-static const char *name_of_smaller(const op *o, uint32_t bits) {
-  const bool is_double = o->dtype == AX_F64;
-  if (bits == 512 && o->cg->vector_bytes == 64) return is_double ? "llvm.x86.avx512.min.pd.512" : "llvm.x86.avx512.min.ps.512";
-  if (bits == 256 && o->cg->vector_bytes >= 32) return is_double ? "llvm.x86.avx.min.pd.256" : "llvm.x86.avx.min.ps.256";
-  if (bits == 128) return is_double ? "llvm.x86.sse2.min.pd" : "llvm.x86.sse.min.ps";
-  return bits != 0 ? NULL : is_double ? "llvm.x86.sse2.min.sd" : "llvm.x86.sse.min.ss";
-}
-
-static LLVMValueRef in_register(const op *o, LLVMValueRef x) {
-  if (o->lanes > 1) return x;
-  return LLVMBuildInsertElement(o->cg->builder, LLVMGetPoison(LLVMVectorType(o->type, o->dtype == AX_F64 ? 2 : 4)), x, ax_cg_i64(o->cg, 0), "");
-}
-
-static LLVMValueRef take_smaller(const op *o, const char *name, bool of_512, LLVMValueRef x, LLVMValueRef y) {
-  enum { rounding_as_set = 4 };
-  LLVMValueRef args[] = {in_register(o, x), in_register(o, y), LLVMConstInt(ax_cg_int(o->cg, 32, 1), rounding_as_set, false)};
-  const LLVMValueRef made = ax_cg_intrinsic(o->cg, name, NULL, 0, args, of_512 ? 3 : 2);
-  return o->lanes > 1 ? made : LLVMBuildExtractElement(o->cg->builder, made, ax_cg_i64(o->cg, 0), "");
-}
-
-/* The smaller by the processor's instruction, whose result is its second operand where they are equal or one is NaN. Taken both ways,
-   the results are one number, or two zeros of which "or" makes -0 if one is, or a NaN and something else of which "or" makes a NaN.
-   That is three instructions, two of them one after the other, where LLVM makes seven of llvm.minimum. NULL: not here. What LLVM knows
-   of a constant makes its own way shorter. */
-static LLVMValueRef smaller(const op *o, LLVMValueRef x, LLVMValueRef y) {
-  const uint32_t bits = o->dtype == AX_F64 ? 64 : 32;
-  const char *name = name_of_smaller(o, o->lanes == 1 ? 0 : o->lanes * bits);
-  const bool of_512 = o->lanes * bits == 512;
-  if (name == NULL || LLVMIsConstant(x) || LLVMIsConstant(y)) return NULL;
-  const LLVMValueRef one = bits_of(o, take_smaller(o, name, of_512, x, y)), other = bits_of(o, take_smaller(o, name, of_512, y, x));
-  return of_bits(o, LLVMBuildOr(o->cg->builder, one, other, ""));
-}
-#else
-static LLVMValueRef smaller(const op *o, LLVMValueRef x, LLVMValueRef y) {
-  (void)o, (void)x, (void)y;
-  return NULL;
-}
-#endif
-
 static LLVMValueRef negated(const op *o, LLVMValueRef x) { return LLVMBuildFNeg(o->cg->builder, x, ""); }
+
+static LLVMValueRef smaller(const op *o, LLVMValueRef x, LLVMValueRef y) {
+  return o->kind == AX_KIND_FLOAT ? ax_cg_smaller(o->cg, o->dtype == AX_F64 ? AX_F64 : AX_F32, x, y, o->lanes) : NULL;
+}
 
 static LLVMValueRef emit_max(const op *o) {
   if (holds_f16(o)) return half_extreme(o, LLVMRealOGT, LLVMAnd);
@@ -172,7 +129,7 @@ static LLVMValueRef emit_max(const op *o) {
 }
 static LLVMValueRef emit_min(const op *o) {
   if (holds_f16(o)) return half_extreme(o, LLVMRealOLT, LLVMOr);
-  const LLVMValueRef less = o->kind == AX_KIND_FLOAT ? smaller(o, o->args[0], o->args[1]) : NULL;
+  const LLVMValueRef less = smaller(o, o->args[0], o->args[1]);
   return less != NULL ? less : extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
 }
 

@@ -370,13 +370,13 @@ static bool stores_apart(const ax_nest_schedule *s, const uint32_t *order) {
   return apart > 1 && apart <= most_apart && s->loops[last].extent >= s->lanes && s->loop_count < AX_MAX_LOOPS;
 }
 
-/* A loop of one step inside all others, along which every access is even. */
+/* A loop of one step inside all others, along which stores step. Loads do not, since what they load may be where a store starts. */
 static void add_single(ax_nest_schedule *s, uint32_t *order) {
   const uint32_t l = order[s->loop_count] = s->loop_count;
   s->loop_count++;
   s->loops[l] = (ax_loop){.extent = 1};
   for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
-    s->accesses[a].stride[l] = 1;
+    s->accesses[a].stride[l] = a >= s->kernel->expr_count;
     s->accesses[a].uneven[l] = 0;
   }
 }
