@@ -4,8 +4,8 @@
      select_n(which, x, dynamic_update_slice(x, ..))      where(done, x, x.at[i].set(y))
 
    What chooses must vary along such dimensions alone as the updates have whole, or indices are batched over: it is broadcast along the
-   others, or computed from what is. Of a scatter whose windows may lie outside, the indices are chosen: such a window changes nothing. Otherwise
-   updates are chosen, beside what they would overwrite. Several updates in a row are chosen alike. */
+   others, or computed from what is. Of a scatter whose windows may lie outside, the indices are chosen: such a window changes nothing.
+   Otherwise updates are chosen, beside what they would overwrite. Several updates in a row are chosen alike. */
 #include "ops/chosen_update.h"
 
 #include "ops/broadcast.h"
@@ -41,16 +41,15 @@ static bool takes_whole(const choice *c, const ax_type *update) {
   return true;
 }
 
+static const ax_indexing *indexing_of(const ax_eqn *eqn) { return &((const ax_scatter_params *)eqn->params)->at; }
+
 static ax_index_windows windows_of(const choice *c, const ax_eqn *eqn) {
-  int64_t sizes[AX_MAX_RANK];
-  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
-  ax_window_sizes(at, c->type, type_of(c, eqn->in[2]), sizes);
-  return ax_windows_of(at, c->type, type_of(c, eqn->in[1]), sizes);
+  return ax_scatter_windows(indexing_of(eqn), c->type, type_of(c, eqn->in[1]), type_of(c, eqn->in[2]));
 }
 
 /* An index of -1 is outside, where there is an index that may be. */
 static bool by_index(const choice *c, const ax_eqn *eqn) {
-  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_indexing *at = indexing_of(eqn);
   bool all = ax_indexing_fills(at) && at->map.count > 0 && ax_dtype_get(type_of(c, eqn->in[1])->dtype)->kind == AX_KIND_SIGNED;
   for (uint32_t k = 0; k < c->along.count; k++) all = all && ax_dims_has(&at->batching, c->along.v[k]);
   return all;
@@ -61,7 +60,7 @@ static bool by_element(const choice *c, const ax_eqn *eqn) {
   bool all = eqn->prim == &ax_prim_scatter && !ax_is_key(c->type->dtype);
   for (uint32_t k = 0; k < c->along.count; k++) {
     const int64_t d = c->along.v[k];
-    const bool batching = ax_dims_has(&((const ax_scatter_params *)eqn->params)->at.batching, d);
+    const bool batching = ax_dims_has(&indexing_of(eqn)->batching, d);
     all = all && w.wide_of[d] >= 0 && (batching || w.sizes[d] == c->type->dims[d]);
   }
   return all;

@@ -83,6 +83,12 @@ void ax_window_sizes(const ax_indexing *at, const ax_type *operand, const ax_typ
   for (uint32_t i = 0; i < kept.count; i++) sizes[kept.v[i]] = wide->dims[at->window.v[i]];
 }
 
+ax_index_windows ax_scatter_windows(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const ax_type *updates) {
+  int64_t sizes[AX_MAX_RANK];
+  ax_window_sizes(at, operand, updates, sizes);
+  return ax_windows_of(at, operand, indices, sizes);
+}
+
 ax_index_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const int64_t *sizes) {
   ax_index_windows w = {.rank = operand->rank, .index_rank = indices->rank, .wide_rank = indices->rank - 1 + at->window.count};
   ax_dims kept = kept_of(at, operand->rank), others = ax_dims_others(w.wide_rank, &at->window, NULL);

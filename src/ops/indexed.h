@@ -52,6 +52,8 @@ AX_MUST_USE ax_status ax_indexing_check(const ax_indexing *at, const char *const
 ax_index_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const int64_t *sizes);
 /* Finds the sizes of a scatter's windows, one an operand dimension, from the wide array's type. */
 void ax_window_sizes(const ax_indexing *at, const ax_type *operand, const ax_type *wide, int64_t *sizes);
+/* The windows of a scatter, whose updates have the sizes. */
+ax_index_windows ax_scatter_windows(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const ax_type *updates);
 
 /* Says whether windows that are not inside the operand are skipped or filled. In the other modes they are moved inside, also where
    the caller promised that there are none. */

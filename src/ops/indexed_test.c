@@ -79,6 +79,9 @@ static void sizes_of_windows_follow_from_the_wide_array(void **state) {
   int64_t sizes[2];
   ax_window_sizes(&rows, &operand, &wide, sizes);
   assert_true(sizes[0] == 1 && sizes[1] == 3);
+  const ax_type indices = places(AX_S32, 1);
+  const ax_index_windows w = ax_scatter_windows(&rows, &operand, &indices, &wide);
+  assert_true(w.sizes[0] == 1 && w.sizes[1] == 3);
 }
 
 static void refused(ax_indexing at, ax_type indices, const char *why) {

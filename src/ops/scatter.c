@@ -19,7 +19,8 @@
    Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
    picks one element, or windows of at most an eighth of it, may be cut too: each device applies the updates of its part. Updates that
    are cut make parts of a sum, or of an extreme.
-   Compiled: a copy, and code of its own; one small window is a slice that is overwritten. Extremes of complex numbers are those of pmin and pmax. */
+   Compiled: a copy, and code of its own; one small window is a slice that is overwritten. Extremes of complex numbers are those of
+   pmin and pmax. */
 #include "ops/scatter.h"
 
 #include <string.h>
@@ -44,16 +45,14 @@ static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_va
 static ax_status check_updates(const ax_infer_args *args, const ax_indexing *at) {
   const ax_type *x = &args->in[0], *indices = &args->in[1], *updates = &args->in[2];
   const uint32_t wide = indices->rank - 1 + at->window.count;
-  int64_t sizes[AX_MAX_RANK];
   if (updates->rank != wide)
     return ax_error(AX_INVALID_ARGUMENT,
                     "updates %s have rank %u; with the indices' %u dimensions and the window's %u it must be %u",
                     ax_type_string(updates, args->axes), updates->rank, indices->rank - 1, at->window.count, wide);
-  ax_window_sizes(at, x, updates, sizes);
-  const ax_index_windows w = ax_windows_of(at, x, indices, sizes);
+  const ax_index_windows w = ax_scatter_windows(at, x, indices, updates);
   for (uint32_t d = 0; d < x->rank; d++)
     if (w.limit[d] < 0 && !(x->dims[d] == 0 && ax_dims_has(&at->collapsed, d))) /* of no elements, none is updated */
-      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d,
+      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)w.sizes[d], d,
                       (long long)x->dims[d]);
   for (uint32_t d = 0; d + 1 < indices->rank; d++)
     if (updates->dims[w.wide_of_index[d]] != indices->dims[d])
@@ -97,9 +96,8 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_tensor *indices = args->in[1], *updates = args->in[2], *out = args->out[0];
   const ax_type types[] = {type_of(args->in[0]), type_of(indices), type_of(updates)};
   ax_dims others = ax_dims_others(updates->rank, &at->window, NULL), order = {0};
-  int64_t sizes[AX_MAX_RANK], strides[AX_MAX_RANK], by[AX_MAX_RANK], dims[AX_MAX_RANK];
-  ax_window_sizes(at, &types[0], &types[2], sizes);
-  const ax_index_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
+  int64_t strides[AX_MAX_RANK], by[AX_MAX_RANK], dims[AX_MAX_RANK];
+  const ax_index_windows w = ax_scatter_windows(at, &types[0], &types[1], &types[2]);
   ax_dense_strides(updates->rank, updates->dims, strides);
   for (uint32_t i = 0; i < updates->rank; i++) order.v[i] = i < others.count ? others.v[i] : at->window.v[i - others.count];
   for (uint32_t i = 0; i < updates->rank; i++) by[i] = strides[order.v[i]], dims[i] = updates->dims[order.v[i]];
@@ -254,9 +252,7 @@ static void batch(const ax_batch_args *args) {
 
 static ax_index_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
-  int64_t sizes[AX_MAX_RANK];
-  ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
-  return ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+  return ax_scatter_windows(at, &types[eqn->in[0]], &types[eqn->in[1]], &types[eqn->in[2]]);
 }
 
 /* How what several devices make of x is put together, each with some of the updates; false: it cannot be. */
@@ -324,9 +320,7 @@ static void block(const ax_block_args *args) {
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
   const ax_type *types = lower->program->types;
-  int64_t sizes[AX_MAX_RANK];
-  ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
-  const ax_index_windows w = ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+  const ax_index_windows w = all_windows(eqn, types);
   const bool is_empty = ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0;
   if (!is_empty && ax_scatter_has_one(eqn, types)) return ax_scatter_lower_one(lower, eqn, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
@@ -354,13 +348,11 @@ static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
-  const ax_type *types = hlo->program->types, *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *y = &types[eqn->out];
+  const ax_type *types = hlo->program->types, *indices = &types[eqn->in[1]], *y = &types[eqn->out];
   uint32_t operands[] = {in[0], in[1], in[2]};
-  int64_t sizes[AX_MAX_RANK];
   ax_hlo_attributes attributes = {.hlo = hlo};
   if (strcmp(at->mode, "clip") == 0 && at->map.count > 0) {
-    ax_window_sizes(at, x, &types[eqn->in[2]], sizes);
-    const ax_index_windows w = ax_windows_of(at, x, indices, sizes);
+    const ax_index_windows w = all_windows(eqn, types);
     operands[1] = ax_hlo_indices_clamped(hlo, &w, in[1], indices);
   }
   ax_hlo_add_fields(&attributes, eqn->prim, eqn->params);

@@ -96,19 +96,11 @@ static bool in_order(const ax_row_windows *w, const int64_t *offset, uint32_t la
 
 static uint64_t narrow_loops(const ax_nest_schedule *s) { return ((uint64_t)2 << (s->loop_count - 1)) - ((uint64_t)1 << s->outer); }
 
-/* The loops that the places depend on where an access starts. */
-static uint64_t starts_in(const ax_nest_schedule *s, const ax_nest_access *access) {
-  uint64_t loops = access->moved;
-  for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)
-    if (access->at[d].dynamic != AX_NONE) loops |= s->deps[access->at[d].dynamic];
-  return loops;
-}
-
 /* Instructions to move all vectors of a block; below 0: it cannot be done. */
 static double moves(const ax_nest_schedule *s, const ax_nest_access *access, bool store) {
   double cost = 0;
   const bool guarded = !store && access->guard != AX_NONE;
-  if ((starts_in(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] <= 0))) return -1;
+  if ((ax_access_starts(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] <= 0))) return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
   for (uint32_t l = s->outer; store && l < s->loop_count; l++)
     if (access->stride[l] == 0) return -1;

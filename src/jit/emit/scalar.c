@@ -116,21 +116,25 @@ static LLVMValueRef half_extreme(const op *o, LLVMRealPredicate taken, LLVMOpcod
 
 static bool holds_f16(const op *o) { return o->cg->f16 && o->dtype == AX_F16 && !o->widened; }
 
-static LLVMValueRef negated(const op *o, LLVMValueRef x) { return LLVMBuildFNeg(o->cg->builder, x, ""); }
-
-static LLVMValueRef smaller(const op *o, LLVMValueRef x, LLVMValueRef y) {
-  return o->kind == AX_KIND_FLOAT ? ax_cg_smaller(o->cg, o->dtype == AX_F64 ? AX_F64 : AX_F32, x, y, o->lanes) : NULL;
+/* The larger is the smaller of both negated, negated. NULL: there is no instruction for it. */
+static LLVMValueRef by_instruction(const op *o, bool larger) {
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef x = o->args[0], y = o->args[1];
+  if (o->kind != AX_KIND_FLOAT) return NULL;
+  if (larger) x = LLVMBuildFNeg(b, x, ""), y = LLVMBuildFNeg(b, y, "");
+  const LLVMValueRef less = ax_cg_smaller(o->cg, computed(o), x, y, o->lanes);
+  return less != NULL && larger ? LLVMBuildFNeg(b, less, "") : less;
 }
 
 static LLVMValueRef emit_max(const op *o) {
   if (holds_f16(o)) return half_extreme(o, LLVMRealOGT, LLVMAnd);
-  const LLVMValueRef less = o->kind == AX_KIND_FLOAT ? smaller(o, negated(o, o->args[0]), negated(o, o->args[1])) : NULL;
-  return less != NULL ? negated(o, less) : extreme(o, "llvm.maximum", "llvm.smax", "llvm.umax");
+  const LLVMValueRef larger = by_instruction(o, true);
+  return larger != NULL ? larger : extreme(o, "llvm.maximum", "llvm.smax", "llvm.umax");
 }
 static LLVMValueRef emit_min(const op *o) {
   if (holds_f16(o)) return half_extreme(o, LLVMRealOLT, LLVMOr);
-  const LLVMValueRef less = smaller(o, o->args[0], o->args[1]);
-  return less != NULL ? less : extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
+  const LLVMValueRef smaller = by_instruction(o, false);
+  return smaller != NULL ? smaller : extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
 }
 
 static LLVMValueRef emit_pow(const op *o) {

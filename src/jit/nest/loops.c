@@ -167,11 +167,11 @@ uint64_t ax_access_deps(const ax_nest_schedule *s, const ax_nest_access *access)
   return deps;
 }
 
-/* The loops that the access's starts depend on. Starts are earlier nodes, so their loops are known. */
-static void find_moved(ax_nest_schedule *s, ax_nest_access *access) {
-  access->moved = 0;
+uint64_t ax_access_starts(const ax_nest_schedule *s, const ax_nest_access *access) {
+  uint64_t loops = 0;
   for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)
-    if (access->at[d].dynamic != AX_NONE) access->moved |= s->deps[access->at[d].dynamic];
+    if (access->at[d].dynamic != AX_NONE) loops |= s->deps[access->at[d].dynamic];
+  return loops;
 }
 
 void ax_nest_schedule_find_deps(ax_nest_schedule *s) {
@@ -180,7 +180,7 @@ void ax_nest_schedule_find_deps(ax_nest_schedule *s) {
     s->deps[id] = 0;
     if (!s->live[id]) continue;
     if (expr->op == AX_LEAF_LOAD) {
-      find_moved(s, &s->accesses[id]);
+      s->accesses[id].moved = ax_access_starts(s, &s->accesses[id]); /* of earlier nodes, whose loops are known */
       s->deps[id] = ax_access_deps(s, &s->accesses[id]) | s->accesses[id].moved;
       if (expr->arg[0] != AX_NONE) s->deps[id] |= s->deps[expr->arg[0]];
     }

@@ -130,6 +130,8 @@ void ax_nest_schedule_find_deps(ax_nest_schedule *schedule);
    nodes and no loops yet. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_schedule_take_bits(ax_nest_schedule *schedule, ax_arena *arena);
 uint64_t ax_access_deps(const ax_nest_schedule *schedule, const ax_nest_access *access);
+/* The loops that the access's dynamic starts depend on, of a store too. */
+uint64_t ax_access_starts(const ax_nest_schedule *schedule, const ax_nest_access *access);
 static inline bool ax_access_is_moved(const ax_nest_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
 bool ax_nest_schedule_can_pair(

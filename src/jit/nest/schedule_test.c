@@ -360,6 +360,7 @@ static void a_look_up_is_moved_by_the_loops_of_its_start(void **state) {
   assert_true(t.s.live[row]);
   assert_true(ax_access_is_moved(&t.s.accesses[look_up], 0) && !ax_access_is_moved(&t.s.accesses[look_up], 1));
   assert_int_equal(ax_access_deps(&t.s, &t.s.accesses[look_up]), 2);
+  assert_int_equal(ax_access_starts(&t.s, &t.s.accesses[look_up]), 1);
   assert_int_equal(t.s.deps[look_up], 3);
   ax_arena_deinit(&t.arena);
 }
