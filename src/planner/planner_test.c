@@ -276,6 +276,7 @@ static void test_experts_in_stages(void **state) {
    stage cut experts in two and positions in two, and nothing else is as good. */
 static void test_both_in_stages(void **state) {
   (void)state;
+  if (AX_HOSTILE) skip(); /* with sanitizers it takes a minute */
   static const char text[] =
       "machine \"near\" device flops f32 1e12 memory 1e13 launch 1e-7 capacity 1e9\n"
       "node devices 4 latency 1e-6 bandwidth 1e12 overhead 1e-7\nnetwork latency 1e-6 bandwidth 1e8 overhead 1e-6\n";
@@ -284,7 +285,6 @@ static void test_both_in_stages(void **state) {
   ax_cluster *machine = machine_of(text);
   ax_program *loss;
   ax_strategies found;
-  if (AX_HOSTILE) skip(); /* with sanitizers it takes a minute */
   TEST_OK(test_trace_mixture(&net, &loss));
   TEST_OK(ax_planner_search(loss, machine, &options, &found));
   const ax_strategy *best = &found.list[0];
