@@ -145,6 +145,8 @@ static bool take_numbered_here(void *context, uint32_t from, const ax_envelope *
   return true;
 }
 
+static pthread_barrier_t all_have_begun; /* what comes before is kept by whoever polls, and not taken where it lies */
+
 static ax_status send_and_take_here(ax_processes *processes) {
   ax_together *t = ax_together_borrow(processes);
   numbered n = {.together = t};
@@ -154,6 +156,7 @@ static ax_status send_and_take_here(ax_processes *processes) {
   ax_receiver receiver = t->receiver;
   receiver.context = &n;
   receiver.take_here = take_numbered_here;
+  (void)pthread_barrier_wait(&all_have_begun);
   for (uint64_t i = 0; i < MANY && status == AX_OK; i++) {
     ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = 8, .words = {i}};
     status = ax_together_send(t, (processes->rule.process + 1) % COUNT, &envelope, &i, NULL, NULL);
@@ -174,7 +177,9 @@ static ax_status send_and_take_here(ax_processes *processes) {
 
 static void messages_are_taken_where_they_lie(void **state) {
   (void)state;
+  pthread_barrier_init(&all_have_begun, NULL, COUNT);
   ends(send_and_take_here, AX_OK, "");
+  pthread_barrier_destroy(&all_have_begun);
 }
 
 static void messages_come_in_order(void **state) {
