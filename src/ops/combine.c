@@ -14,6 +14,7 @@
 #include "machine/features.h"
 
 #define INLINED __attribute__((always_inline))
+#define SELDOM(holds) __builtin_expect(holds, 0)
 
 /* --- Rows --- */
 
@@ -41,78 +42,68 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
   if (from == ROWS_FETCHED && i + from_ahead < r->rows) fetch_row(from_row(r, i + from_ahead), bytes, 0);
 }
 
+/* The element at which row `i` goes, at so many numbers, a constant; false: nowhere. Numbers beside their limits are few, so what comes
+   after them waits for no comparison. */
+static inline INLINED bool find_place(const ax_short_rows *r, int64_t i, uint32_t numbers, int64_t *place) {
+  *place = 0;
+  for (uint32_t k = 0; k < numbers; k++) {
+    int64_t start = r->at[i * r->at_step + k];
+    if (SELDOM((uint64_t)start > (uint64_t)r->limit[k])) {
+      if (!r->clips) return false;
+      start = start < 0 ? 0 : r->limit[k];
+    }
+    *place += start * r->pitch[k];
+  }
+  return true;
+}
+
+enum { placed_ahead = 4096 }; /* bytes that are fetched ahead of rows that lie in memory */
+
+/* What combine_template.h's functions are called. */
+#define NAME_OF(type, part) type##_##part
+#define NAME_BY(type, part) NAME_OF(type, part)
+#define NAME(part) NAME_BY(TYPE, part)
+
 /* --- Integers --- */
 
+#define TYPE s8
 #define ELEMENT int8_t
 #define WIDE uint32_t
-#define RUN s8_run
-#define ROWS s8_rows
-#define COUNTED s8_counted
-#define SOME s8_some
-#define ONE s8_one
 #include "ops/combine_template.h"
 
+#define TYPE u8
 #define ELEMENT uint8_t
 #define WIDE uint32_t
-#define RUN u8_run
-#define ROWS u8_rows
-#define COUNTED u8_counted
-#define SOME u8_some
-#define ONE u8_one
 #include "ops/combine_template.h"
 
+#define TYPE s16
 #define ELEMENT int16_t
 #define WIDE uint32_t
-#define RUN s16_run
-#define ROWS s16_rows
-#define COUNTED s16_counted
-#define SOME s16_some
-#define ONE s16_one
 #include "ops/combine_template.h"
 
+#define TYPE u16
 #define ELEMENT uint16_t
 #define WIDE uint32_t
-#define RUN u16_run
-#define ROWS u16_rows
-#define COUNTED u16_counted
-#define SOME u16_some
-#define ONE u16_one
 #include "ops/combine_template.h"
 
+#define TYPE s32
 #define ELEMENT int32_t
 #define WIDE uint32_t
-#define RUN s32_run
-#define ROWS s32_rows
-#define COUNTED s32_counted
-#define SOME s32_some
-#define ONE s32_one
 #include "ops/combine_template.h"
 
+#define TYPE u32
 #define ELEMENT uint32_t
 #define WIDE uint32_t
-#define RUN u32_run
-#define ROWS u32_rows
-#define COUNTED u32_counted
-#define SOME u32_some
-#define ONE u32_one
 #include "ops/combine_template.h"
 
+#define TYPE s64
 #define ELEMENT int64_t
 #define WIDE uint64_t
-#define RUN s64_run
-#define ROWS s64_rows
-#define COUNTED s64_counted
-#define SOME s64_some
-#define ONE s64_one
 #include "ops/combine_template.h"
 
+#define TYPE u64
 #define ELEMENT uint64_t
 #define WIDE uint64_t
-#define RUN u64_run
-#define ROWS u64_rows
-#define COUNTED u64_counted
-#define SOME u64_some
-#define ONE u64_one
 #include "ops/combine_template.h"
 
 /* --- Extremes of floats. A subnormal number is 0 where the thread flushes them; f16's never are. --- */
@@ -122,72 +113,69 @@ static inline INLINED bool thread_flushes(void) {
   return least == 0;
 }
 
+#define TYPE bf16_extreme
 #define ELEMENT int16_t
 #define MOST INT16_MAX
 #define INFINITE 0x7f80
 #define QUIET 0x7fc0
 #define FLUSHING (thread_flushes() ? 0x80 : 0)
-#define RUN bf16_extremes
-#define ROWS bf16_extreme_rows
-#define COUNTED bf16_extreme_counted
-#define SOME bf16_extreme_some
-#define ONE bf16_extreme
 #include "ops/combine_template.h"
 
+#define TYPE f16_extreme
 #define ELEMENT int16_t
 #define MOST INT16_MAX
 #define INFINITE 0x7c00
 #define QUIET 0x7e00
 #define FLUSHING 0
-#define RUN f16_extremes
-#define ROWS f16_extreme_rows
-#define COUNTED f16_extreme_counted
-#define SOME f16_extreme_some
-#define ONE f16_extreme
 #include "ops/combine_template.h"
 
 static const volatile float hidden_one = 1;
 
+/* Of single numbers compilers move the bits to other registers and back. So here are the processor's instructions for one. */
+#if defined(__x86_64__)
+static inline INLINED float f32_single(ax_scalar combine, float a, float b, float one) {
+  const __m128 x = _mm_set_ss(a), y = _mm_set_ss(b);
+  const __m128 least = _mm_or_ps(_mm_min_ss(x, y), _mm_min_ss(y, x)), greatest = _mm_and_ps(_mm_max_ss(x, y), _mm_max_ss(y, x));
+  return SELDOM(__builtin_isunordered(a, b)) ? NAN : _mm_cvtss_f32(combine == AX_SCALAR_MIN ? least : greatest) * one;
+}
+static inline INLINED double f64_single(ax_scalar combine, double a, double b, double one) {
+  const __m128d x = _mm_set_sd(a), y = _mm_set_sd(b);
+  const __m128d least = _mm_or_pd(_mm_min_sd(x, y), _mm_min_sd(y, x)), greatest = _mm_and_pd(_mm_max_sd(x, y), _mm_max_sd(y, x));
+  return SELDOM(__builtin_isunordered(a, b)) ? NAN : _mm_cvtsd_f64(combine == AX_SCALAR_MIN ? least : greatest) * one;
+}
+#define F32_SINGLE f32_single
+#define F64_SINGLE f64_single
+#else
+#define F32_SINGLE f32_extreme_one
+#define F64_SINGLE f64_extreme_one
+#endif
+
+#define TYPE f32_extreme
 #define ELEMENT float
 #define BITS uint32_t
+#define SINGLE F32_SINGLE
 #define QUIET 0x7fc00000u
 #define FLUSHING hidden_one
-#define RUN f32_extremes
-#define ROWS f32_extreme_rows
-#define COUNTED f32_extreme_counted
-#define SOME f32_extreme_some
-#define ONE f32_extreme
 #include "ops/combine_template.h"
 
+#define TYPE f64_extreme
 #define ELEMENT double
 #define BITS uint64_t
+#define SINGLE F64_SINGLE
 #define QUIET 0x7ff8000000000000u
 #define FLUSHING hidden_one
-#define RUN f64_extremes
-#define ROWS f64_extreme_rows
-#define COUNTED f64_extreme_counted
-#define SOME f64_extreme_some
-#define ONE f64_extreme
 #include "ops/combine_template.h"
 
 /* --- Sums and products of floats --- */
 
 static inline INLINED float f32_one(ax_scalar combine, float a, float b) { return combine == AX_SCALAR_ADD ? a + b : a * b; }
+#define TYPE f32
 #define ELEMENT float
-#define RUN f32_run
-#define ROWS f32_rows
-#define COUNTED f32_counted
-#define SOME f32_some
-#define ONE f32_one
 #include "ops/combine_template.h"
 
 static inline INLINED double f64_one(ax_scalar combine, double a, double b) { return combine == AX_SCALAR_ADD ? a + b : a * b; }
+#define TYPE f64
 #define ELEMENT double
-#define RUN f64_run
-#define ROWS f64_rows
-#define COUNTED f64_counted
-#define SOME f64_some
-#define ONE f64_one
 #include "ops/combine_template.h"
 
 static inline INLINED float widened(uint16_t bf16) {
@@ -221,42 +209,39 @@ static inline INLINED uint16_t bf16_one(ax_scalar combine, uint16_t a, uint16_t 
   const float x = widened(a), y = widened(b);
   return narrowed(combine == AX_SCALAR_ADD ? x + y : odd_neighbour((double)x * (double)y));
 }
+
+static inline INLINED uint16_t bf16_single(ax_scalar combine, uint16_t a, uint16_t b) {
+  const float sum = widened(a) + widened(b);
+  if (combine != AX_SCALAR_ADD || SELDOM(sum != sum)) return bf16_one(combine, a, b);
+  uint32_t bits;
+  memcpy(&bits, &sum, sizeof bits);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+#define TYPE bf16
 #define ELEMENT uint16_t
-#define RUN bf16_run
-#define ROWS bf16_rows
-#define COUNTED bf16_counted
-#define SOME bf16_some
-#define ONE bf16_one
+#define SINGLE bf16_single
 #include "ops/combine_template.h"
 
 /* --- Complex numbers, the real part first --- */
 
+#define TYPE c64
 #define ELEMENT float _Complex
 #define PART float
 #define REAL crealf
 #define IMAG cimagf
 #define MADE CMPLXF
-#define EXTREME f32_extreme
+#define EXTREME f32_extreme_one
 #define FLUSHING hidden_one
-#define RUN c64_run
-#define ROWS c64_rows
-#define COUNTED c64_counted
-#define SOME c64_some
-#define ONE c64_one
 #include "ops/combine_template.h"
 
+#define TYPE c128
 #define ELEMENT double _Complex
 #define PART double
 #define REAL creal
 #define IMAG cimag
 #define MADE CMPLX
-#define EXTREME f64_extreme
+#define EXTREME f64_extreme_one
 #define FLUSHING hidden_one
-#define RUN c128_run
-#define ROWS c128_rows
-#define COUNTED c128_counted
-#define SOME c128_some
-#define ONE c128_one
 #include "ops/combine_template.h"
 
 /* --- Sums and products of f16: in f32, which has all products, and digits enough for rounding sums twice as if once --- */
@@ -356,10 +341,10 @@ static bool is_extreme(ax_scalar combine) { return combine == AX_SCALAR_MIN || c
 
 static inline INLINED void run_extremes(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
   switch (dtype) {
-    case AX_BF16: bf16_extremes(combine, r); return;
-    case AX_F16: f16_extremes(combine, r); return;
-    case AX_F32: f32_extremes(combine, r); return;
-    default: f64_extremes(combine, r); return;
+    case AX_BF16: bf16_extreme_run(combine, r); return;
+    case AX_F16: f16_extreme_run(combine, r); return;
+    case AX_F32: f32_extreme_run(combine, r); return;
+    default: f64_extreme_run(combine, r); return;
   }
 }
 
@@ -436,3 +421,53 @@ ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
   for (uint32_t bytes = AX_REGISTER_BYTES; bytes >= 16 && found == NULL; bytes /= 2) found = ax_combiner_of(combine, dtype, bytes);
   return found;
 }
+
+/* --- Short rows, each at a place of its own. Wider registers gain nothing. --- */
+
+typedef void short_rows(ax_scalar combine, const ax_short_rows *rows);
+
+static short_rows *copier_of_short_rows(ax_dtype dtype) {
+  switch (ax_dtype_bytes(dtype)) {
+    case 1: return s8_at;
+    case 2: return s16_at;
+    case 4: return s32_at;
+    case 8: return s64_at;
+    default: return NULL;
+  }
+}
+
+static short_rows *combiner_of_short_rows_floats(ax_scalar combine, ax_dtype dtype) {
+  switch (dtype) {
+    case AX_BF16: return is_extreme(combine) ? bf16_extreme_at : bf16_at;
+    case AX_F16: return is_extreme(combine) ? f16_extreme_at : NULL;
+    case AX_F32: return is_extreme(combine) ? f32_extreme_at : f32_at;
+    case AX_F64: return is_extreme(combine) ? f64_extreme_at : f64_at;
+    case AX_C64: return c64_at;
+    case AX_C128: return c128_at;
+    default: return NULL;
+  }
+}
+
+static short_rows *combiner_of_short_rows(ax_scalar combine, ax_dtype dtype) {
+  if (combine == AX_SCALAR_NONE) return copier_of_short_rows(dtype);
+  if (!is_extreme(combine) && combine != AX_SCALAR_ADD && combine != AX_SCALAR_MUL) return NULL;
+  switch (dtype) {
+    case AX_S8: return s8_at;
+    case AX_U8: return u8_at;
+    case AX_S16: return s16_at;
+    case AX_U16: return u16_at;
+    case AX_S32: return s32_at;
+    case AX_U32: return u32_at;
+    case AX_S64: return s64_at;
+    case AX_U64: return u64_at;
+    default: return combiner_of_short_rows_floats(combine, dtype);
+  }
+}
+
+bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_t numbers) {
+  const bool four = ax_dtype_bytes(dtype) == 4 && (count == 8 || count == 16);
+  const bool is_short = (count >= 1 && count <= 4) || four;
+  return (numbers == 1 || (numbers == 2 && count == 1)) && is_short && combiner_of_short_rows(combine, dtype) != NULL;
+}
+
+void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) { combiner_of_short_rows(combine, dtype)(combine, rows); }

@@ -26,4 +26,22 @@ ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype);
 /* The one for registers of so many bytes: 16, 32 or 64. NULL: this machine has none. */
 ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes);
 
+typedef struct ax_short_rows { /* rows of few elements, each at the place that one number or two say */
+  char *to;
+  const char *from;
+  const int32_t *at;
+  int64_t at_step, from_step;   /* numbers, and elements, from a row to the next */
+  int64_t limit[2], pitch[2];   /* by number: the largest, and elements from a place to the next */
+  int64_t rows, count;          /* how many; elements of each */
+  uint32_t numbers;             /* of a place */
+  bool clips;                   /* a number below 0 or above its limit is the nearest; if not, its row goes nowhere */
+  bool far;                     /* the rows of `from` lie in memory, not in caches */
+} ax_short_rows;
+
+/* Whether there is a function for so many elements at so many numbers: for 1 to 4, 8 and 16 of f32, s32 and u32 as well, at one
+   number, and for one at two; with what ax_combiner has a function for, but for sums and products of f16. */
+bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_t numbers);
+/* Each row is combined, in order, with what stands at its place, with the same bits as by ax_combiner's. ax_has_short_rows holds. */
+void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows);
+
 #endif

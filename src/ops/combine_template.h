@@ -1,22 +1,25 @@
-/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, COUNTED, SOME and ONE (names of its
-   parts) and
+/* Rows of one type, for combine.c, which defines TYPE (what the names of the functions begin with), ELEMENT and
 
      WIDE     of integers: the unsigned type that sums and products wrap in
      MOST     of extremes of narrow floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a
               NaN, FLUSHING: the least normal number, below which the thread flushes; 0: it does not
      BITS     of extremes of f32 and f64: the unsigned type of their bits, QUIET: those of a NaN, FLUSHING: 1, which compilers do
               not know: a product with it flushes
-     none     of sums and products of floats: ONE is a function
+     PART     of complex numbers: the type of their parts, REAL and IMAG: what takes them, MADE: makes a number of two, EXTREME: the
+              extreme of two parts
+     none     of sums and products of floats: TYPE_one is a function there
+     SINGLE   if there is a function that is faster for a number by itself: as TYPE_one
 
    and has them undefined here. FLUSHING is found once a call. A block's count is a constant, so that compilers need not be told to
    do several at once. */
 #if defined(WIDE)
 
-static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
+static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b) {
   switch (combine) {
     case AX_SCALAR_ADD: return (ELEMENT)((WIDE)a + (WIDE)b);
     case AX_SCALAR_MUL: return (ELEMENT)((WIDE)a * (WIDE)b);
     case AX_SCALAR_MIN: return a < b ? a : b;
+    case AX_SCALAR_NONE: return b;
     default: return a < b ? b : a;
   }
 }
@@ -24,7 +27,7 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
 #elif defined(MOST)
 
 /* Floats lie in the order of the integers x and y, -0 before +0. */
-static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT least_normal) {
+static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT least_normal) {
   const ELEMENT x = (ELEMENT)(a ^ (a < 0 ? MOST : 0)), y = (ELEMENT)(b ^ (b < 0 ? MOST : 0));
   const ELEMENT least = x < y ? x : y, greatest = x < y ? y : x, z = combine == AX_SCALAR_MIN ? least : greatest;
   const ELEMENT size = (ELEMENT)(a & MOST), other = (ELEMENT)(b & MOST), larger = size < other ? other : size;
@@ -36,7 +39,7 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
 
 /* A processor's maximum gives its second operand if both are zeros. So there are two, and the larger zero is what both have in
    common. The product flushes subnormal numbers, as not every processor's maximum does. */
-static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
+static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
   typedef union number {
     ELEMENT value;
     BITS bits;
@@ -50,7 +53,7 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
 #elif defined(PART)
 
 /* Of the real parts, and of the imaginary parts that stand beside that. NaN in either part wins. */
-static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
+static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT one) {
   const PART ar = REAL(a), ai = IMAG(a), br = REAL(b), bi = IMAG(b), none = combine == AX_SCALAR_MIN ? INFINITY : -INFINITY;
   if (combine == AX_SCALAR_ADD) return MADE(ar + br, ai + bi);
   if (combine == AX_SCALAR_MUL) return MADE(ar * br - ai * bi, ar * bi + ai * br);
@@ -64,12 +67,12 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEME
 
 /* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
 #if defined(FLUSHING)
-#define COMBINED(a, b) ONE(combine, (a), (b), flushing)
+#define COMBINED(a, b) NAME(one)(combine, (a), (b), flushing)
 #else
-#define COMBINED(a, b) ONE(combine, (a), (b))
+#define COMBINED(a, b) NAME(one)(combine, (a), (b))
 #define FLUSHING 0
 #endif
-static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
+static inline INLINED void NAME(some)(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
                                 ELEMENT flushing) {
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
@@ -83,45 +86,93 @@ static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const E
 
 /* Takes a copy of the rows' description, which no store can change; `count` may be a constant. Of single elements processors have
    many in flight by themselves, so none is fetched. */
-static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
+static inline INLINED void NAME(counted)(ax_scalar combine, const ax_combined *rows, int64_t count) {
   const ax_combined r = *rows;
   const fetching from = fetching_of(rows);
   const ELEMENT flushing = FLUSHING;
   for (int64_t i = 0; i < r.rows; i++) {
     if (count > 1) fetch(&r, i, sizeof(ELEMENT), from);
-    SOME(combine, to_row(&r, i), from_row(&r, i), count, flushing);
+    NAME(some)(combine, to_row(&r, i), from_row(&r, i), count, flushing);
   }
 }
 
-static inline INLINED void ROWS(ax_scalar combine, const ax_combined *rows) {
+static inline INLINED void NAME(rows)(ax_scalar combine, const ax_combined *rows) {
   enum { shortest = 16 / sizeof(ELEMENT), half = 32 / sizeof(ELEMENT), line = AX_LINE_BYTES / sizeof(ELEMENT) };
-  if (rows->count == 1) COUNTED(combine, rows, 1);
-  else if (rows->count == shortest) COUNTED(combine, rows, shortest);
-  else if (rows->count == half) COUNTED(combine, rows, half);
-  else if (rows->count == line) COUNTED(combine, rows, line);
-  else COUNTED(combine, rows, rows->count);
+  if (rows->count == 1) NAME(counted)(combine, rows, 1);
+  else if (rows->count == shortest) NAME(counted)(combine, rows, shortest);
+  else if (rows->count == half) NAME(counted)(combine, rows, half);
+  else if (rows->count == line) NAME(counted)(combine, rows, line);
+  else NAME(counted)(combine, rows, rows->count);
 }
 
-static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
+static inline INLINED void NAME(run)(ax_scalar combine, const ax_combined *r) {
   switch (combine) {
 #if !defined(MOST) && !defined(BITS)
-    case AX_SCALAR_ADD: ROWS(AX_SCALAR_ADD, r); return;
-    case AX_SCALAR_MUL: ROWS(AX_SCALAR_MUL, r); return;
+    case AX_SCALAR_ADD: NAME(rows)(AX_SCALAR_ADD, r); return;
+    case AX_SCALAR_MUL: NAME(rows)(AX_SCALAR_MUL, r); return;
 #endif
 #if defined(WIDE) || defined(MOST) || defined(BITS) || defined(PART)
-    case AX_SCALAR_MIN: ROWS(AX_SCALAR_MIN, r); return;
-    case AX_SCALAR_MAX: ROWS(AX_SCALAR_MAX, r); return;
+    case AX_SCALAR_MIN: NAME(rows)(AX_SCALAR_MIN, r); return;
+    case AX_SCALAR_MAX: NAME(rows)(AX_SCALAR_MAX, r); return;
 #endif
     default: return;
   }
 }
 
+#if !defined(SINGLE)
+#define COMBINED_SINGLE(a, b) COMBINED(a, b)
+#elif defined(BITS)
+#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b), flushing)
+#else
+#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b))
+#endif
+/* `count`, `numbers` and `dense`, which says that numbers and elements lie next to each other: constants. */
+static inline INLINED void NAME(placed)(ax_scalar combine, const ax_short_rows *rows, int64_t count, uint32_t numbers, bool dense) {
+  ax_short_rows r = *rows;
+  if (dense) r.at_step = numbers, r.from_step = r.pitch[numbers - 1] = 1;
+  ELEMENT *to = (ELEMENT *)(void *)r.to;
+  const ELEMENT *from = (const ELEMENT *)(const void *)r.from, flushing = FLUSHING;
+  for (int64_t i = 0; i < r.rows; i++) {
+    int64_t place;
+    if (!find_place(&r, i, numbers, &place)) continue;
+    if (count >= 4 && r.far) __builtin_prefetch((const char *)(from + i * r.from_step) + placed_ahead);
+    if (count == 1) to[place] = COMBINED_SINGLE(to[place], from[i * r.from_step]);
+    else NAME(some)(combine, to + place, from + i * r.from_step, count, flushing);
+  }
+}
+
+static inline INLINED void NAME(short_rows)(ax_scalar combine, const ax_short_rows *r) {
+  const bool dense = r->count == 1 && r->at_step == r->numbers && r->from_step == 1 && r->pitch[r->numbers - 1] == 1;
+  if (dense && r->numbers == 1) NAME(placed)(combine, r, 1, 1, true);
+  else if (dense) NAME(placed)(combine, r, 1, 2, true);
+  else if (r->numbers == 2) NAME(placed)(combine, r, 1, 2, false);
+  else if (r->count == 1) NAME(placed)(combine, r, 1, 1, false);
+  else if (r->count == 2) NAME(placed)(combine, r, 2, 1, false);
+  else if (r->count == 3) NAME(placed)(combine, r, 3, 1, false);
+  else if (r->count == 4) NAME(placed)(combine, r, 4, 1, false);
+  else if (sizeof(ELEMENT) == 4 && r->count == 8) NAME(placed)(combine, r, 8, 1, false);
+  else if (sizeof(ELEMENT) == 4 && r->count == 16) NAME(placed)(combine, r, 16, 1, false);
+}
+
+static void NAME(at)(ax_scalar combine, const ax_short_rows *r) {
+  switch (combine) {
+#if defined(WIDE)
+    case AX_SCALAR_NONE: NAME(short_rows)(AX_SCALAR_NONE, r); return;
+#endif
+#if !defined(MOST) && !defined(BITS)
+    case AX_SCALAR_ADD: NAME(short_rows)(AX_SCALAR_ADD, r); return;
+    case AX_SCALAR_MUL: NAME(short_rows)(AX_SCALAR_MUL, r); return;
+#endif
+#if defined(WIDE) || defined(MOST) || defined(BITS) || defined(PART)
+    case AX_SCALAR_MIN: NAME(short_rows)(AX_SCALAR_MIN, r); return;
+    case AX_SCALAR_MAX: NAME(short_rows)(AX_SCALAR_MAX, r); return;
+#endif
+    default: return;
+  }
+}
+
+#undef TYPE
 #undef ELEMENT
-#undef RUN
-#undef ROWS
-#undef SOME
-#undef COUNTED
-#undef ONE
 #undef WIDE
 #undef MOST
 #undef INFINITE
@@ -134,3 +185,5 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef EXTREME
 #undef FLUSHING
 #undef COMBINED
+#undef COMBINED_SINGLE
+#undef SINGLE

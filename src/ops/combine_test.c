@@ -121,6 +121,77 @@ static void widest_registers(void **state) {
   }
 }
 
+/* --- Short rows --- */
+
+typedef struct layout { /* numbers of a place, and from a row to the next; elements; whether numbers beside their limits are the nearest */
+  uint32_t numbers;
+  int64_t at_step, count, from_step, pitch[2];
+  bool clips;
+} layout;
+
+/* As the reference evaluator does them, one after the other. */
+static void combine_each(ax_scalar operation, ax_tensor *to, const ax_tensor *from, const ax_short_rows *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    int64_t place = 0;
+    bool inside = true;
+    for (uint32_t k = 0; k < r->numbers; k++) {
+      const int64_t start = r->at[i * r->at_step + k], nearest = start < 0 ? 0 : start > r->limit[k] ? r->limit[k] : start;
+      inside = inside && (r->clips || nearest == start);
+      place += nearest * r->pitch[k];
+    }
+    for (int64_t c = 0; inside && c < r->count; c++) {
+      if (operation != AX_SCALAR_NONE) combine_one(operation, to, place + c, from, i * r->from_step + c);
+      else memcpy((char *)to->data + (place + c) * (int64_t)ax_dtype_bytes(to->dtype),
+                  (char *)from->data + (i * r->from_step + c) * (int64_t)ax_dtype_bytes(to->dtype), ax_dtype_bytes(to->dtype));
+    }
+  }
+}
+
+/* Rows of strange numbers at places of which some are met twice, and some are outside. */
+static void check_short(ax_scalar operation, ax_dtype dtype, const layout *l, test_random *random) {
+  enum { rows = 37, limit = 4 };
+  const int64_t elems = limit * (l->pitch[0] + l->pitch[1]) + l->count;
+  ax_tensor *from = test_edge_tensor(random, TEST_TYPE(dtype, rows * l->from_step + l->count)),
+            *to = test_edge_tensor(random, TEST_TYPE(dtype, elems)), *wanted = test_tensor(TEST_TYPE(dtype, elems), NULL);
+  int32_t at[rows * 3];
+  for (int i = 0; i < rows * 3; i++) at[i] = i % 11 == 5 ? (i % 2 ? INT32_MIN : INT32_MAX) : (int32_t)test_random_below(random, limit + 3) - 1;
+  memcpy(wanted->data, to->data, test_tensor_bytes(to));
+  const ax_short_rows r = {.to = to->data, .from = from->data, .at = at, .at_step = l->at_step, .from_step = l->from_step,
+                           .limit = {limit, limit}, .pitch = {l->pitch[0], l->pitch[1]}, .rows = rows, .count = l->count,
+                           .numbers = l->numbers, .clips = l->clips, .far = l->clips};
+  combine_each(operation, wanted, from, &r);
+  ax_combine_short_rows(operation, dtype, &r);
+  if (!test_same_tensors(to, wanted))
+    fail_msg("%s of %s: rows of %lld at %u numbers", ax_scalar_name(operation), ax_dtype_name(dtype), (long long)l->count, l->numbers);
+  test_release((ax_tensor *[]){from, to, wanted}, 3);
+}
+
+static void short_rows(void **state) {
+  static const ax_scalar all[] = {AX_SCALAR_NONE, AX_SCALAR_ADD, AX_SCALAR_MUL, AX_SCALAR_MIN, AX_SCALAR_MAX};
+  test_random random = {5};
+  const ax_float_mode caller = ax_float_mode_enter(*state != NULL);
+  for (size_t o = 0; o < AX_COUNT(all); o++)
+    for (int dtype = AX_S8; dtype < AX_KEY; dtype++)
+      for (int64_t count = 1; count <= 16; count++)
+        for (uint32_t numbers = 1; numbers <= 2; numbers++)
+          for (int kind = 0; kind < 4; kind++) { /* next to each other or not, clipped or not */
+            const bool apart = kind & 1;
+            const layout l = {numbers, numbers + apart, count, count + apart, {numbers == 2 ? 7 : count + apart, 1 + apart}, kind & 2};
+            if (ax_has_short_rows(all[o], (ax_dtype)dtype, count, numbers)) check_short(all[o], (ax_dtype)dtype, &l, &random);
+          }
+  ax_float_mode_leave(caller);
+}
+
+static void which_rows_are_short(void **state) {
+  (void)state;
+  assert_true(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 2) && ax_has_short_rows(AX_SCALAR_NONE, AX_BOOL, 3, 1));
+  assert_true(ax_has_short_rows(AX_SCALAR_MAX, AX_F32, 16, 1) && !ax_has_short_rows(AX_SCALAR_MAX, AX_F64, 16, 1));
+  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 5, 1) || ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 2, 2));
+  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 3) || ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 0));
+  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F16, 1, 1) || ax_has_short_rows(AX_SCALAR_NONE, AX_C128, 1, 1));
+  assert_false(ax_has_short_rows(AX_SCALAR_MAX, AX_BOOL, 1, 1) || ax_has_short_rows(AX_SCALAR_AND, AX_S32, 1, 1));
+}
+
 static void only_of_numbers(void **state) {
   (void)state;
   assert_null(ax_combiner(AX_SCALAR_MAX, AX_BOOL));
@@ -135,6 +206,9 @@ int main(void) {
       cmocka_unit_test(copies),
       cmocka_unit_test(all_numbers_of_16_bits),
       cmocka_unit_test(widest_registers),
+      cmocka_unit_test(short_rows),
+      cmocka_unit_test_prestate(short_rows, &flushed),
+      cmocka_unit_test(which_rows_are_short),
       cmocka_unit_test(only_of_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,58 +159,31 @@ static void do_index(const ax_scattering *s, const memory *m, int64_t indices, i
   if (own.begin < own.end) do_window(s, m, operand, updates, own);
 }
 
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias)); /* floats, added at once */
-
-static inline __attribute__((always_inline)) void add_to(float *to, const float *from, int64_t width) {
-  int64_t k = 0;
-  for (; k + 4 <= width; k += 4) *(four *)(void *)(to + k) += *(const four *)(const void *)(from + k);
-  for (; k < width; k++) to[k] += from[k];
-}
-
-/* Sums of f32 in rows of so few elements at one number of 32 bits each. Constants: `width`, and the steps and `pitch` of single
-   elements that lie next to each other. Its own function, so that all that the loop needs is in registers. */
-static inline __attribute__((always_inline)) void add_some(const ax_scattering *s, const memory *m, int64_t width, ax_scatter_loop l,
-                                                           int64_t pitch) {
-  enum { ahead = 4096 }; /* bytes of updates */
-  const int32_t *at = (const int32_t *)(const void *)m->indices;
-  const float *from = (const float *)(const void *)m->updates;
-  float *to = (float *)(void *)m->operand;
-  const int64_t limit = s->limit[0];
-  const bool clips = s->clips, fetches = s->far && width >= 4;
-  for (int64_t i = 0; i < l.extent; i++, at += l.indices, from += l.updates) {
-    int64_t start = *at;
-    if ((uint64_t)start > (uint64_t)limit) {
-      if (!clips) continue;
-      start = start < 0 ? 0 : limit;
-    }
-    if (fetches) __builtin_prefetch((const char *)from + ahead);
-    add_to(to + start * pitch, from, width);
-  }
-}
-
-static __attribute__((noinline)) void add_singles(const ax_scattering *s, const memory *m) {
-  const ax_scatter_loop l = *inner_loop(s);
-  if (l.indices == 1 && l.updates == 1 && s->pitch[0] == 1) add_some(s, m, 1, (ax_scatter_loop){l.extent, 0, 1, 1}, 1);
-  else add_some(s, m, 1, l, s->pitch[0]);
-}
-
-/* Whether sums are so simple, and one part makes those of an operand: of several, each would skip rows that cannot be foreseen. */
-static bool adds_some(const ax_scattering *s) {
+/* Whether each window is a short row of elements that lie next to each other, at numbers of 32 bits, and one part makes those of an
+   operand: of several, each would skip rows that cannot be foreseen. */
+static bool has_short_rows(const ax_scattering *s) {
   const ax_scatter_loop *row = &s->window[0];
-  const int64_t width = s->window_rank > 0 ? row->extent : 1;
-  if (s->combine != AX_SCALAR_ADD || s->dtype != AX_F32 || s->index_dtype != AX_S32 || s->window_rank > 1) return false;
-  if ((s->parts > 1 && s->cut_batch < 0) || s->number_count > 1 || inner_loop(s)->operand != 0) return false;
-  return s->window_rank == 0 || (row->operand == 1 && row->updates == 1 && (width == 2 || width == 4 || width == 8 || width == 16));
+  if (s->batch_rank == 0 || s->index_dtype != AX_S32 || s->window_rank > 1) return false;
+  if ((s->parts > 1 && s->cut_batch < 0) || inner_loop(s)->operand != 0) return false;
+  if (s->window_rank > 0 && (row->operand != 1 || row->updates != 1)) return false;
+  return ax_has_short_rows(s->combine, s->dtype, s->window_rank > 0 ? row->extent : 1, s->number_count);
 }
 
-static void add_rows(const ax_scattering *s, const memory *m) {
-  switch (s->window_rank > 0 ? s->window[0].extent : 1) {
-    case 1: add_singles(s, m); return;
-    case 2: add_some(s, m, 2, *inner_loop(s), s->pitch[0]); return;
-    case 4: add_some(s, m, 4, *inner_loop(s), s->pitch[0]); return;
-    case 8: add_some(s, m, 8, *inner_loop(s), s->pitch[0]); return;
-    default: add_some(s, m, 16, *inner_loop(s), s->pitch[0]); return;
-  }
+static void place_short_rows(const ax_scattering *s, const memory *m) {
+  const ax_scatter_loop l = *inner_loop(s);
+  const ax_short_rows rows = {.to = m->operand,
+                          .from = m->updates,
+                          .at = (const int32_t *)(const void *)m->indices,
+                          .at_step = l.indices,
+                          .from_step = l.updates,
+                          .limit = {s->limit[0], s->limit[1]},
+                          .pitch = {s->pitch[0], s->pitch[1]},
+                          .rows = l.extent,
+                          .count = s->window_rank > 0 ? s->window[0].extent : 1,
+                          .numbers = s->number_count,
+                          .clips = s->clips,
+                          .far = s->far};
+  ax_combine_short_rows(s->combine, s->dtype, &rows);
 }
 
 /* Whether lists of indices can be gone through: of windows that have pieces in several parts, only if these are runs. Short lists of
@@ -427,7 +400,7 @@ static void do_list(const ax_scattering *s, const memory *m, offsets at, range o
   const range rows = s->cut_batch >= 0 && s->cut_batch + 1 == (int)s->batch_rank ? own : (range){0, inner_loop(s)->extent};
   const range places = s->cut_number >= 0 ? own : (range){0, INT64_MAX};
   const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
-  if (adds_some(s)) add_rows(s, &here);
+  if (has_short_rows(s)) place_short_rows(s, &here);
   else do_rows(s, &here, rows, places, columns);
 }
 
