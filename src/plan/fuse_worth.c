@@ -86,6 +86,25 @@ bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
   return false;
 }
 
+uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
+  bool differs[AX_MOST_EXPRS]; /* by node: between elements */
+  uint32_t found = 0;
+  if (kernel->expr_count > AX_MOST_EXPRS) return 0;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    const uint32_t rank = expr->op == AX_LEAF_LOAD ? kernel->slots[expr->slot].rank : 0;
+    bool here = false, computed = false;
+    for (int k = 0; k < 3; k++) here = here || (expr->arg[k] != AX_NONE && differs[expr->arg[k]]);
+    for (uint32_t d = 0; d < rank; d++) {
+      computed = computed || (expr->at[d].dynamic != AX_NONE && differs[expr->at[d].dynamic]);
+      here = here || expr->at[d].dim >= 0;
+    }
+    differs[i] = here || computed || expr->op == AX_LEAF_INDEX;
+    found += computed;
+  }
+  return found;
+}
+
 /* --- How memory is walked --- */
 
 /* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel,

@@ -15,6 +15,8 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
 /* Whether only one node loads from the slot; whether some load from it has a guard. */
 bool ax_kernel_loads_once(const ax_loop_kernel *kernel, uint32_t slot);
 bool ax_kernel_guards(const ax_loop_kernel *kernel, uint32_t slot);
+/* How many nodes load from places that are computed, others for other elements, as from tables. */
+uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel);
 
 /* Whether both kernels walk memory in the same order. If one goes along rows of an array and the other along columns of another,
    a joint walk goes against one of them. */

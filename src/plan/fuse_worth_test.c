@@ -82,6 +82,21 @@ static void a_reduction_is_not_cheap(void **state) {
   assert_false(ax_kernel_is_cheap(k));
 }
 
+static void look_ups(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  const ax_ex row = ax_kernel_index(k, 0), three = ax_kernel_const(k, AX_S64, 3);
+  ax_position at[] = {along(-1, 0, 0), along(1, 1, 0)};
+  store(k, load(k, 0));
+  assert_int_equal(ax_kernel_looks_up(k), 0);
+  at[0].dynamic = three, at[0].limit = 9; /* of all elements the same row */
+  store(k, ax_kernel_load(k, 0, at));
+  assert_int_equal(ax_kernel_looks_up(k), 0);
+  at[0].dynamic = ax_kernel_op(k, AX_SCALAR_MUL, AX_S64, row, three, AX_NONE);
+  store(k, ax_kernel_load(k, 0, at));
+  assert_int_equal(ax_kernel_looks_up(k), 1);
+}
+
 static void loads_of_a_slot(void **state) {
   (void)state;
   ax_loop_kernel *k = over_rows();
@@ -197,6 +212,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_reduction_is_not_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(look_ups, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(loads_of_a_slot, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),

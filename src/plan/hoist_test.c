@@ -93,10 +93,66 @@ static void made_in_each_step(void **state) {
   expect_nest((test_nest){of_captured, {{TEST_SCAN, 1}}}, 1, 0);
   expect(changed, NULL, 1, 2, 1);       /* outside: w, which the loop is given as a memory of its own */
   expect_nest((test_nest){of_captured, {{TEST_SCAN, 3}, {TEST_IF, 0}}}, 1, 0);
-  expect(results, NULL, 2, 1, 0);
+  expect(results, NULL, 2, 1, 1); /* inside: the copy that is given out */
   expect(carried, NULL, 1, 1, 1);
   expect_nest((test_nest){of_captured, {{TEST_EACH, 3}}}, 1, 0);
   expect_nest((test_nest){of_captured, {{TEST_EACH, 3}, {TEST_SCAN, 2}}}, 1, 0); /* of the outer loop */
+}
+
+/* --- Before fusion: what takes longer to do than to read --- */
+
+static ax_value decay(ax_value w) { return ax_exp(ax_neg(w)); }
+static ax_value mask(ax_value w) { return ax_add(w, ax_full_like(w, 1)); }
+static ax_value rows_of_decay(ax_value w) { return ax_broadcast_in_dim(decay(ax_reduce_max(w, AX_DIMS(0), false)), AX_DIMS(33, 33), AX_DIMS(1)); }
+static ax_value turned(ax_value w) { return ax_transpose(w, AX_DIMS(1, 0)); }
+static ax_value looked_up(ax_value w) {
+  const ax_value at = ax_convert_element_type(ax_clamp(ax_real(0), ax_slice(w, AX_DIMS(0, 0), AX_DIMS(1, 33), AX_DIMS(1, 1)), ax_real(32)), AX_S32);
+  return ax_take(w, ax_reshape(at, AX_DIMS(33)), 0);
+}
+
+typedef ax_value made_of(ax_value w);
+typedef struct step { /* h times what is made of w, which a loop does not change */
+  made_of *make;
+  const ax_value *w;
+} step;
+static void scaled(const ax_value *in, ax_value *out, void *context) {
+  const step *s = context;
+  out[0] = ax_mul(in[0], s->make(*s->w));
+}
+static void scales(const ax_value *in, ax_value *out, void *context) {
+  step s = {*(made_of **)context, &in[1]};
+  ax_scan(AX_CLOSURE(scaled, 1, 1, &s), 1, 3, false, in, out);
+}
+
+/* `outside`: kernels before the loop once all is fused, copies left out; inside is one. */
+static void expect_scaled(made_of *make, uint32_t outside) {
+  const ax_type in[] = {TEST_TYPE(AX_F32, 33, 33), TEST_TYPE(AX_F32, 33, 33)};
+  ax_program *program = test_trace(scales, &make, in, 2, 1);
+  ax_plan *plan;
+  uint32_t before = 0, copies = 0, loops = 0;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, "hoist", NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_op *op = &plan->block.ops[i];
+    before += op->kind == AX_OP_KERNEL;
+    copies += op->kind == AX_OP_KERNEL && op->kernel.kernel->expr_count == 1;
+    loops += op->kind == AX_OP_LOOP;
+    if (op->kind == AX_OP_LOOP) assert_int_equal(op->loop.body.count, 1);
+  }
+  assert_int_equal(loops, 1);
+  assert_int_equal(before - copies, outside);
+  ax_plan_destroy(plan);
+  test_random_run(program, 3, false, 1e-4);
+  ax_program_release(program);
+}
+
+static void what_takes_long_goes_alone(void **state) {
+  (void)state;
+  expect_scaled(decay, 1);
+  expect_scaled(mask, 0);
+  expect_scaled(turned, 0);
+  expect_scaled(rows_of_decay, 2); /* the largest, and of 33 */
+  expect_scaled(looked_up, 2); /* where, and what stands there */
 }
 
 static void devices(void **state) {
@@ -117,6 +173,7 @@ static void devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(made_before), cmocka_unit_test(made_in_each_step), cmocka_unit_test(devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(made_before), cmocka_unit_test(made_in_each_step),
+                                     cmocka_unit_test(what_takes_long_goes_alone), cmocka_unit_test(devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,14 @@ static void converted(const ax_value *in, ax_value *out, void *context) {
   ax_value weights = in[1];
   ax_scan(AX_CLOSURE(converted_step, 1, 1, &weights), 1, 100, false, in, out);
 }
+static AX_BODY(decayed_step) { /* as is how much of it is left */
+  out[0] = ax_add(ax_mul(in[0], ax_exp(*(const ax_value *)context)), ax_real(1));
+}
+static void decayed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value rates = in[1];
+  ax_scan(AX_CLOSURE(decayed_step, 1, 1, &rates), 1, 100, false, in, out);
+}
 static void stepped(const ax_value *in, ax_value *out, void *context) { /* into its first operand's memory, which is donated */
   (void)context;
   out[0] = ax_sub(in[0], ax_mul(in[1], ax_real(0.1)));
@@ -176,6 +184,7 @@ static const struct example {
     {"update", rows_put, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {1, 256}}}},
     {"pieces", joined, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}, {.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}}},
+    {"invariants", decayed, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"fuse", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
     {"hoist", converted, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_BF16, .rank = 2, .dims = {256, 256}}}},
