@@ -192,3 +192,28 @@ def tokens(t):
         return (s, n + (s == 0), jnp.where(s == 0, kept.at[n].set(x), kept)), s
 
     return lax.scan(step, (0, 0, jnp.zeros(300, jnp.int32)), t)[0][2]
+
+
+@program("ranks of 2,000 pages", below(2000, 20000), below(2000, 20000))
+def ranks(source, target):
+    links = jnp.zeros(2000).at[source].add(1.0)
+
+    def step(_, r):
+        return 0.15 / 2000 + 0.85 * jnp.zeros(2000).at[target].add(r[source] / links[source])
+
+    return lax.fori_loop(0, 20, step, jnp.ones(2000) / 2000)
+
+
+@program("decay by rates that stay", normal(64, 64), normal(200, 64))
+def decay(rates, xs):
+    return lax.scan(lambda h, x: (jnp.exp(-(rates**2)) * h + x, None), jnp.zeros((64, 64)), xs)[0]
+
+
+@program("an image blurred, 7 x 7", normal(4, 128, 128), normal(7, 7))
+def blur(images, k):
+    return jax.vmap(lambda image: jax.scipy.signal.convolve2d(image, k, mode="same"))(images)
+
+
+@program("a signal through 33 taps", normal(20000), normal(33))
+def taps(x, k):
+    return jnp.convolve(x, k, mode="same")

@@ -8,8 +8,8 @@
 
    For each spatial dimension the code goes through the kernel's places or the result's positions, whichever are fewer: written out
    one by one, or in a loop if all of them together would be too many. Places that are written out are taken several at a time and
-   joined, so that products are not over a few features only. A group with a single feature has no product to make; it is multiplied
-   element by element. */
+   joined, so that products are not over a few features only. A group with a single feature has no product to make, nor have filters of
+   a single image (a blur, a signal's convolution); these are multiplied element by element. */
 #include <string.h>
 
 #include "ops/conv_general_dilated.h"
@@ -18,7 +18,7 @@
 #include "prim/prims.h"
 #include "product/product.h"
 
-enum { most_written_out = 128, few_features = 32, long_sum = 128, few_places = 64 };
+enum { most_written_out = 128, few_features = 32, long_sum = 128, few_places = 64, few_results = 4 };
 
 /* A convolution partly taken apart. lhs is [group, ..], padded, with its batch, spatial and feature dimensions where the fields
    say; rhs likewise. The result is [group, batch, o.., out]. */
@@ -159,12 +159,17 @@ static ax_value multiply(const product *c) {
 
 /* lhs's part for the kernel's place of this number, in row-major order. */
 static ax_value part_for(const product *c, int64_t place) {
-  ax_value x = c->lhs;
+  const ax_type x = ax_typeof(c->lhs);
+  int64_t from[AX_MAX_RANK] = {0}, to[AX_MAX_RANK], by[AX_MAX_RANK];
+  for (uint32_t d = 0; d < x.rank; d++) to[d] = x.dims[d], by[d] = 1;
   for (uint32_t i = c->spatial; i-- > 0; place /= c->windows[i].size) {
     const ax_window *w = &c->windows[i];
-    x = ax_window_part(x, c->lhs_at[i], place % w->size * w->dilation, ax_window_count(w), w->stride);
+    const uint32_t d = c->lhs_at[i];
+    from[d] = place % w->size * w->dilation;
+    by[d] = w->stride;
+    to[d] = from[d] + ax_dilated(ax_window_count(w), w->stride);
   }
-  return x;
+  return ax_slice(c->lhs, from, to, by);
 }
 
 /* For few features: joins the parts of so many places that one product sums over at least long_sum terms. rhs: [group, k.., in,
@@ -188,7 +193,7 @@ static ax_value by_places_together(const product *c) {
   return sum;
 }
 
-/* For groups of one feature: multiplies element by element. lhs has its dimensions in the result's order, the groups at `features`;
+/* For groups of one feature, and images of one: multiplies element by element. lhs has its dimensions in the result's order, the groups at `features`;
    rhs is [k.., 1, group * out]. */
 static ax_value by_features(const product *c, uint32_t features, int64_t groups) {
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
@@ -206,13 +211,51 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
     ax_value made =
         ax_mul(ax_broadcast_in_dim(part, AX_LIST(type.rank, type.dims),
                                    same), ax_broadcast_in_dim(row, AX_LIST(type.rank, type.dims), by));
-    sum = n == 0 ? made : ax_add(sum, made);
+    sum = ax_add(n == 0 ? ax_zero_like(made) : sum, made); /* a sum of products that are all -0 is 0 */
   }
   ax_type type = ax_typeof(sum);
   if (ax_failed()) return ax_poison;
   memmove(type.dims + features + 1, type.dims + features + 2, (--type.rank - features - 1) * sizeof type.dims[0]);
   type.dims[features] = groups * out;
   return ax_reshape(sum, AX_LIST(type.rank, type.dims));
+}
+
+/* Of many places, so many along one dimension are written out in each step of a loop. */
+typedef struct steps {
+  const product *c;
+  uint32_t along, features; /* spatial; of the result */
+  int64_t groups, together;
+} steps;
+
+/* Those from place `from` on, `count` of them: of lhs the elements that they meet. */
+static ax_value some_places(const steps *s, ax_value from, int64_t count) {
+  product inner = *s->c;
+  ax_window *w = &inner.windows[s->along];
+  const int64_t array = ax_dilated(ax_window_count(w), w->stride) + ax_dilated(count, w->dilation) - 1;
+  inner.lhs = ax_dynamic_slice_in_dim(inner.lhs, ax_mul(from, ax_integer(w->dilation)), array, inner.lhs_at[s->along]);
+  inner.rhs = ax_dynamic_slice_in_dim(inner.rhs, from, count, inner.rhs_at[s->along]);
+  w->size = count;
+  w->array = array;
+  return by_features(&inner, s->features, s->groups);
+}
+
+/* in: the step, the sum, the sum of its errors, as add_place_exactly's; those of integers are 0. */
+static AX_BODY(add_places) {
+  const steps *s = context;
+  const int64_t first = s->c->windows[s->along].size % s->together;
+  const ax_value more = some_places(s, ax_add(ax_mul(in[0], ax_integer(s->together)), ax_integer(first)), s->together),
+                 sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
+  out[0] = sum;
+  out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
+}
+
+static ax_value by_features_in_steps(const steps *s) {
+  const int64_t size = s->c->windows[s->along].size, first = size % s->together;
+  const ax_value none = ax_as("conv_general_dilated", ax_integer(0), AX_S32);
+  const ax_value start = some_places(s, none, first > 0 ? first : s->together);
+  ax_value carry[] = {start, ax_full_like(start, 0)};
+  ax_fori_loop(ax_integer(first > 0 ? 0 : 1), ax_integer(size / s->together), AX_CLOSURE(add_places, 3, 2, s), carry, carry);
+  return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */
 }
 
 /* --- The whole --- */
@@ -282,6 +325,34 @@ static ax_value finished(ax_value made, const ax_conv_params *p) {
   return ax_transpose(made, permutation);
 }
 
+/* Whether each group has a single feature, and nothing to make a product of: of a convolution without groups, few results. */
+static bool has_single_features(const ax_conv_params *p, const ax_type *rhs) {
+  const int64_t out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
+  if (rhs->dims[p->rhs_spec.v[AX_CONV_IN]] != 1 || ax_conv_spatial(p) == 0) return false;
+  return p->feature_group_count > 1 || (p->batch_group_count == 1 && out <= few_results);
+}
+
+/* How such are multiplied element by element, all places written out or many in each step (`together`) of a loop along one dimension.
+   Returns false: they are not. */
+static bool plan_steps(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, steps *s) {
+  enum { in_a_step = 16 }; /* more would err more: they are added up plainly */
+  int64_t others = 1;
+  product c = {.spatial = ax_conv_spatial(p)};
+  *s = (steps){.features = (uint32_t)p->out_spec.v[AX_CONV_FEATURE], .groups = p->feature_group_count};
+  if (!has_single_features(p, rhs)) return false;
+  for (uint32_t i = 0; i < c.spatial; i++) {
+    c.windows[i] = ax_conv_window(p, lhs, rhs, i);
+    if (c.windows[i].size > c.windows[s->along].size) s->along = i;
+  }
+  if (plan_loops(&c)) return true;
+  for (uint32_t i = 0; i < c.spatial; i++) {
+    if (!c.by_place[i]) return false;
+    if (i != s->along) others *= c.windows[i].size;
+  }
+  s->together = in_a_step / others;
+  return s->together > 1;
+}
+
 /* Floats of at least f32, or integers. */
 static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
@@ -290,13 +361,14 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   uint32_t left[AX_MAX_RANK], right[AX_MAX_RANK], lhs_at[AX_MAX_RANK], rhs_at[AX_MAX_RANK];
   ax_window windows[AX_MAX_RANK];
   product c = {.spatial = spatial};
+  steps in_steps;
   for (uint32_t i = 0; i < spatial; i++) {
     c.windows[i] = ax_conv_window(p, &lhs, &rhs, i);
     left[1 + i] = right[i] = AX_CONV_SPATIAL + i;
   }
   left[0] = AX_CONV_BATCH, left[rank - 1] = AX_CONV_FEATURE;
   const bool together = plan_loops(&c) && spatial > 0,
-             by_feature = together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1;
+             by_feature = plan_steps(p, &lhs, &rhs, &in_steps);
   for (uint32_t place = 0; place < rank && by_feature; place++) left[p->out_spec.v[place]] = place;
   right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
   bool lies = groups == 1; /* where all is contracted, it may lie as it does */
@@ -312,7 +384,9 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
     c.lhs_at[i] = lhs_at[AX_CONV_SPATIAL + i];
     c.rhs_at[i] = rhs_at[AX_CONV_SPATIAL + i];
   }
-  if (by_feature) return by_features(&c, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], groups);
+  in_steps.c = &c;
+  if (by_feature && in_steps.together > 0) return by_features_in_steps(&in_steps);
+  if (by_feature) return by_features(&c, in_steps.features, groups);
   c.lhs = ax_conv_groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
   c.rhs = ax_conv_groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
   for (uint32_t i = 0; i < spatial; i++) c.lhs_at[i]++, c.rhs_at[i]++;
@@ -352,6 +426,7 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
   const bool whole = !ax_is_narrow_float(lhs->dtype) || ax_conv_multiplies_narrow(lhs->dtype);
   if (whole && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
     return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
+  if (plan_steps(eqn->params, lhs, &types[eqn->in[1]], &(steps){0})) return ax_lower_expanded(lower, eqn, expand, in, out);
   AX_TRY(ax_conv_lower_image(lower, eqn, in, out, &made));
   return made ? AX_OK : ax_lower_expanded(lower, eqn, expand, in, out);
 }

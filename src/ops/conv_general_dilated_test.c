@@ -182,10 +182,7 @@ static ax_tensor *result_of(ax_program *program, ax_tensor *const *in, bool comp
   return out;
 }
 
-static void one_example(uint64_t seed, bool show) {
-  test_random random = {seed};
-  example x;
-  while (!make_example(&x, &random)) {}
+static void check_example(example x, test_random random, uint64_t seed, bool show) {
   ax_type types[] = {type_of(x.dtype, x.lhs, x.size), type_of(x.dtype, x.rhs, x.rhs_size)};
   const ax_type type = type_of(x.dtype, x.out, x.out_size);
   ax_tensor *in[2];
@@ -208,9 +205,46 @@ static void one_example(uint64_t seed, bool show) {
   ax_program_release(program);
 }
 
+static void one_example(uint64_t seed, bool show) {
+  test_random random = {seed};
+  example x;
+  while (!make_example(&x, &random)) {}
+  check_example(x, random, seed, show);
+}
+
 static void at_random(void **state) {
   (void)state;
   test_each_seed(300, one_example);
+}
+
+/* A filter or a few of an image of one feature; along a line it may be so long that its places are gone through in steps. */
+static bool make_filter(example *x, test_random *random) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32, AX_BF16};
+  *x = (example){.dtype = dtypes[test_random_below(random, AX_COUNT(dtypes))], .feature_groups = 1, .batch_groups = 1};
+  order_dimensions(x, random, false);
+  x->rhs_size['I'] = x->size['C'] = 1;
+  x->rhs_size['O'] = x->out_size['C'] = some(random, 2, 5);
+  x->out_size['N'] = x->size['N'] = some(random, 3, 3);
+  for (int i = 0; i < places_of(x); i++)
+    if (!set_place(x, random, i, false)) return false;
+  if (places_of(x) > 1 || test_random_below(random, 2)) return true;
+  const int p = x->places[0];
+  x->rhs_size[p] = some(random, 129, 300), x->out_size[p] = x->rhs_size[p] + some(random, 20, 40);
+  x->low[0] = x->high[0] = 0, x->base[0] = 1;
+  x->size[p] = (x->out_size[p] - 1) * x->strides[0] + (x->rhs_size[p] - 1) * x->dilation[0] + 1;
+  return true;
+}
+
+static void one_filter(uint64_t seed, bool show) {
+  test_random random = {seed};
+  example x;
+  while (!make_filter(&x, &random)) {}
+  check_example(x, random, seed, show);
+}
+
+static void filters_at_random(void **state) {
+  (void)state;
+  test_each_seed(150, one_filter);
 }
 
 /* A kernel's gradient of many images, all the same: sums of 32,768 are made of 1,024 terms, and no worse for it. */
@@ -372,7 +406,8 @@ static void ways(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(filters_at_random), cmocka_unit_test(many_terms),
+                                     cmocka_unit_test(many_features),
                                      cmocka_unit_test(long_window), cmocka_unit_test(pieces_of_a_batch), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void forget_makers(ax_hoister *h, const ax_op *op) {
 /* Notes the operation as the maker of its results if nothing that it reads is changed by the loop. What the loop itself makes of such
    values counts as one. Returns whether it takes longer to do than to read. */
 static bool note_maker(ax_hoister *h, const ax_op *op, ax_loop_level *loop, uint32_t at) {
-  static const double ns_a_byte = 0.02;
+  static const double least_ns = AX_HOSTILE ? 0 : 5, ns_a_byte = 0.02; /* a kernel of its own is not worth less */
   uint32_t outside = 0;
   int64_t bytes = 0;
   double ns = 0;
@@ -65,7 +65,7 @@ static bool note_maker(ax_hoister *h, const ax_op *op, ax_loop_level *loop, uint
   }
   if (stays || ax_nesting_place(&h->nesting, loop, h->read, outside, false) == NULL) return false;
   for (uint32_t i = 0; i < h->written_count; i++) makers_of(h)[h->plan->buffers[h->written[i]].allocation] = (maker){at, ns};
-  return ns >= ns_a_byte * (double)bytes;
+  return ns >= least_ns && ns >= ns_a_byte * (double)bytes;
 }
 
 static const bool *find_invariants(ax_hoister *h, const ax_block *block, ax_loop_level *outer) {
