@@ -42,8 +42,8 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
   if (from == ROWS_FETCHED && i + from_ahead < r->rows) fetch_row(from_row(r, i + from_ahead), bytes, 0);
 }
 
-/* The element at which row `i` goes, at so many numbers, a constant; false: nowhere. Numbers beside their limits are few, so what comes
-   after them waits for no comparison. */
+/* The element at which row `i` goes, at so many numbers, a constant; false: nowhere. Numbers outside their limits are taken to be
+   few, so what comes after them waits for no comparison. */
 static inline INLINED bool find_place(const ax_short_rows *r, int64_t i, uint32_t numbers, int64_t *place) {
   *place = 0;
   for (uint32_t k = 0; k < numbers; k++) {

@@ -8,8 +8,8 @@
 
    For each spatial dimension the code goes through the kernel's places or the result's positions, whichever are fewer: written out
    one by one, or in a loop if all of them together would be too many. Places that are written out are taken several at a time and
-   joined, so that products are not over a few features only. A group with a single feature has no product to make, nor have filters of
-   a single image (a blur, a signal's convolution); these are multiplied element by element. */
+   joined, so that products are not over a few features only. A group with a single feature has no product to make, nor have at most
+   four filters of one input feature (a blur, a signal's convolution); these are multiplied element by element. */
 #include <string.h>
 
 #include "ops/conv_general_dilated.h"
@@ -220,14 +220,14 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
   return ax_reshape(sum, AX_LIST(type.rank, type.dims));
 }
 
-/* Of many places, so many along one dimension are written out in each step of a loop. */
+/* Of many places, `together` along one dimension are written out in each step of a loop. */
 typedef struct steps {
   const product *c;
   uint32_t along, features; /* spatial; of the result */
   int64_t groups, together;
 } steps;
 
-/* Those from place `from` on, `count` of them: of lhs the elements that they meet. */
+/* The sum over `count` of the kernel's places, from place `from` on. */
 static ax_value some_places(const steps *s, ax_value from, int64_t count) {
   product inner = *s->c;
   ax_window *w = &inner.windows[s->along];
@@ -246,7 +246,8 @@ static AX_BODY(add_places) {
   const ax_value more = some_places(s, ax_add(ax_mul(in[0], ax_integer(s->together)), ax_integer(first)), s->together),
                  sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
   out[0] = sum;
-  out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
+  out[1] = in[2];
+  if (!ax_failed() && ax_rounds(ax_typeof(sum).dtype)) out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
 }
 
 static ax_value by_features_in_steps(const steps *s) {
@@ -255,6 +256,7 @@ static ax_value by_features_in_steps(const steps *s) {
   const ax_value start = some_places(s, none, first > 0 ? first : s->together);
   ax_value carry[] = {start, ax_full_like(start, 0)};
   ax_fori_loop(ax_integer(first > 0 ? 0 : 1), ax_integer(size / s->together), AX_CLOSURE(add_places, 3, 2, s), carry, carry);
+  if (ax_failed() || !ax_rounds(ax_typeof(start).dtype)) return carry[0];
   return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */
 }
 
@@ -328,12 +330,12 @@ static ax_value finished(ax_value made, const ax_conv_params *p) {
 /* Whether each group has a single feature, and nothing to make a product of: of a convolution without groups, few results. */
 static bool has_single_features(const ax_conv_params *p, const ax_type *rhs) {
   const int64_t out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
-  if (rhs->dims[p->rhs_spec.v[AX_CONV_IN]] != 1 || ax_conv_spatial(p) == 0) return false;
+  if (rhs->dims[p->rhs_spec.v[AX_CONV_IN]] != 1 || ax_conv_spatial(p) == 0 || rhs->rank == AX_MAX_RANK) return false; /* by_features adds one */
   return p->feature_group_count > 1 || (p->batch_group_count == 1 && out <= few_results);
 }
 
-/* How such are multiplied element by element, all places written out or many in each step (`together`) of a loop along one dimension.
-   Returns false: they are not. */
+/* How such are multiplied element by element, all places written out or many in each step (`together`) of a loop along one dimension,
+   if the others have at most 8 places. Returns false: they are not. */
 static bool plan_steps(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, steps *s) {
   enum { in_a_step = 16 }; /* more would err more: they are added up plainly */
   int64_t others = 1;

@@ -13,7 +13,7 @@ typedef const bool *ax_hoist_choose(ax_hoister *h, const ax_block *block, ax_loo
 struct ax_hoister {
   ax_plan *plan;
   ax_hoist_choose *choose; /* NULL: whatever can go does */
-  void *choosing;          /* its own */
+  void *choosing;          /* what that function remembers */
   ax_arena scratch;
   ax_nesting nesting;
   uint32_t number;          /* of the operation being visited */

@@ -105,6 +105,10 @@ static ax_value decay(ax_value w) { return ax_exp(ax_neg(w)); }
 static ax_value mask(ax_value w) { return ax_add(w, ax_full_like(w, 1)); }
 static ax_value rows_of_decay(ax_value w) { return ax_broadcast_in_dim(decay(ax_reduce_max(w, AX_DIMS(0), false)), AX_DIMS(33, 33), AX_DIMS(1)); }
 static ax_value turned(ax_value w) { return ax_transpose(w, AX_DIMS(1, 0)); }
+static ax_value rows_of_sum(ax_value w) { /* a long sum is no reason to keep what is made of it */
+  const ax_value powers = ax_pow(ax_broadcast_in_dim(w, AX_DIMS(33, 33, 33), AX_DIMS(1, 2)), ax_full(AX_F32, AX_DIMS(33, 33, 33), 2));
+  return ax_neg(ax_broadcast_in_dim(ax_reduce_sum(powers, AX_DIMS(0, 1), false), AX_DIMS(33, 33), AX_DIMS(1)));
+}
 static ax_value looked_up(ax_value w) {
   const ax_value at = ax_convert_element_type(ax_clamp(ax_real(0), ax_slice(w, AX_DIMS(0, 0), AX_DIMS(1, 33), AX_DIMS(1, 1)), ax_real(32)), AX_S32);
   return ax_take(w, ax_reshape(at, AX_DIMS(33)), 0);
@@ -152,6 +156,7 @@ static void what_takes_long_goes_alone(void **state) {
   expect_scaled(mask, 0);
   expect_scaled(turned, 0);
   expect_scaled(rows_of_decay, 2); /* the largest, and of 33 */
+  expect_scaled(rows_of_sum, 1);
   expect_scaled(looked_up, 2); /* where, and what stands there */
 }
 

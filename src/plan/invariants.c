@@ -15,14 +15,14 @@
 
 typedef struct maker { /* of an allocation, in the block at hand */
   uint32_t op;         /* AX_NONE: none of those that read nothing which the loop changes */
-  double ns;           /* what it takes to make it, with what it is made of */
+  double ns;           /* what it takes to make it, with what it is made of, but for what is done before the loop anyway */
 } maker;
 
 static maker *makers_of(const ax_hoister *h) { return h->choosing; }
 
 /* Nanoseconds, roughly. */
 static double time_of(const ax_hoister *h, const ax_op *op, int64_t bytes) {
-  static const double a_byte = 0.1; /* looked up; more of a routine's results */
+  static const double a_byte = 0.1; /* of results that are looked up; routines, as sorts, take some times that */
   const ax_amount amount = ax_op_amount(h->plan, op);
   double ns = amount.core_ns + 0.01 * amount.product;
   if (op->kind == AX_OP_ROUTINE) return ns + 4 * a_byte * (double)bytes;
@@ -34,7 +34,8 @@ static uint32_t maker_of(const ax_hoister *h, uint32_t buffer) {
   return allocation < h->nesting.allocations ? makers_of(h)[allocation].op : AX_NONE;
 }
 
-/* What the block reads has no maker until one is noted. */
+/* What the operation touches has no maker until one is noted: the table is that of all blocks, whose operations have numbers of their
+   own. */
 static void forget_makers(ax_hoister *h, const ax_op *op) {
   ax_hoist_list(h, op);
   for (uint32_t i = 0; i < h->read_count + h->written_count; i++) {
@@ -44,8 +45,8 @@ static void forget_makers(ax_hoister *h, const ax_op *op) {
   }
 }
 
-/* Notes the operation as the maker of its results if nothing that it reads is changed by the loop. What the loop itself makes of such
-   values counts as one. Returns whether it takes longer to do than to read. */
+/* Notes the operation as the maker of its results if nothing that it reads is changed by the loop; a result of another such operation
+   is not. Returns whether it takes longer to do than to read. What is made of its results is then judged without it. */
 static bool note_maker(ax_hoister *h, const ax_op *op, ax_loop_level *loop, uint32_t at) {
   static const double least_ns = AX_HOSTILE ? 0 : 5, ns_a_byte = 0.02; /* a kernel of its own is not worth less */
   uint32_t outside = 0;
@@ -64,8 +65,9 @@ static bool note_maker(ax_hoister *h, const ax_op *op, ax_loop_level *loop, uint
     else ns += makers_of(h)[h->plan->buffers[h->read[i]].allocation].ns;
   }
   if (stays || ax_nesting_place(&h->nesting, loop, h->read, outside, false) == NULL) return false;
-  for (uint32_t i = 0; i < h->written_count; i++) makers_of(h)[h->plan->buffers[h->written[i]].allocation] = (maker){at, ns};
-  return ns >= least_ns && ns >= ns_a_byte * (double)bytes;
+  const bool goes = ns >= least_ns && ns >= ns_a_byte * (double)bytes;
+  for (uint32_t i = 0; i < h->written_count; i++) makers_of(h)[h->plan->buffers[h->written[i]].allocation] = (maker){at, goes ? 0 : ns};
+  return goes;
 }
 
 static const bool *find_invariants(ax_hoister *h, const ax_block *block, ax_loop_level *outer) {
