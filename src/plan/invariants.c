@@ -48,7 +48,7 @@ static void forget_makers(ax_hoister *h, const ax_op *op) {
 /* Notes the operation as the maker of its results if nothing that it reads is changed by the loop; a result of another such operation
    is not. Returns whether it takes longer to do than to read. What is made of its results is then judged without it. */
 static bool note_maker(ax_hoister *h, const ax_op *op, ax_loop_level *loop, uint32_t at) {
-  static const double least_ns = AX_HOSTILE ? 0 : 5, ns_a_byte = 0.02; /* a kernel of its own is not worth less */
+  static const double least_ns = 5, ns_a_byte = 0.02; /* a kernel of its own is not worth less */
   uint32_t outside = 0;
   int64_t bytes = 0;
   double ns = 0;
