@@ -185,11 +185,14 @@ static inline INLINED float widened(uint16_t bf16) {
   return value;
 }
 
+/* The bits of a number, whose upper half is then the nearest, to even. */
+static inline INLINED uint32_t rounded_bits(uint32_t bits) { return bits + 0x7fff + (bits >> 16 & 1); }
+
 /* To the nearest even; NaN stays one. */
 static inline INLINED uint16_t narrowed(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), nan = bits | 0x400000;
+  const uint32_t rounded = rounded_bits(bits), nan = bits | 0x400000;
   return (uint16_t)(((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded) >> 16);
 }
 
@@ -215,7 +218,7 @@ static inline INLINED uint16_t bf16_single(ax_scalar combine, uint16_t a, uint16
   if (combine != AX_SCALAR_ADD || SELDOM(sum != sum)) return bf16_one(combine, a, b);
   uint32_t bits;
   memcpy(&bits, &sum, sizeof bits);
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  return (uint16_t)(rounded_bits(bits) >> 16);
 }
 #define TYPE bf16
 #define ELEMENT uint16_t
@@ -339,6 +342,8 @@ static inline INLINED void copy_run(const ax_combined *rows, int64_t bytes) {
 
 static bool is_extreme(ax_scalar combine) { return combine == AX_SCALAR_MIN || combine == AX_SCALAR_MAX; }
 
+static bool is_known(ax_scalar combine) { return is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL; }
+
 static inline INLINED void run_extremes(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
   switch (dtype) {
     case AX_BF16: bf16_extreme_run(combine, r); return;
@@ -408,7 +413,7 @@ static ax_combine *of_registers(uint32_t bytes) { return bytes == 16 ? combine_p
 #endif
 
 ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes) {
-  const bool known = is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL;
+  const bool known = is_known(combine);
   if (combine == AX_SCALAR_NONE) return of_registers(bytes);
   if (ax_is_complex(dtype)) return known && bytes == 16 ? combine_plain : NULL;
   if (!known || dtype == AX_BOOL || ax_is_byte_float(dtype) || ax_is_short_integer(dtype)) return NULL;
@@ -450,7 +455,7 @@ static short_rows *combiner_of_short_rows_floats(ax_scalar combine, ax_dtype dty
 
 static short_rows *combiner_of_short_rows(ax_scalar combine, ax_dtype dtype) {
   if (combine == AX_SCALAR_NONE) return copier_of_short_rows(dtype);
-  if (!is_extreme(combine) && combine != AX_SCALAR_ADD && combine != AX_SCALAR_MUL) return NULL;
+  if (!is_known(combine)) return NULL;
   switch (dtype) {
     case AX_S8: return s8_at;
     case AX_U8: return u8_at;
@@ -470,4 +475,6 @@ bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_
   return (numbers == 1 || (numbers == 2 && count == 1)) && is_short && combiner_of_short_rows(combine, dtype) != NULL;
 }
 
-void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) { combiner_of_short_rows(combine, dtype)(combine, rows); }
+void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
+  combiner_of_short_rows(combine, dtype)(combine, rows);
+}

@@ -41,7 +41,8 @@ typedef struct ax_short_rows { /* rows of few elements, each at the place that o
 /* Whether there is a function for rows of so many elements at so many numbers: of 1 to 4 at one number, of 8 and 16 there if an element
    has 4 bytes, and of one at two numbers. For what ax_combiner has a function for, but sums and products of f16, and copies of 16 bytes. */
 bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_t numbers);
-/* Each row is combined, in order, with what stands at its place, with the same bits as by ax_combiner's but for those of a NaN. ax_has_short_rows holds. */
+/* Each row is combined, in order, with what stands at its place, with the same bits as by ax_combiner's but for those of a NaN.
+   ax_has_short_rows holds. */
 void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows);
 
 #endif

@@ -65,13 +65,22 @@ static AX_BODY(add_place) {
   out[0] = ax_add(in[1], multiply(&inner));
 }
 
-/* One step of a loop over many places, which keeps the rounding errors of the additions (Knuth's two-sum). in: the place, the sum,
-   the sum of its errors. */
-static AX_BODY(add_place_exactly) {
-  product inner = taken_at(context, in[0]);
-  ax_value more = multiply(&inner), sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
+/* A step of a loop over many places adds `more`, and keeps the rounding errors of the additions (Knuth's two-sum). in: the place or
+   step, the sum, the sum of its errors. */
+static void add_exactly(const ax_value *in, ax_value more, ax_value *out) {
+  const ax_value sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
   out[0] = sum;
   out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
+}
+
+/* The sum and that of its errors, as one. The error of an infinite sum is NaN. */
+static ax_value with_errors(const ax_value *carry) {
+  return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]);
+}
+
+static AX_BODY(add_place_exactly) {
+  product inner = taken_at(context, in[0]);
+  add_exactly(in, multiply(&inner), out);
 }
 
 /* in: the position; out: the next, and the result there. */
@@ -88,7 +97,7 @@ static ax_value by_places(const product *c) {
   if (c->looped[c->at] && count > few_places && !ax_failed() && ax_rounds(ax_typeof(sum).dtype)) {
     ax_value carry[] = {sum, ax_full_like(sum, 0)};
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place_exactly, 3, 2, c), carry, carry);
-    return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */
+    return with_errors(carry);
   }
   if (c->looped[c->at]) {
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place, 2, 1, c), &sum, &sum);
@@ -239,15 +248,17 @@ static ax_value some_places(const steps *s, ax_value from, int64_t count) {
   return by_features(&inner, s->features, s->groups);
 }
 
-/* in: the step, the sum, the sum of its errors, as add_place_exactly's; those of integers are 0. */
+/* in: the step, the sum, the sum of its errors; those of integers stay 0. */
 static AX_BODY(add_places) {
   const steps *s = context;
   const int64_t first = s->c->windows[s->along].size % s->together;
-  const ax_value more = some_places(s, ax_add(ax_mul(in[0], ax_integer(s->together)), ax_integer(first)), s->together),
-                 sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
-  out[0] = sum;
+  const ax_value more = some_places(s, ax_add(ax_mul(in[0], ax_integer(s->together)), ax_integer(first)), s->together);
+  if (!ax_failed() && ax_rounds(ax_typeof(more).dtype)) {
+    add_exactly(in, more, out);
+    return;
+  }
+  out[0] = ax_add(in[1], more);
   out[1] = in[2];
-  if (!ax_failed() && ax_rounds(ax_typeof(sum).dtype)) out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
 }
 
 static ax_value by_features_in_steps(const steps *s) {
@@ -256,8 +267,7 @@ static ax_value by_features_in_steps(const steps *s) {
   const ax_value start = some_places(s, none, first > 0 ? first : s->together);
   ax_value carry[] = {start, ax_full_like(start, 0)};
   ax_fori_loop(ax_integer(first > 0 ? 0 : 1), ax_integer(size / s->together), AX_CLOSURE(add_places, 3, 2, s), carry, carry);
-  if (ax_failed() || !ax_rounds(ax_typeof(start).dtype)) return carry[0];
-  return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */
+  return ax_failed() || !ax_rounds(ax_typeof(start).dtype) ? carry[0] : with_errors(carry);
 }
 
 /* --- The whole --- */

@@ -172,17 +172,17 @@ static bool has_short_rows(const ax_scattering *s) {
 static void place_short_rows(const ax_scattering *s, const memory *m) {
   const ax_scatter_loop l = *inner_loop(s);
   const ax_short_rows rows = {.to = m->operand,
-                          .from = m->updates,
-                          .at = (const int32_t *)(const void *)m->indices,
-                          .at_step = l.indices,
-                          .from_step = l.updates,
-                          .limit = {s->limit[0], s->limit[1]},
-                          .pitch = {s->pitch[0], s->pitch[1]},
-                          .rows = l.extent,
-                          .count = s->window_rank > 0 ? s->window[0].extent : 1,
-                          .numbers = s->number_count,
-                          .clips = s->clips,
-                          .far = s->far};
+                              .from = m->updates,
+                              .at = (const int32_t *)(const void *)m->indices,
+                              .at_step = l.indices,
+                              .from_step = l.updates,
+                              .limit = {s->limit[0], s->limit[1]},
+                              .pitch = {s->pitch[0], s->pitch[1]},
+                              .rows = l.extent,
+                              .count = s->window_rank > 0 ? s->window[0].extent : 1,
+                              .numbers = s->number_count,
+                              .clips = s->clips,
+                              .far = s->far};
   ax_combine_short_rows(s->combine, s->dtype, &rows);
 }
 
