@@ -7,7 +7,7 @@
    cut along leading dimensions.
    Sharding: matrices of 512 rows or more are cut along rows, columns or both, and each device computes its own blocks: band after
    band, the blocks that the others need are sent once, about half the matrix. Smaller ones are gathered.
-   Compiled: LAPACK's potrf, a matrix at a time. */
+   Compiled: LAPACK's potrf, a matrix at a time. Real matrices of at most 64 rows and columns are done by our own code (small.h). */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@
 #include "hlo/read.h"
 #include "linalg/bands.h"
 #include "linalg/matrices.h"
+#include "linalg/small.h"
 #include "ops/pointwise.h"
 #include "prim/prims.h"
 
@@ -123,6 +124,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                                .batch_rank = x->rank - 2,
                                .time = 50 + 10 * n + n * n + n * n * n / ax_matrix_rate(x->dtype, 90)};
   AX_TRY(ax_lapack_of(x->dtype, &routine.call.lapack));
+  ax_small_code(&routine, AX_SMALL_CHOLESKY);
   return ax_lower_matrices(lower, &routine, in, 1, out, 1);
 }
 

@@ -5,10 +5,11 @@
    Errors: other dtypes; fewer than two dimensions.
    The tangent is that of q and r, and of the reflectors by q's; where r is singular it is not finite. Batched and cut along leading
    dimensions.
-   Compiled: LAPACK's geqrf, a matrix at a time. */
+   Compiled: LAPACK's geqrf, a matrix at a time. Real matrices of at most 64 rows and columns are done by our own code (small.h). */
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
 #include "linalg/householder.h"
+#include "linalg/small.h"
 #include "prim/prims.h"
 
 static ax_status infer(const ax_infer_args *args) {
@@ -42,6 +43,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   routine->call.lwork = ax_lapack_asked(in->dtype, &work);
   routine->work_bytes = (m * n + routine->call.lwork) * (int64_t)ax_dtype_bytes(in->dtype);
   routine->time = 200 + 3 * (double)(m * n) + (double)(m * n) * (double)k / ax_matrix_rate(in->dtype, 30);
+  ax_small_code(routine, AX_SMALL_GEQRF);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

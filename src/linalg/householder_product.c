@@ -3,10 +3,11 @@
    Errors: other dtypes; fewer rows than columns; more taus than columns; leading dimensions that differ.
    The tangent is that of 1 - v t v^H, t = (1 + d s)^-1 d, d of taus, s the part of v^H v above the diagonal. Batched and cut along
    leading dimensions.
-   Compiled: LAPACK's orgqr, a matrix at a time. */
+   Compiled: LAPACK's orgqr, a matrix at a time. Real matrices of at most 64 rows and columns are done by our own code (small.h). */
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
 #include "linalg/householder.h"
+#include "linalg/small.h"
 #include "prim/prims.h"
 
 static ax_status infer(const ax_infer_args *args) {
@@ -40,6 +41,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   routine->call.lwork = ax_lapack_asked(in->dtype, &work);
   routine->work_bytes = (m * n + routine->call.lwork) * (int64_t)ax_dtype_bytes(in->dtype);
   routine->time = 200 + 3 * (double)(m * n) + (double)(m * n) * (double)k / ax_matrix_rate(in->dtype, 30);
+  ax_small_code(routine, AX_SMALL_HOUSEHOLDER_PRODUCT);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

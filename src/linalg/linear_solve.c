@@ -5,14 +5,15 @@
    Errors: other dtypes; an a that is not square; leading dimensions that differ; sizes that do not fit.
    Linear in b; transposed, the same with a's transpose. The tangent is the solution for db - da x; the factors have none of their
    own. Batched and cut along leading dimensions, and along the columns of b.
-   Compiled: exchanges of rows, and BLAS's trsm twice, a matrix at a time, or some of many right sides; of real matrices of
-   512 rows or more, with 64 right sides or more, triangular_solve by blocks twice. */
+   Compiled: exchanges of rows, and BLAS's trsm twice, a matrix at a time, or some of many right sides; of real matrices of at
+   most 64 rows with at most 64 right sides our own code (small.h), of those of 512 rows or more, with 64 right sides or more, triangular_solve by blocks twice. */
 #include <string.h>
 
 #include "axle/linalg.h"
 #include "hlo/hlo.h"
 #include "linalg/blocked.h"
 #include "linalg/matrices.h"
+#include "linalg/small.h"
 #include "ops/sort.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
@@ -89,6 +90,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   routine->call.transposed = ((const solve_params *)params)->transpose_a;
   routine->right_sides = n;
   routine->time = 200 + (double)(m * n) + 2 * (double)(m * n) * (double)m / ax_matrix_rate(in->dtype, 40);
+  ax_small_code(routine, AX_SMALL_LINEAR_SOLVE);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

@@ -5,7 +5,8 @@
    Errors: other dtypes; fewer than two dimensions.
    The tangent is l tril(g, -1) + triu(g) u with g = l^-1 p dx u^-1, p the permutation, l and u made square; pivots have none. Batched
    and cut along leading dimensions.
-   Compiled: LAPACK's getrf, a matrix at a time. Real matrices of 512 rows and columns or more are factored by halves of their columns,
+   Compiled: LAPACK's getrf, a matrix at a time. Real matrices of at most 64 rows and columns are done by our own code (small.h).
+   Real matrices of 512 rows and columns or more are factored by halves of their columns,
    with triangular_solve and a product between, so that threads share them, and getrf of 64 columns at the end. */
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "hlo/hlo.h"
 #include "linalg/blocked.h"
 #include "linalg/matrices.h"
+#include "linalg/small.h"
 #include "ops/pointwise.h"
 #include "ops/sort.h"
 #include "prim/expand.h"
@@ -156,6 +158,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                                .work_bytes = m * n * (int64_t)ax_dtype_bytes(x->dtype),
                                .time = 100 + 3 * elems + elems * (double)k / ax_matrix_rate(x->dtype, 80)};
   AX_TRY(ax_lapack_of(x->dtype, &routine.call.lapack));
+  ax_small_code(&routine, AX_SMALL_LU);
   return ax_lower_matrices(lower, &routine, in, 1, out, 2);
 }
 

@@ -13,150 +13,6 @@
 #include "ops/sort.h"
 #include "plan/plan.h"
 
-/* --- Routines over batches --- */
-
-enum { line = 64, least_time = 400 }; /* bytes; nanoseconds */
-enum { least_sides = 128 }; /* right sides for which a thread reads the matrix again */
-
-typedef struct batched {
-  ax_matrix_code *code;
-  ax_matrix_call call;
-  uint32_t operands, parts;
-  int64_t slices, right_sides; /* of the right sides of each matrix */
-  int64_t count, work_bytes, stride[AX_MATRIX_OPERANDS]; /* matrices; of one part; bytes from one matrix to the next, by operand */
-} batched;
-
-static int64_t in_lines(int64_t bytes) { return (bytes + line - 1) / line * line; }
-
-/* index: of a slice of a matrix. */
-static void run_one(const batched *b, void *const *memory, int64_t index, void *work) {
-  void *matrix[AX_MATRIX_OPERANDS];
-  ax_matrix_call call = b->call;
-  const int64_t slice = index % b->slices;
-  for (uint32_t k = 0; k < b->operands; k++) matrix[k] = (char *)memory[k] + index / b->slices * b->stride[k];
-  call.from = b->right_sides * slice / b->slices, call.to = b->right_sides * (slice + 1) / b->slices;
-  b->code(&call, matrix, work);
-}
-
-/* The workspace is the last buffer. */
-static ax_status run_part(const void *data, void *const *memory, uint32_t part) {
-  const batched *b = data;
-  void *work = b->work_bytes > 0 ? (char *)memory[b->operands] + part * b->work_bytes : NULL;
-  const int64_t count = b->count * b->slices;
-  for (int64_t i = count * part / b->parts; i < count * (part + 1) / b->parts; i++) run_one(b, memory, i, work);
-  return AX_OK;
-}
-
-/* Right sides are cut by shapes alone, as the bits of their solutions depend on it. */
-static int64_t slices_of(const ax_matrix_routine *routine) {
-  return ax_routine_parts(routine->time, routine->right_sides / least_sides);
-}
-
-static batched batch_of(const ax_matrix_routine *routine, uint32_t operands) {
-  return (batched){.code = routine->code,
-                   .call = routine->call,
-                   .operands = operands,
-                   .parts = 1,
-                   .slices = slices_of(routine),
-                   .right_sides = routine->right_sides,
-                   .work_bytes = in_lines(routine->work_bytes)};
-}
-
-static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t rank, const int64_t *dims, ax_dtype dtype) {
-  b->count = ax_dims_elems(batch_rank, dims);
-  b->stride[k] = ax_dims_elems(rank - batch_rank, dims + batch_rank) * (int64_t)ax_dtype_bytes(dtype);
-}
-
-/* OpenBLAS has a lock that each call takes for some tens of nanoseconds: threads with short calls wait for each other longer than
-   they save (4,096 matrices of 8 by 8 on two threads: twice the time). */
-static uint32_t parts_of(int64_t count, double time) {
-  return time < least_time ? 1 : ax_routine_parts((double)count * time, count);
-}
-
-/* Results without elements are written by kernels without steps. */
-static ax_status fill_empty(ax_lower *lower, const uint32_t *out, uint32_t out_count) {
-  for (uint32_t k = 0; k < out_count; k++) AX_TRY(ax_lower_fill(lower, out[k], (ax_number){.i = 0}));
-  return AX_OK;
-}
-
-ax_status ax_lower_matrices(ax_lower *lower, const ax_matrix_routine *routine, const uint32_t *in, uint32_t in_count,
-                            const uint32_t *out, uint32_t out_count) {
-  uint32_t buffers[AX_MATRIX_OPERANDS + 1], count = in_count + out_count;
-  int64_t elems = 0;
-  batched b = batch_of(routine, count);
-  for (uint32_t k = 0; k < count; k++) {
-    buffers[k] = k < in_count ? in[k] : out[k - in_count];
-    const ax_type *type = ax_lower_type(lower, buffers[k]);
-    add_operand(&b, k, routine->batch_rank, type->rank, type->dims, type->dtype);
-    if (k >= in_count) elems += ax_type_elems(type);
-  }
-  if (elems == 0) return fill_empty(lower, out, out_count);
-  b.parts = parts_of(b.count * b.slices, routine->time / (double)b.slices);
-  if (b.work_bytes > 0) {
-    const ax_type work = ax_array_type(AX_U8, AX_DIMS(b.parts * b.work_bytes));
-    AX_TRY(ax_lower_buffer(lower, &work, ax_lower_get(lower, out[0])->axes, &buffers[count]));
-  }
-  const ax_routine made = {.run = run_part,
-                           .data = &b,
-                           .in_count = in_count,
-                           .out_count = out_count + (b.work_bytes > 0),
-                           .parts = b.parts,
-                           .buffers = buffers,
-                           .time = (double)b.count * routine->time,
-                           .name = routine->name};
-  return ax_lower_routine(lower, &made, sizeof b);
-}
-
-ax_status ax_eval_matrices(const ax_eval_args *args, const ax_matrix_routine *routine) {
-  void *memory[AX_MATRIX_OPERANDS];
-  const uint32_t in_count = args->eqn->in_count;
-  batched b = batch_of(routine, in_count + args->eqn->out_count);
-  for (uint32_t k = 0; k < b.operands; k++) {
-    const ax_tensor *tensor = k < in_count ? args->in[k] : args->out[k - in_count];
-    memory[k] = tensor->data;
-    add_operand(&b, k, routine->batch_rank, tensor->rank, tensor->dims, tensor->dtype);
-  }
-  void *work = ax_alloc((size_t)(b.work_bytes > 0 ? b.work_bytes : line));
-  if (work == NULL) return ax_out_of_memory((size_t)b.work_bytes);
-  for (int64_t i = 0; i < b.count * b.slices; i++) run_one(&b, memory, i, work);
-  ax_free(work);
-  return AX_OK;
-}
-
-/* --- Routines by rule --- */
-
-enum { most = AX_MATRIX_OPERANDS };
-
-static ax_status routine_by(ax_matrix_rule *rule, const void *params, const ax_type *in, const ax_type *out,
-                            ax_matrix_routine *routine) {
-  *routine = (ax_matrix_routine){.call = {.dtype = in[0].dtype}, .batch_rank = in[0].rank - 2};
-  AX_TRY(ax_lapack_of(in[0].dtype, &routine->call.lapack));
-  rule(params, in, out, routine);
-  return AX_OK;
-}
-
-ax_status ax_lower_by(ax_lower *lower, const ax_eqn *eqn, ax_matrix_rule *rule, const uint32_t *in, uint32_t *out) {
-  ax_type types[most];
-  ax_matrix_routine routine;
-  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
-  for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = *ax_lower_type(lower, in[i]);
-  for (uint32_t k = 0; k < eqn->out_count; k++) types[eqn->in_count + k] = *ax_lower_type(lower, out[k]);
-  AX_TRY(routine_by(rule, eqn->params, types, types + eqn->in_count, &routine));
-  return ax_lower_matrices(lower, &routine, in, eqn->in_count, out, eqn->out_count);
-}
-
-ax_status ax_eval_by(const ax_eval_args *args, ax_matrix_rule *rule) {
-  const ax_eqn *eqn = args->eqn;
-  ax_type types[most];
-  ax_matrix_routine routine;
-  for (uint32_t k = 0; k < eqn->in_count + eqn->out_count; k++) {
-    const ax_tensor *tensor = k < eqn->in_count ? args->in[k] : args->out[k - eqn->in_count];
-    types[k] = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
-  }
-  AX_TRY(routine_by(rule, eqn->params, types, types + eqn->in_count, &routine));
-  return ax_eval_matrices(args, &routine);
-}
-
 /* A large number in f32 may have been rounded down. */
 int ax_lapack_asked(ax_dtype dtype, const ax_lapack_size *work) {
   const double asked = ax_number_load(dtype, work, 0).f;
@@ -179,11 +35,22 @@ void ax_matrix_nan(ax_dtype dtype, void *to, int64_t elems) {
 
 static int64_t parts_of_each(ax_dtype dtype) { return ax_is_complex(dtype) ? 2 : 1; }
 
+/* Without branches: what is not finite times 0 is NaN, and stays. */
+static bool all_f32(const float *x, int64_t count) {
+  float sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += x[i] * 0;
+  return sum == 0;
+}
+
+static bool all_f64(const double *x, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += x[i] * 0;
+  return sum == 0;
+}
+
 bool ax_matrix_finite(const ax_matrix_call *call, const void *x, int64_t elems) {
-  const ax_dtype part = ax_part_dtype(call->dtype);
-  for (int64_t i = 0; i < elems * parts_of_each(call->dtype); i++)
-    if (!isfinite(ax_number_load(part, x, i).f)) return false;
-  return true;
+  const int64_t count = elems * parts_of_each(call->dtype);
+  return ax_part_dtype(call->dtype) == AX_F32 ? all_f32(x, count) : all_f64(x, count);
 }
 
 void ax_matrix_conjugate(ax_dtype dtype, void *x, int64_t elems) {
@@ -199,27 +66,6 @@ double ax_matrix_rate(ax_dtype dtype, double of_f32) {
 void ax_matrix_unit(const ax_matrix_call *call, void *to, int64_t m, int64_t n) {
   memset(to, 0, (size_t)(m * n) * ax_dtype_bytes(call->dtype));
   for (int64_t i = 0; i < m && i < n; i++) ax_number_store(call->dtype, to, i * n + i, (ax_number){.f = 1});
-}
-
-/* --- Transposing: a tile of elements at a time, which two caches' lines hold --- */
-
-enum { tile = 16 };
-
-/* Elements of so many bytes, a constant. */
-static inline __attribute__((always_inline)) void turn(char *to, const char *from, int64_t m, int64_t n, int64_t bytes) {
-  for (int64_t i = 0; i < m; i += tile)
-    for (int64_t j = 0; j < n; j += tile)
-      for (int64_t column = j; column < j + tile && column < n; column++)
-        for (int64_t row = i; row < i + tile && row < m; row++)
-          memcpy(to + (column * m + row) * bytes, from + (row * n + column) * bytes, (size_t)bytes);
-}
-
-void ax_matrix_turn(void *to, const void *from, int64_t m, int64_t n, ax_dtype dtype) {
-  switch (ax_dtype_bytes(dtype)) {
-    case 4: turn(to, from, m, n, 4); break;
-    case 8: turn(to, from, m, n, 8); break;
-    default: turn(to, from, m, n, 16); break;
-  }
 }
 
 /* --- infer --- */

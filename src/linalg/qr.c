@@ -12,7 +12,8 @@
    J. Sci. Comput. 34, 2012); otherwise x is gathered. The numbers on r's diagonal have the signs that they have uncut, unless
    roundings decide these: the first n rows of x, of which LAPACK takes the signs, are left to the second step. A NaN in x can
    make all of q NaN, and all columns of r from its own on.
-   Compiled: LAPACK's geqrf, or geqp3, and orgqr, a matrix at a time. */
+   Compiled: LAPACK's geqrf, or geqp3, and orgqr, a matrix at a time. Without pivoting, real matrices of at most 64 rows and
+   columns are done by our own code (small.h). */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -20,6 +21,7 @@
 #include "axle/ops.h"
 #include "linalg/bands.h"
 #include "linalg/householder.h"
+#include "linalg/small.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
 
@@ -112,6 +114,7 @@ static void rule(const void *params, const ax_type *in, const ax_type *out, ax_m
   const double elems = (double)(call->m * space_columns(call));
   routine->work_bytes = (call->m * space_columns(call) + call->k + ax_pivoted_work(call)) * (int64_t)ax_dtype_bytes(in->dtype);
   routine->time = 400 + 6 * elems + 2 * elems * (double)call->k / ax_matrix_rate(in->dtype, p->pivoting ? 15 : 30);
+  if (!p->pivoting) ax_small_code(routine, AX_SMALL_QR);
 }
 
 static ax_status eval(const ax_eval_args *args) { return ax_eval_by(args, rule); }

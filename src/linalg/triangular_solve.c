@@ -8,8 +8,8 @@
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
    Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
    band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
-   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of 512 rows or more, with 64 right sides or
-   more, are solved block by block, with products between, so that threads share them. */
+   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of at most 64
+   rows with at most 64 right sides are solved by our own code (small.h), those of 512 rows or more, with 64 right sides or more, are solved block by block, with products between, so that threads share them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +19,7 @@
 #include "linalg/bands.h"
 #include "linalg/blocked.h"
 #include "linalg/matrices.h"
+#include "linalg/small.h"
 #include "linalg/triangular_solve.h"
 #include "ops/pointwise.h"
 #include "prim/expand.h"
@@ -213,6 +214,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                                .right_sides = p->left_side ? n : m,
                                .time = 100 + elems + elems * order / ax_matrix_rate(b->dtype, 40)};
   AX_TRY(ax_lapack_of(b->dtype, &routine.call.lapack));
+  ax_small_code(&routine, AX_SMALL_TRIANGULAR_SOLVE);
   return ax_lower_matrices(lower, &routine, in, 2, out, 1);
 }
 

@@ -1,0 +1,28 @@
+/* Small real matrices, in our own code: LAPACK's calls take longer for them than what they compute, and each takes a lock. Of many, as
+   many as fill a vector of 64 bytes are factored or solved side by side (f32: 16; f64: 8), one in each lane; of few, one after the other.
+   Either way a matrix has the same bits, whatever stands beside it and on whatever processor. */
+#ifndef AX_LINALG_SMALL_H
+#define AX_LINALG_SMALL_H
+
+#include "linalg/matrices.h"
+
+enum { AX_SMALL_ORDER = 64 }; /* rows and columns, at most */
+
+typedef enum ax_small {
+  AX_SMALL_LU,
+  AX_SMALL_CHOLESKY,
+  AX_SMALL_TRIANGULAR_SOLVE,
+  AX_SMALL_LINEAR_SOLVE,
+  AX_SMALL_GEQRF,
+  AX_SMALL_HOUSEHOLDER_PRODUCT,
+  AX_SMALL_QR, /* columns in their order */
+  AX_SMALL_COUNT
+} ax_small;
+
+/* If the operands of the routine, whose m and n (or n alone) are set, are small and real, its code becomes ours, and its time. */
+void ax_small_code(ax_matrix_routine *routine, ax_small which);
+
+/* What does the same for as many matrices as fill 64 bytes, by registers of `bytes` bytes, 64, 32 or 16; NULL: the processor has none. */
+ax_matrix_code *ax_small_lanes(ax_small which, ax_dtype dtype, uint32_t bytes);
+
+#endif

@@ -1,0 +1,283 @@
+/* Routines on small real matrices, row by row, for small.c. Element (i, j) of `lanes` matrices stands side by side, so one instruction does for all
+   of them what it would do for one; lanes of 1 are a single matrix. What is done to a matrix, and in which order, is the same in both, and
+   so are the bits. The includer says:
+
+     NAME(x)      names of these functions
+     PART         float or double
+     BITS         the integer of its size
+     SIZE_OF, ROOT_OF   of a PART: the absolute value, the square root
+     LANES        matrices side by side: 1, or as many as fill 64 bytes
+     TARGETED     attributes of a function for the processor's registers, or nothing */
+
+#if LANES == 1
+typedef PART NAME(numbers);
+typedef BITS NAME(masks);
+#define CHOSEN(mask, a, b) ((mask) ? (a) : (b))
+#define CHOSEN_BITS CHOSEN
+#define NOT(mask) (!(mask))
+#define BITS_OF(x) ((union { PART part; BITS bits; }){.part = (x)}.bits)
+#define OF_BITS(x) ((union { BITS bits; PART part; }){.bits = (x)}.part)
+#define SIZE(x) SIZE_OF(x)
+#else
+typedef PART NAME(numbers) __attribute__((vector_size(sizeof(PART) * LANES)));
+typedef BITS NAME(masks) __attribute__((vector_size(sizeof(PART) * LANES)));
+#define CHOSEN(mask, a, b) OF_BITS(CHOSEN_BITS(mask, BITS_OF(a), BITS_OF(b)))
+#define CHOSEN_BITS(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
+#define NOT(mask) (~(mask))
+#define BITS_OF(x) ((M)(x))
+#define OF_BITS(x) ((V)(x))
+#define SIZE(x) OF_BITS(BITS_OF(x) & (BITS)(~(uint64_t)0 >> (65 - 8 * sizeof(BITS))))
+#endif
+#define V NAME(numbers)
+#define M NAME(masks)
+
+/* x to the square root of x; NaN where there is none. */
+TARGETED static inline void NAME(root)(V *x) {
+  PART parts[LANES];
+  memcpy(parts, x, sizeof parts);
+  for (int l = 0; l < LANES; l++) parts[l] = ROOT_OF(parts[l]);
+  memcpy(x, parts, sizeof parts);
+}
+
+/* Exchanges row k of `a`, m rows of n numbers, with row at[l] in lane l; those are `from` and later ones. */
+TARGETED static inline void NAME(exchange)(V *a, int64_t k, const M *at, int64_t from, int64_t m, int64_t n) {
+#if LANES == 1
+  (void)from, (void)m;
+  for (int64_t j = 0; *at != k && j < n; j++) {
+    const V kept = a[k * n + j];
+    a[k * n + j] = a[*at * n + j];
+    a[*at * n + j] = kept;
+  }
+#else
+  enum { many = 20 }; /* rows that take longer to look at than to exchange one in each lane */
+  PART *const parts = (PART *)a;
+  M with[AX_SMALL_ORDER];
+  for (int64_t l = 0; m - from > many && l < LANES; l++) {
+    const int64_t row = ((const BITS *)at)[l];
+    for (int64_t j = 0; row != k && j < n; j++) {
+      const PART kept = parts[(k * n + j) * LANES + l];
+      parts[(k * n + j) * LANES + l] = parts[(row * n + j) * LANES + l];
+      parts[(row * n + j) * LANES + l] = kept;
+    }
+  }
+  if (m - from > many) return;
+  for (int64_t i = from; i < m; i++) with[i] = *at == (BITS)i;
+  for (int64_t j = 0; j < n; j++) {
+    const V kept = a[k * n + j];
+    V now = kept;
+    for (int64_t i = from; i < m; i++) {
+      const V other = a[i * n + j];
+      now = CHOSEN(with[i], other, now);
+      a[i * n + j] = CHOSEN(with[i], kept, other);
+    }
+    a[k * n + j] = now;
+  }
+#endif
+}
+
+/* a: x; lu, pivots */
+TARGETED static void NAME(lu)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const int64_t m = call->m, n = call->n;
+  V *a = matrix[1];
+  int32_t *pivots = matrix[2];
+  (void)work;
+  if (a != matrix[0]) memcpy(a, matrix[0], (size_t)(m * n) * sizeof(V));
+  for (int64_t k = 0; k < m && k < n; k++) {
+    V best = SIZE(a[k * n + k]);
+    M at = best != best; /* of integers, all 0 then */
+    at = at - at + (BITS)k;
+    for (int64_t i = k + 1; i < m; i++) {
+      const V size = SIZE(a[i * n + k]);
+      const M more = size > best;
+      best = CHOSEN(more, size, best);
+      at = CHOSEN_BITS(more, (BITS)i, at);
+    }
+    for (int l = 0; l < LANES; l++) pivots[k * LANES + l] = (int32_t)((const BITS *)&at)[l];
+    NAME(exchange)(a, k, &at, k + 1, m, n);
+    const V none = {0}, one = none + 1, pivot = CHOSEN(a[k * n + k] == none, one, a[k * n + k]);
+    for (int64_t i = k + 1; i < m; i++) {
+      const V factor = a[i * n + k] / pivot;
+      a[i * n + k] = factor;
+      for (int64_t j = k + 1; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+    }
+  }
+}
+
+/* a: x; l. By columns: what stands to the right of one is what the columns before it have left. */
+TARGETED static void NAME(cholesky)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const int64_t n = call->n;
+  const V *x = matrix[0], none = {0};
+  V *l = matrix[1], column[AX_SMALL_ORDER];
+  M fails = none != none;
+  (void)work;
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < n; j++) l[i * n + j] = j <= i ? x[i * n + j] : none;
+  for (int64_t k = 0; k < n; k++) {
+    V root = l[k * n + k];
+    fails |= NOT(root > none);
+    NAME(root)(&root);
+    l[k * n + k] = root;
+    for (int64_t i = k + 1; i < n; i++) l[i * n + k] = column[i] = l[i * n + k] / root;
+    for (int64_t i = k + 1; i < n; i++)
+      for (int64_t j = k + 1; j <= i; j++) l[i * n + j] -= column[i] * column[j];
+  }
+  const V nan = none + (PART)NAN;
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j <= i; j++) l[i * n + j] = CHOSEN(fails, nan, l[i * n + j]);
+}
+
+/* op(a) x = b, rows by rows; x, order by columns, holds b. */
+TARGETED static inline void NAME(solve_left)(const V *a, V *x, int64_t order, int64_t columns, bool lower, bool transposed, bool unit) {
+  const bool ascends = lower != transposed;
+  for (int64_t count = 0; count < order; count++) {
+    const int64_t i = ascends ? count : order - 1 - count;
+    if (!unit)
+      for (int64_t j = 0; j < columns; j++) x[i * columns + j] /= a[i * order + i];
+    for (int64_t left = count + 1; left < order; left++) {
+      const int64_t row = ascends ? left : order - 1 - left;
+      const V factor = transposed ? a[i * order + row] : a[row * order + i];
+      for (int64_t j = 0; j < columns; j++) x[row * columns + j] -= factor * x[i * columns + j];
+    }
+  }
+}
+
+/* x op(a) = b, row after row; x, rows by order, holds b. */
+TARGETED static inline void NAME(solve_right)(const V *a, V *x, int64_t order, int64_t rows, bool lower, bool transposed, bool unit) {
+  const bool ascends = lower == transposed;
+  for (int64_t row = 0; row < rows; row++) {
+    V *y = x + row * order;
+    for (int64_t count = 0; count < order; count++) {
+      const int64_t i = ascends ? count : order - 1 - count;
+      if (!unit) y[i] /= a[i * order + i];
+      const V solved = y[i];
+      for (int64_t j = ascends ? i + 1 : 0; j < (ascends ? order : i); j++)
+        y[j] -= solved * (transposed ? a[j * order + i] : a[i * order + j]);
+    }
+  }
+}
+
+/* a, b; x */
+TARGETED static void NAME(triangular_solve)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  (void)work;
+  if (matrix[2] != matrix[1]) memcpy(matrix[2], matrix[1], (size_t)(call->m * call->n) * sizeof(V));
+  if (call->left) NAME(solve_left)(matrix[0], matrix[2], call->m, call->n, call->lower, call->transposed, call->unit);
+  else NAME(solve_right)(matrix[0], matrix[2], call->n, call->m, call->lower, call->transposed, call->unit);
+}
+
+TARGETED static inline void NAME(exchange_by)(const ax_matrix_call *call, V *x, const int32_t *pivots, int64_t row) {
+  M at;
+  for (int l = 0; l < LANES; l++) ((BITS *)&at)[l] = existing_row(pivots[row * LANES + l], call->m);
+  NAME(exchange)(x, row, &at, 0, call->m, call->n);
+}
+
+/* a, lu, pivots, b; x */
+TARGETED static void NAME(linear_solve)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const int64_t m = call->m, n = call->n;
+  const int32_t *pivots = matrix[2];
+  V *x = matrix[4];
+  (void)work;
+  if (x != matrix[3]) memcpy(x, matrix[3], (size_t)(m * n) * sizeof(V));
+  for (int64_t i = 0; i < m && !call->transposed; i++) NAME(exchange_by)(call, x, pivots, i);
+  NAME(solve_left)(matrix[1], x, m, n, !call->transposed, call->transposed, !call->transposed);
+  NAME(solve_left)(matrix[1], x, m, n, call->transposed, call->transposed, call->transposed);
+  for (int64_t i = m - 1; i >= 0 && call->transposed; i--) NAME(exchange_by)(call, x, pivots, i);
+}
+
+/* Row k of a and the rows below it less tau times v times their products with v, from column `from` on; v is 1 in row k, and column k below it. */
+TARGETED static inline void NAME(reflect)(V *a, int64_t k, int64_t from, int64_t m, int64_t n, const V *tau) {
+  V products[AX_SMALL_ORDER];
+  for (int64_t j = from; j < n; j++) products[j] = a[k * n + j];
+  for (int64_t i = k + 1; i < m; i++)
+    for (int64_t j = from; j < n; j++) products[j] += a[i * n + k] * a[i * n + j];
+  for (int64_t j = from; j < n; j++) a[k * n + j] -= products[j] *= *tau;
+  for (int64_t i = k + 1; i < m; i++)
+    for (int64_t j = from; j < n; j++) a[i * n + j] -= a[i * n + k] * products[j];
+}
+
+/* The reflector that leaves of column k, from row k on, its first element alone. The column is made as large as 1 or 2 first, by a power of
+   two, so that no square is too large or too small. Returns tau. */
+TARGETED static inline void NAME(reflector)(V *a, int64_t k, int64_t m, int64_t n, V *tau) {
+  enum { digits = sizeof(PART) == 4 ? 23 : 52, largest = (1 << (8 * sizeof(PART) - 1 - digits)) - 4 };
+  const BITS one_power = (BITS)1 << digits, most = largest * one_power;
+  const V none = {0}, one = none + (PART)1;
+  M top = BITS_OF(none);
+  V sum = none;
+  for (int64_t i = k; i < m; i++) {
+    const M power = BITS_OF(SIZE(a[i * n + k])) / one_power * one_power;
+    top = CHOSEN_BITS(power > top, power, top);
+  }
+  top = CHOSEN_BITS(top > most, BITS_OF(none) + most, top);
+  const V scale = OF_BITS(most + one_power - top), back = OF_BITS(top + one_power), alpha = a[k * n + k] * scale;
+  for (int64_t i = k + 1; i < m; i++) {
+    a[i * n + k] *= scale;
+    sum += a[i * n + k] * a[i * n + k];
+  }
+  const M stays = sum == none;
+  V norm = alpha * alpha + sum;
+  NAME(root)(&norm);
+  const V beta = CHOSEN(BITS_OF(alpha) < 0, norm, -norm), divisor = CHOSEN(stays, one, alpha - beta);
+  *tau = CHOSEN(stays, none, (beta - alpha) / beta);
+  a[k * n + k] = CHOSEN(stays, a[k * n + k], beta * back);
+  for (int64_t i = k + 1; i < m; i++) a[i * n + k] = CHOSEN(stays, none, a[i * n + k] / divisor);
+}
+
+TARGETED static inline void NAME(factor)(V *a, int64_t m, int64_t n, V *taus) {
+  for (int64_t k = 0; k < m && k < n; k++) {
+    NAME(reflector)(a, k, m, n, &taus[k]);
+    NAME(reflect)(a, k, k + 1, m, n, &taus[k]);
+  }
+}
+
+/* a's first k columns have reflectors below the diagonal; it becomes the product of them. */
+TARGETED static inline void NAME(multiply)(V *a, int64_t m, int64_t n, int64_t reflectors, const V *taus) {
+  const V none = {0}, one = none + (PART)1;
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = reflectors; j < n; j++) a[i * n + j] = i == j ? one : none;
+  for (int64_t k = reflectors - 1; k >= 0; k--) {
+    NAME(reflect)(a, k, k + 1, m, n, &taus[k]);
+    for (int64_t i = 0; i < k; i++) a[i * n + k] = none;
+    a[k * n + k] = one - taus[k];
+    for (int64_t i = k + 1; i < m; i++) a[i * n + k] *= -taus[k];
+  }
+}
+
+/* x; form, taus */
+TARGETED static void NAME(geqrf)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  (void)work;
+  if (matrix[1] != matrix[0]) memcpy(matrix[1], matrix[0], (size_t)(call->m * call->n) * sizeof(V));
+  NAME(factor)(matrix[1], call->m, call->n, matrix[2]);
+}
+
+/* form, taus; q */
+TARGETED static void NAME(householder_product)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  (void)work;
+  if (matrix[2] != matrix[0]) memcpy(matrix[2], matrix[0], (size_t)(call->m * call->n) * sizeof(V));
+  NAME(multiply)(matrix[2], call->m, call->n, call->k, matrix[1]);
+}
+
+/* x; q, m by columns, r, columns by n. The form is as large as r or as q: columns are m or n. */
+TARGETED static void NAME(qr)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const int64_t m = call->m, n = call->n, columns = call->columns;
+  V *q = matrix[1], *r = matrix[2], *form = columns == n ? q : r, taus[AX_SMALL_ORDER];
+  const V none = {0};
+  (void)work;
+  memcpy(form, matrix[0], (size_t)(m * n) * sizeof(V));
+  NAME(factor)(form, m, n, taus);
+  for (int64_t i = 0; i < m && form == r; i++)
+    for (int64_t j = 0; j < columns; j++) q[i * columns + j] = j < n ? r[i * n + j] : none;
+  for (int64_t i = 0; i < columns; i++)
+    for (int64_t j = 0; j < n; j++) r[i * n + j] = j < i ? none : form[i * n + j];
+  NAME(multiply)(q, m, columns, call->k, taus);
+}
+
+#undef V
+#undef M
+#undef CHOSEN
+#undef CHOSEN_BITS
+#undef NOT
+#undef BITS_OF
+#undef OF_BITS
+#undef SIZE
+#undef NAME
+#undef LANES
+#undef TARGETED
