@@ -217,3 +217,34 @@ def blur(images, k):
 @program("a signal through 33 taps", normal(20000), normal(33))
 def taps(x, k):
     return jnp.convolve(x, k, mode="same")
+
+
+@program("4,096 systems of 4 by 4", normal(4096, 4, 4), normal(4096, 4))
+def systems(a, b):
+    return jax.vmap(jnp.linalg.solve)(a @ a.swapaxes(1, 2) + jnp.eye(4), b)
+
+
+@program("500 Kalman filters, 6 by 6", normal(50, 500, 3), normal(6, 6) * 0.1, normal(3, 6))
+def filters(seen, a, h):
+    a = jnp.eye(6) + a
+
+    def one(m, p, y):
+        m, p = a @ m, a @ p @ a.T + 0.1 * jnp.eye(6)
+        gain = jnp.linalg.solve(h @ p @ h.T + 0.5 * jnp.eye(3), h @ p).T
+        return m + gain @ (y - h @ m), p - gain @ h @ p
+
+    def step(state, y):
+        m, p = jax.vmap(one)(*state, y)
+        return (m, p), m.mean(0)
+
+    return lax.scan(step, (jnp.zeros((500, 6)), jnp.broadcast_to(jnp.eye(6), (500, 6, 6))), seen)[1]
+
+
+@program("Gaussian log densities, 1,000 of 5 dimensions", normal(1000, 5), normal(1000, 5, 5))
+def densities(x, a):
+    def one(x, a):
+        l = jnp.linalg.cholesky(a @ a.T + jnp.eye(5))
+        z = jax.scipy.linalg.solve_triangular(l, x, lower=True)
+        return -0.5 * z @ z - jnp.log(jnp.diag(l)).sum()
+
+    return jax.grad(lambda x, a: jax.vmap(one)(x, a).sum(), (0, 1))(x, a)

@@ -16,6 +16,9 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+#define WIDE __attribute__((target("avx2")))
+#define WIDEST __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
+
 /* --- f32 --- */
 
 #define PART float
@@ -23,7 +26,7 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #define SIZE_OF fabsf
 #define ROOT_OF sqrtf
 
-#define NAME(x) f32_one_##x
+#define NAME(x) f32_one_plain_##x
 #define LANES 1
 #define TARGETED
 #include "linalg/small_template.h"
@@ -34,14 +37,24 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #include "linalg/small_template.h"
 
 #if defined(__x86_64__)
+#define NAME(x) f32_one_wide_##x
+#define LANES 1
+#define TARGETED WIDE
+#include "linalg/small_template.h"
+
 #define NAME(x) f32_wide_##x
 #define LANES 16
-#define TARGETED __attribute__((target("avx2")))
+#define TARGETED WIDE
+#include "linalg/small_template.h"
+
+#define NAME(x) f32_one_widest_##x
+#define LANES 1
+#define TARGETED WIDEST
 #include "linalg/small_template.h"
 
 #define NAME(x) f32_widest_##x
 #define LANES 16
-#define TARGETED __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
+#define TARGETED WIDEST
 #include "linalg/small_template.h"
 #endif
 
@@ -57,7 +70,7 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #define SIZE_OF fabs
 #define ROOT_OF sqrt
 
-#define NAME(x) f64_one_##x
+#define NAME(x) f64_one_plain_##x
 #define LANES 1
 #define TARGETED
 #include "linalg/small_template.h"
@@ -68,14 +81,24 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #include "linalg/small_template.h"
 
 #if defined(__x86_64__)
+#define NAME(x) f64_one_wide_##x
+#define LANES 1
+#define TARGETED WIDE
+#include "linalg/small_template.h"
+
 #define NAME(x) f64_wide_##x
 #define LANES 8
-#define TARGETED __attribute__((target("avx2")))
+#define TARGETED WIDE
+#include "linalg/small_template.h"
+
+#define NAME(x) f64_one_widest_##x
+#define LANES 1
+#define TARGETED WIDEST
 #include "linalg/small_template.h"
 
 #define NAME(x) f64_widest_##x
 #define LANES 8
-#define TARGETED __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
+#define TARGETED WIDEST
 #include "linalg/small_template.h"
 #endif
 
@@ -89,20 +112,23 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #define ROUTINES(of) \
   {of##_lu, of##_cholesky, of##_triangular_solve, of##_linear_solve, of##_geqrf, of##_householder_product, of##_qr}
 
-typedef ax_matrix_code *const routines[AX_SMALL_COUNT];
+typedef ax_matrix_code *routines[AX_SMALL_COUNT];
 
-static routines f32_one = ROUTINES(f32_one), f64_one = ROUTINES(f64_one), f32_plain = ROUTINES(f32_plain), f64_plain = ROUTINES(f64_plain);
-#if defined(__x86_64__)
-static routines f32_wide = ROUTINES(f32_wide), f64_wide = ROUTINES(f64_wide), f32_widest = ROUTINES(f32_widest), f64_widest = ROUTINES(f64_widest);
-#endif
+typedef struct codes { /* of a dtype and a width of registers: of one matrix, and of some side by side */
+  routines one, lanes;
+} codes;
 
-ax_matrix_code *ax_small_lanes(ax_small which, ax_dtype dtype, uint32_t bytes) {
-  const bool is_f32 = dtype == AX_F32;
+#define CODES(dtype, registers) {ROUTINES(dtype##_one_##registers), ROUTINES(dtype##_##registers)}
+
+/* By registers of `bytes` bytes; NULL: the processor has none. */
+static const codes *codes_of(ax_dtype dtype, uint32_t bytes) {
+  static const codes f32 = CODES(f32, plain), f64 = CODES(f64, plain);
 #if defined(__x86_64__)
-  if (bytes == 64) return !ax_machine_has(AX_FEATURE_AVX512) ? NULL : is_f32 ? f32_widest[which] : f64_widest[which];
-  if (bytes == 32) return !ax_machine_has(AX_FEATURE_AVX2) ? NULL : is_f32 ? f32_wide[which] : f64_wide[which];
+  static const codes f32_wide = CODES(f32, wide), f64_wide = CODES(f64, wide), f32_widest = CODES(f32, widest), f64_widest = CODES(f64, widest);
+  if (bytes == 64) return !ax_machine_has(AX_FEATURE_AVX512) ? NULL : dtype == AX_F32 ? &f32_widest : &f64_widest;
+  if (bytes == 32) return !ax_machine_has(AX_FEATURE_AVX2) ? NULL : dtype == AX_F32 ? &f32_wide : &f64_wide;
 #endif
-  return bytes != 16 ? NULL : is_f32 ? f32_plain[which] : f64_plain[which];
+  return bytes != 16 ? NULL : dtype == AX_F32 ? &f32 : &f64;
 }
 
 typedef struct small {
@@ -123,14 +149,22 @@ static small small_of(const ax_matrix_call *call, ax_small which) {
   }
 }
 
+bool ax_small_by(ax_matrix_routine *routine, ax_small which, uint32_t bytes) {
+  const codes *found = codes_of(routine->call.dtype, bytes);
+  if (found == NULL) return false;
+  routine->code = found->one[which];
+  routine->lanes = found->lanes[which];
+  return true;
+}
+
 void ax_small_code(ax_matrix_routine *routine, ax_small which) {
   const ax_matrix_call *call = &routine->call;
   const small s = small_of(call, which);
   if (ax_is_complex(call->dtype) || call->m > AX_SMALL_ORDER || call->n > AX_SMALL_ORDER) return;
-  routine->code = call->dtype == AX_F32 ? f32_one[which] : f64_one[which];
   routine->unread = which == AX_SMALL_LINEAR_SOLVE ? 0 : AX_NONE; /* the matrices themselves: their factors do */
   routine->overwritten = s.overwritten;
   routine->work_bytes = 0;
   routine->time = (8 + 0.6 * s.elems + 0.07 * s.steps) * (call->dtype == AX_F32 ? 1 : 2);
-  for (uint32_t bytes = 64; bytes >= 16 && routine->lanes == NULL; bytes /= 2) routine->lanes = ax_small_lanes(which, call->dtype, bytes);
+  uint32_t bytes = 64;
+  while (!ax_small_by(routine, which, bytes)) bytes /= 2;
 }

@@ -22,7 +22,7 @@ typedef enum ax_small {
 /* If the operands of the routine, whose m and n (or n alone) are set, are small and real, its code becomes ours, and its time. */
 void ax_small_code(ax_matrix_routine *routine, ax_small which);
 
-/* What does the same for as many matrices as fill 64 bytes, by registers of `bytes` bytes, 64, 32 or 16; NULL: the processor has none. */
-ax_matrix_code *ax_small_lanes(ax_small which, ax_dtype dtype, uint32_t bytes);
+/* The code of such a routine by registers of `bytes` bytes, 64, 32 or 16. False: the processor has none. */
+bool ax_small_by(ax_matrix_routine *routine, ax_small which, uint32_t bytes);
 
 #endif

@@ -83,13 +83,13 @@ static void one_routine(test_random *random, memory *m, ax_matrix_call call, siz
   const ax_small which = shapes[at].which;
   ax_matrix_routine routine = {.call = call};
   const int64_t lanes = line / (int64_t)ax_dtype_bytes(call.dtype);
-  ax_matrix_code *code = ax_small_lanes(which, call.dtype, bytes);
   const bool strange = test_random_below(random, 2) == 1;
   int64_t elems[operands];
   void *beside[operands];
-  if (code == NULL) return; /* no such registers */
   ax_small_code(&routine, which);
-  assert_non_null(routine.code);
+  assert_true(routine.code != NULL && routine.lanes != NULL);
+  ax_matrix_code *const widest = routine.code; /* whose bits all have */
+  if (!ax_small_by(&routine, which, bytes)) return; /* no such registers */
   list_elems(&call, which, elems);
   for (uint32_t k = 0; k < shapes[at].in_count; k++) {
     const size_t size = bytes_of(call.dtype, elems[k]);
@@ -98,11 +98,11 @@ static void one_routine(test_random *random, memory *m, ax_matrix_call call, siz
   }
   for (uint32_t k = 0; k < shapes[at].count; k++)
     beside[k] = k == shapes[at].in_count && routine.overwritten != AX_NONE ? m->beside[routine.overwritten] : m->beside[k];
-  code(&call, beside, NULL);
+  routine.lanes(&call, beside, NULL);
   for (int64_t l = 0; l < lanes; l++) {
     void *alone[operands];
     for (uint32_t k = 0; k < shapes[at].count; k++) alone[k] = m->alone[k] + (size_t)(l * llabs(elems[k])) * bytes_of(call.dtype, elems[k]);
-    routine.code(&call, alone, NULL);
+    (l % 2 == 0 ? routine.code : widest)(&call, alone, NULL);
     for (uint32_t k = shapes[at].in_count; k < shapes[at].count; k++)
       for (int64_t e = 0; e < llabs(elems[k]); e++) {
         const size_t size = bytes_of(call.dtype, elems[k]);
