@@ -16,6 +16,7 @@
 #include "machine/float_mode.h"
 #include "ops/chosen_update.h"
 #include "ops/complex.h"
+#include "ops/known_comparison.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/expand.h"
@@ -77,13 +78,13 @@ static ax_status compare_read(const ax_hlo_read_args *args) {
 
 static const ax_hlo_reader compare_readers[] = {{"stablehlo.compare", compare_read}, {0}};
 AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
-                 .complex = ax_complex_pointwise, .keys = compare_keys, .reads = compare_readers);
+                 .complex = ax_complex_pointwise, .keys = compare_keys, .rewrite = ax_rewrite_comparison, .reads = compare_readers);
 AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo,
-                 .complex = ax_complex_pointwise, .keys = compare_keys);
-AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(le, LE, COMPARE("LE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(gt, GT, COMPARE("GT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(ge, GE, COMPARE("GE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+                 .complex = ax_complex_pointwise, .keys = compare_keys, .rewrite = ax_rewrite_comparison);
+AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo, .rewrite = ax_rewrite_comparison);
+AX_POINTWISE_HLO(le, LE, COMPARE("LE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo, .rewrite = ax_rewrite_comparison);
+AX_POINTWISE_HLO(gt, GT, COMPARE("GT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo, .rewrite = ax_rewrite_comparison);
+AX_POINTWISE_HLO(ge, GE, COMPARE("GE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo, .rewrite = ax_rewrite_comparison);
 
 /* --- Logic --- */
 

@@ -266,6 +266,19 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 /* --- By access --- */
 
+/* Loads the element at each lane's offset. No processor gathers less than four bytes, and LLVM, which then loads the lanes one by one itself, makes
+   a vector of pointers first. */
+static LLVMValueRef load_one_by_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef offsets, int64_t count) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef all = LLVMGetPoison(LLVMVectorType(element, nest->schedule->lanes));
+  for (int64_t l = 0; l < count; l++) {
+    LLVMValueRef offset = LLVMBuildExtractElement(b, offsets, ax_cg_i64(&nest->cg, l), "");
+    LLVMValueRef one = ax_nest_load_one(nest, element, LLVMBuildGEP2(b, element, pointer, &offset, 1, ""));
+    all = LLVMBuildInsertElement(b, all, one, ax_cg_i64(&nest->cg, l), "");
+  }
+  return all;
+}
+
 /* Loads an element for each lane at that lane's own dynamic starts. A gather with 32-bit indices, if they are enough, is faster. */
 static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -276,6 +289,7 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   const uint32_t bits = ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX ? 32 : 64;
   LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, bits, schedule->lanes, stride);
   offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
+  if (alignment(element) < 4 && known_lanes(nest, mask) >= 0) return load_one_by_one(nest, element, pointer, offsets, known_lanes(nest, mask));
   LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
   return gather_lanes(nest, element, pointers, mask);
 }
