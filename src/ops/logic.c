@@ -8,6 +8,7 @@
 
    Errors: shapes or dtypes that differ; a choice that is not bool or of another shape; a dtype that does not exist.
    select_n is linear in its cases, and convert_element_type between floats is linear; all others have no tangent.
+   Comparisons of integers that bounds decide become constants when programs are simplified (known_comparison.c).
    Sharding: cuts of every dimension are kept. */
 #include <stdio.h>
 #include <string.h>
