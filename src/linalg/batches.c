@@ -1,4 +1,5 @@
 /* Routines on batches of matrices: one matrix after the other, or some side by side; by a rule, in plans and in reference evaluation. */
+#include <assert.h>
 #include <string.h>
 
 #include "linalg/matrices.h"
@@ -161,6 +162,7 @@ static void run_lanes(const batched *b, void *const *memory, int64_t first, int6
 /* The workspace is the last buffer. */
 static void run_some(const batched *b, void *const *memory, int64_t from, int64_t to, void *work) {
   const int64_t lanes = lanes_of(b);
+  assert(b->lanes == NULL || b->slices == 1);
   int64_t i = from;
   for (; b->lanes != NULL && i + lanes / 4 < to; i += lanes) run_lanes(b, memory, i, ax_least(lanes, to - i), work);
   for (; i < to; i++) run_one(b, memory, i, work);

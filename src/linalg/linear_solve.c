@@ -6,7 +6,8 @@
    Linear in b; transposed, the same with a's transpose. The tangent is the solution for db - da x; the factors have none of their
    own. Batched and cut along leading dimensions, and along the columns of b.
    Compiled: exchanges of rows, and BLAS's trsm twice, a matrix at a time, or some of many right sides; of real matrices of at
-   most 64 rows with at most 64 right sides our own code (small.h), of those of 512 rows or more, with 64 right sides or more, triangular_solve by blocks twice. */
+   most 64 rows with at most 64 right sides our own code (small.h), of those of 512 rows or more, with 64 right sides or more,
+   triangular_solve by blocks twice. */
 #include <string.h>
 
 #include "axle/linalg.h"

@@ -6,7 +6,7 @@
 
 #include "machine/features.h"
 
-/* Any number is a row: a pivot of a user's may be none. */
+/* The row of a pivot; of a user's that is no row, the first or the last one. */
 static inline int32_t existing_row(int32_t pivot, int64_t rows) {
   return pivot < 0 ? 0 : pivot < rows ? pivot : (int32_t)rows - 1;
 }

@@ -194,13 +194,13 @@ TARGETED static inline void NAME(reflect)(V *a, int64_t k, int64_t from, int64_t
     for (int64_t j = from; j < n; j++) a[i * n + j] -= a[i * n + k] * products[j];
 }
 
-/* The reflector that leaves of column k, from row k on, its first element alone. The column is made as large as 1 or 2 first, by a power of
-   two, so that no square is too large or too small. Returns tau. */
+/* The reflector that leaves of column k, from row k on, its first element alone. The column is multiplied by a power
+   of two first, after which its largest number is at least 1/2 and less than 4: then no square that counts is too large or too small. */
 TARGETED static inline void NAME(reflector)(V *a, int64_t k, int64_t m, int64_t n, V *tau) {
-  enum { digits = sizeof(PART) == 4 ? 23 : 52, largest = (1 << (8 * sizeof(PART) - 1 - digits)) - 4 };
+  enum { digits = sizeof(PART) == 4 ? 23 : 52, largest = (1 << (8 * sizeof(PART) - 1 - digits)) - 4 }; /* exponents, so that both powers are numbers */
   const BITS one_power = (BITS)1 << digits, most = largest * one_power;
   const V none = {0}, one = none + (PART)1;
-  M top = BITS_OF(none);
+  M top = BITS_OF(none), tail = top;
   V sum = none;
   for (int64_t i = k; i < m; i++) {
     const M power = BITS_OF(SIZE(a[i * n + k])) / one_power * one_power;
@@ -209,12 +209,13 @@ TARGETED static inline void NAME(reflector)(V *a, int64_t k, int64_t m, int64_t 
   top = CHOSEN_BITS(top > most, BITS_OF(none) + most, top);
   const V scale = OF_BITS(most + one_power - top), back = OF_BITS(top + one_power), alpha = a[k * n + k] * scale;
   for (int64_t i = k + 1; i < m; i++) {
+    tail |= BITS_OF(SIZE(a[i * n + k]));
     a[i * n + k] *= scale;
     sum += a[i * n + k] * a[i * n + k];
   }
-  const M stays = sum == none;
   V norm = alpha * alpha + sum;
   NAME(root)(&norm);
+  const M stays = (tail == 0) | (norm == none); /* also where all are subnormal, and these count as zero */
   const V beta = CHOSEN(BITS_OF(alpha) < 0, norm, -norm), divisor = CHOSEN(stays, one, alpha - beta);
   *tau = CHOSEN(stays, none, (beta - alpha) / beta);
   a[k * n + k] = CHOSEN(stays, a[k * n + k], beta * back);

@@ -252,11 +252,34 @@ static void of_any_size(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* A reflector is made wherever something stands below, however small; infinities leave no numbers. */
+static void of_two_sizes(void **state) {
+  (void)state;
+  static const double pairs[][2] = {{1, 1e-37}, {1, 1e-23}, {1, 1e-10}, {-2, 1e-30}, {1, 0}, {-3, -0.0}, {0, 2}, {INFINITY, 1}, {0, 0}};
+  static const double expected[] = {-1, -1, -1, 2, 1, -3, -2, NAN, 0};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  const ax_type type = TEST_TYPE(AX_F32, AX_COUNT(pairs), 2, 1);
+  ax_tensor *x = zeros(type), *r;
+  for (int64_t i = 0; i < test_elems(x); i++) test_set(x, i, pairs[i / 2][i % 2]);
+  ax_program *program = test_trace(columns, NULL, &type, 1, 1);
+  test_execute(runtime, program, &x, &r);
+  for (int64_t i = 0; i < (int64_t)AX_COUNT(pairs); i++) {
+    const bool wanted = isnan(expected[i]) ? !isfinite(test_get(r, i)) : test_get(r, i) == expected[i];
+    if (!wanted) fail_msg("of %g and %g: %g", pairs[i][0], pairs[i][1], test_get(r, i));
+  }
+  ax_tensor_release(x);
+  ax_tensor_release(r);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(side_by_side),
       cmocka_unit_test(batches),
       cmocka_unit_test(of_any_size),
+      cmocka_unit_test(of_two_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
    Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
    band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
-   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of at most 64
-   rows with at most 64 right sides are solved by our own code (small.h), those of 512 rows or more, with 64 right sides or more, are solved block by block, with products between, so that threads share them. */
+   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of at most 64 rows with at most 64 right
+   sides are solved by our own code (small.h), those of 512 rows or more, with 64 right sides or more, are solved block by block, with products between, so that threads share them. */
 #include <stdio.h>
 #include <string.h>
 

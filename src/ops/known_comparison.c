@@ -2,9 +2,10 @@
 
      i < 0           an unsigned number, one that was made of it, iota, a remainder by a positive number: false. So an index that may
                      count from the end, as NumPy's do, is what it is where it cannot be negative
-     b > 0, b == 1   of a bool, or one that was made an integer: b itself; b == 0: not b
+     b > 0, b == 1   of a bool, or one that was made an integer, beside a number, in any comparison that tells the two apart: b
+                     itself, or not b, as for b == 0
 
-   Bounds are followed through few equations. */
+   Bounds are followed through `most_deep` equations. */
 #include "ops/known_comparison.h"
 
 #include "ir/dtype.h"
