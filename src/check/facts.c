@@ -2,7 +2,6 @@
    comparisons and constants on the way. What a loop carries from round to round is not followed. */
 #include "check/facts.h"
 
-#include "ir/number.h"
 #include "ir/region_link.h"
 #include "prim/prims.h"
 
@@ -15,16 +14,6 @@ typedef struct search {
 
 static ax_operand_fact unknown(ax_dtype dtype) { return (ax_operand_fact){.range = ax_interval_of_dtype(dtype)}; }
 
-static ax_operand_fact fact_of_literal(const ax_literal *literal) {
-  ax_operand_fact fact = {.fixed = true, .range = ax_interval_of_dtype(literal->type.dtype)};
-  const int64_t count = ax_type_elems(&literal->type);
-  for (int64_t i = 0; i < count && ax_is_counted(literal->type.dtype); i++) {
-    const int64_t value = ax_number_load(literal->type.dtype, literal->data, i).i;
-    fact.range = i == 0 ? (ax_interval){value, value} : ax_interval_hull(fact.range, (ax_interval){value, value});
-  }
-  return fact;
-}
-
 /* Of result k of an equation that holds no programs. */
 static ax_operand_fact fact_of_result(const ax_program *program, const ax_eqn *eqn, uint32_t k, const ax_operand_fact *facts) {
   enum { most_operands = 64 };
@@ -32,7 +21,7 @@ static ax_operand_fact fact_of_result(const ax_program *program, const ax_eqn *e
   ax_interval ranges[most_operands];
   ax_dtype dtypes[most_operands];
   ax_operand_fact fact = unknown(dtype);
-  if (ax_prim_is_literal(eqn->prim)) return fact_of_literal(eqn->params);
+  if (ax_prim_is_literal(eqn->prim)) return (ax_operand_fact){.fixed = true, .range = ax_interval_of_literal(eqn->params, INT64_MAX)};
   if (eqn->in_count > most_operands) return fact;
   fact.fixed = eqn->prim->effects == 0;
   for (uint32_t i = 0; i < eqn->in_count; i++) {

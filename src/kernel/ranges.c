@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "control/scan.h"
-#include "ir/number.h"
 #include "ir/region_link.h"
 #include "kernel/step.h"
 #include "prim/prims.h"
@@ -28,17 +27,6 @@ static ax_interval any(const ax_type *type) {
 
 /* --- Equations that hold no program --- */
 
-static ax_interval constant_range(const ax_literal *literal) {
-  const int64_t elems = ax_type_elems(&literal->type);
-  ax_interval range = any(&literal->type);
-  if (!ax_is_counted(literal->type.dtype) || elems < 1 || elems > most_elems) return range;
-  for (int64_t e = 0; e < elems; e++) {
-    const int64_t i = ax_number_load(literal->type.dtype, literal->data, e).i;
-    range = e == 0 ? (ax_interval){i, i} : ax_interval_hull(range, (ax_interval){i, i});
-  }
-  return range;
-}
-
 /* What an equation is known to give from its operands. */
 static ax_interval range_of(const ax_program *p, const ax_eqn *eqn, const ax_interval *at) {
   enum { most_operands = 8 };
@@ -55,12 +43,9 @@ static ax_interval range_of(const ax_program *p, const ax_eqn *eqn, const ax_int
 static ax_interval known_range(const ax_ranges *r, const ax_program *p, const ax_eqn *eqn, const ax_interval *at) {
   const ax_type *type = &p->types[eqn->out];
   const ax_program_id_params *number = ax_step_grid_number(eqn);
-  if (eqn->prim == &ax_prim_constant) return constant_range(eqn->params);
+  if (eqn->prim == &ax_prim_constant) return ax_interval_of_literal(eqn->params, most_elems);
   if (number != NULL) return r->grid[number->dimension];
-  if (eqn->prim != &ax_prim_iota) return range_of(p, eqn, at);
-  int64_t most = 1;
-  for (uint32_t d = 0; d < type->rank; d++) most = type->dims[d] > most ? type->dims[d] : most;
-  return (ax_interval){0, most - 1};
+  return eqn->prim == &ax_prim_iota ? ax_interval_of_iota(type) : range_of(p, eqn, at);
 }
 
 static void plain_range(const ax_ranges *r, const ax_program *p, const ax_eqn *eqn, ax_interval *at) {
@@ -98,7 +83,7 @@ static ax_interval carried(const ax_eqn *eqn, const ax_program *body, uint32_t i
     const ax_literal *literal = ax_value_literal(body, adds->in[adds->in[0] == input ? 1 : 0]);
     ax_interval all = {0, 0}, sum;
     if (literal == NULL || length < 1) break;
-    const ax_interval each = constant_range(literal);
+    const ax_interval each = ax_interval_of_literal(literal, most_elems);
     if (!ax_interval_product(each, (ax_interval){0, length}, &all) || !ax_interval_sum(begins, all, &sum) || !ax_interval_is_within(sum, any(type))) break;
     const ax_interval before = {0, length - 1}; /* the last step is given what all but it have added */
     return ax_interval_product(each, before, &all) && ax_interval_sum(begins, all, &sum) ? sum : any(type);

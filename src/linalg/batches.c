@@ -13,9 +13,9 @@ enum { tile = 16 };
 typedef uint32_t fours __attribute__((vector_size(16)));
 typedef uint64_t twos __attribute__((vector_size(16)));
 
-/* Rows from..to and columns first..last of an m by n matrix of elements of so many bytes, a constant. */
+/* Rows rows[0] to rows[1] and columns likewise of an m by n matrix of elements of so many bytes, a constant. */
 static inline INLINED void turn_part(char *to, const char *from, int64_t m, int64_t n, const int64_t *rows,
-                                                            const int64_t *columns, int64_t bytes) {
+                                    const int64_t *columns, int64_t bytes) {
   for (int64_t i = rows[0]; i < rows[1]; i += tile)
     for (int64_t j = columns[0]; j < columns[1]; j += tile)
       for (int64_t column = j; column < j + tile && column < columns[1]; column++)
@@ -50,7 +50,7 @@ static inline void turn_twos(char *to, int64_t to_next, const char *from, int64_
   memcpy(to + to_next, &second, sizeof second);
 }
 
-/* All rows and columns but the last few, for elements of 4 or 8 bytes, a constant; *rows and *columns begin behind them. */
+/* All rows and columns but the last few, for elements of 4 or 8 bytes, a constant, and then those. */
 static inline INLINED void turn_blocks(char *to, const char *from, int64_t m, int64_t n, int64_t bytes) {
   const int64_t side = 16 / bytes, whole_m = m / side * side, whole_n = n / side * side;
   for (int64_t j = 0; j < whole_n; j += side)

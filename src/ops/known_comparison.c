@@ -16,34 +16,13 @@
 
 enum { most_deep = 5, most_operands = 3, most_elems = 64 }; /* of a constant that is read */
 
-static ax_interval bounds_of_literal(const ax_literal *literal) {
-  const ax_dtype dtype = literal->type.dtype;
-  const int64_t elems = ax_type_elems(&literal->type);
-  if (!ax_is_counted(dtype) || elems < 1 || elems > most_elems) return ax_interval_of_dtype(dtype);
-  const int64_t first = ax_number_load(dtype, literal->data, 0).i;
-  ax_interval all = {first, first};
-  for (int64_t e = 1; e < elems; e++) {
-    const int64_t i = ax_number_load(dtype, literal->data, e).i;
-    all = ax_interval_hull(all, (ax_interval){i, i});
-  }
-  return all;
-}
-
-/* A number along one of its dimensions. Where there are no elements, anything is true of them. */
-static ax_interval bounds_of_iota(const ax_type *type) {
-  const ax_interval dtype = ax_interval_of_dtype(type->dtype);
-  ax_interval all = {0, 0};
-  for (uint32_t d = 0; d < type->rank; d++) all = ax_interval_hull(all, (ax_interval){0, type->dims[d] - 1});
-  return ax_interval_is_within(all, dtype) ? all : dtype;
-}
-
 static ax_interval bounds_of(const ax_rewrite_args *args, uint32_t id, int deep) {
   const ax_eqn *eqn = args->made_by[id];
   const ax_dtype dtype = args->types[id].dtype;
   ax_interval in[most_operands];
   ax_dtype dtypes[most_operands];
-  if (eqn != NULL && ax_eqn_literal(eqn) != NULL) return bounds_of_literal(ax_eqn_literal(eqn));
-  if (eqn != NULL && eqn->prim == &ax_prim_iota && ax_is_counted(dtype)) return bounds_of_iota(&args->types[id]);
+  if (eqn != NULL && ax_eqn_literal(eqn) != NULL) return ax_interval_of_literal(ax_eqn_literal(eqn), most_elems);
+  if (eqn != NULL && eqn->prim == &ax_prim_iota && ax_is_counted(dtype)) return ax_interval_of_iota(&args->types[id]);
   if (eqn == NULL || deep == 0 || eqn->in_count > most_operands || id != eqn->out) return ax_interval_of_dtype(dtype);
   for (uint32_t k = 0; k < eqn->in_count; k++) {
     dtypes[k] = args->types[eqn->in[k]].dtype;

@@ -2,6 +2,7 @@
 #include "prim/intervals.h"
 
 #include "ir/dtype.h"
+#include "ir/number.h"
 #include "prim/prims.h"
 
 bool ax_is_counted(ax_dtype dtype) {
@@ -15,6 +16,24 @@ ax_interval ax_interval_of_dtype(ax_dtype dtype) {
   if (!ax_is_counted(dtype) || (info->kind == AX_KIND_SIGNED && info->bits == 64)) return (ax_interval){INT64_MIN, INT64_MAX};
   if (info->kind == AX_KIND_SIGNED) return (ax_interval){-((int64_t)1 << (info->bits - 1)), ((int64_t)1 << (info->bits - 1)) - 1};
   return (ax_interval){0, (int64_t)(((uint64_t)1 << info->bits) - 1)};
+}
+
+ax_interval ax_interval_of_literal(const ax_literal *literal, int64_t most) {
+  const ax_dtype dtype = literal->type.dtype;
+  const int64_t elems = ax_type_elems(&literal->type);
+  ax_interval all = ax_interval_of_dtype(dtype);
+  for (int64_t e = 0; e < elems && elems <= most && ax_is_counted(dtype); e++) {
+    const int64_t i = ax_number_load(dtype, literal->data, e).i;
+    all = e == 0 ? (ax_interval){i, i} : ax_interval_hull(all, (ax_interval){i, i});
+  }
+  return all;
+}
+
+ax_interval ax_interval_of_iota(const ax_type *type) {
+  const ax_interval dtype = ax_interval_of_dtype(type->dtype);
+  ax_interval all = {0, 0};
+  for (uint32_t d = 0; d < type->rank; d++) all = ax_interval_hull(all, (ax_interval){0, type->dims[d] - 1});
+  return ax_interval_is_within(all, dtype) ? all : dtype;
 }
 
 static bool add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }

@@ -22,6 +22,10 @@ bool ax_interval_product(ax_interval a, ax_interval b, ax_interval *out);
 bool ax_is_counted(ax_dtype dtype);
 /* Of all numbers of the dtype; of those that are not followed, all of int64. */
 ax_interval ax_interval_of_dtype(ax_dtype dtype);
+/* Of a constant's elements; of one without elements, or with more than `most`, of its dtype. */
+ax_interval ax_interval_of_literal(const ax_literal *literal, int64_t most);
+/* Of iota's numbers, along whichever dimension; where there are no elements, anything is true of them. */
+ax_interval ax_interval_of_iota(const ax_type *type);
 /* Bounds of an elementwise or moving equation's results, from bounds of its operands, each of all their elements. */
 ax_interval ax_interval_of_eqn(const ax_eqn *eqn, const ax_dtype *in_dtypes, const ax_interval *in, ax_dtype out);
 /* Whether each element of its results is made of the operands' elements in the same place alone. */

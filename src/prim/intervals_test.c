@@ -57,7 +57,24 @@ static void beyond_64_bits(void **state) {
   assert_true(out.low == INT32_MIN && out.high == INT32_MAX);
 }
 
+static void of_constants(void **state) {
+  (void)state;
+  static const int32_t numbers[] = {7, -3, 5};
+  const ax_literal literal = {.type = ax_array_type(AX_S32, AX_DIMS(3)), .data = (void *)(uintptr_t)numbers};
+  ax_interval all = ax_interval_of_literal(&literal, 3);
+  assert_true(all.low == -3 && all.high == 7);
+  all = ax_interval_of_literal(&literal, 2);
+  assert_true(all.low == INT32_MIN && all.high == INT32_MAX);
+  const ax_type count = ax_array_type(AX_U8, AX_DIMS(2, 200)), wraps = ax_array_type(AX_S8, AX_DIMS(200)), none = ax_array_type(AX_S8, AX_DIMS(0));
+  all = ax_interval_of_iota(&count);
+  assert_true(all.low == 0 && all.high == 199);
+  all = ax_interval_of_iota(&wraps);
+  assert_true(all.low == -128 && all.high == 127);
+  all = ax_interval_of_iota(&none);
+  assert_true(all.low == 0 && all.high == 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_small_ones), cmocka_unit_test(beyond_64_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_small_ones), cmocka_unit_test(beyond_64_bits), cmocka_unit_test(of_constants)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
