@@ -1,4 +1,4 @@
-/* Small matrices: small_template.h for each dtype and each width of registers, and what counts as small. */
+/* Small matrices: small_template.h for each dtype and, by small_registers.h, each width of registers; and what counts as small. */
 #include "linalg/small.h"
 
 #include <math.h>
@@ -16,96 +16,21 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-#define WIDE __attribute__((target("avx2")))
-#define WIDEST __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
-
-/* --- f32 --- */
-
 #define PART float
 #define BITS int32_t
 #define SIZE_OF fabsf
 #define ROOT_OF sqrtf
-
-#define NAME(x) f32_one_plain_##x
-#define LANES 1
-#define TARGETED
-#include "linalg/small_template.h"
-
-#define NAME(x) f32_plain_##x
-#define LANES 16
-#define TARGETED
-#include "linalg/small_template.h"
-
-#if defined(__x86_64__)
-#define NAME(x) f32_one_wide_##x
-#define LANES 1
-#define TARGETED WIDE
-#include "linalg/small_template.h"
-
-#define NAME(x) f32_wide_##x
-#define LANES 16
-#define TARGETED WIDE
-#include "linalg/small_template.h"
-
-#define NAME(x) f32_one_widest_##x
-#define LANES 1
-#define TARGETED WIDEST
-#include "linalg/small_template.h"
-
-#define NAME(x) f32_widest_##x
-#define LANES 16
-#define TARGETED WIDEST
-#include "linalg/small_template.h"
-#endif
-
-#undef PART
-#undef BITS
-#undef SIZE_OF
-#undef ROOT_OF
-
-/* --- f64 --- */
+#define MANY 16
+#define FUNCTION(registers, x) f32_##registers##_##x
+#include "linalg/small_registers.h"
 
 #define PART double
 #define BITS int64_t
 #define SIZE_OF fabs
 #define ROOT_OF sqrt
-
-#define NAME(x) f64_one_plain_##x
-#define LANES 1
-#define TARGETED
-#include "linalg/small_template.h"
-
-#define NAME(x) f64_plain_##x
-#define LANES 8
-#define TARGETED
-#include "linalg/small_template.h"
-
-#if defined(__x86_64__)
-#define NAME(x) f64_one_wide_##x
-#define LANES 1
-#define TARGETED WIDE
-#include "linalg/small_template.h"
-
-#define NAME(x) f64_wide_##x
-#define LANES 8
-#define TARGETED WIDE
-#include "linalg/small_template.h"
-
-#define NAME(x) f64_one_widest_##x
-#define LANES 1
-#define TARGETED WIDEST
-#include "linalg/small_template.h"
-
-#define NAME(x) f64_widest_##x
-#define LANES 8
-#define TARGETED WIDEST
-#include "linalg/small_template.h"
-#endif
-
-#undef PART
-#undef BITS
-#undef SIZE_OF
-#undef ROOT_OF
+#define MANY 8
+#define FUNCTION(registers, x) f64_##registers##_##x
+#include "linalg/small_registers.h"
 
 /* --- Which --- */
 
