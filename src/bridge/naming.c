@@ -10,6 +10,7 @@
 
 #include "bridge/import.h"
 #include "bridge/parts.h"
+#include "hlo/flatten.h"
 
 /* A string in the arena; "" for an empty slice. NULL: no memory. */
 static const char *copy_of(ax_program_names *names, ax_hlo_slice text) {
@@ -175,6 +176,19 @@ static ax_status name_memories(const ax_variant *main, ax_program_names *names) 
   return all ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof memory[0]);
 }
 
+static ax_status name_tokens(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
+  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
+  const ax_hlo_operation *last = block->operations[block->operation_count - 1];
+  bool *token = ax_arena_alloc(&names->arena, main->program->out_count + (size_t)1);
+  if (token == NULL) return ax_out_of_memory(main->program->out_count);
+  for (uint32_t k = 0; k < main->program->out_count; k++) {
+    const ax_hlo_operation *maker = import->module->makers[last->operands[k]];
+    token[k] = maker != NULL && ax_hlo_find(maker, AX_HLO_IS_TOKEN) != NULL;
+  }
+  names->out_token = token;
+  return AX_OK;
+}
+
 static ax_status keep_having(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
   const size_t in_count = main->program->in_count, out_count = main->program->out_count;
   ax_having *having = ax_arena_alloc(&names->arena, (in_count + out_count + 1) * sizeof having[0]);
@@ -192,6 +206,7 @@ ax_status ax_keep_names(const ax_hlo_import *import, const ax_variant *main, ax_
   if (import->in_having != NULL) AX_TRY(keep_having(import, main, names));
   if (import->in_having != NULL) AX_TRY(name_layouts(import, main, names));
   if (import->in_having != NULL) AX_TRY(name_memories(main, names));
+  if (import->in_having != NULL) AX_TRY(name_tokens(import, main, names));
   if (import->in_having != NULL && !import->devices.each) AX_TRY(name_orders(import, main, names));
   names->sums_stay = import->devices.sums_stay;
   AX_TRY(mark_donated(main, names));

@@ -363,9 +363,10 @@ static ax_status make_token_type(flatten *w, const ax_hlo_value_type **out) {
 static ax_status make_token(flatten *w, const ax_hlo_operation *before, const ax_hlo_operation **out) {
   ax_hlo_module *m = w->module;
   const ax_hlo_value_type *type = w->entry_token;
-  const ax_hlo_attribute value = {.kind = AX_HLO_ELEMENTS, .name = {"value", 5}, .type = type, .data = ""};
-  ax_hlo_operation made = {.name = {"stablehlo.constant", 18}, .result = m->value_count, .result_count = 1, .attribute_count = 1,
-                           .attributes = ax_arena_copy(&m->arena, &value, sizeof value), .place = before->place};
+  const ax_hlo_attribute attributes[] = {{.kind = AX_HLO_ELEMENTS, .name = {"value", 5}, .type = type, .data = ""},
+                                         {.kind = AX_HLO_UNIT, .name = {AX_HLO_IS_TOKEN, sizeof AX_HLO_IS_TOKEN - 1}}};
+  ax_hlo_operation made = {.name = {"stablehlo.constant", 18}, .result = m->value_count, .result_count = 1, .attribute_count = AX_COUNT(attributes),
+                           .attributes = ax_arena_copy(&m->arena, attributes, sizeof attributes), .place = before->place};
   *out = made.attributes != NULL ? ax_arena_copy(&m->arena, &made, sizeof made) : NULL;
   if (*out == NULL) return ax_out_of_memory(sizeof made);
   AX_TRY(ax_grow(&m->values, sizeof m->values[0], m->value_count, 1, &w->value_room));

@@ -13,8 +13,10 @@
 
 #include "hlo/module.h"
 
+#define AX_HLO_IS_TOKEN "is_token"
+
 /* entry_tokens: a token that @main takes or returns is an array bool[0] there, as runs of JAX pass it from one to the next. In the function
-   such an argument is a token as others, and the array that is returned is made anew.
+   such an argument is a token as others, and the array that is returned is made anew: a constant with the attribute AX_HLO_IS_TOKEN.
    AX_INVALID_ARGUMENT: a tuple that is made of other values than its type says; an element that there is not. AX_ABSENT: tuples
    nested deeply, or of a great many elements. */
 AX_MUST_USE ax_status ax_hlo_flatten(ax_hlo_module *module, bool entry_tokens);

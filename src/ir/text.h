@@ -49,6 +49,7 @@ typedef struct ax_program_names {
   const ax_having *in_having, *out_having; /* NULL: it comes from no module, or parts were not asked for */
   const char *const *in_layout, *const *out_layout; /* likewise; the orders of their dimensions in memory: {0,1}, default or auto */
   const char *const *in_memory, *const *out_memory; /* likewise; the kinds of memory that they are in: device, pinned_host */
+  const bool *out_token; /* likewise; results that the module calls tokens */
   bool sums_stay; /* a layout says that devices have parts of a sum */
   const ax_dim_list *in_order, *out_order; /* likewise; by value: which device of the module stands at each place of the value's mesh;
                                               none: they stand there in order */

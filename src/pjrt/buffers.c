@@ -447,9 +447,10 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
 
 /* --- Asked --- */
 
-AX_PJRT_GIVE_VALUE(buffer_element_type, ax_pjrt_element_of(args->of->type.dtype))
-AX_PJRT_GIVE_LIST(buffer_dimensions, args->of->type.dims, args->of->type.rank)
-AX_PJRT_GIVE_LIST(buffer_unpadded_dimensions, args->of->type.dims, args->of->type.rank)
+static size_t shown_rank(const ax_pjrt_buffer *buffer) { return buffer->is_token ? 0 : buffer->type.rank; }
+AX_PJRT_GIVE_VALUE(buffer_element_type, args->of->is_token ? AX_PJRT_TOKEN : ax_pjrt_element_of(args->of->type.dtype))
+AX_PJRT_GIVE_LIST(buffer_dimensions, args->of->type.dims, shown_rank(args->of))
+AX_PJRT_GIVE_LIST(buffer_unpadded_dimensions, args->of->type.dims, shown_rank(args->of))
 AX_PJRT_GIVE_LIST(buffer_dynamic_dimensions, NULL, 0)
 AX_PJRT_GIVE_VALUE(buffer_on_device_bytes, bytes_of(&args->of->type))
 AX_PJRT_GIVE_VALUE(buffer_device, args->of->memory->device)

@@ -152,10 +152,10 @@ static ax_pjrt_error *list_all(ax_pjrt_executable *e) {
   dims = 0;
   for (size_t k = 0; k < e->out_count; k++) {
     const ax_type *block = &e->out[k].block;
-    e->elements[k] = ax_pjrt_element_of(block->dtype);
-    e->ranks[k] = block->rank;
-    memcpy(e->dims + dims, block->dims, block->rank * sizeof e->dims[0]);
-    dims += block->rank;
+    e->elements[k] = e->out[k].is_token ? AX_PJRT_TOKEN : ax_pjrt_element_of(block->dtype);
+    e->ranks[k] = e->out[k].is_token ? 0 : block->rank;
+    memcpy(e->dims + dims, block->dims, e->ranks[k] * sizeof e->dims[0]);
+    dims += e->ranks[k];
   }
   for (size_t i = 0; i < values; i++) {
     const ax_pjrt_value *value = i < e->in_count ? &e->in[i] : &e->out[i - e->in_count];
@@ -206,6 +206,7 @@ static ax_pjrt_error *note(const ax_pjrt_executable *e, const ax_program_names *
   const ax_type *type = in ? ax_program_in_type(e->program, i) : ax_program_out_type(e->program, i);
   const char *kind = (in ? names->in_memory : names->out_memory)[i];
   out->having = (in ? names->in_having : names->out_having)[i];
+  out->is_token = !in && names->out_token[i];
   while (out->memory < AX_PJRT_MEMORIES && strcmp(kind, ax_pjrt_memory_kinds[out->memory]) != 0) out->memory++;
   if (out->memory == AX_PJRT_MEMORIES) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "there is no memory of the kind %s", kind);
   AX_PJRT_TRY(ax_pjrt_order_read((in ? names->in_layout : names->out_layout)[i], type->rank - (out->having != AX_HAVE_ARRAY && e->device_count > 1),

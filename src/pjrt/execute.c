@@ -211,6 +211,7 @@ static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, bool
   AX_PJRT_TRY(alone ? ax_pjrt_buffer_of(ax_array_retain(r->out[k]), memory, out)
                     : ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, memory, out));
   (*out)->order = r->e->out[k].layout;
+  (*out)->is_token = r->e->out[k].is_token;
   return NULL;
 }
 

@@ -99,6 +99,7 @@ struct ax_pjrt_buffer {
   ax_pjrt_client *client;
   ax_pjrt_memory *memory;
   ax_type type;
+  bool is_token;       /* to callers it is no array, but a token; to us bool[0] */
   ax_pjrt_order order; /* that the buffer is said to have (layouts.h): its array is row-major */
   pthread_mutex_t lock; /* of all that follows */
   ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
@@ -140,6 +141,7 @@ typedef struct ax_pjrt_value { /* an input or a result */
   ax_type whole, block;  /* of all devices; of a buffer, which lacks the first dimension where devices have parts by themselves */
   ax_having having;
   bool by_hand; /* each device has its own, by no layout: of a value in a manual computation */
+  bool is_token; /* of a result: its buffers are called tokens */
   int memory; /* the kind of its buffers' memory */
   ax_pjrt_order layout;
   ax_sharding *sharding; /* of the whole; NULL: there is one device */
