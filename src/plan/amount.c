@@ -90,7 +90,7 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     const double stored = reach(kernel, store->slot, store->at);
-    if (stored > most[store->slot][1]) most[store->slot][1] = stored;
+    most[store->slot][1] += stored; /* no two steps write one place */
     each += store->reduce != AX_SCALAR_NONE;
     out.dtype = kernel->slots[store->slot].dtype;
   }
@@ -102,6 +102,7 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   /* registers are turned where the result is read along other rows than it is written */
   if (kernel->store_count == 1 && ax_kernel_turns(kernel)) time += 0.06 * (double)ax_dtype_bytes(out.dtype);
   if (runs_along_rows(kernel)) time += 0.2;
+  time += 0.4 * ax_kernel_looks_up(kernel);
   out.flops = each * elems;
   out.core_ns = time * elems;
   out.dividing_ns = dividing * elems;

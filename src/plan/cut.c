@@ -83,25 +83,55 @@ typedef struct lengths {
   int64_t least[2 * AX_MAX_RANK]; /* by dimension: of a part */
 } lengths;
 
-/* Only accesses that matter: those to no less than a few elements for each of the largest's. */
-static lengths least_lengths(const ax_loop_kernel *kernel, int64_t run) {
-  lengths l;
-  double largest = 0;
-  for (uint32_t pass = 0; pass < 2; pass++) {
-    for (uint32_t d = 0; pass == 1 && d < kernel->rank; d++) l.least[d] = 1;
-    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
-      const ax_expr *expr = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
-      const ax_store *store = expr == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
-      if (expr != NULL && expr->op != AX_LEAF_LOAD) continue;
-      access a = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
-      if (pass == 0 && a.elems > largest) largest = a.elems;
-      for (uint32_t d = 0; pass == 1 && a.elems * 8 >= largest && d < kernel->rank; d++) {
-        int64_t least = least_extent(&a, d, run);
-        if (least > l.least[d]) l.least[d] = least;
-      }
-    }
+/* Calls visit for each load and store. */
+typedef void visit_access(void *context, const access *a);
+static void each_access(const ax_loop_kernel *kernel, visit_access *visit, void *context) {
+  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+    const ax_expr *expr = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+    const ax_store *store = expr == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
+    if (expr != NULL && expr->op != AX_LEAF_LOAD) continue;
+    const access a = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
+    visit(context, &a);
   }
-  return l;
+}
+
+typedef struct measuring {
+  lengths l;
+  int64_t run;
+  double largest; /* elements of one access */
+  uint32_t rank;
+  int64_t lanes[2 * AX_MAX_RANK]; /* by dimension: elements of a vector, if they lie side by side for some access; else 1 */
+  bool moves[2 * AX_MAX_RANK];    /* by dimension: some access that matters goes along it */
+} measuring;
+
+/* Only accesses that matter: those to no less than a few elements for each of the largest's. */
+static bool matters(const measuring *m, const access *a) { return a->elems * 8 >= m->largest; }
+
+static void note_largest(void *context, const access *a) {
+  measuring *m = context;
+  if (a->elems > m->largest) m->largest = a->elems;
+}
+
+static void note_lengths(void *context, const access *a) {
+  measuring *m = context;
+  for (uint32_t d = 0; d < m->rank; d++) {
+    const int64_t least = least_extent(a, d, m->run);
+    if (matters(m, a) && least > m->l.least[d]) m->l.least[d] = least;
+    m->moves[d] = m->moves[d] || (matters(m, a) && a->stride[d] != 0);
+    if (a->stride[d] == 1 && AX_LINE_BYTES / a->bytes > m->lanes[d]) m->lanes[d] = AX_LINE_BYTES / a->bytes;
+  }
+}
+
+/* Where what counts is read along other dimensions, as one list of all pairs of two, the lanes of a vector are steps along this one, of which a
+   part should fill them. */
+static lengths least_lengths(const ax_loop_kernel *kernel, int64_t run) {
+  measuring m = {.run = run, .rank = kernel->rank};
+  for (uint32_t d = 0; d < kernel->rank; d++) m.l.least[d] = m.lanes[d] = 1;
+  each_access(kernel, note_largest, &m);
+  each_access(kernel, note_lengths, &m);
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (!m.moves[d] && m.lanes[d] > m.l.least[d]) m.l.least[d] = m.lanes[d];
+  return m.l;
 }
 
 typedef struct cut {

@@ -6,7 +6,7 @@
 
    A fragment is lowered against buffers that stand for the operands (formals). Its operations depend only on these facts about
    the operands, which are the fragment's key: along which axes each differs, which of them are the same buffer, which are views
-   of a loop's iteration, which are constants of one element, and at which different places devices may be. A call then costs its
+   of a loop's iteration, which are constants of one element or a few, and at which different places devices may be. A call then costs its
    operations and buffers, renamed. Kernels name no buffers, so all copies share them; a pass copies a kernel before it changes
    it. Passes, memory and waits see the copies as they would see the equations written out, so a call is as fast, and gives the
    same bits. */
@@ -20,7 +20,7 @@
 /* All of an operand that lowering a body may look at. */
 typedef struct formal {
   ax_axis_set axes;
-  int64_t bits;                    /* of a constant of one element */
+  int64_t bits;                    /* of a constant of one element; of one of a few, as coefficients, its memory */
   uint32_t same;                   /* the first operand that is this buffer */
   uint32_t is_looped, is_constant; /* words, so that nothing between the fields is left unset */
 } formal;
@@ -38,6 +38,12 @@ typedef struct fragment {
 
 /* --- The key --- */
 
+/* A constant of which the body may take single elements, which then are part of its code. */
+static bool is_few(const ax_buffer *buffer) {
+  enum { few = 32 };
+  return buffer->kind == AX_BUFFER_CONST && buffer->loop == AX_NONE && ax_type_elems(&buffer->type) <= few && ax_type_elems(&buffer->type) > 0;
+}
+
 static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, formal **out, size_t *bytes) {
   *bytes = (count + (size_t)1) * sizeof(formal);
   formal *key = *out = ax_calloc(1, *bytes);
@@ -49,6 +55,9 @@ static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, f
     const ax_buffer *buffer = &lower->plan->buffers[in[i]];
     key[i] = (formal){.axes = buffer->axes, .same = first[in[i]], .is_looped = buffer->loop != AX_NONE};
     key[i].is_constant = ax_lower_constant(buffer, &key[i].bits);
+    if (key[i].is_constant || !is_few(buffer)) continue;
+    key[i].is_constant = true;
+    key[i].bits = (int64_t)(uintptr_t)buffer->data + buffer->offset;
   }
   key[count].axes = lower->diverging;
   return AX_OK;

@@ -42,6 +42,8 @@ typedef struct fuser {
   uint32_t change; /* what counting adds */
   uint32_t *view, *next_view, next_capacity; /* by allocation, the latest of its buffers; by buffer, the next; AX_NONE */
   uint32_t *last_read; /* by allocation: the last operation of the block that read it to begin with */
+  ax_bound *number;    /* by allocation: the kernel that fills all of it with one number; kernel NULL: none does. In whatever block */
+  ax_arena *tables;
   ax_kernel_pool pool;
   /* The block being fused: */
   ax_block *block;
@@ -251,7 +253,7 @@ static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t positi
   return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
-/* Whether elements are computed once: by their one reader, or by several that compute a share each. */
+/* Whether elements are computed once: by their one reader, or by several that compute a share each. Each load is one read. */
 static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   const uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
@@ -261,7 +263,7 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
   const ax_loop_kernel *kernel = consumer->kernel.kernel;
   int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);
   if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* padded: computing the padding in vain costs less than a pass */
-  return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
+  return ax_kernel_loads_apart(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
@@ -311,6 +313,75 @@ static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const i
   return buffer;
 }
 
+/* --- Numbers: arrays of one number that a kernel made, in this block or in one around it, as before a loop --- */
+
+static bool is_number(const ax_loop_kernel *kernel) { return kernel->exprs[kernel->stores[0].expr].op == AX_LEAF_CONST; }
+
+/* Whether the kernel, of a few nodes, makes all of an allocation. */
+static bool may_be_number(const fuser *f, const ax_op *op) {
+  enum { few_nodes = 6, few_slots = 4 };
+  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1 || op->kernel.kernel->reduce_rank > 0) return false;
+  if (op->kernel.kernel->expr_count > few_nodes || op->kernel.kernel->slot_count > few_slots) return false;
+  const uint32_t made = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+  return is_plain(f, made) && whole_store(f, op, made) != NULL;
+}
+
+/* Puts the numbers that the kernel reads in their places. */
+static ax_status take_numbers(fuser *f, ax_bound *kernel) {
+  const ax_views views = {make_view, f};
+  for (uint32_t slot = 0; slot < kernel->kernel->slot_count; slot++) {
+    const ax_bound *number = &f->number[allocation_of(f, kernel->buffers[slot])];
+    ax_bound made;
+    if (number->kernel == NULL) continue;
+    AX_TRY(ax_kernel_inline(f->tables, number, &number->kernel->stores[0], kernel, slot, 0, &views, &made));
+    if (made.kernel == NULL) return AX_OK;
+    *kernel = made, slot = AX_NONE; /* the slots are new */
+  }
+  return AX_OK;
+}
+
+typedef struct numbering {
+  fuser *f;
+  ax_status status;
+} numbering;
+
+static void note_number(void *context, ax_op *op) {
+  numbering *n = context;
+  if (n->status != AX_OK || !may_be_number(n->f, op)) return;
+  const uint32_t made = allocation_of(n->f, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+  ax_bound kernel = op->kernel;
+  n->status = take_numbers(n->f, &kernel);
+  if (n->status == AX_OK && is_number(kernel.kernel)) n->f->number[made] = kernel;
+}
+
+/* Of the operations in the order of the plan, so that those before a loop are known in it. */
+static ax_status find_numbers(fuser *f) {
+  numbering n = {f, AX_OK};
+  ax_block_walk(&f->plan->block, note_number, &n);
+  return n.status;
+}
+
+static bool stores_to(const ax_loop_kernel *kernel, uint32_t slot) {
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    if (kernel->stores[i].slot == slot) return true;
+  return false;
+}
+
+static ax_status inline_number(fuser *f, uint32_t at, uint32_t slot, bool *done) {
+  ax_op *consumer = &f->block->ops[at];
+  const ax_buffer *view = &f->plan->buffers[consumer->kernel.buffers[slot]];
+  const ax_bound *number = &f->number[view->allocation];
+  const ax_views views = {make_view, f};
+  ax_rewritten made;
+  if (number->kernel == NULL || stores_to(consumer->kernel.kernel, slot) || view->type.dtype != f->plan->buffers[view->allocation].type.dtype) return AX_OK;
+  AX_TRY(ax_pool_inline(&f->pool, number, 0, &consumer->kernel, slot, view->offset / (int64_t)ax_dtype_bytes(view->type.dtype), &views, &made));
+  if (made.pooled == NULL) return AX_OK;
+  *done = true;
+  return replace(f, at, &made);
+}
+
+/* --- Values --- */
+
 /* Tries to inline what slot `slot` of the operation at `at` loads: a value, or a view of it. */
 static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   ax_op *consumer = &f->block->ops[at];
@@ -318,7 +389,7 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   const ax_buffer *value = &f->plan->buffers[view.allocation];
   if (!is_plain(f, view.allocation) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
   uint32_t position = last_touch(f, view.allocation, true);
-  if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
+  if (position == AX_NONE) return inline_number(f, at, slot, done); /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
   const ax_store *store = whole_store(f, producer, view.allocation);
   if (store == NULL || !worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
@@ -419,6 +490,14 @@ static bool left_to_readers(const fuser *f, const ax_op *op) {
   return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && is_whole(f, buffer);
 }
 
+/* Whether the kernel loads the value under a guard, as one that puts values together. Whoever looks at each of the pieces takes that kernel in,
+   and then the pieces. */
+static bool puts_together(const fuser *f, const ax_bound *kernel, uint32_t allocation) {
+  for (uint32_t slot = 0; slot < kernel->kernel->slot_count; slot++)
+    if (allocation_of(f, kernel->buffers[slot]) == allocation && ax_kernel_guards(kernel->kernel, slot)) return true;
+  return false;
+}
+
 /* Whether only one kernel, beyond `at`, reads the result, and will take this kernel in. */
 static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
@@ -430,8 +509,9 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
   const ax_op *reader = &f->block->ops[f->last_read[allocation]];
   return whole_store(f, op, allocation) != NULL && reader->kind == AX_OP_KERNEL && reader->axes == op->axes &&
          !ax_op_is_ordered(reader) &&
-         ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <=
-             ax_type_elems(&f->plan->buffers[allocation].type);
+         (ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <=
+              ax_type_elems(&f->plan->buffers[allocation].type) ||
+          puts_together(f, &reader->kernel, allocation));
 }
 
 /* Whether a kernel may go far, down or up: what it makes is small, or going down it holds no more than its result. */
@@ -448,6 +528,25 @@ static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound
          !ax_kernels_share(f->plan, a, b, steps / 8);
 }
 
+/* Whether a store makes one column of an array of a few. */
+static bool makes_column(const ax_loop_kernel *kernel, const ax_store *store) {
+  enum { most_columns = 4 };
+  const ax_slot *slot = &kernel->slots[store->slot];
+  if (store->reduce != AX_SCALAR_NONE || slot->rank == 0 || slot->dims[slot->rank - 1] < 2 || slot->dims[slot->rank - 1] > most_columns) return false;
+  const ax_position *last = &store->at[slot->rank - 1];
+  return last->dynamic == AX_NONE && (last->dim < 0 || kernel->dims[last->dim] == 1);
+}
+
+/* Whether both kernels make columns of one array, which are written in whole rows by one that makes them all. */
+static bool fill_rows(const ax_bound *a, const ax_bound *b) {
+  for (uint32_t i = 0; i < a->kernel->store_count; i++)
+    for (uint32_t k = 0; k < b->kernel->store_count; k++)
+      if (a->buffers[a->kernel->stores[i].slot] == b->buffers[b->kernel->stores[k].slot] && makes_column(a->kernel, &a->kernel->stores[i]) &&
+          makes_column(b->kernel, &b->kernel->stores[k]))
+        return true;
+  return false;
+}
+
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
@@ -462,7 +561,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (waits_for_reader(f, a, at)) continue;
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
-    if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel)) ||
+    if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !fill_rows(&a->kernel, &b->kernel)) ||
         (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
@@ -554,19 +653,21 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
 /* The tables by allocation, which go when the pass ends. */
 static ax_status make_tables(fuser *f, ax_arena *tables) {
   uint32_t count = f->plan->buffer_count;
+  f->tables = tables;
+  f->number = ax_arena_alloc(tables, count * sizeof f->number[0]);
   f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
   f->writes = ax_arena_alloc(tables, count * sizeof f->writes[0]);
   f->view = ax_arena_alloc(tables, count * sizeof f->view[0]);
   f->last_read = ax_arena_alloc(tables, count * sizeof f->last_read[0]);
   for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
-  if (f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL ||
+  if (f->number == NULL || f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL ||
       f->latest[1] == NULL)
     return ax_out_of_memory(count * sizeof f->reads[0]);
   for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
   if (count > 0) memset(f->view, 0xff, count * sizeof f->view[0]);
   for (uint32_t i = 0; i < count; i++) AX_TRY(list_view(f, i));
   ax_plan_count(f->plan, f->reads, f->writes);
-  return AX_OK;
+  return find_numbers(f);
 }
 
 ax_status ax_plan_fuse(ax_plan *plan) {

@@ -71,10 +71,27 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
   return pitch > 1 || pitch < -1;
 }
 
-bool ax_kernel_loads_once(const ax_loop_kernel *consumer, uint32_t slot) {
+/* Whether all these loads are at one place along a dimension, and no two of them at the same. */
+static bool differ_along(const ax_position *const *at, uint32_t count, uint32_t dim) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (at[i][dim].dim >= 0 || at[i][dim].dynamic != AX_NONE) return false;
+    for (uint32_t k = 0; k < i; k++)
+      if (at[i][dim].offset == at[k][dim].offset) return false;
+  }
+  return true;
+}
+
+bool ax_kernel_loads_apart(const ax_loop_kernel *consumer, uint32_t slot) {
+  const ax_position *at[AX_MAX_RANK];
   uint32_t loads = 0;
-  for (uint32_t i = 0; i < consumer->expr_count; i++)
-    loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
+  for (uint32_t i = 0; i < consumer->expr_count; i++) {
+    const ax_expr *load = &consumer->exprs[i];
+    if (load->op != AX_LEAF_LOAD || load->slot != slot) continue;
+    if (loads == AX_COUNT(at)) return false;
+    at[loads++] = load->at;
+  }
+  for (uint32_t d = 0; d < consumer->slots[slot].rank && loads > 1; d++)
+    if (differ_along(at, loads, d)) return true;
   return loads == 1;
 }
 
@@ -87,9 +104,10 @@ bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
 }
 
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
-  bool differs[AX_MOST_EXPRS]; /* by node: between elements */
-  uint32_t found = 0;
-  if (kernel->expr_count > AX_MOST_EXPRS) return 0;
+  bool differs[AX_MOST_EXPRS]; /* by node: along the rows */
+  uint32_t found = 0, along = kernel->rank;
+  while (along > 0 && kernel->dims[along - 1] == 1) along--;
+  if (kernel->expr_count > AX_MOST_EXPRS || along == 0) return 0;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
     const uint32_t rank = expr->op == AX_LEAF_LOAD ? kernel->slots[expr->slot].rank : 0;
@@ -97,9 +115,9 @@ uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
     for (int k = 0; k < 3; k++) here = here || (expr->arg[k] != AX_NONE && differs[expr->arg[k]]);
     for (uint32_t d = 0; d < rank; d++) {
       computed = computed || (expr->at[d].dynamic != AX_NONE && differs[expr->at[d].dynamic]);
-      here = here || expr->at[d].dim >= 0;
+      here = here || expr->at[d].dim == (int)along - 1;
     }
-    differs[i] = here || computed || expr->op == AX_LEAF_INDEX;
+    differs[i] = here || computed || (expr->op == AX_LEAF_INDEX && expr->imm == (int64_t)along - 1);
     found += computed;
   }
   return found;

@@ -12,10 +12,12 @@ bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);
 /* Whether a store copies elements that lie apart (a column of a matrix, say), and the consumer walks along the copy, which it
    sees as `slot`, many times. Then the copy pays: the elements are brought together once. */
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot);
-/* Whether only one node loads from the slot; whether some load from it has a guard. */
-bool ax_kernel_loads_once(const ax_loop_kernel *kernel, uint32_t slot);
+/* Whether no two nodes load the same element of the slot: there is one, or along a dimension each is at a place of its own, as with the columns of
+   indices. */
+bool ax_kernel_loads_apart(const ax_loop_kernel *kernel, uint32_t slot);
+/* Whether some load from the slot has a guard. */
 bool ax_kernel_guards(const ax_loop_kernel *kernel, uint32_t slot);
-/* How many nodes load from places that are computed, others for other elements, as from tables. */
+/* How many nodes load from places that are computed, others for the elements of a row, as from tables: one element by one. */
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel);
 
 /* Whether both kernels walk memory in the same order. If one goes along rows of an array and the other along columns of another,

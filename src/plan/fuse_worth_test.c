@@ -85,14 +85,20 @@ static void a_reduction_is_not_cheap(void **state) {
 static void look_ups(void **state) {
   (void)state;
   ax_loop_kernel *k = over_rows();
-  const ax_ex row = ax_kernel_index(k, 0), three = ax_kernel_const(k, AX_S64, 3);
+  const ax_ex three = ax_kernel_const(k, AX_S64, 3);
   ax_position at[] = {along(-1, 0, 0), along(1, 1, 0)};
   store(k, load(k, 0));
   assert_int_equal(ax_kernel_looks_up(k), 0);
   at[0].dynamic = three, at[0].limit = 9; /* of all elements the same row */
   store(k, ax_kernel_load(k, 0, at));
   assert_int_equal(ax_kernel_looks_up(k), 0);
-  at[0].dynamic = ax_kernel_op(k, AX_SCALAR_MUL, AX_S64, row, three, AX_NONE);
+  const ax_ex load_at[] = {load(k, 3), load(k, 7)};
+  at[0].dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, load_at[0], AX_NONE, AX_NONE); /* another one for each element */
+  store(k, ax_kernel_load(k, 0, at));
+  assert_int_equal(ax_kernel_looks_up(k), 1);
+  const ax_position first[] = {along(0, 1, 0), along(-1, 0, 0)};
+  at[0].dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, ax_kernel_load(k, 1, first), AX_NONE, AX_NONE);
+  at[0].limit = 7; /* another place than the first's; for each row one */
   store(k, ax_kernel_load(k, 0, at));
   assert_int_equal(ax_kernel_looks_up(k), 1);
 }
@@ -102,11 +108,31 @@ static void loads_of_a_slot(void **state) {
   ax_loop_kernel *k = over_rows();
   const ax_ex x = load(k, 0);
   store(k, x);
-  assert_true(ax_kernel_loads_once(k, 0) && !ax_kernel_loads_once(k, 1));
+  assert_true(ax_kernel_loads_apart(k, 0));
+  assert_false(ax_kernel_loads_apart(k, 1)); /* none */
   assert_false(ax_kernel_guards(k, 0));
   store(k, load(k, 2));
-  assert_false(ax_kernel_loads_once(k, 0));
+  assert_false(ax_kernel_loads_apart(k, 0));
   assert_true(ax_kernel_guards(k, 0) && !ax_kernel_guards(k, 1));
+}
+
+/* Columns 2 and 5, then the first of them in another row; and column 5 beside all. */
+static void columns_are_apart(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  ax_position at[] = {along(0, 1, 0), along(-1, 0, 2)};
+  store(k, ax_kernel_load(k, 0, at));
+  at[1].offset = 5;
+  store(k, ax_kernel_load(k, 0, at));
+  assert_true(ax_kernel_loads_apart(k, 0));
+  at[0] = along(-1, 0, 0), at[1].offset = 2;
+  store(k, ax_kernel_load(k, 0, at));
+  assert_false(ax_kernel_loads_apart(k, 0));
+  k = over_rows();
+  at[0] = along(0, 1, 0), at[1].offset = 5;
+  store(k, ax_kernel_load(k, 0, at));
+  store(k, load(k, 0));
+  assert_false(ax_kernel_loads_apart(k, 0));
 }
 
 static void spaces_are_equal_by_their_sizes(void **state) {
@@ -208,6 +234,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_transpose_turns, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(columns_are_apart, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, test_arena_start, test_arena_end),

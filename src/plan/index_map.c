@@ -143,3 +143,57 @@ bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t
   if (weight > 1) dims[(*rank)++] = weight;
   return ax_affine_at(address, loop_rank, loop, *rank, dims, at);
 }
+
+/* --- Positions that nodes compute --- */
+
+enum { deepest = 8 }; /* nodes */
+
+/* coef * i[dim] + offset, of numbers that an s32 holds and that are not negative: no conversion among integers of 4 and 8 bytes changes these. */
+static bool is_plain_number(const ax_loop_kernel *kernel, const ax_position *at, int64_t *most) {
+  int64_t reach = 0;
+  if (at->coef > INT32_MAX || at->coef < -INT32_MAX || at->offset > INT32_MAX) return false;
+  if (at->dim >= 0 && kernel->dims[at->dim] > 0 && !ax_mul_i64(at->coef, kernel->dims[at->dim] - 1, &reach)) return false;
+  if (reach > INT32_MAX || reach < -INT32_MAX) return false;
+  *most = reach > 0 ? at->offset + reach : at->offset;
+  return ax_least(at->offset, at->offset + reach) >= 0 && *most <= INT32_MAX;
+}
+
+static bool is_counter(ax_dtype dtype) { return dtype == AX_S32 || dtype == AX_S64 || dtype == AX_U32 || dtype == AX_U64; }
+
+static bool node_position(const ax_loop_kernel *kernel, ax_ex node, int depth, ax_position *out) {
+  const ax_expr *expr = &kernel->exprs[node];
+  ax_position other;
+  int64_t most;
+  *out = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  if (depth == deepest || !is_counter(expr->dtype)) return false;
+  switch (expr->op) {
+    case AX_LEAF_CONST: out->offset = expr->imm; break;
+    case AX_LEAF_INDEX: out->dim = (int)expr->imm, out->coef = 1; break;
+    case AX_SCALAR_CONVERT: return node_position(kernel, expr->arg[0], depth + 1, out);
+    case AX_SCALAR_ADD:
+    case AX_SCALAR_MUL:
+      if (!node_position(kernel, expr->arg[0], depth + 1, out) || !node_position(kernel, expr->arg[1], depth + 1, &other)) return false;
+      if (out->dim >= 0 && other.dim >= 0) return false;
+      if (expr->op == AX_SCALAR_ADD) {
+        if (out->dim < 0) out->dim = other.dim, out->coef = other.coef;
+        out->offset += other.offset;
+      } else {
+        const int64_t factor = out->dim < 0 ? out->offset : other.offset;
+        if (out->dim < 0) *out = other;
+        out->coef *= factor, out->offset *= factor;
+      }
+      break;
+    default: return false;
+  }
+  return is_plain_number(kernel, out, &most);
+}
+
+ax_position ax_position_settled(const ax_loop_kernel *kernel, const ax_position *at) {
+  ax_position made;
+  int64_t most;
+  if (at->dynamic == AX_NONE || !node_position(kernel, at->dynamic, 0, &made) || !is_plain_number(kernel, &made, &most)) return *at;
+  if (most > at->limit || (at->dim >= 0 && made.dim >= 0)) return *at;
+  if (made.dim < 0) made.dim = at->dim, made.coef = at->coef;
+  made.offset += at->offset;
+  return made;
+}

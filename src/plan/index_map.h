@@ -32,4 +32,8 @@ bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t
 bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
                   ax_position *at);
 
+/* The position without its dynamic part, if that is a number, or a loop index with a factor and an offset, and no clamp changes it: what
+   columns of indices are that count rows. Else the position itself. */
+ax_position ax_position_settled(const ax_loop_kernel *kernel, const ax_position *at);
+
 #endif

@@ -1,5 +1,6 @@
 /* Places, their digits, and arrays for them, against going through all steps. */
 #include "plan/index_map.h"
+#include "support/arena.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 
@@ -170,6 +171,43 @@ static void a_position_has_one_index(void **state) {
   assert_true(digits[0].number.coef[0] == 3 && digits[0].number.coef[1] == 1);
 }
 
+/* --- Positions that nodes compute --- */
+
+static ax_ex with(ax_loop_kernel *k, ax_scalar op, ax_ex a, int64_t number) {
+  return ax_kernel_op(k, op, k->exprs[a].dtype, a, ax_kernel_const(k, k->exprs[a].dtype, number), AX_NONE);
+}
+static ax_ex as(ax_loop_kernel *k, ax_dtype dtype, ax_ex a) { return ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, a, AX_NONE, AX_NONE); }
+
+static void expect_settled(const ax_loop_kernel *k, ax_position at, int dim, int64_t coef, int64_t offset) {
+  const ax_position made = ax_position_settled(k, &at);
+  assert_int_equal(made.dynamic, AX_NONE);
+  assert_int_equal(made.dim, dim);
+  if (dim >= 0) assert_int_equal(made.coef, coef);
+  assert_int_equal(made.offset, offset);
+}
+static void expect_left(const ax_loop_kernel *k, ax_position at) {
+  const ax_position made = ax_position_settled(k, &at);
+  assert_true(made.dynamic == at.dynamic && made.dim == at.dim && made.offset == at.offset && made.limit == at.limit);
+}
+
+/* i < 10 and j < 300, of which a byte does not hold all. */
+static void indices_that_count(void **state) {
+  (void)state;
+  const int64_t dims[] = {10, 300};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_ex i = ax_kernel_index(k, 0), j = ax_kernel_index(k, 1), j32 = as(k, AX_S64, as(k, AX_S32, j));
+  const ax_ex tripled = with(k, AX_SCALAR_ADD, with(k, AX_SCALAR_MUL, j32, 3), 7), minus = with(k, AX_SCALAR_ADD, i, -1);
+  expect_settled(k, (ax_position){.dim = -1, .dynamic = j32, .limit = 299}, 1, 1, 0);
+  expect_settled(k, (ax_position){.dim = -1, .offset = 5, .dynamic = tripled, .limit = 904}, 1, 3, 12);
+  expect_settled(k, (ax_position){.dim = 0, .coef = 2, .offset = 1, .dynamic = ax_kernel_const(k, AX_S64, 4), .limit = 4}, 0, 2, 5);
+  expect_left(k, (ax_position){.dim = -1, .dynamic = j32, .limit = 298});                               /* the last one is clamped */
+  expect_left(k, (ax_position){.dim = -1, .dynamic = minus, .limit = 20});                              /* the first one is */
+  expect_left(k, (ax_position){.dim = -1, .dynamic = as(k, AX_S64, as(k, AX_S8, j)), .limit = 1000});   /* it wraps */
+  expect_left(k, (ax_position){.dim = 0, .coef = 1, .dynamic = j32, .limit = 299});                     /* two indices */
+  expect_left(k, (ax_position){.dim = -1, .dynamic = ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, i, j, AX_NONE), .limit = 999});
+  expect_left(k, (ax_position){.dim = -1, .dynamic = with(k, AX_SCALAR_MUL, j32, INT64_C(1) << 40), .limit = INT64_MAX});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(at_random),
@@ -177,6 +215,7 @@ int main(void) {
       cmocka_unit_test(an_address_adds_up_rows_and_columns),
       cmocka_unit_test(an_address_has_positions_in_another_array),
       cmocka_unit_test(a_position_has_one_index),
+      cmocka_unit_test_setup_teardown(indices_that_count, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,11 +22,9 @@ static maker *makers_of(const ax_hoister *h) { return h->choosing; }
 
 /* Nanoseconds, roughly. */
 static double time_of(const ax_hoister *h, const ax_op *op, int64_t bytes) {
-  static const double a_byte = 0.1; /* of results that are looked up; routines, as sorts, take some times that */
+  static const double a_byte = 0.4; /* of routines, as sorts */
   const ax_amount amount = ax_op_amount(h->plan, op);
-  double ns = amount.core_ns + 0.01 * amount.product;
-  if (op->kind == AX_OP_ROUTINE) return ns + 4 * a_byte * (double)bytes;
-  return op->kind == AX_OP_KERNEL ? ns + a_byte * ax_kernel_looks_up(op->kernel.kernel) * (double)bytes : ns;
+  return amount.core_ns + 0.01 * amount.product + (op->kind == AX_OP_ROUTINE ? a_byte * (double)bytes : 0);
 }
 
 static uint32_t maker_of(const ax_hoister *h, uint32_t buffer) {

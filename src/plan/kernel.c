@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "ir/text.h"
+#include "plan/index_map.h"
+#include "plan/kernel_known.h"
 
 ax_loop_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
   ax_loop_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
@@ -176,8 +178,10 @@ ax_ex ax_kernel_load_where(ax_loop_kernel *kernel, uint32_t slot, const ax_posit
   if (kernel->failed) return 0;
   if (is_constant(kernel, guard, 0)) return ax_kernel_const(kernel, kernel->slots[slot].dtype, 0);
   if (is_constant(kernel, guard, 1)) guard = AX_NONE;
+  ax_position settled[AX_MAX_RANK];
+  for (uint32_t d = 0; d < kernel->slots[slot].rank; d++) settled[d] = ax_position_settled(kernel, &at[d]);
   return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {guard, AX_NONE, AX_NONE},
-                                .slot = slot, .at = at});
+                                .slot = slot, .at = settled});
 }
 
 ax_ex ax_kernel_inside(ax_loop_kernel *kernel, int dim, int64_t coef, int64_t offset, int64_t limit) {
@@ -200,6 +204,8 @@ ax_ex ax_kernel_both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
 }
 
 ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
+  const ax_ex known = ax_kernel_known(kernel, op, dtype, (ax_ex[]){a, b, c});
+  if (known != AX_NONE) return known;
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, b, c}});
 }
 

@@ -195,7 +195,7 @@ static ax_ex copy_inside(copier *c, const ax_expr *expr) {
   return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
 }
 
-/* Copies an operation. A condition that has become constant removes the selection or conjunction that it decides. */
+/* Copies an operation. What it is of may have become known (plan/kernel_known.h). */
 static ax_ex copy_op(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   ax_ex arg[3];
@@ -206,7 +206,6 @@ static ax_ex copy_op(copier *c, const ax_expr *expr) {
     ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
     return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);
   }
-  if (expr->op == AX_SCALAR_SELECT && to->exprs[arg[0]].op == AX_LEAF_CONST) return arg[to->exprs[arg[0]].imm != 0 ? 1 : 2];
   return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
 }
 

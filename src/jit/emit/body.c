@@ -257,7 +257,8 @@ static void emit_level_stores(ax_nest *nest) {
     if (store->reduce != AX_SCALAR_NONE || ax_nest_schedule_level(deps) != nest->level) continue;
     uint32_t lanes = lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
     for (uint32_t k = 0; k < instances; k++)
-      ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);
+      if (!ax_nest_store_woven(nest, i, k))
+        ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);
   }
 }
 

@@ -109,7 +109,7 @@ void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
 
 LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access) { return *pointer_at(nest, nest->level, access); }
 
-static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
+LLVMValueRef ax_nest_instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
   int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
@@ -332,7 +332,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   const ax_nest_access *a = &schedule->accesses[access];
   int64_t stride = a->stride[schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);
-  LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
+  LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
   bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
   if (!moved && is_added_by_load(schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
@@ -406,7 +406,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   if (nest->narrow)
     return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
   LLVMTypeRef element = ax_nest_element(nest, access);
-  LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
+  LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))
     return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)),
                              nest->schedule->lanes);
@@ -437,7 +437,7 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
     ax_nest_store_held(nest, dtype, held, value, lanes);
     return;
   }
-  LLVMValueRef pointer = instance_pointer(nest, access, instance);
+  LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance);
   if (stride == 0 && !nest->narrow) {
     if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
     value = LLVMBuildStore(nest->cg.builder, ax_cg_to_memory(&nest->cg, dtype, value, 1), pointer);

@@ -145,6 +145,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
 /* The access's address, with all loops added that are open now. */
 LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access);
+LLVMValueRef ax_nest_instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance); /* the same of an instance's first lane */
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access); /* of its slot, in memory */
 LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count);
 LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer);
@@ -169,6 +170,10 @@ bool ax_nest_makes_pair(const ax_nest *nest, uint32_t instance);
 bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance);
 LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance);
 void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, LLVMValueRef value, uint32_t instance);
+
+/* --- woven.c --- */
+/* Whether this instance of a store is made with others that lie between its elements; made when the last of them is asked for. */
+bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance);
 
 /* --- columns.c --- */
 /* All lanes of a load that is done together with its neighbours (columns.c), in memory's types. `pointer`: the address of lane

@@ -4,7 +4,7 @@
 #include "ir/number.h"
 #include "jit/emit/codegen.h"
 
-enum { max_lanes = 64 };
+enum { max_lanes = 256 }; /* bytes of a register of 64, four of which may be one vector for a moment (woven.c) */
 
 /* --- Functions --- */
 

@@ -210,6 +210,19 @@ static bool sums_near(const ax_nest_schedule *s) {
   return found && s->work <= near_elems;
 }
 
+/* Whether some load goes along the vector loop and along a reduced one. If none does, as where all pairs of two lists are gone through, memory is
+   read in no rows, and results can stay in registers; not so around longer work, for which tiles have more vectors under way. */
+static bool reads_rows(const ax_nest_schedule *s) {
+  enum { light = 8 };
+  if (s->weight > light) return true;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const uint64_t deps = s->accesses[id].live ? ax_access_deps(s, &s->accesses[id]) : 0;
+    for (uint32_t l = 0; l < s->loop_count && (deps >> s->vector & 1) != 0; l++)
+      if (s->loops[l].reduced && (deps >> l & 1) != 0) return true;
+  }
+  return false;
+}
+
 static ax_nest_shape choose_shape(const ax_nest_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
@@ -217,7 +230,7 @@ static ax_nest_shape choose_shape(const ax_nest_schedule *s) {
   if (rows == 1 || (s->running && vector->extent <= 8 * (int64_t)s->lanes)) return AX_NEST_BLOCK;
   if (s->running) return AX_NEST_TILE;
   if (vector->extent <= s->lanes || row_line(s) > 0) return AX_NEST_STRIP;
-  if (rows <= 16) return AX_NEST_BLOCK;
+  if (rows <= 16 || !reads_rows(s)) return AX_NEST_BLOCK;
   return vector->extent <= 8 * (int64_t)s->lanes && !sums_near(s) ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
@@ -232,11 +245,20 @@ static int64_t row_length(const ax_nest_schedule *s) {
 /* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
    instruction, but all sums wait in memory meanwhile: the way there and back takes as long as a function of f32, so that several
    vectors must share it. `call`: see body_weight. */
+enum { most_masks = 4 }; /* sums of bools in registers, beside as many that are added: there are seven for masks */
+
+static bool gives_masks(const ax_nest_schedule *s) {
+  for (uint32_t i = 0; i < s->kernel->store_count; i++)
+    if (s->kernel->slots[s->kernel->stores[i].slot].dtype == AX_BOOL && s->kernel->stores[i].reduce != AX_SCALAR_NONE) return true;
+  return false;
+}
+
 static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast, uint32_t call) {
   if (s->running && s->shape != AX_NEST_BLOCK) return 1;
   uint32_t weight = body_weight(s, call) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = abreast;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
+  if (s->shape == AX_NEST_BLOCK && gives_masks(s) && unroll > most_masks) unroll = most_masks;
   if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES || s->shape == AX_NEST_RUNS;
@@ -399,7 +421,7 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool often,
   if (s->reduces || ax_nest_schedule_fits_squares(s)) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
-  const bool single = narrow == 1 && stores_apart(s, order);
+  const bool single = narrow == 1 && stores_apart(s, order) && !ax_nest_schedule_weaves(s);
   if (single) first = s->loop_count;
   if (first == 0 || !narrow_pays(s, narrow, often)) return AX_OK;
   const int64_t row = s->loops[s->vector].extent;

@@ -164,6 +164,12 @@ uint32_t ax_nest_schedule_turned_lanes(const ax_nest_schedule *schedule, uint32_
    more that several rows fill whole cache lines. */
 bool ax_nest_schedule_fits_squares(const ax_nest_schedule *schedule);
 
+/* woven.c: the stores that fill memory together with this one along the vector loop, each of them every `count`th element: in the order of
+   memory. 0: there are none. `stores` has AX_MOST_WOVEN entries. */
+enum { AX_MOST_WOVEN = 4 };
+uint32_t ax_nest_schedule_woven(const ax_nest_schedule *schedule, uint32_t store, uint32_t *stores);
+bool ax_nest_schedule_weaves(const ax_nest_schedule *schedule); /* all of its stores */
+
 /* Whether the kernel only moves elements, from places that no value and no condition decides (composed.c). */
 bool ax_nest_schedule_only_moves(const ax_nest_schedule *schedule);
 /* composed.c: makes short loops longer, if squares can be transposed along them; then sets the vector loop, and *along to the

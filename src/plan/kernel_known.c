@@ -1,0 +1,74 @@
+#include "plan/kernel_known.h"
+
+#include "ir/dtype.h"
+
+typedef struct known {
+  int64_t i; /* with its sign, or zero-extended, as the dtype says */
+  bool is;
+} known;
+
+static bool is_counted(ax_dtype dtype) {
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED || kind == AX_KIND_BOOL;
+}
+
+static known number_of(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op != AX_LEAF_CONST || !is_counted(expr->dtype)) return (known){0};
+  const uint32_t free_bits = 64 - ax_dtype_get(expr->dtype)->bits;
+  if (ax_dtype_get(expr->dtype)->kind != AX_KIND_SIGNED) return (known){expr->imm, true};
+  return (known){(int64_t)((uint64_t)expr->imm << free_bits) >> free_bits, true};
+}
+
+/* The dtype's bits of a sum, a difference or a product modulo 2^64. */
+static int64_t wrapped(ax_dtype dtype, uint64_t value) {
+  const uint32_t free_bits = 64 - ax_dtype_get(dtype)->bits;
+  return (int64_t)(value << free_bits >> free_bits);
+}
+
+/* Of two numbers of one dtype; false: left to the code. */
+static bool result_of(ax_scalar op, ax_dtype from, ax_dtype dtype, int64_t a, int64_t b, int64_t *out) {
+  const bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
+  const bool less = is_signed ? a < b : (uint64_t)a < (uint64_t)b;
+  switch (op) {
+    case AX_SCALAR_EQ: *out = a == b; return true;
+    case AX_SCALAR_NE: *out = a != b; return true;
+    case AX_SCALAR_LT: *out = less; return true;
+    case AX_SCALAR_LE: *out = less || a == b; return true;
+    case AX_SCALAR_GT: *out = !less && a != b; return true;
+    case AX_SCALAR_GE: *out = !less; return true;
+    default: break;
+  }
+  if (from == AX_BOOL && op != AX_SCALAR_AND && op != AX_SCALAR_OR && op != AX_SCALAR_XOR) return false;
+  switch (op) {
+    case AX_SCALAR_AND: *out = wrapped(dtype, (uint64_t)(a & b)); return true;
+    case AX_SCALAR_OR: *out = wrapped(dtype, (uint64_t)(a | b)); return true;
+    case AX_SCALAR_XOR: *out = wrapped(dtype, (uint64_t)(a ^ b)); return true;
+    case AX_SCALAR_ADD: *out = wrapped(dtype, (uint64_t)a + (uint64_t)b); return true;
+    case AX_SCALAR_SUB: *out = wrapped(dtype, (uint64_t)a - (uint64_t)b); return true;
+    case AX_SCALAR_MUL: *out = wrapped(dtype, (uint64_t)a * (uint64_t)b); return true;
+    case AX_SCALAR_MIN: *out = wrapped(dtype, (uint64_t)(less ? a : b)); return true;
+    case AX_SCALAR_MAX: *out = wrapped(dtype, (uint64_t)(less ? b : a)); return true;
+    default: return false;
+  }
+}
+
+/* and, or of a bool that is a number and one that is not: that number, or the other one. */
+static ax_ex of_one_bool(ax_scalar op, ax_ex number, bool value, ax_ex other) {
+  if (op != AX_SCALAR_AND && op != AX_SCALAR_OR) return AX_NONE;
+  return value == (op == AX_SCALAR_AND) ? other : number;
+}
+
+ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
+  if (kernel->failed || op >= AX_SCALAR_COUNT || arg[0] == AX_NONE || op == AX_SCALAR_CONVERT || op == AX_SCALAR_BITCAST) return AX_NONE;
+  const known a = number_of(kernel, arg[0]);
+  int64_t bits;
+  if (op == AX_SCALAR_SELECT) return a.is ? arg[a.i != 0 ? 1 : 2] : arg[1] == arg[2] ? arg[1] : AX_NONE;
+  if (op == AX_SCALAR_NOT && a.is && dtype == AX_BOOL) return ax_kernel_const(kernel, AX_BOOL, a.i == 0);
+  if (ax_scalar_arity(op) != 2) return AX_NONE;
+  const known b = number_of(kernel, arg[1]);
+  const ax_dtype from = kernel->exprs[arg[0]].dtype;
+  if (a.is && b.is) return result_of(op, from, dtype, a.i, b.i, &bits) ? ax_kernel_const(kernel, dtype, bits) : AX_NONE;
+  if (dtype != AX_BOOL || from != AX_BOOL) return AX_NONE;
+  return a.is ? of_one_bool(op, arg[0], a.i != 0, arg[1]) : b.is ? of_one_bool(op, arg[1], b.i != 0, arg[0]) : AX_NONE;
+}

@@ -1,0 +1,11 @@
+/* Nodes of kernels whose result is known when they are made: of numbers, of a choice by one, and the like. */
+#ifndef AX_PLAN_KERNEL_KNOWN_H
+#define AX_PLAN_KERNEL_KNOWN_H
+
+#include "plan/kernel.h"
+
+/* A node that an operation on these nodes would equal, which is made if it is a number; AX_NONE: none is known. Numbers are integers and bools:
+   floats are left to the code that computes them. */
+ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]);
+
+#endif

@@ -1,0 +1,114 @@
+/* What is known of operations on numbers, against C's integers: all pairs of bytes and of bools, and words at the ends of their ranges. */
+#include "plan/kernel_known.h"
+
+#include "support/arena.h"
+#include "support/cmocka.h"
+
+static ax_loop_kernel *kernel_of(void) {
+  const int64_t dims[] = {5};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 1, 0, dims);
+  ax_kernel_slot(k, AX_BOOL, 1, dims);
+  return k;
+}
+
+/* The bits of the node's number. */
+static int64_t bits_of(const ax_loop_kernel *k, ax_ex node, ax_dtype dtype) {
+  assert_int_not_equal(node, AX_NONE);
+  assert_int_equal(k->exprs[node].op, AX_LEAF_CONST);
+  assert_int_equal(k->exprs[node].dtype, dtype);
+  return k->exprs[node].imm;
+}
+
+static int64_t of(ax_loop_kernel *k, ax_scalar op, ax_dtype from, ax_dtype to, uint64_t a, uint64_t b) {
+  const ax_ex arg[] = {ax_kernel_const(k, from, (int64_t)a), ax_kernel_const(k, from, (int64_t)b), AX_NONE};
+  return bits_of(k, ax_kernel_known(k, op, to, arg), to);
+}
+
+static void bytes(void **state) {
+  (void)state;
+  for (int is_signed = 0; is_signed < 2; is_signed++)
+    for (int i = 0; i < 256; i++) {
+      ax_loop_kernel *k = kernel_of();
+      const ax_dtype d = is_signed ? AX_S8 : AX_U8;
+      for (int j = 0; j < 256; j++) {
+        const int a = is_signed ? (int8_t)i : i, b = is_signed ? (int8_t)j : j;
+        assert_int_equal(of(k, AX_SCALAR_ADD, d, d, (uint8_t)i, (uint8_t)j), (uint8_t)(a + b));
+        assert_int_equal(of(k, AX_SCALAR_SUB, d, d, (uint8_t)i, (uint8_t)j), (uint8_t)(a - b));
+        assert_int_equal(of(k, AX_SCALAR_MUL, d, d, (uint8_t)i, (uint8_t)j), (uint8_t)(a * b));
+        assert_int_equal(of(k, AX_SCALAR_AND, d, d, (uint8_t)i, (uint8_t)j), i & j);
+        assert_int_equal(of(k, AX_SCALAR_OR, d, d, (uint8_t)i, (uint8_t)j), i | j);
+        assert_int_equal(of(k, AX_SCALAR_XOR, d, d, (uint8_t)i, (uint8_t)j), i ^ j);
+        assert_int_equal(of(k, AX_SCALAR_MIN, d, d, (uint8_t)i, (uint8_t)j), (uint8_t)(a < b ? a : b));
+        assert_int_equal(of(k, AX_SCALAR_MAX, d, d, (uint8_t)i, (uint8_t)j), (uint8_t)(a < b ? b : a));
+        assert_int_equal(of(k, AX_SCALAR_EQ, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a == b);
+        assert_int_equal(of(k, AX_SCALAR_NE, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a != b);
+        assert_int_equal(of(k, AX_SCALAR_LT, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a < b);
+        assert_int_equal(of(k, AX_SCALAR_LE, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a <= b);
+        assert_int_equal(of(k, AX_SCALAR_GT, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a > b);
+        assert_int_equal(of(k, AX_SCALAR_GE, d, AX_BOOL, (uint8_t)i, (uint8_t)j), a >= b);
+      }
+    }
+}
+
+static void ends_of_words(void **state) {
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  assert_int_equal(of(k, AX_SCALAR_ADD, AX_S32, AX_S32, 0x7fffffff, 1), 0x80000000);
+  assert_int_equal(of(k, AX_SCALAR_LT, AX_S32, AX_BOOL, 0x80000000, 1), 1);
+  assert_int_equal(of(k, AX_SCALAR_LT, AX_U32, AX_BOOL, 0x80000000, 1), 0);
+  assert_int_equal(of(k, AX_SCALAR_MUL, AX_U32, AX_U32, 0xffffffff, 0xffffffff), 1);
+  assert_int_equal(of(k, AX_SCALAR_SUB, AX_U64, AX_U64, 0, 1), -1);
+  assert_int_equal(of(k, AX_SCALAR_LT, AX_U64, AX_BOOL, UINT64_MAX, 1), 0);
+  assert_int_equal(of(k, AX_SCALAR_LT, AX_S64, AX_BOOL, UINT64_MAX, 1), 1);
+  assert_int_equal(of(k, AX_SCALAR_MAX, AX_S64, AX_S64, (uint64_t)INT64_MIN, 0), 0);
+  assert_int_equal(of(k, AX_SCALAR_ADD, AX_S64, AX_S64, INT64_MAX, 1), INT64_MIN);
+}
+
+/* Of bools, one of which may be no number: itself, the other one, or nothing. */
+static void bools(void **state) {
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
+  const ax_ex x = ax_kernel_load(k, 0, &at), no = ax_kernel_const(k, AX_BOOL, 0), yes = ax_kernel_const(k, AX_BOOL, 1);
+  for (int a = 0; a < 2; a++)
+    for (int b = 0; b < 2; b++) {
+      const uint64_t i = (uint64_t)a, j = (uint64_t)b;
+      assert_int_equal(of(k, AX_SCALAR_AND, AX_BOOL, AX_BOOL, i, j), a && b);
+      assert_int_equal(of(k, AX_SCALAR_OR, AX_BOOL, AX_BOOL, i, j), a || b);
+      assert_int_equal(of(k, AX_SCALAR_XOR, AX_BOOL, AX_BOOL, i, j), a != b);
+      assert_int_equal(of(k, AX_SCALAR_LT, AX_BOOL, AX_BOOL, i, j), a < b);
+    }
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_AND, AX_BOOL, x, yes, AX_NONE), x);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_AND, AX_BOOL, no, x, AX_NONE), no);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_OR, AX_BOOL, x, yes, AX_NONE), yes);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_OR, AX_BOOL, no, x, AX_NONE), x);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_NOT, AX_BOOL, no, AX_NONE, AX_NONE), yes);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_BOOL, yes, x, no), x);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_BOOL, no, x, yes), yes);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_BOOL, x, yes, yes), yes);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_AND, AX_BOOL, (const ax_ex[]){x, x, AX_NONE}), AX_NONE);
+}
+
+/* Floats, whose results depend on how numbers are rounded and flushed, and quotients by 0 are left alone; so is what one number decides only
+   in mathematics. */
+static void what_is_left(void **state) {
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  const ax_ex half = ax_kernel_const(k, AX_F32, 0x3f000000), zero = ax_kernel_const(k, AX_S32, 0), i = ax_kernel_index(k, 0);
+  const ax_ex none = ax_kernel_const(k, AX_S64, 0);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_ADD, AX_F32, (const ax_ex[]){half, half, AX_NONE}), AX_NONE);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_EQ, AX_BOOL, (const ax_ex[]){half, half, AX_NONE}), AX_NONE);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_DIV, AX_S32, (const ax_ex[]){zero, zero, AX_NONE}), AX_NONE);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_CONVERT, AX_F32, (const ax_ex[]){zero, AX_NONE, AX_NONE}), AX_NONE);
+  assert_int_equal(ax_kernel_known(k, AX_SCALAR_ADD, AX_S64, (const ax_ex[]){i, none, AX_NONE}), AX_NONE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(bytes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(ends_of_words, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(bools, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(what_is_left, test_arena_start, test_arena_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
