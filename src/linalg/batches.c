@@ -87,7 +87,7 @@ typedef struct batched {
   uint32_t operands, in_count, unread, overwritten, parts;
   int64_t slices, right_sides; /* of the right sides of each matrix */
   int64_t count, work_bytes, stride[AX_MATRIX_OPERANDS]; /* matrices; of one part; bytes from one matrix to the next, by operand */
-  int64_t elem_bytes[AX_MATRIX_OPERANDS];
+  int64_t elem_bytes[AX_MATRIX_OPERANDS]; /* of a part, where numbers are complex */
 } batched;
 
 static int64_t in_lines(int64_t bytes) { return (bytes + line - 1) / line * line; }
@@ -104,7 +104,7 @@ static void run_one(const batched *b, void *const *memory, int64_t index, void *
 
 /* --- Side by side: operands are turned into the workspace, results out of it --- */
 
-static int64_t lanes_of(const batched *b) { return b->lanes == NULL ? 1 : line / (int64_t)ax_dtype_bytes(b->call.dtype); }
+static int64_t lanes_of(const batched *b) { return b->lanes == NULL ? 1 : line / (int64_t)ax_dtype_bytes(ax_part_dtype(b->call.dtype)); }
 
 /* Some matrices, `filled`, of so many elements; the other lanes have the last of them again. bytes: of an element, a constant. */
 static inline INLINED void spread_some(char *to, const char *from, int64_t filled, int64_t lanes, int64_t elems, int64_t bytes) {
@@ -198,8 +198,8 @@ static batched batch_of(const ax_matrix_routine *routine, uint32_t in_count, uin
 
 static void add_operand(batched *b, uint32_t k, uint32_t batch_rank, uint32_t rank, const int64_t *dims, ax_dtype dtype) {
   b->count = ax_dims_elems(batch_rank, dims);
-  b->elem_bytes[k] = (int64_t)ax_dtype_bytes(dtype);
-  b->stride[k] = ax_dims_elems(rank - batch_rank, dims + batch_rank) * b->elem_bytes[k];
+  b->elem_bytes[k] = (int64_t)ax_dtype_bytes(ax_part_dtype(dtype));
+  b->stride[k] = ax_dims_elems(rank - batch_rank, dims + batch_rank) * (int64_t)ax_dtype_bytes(dtype);
 }
 
 /* What all operands take side by side, where there are matrices enough. */

@@ -16,8 +16,24 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+/* A product that is rounded before it is added. gcc 12 takes a product of complex numbers for one where that may be left out, whatever it is told
+   of contractions; not where it may not regroup the sum. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+#define ROUNDED(x) __builtin_assoc_barrier(x)
+#endif
+#endif
+#if !defined(ROUNDED)
+#define ROUNDED(x) (x)
+#endif
+
+typedef struct triangle { /* of a system: a's, and whether it is taken transposed, conjugated, with a diagonal of 1 */
+  bool lower, transposed, conjugated, unit;
+} triangle;
+
 #define PART float
 #define BITS int32_t
+#define COMPLEX 0
 #define SIZE_OF fabsf
 #define ROOT_OF sqrtf
 #define MANY 16
@@ -26,10 +42,29 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 
 #define PART double
 #define BITS int64_t
+#define COMPLEX 0
 #define SIZE_OF fabs
 #define ROOT_OF sqrt
 #define MANY 8
 #define FUNCTION(registers, x) f64_##registers##_##x
+#include "linalg/small_registers.h"
+
+#define PART float
+#define BITS int32_t
+#define COMPLEX 1
+#define SIZE_OF fabsf
+#define ROOT_OF sqrtf
+#define MANY 16
+#define FUNCTION(registers, x) c64_##registers##_##x
+#include "linalg/small_registers.h"
+
+#define PART double
+#define BITS int64_t
+#define COMPLEX 1
+#define SIZE_OF fabs
+#define ROOT_OF sqrt
+#define MANY 8
+#define FUNCTION(registers, x) c128_##registers##_##x
 #include "linalg/small_registers.h"
 
 /* --- Which --- */
@@ -45,15 +80,18 @@ typedef struct codes { /* of a dtype and a width of registers: of one matrix, an
 
 #define CODES(dtype, registers) {ROUTINES(dtype##_one_##registers), ROUTINES(dtype##_##registers)}
 
+#define ALL_DTYPES(registers) {CODES(f32, registers), CODES(f64, registers), CODES(c64, registers), CODES(c128, registers)}
+
 /* By registers of `bytes` bytes; NULL: the processor has none. */
 static const codes *codes_of(ax_dtype dtype, uint32_t bytes) {
-  static const codes f32 = CODES(f32, plain), f64 = CODES(f64, plain);
+  static const codes plain[] = ALL_DTYPES(plain);
+  const size_t at = dtype == AX_F32 ? 0 : dtype == AX_F64 ? 1 : dtype == AX_C64 ? 2 : 3;
 #if defined(__x86_64__)
-  static const codes f32_wide = CODES(f32, wide), f64_wide = CODES(f64, wide), f32_widest = CODES(f32, widest), f64_widest = CODES(f64, widest);
-  if (bytes == 64) return !ax_machine_has(AX_FEATURE_AVX512) ? NULL : dtype == AX_F32 ? &f32_widest : &f64_widest;
-  if (bytes == 32) return !ax_machine_has(AX_FEATURE_AVX2) ? NULL : dtype == AX_F32 ? &f32_wide : &f64_wide;
+  static const codes wide[] = ALL_DTYPES(wide), widest[] = ALL_DTYPES(widest);
+  if (bytes == 64) return ax_machine_has(AX_FEATURE_AVX512) ? &widest[at] : NULL;
+  if (bytes == 32) return ax_machine_has(AX_FEATURE_AVX2) ? &wide[at] : NULL;
 #endif
-  return bytes != 16 ? NULL : dtype == AX_F32 ? &f32 : &f64;
+  return bytes == 16 ? &plain[at] : NULL;
 }
 
 typedef struct small {
@@ -83,13 +121,16 @@ bool ax_small_by(ax_matrix_routine *routine, ax_small which, uint32_t bytes) {
 }
 
 void ax_small_code(ax_matrix_routine *routine, ax_small which) {
+  enum { most_beside = 20 }; /* larger ones of complex numbers, side by side, are in no near cache */
   const ax_matrix_call *call = &routine->call;
   const small s = small_of(call, which);
-  if (ax_is_complex(call->dtype) || call->m > AX_SMALL_ORDER || call->n > AX_SMALL_ORDER) return;
+  if (call->m > AX_SMALL_ORDER || call->n > AX_SMALL_ORDER) return;
   routine->unread = which == AX_SMALL_LINEAR_SOLVE ? 0 : AX_NONE; /* the matrices themselves: their factors do */
   routine->overwritten = s.overwritten;
   routine->work_bytes = 0;
-  routine->time = (8 + 0.6 * s.elems + 0.07 * s.steps) * (call->dtype == AX_F32 ? 1 : 2);
+  const double parts = ax_is_complex(call->dtype) ? 2 : 1; /* of a number; a product of two has as many as these have together */
+  routine->time = (8 + 0.6 * s.elems * parts + 0.07 * s.steps * parts * parts) * (ax_part_dtype(call->dtype) == AX_F32 ? 1 : 2);
   uint32_t bytes = 64;
   while (!ax_small_by(routine, which, bytes)) bytes /= 2;
+  if (ax_is_complex(call->dtype) && (call->m > most_beside || call->n > most_beside)) routine->lanes = NULL;
 }

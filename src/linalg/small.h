@@ -1,5 +1,5 @@
-/* Small real matrices, in our own code: LAPACK's calls take longer for them than what they compute, and each takes a lock. Of many, as
-   many as fill a vector of 64 bytes are factored or solved side by side (f32: 16; f64: 8), one in each lane; of few, one after the other.
+/* Small matrices, in our own code: LAPACK's calls take longer for them than what they compute, and each takes a lock. Of many, as
+   many as fill a vector of 64 bytes are factored or solved side by side (f32 and c64: 16; f64 and c128: 8), one in each lane; of few, one after the other.
    Either way a matrix has the same bits, whatever stands beside it and on whatever processor. LAPACK must be there all the same: without it
    no routine on matrices is compiled. */
 #ifndef AX_LINALG_SMALL_H
@@ -20,7 +20,7 @@ typedef enum ax_small {
   AX_SMALL_COUNT
 } ax_small;
 
-/* If the operands of the routine, whose m and n (or n alone) are set, are small and real, its code becomes ours, and its time. */
+/* If the operands of the routine, whose m and n (or n alone) are set, are small, its code becomes ours, and its time. */
 void ax_small_code(ax_matrix_routine *routine, ax_small which);
 
 /* The code alone, by registers of `bytes` bytes, 64, 32 or 16. False: the processor has none. */

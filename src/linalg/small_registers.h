@@ -1,5 +1,5 @@
 /* The functions of small_template.h on numbers of one dtype, for each width of registers, for small.c: on a matrix by itself, and on so many that
-   they fill 64 bytes. Beside PART, BITS, SIZE_OF and ROOT_OF of the template the includer says, and all are undefined behind it:
+   they have 64 bytes of parts. Beside PART, BITS, COMPLEX, SIZE_OF and ROOT_OF of the template the includer says, and all are undefined behind it:
 
      MANY                      matrices side by side
      FUNCTION(registers, x)    names of the functions, as f32_wide_x and f32_one_wide_x */
@@ -38,6 +38,7 @@
 
 #undef PART
 #undef BITS
+#undef COMPLEX
 #undef SIZE_OF
 #undef ROOT_OF
 #undef MANY

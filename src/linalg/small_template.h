@@ -1,35 +1,17 @@
-/* Routines on small real matrices, row by row, for small.c. Element (i, j) of `lanes` matrices stands side by side, so one instruction does for all
+/* Routines on small matrices, row by row, for small.c. Element (i, j) of `lanes` matrices stands side by side, so one instruction does for all
    of them what it would do for one; lanes of 1 are a single matrix. What is done to a matrix, and in which order, is the same in both, and
-   so are the bits. The includer says:
+   so are the bits. A complex number is two vectors, of the real and of the imaginary parts; small_numbers.h computes with numbers of both
+   kinds. The includer says:
 
      NAME(x)      names of these functions
      PART         float or double
      BITS         the integer of its size
+     COMPLEX      whether numbers have two parts: 0 or 1
      SIZE_OF, ROOT_OF   of a PART: the absolute value, the square root
-     LANES        matrices side by side: 1, or as many as fill 64 bytes
+     LANES        matrices side by side: 1, or as many as have 64 bytes of parts
      TARGETED     attributes of a function for the processor's registers, or nothing */
 
-#if LANES == 1
-typedef PART NAME(numbers);
-typedef BITS NAME(masks);
-#define CHOSEN(mask, a, b) ((mask) ? (a) : (b))
-#define CHOSEN_BITS CHOSEN
-#define NOT(mask) (!(mask))
-#define BITS_OF(x) ((union { PART part; BITS bits; }){.part = (x)}.bits)
-#define OF_BITS(x) ((union { BITS bits; PART part; }){.bits = (x)}.part)
-#define SIZE(x) SIZE_OF(x)
-#else
-typedef PART NAME(numbers) __attribute__((vector_size(sizeof(PART) * LANES)));
-typedef BITS NAME(masks) __attribute__((vector_size(sizeof(PART) * LANES)));
-#define CHOSEN(mask, a, b) OF_BITS(CHOSEN_BITS(mask, BITS_OF(a), BITS_OF(b)))
-#define CHOSEN_BITS(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
-#define NOT(mask) (~(mask))
-#define BITS_OF(x) ((M)(x))
-#define OF_BITS(x) ((V)(x))
-#define SIZE(x) OF_BITS(BITS_OF(x) & (BITS)(~(uint64_t)0 >> (65 - 8 * sizeof(BITS))))
-#endif
-#define V NAME(numbers)
-#define M NAME(masks)
+#include "linalg/small_numbers.h"
 
 /* x to the square root of x; NaN where there is none. */
 TARGETED static inline void NAME(root)(V *x) {
@@ -39,8 +21,10 @@ TARGETED static inline void NAME(root)(V *x) {
   memcpy(x, parts, sizeof parts);
 }
 
-/* Exchanges row k of `a`, m rows of n numbers, with row at[l] in lane l; those are `from` and later ones. */
-TARGETED static inline void NAME(exchange)(V *a, int64_t k, const M *at, int64_t from, int64_t m, int64_t n) {
+/* Exchanges row k of `numbers`, m rows of them, with row at[l] in lane l; those are `from` and later ones. */
+TARGETED static inline void NAME(exchange)(N *numbers, int64_t k, const M *at, int64_t from, int64_t m, int64_t columns) {
+  const int64_t n = columns * (int64_t)(sizeof(N) / sizeof(V));
+  V *a = (V *)numbers;
 #if LANES == 1
   (void)from, (void)m;
   for (int64_t j = 0; *at != k && j < n; j++) {
@@ -78,27 +62,28 @@ TARGETED static inline void NAME(exchange)(V *a, int64_t k, const M *at, int64_t
 /* a: x; lu, pivots */
 TARGETED static void NAME(lu)(const ax_matrix_call *call, void *const *matrix, void *work) {
   const int64_t m = call->m, n = call->n;
-  V *a = matrix[1];
+  N *a = matrix[1];
   int32_t *pivots = matrix[2];
   (void)work;
-  if (a != matrix[0]) memcpy(a, matrix[0], (size_t)(m * n) * sizeof(V));
+  if (a != matrix[0]) memcpy(a, matrix[0], (size_t)(m * n) * sizeof(N));
   for (int64_t k = 0; k < m && k < n; k++) {
-    V best = SIZE(a[k * n + k]);
+    V best = NAME(size)(a[k * n + k]);
     M at = best != best; /* of integers, all 0 then */
     at = at - at + (BITS)k;
     for (int64_t i = k + 1; i < m; i++) {
-      const V size = SIZE(a[i * n + k]);
+      const V size = NAME(size)(a[i * n + k]);
       const M more = size > best;
       best = CHOSEN(more, size, best);
       at = CHOSEN_BITS(more, (BITS)i, at);
     }
     for (int l = 0; l < LANES; l++) pivots[k * LANES + l] = (int32_t)((const BITS *)&at)[l];
     NAME(exchange)(a, k, &at, k + 1, m, n);
-    const V none = {0}, one = none + 1, pivot = CHOSEN(a[k * n + k] == none, one, a[k * n + k]);
+    const V none = {0};
+    const D pivot = NAME(divisor)(NAME(choose)(NAME(is_zero)(a[k * n + k]), NAME(real)(none + 1), a[k * n + k]));
     for (int64_t i = k + 1; i < m; i++) {
-      const V factor = a[i * n + k] / pivot;
+      const N factor = NAME(over)(a[i * n + k], &pivot);
       a[i * n + k] = factor;
-      for (int64_t j = k + 1; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+      for (int64_t j = k + 1; j < n; j++) a[i * n + j] = NAME(less)(a[i * n + j], factor, a[k * n + j]);
     }
   }
 }
@@ -106,65 +91,71 @@ TARGETED static void NAME(lu)(const ax_matrix_call *call, void *const *matrix, v
 /* a: x; l. By columns: what stands to the right of one is what the columns before it have left. */
 TARGETED static void NAME(cholesky)(const ax_matrix_call *call, void *const *matrix, void *work) {
   const int64_t n = call->n;
-  const V *x = matrix[0], none = {0};
-  V *l = matrix[1], column[AX_SMALL_ORDER];
+  const N *x = matrix[0];
+  const V none = {0};
+  N *l = matrix[1], column[AX_SMALL_ORDER], less[AX_SMALL_ORDER];
   M fails = none != none;
   (void)work;
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < n; j++) l[i * n + j] = j <= i ? x[i * n + j] : none;
+    for (int64_t j = 0; j < n; j++) l[i * n + j] = j <= i ? x[i * n + j] : NAME(real)(none);
   for (int64_t k = 0; k < n; k++) {
-    V root = l[k * n + k];
+    V root = NAME(real_part)(l[k * n + k]);
     fails |= NOT(root > none);
     NAME(root)(&root);
-    l[k * n + k] = root;
-    for (int64_t i = k + 1; i < n; i++) l[i * n + k] = column[i] = l[i * n + k] / root;
+    l[k * n + k] = NAME(real)(root);
+    for (int64_t i = k + 1; i < n; i++) {
+      l[i * n + k] = column[i] = NAME(over_real)(l[i * n + k], root);
+      less[i] = NAME(conjugate)(column[i]);
+    }
     for (int64_t i = k + 1; i < n; i++)
-      for (int64_t j = k + 1; j <= i; j++) l[i * n + j] -= column[i] * column[j];
+      for (int64_t j = k + 1; j <= i; j++) l[i * n + j] = NAME(less)(l[i * n + j], column[i], less[j]);
   }
-  const V nan = none + (PART)NAN;
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++) l[i * n + j] = CHOSEN(fails, nan, l[i * n + j]);
+    for (int64_t j = 0; j <= i; j++) l[i * n + j] = NAME(choose)(fails, NAME(nan)(), l[i * n + j]);
 }
 
-/* op(a) x = b, rows by rows; x, order by columns, holds b. */
-TARGETED static inline void NAME(solve_left)(const V *a, V *x, int64_t order, int64_t columns, bool lower, bool transposed, bool unit) {
-  const bool ascends = lower != transposed;
+/* op(a) x = b, rows by rows; x, order by columns, holds b. `how`: which triangle a is, and what op is. */
+TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, int64_t columns, triangle how) {
+  const bool ascends = how.lower != how.transposed;
   for (int64_t count = 0; count < order; count++) {
     const int64_t i = ascends ? count : order - 1 - count;
-    if (!unit)
-      for (int64_t j = 0; j < columns; j++) x[i * columns + j] /= a[i * order + i];
+    const D diagonal = NAME(divisor)(NAME(conjugate_if)(a[i * order + i], how.conjugated));
+    if (!how.unit)
+      for (int64_t j = 0; j < columns; j++) x[i * columns + j] = NAME(over)(x[i * columns + j], &diagonal);
     for (int64_t left = count + 1; left < order; left++) {
       const int64_t row = ascends ? left : order - 1 - left;
-      const V factor = transposed ? a[i * order + row] : a[row * order + i];
-      for (int64_t j = 0; j < columns; j++) x[row * columns + j] -= factor * x[i * columns + j];
+      const N factor = NAME(conjugate_if)(how.transposed ? a[i * order + row] : a[row * order + i], how.conjugated);
+      for (int64_t j = 0; j < columns; j++) x[row * columns + j] = NAME(less)(x[row * columns + j], factor, x[i * columns + j]);
     }
   }
 }
 
 /* x op(a) = b, row after row; x, rows by order, holds b. */
-TARGETED static inline void NAME(solve_right)(const V *a, V *x, int64_t order, int64_t rows, bool lower, bool transposed, bool unit) {
-  const bool ascends = lower == transposed;
+TARGETED static inline void NAME(solve_right)(const N *a, N *x, int64_t order, int64_t rows, triangle how) {
+  const bool ascends = how.lower == how.transposed;
   for (int64_t row = 0; row < rows; row++) {
-    V *y = x + row * order;
+    N *y = x + row * order;
     for (int64_t count = 0; count < order; count++) {
       const int64_t i = ascends ? count : order - 1 - count;
-      if (!unit) y[i] /= a[i * order + i];
-      const V solved = y[i];
+      const D diagonal = NAME(divisor)(NAME(conjugate_if)(a[i * order + i], how.conjugated));
+      if (!how.unit) y[i] = NAME(over)(y[i], &diagonal);
+      const N solved = y[i];
       for (int64_t j = ascends ? i + 1 : 0; j < (ascends ? order : i); j++)
-        y[j] -= solved * (transposed ? a[j * order + i] : a[i * order + j]);
+        y[j] = NAME(less)(y[j], solved, NAME(conjugate_if)(how.transposed ? a[j * order + i] : a[i * order + j], how.conjugated));
     }
   }
 }
 
 /* a, b; x */
 TARGETED static void NAME(triangular_solve)(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const triangle how = {call->lower, call->transposed, call->conjugated, call->unit};
   (void)work;
-  if (matrix[2] != matrix[1]) memcpy(matrix[2], matrix[1], (size_t)(call->m * call->n) * sizeof(V));
-  if (call->left) NAME(solve_left)(matrix[0], matrix[2], call->m, call->n, call->lower, call->transposed, call->unit);
-  else NAME(solve_right)(matrix[0], matrix[2], call->n, call->m, call->lower, call->transposed, call->unit);
+  if (matrix[2] != matrix[1]) memcpy(matrix[2], matrix[1], (size_t)(call->m * call->n) * sizeof(N));
+  if (call->left) NAME(solve_left)(matrix[0], matrix[2], call->m, call->n, how);
+  else NAME(solve_right)(matrix[0], matrix[2], call->n, call->m, how);
 }
 
-TARGETED static inline void NAME(exchange_by)(const ax_matrix_call *call, V *x, const int32_t *pivots, int64_t row) {
+TARGETED static inline void NAME(exchange_by)(const ax_matrix_call *call, N *x, const int32_t *pivots, int64_t row) {
   M at;
   for (int l = 0; l < LANES; l++) ((BITS *)&at)[l] = existing_row(pivots[row * LANES + l], call->m);
   NAME(exchange)(x, row, &at, 0, call->m, call->n);
@@ -174,105 +165,119 @@ TARGETED static inline void NAME(exchange_by)(const ax_matrix_call *call, V *x, 
 TARGETED static void NAME(linear_solve)(const ax_matrix_call *call, void *const *matrix, void *work) {
   const int64_t m = call->m, n = call->n;
   const int32_t *pivots = matrix[2];
-  V *x = matrix[4];
+  N *x = matrix[4];
   (void)work;
-  if (x != matrix[3]) memcpy(x, matrix[3], (size_t)(m * n) * sizeof(V));
+  if (x != matrix[3]) memcpy(x, matrix[3], (size_t)(m * n) * sizeof(N));
   for (int64_t i = 0; i < m && !call->transposed; i++) NAME(exchange_by)(call, x, pivots, i);
-  NAME(solve_left)(matrix[1], x, m, n, !call->transposed, call->transposed, !call->transposed);
-  NAME(solve_left)(matrix[1], x, m, n, call->transposed, call->transposed, call->transposed);
+  NAME(solve_left)(matrix[1], x, m, n, (triangle){.lower = !call->transposed, .transposed = call->transposed, .unit = !call->transposed});
+  NAME(solve_left)(matrix[1], x, m, n, (triangle){.lower = call->transposed, .transposed = call->transposed, .unit = call->transposed});
   for (int64_t i = m - 1; i >= 0 && call->transposed; i--) NAME(exchange_by)(call, x, pivots, i);
 }
 
-/* Row k of a and the rows below it less tau times v times their products with v, from column `from` on; v is 1 in row k, and column k below it. */
-TARGETED static inline void NAME(reflect)(V *a, int64_t k, int64_t from, int64_t m, int64_t n, const V *tau) {
-  V products[AX_SMALL_ORDER];
+/* Row k of a and the rows below it less tau times v times the products of them with v's conjugate, from column `from` on; v is 1 in row k, and
+   column k below it. */
+TARGETED static inline void NAME(reflect)(N *a, int64_t k, int64_t from, int64_t m, int64_t n, N tau) {
+  N products[AX_SMALL_ORDER];
   for (int64_t j = from; j < n; j++) products[j] = a[k * n + j];
+  for (int64_t i = k + 1; i < m; i++) {
+    const N v = NAME(conjugate)(a[i * n + k]);
+    for (int64_t j = from; j < n; j++) products[j] = NAME(plus)(products[j], NAME(times)(v, a[i * n + j]));
+  }
+  for (int64_t j = from; j < n; j++) {
+    products[j] = NAME(times)(products[j], tau);
+    a[k * n + j] = NAME(minus)(a[k * n + j], products[j]);
+  }
   for (int64_t i = k + 1; i < m; i++)
-    for (int64_t j = from; j < n; j++) products[j] += a[i * n + k] * a[i * n + j];
-  for (int64_t j = from; j < n; j++) a[k * n + j] -= products[j] *= *tau;
-  for (int64_t i = k + 1; i < m; i++)
-    for (int64_t j = from; j < n; j++) a[i * n + j] -= a[i * n + k] * products[j];
+    for (int64_t j = from; j < n; j++) a[i * n + j] = NAME(less)(a[i * n + j], a[i * n + k], products[j]);
 }
 
-/* The reflector that leaves of column k, from row k on, its first element alone. The column is multiplied by a power
-   of two first, after which its largest number is at least 1/2 and less than 4: then no square that counts is too large or too small. */
-TARGETED static inline void NAME(reflector)(V *a, int64_t k, int64_t m, int64_t n, V *tau) {
+/* The reflector whose adjoint leaves of column k, from row k on, its first element alone, a real number. The column is multiplied by a power
+   of two first, after which its largest part is at least 1/2 and less than 4: then no square that counts is too large or too small. */
+TARGETED static inline void NAME(reflector)(N *a, int64_t k, int64_t m, int64_t n, N *tau) {
   enum { digits = sizeof(PART) == 4 ? 23 : 52, largest = (1 << (8 * sizeof(PART) - 1 - digits)) - 4 }; /* exponents, so that both powers are numbers */
   const BITS one_power = (BITS)1 << digits, most = largest * one_power;
-  const V none = {0}, one = none + (PART)1;
-  M top = BITS_OF(none), tail = top;
+  const V none = {0};
+  M top = BITS_OF(none), tail = BITS_OF(NAME(imaginary_size)(a[k * n + k]));
   V sum = none;
   for (int64_t i = k; i < m; i++) {
-    const M power = BITS_OF(SIZE(a[i * n + k])) / one_power * one_power;
+    const M power = BITS_OF(NAME(largest_part)(a[i * n + k])) / one_power * one_power;
     top = CHOSEN_BITS(power > top, power, top);
   }
   top = CHOSEN_BITS(top > most, BITS_OF(none) + most, top);
-  const V scale = OF_BITS(most + one_power - top), back = OF_BITS(top + one_power), alpha = a[k * n + k] * scale;
+  const V scale = OF_BITS(most + one_power - top), back = OF_BITS(top + one_power);
+  const N alpha = NAME(times_real)(a[k * n + k], scale);
   for (int64_t i = k + 1; i < m; i++) {
-    tail |= BITS_OF(SIZE(a[i * n + k]));
-    a[i * n + k] *= scale;
-    sum += a[i * n + k] * a[i * n + k];
+    tail |= BITS_OF(NAME(largest_part)(a[i * n + k]));
+    a[i * n + k] = NAME(times_real)(a[i * n + k], scale);
+    sum += NAME(square)(a[i * n + k]);
   }
-  V norm = alpha * alpha + sum;
+  V norm = NAME(square)(alpha) + sum;
   NAME(root)(&norm);
   const M stays = (tail == 0) | (norm == none); /* also where all are subnormal, and these count as zero */
-  const V beta = CHOSEN(BITS_OF(alpha) < 0, norm, -norm), divisor = CHOSEN(stays, one, alpha - beta);
-  *tau = CHOSEN(stays, none, (beta - alpha) / beta);
-  a[k * n + k] = CHOSEN(stays, a[k * n + k], beta * back);
-  for (int64_t i = k + 1; i < m; i++) a[i * n + k] = CHOSEN(stays, none, a[i * n + k] / divisor);
+  const V beta = CHOSEN(BITS_OF(NAME(real_part)(alpha)) < 0, norm, -norm);
+  const D divisor = NAME(divisor)(NAME(choose)(stays, NAME(real)(none + 1), NAME(minus)(alpha, NAME(real)(beta))));
+  const N zero = NAME(real)(none);
+  *tau = NAME(choose)(stays, zero, NAME(over_real)(NAME(minus)(NAME(real)(beta), alpha), beta));
+  a[k * n + k] = NAME(choose)(stays, a[k * n + k], NAME(real)(beta * back));
+  for (int64_t i = k + 1; i < m; i++) a[i * n + k] = NAME(choose)(stays, zero, NAME(over)(a[i * n + k], &divisor));
 }
 
-TARGETED static inline void NAME(factor)(V *a, int64_t m, int64_t n, V *taus) {
+TARGETED static inline void NAME(factor)(N *a, int64_t m, int64_t n, N *taus) {
   for (int64_t k = 0; k < m && k < n; k++) {
     NAME(reflector)(a, k, m, n, &taus[k]);
-    NAME(reflect)(a, k, k + 1, m, n, &taus[k]);
+    NAME(reflect)(a, k, k + 1, m, n, NAME(conjugate)(taus[k]));
   }
 }
 
 /* a's first k columns have reflectors below the diagonal; it becomes the product of them. */
-TARGETED static inline void NAME(multiply)(V *a, int64_t m, int64_t n, int64_t reflectors, const V *taus) {
-  const V none = {0}, one = none + (PART)1;
+TARGETED static inline void NAME(multiply)(N *a, int64_t m, int64_t n, int64_t reflectors, const N *taus) {
+  const V none = {0};
+  const N zero = NAME(real)(none), one = NAME(real)(none + 1);
   for (int64_t i = 0; i < m; i++)
-    for (int64_t j = reflectors; j < n; j++) a[i * n + j] = i == j ? one : none;
+    for (int64_t j = reflectors; j < n; j++) a[i * n + j] = i == j ? one : zero;
   for (int64_t k = reflectors - 1; k >= 0; k--) {
-    NAME(reflect)(a, k, k + 1, m, n, &taus[k]);
-    for (int64_t i = 0; i < k; i++) a[i * n + k] = none;
-    a[k * n + k] = one - taus[k];
-    for (int64_t i = k + 1; i < m; i++) a[i * n + k] *= -taus[k];
+    const N less = NAME(negative)(taus[k]);
+    NAME(reflect)(a, k, k + 1, m, n, taus[k]);
+    for (int64_t i = 0; i < k; i++) a[i * n + k] = zero;
+    a[k * n + k] = NAME(minus)(one, taus[k]);
+    for (int64_t i = k + 1; i < m; i++) a[i * n + k] = NAME(times)(a[i * n + k], less);
   }
 }
 
 /* x; form, taus */
 TARGETED static void NAME(geqrf)(const ax_matrix_call *call, void *const *matrix, void *work) {
   (void)work;
-  if (matrix[1] != matrix[0]) memcpy(matrix[1], matrix[0], (size_t)(call->m * call->n) * sizeof(V));
+  if (matrix[1] != matrix[0]) memcpy(matrix[1], matrix[0], (size_t)(call->m * call->n) * sizeof(N));
   NAME(factor)(matrix[1], call->m, call->n, matrix[2]);
 }
 
 /* form, taus; q */
 TARGETED static void NAME(householder_product)(const ax_matrix_call *call, void *const *matrix, void *work) {
   (void)work;
-  if (matrix[2] != matrix[0]) memcpy(matrix[2], matrix[0], (size_t)(call->m * call->n) * sizeof(V));
+  if (matrix[2] != matrix[0]) memcpy(matrix[2], matrix[0], (size_t)(call->m * call->n) * sizeof(N));
   NAME(multiply)(matrix[2], call->m, call->n, call->k, matrix[1]);
 }
 
 /* x; q, m by columns, r, columns by n. The form is as large as r or as q: columns are m or n. */
 TARGETED static void NAME(qr)(const ax_matrix_call *call, void *const *matrix, void *work) {
   const int64_t m = call->m, n = call->n, columns = call->columns;
-  V *q = matrix[1], *r = matrix[2], *form = columns == n ? q : r, taus[AX_SMALL_ORDER];
+  N *q = matrix[1], *r = matrix[2], *form = columns == n ? q : r, taus[AX_SMALL_ORDER];
   const V none = {0};
+  const N zero = NAME(real)(none);
   (void)work;
-  memcpy(form, matrix[0], (size_t)(m * n) * sizeof(V));
+  memcpy(form, matrix[0], (size_t)(m * n) * sizeof(N));
   NAME(factor)(form, m, n, taus);
   for (int64_t i = 0; i < m && form == r; i++)
-    for (int64_t j = 0; j < columns; j++) q[i * columns + j] = j < n ? r[i * n + j] : none;
+    for (int64_t j = 0; j < columns; j++) q[i * columns + j] = j < n ? r[i * n + j] : zero;
   for (int64_t i = 0; i < columns; i++)
-    for (int64_t j = 0; j < n; j++) r[i * n + j] = j < i ? none : form[i * n + j];
+    for (int64_t j = 0; j < n; j++) r[i * n + j] = j < i ? zero : form[i * n + j];
   NAME(multiply)(q, m, columns, call->k, taus);
 }
 
 #undef V
 #undef M
+#undef N
+#undef D
 #undef CHOSEN
 #undef CHOSEN_BITS
 #undef NOT
@@ -282,3 +287,4 @@ TARGETED static void NAME(qr)(const ax_matrix_call *call, void *const *matrix, v
 #undef NAME
 #undef LANES
 #undef TARGETED
+#undef INLINED
