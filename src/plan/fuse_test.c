@@ -636,8 +636,102 @@ static void large_results_stay_apart(void **state) {
   expect(two_lookups, small, 4, 2, "kernel[32,64]; gemm[32,64][64,8]; gemm[32,64][64,8]");
 }
 
+/* --- Columns of indices, and pieces that they choose among --- */
+
+enum { rows_each = 40, columns_each = 24 };
+
+static void expect_runs(ax_function function, const ax_type *in, uint32_t in_count, const char *wanted) {
+  expect(function, in, in_count, 1, wanted);
+  ax_program *program = test_trace(function, NULL, in, in_count, 1);
+  test_random_run(program, 7, false, 1e-6);
+  ax_program_release(program);
+}
+
+static ax_value counted(int64_t dimension) {
+  return ax_reshape(ax_iota(AX_S32, AX_DIMS(rows_each, columns_each), dimension), AX_DIMS(rows_each, columns_each, 1));
+}
+
+/* Of three arrays the one that a number says, element by element: what is put together is not, and the numbers that count are no look-ups. */
+static void chosen(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t one[] = {1, 1, 1}, all[] = {0, 1, 2};
+  ax_value stacked[3];
+  for (int k = 0; k < 3; k++) stacked[k] = ax_reshape(k < 2 ? in[k] : ax_add(in[0], in[1]), AX_DIMS(1, rows_each, columns_each));
+  const ax_value which = ax_reshape(ax_convert_element_type(in[2], AX_S32), AX_DIMS(rows_each, columns_each, 1));
+  const ax_value at = ax_concatenate(AX_VALUES(which, counted(0), counted(1)), 2);
+  const ax_gather_dims dims = {.collapsed_slice_dims = {3, all}, .start_index_map = {3, all}};
+  out[0] = ax_gather(ax_concatenate(AX_LIST(3, stacked), 0), at, AX_LIST(3, one), &dims, NULL);
+}
+
+/* Of pieces of two rows one cannot be chosen so. */
+static void chosen_of_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value which = ax_convert_element_type(ax_reshape(in[2], AX_DIMS(rows_each * columns_each)), AX_S32);
+  const ax_value pieces[] = {ax_slice(in[0], AX_DIMS(0, 3), AX_DIMS(2, 4), NULL), ax_slice(in[1], AX_DIMS(5, 3), AX_DIMS(7, 4), NULL)};
+  out[0] = ax_take(ax_reshape(ax_concatenate(AX_LIST(2, pieces), 0), AX_DIMS(4)), which, 0);
+}
+
+static void indices(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, rows_each, columns_each), TEST_TYPE(AX_F32, rows_each, columns_each),
+                        TEST_TYPE(AX_F32, rows_each, columns_each)};
+  expect_runs(chosen, in, 3, "kernel[40,24]");
+  expect_runs(chosen_of_two, in, 3, "kernel[2,1]; kernel[2,1]; kernel[960]");
+}
+
+/* Three columns, of which one is a copy: rows are written whole. */
+static void three_columns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value made[] = {ax_exp(in[0]), in[1], ax_mul(in[0], in[1])};
+  ax_value columns[3];
+  for (int k = 0; k < 3; k++) columns[k] = ax_reshape(made[k], AX_DIMS(rows_each * columns_each, 1));
+  out[0] = ax_concatenate(AX_LIST(3, columns), 1);
+}
+
+static void rows_whole(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, rows_each, columns_each), TEST_TYPE(AX_F32, rows_each, columns_each)};
+  expect_runs(three_columns, in, 2, "kernel[960,1]");
+}
+
+/* --- Numbers that are known before a loop --- */
+
+static void steps_of_numbers(const ax_value *in, ax_value *out, void *numbers) {
+  const ax_value *made = numbers;
+  out[0] = ax_mul(in[0], ax_convert_element_type(made[0], AX_F32));
+  out[0] = ax_add(out[0], ax_select_n(made[1], in[0], ax_neg(in[0])));
+}
+
+/* A divisor that is 1 where it would be 0, and whether it is negative, as NumPy's remainders have them. */
+static void numbers_before(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value two = ax_full_i64(AX_S32, AX_LIST(2, matrix.dims), 2), zero = ax_full_i64(AX_S32, AX_LIST(2, matrix.dims), 0);
+  const ax_value divisor = ax_select_n(ax_eq(two, zero), two, ax_full_i64(AX_S32, AX_LIST(2, matrix.dims), 1));
+  ax_value made[] = {divisor, ax_lt(divisor, zero)};
+  ax_scan(AX_CLOSURE(steps_of_numbers, 1, 1, made), 1, 3, false, in, out);
+}
+
+static void numbers_known(void **state) {
+  (void)state;
+  ax_program *program = test_trace(numbers_before, NULL, &matrix, 1, 1);
+  ax_plan *plan = test_plan(program);
+  uint32_t loops = 0;
+  TEST_OK(ax_plan_optimise(plan, "fuse", NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_op *op = &plan->block.ops[i];
+    if (op->kind != AX_OP_LOOP) continue;
+    loops++;
+    for (uint32_t k = 0; k < op->loop.body.count; k++) assert_int_equal(op->loop.body.ops[k].kernel.kernel->slot_count, 1); /* the carry */
+  }
+  assert_int_equal(loops, 1);
+  ax_plan_destroy(plan);
+  test_random_run(program, 7, false, 1e-6);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(indices),   cmocka_unit_test(rows_whole), cmocka_unit_test(numbers_known),
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),

@@ -188,10 +188,20 @@ static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
                           expr->imm);
 }
 
+/* Whether an index that is computed, which *at says, is the one of a piece of one element: then it is that number, and no guard. */
+static ax_ex is_chosen(copier *c, const ax_position *at, int64_t extent) {
+  ax_loop_kernel *to = c->to->kernel;
+  c->failed = c->failed || at->dim >= 0 || extent != 1;
+  if (c->failed) return 0;
+  const ax_ex least = ax_kernel_op(to, AX_SCALAR_MAX, AX_S64, at->dynamic, ax_kernel_const(to, AX_S64, 0), AX_NONE);
+  const ax_ex index = ax_kernel_op(to, AX_SCALAR_MIN, AX_S64, least, ax_kernel_const(to, AX_S64, at->limit), AX_NONE);
+  return ax_kernel_op(to, AX_SCALAR_EQ, AX_BOOL, index, ax_kernel_const(to, AX_S64, -at->offset), AX_NONE);
+}
+
 static ax_ex copy_inside(copier *c, const ax_expr *expr) {
   if (c->digits != NULL) return inside_by_digits(c, expr);
-  ax_position at = compose(c, *expr->at);
-  c->failed = c->failed || at.dynamic != AX_NONE;
+  const ax_position at = compose(c, *expr->at);
+  if (at.dynamic != AX_NONE) return is_chosen(c, &at, expr->imm);
   return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
 }
 
@@ -209,16 +219,46 @@ static ax_ex copy_op(copier *c, const ax_expr *expr) {
   return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
 }
 
-static ax_ex copy_one(copier *c, const ax_expr *expr) {
+static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op == AX_SCALAR_AND) return is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
+  return expr->op == AX_LEAF_INSIDE || expr->op == AX_LEAF_CONST;
+}
+
+/* A load under a condition that has become a choice (is_chosen): where the piece is chosen, its index is known, and the load is done in any
+   case. So of pieces put together one is chosen for each element, and they are not put together. */
+static ax_ex load_chosen(copier *c, const ax_expr *expr) {
+  ax_loop_kernel *to = c->to->kernel;
+  const ax_expr *inside = &c->from->kernel->exprs[expr->arg[0]];
+  const ax_ex chosen = mapped(c, expr->arg[0]);
+  ax_position at[AX_MAX_RANK], known[AX_MAX_RANK];
+  const ax_position *all = c->at;
+  c->failed = c->failed || inside->op != AX_LEAF_INSIDE || inside->at->dim < 0 || c->from->kernel->rank > AX_MAX_RANK;
+  if (c->failed) return 0;
+  memcpy(known, all, c->from->kernel->rank * sizeof known[0]);
+  known[inside->at->dim] = (ax_position){.dim = -1, .offset = -inside->at->offset, .dynamic = AX_NONE};
+  c->at = known;
+  const uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
+  c->at = all;
+  if (c->failed || to->failed) return 0;
+  const ax_ex value = ax_kernel_load_where(to, slot, at, c->guard);
+  return ax_kernel_op(to, AX_SCALAR_SELECT, expr->dtype, chosen, value, ax_kernel_const(to, expr->dtype, 0));
+}
+
+static ax_ex copy_load(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   ax_position at[AX_MAX_RANK];
+  if (expr->arg[0] != AX_NONE && !is_guard(to, mapped(c, expr->arg[0]))) return load_chosen(c, expr);
+  uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
+  if (c->failed || to->failed) return 0;
+  ax_ex guard = ax_kernel_both(to, c->guard, mapped(c, expr->arg[0]));
+  return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
+}
+
+static ax_ex copy_one(copier *c, const ax_expr *expr) {
+  ax_loop_kernel *to = c->to->kernel;
   switch (expr->op) {
-    case AX_LEAF_LOAD: {
-      uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
-      if (c->failed || to->failed) return 0;
-      ax_ex guard = ax_kernel_both(to, c->guard, mapped(c, expr->arg[0]));
-      return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
-    }
+    case AX_LEAF_LOAD: return copy_load(c, expr);
     case AX_LEAF_INSIDE: return copy_inside(c, expr);
     case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
     case AX_LEAF_CONST:
