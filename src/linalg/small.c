@@ -11,11 +11,6 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
   return pivot < 0 ? 0 : pivot < rows ? pivot : (int32_t)rows - 1;
 }
 
-/* gcc remarks that functions which hand on registers of 64 bytes are called otherwise where there are none: none here does. */
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
 /* A product that is rounded before it is added. gcc 12 takes a product of complex numbers for one where that may be left out, whatever it is told
    of contractions; not where it may not regroup the sum. */
 #if defined(__has_builtin)
