@@ -1,7 +1,11 @@
 /* A scan whose carries differ between devices only before its first step: that step stands before the loop, and what is then the
    same everywhere is stored once, and combined by one device alone. */
+#include <string.h>
+
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "control/scan.h"
+#include "prim/prims.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 
@@ -127,7 +131,30 @@ static void stacked(void **state) {
   }
 }
 
+static void number_alone(const ax_value *in, ax_value *out, void *context) {
+  (void)in, (void)context;
+  out[0] = number(2);
+}
+
+/* Equal parameters have equal bytes once they are an equation's, whatever lay between them. */
+static void parameters_without_gaps(void **state) {
+  (void)state;
+  ax_program *body = test_trace(number_alone, NULL, NULL, 0, 1);
+  ax_arena arena = {0};
+  ax_scan_params given[2];
+  const void *copies[2];
+  for (int i = 0; i < 2; i++) {
+    memset(&given[i], i == 0 ? 0 : 0xff, sizeof given[i]);
+    given[i].length = 3, given[i].reverse = true, given[i].num_consts = 1, given[i].num_carry = 2, given[i].body = body;
+    TEST_OK(ax_params_copy(&arena, &ax_prim_scan, &given[i], &copies[i]));
+  }
+  assert_memory_equal(copies[0], copies[1], sizeof given[0]);
+  for (int i = 0; i < 2; i++) ax_params_release(&ax_prim_scan, copies[i]);
+  ax_program_release(body);
+  ax_arena_deinit(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(first_step), cmocka_unit_test(short_loops), cmocka_unit_test(stacked)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_without_gaps), cmocka_unit_test(first_step), cmocka_unit_test(short_loops), cmocka_unit_test(stacked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,11 +77,23 @@ static void each_held(const ax_prim *prim, const void *params, void (*visit)(ax_
 static void retain(ax_program *program) { (void)ax_program_retain(program); }
 static void retain_callback(ax_callback *callback) { (void)ax_callback_retain(callback); }
 
+/* Bytes behind a short field that are no other's: 0, as parameters are also told apart by all of their bytes (ir/flow.c). */
+static void clear_behind(const ax_prim *prim, char *params, uint32_t i) {
+  const size_t from = prim->params[i].offset + (prim->params[i].kind == AX_PARAM_BOOL ? sizeof(bool) : sizeof(ax_dtype));
+  size_t end = (from + 7) / 8 * 8;
+  if (end > prim->params_bytes) end = prim->params_bytes;
+  for (uint32_t k = 0; k < prim->param_count; k++)
+    if (prim->params[k].offset >= from && prim->params[k].offset < end) end = prim->params[k].offset;
+  memset(params + from, 0, end - from);
+}
+
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out) {
   *out = NULL;
   if (prim->params_bytes == 0) return AX_OK;
   char *copy = ax_arena_copy(arena, params, prim->params_bytes);
   if (copy == NULL) return ax_out_of_memory(prim->params_bytes);
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    if (prim->params[i].kind == AX_PARAM_BOOL || prim->params[i].kind == AX_PARAM_DTYPE) clear_behind(prim, copy, i);
   for (uint32_t i = 0; i < prim->param_count; i++)
     AX_TRY(copy_field(arena, prim->params[i].kind, copy + prim->params[i].offset));
   for (uint32_t i = 0; i < prim->param_count; i++) /* a primitive has one at most */
