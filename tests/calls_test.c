@@ -100,7 +100,25 @@ static void summed(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_ppermute(ax_add(in[0], in[1]), "d", AX_PAIRS({0, 1}, {1, 0}));
 }
 
+/* Single elements of an operand: of a constant they are part of the code. */
+static void polynomial(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0], out[1] = in[1];
+  for (int64_t k = 0; k < 4; k++) {
+    const ax_value one = ax_reshape(ax_slice(in[1], AX_DIMS(k, 2), AX_DIMS(k + 1, 3), NULL), AX_DIMS());
+    out[0] = ax_add(ax_mul(out[0], in[0]), ax_broadcast_in_dim(one, AX_DIMS(4, 6), AX_DIMS()));
+  }
+}
+static void polynomial_inside(const ax_value *in, ax_value *out, void *context) { call(context, polynomial, in[0], in[1], out); }
+
 /* --- Models --- */
+
+static ax_value table(float first) {
+  const ax_type type = TEST_TYPE(AX_F32, 4, 6);
+  float numbers[24];
+  for (int i = 0; i < 24; i++) numbers[i] = first + (float)i / 8;
+  return ax_constant(&type, numbers);
+}
 
 /* Operands that are the same, constants, views, rows of what a loop goes over, and others. */
 static void calls(const ax_value *in, ax_value *out, void *context) {
@@ -114,6 +132,7 @@ static void calls(const ax_value *in, ax_value *out, void *context) {
   call(m, m->body, a[0], half, b);
   m->scalar = ax_full(AX_F32, AX_DIMS(), 4);
   call(m, m->body, ax_reshape(b[1], AX_DIMS(4, 6)), a[1], a);
+  for (int k = 0; k < 2; k++) call(m, m->body, a[0], table((float)k), b);
   out[0] = ax_add(a[0], b[0]);
   out[1] = a[1];
 }
@@ -167,7 +186,7 @@ static const char *operations(const char *text) {
 
 static void a_call_is_what_it_calls(void **state) {
   (void)state;
-  static const ax_function bodies[] = {pointwise, views, products, loops, choices, nested, scaled, summed};
+  static const ax_function bodies[] = {pointwise, views, products, loops, choices, nested, scaled, summed, polynomial, polynomial_inside};
   for (size_t i = 0; i < 2 * AX_COUNT(bodies); i++) {
     model m = {.body = bodies[i / 2], .in_scan = i % 2 == 1};
     ax_plan *plain = plan_of(&m);

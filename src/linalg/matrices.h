@@ -27,8 +27,8 @@ typedef void ax_matrix_code(const ax_matrix_call *call, void *const *matrix, voi
 typedef struct ax_matrix_routine {
   const char *name; /* in texts of plans: LAPACK's, whoever does it */
   ax_matrix_code *code;
-  /* The same, with the same bits, for as many matrices as have 64 bytes of elements, which stand side by side, element by element; of complex numbers the real
-     parts of one element and then the imaginary ones. NULL: none. */
+  /* The same, with the same bits, for as many matrices as fill 64 bytes with a part of one element each: they stand side by side, element by element; of complex
+     numbers the real parts of an element and then the imaginary ones. NULL: none. */
   ax_matrix_code *lanes;
   uint32_t unread;      /* the operand that the code does not read; AX_NONE: it reads all. Asked of lanes alone, as the next is */
   uint32_t overwritten; /* the operand in whose memory, side by side, the first result is made; AX_NONE: it has its own */

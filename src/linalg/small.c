@@ -11,8 +11,8 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
   return pivot < 0 ? 0 : pivot < rows ? pivot : (int32_t)rows - 1;
 }
 
-/* A product that is rounded before it is added. gcc 12 takes a product of complex numbers for one where that may be left out, whatever it is told
-   of contractions; not where it may not regroup the sum. */
+/* A product that is rounded before it is added. The compiler is told not to contract the two; gcc 12 does it all the same where it sees a product of
+   complex numbers, unless the product may not be regrouped. Other compilers keep to what they are told. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_assoc_barrier)
 #define ROUNDED(x) __builtin_assoc_barrier(x)

@@ -1,5 +1,5 @@
 /* Small matrices, in our own code: LAPACK's calls take longer for them than what they compute, and each takes a lock. Of many, as
-   many as fill a vector of 64 bytes are factored or solved side by side (f32 and c64: 16; f64 and c128: 8), one in each lane; of few, one after the other.
+   many as fill 64 bytes with a part of an element each are factored or solved side by side (f32 and c64: 16; f64 and c128: 8), one in each lane; of few, one after the other.
    Either way a matrix has the same bits, whatever stands beside it and on whatever processor. LAPACK must be there all the same: without it
    no routine on matrices is compiled. */
 #ifndef AX_LINALG_SMALL_H

@@ -64,7 +64,7 @@ INLINED N NAME(choose)(M mask, N x, N y) { return (N){CHOSEN(mask, x.re, y.re), 
 INLINED D NAME(divisor)(N x) {
   const M larger = SIZE(x.re) >= SIZE(x.im);
   const V most = CHOSEN(larger, x.re, x.im), least = CHOSEN(larger, x.im, x.re), share = least / most;
-  return (D){larger, share, most + least * share};
+  return (D){larger, share, most + ROUNDED(least * share)};
 }
 INLINED N NAME(over)(N x, const D *y) {
   const V first = CHOSEN(y->real_is_larger, x.re, x.im), second = CHOSEN(y->real_is_larger, x.im, x.re);

@@ -14,13 +14,14 @@
 
 #include "ir/flow.h"
 #include "ir/memo.h"
+#include "ir/prim.h"
 #include "plan/lowering.h"
 #include "plan/op.h"
 
 /* All of an operand that lowering a body may look at. */
 typedef struct formal {
   ax_axis_set axes;
-  int64_t bits;                    /* of a constant of one element; of one of a few, as coefficients, its memory */
+  int64_t bits;                    /* of a constant of one element; of one of a few, as coefficients, where its memory is */
   uint32_t same;                   /* the first operand that is this buffer */
   uint32_t is_looped, is_constant; /* words, so that nothing between the fields is left unset */
 } formal;
@@ -38,13 +39,30 @@ typedef struct fragment {
 
 /* --- The key --- */
 
-/* A constant of which the body may take single elements, which then are part of its code. */
-static bool is_few(const ax_buffer *buffer) {
-  enum { few = 32 };
-  return buffer->kind == AX_BUFFER_CONST && buffer->loop == AX_NONE && ax_type_elems(&buffer->type) <= few && ax_type_elems(&buffer->type) > 0;
+static bool has_body(const ax_prim *prim) {
+  bool has = false;
+  for (uint32_t i = 0; i < prim->param_count && !has; i++) has = prim->params[i].kind == AX_PARAM_PROGRAM;
+  return has;
 }
 
-static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, formal **out, size_t *bytes) {
+/* Whether the body makes a single element of input i somewhere, or hands it on to a body that may. */
+static bool takes_elements(const ax_program *body, uint32_t i) {
+  for (uint32_t e = 0; e < body->eqn_count; e++) {
+    const ax_eqn *eqn = &body->eqns[e];
+    for (uint32_t k = 0; k < eqn->in_count; k++)
+      if (eqn->in[k] == i && (has_body(eqn->prim) || (eqn->out_count == 1 && ax_type_elems(&body->types[eqn->out]) == 1))) return true;
+  }
+  return false;
+}
+
+/* A constant of which the body takes single elements, which then are part of its code. */
+static bool is_few(const ax_buffer *buffer, const ax_program *body, uint32_t i) {
+  enum { few = 32 };
+  return buffer->kind == AX_BUFFER_CONST && buffer->loop == AX_NONE && ax_type_elems(&buffer->type) <= few &&
+         ax_type_elems(&buffer->type) > 0 && takes_elements(body, i);
+}
+
+static ax_status make_key(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t count, formal **out, size_t *bytes) {
   *bytes = (count + (size_t)1) * sizeof(formal);
   formal *key = *out = ax_calloc(1, *bytes);
   if (key == NULL) return ax_out_of_memory(*bytes);
@@ -55,7 +73,7 @@ static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, f
     const ax_buffer *buffer = &lower->plan->buffers[in[i]];
     key[i] = (formal){.axes = buffer->axes, .same = first[in[i]], .is_looped = buffer->loop != AX_NONE};
     key[i].is_constant = ax_lower_constant(buffer, &key[i].bits);
-    if (key[i].is_constant || !is_few(buffer)) continue;
+    if (key[i].is_constant || !is_few(buffer, body, i)) continue; /* of one type in all calls, so that it is known which of the two `bits` are */
     key[i].is_constant = true;
     key[i].bits = (int64_t)(uintptr_t)buffer->data + buffer->offset;
   }
@@ -297,7 +315,7 @@ static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_con
                            uint32_t *out) {
   formal *key;
   size_t bytes;
-  ax_status status = make_key(lower, in, body->in_count, &key, &bytes);
+  ax_status status = make_key(lower, body, in, body->in_count, &key, &bytes);
   ax_memo_entry *entry = status == AX_OK ? ax_memo_ask(lower->flow->memo, "fragment", body, key, bytes) : NULL;
   if (status == AX_OK && entry == NULL) status = ax_out_of_memory(bytes);
   if (status == AX_OK && !entry->known) {

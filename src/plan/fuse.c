@@ -326,14 +326,26 @@ static bool may_be_number(const fuser *f, const ax_op *op) {
   return is_plain(f, made) && whole_store(f, op, made) != NULL;
 }
 
+/* The number that a kernel which loads through this view, of any part and shape, loads everywhere; NULL: it is none, or its bytes are seen as
+   another dtype. */
+static const ax_bound *number_of(const fuser *f, uint32_t view) {
+  const ax_buffer *seen = &f->plan->buffers[view];
+  const ax_bound *number = &f->number[seen->allocation];
+  const bool same = seen->type.dtype == f->plan->buffers[seen->allocation].type.dtype && seen->loop == AX_NONE;
+  return number->kernel != NULL && same ? number : NULL;
+}
+
+static int64_t elements_before(const ax_buffer *view) { return view->offset / (int64_t)ax_dtype_bytes(view->type.dtype); }
+
 /* Puts the numbers that the kernel reads in their places. */
 static ax_status take_numbers(fuser *f, ax_bound *kernel) {
   const ax_views views = {make_view, f};
   for (uint32_t slot = 0; slot < kernel->kernel->slot_count; slot++) {
-    const ax_bound *number = &f->number[allocation_of(f, kernel->buffers[slot])];
+    const ax_bound *number = number_of(f, kernel->buffers[slot]);
+    const int64_t offset = elements_before(&f->plan->buffers[kernel->buffers[slot]]);
     ax_bound made;
-    if (number->kernel == NULL) continue;
-    AX_TRY(ax_kernel_inline(f->tables, number, &number->kernel->stores[0], kernel, slot, 0, &views, &made));
+    if (number == NULL) continue;
+    AX_TRY(ax_kernel_inline(f->tables, number, &number->kernel->stores[0], kernel, slot, offset, &views, &made));
     if (made.kernel == NULL) return AX_OK;
     *kernel = made, slot = AX_NONE; /* the slots are new */
   }
@@ -369,12 +381,12 @@ static bool stores_to(const ax_loop_kernel *kernel, uint32_t slot) {
 
 static ax_status inline_number(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   ax_op *consumer = &f->block->ops[at];
-  const ax_buffer *view = &f->plan->buffers[consumer->kernel.buffers[slot]];
-  const ax_bound *number = &f->number[view->allocation];
+  const ax_bound *number = number_of(f, consumer->kernel.buffers[slot]);
+  const int64_t offset = elements_before(&f->plan->buffers[consumer->kernel.buffers[slot]]);
   const ax_views views = {make_view, f};
   ax_rewritten made;
-  if (number->kernel == NULL || stores_to(consumer->kernel.kernel, slot) || view->type.dtype != f->plan->buffers[view->allocation].type.dtype) return AX_OK;
-  AX_TRY(ax_pool_inline(&f->pool, number, 0, &consumer->kernel, slot, view->offset / (int64_t)ax_dtype_bytes(view->type.dtype), &views, &made));
+  if (number == NULL || stores_to(consumer->kernel.kernel, slot)) return AX_OK;
+  AX_TRY(ax_pool_inline(&f->pool, number, 0, &consumer->kernel, slot, offset, &views, &made));
   if (made.pooled == NULL) return AX_OK;
   *done = true;
   return replace(f, at, &made);

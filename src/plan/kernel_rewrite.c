@@ -225,8 +225,8 @@ static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
   return expr->op == AX_LEAF_INSIDE || expr->op == AX_LEAF_CONST;
 }
 
-/* A load under a condition that has become a choice (is_chosen): where the piece is chosen, its index is known, and the load is done in any
-   case. So of pieces put together one is chosen for each element, and they are not put together. */
+/* A load under a condition that has become a choice (is_chosen). Where the piece is chosen, its index is known, and with that index the load is
+   within the piece, so that it is done in any case. So of pieces put together one is chosen for each element, and they are not put together. */
 static ax_ex load_chosen(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   const ax_expr *inside = &c->from->kernel->exprs[expr->arg[0]];
@@ -326,6 +326,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   copier inner;
   *out = 0;
   AX_TRY(start_copier(&inner, c->arena, producer, c->to));
+  c->failed = c->failed || loaded->dtype != stored->dtype; /* bytes that are seen as others */
   inner.failed = c->failed;
   inner.views = c->views;
   inner.guard = mapped(c, load->arg[0]);

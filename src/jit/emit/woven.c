@@ -7,27 +7,27 @@
    They are several stores of a kernel, or the instances of one, where another loop than the vector loop is unrolled (columns.c). */
 #include "jit/emit/nest.h"
 
-typedef struct thread { /* what every few elements are of */
+typedef struct strand { /* one of the stores, or instances, that take turns */
   uint32_t store, instance;
-} thread;
+} strand;
 
 /* In the order of memory. */
-static uint32_t find(const ax_nest *nest, uint32_t store, uint32_t instance, thread *out) {
+static uint32_t find(const ax_nest *nest, uint32_t store, uint32_t instance, strand *out) {
   const ax_nest_schedule *s = nest->schedule;
   const ax_nest_access *a = ax_nest_schedule_store(s, store);
   uint32_t stores[AX_MOST_WOVEN], count;
   if (nest->narrow || nest->streaming || (nest->inside != NULL && nest->inside->held[a->slot] != NULL)) return 0;
   if (s->unrolled == s->vector) {
     count = ax_nest_schedule_woven(s, store, stores);
-    for (uint32_t k = 0; k < count; k++) out[k] = (thread){stores[k], instance};
+    for (uint32_t k = 0; k < count; k++) out[k] = (strand){stores[k], instance};
     return count;
   }
   if (a->stride[s->unrolled] != 1 || a->stride[s->vector] != (int64_t)nest->instances || nest->instances > AX_MOST_WOVEN) return 0;
-  for (uint32_t k = 0; k < nest->instances; k++) out[k] = (thread){store, k};
+  for (uint32_t k = 0; k < nest->instances; k++) out[k] = (strand){store, k};
   return nest->instances > 1 ? nest->instances : 0;
 }
 
-/* Of count * lanes elements each thread's in turn. */
+/* Of count * lanes elements each strand's in turn. */
 static LLVMValueRef weave(ax_nest *nest, LLVMValueRef *values, uint32_t count) {
   enum { most_lanes = 64 };
   const uint32_t lanes = nest->schedule->lanes;
@@ -42,18 +42,18 @@ static LLVMValueRef weave(ax_nest *nest, LLVMValueRef *values, uint32_t count) {
 /* All are made when the last of them, by number, is asked for. */
 bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance) {
   const ax_nest_schedule *s = nest->schedule;
-  thread threads[AX_MOST_WOVEN];
+  strand strands[AX_MOST_WOVEN];
   LLVMValueRef values[AX_MOST_WOVEN];
-  const uint32_t count = find(nest, store, instance, threads);
+  const uint32_t count = find(nest, store, instance, strands);
   const ax_dtype dtype = ax_nest_store_dtype(nest, store);
   if (count == 0 || ax_nest_mask(nest, instance) != NULL) return false;
   for (uint32_t k = 0; k < count; k++)
-    if (threads[k].store > store || threads[k].instance > instance) return true;
+    if (strands[k].store > store || strands[k].instance > instance) return true;
   for (uint32_t k = 0; k < count; k++) {
-    const ax_ex value = s->kernel->stores[threads[k].store].expr;
-    values[k] = ax_cg_to_memory(&nest->cg, dtype, ax_nest_value(nest, value, threads[k].instance, s->lanes), s->lanes);
+    const ax_ex value = s->kernel->stores[strands[k].store].expr;
+    values[k] = ax_cg_to_memory(&nest->cg, dtype, ax_nest_value(nest, value, strands[k].instance, s->lanes), s->lanes);
   }
-  LLVMValueRef pointer = ax_nest_instance_pointer(nest, s->kernel->expr_count + threads[0].store, threads[0].instance);
+  LLVMValueRef pointer = ax_nest_instance_pointer(nest, s->kernel->expr_count + strands[0].store, strands[0].instance);
   LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, weave(nest, values, count), pointer), (uint32_t)ax_dtype_bytes(dtype));
   return true;
 }

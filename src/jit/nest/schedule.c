@@ -242,9 +242,6 @@ static int64_t row_length(const ax_nest_schedule *s) {
   return row;
 }
 
-/* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
-   instruction, but all sums wait in memory meanwhile: the way there and back takes as long as a function of f32, so that several
-   vectors must share it. `call`: see body_weight. */
 enum { most_masks = 4 }; /* sums of bools in registers, beside as many that are added: there are seven for masks */
 
 static bool gives_masks(const ax_nest_schedule *s) {
@@ -253,6 +250,9 @@ static bool gives_masks(const ax_nest_schedule *s) {
   return false;
 }
 
+/* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. A call is one
+   instruction, but all sums wait in memory meanwhile: the way there and back takes as long as a function of f32, so that several
+   vectors must share it. `call`: see body_weight. */
 static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast, uint32_t call) {
   if (s->running && s->shape != AX_NEST_BLOCK) return 1;
   uint32_t weight = body_weight(s, call) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;

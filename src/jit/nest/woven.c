@@ -1,4 +1,5 @@
-/* Stores that fill memory together: each alone takes every second element, or every third or fourth, along the vector loop. */
+/* Stores that fill memory together: each alone takes every second element, or every third or fourth, along the vector loop. No two stores of a
+   kernel write one place, so that where the vector loop has steps enough for a whole vector each store is in one group. */
 #include <string.h>
 
 #include "jit/nest/schedule.h"
@@ -7,7 +8,7 @@
 static bool go_together(const ax_nest_schedule *s, const ax_nest_access *a, const ax_nest_access *b) {
   if (a->slot != b->slot || a->transposed || b->transposed || a->moved != 0 || b->moved != 0) return false;
   for (uint32_t d = 0; d < s->kernel->slots[a->slot].rank; d++)
-    if (a->at[d].dynamic != b->at[d].dynamic) return false;
+    if (a->at[d].dynamic != b->at[d].dynamic || (a->at[d].dynamic != AX_NONE && a->at[d].limit != b->at[d].limit)) return false;
   return memcmp(a->stride, b->stride, s->loop_count * sizeof a->stride[0]) == 0 &&
          memcmp(a->uneven, b->uneven, s->loop_count * sizeof a->uneven[0]) == 0;
 }
@@ -20,7 +21,8 @@ uint32_t ax_nest_schedule_woven(const ax_nest_schedule *s, uint32_t store, uint3
   if (count < 2 || count > AX_MOST_WOVEN) return 0;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_nest_access *a = ax_nest_schedule_store(s, i);
-    if (go_together(s, first, a) && a->offset < low && first->offset - a->offset < count) low = a->offset;
+    if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !go_together(s, first, a)) continue;
+    if (a->offset < low && first->offset - a->offset < count) low = a->offset;
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_nest_access *a = ax_nest_schedule_store(s, i);
