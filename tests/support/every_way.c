@@ -532,14 +532,20 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   uint32_t count = ax_program_out_count(program);
   uint32_t workers = 1 + (uint32_t)(seed != 0 ? test_random_below(&random, most_workers) : (int64_t)(turn % most_workers));
   ax_tensor **reference = calloc(count + 1, sizeof reference[0]);
+  assert_non_null(reference);
+  const ax_status evaluated = ax_evaluate(program, in, reference);
+  if (evaluated == AX_ABSENT && strstr(ax_message(), "no reference evaluation of a ") != NULL) {
+    free(reference); /* there is nothing to compare with (control/host_call.c) */
+    return;
+  }
+  TEST_OK(evaluated);
   ax_tensor **first[2] = {calloc(count + 1, sizeof reference[0]),
                           calloc(count + 1, sizeof reference[0])}; /* by whether arguments are donated */
   ax_runtime *runtime = team_of(workers);
   bool same = true;
   trial t = {.program = program, .in = in, .count = count, .workers = workers, .seed = seed, .file = file, .line = line};
   t.got = calloc(count + 1, sizeof t.got[0]);
-  assert_true(reference != NULL && first[0] != NULL && first[1] != NULL && t.got != NULL);
-  test_run(program, in, reference);
+  assert_true(first[0] != NULL && first[1] != NULL && t.got != NULL);
   verify_passes(program);
   for (int donate = 0; donate < 2; donate++) {
     t.executables[donate] = compile(runtime, program, donate == 1, false);

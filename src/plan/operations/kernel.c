@@ -164,6 +164,9 @@ static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
   return value == slot || (store->reduce != AX_SCALAR_NONE && is_short_float(value) && is_short_float(slot));
 }
 
+/* An index of which there are several; that of a dimension of one step is always 0. */
+static bool moves_along(const ax_loop_kernel *kernel, int64_t dim) { return dim >= 0 && kernel->dims[dim] > 1; }
+
 /* A store goes to places that follow from loop indices as its positions say, and from nothing else that they bring. */
 static ax_status check_still(const ax_loop_kernel *kernel, const ax_store *store) {
   bool needed[AX_MOST_EXPRS] = {false};
@@ -173,9 +176,10 @@ static ax_status check_still(const ax_loop_kernel *kernel, const ax_store *store
   ax_kernel_needs(kernel, needed);
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
-    bool moves = needed[e] && (expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_INSIDE);
+    const int64_t index = expr->op == AX_LEAF_INDEX ? expr->imm : expr->op == AX_LEAF_INSIDE ? expr->at->dim : -1;
+    bool moves = needed[e] && moves_along(kernel, index);
     for (uint32_t d = 0; needed[e] && expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++)
-      moves = moves || expr->at[d].dim >= 0;
+      moves = moves || moves_along(kernel, expr->at[d].dim);
     if (moves)
       return ax_error(AX_INTERNAL, "slot %u: where e%u is stored depends on an index, by e%u", store->slot, store->expr, e);
   }
