@@ -540,25 +540,6 @@ static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound
          !ax_kernels_share(f->plan, a, b, steps / 8);
 }
 
-/* Whether a store makes one column of an array of a few. */
-static bool makes_column(const ax_loop_kernel *kernel, const ax_store *store) {
-  enum { most_columns = 4 };
-  const ax_slot *slot = &kernel->slots[store->slot];
-  if (store->reduce != AX_SCALAR_NONE || slot->rank == 0 || slot->dims[slot->rank - 1] < 2 || slot->dims[slot->rank - 1] > most_columns) return false;
-  const ax_position *last = &store->at[slot->rank - 1];
-  return last->dynamic == AX_NONE && (last->dim < 0 || kernel->dims[last->dim] == 1);
-}
-
-/* Whether both kernels make columns of one array, which are written in whole rows by one that makes them all. */
-static bool fill_rows(const ax_bound *a, const ax_bound *b) {
-  for (uint32_t i = 0; i < a->kernel->store_count; i++)
-    for (uint32_t k = 0; k < b->kernel->store_count; k++)
-      if (a->buffers[a->kernel->stores[i].slot] == b->buffers[b->kernel->stores[k].slot] && makes_column(a->kernel, &a->kernel->stores[i]) &&
-          makes_column(b->kernel, &b->kernel->stores[k]))
-        return true;
-  return false;
-}
-
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
@@ -573,7 +554,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (waits_for_reader(f, a, at)) continue;
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
-    if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !fill_rows(&a->kernel, &b->kernel)) ||
+    if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !ax_bounds_fill_rows(&a->kernel, &b->kernel)) ||
         (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);

@@ -174,6 +174,24 @@ bool ax_bounds_fit(const ax_bound *a, const ax_bound *b) {
   return slots <= AX_MOST_SLOTS;
 }
 
+/* Whether a store makes one column of an array of a few. */
+static bool makes_column(const ax_loop_kernel *kernel, const ax_store *store) {
+  enum { most_columns = 4 };
+  const ax_slot *slot = &kernel->slots[store->slot];
+  if (store->reduce != AX_SCALAR_NONE || slot->rank == 0 || slot->dims[slot->rank - 1] < 2 || slot->dims[slot->rank - 1] > most_columns) return false;
+  const ax_position *last = &store->at[slot->rank - 1];
+  return last->dynamic == AX_NONE && (last->dim < 0 || kernel->dims[last->dim] == 1);
+}
+
+bool ax_bounds_fill_rows(const ax_bound *a, const ax_bound *b) {
+  for (uint32_t i = 0; i < a->kernel->store_count; i++)
+    for (uint32_t k = 0; k < b->kernel->store_count; k++)
+      if (a->buffers[a->kernel->stores[i].slot] == b->buffers[b->kernel->stores[k].slot] && makes_column(a->kernel, &a->kernel->stores[i]) &&
+          makes_column(b->kernel, &b->kernel->stores[k]))
+        return true;
+  return false;
+}
+
 bool ax_kernels_same_space(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }

@@ -135,6 +135,25 @@ static void columns_are_apart(void **state) {
   assert_false(ax_kernel_loads_apart(k, 0));
 }
 
+/* Slot 2 of `k`: rows of so many columns, of which it makes one. */
+static ax_loop_kernel *column(int64_t columns, int64_t at_column) {
+  ax_loop_kernel *k = over_rows();
+  const int64_t dims[] = {10, 20, columns};
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, 0), along(-1, 0, at_column)};
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 3, dims), at, load(k, 0), AX_SCALAR_NONE);
+  return k;
+}
+
+static void columns_fill_rows(void **state) {
+  (void)state;
+  uint32_t first[] = {7, 8, 9}, second[] = {5, 6, 9}, other[] = {5, 6, 4};
+  const ax_bound a = {column(3, 0), first}, b = {column(3, 2), second}, elsewhere = {column(3, 2), other};
+  const ax_bound wide = {column(5, 0), first}, wide_too = {column(5, 2), second};
+  assert_true(ax_bounds_fill_rows(&a, &b));
+  assert_false(ax_bounds_fill_rows(&a, &elsewhere));
+  assert_false(ax_bounds_fill_rows(&wide, &wide_too));
+}
+
 static void spaces_are_equal_by_their_sizes(void **state) {
   (void)state;
   const ax_loop_kernel *a = over_rows(), *same = over_rows(), *other = ax_kernel_create(&test_arena, 2, 0, (const int64_t[]){10, 21}),
@@ -235,6 +254,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_transpose_turns, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_apart, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(columns_fill_rows, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, test_arena_start, test_arena_end),
