@@ -124,10 +124,15 @@ static void order_of(const ax_variant *main, uint32_t value, uint32_t rank, ax_p
   }
 }
 
+/* The operation that makes result k; NULL: it is an argument. */
+static const ax_hlo_operation *maker_of(const ax_hlo_import *import, const ax_variant *main, uint32_t k) {
+  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
+  return import->module->makers[block->operations[block->operation_count - 1]->operands[k]];
+}
+
 /* Of a result whose layout is left to us: row-major; but what is a transposed array lies as that array does. */
 static const char *chosen_layout(const ax_hlo_import *import, const ax_variant *main, uint32_t k, ax_program_names *names) {
-  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
-  const ax_hlo_operation *last = block->operations[block->operation_count - 1], *maker = import->module->makers[last->operands[k]];
+  const ax_hlo_operation *maker = maker_of(import, main, k);
   while (maker != NULL && ax_hlo_slice_is(maker->name, "sdy.sharding_constraint")) maker = import->module->makers[maker->operands[0]];
   ax_dims permutation;
   int64_t order[AX_MAX_RANK];
@@ -177,12 +182,10 @@ static ax_status name_memories(const ax_variant *main, ax_program_names *names) 
 }
 
 static ax_status name_tokens(const ax_hlo_import *import, const ax_variant *main, ax_program_names *names) {
-  const ax_hlo_block *block = &main->op->regions[0].blocks[0];
-  const ax_hlo_operation *last = block->operations[block->operation_count - 1];
   bool *token = ax_arena_alloc(&names->arena, main->program->out_count + (size_t)1);
   if (token == NULL) return ax_out_of_memory(main->program->out_count);
   for (uint32_t k = 0; k < main->program->out_count; k++) {
-    const ax_hlo_operation *maker = import->module->makers[last->operands[k]];
+    const ax_hlo_operation *maker = maker_of(import, main, k);
     token[k] = maker != NULL && ax_hlo_find(maker, AX_HLO_IS_TOKEN) != NULL;
   }
   names->out_token = token;

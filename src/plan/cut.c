@@ -79,59 +79,44 @@ static int64_t least_extent(const access *a, uint32_t dim, int64_t run) {
   return apart == 0 ? 1 : (run + apart - 1) / apart;
 }
 
+static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+
 typedef struct lengths {
   int64_t least[2 * AX_MAX_RANK]; /* by dimension: of a part */
 } lengths;
 
-/* Calls visit for each load and store. */
-typedef void visit_access(void *context, const access *a);
-static void each_access(const ax_loop_kernel *kernel, visit_access *visit, void *context) {
-  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
-    const ax_expr *expr = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
-    const ax_store *store = expr == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
-    if (expr != NULL && expr->op != AX_LEAF_LOAD) continue;
-    const access a = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
-    visit(context, &a);
-  }
+/* That of node or store number i, the nodes first. False: the node is no load. */
+static bool access_number(const ax_loop_kernel *kernel, uint32_t i, access *out) {
+  const ax_expr *expr = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+  const ax_store *store = expr == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
+  if (expr != NULL && expr->op != AX_LEAF_LOAD) return false;
+  *out = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
+  return true;
 }
 
-typedef struct measuring {
-  lengths l;
-  int64_t run;
-  double largest; /* elements of one access */
-  uint32_t rank;
-  int64_t lanes[2 * AX_MAX_RANK]; /* by dimension: elements of a vector, if they lie side by side for some access; else 1 */
-  bool moves[2 * AX_MAX_RANK];    /* by dimension: some access that matters goes along it */
-} measuring;
-
-/* Only accesses that matter: those to no less than a few elements for each of the largest's. */
-static bool matters(const measuring *m, const access *a) { return a->elems * 8 >= m->largest; }
-
-static void note_largest(void *context, const access *a) {
-  measuring *m = context;
-  if (a->elems > m->largest) m->largest = a->elems;
-}
-
-static void note_lengths(void *context, const access *a) {
-  measuring *m = context;
-  for (uint32_t d = 0; d < m->rank; d++) {
-    const int64_t least = least_extent(a, d, m->run);
-    if (matters(m, a) && least > m->l.least[d]) m->l.least[d] = least;
-    m->moves[d] = m->moves[d] || (matters(m, a) && a->stride[d] != 0);
-    if (a->stride[d] == 1 && AX_LINE_BYTES / a->bytes > m->lanes[d]) m->lanes[d] = AX_LINE_BYTES / a->bytes;
-  }
-}
-
-/* Where what counts is read along other dimensions, as one list of all pairs of two, the lanes of a vector are steps along this one, of which a
-   part should fill them. */
+/* Only accesses that matter: those to no less than a few elements for each of the largest's. Where none of these goes along a dimension, as where
+   all pairs of two lists are gone through, the lanes of a vector may be steps along it, of which a part should fill them. */
 static lengths least_lengths(const ax_loop_kernel *kernel, int64_t run) {
-  measuring m = {.run = run, .rank = kernel->rank};
-  for (uint32_t d = 0; d < kernel->rank; d++) m.l.least[d] = m.lanes[d] = 1;
-  each_access(kernel, note_largest, &m);
-  each_access(kernel, note_lengths, &m);
+  const uint32_t count = kernel->expr_count + kernel->store_count;
+  lengths l, lanes; /* lanes: elements of a vector that lie side by side for some access */
+  bool moves[2 * AX_MAX_RANK] = {false};
+  double largest = 0;
+  access a;
+  for (uint32_t i = 0; i < count; i++)
+    if (access_number(kernel, i, &a) && a.elems > largest) largest = a.elems;
+  for (uint32_t d = 0; d < kernel->rank; d++) l.least[d] = lanes.least[d] = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!access_number(kernel, i, &a)) continue;
+    const bool matters = a.elems * 8 >= largest;
+    for (uint32_t d = 0; d < kernel->rank; d++) {
+      if (matters) l.least[d] = greater(l.least[d], least_extent(&a, d, run));
+      if (a.stride[d] == 1) lanes.least[d] = greater(lanes.least[d], AX_LINE_BYTES / a.bytes);
+      moves[d] = moves[d] || (matters && a.stride[d] != 0);
+    }
+  }
   for (uint32_t d = 0; d < kernel->rank; d++)
-    if (!m.moves[d] && m.lanes[d] > m.l.least[d]) m.l.least[d] = m.lanes[d];
-  return m.l;
+    if (!moves[d]) l.least[d] = greater(l.least[d], lanes.least[d]);
+  return l;
 }
 
 typedef struct cut {

@@ -14,7 +14,6 @@
 
 #include "ir/flow.h"
 #include "ir/memo.h"
-#include "ir/prim.h"
 #include "plan/lowering.h"
 #include "plan/op.h"
 
@@ -39,18 +38,12 @@ typedef struct fragment {
 
 /* --- The key --- */
 
-static bool has_body(const ax_prim *prim) {
-  bool has = false;
-  for (uint32_t i = 0; i < prim->param_count && !has; i++) has = prim->params[i].kind == AX_PARAM_PROGRAM;
-  return has;
-}
-
 /* Whether the body makes a single element of input i somewhere, or hands it on to a body that may. */
 static bool takes_elements(const ax_program *body, uint32_t i) {
   for (uint32_t e = 0; e < body->eqn_count; e++) {
     const ax_eqn *eqn = &body->eqns[e];
     for (uint32_t k = 0; k < eqn->in_count; k++)
-      if (eqn->in[k] == i && (has_body(eqn->prim) || (eqn->out_count == 1 && ax_type_elems(&body->types[eqn->out]) == 1))) return true;
+      if (eqn->in[k] == i && (ax_eqn_program(eqn, 0) != NULL || (eqn->out_count == 1 && ax_type_elems(&body->types[eqn->out]) == 1))) return true;
   }
   return false;
 }
@@ -62,7 +55,8 @@ static bool is_few(const ax_buffer *buffer, const ax_program *body, uint32_t i) 
          ax_type_elems(&buffer->type) > 0 && takes_elements(body, i);
 }
 
-static ax_status make_key(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t count, formal **out, size_t *bytes) {
+static ax_status make_key(ax_lower *lower, const ax_program *body, const uint32_t *in, formal **out, size_t *bytes) {
+  const uint32_t count = body->in_count;
   *bytes = (count + (size_t)1) * sizeof(formal);
   formal *key = *out = ax_calloc(1, *bytes);
   if (key == NULL) return ax_out_of_memory(*bytes);
@@ -315,7 +309,7 @@ static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_con
                            uint32_t *out) {
   formal *key;
   size_t bytes;
-  ax_status status = make_key(lower, body, in, body->in_count, &key, &bytes);
+  ax_status status = make_key(lower, body, in, &key, &bytes);
   ax_memo_entry *entry = status == AX_OK ? ax_memo_ask(lower->flow->memo, "fragment", body, key, bytes) : NULL;
   if (status == AX_OK && entry == NULL) status = ax_out_of_memory(bytes);
   if (status == AX_OK && !entry->known) {

@@ -408,10 +408,9 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
       overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
     return AX_OK;
   const ax_views views = {make_view, f};
-  int64_t offset = view.offset / (int64_t)ax_dtype_bytes(view.type.dtype);
   uint32_t number = (uint32_t)(store - producer->kernel.kernel->stores);
   ax_rewritten made;
-  AX_TRY(ax_pool_inline(&f->pool, &producer->kernel, number, &consumer->kernel, slot, offset, &views, &made));
+  AX_TRY(ax_pool_inline(&f->pool, &producer->kernel, number, &consumer->kernel, slot, elements_before(&view), &views, &made));
   if (made.pooled == NULL) return AX_OK;
   AX_TRY(replace(f, at, &made));
   *done = true;

@@ -9,16 +9,16 @@
 
 /* --- The cost of an element --- */
 
-/* Whether a node is a guard. Guards, and selections by them, cost nearly nothing, because the compiler removes most of them. */
-static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
+bool ax_kernel_is_guard(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
   if (expr->op == AX_LEAF_INSIDE) return true;
-  return expr->op == AX_SCALAR_AND && is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
+  return expr->op == AX_SCALAR_AND && ax_kernel_is_guard(kernel, expr->arg[0]) && ax_kernel_is_guard(kernel, expr->arg[1]);
 }
 
+/* Guards, and selections by them, cost nearly nothing, because the compiler removes most of them. */
 static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
-  return is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
+  return ax_kernel_is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
 }
 
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {

@@ -15,7 +15,8 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
 /* Whether no two nodes load the same element of the slot: there is one, or along a dimension each is at a place of its own, as with the columns of
    indices. */
 bool ax_kernel_loads_apart(const ax_loop_kernel *kernel, uint32_t slot);
-/* Whether some load from the slot has a guard. */
+/* Whether a node is a condition on indices alone; whether some load from the slot has one. */
+bool ax_kernel_is_guard(const ax_loop_kernel *kernel, ax_ex node);
 bool ax_kernel_guards(const ax_loop_kernel *kernel, uint32_t slot);
 /* How many nodes load from places that are computed, others for the elements of a row, as from tables: one element by one. */
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel);

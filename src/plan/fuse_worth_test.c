@@ -110,6 +110,7 @@ static void loads_of_a_slot(void **state) {
   store(k, x);
   assert_true(ax_kernel_loads_apart(k, 0));
   assert_false(ax_kernel_loads_apart(k, 1)); /* none */
+  assert_true(ax_kernel_is_guard(k, ax_kernel_inside(k, 1, 1, 3, 20)) && !ax_kernel_is_guard(k, x));
   assert_false(ax_kernel_guards(k, 0));
   store(k, load(k, 2));
   assert_false(ax_kernel_loads_apart(k, 0));

@@ -1,6 +1,7 @@
 #include "plan/kernel_known.h"
 
 #include "ir/dtype.h"
+#include "ir/number.h"
 
 typedef struct known {
   int64_t i; /* with its sign, or zero-extended, as the dtype says */
@@ -15,15 +16,14 @@ static bool is_counted(ax_dtype dtype) {
 static known number_of(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
   if (expr->op != AX_LEAF_CONST || !is_counted(expr->dtype)) return (known){0};
-  const uint32_t free_bits = 64 - ax_dtype_get(expr->dtype)->bits;
-  if (ax_dtype_get(expr->dtype)->kind != AX_KIND_SIGNED) return (known){expr->imm, true};
-  return (known){(int64_t)((uint64_t)expr->imm << free_bits) >> free_bits, true};
+  return (known){ax_number_load(expr->dtype, &expr->imm, 0).i, true};
 }
 
 /* The dtype's bits of a sum, a difference or a product modulo 2^64. */
 static int64_t wrapped(ax_dtype dtype, uint64_t value) {
-  const uint32_t free_bits = 64 - ax_dtype_get(dtype)->bits;
-  return (int64_t)(value << free_bits >> free_bits);
+  int64_t bits = 0;
+  ax_number_store(dtype, &bits, 0, (ax_number){.u = value});
+  return bits;
 }
 
 /* Of two numbers of one dtype; false: left to the code. */

@@ -219,12 +219,6 @@ static ax_ex copy_op(copier *c, const ax_expr *expr) {
   return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
 }
 
-static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
-  const ax_expr *expr = &kernel->exprs[node];
-  if (expr->op == AX_SCALAR_AND) return is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
-  return expr->op == AX_LEAF_INSIDE || expr->op == AX_LEAF_CONST;
-}
-
 /* A load under a condition that has become a choice (is_chosen). Where the piece is chosen, its index is known, and with that index the load is
    within the piece, so that it is done in any case. So of pieces put together one is chosen for each element, and they are not put together. */
 static ax_ex load_chosen(copier *c, const ax_expr *expr) {
@@ -248,10 +242,11 @@ static ax_ex load_chosen(copier *c, const ax_expr *expr) {
 static ax_ex copy_load(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   ax_position at[AX_MAX_RANK];
-  if (expr->arg[0] != AX_NONE && !is_guard(to, mapped(c, expr->arg[0]))) return load_chosen(c, expr);
+  const ax_ex own = mapped(c, expr->arg[0]);
+  if (own != AX_NONE && to->exprs[own].op != AX_LEAF_CONST && !ax_kernel_is_guard(to, own)) return load_chosen(c, expr);
   uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
   if (c->failed || to->failed) return 0;
-  ax_ex guard = ax_kernel_both(to, c->guard, mapped(c, expr->arg[0]));
+  ax_ex guard = ax_kernel_both(to, c->guard, own);
   return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
 }
 
