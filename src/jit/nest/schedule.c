@@ -103,17 +103,33 @@ static double across_cost(const ax_nest_schedule *s, const ax_store *store) {
   return 2 * __builtin_ctz(s->lanes) * (extreme ? 5 : 1);
 }
 
+static int64_t reduced_elems(const ax_nest_schedule *s) {
+  int64_t elems = 1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced) elems *= s->loops[l].extent;
+  return elems;
+}
+
+/* How many elements that are reduced share one access: all that go into a result, where it moves along none of their loops. */
+static double sharing(const ax_nest_schedule *s, const ax_nest_access *access) {
+  if (!s->reduces || s->running) return 1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced && (ax_access_deps(s, access) >> l & 1) != 0) return 1;
+  return (double)reduced_elems(s);
+}
+
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
 static double loop_cost(const ax_nest_schedule *s, uint32_t loop) {
   const ax_loop *l = &s->loops[loop];
   double cost = 0, vectors = (double)((l->extent + s->lanes - 1) / s->lanes);
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    if (!s->live[id]) continue;
-    cost += s->accesses[id].live ? access_cost(s, &s->accesses[id], loop, false) : 0.5;
+    const ax_nest_access *access = &s->accesses[id];
+    if (s->live[id]) cost += access->live ? access_cost(s, access, loop, false) / sharing(s, access) : 0.5;
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
-    bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
-    if (plain || s->running) cost += access_cost(s, ax_nest_schedule_store(s, i), loop, true);
+    const bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
+    const ax_nest_access *access = ax_nest_schedule_store(s, i);
+    if (plain || s->running || !l->reduced) cost += access_cost(s, access, loop, true) / sharing(s, access);
     const double across = l->reduced ? across_cost(s, &s->kernel->stores[i]) : 0;
     if (!plain) cost += 1 + (s->running ? across : across / vectors);
   }
@@ -134,13 +150,6 @@ static uint32_t choose_vector(const ax_nest_schedule *s) {
 }
 
 /* --- Shape and order --- */
-
-static int64_t reduced_elems(const ax_nest_schedule *s) {
-  int64_t elems = 1;
-  for (uint32_t l = 0; l < s->loop_count; l++)
-    if (s->loops[l].reduced) elems *= s->loops[l].extent;
-  return elems;
-}
 
 /* Nor are there gathers for them; element by element, the fewer the better. */
 static bool gathers_short_elements(const ax_nest_schedule *s) {
