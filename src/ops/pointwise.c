@@ -38,9 +38,10 @@
    by real parts, then by imaginary ones. Products are the four real ones; quotients by zero and of infinities are those of C (C17,
    G.5.1). Functions have the branch cuts of C, and no bounds of accuracy; logarithms and inverses of c64 take f64.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for.
+   pow by 0.5, 2, .. becomes a root, a product, .. (known_power.c).
    Sharding: cuts of every dimension are kept.
-   A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
-   lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
+   A member is a scalar operation (ir/scalar.def), its dtypes and its derivative; all else is the family's.
+   Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,7 @@
 #include "hlo/read.h"
 #include "machine/float_mode.h"
 #include "ops/complex.h"
+#include "ops/known_power.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/composite.h"
@@ -501,7 +503,7 @@ AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MA
 AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose,
                     ax_simplify_nothing, max_hlo, .complex = ax_complex_pointwise);
 AX_POINTWISE_HLO(pow, POW, AX_FORM("power"), 2, ax_infer_float, pow_jvp, ax_absent_transpose, ax_hlo_by_form,
-                 .complex = ax_complex_pointwise);
+                 .complex = ax_complex_pointwise, .rewrite = ax_rewrite_power);
 AX_POINTWISE(rem, REM, AX_FORM("remainder"), 2, infer_numeric, rem_jvp, ax_absent_transpose);
 AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose,
                     neg_simplify, ax_hlo_by_form, .complex = ax_complex_pointwise);

@@ -301,22 +301,25 @@ const ax_eqn *ax_simplify_operand(const ax_simplify_args *args, uint32_t k, cons
   return made_by != NULL && made_by->prim == prim ? made_by : NULL;
 }
 
-/* Through what only repeats elements. A chain of such equations has been folded into one or two. */
-bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
-  const ax_eqn *eqn = args->made_by[args->eqn->in[k]];
+/* A chain of such equations has been folded into one or two. */
+const ax_eqn *ax_behind_repeats(const ax_eqn *const *made_by, uint32_t id) {
+  const ax_eqn *eqn = made_by[id];
   for (int steps = 0; steps < 4 && eqn != NULL; steps++) {
-    const ax_literal *literal = ax_eqn_literal(eqn);
-    if (literal != NULL) {
-      if (ax_is_complex(literal->type.dtype)) return false; /* x + 0 and x * 1 are not always x: signs of zeros, infinities */
-      ax_number held = ax_number_load(literal->type.dtype, literal->data, 0), wanted = ax_number_of(literal->type.dtype, value);
-      if (!ax_is_float(literal->type.dtype)) return held.u == wanted.u;
-      return held.f == wanted.f && signbit(held.f) == signbit(wanted.f);
-    }
     bool repeats = eqn->prim == &ax_prim_broadcast_in_dim || eqn->prim == &ax_prim_reshape || eqn->prim == &ax_prim_pvary ||
                    eqn->prim == &ax_prim_preduced || eqn->prim == &ax_prim_reduced_vary_cast;
-    eqn = repeats ? args->made_by[eqn->in[0]] : NULL;
+    if (!repeats) return eqn;
+    eqn = made_by[eqn->in[0]];
   }
-  return false;
+  return NULL;
+}
+
+bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
+  const ax_eqn *eqn = ax_behind_repeats(args->made_by, args->eqn->in[k]);
+  const ax_literal *literal = eqn == NULL ? NULL : ax_eqn_literal(eqn);
+  if (literal == NULL || ax_is_complex(literal->type.dtype)) return false; /* x + 0 and x * 1 are not always x: signs of zeros, infinities */
+  ax_number held = ax_number_load(literal->type.dtype, literal->data, 0), wanted = ax_number_of(literal->type.dtype, value);
+  if (!ax_is_float(literal->type.dtype)) return held.u == wanted.u;
+  return held.f == wanted.f && signbit(held.f) == signbit(wanted.f);
 }
 
 void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, const void *params) {

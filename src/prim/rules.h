@@ -83,6 +83,8 @@ ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dt
 /* --- Simplification helpers --- */
 /* The equation that made operand k, if it is one of `prim`; otherwise NULL. */
 const ax_eqn *ax_simplify_operand(const ax_simplify_args *args, uint32_t k, const ax_prim *prim);
+/* The equation that made a value, or that made what it only repeats; NULL: an input, or there are too many on the way. */
+const ax_eqn *ax_behind_repeats(const ax_eqn *const *made_by, uint32_t id);
 /* Says whether every element of operand k is `value`; 0 and -0 are different. */
 bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value);
 /* Replaces operand k of the equation by x, and its parameters by `params`, which has their size. */
