@@ -30,17 +30,29 @@ typedef struct known_order {
   uint32_t num_keys;
 } known_order;
 
+/* The real numbers by which an element is compared: itself, or the real part before the imaginary one. Returns how many. */
+static uint32_t compared(ax_value x, ax_value *out) {
+  const bool is_complex = !ax_failed() && ax_is_complex(ax_typeof(x).dtype);
+  out[0] = one_zero_and_nan(is_complex ? ax_real_part(x) : x);
+  if (is_complex) out[1] = one_zero_and_nan(ax_imag_part(x));
+  return 1 + is_complex;
+}
+
 /* The comparator that JAX gives to a sort by the first num_keys operands: a key decides where those before are equal. */
 static AX_BODY(known_less) {
   const known_order *order = context;
-  ax_value x[2 * AX_MAX_RANK] = {{0}};
-  for (uint32_t k = 0; k < 2 * order->num_keys; k++) x[k] = one_zero_and_nan(in[k]);
-  for (uint32_t k = order->num_keys; k-- > 0;) {
-    const bool last = k + 1 == order->num_keys;
-    const ax_value a = ax_total_order(x[2 * k]), b = ax_total_order(x[2 * k + 1]), less = ax_lt(a, b);
+  ax_value x[2 * AX_MAX_RANK] = {{0}}, y[2 * AX_MAX_RANK] = {{0}};
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < order->num_keys; k++) {
+    (void)compared(in[2 * k], x + count);
+    count += compared(in[2 * k + 1], y + count);
+  }
+  for (uint32_t k = count; k-- > 0;) {
+    const bool last = k + 1 == count;
+    const ax_value a = ax_total_order(x[k]), b = ax_total_order(y[k]), less = ax_lt(a, b);
     if (last) out[0] = less;
     if (last) continue;
-    const ax_value c = ax_total_order(x[2 * k]), d = ax_total_order(x[2 * k + 1]), equal = ax_eq(c, d), later = ax_and(equal, out[0]);
+    const ax_value c = ax_total_order(x[k]), d = ax_total_order(y[k]), equal = ax_eq(c, d), later = ax_and(equal, out[0]);
     out[0] = ax_or(less, later);
   }
 }
@@ -49,7 +61,6 @@ static AX_BODY(known_less) {
 static ax_status known_keys(const ax_program *less, uint32_t count, const ax_dtype *dtypes, uint32_t *out) {
   *out = 0;
   for (uint32_t keys = 1; keys <= count && keys <= AX_MAX_RANK && *out == 0; keys++) {
-    if (ax_is_complex(dtypes[2 * keys - 1])) return AX_OK; /* compared by parts */
     known_order order = {keys};
     ax_program *known;
     AX_TRY(ax_scalars_trace("sort", "comparator", (ax_fn){known_less, 2 * count, 1, &order}, dtypes, &known));

@@ -8,6 +8,7 @@
 #include "axle/stablehlo.h"
 #include "ops/sort.h"
 #include "support/cmocka.h"
+#include "support/host.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -150,7 +151,66 @@ static void composite(void **state) {
   }
 }
 
+/* One part of a complex number as JAX compares it: with one zero and one NaN. `part` (r or i) and the number's name make the result's. */
+#define PART(of, part, x)                                                                                                      \
+  "    %p" part x " = stablehlo." of " %" x " : (tensor<complex<f32>>) -> tensor<f32>\n"                                       \
+  "    %z" part x " = stablehlo.constant dense<0.0> : tensor<f32>\n"                                                           \
+  "    %e" part x " = stablehlo.compare EQ, %p" part x ", %z" part x ", FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"    \
+  "    %f" part x " = stablehlo.constant dense<0.0> : tensor<f32>\n"                                                           \
+  "    %s" part x " = stablehlo.select %e" part x ", %f" part x ", %p" part x " : tensor<i1>, tensor<f32>\n"                   \
+  "    %n" part x " = stablehlo.compare NE, %p" part x ", %p" part x ", FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"    \
+  "    %q" part x " = stablehlo.constant dense<0x7FC00000> : tensor<f32>\n"                                                    \
+  "    %" part x " = stablehlo.select %n" part x ", %q" part x ", %s" part x " : tensor<i1>, tensor<f32>\n"
+#define TOTAL(direction, part, out) \
+  "    %" out " = stablehlo.compare " direction ", %" part "a, %" part "b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+static const char by_parts[] =
+    "func.func @main(%x: tensor<3x90xcomplex<f32>>) -> (tensor<3x90xcomplex<f32>>, tensor<3x90xi32>) {\n"
+    "  %o = stablehlo.iota dim = 1 : tensor<3x90xi32>\n"
+    "  %0:2 = \"stablehlo.sort\"(%x, %o) <{dimension = 1 : i64, is_stable = true}> ({\n"
+    "  ^bb0(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>, %c: tensor<i32>, %d: tensor<i32>):\n"
+    PART("real", "r", "a") PART("imag", "i", "a") PART("real", "r", "b") PART("imag", "i", "b")
+    TOTAL("LT", "i", "1") TOTAL("LT", "r", "2") TOTAL("EQ", "r", "3")
+    "    %4 = stablehlo.and %3, %1 : tensor<i1>\n    %5 = stablehlo.or %2, %4 : tensor<i1>\n    stablehlo.return %5 : tensor<i1>\n"
+    "  }) : (tensor<3x90xcomplex<f32>>, tensor<3x90xi32>) -> (tensor<3x90xcomplex<f32>>, tensor<3x90xi32>)\n"
+    "  return %0#0, %0#1 : tensor<3x90xcomplex<f32>>, tensor<3x90xi32>\n}\n";
+
+/* Of two parts: less, equal or greater, where NaN is the greatest. */
+static int beside(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
+
+static bool comes_later(const ax_tensor *x, int64_t a, int64_t b) {
+  const int real = beside(test_get(x, 2 * a), test_get(x, 2 * b));
+  return real > 0 || (real == 0 && beside(test_get(x, 2 * a + 1), test_get(x, 2 * b + 1)) > 0);
+}
+
+static void complex_numbers(void **state) {
+  (void)state;
+  static const double parts[] = {0, -0.0, NAN, 1, -3, HUGE_VAL, -HUGE_VAL, 2};
+  test_random random = {9};
+  ax_tensor *x = test_tensor(TEST_TYPE(AX_C64, rows, columns), NULL), *out[2];
+  ax_program *program;
+  ax_runtime *runtime;
+  for (int64_t i = 0; i < 2 * rows * columns; i++) test_set(x, i, parts[test_random_below(&random, AX_COUNT(parts))]);
+  TEST_OK(ax_program_from_stablehlo(by_parts, strlen(by_parts), "m.mlir", &program));
+  assert_int_equal(test_count_prim(program, "sort"), 1);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  test_execute(runtime, program, &x, out);
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t places[columns];
+    for (int64_t i = 0, at; i < columns; places[at] = i++)
+      for (at = i; at > 0 && comes_later(x, row * columns + places[at - 1], row * columns + i); at--) places[at] = places[at - 1];
+    for (int64_t i = 0; i < columns; i++) {
+      assert_int_equal(test_get(out[1], row * columns + i), places[i]);
+      assert_memory_equal((const char *)out[0]->data + 8 * (row * columns + i), (const char *)x->data + 8 * (row * columns + places[i]), 8);
+    }
+  }
+  test_release(&x, 1);
+  test_release(out, 2);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(first), cmocka_unit_test(composite)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(first), cmocka_unit_test(composite),
+                                     cmocka_unit_test(complex_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
