@@ -2,7 +2,7 @@
 
    A call is performed at once, on the caller's thread, if its arguments are ready and unused, apart from users that leave within
    the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is
-   worth a thread. */
+   worth a thread, and if its caller does not wait for it next: to hand a short run over and to be woken takes as long as the run. */
 #include "array/call.h"
 
 #include <string.h>
@@ -350,7 +350,8 @@ static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
   call->together = how == TOGETHER;
-  bool worth_a_thread = call->together || (how == LATER && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
+  const bool awaited = call->options != NULL && call->options->awaited && e->compiled.brief;
+  bool worth_a_thread = call->together || (how == LATER && !awaited && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;
   holding held = worth_a_thread ? NOT_YET : hold(call, &status);
   if (held == NOT_YET) return ax_pending_start(call, pending);

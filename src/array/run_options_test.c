@@ -82,6 +82,25 @@ static void failing(ax_executable *e, ax_array *x) {
   assert_null(y);
 }
 
+/* A short run that is waited for is over when it has been started; if its argument is not there yet, it is when that is. */
+static void awaited(ax_executable *e, ax_array *x) {
+  told first, second, third;
+  ax_array *y, *z, *w;
+  begin(&first, 2), begin(&second, 3), begin(&third, 5);
+  first.options.awaited = third.options.awaited = true;
+  TEST_OK(ax_run_start_with(e, &x, &y, &first.options));
+  assert_true(ax_array_is_ready(y));
+  assert_int_equal(atomic_load(&first.over), 1);
+  TEST_OK(ax_run_start_with(e, &y, &z, &second.options));
+  TEST_OK(ax_run_start_with(e, &z, &w, &third.options));
+  float back[2];
+  TEST_OK((ax_array_read)(w, AX_F32, back, sizeof back));
+  assert_float_equal(back[1], 60, 0);
+  ax_runtime_wait(e->runtime);
+  assert_int_equal(atomic_load(&second.over) + atomic_load(&third.over), 2);
+  ax_array_release(y), ax_array_release(z), ax_array_release(w);
+}
+
 static void options(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++)
@@ -98,6 +117,7 @@ static void options(void **state) {
       TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
       if (threads) test_use_threads(e);
       chain(e, x);
+      awaited(e, x);
       failing(e, x);
       ax_array_release(x);
       ax_executable_release(e);

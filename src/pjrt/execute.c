@@ -14,6 +14,8 @@ typedef struct running {
   const ax_pjrt_execute_options *options; /* NULL: none */
   ax_array **in, **out; /* retained */
   ax_pjrt_executable *apart; /* `e`, if it is another one than was asked for; retained */
+  uint64_t number;           /* of the client's runs, from 1 */
+  bool awaited;              /* the caller is going to wait for it, as far as can be told */
 } running;
 
 /* --- Arguments --- */
@@ -212,6 +214,7 @@ static ax_pjrt_error *give_result(const running *r, size_t k, size_t place, bool
                     : ax_pjrt_buffer_of_whole(r->out[k], is_there, &r->e->out[k].block, memory, out));
   (*out)->order = r->e->out[k].layout;
   (*out)->is_token = r->e->out[k].is_token;
+  (*out)->run = r->number;
   return NULL;
 }
 
@@ -246,9 +249,20 @@ static void give_events(const running *r, ax_pjrt_event **events) {
 
 /* --- Runs --- */
 
+/* A caller that waited for its last runs before it began the next is taken to wait for this one: what is short is then run by its thread, sooner
+   than another is woken. One that begins several runs, or waits for the one before the last as it prepares the next, goes on meanwhile. */
+static void number(running *r, ax_pjrt_client *client) {
+  enum { enough = 2 };
+  r->number = atomic_fetch_add(&client->runs, 1) + 1;
+  const bool in_turn = r->number > 1 && atomic_load(&client->waited) == r->number - 1;
+  const unsigned before = atomic_load(&client->in_turn);
+  atomic_store(&client->in_turn, !in_turn ? 0 : before < enough ? before + 1 : before);
+  r->awaited = in_turn && before + 1 >= enough;
+}
+
 static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event **over) {
   const bool has_context = r->options != NULL && AX_PJRT_HAS(r->options, context);
-  return ax_pjrt_ffi_start(r->e, made, r->in, r->out, has_context ? r->options->context : NULL, over);
+  return ax_pjrt_ffi_start(r->e, made, &(ax_pjrt_ffi_run){r->in, r->out, has_context ? r->options->context : NULL, r->awaited}, over);
 }
 
 /* Starts a run and waits for its end, which is good or not. Where Python is called, what failed is said at once; else whoever awaits the
@@ -293,6 +307,7 @@ static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
 static ax_pjrt_error *run(running *r, const ax_pjrt_loaded_execute_args *args) {
   bool done = false;
   AX_PJRT_TRY(take_arguments(r, args->arguments));
+  number(r, r->devices[0]->client);
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
   if (!done) AX_PJRT_TRY(start_plain(r, args->events));
   if (r->device_count == 1) forget_given(r, args->arguments);

@@ -140,12 +140,12 @@ static void end_run(ax_status status, const char *message, void *context) {
   ax_free(own);
 }
 
-static ax_pjrt_error *make_run(const ax_pjrt_execute_context *context, ax_pjrt_event **over, run_data **out) {
-  const uint32_t count = context != NULL ? context->count : 0;
+static ax_pjrt_error *make_run(const ax_pjrt_ffi_run *run, ax_pjrt_event **over, run_data **out) {
+  const uint32_t count = run->context != NULL ? run->context->count : 0;
   run_data *own = *out = ax_calloc(1, sizeof *own + count * sizeof own->data[0]);
   if (own == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a run");
-  for (uint32_t i = 0; i < count; i++) own->data[i] = context->data[i];
-  own->options = (ax_run_options){.user_data_count = count, .user_data = own->data, .over = end_run, .context = own};
+  for (uint32_t i = 0; i < count; i++) own->data[i] = run->context->data[i];
+  own->options = (ax_run_options){.user_data_count = count, .user_data = own->data, .over = end_run, .context = own, .awaited = run->awaited};
   if (over == NULL) return NULL;
   ax_pjrt_event_create_args made = {.struct_size = sizeof made};
   ax_pjrt_error *error = ax_pjrt_do_event_create(&made);
@@ -154,15 +154,14 @@ static ax_pjrt_error *make_run(const ax_pjrt_execute_context *context, ax_pjrt_e
   return error;
 }
 
-ax_pjrt_error *ax_pjrt_ffi_start(const ax_pjrt_executable *e, ax_executable *made, ax_array *const *in, ax_array **out,
-                                 const ax_pjrt_execute_context *context, ax_pjrt_event **over) {
+ax_pjrt_error *ax_pjrt_ffi_start(const ax_pjrt_executable *e, ax_executable *made, const ax_pjrt_ffi_run *run, ax_pjrt_event **over) {
   const uint32_t in_count = (uint32_t)e->in_count, out_count = (uint32_t)e->out_count;
   run_data *own;
   if (over != NULL) *over = NULL;
-  if (over == NULL && (context == NULL || context->count == 0))
-    return ax_pjrt_status((ax_run_start)(made, in_count, in, out_count, out));
-  AX_PJRT_TRY(make_run(context, over, &own));
-  const ax_status status = (ax_run_start_with)(made, in_count, in, out_count, out, &own->options);
+  if (over == NULL && !run->awaited && (run->context == NULL || run->context->count == 0))
+    return ax_pjrt_status((ax_run_start)(made, in_count, run->in, out_count, run->out));
+  AX_PJRT_TRY(make_run(run, over, &own));
+  const ax_status status = (ax_run_start_with)(made, in_count, run->in, out_count, run->out, &own->options);
   if (status == AX_OK) return NULL; /* what is own is gone when the run is */
   ax_pjrt_error *error = ax_pjrt_status(status);
   if (over != NULL) {

@@ -79,6 +79,9 @@ struct ax_pjrt_client {
   ax_pjrt_memory **memory_list;
   size_t device_count;
   ax_pjrt_topology topology;
+  atomic_uint_fast64_t runs;   /* begun so far */
+  atomic_uint_fast64_t waited; /* number of the last run of which a result was asked for, as one is that somebody waits for */
+  atomic_uint in_turn;         /* how many runs one after the other were waited for before the next began; a few at most */
 };
 
 void ax_pjrt_client_release(ax_pjrt_client *client);
@@ -100,6 +103,7 @@ struct ax_pjrt_buffer {
   ax_pjrt_memory *memory;
   ax_type type;
   bool is_token;       /* to callers it is no array, but a token; to us bool[0] */
+  uint64_t run;        /* number of the client's run that made it; 0: none */
   ax_pjrt_order order; /* that the buffer is said to have (layouts.h): its array is row-major */
   pthread_mutex_t lock; /* of all that follows */
   ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */

@@ -214,6 +214,35 @@ static void test_failure_flows(void **state) {
   destroy(client);
 }
 
+/* A caller that has waited for each of its runs before it began the next finds the next over when it has begun; one that has not goes on
+   meanwhile, whatever it waits for later. */
+static void test_waited_for(void **state) {
+  (void)state;
+  static char module[] = ON("2", "func.func public @main(%x: tensor<2xf32> " CUT ") -> (tensor<2x200000xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}, {}]>}) {\n"
+                                 "  %0 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<2xf32>) -> tensor<2x200000xf32>\n"
+                                 "  %1 = stablehlo.iota dim = 1 : tensor<2x200000xf32>\n  %2 = stablehlo.add %0, %1 : tensor<2x200000xf32>\n"
+                                 "  %3 = stablehlo.sine %2 : tensor<2x200000xf32>\n  return %3 : tensor<2x200000xf32>\n}\n");
+  enum { runs = 6 };
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions);
+  ax_pjrt_buffer *x[2], *y[2];
+  ax_pjrt_event *events[2];
+  put_two(client, (const float[]){1, 2}, 1, x);
+  for (int i = 0; i < runs; i++) {
+    run_on_two(loaded, x, y, events);
+    CALL(event_is_ready, .of = events[0]);
+    if (i >= 2) assert_true(event_is_ready_args.value); /* two were waited for */
+    CALL(buffer_ready_event, .of = y[1]);
+    CALL(event_await, .of = buffer_ready_event_args.value);
+    drop_event(buffer_ready_event_args.value);
+    drop_event(events[0]), drop_event(events[1]);
+    drop_two(y);
+  }
+  drop_two(x);
+  unload(loaded);
+  destroy(client);
+}
+
 /* Parts of one run's results are another one's argument in any order, alone, and donated. */
 static void test_parts_apart(void **state) {
   (void)state;
@@ -614,7 +643,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
-                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_sums_of_loops), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
+                                     cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_waited_for), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_sums_of_loops), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
                                      cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
