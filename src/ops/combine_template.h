@@ -72,6 +72,13 @@ static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b,
 #define COMBINED(a, b) NAME(one)(combine, (a), (b))
 #define FLUSHING 0
 #endif
+#if !defined(SINGLE)
+#define COMBINED_SINGLE(a, b) COMBINED(a, b)
+#elif defined(BITS)
+#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b), flushing)
+#else
+#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b))
+#endif
 static inline INLINED void NAME(some)(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
                                 ELEMENT flushing) {
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
@@ -91,8 +98,11 @@ static inline INLINED void NAME(counted)(ax_scalar combine, const ax_combined *r
   const fetching from = fetching_of(rows);
   const ELEMENT flushing = FLUSHING;
   for (int64_t i = 0; i < r.rows; i++) {
+    ELEMENT *to = to_row(&r, i);
+    const ELEMENT *of = from_row(&r, i);
     if (count > 1) fetch(&r, i, sizeof(ELEMENT), from);
-    NAME(some)(combine, to_row(&r, i), from_row(&r, i), count, flushing);
+    if (count == 1) *to = COMBINED_SINGLE(*to, *of);
+    else NAME(some)(combine, to, of, count, flushing);
   }
 }
 
@@ -119,13 +129,6 @@ static inline INLINED void NAME(run)(ax_scalar combine, const ax_combined *r) {
   }
 }
 
-#if !defined(SINGLE)
-#define COMBINED_SINGLE(a, b) COMBINED(a, b)
-#elif defined(BITS)
-#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b), flushing)
-#else
-#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b))
-#endif
 /* `count`, `numbers` and `dense`, which says that numbers and elements lie next to each other: constants. */
 static inline INLINED void NAME(placed)(ax_scalar combine, const ax_short_rows *rows, int64_t count, uint32_t numbers, bool dense) {
   ax_short_rows r = *rows;
