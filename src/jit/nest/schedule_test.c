@@ -36,6 +36,27 @@ static void sums_over_rows(void **state) {
   }
 }
 
+/* y[i, j] = the sum over k of x[j] times k, for few i: lanes go along j, in which x is loaded and y is stored, though a vector along i would
+   load a single number. Both are touched once for all k. */
+static void lanes_of_sums_go_where_results_lie(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    ax_arena arena = {0};
+    ax_nest_schedule *schedule;
+    const int64_t dims[] = {16, 1024, 64};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 3, 1, dims);
+    ax_position at[3];
+    ax_at_identity(at, 3);
+    const uint32_t x = ax_kernel_slot(k, AX_F32, 1, &dims[1]), y = ax_kernel_slot(k, AX_F32, 2, dims);
+    const ax_ex number = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, ax_kernel_index(k, 2), AX_NONE, AX_NONE);
+    ax_kernel_store(k, y, at, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, ax_kernel_load(k, x, &at[1]), number, AX_NONE), AX_SCALAR_ADD);
+    assert_false(k->failed);
+    assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = bytes}, false, &schedule), AX_OK);
+    assert_int_equal(schedule->loops[schedule->vector].extent, 1024);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* How many vectors of e = exp(x[i, j] - m[i]) are computed at a time, where e is stored and its rows are added up; *wide: in f64. */
 static uint32_t vectors_of_softmax(ax_dtype dtype, uint32_t vector_bytes, bool *wide) {
   ax_arena arena = {0};
@@ -532,6 +553,7 @@ static void columns_of_narrow_arrays_are_narrow(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
+      cmocka_unit_test(lanes_of_sums_go_where_results_lie),
       cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
       cmocka_unit_test(exp_of_many_vectors_is_in_line),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
