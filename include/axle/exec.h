@@ -427,8 +427,9 @@ typedef struct ax_run_options {
   ax_ready_callback over;        /* NULL: none. Called once when the run is over, on the thread that ends it, with its status, as
                                     ax_array_when_ready says. The caller may free the options then */
   void *context;
-  bool awaited; /* the caller waits for the run next. A short one, of less than some 2 ms by what it has to compute, is over when it has been
-                   started, if its arguments are ready: it begins on this thread, and no other one is woken to end it */
+  bool awaited; /* the caller waits for the run next. A short one is performed before the call returns, on this thread and those that help it, if
+                   its arguments are ready: one that has less than some 2 ms to compute, no loop of unknown length, and no callback or
+                   handler. If that fails, so does the call, and there are no results */
 } ax_run_options;
 /* ax_run_start with options. `over` is called before this returns if the run is over then, and not at all if this fails.
    AX_INVALID_ARGUMENT: no options. Threads and other errors as ax_run_start. */

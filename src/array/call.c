@@ -350,7 +350,7 @@ static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
   call->together = how == TOGETHER;
-  const bool awaited = call->options != NULL && call->options->awaited && e->compiled.brief;
+  const bool awaited = call->options != NULL && call->options->awaited && e->compiled.ends_soon;
   bool worth_a_thread = call->together || (how == LATER && !awaited && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;
   holding held = worth_a_thread ? NOT_YET : hold(call, &status);

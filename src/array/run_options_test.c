@@ -82,25 +82,6 @@ static void failing(ax_executable *e, ax_array *x) {
   assert_null(y);
 }
 
-/* A short run that is waited for is over when it has been started; if its argument is not there yet, it is when that is. */
-static void awaited(ax_executable *e, ax_array *x) {
-  told first, second, third;
-  ax_array *y, *z, *w;
-  begin(&first, 2), begin(&second, 3), begin(&third, 5);
-  first.options.awaited = third.options.awaited = true;
-  TEST_OK(ax_run_start_with(e, &x, &y, &first.options));
-  assert_true(ax_array_is_ready(y));
-  assert_int_equal(atomic_load(&first.over), 1);
-  TEST_OK(ax_run_start_with(e, &y, &z, &second.options));
-  TEST_OK(ax_run_start_with(e, &z, &w, &third.options));
-  float back[2];
-  TEST_OK((ax_array_read)(w, AX_F32, back, sizeof back));
-  assert_float_equal(back[1], 60, 0);
-  ax_runtime_wait(e->runtime);
-  assert_int_equal(atomic_load(&second.over) + atomic_load(&third.over), 2);
-  ax_array_release(y), ax_array_release(z), ax_array_release(w);
-}
-
 static void options(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++)
@@ -117,7 +98,6 @@ static void options(void **state) {
       TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
       if (threads) test_use_threads(e);
       chain(e, x);
-      awaited(e, x);
       failing(e, x);
       ax_array_release(x);
       ax_executable_release(e);
@@ -127,7 +107,92 @@ static void options(void **state) {
     }
 }
 
+static AX_BODY(twice) { out[0] = ax_add(in[0], in[0]); }
+static AX_BODY(is_small) { out[0] = ax_lt(ax_reduce_max(in[0], AX_ALL_DIMS, false), ax_real(100)); }
+static AX_BODY(until_large) { (ax_while)(AX_FN(is_small, 1, 1), AX_FN(twice, 1, 1), 1, in, 1, out); }
+
+static ax_executable *compiled(ax_runtime *runtime, ax_function function, const ax_compile_options *options) {
+  ax_program *program;
+  ax_executable *e;
+  TEST_OK((ax_trace)(AX_CLOSURE(function, 1, 1, NULL), 1, &type, &program));
+  TEST_OK(ax_compile(runtime, program, options, &e));
+  ax_program_release(program);
+  test_use_threads(e);
+  return e;
+}
+
+static void count_over(ax_status status, const char *message, void *context) {
+  (void)message;
+  atomic_fetch_add((atomic_int *)context, status == AX_OK ? 1 : 100);
+}
+
+/* What is short and waited for is over when the call returns; if its argument is not there yet, it is when that is. */
+static void is_over_at_once(ax_runtime *runtime, ax_array *x) {
+  atomic_int over = 0;
+  const ax_run_options waits = {.over = count_over, .context = &over, .awaited = true}, goes_on = {.over = count_over, .context = &over};
+  ax_executable *e = compiled(runtime, twice, NULL);
+  ax_array *y, *z, *w;
+  assert_true(e->compiled.ends_soon);
+  TEST_OK(ax_run_start_with(e, &x, &y, &waits));
+  assert_true(ax_array_is_ready(y));
+  assert_int_equal(atomic_load(&over), 1);
+  TEST_OK(ax_run_start_with(e, &y, &z, &goes_on));
+  TEST_OK(ax_run_start_with(e, &z, &w, &waits));
+  float back[2];
+  TEST_OK((ax_array_read)(w, AX_F32, back, sizeof back));
+  assert_float_equal(back[1], 16, 0);
+  ax_runtime_wait(runtime);
+  assert_int_equal(atomic_load(&over), 3);
+  ax_array_release(y), ax_array_release(z), ax_array_release(w);
+  ax_executable_release(e);
+}
+
+/* Then the call fails as the run does, whether its argument is donated or not. */
+static void fails_at_once(ax_runtime *runtime) {
+  for (int donates = 0; donates < 2; donates++) {
+    atomic_int over = 0;
+    const ax_run_options waits = {.over = count_over, .context = &over, .awaited = true};
+    ax_compile_options options = {.check_numerics = AX_CHECK_INF};
+    if (donates == 1) options = (ax_compile_options){.check_numerics = AX_CHECK_INF, .donate = AX_FIRST(1)};
+    ax_executable *e = compiled(runtime, twice, &options);
+    ax_array *x, *y;
+    TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 3e38f}), &x));
+    TEST_FAILS(ax_run_start_with(e, &x, &y, &waits), AX_NOT_FINITE, "add");
+    assert_null(y);
+    assert_int_equal(atomic_load(&over), 0);
+    ax_array_release(x);
+    ax_executable_release(e);
+  }
+}
+
+static void awaited(void **state) {
+  (void)state;
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    ax_runtime *runtime;
+    ax_callback *callback;
+    ax_program *program;
+    ax_executable *e;
+    ax_array *x;
+    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+    TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
+    is_over_at_once(runtime, x);
+    fails_at_once(runtime);
+    e = compiled(runtime, until_large, NULL); /* as long as it takes */
+    assert_false(e->compiled.ends_soon);
+    ax_executable_release(e);
+    TEST_OK(ax_callback_create("scale", scale, NULL, NULL, &callback));
+    TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
+    TEST_OK(ax_compile(runtime, program, NULL, &e));
+    assert_false(e->compiled.ends_soon);
+    ax_executable_release(e);
+    ax_program_release(program);
+    ax_callback_release(callback);
+    ax_array_release(x);
+    ax_runtime_release(runtime);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(options)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(options), cmocka_unit_test(awaited)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

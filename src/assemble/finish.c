@@ -59,6 +59,7 @@ ax_status ax_instrs_finish(ax_assembly *a) {
   c->late = c->devices == 1 || !ax_worth_threads(c);
   c->threaded = ax_worth_threads(c) || ax_worth_help(a);
   c->brief = ax_plan_time(c->plan) < 2e6;
+  c->ends_soon = c->brief && ax_plan_is_foreseen(c->plan);
   c->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
   c->codes = ax_arena_alloc(&a->plan->arena, sizeof c->codes[0]);
   if (c->timed) {

@@ -1,14 +1,15 @@
 /* Powers of real numbers, pow x y, where y is the same number everywhere:
 
-     y      becomes                                                          of the exact result, f32
-     0      1, of a NaN too
-     1      x
-     -1     1 / x                                                            rounded once
-     2      x * x                                                            rounded once
-     3      x * x * x                                                        within 1 unit of its last place
-     0.5    the root of x; of -0 it is 0, and of negative infinity infinity  rounded once
+     y      becomes                                                      its error, in units of the last place
+     0      1, of a NaN too                                              none
+     1      x                                                            none
+     -1     1 / x                                                        0.5
+     2      x * x                                                        0.5
+     3      x * x * x                                                    1
+     0.5    the root; of -0 it is 0, and of negative infinity infinity   0.5
 
-   Each has the results of pow for zeros, infinities and NaN. The number may also be a sum or difference of two, as it is in a derivative of pow. */
+   Zeros, infinities and NaN give what pow gives; a subnormal x to the power 1 stays, where pow may flush it. The number may also be a sum
+   or difference of two, as it is in a derivative of pow. Floats of a byte and less are left alone: some have no infinity, or no zero. */
 #include "ops/known_power.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static bool exponent_of(const ax_rewrite_args *args, double *out) {
   if (eqn == NULL || (eqn->prim != &ax_prim_add && eqn->prim != &ax_prim_sub)) return false;
   for (int k = 0; k < 2; k++)
     if (!literal_of(ax_behind_repeats(args->made_by, eqn->in[k]), &x[k])) return false;
-  *out = eqn->prim == &ax_prim_add ? x[0] + x[1] : x[0] - x[1]; /* if it is one of these numbers, no dtype rounds it */
+  *out = eqn->prim == &ax_prim_add ? x[0] + x[1] : x[0] - x[1]; /* if it is one of the numbers above, these dtypes have it */
   return true;
 }
 
@@ -58,7 +59,7 @@ static ax_value power_of(ax_value x, double exponent) {
 bool ax_rewrite_power(const ax_rewrite_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
   double exponent;
-  if (!ax_is_float(x->dtype) || !ax_type_equal(x, y) || !exponent_of(args, &exponent)) return false;
+  if (!ax_is_float(x->dtype) || ax_is_byte_float(x->dtype) || !ax_type_equal(x, y) || !exponent_of(args, &exponent)) return false;
   if (exponent == 0 && (y->spread.varying | y->spread.reduced | y->spread.unreduced) != 0) return false;
   if (exponent != -1 && exponent != 0 && exponent != 0.5 && exponent != 1 && exponent != 2 && exponent != 3) return false;
   if (args->values != NULL) args->out[0] = power_of(args->values[args->eqn->in[0]], exponent);

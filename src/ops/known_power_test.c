@@ -67,10 +67,25 @@ static void numbers(void **state) {
   check("n:%1$s[] = sub 1.0:%1$s[] 1.0:%1$s[]", false);
   check("n:%1$s[] = sub 3.5:%1$s[] 1.0:%1$s[]", true);
   check("n:%1$s[] = sub 0.5:%1$s[] 1.0:%1$s[]", true);
-  check("n:%1$s[] = mul 0.5:%1$s[] 1.0:%1$s[]", false); /* that is 0.5 once it is simplified */
+  check("n:%1$s[] = mul 0.5:%1$s[] 1.0:%1$s[]", false); /* the product is simplified first */
+}
+
+/* Floats of a byte, of which some have no infinity. */
+static void byte_floats(void **state) {
+  (void)state;
+  static const dtype_case bytes[] = {{"f8e4m3fn", AX_F8E4M3FN, 0}, {"f8e5m2", AX_F8E5M2, 0}};
+  test_random random = {3};
+  for (size_t i = 0; i < AX_COUNT(bytes); i++) {
+    ax_program *program = power(&bytes[i], "n:%1$s[] = sub 1.5:%1$s[] 1.0:%1$s[]");
+    ax_tensor *x = test_random_tensor(&random, TEST_TYPE(bytes[i].dtype, count), 0, 8);
+    assert_true(is_left(program));
+    TEST_EVERY_WAY(program, &x, 0.26);
+    ax_tensor_release(x);
+    ax_program_release(program);
+  }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers), cmocka_unit_test(byte_floats)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* Reads StableHLO's sort, which has a comparator: any function of two elements of each operand. Those that people write are recognised,
    and sorted by keys, in a tenth of the time:
 
-     jax.lax.sort's                        the first operands are keys; -0 is 0 and NaN comes last
+     jax.lax.sort's                        the first operands are keys; -0 is 0 and NaN comes last; complex numbers go by their real
+                                           parts, and where these are equal by the imaginary ones
      x < y, x > y of the first operand     integers; floats in the total order, as jax.lax.top_k has them; or floats as they compare,
                                            where NaN, which no comparator of this kind has a place for, comes last
 
@@ -193,7 +194,7 @@ ax_status ax_hlo_read_sort(const ax_hlo_read_args *args, int64_t dimension, int6
   AX_TRY(find_order(less, count, dtypes, &order));
   const ax_type x = ax_typeof(args->in[0]);
   const bool selects = first > 0 && dimension == x.rank - 1 && x.dims[dimension] <= INT32_MAX && x.rank < AX_MAX_RANK;
-  const one_key one = order.keys == 1 && !ax_is_byte_float(x.dtype) ? (one_key){.found = true, .total = !ax_is_float(x.dtype)} : order.one;
+  const one_key one = order.keys == 1 && !ax_is_byte_float(x.dtype) && !ax_is_complex(x.dtype) ? (one_key){.found = true, .total = !ax_is_float(x.dtype)} : order.one;
   if (selects && one.found) return select_first(args, one, first);
   if (order.one.found) AX_TRY(sort_by_one(args, order.one, dimension));
   else if (order.keys > 0) (ax_sort_together)(count, args->in, dimension, order.keys, count, args->out);

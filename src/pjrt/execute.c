@@ -251,7 +251,7 @@ static void give_events(const running *r, ax_pjrt_event **events) {
 
 /* A caller that waited for its last runs before it began the next is taken to wait for this one: what is short is then run by its thread, sooner
    than another is woken. One that begins several runs, or waits for the one before the last as it prepares the next, goes on meanwhile. */
-static void number(running *r, ax_pjrt_client *client) {
+static void number_run(running *r, ax_pjrt_client *client) {
   enum { enough = 2 };
   r->number = atomic_fetch_add(&client->runs, 1) + 1;
   const bool in_turn = r->number > 1 && atomic_load(&client->waited) == r->number - 1;
@@ -307,7 +307,7 @@ static ax_pjrt_error *start_plain(const running *r, ax_pjrt_event **over) {
 static ax_pjrt_error *run(running *r, const ax_pjrt_loaded_execute_args *args) {
   bool done = false;
   AX_PJRT_TRY(take_arguments(r, args->arguments));
-  number(r, r->devices[0]->client);
+  number_run(r, r->devices[0]->client);
   if (ax_pjrt_is_profiled()) AX_PJRT_TRY(start_timed(r, args->events, &done));
   if (!done) AX_PJRT_TRY(start_plain(r, args->events));
   if (r->device_count == 1) forget_given(r, args->arguments);

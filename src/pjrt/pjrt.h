@@ -80,7 +80,7 @@ struct ax_pjrt_client {
   size_t device_count;
   ax_pjrt_topology topology;
   atomic_uint_fast64_t runs;   /* begun so far */
-  atomic_uint_fast64_t waited; /* number of the last run of which a result was asked for, as one is that somebody waits for */
+  atomic_uint_fast64_t waited; /* number of the last run that somebody waited for, or asked whether it is over */
   atomic_uint in_turn;         /* how many runs one after the other were waited for before the next began; a few at most */
 };
 

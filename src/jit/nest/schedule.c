@@ -110,7 +110,8 @@ static int64_t reduced_elems(const ax_nest_schedule *s) {
   return elems;
 }
 
-/* How many elements that are reduced share one access: all that go into a result, where it moves along none of their loops. */
+/* How many steps share one access. What is loaded for a sum, or stored of it, and does not move along a loop that is reduced, is touched once
+   for all steps of these loops: as x[i] is where y[i] is the sum over j of x[i] times j. */
 static double sharing(const ax_nest_schedule *s, const ax_nest_access *access) {
   if (!s->reduces || s->running) return 1;
   for (uint32_t l = 0; l < s->loop_count; l++)
