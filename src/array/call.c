@@ -2,7 +2,9 @@
 
    A call is performed at once, on the caller's thread, if its arguments are ready and unused, apart from users that leave within
    the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is
-   worth a thread, and if its caller does not wait for it next: to hand a short run over and to be woken takes as long as the run. */
+   worth a thread, and if its caller does not wait for it next: to hand a short run over and to be woken takes as long as the run. What a
+   callback starts is performed by its thread as well, if it can be: the team may be in callbacks as a whole, each of which waits for what it
+   has started in ways of its own, and then nobody would be left to perform that. */
 #include "array/call.h"
 
 #include <string.h>
@@ -351,7 +353,8 @@ static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_status status;
   call->together = how == TOGETHER;
   const bool awaited = call->options != NULL && call->options->awaited && e->compiled.ends_soon;
-  bool worth_a_thread = call->together || (how == LATER && !awaited && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
+  const bool hands_over = how == LATER && !awaited && !ax_inside_nested(&e->runtime->executor);
+  const bool worth_a_thread = call->together || (hands_over && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;
   holding held = worth_a_thread ? NOT_YET : hold(call, &status);
   if (held == NOT_YET) return ax_pending_start(call, pending);

@@ -1,5 +1,7 @@
-/* What runs are given for their callbacks, and how their end is told: over workers, for runs that are pending and for runs that are not. */
+/* What runs are given for their callbacks, and how their end is told: over workers, for runs that are pending and for runs that are not. Which
+   runs are over when they have been started. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "axle/ops.h"
 #include "axle/transform.h"
@@ -165,6 +167,50 @@ static void fails_at_once(ax_runtime *runtime) {
   }
 }
 
+typedef struct inner {
+  ax_executable *e;
+  ax_array *x;
+  atomic_int calls;
+} inner;
+
+/* Starts a run, and does not wait for it in any way that this library knows of. */
+static ax_status starts_another(ax_callback_call *call, void *context) {
+  inner *i = context;
+  ax_array *y;
+  memcpy(call->out[0].data, call->in[0].data, 2 * sizeof(float));
+  AX_TRY(ax_run_start(i->e, &i->x, &y));
+  if (ax_array_is_ready(y)) atomic_fetch_add(&i->calls, 1);
+  ax_array_release(y);
+  return AX_OK;
+}
+
+/* What a callback starts is over then, since no thread of the team may be left for it. */
+static void nested(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  ax_callback *callback;
+  ax_program *program;
+  ax_executable *outer;
+  inner i = {0};
+  ax_array *y[4];
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &i.x));
+  i.e = compiled(runtime, twice, NULL);
+  TEST_OK(ax_callback_create("starts", starts_another, &i, NULL, &callback));
+  TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
+  TEST_OK(ax_compile(runtime, program, NULL, &outer));
+  test_use_threads(outer);
+  for (int k = 0; k < 4; k++) TEST_OK(ax_run_start(outer, &i.x, &y[k]));
+  ax_runtime_wait(runtime);
+  assert_int_equal(atomic_load(&i.calls), 4);
+  for (int k = 0; k < 4; k++) ax_array_release(y[k]);
+  ax_array_release(i.x);
+  ax_executable_release(outer), ax_executable_release(i.e);
+  ax_program_release(program);
+  ax_callback_release(callback);
+  ax_runtime_release(runtime);
+}
+
 static void awaited(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++) {
@@ -193,6 +239,6 @@ static void awaited(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(options), cmocka_unit_test(awaited)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(options), cmocka_unit_test(awaited), cmocka_unit_test(nested)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

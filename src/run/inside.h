@@ -19,5 +19,7 @@ void ax_inside_enter(ax_inside *inside, const ax_executor *executor);
 void ax_inside_leave(const ax_inside *inside);
 /* Says whether this thread is inside a run of the executor. */
 bool ax_inside_run(const ax_executor *executor);
+/* Says whether it is inside two, as a callback's own call is. */
+bool ax_inside_nested(const ax_executor *executor);
 
 #endif
