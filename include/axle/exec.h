@@ -397,8 +397,8 @@ AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_
                                ax_host_array *out);
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run
    begins when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails
-   from now on). No thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this
-   returns, if its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs.
+   from now on). No thread waits meanwhile. A small run, any run that a callback starts, and any run where the runtime has no worker
+   threads, is over when this returns, if its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs.
    Memory for results is taken when a run begins. A failure before the run begins to wait is this function's, as ax_run's, with
    `out` all NULL. One that comes later is that of the results: waiting for one of them, reading it or running on it gives the
    status and the message, which names the run ("run 3 failed: ..."; runs that are pending are numbered from 1 in each runtime).
