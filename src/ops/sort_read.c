@@ -194,7 +194,8 @@ ax_status ax_hlo_read_sort(const ax_hlo_read_args *args, int64_t dimension, int6
   AX_TRY(find_order(less, count, dtypes, &order));
   const ax_type x = ax_typeof(args->in[0]);
   const bool selects = first > 0 && dimension == x.rank - 1 && x.dims[dimension] <= INT32_MAX && x.rank < AX_MAX_RANK;
-  const one_key one = order.keys == 1 && !ax_is_byte_float(x.dtype) && !ax_is_complex(x.dtype) ? (one_key){.found = true, .total = !ax_is_float(x.dtype)} : order.one;
+  const bool plain = order.keys == 1 && !ax_is_byte_float(x.dtype) && !ax_is_complex(x.dtype);
+  const one_key one = plain ? (one_key){.found = true, .total = !ax_is_float(x.dtype)} : order.one;
   if (selects && one.found) return select_first(args, one, first);
   if (order.one.found) AX_TRY(sort_by_one(args, order.one, dimension));
   else if (order.keys > 0) (ax_sort_together)(count, args->in, dimension, order.keys, count, args->out);
