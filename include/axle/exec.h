@@ -398,8 +398,8 @@ AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run
    begins when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails
    from now on). No thread waits meanwhile. A small run, any run that a callback starts, and any run where the runtime has no worker
-   threads, is over when this returns, if its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs.
-   Memory for results is taken when a run begins. A failure before the run begins to wait is this function's, as ax_run's, with
+   threads, is over when this returns, if its arguments are ready. The caller may release all references at once: a run keeps the
+   objects that it needs. Memory for results is taken when a run begins. A failure before the run begins to wait is this function's, as ax_run's, with
    `out` all NULL. One that comes later is that of the results: waiting for one of them, reading it or running on it gives the
    status and the message, which names the run ("run 3 failed: ..."; runs that are pending are numbered from 1 in each runtime).
    Threads: as ax_run. Several processes start the runs of meshes that are spread over them in the same order, and make them one
@@ -427,9 +427,9 @@ typedef struct ax_run_options {
   ax_ready_callback over;        /* NULL: none. Called once when the run is over, on the thread that ends it, with its status, as
                                     ax_array_when_ready says. The caller may free the options then */
   void *context;
-  bool awaited; /* the caller waits for the run next. A short one is performed before the call returns, on this thread and those that help it, if
-                   its arguments are ready: one that has less than some 2 ms to compute, no loop of unknown length, and no callback or
-                   handler. If that fails, so does the call, and there are no results */
+  bool awaited; /* the caller waits for the run next. A short one is performed before the call returns, on this thread and those that
+                   help it, if its arguments are ready: one that has less than some 2 ms to compute, no loop of unknown length, and no
+                   callback or handler. If that fails, so does the call, and there are no results */
 } ax_run_options;
 /* ax_run_start with options. `over` is called before this returns if the run is over then, and not at all if this fails.
    AX_INVALID_ARGUMENT: no options. Threads and other errors as ax_run_start. */

@@ -84,27 +84,38 @@ static void failing(ax_executable *e, ax_array *x) {
   assert_null(y);
 }
 
+static ax_executable *compiled(ax_runtime *runtime, ax_fn function, const ax_compile_options *options) {
+  ax_program *program;
+  ax_executable *e;
+  TEST_OK((ax_trace)(function, 1, &type, &program));
+  TEST_OK(ax_compile(runtime, program, options, &e));
+  ax_program_release(program);
+  return e;
+}
+
+/* Calls `function`, which finds `context`. */
+static ax_executable *calling(ax_runtime *runtime, ax_callback_function function, void *context) {
+  ax_callback *callback;
+  TEST_OK(ax_callback_create("called", function, context, NULL, &callback));
+  ax_executable *e = compiled(runtime, AX_CLOSURE(body, 1, 1, callback), NULL);
+  ax_callback_release(callback);
+  return e;
+}
+
 static void options(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++)
     for (int threads = 0; threads < 2; threads++) {
       ax_runtime *runtime;
-      ax_callback *callback;
-      ax_program *program;
-      ax_executable *e;
       ax_array *x;
       TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
-      TEST_OK(ax_callback_create("scale", scale, NULL, NULL, &callback));
-      TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
-      TEST_OK(ax_compile(runtime, program, NULL, &e));
+      ax_executable *e = calling(runtime, scale, NULL);
       TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
       if (threads) test_use_threads(e);
       chain(e, x);
       failing(e, x);
       ax_array_release(x);
       ax_executable_release(e);
-      ax_program_release(program);
-      ax_callback_release(callback);
       ax_runtime_release(runtime);
     }
 }
@@ -112,16 +123,6 @@ static void options(void **state) {
 static AX_BODY(twice) { out[0] = ax_add(in[0], in[0]); }
 static AX_BODY(is_small) { out[0] = ax_lt(ax_reduce_max(in[0], AX_ALL_DIMS, false), ax_real(100)); }
 static AX_BODY(until_large) { (ax_while)(AX_FN(is_small, 1, 1), AX_FN(twice, 1, 1), 1, in, 1, out); }
-
-static ax_executable *compiled(ax_runtime *runtime, ax_function function, const ax_compile_options *options) {
-  ax_program *program;
-  ax_executable *e;
-  TEST_OK((ax_trace)(AX_CLOSURE(function, 1, 1, NULL), 1, &type, &program));
-  TEST_OK(ax_compile(runtime, program, options, &e));
-  ax_program_release(program);
-  test_use_threads(e);
-  return e;
-}
 
 static void count_over(ax_status status, const char *message, void *context) {
   (void)message;
@@ -132,8 +133,9 @@ static void count_over(ax_status status, const char *message, void *context) {
 static void is_over_at_once(ax_runtime *runtime, ax_array *x) {
   atomic_int over = 0;
   const ax_run_options waits = {.over = count_over, .context = &over, .awaited = true}, goes_on = {.over = count_over, .context = &over};
-  ax_executable *e = compiled(runtime, twice, NULL);
+  ax_executable *e = compiled(runtime, AX_FN(twice, 1, 1), NULL);
   ax_array *y, *z, *w;
+  test_use_threads(e);
   assert_true(e->compiled.ends_soon);
   TEST_OK(ax_run_start_with(e, &x, &y, &waits));
   assert_true(ax_array_is_ready(y));
@@ -156,8 +158,9 @@ static void fails_at_once(ax_runtime *runtime) {
     const ax_run_options waits = {.over = count_over, .context = &over, .awaited = true};
     ax_compile_options options = {.check_numerics = AX_CHECK_INF};
     if (donates == 1) options = (ax_compile_options){.check_numerics = AX_CHECK_INF, .donate = AX_FIRST(1)};
-    ax_executable *e = compiled(runtime, twice, &options);
+    ax_executable *e = compiled(runtime, AX_FN(twice, 1, 1), &options);
     ax_array *x, *y;
+    test_use_threads(e);
     TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 3e38f}), &x));
     TEST_FAILS(ax_run_start_with(e, &x, &y, &waits), AX_NOT_FINITE, "add");
     assert_null(y);
@@ -188,26 +191,19 @@ static ax_status starts_another(ax_callback_call *call, void *context) {
 static void nested(void **state) {
   (void)state;
   ax_runtime *runtime;
-  ax_callback *callback;
-  ax_program *program;
-  ax_executable *outer;
   inner i = {0};
   ax_array *y[4];
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
   TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &i.x));
-  i.e = compiled(runtime, twice, NULL);
-  TEST_OK(ax_callback_create("starts", starts_another, &i, NULL, &callback));
-  TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
-  TEST_OK(ax_compile(runtime, program, NULL, &outer));
-  test_use_threads(outer);
+  i.e = compiled(runtime, AX_FN(twice, 1, 1), NULL);
+  ax_executable *outer = calling(runtime, starts_another, &i);
+  test_use_threads(i.e), test_use_threads(outer);
   for (int k = 0; k < 4; k++) TEST_OK(ax_run_start(outer, &i.x, &y[k]));
   ax_runtime_wait(runtime);
   assert_int_equal(atomic_load(&i.calls), 4);
   for (int k = 0; k < 4; k++) ax_array_release(y[k]);
   ax_array_release(i.x);
   ax_executable_release(outer), ax_executable_release(i.e);
-  ax_program_release(program);
-  ax_callback_release(callback);
   ax_runtime_release(runtime);
 }
 
@@ -215,24 +211,14 @@ static void awaited(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++) {
     ax_runtime *runtime;
-    ax_callback *callback;
-    ax_program *program;
-    ax_executable *e;
     ax_array *x;
     TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
     TEST_OK(ax_device_put_data(runtime, NULL, "", &type, ((const float[]){1, 2}), &x));
     is_over_at_once(runtime, x);
     fails_at_once(runtime);
-    e = compiled(runtime, until_large, NULL); /* as long as it takes */
-    assert_false(e->compiled.ends_soon);
-    ax_executable_release(e);
-    TEST_OK(ax_callback_create("scale", scale, NULL, NULL, &callback));
-    TEST_OK((ax_trace)(AX_CLOSURE(body, 1, 1, callback), 1, &type, &program));
-    TEST_OK(ax_compile(runtime, program, NULL, &e));
-    assert_false(e->compiled.ends_soon);
-    ax_executable_release(e);
-    ax_program_release(program);
-    ax_callback_release(callback);
+    ax_executable *loops = compiled(runtime, AX_FN(until_large, 1, 1), NULL), *calls = calling(runtime, scale, NULL);
+    assert_false(loops->compiled.ends_soon || calls->compiled.ends_soon); /* as long as they take */
+    ax_executable_release(loops), ax_executable_release(calls);
     ax_array_release(x);
     ax_runtime_release(runtime);
   }

@@ -33,18 +33,16 @@ static cost block_cost(const ax_plan *plan, const ax_block *block) {
 
 double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block).time; }
 
-static bool block_is_foreseen(const ax_block *block) {
-  bool foreseen = true;
-  for (uint32_t i = 0; i < block->count && foreseen; i++) {
-    const ax_op *op = &block->ops[i];
-    foreseen = op->kind != AX_OP_EVAL && (op->kind != AX_OP_LOOP || op->loop.trips >= 0);
-    if (op->kind == AX_OP_LOOP) foreseen = foreseen && block_is_foreseen(&op->loop.test) && block_is_foreseen(&op->loop.body);
-    for (uint32_t k = 0; op->kind == AX_OP_BRANCH && k < op->branch.count; k++) foreseen = foreseen && block_is_foreseen(&op->branch.blocks[k]);
-  }
-  return foreseen;
+static void note_unforeseen(void *context, ax_op *op) {
+  bool *foreseen = context;
+  if (op->kind == AX_OP_EVAL || (op->kind == AX_OP_LOOP && op->loop.trips < 0)) *foreseen = false;
 }
 
-bool ax_plan_is_foreseen(const ax_plan *plan) { return block_is_foreseen(&plan->block); }
+bool ax_plan_is_foreseen(const ax_plan *plan) {
+  bool foreseen = true;
+  ax_block_walk(&plan->block, note_unforeseen, &foreseen);
+  return foreseen;
+}
 
 /* Says whether one activation does so much for others at once that it is worth calling threads for that alone. */
 bool ax_worth_help(const ax_assembly *a) {

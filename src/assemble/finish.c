@@ -56,8 +56,9 @@ ax_status ax_instrs_finish(ax_assembly *a) {
   AX_TRY(list_devices(c, &devices));
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) c->in_parts = c->in_parts || a->instrs[i].parts > 1;
-  c->late = c->devices == 1 || !ax_worth_threads(c);
-  c->threaded = ax_worth_threads(c) || ax_worth_help(a);
+  const bool worth_threads = ax_worth_threads(c);
+  c->late = c->devices == 1 || !worth_threads;
+  c->threaded = worth_threads || ax_worth_help(a);
   c->brief = ax_plan_time(c->plan) < 2e6;
   c->ends_soon = c->brief && ax_plan_is_foreseen(c->plan);
   c->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);

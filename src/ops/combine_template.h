@@ -84,6 +84,10 @@ static inline INLINED void NAME(some)(ax_scalar combine, ELEMENT *restrict to, c
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
   (void)flushing; /* of extremes */
+  if (count == 1) {
+    *to = COMBINED_SINGLE(*to, *from);
+    return;
+  }
   for (; i + at_once <= count; i += at_once)
     for (int k = 0; k < at_once; k++) to[i + k] = COMBINED(to[i + k], from[i + k]);
   for (; i + few <= count; i += few)
@@ -98,11 +102,8 @@ static inline INLINED void NAME(counted)(ax_scalar combine, const ax_combined *r
   const fetching from = fetching_of(rows);
   const ELEMENT flushing = FLUSHING;
   for (int64_t i = 0; i < r.rows; i++) {
-    ELEMENT *to = to_row(&r, i);
-    const ELEMENT *of = from_row(&r, i);
     if (count > 1) fetch(&r, i, sizeof(ELEMENT), from);
-    if (count == 1) *to = COMBINED_SINGLE(*to, *of);
-    else NAME(some)(combine, to, of, count, flushing);
+    NAME(some)(combine, to_row(&r, i), from_row(&r, i), count, flushing);
   }
 }
 
@@ -139,8 +140,7 @@ static inline INLINED void NAME(placed)(ax_scalar combine, const ax_short_rows *
     int64_t place;
     if (!find_place(&r, i, numbers, &place)) continue;
     if (count >= 4 && r.far) __builtin_prefetch((const char *)(from + i * r.from_step) + placed_ahead);
-    if (count == 1) to[place] = COMBINED_SINGLE(to[place], from[i * r.from_step]);
-    else NAME(some)(combine, to + place, from + i * r.from_step, count, flushing);
+    NAME(some)(combine, to + place, from + i * r.from_step, count, flushing);
   }
 }
 

@@ -37,21 +37,16 @@ static bool exponent_of(const ax_rewrite_args *args, double *out) {
   return true;
 }
 
-static ax_value number_like(ax_value x, double number) {
-  const ax_type type = ax_typeof(x);
-  return (ax_full)(type.dtype, AX_LIST(type.rank, type.dims), number);
-}
-
 /* + 0 makes 0 of -0. */
 static ax_value root_of(ax_value x) {
-  const ax_value root = (ax_add)((ax_sqrt)(x), number_like(x, 0));
-  return (ax_select_n)((ax_eq)(x, number_like(x, -INFINITY)), root, number_like(x, INFINITY));
+  const ax_value root = (ax_add)((ax_sqrt)(x), (ax_full_like)(x, 0));
+  return (ax_select_n)((ax_eq)(x, (ax_full_like)(x, -INFINITY)), root, (ax_full_like)(x, INFINITY));
 }
 
 static ax_value power_of(ax_value x, double exponent) {
-  if (exponent == 0) return number_like(x, 1);
+  if (exponent == 0) return (ax_full_like)(x, 1);
   if (exponent == 1) return x;
-  if (exponent == -1) return (ax_div)(number_like(x, 1), x);
+  if (exponent == -1) return (ax_div)((ax_full_like)(x, 1), x);
   if (exponent == 0.5) return root_of(x);
   return (ax_integer_pow)(x, (int64_t)exponent);
 }

@@ -18,6 +18,7 @@ typedef struct comparator {
 } comparator;
 static const comparator of_floats[] = {
     {"GT", "TOTALORDER", true}, {"LT", "TOTALORDER", true}, {"GT", "FLOAT", false}, {"LT", "FLOAT", false}};
+static const comparator of_parts = {"LT", "TOTALORDER", true};
 static const comparator of_signed[] = {{"GT", "SIGNED", true}, {"LT", "SIGNED", true}};
 static const comparator of_unsigned[] = {{"GT", "UNSIGNED", true}, {"LT", "UNSIGNED", true}};
 
@@ -33,9 +34,18 @@ static const element elements[] = {{AX_F32, "f32", of_floats, 4},   {AX_BF16, "b
 
 enum { rows = 3, columns = 90 };
 
+/* Of two parts: less, equal or greater, where NaN is the greatest. */
+static int beside(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
+
+static bool before_by_parts(const ax_tensor *x, int64_t a, int64_t b) {
+  const int real = beside(test_get(x, 2 * a), test_get(x, 2 * b));
+  return real < 0 || (real == 0 && beside(test_get(x, 2 * a + 1), test_get(x, 2 * b + 1)) < 0);
+}
+
 /* What the comparator says of a and b; of numbers that are none, which it says nothing of, that they come last. */
 static bool before(const comparator *by, const ax_tensor *x, int64_t a, int64_t b) {
   const bool greater = by->direction[0] == 'G';
+  if (ax_is_complex(x->dtype)) return before_by_parts(x, a, b);
   if (by->total) {
     const uint64_t p = ax_total_key(x->dtype, x->data, a), q = ax_total_key(x->dtype, x->data, b);
     return greater ? p > q : p < q;
@@ -50,6 +60,22 @@ static void order_of(const comparator *by, const ax_tensor *x, int64_t row, int6
     int64_t at = i;
     for (; at > 0 && before(by, x, row * columns + i, row * columns + places[at - 1]); at--) places[at] = places[at - 1];
     places[at] = i;
+  }
+}
+
+/* out: the first `wanted` elements of each row, and where they were. */
+static void expect_order(const char *name, const comparator *by, const ax_tensor *x, ax_tensor *const *out, int64_t wanted) {
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t places[columns];
+    order_of(by, x, row, places);
+    for (int64_t i = 0; i < wanted; i++) {
+      const int64_t from = row * columns + places[i], at = row * wanted + i;
+      const size_t bytes = ax_dtype_bytes(x->dtype);
+      if ((int64_t)test_get(out[1], at) != places[i])
+        fail_msg("%s %s %s, row %lld: %g at %lld, not %lld", name, by->direction, by->type, (long long)row, test_get(out[1], at),
+                 (long long)i, (long long)places[i]);
+      assert_memory_equal((const char *)out[0]->data + (size_t)at * bytes, (const char *)x->data + (size_t)from * bytes, bytes);
+    }
   }
 }
 
@@ -68,18 +94,7 @@ static void try_module(const element *e, const comparator *by, const char *modul
   ax_free(text);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   test_execute(runtime, program, &x, out);
-  for (int64_t row = 0; row < rows; row++) {
-    int64_t places[columns];
-    order_of(by, x, row, places);
-    for (int64_t i = 0; i < wanted; i++) {
-      const int64_t from = row * columns + places[i], at = row * wanted + i;
-      const size_t bytes = ax_dtype_bytes(e->dtype);
-      if ((int64_t)test_get(out[1], at) != places[i])
-        fail_msg("%s %s %s, row %lld: %g at %lld, not %lld", e->name, by->direction, by->type, (long long)row, test_get(out[1], at),
-                 (long long)i, (long long)places[i]);
-      assert_memory_equal((const char *)out[0]->data + (size_t)at * bytes, (const char *)x->data + (size_t)from * bytes, bytes);
-    }
-  }
+  expect_order(e->name, by, x, out, wanted);
   test_release(&x, 1);
   test_release(out, 2);
   ax_runtime_release(runtime);
@@ -174,14 +189,6 @@ static const char by_parts[] =
     "  }) : (tensor<3x90xcomplex<f32>>, tensor<3x90xi32>) -> (tensor<3x90xcomplex<f32>>, tensor<3x90xi32>)\n"
     "  return %0#0, %0#1 : tensor<3x90xcomplex<f32>>, tensor<3x90xi32>\n}\n";
 
-/* Of two parts: less, equal or greater, where NaN is the greatest. */
-static int beside(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
-
-static bool comes_later(const ax_tensor *x, int64_t a, int64_t b) {
-  const int real = beside(test_get(x, 2 * a), test_get(x, 2 * b));
-  return real > 0 || (real == 0 && beside(test_get(x, 2 * a + 1), test_get(x, 2 * b + 1)) > 0);
-}
-
 static void complex_numbers(void **state) {
   (void)state;
   static const double parts[] = {0, -0.0, NAN, 1, -3, HUGE_VAL, -HUGE_VAL, 2};
@@ -194,15 +201,7 @@ static void complex_numbers(void **state) {
   assert_int_equal(test_count_prim(program, "sort"), 1);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   test_execute(runtime, program, &x, out);
-  for (int64_t row = 0; row < rows; row++) {
-    int64_t places[columns];
-    for (int64_t i = 0, at; i < columns; places[at] = i++)
-      for (at = i; at > 0 && comes_later(x, row * columns + places[at - 1], row * columns + i); at--) places[at] = places[at - 1];
-    for (int64_t i = 0; i < columns; i++) {
-      assert_int_equal(test_get(out[1], row * columns + i), places[i]);
-      assert_memory_equal((const char *)out[0]->data + 8 * (row * columns + i), (const char *)x->data + 8 * (row * columns + places[i]), 8);
-    }
-  }
+  expect_order("c64", &of_parts, x, out, columns);
   test_release(&x, 1);
   test_release(out, 2);
   ax_runtime_release(runtime);

@@ -69,7 +69,7 @@ ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_
 }
 
 /* Somebody asks for what a run made, or whether it is there. */
-static void is_waited_for(const ax_pjrt_buffer *buffer) {
+static void note_waited(const ax_pjrt_buffer *buffer) {
   if (buffer->run > atomic_load(&buffer->client->waited)) atomic_store(&buffer->client->waited, buffer->run);
 }
 
@@ -428,7 +428,7 @@ ax_pjrt_error *ax_pjrt_do_buffer_to_host_buffer(ax_pjrt_buffer_to_host_buffer_ar
   AX_PJRT_TRY(strides_of(type, args->layout != NULL || !args->of->order.said ? args->layout : &own, strides));
   AX_PJRT_TRY(extent_of(type, strides, &extent));
   if (args->bytes < extent) return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu bytes are too few for %zu", args->bytes, extent);
-  is_waited_for(args->of);
+  note_waited(args->of);
   reading *r = ax_calloc(1, sizeof *r);
   ax_pjrt_event_create_args create = {.struct_size = sizeof create};
   ax_pjrt_error *error = r != NULL ? ax_pjrt_do_event_create(&create) : ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory");
@@ -477,7 +477,7 @@ ax_pjrt_error *ax_pjrt_do_buffer_memory_layout(ax_pjrt_buffer_memory_layout_args
 ax_pjrt_error *ax_pjrt_do_buffer_ready_event(ax_pjrt_buffer_ready_event_args *args) {
   source s;
   args->value = NULL;
-  is_waited_for(args->of);
+  note_waited(args->of);
   ax_pjrt_error *error = source_of(args->of, &s);
   if (error != NULL) { /* another thread may have deleted the buffer: the event says so */
     args->value = ax_pjrt_event_now(error);

@@ -249,15 +249,16 @@ static void give_events(const running *r, ax_pjrt_event **events) {
 
 /* --- Runs --- */
 
-/* A caller that waited for its last runs before it began the next is taken to wait for this one: what is short is then run by its thread, sooner
-   than another is woken. One that begins several runs, or waits for the one before the last as it prepares the next, goes on meanwhile. */
+/* A caller that waited for its last runs before it began the next is taken to wait for this one: what is short is then run by its
+   thread, sooner than another is woken. One that begins several runs, or waits for the one before the last as it prepares the next, goes
+   on meanwhile. */
 static void number_run(running *r, ax_pjrt_client *client) {
   enum { enough = 2 };
   r->number = atomic_fetch_add(&client->runs, 1) + 1;
   const bool in_turn = r->number > 1 && atomic_load(&client->waited) == r->number - 1;
-  const unsigned before = atomic_load(&client->in_turn);
-  atomic_store(&client->in_turn, !in_turn ? 0 : before < enough ? before + 1 : before);
-  r->awaited = in_turn && before + 1 >= enough;
+  const unsigned before = atomic_load(&client->in_turn), now = !in_turn ? 0 : before < enough ? before + 1 : enough;
+  atomic_store(&client->in_turn, now);
+  r->awaited = now == enough;
 }
 
 static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event **over) {

@@ -110,13 +110,17 @@ static int64_t reduced_elems(const ax_nest_schedule *s) {
   return elems;
 }
 
+static bool moves_along_reduced(const ax_nest_schedule *s, const ax_nest_access *access) {
+  const uint64_t deps = ax_access_deps(s, access);
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced && (deps >> l & 1) != 0) return true;
+  return false;
+}
+
 /* How many steps share one access. What is loaded for a sum, or stored of it, and does not move along a loop that is reduced, is touched once
    for all steps of these loops: as x[i] is where y[i] is the sum over j of x[i] times j. */
 static double sharing(const ax_nest_schedule *s, const ax_nest_access *access) {
-  if (!s->reduces || s->running) return 1;
-  for (uint32_t l = 0; l < s->loop_count; l++)
-    if (s->loops[l].reduced && (ax_access_deps(s, access) >> l & 1) != 0) return 1;
-  return (double)reduced_elems(s);
+  return s->reduces && !s->running && !moves_along_reduced(s, access) ? (double)reduced_elems(s) : 1;
 }
 
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
@@ -226,9 +230,8 @@ static bool reads_rows(const ax_nest_schedule *s) {
   enum { light = 8 };
   if (s->weight > light) return true;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const uint64_t deps = s->accesses[id].live ? ax_access_deps(s, &s->accesses[id]) : 0;
-    for (uint32_t l = 0; l < s->loop_count && (deps >> s->vector & 1) != 0; l++)
-      if (s->loops[l].reduced && (deps >> l & 1) != 0) return true;
+    const ax_nest_access *access = &s->accesses[id];
+    if (access->live && (ax_access_deps(s, access) >> s->vector & 1) != 0 && moves_along_reduced(s, access)) return true;
   }
   return false;
 }
