@@ -55,7 +55,15 @@ static ax_ex make_moving_start(ax_loop_kernel *k) {
   return dtype == AX_S64 ? start : ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, start, AX_NONE, AX_NONE);
 }
 
+/* A dimension of one index; -1. */
+static int single_dim(const ax_loop_kernel *k) {
+  for (uint32_t d = 0; d < k->rank; d++)
+    if (k->dims[d] == 1) return (int)d;
+  return -1;
+}
+
 static ax_ex make_start(ax_loop_kernel *k) {
+  if (single_dim(k) >= 0 && chance(6)) return ax_kernel_index(k, (uint32_t)single_dim(k));
   switch (pick(3)) {
     case 0:
       return ax_kernel_const(k, AX_S64, (int64_t)pick(9) - 3);
@@ -63,7 +71,8 @@ static ax_ex make_start(ax_loop_kernel *k) {
       return ax_kernel_axis(k, (uint32_t)pick(2));
     default: {
       int64_t one = 1;
-      return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one), (ax_position[]){{.dim = -1, .dynamic = AX_NONE}});
+      return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one),
+                            (ax_position[]){{.dim = single_dim(k), .coef = 1, .dynamic = AX_NONE}});
     }
   }
 }
@@ -495,8 +504,33 @@ static void padded_short_rows(void **state) {
     }
 }
 
+/* table[p[i, j]] = x[i, j, k], where calls do a range of a dimension that has one index. */
+static void stores_that_start_where_loads_say(void **state) {
+  static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 9}, {1, 1, 100}};
+  static const ax_dtype dtypes[] = {AX_BOOL, AX_U8, AX_BF16, AX_F32, AX_F64};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(shapes) * AX_COUNT(dtypes) * 2 * 8; i++) {
+    const int64_t *dims = shapes[i % AX_COUNT(shapes)], table[] = {5, 4, dims[2]};
+    const ax_dtype dtype = dtypes[i % AX_COUNT(dtypes)];
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 3, 0, dims);
+    ax_position at[3];
+    ax_at_identity(at, 3);
+    const ax_ex start = ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 2, dims), at), x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 3, dims), at);
+    at[0].dynamic = start, at[0].limit = 4;
+    at[1].dynamic = ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, start, ax_kernel_index(k, 0), AX_NONE), at[1].limit = 3;
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 3, table), at, x, AX_SCALAR_NONE);
+    k->ranged = (uint32_t)pick(2);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
-                                     cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows)};
+                                     cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
+                                     cmocka_unit_test(stores_that_start_where_loads_say)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -8,26 +8,29 @@
 #include <string.h>
 
 #include "jit/nest/schedule.h"
+#include "plan/kernel_rewrite.h"
 
 /* --- What is needed --- */
 
-static void mark_starts(ax_nest_schedule *s, const ax_position *at, uint32_t rank) {
+static void mark_starts(bool *marks, const ax_position *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++)
-    if (at[d].dynamic != AX_NONE) s->live[at[d].dynamic] = true;
+    if (at[d].dynamic != AX_NONE) marks[at[d].dynamic] = true;
 }
 
 void ax_nest_schedule_mark_live(ax_nest_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     s->live[kernel->stores[i].expr] = true;
-    mark_starts(s, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
+    mark_starts(s->live, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
+    mark_starts(s->still, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
   }
+  ax_kernel_needs(kernel, s->still);
   for (ax_ex id = kernel->expr_count; id-- > 0;) {
     const ax_expr *expr = &kernel->exprs[id];
     if (!s->live[id]) continue;
     for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->live[expr->arg[i]] = true;
     if (expr->op != AX_LEAF_LOAD) continue;
-    mark_starts(s, expr->at, kernel->slots[expr->slot].rank);
+    mark_starts(s->live, expr->at, kernel->slots[expr->slot].rank);
     if (expr->arg[0] != AX_NONE) s->live[expr->arg[0]] = true;
   }
 }
@@ -43,11 +46,20 @@ static ax_nest_access make_access(const ax_loop_kernel *kernel, uint32_t slot, c
   return access;
 }
 
+/* A dimension of one index moves nothing. Where a store starts is known before all loops, so what it follows from must not seem to
+   move along the loop that such a dimension has if calls do a range of it. */
+static void keep_still(const ax_loop_kernel *kernel, ax_nest_access *access) {
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (kernel->dims[d] == 1) access->stride[d] = 0;
+}
+
 static void make_accesses(ax_nest_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_expr *expr = &kernel->exprs[id];
-    if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at, expr->arg[0]);
+    if (!s->live[id] || expr->op != AX_LEAF_LOAD) continue;
+    s->accesses[id] = make_access(kernel, expr->slot, expr->at, expr->arg[0]);
+    if (s->still[id]) keep_still(kernel, &s->accesses[id]);
   }
   for (uint32_t i = 0; i < kernel->store_count; i++)
     *ax_nest_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at, AX_NONE);
@@ -152,6 +164,7 @@ void ax_nest_schedule_make_loops(ax_nest_schedule *s) {
       s->loop_count--;
     }
     rename_dim(s, d, s->loop_count);
+    if (kernel->dims[d] == 1) s->loop_of_dim[d] = -1;
     s->loops[s->loop_count++] = loop;
     last_has_index = has_index;
   }

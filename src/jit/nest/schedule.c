@@ -456,10 +456,11 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool often,
 static bool allocate(ax_nest_schedule *s, ax_arena *arena) {
   size_t exprs = s->kernel->expr_count;
   s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
+  s->still = ax_arena_alloc(arena, exprs * sizeof s->still[0]);
   s->deps = ax_arena_alloc(arena, exprs * sizeof s->deps[0]);
   s->stretches = ax_arena_alloc(arena, exprs * sizeof s->stretches[0]);
   s->accesses = ax_arena_alloc(arena, (exprs + s->kernel->store_count) * sizeof s->accesses[0]);
-  return s->live != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
+  return s->live != NULL && s->still != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
 ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, bool often,

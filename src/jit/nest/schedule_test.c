@@ -240,6 +240,7 @@ static void take_steps(ax_loop_kernel *k, steps *out) {
   assert_false(k->failed);
   *s = (ax_nest_schedule){.kernel = k, .bits_of = AX_NO_DTYPE};
   s->live = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->live[0]);
+  s->still = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->still[0]);
   s->deps = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->deps[0]);
   s->stretches = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->stretches[0]);
   s->accesses = ax_arena_alloc(&out->arena, ax_nest_schedule_access_count(s) * sizeof s->accesses[0]);
@@ -383,6 +384,20 @@ static void a_look_up_is_moved_by_the_loops_of_its_start(void **state) {
   assert_int_equal(ax_access_deps(&t.s, &t.s.accesses[look_up]), 2);
   assert_int_equal(ax_access_starts(&t.s, &t.s.accesses[look_up]), 1);
   assert_int_equal(t.s.deps[look_up], 3);
+  ax_arena_deinit(&t.arena);
+}
+
+/* table[p[i]] = x, for the only i, of which calls do a range: p[i] is known before the loop, since it is where the store starts. */
+static void where_a_store_starts_depends_on_no_loop(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 1, 0, 1);
+  const ax_ex row = load_row(k, AX_S64, 0), x = load_row(k, AX_F32, 0);
+  const ax_position at = {.dim = 0, .coef = 1, .dynamic = row, .limit = 9};
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, (const int64_t[]){10}), &at, x, AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_true(t.s.still[row] && t.s.deps[row] == 0);
+  assert_true(!t.s.still[x] && t.s.deps[x] == 1);
   ax_arena_deinit(&t.arena);
 }
 
@@ -567,6 +582,7 @@ int main(void) {
       cmocka_unit_test(a_single_element_has_one_loop),
       cmocka_unit_test(only_what_a_store_needs_is_live),
       cmocka_unit_test(a_look_up_is_moved_by_the_loops_of_its_start),
+      cmocka_unit_test(where_a_store_starts_depends_on_no_loop),
       cmocka_unit_test(guards_hold_in_stretches),
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
