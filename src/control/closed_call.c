@@ -10,6 +10,7 @@
 
 #include "hlo/hlo.h"
 #include "hlo/read.h"
+#include "ir/memo.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -133,10 +134,11 @@ void ax_called_batch(const ax_batch_args *args) {
   for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
 }
 
-/* --- rewrite: a call of few cheap equations is no shorter than these, and among them what uses its results can be simplified --- */
+/* --- rewrite --- */
 
 enum { few = 4 };
 
+/* A call of few cheap equations is no shorter than these, and among them what uses its results can be simplified. */
 static bool is_short(const ax_program *body) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < body->eqn_count && count <= few; i++) {
@@ -148,14 +150,80 @@ static bool is_short(const ax_program *body) {
   return count <= few;
 }
 
-static bool write_out(const ax_rewrite_args *args) {
+/* The truth value that is known to be operand i: with it a body needs but one side of each choice. Other numbers decide less, and there
+   may be as many as there are calls of one body. */
+static const ax_eqn *known_choice(const ax_rewrite_args *args, uint32_t i) {
+  const ax_eqn *made = args->made_by[args->eqn->in[i]];
+  const ax_literal *literal = made == NULL ? NULL : ax_eqn_literal(made);
+  return literal != NULL && literal->type.dtype == AX_BOOL && literal->type.rank == 0 ? made : NULL;
+}
+
+static bool knows_choices(const ax_rewrite_args *args) {
+  for (uint32_t i = 0; i < args->eqn->in_count; i++)
+    if (known_choice(args, i) != NULL) return true;
+  return false;
+}
+
+/* The body with the known choices in the place of operands. */
+static ax_status make_chosen(const ax_rewrite_args *args, ax_program **out) {
+  const ax_program *body = body_of(args->eqn);
+  ax_builder builder;
+  ax_builder_begin(&builder, &body->axes);
+  ax_value *in = ax_trace_alloc(body->in_count * sizeof in[0]), *outs = ax_trace_alloc(body->out_count * sizeof outs[0]);
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
+    if (known_choice(args, i) == NULL) in[i] = ax_builder_input(&builder, &body->types[i]);
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) {
+    const ax_eqn *known = known_choice(args, i);
+    if (known != NULL) ax_emit(known->prim, known->params, NULL, 0, &in[i], 1);
+  }
+  if (in != NULL && outs != NULL) (ax_call)(body, AX_LIST(body->in_count, in), AX_LIST(body->out_count, outs));
+  return ax_builder_finish(&builder, outs, body->out_count, out, NULL, NULL);
+}
+
+/* Calls of one body with the same choices share what becomes of it. */
+static ax_status chosen(const ax_rewrite_args *args, ax_program **out) {
+  ax_memo *memo = ax_builder_current()->memo;
+  const uint32_t count = args->eqn->in_count;
+  int8_t *key = ax_trace_alloc(count * sizeof key[0]);
+  *out = NULL;
+  for (uint32_t i = 0; key != NULL && i < count; i++) {
+    const ax_eqn *known = known_choice(args, i);
+    key[i] = known == NULL ? -1 : *(const bool *)ax_eqn_literal(known)->data;
+  }
+  if (memo == NULL) return make_chosen(args, out);
+  ax_memo_entry *entry = key == NULL ? NULL : ax_memo_ask(memo, "chosen", body_of(args->eqn), key, count);
+  if (entry == NULL) return ax_out_of_memory(count);
+  if (!entry->known) AX_TRY(make_chosen(args, &entry->made[0]));
+  entry->known = true;
+  *out = ax_program_retain(entry->made[0]);
+  return AX_OK;
+}
+
+static void choose(const ax_rewrite_args *args, ax_value *in) {
   const ax_eqn *eqn = args->eqn;
-  if (!is_short(body_of(eqn))) return false;
+  ax_program *body;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (known_choice(args, i) == NULL) in[count++] = args->values[eqn->in[i]];
+  const ax_status status = chosen(args, &body);
+  const ax_value *out = bind(status, eqn, body, in);
+  for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
+}
+
+static bool rewrite(const ax_rewrite_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const bool writes_out = is_short(body_of(eqn));
+  if (!writes_out && !knows_choices(args)) return false;
   if (args->values == NULL) return true;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  if (in == NULL) return true;
+  if (!writes_out) {
+    choose(args, in);
+    return true;
+  }
   ax_builder_current()->number = 0; /* that of the call would be taken for theirs */
-  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = args->values[eqn->in[i]];
-  if (in != NULL) (ax_call)(body_of(eqn), AX_LIST(eqn->in_count, in), AX_LIST(eqn->out_count, args->out));
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->values[eqn->in[i]];
+  (ax_call)(body_of(eqn), AX_LIST(eqn->in_count, in), AX_LIST(eqn->out_count, args->out));
   return true;
 }
 
@@ -228,7 +296,7 @@ const ax_prim ax_prim_closed_call = {
     .transpose = ax_called_transpose,
     .batch = ax_called_batch,
     .simplify = ax_simplify_nothing,
-    .rewrite = write_out,
+    .rewrite = rewrite,
     .prune = ax_prune_body,
     .shard = ax_shard_whole,
     .lower = lower,

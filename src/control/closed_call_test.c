@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
 #include "support/host.h"
@@ -141,6 +142,39 @@ static void short_ones_are_written_out(void **state) {
   }
 }
 
+/* Of a choice that the caller knows, only the chosen side is left; calls with the same choices share their body. */
+static void known_choices_are_taken(void **state) {
+  (void)state;
+  static const struct {
+    const char *first, *second;
+    uint32_t bodies, sums; /* left */
+  } rows[] = {{"false", "false", 1, 0}, {"true", "true", 1, 1}, {"true", "false", 2, 1}, {"u", "u", 1, 1}, {"u", "false", 2, 1}};
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    char text[1000];
+    const char *types[] = {rows[i].first[0] == 'u' ? "" : ":bool[]", rows[i].second[0] == 'u' ? "" : ":bool[]"};
+    const char body[] = "{ lambda a:f64[2] b:bool[]. let c:f64[2] = cumsum[axis=0 reverse=false] a d:s32[] = convert_element_type[dtype=s32] b "
+                        "e:f64[2] = select_n b a c f:f64[2] = sin e g:f64[2] = cos f h:f64[2] = tan g i:f64[2] = sin h j:f64[2] = cond["
+                        "branches=({ lambda a:f64[2]. let in (a,) }, { lambda a:f64[2]. let b:f64[2] = neg a in (b,) })] d i in (j,) }";
+    snprintf(text, sizeof text, "{ lambda x:f64[2] u:bool[]. let y:f64[2] = closed_call[body=%s] x %s%s z:f64[2] = closed_call[body=%s] y %s%s "
+             "in (z,) }", body, rows[i].first, types[0], body, rows[i].second, types[1]);
+    ax_program *program = test_parsed(text), *simple;
+    TEST_OK(ax_program_simplify(program, &simple));
+    check_count(simple, 2, rows[i].bodies);
+    uint32_t sums = 0, choices = 0;
+    for (uint32_t e = 0; e < simple->eqn_count; e++) {
+      const ax_program *called = ax_eqn_program(&simple->eqns[e], 0);
+      for (uint32_t k = 0; called != NULL && k < called->eqn_count; k++) {
+        sums += strcmp(called->eqns[k].prim->name, "cumsum") == 0;
+        choices += strcmp(called->eqns[k].prim->name, "cond") == 0;
+      }
+    }
+    assert_int_equal(sums > 0, rows[i].sums);
+    assert_int_equal(choices, (rows[i].first[0] == 'u') + (rows[i].second[0] == 'u'));
+    check_same(program, simple);
+    ax_program_release(program), ax_program_release(simple);
+  }
+}
+
 static void refuses(void **state) {
   (void)state;
   const char text[] = "{ lambda x:f64[2]. let y:f64[] = closed_call[body={ lambda x:f64[]. let in (x,) }] x in (y,) }";
@@ -171,7 +205,7 @@ int main(void) {
       cmocka_unit_test(each_allocation_may_fail),
       cmocka_unit_test(equal_functions_are_one),
       cmocka_unit_test(transforms_are_shared),
-      cmocka_unit_test(short_ones_are_written_out), cmocka_unit_test(refuses),
+      cmocka_unit_test(short_ones_are_written_out), cmocka_unit_test(known_choices_are_taken), cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Cleaning: cse drops equations equal to an earlier one (same primitive, parameters and operands) and uses the earlier results;
    simplification drops, by the primitives' rules, equations whose results equal other values bit for bit. Equations with state are
    left alone, others may become several that cost less. Exchanges may be dropped and merged, since all devices of a program run its
-   equations in one order and lose the same ones. Inputs and results stay as they are. A program with nothing to clean is returned itself.
+   equations in one order and lose the same ones. Whole numbers that follow from literals become literals. Inputs and results stay as they are. A program with nothing to clean is returned itself.
 
    The choice is made on a copy of the equations, in one walk forward, and the program is built again once. ax_program_simplify does
    both, nested programs first, each once however many equations hold it. Then it drops unused equations (dce.c). */
@@ -91,6 +91,56 @@ static ax_status simplify(cleaning *c, uint32_t i) {
   return failed ? ax_out_of_memory(eqn->prim->params_bytes) : AX_OK;
 }
 
+/* --- Numbers that are known --- */
+
+enum { most_known = 4, most_bytes = 8 }; /* operands of an equation; bytes of a number */
+
+/* Truth values and whole numbers. Floats stay: what they are may depend on how the program is compiled. */
+static bool is_exact(ax_dtype dtype) {
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  return kind == AX_KIND_BOOL || kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
+}
+
+/* The tensor of one whole number or truth value that is a literal. */
+static bool is_known(const cleaning *c, uint32_t id, ax_tensor *out) {
+  const ax_eqn *made_by = c->made_by[id];
+  const ax_literal *literal = made_by == NULL ? NULL : ax_eqn_literal(made_by);
+  if (literal == NULL || !is_exact(literal->type.dtype)) return false;
+  *out = (ax_tensor){.dtype = literal->type.dtype, .data = literal->data};
+  return true;
+}
+
+/* An equation of a few operands whose result is one such number: the index of a branch, or a condition. */
+static bool gives_exact(const ax_eqn *eqn, const ax_type *type) {
+  const bool cheap = eqn->prim->kind == AX_LOCAL && eqn->prim->cheap && eqn->prim->eval != NULL;
+  if (!cheap || eqn->out_count != 1 || eqn->in_count == 0 || eqn->in_count > most_known) return false;
+  return type->form == AX_ARRAY && type->rank == 0 && is_exact(type->dtype) && type->spread.varying == 0 && type->spread.unreduced == 0;
+}
+
+/* Makes a literal of an equation whose operands are known. */
+static ax_status compute_known(cleaning *c, ax_eqn *eqn) {
+  const ax_type *type = &c->program->types[eqn->out];
+  ax_tensor operands[most_known], result = {.dtype = type->dtype}, *in[most_known], *out[] = {&result};
+  if (!gives_exact(eqn, type)) return AX_OK;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    if (!is_known(c, eqn->in[i], &operands[i])) return AX_OK;
+    in[i] = &operands[i];
+  }
+  ax_literal *literal = ax_arena_alloc(&c->arena, sizeof *literal);
+  result.data = ax_arena_alloc(&c->arena, most_bytes);
+  if (literal == NULL || result.data == NULL) return ax_out_of_memory(sizeof *literal);
+  const int64_t device = 0;
+  AX_TRY(eqn->prim->eval(&(ax_eval_args){.eqn = eqn, .axes = &c->program->axes, .lanes = 1, .device = &device, .in = in, .out = out}));
+  *literal = (ax_literal){.type = *type, .data = result.data};
+  eqn->prim = c->made_by[eqn->in[0]]->prim;
+  eqn->params = literal;
+  eqn->in_count = 0;
+  c->changed = true;
+  return AX_OK;
+}
+
+/* --- Rewriting into other equations --- */
+
 /* Asks whether an equation that is left becomes others. They are made when the program is built again. */
 static void ask_rewrite(cleaning *c, uint32_t i) {
   const ax_eqn *eqn = &c->eqns[i];
@@ -136,6 +186,7 @@ static ax_status forward(cleaning *c) {
     if (c->memo != NULL) AX_TRY(clean_params(c, eqn));
     if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
     if ((c->how & SIMPLIFY) != 0) AX_TRY(simplify(c, i));
+    if ((c->how & SIMPLIFY) != 0 && !c->dropped[i]) AX_TRY(compute_known(c, eqn));
     if ((c->how & MERGE_EQUAL) != 0 && !c->dropped[i]) merge(c, i);
     if ((c->how & SIMPLIFY) != 0) ask_rewrite(c, i);
   }
@@ -172,6 +223,7 @@ static ax_status finish(cleaning *c, ax_program **out) {
   if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
+  if (builder.memo == NULL) builder.memo = c->memo; /* rewriting asks it for bodies */
   rebuild(c, &builder, map, in, outs);
   return ax_builder_finish(&builder, outs, program->out_count, out, NULL, NULL);
 }

@@ -298,6 +298,22 @@ static void chains(void **state) {
 }
 
 /* Nested programs are simplified too, and one that several equations hold stays one. */
+/* Whole numbers that follow from literals, and the branches that they choose; floats stay. */
+static void known_numbers(void **state) {
+  (void)state;
+  simplifies_to("{ lambda x:f32[]. let a:s32[] = mul 3:s32[] 5:s32[] b:s32[] = sub a 20:s32[] c:bool[] = lt b 0:s32[] "
+                "d:s32[] = select_n c 7:s32[] b e:s32[] = div d 0:s32[] f:u8[] = convert_element_type[dtype=u8] d in (d, e, f) }",
+                "{ lambda x:f32[]. let in (-5:s32[], -1:s32[], 251:u8[]) }");
+  simplifies_to("{ lambda x:f32[]. let a:f32[] = mul 3.0:f32[] 0.1:f32[] b:f32[] = mul a x in (b,) }",
+                "{ lambda x:f32[]. let a:f32[] = mul 3.0:f32[] 0.1:f32[] b:f32[] = mul a x in (b,) }");
+  simplifies_to("{ lambda x:f32[]. let i:s32[] = convert_element_type[dtype=s32] true:bool[] y:f32[] = cond[branches=("
+                "{ lambda x:f32[]. let y:f32[] = exp x in (y,) }, { lambda x:f32[]. let y:f32[] = sin x in (y,) })] i x in (y,) }",
+                "{ lambda x:f32[]. let y:f32[] = sin x in (y,) }");
+  simplifies_to("{ lambda x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let y:f32[] = exp x in (y,) }, "
+                "{ lambda x:f32[]. let y:f32[] = sin x in (y,) })] -7:s32[] x in (y,) }",
+                "{ lambda x:f32[]. let y:f32[] = exp x in (y,) }");
+}
+
 static void nested_programs(void **state) {
   (void)state;
   simplifies_to(
@@ -306,22 +322,23 @@ static void nested_programs(void **state) {
       "{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let in (x,) }, "
       "{ lambda x:f32[]. let a:f32[] = neg x c:f32[] = add a a in (c,) })] i x in (y,) }");
   ax_program *body = parse("{ lambda x:f32[]. let y:f32[] = mul x 1.0:f32[] z:f32[] = exp y in (z,) }"), *program, *simple;
-  ax_type type = TEST_SCALAR(AX_F32);
+  ax_type type = TEST_SCALAR(AX_F32), index = TEST_SCALAR(AX_S32);
   ax_builder builder;
   ax_value x, out;
   struct {
     ax_programs branches;
   } params = {{1, &body}};
   ax_builder_begin(&builder, NULL);
+  const ax_value which = ax_builder_input(&builder, &index);
   x = ax_builder_input(&builder, &type);
-  ax_value operands[] = {ax_full(AX_S32, AX_DIMS(), 0), x};
+  ax_value operands[] = {which, x};
   for (int i = 0; i < 2; i++) {
     ax_emit(ax_prim_find("cond", 4), &params, operands, 2, &out, 1);
     operands[1] = out;
   }
   TEST_OK(ax_builder_finish(&builder, &out, 1, &program, NULL, NULL));
   TEST_OK(ax_program_simplify(program, &simple));
-  const ax_programs *first = simple->eqns[1].params, *second = simple->eqns[2].params;
+  const ax_programs *first = simple->eqns[0].params, *second = simple->eqns[1].params;
   assert_int_equal(first->v[0]->eqn_count, 1);
   assert_ptr_equal(first->v[0], second->v[0]);
   ax_program *all[] = {body, program, simple};
@@ -458,7 +475,7 @@ int main(void) {
       cmocka_unit_test(to_an_operand),
       cmocka_unit_test(what_stays),
       cmocka_unit_test(chains),
-      cmocka_unit_test(nested_programs),
+      cmocka_unit_test(known_numbers), cmocka_unit_test(nested_programs),
       cmocka_unit_test(long_chains),
       cmocka_unit_test(gradients),
       cmocka_unit_test(scans_keep_what_is_needed),
