@@ -9,6 +9,7 @@ Numbers are drawn at random, so that a module that was compiled in another proce
 
 import ctypes
 import functools
+import math
 import secrets
 import threading
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -46,11 +47,11 @@ class Function:
         """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's. It may be called on the thread
         that runs the program, but is no part of what that thread does: the mesh that is set there is not the function's."""
         with sharding_impls._internal_use_concrete_mesh(mesh_lib.empty_concrete_mesh), mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh):
-            for to, result in zip(results, function(*[x.copy() for x in operands])):
+            for to, result in zip(results, function([x.copy() for x in operands])):
                 np.copyto(to, result)
 
     def __call__(self, *arguments):
-        return self.function(*arguments)
+        return self.function(list(arguments))
 
     def __del__(self):
         with _lock:
@@ -59,10 +60,11 @@ class Function:
 
 # --- What a handler is given: XLA_FFI_CallFrame ---
 
-_DTYPES = {1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16, 8: np.uint32, 9: np.uint64,
-           10: np.float16, 11: np.float32, 12: np.float64, 15: np.complex64, 16: ml_dtypes.bfloat16, 18: np.complex128,
-           19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e4m3fn, 23: ml_dtypes.float8_e4m3b11fnuz, 24: ml_dtypes.float8_e5m2fnuz,
-           25: ml_dtypes.float8_e4m3fnuz, 28: ml_dtypes.float8_e4m3, 29: ml_dtypes.float8_e3m4, 33: ml_dtypes.float8_e8m0fnu}
+_DTYPES = {number: np.dtype(dtype) for number, dtype in {
+    1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16, 8: np.uint32, 9: np.uint64,
+    10: np.float16, 11: np.float32, 12: np.float64, 15: np.complex64, 16: ml_dtypes.bfloat16, 18: np.complex128,
+    19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e4m3fn, 23: ml_dtypes.float8_e4m3b11fnuz, 24: ml_dtypes.float8_e5m2fnuz,
+    25: ml_dtypes.float8_e4m3fnuz, 28: ml_dtypes.float8_e4m3, 29: ml_dtypes.float8_e3m4, 33: ml_dtypes.float8_e8m0fnu}.items()}
 _METADATA, _INTERNAL = 1, 13
 
 
@@ -116,11 +118,9 @@ def memory_at(address, bytes):
 def _memory(buffer):
     """A view of the buffer's memory."""
     dims = buffer.dims[: buffer.rank]
-    dtype = np.dtype(_DTYPES[buffer.dtype])
-    count = int(np.prod(dims, dtype=np.int64))
-    if count == 0:
-        return np.zeros(dims, dtype)
-    return np.frombuffer(memory_at(buffer.data, count * dtype.itemsize), dtype).reshape(dims)
+    dtype = _DTYPES[buffer.dtype]
+    count = math.prod(dims)
+    return np.ndarray(dims, dtype, memory_at(buffer.data, count * dtype.itemsize) if count > 0 else None)
 
 
 def _call(frame):
@@ -174,9 +174,11 @@ def _narrowed(value, aval):
 
 def _checked(callback, operand_avals, result_avals):
     """The function with its results as arrays of the types that were said."""
+    narrow = [(i, aval.dtype) for i, aval in enumerate(operand_avals) if _wide(aval.dtype) != aval.dtype]
 
-    def call(*arguments):
-        arguments = [x if _wide(aval.dtype) == aval.dtype else x.astype(aval.dtype) for x, aval in zip(arguments, operand_avals)]
+    def call(arguments):
+        for i, dtype in narrow:
+            arguments[i] = arguments[i].astype(dtype)
         results = callback(*arguments)
         if len(results) != len(result_avals):
             raise RuntimeError(
