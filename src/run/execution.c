@@ -115,6 +115,15 @@ static ax_status allocate_spaces(ax_execution *run) {
   return AX_OK;
 }
 
+/* One activation at a time begins steps. */
+static ax_status allocate_pace(ax_execution *run) {
+  const ax_compiled *c = run->compiled;
+  if (!c->threaded || !c->late || c->activation_count != 1) return AX_OK;
+  run->pace.count = c->codes[0].instr_count;
+  run->pace.steps = ax_calloc(run->pace.count, sizeof run->pace.steps[0]);
+  return run->pace.steps != NULL ? AX_OK : ax_out_of_memory(run->pace.count * sizeof run->pace.steps[0]);
+}
+
 static ax_status allocate(ax_execution *run) {
   const ax_compiled *c = run->compiled;
   size_t words = (size_t)words_per_activation(c) * c->activation_count;
@@ -136,6 +145,7 @@ static ax_status allocate(ax_execution *run) {
     pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);
     pthread_cond_init(&run->worker_slots[run->worker_slot_count].share.left, NULL);
   }
+  AX_TRY(allocate_pace(run));
   lay_out_activations(run);
   AX_TRY(ax_mail_init(run));
   if (c->map != NULL) AX_TRY(ax_remote_create(run));
@@ -201,6 +211,7 @@ void ax_execution_destroy(ax_execution *run) {
   ax_free(run->posts);
   ax_free(run->activations);
   ax_free(run->parking);
+  ax_free(run->pace.steps);
   ax_free(run->words);
   ax_free(run->counters);
   ax_free(run->arrived);

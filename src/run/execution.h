@@ -3,6 +3,7 @@
 #define AX_RUN_EXECUTION_H
 
 #include "run/counter.h"
+#include "run/pace.h"
 #include "run/runner.h"
 
 typedef enum activation_state { ACTIVATION_ACTIVE, ACTIVATION_PARKED, ACTIVATION_DONE } activation_state;
@@ -123,6 +124,7 @@ typedef struct ax_execution {
   _Atomic uint32_t scratch_out;      /* scratch blocks held by activations; likewise */
   _Atomic uint32_t shares;           /* shares with parts that are not taken */
   uint32_t alone;                    /* microseconds of small work done without helpers: see share.c */
+  ax_pace pace;                      /* of a run of one device that may call helpers */
   _Atomic uint32_t sleepers;         /* threads that wait for `change` */
   _Atomic bool over;                 /* written with `lock` held */
   pthread_mutex_t lock;              /* guards the following fields, and is held to go to sleep */

@@ -269,6 +269,7 @@ void ax_execution_run(ax_execution *run, uint64_t number) {
   if (run->threaded) {
     run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->compiled->late};
     ax_workers_call(run->executor->workers, &run->job);
+    if (run->pace.begun != 0) ax_pace_ends(&run->pace, ax_timeline_now());
   } else {
     work(run, NULL);
   }

@@ -14,7 +14,7 @@
 #include "run/scheduler.h"
 #include "run/timeline.h"
 
-enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000 };
+enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000, most_brief = 64 };
 
 /* Work in few parts is done alone while helpers are held up, as the wait would be longer than the work. Other work is done alone
    only if that will last for more than long_alone nanoseconds. */
@@ -23,15 +23,26 @@ static bool better_alone(const ax_execution *run, uint32_t count) {
 }
 
 /* Calling a helper into a run takes a microsecond or two, more if it sleeps, and more where cores exchange lines slowly. That pays
-   for work that takes much longer, or after enough small work, as in a loop. Runs of one device call helpers when they share work;
-   in other runs helpers are there already. */
-bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
-  if (!run->threaded || instr->parts <= 1) return false;
-  if (!run->job.late || run->job.asked) return true;
+   for work that takes much longer, or after enough small work, as in a loop. */
+static bool is_enough(ax_execution *run, const ax_instr *instr) {
   const double sharing = ax_rates_planned()->sharing;
-  if (instr->microseconds >= worth_asking * sharing) return true;
+  if (run->job.asked || instr->microseconds >= worth_asking * sharing) return true;
   run->alone += instr->microseconds;
   return run->alone >= met_before * sharing;
+}
+
+/* Long work is shared in any case. */
+static bool is_faster_alone(ax_execution *run, const ax_instr *instr) {
+  if (run->pace.steps == NULL) return false;
+  const uint32_t at = (uint32_t)(instr - run->compiled->codes[0].instrs);
+  return ax_pace_step_begins(&run->pace, at, ax_timeline_now()) && instr->microseconds <= most_brief;
+}
+
+/* Runs of one device call helpers when they share work; in other runs helpers are there already. */
+bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
+  if (!run->threaded || instr->parts <= 1) return false;
+  if (!run->job.late) return true;
+  return is_enough(run, instr) && !is_faster_alone(run, instr);
 }
 
 /* Takes the next free part from *place on. There is one, since `taken` was counted before. */
