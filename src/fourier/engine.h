@@ -24,6 +24,7 @@ typedef struct ax_fourier_key { /* what a plan is made for */
   bool wide; /* f64; otherwise f32 */
   bool real; /* for the two kinds of real numbers */
   bool many; /* long lines are transformed several at once too; otherwise one by one, which has other bits */
+  bool few;  /* short lines are transformed one by one too; otherwise several at once; not with `many` */
 } ax_fourier_key;
 
 typedef struct ax_fourier_job {
@@ -31,7 +32,7 @@ typedef struct ax_fourier_job {
   int64_t n, s; /* the length; lines side by side */
 } ax_fourier_job;
 
-enum { AX_FOURIER_ENGINE_VERSION = 2 };
+enum { AX_FOURIER_ENGINE_VERSION = 3 };
 
 /* Functions may be called by several threads at once; a plan does not change once it is made. */
 typedef struct ax_fourier_engine {

@@ -183,6 +183,12 @@ static bool are_many(int64_t lines, const ax_fourier_key *key) {
   return lines >= many_lines && key->n > long_line && key->n <= longest && !key->wide;
 }
 
+/* One line among copies of itself takes one to four times as long as alone, two lines of this length twice as long. */
+static bool are_few(int64_t lines, const ax_fourier_key *key) {
+  enum { long_for_two = 1024 };
+  return lines == 1 || (lines == 2 && key->n >= long_for_two);
+}
+
 typedef struct transform {
   const ax_fourier_engine *engine;
   ax_fourier_key key;
@@ -281,6 +287,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                  .count = l.a * l.s};
   if (t.engine == NULL) return ax_lower_expanded(lower, eqn, by_products, in, out);
   t.key.many = are_many(t.count, &t.key);
+  t.key.few = are_few(t.count, &t.key);
   return lower_by_engine(lower, eqn, &t, in[0], out);
 }
 
