@@ -528,9 +528,39 @@ static void stores_that_start_where_loads_say(void **state) {
   }
 }
 
+/* Sums of a number that is the same in all of the many steps, which LLVM must not compute itself: they take no more memory than others. */
+static void long_sums_of_constants(void **state) {
+  static const int64_t shapes[][3] = {{1, 16, 1 << 20}, {1, 1, 1 << 20}, {2, 3, 300000}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16};
+  static const int64_t coordinates[] = {1, 5};
+  (void)state;
+  for (uint32_t i = 0; i < AX_COUNT(shapes) * AX_COUNT(dtypes); i++) {
+    const int64_t *dims = shapes[i % AX_COUNT(shapes)];
+    const ax_dtype dtype = dtypes[i / AX_COUNT(shapes)];
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 3, 1, dims);
+    ax_position at[2];
+    ax_at_identity(at, 2);
+    const ax_ex x = to_dtype(k, ax_kernel_const(k, AX_S32, 1), dtype);
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, x, AX_SCALAR_ADD);
+    assert_false(k->failed);
+    for (uint32_t w = 0; w < width_count; w++) {
+      char sums[6 * 8 * 8];
+      ax_kernel_code code;
+      const ax_loop_kernel *kernel = k;
+      if (ax_jit_compile(jits[w], &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+      code((void *[]){sums}, coordinates, 0, ax_kernel_extent(k));
+      for (int64_t r = 0; r < dims[0] * dims[1]; r++)
+        assert_true(fabs(load_number(dtype, sums, r).f - (double)dims[2]) <= (double)dims[2] / 256);
+    }
+    ax_arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
                                      cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
-                                     cmocka_unit_test(stores_that_start_where_loads_say)};
+                                     cmocka_unit_test(stores_that_start_where_loads_say),
+                                     cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -21,7 +21,7 @@ typedef struct ax_codegen {
   LLVMBuilderRef builder;
   LLVMValueRef function;
   LLVMBasicBlockRef
-      entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: where it is asked for */
+      entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: at the function's beginning */
 } ax_codegen;
 
 /* --- types.c: functions, types, constants, vectors --- */

@@ -32,9 +32,18 @@ void ax_cg_begin_function(ax_codegen *cg, const char *name) {
   LLVMPositionBuilderAtEnd(cg->builder, LLVMAppendBasicBlockInContext(cg->context, cg->function, ""));
 }
 
+/* In the function's first block: elsewhere it would be taken again in each round of a loop, until there is no more. */
+static void position_at_beginning(const ax_codegen *cg, LLVMBasicBlockRef here) {
+  LLVMBasicBlockRef first = LLVMGetEntryBasicBlock(LLVMGetBasicBlockParent(here));
+  LLVMValueRef instruction = LLVMGetFirstInstruction(first);
+  if (instruction != NULL) LLVMPositionBuilderBefore(cg->builder, instruction);
+  else LLVMPositionBuilderAtEnd(cg->builder, first);
+}
+
 LLVMValueRef ax_cg_stack(const ax_codegen *cg, LLVMTypeRef type) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(cg->builder);
   if (cg->entry != NULL) LLVMPositionBuilderAtEnd(cg->builder, cg->entry);
+  else position_at_beginning(cg, here);
   LLVMValueRef memory = LLVMBuildAlloca(cg->builder, type, "");
   LLVMSetAlignment(memory, 64);
   LLVMPositionBuilderAtEnd(cg->builder, here);
