@@ -175,7 +175,7 @@ uint32_t ax_gemm_parts(const ax_gemm *gemm); /* large products are cut different
 uint32_t ax_check_parts(const ax_value_check *check);
 /* cost.c: rough nanoseconds on one thread; whether waking other threads pays. */
 double ax_plan_time(const ax_plan *plan);
-bool ax_plan_is_foreseen(const ax_plan *plan); /* no loop says itself how long it goes on, and nothing calls the host or a handler */
+bool ax_plan_is_foreseen(const ax_plan *plan); /* no loop says itself how long it goes on */
 bool ax_worth_threads(const ax_compiled *compiled);
 bool ax_worth_help(const ax_assembly *assembly);
 

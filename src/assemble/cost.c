@@ -35,7 +35,7 @@ double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block)
 
 static void note_unforeseen(void *context, ax_op *op) {
   bool *foreseen = context;
-  if (op->kind == AX_OP_EVAL || (op->kind == AX_OP_LOOP && op->loop.trips < 0)) *foreseen = false;
+  if (op->kind == AX_OP_LOOP && op->loop.trips < 0) *foreseen = false;
 }
 
 bool ax_plan_is_foreseen(const ax_plan *plan) {
