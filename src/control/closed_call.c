@@ -136,7 +136,7 @@ void ax_called_batch(const ax_batch_args *args) {
 
 /* --- rewrite --- */
 
-enum { few = 4 };
+enum { few = 4, most_variants = 16 };
 
 /* A call of few cheap equations is no shorter than these, and among them what uses its results can be simplified. */
 static bool is_short(const ax_program *body) {
@@ -150,8 +150,8 @@ static bool is_short(const ax_program *body) {
   return count <= few;
 }
 
-/* The truth value that is known to be operand i: with it a body needs but one side of each choice. Other numbers decide less, and there
-   may be as many as there are calls of one body. */
+/* The truth value that is known to be operand i: with it a body needs but one side of each choice. Other numbers decide less, and could be
+   others in each call, each of which would then have a body of its own. */
 static const ax_eqn *known_choice(const ax_rewrite_args *args, uint32_t i) {
   const ax_eqn *made = args->made_by[args->eqn->in[i]];
   const ax_literal *literal = made == NULL ? NULL : ax_eqn_literal(made);
@@ -180,7 +180,8 @@ static ax_status make_chosen(const ax_rewrite_args *args, ax_program **out) {
   return ax_builder_finish(&builder, outs, body->out_count, out, NULL, NULL);
 }
 
-/* Calls of one body with the same choices share what becomes of it. */
+/* Calls of one body with the same choices share what becomes of it. *out NULL: the body has so many variants already that the call stays
+   as it is; functions that call each other twice, with another choice each, would double them with each level. */
 static ax_status chosen(const ax_rewrite_args *args, ax_program **out) {
   ax_memo *memo = ax_builder_current()->memo;
   const uint32_t count = args->eqn->in_count;
@@ -191,9 +192,12 @@ static ax_status chosen(const ax_rewrite_args *args, ax_program **out) {
     key[i] = known == NULL ? -1 : *(const bool *)ax_eqn_literal(known)->data;
   }
   if (memo == NULL) return make_chosen(args, out);
-  ax_memo_entry *entry = key == NULL ? NULL : ax_memo_ask(memo, "chosen", body_of(args->eqn), key, count);
-  if (entry == NULL) return ax_out_of_memory(count);
+  ax_memo_entry *entry = key == NULL ? NULL : ax_memo_ask(memo, "chosen", body_of(args->eqn), key, count),
+                *variants = ax_memo_ask(memo, "variants", body_of(args->eqn), NULL, 0);
+  if (entry == NULL || variants == NULL) return ax_out_of_memory(count);
+  if (!entry->known && variants->count == most_variants) return AX_OK;
   if (!entry->known) AX_TRY(make_chosen(args, &entry->made[0]));
+  variants->count += !entry->known;
   entry->known = true;
   *out = ax_program_retain(entry->made[0]);
   return AX_OK;
@@ -203,9 +207,11 @@ static void choose(const ax_rewrite_args *args, ax_value *in) {
   const ax_eqn *eqn = args->eqn;
   ax_program *body;
   uint32_t count = 0;
+  ax_status status = chosen(args, &body);
+  const bool stays = status == AX_OK && body == NULL;
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (known_choice(args, i) == NULL) in[count++] = args->values[eqn->in[i]];
-  const ax_status status = chosen(args, &body);
+    if (stays || known_choice(args, i) == NULL) in[count++] = args->values[eqn->in[i]];
+  if (stays) body = ax_program_retain(body_of(eqn));
   const ax_value *out = bind(status, eqn, body, in);
   for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
 }

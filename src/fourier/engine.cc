@@ -1,7 +1,8 @@
 /* The engine of Fourier transforms by ducc0's plans of one dimension (fft1d_impl.h, under its BSD licence).
 
    Short lines are transformed as many at once as a register has numbers, each in a lane of its own; lines that are left over are
-   accompanied by copies. So are long ones if there are many; other long ones, and one or two short ones, are transformed one by one. The plan's key decides, and lanes
+   accompanied by copies. So are long ones if there are many; few long ones, and a short one that is alone, are transformed one by one. The
+   plan's key decides, and lanes
    do not know of each other: a line's result has the same bits wherever it stands and however lines are shared out to threads. */
 #include "fourier/engine.h"
 
@@ -20,7 +21,7 @@ template <typename T> constexpr int64_t width = lanes<T>::size();
 
 constexpr int64_t longest = 4096; // of lines that are transformed several at once even if they are not many
 
-bool several_at_once(const ax_fourier_key &key) { return key.many || (!key.few && key.n <= longest); }
+bool several_at_once(const ax_fourier_key &key) { return key.many || (!key.alone && key.n <= longest); }
 
 template <typename T> struct transform {
   ax_fourier_key key;

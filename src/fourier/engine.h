@@ -24,7 +24,7 @@ typedef struct ax_fourier_key { /* what a plan is made for */
   bool wide; /* f64; otherwise f32 */
   bool real; /* for the two kinds of real numbers */
   bool many; /* long lines are transformed several at once too; otherwise one by one, which has other bits */
-  bool few;  /* short lines are transformed one by one too; otherwise several at once; not with `many` */
+  bool alone; /* short lines are transformed one by one too; otherwise several at once. Never together with `many` */
 } ax_fourier_key;
 
 typedef struct ax_fourier_job {

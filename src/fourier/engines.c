@@ -64,7 +64,7 @@ const void *ax_fourier_made(const ax_fourier_plan *plan) { return plan->made; }
 
 static bool is_for(const ax_fourier_plan *plan, const ax_fourier_key *key) {
   return plan->key.n == key->n && plan->key.wide == key->wide && plan->key.real == key->real &&
-         plan->key.many == key->many && plan->key.few == key->few;
+         plan->key.many == key->many && plan->key.alone == key->alone;
 }
 
 /* The plan for the key, which becomes the first, or NULL. Under the lock, as the next two. */

@@ -183,10 +183,11 @@ static bool are_many(int64_t lines, const ax_fourier_key *key) {
   return lines >= many_lines && key->n > long_line && key->n <= longest && !key->wide;
 }
 
-/* One line among copies of itself takes one to four times as long as alone, two lines of this length twice as long. */
-static bool are_few(int64_t lines, const ax_fourier_key *key) {
-  enum { long_for_two = 1024 };
-  return lines == 1 || (lines == 2 && key->n >= long_for_two);
+/* A short line that is all there is, which would fill the other lanes of registers with copies of itself, takes a quarter to all of the
+   time by itself. On several devices it may be one of many lines that are cut, whose bits are those of the uncut array. */
+static bool is_alone(int64_t lines, const ax_fourier_key *key, const ax_plan *plan) {
+  enum { short_line = 4096 };
+  return lines == 1 && key->n <= short_line && ax_mesh_devices(&plan->mesh) == 1;
 }
 
 typedef struct transform {
@@ -287,7 +288,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                  .count = l.a * l.s};
   if (t.engine == NULL) return ax_lower_expanded(lower, eqn, by_products, in, out);
   t.key.many = are_many(t.count, &t.key);
-  t.key.few = are_few(t.count, &t.key);
+  t.key.alone = is_alone(t.count, &t.key, lower->plan);
   return lower_by_engine(lower, eqn, &t, in[0], out);
 }
 

@@ -105,7 +105,7 @@ static void bits(void **state) {
           same_bits(engine, &j, &random);
           j.key.many = true;
           if (j.job.n > 4096 && s == 3) same_bits(engine, &j, &random);
-          j.key.many = false, j.key.few = true;
+          j.key.many = false, j.key.alone = true;
           if (j.job.n <= 4096 && s == 3) same_bits(engine, &j, &random);
         }
 }

@@ -258,7 +258,7 @@ static void number_run(running *r, ax_pjrt_client *client) {
   const bool in_turn = r->number > 1 && atomic_load(&client->waited) == r->number - 1;
   const unsigned before = atomic_load(&client->in_turn), now = !in_turn ? 0 : before < enough ? before + 1 : enough;
   atomic_store(&client->in_turn, now);
-  r->awaited = now == enough;
+  r->awaited = now == enough || r->e->calls_python; /* which is waited for below */
 }
 
 static ax_pjrt_error *start(const running *r, ax_executable *made, ax_pjrt_event **over) {

@@ -18,9 +18,9 @@ typedef struct ax_pace { /* zero to start, but for `steps` */
   ax_pace_step *steps; /* by instruction, `count` of them; NULL: it is not asked */
   uint32_t count;
   bool alone;          /* how work is done now */
-  bool tries;          /* that is the other way than the one that is kept to */
+  bool tries;          /* `alone` is a trial: the opposite of the way in use */
   uint32_t windows;    /* of this way so far */
-  uint32_t until;      /* windows of the way that is kept to before the other is tried; 0: none was yet */
+  uint32_t until;      /* windows of the way in use before the other is tried; 0: none was yet */
   int64_t elapsed;     /* nanoseconds of this window */
   int64_t begun;       /* when the step in progress began; 0: none has in this call */
   uint32_t step;
@@ -28,7 +28,7 @@ typedef struct ax_pace { /* zero to start, but for `steps` */
 
 /* A step begins, at `now`: instruction `instr`, which is worth sharing. Returns whether it is done alone. */
 bool ax_pace_step_begins(ax_pace *pace, uint32_t instr, int64_t now);
-/* The call is over: what is between calls counts for no step. */
+/* The call is over, and with it the step in progress. Time between calls belongs to no step. */
 void ax_pace_ends(ax_pace *pace, int64_t now);
 
 #endif

@@ -31,7 +31,7 @@ static bool is_enough(ax_execution *run, const ax_instr *instr) {
   return run->alone >= met_before * sharing;
 }
 
-/* Long work is shared in any case. */
+/* Work of more than `most_brief` microseconds is shared in any case. */
 static bool is_faster_alone(ax_execution *run, const ax_instr *instr) {
   if (run->pace.steps == NULL) return false;
   const uint32_t at = (uint32_t)(instr - run->compiled->codes[0].instrs);

@@ -1,7 +1,8 @@
 /* Cleaning: cse drops equations equal to an earlier one (same primitive, parameters and operands) and uses the earlier results;
    simplification drops, by the primitives' rules, equations whose results equal other values bit for bit. Equations with state are
    left alone, others may become several that cost less. Exchanges may be dropped and merged, since all devices of a program run its
-   equations in one order and lose the same ones. Whole numbers that follow from literals become literals. Inputs and results stay as they are. A program with nothing to clean is returned itself.
+   equations in one order and lose the same ones. Whole numbers that follow from literals become literals. Inputs and results stay as they
+   are. A program with nothing to clean is returned itself.
 
    The choice is made on a copy of the equations, in one walk forward, and the program is built again once. ax_program_simplify does
    both, nested programs first, each once however many equations hold it. Then it drops unused equations (dce.c). */

@@ -297,7 +297,6 @@ static void chains(void **state) {
       "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");
 }
 
-/* Nested programs are simplified too, and one that several equations hold stays one. */
 /* Whole numbers that follow from literals, and the branches that they choose; floats stay. */
 static void known_numbers(void **state) {
   (void)state;
@@ -314,6 +313,7 @@ static void known_numbers(void **state) {
                 "{ lambda x:f32[]. let y:f32[] = exp x in (y,) }");
 }
 
+/* Nested programs are simplified too, and one that several equations hold stays one. */
 static void nested_programs(void **state) {
   (void)state;
   simplifies_to(

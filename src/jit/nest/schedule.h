@@ -96,7 +96,7 @@ typedef struct ax_nest_schedule {
   int loop_of_dim[AX_MAX_LOOPS]; /* kernel dimension -> loop; -1: its index is always 0 */
   ax_nest_access *accesses;           /* by node for loads, then by store */
   bool *live;                    /* by node: whether some store needs it */
-  bool *still;                   /* by node: whether where something is stored follows from it, so that it depends on no loop */
+  bool *still;                   /* by node: whether a store starts where it says, so that it must be known before the loops */
   uint64_t *deps;                /* by node: the loops it depends on, a bit each */
   ax_stretch *stretches;         /* by INSIDE node: the iterations of its loop in which it holds */
 } ax_nest_schedule;
