@@ -153,9 +153,8 @@ static bool is_short(const ax_program *body) {
 /* The truth value that is known to be operand i: with it a body needs but one side of each choice. Other numbers decide less, and could be
    others in each call, each of which would then have a body of its own. */
 static const ax_eqn *known_choice(const ax_rewrite_args *args, uint32_t i) {
-  const ax_eqn *made = args->made_by[args->eqn->in[i]];
-  const ax_literal *literal = made == NULL ? NULL : ax_eqn_literal(made);
-  return literal != NULL && literal->type.dtype == AX_BOOL && literal->type.rank == 0 ? made : NULL;
+  const ax_literal *literal = ax_made_literal(args->made_by, args->eqn->in[i]);
+  return literal != NULL && literal->type.dtype == AX_BOOL ? args->made_by[args->eqn->in[i]] : NULL;
 }
 
 static bool knows_choices(const ax_rewrite_args *args) {
@@ -167,17 +166,21 @@ static bool knows_choices(const ax_rewrite_args *args) {
 /* The body with the known choices in the place of operands. */
 static ax_status make_chosen(const ax_rewrite_args *args, ax_program **out) {
   const ax_program *body = body_of(args->eqn);
+  ax_type *types = ax_trace_alloc(body->in_count * sizeof types[0]);
+  uint32_t count = 0;
+  if (types == NULL) return ax_out_of_memory(body->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < body->in_count; i++)
+    if (known_choice(args, i) == NULL) types[count++] = body->types[i];
   ax_builder builder;
-  ax_builder_begin(&builder, &body->axes);
+  const ax_value *given = ax_region_begin(&builder, &body->axes, types, count);
   ax_value *in = ax_trace_alloc(body->in_count * sizeof in[0]), *outs = ax_trace_alloc(body->out_count * sizeof outs[0]);
-  for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
-    if (known_choice(args, i) == NULL) in[i] = ax_builder_input(&builder, &body->types[i]);
-  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) {
+  for (uint32_t i = 0; given != NULL && in != NULL && i < body->in_count; i++) {
     const ax_eqn *known = known_choice(args, i);
     if (known != NULL) ax_emit(known->prim, known->params, NULL, 0, &in[i], 1);
+    else in[i] = *given++;
   }
-  if (in != NULL && outs != NULL) (ax_call)(body, AX_LIST(body->in_count, in), AX_LIST(body->out_count, outs));
-  return ax_builder_finish(&builder, outs, body->out_count, out, NULL, NULL);
+  if (given != NULL && in != NULL && outs != NULL) (ax_call)(body, AX_LIST(body->in_count, in), AX_LIST(body->out_count, outs));
+  return ax_region_finish(&builder, outs, body->out_count, out);
 }
 
 /* Calls of one body with the same choices share what becomes of it. *out NULL: the body has so many variants already that the call stays
@@ -203,11 +206,13 @@ static ax_status chosen(const ax_rewrite_args *args, ax_program **out) {
   return AX_OK;
 }
 
-static void choose(const ax_rewrite_args *args, ax_value *in) {
+static void choose(const ax_rewrite_args *args) {
   const ax_eqn *eqn = args->eqn;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
   ax_program *body;
   uint32_t count = 0;
-  ax_status status = chosen(args, &body);
+  if (in == NULL) return;
+  const ax_status status = chosen(args, &body);
   const bool stays = status == AX_OK && body == NULL;
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (stays || known_choice(args, i) == NULL) in[count++] = args->values[eqn->in[i]];
@@ -216,20 +221,21 @@ static void choose(const ax_rewrite_args *args, ax_value *in) {
   for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
 }
 
+void ax_called_in_place(const ax_rewrite_args *args, uint32_t first, const ax_program *body) {
+  ax_value *in = ax_trace_alloc(body->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < body->in_count; i++) in[i] = args->values[args->eqn->in[first + i]];
+  ax_builder_current()->number = 0; /* that of the equation would be taken for theirs */
+  (ax_call)(body, AX_LIST(body->in_count, in), AX_LIST(body->out_count, args->out));
+}
+
 static bool rewrite(const ax_rewrite_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  const bool writes_out = is_short(body_of(eqn));
+  const ax_program *body = body_of(args->eqn);
+  const bool writes_out = is_short(body);
   if (!writes_out && !knows_choices(args)) return false;
   if (args->values == NULL) return true;
-  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
-  if (in == NULL) return true;
-  if (!writes_out) {
-    choose(args, in);
-    return true;
-  }
-  ax_builder_current()->number = 0; /* that of the call would be taken for theirs */
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->values[eqn->in[i]];
-  (ax_call)(body_of(eqn), AX_LIST(eqn->in_count, in), AX_LIST(eqn->out_count, args->out));
+  if (writes_out) ax_called_in_place(args, 0, body);
+  else choose(args);
   return true;
 }
 

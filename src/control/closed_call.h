@@ -19,6 +19,9 @@ void ax_called_jvp(const ax_jvp_args *args);
 void ax_called_transpose(const ax_transpose_args *args);
 void ax_called_batch(const ax_batch_args *args);
 
+/* rewrite: the equations of a body, on the operands from number `first` on, in the place of the equation. */
+void ax_called_in_place(const ax_rewrite_args *args, uint32_t first, const ax_program *body);
+
 /* --- Binding --- */
 
 /* Binds an equation with `params` and this body in the place of theirs. Returns its results; NULL: the trace has failed. */

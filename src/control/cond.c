@@ -9,6 +9,7 @@
    cond_trace.c. */
 #include <stdio.h>
 
+#include "control/closed_call.h"
 #include "control/cond.h"
 #include "hlo/hlo.h"
 #include "hlo/read.h"
@@ -204,17 +205,11 @@ static ax_status if_read(const ax_hlo_read_args *args) {
 /* --- rewrite: a branch that is known to be chosen stands in the place of the choice --- */
 
 static bool take_branch(const ax_rewrite_args *args) {
-  const ax_eqn *eqn = args->eqn, *made_by = args->made_by[eqn->in[0]];
-  const ax_literal *index = made_by == NULL ? NULL : ax_eqn_literal(made_by);
-  const ax_programs *branches = eqn->params;
+  const ax_literal *index = ax_made_literal(args->made_by, args->eqn->in[0]);
+  const ax_programs *branches = args->eqn->params;
   if (index == NULL) return false;
   if (args->values == NULL) return true;
-  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
-  if (in == NULL) return true;
-  for (uint32_t i = 1; i < eqn->in_count; i++) in[i - 1] = args->values[eqn->in[i]];
-  const ax_program *branch = branches->v[chosen(&(ax_tensor){.dtype = AX_S32, .data = index->data}, branches->count)];
-  ax_builder_current()->number = 0; /* that of the choice would be taken for theirs */
-  (ax_call)(branch, AX_LIST(branch->in_count, in), AX_LIST(eqn->out_count, args->out));
+  ax_called_in_place(args, 1, branches->v[chosen(&(ax_tensor){.dtype = AX_S32, .data = index->data}, branches->count)]);
   return true;
 }
 

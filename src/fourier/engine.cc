@@ -19,9 +19,7 @@ using ducc0::detail_fft::pocketfft_r;
 template <typename T> using lanes = ducc0::native_simd<T>;
 template <typename T> constexpr int64_t width = lanes<T>::size();
 
-constexpr int64_t longest = 4096; // of lines that are transformed several at once even if they are not many
-
-bool several_at_once(const ax_fourier_key &key) { return key.many || (!key.alone && key.n <= longest); }
+bool several_at_once(const ax_fourier_key &key) { return key.many || (!key.alone && key.n <= AX_FOURIER_SHORT); }
 
 template <typename T> struct transform {
   ax_fourier_key key;

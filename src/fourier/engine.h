@@ -19,6 +19,9 @@ typedef enum ax_fourier_kind {
 static inline bool ax_fourier_is_real(ax_fourier_kind kind) { return kind == AX_FOURIER_REAL || kind == AX_FOURIER_REAL_BACK; }
 static inline bool ax_fourier_is_back(ax_fourier_kind kind) { return kind == AX_FOURIER_BACKWARD || kind == AX_FOURIER_REAL_BACK; }
 
+/* Lines up to this length are transformed several at once unless one is alone, longer ones only if there are many. */
+enum { AX_FOURIER_SHORT = 4096 };
+
 typedef struct ax_fourier_key { /* what a plan is made for */
   int64_t n;
   bool wide; /* f64; otherwise f32 */

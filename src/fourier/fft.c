@@ -179,15 +179,14 @@ enum { line_bytes = 64 /* bytes */, least_parts = 12, share = 8 };
 /* Several at once, a long line of f32 takes half to all of the time that it takes alone, in eight times the memory; one of f64 gains nothing.
    Two threads should have a group each. How many there are decides nothing, since bits depend on this. */
 static bool are_many(int64_t lines, const ax_fourier_key *key) {
-  enum { many_lines = 16, long_line = 4096, longest = 1 << 17 };
-  return lines >= many_lines && key->n > long_line && key->n <= longest && !key->wide;
+  enum { many_lines = 16, longest = 1 << 17 };
+  return lines >= many_lines && key->n > AX_FOURIER_SHORT && key->n <= longest && !key->wide;
 }
 
 /* A short line that is all there is, which would fill the other lanes of registers with copies of itself, takes a quarter to all of the
    time by itself. On several devices it may be one of many lines that are cut, whose bits are those of the uncut array. */
 static bool is_alone(int64_t lines, const ax_fourier_key *key, const ax_plan *plan) {
-  enum { short_line = 4096 };
-  return lines == 1 && key->n <= short_line && ax_mesh_devices(&plan->mesh) == 1;
+  return lines == 1 && key->n <= AX_FOURIER_SHORT && ax_mesh_devices(&plan->mesh) == 1;
 }
 
 typedef struct transform {

@@ -41,6 +41,11 @@ int ax_dtype_find(const char *name, size_t length) {
 bool ax_is_differentiable(ax_dtype dtype) { return ax_is_complex(dtype) || (ax_is_float(dtype) && ax_has_sign(dtype)); }
 bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 bool ax_rounds(ax_dtype dtype) { return ax_is_float(dtype) || ax_is_complex(dtype); }
+bool ax_is_exact(ax_dtype dtype) {
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  return kind == AX_KIND_BOOL || kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
+}
+
 bool ax_is_key(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_KEY; }
 bool ax_is_complex(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_COMPLEX; }
 ax_dtype ax_part_dtype(ax_dtype dtype) { return ax_is_complex(dtype) ? ax_dtype_get(dtype)->computed : dtype; }

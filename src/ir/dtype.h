@@ -42,6 +42,9 @@ bool ax_is_float(ax_dtype dtype);
    long sums are made in a wider dtype, and bits have no meaning to users. */
 bool ax_rounds(ax_dtype dtype);
 
+/* Truth values and integers: arithmetic on them gives one result wherever it is done. */
+bool ax_is_exact(ax_dtype dtype);
+
 bool ax_is_key(ax_dtype dtype);
 bool ax_is_complex(ax_dtype dtype);
 /* The dtype of a complex number's two parts; any other dtype itself. */

@@ -95,6 +95,7 @@ typedef struct ax_transpose_args ax_transpose_args;
 typedef struct ax_batch_args ax_batch_args;
 typedef struct ax_prune_args ax_prune_args;
 typedef struct ax_simplify_args ax_simplify_args;
+typedef struct ax_rewrite_args ax_rewrite_args;
 typedef struct ax_ungroup_args ax_ungroup_args;
 typedef struct ax_shard_args ax_shard_args;
 typedef struct ax_block_args ax_block_args;

@@ -373,6 +373,10 @@ static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
   const ax_literal *literal = ax_prim_is_literal(eqn->prim) ? eqn->params : NULL;
   return literal != NULL && literal->type.rank == 0 ? literal : NULL;
 }
+/* That of the equation that made value `id`, as simplifying rules are given them; NULL: it is no such constant. */
+static inline const ax_literal *ax_made_literal(const ax_eqn *const *made_by, uint32_t id) {
+  return made_by[id] == NULL ? NULL : ax_eqn_literal(made_by[id]);
+}
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }

@@ -8,14 +8,9 @@ typedef struct known {
   bool is;
 } known;
 
-static bool is_counted(ax_dtype dtype) {
-  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
-  return kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED || kind == AX_KIND_BOOL;
-}
-
 static known number_of(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
-  if (expr->op != AX_LEAF_CONST || !is_counted(expr->dtype)) return (known){0};
+  if (expr->op != AX_LEAF_CONST || !ax_is_exact(expr->dtype)) return (known){0};
   return (known){ax_number_load(expr->dtype, &expr->imm, 0).i, true};
 }
 

@@ -74,6 +74,6 @@ bool ax_pace_step_begins(ax_pace *pace, uint32_t instr, int64_t now) {
 }
 
 void ax_pace_ends(ax_pace *pace, int64_t now) {
-  if (pace->begun != 0) note(pace, now);
+  note(pace, now);
   pace->begun = 0;
 }

@@ -28,7 +28,7 @@ typedef struct ax_pace { /* zero to start, but for `steps` */
 
 /* A step begins, at `now`: instruction `instr`, which is worth sharing. Returns whether it is done alone. */
 bool ax_pace_step_begins(ax_pace *pace, uint32_t instr, int64_t now);
-/* The call is over, and with it the step in progress. Time between calls belongs to no step. */
+/* The call is over, and with it the step in progress, which there must be. Time between calls belongs to no step. */
 void ax_pace_ends(ax_pace *pace, int64_t now);
 
 #endif

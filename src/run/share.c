@@ -25,8 +25,9 @@ static bool better_alone(const ax_execution *run, uint32_t count) {
 /* Calling a helper into a run takes a microsecond or two, more if it sleeps, and more where cores exchange lines slowly. That pays
    for work that takes much longer, or after enough small work, as in a loop. */
 static bool is_enough(ax_execution *run, const ax_instr *instr) {
+  if (run->job.asked) return true;
   const double sharing = ax_rates_planned()->sharing;
-  if (run->job.asked || instr->microseconds >= worth_asking * sharing) return true;
+  if (instr->microseconds >= worth_asking * sharing) return true;
   run->alone += instr->microseconds;
   return run->alone >= met_before * sharing;
 }

@@ -96,17 +96,11 @@ static ax_status simplify(cleaning *c, uint32_t i) {
 
 enum { most_known = 4, most_bytes = 8 }; /* operands of an equation; bytes of a number */
 
-/* Truth values and whole numbers. Floats stay: what they are may depend on how the program is compiled. */
-static bool is_exact(ax_dtype dtype) {
-  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
-  return kind == AX_KIND_BOOL || kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
-}
-
-/* The tensor of one whole number or truth value that is a literal. */
+/* The tensor of one whole number or truth value that is a literal. Floats stay: what they are may depend on how a program is
+   compiled. */
 static bool is_known(const cleaning *c, uint32_t id, ax_tensor *out) {
-  const ax_eqn *made_by = c->made_by[id];
-  const ax_literal *literal = made_by == NULL ? NULL : ax_eqn_literal(made_by);
-  if (literal == NULL || !is_exact(literal->type.dtype)) return false;
+  const ax_literal *literal = ax_made_literal(c->made_by, id);
+  if (literal == NULL || !ax_is_exact(literal->type.dtype)) return false;
   *out = (ax_tensor){.dtype = literal->type.dtype, .data = literal->data};
   return true;
 }
@@ -115,7 +109,7 @@ static bool is_known(const cleaning *c, uint32_t id, ax_tensor *out) {
 static bool gives_exact(const ax_eqn *eqn, const ax_type *type) {
   const bool cheap = eqn->prim->kind == AX_LOCAL && eqn->prim->cheap && eqn->prim->eval != NULL;
   if (!cheap || eqn->out_count != 1 || eqn->in_count == 0 || eqn->in_count > most_known) return false;
-  return type->form == AX_ARRAY && type->rank == 0 && is_exact(type->dtype) && type->spread.varying == 0 && type->spread.unreduced == 0;
+  return type->form == AX_ARRAY && type->rank == 0 && ax_is_exact(type->dtype) && type->spread.varying == 0 && type->spread.unreduced == 0;
 }
 
 /* Makes a literal of an equation whose operands are known. */

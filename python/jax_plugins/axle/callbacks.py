@@ -47,11 +47,11 @@ class Function:
         """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's. It may be called on the thread
         that runs the program, but is no part of what that thread does: the mesh that is set there is not the function's."""
         with sharding_impls._internal_use_concrete_mesh(mesh_lib.empty_concrete_mesh), mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh):
-            for to, result in zip(results, function([x.copy() for x in operands])):
+            for to, result in zip(results, function(*[x.copy() for x in operands])):
                 np.copyto(to, result)
 
     def __call__(self, *arguments):
-        return self.function(list(arguments))
+        return self.function(*arguments)
 
     def __del__(self):
         with _lock:
@@ -176,7 +176,9 @@ def _checked(callback, operand_avals, result_avals):
     """The function with its results as arrays of the types that were said."""
     narrow = [(i, aval.dtype) for i, aval in enumerate(operand_avals) if _wide(aval.dtype) != aval.dtype]
 
-    def call(arguments):
+    def call(*arguments):
+        if narrow:
+            arguments = list(arguments)
         for i, dtype in narrow:
             arguments[i] = arguments[i].astype(dtype)
         results = callback(*arguments)

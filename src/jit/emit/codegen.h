@@ -20,8 +20,6 @@ typedef struct ax_codegen {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function;
-  LLVMBasicBlockRef
-      entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: at the function's beginning */
 } ax_codegen;
 
 /* --- types.c: functions, types, constants, vectors --- */

@@ -462,7 +462,6 @@ static void a_kernel_inside_a_function(void **state) {
   ax_nest_schedule *schedule;
   assert_int_equal(ax_nest_schedule_inside(&arena, plus_one(&arena), (ax_registers){.bytes = cg.vector_bytes}, false, &schedule), AX_OK);
   assert_non_null(schedule);
-  cg.entry = LLVMGetInsertBlock(cg.builder);
   const LLVMValueRef bases[] = {address(1), address(made)};
   LLVMValueRef *const held[] = {NULL, NULL};
   const bool far[] = {false, false};

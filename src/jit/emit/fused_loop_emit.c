@@ -436,14 +436,9 @@ ax_status ax_fused_loop_emit(ax_arena *arena, const ax_codegen *cg, const ax_fus
   ax_cg_begin_function(&w.cg, name);
   w.places = LLVMGetParam(w.cg.function, 0);
   w.coordinates = LLVMGetParam(w.cg.function, 1);
-  w.cg.entry = LLVMGetInsertBlock(w.cg.builder);
-  LLVMBasicBlockRef first = new_block(&w);
-  LLVMPositionBuilderAtEnd(w.cg.builder, first);
   load_places(&w);
   AX_TRY(emit_steps(&w, 0));
   store_places(&w, changes);
   LLVMBuildRetVoid(w.cg.builder);
-  LLVMPositionBuilderAtEnd(w.cg.builder, w.cg.entry);
-  LLVMBuildBr(w.cg.builder, first);
   return AX_OK;
 }

@@ -42,8 +42,7 @@ static void position_at_beginning(const ax_codegen *cg, LLVMBasicBlockRef here) 
 
 LLVMValueRef ax_cg_stack(const ax_codegen *cg, LLVMTypeRef type) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(cg->builder);
-  if (cg->entry != NULL) LLVMPositionBuilderAtEnd(cg->builder, cg->entry);
-  else position_at_beginning(cg, here);
+  position_at_beginning(cg, here);
   LLVMValueRef memory = LLVMBuildAlloca(cg->builder, type, "");
   LLVMSetAlignment(memory, 64);
   LLVMPositionBuilderAtEnd(cg->builder, here);

@@ -46,8 +46,8 @@ static ax_nest_access make_access(const ax_loop_kernel *kernel, uint32_t slot, c
   return access;
 }
 
-/* A dimension of one index moves nothing, but has a loop if it is the one of which calls do a range. Where a store starts must be known before
-   all loops: in table[p[i]] = x, for the only i, p[i] is. */
+/* A dimension of one index moves nothing, but has a loop if it is the one of which calls do a range. Where a store starts must be
+   known before all loops: in table[p[i]] = x, for the only i, p[i] is. */
 static void keep_still(const ax_loop_kernel *kernel, ax_nest_access *access) {
   for (uint32_t d = 0; d < kernel->rank; d++)
     if (kernel->dims[d] == 1) access->stride[d] = 0;
