@@ -347,7 +347,19 @@ static ax_status add_passes(show *show, const char *names) {
   return AX_OK;
 }
 
+/* Bytecode is of a module: of the one that was read, or that the program becomes. */
+static ax_status add_bytecode(show *show) {
+  const uint32_t passes = show->passes.count;
+  if (show->target != NULL && show->bytecode == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "--target is of bytecode: --bytecode FILE says where that goes");
+  if (show->bytecode == NULL || show->module) return AX_OK;
+  if (show->after != NULL) return ax_error(AX_INVALID_ARGUMENT, "--bytecode is of a StableHLO module, and --after gives none");
+  if (passes > 0 && strcmp(show->passes.words[passes - 1], "stablehlo") == 0) return AX_OK;
+  return add_passes(show, "stablehlo");
+}
+
 static ax_status add_last(show *show) {
+  AX_TRY(add_bytecode(show));
   if (show->cost) AX_TRY(add_passes(show, "cost"));
   return show->memory ? add_passes(show, "memory") : AX_OK;
 }
@@ -415,7 +427,7 @@ int show_main(int argc, const char **argv) {
       {"cost", '\0', POPT_ARG_NONE, &show.cost, 0, "What a run costs each device: as --pass cost, after all others", NULL},
       {"memory", '\0', POPT_ARG_NONE, &show.memory, 0, "What memory a run takes: as --pass memory, after all others", NULL},
       {"module", '\0', POPT_ARG_NONE, &show.module, 0, "The StableHLO module of the file as text, also of bytecode", NULL},
-      {"bytecode", '\0', POPT_ARG_STRING, NULL, option_bytecode, "Writes the module of --module or --pass stablehlo as bytecode", "FILE"},
+      {"bytecode", '\0', POPT_ARG_STRING, NULL, option_bytecode, "Writes the module of --module, or else that of --pass stablehlo, as bytecode", "FILE"},
       {"target", '\0', POPT_ARG_STRING, NULL, option_target, "The version of VHLO that --bytecode writes (1.0.0); 1.0.0+mixed: chlo and sdy, too", "VERSION"},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",

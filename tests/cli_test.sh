@@ -243,6 +243,11 @@ expect 0 'no kernel was come to' check double.axle
 expect 1 'reference does not go with' trace double.axle --reference
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
+expect 0 '' show double.axle --bytecode double.mlirbc --target 1.9.0
+expect 0 'y:f32\[2,3\]\|f32\[2,3\] = add' show double.mlirbc
+expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower --bytecode double.mlirbc
+expect 2 'error: --bytecode is of a StableHLO module' show double.axle --after simplify --bytecode double.mlirbc
+expect 2 'error: --target is of bytecode' show double.axle --target 1.9.0
 expect 2 "error: unexpected argument 'all'" devices all
 expect 0 '^2 devices of the machine tpu-like-torus (torus 2 x 1 x 1), of which 1 stands for all' simulate whole.axle
 expect 0 '^1000000 devices of the machine h200-switch (125000 nodes of 8), of which 8 stand for all' simulate whole.axle --mesh data=1000000 -a ring -M h200-switch

@@ -35,6 +35,8 @@ typedef enum ax_dlpack_code { /* DLDataTypeCode */
   AX_DLPACK_F8E5M2 = 12,
   AX_DLPACK_F8E5M2FNUZ = 13,
   AX_DLPACK_F8E8M0FNU = 14,
+  AX_DLPACK_F6E2M3FN = 15,
+  AX_DLPACK_F6E3M2FN = 16,
   AX_DLPACK_F4E2M1FN = 17
 } ax_dlpack_code;
 

@@ -181,7 +181,7 @@ static const struct {
                   [AX_HLO_SLOT_STRING] = {KIND(STRING) | KIND(SYMBOL), "a string"}, /* custom_call @target */
                   [AX_HLO_SLOT_SYMBOL] = {KIND(SYMBOL), "a symbol"},
                   [AX_HLO_SLOT_SYMBOLS] = {KIND(ARRAY), "a list of symbols"},
-                  [AX_HLO_SLOT_TYPE] = {KIND(TYPE) | KIND(WORD), "a type"}, /* tf32 is one that Axle does not have */
+                  [AX_HLO_SLOT_TYPE] = {KIND(TYPE) | KIND(WORD), "a type"}, /* tf32 is no dtype of elements */
                   [AX_HLO_SLOT_FLOAT] = {KIND(FLOAT), "a number of f32"},
                   [AX_HLO_SLOT_DICTIONARY] = {KIND(DICTIONARY), "a dictionary"},
                   [AX_HLO_SLOT_ARRAY] = {KIND(ARRAY), "a list"},

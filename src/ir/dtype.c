@@ -96,6 +96,7 @@ ax_float_form ax_float_form_of(ax_dtype dtype) {
 
 static uint64_t ones(uint32_t bits) { return ((uint64_t)1 << bits) - 1; }
 
+bool ax_is_power(ax_dtype dtype) { return ax_dtype_get(dtype)->specials == AX_SPECIALS_POWERS; }
 bool ax_has_infinity(ax_dtype dtype) { return ax_dtype_get(dtype)->specials == AX_SPECIALS_IEEE; }
 bool ax_has_nan(ax_dtype dtype) { return ax_is_float(dtype) && ax_dtype_get(dtype)->specials != AX_SPECIALS_SATURATED; }
 bool ax_has_sign(ax_dtype dtype) {

@@ -57,7 +57,7 @@ ax_dtype ax_widest_dtype(ax_dtype dtype);
 
 /* It is a float of less than 32 bits, whose sums and functions are computed in f32. */
 bool ax_is_narrow_float(ax_dtype dtype);
-/* It is a float of a byte: f8 and f4. Registers hold f32, also where only its sign is turned, and results are rounded. */
+/* It is a float of a byte: f8, f6 and f4. Registers hold f32, also where only its sign is turned, and results are rounded. */
 bool ax_is_byte_float(ax_dtype dtype);
 /* It is an integer of less than 8 bits, which memory holds in the lower bits of a byte. */
 bool ax_is_short_integer(ax_dtype dtype);
@@ -71,6 +71,8 @@ bool ax_dtype_widens(ax_dtype from, ax_dtype to);
 bool ax_is_multiplied_as(ax_dtype from, ax_dtype to);
 
 /* --- Floats --- */
+/* Its numbers are powers of 2, f8e8m0fnu: it has no sign and no zero, and its least number is subnormal in f32. */
+bool ax_is_power(ax_dtype dtype);
 bool ax_has_infinity(ax_dtype dtype);
 bool ax_has_nan(ax_dtype dtype);
 bool ax_has_sign(ax_dtype dtype);

@@ -66,6 +66,9 @@ static void nan_text(ax_text *text, ax_dtype dtype, const void *element) {
     ax_text_add(text, "nan_%" PRIx64, bits);
 }
 
+/* Of a dtype without infinities, which would make its largest number of it. */
+static bool is_beyond(ax_dtype dtype, const char *digits) { return !ax_has_infinity(dtype) && !ax_number_holds(dtype, strtod(digits, NULL)); }
+
 static void float_text(ax_text *text, ax_dtype dtype, const void *element) {
   double value = ax_number_load(dtype, element, 0).f;
   char digits[40], *end;
@@ -79,10 +82,10 @@ static void float_text(ax_text *text, ax_dtype dtype, const void *element) {
     return;
   }
   int precision = 0;
-  do {
+  do { /* not 8 for the 7.5 that is the largest of its dtype: what is above it is refused */
     snprintf(digits, sizeof digits, "%.*e", precision, value);
     ax_number_store(dtype, &back, 0, ax_number_decimal(dtype, digits, &end));
-  } while (!same_bits(dtype, &back, element) && ++precision < 17);
+  } while ((!same_bits(dtype, &back, element) || is_beyond(dtype, digits)) && ++precision < 17);
   int exponent = atoi(strchr(digits, 'e') + 1), decimals = precision - exponent;
   if (exponent < -4 || exponent > 15)
     ax_text_add(text, "%.*e", precision, value);
@@ -159,7 +162,7 @@ static bool float_parse(const char *word, ax_dtype dtype, void *data, int64_t in
     if (digits[0] < '0' || digits[0] > '9' || digits[strspn(digits, "0123456789.eE+-")] != '\0') return false;
     value = ax_number_decimal(dtype, word, &end).f;
     if (*end != '\0' || !isfinite(value)) return false;
-    if (!ax_has_infinity(dtype) && !ax_number_holds(dtype, strtod(word, NULL))) return false;
+    if (is_beyond(dtype, word)) return false;
   }
   if (!ax_number_holds(dtype, value)) return false;
   ax_number_store(dtype, data, index, (ax_number){.f = value});

@@ -20,7 +20,7 @@ static ax_status infer(const ax_infer_args *args) {
   const sum_parts_params *p = args->params;
   const ax_type *x = &args->in[0];
   if (p->size < 1) return ax_error(AX_INVALID_ARGUMENT, "size is %lld", (long long)p->size);
-  if (x->dtype == AX_F8E8M0FNU) return ax_error(AX_INVALID_ARGUMENT, "%s has no zero", ax_dtype_name(x->dtype));
+  if (ax_is_power(x->dtype)) return ax_error(AX_INVALID_ARGUMENT, "%s has no zero", ax_dtype_name(x->dtype));
   if (x->rank == AX_MAX_RANK) return ax_error(AX_ABSENT, "the operand has %d dimensions: its parts have one more", AX_MAX_RANK);
   args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   memmove(args->out[0].dims + 1, args->out[0].dims, x->rank * sizeof x->dims[0]);

@@ -81,7 +81,7 @@ static ax_status eval(const ax_eval_args *args) {
   const cumulative_params *p = args->eqn->params;
   const ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *x = args->in[0], *out = args->out[0];
-  const ax_dtype wide = ax_widest_dtype(x->dtype);
+  const ax_dtype wide = ax_partial_dtype(op, x->dtype);
   /* No complex number is below all others, and logaddexp has no neutral element in a dtype without infinity. */
   const bool begins = (ax_is_complex(wide) && op != AX_SCALAR_ADD && op != AX_SCALAR_MUL) ||
                       (op == AX_SCALAR_NONE && !ax_has_infinity(x->dtype));

@@ -286,7 +286,7 @@ bool ax_window_overlaps(const ax_index_windows *w, const ax_indexing *at, uint32
          w->sizes[d] <= (w->limit[d] + w->sizes[d]) / AX_FEW_OF;
 }
 
-bool ax_picked_adds_up(ax_dtype dtype) { return dtype != AX_BOOL && dtype != AX_F8E8M0FNU && !ax_is_key(dtype); }
+bool ax_picked_adds_up(ax_dtype dtype) { return dtype != AX_BOOL && !ax_is_power(dtype) && !ax_is_key(dtype); }
 
 ax_literal ax_not_picked(ax_dtype dtype) {
   ax_element *bits = ax_trace_alloc(sizeof *bits);

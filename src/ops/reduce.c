@@ -90,11 +90,16 @@ static rows rows_of(const ax_tensor *x, const ax_dims *axes) {
   return r;
 }
 
+ax_dtype ax_partial_dtype(ax_scalar op, ax_dtype dtype) {
+  if (op != AX_SCALAR_MAX && op != AX_SCALAR_MIN) return ax_widest_dtype(dtype);
+  return ax_is_narrow_float(dtype) ? AX_F32 : dtype;
+}
+
 static ax_status eval(const ax_eval_args *args) {
   const ax_tensor *x = args->in[0], *out = args->out[0];
   rows r = rows_of(x, &((const reduce_params *)args->eqn->params)->axes);
   ax_scalar op = combination(args->eqn->prim);
-  ax_dtype wide = ax_widest_dtype(x->dtype);
+  const ax_dtype wide = ax_partial_dtype(op, x->dtype);
   int64_t count = ax_dims_elems(r.kept_rank, r.kept_dims), length = ax_dims_elems(r.reduced_rank, r.reduced_dims);
   const bool moves = r.reduced_rank == 0 || (!begins_anew(op) && length == 1); /* the extreme of one element is that element */
   const bool begins = ax_is_complex(x->dtype) && (op == AX_SCALAR_MAX || op == AX_SCALAR_MIN); /* none is below all others */

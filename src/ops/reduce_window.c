@@ -78,10 +78,11 @@ static ax_status infer(const ax_infer_args *args) {
 
 /* --- eval --- */
 
+
 static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *index, const int64_t *strides) {
   const window_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0];
-  const ax_dtype wide = ax_widest_dtype(x->dtype);
+  const ax_dtype wide = ax_partial_dtype(op, x->dtype);
   ax_number total = ax_reduce_identity(op, x->dtype);
   for (int64_t tap = 0, count = ax_dims_elems(x->rank, p->window_dimensions.v); tap < count; tap++) {
     int64_t at = 0, rest = tap, here = 0;
@@ -92,6 +93,7 @@ static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *
     }
     if (here < 0) continue;
     ax_number pair[] = {total, ax_number_load(x->dtype, x->data, at)};
+    if (count == 1) return pair[1]; /* a complex number of which one part is NaN, too */
     total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
   }
   return total;
@@ -100,7 +102,7 @@ static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *
 /* Row by row, in one pass. */
 static void eval_running(const ax_eval_args *args, ax_scalar op, uint32_t d, bool reverse) {
   const ax_tensor *x = args->in[0], *out = args->out[0];
-  const ax_dtype wide = ax_widest_dtype(x->dtype);
+  const ax_dtype wide = ax_partial_dtype(op, x->dtype);
   const int64_t length = x->dims[d], inner = ax_dims_elems(x->rank - d - 1, x->dims + d + 1),
                 rows = ax_dims_elems(d, x->dims) * inner;
   for (int64_t row = 0; row < rows; row++) {

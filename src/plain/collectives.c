@@ -51,7 +51,7 @@ static ax_dtype bits_dtype(ax_dtype dtype) {
 
 static ax_value from_source(const source *s, ax_value x);
 
-/* As the integers of `wide`, which have all numbers of x. */
+/* As numbers of `wide`, which has all of x. */
 static ax_value as_wider(const source *s, ax_value x, ax_dtype wide) {
   const ax_dtype dtype = ax_typeof(x).dtype;
   return ax_convert_element_type(from_source(s, ax_convert_element_type(x, wide)), dtype);
@@ -64,7 +64,8 @@ static ax_value from_source(const source *s, ax_value x) {
   if (ax_is_complex(dtype)) return ax_complex(from_source(s, ax_real_part(x)), from_source(s, ax_imag_part(x)));
   if (dtype == AX_BOOL) return as_wider(s, x, AX_U8);
   if (ax_is_short_integer(dtype)) return as_wider(s, x, ax_multiplied_as(dtype));
-  if (ax_is_float(dtype) || dtype == AX_F8E8M0FNU)
+  if (ax_dtype_get(dtype)->bits == 6) return as_wider(s, x, AX_BF16); /* no integers have six bits, and these floats no NaN */
+  if (ax_is_float(dtype))
     return ax_bitcast_convert_type(from_source(s, ax_bitcast_convert_type(x, bits_dtype(dtype))), dtype);
   const ax_value part = ax_where(s->here, x, ax_full_like(x, 0));
   return ax_bind1(&ax_prim_psum, s->axes, &part, 1);
@@ -88,7 +89,7 @@ static bool combine_applies(const ax_plain_lacks *lacks, const ax_eqn *eqn, cons
   (void)out;
   const ax_dtype dtype = in[0].dtype;
   const bool sums = eqn->prim == &ax_prim_psum || eqn->prim == &ax_prim_psum_scatter;
-  if (ax_is_short_integer(dtype) || ax_is_byte_float(dtype) || dtype == AX_F8E8M0FNU) return lacks->byte_combinations;
+  if (ax_is_short_integer(dtype) || ax_is_byte_float(dtype)) return lacks->byte_combinations;
   return lacks->wide_sums && sums && ax_is_narrow_float(dtype);
 }
 
@@ -102,7 +103,7 @@ static void combine(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 
 static bool bits_apply(const ax_plain_lacks *lacks, const ax_eqn *eqn, const ax_type *in, const ax_type *out) {
   (void)eqn, (void)out;
-  return lacks->two_bit_moves && in[0].dtype == AX_F8E8M0FNU;
+  return lacks->two_bit_moves && ax_is_power(in[0].dtype);
 }
 
 static void as_bits(const ax_eqn *eqn, const ax_value *in, ax_value *out) {

@@ -56,6 +56,9 @@ AX_MUST_USE ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint3
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
 /* The neutral element of the reduction: 0, 1, or the least or greatest number of the dtype. */
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
+/* In what eval combines elements: the widest dtype of the kind. Extremes, which are exact, in that of compiled code, where subnormal
+   numbers are flushed as there. NONE as op is logaddexp. */
+ax_dtype ax_partial_dtype(ax_scalar op, ax_dtype dtype);
 ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype); /* the same as a scalar of the trace in progress */
 /* x's kept dimensions and axes in the order of a kernel whose last dimensions are reduced over. */
 typedef struct ax_reduction {

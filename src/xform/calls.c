@@ -136,7 +136,7 @@ static void find_kept(looping *l) {
 }
 
 static bool is_plain(const ax_type *type) {
-  return type->form == AX_ARRAY && type->dtype != AX_KEY && type->dtype != AX_F8E8M0FNU &&
+  return type->form == AX_ARRAY && type->dtype != AX_KEY && !ax_is_power(type->dtype) &&
          (type->spread.reduced | type->spread.unreduced) == 0;
 }
 

@@ -555,7 +555,7 @@ const test_sample test_samples[] = {
     SAMPLE("custom_linear_solve",
            "{ lambda d:T[3] b:T[3]. let x:T[3] = custom_linear_solve[solves=({ lambda d:T[3] b:T[3]. let x:T[3] = div b d in (x,) })"
            "  matvec={ lambda d:T[3] x:T[3]. let y:T[3] = mul d x in (y,) } num_consts=1 symmetric=true] d b in (x,) }",
-           .linear = "b", .low = 1, .high = 2),
+           .linear = "b", .low = 1, .high = 2, .complex_generic = true),
     SAMPLE("custom_linear_solve", /* x0 + d x1, x1: not symmetric */
            "{ lambda d:T[3] a:T[3] b:T[3]. let x:T[3] y:T[3] = custom_linear_solve[solves=("
            "  { lambda d:T[3] a:T[3] b:T[3]. let e:T[3] = mul d b x:T[3] = sub a e in (x, b) },"

@@ -263,7 +263,8 @@ inline constexpr ax_args all_args{nullptr, 0, UINT32_MAX};
 
 using dtype = ax_dtype;
 inline constexpr dtype boolean = AX_BOOL, s2 = AX_S2, s4 = AX_S4, s8 = AX_S8, s16 = AX_S16, s32 = AX_S32, s64 = AX_S64, u2 = AX_U2,
-                       u4 = AX_U4, u8 = AX_U8, u16 = AX_U16, u32 = AX_U32, u64 = AX_U64, f4e2m1fn = AX_F4E2M1FN, f8e3m4 = AX_F8E3M4,
+                       u4 = AX_U4, u8 = AX_U8, u16 = AX_U16, u32 = AX_U32, u64 = AX_U64, f4e2m1fn = AX_F4E2M1FN,
+                       f6e2m3fn = AX_F6E2M3FN, f6e3m2fn = AX_F6E3M2FN, f8e3m4 = AX_F8E3M4,
                        f8e4m3 = AX_F8E4M3, f8e4m3b11fnuz = AX_F8E4M3B11FNUZ, f8e4m3fn = AX_F8E4M3FN, f8e4m3fnuz = AX_F8E4M3FNUZ,
                        f8e5m2 = AX_F8E5M2, f8e5m2fnuz = AX_F8E5M2FNUZ, f8e8m0fnu = AX_F8E8M0FNU, bf16 = AX_BF16, f16 = AX_F16,
                        f32 = AX_F32, f64 = AX_F64, c64 = AX_C64, c128 = AX_C128, prng_key = AX_KEY;
