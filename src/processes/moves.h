@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "processes/copies.h"
 #include "processes/mpi/shim.h"
 #include "processes/node.h"
 #include "processes/transfers.h"
@@ -99,7 +100,8 @@ typedef struct ax_mpi {
   ax_mpi_message *pools[2]; /* free buffers: small, large */
   uint32_t pooled[2];
   ax_transfers outgoing, incoming;
-  ax_loans loans; /* those of `outgoing` that are lent */
+  ax_loans loans;   /* those of `outgoing` that are lent */
+  ax_copies copies; /* has a lock of its own, taken last */
 
   /* `ax_mpi_calls` guards these; `peers`, `partial` and `found` are guarded by `polling` for those who poll without it. */
   ax_mpi_slot *ring;

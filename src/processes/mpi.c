@@ -79,15 +79,15 @@ static ax_status name_long(ax_mpi *m, uint32_t to, const ax_wire *what) {
 
 static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, const void *payload, ax_on_done *sent,
                            void *context) {
-  void *copy = sent == NULL ? ax_alloc(envelope->bytes) : NULL;
+  void *copy = sent == NULL ? ax_copies_take(&m->copies, envelope->bytes) : NULL;
   ax_wire what;
   if (sent == NULL && copy == NULL) return ax_out_of_memory(envelope->bytes);
   if (copy != NULL) memcpy(copy, payload, envelope->bytes);
   const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)(copy != NULL ? copy : payload),
-                            .copy = copy, .done = sent, .context = context, .peer = to};
+                            .copy = copy, .copies = &m->copies, .done = sent, .context = context, .peer = to};
   ax_status status = hold(m, &like, envelope, &what);
   if (status == AX_OK) return name_long(m, to, &what);
-  ax_free(copy);
+  ax_copies_give(&m->copies, copy);
   return status;
 }
 
@@ -150,18 +150,19 @@ static bool is_returned(ax_transport *transport, const ax_loan *loan) {
 
 /* *left: it is not lent any more, but the receiver will read the copy. */
 static ax_status move(ax_mpi *m, const ax_transfer *lent, bool *left) {
-  char *copy = ax_alloc(lent->bytes);
+  char *copy = ax_copies_take(&m->copies, lent->bytes);
   *left = false;
   if (copy != NULL) memcpy(copy, lent->memory, lent->bytes);
   pthread_mutex_lock(&m->tables);
   ax_transfer *held = ax_transfers_find(&m->outgoing, lent->ticket);
   if (held != NULL && !m->stopped && ax_loan_move(m->loans.slots, lent->loan, (uint64_t)(uintptr_t)copy)) {
     held->memory = held->copy = copy;
+    held->copies = &m->copies;
     *left = copy != NULL;
   }
   const bool is_read = held == NULL || m->stopped || ax_loan_look(m->loans.slots, lent->loan) != AX_LOAN_MOVED;
   pthread_mutex_unlock(&m->tables);
-  if (!*left) ax_free(copy);
+  if (!*left) ax_copies_give(&m->copies, copy);
   return copy != NULL || is_read ? AX_OK : ax_out_of_memory(lent->bytes);
 }
 

@@ -46,6 +46,7 @@ void ax_mpi_free(ax_mpi *m) {
   free_list(m->pools[1]);
   ax_transfers_deinit(&m->outgoing);
   ax_transfers_deinit(&m->incoming);
+  ax_copies_deinit(&m->copies);
   pthread_mutex_destroy(&m->tables);
   ax_free(m->ring);
   ax_free(m->requests);
@@ -90,6 +91,7 @@ static ax_status allocate(const ax_mpi_shim *shim, const ax_mpi_place *place, ax
   if (m == NULL) return ax_out_of_memory(sizeof *m);
   ax_deliveries_use();
   pthread_mutex_init(&m->tables, NULL);
+  ax_copies_init(&m->copies);
   m->shim = shim;
   m->place = *place;
   m->transport.process = place->rank;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "processes/copies.h"
+
 static void put(ax_transfers *table, ax_transfer *transfer, uint32_t slot) {
   if (++table->serial == 0) table->serial = 1; /* no ticket is 0 */
   transfer->ticket = (uint64_t)table->serial << 32 | slot;
@@ -60,7 +62,7 @@ uint64_t ax_transfers_started(const ax_transfers *table, uint32_t peer) {
 }
 
 static void free_transfer(ax_transfer *transfer) {
-  ax_free(transfer->copy);
+  if (transfer->copy != NULL) ax_copies_give(transfer->copies, transfer->copy);
   ax_free(transfer);
 }
 

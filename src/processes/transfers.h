@@ -11,6 +11,7 @@ typedef struct ax_transfer {
   uint64_t run, bytes;
   char *memory;
   void *copy;     /* NULL: the memory is the caller's */
+  struct ax_copies *copies; /* where the copy is given back (copies.h) */
   uint64_t loan;  /* 0: it is not lent (loans.h) */
   ax_on_done *done;  /* NULL: nothing to call */
   void *context;
